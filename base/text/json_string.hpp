@@ -13,8 +13,10 @@ std::size_t plain_run(std::string_view text);
 /// The escape of one character below U+0100 as JSON writes it: a short one where there is such, else \u00XX.
 void append_json_escape(std::string& out, unsigned char c);
 
-/// Appends `text` as a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD, as JSON has no way to carry
-/// them.
+/// Appends `text` as a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD, as JSON has no way to
+/// carry them.
 void append_json_string(std::string& out, std::string_view text);
+/// The same by itself.
+std::string json_quoted(std::string_view text);
 
 }  // namespace sluice

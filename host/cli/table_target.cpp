@@ -40,6 +40,17 @@ std::string with_index(const TableTarget& target) {
   return target.spec.layout.indexed ? " with index " + target.spec.index : std::string();
 }
 
+void write_table(JsonText& json, const TableTarget& target) {
+  json.member("table", target.spec.table);
+  json.member("layout", target.spec.layout.name);
+  json.key("index");
+  if (target.spec.layout.indexed) {
+    json.value(target.spec.index);
+  } else {
+    json.null();
+  }
+}
+
 OrExit<TableTarget> find_table(const Arguments& arguments) {
   if (arguments.has("queue") && arguments.has("table")) {
     return Exit::usage("--queue and --table both name the table; give one");

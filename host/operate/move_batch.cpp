@@ -113,9 +113,9 @@ Result<void> MoveBatch::confirm(Deadline deadline) {
 // Where hosts own what they hand out, those that lie in what has been handed over. The others are looked at again.
 std::vector<MoveBatch::Parcel*> MoveBatch::may_be_taken() {
   auto parcels = at(Stage::found);
-  if (ends_.custody != nullptr) {
+  if (ends_.ownership != nullptr) {
     std::erase_if(parcels, [this](Parcel* parcel) {
-      const bool may = ends_.custody->may_take(parcel->outcome.id);
+      const bool may = ends_.ownership->may_take(parcel->outcome.id);
       if (!may) {
         leave(*parcel);
       }
@@ -127,8 +127,9 @@ std::vector<MoveBatch::Parcel*> MoveBatch::may_be_taken() {
 
 Result<void> MoveBatch::take(Deadline whole_deadline) {
   const auto parcels = may_be_taken();
-  const Deadline deadline =
-      ends_.custody == nullptr ? whole_deadline : whole_deadline.earlier(Deadline::at(ends_.custody->relied_until()));
+  const Deadline deadline = ends_.ownership == nullptr
+                                ? whole_deadline
+                                : whole_deadline.earlier(Deadline::at(ends_.ownership->relied_until()));
   const WallTime now = ends_.from_board.now();
   std::vector<Change> changes;
   changes.reserve(parcels.size());
@@ -139,8 +140,8 @@ Result<void> MoveBatch::take(Deadline whole_deadline) {
                        .after = moving_until(parcel->record, now) - now});
   }
   const auto results = ends_.from.change(changes, deadline);
-  if (ends_.custody != nullptr) {
-    ends_.custody->taken();
+  if (ends_.ownership != nullptr) {
+    ends_.ownership->taken();
   }
   Result<void> worst;
   bool any = parcels.empty();

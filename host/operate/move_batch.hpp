@@ -23,7 +23,7 @@ struct MoveEnds {
   const queue::NoticeBoard& to_board;
   /// Of a source whose hosts hand out what they have read without asking again; `from` is then its operator. Null:
   /// whoever hands a message out there writes it.
-  queue::MoveOwnership* custody = nullptr;
+  queue::MoveOwnership* ownership = nullptr;
 };
 
 /// Carries one batch of messages from one queue to another, in four writes, each of which may be repeated:

@@ -47,8 +47,8 @@ Deadline Mover::deadline() const {
 }
 
 Mover::Step Mover::step() {
-  if (ends_.custody != nullptr) {
-    ends_.custody->tend(deadline());
+  if (ends_.ownership != nullptr) {
+    ends_.ownership->tend(deadline());
   }
   if (notice_ != nullptr) {
     if (auto kept = notice_->keep(Deadline::after(clock_, MoveNotice::kRely)); !kept) {
@@ -331,8 +331,8 @@ Mover::Step Mover::waiting(SteadyTime until) const {
 std::uint64_t Mover::custody_changes(std::uint64_t& elsewhere) const {
   std::uint64_t changes = 0;
   for (const Half half : looked_halves_) {
-    if (ends_.custody != nullptr) {
-      const auto standing = ends_.custody->standing(half);
+    if (ends_.ownership != nullptr) {
+      const auto standing = ends_.ownership->standing(half);
       changes += standing.changes;
       elsewhere += standing.all == 0 ? 1 : standing.all - standing.held;
     }

@@ -30,12 +30,6 @@ std::string usage_text(const cost::Usage& usage, const cost::Prices& prices) {
   return text;
 }
 
-std::string quoted(std::string_view text) {
-  std::string out;
-  append_json_string(out, text);
-  return out;
-}
-
 /// The members of a usage, for an object that has begun.
 std::string usage_json(const cost::Usage& usage, const cost::Prices& prices) {
   return "\"messages\": " + decimal("%.0f", usage.messages) +
@@ -87,21 +81,22 @@ std::string BookedCost::text() const {
 }
 
 std::string BookedCost::json() const {
-  std::string out = "{\"currency\": " + quoted(prices.currency()) + ", \"as_of\": " + quoted(prices.config().as_of) +
+  std::string out = "{\"currency\": " + json_quoted(prices.currency()) +
+                    ", \"as_of\": " + json_quoted(prices.config().as_of) +
                     ", \"money\": " + decimal("%.10f", prices.of(sum_of(view).spent)) + ", \"jobs\": [";
   const char* comma = "";
   for (const cost::CostView::Row& row : view.rows) {
-    out += comma + ("{\"queue\": " + quoted(row.queue)) + ", \"job\": " + quoted(row.job) + ", " +
+    out += comma + ("{\"queue\": " + json_quoted(row.queue)) + ", \"job\": " + json_quoted(row.job) + ", " +
            usage_json(row.total, prices);
     comma = ", ";
   }
   out += "]";
   if (!view.attribute.empty()) {
-    out += ", \"attribute\": " + quoted(view.attribute) + ", \"values\": [";
+    out += ", \"attribute\": " + json_quoted(view.attribute) + ", \"values\": [";
     for (const cost::TopValues::Named& named : view.values.values) {
-      out += "{\"value\": " + quoted(named.value) + ", " + usage_json(named.usage, prices) + ", ";
+      out += "{\"value\": " + json_quoted(named.value) + ", " + usage_json(named.usage, prices) + ", ";
     }
-    out += "{\"value\": " + quoted(cost::kOtherValues) + ", " + usage_json(other_of(view), prices) + "]";
+    out += "{\"value\": " + json_quoted(cost::kOtherValues) + ", " + usage_json(other_of(view), prices) + "]";
   }
   return out + "}";
 }

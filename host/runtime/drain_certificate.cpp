@@ -79,9 +79,7 @@ std::string DrainCertificate::text() const {
 std::string DrainCertificate::json() const {
   std::string by_job;
   for (const auto& [name, ledger] : jobs) {
-    by_job += by_job.empty() ? "" : ",";
-    append_json_string(by_job, name);
-    by_job += ":" + sum_json(ledger);
+    by_job += (by_job.empty() ? "" : ",") + json_quoted(name) + ":" + sum_json(ledger);
   }
   std::array<char, 32> seconds_text{};
   std::snprintf(seconds_text.data(), seconds_text.size(), "%.3f", seconds(took));

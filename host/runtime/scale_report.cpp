@@ -44,12 +44,6 @@ Crew crew_of(const std::string& queue, const JobSet& jobs) {
   return crew;
 }
 
-std::string quoted(std::string_view text) {
-  std::string out;
-  append_json_string(out, text);
-  return out;
-}
-
 std::string seconds_text(Duration duration) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.3f", std::chrono::duration<double>(duration).count());
@@ -57,16 +51,16 @@ std::string seconds_text(Duration duration) {
 }
 
 observe::HttpReply unavailable(const std::string& queue, const std::string& why) {
-  return {kUnavailable, "{\"queue\": " + quoted(queue) + ", \"error\": " + quoted(why) + "}\n"};
+  return {kUnavailable, "{\"queue\": " + json_quoted(queue) + ", \"error\": " + json_quoted(why) + "}\n"};
 }
 
 observe::HttpReply unknown(const std::string& queue, const std::set<std::string>& known) {
   std::string names;
   for (const std::string& name : known) {
-    names += (names.empty() ? "" : ",") + quoted(name);
+    names += (names.empty() ? "" : ",") + json_quoted(name);
   }
-  return {kNotFound,
-          "{\"error\": " + quoted("no job of this host works on queue " + queue) + ", \"queues\": [" + names + "]}\n"};
+  return {kNotFound, "{\"error\": " + json_quoted("no job of this host works on queue " + queue) + ", \"queues\": [" +
+                         names + "]}\n"};
 }
 
 }  // namespace
@@ -94,8 +88,9 @@ observe::HttpReply scale_of(std::string_view queue, const JobSet& jobs, const st
   }
   const Crew crew = crew_of(name, jobs);
   const auto flag = [](bool set) { return set ? "true" : "false"; };
-  return {kOk, "{\"queue\": " + quoted(name) + ", \"backlog\": " + std::to_string(depth->backlog()) + ", \"ready\": " +
-                   std::to_string(depth->standard.ready) + ", \"delayed\": " + std::to_string(depth->standard.delayed) +
+  return {kOk, "{\"queue\": " + json_quoted(name) + ", \"backlog\": " + std::to_string(depth->backlog()) +
+                   ", \"ready\": " + std::to_string(depth->standard.ready) +
+                   ", \"delayed\": " + std::to_string(depth->standard.delayed) +
                    ", \"in_flight\": " + std::to_string(depth->standard.in_flight) + ", \"dead_letters\": " +
                    std::to_string(depth->dead_letters()) + ", \"oldest_due_seconds\": " + seconds_text(depth->oldest) +
                    ", \"age_seconds\": " + seconds_text(age) + ", \"approximate\": " + flag(depth->standard.at_least) +

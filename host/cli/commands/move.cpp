@@ -238,16 +238,16 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Output out
     return Exit::failure("the audit: " + session.place().explained(noted.error(), plan.pair.from));
   }
   // Where hosts own the queue's shards they hand them over, and get them back at the end.
-  auto custody = session.queues().take_custody(plan.pair.from, plan.resumed ? kBothHalves : plan.halves);
-  if (!custody) {
+  auto ownership = session.queues().take_custody(plan.pair.from, plan.resumed ? kBothHalves : plan.halves);
+  if (!ownership) {
     static_cast<void>(notice.leave(!plan.resumed, session.deadline()));
-    return Exit::failure(session.place().explained(custody.error(), plan.pair.from));
+    return Exit::failure(session.place().explained(ownership.error(), plan.pair.from));
   }
-  queue::Operator& from = *custody ? (*custody)->oper() : *sides.from;
-  operate::Mover mover({from, *sides.to, *sides.from_board, *sides.to_board, custody->get()}, session.clock(), &notice,
-                       plan);
+  queue::Operator& from = *ownership ? (*ownership)->oper() : *sides.from;
+  operate::Mover mover({from, *sides.to, *sides.from_board, *sides.to_board, ownership->get()}, session.clock(),
+                       &notice, plan);
   Exit end = MoveRun(mover, order, session, output, console).run();
-  if (*custody && !(*custody)->give_back()) {
+  if (*ownership && !(*ownership)->give_back()) {
     console.note("some shards of queue " + plan.pair.from +
                  " could not be given back; its hosts take them when this process's lease has run out");
   }

@@ -151,14 +151,7 @@ void write_items(JsonText& json, const OutsideItems& items) {
 std::string json_report(const TableTarget& target, const Examined& examined) {
   JsonText json(JsonText::Layout::indented);
   json.begin_object();
-  json.member("table", target.spec.table);
-  json.member("layout", target.spec.layout.name);
-  json.key("index");
-  if (target.spec.layout.indexed) {
-    json.value(target.spec.index);
-  } else {
-    json.null();
-  }
+  write_table(json, target);
   json.member("ok", examined.usable);
   json.key("findings");
   json.begin_array();

@@ -71,14 +71,7 @@ OrExit<TableTarget> target_of(const Arguments& arguments) {
 std::string as_json(const TableTarget& target, const std::string& region, bool created) {
   JsonText json(JsonText::Layout::indented);
   json.begin_object();
-  json.member("table", target.spec.table);
-  json.member("layout", target.spec.layout.name);
-  json.key("index");
-  if (target.spec.layout.indexed) {
-    json.value(target.spec.index);
-  } else {
-    json.null();
-  }
+  write_table(json, target);
   json.member("region", region);
   json.member("created", created);
   json.end_object();

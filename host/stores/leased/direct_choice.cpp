@@ -10,8 +10,8 @@ namespace sluice::queue::leased {
 namespace {
 
 // In which order messages of one line go: as they were sent.
-bool later(const Borrowable* a, const Borrowable* b) {
-  const auto position = [](const Borrowable& one) {
+bool later(const DirectCandidate* a, const DirectCandidate* b) {
+  const auto position = [](const DirectCandidate& one) {
     return std::tuple(one.candidate.due, one.candidate.place.sort, one.shard);
   };
   return position(*a) > position(*b);
@@ -20,7 +20,7 @@ bool later(const Borrowable* a, const Borrowable* b) {
 }  // namespace
 
 // Empty: it has its turn by itself.
-std::string BorrowChoice::line_of(const Borrowable& one, const Asked& asked) const {
+std::string DirectChoice::line_of(const DirectCandidate& one, const Asked& asked) const {
   const ClaimRules& rules = asked.request.rules;
   if (rules.order == Order::queue) {
     return "queue";
@@ -29,14 +29,14 @@ std::string BorrowChoice::line_of(const Borrowable& one, const Asked& asked) con
   return by_group && !one.candidate.group.empty() ? "group " + one.candidate.group : std::string();
 }
 
-void BorrowChoice::offer(Borrowable& one, WallTime at) {
+void DirectChoice::offer(DirectCandidate& one, WallTime at) {
   if (offered_.emplace(one.spot(), &one).second) {
     turns_.add(one.candidate.priority, {at, one.spot()});
   }
 }
 
 // The next one of a line that is due. Where the order is kept, it is the first one or none.
-void BorrowChoice::offer_next(const std::string& name, Line& line, const Asked& asked) {
+void DirectChoice::offer_next(const std::string& name, Line& line, const Asked& asked) {
   const bool strict = asked.request.rules.order != Order::none || asked.ordered;
   if (strict && (line.busy || line.waiting.empty() || !line.waiting.back()->candidate.is_due(asked.now))) {
     return;
@@ -47,20 +47,20 @@ void BorrowChoice::offer_next(const std::string& name, Line& line, const Asked& 
   if (line.waiting.empty()) {
     return;
   }
-  Borrowable& next = *line.waiting.back();
+  DirectCandidate& next = *line.waiting.back();
   line.waiting.pop_back();
   const auto served = served_.find(name);
   offer(next, served == served_.end() ? next.candidate.due : served->second);
   line.busy = strict;
 }
 
-BorrowChoice::Choice BorrowChoice::choose(std::vector<Borrowable>& found, const Asked& asked) {
+DirectChoice::Choice DirectChoice::choose(std::vector<DirectCandidate>& found, const Asked& asked) {
   turns_.clear();
   offered_.clear();
   last_served_ = std::max(last_served_, asked.now);
   Choice choice;
   std::map<std::string, Line> lines;
-  for (Borrowable& one : found) {
+  for (DirectCandidate& one : found) {
     const Candidate& candidate = one.candidate;
     if (!candidate.is_due(asked.now)) {
       const Duration wait = candidate.due_at() - asked.now + Duration(1);
@@ -92,7 +92,7 @@ BorrowChoice::Choice BorrowChoice::choose(std::vector<Borrowable>& found, const 
     if (!turn) {
       break;
     }
-    Borrowable& one = *offered_.at(turn->spot);
+    DirectCandidate& one = *offered_.at(turn->spot);
     turns_.remove(one.candidate.priority, *turn);
     choice.chosen.push_back(&one);
     bytes += table::item_bytes(one.item);

@@ -17,7 +17,7 @@
 namespace sluice::queue::leased {
 
 /// A message that was read and may be claimed.
-struct Borrowable {
+struct DirectCandidate {
   std::uint32_t shard = 0;
   Candidate candidate;
   dynamo::Item item;
@@ -28,7 +28,7 @@ struct Borrowable {
 
 /// Decides which of the messages that were read are claimed next: by priority, in turns by group, in order where that
 /// is asked for. Remembers nothing of messages, only whose turn it was. Not thread-safe.
-class BorrowChoice {
+class DirectChoice {
  public:
   static constexpr std::size_t kGroupsRemembered = 10'000;
 
@@ -39,25 +39,25 @@ class BorrowChoice {
     WallTime now{};
   };
   struct Choice {
-    std::vector<Borrowable*> chosen;   ///< a suspect comes alone
-    std::optional<Duration> next_due;  ///< until the next one of those that were read comes due
+    std::vector<DirectCandidate*> chosen;  ///< a suspect comes alone
+    std::optional<Duration> next_due;      ///< until the next one of those that were read comes due
   };
-  Choice choose(std::vector<Borrowable>& found, const Asked& asked);
+  Choice choose(std::vector<DirectCandidate>& found, const Asked& asked);
 
  private:
   struct Line {
-    std::vector<Borrowable*> waiting;  ///< in their order, the last one first
+    std::vector<DirectCandidate*> waiting;  ///< in their order, the last one first
     bool busy = false;
   };
-  std::string line_of(const Borrowable& one, const Asked& asked) const;
-  void offer(Borrowable& one, WallTime at);
+  std::string line_of(const DirectCandidate& one, const Asked& asked) const;
+  void offer(DirectCandidate& one, WallTime at);
   void offer_next(const std::string& name, Line& line, const Asked& asked);
 
   PriorityScheduler turns_;
   std::map<std::string, WallTime> served_;
   std::deque<std::string> served_order_;
   // Of the choice that is being made.
-  std::map<Spot, Borrowable*> offered_;
+  std::map<Spot, DirectCandidate*> offered_;
   WallTime last_served_{};
 };
 

@@ -55,7 +55,7 @@ dynamo::Result<DirectClaimer::Ownerships> DirectClaimer::look(std::uint32_t shar
 // From the head, strongly consistent, so that the first of a group is the first. Of each priority no more than may be
 // wanted: what follows within it cannot come before.
 dynamo::Result<void> DirectClaimer::read(const Shard& shard, const ClaimRequest& request, bool in_turns,
-                                         std::vector<Borrowable>& found, Deadline deadline) const {
+                                         std::vector<DirectCandidate>& found, Deadline deadline) const {
   const WallTime now = parts_.clock.wall_now();
   const auto enough =
       in_turns ? kLookInTurns
@@ -71,7 +71,7 @@ dynamo::Result<void> DirectClaimer::read(const Shard& shard, const ClaimRequest&
     SLUICE_TRY(page, parts_.client.query(query, deadline));
     std::string last;
     for (dynamo::Item& item : page->items) {
-      Borrowable one{.shard = shard.number, .candidate = Candidate::of(item)};
+      DirectCandidate one{.shard = shard.number, .candidate = Candidate::of(item)};
       if (!last.empty() && last.front() != one.candidate.place.sort.front()) {
         due = 0;
       }
@@ -133,8 +133,8 @@ Result<bool> DirectClaimer::claim_once(std::uint32_t shards, const ClaimRequest&
   if (request.rules.order == Order::group && !standing->ordered) {
     parts_.client.put_item(ordered_mark(place_, half_), deadline);  // the next claim tries again
   }
-  std::vector<Borrowable> found;
-  BorrowChoice::Asked asked{.request = request, .ordered = ordered, .now = parts_.clock.wall_now()};
+  std::vector<DirectCandidate> found;
+  DirectChoice::Asked asked{.request = request, .ordered = ordered, .now = parts_.clock.wall_now()};
   const bool in_turns = ordered || request.rules.fair || request.rules.order != Order::none;
   for (const Shard& shard : standing->free) {
     if (const auto answer = read(shard, request, in_turns, found, deadline); !answer) {
@@ -148,27 +148,27 @@ Result<bool> DirectClaimer::claim_once(std::uint32_t shards, const ClaimRequest&
       asked.held.merge(*groups);
     }
   }
-  BorrowChoice::Choice choice;
+  DirectChoice::Choice choice;
   {
     const MutexLock lock(mutex_);
     choice = choice_.choose(found, asked);
   }
   attempt.next_due = choice.chosen.size() < request.max ? choice.next_due : std::nullopt;
-  for (const Borrowable* one : choice.chosen) {
+  for (const DirectCandidate* one : choice.chosen) {
     attempt.turns.emplace(one->candidate.id, attempt.turns.size());
   }
   bool all = true;
   for (const Shard& shard : standing->free) {
-    std::vector<Borrowable*> of_shard;
+    std::vector<DirectCandidate*> of_shard;
     std::copy_if(choice.chosen.begin(), choice.chosen.end(), std::back_inserter(of_shard),
-                 [&](const Borrowable* one) { return one->shard == shard.number; });
+                 [&](const DirectCandidate* one) { return one->shard == shard.number; });
     all = claim_of_shard(shard, std::move(of_shard), request, attempt, deadline) && all;
   }
   return all;
 }
 
-bool DirectClaimer::claim_of_shard(const Shard& shard, std::vector<Borrowable*> wanted, const ClaimRequest& request,
-                                   Attempt& attempt, Deadline deadline) {
+bool DirectClaimer::claim_of_shard(const Shard& shard, std::vector<DirectCandidate*> wanted,
+                                   const ClaimRequest& request, Attempt& attempt, Deadline deadline) {
   bool all = true;
   while (!wanted.empty()) {
     const std::size_t count = std::min(wanted.size(), kMostInTransaction);
@@ -186,7 +186,7 @@ bool DirectClaimer::claim_of_shard(const Shard& shard, std::vector<Borrowable*> 
     claim.actions.push_back(std::move(check));
     const core::ClaimTerms terms{now.wall, until, request.counts};
     for (std::size_t i = 0; i < count; ++i) {
-      const Borrowable& one = *wanted[i];
+      const DirectCandidate& one = *wanted[i];
       claim.actions.push_back(table::action_of(
           update_message(place_.table, {one.candidate.place, one.candidate.version}, parts_.nonces.next(), now.wall,
                          attributes_of(core::claim(one.state(), terms), false))));
@@ -208,7 +208,7 @@ bool DirectClaimer::claim_of_shard(const Shard& shard, std::vector<Borrowable*> 
       return false;  // a host has taken the shard
     }
     // What others have taken or changed meanwhile is left to them.
-    std::vector<Borrowable*> left;
+    std::vector<DirectCandidate*> left;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       const bool taken = i < count && !answer.reasons[i + 1].code.empty() && answer.reasons[i + 1].code != "None";
       if (!taken) {
@@ -224,7 +224,8 @@ bool DirectClaimer::claim_of_shard(const Shard& shard, std::vector<Borrowable*> 
   return all;
 }
 
-Delivery DirectClaimer::deliver(const Borrowable& one, const ClaimRequest& request, table::Moment now, WallTime until) {
+Delivery DirectClaimer::deliver(const DirectCandidate& one, const ClaimRequest& request, table::Moment now,
+                                WallTime until) {
   StoredMessage record = decode_record(one.item, half_);
   state_.failures.note(one.candidate.id, record.failure);
   Delivery delivery;

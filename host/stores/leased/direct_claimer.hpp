@@ -67,13 +67,13 @@ class DirectClaimer final : public Source {
 
   dynamo::Result<Ownerships> look(std::uint32_t shards, Deadline deadline) const;
   dynamo::Result<void> read(const Shard& shard, const ClaimRequest& request, bool in_turns,
-                            std::vector<Borrowable>& found, Deadline deadline) const;
+                            std::vector<DirectCandidate>& found, Deadline deadline) const;
   /// One look and what it brings. False: some of what was chosen has gone to somebody else.
   Result<bool> claim_once(std::uint32_t shards, const ClaimRequest& request, Attempt& attempt, Deadline deadline);
   /// False: some of them have gone to somebody else, or cannot be claimed.
-  bool claim_of_shard(const Shard& shard, std::vector<Borrowable*> wanted, const ClaimRequest& request,
+  bool claim_of_shard(const Shard& shard, std::vector<DirectCandidate*> wanted, const ClaimRequest& request,
                       Attempt& attempt, Deadline deadline);
-  Delivery deliver(const Borrowable& one, const ClaimRequest& request, table::Moment now, WallTime until);
+  Delivery deliver(const DirectCandidate& one, const ClaimRequest& request, table::Moment now, WallTime until);
   void remember(const Receipt& receipt, Held held);
   std::optional<Held> recall(const Receipt& receipt);
 
@@ -88,7 +88,7 @@ class DirectClaimer final : public Source {
 
   Mutex mutex_;
   // Guarded by mutex_.
-  BorrowChoice choice_ SLUICE_GUARDED_BY(mutex_);
+  DirectChoice choice_ SLUICE_GUARDED_BY(mutex_);
   std::map<HeldKey, Held> held_ SLUICE_GUARDED_BY(mutex_);
   std::deque<HeldKey> held_order_ SLUICE_GUARDED_BY(mutex_);
 };

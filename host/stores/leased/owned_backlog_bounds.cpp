@@ -1,4 +1,4 @@
-// What a OwnedBacklog knows of what may be at work: how far it reaches in its own shards, and what owners who died may
+// What an OwnedBacklog knows of what may be at work: how far it reaches in its own shards, and what owners who died may
 // have had at work in those that they left behind.
 
 #include <algorithm>

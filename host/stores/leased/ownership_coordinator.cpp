@@ -209,8 +209,8 @@ InFlightBound OwnershipCoordinator::bound_to_announce() {
     }
     planned = rounded(std::max(needed_, needed_before_));
     if (early) {
-      planned =
-          std::max(planned, announced_);  // what goes out next may need it: only a heartbeat in its time takes it back
+      // What goes out next may need it: only a heartbeat in its time takes it back.
+      planned = std::max(planned, announced_);
     }
     announced_ = std::min(announced_, planned);
   }

@@ -9,12 +9,12 @@ namespace sluice::queue::leased {
 /// The queue's own operator, but for its lists; and what is being taken is taken as long as its shard is held.
 class ShardMoveOwnership::HeldOperator final : public Operator {
  public:
-  HeldOperator(ShardMoveOwnership& custody, LeasedParts parts, LeasedQueue& queue, Doorbell& doorbell)
-      : custody_(custody),
+  HeldOperator(ShardMoveOwnership& ownership, LeasedParts parts, LeasedQueue& queue, Doorbell& doorbell)
+      : custody_(ownership),
         all_(parts, queue, doorbell,
-             [&custody](const std::string& id) {
-               const auto fence = custody.taking_.find(id);
-               return fence == custody.taking_.end() ? std::nullopt : std::optional(fence->second);
+             [&ownership](const std::string& id) {
+               const auto fence = ownership.taking_.find(id);
+               return fence == ownership.taking_.end() ? std::nullopt : std::optional(fence->second);
              }),
         inspector_(parts, queue) {}
 

@@ -19,7 +19,7 @@ Checkpointer::Checkpointer(std::unique_ptr<Connection> connection, Report report
     : path_(connection->path()),
       report_(std::move(report)),
       connection_(std::move(connection)),
-      lane_([this](const std::stop_token& stop) { serve(stop); }) {}
+      thread_([this](const std::stop_token& stop) { serve(stop); }) {}
 
 bool Checkpointer::log_has(std::int64_t pages) {
   const MutexLock lock(mutex_);

@@ -32,8 +32,8 @@ class Checkpointer {
   /// log for its own.
   void write_and_empty();
 
-  void request_stop() { lane_.request_stop(); }
-  bool ended_by(SteadyTime limit) { return lane_.ended_by(limit); }
+  void request_stop() { thread_.request_stop(); }
+  bool ended_by(SteadyTime limit) { return thread_.ended_by(limit); }
 
  private:
   void serve(const std::stop_token& stop);
@@ -47,7 +47,7 @@ class Checkpointer {
   Mutex connection_mutex_;
   const std::unique_ptr<Connection> connection_ SLUICE_GUARDED_BY(connection_mutex_);
 
-  // Touched only by the lane.
+  // Touched only by its thread.
   SteadyTime next_report_ = SteadyTime::min();
 
   Mutex mutex_;
@@ -57,7 +57,7 @@ class Checkpointer {
   bool rest_is_small_ SLUICE_GUARDED_BY(mutex_) = false;
   std::int64_t seen_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< pages when it was last wanted
 
-  StoreThread lane_;
+  StoreThread thread_;
 };
 
 }  // namespace sluice::queue::sqlite

@@ -35,7 +35,7 @@ CommitQueue::CommitQueue(const Clock& clock, const Tools& tools, Hooks hooks)
       hooks_(std::move(hooks)),
       begin_(std::make_unique<Statement>(tools.connection, "BEGIN IMMEDIATE")),
       commit_(std::make_unique<Statement>(tools.connection, "COMMIT")),
-      lane_([this](const std::stop_token& stop) { serve(stop); }) {}
+      thread_([this](const std::stop_token& stop) { serve(stop); }) {}
 
 Result<void> CommitQueue::run(Task task, Deadline deadline) {
   if (deadline.passed(clock_.steady_now())) {

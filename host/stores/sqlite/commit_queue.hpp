@@ -66,8 +66,8 @@ class CommitQueue {
   Result<void> run(Task task, Deadline deadline);
 
   /// Takes no more, and ends once what it has taken is committed. Nobody waits for it any more.
-  void request_stop() { lane_.request_stop(); }
-  bool ended_by(SteadyTime limit) { return lane_.ended_by(limit); }
+  void request_stop() { thread_.request_stop(); }
+  bool ended_by(SteadyTime limit) { return thread_.ended_by(limit); }
 
  private:
   struct Request {
@@ -109,7 +109,7 @@ class CommitQueue {
   const Tools tools_;
   const Hooks hooks_;
 
-  // Touched only by the lane.
+  // Touched only by its thread.
   std::unique_ptr<Statement> begin_;
   std::unique_ptr<Statement> commit_;
   bool log_saved_ = false;  ///< since a file of the store was found to be taken away
@@ -120,7 +120,7 @@ class CommitQueue {
   std::deque<std::shared_ptr<Request>> waiting_ SLUICE_GUARDED_BY(mutex_);
   std::optional<Error> held_up_ SLUICE_GUARDED_BY(mutex_);  ///< why nothing is written just now
 
-  StoreThread lane_;
+  StoreThread thread_;
 };
 
 }  // namespace sluice::queue::sqlite

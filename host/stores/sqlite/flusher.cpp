@@ -7,7 +7,7 @@
 namespace sluice::queue::sqlite {
 
 Flusher::Flusher(StoreFile& file, Checkpointer& checkpointer)
-    : file_(file), checkpointer_(checkpointer), lane_([this](const std::stop_token& stop) { serve(stop); }) {}
+    : file_(file), checkpointer_(checkpointer), thread_([this](const std::stop_token& stop) { serve(stop); }) {}
 
 void Flusher::flush(Done done) {
   {
@@ -17,7 +17,7 @@ void Flusher::flush(Done done) {
   changed_.notify_one();
 }
 
-void Flusher::request_stop() { lane_.request_stop(); }
+void Flusher::request_stop() { thread_.request_stop(); }
 
 void Flusher::serve(const std::stop_token& stop) {
   while (true) {

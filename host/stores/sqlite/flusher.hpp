@@ -28,7 +28,7 @@ class Flusher {
   /// For what is committed already.
   void flush(Done done);
   void request_stop();
-  bool ended_by(SteadyTime limit) { return lane_.ended_by(limit); }
+  bool ended_by(SteadyTime limit) { return thread_.ended_by(limit); }
 
  private:
   void serve(const std::stop_token& stop);
@@ -38,14 +38,14 @@ class Flusher {
   StoreFile& file_;
   Checkpointer& checkpointer_;
 
-  // Touched only by the lane.
+  // Touched only by its thread.
   bool failed_before_ = false;
 
   Mutex mutex_;
   Condition changed_;
   std::vector<Done> waiting_ SLUICE_GUARDED_BY(mutex_);
 
-  StoreThread lane_;
+  StoreThread thread_;
 };
 
 }  // namespace sluice::queue::sqlite

@@ -22,9 +22,9 @@ namespace sluice::queue::sqlite {
 template <typename Reader>
 class ReadThread {
  public:
-  /// On the lane's thread, on one state of the file. It owns what it touches, for its caller may have left.
+  /// On its thread, on one state of the file. It owns what it touches, for its caller may have left.
   using Work = std::function<void(Reader&)>;
-  /// Gives the connection, on the lane's thread, when it is first needed, unless there is one; called again where it
+  /// Gives the connection, on its thread, when it is first needed, unless there is one; called again where it
   /// has failed.
   using Open = std::function<Result<std::unique_ptr<Connection>>()>;
 
@@ -34,7 +34,7 @@ class ReadThread {
         open_(std::move(open)),
         connection_(std::move(opened)),
         reader_(connection_ ? std::make_unique<Reader>(*connection_) : nullptr),
-        lane_([this](const std::stop_token& stop) { serve(stop); }) {}
+        thread_([this](const std::stop_token& stop) { serve(stop); }) {}
 
   Result<void> run(Work work, Deadline deadline) {
     if (deadline.passed(clock_.steady_now())) {
@@ -57,14 +57,14 @@ class ReadThread {
     return {};
   }
 
-  void request_stop() { lane_.request_stop(); }
-  bool ended_by(SteadyTime limit) { return lane_.ended_by(limit); }
+  void request_stop() { thread_.request_stop(); }
+  bool ended_by(SteadyTime limit) { return thread_.ended_by(limit); }
 
  private:
   struct Request {
     Work work;
     Deadline deadline = Deadline::never();
-    // Guarded by mutex_ of the lane.
+    // Guarded by mutex_ of the reads.
     bool done = false;
     std::optional<Error> error;
     Condition changed;
@@ -134,7 +134,7 @@ class ReadThread {
   const Clock& clock_;
   const StoreFile& file_;
 
-  // Touched only by the lane.
+  // Touched only by its thread.
   const Open open_;
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<Reader> reader_;
@@ -143,7 +143,7 @@ class ReadThread {
   Condition work_there_;
   std::deque<std::shared_ptr<Request>> waiting_ SLUICE_GUARDED_BY(mutex_);
 
-  StoreThread lane_;
+  StoreThread thread_;
 };
 
 }  // namespace sluice::queue::sqlite

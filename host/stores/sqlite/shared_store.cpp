@@ -163,11 +163,11 @@ void SharedStore::Core::ring(const QueueAddress& address) {
 }
 
 bool SharedStore::Core::stop_by(SteadyTime limit) {
-  const auto stopped = [limit](const auto& lane) {
-    if (lane) {
-      lane->request_stop();
+  const auto stopped = [limit](const auto& thread) {
+    if (thread) {
+      thread->request_stop();
     }
-    return !lane || lane->ended_by(limit);
+    return !thread || thread->ended_by(limit);
   };
   // Who hands work on ends before who takes it.
   return stopped(reads) && stopped(commits) && stopped(flusher) && stopped(checkpointer);

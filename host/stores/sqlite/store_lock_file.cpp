@@ -94,14 +94,14 @@ class StoreLockFile::Listener {
   explicit Listener(const StoreLockFile& lock_file)
       : watch_(watch_on(lock_file.file_)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (wake_ >= 0) {
-      lane_.emplace([this](const std::stop_token& stop) { listen(stop); });
+      thread_.emplace([this](const std::stop_token& stop) { listen(stop); });
     }
   }
   ~Listener() {
-    if (lane_) {
-      lane_->request_stop();
+    if (thread_) {
+      thread_->request_stop();
       ::eventfd_write(wake_, 1);
-      lane_.reset();
+      thread_.reset();
     }
     for (const int descriptor : {watch_, wake_}) {
       if (descriptor >= 0) {
@@ -158,7 +158,7 @@ class StoreLockFile::Listener {
   const int wake_;
   Mutex mutex_;
   std::vector<std::shared_ptr<Looker>> lookers_ SLUICE_GUARDED_BY(mutex_);
-  std::optional<StoreThread> lane_;
+  std::optional<StoreThread> thread_;
 };
 
 std::unique_ptr<StoreLockFile> StoreLockFile::open(const std::string& path) {

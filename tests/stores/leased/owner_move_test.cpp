@@ -53,7 +53,7 @@ class MoverProcess {
   Mover::Step step() { return mover_->step(); }
   Mover& mover() { return *mover_; }
   OwnerHost& process() { return process_; }
-  queue::MoveOwnership& custody() { return *custody_; }
+  queue::MoveOwnership& ownership() { return *custody_; }
 
   /// Until it has come to its end, while `meanwhile` happens in every 100 ms. False: it does not end.
   bool finish(const std::function<void()>& meanwhile, Duration longest = 120s) {
@@ -129,7 +129,7 @@ TEST(OwnerMoveTest, TheHostsHandAllShardsOverAndGetThemBack) {
     }));
     EXPECT_EQ(shards_with_movers(world), 8U);
     EXPECT_THAT(a.warnings, Contains(HasSubstr("are with a mover")));
-    EXPECT_TRUE(mover.custody().give_back());
+    EXPECT_TRUE(mover.ownership().give_back());
   }
   ASSERT_TRUE(world.pass_until([&] { return world.shards_of("a/1") == 4 && world.shards_of("b/1") == 4; }, 3s));
   world.pass(2s);
@@ -170,7 +170,7 @@ TEST(OwnerMoveTest, AHostThatStartsMeanwhileGetsNothingBeforeTheEnd) {
   }));
   EXPECT_FALSE(came);
   EXPECT_THAT(carried(world), SizeIs(40));
-  EXPECT_TRUE(mover.custody().give_back());
+  EXPECT_TRUE(mover.ownership().give_back());
   EXPECT_TRUE(world.pass_until([&] { return world.shards_of("late/1") == 8; }, 3s));
 }
 
@@ -343,7 +343,7 @@ class Story {
     }
     start_mover(true);
     ASSERT_TRUE(movers_.back()->finish([this] { work(); }, 200s));
-    ASSERT_TRUE(movers_.back()->custody().give_back());
+    ASSERT_TRUE(movers_.back()->ownership().give_back());
     judge();
   }
 

@@ -15,9 +15,9 @@ std::string ago(Duration span) {
          std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(span).count()) + " MICROSECOND";
 }
 
-class MysqlDeskSession final : public AdminSession {
+class MysqlAdmin final : public AdminSession {
  public:
-  MysqlDeskSession(std::unique_ptr<Session> session, const TableSettings& table, bool side_table)
+  MysqlAdmin(std::unique_ptr<Session> session, const TableSettings& table, bool side_table)
       : session_(std::move(session)), sql_(table), side_table_(side_table) {}
 
   Result<std::vector<Finding>> inspect(Deadline deadline) override {
@@ -203,9 +203,9 @@ class MysqlDeskSession final : public AdminSession {
 
 }  // namespace
 
-std::unique_ptr<AdminSession> make_desk_session(std::unique_ptr<Session> session, const TableSettings& table,
-                                                bool side_table) {
-  return std::make_unique<MysqlDeskSession>(std::move(session), table, side_table);
+std::unique_ptr<AdminSession> make_admin_session(std::unique_ptr<Session> session, const TableSettings& table,
+                                                 bool side_table) {
+  return std::make_unique<MysqlAdmin>(std::move(session), table, side_table);
 }
 
 }  // namespace sluice::queue::outbox::mysql

@@ -38,7 +38,7 @@ Result<std::unique_ptr<ReadSession>> MysqlDatabase::open_reader(bool /*listen*/,
 
 Result<std::unique_ptr<AdminSession>> MysqlDatabase::open_admin(Deadline deadline) {
   SLUICE_TRY(session, connect(settings_, clock_, deadline));
-  return make_desk_session(std::move(*session), settings_.table, settings_.connect.side_table);
+  return make_admin_session(std::move(*session), settings_.table, settings_.connect.side_table);
 }
 
 std::string MysqlDatabase::ddl() const {

@@ -13,7 +13,7 @@ std::unique_ptr<LockSession> make_lock_session(std::unique_ptr<Session> session,
                                                const Clock& clock);
 std::unique_ptr<ReadSession> make_read_session(std::unique_ptr<Session> session, const TableSettings& table,
                                                const Clock& clock);
-std::unique_ptr<AdminSession> make_desk_session(std::unique_ptr<Session> session, const TableSettings& table,
-                                                bool side_table);
+std::unique_ptr<AdminSession> make_admin_session(std::unique_ptr<Session> session, const TableSettings& table,
+                                                 bool side_table);
 
 }  // namespace sluice::queue::outbox::mysql
