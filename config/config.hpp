@@ -6,14 +6,165 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
-#include "config/cost_config.hpp"
-#include "config/outbox_config.hpp"
-#include "config/telemetry.hpp"
-
 namespace sluice::config {
+
+/// What capacity costs, and by which attribute costs are told apart: [cost]. A value; the prices are those of DynamoDB
+/// on demand in us-east-1 where the file gives none.
+struct CostConfig {
+  std::string currency = "USD";
+  std::string as_of = "2026-11-01";  ///< the day that the prices are of
+  double write_unit = 0.625;         ///< a million write request units
+  double read_unit = 0.125;          ///< a million read request units
+  double storage = 0.25;             ///< a GB and month
+  double sqs_request = 0.40;         ///< a million requests to SQS standard, for comparisons alone
+  double sqs_fifo_request = 0.50;    ///< a million requests to SQS FIFO, the same
+  bool own_prices = false;           ///< the file gives some
+  std::string attribute;             ///< of messages, such as "tenant"; empty: none
+  std::uint32_t top = 20;            ///< so many of its values are told one by one
+
+  friend bool operator==(const CostConfig&, const CostConfig&) = default;
+};
+
+/// Where a host's log lines and traces go beside standard error. Included by config.hpp alone.
+enum class LogLevel { trace, debug, info, warn, error };
+/// What stands on standard error; `datadog` is JSON with the names that Datadog's agent looks for.
+enum class LogFormat { text, json, datadog };
+
+enum class SenderKind { rollbar, sentry, datadog };
+
+/// A service that log lines are sent to: [log.rollbar], [log.sentry] or [log.datadog]. A value.
+struct LogSender {
+  SenderKind kind = SenderKind::sentry;
+  LogLevel level = LogLevel::warn;
+  std::string secret;    ///< the token, the DSN or the API key: never to be shown
+  std::string endpoint;  ///< "https://host[:port]"; empty for sentry, whose DSN has it
+  std::string environment;
+  std::string service;
+  std::map<std::string, std::string> tags;
+  double sample_rate = 1;           ///< the share of lines that is sent
+  bool send_default_pii = false;    ///< what may tell who somebody is goes out too: host names and message ids
+  std::vector<std::string> ignore;  ///< lines that contain one of these are not sent
+
+  friend bool operator==(const LogSender&, const LogSender&) = default;
+};
+
+/// What Datadog wants to find in every line of its format.
+struct DatadogFormat {
+  std::string service = "sluice";
+  std::string environment;
+  std::map<std::string, std::string> tags;
+
+  friend bool operator==(const DatadogFormat&, const DatadogFormat&) = default;
+};
+
+enum class TraceProtocol { grpc, http };
+enum class TraceSampler { always, never, ratio, parent };
+
+/// Where spans go: [tracing]. A value.
+struct TracingConfig {
+  std::string endpoint;  ///< "http://host:port", and for HTTP a path
+  TraceProtocol protocol = TraceProtocol::grpc;
+  TraceSampler sampler = TraceSampler::parent;
+  double ratio = 1;  ///< of traces that begin here; with sampler ratio of all
+  std::string service = "sluice";
+  std::string environment;
+  std::map<std::string, std::string> attributes;  ///< of the resource
+  std::map<std::string, std::string> headers;     ///< values are never to be shown
+  std::string ca;                                 ///< PEM file; empty: the machine's authorities
+
+  friend bool operator==(const TracingConfig&, const TracingConfig&) = default;
+};
+
+/// Outboxes as host and job files describe them. Values.
+enum class OutboxKind { postgres, mysql, dynamodb };
+
+/// The names of an outbox table's columns.
+struct OutboxColumns {
+  std::string id = "id";
+  std::string aggregate_type = "aggregate_type";
+  std::string aggregate_id = "aggregate_id";
+  std::string event = "event";
+  std::string payload = "payload";
+  std::string retry_at = "retry_at";
+  std::string retry_count = "retry_count";
+  std::string sent_at = "sent_at";
+  std::string created_at;  ///< empty: there is none
+  std::string last_error;  ///< empty: there is none
+
+  friend bool operator==(const OutboxColumns&, const OutboxColumns&) = default;
+};
+
+struct OutboxTls {
+  bool verify = true;
+  std::string ca;
+  std::string server_name;
+  std::string certificate;
+  std::string key;
+
+  friend bool operator==(const OutboxTls&, const OutboxTls&) = default;
+};
+
+/// The SSH server through which the database is reached.
+struct OutboxSsh {
+  std::string host;
+  std::uint32_t port = 22;
+  std::string user;
+  std::string private_key;
+  std::string known_hosts;  ///< empty: ~/.ssh/known_hosts
+  std::vector<std::string> host_key_algorithms{"ssh-ed25519"};
+  bool check_host_key = true;
+
+  friend bool operator==(const OutboxSsh&, const OutboxSsh&) = default;
+};
+
+/// [outbox.NAME] of a host file.
+struct OutboxConfig {
+  OutboxKind kind = OutboxKind::postgres;
+  std::string url;       ///< holds a password as a rule: never to be shown
+  std::string username;  ///< not empty: wins over the URL's
+  std::string password;
+  std::string schema;
+  std::string table = "outbox";
+  std::string producer;  ///< goes out as attribute `producer`; empty: the table's id
+  std::chrono::nanoseconds poll_interval = std::chrono::seconds(5);
+  std::uint32_t fetch_limit = 1000;
+  std::chrono::nanoseconds lease = std::chrono::seconds(15);
+  std::uint32_t buckets = 64;
+  std::uint32_t retry_limit = 10;
+  bool compat = false;      ///< compat = "outbox-worker": what has been sent is published again, as the original does
+  bool side_table = false;  ///< coordination = "table"
+  std::chrono::nanoseconds lag_limit{};  ///< a row that is due longer makes the host not ready; zero: none does
+  std::vector<std::string> attributes;
+  OutboxColumns columns;
+  std::optional<OutboxTls> tls;
+  std::optional<OutboxSsh> ssh;
+  std::string region;  ///< DynamoDB, as the next one
+  std::string endpoint;
+
+  friend bool operator==(const OutboxConfig&, const OutboxConfig&) = default;
+};
+
+/// [job.outbox]: which rows the job takes. Empty lists: all.
+struct OutboxFilter {
+  std::vector<std::string> types;
+  std::vector<std::string> deny_types;
+  std::vector<std::string> events;
+  std::vector<std::string> skip_events;
+
+  friend bool operator==(const OutboxFilter&, const OutboxFilter&) = default;
+};
+
+inline constexpr std::string_view kOutboxPrefix = "outbox:";
+
+/// NAME of "outbox:NAME"; nothing for the name of a queue.
+inline std::optional<std::string> outbox_named(std::string_view queue) {
+  return queue.starts_with(kOutboxPrefix) ? std::optional(std::string(queue.substr(kOutboxPrefix.size())))
+                                          : std::nullopt;
+}
 
 using Duration = std::chrono::nanoseconds;
 
@@ -276,6 +427,10 @@ Parsed<HostConfig> load_host_config(const std::string& file, const Environment& 
 Parsed<std::vector<JobConfig>> load_job_configs(const HostConfig& host, const Environment& environment);
 /// As load_job_configs, for a caller that has more to check in the good ones before it reports what is wrong.
 JobFiles load_job_files(const HostConfig& host, const Environment& environment);
+
+/// The keys of a host file that say something else in `after` than in `before`, as they stand in the file:
+/// "host.drain_timeout", "store.path", "queues.orders.table".
+std::vector<std::string> changed_keys(const HostConfig& before, const HostConfig& after);
 
 /// The process's own environment.
 Environment process_environment();

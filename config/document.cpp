@@ -5,10 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "config/expansion.hpp"
 #include "config/syntax.hpp"
-#include "config/syntax_hint.hpp"
-#include "config/text_check.hpp"
 
 // toml++ as headers only, with syntax errors as values. Two defects of its 3.3 are mended here, so that every text is
 // answered: it asserts that "[@" cannot be (with NDEBUG it promises so to the optimiser), although the code behind has

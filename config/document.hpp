@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -50,5 +52,26 @@ const char* kind_of(const Value& value);
 /// Reads TOML and expands `${VAR}` in every string of it. Errors instead of a tree only for a text without syntax.
 /// The one boundary of toml++. Any text is answered: text that is not UTF-8, and text beyond the limits, with an error.
 Parsed<Document> parse_document(const std::string& text, const std::string& file, const Environment& environment);
+
+/// What became of one string.
+struct Expansion {
+  std::string text;
+  std::string error;  ///< empty when all went well
+  bool from_environment = false;
+};
+
+/// Expands `${VAR}`, `${VAR:-default}` and `${VAR:?message}` as a shell does: the last two act when the variable is
+/// unset or empty, and a default may itself hold expansions. `$${` stands for `${`; a `$` before anything else is a
+/// `$`.
+Expansion expand(const std::string& text, const Environment& environment);
+
+/// What makes the bytes no text that a TOML parser should see, if anything does: not UTF-8, a zero byte, a line beyond
+/// the limit, or a character outside ASCII that stands neither in a string nor in a comment.
+std::optional<ConfigError> check_text(const std::string& text, const std::string& file);
+
+/// What a person meant where the TOML parser stopped, at the place where it is to be mended: a text without quotes, a
+/// key or a table that is there twice. Nothing for other slips. `at` is where the parser stopped, and `complaint` what
+/// it said.
+std::optional<ConfigError> syntax_hint(std::string_view text, const Place& at, std::string_view complaint);
 
 }  // namespace sluice::config

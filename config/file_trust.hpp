@@ -12,7 +12,8 @@ namespace sluice::config {
 /// Looks at the file, at every folder in which its name and the names of symbolic links on the way are looked up, and
 /// at the links. A folder with the sticky bit may be written by all. What lies on a file system that is mounted
 /// read-only may have any mode and owner, as ConfigMaps and Docker's `:ro` have; a group that has its owner's number
-/// or this user's, and no other members, is nobody else. A file that is not there, or cannot be seen, is left to whoever opens it.
+/// or this user's, and no other members, is nobody else. A file that is not there, or cannot be seen, is left to
+/// whoever opens it.
 std::optional<std::string> distrust(const std::string& file);
 
 }  // namespace sluice::config

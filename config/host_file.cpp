@@ -3,15 +3,11 @@
 #include <string_view>
 #include <utility>
 
-#include "config/cost_section.hpp"
 #include "config/document.hpp"
 #include "config/files.hpp"
-#include "config/log_section.hpp"
-#include "config/outbox_section.hpp"
 #include "config/reader.hpp"
+#include "config/sections.hpp"
 #include "config/syntax.hpp"
-#include "config/tracing_section.hpp"
-#include "config/wake_section.hpp"
 
 namespace sluice::config {
 

@@ -5,11 +5,8 @@
 #include <utility>
 
 #include "config/document.hpp"
-#include "config/idempotency_section.hpp"
-#include "config/job_order.hpp"
-#include "config/outbox_section.hpp"
 #include "config/reader.hpp"
-#include "config/schedule_file.hpp"
+#include "config/sections.hpp"
 #include "config/syntax.hpp"
 
 namespace sluice::config {

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "config/files.hpp"
-#include "config/outbox_section.hpp"
+#include "config/sections.hpp"
 #include "config/syntax.hpp"
 
 namespace sluice::config {

@@ -1,12 +1,11 @@
-#include "config/outbox_section.hpp"
-
 #include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
 
 #include "config/files.hpp"
-#include "config/plain_reads.hpp"
+#include "config/reader.hpp"
+#include "config/sections.hpp"
 #include "config/syntax.hpp"
 
 namespace sluice::config {
@@ -65,7 +64,7 @@ void read_url(Section& section, Reader& reader, OutboxConfig& outbox) {
   if (member == nullptr) {
     return;
   }
-  read_secret(section, reader, "url", outbox.url, no_complaint);
+  section.read_secret("url", outbox.url, no_complaint);
   if (std::holds_alternative<std::string>(member->value.content) && !is_url_of(outbox.kind, outbox.url)) {
     reader.error(member->value.place, section.naming("url") + "must have the form " + shape +
                                           " (the value is not shown, for it may hold a password)");
@@ -90,7 +89,7 @@ void read_tls(Section section, Reader& reader, const std::string& file, OutboxCo
     return;
   }
   OutboxTls tls;
-  read_flag(section, reader, "verify", tls.verify);
+  section.read("verify", tls.verify);
   section.read("ca", tls.ca, path_complaint);
   section.read("server_name", tls.server_name, server_complaint);
   section.read("certificate", tls.certificate, path_complaint);
@@ -119,7 +118,7 @@ void read_ssh(Section section, Reader& reader, const std::string& file, OutboxCo
   }
   section.read("known_hosts", ssh.known_hosts, path_complaint);
   section.read("host_key_algorithms", ssh.host_key_algorithms, text_complaint);
-  read_flag(section, reader, "check_host_key", ssh.check_host_key);
+  section.read("check_host_key", ssh.check_host_key);
   for (std::string* path : {&ssh.private_key, &ssh.known_hosts}) {
     *path = path->empty() ? "" : resolve_path(*path, file);
   }
@@ -144,7 +143,7 @@ void read_sql(Section& section, Reader& reader, const std::string& file, OutboxC
   refuse_keys(section, reader, {"region", "endpoint"}, "\"dynamodb\"");
   read_url(section, reader, outbox);
   section.read("username", outbox.username, text_complaint);
-  read_secret(section, reader, "password", outbox.password, no_complaint);
+  section.read_secret("password", outbox.password, no_complaint);
   section.read("schema", outbox.schema, identifier_complaint);
   section.read("coordination", outbox.side_table, kCoordination);
   read_tls(section.section("tls"), reader, file, outbox);

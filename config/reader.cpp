@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -23,18 +24,59 @@ std::string listed(const std::vector<std::string>& words) {
   return result;
 }
 
-/// An integer as TOML has it, or as text that came out of an environment variable, which cannot be anything but text.
-std::optional<std::int64_t> integer_of(const Value& value) {
-  if (const auto* integer = std::get_if<std::int64_t>(&value.content)) {
-    return *integer;
-  }
+/// A number as text, which alone can come out of an environment variable.
+template <typename Number>
+std::optional<Number> number_from_environment(const Value& value) {
   const auto* text = std::get_if<std::string>(&value.content);
   if (text == nullptr || !value.from_environment) {
     return std::nullopt;
   }
-  std::int64_t result = 0;
-  const auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), result);
-  return code == std::errc() && end == text->data() + text->size() ? std::optional(result) : std::nullopt;
+  Number number = 0;
+  const auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), number);
+  return code == std::errc() && end == text->data() + text->size() ? std::optional(number) : std::nullopt;
+}
+
+std::optional<std::int64_t> integer_of(const Value& value) {
+  const auto* integer = std::get_if<std::int64_t>(&value.content);
+  return integer != nullptr ? *integer : number_from_environment<std::int64_t>(value);
+}
+
+std::optional<double> number_of(const Value& value) {
+  if (const auto* number = std::get_if<double>(&value.content)) {
+    return *number;
+  }
+  const auto* integer = std::get_if<std::int64_t>(&value.content);
+  return integer != nullptr ? static_cast<double>(*integer) : number_from_environment<double>(value);
+}
+
+constexpr std::size_t kMostLabel = 255;
+constexpr double kMostAmount = 1e9;
+
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
+
+/// "2026-11-01".
+bool is_day(std::string_view text) {
+  constexpr std::string_view kForm = "dddd-dd-dd";
+  if (text.size() != kForm.size()) {
+    return false;
+  }
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (kForm[i] == '-' ? text[i] != '-' : text[i] < '0' || text[i] > '9') {
+      return false;
+    }
+  }
+  const auto number = [text](std::size_t at, std::size_t count) {
+    int value = 0;
+    std::from_chars(text.data() + at, text.data() + at + count, value);
+    return value;
+  };
+  return std::chrono::year_month_day(std::chrono::year(number(0, 4)),
+                                     std::chrono::month(static_cast<unsigned>(number(5, 2))),
+                                     std::chrono::day(static_cast<unsigned>(number(8, 2))))
+      .ok();
 }
 
 }  // namespace
@@ -66,89 +108,80 @@ const Member* Section::require(const std::string& key, const std::string& mend) 
   return member;
 }
 
-void Section::wrong_type(const Member& member, const std::string& expected) {
-  if (std::holds_alternative<BrokenValue>(member.value.content)) {
-    return;
-  }
-  reader_->error(member.value.place, naming(member.key) + "must be " + expected + ", not " + kind_of(member.value));
+const Value* Section::find_sound(const std::string& key) {
+  const Member* member = find(key);
+  const bool sound = member != nullptr && !std::holds_alternative<BrokenValue>(member->value.content);
+  return sound ? &member->value : nullptr;
 }
 
-const std::string* Section::string(const std::string& key, const Member** member) {
-  *member = find(key);
-  if (*member == nullptr) {
-    return nullptr;
-  }
-  const auto* text = std::get_if<std::string>(&(*member)->value.content);
-  if (text == nullptr) {
-    wrong_type(**member, "a string");
-  }
-  return text;
+void Section::wrong_type(const std::string& key, const Value& value, const std::string& expected) {
+  reader_->error(value.place, naming(key) + "must be " + expected + ", not " + kind_of(value));
 }
 
 void Section::read(const std::string& key, std::string& target, Complaint complaint) {
-  const Member* member = nullptr;
-  const std::string* text = string(key, &member);
+  const Value* value = find_sound(key);
+  if (value == nullptr) {
+    return;
+  }
+  const auto* text = std::get_if<std::string>(&value->content);
   if (text == nullptr) {
-    return;
+    wrong_type(key, *value, "a string");
+  } else if (const char* expected = complaint(*text)) {
+    reader_->error(value->place, naming(key) + "must be " + expected + "; it is " + quoted(*text));
+  } else {
+    target = *text;
   }
-  if (const char* expected = complaint(*text)) {
-    reader_->error(member->value.place, naming(key) + "must be " + expected + "; it is " + quoted(*text));
-    return;
-  }
-  target = *text;
 }
 
 void Section::read(const std::string& key, std::uint32_t& target, std::uint32_t least, std::uint32_t most) {
-  const Member* member = find(key);
-  if (member == nullptr) {
+  const Value* value = find_sound(key);
+  if (value == nullptr) {
     return;
   }
   const std::string expected = "an integer from " + std::to_string(least) + " to " + std::to_string(most);
-  const std::optional<std::int64_t> integer = integer_of(member->value);
-  if (!integer) {
-    const auto* text = std::get_if<std::string>(&member->value.content);
-    if (text != nullptr && member->value.from_environment) {
-      reader_->error(member->value.place, naming(key) + "must be " + expected + "; it is " + quoted(*text));
-    } else {
-      wrong_type(*member, expected);
-    }
-  } else if (*integer < least || *integer > most) {
-    reader_->error(member->value.place, naming(key) + "must be " + expected + "; it is " + std::to_string(*integer));
-  } else {
+  const std::optional<std::int64_t> integer = integer_of(*value);
+  const auto* text = std::get_if<std::string>(&value->content);
+  if (integer && *integer >= least && *integer <= most) {
     target = static_cast<std::uint32_t>(*integer);
+  } else if (integer) {
+    reader_->error(value->place, naming(key) + "must be " + expected + "; it is " + std::to_string(*integer));
+  } else if (text != nullptr && value->from_environment) {
+    reader_->error(value->place, naming(key) + "must be " + expected + "; it is " + quoted(*text));
+  } else {
+    wrong_type(key, *value, expected);
   }
 }
 
 void Section::read(const std::string& key, Duration& target, DurationBounds bounds) {
-  const Member* member = find(key);
-  if (member == nullptr) {
+  const Value* value = find_sound(key);
+  if (value == nullptr) {
     return;
   }
-  const auto* text = std::get_if<std::string>(&member->value.content);
+  const auto* text = std::get_if<std::string>(&value->content);
   if (text == nullptr) {
-    wrong_type(*member, "a duration in quotes, such as \"30s\"");
+    wrong_type(key, *value, "a duration in quotes, such as \"30s\"");
     return;
   }
   const std::optional<Duration> duration = parse_duration(*text);
   if (!duration) {
-    reader_->error(member->value.place,
+    reader_->error(value->place,
                    naming(key) + "must be a duration, such as \"1500ms\", \"30s\" or \"15m\"; it is " + quoted(*text));
   } else if (*duration < bounds.least || *duration > bounds.most) {
-    reader_->error(member->value.place, naming(key) + "must be from " + format_duration(bounds.least) + " to " +
-                                            format_duration(bounds.most) + "; it is " + quoted(*text));
+    reader_->error(value->place, naming(key) + "must be from " + format_duration(bounds.least) + " to " +
+                                     format_duration(bounds.most) + "; it is " + quoted(*text));
   } else {
     target = *duration;
   }
 }
 
 void Section::read(const std::string& key, std::vector<std::string>& target, Complaint complaint) {
-  const Member* member = find(key);
-  if (member == nullptr) {
+  const Value* value = find_sound(key);
+  if (value == nullptr) {
     return;
   }
-  const auto* array = std::get_if<Array>(&member->value.content);
+  const auto* array = std::get_if<Array>(&value->content);
   if (array == nullptr) {
-    wrong_type(*member, "an array of strings");
+    wrong_type(key, *value, "an array of strings");
     return;
   }
   std::vector<std::string> result;
@@ -169,16 +202,20 @@ void Section::read(const std::string& key, std::vector<std::string>& target, Com
 }
 
 std::size_t Section::choose(const std::string& key, const std::vector<std::string>& words) {
-  const Member* member = nullptr;
-  const std::string* text = string(key, &member);
+  const Value* value = find_sound(key);
+  if (value == nullptr) {
+    return words.size();
+  }
+  const auto* text = std::get_if<std::string>(&value->content);
   if (text == nullptr) {
+    wrong_type(key, *value, "a string");
     return words.size();
   }
   const auto found = std::find(words.begin(), words.end(), *text);
   if (found == words.end()) {
     const std::optional<std::string> meant = nearest(*text, words);
-    reader_->error(member->value.place, naming(key) + "must be " + listed(words) + "; it is " + quoted(*text) +
-                                            (meant ? ": did you mean " + quoted(*meant) + "?" : ""));
+    reader_->error(value->place, naming(key) + "must be " + listed(words) + "; it is " + quoted(*text) +
+                                     (meant ? ": did you mean " + quoted(*meant) + "?" : ""));
   }
   return static_cast<std::size_t>(found - words.begin());
 }
@@ -191,8 +228,8 @@ Section Section::section(const std::string& key) {
     return reader_->add(path, {reader_->file_}, nullptr);
   }
   const auto* table = std::get_if<Table>(&member->value.content);
-  if (table == nullptr) {
-    wrong_type(*member, "a table, written as [" + path + "]");
+  if (table == nullptr && find_sound(key) != nullptr) {
+    wrong_type(key, member->value, "a table, written as [" + path + "]");
   }
   return reader_->add(path, member->place, table);
 }
@@ -242,6 +279,142 @@ std::vector<ConfigError> Reader::finish() {
     return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
   });
   return std::move(errors_);
+}
+
+void Section::read(const std::string& key, bool& target) {
+  const Value* value = find_sound(key);
+  if (value == nullptr) {
+    return;
+  }
+  const auto* text = std::get_if<std::string>(&value->content);
+  if (const auto* flag = std::get_if<bool>(&value->content)) {
+    target = *flag;
+  } else if (text != nullptr && value->from_environment && (*text == "true" || *text == "false")) {
+    target = *text == "true";
+  } else {
+    reader_->error(value->place, naming(key) + "must be true or false");
+  }
+}
+
+void Section::read_number(const std::string& key, double& target, bool (*good)(double), const std::string& expected) {
+  const Value* value = find_sound(key);
+  const std::optional<double> number = value == nullptr ? std::nullopt : number_of(*value);
+  if (number && good(*number)) {
+    target = *number;
+  } else if (value != nullptr) {
+    reader_->error(value->place, naming(key) + "must be a number " + expected);
+  }
+}
+
+void Section::read_share(const std::string& key, double& target) {
+  read_number(
+      key, target, [](double number) { return number >= 0 && number <= 1; }, "from 0 to 1, such as 0.25");
+}
+
+void Section::read_amount(const std::string& key, double& target, const char* example) {
+  read_number(
+      key, target, [](double number) { return number >= 0 && number <= kMostAmount; },
+      std::string("from 0 on, such as ") + example);
+}
+
+void Section::read_limit(const std::string& key, double& target, const char* example) {
+  read_number(
+      key, target, [](double number) { return number > 0 && number <= kMostAmount; },
+      std::string("above 0, such as ") + example);
+}
+
+void Section::read_day(const std::string& key, std::string& target) {
+  const Value* value = find_sound(key);
+  if (value == nullptr) {
+    return;
+  }
+  const auto* foreign = std::get_if<ForeignValue>(&value->content);
+  const auto* text = std::get_if<std::string>(&value->content);
+  const std::string day = foreign != nullptr ? foreign->text : text != nullptr ? *text : std::string();
+  if (!is_day(day)) {
+    reader_->error(value->place, naming(key) + "must be a day, such as 2026-11-01");
+    return;
+  }
+  target = day;
+}
+
+void Section::read(const std::string& key, std::map<std::string, std::string>& target) {
+  const Value* value = find_sound(key);
+  if (value == nullptr) {
+    return;
+  }
+  const auto* table = std::get_if<Table>(&value->content);
+  if (table == nullptr) {
+    reader_->error(value->place, naming(key) + "must be a table of strings, not " + kind_of(*value));
+    return;
+  }
+  for (const Member& entry : *table) {
+    const std::string name = "'" + abridged(entry.key) + "'";
+    const auto* text = std::get_if<std::string>(&entry.value.content);
+    if (std::holds_alternative<BrokenValue>(entry.value.content)) {
+      continue;
+    }
+    if (text == nullptr) {
+      reader_->error(entry.value.place,
+                     naming(key) + "must hold strings only; " + name + " is " + kind_of(entry.value));
+    } else if (entry.key.empty() || has_control(entry.key) || has_control(*text)) {
+      reader_->error(entry.value.place,
+                     naming(key) + "must hold names and values without control characters; " + name + " does not");
+    } else {
+      target.insert_or_assign(entry.key, *text);
+    }
+  }
+}
+
+void Section::read_secret(const std::string& key, std::string& target, Complaint complaint) {
+  const Value* value = find_sound(key);
+  if (value == nullptr) {
+    return;
+  }
+  const auto* text = std::get_if<std::string>(&value->content);
+  if (text == nullptr) {
+    reader_->error(value->place, naming(key) + "must be a string, not " + kind_of(*value));
+  } else if (const char* expected = complaint(*text)) {
+    reader_->error(value->place, naming(key) + "must be " + expected + "; its value is not shown here");
+  } else {
+    target = *text;
+  }
+}
+
+void Section::read_url(const std::string& key, std::string& target, Complaint complaint) {
+  const Member* member = find(key);
+  const auto* text = member == nullptr ? nullptr : std::get_if<std::string>(&member->value.content);
+  if (text != nullptr && text->find('@') != std::string::npos) {
+    read_secret(key, target, complaint);
+  } else {
+    read(key, target, complaint);
+  }
+}
+
+const char* token_complaint(const std::string& text) {
+  const bool visible =
+      std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && static_cast<unsigned char>(c) < 0x7f; });
+  return !text.empty() && visible ? nullptr : "a token of visible ASCII characters";
+}
+
+const char* label_complaint(const std::string& text) {
+  return text.size() <= kMostLabel && !has_control(text) ? nullptr
+                                                         : "at most 255 bytes of text without control characters";
+}
+
+bool is_http_url(std::string_view text, bool path) {
+  const auto after = [&](std::string_view scheme) { return text.starts_with(scheme) ? scheme.size() : 0; };
+  const std::size_t begin = std::max(after("http://"), after("https://"));
+  if (begin == 0) {
+    return false;
+  }
+  const std::string_view rest = text.substr(begin);
+  const std::string_view authority = rest.substr(0, rest.find('/'));
+  const std::string_view tail = rest.substr(authority.size());
+  const bool clean = std::all_of(rest.begin(), rest.end(), [](char c) {
+    return c > 0x20 && static_cast<unsigned char>(c) < 0x7f && c != '@' && c != '?' && c != '#' && c != '\\';
+  });
+  return clean && !authority.empty() && authority.front() != ':' && (path || tail.empty());
 }
 
 }  // namespace sluice::config

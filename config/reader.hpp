@@ -2,7 +2,9 @@
 
 #include <array>
 #include <deque>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/document.hpp"
@@ -46,6 +48,22 @@ class Section {
   void read(const std::string& key, std::uint32_t& target, std::uint32_t least, std::uint32_t most);
   void read(const std::string& key, Duration& target, DurationBounds bounds);
   void read(const std::string& key, std::vector<std::string>& target, Complaint complaint);
+  void read(const std::string& key, bool& target);
+  /// A table of strings; no value of it appears in an error.
+  void read(const std::string& key, std::map<std::string, std::string>& target);
+  // Numbers also as text out of the environment, and at most a billion; `example` goes into the error.
+  /// From 0 to 1.
+  void read_share(const std::string& key, double& target);
+  /// From 0 on.
+  void read_amount(const std::string& key, double& target, const char* example);
+  /// Above 0.
+  void read_limit(const std::string& key, double& target, const char* example);
+  /// A day of the calendar, as a TOML date or as text of that form.
+  void read_day(const std::string& key, std::string& target);
+  /// A text that no error shows.
+  void read_secret(const std::string& key, std::string& target, Complaint complaint);
+  /// An address. One that names a user is no good here, and as it may name his password too, no error shows it.
+  void read_url(const std::string& key, std::string& target, Complaint complaint);
   /// True when the key is there and good.
   template <typename Enum, std::size_t kCount>
   bool read(const std::string& key, Enum& target, const std::array<Choice<Enum>, kCount>& choices) {
@@ -71,9 +89,11 @@ class Section {
   friend class Reader;
   Section(Reader& reader, std::size_t index, const Table* table) : reader_(&reader), index_(index), table_(table) {}
 
-  const std::string* string(const std::string& key, const Member** member);
+  /// Nothing where the key is absent or has its error already.
+  const Value* find_sound(const std::string& key);
+  void read_number(const std::string& key, double& target, bool (*good)(double), const std::string& expected);
   std::size_t choose(const std::string& key, const std::vector<std::string>& words);
-  void wrong_type(const Member& member, const std::string& expected);
+  void wrong_type(const std::string& key, const Value& value, const std::string& expected);
 
   Reader* reader_;
   std::size_t index_;
@@ -109,5 +129,13 @@ class Reader {
   std::deque<Known> sections_;
   std::vector<ConfigError> errors_;
 };
+
+/// What an HTTP header may carry, and not nothing.
+const char* token_complaint(const std::string& text);
+/// At most 255 bytes without control characters.
+const char* label_complaint(const std::string& text);
+
+/// "http://" or "https://", a host and perhaps a port; `path`: and perhaps a path. Without user, query and fragment.
+bool is_http_url(std::string_view text, bool path);
 
 }  // namespace sluice::config

@@ -1,9 +1,8 @@
-#include "config/schedule_file.hpp"
-
 #include <array>
 #include <utility>
 
-#include "config/cron.hpp"
+#include "config/schedule_times.hpp"
+#include "config/sections.hpp"
 #include "config/syntax.hpp"
 #include "config/time_zone.hpp"
 

@@ -1,13 +1,258 @@
 #include "config/schedule_times.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstddef>
 #include <deque>
 #include <iterator>
+#include <optional>
 #include <set>
+#include <string_view>
+#include <utility>
 #include <variant>
+#include <vector>
+
+#include "config/syntax.hpp"
 
 namespace sluice::config {
+
+namespace {
+
+constexpr std::array<std::string_view, 12> kMonths{"JAN", "FEB", "MAR", "APR", "MAY", "JUN",
+                                                   "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"};
+constexpr std::array<std::string_view, 7> kWeekdays{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"};
+constexpr std::array<int, 12> kLongestMonths{31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+constexpr int kSunday = 7;  // beside 0
+constexpr std::uint32_t kAllHours = (1U << 24U) - 1;
+
+struct Field {
+  std::string_view name;
+  int least;
+  int most;
+  const std::string_view* names;  ///< of the values from `first_name` on
+  int name_count;
+  int first_name;
+};
+
+constexpr std::array<Field, 5> kFields{{{"minute", 0, 59, nullptr, 0, 0},
+                                        {"hour", 0, 23, nullptr, 0, 0},
+                                        {"day of the month", 1, 31, nullptr, 0, 0},
+                                        {"month", 1, 12, kMonths.data(), kMonths.size(), 1},
+                                        {"day of the week", 0, 7, kWeekdays.data(), kWeekdays.size(), 0}}};
+
+std::string upper(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+  return result;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (std::size_t from = 0;;) {
+    const std::size_t end = text.find(separator, from);
+    parts.push_back(text.substr(from, end == std::string_view::npos ? end : end - from));
+    if (end == std::string_view::npos) {
+      return parts;
+    }
+    from = end + 1;
+  }
+}
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  std::size_t at = 0;
+  while ((at = text.find_first_not_of(" \t", at)) != std::string_view::npos) {
+    const std::size_t end = std::min(text.find_first_of(" \t", at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = end;
+  }
+  return words;
+}
+
+/// One field's bits, or what is wrong with it.
+class FieldReader {
+ public:
+  FieldReader(const Field& field, std::string_view text) : field_(field), text_(text) {}
+
+  bool read() {
+    for (const std::string_view part : split(text_, ',')) {
+      if (!read_part(part)) {
+        return false;
+      }
+    }
+    return true;
+  }
+  std::uint64_t bits() const { return bits_; }
+  std::string wrong() const {
+    return "has a bad " + std::string(field_.name) + ", \"" + abridged(text_) + "\": " + wrong_;
+  }
+
+ private:
+  bool fail(std::string wrong) {
+    wrong_ = std::move(wrong);
+    return false;
+  }
+  std::string bounds() const { return std::to_string(field_.least) + " to " + std::to_string(field_.most); }
+
+  std::optional<int> value(std::string_view text) const {
+    const std::string word = upper(text);
+    for (int i = 0; i < field_.name_count; ++i) {
+      if (word == field_.names[i]) {
+        return field_.first_name + i;
+      }
+    }
+    int number = 0;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const bool whole = !text.empty() && is_digit(text.front()) && end == text.data() + text.size();
+    return code == std::errc() && whole ? std::optional(number) : std::nullopt;
+  }
+
+  bool read_part(std::string_view part) {
+    const std::size_t slash = part.find('/');
+    const std::string_view range = part.substr(0, slash);
+    int first = field_.least;
+    int last = field_.most == kSunday ? kSunday - 1 : field_.most;
+    const bool star = range == "*";
+    const std::size_t dash = range.find('-', 1);
+    if (!star && !read_range(range, dash, first, last)) {
+      return false;
+    }
+    int step = 1;
+    if (slash != std::string_view::npos) {
+      const auto given = value(part.substr(slash + 1));
+      if (!star && dash == std::string_view::npos) {
+        return fail("a step needs a range; write " + std::to_string(first) + "-" + std::to_string(field_.most) +
+                    std::string(part.substr(slash)));
+      }
+      if (!given || *given < 1 || *given > last - first) {
+        return fail("a step is a whole number, at least 1, and smaller than its range");
+      }
+      step = *given;
+    }
+    for (int i = first; i <= last; i += step) {
+      bits_ |= std::uint64_t{1} << static_cast<unsigned>(field_.most == kSunday ? i % kSunday : i);
+    }
+    return true;
+  }
+
+  bool read_range(std::string_view range, std::size_t dash, int& first, int& last) {
+    const auto from = value(range.substr(0, dash));
+    auto to = dash == std::string_view::npos ? from : value(range.substr(dash + 1));
+    if (!from || !to) {
+      return fail("it takes " + bounds() + (field_.names == nullptr ? "" : ", names of three letters") +
+                  ", *, ranges a-b, steps */n, and lists of them with commas");
+    }
+    if (field_.most == kSunday && *to == 0 && *from > 0) {
+      to = kSunday;  // FRI-SUN
+    }
+    for (const int bound : {*from, *to}) {
+      if (bound < field_.least || bound > field_.most) {
+        return fail(std::to_string(bound) + " is not within " + bounds());
+      }
+    }
+    if (*from > *to) {
+      return fail("a range goes upwards; write " + std::to_string(*from) + "-" + std::to_string(field_.most) + "," +
+                  std::to_string(field_.least) + "-" + std::to_string(*to));
+    }
+    first = *from;
+    last = *to;
+    return true;
+  }
+
+  const Field& field_;
+  const std::string_view text_;
+  std::uint64_t bits_ = 0;
+  std::string wrong_;
+};
+
+/// Five fields for what some crons know by a name.
+std::string spelt_out(const std::string& word) {
+  constexpr std::array<std::pair<std::string_view, const char*>, 7> kNicknames{{{"@YEARLY", "0 0 1 1 *"},
+                                                                                {"@ANNUALLY", "0 0 1 1 *"},
+                                                                                {"@MONTHLY", "0 0 1 * *"},
+                                                                                {"@WEEKLY", "0 0 * * 0"},
+                                                                                {"@DAILY", "0 0 * * *"},
+                                                                                {"@MIDNIGHT", "0 0 * * *"},
+                                                                                {"@HOURLY", "0 * * * *"}}};
+  for (const auto& [name, line] : kNicknames) {
+    if (word == name) {
+      return line;
+    }
+  }
+  return {};
+}
+
+/// Of a line whose days are those of the month alone; empty: it comes up.
+std::string never_due(const CronLine& line) {
+  std::string longest;
+  for (int month = 1; month <= 12; ++month) {
+    if (((line.months >> static_cast<unsigned>(month)) & 1U) == 0) {
+      continue;
+    }
+    const int days = kLongestMonths[static_cast<std::size_t>(month - 1)];
+    const std::uint32_t there = (std::uint32_t{2} << static_cast<unsigned>(days)) - 1;
+    if ((line.days & there) != 0) {
+      return {};
+    }
+    longest += (longest.empty() ? "" : ", ") + std::string(kMonths[static_cast<std::size_t>(month - 1)]) + " has " +
+               std::to_string(days) + " days at most";
+  }
+  return "is never due: " + longest + "; take another day, or another month";
+}
+
+}  // namespace
+
+bool CronLine::every_hour() const { return hours == kAllHours; }
+
+bool CronLine::has_day(int day, int month, int weekday) const {
+  if (((months >> static_cast<unsigned>(month)) & 1U) == 0) {
+    return false;
+  }
+  const bool by_month = ((days >> static_cast<unsigned>(day)) & 1U) != 0;
+  const bool by_week = ((weekdays >> static_cast<unsigned>(weekday)) & 1U) != 0;
+  return any_day || any_weekday ? by_month && by_week : by_month || by_week;
+}
+
+std::variant<CronLine, std::string> parse_cron(const std::string& text) {
+  const auto words = words_of(text);
+  if (words.size() == 1 && words[0].front() == '@') {
+    const std::string line = spelt_out(upper(words[0]));
+    return line.empty() ? "has no name such as \"" + abridged(words[0]) + "\"; write five fields"
+                        : "takes five fields; write \"" + line + "\"";
+  }
+  if (words.size() != kFields.size()) {
+    return "takes five fields, minute, hour, day of the month, month and day of the week, as in \"30 6 * * "
+           "MON-FRI\"; " +
+           ("it has " + std::to_string(words.size()));
+  }
+  std::array<std::uint64_t, 5> bits{};
+  for (std::size_t i = 0; i < kFields.size(); ++i) {
+    FieldReader reader(kFields[i], words[i]);
+    if (!reader.read()) {
+      return reader.wrong();
+    }
+    bits[i] = reader.bits();
+  }
+  CronLine line{.minutes = bits[0],
+                .hours = static_cast<std::uint32_t>(bits[1]),
+                .days = static_cast<std::uint32_t>(bits[2]),
+                .months = static_cast<std::uint32_t>(bits[3]),
+                .weekdays = static_cast<std::uint32_t>(bits[4]),
+                .any_day = words[2] == "*",
+                .any_weekday = words[4] == "*"};
+  const bool stepped = words[2].starts_with("*/") || words[4].starts_with("*/");
+  if (!line.any_day && !line.any_weekday && stepped) {
+    return "restricts both kinds of days, and one of them by */n, which crons read differently; write its days out";
+  }
+  if (line.any_weekday) {
+    if (std::string never = never_due(line); !never.empty()) {
+      return never;
+    }
+  }
+  return line;
+}
 
 namespace {
 

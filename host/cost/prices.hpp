@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "config/cost_config.hpp"
+#include "config/config.hpp"
 #include "host/cost/spent.hpp"
 
 namespace sluice::cost {

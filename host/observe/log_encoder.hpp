@@ -7,7 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
-#include "config/telemetry.hpp"
+#include "config/config.hpp"
 #include "host/observe/collector.hpp"
 #include "host/observe/log_tap.hpp"
 

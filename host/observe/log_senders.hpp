@@ -6,7 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
-#include "config/telemetry.hpp"
+#include "config/config.hpp"
 #include "host/observe/log.hpp"
 #include "host/observe/log_encoder.hpp"
 #include "host/observe/shipper.hpp"

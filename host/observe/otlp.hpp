@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "config/telemetry.hpp"
+#include "config/config.hpp"
 #include "host/observe/collector.hpp"
 #include "host/observe/log_encoder.hpp"
 #include "host/observe/span.hpp"

@@ -4,7 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
-#include "config/telemetry.hpp"
+#include "config/config.hpp"
 #include "host/observe/shipper.hpp"
 #include "host/observe/span.hpp"
 #include "host/observe/trace_context.hpp"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/guard.hpp"
-#include "config/host_changes.hpp"
+#include "config/config.hpp"
 #include "host/observe/build_info.hpp"
 #include "host/runtime/figures.hpp"
 #include "host/runtime/health_report.hpp"

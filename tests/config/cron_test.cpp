@@ -1,4 +1,4 @@
-#include "config/cron.hpp"
+#include "config/schedule_times.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "config/schedule_times.hpp"
 #include "tests/config/support.hpp"
 
 namespace sluice::config {

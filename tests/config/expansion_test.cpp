@@ -1,4 +1,4 @@
-#include "config/expansion.hpp"
+#include "config/document.hpp"
 
 #include <cstdlib>
 

@@ -1,4 +1,4 @@
-#include "config/host_changes.hpp"
+#include "config/config.hpp"
 
 #include <gtest/gtest.h>
 

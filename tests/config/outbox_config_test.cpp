@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "config/host_changes.hpp"
-#include "config/outbox_section.hpp"
+#include "config/config.hpp"
+#include "config/sections.hpp"
 #include "tests/config/support.hpp"
 
 namespace sluice::config {

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "config/host_changes.hpp"
+#include "config/config.hpp"
 #include "tests/config/support.hpp"
 
 namespace sluice::config {

@@ -1,0 +1,406 @@
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/files.hpp"
+#include "config/reader.hpp"
+#include "config/sections.hpp"
+#include "config/syntax.hpp"
+
+namespace sluice::config {
+
+namespace {
+
+constexpr std::size_t kCurrencyLetters = 3;
+constexpr std::uint32_t kMostValues = 200;
+
+const char* currency_complaint(const std::string& text) {
+  const bool letters = std::all_of(text.begin(), text.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  return text.size() == kCurrencyLetters && letters ? nullptr : "three capital letters, such as \"USD\"";
+}
+
+}  // namespace
+
+void read_cost(Section cost, Reader& reader, HostConfig& config) {
+  CostConfig& read = config.cost;
+  struct Price {
+    const char* key;
+    double* target;
+    const char* example;
+  };
+  const std::array<Price, 5> prices{{{"write_unit", &read.write_unit, "0.625 for a million of them"},
+                                     {"read_unit", &read.read_unit, "0.125 for a million of them"},
+                                     {"storage", &read.storage, "0.25 for a GB and month"},
+                                     {"sqs_request", &read.sqs_request, "0.40 for a million of them"},
+                                     {"sqs_fifo_request", &read.sqs_fifo_request, "0.50 for a million of them"}}};
+  cost.read("currency", read.currency, currency_complaint);
+  const Member* first = cost.find("currency");
+  for (const Price& price : prices) {
+    cost.read_amount(price.key, *price.target, price.example);
+    const Member* member = cost.find(price.key);
+    first = first == nullptr ? member : first;
+  }
+  cost.read_day("as_of", read.as_of);
+  read.own_prices = first != nullptr;
+  if (read.own_prices && cost.find("as_of") == nullptr) {
+    reader.error(first->place, cost.naming(first->key) +
+                                   "is a price of some day: say of which one beside it, as in as_of = 2026-11-01");
+  }
+  cost.read("attribute", read.attribute, label_complaint);
+  cost.read("top", read.top, 1, kMostValues);
+}
+
+void read_budget(Section& section, Reader& reader, StoreKind kind, QueueConfig& queue) {
+  section.read_limit("max_write_units", queue.max_write_units, "100 for 100 write units a second");
+  section.read_limit("max_read_units", queue.max_read_units, "50 for 50 read units a second");
+  for (const char* key : {"max_write_units", "max_read_units"}) {
+    if (const Member* limit = section.find(key); limit != nullptr && kind == StoreKind::sqlite) {
+      reader.error(limit->place, section.naming(key) +
+                                     "needs a queue in a DynamoDB table: SQLite is embedded and has no capacity to "
+                                     "keep below; limit the job with 'rate_limit' instead");
+    }
+  }
+}
+
+namespace {
+
+constexpr std::size_t kShortestSecret = 16;
+constexpr std::size_t kLongestSecret = 255;
+constexpr std::array<std::string_view, 2> kWildcards{"0.0.0.0", "[::]"};
+
+const char* address_complaint(const std::string& text) {
+  return listen_complaint(text) == nullptr ? nullptr : "\"host:port\", such as \"10.0.0.5:7011\" or \"[fd00::5]:7011\"";
+}
+
+bool is_wildcard(const std::string& address) {
+  const std::string host = address.substr(0, address.rfind(':'));
+  return std::find(kWildcards.begin(), kWildcards.end(), host) != kWildcards.end();
+}
+
+const char* announce_complaint(const std::string& text) {
+  if (is_wildcard(text)) {
+    return "an address that others can send to; leave it out where 'listen' names one";
+  }
+  return address_complaint(text);
+}
+
+const char* secret_complaint(const std::string& text) {
+  const bool good = text.size() >= kShortestSecret && text.size() <= kLongestSecret;
+  return good ? nullptr : "16 to 255 bytes, such as `openssl rand -hex 32` prints";
+}
+
+}  // namespace
+
+void read_wake(Section wake, Reader& reader, HostConfig& config) {
+  WakeConfig& read = config.wake;
+  wake.read("listen", read.listen, address_complaint);
+  wake.read("announce", read.announce, announce_complaint);
+  wake.read_secret("secret", read.secret, secret_complaint);
+  wake.read("ring", read.ring);
+  const Member* listen = wake.find("listen");
+  const Member* announce = wake.find("announce");
+  if (announce != nullptr && listen == nullptr) {
+    reader.error(announce->place, wake.naming("announce") + "goes with 'listen' only; add it, or leave this out");
+  }
+  if (listen != nullptr && announce == nullptr && is_wildcard(read.listen)) {
+    reader.error(listen->value.place, wake.naming("listen") +
+                                          "stands for every address of this machine, so that "
+                                          "others cannot be told where to send; add 'announce' "
+                                          "with the one that they reach");
+  }
+}
+
+namespace {
+
+constexpr std::array<Choice<TraceProtocol>, 2> kProtocols{
+    {{"grpc", TraceProtocol::grpc}, {"http", TraceProtocol::http}}};
+constexpr std::array<Choice<TraceSampler>, 4> kSamplers{{{"always", TraceSampler::always},
+                                                         {"never", TraceSampler::never},
+                                                         {"ratio", TraceSampler::ratio},
+                                                         {"parent", TraceSampler::parent}}};
+
+constexpr const char* kExpected =
+    "where an OTLP collector listens, such as \"http://localhost:4317\" or "
+    "\"https://collector.example.com:4318/v1/traces\"";
+
+/// "host:port" is what other OTLP programs call it, and is not encrypted there either.
+std::string with_scheme(const std::string& text) {
+  return text.find("://") == std::string::npos ? "http://" + text : text;
+}
+
+const char* collector_complaint(const std::string& text) {
+  return !text.empty() && is_http_url(with_scheme(text), true) ? nullptr : kExpected;
+}
+
+/// With the protocol's own port, and for HTTP its own path, where none are given.
+std::string completed(const std::string& text, TraceProtocol protocol) {
+  std::string url = with_scheme(text);
+  const std::size_t host = url.find("://") + 3;
+  const std::size_t path = std::min(url.find('/', host), url.size());
+  const std::string_view authority = std::string_view(url).substr(host, path - host);
+  const std::size_t bracket = authority.rfind(']');
+  const std::size_t colon = authority.find(':', bracket == std::string_view::npos ? 0 : bracket);
+  std::string tail = url.substr(path);
+  if (tail.empty() || tail == "/") {
+    tail = protocol == TraceProtocol::http ? "/v1/traces" : "";
+  }
+  std::string port;
+  if (colon == std::string_view::npos) {
+    port = protocol == TraceProtocol::http ? ":4318" : ":4317";
+  }
+  return url.substr(0, path) + port + tail;
+}
+
+bool is_header_name(const std::string& name) {
+  return std::all_of(name.begin(), name.end(),
+                     [](char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+void check_headers(Section& tracing, Reader& reader, TracingConfig& read) {
+  for (const auto& [name, value] : read.headers) {
+    if (!is_header_name(name)) {
+      reader.error(tracing.find("headers")->value.place,
+                   tracing.naming("headers") + "must have names of letters, digits, '-', '_' and '.'; it has \"" +
+                       abridged(name) + "\"");
+    }
+  }
+}
+
+}  // namespace
+
+void read_tracing(Section tracing, Reader& reader, HostConfig& config) {
+  if (!tracing.present()) {
+    return;
+  }
+  TracingConfig read;
+  const Member* endpoint =
+      tracing.require("endpoint", "say where the collector is, as in endpoint = \"http://localhost:4317\"");
+  tracing.read_url("endpoint", read.endpoint, collector_complaint);
+  tracing.read("protocol", read.protocol, kProtocols);
+  tracing.read("sampler", read.sampler, kSamplers);
+  tracing.read_share("ratio", read.ratio);
+  const Member* ratio = tracing.find("ratio");
+  if (ratio != nullptr && (read.sampler == TraceSampler::always || read.sampler == TraceSampler::never)) {
+    reader.error(ratio->place,
+                 tracing.naming("ratio") + "goes with sampler = \"ratio\" or \"parent\" only; leave it out");
+  }
+  tracing.read("service", read.service, label_complaint);
+  tracing.read("environment", read.environment, label_complaint);
+  tracing.read("attributes", read.attributes);
+  tracing.read("headers", read.headers);
+  check_headers(tracing, reader, read);
+  tracing.read("ca", read.ca, path_complaint);
+  if (!read.ca.empty()) {
+    read.ca = resolve_path(read.ca, config.file);
+  }
+  if (endpoint != nullptr && !read.endpoint.empty()) {
+    const bool has_path =
+        with_scheme(read.endpoint).find('/', with_scheme(read.endpoint).find("://") + 3) != std::string::npos;
+    if (read.protocol == TraceProtocol::grpc && has_path) {
+      reader.error(
+          endpoint->value.place,
+          tracing.naming("endpoint") + "has a path, which gRPC has none of; leave it out, or say protocol = \"http\"");
+    }
+    read.endpoint = completed(read.endpoint, read.protocol);
+  }
+  config.tracing = std::move(read);
+}
+
+namespace {
+
+constexpr std::array<Choice<LogLevel>, 5> kLogLevels{{{"trace", LogLevel::trace},
+                                                      {"debug", LogLevel::debug},
+                                                      {"info", LogLevel::info},
+                                                      {"warn", LogLevel::warn},
+                                                      {"error", LogLevel::error}}};
+constexpr std::array<Choice<LogFormat>, 2> kLogFormats{{{"text", LogFormat::text}, {"json", LogFormat::json}}};
+const std::vector<std::string> kHandlers{"text", "json", "rollbar", "sentry", "datadog"};
+
+const char* url_complaint(const std::string& text) {
+  return is_http_url(text, false) ? nullptr : "an address such as \"https://collector.example.com\"";
+}
+
+const char* site_complaint(const std::string& text) {
+  const bool good = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return is_letter(c) || is_digit(c) || c == '.' || c == '-';
+  });
+  return good ? nullptr : "a Datadog site, such as \"datadoghq.com\" or \"datadoghq.eu\"";
+}
+
+/// "https://KEY@host[:port][/path]/PROJECT".
+const char* dsn_complaint(const std::string& text) {
+  constexpr const char* kDsn = "a DSN, \"https://KEY@HOST/PROJECT\", as Sentry shows it";
+  const std::size_t scheme = text.find("://");
+  const std::size_t at = text.find('@');
+  if (scheme == std::string::npos || at == std::string::npos || at < scheme + 4) {
+    return kDsn;
+  }
+  const std::string plain = text.substr(0, scheme + 3) + text.substr(at + 1);
+  const std::size_t slash = text.rfind('/');
+  const std::string_view key = std::string_view(text).substr(scheme + 3, at - scheme - 3);
+  const auto is_word = [](char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '_'; };
+  const bool key_is_good = std::all_of(key.begin(), key.end(), [&](char c) { return is_word(c) || c == ':'; });
+  const bool project_is_good = slash > at && slash + 1 < text.size() &&
+                               std::all_of(text.begin() + static_cast<std::ptrdiff_t>(slash) + 1, text.end(), is_word);
+  return is_http_url(plain, true) && key_is_good && project_is_good ? nullptr : kDsn;
+}
+
+bool has(const std::vector<std::string>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+struct Handlers {
+  std::vector<std::string> words;
+  bool sound = true;  ///< all of them could be read
+};
+
+/// Of `handler`, which may be one or a list.
+Handlers read_handlers(Section& log, Reader& reader) {
+  const Member* member = log.find("handler");
+  Handlers read;
+  if (member == nullptr) {
+    return read;
+  }
+  const auto take = [&](const Value& value) {
+    const auto* text = std::get_if<std::string>(&value.content);
+    if (std::holds_alternative<BrokenValue>(value.content)) {
+      read.sound = false;
+      return;
+    }
+    const bool known = text != nullptr && std::find(kHandlers.begin(), kHandlers.end(), *text) != kHandlers.end();
+    const bool twice = known && has(read.words, *text);
+    if (!known) {
+      read.sound = false;
+      const auto meant = text == nullptr ? std::nullopt : nearest(*text, kHandlers);
+      reader.error(value.place, log.naming("handler") +
+                                    "must be one, or a list, of \"text\", \"json\", \"rollbar\", \"sentry\" and "
+                                    "\"datadog\"; " +
+                                    (text == nullptr ? std::string("it has ") + kind_of(value)
+                                                     : "it has \"" + abridged(*text) + "\"") +
+                                    (meant ? ": did you mean \"" + *meant + "\"?" : ""));
+    } else if (twice) {
+      reader.error(value.place, log.naming("handler") + "has \"" + *text + "\" twice");
+    } else {
+      read.words.push_back(*text);
+    }
+  };
+  if (const auto* list = std::get_if<Array>(&member->value.content)) {
+    std::for_each(list->begin(), list->end(), take);
+  } else {
+    take(member->value);
+  }
+  return read;
+}
+
+/// What the senders have in common.
+void read_common(Section& section, LogSender& sender) {
+  section.read("level", sender.level, kLogLevels);
+  section.read("environment", sender.environment, label_complaint);
+  section.read("tags", sender.tags);
+  section.read_share("sample_rate", sender.sample_rate);
+  section.read("ignore", sender.ignore, label_complaint);
+}
+
+LogSender read_rollbar(Section& section) {
+  LogSender sender{.kind = SenderKind::rollbar, .endpoint = "https://api.rollbar.com", .environment = "production"};
+  read_common(section, sender);
+  section.require("token", "give a token with the scope post_server_item, as in token = \"${ROLLBAR_TOKEN}\"");
+  section.read_secret("token", sender.secret, token_complaint);
+  section.read_url("endpoint", sender.endpoint, url_complaint);
+  section.read("send_default_pii", sender.send_default_pii);
+  return sender;
+}
+
+LogSender read_sentry(Section& section) {
+  LogSender sender{.kind = SenderKind::sentry};
+  read_common(section, sender);
+  section.require("dsn", "give the project's DSN, as in dsn = \"${SENTRY_DSN}\"");
+  section.read_secret("dsn", sender.secret, dsn_complaint);
+  section.read("send_default_pii", sender.send_default_pii);
+  return sender;
+}
+
+/// Nothing where no key is given: then it is a format alone.
+std::optional<LogSender> read_datadog(Section& section, Reader& reader, HostConfig& config) {
+  LogSender sender{.kind = SenderKind::datadog, .level = config.log_level, .service = config.datadog.service};
+  read_common(section, sender);
+  section.read("service", sender.service, label_complaint);
+  section.read_secret("api_key", sender.secret, token_complaint);
+  std::string site = "datadoghq.com";
+  section.read("site", site, site_complaint);
+  sender.endpoint = "https://http-intake.logs." + site;
+  section.read_url("endpoint", sender.endpoint, url_complaint);
+  sender.send_default_pii = true;  // Datadog's own agent sends the host's name with everything
+  config.datadog = {sender.service, sender.environment, sender.tags};
+  if (section.find("api_key") != nullptr) {
+    return sender;
+  }
+  for (const char* key : {"level", "sample_rate", "ignore", "site", "endpoint"}) {
+    if (const Member* member = section.find(key)) {
+      reader.error(member->place, section.naming(key) +
+                                      "is about what is sent, and without 'api_key' nothing is: lines are written to "
+                                      "standard error for Datadog's agent; give the key or leave this out");
+    }
+  }
+  return std::nullopt;
+}
+
+/// What stands on standard error, which has one format.
+void choose_format(Section& log, Reader& reader, const std::vector<std::string>& handlers, HostConfig& config) {
+  const Member* handler = log.find("handler");
+  const bool sends = std::any_of(config.log_senders.begin(), config.log_senders.end(),
+                                 [](const LogSender& sender) { return sender.kind == SenderKind::datadog; });
+  std::vector<std::string> formats;
+  for (const std::string& word : handlers) {
+    if (word == "text" || word == "json" || (word == "datadog" && !sends)) {
+      formats.push_back(word);
+    }
+  }
+  if (formats.size() > 1) {
+    reader.error(handler->value.place, log.naming("handler") + "asks for standard error as \"" + formats[0] +
+                                           "\" and as \"" + formats[1] + "\"; keep one of them" +
+                                           (has(formats, "datadog") ? ", or give [log.datadog] an 'api_key', so that "
+                                                                      "lines are sent there instead"
+                                                                    : ""));
+  }
+  if (const Member* format = log.find("format"); format != nullptr && !formats.empty()) {
+    reader.error(format->place, log.naming("format") + "stands beside a 'handler' that says it already; leave it out");
+  }
+  if (!formats.empty()) {
+    config.log_format = formats.front() == "text"   ? LogFormat::text
+                        : formats.front() == "json" ? LogFormat::json
+                                                    : LogFormat::datadog;
+  }
+}
+
+}  // namespace
+
+void read_log(Section log, Reader& reader, HostConfig& config) {
+  log.read("level", config.log_level, kLogLevels);
+  log.read("format", config.log_format, kLogFormats);
+  const Handlers handlers = read_handlers(log, reader);
+  for (const char* kind : {"rollbar", "sentry", "datadog"}) {
+    Section section = log.section(kind);
+    const bool wanted = has(handlers.words, kind);
+    if (section.present() && !wanted && handlers.sound) {
+      reader.error(section.place(), section.title() + " is used by nobody: put \"" + kind +
+                                        "\" into 'handler' of [log], or take the section away");
+    }
+    if (!wanted && !section.present()) {
+      continue;
+    }
+    if (std::string_view(kind) == "rollbar") {
+      config.log_senders.push_back(read_rollbar(section));
+    } else if (std::string_view(kind) == "sentry") {
+      config.log_senders.push_back(read_sentry(section));
+    } else if (auto sender = read_datadog(section, reader, config)) {
+      config.log_senders.push_back(std::move(*sender));
+    }
+  }
+  choose_format(log, reader, handlers.words, config);
+}
+
+}  // namespace sluice::config
