@@ -7,10 +7,8 @@
 #include <variant>
 
 #include "broker.hpp"
-#include "publishing/digest.hpp"
-#include "publishing/envelope.hpp"
-#include "publishing/routes.hpp"
 #include "publishing/text.hpp"
+#include "publishing/routes.hpp"
 #include "settings.hpp"
 #include "subject.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "publishing/envelope.hpp"
+#include "publishing/routes.hpp"
 #include "publishing/text.hpp"
 
 namespace {

@@ -1,8 +1,13 @@
 #include "publishing/text.hpp"
 
+#include <openssl/evp.h>
+
 #include <algorithm>
+#include <array>
+#include <stdexcept>
 
 namespace publishing {
+
 namespace {
 
 /// The length of the character of UTF-8 at the start of `text`; 0 when there is none.
@@ -69,6 +74,21 @@ bool is_utf8(std::string_view text) {
     text.remove_prefix(length);
   }
   return true;
+}
+
+std::string sha256_hex(std::string_view bytes) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned size = 0;
+  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
+    throw std::runtime_error("the cryptography library of this machine has no SHA-256");
+  }
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (unsigned i = 0; i < size; ++i) {
+    text += kDigits[digest[i] >> 4U];
+    text += kDigits[digest[i] & 15U];
+  }
+  return text;
 }
 
 }  // namespace publishing

@@ -18,4 +18,7 @@ bool matches(std::string_view pattern, std::string_view text);
 /// True when the whole text is UTF-8.
 bool is_utf8(std::string_view text);
 
+/// SHA-256 in lower-case hexadecimal. Throws std::runtime_error when the cryptography library has none.
+std::string sha256_hex(std::string_view bytes);
+
 }  // namespace publishing

@@ -7,7 +7,6 @@
 #include <variant>
 #include <vector>
 
-#include "publishing/envelope.hpp"
 #include "publishing/routes.hpp"
 #include "publishing/text.hpp"
 

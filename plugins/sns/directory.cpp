@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "entry.hpp"
 #include "publishing/text.hpp"
-#include "query.hpp"
 
 namespace sns {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "answers.hpp"
 #include "base/clock.hpp"
+#include "entry.hpp"
 #include "service.hpp"
-#include "topic.hpp"
 
 namespace sns {
 

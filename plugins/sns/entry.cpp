@@ -2,10 +2,47 @@
 
 #include <algorithm>
 
-#include "publishing/digest.hpp"
+#include "base/text/percent.hpp"
+#include "publishing/routes.hpp"
 #include "publishing/text.hpp"
 
 namespace sns {
+
+namespace {
+
+constexpr std::size_t kMaxNameLength = 256;
+constexpr std::size_t kMaxRegionLength = 63;
+
+bool is_letter_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
+
+bool consists_of(std::string_view text, std::string_view others) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
+    return is_letter_or_digit(c) || others.find(c) != std::string_view::npos;
+  });
+}
+
+}  // namespace
+
+bool is_topic_name(std::string_view text) {
+  constexpr std::string_view kFifo = ".fifo";
+  if (text.size() > kMaxNameLength) {
+    return false;
+  }
+  if (text.ends_with(kFifo)) {
+    text.remove_suffix(kFifo.size());
+  }
+  return consists_of(text, "-_");
+}
+
+std::optional<Topic> parse_topic_arn(std::string_view text) {
+  const auto name = publishing::parse_resource_name(text);
+  const bool good = name && text.starts_with("arn:") && name->service == "sns" && consists_of(name->partition, "-") &&
+                    name->region.size() <= kMaxRegionLength && consists_of(name->region, "-") &&
+                    consists_of(name->account, "") && is_topic_name(name->resource);
+  return good ? std::optional(Topic{std::string(text), std::string(name->region), std::string(name->resource)})
+              : std::nullopt;
+}
+
 namespace {
 
 constexpr std::size_t kMaxIdLength = 128;
@@ -58,6 +95,61 @@ std::variant<Entry, BadEntry> make_entry(const Topic& topic, std::string_view bo
     entry.deduplication = is_fifo_id(unique_id) ? std::string(unique_id) : publishing::sha256_hex(unique_id);
   }
   return entry;
+}
+
+namespace {
+
+std::string form(std::string_view action) {
+  std::string text = "Action=";
+  text += action;
+  return text + "&Version=2010-03-31";
+}
+
+void add(std::string& text, const std::string& name, std::string_view value) {
+  text += '&';
+  text += name;
+  text += '=';
+  text += sluice::percent_encoded(value);
+}
+
+}  // namespace
+
+std::string publish_batch_form(std::string_view topic_arn, const std::vector<const Entry*>& entries) {
+  std::string text = form("PublishBatch");
+  add(text, "TopicArn", topic_arn);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const Entry& entry = *entries[i];
+    const std::string member = "PublishBatchRequestEntries.member." + std::to_string(i + 1) + ".";
+    add(text, member + "Id", std::to_string(i));
+    add(text, member + "Message", entry.body);
+    if (!entry.group.empty()) {
+      add(text, member + "MessageGroupId", entry.group);
+    }
+    if (!entry.deduplication.empty()) {
+      add(text, member + "MessageDeduplicationId", entry.deduplication);
+    }
+    for (std::size_t k = 0; k < entry.attributes.size(); ++k) {
+      const std::string attribute = member + "MessageAttributes.entry." + std::to_string(k + 1) + ".";
+      add(text, attribute + "Name", entry.attributes[k].first);
+      add(text, attribute + "Value.DataType", "String");
+      add(text, attribute + "Value.StringValue", entry.attributes[k].second);
+    }
+  }
+  return text;
+}
+
+std::string list_topics_form(std::string_view token) {
+  std::string text = form("ListTopics");
+  if (!token.empty()) {
+    add(text, "NextToken", token);
+  }
+  return text;
+}
+
+std::string topic_attributes_form(std::string_view topic_arn) {
+  std::string text = form("GetTopicAttributes");
+  add(text, "TopicArn", topic_arn);
+  return text;
 }
 
 }  // namespace sns

@@ -1,15 +1,30 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "topic.hpp"
-
 namespace sns {
+
+/// A topic by its ARN. A value.
+struct Topic {
+  std::string arn;
+  std::string region;
+  std::string name;
+
+  /// AWS gives such a name to every FIFO topic and to no other.
+  bool is_fifo() const { return name.ends_with(".fifo"); }
+};
+
+/// Nothing for what is no ARN of a topic: its region becomes part of an address, so every field has only the
+/// characters that AWS allows.
+std::optional<Topic> parse_topic_arn(std::string_view text);
+/// Whether a topic can have this name.
+bool is_topic_name(std::string_view text);
 
 inline constexpr std::size_t kMaxBytes = 256 * 1024;  ///< of a message, and of a batch
 inline constexpr std::size_t kMaxEntries = 10;        ///< of a batch
@@ -45,5 +60,13 @@ std::variant<Entry, BadEntry> make_entry(const Topic& topic, std::string_view bo
                                          std::string_view unique_id,
                                          std::vector<std::pair<std::string, std::string>> attributes,
                                          const EntryRules& rules);
+
+// The bodies of requests in AWS's query protocol. Pure functions.
+
+/// Entries are named "0", "1", ... by their place.
+std::string publish_batch_form(std::string_view topic_arn, const std::vector<const Entry*>& entries);
+/// `token` of the page before; empty: the first one.
+std::string list_topics_form(std::string_view token);
+std::string topic_attributes_form(std::string_view topic_arn);
 
 }  // namespace sns

@@ -1,20 +1,94 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <sluice/handler.hpp>
 #include <stop_token>
+#include <string>
 #include <thread>
+#include <vector>
 
+#include "answers.hpp"
 #include "base/clock.hpp"
 #include "base/random.hpp"
-#include "publish_queue.hpp"
+#include "entry.hpp"
 #include "service.hpp"
 
 namespace sns {
+
+struct QueueLimits {
+  sluice::Duration linger = std::chrono::milliseconds(5);         ///< after the last message that came
+  sluice::Duration longest_wait = std::chrono::milliseconds(50);  ///< of one message for its batch
+  int attempts = 3;                                               ///< of one message
+};
+
+/// Which messages go out together, and when. Step functions that are told the time; used by one thread at a time.
+///
+/// A batch goes out when it is full; when nothing of its topic is under way and nothing more has come for a moment; or
+/// when its first message has waited long enough. While a request of the topic is under way the next batch waits for
+/// it: its answer lets workers go who bring more messages.
+class PublishQueue {
+ public:
+  using Ticket = std::uint64_t;
+
+  /// Entries of one topic that go out in one request.
+  struct Batch {
+    Topic topic;
+    std::vector<Ticket> tickets;
+    std::string form;
+  };
+  /// The end of a message: nothing where SNS has it.
+  struct Finished {
+    Ticket ticket = 0;
+    std::optional<Failure> failure;
+  };
+
+  explicit PublishQueue(QueueLimits limits) : limits_(limits) {}
+
+  Ticket add(const Topic& topic, Entry entry, sluice::SteadyTime now);
+  /// A batch that is to go out now; call it until there is none.
+  std::optional<Batch> next(sluice::SteadyTime now);
+  /// When to ask again; `SteadyTime::max()`: when something happens.
+  sluice::SteadyTime wake(sluice::SteadyTime now) const;
+  /// What SNS answered. What may succeed a moment later stays; `chance` is uniform in [0, 1).
+  std::vector<Finished> answered(const Batch& batch, const BatchAnswer& answer, sluice::SteadyTime now, double chance);
+  /// Gives up a message that failed and waits for another try: its failure. Nothing for any other.
+  std::optional<Failure> give_up(Ticket ticket);
+  /// Nobody wants to know any more.
+  void abandon(Ticket ticket);
+
+ private:
+  struct Pending {
+    Entry entry;
+    std::string arn;
+    sluice::SteadyTime since{};  ///< ready to go out
+    int attempts = 0;
+    bool alone = false;  ///< a batch that it was in was refused as a whole: it may have been the cause
+    bool under_way = false;
+    std::optional<Failure> failure;  ///< of the last attempt
+  };
+  struct Lane {
+    Topic topic;
+    std::deque<Ticket> waiting;
+    int under_way = 0;  ///< requests
+    sluice::SteadyTime last_arrival{};
+  };
+
+  std::optional<Batch> due(Lane& lane, sluice::SteadyTime now);
+  Batch take(Lane& lane, const std::vector<Ticket>& tickets);
+  bool keep(Pending& pending, const Failure& failure, bool may_be_another, sluice::SteadyTime now, double chance) const;
+  void drop_if_idle(const std::string& arn);
+
+  const QueueLimits limits_;
+  std::map<Ticket, Pending> pending_;
+  std::map<std::string, Lane> lanes_;  // by ARN
+  Ticket last_ = 0;
+};
 
 /// What came of one message. A value.
 struct Delivery {

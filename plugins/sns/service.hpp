@@ -7,16 +7,36 @@
 #include <optional>
 #include <sluice/handler.hpp>
 #include <string>
+#include <utility>
 
+#include "answers.hpp"
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "dynamo/clock_skew.hpp"
 #include "dynamo/credentials/credentials.hpp"
 #include "dynamo/signing/signer.hpp"
 #include "dynamo/transport/curl_transport.hpp"
-#include "reach.hpp"
 
 namespace sns {
+
+/// Shows the host how SNS fares, by what comes of the requests to it. Thread-safe.
+class Reach {
+ public:
+  /// `where` is its address, for people.
+  Reach(sluice::Host host, const std::string& where);
+
+  /// What came of a request; nothing: it succeeded.
+  void told(const std::optional<Failure>& failure);
+
+ private:
+  void show(bool works, std::string text);
+
+  const sluice::Host host_;
+  const std::string where_;
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  std::pair<bool, std::string> shown_;
+};
 
 /// What a job says of where SNS is and who asks. Empty: from AWS's usual places.
 struct AccessSettings {

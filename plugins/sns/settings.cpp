@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "dynamo/signing/uri.hpp"
-#include "publishing/envelope.hpp"
+#include "publishing/routes.hpp"
 #include "publishing/text.hpp"
 
 namespace sns {

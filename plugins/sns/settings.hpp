@@ -8,7 +8,7 @@
 
 #include "directory.hpp"
 #include "entry.hpp"
-#include "publish_queue.hpp"
+#include "publisher.hpp"
 #include "service.hpp"
 
 namespace sns {

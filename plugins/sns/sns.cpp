@@ -11,7 +11,6 @@
 #include "directory.hpp"
 #include "entry.hpp"
 #include "publisher.hpp"
-#include "publishing/envelope.hpp"
 #include "publishing/routes.hpp"
 #include "publishing/text.hpp"
 #include "service.hpp"

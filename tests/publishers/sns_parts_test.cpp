@@ -3,11 +3,10 @@
 #include <gmock/gmock.h>
 
 #include "entry.hpp"
-#include "publish_queue.hpp"
+#include "publisher.hpp"
 #include "publishing/text.hpp"
 #include "service.hpp"
-#include "topic.hpp"
-#include "xml.hpp"
+#include "answers.hpp"
 
 namespace sluice::publishers {
 namespace {

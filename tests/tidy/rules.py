@@ -60,7 +60,7 @@ BOUNDARIES = {
     r"cctz/": ("config/time_zone.cpp",),
     r"boost/dll": ("host/plugin/",),
     r"nats/": ("plugins/nats/link.cpp",),
-    r"expat\.h": ("plugins/sns/xml.cpp",),
+    r"expat\.h": ("plugins/sns/answers.cpp",),
     r"sqlite3\.h": ("host/stores/sqlite/",),
     r"mysql\.h|mysql/|mariadb/": ("host/stores/outbox/mysql/session.cpp",),
     r"libssh/": ("host/stores/outbox/tunnel/ssh_session.cpp",),
