@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "host/queue/delivery.hpp"
+#include "host/queue/source.hpp"
 #include "host/queue/stored_message.hpp"
 #include "sluice/client/error.hpp"
 #include "sluice/client/message.hpp"

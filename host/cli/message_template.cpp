@@ -7,7 +7,7 @@
 #include "base/text/json_pointer.hpp"
 #include "base/text/utf8.hpp"
 #include "config/config.hpp"
-#include "host/queue/send_keys.hpp"
+#include "host/queue/message.hpp"
 
 namespace sluice::cli {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "host/queue/delivery.hpp"
 #include "host/queue/message.hpp"
+#include "host/queue/source.hpp"
 
 /// What this process holds and runs, in a file that outlives it.
 namespace sluice::isolation {

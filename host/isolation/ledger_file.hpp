@@ -10,8 +10,8 @@
 #include "base/error.hpp"
 #include "host/isolation/crash_ledger.hpp"
 #include "host/isolation/crash_report.hpp"
-#include "host/queue/delivery.hpp"
 #include "host/queue/message.hpp"
+#include "host/queue/source.hpp"
 
 /// Crash ledgers as those see them who read them: the next host, and `sluice crashes`.
 namespace sluice::isolation {

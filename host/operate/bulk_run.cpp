@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/timestamp.hpp"
-#include "host/queue/half_removal.hpp"
+#include "host/queue/operator.hpp"
 
 namespace sluice::operate {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "host/queue/change.hpp"
+#include "host/queue/operator.hpp"
 #include "host/queue/stored_message.hpp"
 
 namespace sluice::operate {

@@ -10,7 +10,7 @@
 #include "host/operate/filter_expression.hpp"
 #include "host/operate/filter_parser.hpp"
 #include "host/operate/json_value.hpp"
-#include "host/queue/fingerprint.hpp"
+#include "host/queue/error_groups.hpp"
 
 namespace sluice::operate {
 

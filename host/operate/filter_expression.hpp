@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "host/queue/change.hpp"
+#include "host/queue/operator.hpp"
 
 /// What a filter's text becomes.
 namespace sluice::operate {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "host/queue/change.hpp"
+#include "host/queue/operator.hpp"
 
 namespace sluice::operate {
 

@@ -9,7 +9,6 @@
 
 #include "base/deadline.hpp"
 #include "host/operate/move_mark.hpp"
-#include "host/queue/move_ownership.hpp"
 #include "host/queue/notice_board.hpp"
 #include "host/queue/operator.hpp"
 

@@ -3,8 +3,7 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "host/queue/change.hpp"
-#include "host/queue/moving.hpp"
+#include "host/queue/operator.hpp"
 #include "host/queue/stored_message.hpp"
 
 /// How a message that is on its way from one queue to another is told from all others. Pure functions and values.

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "host/queue/change.hpp"
+#include "host/queue/operator.hpp"
 #include "host/queue/stored_message.hpp"
 
 namespace sluice::operate {

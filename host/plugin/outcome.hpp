@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "host/queue/completion.hpp"
+#include "host/queue/source.hpp"
 
 namespace sluice::plugin {
 

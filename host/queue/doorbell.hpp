@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/mutex.hpp"
-#include "host/queue/change.hpp"
-#include "host/queue/completion.hpp"
 #include "host/queue/message.hpp"
+#include "host/queue/operator.hpp"
 #include "host/queue/sender.hpp"
+#include "host/queue/source.hpp"
 
 namespace sluice::queue {
 

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
 #include "host/queue/message.hpp"
 
 /// What a handler wants committed together with the end of its message. Values.
@@ -98,5 +99,26 @@ struct Effects {
 
   bool empty() const { return messages.empty() && writes.empty() && !key; }
 };
+
+// What every store refuses of effects, and how each names an effect to whoever wrote it.
+
+/// Why no store commits these effects: more actions or more bytes than one transaction carries, one item twice, a
+/// message without an id or given twice. Nothing: they may be.
+std::optional<Error> refused_effects(const Effects& effects);
+
+/// Actions that count towards kMostEffects: the end of the message itself, each message with one for its deduplication
+/// id and one for its unique key, each write, the key.
+std::size_t effect_actions(const Effects& effects);
+
+/// Bytes that count towards kMostEffectBytes.
+std::size_t effect_bytes(const Effects& effects);
+
+/// How a write is called in errors: `write "debit"`, or `write 2` where it has no label; `number` counts from 0.
+std::string name_of(const EffectWrite& write, std::size_t number);
+
+/// What is said of a write whose condition does not hold, after its name: what was found ("it changed 0 rows and had to
+/// change 1"), what asked for it (the statement or the condition as the handler gave it, cut where it is long), and
+/// what is to be done, by what becomes of the message. One line.
+std::string refused_condition(std::string_view found, std::string_view asked, OnRefusal on_refusal);
 
 }  // namespace sluice::queue

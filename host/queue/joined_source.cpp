@@ -152,45 +152,46 @@ Result<Claimed> JoinedSource::claim(const ClaimRequest& request, Deadline deadli
   return claiming.finish();
 }
 
-std::vector<SettleResult> JoinedSource::settle(std::span<const Completion> completions, Deadline deadline) {
-  std::vector<SettleResult> results(completions.size(), {SettleStatus::lost, {}});
-  for (std::size_t part = 0; part < parts_.size(); ++part) {
-    std::vector<Completion> own;
+/// Has each part do its share of the items; each item's result stands in its place.
+template <typename Item, typename Outcome, typename PartOf, typename Work>
+static std::vector<Outcome> by_part(std::size_t parts, std::span<const Item> items, std::vector<Outcome> results,
+                                    PartOf part_of, Work work) {
+  for (std::size_t part = 0; part < parts; ++part) {
+    std::vector<Item> own;
     std::vector<std::size_t> places;
-    for (std::size_t i = 0; i < completions.size(); ++i) {
-      if (completions[i].receipt.part == part) {
-        own.push_back(completions[i]);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (part_of(items[i]) == part) {
+        own.push_back(items[i]);
         places.push_back(i);
       }
     }
-    auto settled = own.empty() ? std::vector<SettleResult>() : parts_[part].source->settle(own, deadline);
-    for (std::size_t i = 0; i < settled.size(); ++i) {
-      results[places[i]] = std::move(settled[i]);
+    std::vector<Outcome> done = own.empty() ? std::vector<Outcome>() : work(part, own);
+    for (std::size_t i = 0; i < done.size(); ++i) {
+      results[places[i]] = std::move(done[i]);
     }
   }
   return results;
 }
 
+std::vector<SettleResult> JoinedSource::settle(std::span<const Completion> completions, Deadline deadline) {
+  return by_part(
+      parts_.size(), completions, std::vector<SettleResult>(completions.size(), {SettleStatus::lost, {}}),
+      [](const Completion& completion) { return completion.receipt.part; },
+      [&](std::size_t part, const std::vector<Completion>& own) { return parts_[part].source->settle(own, deadline); });
+}
+
 std::vector<ExtendResult> JoinedSource::extend(std::span<const Receipt> receipts, Duration /*visibility*/,
                                                Deadline deadline) {
-  std::vector<ExtendResult> results(receipts.size(), {SettleStatus::lost, {}, {}, {}});
-  for (std::size_t part = 0; part < parts_.size(); ++part) {
-    std::vector<Receipt> own;
-    std::vector<std::size_t> places;
-    for (std::size_t i = 0; i < receipts.size(); ++i) {
-      if (receipts[i].part == part) {
-        own.push_back(receipts[i]);
-        places.push_back(i);
-      }
-    }
-    auto extended =
-        own.empty() ? std::vector<ExtendResult>() : parts_[part].source->extend(own, parts_[part].visibility, deadline);
-    for (std::size_t i = 0; i < extended.size(); ++i) {
-      extended[i].receipt.part = static_cast<std::uint16_t>(part);
-      results[places[i]] = std::move(extended[i]);
-    }
-  }
-  return results;
+  return by_part(
+      parts_.size(), receipts, std::vector<ExtendResult>(receipts.size(), {SettleStatus::lost, {}, {}, {}}),
+      [](const Receipt& receipt) { return receipt.part; },
+      [&](std::size_t part, const std::vector<Receipt>& own) {
+        auto extended = parts_[part].source->extend(own, parts_[part].visibility, deadline);
+        for (ExtendResult& one : extended) {
+          one.receipt.part = static_cast<std::uint16_t>(part);
+        }
+        return extended;
+      });
 }
 
 }  // namespace sluice::queue

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/timestamp.hpp"
 
 namespace sluice::queue {
 
@@ -112,5 +115,54 @@ struct Failure {
 
 /// The attempts that are kept beside a failure which follows that one.
 std::vector<FailedAttempt> earlier_than_next(const Failure& failure);
+
+/// `time` + `span`, or kEndOfTime where that is later; a negative span counts as zero.
+constexpr WallTime later(WallTime time, Duration span) {
+  if (span <= Duration::zero()) {
+    return time;
+  }
+  return span > kEndOfTime - time ? kEndOfTime : time + span;
+}
+
+/// Until when a message is hidden that is to be seen at once, and no earlier than 1970: `now` + `span`, which is not
+/// positive. At the very instant that is stored a message is hidden still, so that zero means the instant before.
+inline WallTime seen_already(WallTime now, Duration span) {
+  const Duration back = std::min(span, Duration(-1));
+  return back < WallTime{} - now ? WallTime{} : now + back;
+}
+
+// What a sender says of a message that is not to be there twice: its deduplication id and its unique key.
+
+/// The longest deduplication id or unique key, in bytes: every store has room for it beside its own.
+inline constexpr std::size_t kMostSendKeyBytes = 1024;
+inline constexpr Duration kLeastDedupWindow = std::chrono::seconds(1);
+inline constexpr Duration kLongestDedupWindow = std::chrono::hours(24) * 366;
+
+/// Whether the message has either.
+inline bool has_send_keys(const NewMessage& message) {
+  return !message.dedup_id.empty() || !message.unique_key.empty();
+}
+
+/// Why they cannot be kept: too long, not UTF-8, or a window out of bounds. ErrorCode::invalid.
+std::optional<Error> refused_send_keys(const NewMessage& message);
+
+/// A key as messages to people show it: whole, or its beginning and its length.
+std::string abridged_key(const std::string& key);
+
+// What a store says of a message that is not as a caller believes; the same words whichever store it is.
+
+/// ErrorCode::not_found.
+Error no_message(const std::string& queue, const std::string& id);
+
+// ErrorCode::conflict.
+
+Error changed_since(const std::string& queue, const std::string& id);
+/// A change was tried often and came too late each time.
+Error changed_all_the_time(const std::string& queue, const std::string& id);
+Error not_in_dlq(const std::string& queue, const std::string& id);
+Error in_flight_in_dlq(const std::string& queue, const std::string& id);
+
+/// As many messages are in flight as the queue may have.
+Error in_flight_limit(const std::string& queue, std::uint64_t limit);
 
 }  // namespace sluice::queue

@@ -10,12 +10,44 @@
 #include "host/queue/message.hpp"
 #include "host/queue/notice_board.hpp"
 #include "host/queue/operator.hpp"
-#include "host/queue/selection.hpp"
 #include "host/queue/sender.hpp"
 #include "host/queue/source.hpp"
-#include "host/queue/wake/wake_place.hpp"
+#include "host/queue/wake/announcement.hpp"
 
 namespace sluice::queue {
+
+/// Which messages of its queue a job takes, and whose they are then: all hosts that run this job share them. Of a queue
+/// that can be chosen from (an outbox); empty lists: all. A value.
+struct Selection {
+  std::string job;
+  std::vector<std::string> types;
+  std::vector<std::string> deny_types;
+  std::vector<std::string> events;
+  std::vector<std::string> skip_events;
+  bool hold_dead = false;  ///< a dead letter's group waits for an operator
+};
+
+/// A process that has ended, as its machine knows for certain. A value.
+struct EndedOwner {
+  std::string incarnation;          ///< as Owners::incarnation said in it
+  std::vector<std::string> queues;  ///< that it worked on
+  bool settled = false;             ///< nothing that it had handed out is in doubt
+};
+
+/// Stores in which a process owns parts of queues by a lease, seen by who keeps the crash ledgers. Thread-safe.
+class Owners {
+ public:
+  Owners() = default;
+  Owners(const Owners&) = delete;
+  Owners& operator=(const Owners&) = delete;
+  virtual ~Owners() = default;
+
+  /// What tells this process from all others, those before it on this machine included.
+  virtual const std::string& incarnation() const = 0;
+  /// Says in the stores of those queues that the process has ended, so that nobody waits for its leases. Nothing to do
+  /// is well done.
+  virtual Result<void> ended(const EndedOwner& owner, Deadline deadline) = 0;
+};
 
 /// Opens the sides of queues by name. One of the seams.
 ///

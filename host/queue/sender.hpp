@@ -39,16 +39,20 @@ class Sender {
   virtual std::vector<SendResult> send(std::span<const NewMessage> messages, Deadline deadline) = 0;
   /// As `send`, of messages whose ids were made up for them and are sent under for the first time: that nobody else has
   /// them may be taken for granted. The messages are the sender's to keep.
-  virtual std::vector<SendResult> send_fresh(std::vector<NewMessage> messages, Deadline deadline);
+  virtual std::vector<SendResult> send_fresh(std::vector<NewMessage> messages, Deadline deadline) {
+    return send(messages, deadline);
+  }
 
   /// Where ids that the store makes say where their messages lie, whoever makes up ids that he wants to make once more
   /// makes them of the moment too: what `id_at` takes, in letters and digits, as long as it is now. Empty: any id is as
   /// good as another.
-  virtual Result<std::string> moment(Deadline deadline);
+  virtual Result<std::string> moment(Deadline /*deadline*/) { return std::string(); }
   /// The id of a message by the moment, the name of the sending that it is in, and its number there: the same each time
   /// for the same message. Nothing for a text that is no moment of this store.
-  virtual std::optional<std::string> id_at(std::string_view moment, std::string_view sending, std::uint64_t number,
-                                           const NewMessage& message) const;
+  virtual std::optional<std::string> id_at(std::string_view /*moment*/, std::string_view /*sending*/,
+                                           std::uint64_t /*number*/, const NewMessage& /*message*/) const {
+    return std::nullopt;
+  }
 };
 
 }  // namespace sluice::queue

@@ -5,16 +5,109 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/deadline.hpp"
 #include "base/error.hpp"
-#include "host/queue/completion.hpp"
-#include "host/queue/delivery.hpp"
+#include "host/queue/idempotency.hpp"
+#include "host/queue/message.hpp"
 
 namespace sluice::queue {
+
+/// The fencing token of a delivery: whatever is written with it takes effect only while nobody else has claimed or
+/// changed the message since. A value.
+struct Receipt {
+  std::string id;
+  std::int64_t version = 0;
+  std::int64_t locator = 0;  ///< the source's own short cut to the record; 0 where it needs none
+  std::uint16_t part = 0;    ///< of a source that is made of several: which of them it is of
+
+  friend bool operator==(const Receipt&, const Receipt&) = default;
+};
+
+/// What a claim found of the record of a message's own id (ClaimRequest::own_ids_of). A value.
+struct OwnIdFound {
+  bool asked = false;  ///< false: the source has not looked, who wants to know asks the keys
+  std::shared_ptr<const KeyAnswer> done = nullptr;  ///< the record; null: there is none
+};
+
+/// A message that this host may work on. A value.
+struct Delivery {
+  Message message;
+  Receipt receipt;
+  /// Until when nobody else is given the message, on this process's monotonic clock: counted from before the write that
+  /// granted it, however late that was recognised, so that it never ends later here than in the store.
+  /// SteadyTime::max() where the source itself holds the lease.
+  SteadyTime leased_until{};
+  WallTime invisible_until{};  ///< what the record says of it; for people, never compared with a clock here
+  /// Whoever had the message before ended without an outcome, and nobody knows why: it may be what ended him. To be run
+  /// where it can hurt nobody but itself.
+  bool suspect = false;
+  OwnIdFound own_id{};
+};
+
+/// What one claim brought.
+struct Claimed {
+  std::vector<Delivery> deliveries;
+  /// With fewer deliveries than were asked for: how long until the next message comes due by itself (a delay, a retry,
+  /// a lease that runs out), where the source knows it. Nothing: not known, or nothing waits.
+  std::optional<Duration> next_due;
+};
+
+/// What a source does with a message once its handler has come to an end.
+enum class CompletionAction {
+  remove,       ///< done or discarded: delete it
+  retry,        ///< visible again after `delay`; the attempt counts
+  release,      ///< visible again after `delay`; the attempt is given back (receive count - 1)
+  dead_letter,  ///< move it to the DLQ with its failure; in the DLQ itself it becomes visible there again
+};
+
+struct Effects;  // host/queue/effects.hpp
+
+/// What is to become of one delivery, committed as one. A value; it grows by what is to be committed with it.
+struct Completion {
+  Receipt receipt;
+  CompletionAction action = CompletionAction::remove;
+  Duration delay{};  ///< for retry and release; never negative
+  Failure failure;   ///< for retry and dead_letter; empty: what the record says stays
+  /// For retry and release: the next delivery is to be a suspect again, because this message ended its process, or is
+  /// still under that suspicion. Otherwise the suspicion ends here.
+  bool suspect = false;
+  /// What is committed together with it, or not at all; null: nothing else. For a source that has transactions.
+  std::shared_ptr<const Effects> effects{};
+  /// For dead_letter: the message's group stays where it is until an operator has dealt with this message.
+  bool hold_group = false;
+};
+
+/// The fate of one completion or extension.
+enum class SettleStatus {
+  applied,
+  lost,  ///< the receipt is no longer ours: somebody else claimed, changed or removed the message. Final
+  /// Nothing was committed, because one of its effects cannot be: `error` names it, and says why. The delivery is as it
+  /// was; the same completion would be refused again.
+  refused,
+  failed,  ///< see `error`; nothing is known to have been written unless its code is unknown_outcome
+};
+
+struct SettleResult {
+  SettleStatus status = SettleStatus::applied;
+  Error error;
+  bool reject = false;  ///< refused, by an effect whose message is to be rejected then (OnRefusal)
+  /// failed, because others of the call took its time: it was not tried, and may be asked for again at once.
+  bool left = false;
+};
+
+struct ExtendResult {
+  SettleStatus status = SettleStatus::applied;
+  Receipt receipt;            ///< when applied: the one to use from now on
+  SteadyTime leased_until{};  ///< when applied: as Delivery's
+  Error error;
+};
 
 /// What a source can do. A value; the same for the source's whole life.
 struct SourceTraits {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -17,7 +18,9 @@ namespace sluice::queue {
 
 /// A message's state, computed from its record and the time.
 enum class MessageState { ready, in_flight, delayed };
-std::string_view to_string(MessageState state);  // "ready", "in_flight", "delayed"
+inline std::string_view to_string(MessageState state) {
+  return state == MessageState::ready ? "ready" : state == MessageState::in_flight ? "in_flight" : "delayed";
+}
 
 /// A message as an operator sees it: the whole record.
 struct StoredMessage {
@@ -123,5 +126,14 @@ struct OverviewRequest {
   /// half would have to be read.
   bool exact = false;
 };
+
+// 2100 and 2255: what a move hides is seen again, by its record, between the two.
+inline constexpr WallTime kFirstAway{std::chrono::seconds(4'102'444'800)};
+inline constexpr WallTime kLastAway{std::chrono::seconds(8'993'635'200)};
+
+/// Whether it is hidden as a move from queue to queue hides: taken in the source, or not yet shown in the target.
+inline bool is_moving(const StoredMessage& record) {
+  return record.invisible_until && *record.invisible_until >= kFirstAway && *record.invisible_until < kLastAway;
+}
 
 }  // namespace sluice::queue

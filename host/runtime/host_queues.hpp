@@ -14,8 +14,7 @@
 #include "config/config.hpp"
 #include "host/cost/cost_book.hpp"
 #include "host/observe/metrics.hpp"
-#include "host/queue/move_ownership.hpp"
-#include "host/queue/owners.hpp"
+#include "host/queue/operator.hpp"
 #include "host/queue/queues.hpp"
 #include "host/runtime/dynamodb_cost.hpp"
 

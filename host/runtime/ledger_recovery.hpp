@@ -14,7 +14,6 @@
 #include "host/isolation/host_ledger.hpp"
 #include "host/isolation/ledger_file.hpp"
 #include "host/observe/log.hpp"
-#include "host/queue/owners.hpp"
 #include "host/queue/queues.hpp"
 #include "host/runtime/orphan_settlement.hpp"
 #include "host/runtime/own_ledger.hpp"

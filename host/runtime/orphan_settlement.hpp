@@ -7,7 +7,6 @@
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
 #include "host/isolation/ledger_file.hpp"
-#include "host/queue/owners.hpp"
 #include "host/queue/queues.hpp"
 #include "host/runtime/recovery_plan.hpp"
 

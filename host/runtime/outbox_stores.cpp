@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "host/queue/fingerprint.hpp"
+#include "host/queue/error_groups.hpp"
 #include "host/runtime/host_name.hpp"
 #include "host/stores/outbox/dynamodb/dynamodb_outbox.hpp"
 #include "host/stores/outbox/mysql/mysql_database.hpp"

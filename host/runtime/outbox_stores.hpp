@@ -9,7 +9,7 @@
 #include "base/random.hpp"
 #include "config/config.hpp"
 #include "host/observe/metrics.hpp"
-#include "host/queue/selection.hpp"
+#include "host/queue/queues.hpp"
 #include "host/runtime/dynamodb_connection.hpp"
 #include "host/stores/outbox/outbox_queues.hpp"
 

@@ -6,8 +6,8 @@
 #include "base/random.hpp"
 #include "config/config.hpp"
 #include "host/isolation/ledger_file.hpp"
-#include "host/queue/completion.hpp"
 #include "host/queue/message.hpp"
+#include "host/queue/source.hpp"
 
 namespace sluice::runtime {
 

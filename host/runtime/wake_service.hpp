@@ -13,7 +13,7 @@
 #include "host/observe/log.hpp"
 #include "host/observe/metrics.hpp"
 #include "host/queue/queues.hpp"
-#include "host/queue/wake/announcer.hpp"
+#include "host/queue/wake/announcement.hpp"
 #include "host/queue/wake/datagram_socket.hpp"
 #include "host/queue/wake/ring_filter.hpp"
 #include "host/runtime/service.hpp"

@@ -11,8 +11,7 @@
 #include "config/config.hpp"
 #include "host/observe/tracer.hpp"
 #include "host/plugin/outcome.hpp"
-#include "host/queue/completion.hpp"
-#include "host/queue/delivery.hpp"
+#include "host/queue/source.hpp"
 #include "host/work/task.hpp"
 
 namespace sluice::work {

@@ -7,8 +7,8 @@
 
 #include "base/clock.hpp"
 #include "host/isolation/crash_ledger.hpp"
-#include "host/queue/delivery.hpp"
 #include "host/queue/idempotency.hpp"
+#include "host/queue/source.hpp"
 #include "host/work/disposition.hpp"
 
 namespace sluice::work {

@@ -4,7 +4,7 @@
 #include <random>
 #include <utility>
 
-#include "host/queue/visibility.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/core/transitions.hpp"
 #include "tests/contract/store_contract.hpp"
 

@@ -2,7 +2,7 @@
 #include <set>
 #include <utility>
 
-#include "host/queue/half_removal.hpp"
+#include "host/queue/operator.hpp"
 #include "tests/contract/store_contract.hpp"
 #include "tests/support/meddling_operator.hpp"
 

@@ -1,6 +1,6 @@
-#include "host/queue/fingerprint.hpp"
-
 #include <gtest/gtest.h>
+
+#include "host/queue/error_groups.hpp"
 
 namespace sluice::queue {
 namespace {

@@ -1,5 +1,3 @@
-#include "host/queue/json_edit.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "base/text/json_check.hpp"
+#include "host/queue/content_edit.hpp"
 
 namespace sluice::queue {
 namespace {

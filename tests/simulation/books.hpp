@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "config/config.hpp"
-#include "host/queue/completion.hpp"
 #include "host/queue/effects.hpp"
 #include "host/queue/message.hpp"
 #include "host/queue/sender.hpp"
+#include "host/queue/source.hpp"
 #include "tests/simulation/truth.hpp"
 
 namespace sluice::simulation {

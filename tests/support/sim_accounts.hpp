@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "host/queue/effect_checks.hpp"
 #include "host/queue/effects.hpp"
 
 namespace sluice::test {

@@ -6,9 +6,9 @@
 
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
-#include "host/queue/delivery.hpp"
 #include "host/queue/effects.hpp"
 #include "host/queue/idempotency.hpp"
+#include "host/queue/source.hpp"
 
 namespace sluice::test {
 

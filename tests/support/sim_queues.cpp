@@ -7,11 +7,8 @@
 
 #include "base/mutex.hpp"
 #include "base/uuid.hpp"
-#include "host/queue/effect_checks.hpp"
 #include "host/queue/effects.hpp"
-#include "host/queue/message_errors.hpp"
-#include "host/queue/send_keys.hpp"
-#include "host/queue/visibility.hpp"
+#include "host/queue/message.hpp"
 #include "tests/support/sim_board.hpp"
 #include "tests/support/sim_keys.hpp"
 #include "tests/support/sim_records.hpp"

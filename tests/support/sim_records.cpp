@@ -7,8 +7,7 @@
 
 #include "host/queue/content_edit.hpp"
 #include "host/queue/error_groups.hpp"
-#include "host/queue/message_errors.hpp"
-#include "host/queue/visibility.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/core/transitions.hpp"
 
 namespace sluice::test {

@@ -1,5 +1,3 @@
-#include "host/queue/wake/announcer.hpp"
-
 #include <gtest/gtest.h>
 
 #include "host/queue/wake/announcement.hpp"

@@ -1,10 +1,10 @@
-#include "host/queue/wake/ring_plan.hpp"
-
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
 #include <vector>
+
+#include "host/queue/wake/ringer.hpp"
 
 namespace sluice::queue::wake {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/text/hex.hpp"
 #include "config/config.hpp"
 #include "host/observe/escape.hpp"
-#include "host/queue/effect_checks.hpp"
+#include "host/queue/effects.hpp"
 #include "host/work/disposition.hpp"
 
 namespace sluice::cli {

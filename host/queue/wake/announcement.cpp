@@ -1,12 +1,14 @@
 #include "host/queue/wake/announcement.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <utility>
 
-#include "host/queue/wake/address.hpp"
+#include "host/queue/wake/datagram_socket.hpp"
 
 namespace sluice::queue::wake {
+
 namespace {
 
 using std::chrono::seconds;
@@ -77,6 +79,30 @@ std::optional<Announcement> decode(std::string host, std::string_view text) {
 bool fresh(const Announcement& announcement, WallTime now) {
   const Duration life = kIntervalsToLive * std::min(announcement.every, kLongestInterval);
   return announcement.at <= now + kFarthestAhead && now <= announcement.at + life;
+}
+
+void Announcer::queues(std::vector<std::string> queues) {
+  if (queues == queues_) {
+    return;
+  }
+  queues_ = std::move(queues);
+  next_ = SteadyTime::min();
+}
+
+void Announcer::announced(double write_units, SteadyTime now) {
+  stands_ = true;
+  retry_ = kFirstRetry;
+  const std::chrono::duration<double> affordable(write_units / kWriteUnits);
+  // What was announced says when the next one comes; a longer interval counts from that one on.
+  next_ = now + interval_;
+  interval_ = std::clamp(std::chrono::duration_cast<Duration>(affordable), kEvery, kLongestInterval);
+}
+
+void Announcer::failed(SteadyTime now) {
+  // It may have been written all the same.
+  stands_ = true;
+  next_ = now + retry_;
+  retry_ = std::min(kLastRetry, retry_ * 2);
 }
 
 }  // namespace sluice::queue::wake

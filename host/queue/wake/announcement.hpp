@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "base/error.hpp"
 #include "host/queue/message.hpp"
 
 /// Doorbells between machines: hosts announce where a datagram wakes them, and who has put something there rings. Knows
@@ -44,5 +46,67 @@ std::optional<Announcement> decode(std::string host, std::string_view text);
 
 /// Whether its host may be taken for alive.
 bool fresh(const Announcement& announcement, WallTime now);
+
+/// Decides when a host announces itself at one place: at its start, when the queues change that it works on, and every
+/// minute or so, which costs little: more seldom where many hosts make the item large. Step function: takes the time,
+/// makes no call. Not thread-safe.
+class Announcer {
+ public:
+  static constexpr Duration kEvery = std::chrono::seconds(60);
+  /// Write units a second and host.
+  static constexpr double kWriteUnits = 0.03;
+  static constexpr Duration kFirstRetry = std::chrono::seconds(5);
+  static constexpr Duration kLastRetry = std::chrono::minutes(5);
+
+  /// The bells that the host answers to here, in their order.
+  void queues(std::vector<std::string> queues);
+  const std::vector<std::string>& queues() const { return queues_; }
+
+  bool due(SteadyTime now) const { return now >= next_; }
+  SteadyTime next() const { return next_; }
+  /// How long after an announcement now the next one comes at the latest.
+  Duration interval() const { return interval_; }
+  void announced(double write_units, SteadyTime now);
+  void failed(SteadyTime now);
+  /// It stands there, as far as is known.
+  bool stands() const { return stands_; }
+
+ private:
+  std::vector<std::string> queues_;
+  SteadyTime next_ = SteadyTime::min();
+  Duration interval_ = kEvery;
+  Duration retry_ = kFirstRetry;
+  bool stands_ = false;
+};
+
+/// Where the hosts of one file or table announce how they are woken, and the way from there to the sources of this
+/// process.
+///
+/// Thread-safe. Each call blocks and has returned by its deadline, but for `ring_here`, which returns at once. Losing
+/// what was announced loses no message.
+class WakePlace {
+ public:
+  WakePlace() = default;
+  WakePlace(const WakePlace&) = delete;
+  WakePlace& operator=(const WakePlace&) = delete;
+  virtual ~WakePlace() = default;
+
+  /// Names the file or table, for people; two of one Queues are the same place where it is the same.
+  virtual const std::string& name() const = 0;
+  /// How producers name that half of the queue it was opened for.
+  virtual std::string bell(Half half) const = 0;
+  /// The clock by which announcements are judged.
+  virtual WallTime now() const = 0;
+
+  /// Puts it in the place of what that host said before. The write units that it took.
+  virtual Result<double> announce(const Announcement& announcement, Deadline deadline) = 0;
+  /// The host cannot be woken any more. Not announced: success.
+  virtual Result<void> withdraw(const std::string& host, Deadline deadline) = 0;
+  /// What everybody announces, stale ones included.
+  virtual Result<std::vector<Announcement>> read(Deadline deadline) = 0;
+
+  /// Wakes the sources of this process, and nobody else. From any thread.
+  virtual void ring_here(Half half) = 0;
+};
 
 }  // namespace sluice::queue::wake

@@ -3,8 +3,7 @@
 #include <limits>
 #include <utility>
 
-#include "host/queue/message_errors.hpp"
-#include "host/queue/visibility.hpp"
+#include "host/queue/message.hpp"
 
 namespace sluice::queue::core {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "host/queue/change.hpp"
-#include "host/queue/completion.hpp"
 #include "host/queue/message.hpp"
+#include "host/queue/operator.hpp"
+#include "host/queue/source.hpp"
 #include "host/queue/stored_message.hpp"
 #include "host/stores/core/message_state.hpp"
 

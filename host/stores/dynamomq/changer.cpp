@@ -6,7 +6,7 @@
 
 #include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
-#include "host/queue/message_errors.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/core/transitions.hpp"
 #include "host/stores/table/statement_runner.hpp"
 #include "host/stores/table/version_mark.hpp"

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "host/queue/change.hpp"
+#include "host/queue/operator.hpp"
 #include "host/stores/dynamomq/inspector.hpp"
 #include "host/stores/dynamomq/outcome_recovery.hpp"
 #include "host/stores/dynamomq/record.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/guard.hpp"
-#include "host/queue/visibility.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/dynamomq/outcome_recovery.hpp"
 
 namespace sluice::queue::dynamomq {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/guard.hpp"
-#include "host/queue/visibility.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/dynamomq/record_changes.hpp"
 #include "host/stores/table/failure_codec.hpp"
 #include "host/stores/table/single_writes.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "host/queue/completion.hpp"
+#include "host/queue/source.hpp"
 #include "host/stores/dynamomq/outcome_recovery.hpp"
 #include "host/stores/dynamomq/queue_state.hpp"
 #include "host/stores/dynamomq/record_changes.hpp"

@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "dynamo/attribute_value.hpp"
-#include "host/queue/change.hpp"
+#include "host/queue/operator.hpp"
 
 namespace sluice::queue::dynamomq {
 

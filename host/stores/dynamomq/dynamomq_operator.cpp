@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "host/queue/visibility.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/dynamomq/changer.hpp"
 #include "host/stores/dynamomq/editor.hpp"
 #include "host/stores/dynamomq/record_writer.hpp"

@@ -1,7 +1,7 @@
 #include "host/stores/dynamomq/dynamomq_sender.hpp"
 
 #include "base/uuid.hpp"
-#include "host/queue/send_keys.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/dynamomq/dynamomq_layout.hpp"
 #include "host/stores/dynamomq/keyed_sender.hpp"
 #include "host/stores/dynamomq/record.hpp"

@@ -5,8 +5,8 @@
 
 #include "base/mutex.hpp"
 #include "host/queue/doorbell.hpp"
+#include "host/queue/wake/announcement.hpp"
 #include "host/queue/wake/ringer.hpp"
-#include "host/queue/wake/wake_place.hpp"
 #include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/timestamp.hpp"
-#include "host/queue/message_errors.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/dynamomq/content_edit.hpp"
 #include "host/stores/dynamomq/record.hpp"
 #include "host/stores/dynamomq/schema.hpp"

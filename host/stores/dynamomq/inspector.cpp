@@ -6,7 +6,7 @@
 #include "base/text/hex.hpp"
 #include "base/text/utf8.hpp"
 #include "dynamo/codec/json_codec.hpp"
-#include "host/queue/message_errors.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/dynamomq/record.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 #include "host/stores/dynamomq/stored_record.hpp"

@@ -6,7 +6,7 @@
 #include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
 #include "dynamo/item_reading.hpp"
-#include "host/queue/visibility.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/dynamomq/body.hpp"
 #include "host/stores/table/attribute_codec.hpp"
 #include "host/stores/table/failure_codec.hpp"

@@ -9,7 +9,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "dynamo/attribute_value.hpp"
-#include "host/queue/delivery.hpp"
+#include "host/queue/source.hpp"
 #include "host/queue/stored_message.hpp"
 #include "host/stores/core/message_state.hpp"
 #include "host/stores/dynamomq/schema.hpp"

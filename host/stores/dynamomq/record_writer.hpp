@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "host/queue/change.hpp"
+#include "host/queue/operator.hpp"
 #include "host/queue/stored_message.hpp"
 #include "host/stores/dynamomq/outcome_recovery.hpp"
 #include "host/stores/dynamomq/record_changes.hpp"

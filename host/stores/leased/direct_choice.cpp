@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-#include "host/queue/visibility.hpp"
+#include "host/queue/message.hpp"
 
 namespace sluice::queue::leased {
 namespace {

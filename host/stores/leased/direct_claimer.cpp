@@ -5,7 +5,7 @@
 
 #include "base/timestamp.hpp"
 #include "dynamo/transaction.hpp"
-#include "host/queue/visibility.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_writes.hpp"
 #include "host/stores/leased/ownership_items.hpp"

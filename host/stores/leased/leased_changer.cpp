@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "base/text/utf8.hpp"
-#include "host/queue/message_errors.hpp"
-#include "host/queue/visibility.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/core/transitions.hpp"
 #include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_change_task.hpp"

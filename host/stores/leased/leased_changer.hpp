@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "host/queue/change.hpp"
+#include "host/queue/operator.hpp"
 #include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_lookup.hpp"
 #include "host/stores/leased/leased_parts.hpp"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "host/queue/content_edit.hpp"
-#include "host/queue/message_errors.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_changer.hpp"
 

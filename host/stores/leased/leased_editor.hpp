@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "host/queue/change.hpp"
+#include "host/queue/operator.hpp"
 #include "host/stores/leased/leased_inspector.hpp"
 
 namespace sluice::queue::leased {

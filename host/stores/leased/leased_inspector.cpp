@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/text/utf8.hpp"
-#include "host/queue/message_errors.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/leased/owner_figures.hpp"
 #include "host/stores/leased/partition_reads.hpp"
 #include "host/stores/table/overview_count.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/queue/send_keys.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_lookup.hpp"
 #include "host/stores/leased/leased_record.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "host/queue/moving.hpp"
+#include "host/queue/stored_message.hpp"
 #include "host/stores/leased/leased_editor.hpp"
 #include "host/stores/leased/leased_inserter.hpp"
 

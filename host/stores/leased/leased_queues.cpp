@@ -4,7 +4,7 @@
 
 #include "base/mutex.hpp"
 #include "host/queue/doorbell.hpp"
-#include "host/queue/visibility.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/leased/ended_owners.hpp"
 #include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/leased_operator.hpp"

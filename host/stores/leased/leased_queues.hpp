@@ -11,7 +11,7 @@
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "dynamo/client.hpp"
-#include "host/queue/move_ownership.hpp"
+#include "host/queue/operator.hpp"
 #include "host/queue/queues.hpp"
 #include "host/queue/wake/ringer.hpp"
 #include "host/stores/leased/direct_claimer.hpp"

@@ -7,8 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "host/queue/send_keys.hpp"
-#include "host/queue/visibility.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/leased/leased_inserter.hpp"
 #include "host/stores/leased/leased_moment.hpp"
 

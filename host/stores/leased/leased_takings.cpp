@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "host/queue/message_errors.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_change_task.hpp"
 #include "host/stores/table/item_values.hpp"

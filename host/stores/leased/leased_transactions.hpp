@@ -5,7 +5,7 @@
 
 #include "base/deadline.hpp"
 #include "dynamo/transaction.hpp"
-#include "host/queue/completion.hpp"
+#include "host/queue/source.hpp"
 #include "host/stores/leased/leased_lookup.hpp"
 #include "host/stores/leased/leased_writer.hpp"
 #include "host/stores/table/statements.hpp"

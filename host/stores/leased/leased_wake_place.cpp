@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "host/queue/wake/address.hpp"
+#include "host/queue/wake/datagram_socket.hpp"
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/leased/leased_schema.hpp"
 #include "host/stores/leased/ownership_items.hpp"

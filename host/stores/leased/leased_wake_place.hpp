@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "host/queue/doorbell.hpp"
+#include "host/queue/wake/announcement.hpp"
 #include "host/queue/wake/ringer.hpp"
-#include "host/queue/wake/wake_place.hpp"
 #include "host/stores/leased/owned_table.hpp"
 #include "host/stores/table/store_parts.hpp"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/guard.hpp"
-#include "host/queue/visibility.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/leased/leased_transactions.hpp"
 #include "host/stores/leased/leased_writes.hpp"
 #include "host/stores/table/table_errors.hpp"

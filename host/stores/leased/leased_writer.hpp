@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/deadline.hpp"
-#include "host/queue/completion.hpp"
+#include "host/queue/source.hpp"
 #include "host/stores/core/transitions.hpp"
 #include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_lookup.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/mutex.hpp"
-#include "host/queue/move_ownership.hpp"
+#include "host/queue/operator.hpp"
 #include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/orphaned_range.hpp"
 #include "host/stores/leased/ownership_coordinator.hpp"

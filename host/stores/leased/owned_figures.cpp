@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "host/queue/visibility.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/leased/owned_half.hpp"
 
 namespace sluice::queue::leased {

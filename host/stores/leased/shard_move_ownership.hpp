@@ -10,7 +10,7 @@
 
 #include "base/mutex.hpp"
 #include "host/queue/doorbell.hpp"
-#include "host/queue/move_ownership.hpp"
+#include "host/queue/operator.hpp"
 #include "host/stores/leased/keeper_rounds.hpp"
 #include "host/stores/leased/leased_inspector.hpp"
 #include "host/stores/leased/leased_parts.hpp"

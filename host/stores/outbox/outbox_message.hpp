@@ -5,8 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "host/queue/completion.hpp"
-#include "host/queue/delivery.hpp"
+#include "host/queue/source.hpp"
 #include "host/stores/outbox/row_scheduler.hpp"
 #include "host/stores/outbox/rows.hpp"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "host/queue/error_groups.hpp"
-#include "host/queue/message_errors.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/outbox/outbox_message.hpp"
 #include "host/stores/outbox/reconnect.hpp"
 

@@ -12,7 +12,7 @@
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
 #include "base/random.hpp"
-#include "host/queue/selection.hpp"
+#include "host/queue/queues.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/outbox/database.hpp"
 #include "host/stores/outbox/lock_holder.hpp"

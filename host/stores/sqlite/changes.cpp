@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "host/queue/message_errors.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/core/transitions.hpp"
 
 namespace sluice::queue::sqlite {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "host/queue/change.hpp"
+#include "host/queue/operator.hpp"
 #include "host/stores/sqlite/records.hpp"
 
 namespace sluice::queue::sqlite {

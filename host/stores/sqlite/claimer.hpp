@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "host/queue/delivery.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/deliveries.hpp"

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "base/clock.hpp"
-#include "host/queue/completion.hpp"
+#include "host/queue/source.hpp"
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/group_order.hpp"
 #include "host/stores/sqlite/lease.hpp"

@@ -4,9 +4,8 @@
 #include <utility>
 
 #include "base/guard.hpp"
-#include "host/queue/effect_checks.hpp"
-#include "host/queue/refused_condition.hpp"
-#include "host/queue/send_keys.hpp"
+#include "host/queue/effects.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/sqlite/commit_queue.hpp"
 #include "host/stores/sqlite/shared_store.hpp"
 #include "host/stores/sqlite/store_thread.hpp"

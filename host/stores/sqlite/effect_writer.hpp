@@ -11,9 +11,9 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "host/queue/completion.hpp"
 #include "host/queue/effects.hpp"
 #include "host/queue/sender.hpp"
+#include "host/queue/source.hpp"
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/records.hpp"
 #include "host/stores/sqlite/user_statements.hpp"

@@ -6,7 +6,7 @@
 
 #include "base/guard.hpp"
 #include "base/timestamp.hpp"
-#include "host/queue/visibility.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/sqlite/row_codec.hpp"
 #include "host/stores/sqlite/times.hpp"
 

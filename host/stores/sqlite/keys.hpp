@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "host/queue/delivery.hpp"
 #include "host/queue/effects.hpp"
 #include "host/queue/idempotency.hpp"
+#include "host/queue/source.hpp"
 #include "host/stores/sqlite/connection.hpp"
 
 namespace sluice::queue::sqlite {

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "host/queue/send_keys.hpp"
-#include "host/queue/visibility.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/sqlite/row_codec.hpp"
 #include "host/stores/sqlite/times.hpp"
 

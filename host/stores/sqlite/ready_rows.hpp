@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "host/queue/delivery.hpp"
+#include "host/queue/source.hpp"
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/ready_index.hpp"
 

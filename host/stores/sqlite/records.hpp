@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "base/clock.hpp"
-#include "host/queue/change.hpp"
+#include "host/queue/operator.hpp"
 #include "host/queue/stored_message.hpp"
 #include "host/stores/sqlite/claimer.hpp"
 #include "host/stores/sqlite/connection.hpp"

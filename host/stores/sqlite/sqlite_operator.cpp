@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "host/queue/message_errors.hpp"
+#include "host/queue/message.hpp"
 
 namespace sluice::queue::sqlite {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "host/queue/content_edit.hpp"
-#include "host/queue/message_errors.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/sqlite/sqlite_operator.hpp"
 
 namespace sluice::queue::sqlite {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/uuid.hpp"
-#include "host/queue/send_keys.hpp"
+#include "host/queue/message.hpp"
 
 namespace sluice::queue::sqlite {
 

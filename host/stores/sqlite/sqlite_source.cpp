@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "host/queue/message_errors.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/sqlite/lease.hpp"
 #include "host/stores/sqlite/store_thread.hpp"
 

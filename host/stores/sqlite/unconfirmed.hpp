@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/mutex.hpp"
-#include "host/queue/completion.hpp"
+#include "host/queue/source.hpp"
 
 namespace sluice::queue::sqlite {
 

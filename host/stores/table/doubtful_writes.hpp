@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/mutex.hpp"
-#include "host/queue/completion.hpp"
+#include "host/queue/source.hpp"
 
 namespace sluice::queue::table {
 

@@ -7,7 +7,7 @@
 #include "base/timestamp.hpp"
 #include "dynamo/item_reading.hpp"
 #include "dynamo/signing/digest.hpp"
-#include "host/queue/visibility.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/table/times.hpp"
 
 namespace sluice::queue::table {

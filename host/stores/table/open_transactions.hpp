@@ -12,7 +12,7 @@
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
 #include "dynamo/client.hpp"
-#include "host/queue/delivery.hpp"
+#include "host/queue/source.hpp"
 
 namespace sluice::queue::table {
 

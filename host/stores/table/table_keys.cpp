@@ -4,7 +4,7 @@
 #include <map>
 #include <span>
 
-#include "host/queue/visibility.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/table/key_items.hpp"
 #include "host/stores/table/limits.hpp"
 #include "host/stores/table/table_errors.hpp"

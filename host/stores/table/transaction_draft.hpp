@@ -10,8 +10,8 @@
 
 #include "base/clock.hpp"
 #include "dynamo/transaction.hpp"
-#include "host/queue/completion.hpp"
 #include "host/queue/effects.hpp"
+#include "host/queue/source.hpp"
 #include "host/stores/table/effect_layout.hpp"
 #include "host/stores/table/open_transactions.hpp"
 #include "host/stores/table/statement_runner.hpp"

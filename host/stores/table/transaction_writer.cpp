@@ -9,7 +9,7 @@
 #include "base/guard.hpp"
 #include "dynamo/codec/responses.hpp"
 #include "dynamo/transaction.hpp"
-#include "host/queue/refused_condition.hpp"
+#include "host/queue/effects.hpp"
 #include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::table {

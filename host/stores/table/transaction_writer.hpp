@@ -9,7 +9,7 @@
 
 #include "base/deadline.hpp"
 #include "dynamo/client.hpp"
-#include "host/queue/completion.hpp"
+#include "host/queue/source.hpp"
 #include "host/stores/table/open_transactions.hpp"
 #include "host/stores/table/statement_runner.hpp"
 #include "host/stores/table/store_parts.hpp"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/timestamp.hpp"
-#include "host/queue/visibility.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/table/failure_codec.hpp"
 #include "host/stores/table/item_values.hpp"
 #include "host/stores/table/limits.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/timestamp.hpp"
-#include "host/queue/half_removal.hpp"
+#include "host/queue/operator.hpp"
 #include "host/stores/dynamomq/record.hpp"
 #include "tests/stores/dynamomq/emulated_tables.hpp"
 #include "tests/support/fake_clock.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "host/queue/wake/wake_place.hpp"
+#include "host/queue/wake/announcement.hpp"
 #include "host/work/claim_sizer.hpp"
 #include "host/work/claimer.hpp"
 #include "tests/support/simulated_fleet/process.hpp"

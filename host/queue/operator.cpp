@@ -1,4 +1,4 @@
-#include "host/queue/half_removal.hpp"
+#include "host/queue/operator.hpp"
 
 #include <cstddef>
 #include <utility>
