@@ -1,6 +1,8 @@
 #include "base/text/decimal.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstddef>
 
 #include "base/text/json_string.hpp"
@@ -102,6 +104,12 @@ std::strong_ordering compare_decimals(std::string_view left, std::string_view ri
   // as text.
   const auto magnitude = a.exponent != b.exponent ? a.exponent <=> b.exponent : a.digits.compare(b.digits) <=> 0;
   return sign(a) > 0 ? magnitude : 0 <=> magnitude;
+}
+
+std::string fixed_decimal(double number, int digits) {
+  std::array<char, 40> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed, digits);
+  return {text.data(), end.ptr};
 }
 
 void append_json_number(std::string& out, std::string_view text) {

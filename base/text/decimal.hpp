@@ -36,6 +36,9 @@ bool is_json_number(std::string_view text);
 /// digits; text that `parse_decimal` refuses counts as zero.
 std::strong_ordering compare_decimals(std::string_view left, std::string_view right);
 
+/// A number with so many digits behind the point: "12.50".
+std::string fixed_decimal(double number, int digits);
+
 /// The number as JSON spells it: as it is where it can be, else without plus sign and leading zeros, with a digit on
 /// each side of the point. `text` that is no number comes as a JSON string, so that the result is always JSON.
 void append_json_number(std::string& out, std::string_view text);

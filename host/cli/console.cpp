@@ -12,7 +12,7 @@
 #include <cstdlib>
 
 #include "base/assert.hpp"
-#include "host/observe/escape.hpp"
+#include "base/text/visible.hpp"
 
 namespace sluice::cli {
 
@@ -73,8 +73,8 @@ class QuestionInterrupt {
 
   /// False when the wait was interrupted.
   bool wait_for_input() const {
-    std::array<struct pollfd, 2> events{{{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
-                                         {.fd = question_event, .events = POLLIN, .revents = 0}}};
+    std::array<struct pollfd, 2> events{
+        {{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0}, {.fd = question_event, .events = POLLIN, .revents = 0}}};
     int ready = 0;
     do {
       ready = ::poll(events.data(), events.size(), -1);
@@ -131,7 +131,7 @@ void Console::flush() {
 void Console::note(std::string_view line) {
   end_progress();
   std::string text;
-  observe::append_visible(text, line);
+  append_visible(text, line);
   text += '\n';
   write_all(STDERR_FILENO, text);
 }
@@ -141,7 +141,7 @@ void Console::error_text(std::string_view text) {
   std::string visible;
   while (!text.empty()) {
     const auto end = std::min(text.find_first_of("\n\t"), text.size());
-    observe::append_visible(visible, text.substr(0, end));
+    append_visible(visible, text.substr(0, end));
     if (end < text.size()) {
       visible += text[end];
     }
@@ -173,7 +173,7 @@ void Console::end_progress() {
 bool Console::confirm(std::string_view question) {
   flush();
   const QuestionInterrupt interrupt;  // before the question is seen, so that no Ctrl-C is lost
-  write_all(STDERR_FILENO, observe::visible(question) + " [y/N] ");
+  write_all(STDERR_FILENO, visible(question) + " [y/N] ");
   const std::string answer = read_answer(interrupt);
   return answer == "y" || answer == "Y" || answer == "yes";
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text/utf8.hpp"
-#include "host/cli/views/text_table.hpp"
+#include "host/cli/views/output.hpp"
 
 namespace sluice::cli {
 

@@ -6,8 +6,7 @@
 
 #include "host/cli/queue_session.hpp"
 #include "host/fleet/fleet.hpp"
-#include "host/operate/compliance.hpp"
-#include "host/operate/job_summary.hpp"
+#include "host/operate/fleet_report.hpp"
 #include "host/operate/known_names.hpp"
 #include "host/runtime/control_call.hpp"
 

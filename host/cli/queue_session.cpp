@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "host/cli/unopened.hpp"
-#include "host/cli/views/text_output.hpp"
+#include "host/cli/views/output.hpp"
 
 namespace sluice::cli {
 

@@ -40,7 +40,7 @@ std::string with_index(const TableTarget& target) {
   return target.spec.layout.indexed ? " with index " + target.spec.index : std::string();
 }
 
-void write_table(JsonText& json, const TableTarget& target) {
+void write_table(JsonWriter& json, const TableTarget& target) {
   json.member("table", target.spec.table);
   json.member("layout", target.spec.layout.name);
   json.key("index");

@@ -3,11 +3,11 @@
 #include <optional>
 #include <string>
 
+#include "base/text/json_writer.hpp"
 #include "dynamo/client.hpp"
 #include "host/cli/arguments.hpp"
 #include "host/cli/exit.hpp"
 #include "host/cli/queue_place.hpp"
-#include "host/cli/views/json_text.hpp"
 #include "host/runtime/dynamodb_connection.hpp"
 #include "host/stores/dynamodb/table.hpp"
 #include "host/stores/dynamodb/table_findings.hpp"
@@ -30,7 +30,7 @@ std::vector<Flag> with_table_flags(std::vector<Flag> own);
 std::string with_index(const TableTarget& target);
 
 /// Its name, layout and index, as members of a report.
-void write_table(JsonText& json, const TableTarget& target);
+void write_table(JsonWriter& json, const TableTarget& target);
 
 /// As QueuePlace::find. Exit 78 when the queue is one of SQLite's.
 OrExit<TableTarget> find_table(const Arguments& arguments);

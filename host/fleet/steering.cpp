@@ -5,9 +5,17 @@
 #include <charconv>
 #include <utility>
 
-#include "host/fleet/json_line.hpp"
+#include "host/fleet/notice_json.hpp"
 
 namespace sluice::fleet {
+
+template <Described<AuditEntry> Record, typename Visit>
+void describe(Record& entry, Visit visit) {
+  visit("at", entry.at);
+  visit("who", entry.who);
+  visit("what", entry.what);
+}
+
 namespace {
 
 constexpr std::array<std::string_view, 6> kWishes{"pause", "scale", "log-level", "drain", "reload", "cancel-running"};
@@ -38,14 +46,14 @@ bool fits(Wish wish, Target target) {
 }
 
 std::string write(const Directive& directive) {
-  JsonLine line;
-  line.text("id", directive.id);
-  line.text("wish", to_string(directive.wish));
-  line.text("target", to_string(directive.target));
-  line.text("name", directive.name);
-  line.text("value", directive.value);
-  line.text("by", directive.by);
-  line.time("at", directive.at);
+  NoticeWriter line;
+  line.put("id", directive.id);
+  line.put("wish", to_string(directive.wish));
+  line.put("target", to_string(directive.target));
+  line.put("name", directive.name);
+  line.put("value", directive.value);
+  line.put("by", directive.by);
+  line.put("at", directive.at);
   return std::move(line).finish();
 }
 
@@ -134,8 +142,8 @@ std::string write_steering(const Steering& steering) {
   for (const Directive& directive : steering.directives) {
     directives += (directives.size() > 1 ? "," : "") + write(directive);
   }
-  JsonLine line;
-  line.time("watched_until", steering.watched_until);
+  NoticeWriter line;
+  line.put("watched_until", steering.watched_until);
   line.raw("directives", directives + "]");
   return std::move(line).finish();
 }
@@ -162,11 +170,7 @@ std::string write_audit(const std::vector<AuditEntry>& entries, std::size_t most
   std::vector<std::string> kept;
   std::size_t bytes = std::string_view("{\"entries\":[]}").size();
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
-    JsonLine line;
-    line.time("at", entry->at);
-    line.text("who", entry->who);
-    line.text("what", entry->what);
-    kept.push_back(std::move(line).finish());
+    kept.push_back(write_described(*entry));
     bytes += kept.back().size() + 1;
     if (bytes > most_bytes) {
       kept.pop_back();
@@ -185,16 +189,8 @@ Result<std::vector<AuditEntry>> read_audit(std::string_view text) {
   if (text.empty()) {
     return entries;
   }
-  const auto read_entry = [](JsonReader& json, AuditEntry& entry) {
-    return read_members(json, [&](const std::string& name) {
-      return name == "at"     ? read_into(json, entry.at)
-             : name == "who"  ? read_into(json, entry.who)
-             : name == "what" ? read_into(json, entry.what)
-                              : json.skip();
-    });
-  };
   SLUICE_PASS_ON(read_object(text, "the audit", [&](JsonReader& json, const std::string& name) {
-    return name == "entries" ? read_elements(json, [&] { read_entry(json, entries.emplace_back()); }) : json.skip();
+    return name == "entries" ? read_into(json, entries) : json.skip();
   }));
   return entries;
 }

@@ -1,7 +1,6 @@
 #include <utility>
 
 #include "base/timestamp.hpp"
-#include "host/observe/escape.hpp"
 #include "host/observe/log_encoder.hpp"
 #include "host/observe/log_format.hpp"
 
@@ -80,13 +79,11 @@ class Datadog final : public Collector {
 }  // namespace
 
 std::string datadog_members(const config::DatadogFormat& format, const LogIdentity& identity) {
-  std::string members;
-  const auto add = [&members](const char* name, const std::string& value) {
+  JsonWriter json;
+  json.begin_object();
+  const auto add = [&json](std::string_view name, const std::string& value) {
     if (!value.empty()) {
-      members += members.empty() ? "" : ",";
-      append_json_string(members, name);
-      members += ':';
-      append_json_string(members, value);
+      json.member(name, value);
     }
   };
   add("ddsource", "sluice");
@@ -96,7 +93,9 @@ std::string datadog_members(const config::DatadogFormat& format, const LogIdenti
   add("dd.service", format.service);
   add("dd.env", format.environment);
   add("dd.version", identity.version);
-  return members;
+  json.end_object();
+  const std::string object = json.take_text();
+  return object.substr(1, object.size() - 2);
 }
 
 LogDestination make_datadog(const config::LogSender& sender, const LogIdentity& identity) {

@@ -1,6 +1,5 @@
 #include "host/observe/log_encoder.hpp"
 
-#include "host/observe/escape.hpp"
 #include "host/observe/log_format.hpp"
 
 namespace sluice::observe {
@@ -12,22 +11,11 @@ constexpr std::string_view kMessageId = "id";
 
 }  // namespace
 
-void append_public_fields(std::string& out, std::span<const LogField> fields, bool pii) {
+void write_public_fields(JsonWriter& json, std::span<const LogField> fields, bool pii) {
   for (const LogField& field : fields) {
     if (pii || field.name() != kMessageId) {
-      append_fields(out, {&field, 1});
+      write_fields(json, {&field, 1});
     }
-  }
-}
-
-void append_texts(std::string& out, const std::map<std::string, std::string>& texts) {
-  const char* separator = "";
-  for (const auto& [name, value] : texts) {
-    out += separator;
-    append_json_string(out, name);
-    out += ':';
-    append_json_string(out, value);
-    separator = ",";
   }
 }
 

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
+#include "base/text/json_writer.hpp"
 #include "config/config.hpp"
 #include "host/observe/collector.hpp"
 #include "host/observe/log_tap.hpp"
@@ -44,9 +44,7 @@ LogDestination make_datadog(const config::LogSender& sender, const LogIdentity& 
 /// What every line of the datadog format has beside its own, as members of a JSON object.
 std::string datadog_members(const config::DatadogFormat& format, const LogIdentity& identity);
 
-/// `,"name":value` for the fields that may go out; without `pii` those that may tell who somebody is stay here.
-void append_public_fields(std::string& out, std::span<const LogField> fields, bool pii);
-/// `"name":"value"` for each, with commas between them.
-void append_texts(std::string& out, const std::map<std::string, std::string>& texts);
+/// The fields that may go out, as members; without `pii` those that may tell who somebody is stay here.
+void write_public_fields(JsonWriter& json, std::span<const LogField> fields, bool pii);
 
 }  // namespace sluice::observe

@@ -1,6 +1,6 @@
 #include "host/observe/log_format.hpp"
 
-#include "host/observe/escape.hpp"
+#include "base/text/visible.hpp"
 #include "host/observe/trace_context.hpp"
 
 namespace sluice::observe {
@@ -13,7 +13,7 @@ void append_field_value(std::string& out, std::string_view value) {
   if (bare) {
     append_visible(out, value);
   } else {
-    append_json_string(out, value);
+    append_visible_json(out, value);
   }
 }
 
@@ -33,32 +33,40 @@ std::string text_line(const LogLine& shown) {
   return line;
 }
 
+/// The members of an object, and its closing brace.
+std::string without_brace(JsonWriter& json) {
+  json.end_object();
+  return json.take_text().substr(1);
+}
+
 std::string json_line(const LogLine& shown) {
-  std::string line = R"("level":")";
-  line += name_of(shown.level);
-  line += R"(","message":)";
-  append_json_string(line, shown.message);
-  append_fields(line, shown.fields);
+  JsonWriter json;
+  json.begin_object();
+  json.member("level", name_of(shown.level));
+  json.member("message", shown.message);
+  write_fields(json, shown.fields);
   if (const TraceContext* trace = TraceScope::current()) {
-    line += R"(,"trace_id":")" + hex_of(trace->trace) + R"(","span_id":")" + hex_of(trace->span) + '"';
+    json.member("trace_id", hex_of(trace->trace));
+    json.member("span_id", hex_of(trace->span));
   }
-  line += '}';
-  return line;
+  return without_brace(json);
 }
 
 std::string datadog_line(std::string_view decoration, const LogLine& shown) {
-  std::string line = R"("status":")";
-  line += shown.level == LogLevel::trace ? name_of(LogLevel::debug) : name_of(shown.level);
-  line += R"(","message":)";
-  append_json_string(line, shown.message);
-  append_fields(line, shown.fields);
-  append_datadog_trace(line);
-  if (!decoration.empty()) {
-    line += ',';
-    line += decoration;
+  JsonWriter json;
+  json.begin_object();
+  json.member("status", name_of(shown.level == LogLevel::trace ? LogLevel::debug : shown.level));
+  json.member("message", shown.message);
+  write_fields(json, shown.fields);
+  // In decimal, as Datadog joins lines and traces.
+  if (const TraceContext* trace = TraceScope::current()) {
+    json.member("dd.trace_id", std::to_string(low_half(trace->trace)));
+    json.member("dd.span_id", std::to_string(trace->span));
   }
-  line += '}';
-  return line;
+  if (!decoration.empty()) {
+    json.members(decoration);
+  }
+  return without_brace(json);
 }
 
 }  // namespace
@@ -80,23 +88,10 @@ std::string_view name_of(LogLevel level) {
   return "error";
 }
 
-void append_fields(std::string& out, std::span<const LogField> fields) {
+void write_fields(JsonWriter& json, std::span<const LogField> fields) {
   for (const LogField& field : fields) {
-    out += ',';
-    append_json_string(out, field.name());
-    out += ':';
-    if (field.is_bare()) {
-      out += field.value();
-    } else {
-      append_json_string(out, field.value());
-    }
-  }
-}
-
-void append_datadog_trace(std::string& out) {
-  if (const TraceContext* trace = TraceScope::current()) {
-    out += R"(,"dd.trace_id":")" + std::to_string(low_half(trace->trace)) + R"(","dd.span_id":")" +
-           std::to_string(trace->span) + '"';
+    json.key(field.name());
+    field.is_bare() ? json.word(field.value()) : json.value(field.value());
   }
 }
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/text/utf8.hpp"
-#include "host/observe/escape.hpp"
+#include "base/text/visible.hpp"
 #include "host/observe/protobuf.hpp"
 
 namespace sluice::observe {

@@ -1,6 +1,7 @@
 #include "host/observe/probe_result.hpp"
 
-#include "host/observe/escape.hpp"
+#include "base/text/json_writer.hpp"
+#include "base/text/visible.hpp"
 
 namespace sluice::observe {
 
@@ -11,19 +12,22 @@ const char* status_word(bool ok) { return ok ? "ok" : "failing"; }
 }  // namespace
 
 std::string probe_json(const ProbeResult& result) {
-  std::string body = std::string(R"({"status":")") + status_word(result.ok) + R"(","text":)";
-  append_json_string(body, result.text);
-  body += R"(,"components":{)";
-  const char* separator = "";
+  JsonWriter json;
+  json.begin_object();
+  json.member("status", status_word(result.ok));
+  json.member("text", result.text);
+  json.key("components");
+  json.begin_object();
   for (const Component& component : result.components) {
-    body += separator;
-    append_json_string(body, component.name);
-    body += std::string(R"(:{"status":")") + status_word(component.ok) + R"(","text":)";
-    append_json_string(body, component.text);
-    body += '}';
-    separator = ",";
+    json.key(component.name);
+    json.begin_object();
+    json.member("status", status_word(component.ok));
+    json.member("text", component.text);
+    json.end_object();
   }
-  return body + "}}\n";
+  json.end_object();
+  json.end_object();
+  return json.take_line();
 }
 
 std::string probe_text(const ProbeResult& result) {

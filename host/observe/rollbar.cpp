@@ -1,8 +1,8 @@
 #include <chrono>
+#include <map>
 #include <utility>
 
 #include "base/uuid.hpp"
-#include "host/observe/escape.hpp"
 #include "host/observe/log_encoder.hpp"
 #include "host/observe/log_format.hpp"
 #include "host/observe/trace_context.hpp"
@@ -32,44 +32,43 @@ class RollbarEncoder final : public LogEncoder {
       : sender_(std::move(sender)), identity_(std::move(identity)), random_(random) {}
 
   std::string encode(const LogLine& line, WallTime now) const override {
-    std::string item = R"({"data":{"environment":)";
-    append_json_string(item, sender_.environment);
-    item += R"(,"body":{"message":{"body":)";
-    append_json_string(item, line.message);
-    append_public_fields(item, line.fields, sender_.send_default_pii);
-    item += R"(}},"level":")";
-    item += level_of(line.level);
-    item += R"(","timestamp":)";
-    item += std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count());
-    item += R"(,"platform":"linux","language":"c++","code_version":)";
-    append_json_string(item, identity_.version);
-    item += R"(,"uuid":")" + make_uuid(random_) + '"';
+    JsonWriter json;
+    json.begin_object();
+    json.key("data");
+    json.begin_object();
+    json.member("environment", sender_.environment);
+    json.key("body");
+    json.begin_object();
+    json.key("message");
+    json.begin_object();
+    json.member("body", line.message);
+    write_public_fields(json, line.fields, sender_.send_default_pii);
+    json.end_object();
+    json.end_object();
+    json.member("level", level_of(line.level));
+    json.member("timestamp", std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count());
+    json.member("platform", "linux");
+    json.member("language", "c++");
+    json.member("code_version", identity_.version);
+    json.member("uuid", make_uuid(random_));
     if (sender_.send_default_pii) {
-      item += R"(,"server":{"host":)";
-      append_json_string(item, identity_.host);
-      item += '}';
+      json.member("server", std::map<std::string, std::string>{{"host", identity_.host}});
     }
-    append_custom(item);
-    item += R"(,"notifier":{"name":"sluice","version":)";
-    append_json_string(item, identity_.version);
-    item += "}}}";
-    return item;
-  }
-
- private:
-  void append_custom(std::string& item) const {
     auto custom = sender_.tags;
     if (const TraceContext* trace = TraceScope::current()) {
       custom["trace_id"] = hex_of(trace->trace);
       custom["span_id"] = hex_of(trace->span);
     }
     if (!custom.empty()) {
-      item += R"(,"custom":{)";
-      append_texts(item, custom);
-      item += '}';
+      json.member("custom", custom);
     }
+    json.member("notifier", std::map<std::string, std::string>{{"name", "sluice"}, {"version", identity_.version}});
+    json.end_object();
+    json.end_object();
+    return json.take_text();
   }
 
+ private:
   const config::LogSender sender_;
   const LogIdentity identity_;
   Random& random_;

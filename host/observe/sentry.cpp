@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <utility>
 
 #include "base/timestamp.hpp"
 #include "base/uuid.hpp"
-#include "host/observe/escape.hpp"
 #include "host/observe/log_encoder.hpp"
 #include "host/observe/log_format.hpp"
 #include "host/observe/trace_context.hpp"
@@ -44,41 +44,26 @@ class SentryEncoder final : public LogEncoder {
 
   std::string encode(const LogLine& line, WallTime now) const override {
     const std::string id = event_id(random_);
-    std::string item = id + R"({"event_id":")" + id + R"(","timestamp":")" + format_timestamp(now) +
-                       R"(","platform":"other","logger":"sluice","level":")";
-    item += level_of(line.level);
-    item += R"(","logentry":{"formatted":)";
-    append_json_string(item, line.message);
-    item += R"(},"release":)";
-    append_json_string(item, "sluice@" + identity_.version);
-    append_place(item);
-    append_tags(item, line);
-    item += R"(,"extra":{)";
-    std::string extra;
-    append_public_fields(extra, line.fields, sender_.send_default_pii);
-    item += extra.empty() ? extra : extra.substr(1);
-    item += "}}";
-    return item;
-  }
-
- private:
-  void append_place(std::string& item) const {
+    JsonWriter json;
+    json.begin_object();
+    json.member("event_id", id);
+    json.member("timestamp", now);
+    json.member("platform", "other");
+    json.member("logger", "sluice");
+    json.member("level", level_of(line.level));
+    json.member("logentry", Texts{{"formatted", std::string(line.message)}});
+    json.member("release", "sluice@" + identity_.version);
     if (!sender_.environment.empty()) {
-      item += R"(,"environment":)";
-      append_json_string(item, sender_.environment);
+      json.member("environment", sender_.environment);
     }
     if (sender_.send_default_pii) {
-      item += R"(,"server_name":)";
-      append_json_string(item, identity_.host);
+      json.member("server_name", identity_.host);
     }
     if (const TraceContext* trace = TraceScope::current()) {
-      item += R"(,"contexts":{"trace":{"trace_id":")" + hex_of(trace->trace) + R"(","span_id":")" +
-              hex_of(trace->span) + R"("}})";
+      json.member("contexts", std::map<std::string, Texts>{
+                                  {"trace", {{"trace_id", hex_of(trace->trace)}, {"span_id", hex_of(trace->span)}}}});
     }
-  }
-
-  /// Those of the configuration, and the job, by which people look for their events.
-  void append_tags(std::string& item, const LogLine& line) const {
+    // Those of the configuration, and the job, by which people look for their events.
     auto tags = sender_.tags;
     for (const LogField& field : line.fields) {
       if (field.name() == "job") {
@@ -86,11 +71,18 @@ class SentryEncoder final : public LogEncoder {
       }
     }
     if (!tags.empty()) {
-      item += R"(,"tags":{)";
-      append_texts(item, tags);
-      item += '}';
+      json.member("tags", tags);
     }
+    json.key("extra");
+    json.begin_object();
+    write_public_fields(json, line.fields, sender_.send_default_pii);
+    json.end_object();
+    json.end_object();
+    return id + json.take_text();
   }
+
+ private:
+  using Texts = std::map<std::string, std::string>;
 
   const config::LogSender sender_;
   const LogIdentity identity_;
@@ -113,9 +105,9 @@ class Sentry final : public Collector {
     if (colon != std::string::npos) {
       auth_ += ", sentry_secret=" + credential.substr(colon + 1);
     }
-    sdk_ = R"({"name":"sluice","version":)";
-    append_json_string(sdk_, identity.version);
-    sdk_ += '}';
+    JsonWriter sdk;
+    sdk.value(std::map<std::string, std::string>{{"name", "sluice"}, {"version", identity.version}});
+    sdk_ = sdk.take_text();
   }
 
   const std::string& name() const override { return name_; }

@@ -234,7 +234,7 @@ std::string content_document(const queue::StoredMessage& stored) {
     content.add("data", JsonValue::of_string(base64(stored.message.body)));
     content.add("data_encoding", JsonValue::of_string("base64"));
   }
-  return to_json(content, JsonLayout::indented) + "\n";
+  return to_json(content, JsonWriter::Layout::indented) + "\n";
 }
 
 Result<Edits> content_edits(const queue::StoredMessage& stored, std::string_view document) {

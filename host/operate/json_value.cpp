@@ -6,7 +6,6 @@
 #include "base/text/decimal.hpp"
 #include "base/text/json_check.hpp"
 #include "base/text/json_reader.hpp"
-#include "base/text/json_string.hpp"
 
 namespace sluice::operate {
 
@@ -72,49 +71,6 @@ bool same_members(const JsonValue& left, const JsonValue& right) {
     const JsonValue* other = right.member(key);
     return other != nullptr && same_json(*left.member(key), *other);
   });
-}
-
-void break_line(std::string& out, std::size_t depth, JsonLayout layout) {
-  if (layout == JsonLayout::indented) {
-    out += '\n';
-    out.append(2 * depth, ' ');
-  }
-}
-
-void append(std::string& out, const JsonValue& value, JsonLayout layout, std::size_t depth) {
-  using Kind = JsonValue::Kind;
-  switch (value.kind) {
-    case Kind::null:
-      out += "null";
-      return;
-    case Kind::boolean:
-      out += value.truth ? "true" : "false";
-      return;
-    case Kind::number:
-      out += value.text;
-      return;
-    case Kind::string:
-      append_json_string(out, value.text);
-      return;
-    case Kind::array:
-    case Kind::object:
-      break;
-  }
-  const bool object = value.kind == Kind::object;
-  out += object ? '{' : '[';
-  for (std::size_t index = 0; index < value.items.size(); ++index) {
-    out += index > 0 ? "," : "";
-    break_line(out, depth + 1, layout);
-    if (object) {
-      append_json_string(out, value.keys[index]);
-      out += layout == JsonLayout::indented ? ": " : ":";
-    }
-    append(out, value.items[index], layout, depth + 1);
-  }
-  if (!value.items.empty()) {
-    break_line(out, depth, layout);
-  }
-  out += object ? '}' : ']';
 }
 
 }  // namespace
@@ -190,10 +146,37 @@ Result<JsonValue> parse_json(std::string_view text) {
   return Error(ErrorCode::invalid, "no JSON: " + reader.reason() + " at " + reader.place());
 }
 
-std::string to_json(const JsonValue& value, JsonLayout layout) {
-  std::string out;
-  append(out, value, layout, 0);
-  return out;
+void write(JsonWriter& json, const JsonValue& value) {
+  using Kind = JsonValue::Kind;
+  switch (value.kind) {
+    case Kind::null:
+      return json.null();
+    case Kind::boolean:
+      return json.value(value.truth);
+    case Kind::number:
+      return json.word(value.text);
+    case Kind::string:
+      return json.value(value.text);
+    case Kind::array:
+      json.begin_array();
+      for (const JsonValue& item : value.items) {
+        write(json, item);
+      }
+      return json.end_array();
+    case Kind::object:
+      json.begin_object();
+      for (std::size_t index = 0; index < value.items.size(); ++index) {
+        json.key(value.keys[index]);
+        write(json, value.items[index]);
+      }
+      return json.end_object();
+  }
+}
+
+std::string to_json(const JsonValue& value, JsonWriter::Layout layout) {
+  JsonWriter json(layout, JsonWriter::Strings::plain);
+  write(json, value);
+  return json.take_text();
 }
 
 }  // namespace sluice::operate

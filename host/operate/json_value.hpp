@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text/json_writer.hpp"
 #include "host/queue/operator.hpp"
 
 namespace sluice::operate {
@@ -39,8 +40,8 @@ bool same_json(const JsonValue& left, const JsonValue& right);
 /// column.
 Result<JsonValue> parse_json(std::string_view text);
 
-/// As text: compact, or with an indent of two spaces a level.
-enum class JsonLayout { compact, indented };
-std::string to_json(const JsonValue& value, JsonLayout layout = JsonLayout::compact);
+void write(JsonWriter& json, const JsonValue& value);
+/// As text for programs.
+std::string to_json(const JsonValue& value, JsonWriter::Layout layout = JsonWriter::Layout::compact);
 
 }  // namespace sluice::operate

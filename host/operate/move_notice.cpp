@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "host/fleet/json_line.hpp"
+#include "host/fleet/notice_json.hpp"
 
 namespace sluice::operate {
 
@@ -34,13 +34,13 @@ struct MoveNotice::Text {
     return done ? Result<Text>(std::move(said)) : Result<Text>(done.error());
   }
   std::string write() const {
-    fleet::JsonLine json;
-    json.text("from_place", from_place);
-    json.text("to", to);
-    json.text("to_place", to_place);
-    json.text("machine", mover.machine);
-    json.number("pid", mover.pid);
-    json.flag("at_work", at_work);
+    fleet::NoticeWriter json;
+    json.put("from_place", from_place);
+    json.put("to", to);
+    json.put("to_place", to_place);
+    json.put("machine", mover.machine);
+    json.put("pid", mover.pid);
+    json.put("at_work", at_work);
     return std::move(json).finish();
   }
 };

@@ -4,8 +4,8 @@
 #include "base/text/base64.hpp"
 #include "base/text/json_reader.hpp"
 #include "base/text/utf8.hpp"
+#include "base/text/visible.hpp"
 #include "base/timestamp.hpp"
-#include "host/observe/escape.hpp"
 #include "host/operate/record_line.hpp"
 
 namespace sluice::operate {
@@ -25,7 +25,7 @@ void append_base64_text(std::string& out, std::string_view bytes) {
 
 void append_text(std::string& out, std::string_view text) {
   if (is_utf8(text)) {
-    observe::append_json_string(out, text);
+    append_visible_json(out, text);
     return;
   }
   out += "{\"base64\":";
@@ -77,11 +77,11 @@ void append_body(std::string& out, const queue::Message& message) {
     append_key(out, "data_encoding");
     append_text(out, kEncodedBase64);
   } else if (message.content_type != queue::kJson) {
-    observe::append_json_string(out, message.body);
+    append_visible_json(out, message.body);
   } else if (stands_in_a_line(message.body)) {
     out += message.body;
   } else {
-    observe::append_json_string(out, message.body);
+    append_visible_json(out, message.body);
     append_key(out, "data_encoding");
     append_text(out, kEncodedText);
   }
@@ -187,7 +187,7 @@ void append_record_line(std::string& out, const queue::StoredMessage& record) {
   }
   if (!record.native.empty()) {
     append_key(out, "item");
-    observe::append_visible(out, record.native);  // in JSON controls stand in strings, where escapes mean the same
+    append_visible(out, record.native);  // in JSON controls stand in strings, where escapes mean the same
   }
   out += "}\n";
 }

@@ -15,6 +15,7 @@ namespace {
 constexpr Duration kRateSpan = std::chrono::seconds(10);
 constexpr Duration kShortestSpan = std::chrono::milliseconds(900);
 constexpr std::size_t kLongestFilter = 100;
+constexpr std::size_t kWidestName = 28;
 
 /// What a queue is sorted by: the greatest first, but names.
 double weight(const TopQueue& queue, TopOrder order) {
@@ -42,7 +43,59 @@ double weight(const TopQueue& queue, TopOrder order) {
   return 0;
 }
 
+/// "1,204", and "1,000+" while it is being counted.
+std::string count_text(std::uint64_t number, bool whole) {
+  std::string digits = std::to_string(number);
+  for (std::size_t at = digits.size(); at > 3;) {
+    at -= 3;
+    digits.insert(at, 1, ',');
+  }
+  return digits + (whole ? "" : "+");
+}
+
+Cell state_cell(const TopQueue& queue) {
+  if (!queue.trouble.empty()) {
+    return {queue.trouble, Colour::red};
+  }
+  if (queue.paused || (queue.jobs > 0 && queue.paused_jobs == queue.jobs)) {
+    return {"paused", Colour::yellow};
+  }
+  if (queue.jobs == 0) {
+    return {"no host", Colour::dim};
+  }
+  if (queue.held_jobs > 0) {
+    return {"held by budget", Colour::yellow};
+  }
+  return queue.paused_jobs > 0 ? Cell("partly paused", Colour::yellow) : Cell("");
+}
+
 }  // namespace
+
+void describe(const TopQueue& queue, Fields& fields) {
+  const QueueCount count = queue.count.value_or(QueueCount{});
+  const auto number = [&](std::string_view key, std::string_view title, std::uint64_t value, bool whole) {
+    fields.member(key, queue.count ? std::optional(value) : std::nullopt);
+    fields.cell(figures(title), {queue.count ? count_text(value, whole) : "...",
+                                 title == "DLQ" && value > 0 ? Colour::red : Colour::none});
+  };
+  fields.text("queue", {"QUEUE", false, kWidestName}, queue.name);
+  number("ready", "READY", count.ready, count.whole);
+  number("in_flight", "IN FLIGHT", count.in_flight, count.whole);
+  number("delayed", "DELAYED", count.delayed, count.whole);
+  number("dlq", "DLQ", count.dead, count.dead_whole);
+  fields.member("counted_whole", queue.count && count.whole && count.dead_whole);
+  fields.seconds("oldest_ready_seconds", kNowhere, queue.oldest);
+  fields.cell(figures("OLDEST"), queue.oldest ? short_duration(*queue.oldest) : "-");
+  fields.cell(figures("IN/S"), queue.in ? rate_text(*queue.in) : "-");
+  fields.rate("out_per_second", figures("OUT/S"), queue.out);
+  fields.rate("failed_per_second", figures("FAILED/S"), queue.failed, Colour::red);
+  fields.member("paused", queue.paused);
+  fields.member("held_by_budget", queue.held_jobs > 0);
+  fields.cell({"STATE"}, state_cell(queue));
+  if (!queue.trouble.empty()) {
+    fields.member("trouble", queue.trouble);
+  }
+}
 
 std::string_view to_string(TopOrder order) {
   constexpr std::array<std::string_view, kTopOrders> kNames{"name",   "ready", "in flight", "delayed", "dlq",

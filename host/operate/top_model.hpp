@@ -8,7 +8,7 @@
 
 #include "base/clock.hpp"
 #include "host/fleet/fleet.hpp"
-#include "host/operate/job_summary.hpp"
+#include "host/operate/fleet_report.hpp"
 #include "host/operate/queue_counter.hpp"
 
 namespace sluice::operate {
@@ -32,6 +32,8 @@ struct TopQueue {
   std::size_t held_jobs = 0;  ///< by what the queue may cost
   std::string trouble;        ///< why it cannot be counted
 };
+
+void describe(const TopQueue& queue, Fields& fields);
 
 /// A key, as the screen understands it.
 struct TopKey {

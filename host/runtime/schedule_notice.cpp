@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "base/text/hex.hpp"
-#include "host/fleet/json_line.hpp"
+#include "host/fleet/notice_json.hpp"
 
 namespace sluice::runtime {
 
@@ -21,11 +21,11 @@ std::uint64_t hash_of(const std::string& text) {
 }  // namespace
 
 std::string ScheduleNotice::write() const {
-  fleet::JsonLine line;
-  line.text("definition", definition);
-  line.text("host", host);
-  line.text("file", file);
-  line.number("last", last.time_since_epoch().count());
+  fleet::NoticeWriter line;
+  line.put("definition", definition);
+  line.put("host", host);
+  line.put("file", file);
+  line.put("last", last.time_since_epoch().count());
   return std::move(line).finish();
 }
 

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "base/descriptor.hpp"
-#include "host/observe/escape.hpp"
+#include "base/text/visible.hpp"
 #include "host/runtime/thread_room.hpp"
 
 extern char** environ;
@@ -169,7 +169,7 @@ TrialEnd TrialChild::watch(Duration limit) {
   }
   if (const std::string said = last_line(said_text_); !said.empty()) {
     end.cause += ", and said ";
-    observe::append_json_string(end.cause, said);
+    append_visible_json(end.cause, said);
   }
   return end;
 }

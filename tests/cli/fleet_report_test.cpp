@@ -1,7 +1,9 @@
-#include "host/cli/views/fleet_report.hpp"
+#include "host/operate/fleet_report.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "host/cli/views/output.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -14,7 +16,8 @@ using testing::Not;
 constexpr WallTime kNow{std::chrono::hours(24 * 365 * 50)};
 
 std::string row_of(const fleet::RunningRecord& handler) {
-  const std::string text = running_text({{"web-1", handler}}, kNow, false);
+  const std::string text =
+      rows_of(std::vector<operate::HandlerAtWork>{{"web-1", handler}}, kNow, {.columns = {"MESSAGE", "LEFT", "HOST"}});
   return text.substr(text.find('\n') + 1);
 }
 

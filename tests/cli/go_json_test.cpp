@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "host/cli/views/json_text.hpp"
+#include "base/text/json_writer.hpp"
 #include "host/cli/views/message_json.hpp"
 
 namespace sluice::cli {
@@ -29,7 +29,7 @@ TEST(GoEscapes, TouchOnlyWhatGoTouches) {
 }
 
 std::string dynamomq_json(const queue::StoredMessage& message) {
-  JsonText json(JsonText::Layout::indented);
+  JsonWriter json(JsonWriter::Layout::indented);
   MessageJson(Keys::dynamomq).write(json, message, {});
   return escaped_as_go_does(json.take_line());
 }

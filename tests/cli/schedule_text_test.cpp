@@ -33,7 +33,7 @@ class ScheduleText : public ::testing::Test {
   }
   std::string line() { return schedule_lines(job_, now_, &told_).at(0); }
   boost::json::value json() {
-    JsonText json(JsonText::Layout::compact);
+    JsonWriter json(JsonWriter::Layout::compact);
     json.begin_object();
     write_schedules(json, job_, now_, &told_);
     json.end_object();

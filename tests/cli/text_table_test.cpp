@@ -1,8 +1,7 @@
-#include "host/cli/views/text_table.hpp"
-
 #include <gtest/gtest.h>
 
 #include "host/cli/views/message_text.hpp"
+#include "host/cli/views/output.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "host/cli/views/figure_text.hpp"
-#include "host/cli/views/text_table.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/cli/views/top_keys.hpp"
 #include "tests/operate/fleet_rig.hpp"
 

@@ -76,14 +76,14 @@ TEST(TransactionReport, WhatTheStoreWouldRefuseIsSaid) {
   const DryRun run{"job", "orders", "A-1", false, false, outcome, "message r to queue receipts: it lies elsewhere"};
   EXPECT_NE(dry_run_text(run).find("it would be refused: message r to queue receipts: it lies elsewhere\n"),
             std::string::npos);
-  JsonText json(JsonText::Layout::compact);
+  JsonWriter json(JsonWriter::Layout::compact);
   write_dry_run(run, json);
   EXPECT_NE(json.take_text().find("\"refused\":\"message r to queue receipts: it lies elsewhere\""), std::string::npos);
 }
 
 TEST(TransactionReport, JsonHasThemAsTransactItemsHas) {
   const plugin::Outcome outcome = with_items();
-  JsonText json(JsonText::Layout::compact);
+  JsonWriter json(JsonWriter::Layout::compact);
   write_dry_run({"job", "orders", "A-1", true, true, outcome}, json);
   const std::string text = json.take_text();
   EXPECT_NE(

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "host/operate/compliance.hpp"
-#include "host/operate/job_summary.hpp"
+#include "host/operate/fleet_report.hpp"
 #include "tests/operate/fleet_rig.hpp"
 
 namespace sluice::operate {

@@ -1,7 +1,7 @@
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
-#include "host/cli/views/findings.hpp"
-#include "host/cli/views/fleet_report.hpp"
+#include "host/cli/views/output.hpp"
+#include "host/operate/fleet_report.hpp"
 
 namespace sluice::cli {
 
@@ -18,11 +18,7 @@ Exit audit(const Arguments& arguments, Console& console) {
   if (!entries) {
     return session->failure(entries.error());
   }
-  show({.none = entries->empty(),
-        .nothing = "nobody has steered anything here",
-        .json = [&] { return audit_json(*entries); },
-        .text = [&](bool colours) { return audit_text(*entries, session->clock().wall_now(), colours); }},
-       *output, console);
+  show_all(*entries, session->clock().wall_now(), {}, "nobody has steered anything here", *output, console);
   return Exit::ok();
 }
 

@@ -3,13 +3,13 @@
 #include <set>
 #include <variant>
 
+#include "base/text/json_writer.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/filter_arguments.hpp"
 #include "host/cli/host_file.hpp"
-#include "host/cli/views/json_text.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/cli/views/schedule_text.hpp"
 #include "host/cli/views/steering_remarks.hpp"
-#include "host/cli/views/text_output.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/plugin/plugin_registry.hpp"
 #include "host/runtime/job_plan.hpp"
@@ -64,7 +64,7 @@ std::string describe(const JobPlan& plan, const plugin::PluginRegistry& registry
          (steered.empty() ? "" : "; but " + steered);
 }
 
-void write_job(JsonText& json, const JobPlan& plan, const plugin::PluginRegistry& registry,
+void write_job(JsonWriter& json, const JobPlan& plan, const plugin::PluginRegistry& registry,
                const std::string& steered) {
   const JobConfig& job = plan.config;
   json.begin_object();
@@ -217,7 +217,7 @@ class Report {
 
  private:
   Exit finish_json(const std::string& what) {
-    JsonText json(JsonText::Layout::indented);
+    JsonWriter json(JsonWriter::Layout::indented);
     json.begin_object();
     json.member("file", what);
     json.member("good", errors_.empty());
@@ -250,10 +250,10 @@ class Report {
   Console& console_;
   std::vector<ConfigError> errors_;
   std::vector<std::string> warnings_;
-  JsonText jobs_ = begun_array();
+  JsonWriter jobs_ = begun_array();
 
-  static JsonText begun_array() {
-    JsonText json(JsonText::Layout::compact);
+  static JsonWriter begun_array() {
+    JsonWriter json(JsonWriter::Layout::compact);
     json.begin_array();
     return json;
   }

@@ -1,7 +1,7 @@
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
 #include "host/cli/views/cost_report.hpp"
-#include "host/cli/views/findings.hpp"
+#include "host/cli/views/output.hpp"
 
 namespace sluice::cli {
 
@@ -13,11 +13,8 @@ Exit cost(const Arguments& arguments, Console& console) {
   SLUICE_TRY(view, session->hosts());
   const cost::Prices prices(session->queues().host().cost);
   const auto costs = operate::summarize_costs(*view, session->queues().queue(), prices);
-  show({.none = false,
-        .nothing = {},
-        .json = [&] { return cost_json(costs, prices); },
-        .text = [&](bool colours) { return cost_text(costs, prices, colours); }},
-       *output, console);
+  console.out(*output == Output::json ? cost_json(costs, prices)
+                                      : cost_text(costs, prices, console.output_has_colour()));
   return troubles_of(view->troubles);
 }
 

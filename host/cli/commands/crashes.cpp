@@ -1,15 +1,15 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/text/json_writer.hpp"
 #include "base/text/utf8.hpp"
+#include "base/text/visible.hpp"
 #include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/filter_arguments.hpp"
 #include "host/cli/host_file.hpp"
-#include "host/cli/views/json_text.hpp"
-#include "host/cli/views/text_output.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/isolation/ledger_file.hpp"
-#include "host/observe/escape.hpp"
 #include "host/runtime/isolation_ward.hpp"
 
 namespace sluice::cli {
@@ -37,7 +37,7 @@ std::string counts_of(const isolation::LedgerSettlement& settlement) {
 }
 
 void print_text(const LedgerContents& ledger, Console& console) {
-  const auto line = [&console](const std::string& text) { console.out(observe::visible(text) + "\n"); };
+  const auto line = [&console](const std::string& text) { console.out(visible(text) + "\n"); };
   line(format_timestamp(time_of(ledger)) + "  " + ledger.host + " (process " + std::to_string(ledger.process) +
        "): " + cause_of(ledger));
   if (ledger.crash && ledger.crash->blamed) {
@@ -64,7 +64,7 @@ void print_text(const LedgerContents& ledger, Console& console) {
   }
 }
 
-void write_crash(JsonText& json, const isolation::CrashReport& crash) {
+void write_crash(JsonWriter& json, const isolation::CrashReport& crash) {
   json.begin_object();
   json.member("time", format_timestamp(crash.time));
   json.member("what", crash.summary());
@@ -91,7 +91,7 @@ void write_crash(JsonText& json, const isolation::CrashReport& crash) {
   json.end_object();
 }
 
-void write_held(JsonText& json, const HeldMessage& held) {
+void write_held(JsonWriter& json, const HeldMessage& held) {
   json.begin_object();
   json.member("job", held.job);
   json.member("queue", held.address.queue);
@@ -104,7 +104,7 @@ void write_held(JsonText& json, const HeldMessage& held) {
   json.end_object();
 }
 
-void write_settlement(JsonText& json, const isolation::LedgerSettlement& settlement) {
+void write_settlement(JsonWriter& json, const isolation::LedgerSettlement& settlement) {
   if (settlement.time == WallTime{}) {
     json.null();
     return;
@@ -121,7 +121,7 @@ void write_settlement(JsonText& json, const isolation::LedgerSettlement& settlem
   json.end_object();
 }
 
-void write_ledger(JsonText& json, const LedgerContents& ledger) {
+void write_ledger(JsonWriter& json, const LedgerContents& ledger) {
   json.begin_object();
   json.member("time", format_timestamp(time_of(ledger)));
   json.member("host", ledger.host);
@@ -173,7 +173,7 @@ Exit crashes(const Arguments& arguments, Console& console) {
   const isolation::LedgerFolder folder(runtime::ledger_folder(*host));
   const std::vector<LedgerContents> found = read_crashes(folder, console);
   if (*output == Output::json) {
-    JsonText json(JsonText::Layout::indented);
+    JsonWriter json(JsonWriter::Layout::indented);
     json.begin_array();
     for (const LedgerContents& ledger : found) {
       write_ledger(json, ledger);

@@ -22,7 +22,7 @@ Exit dlq(const Arguments& arguments, Console& console) {
     console.out(as_text(*report, session->clock().wall_now(), console.output_has_colour()));
     return Exit::ok();
   }
-  JsonText json(JsonText::Layout::indented);
+  JsonWriter json(JsonWriter::Layout::indented);
   json.begin_object();
   write_dlq_stats(json, report->dlq);
   json.member("queue", report->queue);

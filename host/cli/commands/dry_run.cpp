@@ -5,7 +5,7 @@
 #include "host/cli/filter_arguments.hpp"
 #include "host/cli/host_file.hpp"
 #include "host/cli/message_ids.hpp"
-#include "host/cli/views/text_output.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/cli/views/transaction_report.hpp"
 #include "host/plugin/attempt.hpp"
 #include "host/plugin/handler_instance.hpp"
@@ -98,7 +98,7 @@ Exit dry_run(const Arguments& arguments, Console& console) {
   if (*output == Output::text) {
     console.out(dry_run_text(run));
   } else {
-    JsonText json(JsonText::Layout::indented);
+    JsonWriter json(JsonWriter::Layout::indented);
     write_dry_run(run, json);
     console.out(json.take_line());
   }

@@ -1,7 +1,7 @@
 #include "host/cli/command.hpp"
 #include "host/cli/drop_in/dynamomq_operations.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/views/text_table.hpp"
+#include "host/cli/views/output.hpp"
 
 namespace sluice::cli {
 
@@ -21,7 +21,7 @@ Exit enqueue_test(const Arguments& arguments, Console& console) {
     }
     console.out(table.take());
   } else {
-    JsonText json(JsonText::Layout::indented);
+    JsonWriter json(JsonWriter::Layout::indented);
     write_outcome(json, outcome, Keys::all, false);
     console.out(json.take_line());
   }

@@ -1,7 +1,7 @@
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
-#include "host/cli/views/findings.hpp"
-#include "host/cli/views/fleet_report.hpp"
+#include "host/cli/views/output.hpp"
+#include "host/operate/fleet_report.hpp"
 
 namespace sluice::cli {
 
@@ -11,11 +11,9 @@ Exit hosts(const Arguments& arguments, Console& console) {
   SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(session, FleetSession::open(arguments));
   SLUICE_TRY(view, session->hosts());
-  show({.none = view->hosts.empty(),
-        .nothing = "no host works on these queues; `sluice run` starts one",
-        .json = [&] { return hosts_json(*view); },
-        .text = [&](bool colours) { return hosts_text(*view, session->clock().wall_now(), colours); }},
-       *output, console);
+  show_all(view->hosts, session->clock().wall_now(),
+           {"HOST", "STATE", "UP", "JOBS", "RUNNING", "DONE/S", "FAILED/S", "SEEN", "VERSION", "LOG", "HTTP"},
+           "no host works on these queues; `sluice run` starts one", *output, console);
   return troubles_of(view->troubles);
 }
 

@@ -4,10 +4,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/text/json_writer.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/line_reader.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/views/json_text.hpp"
 #include "host/operate/importer.hpp"
 
 namespace sluice::cli {
@@ -158,7 +158,7 @@ void report(const ImportRun& run, const std::string& queue, Output output, Conso
                 std::to_string(counts.refused) + " refused, of " + std::to_string(run.lines()) + " lines\n");
     return;
   }
-  JsonText json(JsonText::Layout::indented);
+  JsonWriter json(JsonWriter::Layout::indented);
   json.begin_object();
   json.member("queue", queue);
   json.member("lines", run.lines());

@@ -2,9 +2,9 @@
 
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
-#include "host/cli/views/findings.hpp"
-#include "host/cli/views/fleet_report.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/cli/views/schedule_text.hpp"
+#include "host/operate/fleet_report.hpp"
 
 namespace sluice::cli {
 
@@ -28,12 +28,18 @@ ScheduleNotices told_of_schedules(FleetSession& session) {
   return told;
 }
 
-/// The schedules of that job, which may be known from hosts alone and have none here.
-void write_schedules_of(JsonText& json, const std::string& name, const std::vector<config::JobConfig>& jobs,
-                        WallTime now, const ScheduleNotices& told) {
-  static const config::JobConfig kNone;
-  const auto found = std::find_if(jobs.begin(), jobs.end(), [&](const auto& job) { return job.name == name; });
-  write_schedules(json, found == jobs.end() ? kNone : *found, now, &told);
+/// A job, and the file that has its schedules here.
+struct ShownJob {
+  const operate::JobSummary& summary;
+  const config::JobConfig& file;
+  const ScheduleNotices& told;
+};
+
+void describe(const ShownJob& job, operate::Fields& fields) {
+  describe(job.summary, fields);
+  if (fields.json() != nullptr) {
+    write_schedules(*fields.json(), job.file, fields.now(), &job.told);
+  }
 }
 
 /// Under the name of each job, the times of its schedules.
@@ -53,22 +59,23 @@ Exit jobs(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, FleetSession::open(arguments));
   SLUICE_TRY(view, session->hosts());
   SLUICE_TRY(steering, session->steering());
-  const auto found = operate::summarize_jobs(session->file_jobs(), *view, *steering);
+  const auto summaries = operate::summarize_jobs(session->file_jobs(), *view, *steering);
   const ScheduleNotices told = told_of_schedules(*session);
+  static const config::JobConfig kNone;  // of a job that hosts alone know
+  std::vector<ShownJob> found;
+  for (const operate::JobSummary& summary : summaries) {
+    const auto file = std::find_if(session->scheduled_jobs().begin(), session->scheduled_jobs().end(),
+                                   [&summary](const config::JobConfig& job) { return job.name == summary.name; });
+    found.push_back({summary, file == session->scheduled_jobs().end() ? kNone : *file, told});
+  }
   const WallTime now = session->clock().wall_now();
-  show({.none = found.empty(),
-        .nothing = "no job is known: neither do files here have one, nor does a host run one",
-        .json =
-            [&] {
-              return jobs_json(found, [&](JsonText& json, const operate::JobSummary& job) {
-                write_schedules_of(json, job.name, session->scheduled_jobs(), now, told);
-              });
-            },
-        .text =
-            [&](bool colours) {
-              return jobs_text(found, now, colours) + schedules_text(session->scheduled_jobs(), now, told);
-            }},
-       *output, console);
+  show_all(found, now,
+           {"JOB", "QUEUE", "STATE", "HOSTS", "WORKERS", "RUNNING", "DONE/S", "FAILED/S", "MEAN", "P95", "HANDLER",
+            "PLUGIN", "STEERED"},
+           "no job is known: neither do files here have one, nor does a host run one", *output, console);
+  if (*output == Output::text && !found.empty()) {
+    console.out(schedules_text(session->scheduled_jobs(), now, told));
+  }
   return troubles_of(view->troubles);
 }
 

@@ -3,13 +3,13 @@
 #include <utility>
 
 #include "base/text/base64.hpp"
+#include "base/text/json_writer.hpp"
 #include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/filter_arguments.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/views/json_text.hpp"
-#include "host/cli/views/text_table.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/work/message_key.hpp"
 
 // The idempotency keys of a queue's jobs: `sluice keys list`, `show` and `forget`.
@@ -36,7 +36,7 @@ OrExit<Opened> open(const Arguments& arguments) {
   return Opened{std::move(*session), std::move(*keys)};
 }
 
-void write(JsonText& json, const queue::StoredKey& key) {
+void write(JsonWriter& json, const queue::StoredKey& key) {
   json.begin_object();
   json.member("job", key.job);
   json.member("key", key.key);
@@ -99,7 +99,7 @@ class KeyWriter {
   const Output output_;
   Console& console_;
   TextTable table_;
-  JsonText json_{JsonText::Layout::indented};
+  JsonWriter json_{JsonWriter::Layout::indented};
 };
 
 Exit list_keys(const Arguments& arguments, Console& console) {
@@ -162,7 +162,7 @@ Exit show_key(const Arguments& arguments, Console& console) {
   }
   const queue::StoredKey& stored = **found;
   if (*output == Output::json) {
-    JsonText json(JsonText::Layout::indented);
+    JsonWriter json(JsonWriter::Layout::indented);
     write(json, stored);
     console.out(json.take_line());
     return Exit::ok();
@@ -200,7 +200,7 @@ Exit forget_key(const Arguments& arguments, Console& console) {
     return no_such_key(*opened, arguments);
   }
   if (*output == Output::json) {
-    JsonText json(JsonText::Layout::indented);
+    JsonWriter json(JsonWriter::Layout::indented);
     json.begin_object();
     json.member("forgotten", true);
     json.end_object();

@@ -77,7 +77,7 @@ class ListWriter {
   const Output output_;
   Console& console_;
   MessageTable table_;
-  JsonText json_{JsonText::Layout::indented};
+  JsonWriter json_{JsonWriter::Layout::indented};
   MessageJson writer_;
   bool begun_ = false;
 };

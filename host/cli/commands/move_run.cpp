@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text/decimal.hpp"
+#include "base/text/visible.hpp"
 #include "host/cli/fleet_session.hpp"
-#include "host/cli/views/figure_text.hpp"
 #include "host/cli/views/message_text.hpp"
-#include "host/observe/escape.hpp"
+#include "host/cli/views/output.hpp"
 
 namespace sluice::cli {
 
@@ -82,9 +83,9 @@ void MoveRun::note(const std::vector<operate::Mover::Refusal>& refusals) {
     if (output_ == Output::text) {
       console_.end_progress();
       std::string line = "stays  ";
-      observe::append_visible(line, refusal.id);
+      append_visible(line, refusal.id);
       line += "  ";
-      observe::append_visible(line, refusal.error.message());
+      append_visible(line, refusal.error.message());
       console_.out(line + "\n");
     }
     if (refusals_.size() < kMostRefusals) {
@@ -122,7 +123,7 @@ std::string MoveRun::pace() const {
   std::string text;
   const double per_second = rate();
   if (per_second > 0) {
-    text += ", " + decimal(per_second, per_second < 10 ? 1 : 0) + "/s";
+    text += ", " + fixed_decimal(per_second, per_second < 10 ? 1 : 0) + "/s";
     if (order_.expected && mover_.count().carried < *order_.expected) {
       const double left = static_cast<double>(*order_.expected - mover_.count().carried) / per_second;
       text += ", " + short_duration(std::chrono::seconds(static_cast<std::int64_t>(std::ceil(left)))) + " left";
@@ -149,10 +150,11 @@ void MoveRun::report() {
   }
   if (order_.plan.dry_run) {
     const operate::WriteCost& would = mover_.planned_cost();
-    console_.out("cost: " + decimal(would.write_units, 1) + " write units, " + decimal(would.read_units, 1) +
-                 " read units and about " + decimal(std::ceil(would.requests), 0) + " requests, " +
-                 money(would.read_units, would.write_units) + " (" + prices_.origin() + "); this look has cost " +
-                 std::to_string(spent->requests) + " requests and " + decimal(spent->read_units, 1) + " read units\n");
+    console_.out(
+        "cost: " + fixed_decimal(would.write_units, 1) + " write units, " + fixed_decimal(would.read_units, 1) +
+        " read units and about " + fixed_decimal(std::ceil(would.requests), 0) + " requests, " +
+        money(would.read_units, would.write_units) + " (" + prices_.origin() + "); this look has cost " +
+        std::to_string(spent->requests) + " requests and " + fixed_decimal(spent->read_units, 1) + " read units\n");
   } else {
     console_.out("cost: " + spent->text(mover_.count().carried, "message") + ", " +
                  money(spent->read_units, spent->write_units) + " (" + prices_.origin() + ")\n");
@@ -161,7 +163,7 @@ void MoveRun::report() {
 
 void MoveRun::report_json() {
   const operate::MoveCount& count = mover_.count();
-  JsonText json(JsonText::Layout::indented);
+  JsonWriter json(JsonWriter::Layout::indented);
   json.begin_object();
   json.member("from", order_.plan.pair.from);
   json.member("to", order_.plan.pair.to);
@@ -187,7 +189,7 @@ void MoveRun::report_json() {
   }
   json.end_array();
   json.key("rate");
-  json.word(decimal(rate(), 1));
+  json.word(fixed_decimal(rate(), 1));
   json.key("cost");
   const auto spent = session_.cost();
   if (!spent) {
@@ -199,9 +201,9 @@ void MoveRun::report_json() {
     json.begin_object();
     json.member("requests", spent->requests + static_cast<std::uint64_t>(std::ceil(would.requests)));
     json.key("read_units");
-    json.word(decimal(read, 1));
+    json.word(fixed_decimal(read, 1));
     json.key("write_units");
-    json.word(decimal(written, 1));
+    json.word(fixed_decimal(written, 1));
     json.member("price", money(read, written));
     json.end_object();
   }

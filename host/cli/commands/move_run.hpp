@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "base/text/json_writer.hpp"
 #include "host/cli/console.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/views/json_text.hpp"
 #include "host/cost/prices.hpp"
 #include "host/operate/mover.hpp"
 

@@ -7,11 +7,10 @@
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
+#include "base/text/json_writer.hpp"
 #include "host/cli/host_file.hpp"
 #include "host/cli/queue_names.hpp"
-#include "host/cli/views/json_text.hpp"
-#include "host/cli/views/text_output.hpp"
-#include "host/cli/views/text_table.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/runtime/outbox_stores.hpp"
 
 // The tables of [outbox.NAME]: `sluice outbox ddl`, `status` and `prune`. Rows are looked at and changed with the
@@ -101,7 +100,7 @@ Result<Status> look(const ChosenOutbox& outbox, bool sent) {
   return status;
 }
 
-void write_counts(JsonText& json, const char* key, const std::map<std::string, std::uint64_t>& counts) {
+void write_counts(JsonWriter& json, const char* key, const std::map<std::string, std::uint64_t>& counts) {
   json.key(key);
   json.begin_object();
   for (const auto& [what, count] : counts) {
@@ -111,7 +110,7 @@ void write_counts(JsonText& json, const char* key, const std::map<std::string, s
 }
 
 std::string json_of(const ChosenOutbox& outbox, const Status& status) {
-  JsonText json(JsonText::Layout::indented);
+  JsonWriter json(JsonWriter::Layout::indented);
   const TableCounts& counts = status.counts;
   json.begin_object();
   json.member("outbox", outbox.name);
@@ -225,7 +224,7 @@ Result<Pruned> prune_all(const ChosenOutbox& outbox, AdminSession& desk, Duratio
 
 void report_pruned(const ChosenOutbox& outbox, Output output, bool dry_run, std::uint64_t rows, Console& console) {
   if (output == Output::json) {
-    JsonText json(JsonText::Layout::indented);
+    JsonWriter json(JsonWriter::Layout::indented);
     json.begin_object();
     json.member("outbox", outbox.name);
     json.member("dry_run", dry_run);

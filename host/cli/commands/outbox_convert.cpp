@@ -8,10 +8,10 @@
 #include <system_error>
 
 #include "base/descriptor.hpp"
+#include "base/text/json_writer.hpp"
 #include "config/syntax.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/convert/conversion.hpp"
-#include "host/cli/views/json_text.hpp"
 
 namespace sluice::cli {
 
@@ -84,7 +84,7 @@ std::string as_text(const std::string& source, const std::string& folder, const 
 }
 
 std::string as_json(const std::string& folder, const Conversion& conversion) {
-  JsonText json(JsonText::Layout::indented);
+  JsonWriter json(JsonWriter::Layout::indented);
   json.begin_object();
   json.key("files");
   json.begin_array();

@@ -43,7 +43,7 @@ class PeekWriter {
  private:
   const Output output_;
   Console& console_;
-  JsonText json_{JsonText::Layout::indented};
+  JsonWriter json_{JsonWriter::Layout::indented};
   MessageJson writer_;
   bool any_ = false;
 };

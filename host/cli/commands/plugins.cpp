@@ -1,10 +1,10 @@
 #include <filesystem>
 
+#include "base/text/json_writer.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/filter_arguments.hpp"
 #include "host/cli/host_file.hpp"
-#include "host/cli/views/json_text.hpp"
-#include "host/cli/views/text_output.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/plugin/plugin_registry.hpp"
 #include "host/runtime/plugin_gate.hpp"
@@ -85,7 +85,7 @@ void print_text(const plugin::PluginRegistry& registry, Console& console) {
   }
 }
 
-void write_option(JsonText& json, const sluice_option& option) {
+void write_option(JsonWriter& json, const sluice_option& option) {
   json.begin_object();
   json.member("name", text_of(option.name));
   json.member("type", type_name(option.type));
@@ -101,7 +101,7 @@ void write_option(JsonText& json, const sluice_option& option) {
   json.end_object();
 }
 
-void write_handler(JsonText& json, const sluice_handler& handler) {
+void write_handler(JsonWriter& json, const sluice_handler& handler) {
   json.begin_object();
   json.member("name", text_of(handler.name));
   json.member("help", text_of(handler.help));
@@ -116,7 +116,7 @@ void write_handler(JsonText& json, const sluice_handler& handler) {
   json.end_object();
 }
 
-void write_plugin(JsonText& json, const plugin::LoadedPlugin& loaded) {
+void write_plugin(JsonWriter& json, const plugin::LoadedPlugin& loaded) {
   const sluice_plugin& plugin = *loaded.plugin;
   json.begin_object();
   json.member("name", text_of(plugin.name));
@@ -133,7 +133,7 @@ void write_plugin(JsonText& json, const plugin::LoadedPlugin& loaded) {
 }
 
 void print_json(const plugin::PluginRegistry& registry, Console& console) {
-  JsonText json(JsonText::Layout::indented);
+  JsonWriter json(JsonWriter::Layout::indented);
   json.begin_object();
   json.key("plugins");
   json.begin_array();

@@ -3,11 +3,11 @@
 #include <set>
 #include <utility>
 
+#include "base/text/json_writer.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/host_file.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/views/json_text.hpp"
-#include "host/cli/views/text_table.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/work/job_queues.hpp"
 
 namespace sluice::cli {
@@ -123,7 +123,7 @@ std::string as_text(const config::HostConfig& host, const std::vector<Known>& al
 }
 
 std::string as_json(const config::HostConfig& host, const std::vector<Known>& all) {
-  JsonText json(JsonText::Layout::indented);
+  JsonWriter json(JsonWriter::Layout::indented);
   json.begin_array();
   for (const Known& known : all) {
     json.begin_object();

@@ -2,8 +2,8 @@
 
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
-#include "host/cli/views/findings.hpp"
-#include "host/cli/views/fleet_report.hpp"
+#include "host/cli/views/output.hpp"
+#include "host/operate/fleet_report.hpp"
 
 namespace sluice::cli {
 
@@ -66,20 +66,17 @@ Exit running(const Arguments& arguments, Console& console) {
   SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(session, FleetSession::open(arguments));
   SLUICE_TRY(view, look_in_detail(*session));
-  auto found = handlers_at_work(*view);
+  auto found = operate::handlers_at_work(*view);
   if (const std::string job = arguments.get("job"); !job.empty()) {
     const auto known = session->names();
     if (const auto meant = known.job(fleet::Wish::pause, job); !meant) {
       return Exit::failure(meant.error());
     }
-    std::erase_if(found, [&job](const HandlerAtWork& at_work) { return at_work.handler.job != job; });
+    std::erase_if(found, [&job](const operate::HandlerAtWork& at_work) { return at_work.handler.job != job; });
   }
-  const WallTime now = session->clock().wall_now();
-  show({.none = found.empty(),
-        .nothing = "no handler is at work",
-        .json = [&] { return running_json(found, now); },
-        .text = [&](bool colours) { return running_text(found, now, colours); }},
-       *output, console);
+  show_all(found, session->clock().wall_now(),
+           {"MESSAGE", "SINCE", "LEFT", "HOST", "WORKER", "JOB", "HANDLER", "ATTEMPT"}, "no handler is at work",
+           *output, console);
   for (const std::string& label : without_detail(*view)) {
     console.note("sluice running: host " + label + " has not said what its workers run");
   }

@@ -74,7 +74,7 @@ OrExit<Look> look(QueueSession& session, const Wanted& wanted) {
   return seen;
 }
 
-void write_pace(JsonText& json, const QueuePace& pace) {
+void write_pace(JsonWriter& json, const QueuePace& pace) {
   const auto write = [&json](std::string_view name, const std::optional<double>& number) {
     json.key(name);
     if (number) {
@@ -100,7 +100,7 @@ std::string caveat_text(const queue::QueueStats& counts) { return counts.at_leas
 /// How old the numbers of a queue are.
 Duration age_of(const QueueReport& report) { return report.standard.counts.age.value_or(Duration::zero()); }
 
-void write(JsonText& json, const QueueReport& report, const Look& seen, const Paces& paces) {
+void write(JsonWriter& json, const QueueReport& report, const Look& seen, const Paces& paces) {
   const WallTime now = seen.now;
   const queue::QueueStats& counts = report.standard.counts;
   json.begin_object();
@@ -137,8 +137,8 @@ void write(JsonText& json, const QueueReport& report, const Look& seen, const Pa
   json.end_object();
 }
 
-std::string as_json(const Look& seen, JsonText::Layout layout, const Paces& paces = {}) {
-  JsonText json(layout);
+std::string as_json(const Look& seen, JsonWriter::Layout layout, const Paces& paces = {}) {
+  JsonWriter json(layout);
   if (seen.one) {
     write(json, seen.reports.front(), seen, paces);
     return json.take_line();
@@ -269,9 +269,9 @@ class Watch {
       const bool colours = console_.output_has_colour();
       console_.out(kClearScreen);
       console_.out(output_ == Output::text ? headline(seen.now, colours) + as_text(seen, colours, &paces_)
-                                           : as_json(seen, JsonText::Layout::indented, paces_));
+                                           : as_json(seen, JsonWriter::Layout::indented, paces_));
     } else if (output_ == Output::json) {
-      console_.out(as_json(seen, JsonText::Layout::compact, paces_));
+      console_.out(as_json(seen, JsonWriter::Layout::compact, paces_));
     } else {
       add_counts(rows_, seen, &paces_);
       console_.out(rows_.take());
@@ -328,7 +328,7 @@ Exit stats(const Arguments& arguments, Console& console) {
   }
   SLUICE_TRY(seen, look(*session, wanted));
   console.out(*output == Output::text ? as_text(*seen, console.output_has_colour())
-                                      : as_json(*seen, JsonText::Layout::indented));
+                                      : as_json(*seen, JsonWriter::Layout::indented));
   return seen->failures.empty() ? Exit::ok() : Exit(kExitFailure, std::move(seen->failures));
 }
 

@@ -4,13 +4,12 @@
 #include <limits>
 #include <optional>
 
+#include "base/text/json_writer.hpp"
+#include "base/text/visible.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/filter_arguments.hpp"
 #include "host/cli/table_target.hpp"
-#include "host/cli/views/json_text.hpp"
-#include "host/cli/views/text_output.hpp"
-#include "host/cli/views/text_table.hpp"
-#include "host/observe/escape.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/stores/dynamodb/table_findings.hpp"
 
 namespace sluice::cli {
@@ -128,7 +127,7 @@ Examined examine(const TableTarget& target, const dynamo::TableDescription& tabl
   return examined;
 }
 
-void write_items(JsonText& json, const OutsideItems& items) {
+void write_items(JsonWriter& json, const OutsideItems& items) {
   json.begin_object();
   json.member("read", items.read);
   json.member("all", items.whole);
@@ -149,7 +148,7 @@ void write_items(JsonText& json, const OutsideItems& items) {
 }
 
 std::string json_report(const TableTarget& target, const Examined& examined) {
-  JsonText json(JsonText::Layout::indented);
+  JsonWriter json(JsonWriter::Layout::indented);
   json.begin_object();
   write_table(json, target);
   json.member("ok", examined.usable);
@@ -178,7 +177,7 @@ std::string text_report(const TableTarget& target, const Examined& examined, boo
   for (const TableFinding& finding : examined.findings) {
     const std::string level(to_string(finding.level));
     text += (colours ? coloured(level, colour_of(finding.level)) : level) + ": " +
-            observe::visible(finding.what + "; " + finding.mend) + "\n";
+            visible(finding.what + "; " + finding.mend) + "\n";
   }
   if (examined.usable) {
     text += "table " + target.spec.table + with_index(target) +

@@ -6,13 +6,13 @@
 #include <stop_token>
 #include <thread>
 
+#include "base/text/json_writer.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/filter_arguments.hpp"
 #include "host/cli/table_target.hpp"
 #include "host/cli/unopened.hpp"
-#include "host/cli/views/json_text.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/cli/views/terraform.hpp"
-#include "host/cli/views/text_output.hpp"
 #include "host/stores/dynamodb/table_ttl.hpp"
 
 namespace sluice::cli {
@@ -69,7 +69,7 @@ OrExit<TableTarget> target_of(const Arguments& arguments) {
 }
 
 std::string as_json(const TableTarget& target, const std::string& region, bool created) {
-  JsonText json(JsonText::Layout::indented);
+  JsonWriter json(JsonWriter::Layout::indented);
   json.begin_object();
   write_table(json, target);
   json.member("region", region);

@@ -1,9 +1,8 @@
+#include "base/text/decimal.hpp"
+#include "base/text/json_writer.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/table_target.hpp"
-#include "host/cli/views/figure_text.hpp"
-#include "host/cli/views/json_text.hpp"
-#include "host/cli/views/text_output.hpp"
-#include "host/cli/views/text_table.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/cost/prices.hpp"
 
 namespace sluice::cli {
@@ -15,7 +14,7 @@ using dynamo::TableDescription;
 
 constexpr int kMoneyDigits = 6;
 
-void text_or_null(JsonText& json, std::string_view name, const std::string& text) {
+void text_or_null(JsonWriter& json, std::string_view name, const std::string& text) {
   json.key(name);
   if (text.empty()) {
     json.null();
@@ -24,7 +23,7 @@ void text_or_null(JsonText& json, std::string_view name, const std::string& text
   }
 }
 
-void write_capacity(JsonText& json, const TableDescription& table) {
+void write_capacity(JsonWriter& json, const TableDescription& table) {
   const bool provisioned = table.billing_mode == "PROVISIONED";
   json.member("billing_mode", table.billing_mode);
   for (const auto& [name, units] : {std::pair("read_units", table.read_units), {"write_units", table.write_units}}) {
@@ -37,7 +36,7 @@ void write_capacity(JsonText& json, const TableDescription& table) {
   }
 }
 
-void write_index(JsonText& json, const IndexDescription& index) {
+void write_index(JsonWriter& json, const IndexDescription& index) {
   json.begin_object();
   json.member("name", index.name);
   json.member("status", index.status);
@@ -59,7 +58,7 @@ double storage_price(const TableDescription& table, const cost::Prices& prices) 
 }
 
 std::string as_json(const TableDescription& table, const std::string& region, const cost::Prices& prices) {
-  JsonText json(JsonText::Layout::indented);
+  JsonWriter json(JsonWriter::Layout::indented);
   json.begin_object();
   json.member("table", table.name);
   json.member("region", region);
@@ -72,7 +71,7 @@ std::string as_json(const TableDescription& table, const std::string& region, co
   json.member("item_count", table.item_count);
   json.member("size_bytes", table.size_bytes);
   json.key("storage_per_month");
-  json.word(decimal(storage_price(table, prices), kMoneyDigits));
+  json.word(fixed_decimal(storage_price(table, prices), kMoneyDigits));
   json.member("currency", prices.currency());
   json.member("as_of", prices.config().as_of);
   text_or_null(json, "hash_key", table.hash_key);

@@ -1,9 +1,9 @@
 #include <algorithm>
 
+#include "base/text/json_writer.hpp"
 #include "dynamo/endpoints/partition.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/table_target.hpp"
-#include "host/cli/views/json_text.hpp"
 #include "host/cli/views/terraform.hpp"
 #include "host/stores/dynamodb/permissions.hpp"
 
@@ -75,7 +75,7 @@ std::vector<PolicyStatement> statements_of(const std::vector<Role>& roles, Write
 }
 
 std::string json_policy(const std::vector<PolicyStatement>& statements) {
-  JsonText json(JsonText::Layout::indented);
+  JsonWriter json(JsonWriter::Layout::indented);
   json.begin_object();
   json.member("Version", "2012-10-17");
   json.key("Statement");

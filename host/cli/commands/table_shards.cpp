@@ -1,10 +1,10 @@
 #include "base/random.hpp"
+#include "base/text/json_writer.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/filter_arguments.hpp"
 #include "host/cli/table_target.hpp"
 #include "host/cli/unopened.hpp"
-#include "host/cli/views/json_text.hpp"
-#include "host/cli/views/text_output.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/stores/leased/leased_schema.hpp"
 #include "host/stores/leased/shard_count.hpp"
 
@@ -24,7 +24,7 @@ struct Standing {
 };
 
 std::string as_json(const TableTarget& target, const Standing& standing) {
-  JsonText json(JsonText::Layout::indented);
+  JsonWriter json(JsonWriter::Layout::indented);
   json.begin_object();
   json.member("queue", target.place.queue());
   json.member("table", target.spec.table);

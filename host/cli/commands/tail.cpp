@@ -3,12 +3,12 @@
 
 #include <array>
 
+#include "base/text/json_writer.hpp"
 #include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/filter_arguments.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/views/json_text.hpp"
-#include "host/cli/views/text_table.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/operate/watcher.hpp"
 
 namespace sluice::cli {
@@ -117,7 +117,7 @@ class EventWriter {
   const Output output_;
   Console& console_;
   TextTable table_;
-  JsonText json_{JsonText::Layout::compact};
+  JsonWriter json_{JsonWriter::Layout::compact};
 };
 
 enum class Woken { by_time, by_interrupt, by_reader };

@@ -2,12 +2,12 @@
 
 #include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
-#include "host/cli/views/figure_text.hpp"
-#include "host/cli/views/fleet_report.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/cli/views/terminal_screen.hpp"
 #include "host/cli/views/top_keys.hpp"
 #include "host/cli/views/top_looker.hpp"
 #include "host/cli/views/top_screen.hpp"
+#include "host/operate/fleet_report.hpp"
 
 namespace sluice::cli {
 
@@ -20,52 +20,16 @@ constexpr Duration kLongestInterval = std::chrono::hours(1);
 constexpr Duration kKeyTime = std::chrono::milliseconds(50);
 constexpr std::size_t kAnyWidth = 1'000'000;
 
-void write_queue(JsonText& json, const operate::TopQueue& queue) {
-  json.begin_object();
-  json.member("queue", queue.name);
-  const operate::QueueCount count = queue.count.value_or(operate::QueueCount{});
-  for (const auto& [name, value] : {std::pair("ready", count.ready), std::pair("in_flight", count.in_flight),
-                                    std::pair("delayed", count.delayed), std::pair("dlq", count.dead)}) {
-    json.key(name);
-    if (queue.count) {
-      json.value(value);
-    } else {
-      json.null();
-    }
-  }
-  json.member("counted_whole", queue.count && count.whole && count.dead_whole);
-  json.key("oldest_ready_seconds");
-  if (queue.oldest) {
-    json.word(decimal(std::chrono::duration<double>(*queue.oldest).count(), 3));
-  } else {
-    json.null();
-  }
-  json.key("out_per_second");
-  json.word(decimal(queue.out, 2));
-  json.key("failed_per_second");
-  json.word(decimal(queue.failed, 2));
-  json.member("paused", queue.paused);
-  json.member("held_by_budget", queue.held_jobs > 0);
-  if (!queue.trouble.empty()) {
-    json.member("trouble", queue.trouble);
-  }
-  json.end_object();
-}
-
 std::string as_json(const operate::TopModel& model, WallTime now) {
-  JsonText json(JsonText::Layout::indented);
+  JsonWriter json(JsonWriter::Layout::indented);
   json.begin_object();
   json.member("at", format_timestamp(now));
   json.key("queues");
-  json.begin_array();
-  for (const operate::TopQueue& queue : model.queues()) {
-    write_queue(json, queue);
-  }
-  json.end_array();
+  operate::write_all(json, model.queues(), now);
   json.key("hosts");
-  json.raw(hosts_json(model.fleet()));
+  operate::write_all(json, model.fleet().hosts, now);
   json.key("jobs");
-  json.raw(jobs_json(model.slowest_jobs()));
+  operate::write_all(json, model.slowest_jobs(), now);
   json.end_object();
   return json.take_line();
 }

@@ -1,6 +1,6 @@
+#include "base/text/json_writer.hpp"
 #include "host/cli/command.hpp"
-#include "host/cli/views/json_text.hpp"
-#include "host/cli/views/text_output.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/observe/build_info.hpp"
 
 namespace sluice::cli {
@@ -15,7 +15,7 @@ Exit version(const Arguments& arguments, Console& console) {
                 build.build_type + ")\n");
     return Exit::ok();
   }
-  JsonText json(JsonText::Layout::indented);
+  JsonWriter json(JsonWriter::Layout::indented);
   json.begin_object();
   json.member("version", build.version);
   json.member("abi", build.abi);

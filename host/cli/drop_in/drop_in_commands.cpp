@@ -14,11 +14,11 @@ OrExit<QueueSession> open(const Arguments& arguments) {
   return QueueSession::open(arguments, QueueSession::Queue::needed, QueueSession::HostFiles::named_only);
 }
 
-void print(JsonText& json, Console& console) { console.out(escaped_as_go_does(json.take_line())); }
+void print(JsonWriter& json, Console& console) { console.out(escaped_as_go_does(json.take_line())); }
 
-JsonText new_json() { return JsonText(JsonText::Layout::indented); }
+JsonWriter new_json() { return JsonWriter(JsonWriter::Layout::indented); }
 
-void write_message(JsonText& json, const StoredMessage& message, const QueueSession& session) {
+void write_message(JsonWriter& json, const StoredMessage& message, const QueueSession& session) {
   MessageJson(Keys::dynamomq).write(json, message, session.clock().wall_now());
 }
 
@@ -26,7 +26,7 @@ Exit show(const Result<StoredMessage>& message, const QueueSession& session, Con
   if (message.has_error()) {
     return Exit::failure(message.error());
   }
-  JsonText json = new_json();
+  JsonWriter json = new_json();
   write_message(json, *message, session);
   print(json, console);
   return Exit::ok();
@@ -71,7 +71,7 @@ Exit redrive(const Arguments& arguments, Console& console) {
   if (message.has_error()) {
     return Exit::failure(message.error());
   }
-  JsonText json = new_json();
+  JsonWriter json = new_json();
   json.begin_object();
   json.key("RedroveMessage");
   write_message(json, *message, *session);
@@ -86,7 +86,7 @@ Exit ls(const Arguments& arguments, Console& console) {
   if (messages.has_error()) {
     return Exit::failure(messages.error());
   }
-  JsonText json = new_json();
+  JsonWriter json = new_json();
   json.begin_object();
   json.key("statuses");
   if (messages->empty()) {
@@ -110,7 +110,7 @@ Exit count(const Arguments& arguments, Console& console) {
   if (overview.has_error()) {
     return Exit::failure(overview.error());
   }
-  JsonText json = new_json();
+  JsonWriter json = new_json();
   json.begin_object();
   if (half == queue::Half::dlq) {
     write_dlq_stats(json, *overview);
@@ -125,7 +125,7 @@ Exit count(const Arguments& arguments, Console& console) {
 Exit enqueue_test(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, open(arguments));
   const BulkOutcome outcome = DynamoMqOperations(*session).enqueue_test();
-  JsonText json = new_json();
+  JsonWriter json = new_json();
   write_outcome(json, outcome, Keys::dynamomq, false);
   print(json, console);
   return outcome.failures.empty() ? Exit::ok() : Exit::failure(outcome.failures.front().error);
@@ -146,7 +146,7 @@ Exit purge(const Arguments& arguments, Console& console) {
   if (outcome.has_error()) {
     return Exit::failure(outcome.error());
   }
-  JsonText json = new_json();
+  JsonWriter json = new_json();
   write_outcome(json, *outcome, Keys::dynamomq, true);
   print(json, console);
   if (outcome->denied) {

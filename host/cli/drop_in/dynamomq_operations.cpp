@@ -28,7 +28,7 @@ Error id_not_provided() { return {ErrorCode::invalid, "ID was not provided."}; }
 
 /// Content that DynamoMQ's own `enqueue-test` sends.
 std::string test_body(const std::string& id) {
-  JsonText json(JsonText::Layout::compact);
+  JsonWriter json(JsonWriter::Layout::compact);
   json.begin_object();
   json.member("id", id);
   json.key("items");
@@ -270,7 +270,7 @@ Result<bool> DynamoMqOperations::purge_half(Half half, const Progress& progress,
   return false;
 }
 
-void write_outcome(JsonText& json, const BulkOutcome& outcome, Keys keys, bool always_failures) {
+void write_outcome(JsonWriter& json, const BulkOutcome& outcome, Keys keys, bool always_failures) {
   const auto list = [&json, keys](std::string_view name, const auto& elements, const auto& write) {
     json.key(name);
     if (elements.empty() && keys == Keys::dynamomq) {

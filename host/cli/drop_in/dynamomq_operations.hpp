@@ -10,7 +10,7 @@
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
 #include "base/error.hpp"
-#include "host/cli/views/json_text.hpp"
+#include "base/text/json_writer.hpp"
 #include "host/cli/views/message_json.hpp"
 #include "host/queue/queues.hpp"
 
@@ -87,6 +87,6 @@ Error dynamomq_error(const Error& error);
 
 /// `{"successes": [...], "failures": [{"ID": ..., "Error": ...}]}`. With DynamoMQ's keys empty lists are null, as Go
 /// prints them; without `always_failures` an empty list of failures is left out.
-void write_outcome(JsonText& json, const BulkOutcome& outcome, Keys keys, bool always_failures);
+void write_outcome(JsonWriter& json, const BulkOutcome& outcome, Keys keys, bool always_failures);
 
 }  // namespace sluice::cli

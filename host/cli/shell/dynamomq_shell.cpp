@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <array>
 
-#include "host/cli/views/json_text.hpp"
+#include "base/text/json_writer.hpp"
+#include "base/text/visible.hpp"
 #include "host/cli/views/queue_report.hpp"
-#include "host/observe/escape.hpp"
 
 namespace sluice::cli {
 
 namespace {
-
-using observe::visible;
 
 constexpr std::string_view kHelp =
     "... this is Interactive HELP!\n"
@@ -34,12 +32,12 @@ constexpr std::string_view kHelp =
     "  > quit             end, as the end of input does\n";
 
 /// JSON as Go would have printed it.
-std::string go_text(JsonText& json) { return escaped_as_go_does(json.take_line()); }
+std::string go_text(JsonWriter& json) { return escaped_as_go_does(json.take_line()); }
 
-JsonText indented() { return JsonText(JsonText::Layout::indented); }
+JsonWriter indented() { return JsonWriter(JsonWriter::Layout::indented); }
 
 std::string queue_stats(const queue::QueueOverview& overview) {
-  JsonText json = indented();
+  JsonWriter json = indented();
   json.begin_object();
   write_queue_stats(json, overview);
   json.end_object();
@@ -47,7 +45,7 @@ std::string queue_stats(const queue::QueueOverview& overview) {
 }
 
 std::string dlq_stats(const queue::QueueOverview& overview) {
-  JsonText json = indented();
+  JsonWriter json = indented();
   json.begin_object();
   write_dlq_stats(json, overview);
   json.end_object();
@@ -261,7 +259,7 @@ DynamoMqShell::Answer DynamoMqShell::system(const Parameters&) {
 }
 
 DynamoMqShell::Answer DynamoMqShell::data(const Parameters&) {
-  JsonText json = indented();
+  JsonWriter json = indented();
   json_.write_data(json, selected_->message);
   return "Data info:\n" + go_text(json);
 }
@@ -285,7 +283,7 @@ DynamoMqShell::Answer DynamoMqShell::redrive(const Parameters&) {
     return message.error();
   }
   selected_ = std::move(*message);
-  JsonText json = indented();
+  JsonWriter json = indented();
   json.begin_object();
   json.key("RedroveMessage");
   json_.write(json, *selected_, clock_.wall_now());
@@ -335,13 +333,13 @@ void DynamoMqShell::refresh() {
 }
 
 std::string DynamoMqShell::message_text(const queue::StoredMessage& message) {
-  JsonText json = indented();
+  JsonWriter json = indented();
   json_.write(json, message, clock_.wall_now());
   return go_text(json);
 }
 
 std::string DynamoMqShell::system_text(const queue::StoredMessage& message) {
-  JsonText json = indented();
+  JsonWriter json = indented();
   json_.write_system_info(json, message, clock_.wall_now());
   return go_text(json);
 }

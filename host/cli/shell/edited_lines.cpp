@@ -12,7 +12,7 @@
 
 #include "base/text/utf8.hpp"
 #include "host/cli/shell/line_source.hpp"
-#include "host/cli/views/text_table.hpp"
+#include "host/cli/views/output.hpp"
 
 namespace sluice::cli {
 

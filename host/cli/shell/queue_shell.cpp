@@ -5,16 +5,14 @@
 #include <set>
 
 #include "base/text/utf8.hpp"
+#include "base/text/visible.hpp"
 #include "host/cli/shell/line_words.hpp"
 #include "host/cli/shell/words.hpp"
 #include "host/cli/suggestions.hpp"
-#include "host/observe/escape.hpp"
 
 namespace sluice::cli {
 
 namespace {
-
-using observe::visible;
 
 using Words = std::vector<std::string>;
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "host/observe/escape.hpp"
+#include "base/text/visible.hpp"
 
 namespace sluice::cli {
 
@@ -116,7 +116,7 @@ std::string quoted_word(std::string_view word) {
   return quoted + "'";
 }
 
-bool can_stand_on_line(std::string_view text) { return observe::visible(text) == text; }
+bool can_stand_on_line(std::string_view text) { return visible(text) == text; }
 
 TypedCommand parse_input(std::string_view line) {
   TypedCommand typed;

@@ -1,11 +1,10 @@
 #include "host/cli/views/bulk_progress.hpp"
 
-#include <array>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 
-#include "host/cli/views/message_text.hpp"
+#include "base/text/decimal.hpp"
+#include "host/cli/views/output.hpp"
 
 namespace sluice::cli {
 
@@ -13,13 +12,6 @@ namespace {
 
 // Before, a rate is that of a single batch.
 constexpr Duration kFirstRate = std::chrono::milliseconds(500);
-
-std::string rate_text(double rate) {
-  std::array<char, 32> text{};
-  const auto end =
-      std::to_chars(text.data(), text.data() + text.size(), rate, std::chars_format::fixed, rate < 10 ? 1 : 0).ptr;
-  return {text.data(), end};
-}
 
 }  // namespace
 
@@ -29,7 +21,7 @@ std::string BulkProgress::text(const operate::BulkCount& count, SteadyTime now) 
     return {};
   }
   const double rate = static_cast<double>(through) / std::chrono::duration<double>(now - began_).count();
-  std::string text = ", " + rate_text(rate) + "/s";
+  std::string text = ", " + fixed_decimal(rate, rate < 10 ? 1 : 0) + "/s";
   if (expected_ && through < *expected_) {
     const auto left =
         std::chrono::seconds(static_cast<std::int64_t>(std::ceil(static_cast<double>(*expected_ - through) / rate)));

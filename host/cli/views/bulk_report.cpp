@@ -1,11 +1,10 @@
 #include "host/cli/views/bulk_report.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 
-#include "host/observe/escape.hpp"
+#include "base/text/decimal.hpp"
+#include "base/text/visible.hpp"
 
 namespace sluice::cli {
 
@@ -17,12 +16,6 @@ using Fate = operate::BulkOutcome::Fate;
 constexpr std::size_t kMaxFailures = 10'000;
 // What adding up shares of a request may be off by.
 constexpr double kRounding = 1e-6;
-
-std::string decimal(double number) {
-  std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed, 1).ptr;
-  return {text.data(), end};
-}
 
 /// "moved_to_the_front".
 std::string key_of(std::string_view words) {
@@ -104,10 +97,10 @@ void BulkReport::add_line(const operate::BulkOutcome& outcome) {
       break;
   }
   line += "  ";
-  observe::append_visible(line, outcome.id);
+  append_visible(line, outcome.id);
   if (!outcome.error.message().empty()) {
     line += "  ";
-    observe::append_visible(line, outcome.error.message());
+    append_visible(line, outcome.error.message());
   } else if (outcome.was_in_flight) {
     line += outcome.fate == Fate::planned ? "  is in flight" : "  was in flight";
   }
@@ -136,13 +129,13 @@ void BulkReport::write_cost(const operate::BulkRun& run, const std::optional<run
   json_.begin_object();
   json_.member("requests", would.requests);
   json_.key("read_units");
-  json_.word(decimal(would.read_units));
+  json_.word(fixed_decimal(would.read_units, 1));
   json_.key("write_units");
-  json_.word(decimal(would.write_units));
+  json_.word(fixed_decimal(would.write_units, 1));
   json_.key("spent_requests");
   json_.value(spent->requests);
   json_.key("spent_read_units");
-  json_.word(decimal(spent->read_units));
+  json_.word(fixed_decimal(spent->read_units, 1));
   json_.end_object();
 }
 
@@ -153,9 +146,10 @@ void BulkReport::finish(const queue::QueueAddress& address, const operate::BulkR
     console_.out(summary(count) + "\n");
     if (dry_run_ && spent) {
       const Estimate would = estimate(run, *spent);
-      console_.out("cost: " + std::to_string(would.requests) + " requests, " + decimal(would.read_units) +
-                   " read units, " + decimal(would.write_units) + " write units; this look has cost " +
-                   std::to_string(spent->requests) + " requests and " + decimal(spent->read_units) + " read units\n");
+      console_.out("cost: " + std::to_string(would.requests) + " requests, " + fixed_decimal(would.read_units, 1) +
+                   " read units, " + fixed_decimal(would.write_units, 1) + " write units; this look has cost " +
+                   std::to_string(spent->requests) + " requests and " + fixed_decimal(spent->read_units, 1) +
+                   " read units\n");
     }
     return;
   }

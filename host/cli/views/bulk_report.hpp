@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text/json_writer.hpp"
 #include "host/cli/arguments.hpp"
 #include "host/cli/console.hpp"
-#include "host/cli/views/json_text.hpp"
 #include "host/operate/bulk_run.hpp"
 #include "host/queue/message.hpp"
 #include "host/runtime/dynamodb_cost.hpp"
@@ -47,7 +47,7 @@ class BulkReport {
   const bool dry_run_;
   const Output output_;
   Console& console_;
-  JsonText json_{JsonText::Layout::indented};
+  JsonWriter json_{JsonWriter::Layout::indented};
   bool any_id_ = false;
   std::vector<operate::BulkOutcome> failures_;
   std::vector<operate::BulkOutcome> skipped_;

@@ -1,8 +1,8 @@
 #include "host/cli/views/changed_message.hpp"
 
-#include "host/cli/views/json_text.hpp"
+#include "base/text/json_writer.hpp"
+#include "base/text/visible.hpp"
 #include "host/cli/views/message_text.hpp"
-#include "host/observe/escape.hpp"
 
 namespace sluice::cli {
 
@@ -12,10 +12,10 @@ void say(const BulkOrder& order, const std::string& id, Output output, Console& 
   if (output == Output::text) {
     std::string line(order.words.done);
     line += "  ";
-    observe::append_visible(line, id);
+    append_visible(line, id);
     console.out(line + "\n");
   } else if (!order.shows_message) {
-    JsonText json(JsonText::Layout::indented);
+    JsonWriter json(JsonWriter::Layout::indented);
     json.begin_object();
     json.member("id", id);
     json.member("result", order.words.done);

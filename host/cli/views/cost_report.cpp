@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "host/cli/views/figure_text.hpp"
+#include "base/text/decimal.hpp"
 #include "host/cli/views/message_text.hpp"
-#include "host/cli/views/text_table.hpp"
+#include "host/cli/views/output.hpp"
 
 namespace sluice::cli {
 
@@ -13,21 +13,21 @@ namespace {
 constexpr std::size_t kWidestName = 32;
 constexpr int kMoneyDigits = 10;
 
-void member_number(JsonText& json, std::string_view name, double number, int digits) {
+void member_number(JsonWriter& json, std::string_view name, double number, int digits) {
   json.key(name);
-  json.word(decimal(number, digits));
+  json.word(fixed_decimal(number, digits));
 }
 
-void member_each(JsonText& json, std::string_view name, double sum, double messages, int digits) {
+void member_each(JsonWriter& json, std::string_view name, double sum, double messages, int digits) {
   json.key(name);
   if (messages > 0) {
-    json.word(decimal(sum / messages, digits));
+    json.word(fixed_decimal(sum / messages, digits));
   } else {
     json.null();
   }
 }
 
-void write_usage(JsonText& json, const cost::Usage& usage, const cost::Prices& prices) {
+void write_usage(JsonWriter& json, const cost::Usage& usage, const cost::Prices& prices) {
   const double money = prices.of(usage.spent);
   member_number(json, "messages", usage.messages, 0);
   member_number(json, "requests", usage.spent.requests, 2);
@@ -41,7 +41,7 @@ void write_usage(JsonText& json, const cost::Usage& usage, const cost::Prices& p
 }
 
 std::string each_text(double sum, double messages, int digits) {
-  return messages > 0 ? decimal(sum / messages, digits) : "-";
+  return messages > 0 ? fixed_decimal(sum / messages, digits) : "-";
 }
 
 /// "$1.28 a million".
@@ -51,7 +51,7 @@ std::string per_million(double money, double messages, const cost::Prices& price
 
 std::vector<TextTable::Cell> usage_cells(const cost::Usage& usage, const cost::Prices& prices) {
   const double money = prices.of(usage.spent);
-  return {decimal(usage.messages, 0),
+  return {fixed_decimal(usage.messages, 0),
           each_text(usage.spent.requests, usage.messages, 3),
           each_text(usage.spent.read_units, usage.messages, 3),
           each_text(usage.spent.write_units, usage.messages, 2),
@@ -97,12 +97,12 @@ std::string layouts_text(const operate::CostSummary& costs, const cost::Prices& 
                   colours);
   for (const cost::LayoutCost& layout : cost::layouts_of(total, prices)) {
     const bool range = layout.money_whole_most > layout.money_whole;
-    table.add({std::string(layout.layout), decimal(layout.whole.write_units, 0), decimal(layout.whole.read_units, 0),
-               prices.text(layout.money_worked), prices.text(layout.storage),
+    table.add({std::string(layout.layout), fixed_decimal(layout.whole.write_units, 0),
+               fixed_decimal(layout.whole.read_units, 0), prices.text(layout.money_worked), prices.text(layout.storage),
                prices.text(layout.money_whole) + (range ? " to " + prices.text(layout.money_whole_most) : ""),
                std::string(layout.what)});
   }
-  return "\nThe same " + decimal(total.messages, 0) + " messages, " + decimal(total.kib, 0) +
+  return "\nThe same " + fixed_decimal(total.messages, 0) + " messages, " + fixed_decimal(total.kib, 0) +
          " KiB by begun KiB, would come to (WCU, RCU and WITH SENDING count their senders' part too, and WITH SENDING "
          "the storage of what lay there, due, until it was handed out):\n" +
          table.take();
@@ -125,7 +125,7 @@ std::string reach_text(const operate::CostSummary& costs, const cost::Prices& pr
   return text + ".\nPrices: " + prices.origin() + ".\n";
 }
 
-void write_layouts(JsonText& json, const operate::CostSummary& costs, const cost::Prices& prices) {
+void write_layouts(JsonWriter& json, const operate::CostSummary& costs, const cost::Prices& prices) {
   const cost::Usage total = costs.total();
   json.key("layouts");
   json.begin_array();
@@ -187,7 +187,7 @@ std::string cost_text(const operate::CostSummary& costs, const cost::Prices& pri
   return text + reach_text(costs, prices);
 }
 
-void write_costs(JsonText& json, const operate::CostSummary& costs, const cost::Prices& prices) {
+void write_costs(JsonWriter& json, const operate::CostSummary& costs, const cost::Prices& prices) {
   json.member("currency", prices.currency());
   json.member("as_of", prices.config().as_of);
   json.member("hosts", std::uint64_t{costs.hosts});
@@ -223,7 +223,7 @@ void write_costs(JsonText& json, const operate::CostSummary& costs, const cost::
 }
 
 std::string cost_json(const operate::CostSummary& costs, const cost::Prices& prices) {
-  JsonText json(JsonText::Layout::indented);
+  JsonWriter json(JsonWriter::Layout::indented);
   json.begin_object();
   write_costs(json, costs, prices);
   write_layouts(json, costs, prices);

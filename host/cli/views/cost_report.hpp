@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "host/cli/views/json_text.hpp"
+#include "base/text/json_writer.hpp"
 #include "host/operate/cost_summary.hpp"
 
 /// What work has cost, as rows for people and as JSON for programs. Pure functions.
@@ -15,6 +15,6 @@ std::string cost_json(const operate::CostSummary& costs, const cost::Prices& pri
 /// The rows alone; a line instead where there are none.
 std::string cost_rows_text(const operate::CostSummary& costs, const cost::Prices& prices, bool colours);
 /// Members of an object that the caller begins and ends.
-void write_costs(JsonText& json, const operate::CostSummary& costs, const cost::Prices& prices);
+void write_costs(JsonWriter& json, const operate::CostSummary& costs, const cost::Prices& prices);
 
 }  // namespace sluice::cli

@@ -9,7 +9,7 @@ namespace sluice::cli {
 
 namespace {
 
-void write_spans(JsonText& json, Duration wait, Duration took) {
+void write_spans(JsonWriter& json, Duration wait, Duration took) {
   const auto count = [](Duration span) { return std::chrono::duration_cast<std::chrono::milliseconds>(span).count(); };
   if (count(wait) > 0) {
     json.member("wait_ms", std::int64_t{count(wait)});
@@ -19,7 +19,7 @@ void write_spans(JsonText& json, Duration wait, Duration took) {
   }
 }
 
-void write_attempt(JsonText& json, const queue::FailedAttempt& attempt) {
+void write_attempt(JsonWriter& json, const queue::FailedAttempt& attempt) {
   json.begin_object();
   json.member("error", attempt.error);
   json.member("attempt", std::uint64_t{attempt.attempt});
@@ -29,7 +29,7 @@ void write_attempt(JsonText& json, const queue::FailedAttempt& attempt) {
   json.end_object();
 }
 
-void write_failure(JsonText& json, const queue::Failure& failure) {
+void write_failure(JsonWriter& json, const queue::Failure& failure) {
   json.key("failure");
   json.begin_object();
   json.member("error", failure.error);
@@ -70,7 +70,7 @@ std::string half_text(const queue::StoredMessage& message) {
   return odd == message.odd.end() ? std::string(queue::to_string(message.half)) : odd->second;
 }
 
-void MessageJson::write(JsonText& json, const queue::StoredMessage& stored, WallTime now) {
+void MessageJson::write(JsonWriter& json, const queue::StoredMessage& stored, WallTime now) {
   const queue::Message& message = stored.message;
   json.begin_object();
   json.member("id", message.id);
@@ -100,7 +100,7 @@ void MessageJson::write(JsonText& json, const queue::StoredMessage& stored, Wall
   json.end_object();
 }
 
-void MessageJson::write_record(JsonText& json, const queue::StoredMessage& stored) const {
+void MessageJson::write_record(JsonWriter& json, const queue::StoredMessage& stored) const {
   json.member("receive_count", std::uint64_t{stored.message.attempt});
   json.member("queue_type", half_text(stored));
   json.member("version", stored.version);
@@ -111,7 +111,7 @@ void MessageJson::write_record(JsonText& json, const queue::StoredMessage& store
   write_time(json, stored, "invisible_until_at", stored.invisible_until);
 }
 
-void MessageJson::write_system_info(JsonText& json, const queue::StoredMessage& stored, WallTime now) const {
+void MessageJson::write_system_info(JsonWriter& json, const queue::StoredMessage& stored, WallTime now) const {
   json.begin_object();
   json.member("id", stored.message.id);
   json.member("status", dynamomq_status(stored, now));
@@ -119,7 +119,7 @@ void MessageJson::write_system_info(JsonText& json, const queue::StoredMessage& 
   json.end_object();
 }
 
-void MessageJson::write_status(JsonText& json, const queue::StoredMessage& stored, WallTime now) const {
+void MessageJson::write_status(JsonWriter& json, const queue::StoredMessage& stored, WallTime now) const {
   json.begin_object();
   json.member("id", stored.message.id);
   if (keys_ == Keys::dynamomq) {
@@ -141,7 +141,7 @@ void MessageJson::write_status(JsonText& json, const queue::StoredMessage& store
   json.end_object();
 }
 
-void MessageJson::write_time(JsonText& json, const queue::StoredMessage& stored, std::string_view name,
+void MessageJson::write_time(JsonWriter& json, const queue::StoredMessage& stored, std::string_view name,
                              const std::optional<WallTime>& time) const {
   std::string text;
   if (const auto odd = stored.odd.find(name); odd != stored.odd.end()) {
@@ -152,7 +152,7 @@ void MessageJson::write_time(JsonText& json, const queue::StoredMessage& stored,
   json.member(name, text);
 }
 
-void MessageJson::write_data(JsonText& json, const queue::Message& message) {
+void MessageJson::write_data(JsonWriter& json, const queue::Message& message) {
   if (message.content_type == queue::kJson && !json_problem(message.body)) {
     json.raw(keys_ == Keys::dynamomq ? with_sorted_keys(message.body) : message.body);
   } else {
@@ -163,7 +163,7 @@ void MessageJson::write_data(JsonText& json, const queue::Message& message) {
   }
 }
 
-void MessageJson::write_body(JsonText& json, const queue::Message& message) {
+void MessageJson::write_body(JsonWriter& json, const queue::Message& message) {
   json.key("data");
   write_data(json, message);
   if (keys_ == Keys::all && !is_utf8(message.body)) {

@@ -7,8 +7,8 @@
 #include "base/text/base64.hpp"
 #include "base/text/json_check.hpp"
 #include "base/text/utf8.hpp"
+#include "base/text/visible.hpp"
 #include "base/timestamp.hpp"
-#include "host/observe/escape.hpp"
 
 namespace sluice::cli {
 
@@ -53,7 +53,7 @@ std::string body_text(const queue::Message& message) {
     return base64(message.body) + "\n";
   }
   if (message.content_type == queue::kJson && !json_problem(message.body)) {
-    JsonText json(JsonText::Layout::indented);
+    JsonWriter json(JsonWriter::Layout::indented);
     json.raw(message.body);
     return json.take_line();
   }
@@ -61,7 +61,7 @@ std::string body_text(const queue::Message& message) {
   std::string_view rest = message.body;
   while (!rest.empty()) {
     const auto end = std::min(rest.find('\n'), rest.size());
-    observe::append_visible(text, rest.substr(0, end));
+    append_visible(text, rest.substr(0, end));
     text += '\n';
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
@@ -69,17 +69,6 @@ std::string body_text(const queue::Message& message) {
 }
 
 }  // namespace
-
-std::string short_duration(Duration duration) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(std::max(duration, Duration::zero())).count();
-  constexpr std::array<std::pair<std::int64_t, char>, 3> kUnits{{{86400, 'd'}, {3600, 'h'}, {60, 'm'}}};
-  for (const auto& [size, unit] : kUnits) {
-    if (seconds >= 2 * size || seconds == size) {
-      return std::to_string(seconds / size) + unit;
-    }
-  }
-  return std::to_string(seconds) + "s";
-}
 
 MessageTable::MessageTable(bool colours)
     : table_({{.title = "ID", .right = false, .widest = kWidestId},
@@ -158,7 +147,7 @@ void show_message(const queue::StoredMessage& message, Output output, WallTime n
     console.out(message_text(message, now, console.output_has_colour()));
     return;
   }
-  JsonText json(JsonText::Layout::indented);
+  JsonWriter json(JsonWriter::Layout::indented);
   MessageJson().write(json, message, now);
   console.out(json.take_line());
 }

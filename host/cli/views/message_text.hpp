@@ -6,13 +6,10 @@
 #include "host/cli/arguments.hpp"
 #include "host/cli/console.hpp"
 #include "host/cli/views/message_json.hpp"
-#include "host/cli/views/text_table.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/queue/stored_message.hpp"
 
 namespace sluice::cli {
-
-/// How long, for people: "0s", "45s", "12m", "3h", "4d"; negative ones count as zero.
-std::string short_duration(Duration duration);
 
 /// Messages as rows: id, state, half, receive count, age, and why it failed last. One thread.
 class MessageTable {

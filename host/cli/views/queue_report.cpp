@@ -6,7 +6,7 @@
 
 #include "base/timestamp.hpp"
 #include "host/cli/views/message_text.hpp"
-#include "host/cli/views/text_table.hpp"
+#include "host/cli/views/output.hpp"
 
 namespace sluice::cli {
 
@@ -19,7 +19,7 @@ constexpr std::size_t kWidestId = 36;  // a UUID
 /// A look at a long half is many requests; each has its own time-out in the store.
 constexpr Deadline kNoDeadline = Deadline::never();
 
-void write_ids(JsonText& json, std::string_view name, const std::vector<std::string>& ids) {
+void write_ids(JsonWriter& json, std::string_view name, const std::vector<std::string>& ids) {
   json.key(name);
   json.begin_array();
   for (const std::string& id : ids) {
@@ -34,7 +34,7 @@ std::string one_decimal(double number) {
   return {text.data(), end.ptr};
 }
 
-void write_counts(JsonText& json, std::string_view name, const std::map<std::string, std::uint64_t>& counts) {
+void write_counts(JsonWriter& json, std::string_view name, const std::map<std::string, std::uint64_t>& counts) {
   json.key(name);
   json.begin_object();
   for (const auto& [who, count] : counts) {
@@ -53,7 +53,7 @@ std::string listed(const std::array<std::uint64_t, size>& counts) {
   return text + "]";
 }
 
-void write_group(JsonText& json, const queue::ErrorGroup& group) {
+void write_group(JsonWriter& json, const queue::ErrorGroup& group) {
   json.begin_object();
   json.member("error", group.error);
   json.member("count", group.count);
@@ -116,7 +116,7 @@ OrExit<QueueReport> read_report(QueueSession& session, const std::string& queue,
   return report;
 }
 
-void write_queue_stats(JsonText& json, const queue::QueueOverview& standard) {
+void write_queue_stats(JsonWriter& json, const queue::QueueOverview& standard) {
   const std::uint64_t hidden = standard.counts.hidden();
   write_ids(json, "first_100_IDs_in_queue", standard.first_ids);
   write_ids(json, "first_100_IDs_in_queue_processing", standard.first_in_flight_ids);
@@ -125,12 +125,12 @@ void write_queue_stats(JsonText& json, const queue::QueueOverview& standard) {
   json.member("total_messages_in_queue_ready", standard.counts.total() - hidden);
 }
 
-void write_dlq_stats(JsonText& json, const queue::QueueOverview& dlq) {
+void write_dlq_stats(JsonWriter& json, const queue::QueueOverview& dlq) {
   write_ids(json, "first_100_IDs_in_queue", dlq.first_ids);
   json.member("total_messages_in_DLQ", dlq.counts.total());
 }
 
-void write_errors(JsonText& json, std::string_view name, const queue::QueueOverview& half) {
+void write_errors(JsonWriter& json, std::string_view name, const queue::QueueOverview& half) {
   json.key(name);
   json.begin_array();
   for (const queue::ErrorGroup& group : half.errors) {
@@ -142,7 +142,7 @@ void write_errors(JsonText& json, std::string_view name, const queue::QueueOverv
   }
 }
 
-void write_read_units(JsonText& json, const QueueReport& report) {
+void write_read_units(JsonWriter& json, const QueueReport& report) {
   if (report.read_units) {
     json.key("read_units");
     json.word(one_decimal(*report.read_units));

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text/json_writer.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/views/json_text.hpp"
 #include "host/queue/stored_message.hpp"
 
 namespace sluice::cli {
@@ -31,13 +31,13 @@ OrExit<QueueReport> read_report(QueueSession& session, const std::string& queue,
 // Members of an object that the caller begins and ends.
 
 /// DynamoMQ's five figures of the standard half. Whatever is hidden counts as being processed there.
-void write_queue_stats(JsonText& json, const queue::QueueOverview& standard);
+void write_queue_stats(JsonWriter& json, const queue::QueueOverview& standard);
 /// DynamoMQ's two of the DLQ.
-void write_dlq_stats(JsonText& json, const queue::QueueOverview& dlq);
+void write_dlq_stats(JsonWriter& json, const queue::QueueOverview& dlq);
 /// Ours: the causes of what failed, under that name, and what could not be listed.
-void write_errors(JsonText& json, std::string_view name, const queue::QueueOverview& half);
+void write_errors(JsonWriter& json, std::string_view name, const queue::QueueOverview& half);
 /// Ours: what the look cost, where that is counted.
-void write_read_units(JsonText& json, const QueueReport& report);
+void write_read_units(JsonWriter& json, const QueueReport& report);
 
 /// "Read for 12.5 read units." as a line; empty where that is not counted.
 std::string read_units_text(const std::vector<QueueReport>& reports);

@@ -106,7 +106,7 @@ std::vector<std::string> schedule_lines(const config::JobConfig& job, WallTime n
   return lines;
 }
 
-void write_schedules(JsonText& json, const config::JobConfig& job, WallTime now, const ScheduleNotices* told) {
+void write_schedules(JsonWriter& json, const config::JobConfig& job, WallTime now, const ScheduleNotices* told) {
   json.key("schedules");
   json.begin_array();
   for (const config::ScheduleConfig& schedule : job.schedules) {

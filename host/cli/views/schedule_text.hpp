@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/text/json_writer.hpp"
 #include "config/config.hpp"
-#include "host/cli/views/json_text.hpp"
 #include "host/runtime/schedule_notice.hpp"
 
 /// A job's schedules as commands show them, with the times at which they are due next.
@@ -24,7 +24,8 @@ std::vector<std::string> schedule_lines(const config::JobConfig& job, WallTime n
 /// The same as an array of objects: name, cron or every, time_zone, queue, catch_up, and next, in RFC 3339; with
 /// notices also last (null: never), missed, of which kMostMissed are counted at most, and differs_on, the host that has
 /// it otherwise (null: none has told so).
-void write_schedules(JsonText& json, const config::JobConfig& job, WallTime now, const ScheduleNotices* told = nullptr);
+void write_schedules(JsonWriter& json, const config::JobConfig& job, WallTime now,
+                     const ScheduleNotices* told = nullptr);
 
 inline constexpr std::size_t kMostMissed = 100;
 

@@ -2,8 +2,8 @@
 
 #include "base/text/json_check.hpp"
 #include "base/text/json_reader.hpp"
-#include "host/cli/views/json_text.hpp"
-#include "host/observe/escape.hpp"
+#include "base/text/visible.hpp"
+#include "host/cli/views/message_json.hpp"
 
 namespace sluice::cli {
 
@@ -11,7 +11,7 @@ namespace {
 
 std::string quoted(std::string_view text) {
   std::string out;
-  observe::append_json_string(out, text);
+  append_visible_json(out, text);
   return out;
 }
 

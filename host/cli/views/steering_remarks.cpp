@@ -4,9 +4,8 @@
 #include <set>
 
 #include "base/random.hpp"
-#include "host/cli/views/fleet_report.hpp"
 #include "host/fleet/fleet.hpp"
-#include "host/operate/job_summary.hpp"
+#include "host/operate/fleet_report.hpp"
 #include "host/runtime/host_queues.hpp"
 #include "host/work/job_queues.hpp"
 
@@ -54,7 +53,7 @@ SteeringRemarks steering_remarks(const config::HostConfig& host, const std::vect
     files.push_back({job.name, work::queue_text(job), job.source == config::Source::dlq, job.handler, job.concurrency});
   }
   for (const operate::JobSummary& job : operate::summarize_jobs(files, {}, *steering)) {
-    for (const std::string& text : wish_texts(job.wishes, clock.wall_now())) {
+    for (const std::string& text : operate::wish_texts(job.wishes, clock.wall_now())) {
       std::string& all = remarks.jobs[job.name];
       all += (all.empty() ? "" : ", ") + text;
     }

@@ -2,15 +2,15 @@
 
 #include <utility>
 
+#include "base/text/json_writer.hpp"
+#include "base/text/visible.hpp"
 #include "host/cli/queue_names.hpp"
-#include "host/cli/views/json_text.hpp"
-#include "host/observe/escape.hpp"
 
 namespace sluice::cli {
 
 namespace {
 
-void write_names(JsonText& json, std::string_view name, const std::vector<std::string>& labels) {
+void write_names(JsonWriter& json, std::string_view name, const std::vector<std::string>& labels) {
   json.key(name);
   json.begin_array();
   for (const std::string& label : labels) {
@@ -25,7 +25,7 @@ std::string hosts_text(const std::vector<std::string>& labels) {
 
 void show_compliance(const std::string& what, const operate::Compliance& compliance, Output output, Console& console) {
   if (output == Output::json) {
-    JsonText json(JsonText::Layout::indented);
+    JsonWriter json(JsonWriter::Layout::indented);
     json.begin_object();
     json.member("what", what);
     write_names(json, "obeyed_by", compliance.obeyed());
@@ -35,11 +35,10 @@ void show_compliance(const std::string& what, const operate::Compliance& complia
     return;
   }
   const bool nobody = compliance.obeyed().empty() && compliance.waited_for().empty();
-  console.out(
-      observe::visible(what + (nobody                        ? "; no host runs now, those that start obey it"
-                               : compliance.obeyed().empty() ? ""
-                                                             : "; obeyed by " + hosts_text(compliance.obeyed()))) +
-      "\n");
+  console.out(visible(what + (nobody                        ? "; no host runs now, those that start obey it"
+                              : compliance.obeyed().empty() ? ""
+                                                            : "; obeyed by " + hosts_text(compliance.obeyed()))) +
+              "\n");
 }
 
 Exit follow(const Arguments& arguments, FleetSession& session, std::vector<fleet::Given> given, const std::string& what,
@@ -113,10 +112,10 @@ Exit take_back(const Arguments& arguments, FleetSession& session, fleet::Wish wi
 
 void show(const OrderReport& report, Output output, Console& console) {
   if (output == Output::text) {
-    console.out(observe::visible((report.host.empty() ? "" : report.host + ": ") + report.text) + "\n");
+    console.out(visible((report.host.empty() ? "" : report.host + ": ") + report.text) + "\n");
     return;
   }
-  JsonText json(JsonText::Layout::indented);
+  JsonWriter json(JsonWriter::Layout::indented);
   json.begin_object();
   json.member("what", report.order);
   json.member("host", report.host);
@@ -127,7 +126,7 @@ void show(const OrderReport& report, Output output, Console& console) {
 
 Exit show_answers(const std::string& order, const operate::Compliance& compliance, Output output, Console& console) {
   std::vector<std::string> refusals;
-  JsonText json(JsonText::Layout::indented);
+  JsonWriter json(JsonWriter::Layout::indented);
   json.begin_object();
   json.member("what", order);
   json.key("answers");
@@ -141,7 +140,7 @@ Exit show_answers(const std::string& order, const operate::Compliance& complianc
     if (!answer.done) {
       refusals.push_back(host + ": " + answer.text);
     } else if (output == Output::text) {
-      console.out(observe::visible(host + ": " + answer.text) + "\n");
+      console.out(visible(host + ": " + answer.text) + "\n");
     }
   }
   json.end_array();

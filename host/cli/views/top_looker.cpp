@@ -8,7 +8,8 @@
 
 #include "base/assert.hpp"
 #include "base/signal_block.hpp"
-#include "host/cli/views/figure_text.hpp"
+#include "base/text/decimal.hpp"
+#include "host/cli/views/output.hpp"
 
 namespace sluice::cli {
 
@@ -106,8 +107,8 @@ std::string TopLooker::cost() {
   if (since == SteadyTime{} || seconds <= 0) {
     return {};
   }
-  return decimal((spent_.read_units - before.read_units) / seconds, 1) + " RCU/s, " +
-         decimal((spent_.write_units - before.write_units) / seconds, 1) + " WCU/s";
+  return fixed_decimal((spent_.read_units - before.read_units) / seconds, 1) + " RCU/s, " +
+         fixed_decimal((spent_.write_units - before.write_units) / seconds, 1) + " WCU/s";
 }
 
 TopLookout::TopLookout(FleetSession& session, TopBoard& board, Duration interval)

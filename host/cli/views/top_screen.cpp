@@ -5,21 +5,17 @@
 #include <utility>
 
 #include "base/text/utf8.hpp"
+#include "base/text/visible.hpp"
 #include "base/timestamp.hpp"
-#include "host/cli/views/figure_text.hpp"
-#include "host/cli/views/fleet_report.hpp"
 #include "host/cli/views/message_text.hpp"
-#include "host/cli/views/text_table.hpp"
-#include "host/observe/escape.hpp"
+#include "host/cli/views/output.hpp"
+#include "host/operate/fleet_report.hpp"
 
 namespace sluice::cli {
 
 namespace {
 
-using observe::visible;
-
 using operate::JobSummary;
-using operate::QueueCount;
 using operate::TopMode;
 using operate::TopModel;
 using operate::TopOrder;
@@ -61,127 +57,43 @@ std::string without_colours(const std::string& line) {
   return plain;
 }
 
-/// "1,204", and "1,000+" while it is being counted.
-std::string count_text(std::uint64_t number, bool whole) {
-  std::string digits = std::to_string(number);
-  for (std::size_t at = digits.size(); at > 3;) {
-    at -= 3;
-    digits.insert(at, 1, ',');
+/// The title that the queues are sorted by has a mark.
+constexpr std::array<std::string_view, operate::kTopOrders> kOrderTitles{
+    "QUEUE", "READY", "IN FLIGHT", "DELAYED", "DLQ", "OLDEST", "IN/S", "OUT/S", "FAILED/S"};
+
+/// A job among the slowest, and the handler of it that is longest at work.
+struct SlowJob {
+  JobSummary summary;
+  const operate::HandlerAtWork* longest = nullptr;
+};
+
+void describe(const SlowJob& job, operate::Fields& fields) {
+  const JobSummary& summary = job.summary;
+  fields.text({}, {"SLOWEST HANDLERS", false, kWidestName}, summary.handler);
+  fields.text({}, {"JOB", false, kWidestName}, summary.name);
+  fields.number({}, operate::figures("WORKERS"), summary.workers);
+  fields.number({}, operate::figures("RUNNING"), summary.running);
+  fields.number({}, operate::figures("STUCK"), summary.stuck, summary.stuck > 0 ? Colour::red : Colour::none);
+  fields.seconds({}, operate::figures("MEAN"), summary.pace.mean);
+  fields.seconds({}, operate::figures("P95"), summary.pace.p95);
+  fields.seconds({}, operate::figures("SLOWEST"), summary.pace.slowest);
+  std::string now;
+  if (job.longest != nullptr) {
+    const fleet::RunningRecord& handler = job.longest->handler;
+    now = handler.message + " " + time_text(std::max(Duration(fields.now() - handler.since), Duration(1)));
   }
-  return digits + (whole ? "" : "+");
+  fields.cell({"LONGEST NOW"}, std::move(now));
 }
 
-TextTable::Cell state_cell(const TopQueue& queue) {
-  if (!queue.trouble.empty()) {
-    return {queue.trouble, Colour::red};
-  }
-  if (queue.paused || (queue.jobs > 0 && queue.paused_jobs == queue.jobs)) {
-    return {"paused", Colour::yellow};
-  }
-  if (queue.jobs == 0) {
-    return {"no host", Colour::dim};
-  }
-  if (queue.held_jobs > 0) {
-    return {"held by budget", Colour::yellow};
-  }
-  return queue.paused_jobs > 0 ? TextTable::Cell("partly paused", Colour::yellow) : TextTable::Cell("");
-}
-
-/// The title that the rows are sorted by has a mark.
-std::string title(std::string_view text, TopOrder column, const TopModel& model) {
-  return std::string(text) + (model.order() == column ? (model.reversed() ? "^" : "v") : "");
-}
-
-Lines queue_lines(const TopModel& model, const TopFrame& frame) {
-  const std::array<std::string, 9> titles{title("QUEUE", TopOrder::name, model),
-                                          title("READY", TopOrder::ready, model),
-                                          title("IN FLIGHT", TopOrder::in_flight, model),
-                                          title("DELAYED", TopOrder::delayed, model),
-                                          title("DLQ", TopOrder::dead, model),
-                                          title("OLDEST", TopOrder::oldest, model),
-                                          title("IN/S", TopOrder::in, model),
-                                          title("OUT/S", TopOrder::out, model),
-                                          title("FAILED/S", TopOrder::failed, model)};
-  std::vector<TextTable::Column> columns{{.title = titles[0], .right = false, .widest = kWidestName}};
-  for (std::size_t i = 1; i < titles.size(); ++i) {
-    columns.push_back({.title = titles[i], .right = true});
-  }
-  columns.push_back({.title = "STATE"});
-  TextTable table(std::move(columns), frame.colours);
-  for (const TopQueue& queue : model.queues()) {
-    const bool counted = queue.count.has_value();
-    const QueueCount count = queue.count.value_or(QueueCount{});
-    const auto number = [&](std::uint64_t value, bool whole) { return counted ? count_text(value, whole) : "..."; };
-    table.add({queue.name,
-               number(count.ready, count.whole),
-               number(count.in_flight, count.whole),
-               number(count.delayed, count.whole),
-               {number(count.dead, count.dead_whole), count.dead > 0 ? Colour::red : Colour::none},
-               queue.oldest ? short_duration(*queue.oldest) : "-",
-               queue.in ? rate_text(*queue.in) : "-",
-               rate_text(queue.out),
-               {rate_text(queue.failed), queue.failed >= 0.05 ? Colour::red : Colour::none},
-               state_cell(queue)});
-  }
-  return lines_of(table.take());
-}
-
-Lines host_lines(const TopModel& model, const TopFrame& frame) {
-  TextTable table({{.title = "HOST", .right = false, .widest = kWidestName},
-                   {.title = "STATE"},
-                   {.title = "UP", .right = true},
-                   {.title = "RUNNING", .right = true},
-                   {.title = "DONE/S", .right = true},
-                   {.title = "FAILED/S", .right = true},
-                   {.title = "SEEN", .right = true},
-                   {.title = "VERSION"}},
-                  frame.colours);
-  for (const fleet::KnownHost& host : model.fleet().hosts) {
-    double done = 0;
-    double failed = 0;
-    for (const fleet::JobRecord& job : host.record.jobs) {
-      done += job.pace.done;
-      failed += job.pace.failed;
-    }
-    table.add({host.record.label(), host_state_cell(host), short_duration(frame.now - host.record.started_at),
-               std::to_string(host.record.running_total), rate_text(done), rate_text(failed), short_duration(host.age),
-               host.record.version});
-  }
-  return lines_of(table.take());
-}
-
-Lines handler_lines(const TopModel& model, const TopFrame& frame) {
-  TextTable table({{.title = "SLOWEST HANDLERS", .right = false, .widest = kWidestName},
-                   {.title = "JOB", .right = false, .widest = kWidestName},
-                   {.title = "WORKERS", .right = true},
-                   {.title = "RUNNING", .right = true},
-                   {.title = "STUCK", .right = true},
-                   {.title = "MEAN", .right = true},
-                   {.title = "P95", .right = true},
-                   {.title = "SLOWEST", .right = true},
-                   {.title = "LONGEST NOW"}},
-                  frame.colours);
-  const auto running = handlers_at_work(model.fleet());
-  for (const JobSummary& job : model.slowest_jobs()) {
-    const auto longest = std::find_if(running.begin(), running.end(), [&job](const HandlerAtWork& at_work) {
-      return at_work.handler.job == job.name && fleet::draws_from(job.queue, at_work.handler.queue);
+std::vector<SlowJob> slow_jobs(const TopModel& model, const std::vector<operate::HandlerAtWork>& running) {
+  std::vector<SlowJob> jobs;
+  for (JobSummary& summary : model.slowest_jobs()) {
+    const auto longest = std::find_if(running.begin(), running.end(), [&summary](const auto& at_work) {
+      return at_work.handler.job == summary.name && fleet::draws_from(summary.queue, at_work.handler.queue);
     });
-    std::string now;
-    if (longest != running.end()) {
-      now = longest->handler.message + " " +
-            time_text(std::max(Duration(frame.now - longest->handler.since), Duration(1)));
-    }
-    table.add({job.handler,
-               job.name,
-               std::to_string(job.workers),
-               std::to_string(job.running),
-               {std::to_string(job.stuck), job.stuck > 0 ? Colour::red : Colour::none},
-               time_text(job.pace.mean),
-               time_text(job.pace.p95),
-               time_text(job.pace.slowest),
-               now});
+    jobs.push_back({std::move(summary), longest == running.end() ? nullptr : &*longest});
   }
-  return lines_of(table.take());
+  return jobs;
 }
 
 std::string headline(const TopModel& model, const TopFrame& frame) {
@@ -275,7 +187,17 @@ void mark(Lines& lines, std::size_t selected, bool colours) {
 }
 
 Lines body(const TopModel& model, const TopFrame& frame, std::size_t room) {
-  std::array<Lines, 3> parts{queue_lines(model, frame), host_lines(model, frame), handler_lines(model, frame)};
+  const auto running = operate::handlers_at_work(model.fleet());
+  std::array<Lines, 3> parts{
+      lines_of(rows_of(model.queues(), frame.now,
+                       {.colours = frame.colours,
+                        .marked = kOrderTitles.at(static_cast<std::size_t>(model.order())),
+                        .mark = model.reversed() ? "^" : "v"})),
+      lines_of(rows_of(model.fleet().hosts, frame.now,
+                       {.colours = frame.colours,
+                        .columns = {"HOST", "STATE", "UP", "RUNNING", "DONE/S", "FAILED/S", "SEEN", "VERSION"},
+                        .widest_name = kWidestName})),
+      lines_of(rows_of(slow_jobs(model, running), frame.now, {.colours = frame.colours}))};
   const bool selects = frame.rows > 0 && parts[0].size() > 1;
   if (selects) {
     mark(parts[0], model.selected() + 1, frame.colours);

@@ -6,15 +6,13 @@
 
 #include "base/text/base64.hpp"
 #include "base/text/hex.hpp"
+#include "base/text/visible.hpp"
 #include "config/config.hpp"
-#include "host/observe/escape.hpp"
 #include "host/queue/effects.hpp"
 #include "host/work/disposition.hpp"
 
 namespace sluice::cli {
 namespace {
-
-using observe::visible;
 
 using queue::Effects;
 using queue::EffectWrite;
@@ -165,7 +163,7 @@ const Effects& effects_of(const DryRun& run) {
   return run.outcome.effects ? *run.outcome.effects : kNone;
 }
 
-void write_item(const ItemWrite& item, JsonText& json) {
+void write_item(const ItemWrite& item, JsonWriter& json) {
   json.key(operation(item.action));
   json.begin_object();
   json.member("TableName", item.table);
@@ -192,7 +190,7 @@ void write_item(const ItemWrite& item, JsonText& json) {
   json.end_object();
 }
 
-void write_value(const SqlValue& value, JsonText& json) {
+void write_value(const SqlValue& value, JsonWriter& json) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) {
     json.value(*integer);
   } else if (const auto* real = std::get_if<double>(&value)) {
@@ -208,7 +206,7 @@ void write_value(const SqlValue& value, JsonText& json) {
   }
 }
 
-void write_effect(const EffectWrite& write, JsonText& json) {
+void write_effect(const EffectWrite& write, JsonWriter& json) {
   json.begin_object();
   if (!write.label.empty()) {
     json.member("label", write.label);
@@ -232,7 +230,7 @@ void write_effect(const EffectWrite& write, JsonText& json) {
   json.end_object();
 }
 
-void write_message(const EmittedMessage& emitted, JsonText& json) {
+void write_message(const EmittedMessage& emitted, JsonWriter& json) {
   const queue::NewMessage& message = emitted.message;
   json.begin_object();
   json.member("queue", emitted.queue);
@@ -270,7 +268,7 @@ std::string dry_run_text(const DryRun& run) {
          (run.refused.empty() ? "" : "it would be refused: " + visible(run.refused) + "\n");
 }
 
-void write_dry_run(const DryRun& run, JsonText& json) {
+void write_dry_run(const DryRun& run, JsonWriter& json) {
   const plugin::Outcome& outcome = run.outcome;
   json.begin_object();
   json.member("job", run.job);

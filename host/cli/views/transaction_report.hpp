@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "host/cli/views/json_text.hpp"
+#include "base/text/json_writer.hpp"
 #include "host/plugin/outcome.hpp"
 #include "host/queue/effects.hpp"
 
@@ -23,6 +23,6 @@ struct DryRun {
 /// The outcome, and each action of the transaction in DynamoDB's or SQL's words, for people.
 std::string dry_run_text(const DryRun& run);
 /// The same as one JSON object; writes to DynamoDB are members of TransactItems as its API has them.
-void write_dry_run(const DryRun& run, JsonText& json);
+void write_dry_run(const DryRun& run, JsonWriter& json);
 
 }  // namespace sluice::cli

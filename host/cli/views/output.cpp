@@ -1,11 +1,12 @@
-#include "host/cli/views/text_table.hpp"
+#include "host/cli/views/output.hpp"
 
 #include <algorithm>
 #include <clocale>
 #include <cwchar>
 
 #include "base/assert.hpp"
-#include "host/observe/escape.hpp"
+#include "base/text/visible.hpp"
+#include "config/config.hpp"
 
 namespace sluice::cli {
 
@@ -75,7 +76,7 @@ std::string_view code(Colour colour) {
 /// In one line, and no wider than `widest`.
 std::string fitted(std::string_view text, std::size_t widest) {
   std::string visible;
-  observe::append_visible(visible, text);
+  append_visible(visible, text);
   if (widest == 0 || display_width(visible) <= widest) {
     return visible;
   }
@@ -85,7 +86,26 @@ std::string fitted(std::string_view text, std::size_t widest) {
   return visible;
 }
 
+std::vector<Flag> flags(std::string_view help) {
+  return {{.name = "output", .value = "json|text", .help = help},
+          {.name = "json", .value = {}, .help = "the same as --output json"}};
+}
+
 }  // namespace
+
+std::vector<Flag> output_flags() {
+  return flags("how to show it [default: the SLUICE_OUTPUT variable, else text on a terminal and json in a pipe]");
+}
+
+std::vector<Flag> text_output_flags() {
+  return flags("how to show it [default: the SLUICE_OUTPUT variable, else text]");
+}
+
+OrExit<Output> output_or_text(const Arguments& arguments) {
+  const bool said = arguments.has("json") || arguments.has("output") ||
+                    !config::process_environment()("SLUICE_OUTPUT").value_or("").empty();
+  return said ? arguments.output() : OrExit<Output>(Output::text);
+}
 
 std::string coloured(std::string_view text, Colour colour) {
   if (colour == Colour::none || text.empty()) {
@@ -100,13 +120,19 @@ std::size_t display_width(std::string_view text) {
   return columns;
 }
 
-TextTable::TextTable(std::vector<Column> columns, bool colours) : columns_(std::move(columns)), colours_(colours) {
-  bool titled = false;
+TextTable::TextTable(std::vector<Column> columns, bool colours) : view_{.colours = colours} {
+  set_columns(std::move(columns));
+}
+
+void TextTable::set_columns(std::vector<Column> columns) {
+  columns_ = std::move(columns);
   for (const Column& column : columns_) {
-    widths_.push_back(display_width(column.title));
-    titled = titled || !column.title.empty();
+    std::string title(column.title);
+    title += column.title == view_.marked ? view_.mark : "";
+    widths_.push_back(display_width(title));
+    headline_ = headline_ || !title.empty();
+    titles_.emplace_back(std::move(title), Colour::dim);
   }
-  headline_ = titled;
 }
 
 void TextTable::add(std::vector<Cell> cells) {
@@ -118,14 +144,32 @@ void TextTable::add(std::vector<Cell> cells) {
   rows_.push_back(std::move(cells));
 }
 
+void TextTable::add_record(const operate::Row& row) {
+  std::vector<Column> columns;
+  std::vector<Cell> cells;
+  const auto take = [&](const operate::Row::value_type& field) {
+    columns.push_back(field.first);
+    columns.back().widest = view_.widest_name == 0 ? field.first.widest : std::min(field.first.widest, view_.widest_name);
+    cells.push_back(field.second);
+  };
+  for (const std::string_view title : view_.columns) {
+    const auto field = std::find_if(row.begin(), row.end(), [title](const auto& one) { return one.first.title == title; });
+    SLUICE_ASSERT(field != row.end());
+    take(*field);
+  }
+  if (view_.columns.empty()) {
+    std::for_each(row.begin(), row.end(), take);
+  }
+  if (columns_.empty()) {
+    set_columns(std::move(columns));
+  }
+  add(std::move(cells));
+}
+
 std::string TextTable::take() {
   std::string out;
   if (headline_ && !rows_.empty()) {
-    std::vector<Cell> titles;
-    for (const Column& column : columns_) {
-      titles.emplace_back(std::string(column.title), Colour::dim);
-    }
-    append_line(out, titles);
+    append_line(out, titles_);
     headline_ = false;
   }
   for (const auto& row : rows_) {
@@ -143,7 +187,7 @@ void TextTable::append_line(std::string& out, const std::vector<Cell>& cells) co
     owed += (index == 0 ? 0 : kGap.size()) + (columns_[index].right ? blanks : 0);
     if (!cell.text.empty()) {
       out.append(owed, ' ');
-      out += colours_ ? coloured(cell.text, cell.colour) : cell.text;
+      out += view_.colours ? coloured(cell.text, cell.colour) : cell.text;
       owed = 0;
     }
     owed += columns_[index].right ? 0 : blanks;

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace sluice::observe {
+namespace sluice {
 
 /// Appends `text` so that it can neither break a line, nor steer a terminal, nor look like another text: control
 /// characters become \n, \t or \u001b, characters that show nothing or turn the order of others round \u202e, bytes
@@ -15,6 +15,6 @@ std::string visible(std::string_view text);
 
 /// Appends `text` as a JSON string, quotes included, with the same characters escaped, and bytes that are not UTF-8
 /// shown as the characters \xff.
-void append_json_string(std::string& out, std::string_view text);
+void append_visible_json(std::string& out, std::string_view text);
 
-}  // namespace sluice::observe
+}  // namespace sluice

@@ -1,23 +1,17 @@
-#include "host/observe/escape.hpp"
+#include "base/text/visible.hpp"
 
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
 
-namespace sluice::observe {
+namespace sluice {
 namespace {
 
 using std::string_literals::operator""s;
 
-std::string visible(std::string_view text) {
-  std::string out;
-  append_visible(out, text);
-  return out;
-}
-
 std::string json_string(std::string_view text) {
   std::string out;
-  append_json_string(out, text);
+  append_visible_json(out, text);
   return out;
 }
 
@@ -73,4 +67,4 @@ TEST(JsonString, IsAlwaysValidJson) {
 }
 
 }  // namespace
-}  // namespace sluice::observe
+}  // namespace sluice

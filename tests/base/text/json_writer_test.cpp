@@ -1,20 +1,20 @@
-#include "host/cli/views/json_text.hpp"
+#include "base/text/json_writer.hpp"
 
 #include <gtest/gtest.h>
 
-namespace sluice::cli {
+namespace sluice {
 namespace {
 
 using std::string_literals::operator""s;
 
-std::string laid_out(std::string_view json, JsonText::Layout layout) {
-  JsonText text(layout);
+std::string laid_out(std::string_view json, JsonWriter::Layout layout) {
+  JsonWriter text(layout);
   text.raw(json);
   return text.take_line();
 }
 
-TEST(JsonText, IndentsByTwoSpaces) {
-  JsonText json(JsonText::Layout::indented);
+TEST(JsonWriter, IndentsByTwoSpaces) {
+  JsonWriter json(JsonWriter::Layout::indented);
   json.begin_object();
   json.member("name", "a\"b");
   json.key("list");
@@ -43,21 +43,21 @@ TEST(JsonText, IndentsByTwoSpaces) {
   EXPECT_EQ(json.take_line(), "\"again\"\n");
 }
 
-TEST(JsonText, LaysForeignJsonOutAnewAndKeepsItsDigits) {
+TEST(JsonWriter, LaysForeignJsonOutAnewAndKeepsItsDigits) {
   const auto* foreign =
       " { \"n\" : 9007199254740993.000100 ,\t\"s\":\"a,:]}\\\"\\\\\" , \"l\" : [ ] , \"m\":[ 1 , {} ] } ";
-  EXPECT_EQ(laid_out(foreign, JsonText::Layout::compact),
+  EXPECT_EQ(laid_out(foreign, JsonWriter::Layout::compact),
             "{\"n\":9007199254740993.000100,\"s\":\"a,:]}\\\"\\\\\",\"l\":[],\"m\":[1,{}]}\n");
-  EXPECT_EQ(laid_out(foreign, JsonText::Layout::indented),
+  EXPECT_EQ(laid_out(foreign, JsonWriter::Layout::indented),
             "{\n  \"n\": 9007199254740993.000100,\n  \"s\": \"a,:]}\\\"\\\\\",\n  \"l\": [],\n  \"m\": [\n    1,\n    "
             "{}\n  ]\n}\n");
-  EXPECT_EQ(laid_out("1e400", JsonText::Layout::compact), "1e400\n");
-  EXPECT_EQ(laid_out("\"\"", JsonText::Layout::compact), "\"\"\n");
-  EXPECT_EQ(laid_out("null", JsonText::Layout::indented), "null\n");
+  EXPECT_EQ(laid_out("1e400", JsonWriter::Layout::compact), "1e400\n");
+  EXPECT_EQ(laid_out("\"\"", JsonWriter::Layout::compact), "\"\"\n");
+  EXPECT_EQ(laid_out("null", JsonWriter::Layout::indented), "null\n");
 }
 
-TEST(JsonText, ForeignJsonFitsWhereItStands) {
-  JsonText json(JsonText::Layout::indented);
+TEST(JsonWriter, ForeignJsonFitsWhereItStands) {
+  JsonWriter json(JsonWriter::Layout::indented);
   json.begin_object();
   json.key("data");
   json.raw(R"({"a":[1,2]})");
@@ -67,10 +67,10 @@ TEST(JsonText, ForeignJsonFitsWhereItStands) {
 }
 
 /// DEL and C1 may stand in JSON as they are; a terminal obeys them.
-TEST(JsonText, ForeignJsonCannotSteerATerminal) {
-  EXPECT_EQ(laid_out("{\"\xc2\x9bk\":\"a\x7f\xc2\x9b\x33\x31mü\"}", JsonText::Layout::compact),
+TEST(JsonWriter, ForeignJsonCannotSteerATerminal) {
+  EXPECT_EQ(laid_out("{\"\xc2\x9bk\":\"a\x7f\xc2\x9b\x33\x31mü\"}", JsonWriter::Layout::compact),
             "{\"\\u009bk\":\"a\\u007f\\u009b31mü\"}\n");
 }
 
 }  // namespace
-}  // namespace sluice::cli
+}  // namespace sluice

@@ -1,12 +1,9 @@
-#include "host/fleet/json_line.hpp"
+#include "host/fleet/notice_json.hpp"
 
-#include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
-#include "base/text/json_string.hpp"
 #include "base/timestamp.hpp"
 
 namespace sluice::fleet {
@@ -34,55 +31,42 @@ bool read_whole(JsonReader& json, Number& out, Number most = std::numeric_limits
 
 }  // namespace
 
-void JsonLine::name(std::string_view name) {
-  out_ += out_.size() > 1 ? ",\"" : "\"";
-  out_ += name;
-  out_ += "\":";
-}
-
-void JsonLine::text(std::string_view name, std::string_view value) {
+void NoticeWriter::put(std::string_view name, std::string_view value) {
   if (!value.empty()) {
-    this->name(name);
-    append_json_string(out_, value);
+    json_.member(name, value);
   }
 }
 
-void JsonLine::number(std::string_view name, std::int64_t value) {
-  if (value != 0) {
-    this->name(name);
-    out_ += std::to_string(value);
+void NoticeWriter::put(std::string_view name, bool value) {
+  if (value) {
+    json_.member(name, true);
   }
 }
 
-void JsonLine::rate(std::string_view name, double value) {
+void NoticeWriter::put(std::string_view name, double value) {
   if (value > 0 && std::isfinite(value)) {
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), value < 100 ? "%.2f" : "%.0f", value);
-    this->name(name);
-    out_ += text.data();
+    json_.member(name, value, value < 100 ? 2 : 0);
   }
 }
 
-void JsonLine::flag(std::string_view name, bool value) {
+void NoticeWriter::put(std::string_view name, Duration value) {
+  put(name, std::chrono::duration<double, std::milli>(value).count());
+}
+
+void NoticeWriter::put(std::string_view name, const std::optional<WallTime>& value) {
   if (value) {
-    this->name(name);
-    out_ += "true";
+    json_.member(name, *value);
   }
 }
 
-void JsonLine::time(std::string_view name, const std::optional<WallTime>& value) {
-  if (value) {
-    text(name, format_timestamp(*value));
-  }
+void NoticeWriter::raw(std::string_view name, std::string_view json) {
+  json_.key(name);
+  json_.word(json);
 }
 
-void JsonLine::span(std::string_view name, Duration value) {
-  rate(name, std::chrono::duration<double, std::milli>(value).count());
-}
-
-void JsonLine::raw(std::string_view name, std::string_view json) {
-  this->name(name);
-  out_ += json;
+std::string NoticeWriter::finish() && {
+  json_.end_object();
+  return json_.take_text();
 }
 
 bool read_into(JsonReader& json, std::string& out) {

@@ -1,4 +1,4 @@
-#include "host/observe/escape.hpp"
+#include "base/text/visible.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include "base/text/json_string.hpp"
 #include "base/text/utf8.hpp"
 
-namespace sluice::observe {
+namespace sluice {
 
 namespace {
 
@@ -61,7 +61,7 @@ void append_unit(std::string& out, char32_t unit) {
 /// As JSON writes it, so that in JSON nothing is changed by it.
 void append_escape(std::string& out, char32_t point) {
   if (point < 0x100) {
-    sluice::append_json_escape(out, static_cast<unsigned char>(point));
+    append_json_escape(out, static_cast<unsigned char>(point));
   } else if (point < 0x10000) {
     append_unit(out, point);
   } else {
@@ -76,24 +76,30 @@ void append_raw_byte(std::string& out, std::uint8_t byte) {
   out += kHex[byte & 0xfU];
 }
 
+/// Calls `raw` for a byte that is not UTF-8, `odd` for what is escaped, and `plain` for every other character.
+template <typename Raw, typename Odd, typename Plain>
+void each_character(std::string_view text, Raw raw, Odd odd, Plain plain) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const std::string_view sequence = text.substr(0, length == 0 ? 1 : length);
+    if (length == 0) {
+      raw(byte_at(text, 0));
+    } else if (const char32_t point = code_point(sequence); is_escaped(point)) {
+      odd(point);
+    } else {
+      plain(sequence);
+    }
+    text.remove_prefix(sequence.size());
+  }
+}
+
 }  // namespace
 
 void append_visible(std::string& out, std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    if (length == 0) {
-      append_raw_byte(out, byte_at(text, 0));
-      text.remove_prefix(1);
-      continue;
-    }
-    const auto sequence = text.substr(0, length);
-    if (const char32_t point = code_point(sequence); is_escaped(point)) {
-      append_escape(out, point);
-    } else {
-      out += sequence;
-    }
-    text.remove_prefix(length);
-  }
+  each_character(
+      text, [&out](std::uint8_t byte) { append_raw_byte(out, byte); },
+      [&out](char32_t point) { append_escape(out, point); },
+      [&out](std::string_view sequence) { out += sequence; });
 }
 
 std::string visible(std::string_view text) {
@@ -102,28 +108,20 @@ std::string visible(std::string_view text) {
   return shown;
 }
 
-void append_json_string(std::string& out, std::string_view text) {
+void append_visible_json(std::string& out, std::string_view text) {
   out += '"';
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    if (length == 0) {
-      out += '\\';
-      append_raw_byte(out, byte_at(text, 0));
-      text.remove_prefix(1);
-      continue;
-    }
-    const auto sequence = text.substr(0, length);
-    if (const char32_t point = code_point(sequence); is_escaped(point)) {
-      append_escape(out, point);
-    } else {
-      if (sequence == "\"" || sequence == "\\") {
+  each_character(
+      text,
+      [&out](std::uint8_t byte) {
         out += '\\';
-      }
-      out += sequence;
-    }
-    text.remove_prefix(length);
-  }
+        append_raw_byte(out, byte);
+      },
+      [&out](char32_t point) { append_escape(out, point); },
+      [&out](std::string_view sequence) {
+        out += sequence == "\"" || sequence == "\\" ? "\\" : "";
+        out += sequence;
+      });
   out += '"';
 }
 
-}  // namespace sluice::observe
+}  // namespace sluice

@@ -1,12 +1,15 @@
-#include "host/cli/views/json_text.hpp"
+#include "base/text/json_writer.hpp"
 
 #include <algorithm>
 
+#include "base/text/decimal.hpp"
 #include "base/text/json_check.hpp"
 #include "base/text/json_reader.hpp"
-#include "host/observe/escape.hpp"
+#include "base/text/json_string.hpp"
+#include "base/text/visible.hpp"
+#include "base/timestamp.hpp"
 
-namespace sluice::cli {
+namespace sluice {
 
 namespace {
 
@@ -16,13 +19,13 @@ void append_token(std::string& out, std::string_view token) {
   if (plain) {
     out += token;
   } else {
-    observe::append_visible(out, token);
+    append_visible(out, token);
   }
 }
 
 }  // namespace
 
-void JsonText::before_value() {
+void JsonWriter::before_value() {
   if (after_key_) {
     after_key_ = false;
     return;
@@ -36,21 +39,21 @@ void JsonText::before_value() {
   first_ = false;
 }
 
-void JsonText::new_line() {
+void JsonWriter::new_line() {
   if (layout_ == Layout::indented) {
     text_ += '\n';
     text_.append(2 * depth_, ' ');
   }
 }
 
-void JsonText::open(char bracket) {
+void JsonWriter::open(char bracket) {
   before_value();
   text_ += bracket;
   ++depth_;
   first_ = true;
 }
 
-void JsonText::close(char bracket) {
+void JsonWriter::close(char bracket) {
   --depth_;
   if (!first_) {
     new_line();
@@ -59,33 +62,44 @@ void JsonText::close(char bracket) {
   first_ = false;
 }
 
-void JsonText::key(std::string_view name) {
+void JsonWriter::key(std::string_view name) {
   before_value();
-  observe::append_json_string(text_, name);
+  append_string(name);
   after_name();
 }
 
-void JsonText::after_name() {
+void JsonWriter::after_name() {
   text_ += layout_ == Layout::indented ? ": " : ":";
   after_key_ = true;
 }
 
-void JsonText::value(std::string_view text) {
+void JsonWriter::value(std::string_view text) {
   before_value();
-  observe::append_json_string(text_, text);
+  append_string(text);
 }
 
-void JsonText::word(std::string_view text) {
+void JsonWriter::value(WallTime time) { value(format_timestamp(time)); }
+
+void JsonWriter::append_string(std::string_view text) {
+  strings_ == Strings::visible ? append_visible_json(text_, text) : append_json_string(text_, text);
+}
+
+void JsonWriter::member(std::string_view name, double number, int digits) {
+  key(name);
+  word(fixed_decimal(number, digits));
+}
+
+void JsonWriter::word(std::string_view text) {
   before_value();
   text_ += text;
 }
 
-void JsonText::raw(std::string_view json) {
+void JsonWriter::raw(std::string_view json) {
   JsonReader reader(json, kJsonDepth, JsonReader::BadText::refuse);
   copy(reader);
 }
 
-void JsonText::copy(JsonReader& reader) {
+void JsonWriter::copy(JsonReader& reader) {
   std::string_view text;
   switch (reader.peek()) {
     case JsonReader::Kind::object:
@@ -114,11 +128,11 @@ void JsonText::copy(JsonReader& reader) {
   }
 }
 
-std::string JsonText::take_line() {
+std::string JsonWriter::take_line() {
   std::string line = std::move(text_);
   line += '\n';
-  *this = JsonText(layout_);
+  *this = JsonWriter(layout_, strings_);
   return line;
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice

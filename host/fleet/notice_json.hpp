@@ -1,38 +1,67 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text/json_reader.hpp"
+#include "base/text/json_writer.hpp"
 
 namespace sluice::fleet {
 
-/// Writes one JSON object on one line. Members that say nothing (empty, zero, false) are left out, as notices are
-/// billed by their size.
-class JsonLine {
+/// Writes a notice: one JSON object on one line. Members that say nothing (empty, zero, false) are left out, as notices
+/// are billed by their size.
+class NoticeWriter {
  public:
-  void text(std::string_view name, std::string_view value);
-  void number(std::string_view name, std::int64_t value);
-  void rate(std::string_view name, double value);
-  void flag(std::string_view name, bool value);
-  void time(std::string_view name, const std::optional<WallTime>& value);
+  NoticeWriter() { json_.begin_object(); }
+
+  void put(std::string_view name, std::string_view value);
+  void put(std::string_view name, bool value);
+  template <std::integral Number>
+  void put(std::string_view name, Number value) {
+    if (value != 0) {
+      json_.member(name, value);
+    }
+  }
+  /// A rate, to two digits behind the point below 100.
+  void put(std::string_view name, double value);
   /// In milliseconds.
-  void span(std::string_view name, Duration value);
+  void put(std::string_view name, Duration value);
+  void put(std::string_view name, WallTime value) { json_.member(name, value); }
+  void put(std::string_view name, const std::optional<WallTime>& value);
+  template <typename Word>
+    requires std::is_enum_v<Word>
+  void put(std::string_view name, Word value) {
+    put(name, to_string(value));
+  }
   /// JSON as it is.
   void raw(std::string_view name, std::string_view json);
 
-  std::size_t size() const { return out_.size(); }
-  std::string finish() && { return out_ + "}"; }
+  std::size_t size() const { return json_.size(); }
+  std::string finish() &&;
 
  private:
-  void name(std::string_view name);
-  std::string out_ = "{";
+  JsonWriter json_{JsonWriter::Layout::compact, JsonWriter::Strings::plain};
 };
+
+/// A record, const to be written or not so to be read into. What is written and read of it is told once, by
+/// `describe(record, visit)`, which calls `visit(name, member)` for each member.
+template <typename Record, typename Of>
+concept Described = std::same_as<std::remove_const_t<Record>, Of>;
+
+template <typename Record>
+std::string write_described(const Record& record) {
+  NoticeWriter line;
+  describe(record, [&line](std::string_view name, const auto& member) { line.put(name, member); });
+  return std::move(line).finish();
+}
 
 /// What a member's value is read into. Each passes over a value of another kind or out of range: a host of another
 /// version may mean something else by the name, and one odd member is no reason to see nothing of a host.
@@ -72,6 +101,29 @@ bool read_elements(JsonReader& json, Element element) {
     element();
   }
   return !json.failed();
+}
+
+/// The value of that name, where the record has such a member.
+template <typename Record>
+bool read_described_member(JsonReader& json, const std::string& name, Record& record) {
+  bool known = false;
+  bool fine = true;
+  describe(record, [&](std::string_view own, auto& member) {
+    if (!known && own == name) {
+      known = true;
+      fine = read_into(json, member);
+    }
+  });
+  return known ? fine : json.skip();
+}
+
+/// An array of records.
+template <typename Record>
+bool read_into(JsonReader& json, std::vector<Record>& all) {
+  return read_elements(json, [&] {
+    Record& record = all.emplace_back();
+    read_members(json, [&](const std::string& name) { read_described_member(json, name, record); });
+  });
 }
 
 /// A whole text that is one object. ErrorCode::corrupt, calling it `what`, for anything else.

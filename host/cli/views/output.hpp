@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/cli/arguments.hpp"
+#include "host/cli/command.hpp"
+#include "host/cli/console.hpp"
+#include "host/operate/describe.hpp"
+
+/// How commands show what they have found: as JSON, or as text.
+namespace sluice::cli {
+
+using operate::Colour;
+using operate::rate_text;
+using operate::short_duration;
+using operate::time_text;
+
+/// --output json|text and --json, read by `Arguments::output`.
+std::vector<Flag> output_flags();
+
+// For commands whose text is what everybody expects of them, wherever it goes: `version` and `check`.
+
+/// --output json|text and --json.
+std::vector<Flag> text_output_flags();
+/// As `Arguments::output`, but text where nobody says otherwise, in a pipe too.
+OrExit<Output> output_or_text(const Arguments& arguments);
+
+/// `text` in a colour, for a terminal.
+std::string coloured(std::string_view text, Colour colour);
+
+/// How many columns of a terminal the text takes; a wide character takes two, a combining one none.
+std::size_t display_width(std::string_view text);
+
+/// Which columns of records are shown, and how.
+struct RowsView {
+  bool colours = false;                     ///< it goes to a terminal that shows them
+  std::vector<std::string_view> columns{};  ///< by their titles, in this order; none: all of the description
+  std::size_t widest_name = 0;              ///< cuts columns that are cut at all to this; 0: as described
+  std::string_view marked{};                ///< the title with a sign behind it
+  std::string_view mark{};
+};
+
+/// Lays out rows in aligned columns, for people. One thread.
+///
+/// `take` gives what was added since the last time, so that a long list can be shown page by page; widths only grow.
+class TextTable {
+ public:
+  using Column = operate::Column;
+  using Cell = operate::Cell;
+
+  /// Without titles there is no headline. `colours`: whether it goes to a terminal that shows them.
+  TextTable(std::vector<Column> columns, bool colours);
+  /// For rows of records; the first one brings the columns.
+  explicit TextTable(RowsView view) : view_(std::move(view)) {}
+
+  /// One cell for each column. Line breaks and control characters in them are shown escaped.
+  void add(std::vector<Cell> cells);
+  void add_record(const operate::Row& row);
+  /// The rows since the last time as lines, the headline before the first ones; empty when there are none.
+  std::string take();
+
+ private:
+  void set_columns(std::vector<Column> columns);
+  void append_line(std::string& out, const std::vector<Cell>& cells) const;
+
+  RowsView view_;
+  std::vector<Column> columns_;
+  std::vector<Cell> titles_;
+  std::vector<std::size_t> widths_;
+  std::vector<std::vector<Cell>> rows_;
+  bool headline_ = false;
+};
+
+template <typename Record>
+std::string rows_of(const std::vector<Record>& records, WallTime now, RowsView view) {
+  TextTable table(std::move(view));
+  for (const Record& record : records) {
+    table.add_record(operate::row_of(record, now));
+  }
+  return table.take();
+}
+
+/// Shows records to programs as an array, and to people as rows or, where there are none, by saying `nothing`.
+template <typename Record>
+void show_all(const std::vector<Record>& records, WallTime now, std::vector<std::string_view> columns,
+              std::string_view nothing, Output output, Console& console) {
+  if (output == Output::json) {
+    JsonWriter json(JsonWriter::Layout::indented);
+    operate::write_all(json, records, now);
+    console.out(json.take_line());
+  } else if (records.empty()) {
+    console.note(nothing);
+  } else {
+    console.out(rows_of(records, now, {.colours = console.output_has_colour(), .columns = std::move(columns)}));
+  }
+}
+
+}  // namespace sluice::cli

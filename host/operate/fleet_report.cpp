@@ -1,0 +1,344 @@
+#include "host/operate/fleet_report.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace sluice::operate {
+namespace {
+
+using fleet::Directive;
+using fleet::Target;
+using fleet::Wish;
+using Key = std::pair<std::string, std::pair<std::string, bool>>;
+
+void add(JobSummary& summary, const fleet::HostRecord& host, const fleet::JobRecord& job) {
+  summary.handler = job.handler;
+  const std::string plugin = job.plugin + (job.plugin_version.empty() ? "" : " " + job.plugin_version);
+  if (!plugin.empty() && std::find(summary.plugins.begin(), summary.plugins.end(), plugin) == summary.plugins.end()) {
+    summary.plugins.push_back(plugin);
+  }
+  if (!summary.in_files) {
+    summary.file_workers = job.file_concurrency;
+  }
+  summary.hosts.push_back(host.label());
+  summary.paused_hosts += job.paused ? 1 : 0;
+  summary.held_hosts += job.held_by_budget ? 1 : 0;
+  summary.workers += job.concurrency;
+  summary.running += job.running;
+  summary.stuck += job.stuck;
+  summary.claimed += job.claimed;
+  summary.done += job.done;
+  summary.retried += job.retried;
+  summary.rejected += job.rejected;
+  summary.timed_out += job.timed_out;
+  summary.pace.claimed += job.pace.claimed;
+  summary.pace.done += job.pace.done;
+  summary.pace.failed += job.pace.failed;
+  summary.pace.mean = std::max(summary.pace.mean, job.pace.mean);
+  summary.pace.p95 = std::max(summary.pace.p95, job.pace.p95);
+  summary.pace.slowest = std::max(summary.pace.slowest, job.pace.slowest);
+}
+
+bool is_about(const Directive& directive, const JobSummary& job) {
+  const bool steers_jobs = directive.wish == Wish::pause || directive.wish == Wish::scale;
+  return steers_jobs && ((directive.target == Target::job && directive.name == job.name) ||
+                         (directive.target == Target::queue && fleet::draws_from(job.queue, directive.name)));
+}
+
+constexpr std::size_t kWidestId = 40;
+constexpr std::size_t kWidestName = 32;
+
+constexpr Column name_column(std::string_view title) { return {title, false, kWidestName}; }
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) {
+    all += (all.empty() ? "" : ", ") + text;
+  }
+  return all;
+}
+
+Cell state_cell(const JobSummary& job) {
+  const auto some = [&job](const char* what, std::uint32_t hosts) {
+    return Cell(what + std::to_string(hosts) + " of " + std::to_string(job.hosts.size()), Colour::yellow);
+  };
+  if (job.hosts.empty()) {
+    return {"no host", Colour::red};
+  }
+  if (job.paused()) {
+    return {"paused", Colour::yellow};
+  }
+  if (job.stuck > 0) {
+    return {std::to_string(job.stuck) + " stuck", Colour::red};
+  }
+  if (job.paused_hosts > 0) {
+    return some("paused on ", job.paused_hosts);
+  }
+  return job.held_hosts > 0 ? some("held by budget on ", job.held_hosts) : Cell("working", Colour::green);
+}
+
+Cell state_cell(const fleet::KnownHost& host) {
+  if (host.pulse == fleet::Pulse::silent) {
+    return {"silent", Colour::red};
+  }
+  const std::string state(to_string(host.record.state));
+  if (host.pulse == fleet::Pulse::late) {
+    return {state + ", late", Colour::yellow};
+  }
+  return {state, host.record.state == fleet::HostState::running ? Colour::green : Colour::yellow};
+}
+
+/// "24", and beside it what the files say when that is not the same.
+std::string workers_text(const JobSummary& job) {
+  if (job.hosts.empty()) {
+    return job.file_workers ? "(file: " + std::to_string(*job.file_workers) + ")" : "";
+  }
+  const std::size_t by_file = std::size_t{job.file_workers.value_or(0)} * job.hosts.size();
+  return std::to_string(job.workers) + (by_file == job.workers ? "" : " (file: " + std::to_string(by_file) + ")");
+}
+
+Cell left_cell(const fleet::RunningRecord& handler, WallTime now) {
+  if (handler.stuck) {
+    return {"stuck", Colour::red};
+  }
+  // At its time-out the stop token is set too; before that somebody has cancelled it.
+  if (handler.times_out_at && *handler.times_out_at <= now) {
+    return {"timed out", Colour::red};
+  }
+  if (handler.cancelled) {
+    return {"cancelled", Colour::yellow};
+  }
+  return handler.times_out_at ? Cell(short_duration(*handler.times_out_at - now)) : Cell("no limit");
+}
+
+void describe_pace(const fleet::JobPace& pace, Fields& fields) {
+  fields.rate("claimed_per_second", kNowhere, pace.claimed);
+  fields.rate("done_per_second", figures("DONE/S"), pace.done);
+  fields.rate("failed_per_second", figures("FAILED/S"), pace.failed, Colour::red);
+  fields.seconds("mean_seconds", figures("MEAN"), pace.mean);
+  fields.seconds("p95_seconds", figures("P95"), pace.p95);
+  fields.seconds("slowest_seconds", figures("SLOWEST"), pace.slowest);
+}
+
+/// What became of a job's messages.
+template <typename Job>
+void describe_counts(const Job& job, Fields& fields) {
+  fields.member("claimed", job.claimed);
+  fields.member("done", job.done);
+  fields.member("retried", job.retried);
+  fields.member("rejected", job.rejected);
+  fields.member("timed_out", job.timed_out);
+  describe_pace(job.pace, fields);
+}
+
+}  // namespace
+
+void describe(const fleet::KnownHost& known, Fields& fields) {
+  const fleet::HostRecord& host = known.record;
+  fields.text("host", name_column("HOST"), host.label());
+  fields.member("name", host.name);
+  fields.member("pid", host.pid);
+  fields.member("instance", host.instance);
+  fields.member("state", to_string(host.state));
+  fields.cell({"STATE"}, state_cell(known));
+  fields.member("pulse", to_string(known.pulse));
+  fields.seconds("record_age_seconds", kNowhere, known.age);
+  fields.span(figures("SEEN"), known.age);
+  fields.text("version", {"VERSION"}, host.version);
+  fields.member("address", host.address);
+  fields.cell({"HTTP"}, host.address.empty() ? "-" : host.address);
+  fields.member("host_file", host.host_file);
+  fields.member("started_at", host.started_at);
+  fields.span(figures("UP"), fields.now() - host.started_at);
+  fields.member("log_level", host.log_level);
+  fields.member("file_log_level", host.file_log_level);
+  fields.cell({"LOG"},
+              host.log_level + (host.log_level == host.file_log_level ? "" : " (file: " + host.file_log_level + ")"));
+  fields.number("running", figures("RUNNING"), host.running_total);
+  fields.member("place", known.place);
+  fields.cell(figures("JOBS"), std::to_string(host.jobs.size()));
+  fleet::JobPace pace;
+  for (const fleet::JobRecord& job : host.jobs) {
+    pace.done += job.pace.done;
+    pace.failed += job.pace.failed;
+  }
+  fields.rate({}, figures("DONE/S"), pace.done);
+  fields.rate({}, figures("FAILED/S"), pace.failed, Colour::red);
+  fields.records("jobs", host.jobs);
+}
+
+void describe(const fleet::JobRecord& job, Fields& fields) {
+  fields.member("job", job.name);
+  fields.member("queue", job.queue);
+  fields.member("dead_letters", job.dead_letters);
+  fields.member("handler", job.handler);
+  fields.member("plugin", job.plugin);
+  fields.member("plugin_version", job.plugin_version);
+  fields.member("workers", job.concurrency);
+  fields.member("file_workers", job.file_concurrency);
+  fields.member("paused", job.paused);
+  fields.member("held_by_budget", job.held_by_budget);
+  fields.member("running", job.running);
+  fields.member("stuck", job.stuck);
+  describe_counts(job, fields);
+}
+
+void describe(const JobSummary& job, Fields& fields) {
+  fields.text("job", name_column("JOB"), job.name);
+  fields.member("queue", job.queue);
+  fields.cell(name_column("QUEUE"), job.queue + (job.dead_letters ? " (dlq)" : ""));
+  fields.member("dead_letters", job.dead_letters);
+  fields.text("handler", name_column("HANDLER"), job.handler);
+  fields.member("plugins", job.plugins);
+  fields.cell(name_column("PLUGIN"), joined(job.plugins));
+  fields.member("hosts", job.hosts);
+  fields.cell(figures("HOSTS"), std::to_string(job.hosts.size()));
+  fields.member("in_files", job.in_files);
+  fields.member("file_workers", job.file_workers);
+  fields.member("workers", job.workers);
+  fields.cell(figures("WORKERS"), workers_text(job));
+  fields.number("running", figures("RUNNING"), job.running);
+  fields.member("stuck", job.stuck);
+  fields.member("paused", job.paused());
+  fields.cell({"STATE"}, state_cell(job));
+  fields.member("paused_hosts", job.paused_hosts);
+  fields.member("held_by_budget_hosts", job.held_hosts);
+  describe_counts(job, fields);
+  fields.records("steered", job.wishes);
+  fields.cell({"STEERED"}, {joined(wish_texts(job.wishes, fields.now())), Colour::yellow});
+}
+
+void describe(const HandlerAtWork& at_work, Fields& fields) {
+  const fleet::RunningRecord& handler = at_work.handler;
+  const Duration running = fields.now() - handler.since;
+  fields.text("message", {"MESSAGE", false, kWidestId}, handler.message);
+  fields.text("host", name_column("HOST"), at_work.host);
+  fields.number("worker", figures("WORKER"), handler.worker);
+  fields.text("job", name_column("JOB"), handler.job);
+  fields.member("queue", handler.queue);
+  fields.text("handler", name_column("HANDLER"), handler.handler);
+  fields.number("attempt", figures("ATTEMPT"), handler.attempt);
+  fields.member("since", handler.since);
+  fields.seconds("running_seconds", kNowhere, std::max(running, Duration::zero()));
+  fields.seconds({}, figures("SINCE"), std::max(running, Duration(1)));
+  fields.seconds("left_seconds", kNowhere,
+                 handler.times_out_at ? std::optional<Duration>(*handler.times_out_at - fields.now()) : std::nullopt);
+  fields.cell(figures("LEFT"), left_cell(handler, fields.now()));
+  fields.member("stuck", handler.stuck);
+  fields.member("cancelled", handler.cancelled);
+}
+
+void describe(const fleet::AuditEntry& entry, Fields& fields) {
+  fields.time("at", {"WHEN"}, entry.at);
+  fields.span(figures("AGO"), fields.now() - entry.at);
+  fields.text("who", {"WHO"}, entry.who);
+  fields.text("what", {"WHAT"}, entry.what);
+  fields.member("place", entry.place);
+}
+
+void describe(const fleet::Given& given, Fields& fields) {
+  const fleet::Directive& directive = given.directive;
+  fields.member("wish", to_string(directive.wish));
+  fields.member("target", to_string(directive.target));
+  fields.member("name", directive.name);
+  fields.member("value", directive.value);
+  fields.member("by", directive.by);
+  fields.member("at", directive.at);
+  fields.member("place", given.place);
+}
+
+std::vector<HandlerAtWork> handlers_at_work(const fleet::FleetView& view) {
+  std::vector<HandlerAtWork> running;
+  for (const fleet::KnownHost& host : view.hosts) {
+    if (host.pulse != fleet::Pulse::silent) {
+      for (const fleet::RunningRecord& handler : host.record.running) {
+        running.push_back({host.record.label(), handler});
+      }
+    }
+  }
+  std::stable_sort(running.begin(), running.end(),
+                   [](const auto& left, const auto& right) { return left.handler.since < right.handler.since; });
+  return running;
+}
+
+std::vector<std::string> wish_texts(const std::vector<fleet::Given>& wishes, WallTime now) {
+  std::vector<std::string> texts;
+  for (const fleet::Given& given : wishes) {
+    const fleet::Directive& directive = given.directive;
+    const std::string what = directive.wish == fleet::Wish::scale       ? "scaled to " + directive.value
+                             : directive.target == fleet::Target::queue ? "queue paused"
+                                                                        : "paused";
+    texts.push_back(what + (directive.by.empty() ? "" : " by " + directive.by) + " " +
+                    short_duration(now - directive.at) + " ago");
+  }
+  return texts;
+}
+
+std::vector<JobSummary> summarize_jobs(const std::vector<FileJob>& files, const fleet::FleetView& view,
+                                       const fleet::SteeringView& steering) {
+  std::map<Key, JobSummary> found;
+  const auto job_of = [&found](const std::string& name, const std::string& queue, bool dead_letters) -> JobSummary& {
+    JobSummary& summary = found[{name, {queue, dead_letters}}];
+    summary.name = name;
+    summary.queue = queue;
+    summary.dead_letters = dead_letters;
+    return summary;
+  };
+  for (const FileJob& file : files) {
+    JobSummary& summary = job_of(file.name, file.queue, file.dead_letters);
+    summary.in_files = true;
+    summary.file_workers = file.concurrency;
+    summary.handler = file.handler;
+  }
+  for (const fleet::KnownHost& host : view.hosts) {
+    for (const fleet::JobRecord& job : host.record.jobs) {
+      if (host.pulse != fleet::Pulse::silent) {
+        add(job_of(job.name, job.queue, job.dead_letters), host.record, job);
+      }
+    }
+  }
+  std::vector<JobSummary> jobs;
+  for (auto& [key, summary] : found) {
+    std::copy_if(steering.given.begin(), steering.given.end(), std::back_inserter(summary.wishes),
+                 [job = &summary](const fleet::Given& given) { return is_about(given.directive, *job); });
+    jobs.push_back(std::move(summary));
+  }
+  return jobs;
+}
+
+bool Compliance::look(const fleet::FleetView& view, SteadyTime now) {
+  std::set<std::string> seen;
+  std::set<std::string> missing;
+  answers_.clear();
+  for (const fleet::Given& given : given_) {
+    const fleet::Obedience so_far = fleet::Fleet::obedience(given, view);
+    seen.insert(so_far.seen_by.begin(), so_far.seen_by.end());
+    missing.insert(so_far.waited_for.begin(), so_far.waited_for.end());
+    for (const auto& answered : so_far.answers) {
+      add(answered);
+    }
+  }
+  waited_for_.assign(missing.begin(), missing.end());
+  obeyed_.clear();
+  std::set_difference(seen.begin(), seen.end(), missing.begin(), missing.end(), std::back_inserter(obeyed_));
+  return waited_for_.empty() || now >= until_;
+}
+
+void Compliance::add(const fleet::Obedience::Answered& answered) {
+  const auto said = std::find_if(answers_.begin(), answers_.end(),
+                                 [&answered](const auto& before) { return before.host == answered.host; });
+  if (said == answers_.end()) {
+    answers_.push_back(answered);
+  } else if (answered.answer.done && !said->answer.done) {
+    *said = answered;  // on another board the message was another one's
+  }
+}
+
+bool Compliance::done_by_somebody() const {
+  return std::any_of(answers_.begin(), answers_.end(), [](const auto& answered) { return answered.answer.done; });
+}
+
+}  // namespace sluice::operate

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "host/fleet/fleet.hpp"
+#include "host/operate/describe.hpp"
+
+/// What a fleet does and is told to do, as commands and the live screen show it.
+
+namespace sluice::operate {
+
+/// A job as the job files here have it.
+struct FileJob {
+  std::string name;
+  std::string queue;
+  bool dead_letters = false;
+  std::string handler;
+  std::uint32_t concurrency = 0;
+};
+
+/// A job as the whole fleet runs it, beside what the files say and what operators want. A value.
+struct JobSummary {
+  std::string name;
+  std::string queue;
+  bool dead_letters = false;
+  std::string handler;
+  std::vector<std::string> plugins;           ///< "exec.so 1.2.0", each once; several while a fleet is being renewed
+  std::optional<std::uint32_t> file_workers;  ///< of one host, by the job file here; else as the hosts' files say
+  bool in_files = false;                      ///< a job file here has it
+  std::vector<std::string> hosts;             ///< labels of those that run it; silent ones are not among them
+  std::uint32_t paused_hosts = 0;
+  std::uint32_t held_hosts = 0;  ///< whose budget for the queue holds the job back
+  std::uint32_t workers = 0;     ///< in force, of all hosts
+  std::uint32_t running = 0;
+  std::uint32_t stuck = 0;
+  // Since the job began on each of them.
+  std::uint64_t claimed = 0;
+  std::uint64_t done = 0;
+  std::uint64_t retried = 0;
+  std::uint64_t rejected = 0;
+  std::uint64_t timed_out = 0;
+  fleet::JobPace pace;               ///< rates are sums, times the worst
+  std::vector<fleet::Given> wishes;  ///< what stands about it or about its queue
+
+  bool paused() const { return !hosts.empty() && paused_hosts == hosts.size(); }
+};
+
+/// All jobs that files or hosts know, by name and queue.
+std::vector<JobSummary> summarize_jobs(const std::vector<FileJob>& files, const fleet::FleetView& view,
+                                       const fleet::SteeringView& steering);
+
+/// What stands about a job: "paused by ann@ops-1 5m ago", "queue paused by ...", "scaled to 16 by ...".
+std::vector<std::string> wish_texts(const std::vector<fleet::Given>& wishes, WallTime now);
+
+/// A handler at work, and on which host.
+struct HandlerAtWork {
+  std::string host;  ///< its label
+  fleet::RunningRecord handler;
+};
+/// Of all hosts that are not silent, the longest at work first.
+std::vector<HandlerAtWork> handlers_at_work(const fleet::FleetView& view);
+
+void describe(const fleet::KnownHost& host, Fields& fields);
+void describe(const fleet::JobRecord& job, Fields& fields);
+void describe(const JobSummary& job, Fields& fields);
+void describe(const HandlerAtWork& at_work, Fields& fields);
+void describe(const fleet::AuditEntry& entry, Fields& fields);
+void describe(const fleet::Given& given, Fields& fields);
+
+/// Follows what hosts make of directives that were given: a step machine that is told of looks at them. It ends when
+/// every host that is to see one has seen it, or has answered if it is an order, or at a given time. Of one thread.
+class Compliance {
+ public:
+  Compliance(std::vector<fleet::Given> given, SteadyTime until) : given_(std::move(given)), until_(until) {}
+
+  /// True when there is nothing more to wait for.
+  bool look(const fleet::FleetView& view, SteadyTime now);
+
+  const std::vector<fleet::Given>& given() const { return given_; }
+  /// Labels of those who have seen everything, and of those who have not.
+  const std::vector<std::string>& obeyed() const { return obeyed_; }
+  const std::vector<std::string>& waited_for() const { return waited_for_; }
+  /// What they said to orders: one answer for each host, on however many boards it has read it.
+  const std::vector<fleet::Obedience::Answered>& answers() const { return answers_; }
+  /// Somebody has done it; of orders only.
+  bool done_by_somebody() const;
+
+ private:
+  void add(const fleet::Obedience::Answered& answered);
+
+  const std::vector<fleet::Given> given_;
+  const SteadyTime until_;
+  std::vector<std::string> obeyed_;
+  std::vector<std::string> waited_for_;
+  std::vector<fleet::Obedience::Answered> answers_;
+};
+
+}  // namespace sluice::operate
