@@ -14,7 +14,7 @@
 #include "host/cli/tariffs.hpp"
 #include "host/cli/views/bulk_progress.hpp"
 #include "host/cli/views/bulk_prompt.hpp"
-#include "host/cli/views/changed_message.hpp"
+#include "host/cli/views/message_view.hpp"
 
 namespace sluice::cli {
 

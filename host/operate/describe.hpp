@@ -42,6 +42,8 @@ struct Cell {
 using Row = std::vector<std::pair<Column, Cell>>;
 
 template <typename Record>
+void write_object(JsonWriter& json, const Record& record, WallTime now);
+template <typename Record>
 void write_all(JsonWriter& json, const std::vector<Record>& all, WallTime now);
 
 /// What a description tells its fields: writes them as members of an object of JSON, or collects them as a row. For the
@@ -77,7 +79,14 @@ class Fields {
       json_->member(key, value);
     }
   }
-  /// An array of records.
+  /// A record within the record.
+  template <typename Record>
+  void record(std::string_view key, const Record& one) {
+    if (json_ != nullptr) {
+      json_->key(key);
+      write_object(*json_, one, now_);
+    }
+  }
   template <typename Record>
   void records(std::string_view key, const std::vector<Record>& all) {
     if (json_ != nullptr) {

@@ -1,14 +1,18 @@
 #include "host/operate/filter.hpp"
 
 #include <algorithm>
+#include <array>
 #include <compare>
+#include <functional>
 #include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "base/text/decimal.hpp"
 #include "base/timestamp.hpp"
+#include "config/config.hpp"
 #include "host/operate/filter_expression.hpp"
-#include "host/operate/filter_parser.hpp"
 #include "host/operate/json_value.hpp"
 #include "host/queue/error_groups.hpp"
 
@@ -16,18 +20,167 @@ namespace sluice::operate {
 
 namespace {
 
-using Node = FilterExpression;
+using queue::StoredMessage;
+using Type = FilterField::Type;
+using Value = FilterValue;
+using Found = std::optional<FilterValue>;
 
-/// An object or an array: there, and comparable with nothing.
-struct Composite {};
+Value number(std::integral auto count) { return FilterNumber{std::to_string(count)}; }
 
-/// What an operand stands for in one message; nothing when the message does not have it.
-using Value = std::variant<Composite, FilterNull, bool, FilterNumber, std::string, WallTime, Duration>;
-using Found = std::optional<Value>;
+Found time(const std::optional<WallTime>& time) { return time ? Found(*time) : std::nullopt; }
 
-Value value_of(const FilterLiteral& literal) {
-  return std::visit([](const auto& content) { return Value(content); }, literal);
+Found unless_empty(const std::string& text) { return text.empty() ? std::nullopt : Found(text); }
+
+/// What `of` finds in a failure, where there is one.
+template <auto of>
+Found failure(const StoredMessage& stored, WallTime) {
+  return stored.failure.empty() ? std::nullopt : Found(of(stored.failure));
 }
+
+constexpr auto kError = [](const queue::Failure& failure) -> Value { return failure.error; };
+
+constexpr std::array kFields{
+    FilterField{"id", Type::text, [](const StoredMessage& stored, WallTime) { return Found(stored.message.id); }},
+    FilterField{"receive_count", Type::number,
+                [](const StoredMessage& stored, WallTime) { return Found(number(stored.message.attempt)); }},
+    FilterField{"queue_type", Type::half,
+                [](const StoredMessage& stored, WallTime) { return Found(std::string(to_string(stored.half))); }},
+    FilterField{"version", Type::number,
+                [](const StoredMessage& stored, WallTime) { return Found(number(stored.version)); }},
+    FilterField{
+        "state", Type::state,
+        [](const StoredMessage& stored, WallTime now) { return Found(std::string(to_string(stored.state(now)))); }},
+    FilterField{"age", Type::span,
+                [](const StoredMessage& stored, WallTime now) {
+                  return stored.created_at == WallTime{} ? std::nullopt : Found(now - stored.created_at);
+                }},
+    FilterField{"created_at", Type::time,
+                [](const StoredMessage& stored, WallTime) { return Found(stored.created_at); }},
+    FilterField{"updated_at", Type::time,
+                [](const StoredMessage& stored, WallTime) { return Found(stored.updated_at); }},
+    FilterField{"sent_at", Type::time,
+                [](const StoredMessage& stored, WallTime) { return Found(stored.message.sent_at); }},
+    FilterField{"received_at", Type::time,
+                [](const StoredMessage& stored, WallTime) { return time(stored.received_at); }},
+    FilterField{"invisible_until_at", Type::time,
+                [](const StoredMessage& stored, WallTime) { return time(stored.invisible_until); }},
+    FilterField{"content_type", Type::text,
+                [](const StoredMessage& stored, WallTime) { return Found(stored.message.content_type); }},
+    FilterField{"group", Type::text,
+                [](const StoredMessage& stored, WallTime) { return unless_empty(stored.message.group); }},
+    FilterField{
+        "priority", Type::text,
+        [](const StoredMessage& stored, WallTime) { return Found(std::string(to_string(stored.message.priority))); }},
+    FilterField{"error", Type::text, failure<kError>},
+    FilterField{"failure", Type::failure, failure<[](const queue::Failure&) -> Value { return FilterComposite{}; }>},
+    FilterField{"attributes", Type::attributes},
+    FilterField{"data", Type::data},
+};
+
+constexpr std::array kFailureFields{
+    FilterField{"error", Type::text, failure<kError>},
+    FilterField{"fingerprint", Type::text,
+                failure<[](const queue::Failure& failure) -> Value { return queue::fingerprint_of(failure.error); }>},
+    FilterField{"handler", Type::text, failure<[](const queue::Failure& failure) -> Value { return failure.handler; }>},
+    FilterField{"host", Type::text, failure<[](const queue::Failure& failure) -> Value { return failure.host; }>},
+    FilterField{"attempts", Type::number,
+                failure<[](const queue::Failure& failure) { return number(failure.attempts); }>},
+    FilterField{"failed_at", Type::time,
+                failure<[](const queue::Failure& failure) -> Value { return failure.failed_at; }>},
+};
+
+const FilterField* find(std::span<const FilterField> fields, std::string_view name) {
+  const auto found =
+      std::find_if(fields.begin(), fields.end(), [name](const auto& field) { return field.name == name; });
+  return found == fields.end() ? nullptr : &*found;
+}
+
+std::string unknown(std::span<const FilterField> fields, std::string_view name, std::string_view what) {
+  std::vector<std::string> names;
+  std::string all;
+  for (const FilterField& field : fields) {
+    names.emplace_back(field.name);
+    all += (all.empty() ? "" : ", ") + std::string(field.name);
+  }
+  const auto meant = config::nearest(std::string(name), names);
+  return std::string(what) + " \"" + std::string(name) + "\"; " +
+         (meant ? "did you mean " + *meant + "?" : "there are " + all + "; a text stands in quotes");
+}
+
+std::optional<WallTime> read_time(const std::string& text) {
+  if (const auto time = parse_timestamp(text)) {
+    return time;
+  }
+  return parse_timestamp(text + "T00:00:00Z");
+}
+
+std::optional<std::string> fit_word(std::string_view field, const FilterValue& literal,
+                                    const std::vector<std::string>& words) {
+  const auto* text = std::get_if<std::string>(&literal);
+  std::string listed;
+  for (const std::string& word : words) {
+    if (text != nullptr && *text == word) {
+      return std::nullopt;
+    }
+    listed += (listed.empty() ? "\"" : ", \"") + word + "\"";
+  }
+  const auto meant = text != nullptr ? config::nearest(*text, words) : std::nullopt;
+  return std::string(field) + " is one of " + listed + (meant ? "; did you mean \"" + *meant + "\"?" : "");
+}
+
+}  // namespace
+
+const FilterField* find_filter_field(std::string_view name) {
+  // DynamoMQ's word for it.
+  return find(kFields, name == "status" ? "state" : name);
+}
+
+const FilterField* find_failure_field(std::string_view name) { return find(kFailureFields, name); }
+
+std::string unknown_filter_field(std::string_view name) { return unknown(kFields, name, "unknown field"); }
+
+std::string unknown_failure_field(std::string_view name) {
+  return unknown(kFailureFields, name, "a failure has no field");
+}
+
+std::optional<std::string> fit_literal(const FilterField& field, FilterValue& literal) {
+  const std::string is = std::string(field.name) + " is ";
+  switch (field.type) {
+    case Type::text:
+      return std::holds_alternative<std::string>(literal) ? std::nullopt
+                                                          : std::optional(is + "text; write it in quotes");
+    case Type::number:
+      return std::holds_alternative<FilterNumber>(literal) ? std::nullopt
+                                                           : std::optional(is + "a number; write one such as 3");
+    case Type::span:
+      return std::holds_alternative<Duration>(literal) ? std::nullopt
+                                                       : std::optional(is + "a duration; write one such as 10m");
+    case Type::time:
+      if (const auto* text = std::get_if<std::string>(&literal)) {
+        const auto time = read_time(*text);
+        if (time) {
+          literal = *time;
+        }
+      }
+      return std::holds_alternative<WallTime>(literal)
+                 ? std::nullopt
+                 : std::optional(is + "a time; write one such as 2026-01-31T12:00:00Z");
+    case Type::state:
+      return fit_word(field.name, literal, {"ready", "in_flight", "delayed"});
+    case Type::half:
+      return fit_word(field.name, literal, {"STANDARD", "DLQ"});
+    case Type::failure:
+      return "a failure as a whole cannot be compared; write failure.error, or exists(failure)";
+    case Type::attributes:
+    case Type::data:
+      break;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+using Node = FilterExpression;
 
 Value value_of(const JsonValue& json) {
   switch (json.kind) {
@@ -43,10 +196,8 @@ Value value_of(const JsonValue& json) {
     case JsonValue::Kind::object:
       break;
   }
-  return Composite{};
+  return FilterComposite{};
 }
-
-Value number(std::uint64_t count) { return FilterNumber{std::to_string(count)}; }
 
 /// One message under a filter's eyes. The body is read when it is first asked for.
 class MessageView {
@@ -54,79 +205,23 @@ class MessageView {
   MessageView(const queue::StoredMessage& stored, WallTime now) : stored_(stored), now_(now) {}
 
   Found find(const FilterOperand& operand) {
-    if (const auto* literal = std::get_if<FilterLiteral>(&operand)) {
-      return value_of(*literal);
+    if (const auto* literal = std::get_if<FilterValue>(&operand)) {
+      return *literal;
     }
     return find(std::get<FilterPath>(operand));
   }
 
  private:
-  static Found time(const std::optional<WallTime>& time) { return time ? Found(*time) : std::nullopt; }
-
   Found find(const FilterPath& path) {
-    const queue::Message& message = stored_.message;
-    switch (path.field) {
-      case FilterField::id:
-        return message.id;
-      case FilterField::receive_count:
-        return number(message.attempt);
-      case FilterField::queue_type:
-        return std::string(queue::to_string(stored_.half));
-      case FilterField::version:
-        return FilterNumber{std::to_string(stored_.version)};
-      case FilterField::state:
-        return std::string(queue::to_string(stored_.state(now_)));
-      case FilterField::age:
-        return stored_.created_at == WallTime{} ? std::nullopt : Found(now_ - stored_.created_at);
-      case FilterField::created_at:
-        return stored_.created_at;
-      case FilterField::updated_at:
-        return stored_.updated_at;
-      case FilterField::sent_at:
-        return message.sent_at;
-      case FilterField::received_at:
-        return time(stored_.received_at);
-      case FilterField::invisible_until_at:
-        return time(stored_.invisible_until);
-      case FilterField::content_type:
-        return message.content_type;
-      case FilterField::group:
-        return message.group.empty() ? std::nullopt : Found(message.group);
-      case FilterField::priority:
-        return std::string(to_string(message.priority));
-      case FilterField::attributes:
-        return attribute(path);
-      case FilterField::data:
-        return body(path);
-      default:
-        return stored_.failure.empty() ? std::nullopt : failure(path.field);
-    }
-  }
-
-  Found failure(FilterField field) const {
-    const queue::Failure& failure = stored_.failure;
-    switch (field) {
-      case FilterField::failure_error:
-        return failure.error;
-      case FilterField::failure_fingerprint:
-        return queue::fingerprint_of(failure.error);
-      case FilterField::failure_handler:
-        return failure.handler;
-      case FilterField::failure_host:
-        return failure.host;
-      case FilterField::failure_attempts:
-        return number(failure.attempts);
-      case FilterField::failure_failed_at:
-        return failure.failed_at;
-      default:
-        return Composite{};
-    }
+    return path.field->type == Type::attributes ? attribute(path)
+           : path.field->type == Type::data     ? body(path)
+                                                : path.field->of(stored_, now_);
   }
 
   Found attribute(const FilterPath& path) const {
     const queue::Attributes& attributes = stored_.message.attributes;
     if (path.steps.empty()) {
-      return attributes.empty() ? std::nullopt : Found(Composite{});
+      return attributes.empty() ? std::nullopt : Found(FilterComposite{});
     }
     const auto found = attributes.find(std::get<std::string>(path.steps.front()));
     return found == attributes.end() ? std::nullopt : Found(found->second);
@@ -257,7 +352,7 @@ bool holds_any(const Node& node, MessageView& view) {
 bool is_like(const Node& node, MessageView& view) {
   const Found left = view.find(node.left);
   const auto* text = left ? std::get_if<std::string>(&*left) : nullptr;
-  return text != nullptr && is_like(*text, std::get<std::string>(std::get<FilterLiteral>(node.right.front())));
+  return text != nullptr && is_like(*text, std::get<std::string>(std::get<FilterValue>(node.right.front())));
 }
 
 bool matches(const Node& node, MessageView& view) {
@@ -282,8 +377,9 @@ bool matches(const Node& node, MessageView& view) {
 
 bool is_content(const FilterOperand& operand) {
   const auto* path = std::get_if<FilterPath>(&operand);
-  return path != nullptr && (path->field == FilterField::data || path->field == FilterField::attributes ||
-                             path->field == FilterField::content_type || path->field == FilterField::group);
+  return path != nullptr && path->field != nullptr &&
+         (path->field->type == Type::data || path->field->type == Type::attributes ||
+          path->field->name == "content_type" || path->field->name == "group");
 }
 
 bool reads_content_of(const Node& node) {
@@ -304,26 +400,26 @@ boost::system::result<Filter, FilterError> Filter::parse(std::string_view text) 
 Filter Filter::older_than(Duration age) {
   Node node;
   node.kind = Node::Kind::compare;
-  node.left = FilterPath{FilterField::age, {}};
+  node.left = FilterPath{find_filter_field("age")};
   node.comparison = FilterComparison::greater;
-  node.right.emplace_back(FilterLiteral(age));
+  node.right.emplace_back(FilterValue(age));
   return Filter(std::move(node));
 }
 
 Filter Filter::error_like(std::string_view text) {
   Node node;
   node.kind = Node::Kind::like;
-  node.left = FilterPath{FilterField::failure_error, {}};
-  node.right.emplace_back(FilterLiteral("*" + std::string(text) + "*"));
+  node.left = FilterPath{find_filter_field("error")};
+  node.right.emplace_back(FilterValue("*" + std::string(text) + "*"));
   return Filter(std::move(node));
 }
 
 Filter Filter::error_of(std::string_view cause) {
   Node node;
   node.kind = Node::Kind::compare;
-  node.left = FilterPath{FilterField::failure_fingerprint, {}};
+  node.left = FilterPath{find_failure_field("fingerprint")};
   node.right.emplace_back(
-      FilterLiteral(queue::is_fingerprint(cause) ? std::string(cause) : queue::fingerprint_of(cause)));
+      FilterValue(queue::is_fingerprint(cause) ? std::string(cause) : queue::fingerprint_of(cause)));
   return Filter(std::move(node));
 }
 

@@ -1,17 +1,187 @@
-#include "host/operate/filter_parser.hpp"
-
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstddef>
 #include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
-#include "host/operate/filter_fields.hpp"
-#include "host/operate/filter_lexer.hpp"
+#include "base/clock.hpp"
+#include "base/text/decimal.hpp"
+#include "base/text/utf8.hpp"
+#include "base/timestamp.hpp"
+#include "config/config.hpp"
+#include "host/operate/filter.hpp"
+#include "host/operate/filter_expression.hpp"
 
 namespace sluice::operate {
 
 namespace {
+
+struct FilterToken {
+  enum class Kind { end, word, text, number, duration, time, symbol };
+
+  Kind kind = Kind::end;
+  std::string text;  ///< as written; of a quoted text its characters
+  WallTime time{};
+  Duration duration{};
+  std::size_t column = 1;  ///< of its first character, from 1
+};
+
+/// Cuts a filter's text into tokens.
+class FilterLexer {
+ public:
+  explicit FilterLexer(std::string_view text) : text_(text) {}
+
+  /// The next token; `end` again and again at the end.
+  boost::system::result<FilterToken, FilterError> next();
+
+ private:
+  using Token = boost::system::result<FilterToken, FilterError>;
+
+  Token quoted(FilterToken token);
+  Token numeral(FilterToken token);
+  Token symbol(FilterToken token);
+  /// Takes so many bytes and returns them.
+  std::string_view take(std::size_t bytes);
+
+  std::string_view text_;  // what is left
+  std::size_t column_ = 1;
+};
+
+// Longer ones first.
+constexpr std::array<std::string_view, 19> kSymbols{"==", "!=", "<>", "<=", ">=", "&&", "||", "=", "<", ">",
+                                                    "~",  "!",  "(",  ")",  "[",  "]",  ",",  ".", "*"};
+
+bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
+bool is_space(char byte) { return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r'; }
+
+bool begins_word(char byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_' ||
+         static_cast<unsigned char>(byte) >= 0x80;
+}
+
+bool continues_word(char byte) { return begins_word(byte) || is_digit(byte) || byte == '-'; }
+
+template <typename Predicate>
+std::size_t length_of(std::string_view text, Predicate belongs) {
+  return static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), belongs) - text.begin());
+}
+
+/// 2026-01-31, with or without a time behind it.
+bool begins_time(std::string_view text) { return length_of(text, is_digit) == 4 && text.substr(4).starts_with('-'); }
+
+/// A number with whatever is glued to it, so that 10m and 3x are one word each.
+std::size_t numeral_length(std::string_view text) {
+  std::size_t length = text.starts_with('-') ? 1 : 0;
+  while (length < text.size()) {
+    const char byte = text[length];
+    const char before = length > 0 ? text[length - 1] : ' ';
+    const bool sign = (byte == '+' || byte == '-') && (before == 'e' || before == 'E');
+    if (!sign && !is_digit(byte) && !begins_word(byte) && byte != '.') {
+      break;
+    }
+    ++length;
+  }
+  return length;
+}
+
+std::string_view FilterLexer::take(std::size_t bytes) {
+  const std::string_view taken = text_.substr(0, bytes);
+  text_.remove_prefix(taken.size());
+  column_ += count_utf8(taken);
+  return taken;
+}
+
+FilterLexer::Token FilterLexer::next() {
+  take(length_of(text_, is_space));
+  FilterToken token;
+  token.column = column_;
+  if (text_.empty()) {
+    return token;
+  }
+  const char first = text_.front();
+  if (first == '"' || first == '\'') {
+    return quoted(std::move(token));
+  }
+  if (is_digit(first) || (first == '-' && text_.size() > 1 && is_digit(text_[1]))) {
+    return numeral(std::move(token));
+  }
+  if (begins_word(first)) {
+    token.kind = FilterToken::Kind::word;
+    token.text = take(length_of(text_, continues_word));
+    return token;
+  }
+  return symbol(std::move(token));
+}
+
+FilterLexer::Token FilterLexer::quoted(FilterToken token) {
+  token.kind = FilterToken::Kind::text;
+  const char quote = take(1).front();
+  while (!text_.empty() && text_.front() != quote) {
+    if (text_.front() != '\\') {
+      token.text += take(1);
+      continue;
+    }
+    const std::size_t column = column_;
+    take(1);
+    const std::string_view escaped = take(1);
+    if (escaped == "n" || escaped == "t") {
+      token.text += escaped == "n" ? '\n' : '\t';
+    } else if (escaped == "*") {
+      token.text += "\\*";  // for `like` to tell from a wildcard; elsewhere the parser takes it away
+    } else if (escaped == "\\" || escaped == "\"" || escaped == "'") {
+      token.text += escaped == "\\" ? std::string_view("\\\\") : escaped;
+    } else {
+      return FilterError(column, R"(after \ in a text there may be n, t, *, \, " or ')");
+    }
+  }
+  if (text_.empty()) {
+    return FilterError(token.column, std::string("the text has no end; close it with ") + quote);
+  }
+  take(1);
+  return token;
+}
+
+FilterLexer::Token FilterLexer::numeral(FilterToken token) {
+  if (begins_time(text_)) {
+    token.kind = FilterToken::Kind::time;
+    token.text = take(
+        length_of(text_, [](char byte) { return continues_word(byte) || byte == ':' || byte == '.' || byte == '+'; }));
+    auto time = parse_timestamp(token.text);
+    time = time ? time : parse_timestamp(token.text + "T00:00:00Z");
+    if (!time) {
+      return FilterError(token.column, token.text + " is no time; write one such as 2026-01-31T12:00:00Z");
+    }
+    token.time = *time;
+    return token;
+  }
+  token.text = take(numeral_length(text_));
+  if (is_json_number(token.text)) {
+    token.kind = FilterToken::Kind::number;
+    return token;
+  }
+  const auto duration = config::parse_duration(token.text);
+  if (!duration) {
+    return FilterError(token.column, "\"" + token.text + "\" is neither a number nor a duration such as 10m");
+  }
+  token.kind = FilterToken::Kind::duration;
+  token.duration = *duration;
+  return token;
+}
+
+FilterLexer::Token FilterLexer::symbol(FilterToken token) {
+  token.kind = FilterToken::Kind::symbol;
+  for (const std::string_view known : kSymbols) {
+    if (text_.starts_with(known)) {
+      token.text = take(known.size());
+      return token;
+    }
+  }
+  return FilterError(token.column, "\"" + std::string(take(1)) + "\" has no meaning here");
+}
 
 constexpr std::size_t kMaxDepth = 64;
 constexpr std::size_t kMaxBytes = 64 * 1024;
@@ -218,7 +388,7 @@ class FilterParser {
       return fail("expected a text in quotes after like, not " + shown(token_));
     }
     node.kind = Node::Kind::like;
-    node.right.emplace_back(FilterLiteral(token_.text));
+    node.right.emplace_back(FilterValue(token_.text));
     advance();
     return failed() ? std::nullopt : std::optional(std::move(node));
   }
@@ -241,9 +411,9 @@ class FilterParser {
   /// Fits `right`, if it is a literal, to the field that `left` is.
   bool fit(const FilterOperand& left, FilterOperand& right, std::size_t column) {
     const auto* place = std::get_if<FilterPath>(&left);
-    auto* literal = std::get_if<FilterLiteral>(&right);
+    auto* literal = std::get_if<FilterValue>(&right);
     if (place != nullptr && literal != nullptr) {
-      if (auto wrong = fit_literal(place->field, *literal)) {
+      if (auto wrong = fit_literal(*place->field, *literal)) {
         fail_at(column, std::move(*wrong));
       }
     }
@@ -254,7 +424,7 @@ class FilterParser {
     if (failed()) {
       return std::nullopt;
     }
-    std::optional<FilterLiteral> literal;
+    std::optional<FilterValue> literal;
     if (token_.kind == Kind::text) {
       literal = plain_text(token_.text);
     } else if (token_.kind == Kind::number) {
@@ -286,12 +456,12 @@ class FilterParser {
 
   /// `as_value`: where a text may have been meant.
   std::optional<FilterPath> path(bool as_value) {
-    const auto field = find_filter_field(token_.text);
-    if (!field) {
+    const FilterField* field = find_filter_field(token_.text);
+    if (field == nullptr) {
       return fail(as_value ? "\"" + token_.text + "\" is no field; a text stands in quotes: \"" + token_.text + "\""
                            : unknown_filter_field(token_.text));
     }
-    FilterPath place{*field, {}};
+    FilterPath place{field};
     advance();
     while (!failed() && (at_symbol(".") || at_symbol("["))) {
       const std::size_t column = token_.column;
@@ -300,7 +470,7 @@ class FilterParser {
         return std::nullopt;
       }
     }
-    if (!failed() && place.field == FilterField::attributes && place.steps.empty() && !at_symbol(")")) {
+    if (!failed() && place.field->type == FilterField::Type::attributes && place.steps.empty() && !at_symbol(")")) {
       return fail("attributes needs a name: attributes.NAME");
     }
     return failed() ? std::nullopt : std::optional(std::move(place));
@@ -337,17 +507,18 @@ class FilterParser {
 
   bool descend(FilterPath& place, queue::PathStep step, std::size_t column) {
     const auto* name = std::get_if<std::string>(&step);
-    if (place.field == FilterField::failure && name != nullptr) {
-      const auto field = find_failure_field(*name);
-      if (!field) {
+    if (place.field->type == FilterField::Type::failure && name != nullptr) {
+      const FilterField* field = find_failure_field(*name);
+      if (field == nullptr) {
         fail_at(column, unknown_failure_field(*name));
         return false;
       }
-      place.field = *field;
+      place.field = field;
       return true;
     }
-    const bool goes_deeper = place.field == FilterField::data ||
-                             (place.field == FilterField::attributes && place.steps.empty() && name != nullptr);
+    const bool goes_deeper =
+        place.field->type == FilterField::Type::data ||
+        (place.field->type == FilterField::Type::attributes && place.steps.empty() && name != nullptr);
     if (!goes_deeper || place.steps.size() >= kMaxDepth) {
       fail_at(column, goes_deeper ? "the path is too long" : "nothing lies below this field");
       return false;

@@ -165,8 +165,8 @@ TEST_F(Operations, PurgeNamesWhatCouldNotBeDeleted) {
   const auto outcome = operations_.purge([](std::uint64_t) { return true; });
   ASSERT_TRUE(outcome.has_value());
   EXPECT_THAT(outcome->successes, ElementsAre("A-101", "A-303", "A-404"));
-  cli::JsonWriter json(cli::JsonWriter::Layout::compact);
-  write_outcome(json, *outcome, cli::Keys::dynamomq, true);
+  JsonWriter json;
+  write_outcome(json, *outcome, true, true);
   EXPECT_EQ(json.take_line(),
             "{\"successes\":[\"A-101\",\"A-303\",\"A-404\"],"
             "\"failures\":[{\"ID\":\"A-202\",\"Error\":\"Failed DynamoDB API: refused by the test.\"}]}\n");

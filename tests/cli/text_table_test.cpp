@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "host/cli/views/message_text.hpp"
+#include "host/cli/views/message_view.hpp"
 #include "host/cli/views/output.hpp"
 
 namespace sluice::cli {

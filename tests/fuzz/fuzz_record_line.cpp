@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "host/operate/record_line.hpp"
+#include "host/operate/copy.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace operate = sluice::operate;

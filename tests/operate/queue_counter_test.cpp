@@ -1,9 +1,8 @@
-#include "host/operate/queue_counter.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "host/operate/top_model.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/fake_random.hpp"
 #include "tests/support/forwarding_operator.hpp"

@@ -7,7 +7,7 @@
 #include "host/cli/filter_arguments.hpp"
 #include "host/cli/message_ids.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/views/message_text.hpp"
+#include "host/cli/views/message_view.hpp"
 #include "host/operate/content_document.hpp"
 
 namespace sluice::cli {

@@ -22,7 +22,7 @@ Exit enqueue_test(const Arguments& arguments, Console& console) {
     console.out(table.take());
   } else {
     JsonWriter json(JsonWriter::Layout::indented);
-    write_outcome(json, outcome, Keys::all, false);
+    write_outcome(json, outcome, false, false);
     console.out(json.take_line());
   }
   if (outcome.failures.empty()) {

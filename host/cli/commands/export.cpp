@@ -2,7 +2,7 @@
 #include "host/cli/command.hpp"
 #include "host/cli/filter_arguments.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/operate/exporter.hpp"
+#include "host/operate/copy.hpp"
 
 namespace sluice::cli {
 

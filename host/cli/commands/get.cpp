@@ -1,7 +1,7 @@
 #include "host/cli/command.hpp"
 #include "host/cli/message_ids.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/views/message_text.hpp"
+#include "host/cli/views/message_view.hpp"
 
 namespace sluice::cli {
 

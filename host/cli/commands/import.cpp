@@ -8,7 +8,7 @@
 #include "host/cli/command.hpp"
 #include "host/cli/line_reader.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/operate/importer.hpp"
+#include "host/operate/copy.hpp"
 
 namespace sluice::cli {
 

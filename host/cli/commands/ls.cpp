@@ -7,7 +7,7 @@
 #include "host/cli/command.hpp"
 #include "host/cli/filter_arguments.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/views/message_text.hpp"
+#include "host/cli/views/message_view.hpp"
 
 namespace sluice::cli {
 
@@ -31,11 +31,14 @@ struct Ending {
 class ListWriter {
  public:
   ListWriter(Output output, Console& console)
-      : output_(output), console_(console), table_(console.output_has_colour()) {}
+      : output_(output),
+        console_(console),
+        table_(RowsView{.colours = console.output_has_colour(),
+                        .columns = {"ID", "STATE", "HALF", "RECEIVES", "AGE", "ERROR"}}) {}
 
   void add(const queue::StoredMessage& message, WallTime now) {
     if (output_ == Output::text) {
-      table_.add(message, now);
+      table_.add_record(operate::row_of(operate::ListedMessage{message}, now));
       return;
     }
     if (!begun_) {
@@ -44,7 +47,7 @@ class ListWriter {
       json_.begin_array();
       begun_ = true;
     }
-    writer_.write_status(json_, message, now);
+    operate::write_object(json_, operate::ListedMessage{message}, now);
   }
 
   /// Lets what there is be seen.
@@ -76,9 +79,8 @@ class ListWriter {
  private:
   const Output output_;
   Console& console_;
-  MessageTable table_;
+  TextTable table_;
   JsonWriter json_{JsonWriter::Layout::indented};
-  MessageJson writer_;
   bool begun_ = false;
 };
 

@@ -6,7 +6,7 @@
 #include "base/text/decimal.hpp"
 #include "base/text/visible.hpp"
 #include "host/cli/fleet_session.hpp"
-#include "host/cli/views/message_text.hpp"
+#include "host/cli/views/message_view.hpp"
 #include "host/cli/views/output.hpp"
 
 namespace sluice::cli {

@@ -4,7 +4,7 @@
 #include "host/cli/command.hpp"
 #include "host/cli/filter_arguments.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/views/message_text.hpp"
+#include "host/cli/views/message_view.hpp"
 
 namespace sluice::cli {
 
@@ -25,7 +25,7 @@ class PeekWriter {
 
   void add(const queue::StoredMessage& message, WallTime now) {
     if (output_ == Output::json) {
-      writer_.write(json_, message, now);
+      operate::write_object(json_, message, now);
       console_.out(json_.take_text());
       return;
     }
@@ -44,7 +44,6 @@ class PeekWriter {
   const Output output_;
   Console& console_;
   JsonWriter json_{JsonWriter::Layout::indented};
-  MessageJson writer_;
   bool any_ = false;
 };
 

@@ -3,7 +3,7 @@
 
 #include "host/cli/command.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/views/message_text.hpp"
+#include "host/cli/views/message_view.hpp"
 #include "host/queue/arrivals.hpp"
 
 namespace sluice::cli {

@@ -11,7 +11,7 @@
 #include "host/cli/fleet_session.hpp"
 #include "host/cli/host_file.hpp"
 #include "host/cli/views/cost_report.hpp"
-#include "host/cli/views/message_text.hpp"
+#include "host/cli/views/message_view.hpp"
 #include "host/cli/views/queue_pace.hpp"
 #include "host/cli/views/queue_report.hpp"
 

@@ -1,8 +1,7 @@
 #include "host/cli/completion.hpp"
 #include "host/cli/drop_in/drop_in.hpp"
 #include "host/cli/drop_in/dynamomq_operations.hpp"
-#include "host/cli/views/message_json.hpp"
-#include "host/cli/views/queue_report.hpp"
+#include "host/cli/queue_session.hpp"
 
 namespace sluice::cli {
 
@@ -14,21 +13,11 @@ OrExit<QueueSession> open(const Arguments& arguments) {
   return QueueSession::open(arguments, QueueSession::Queue::needed, QueueSession::HostFiles::named_only);
 }
 
-void print(JsonWriter& json, Console& console) { console.out(escaped_as_go_does(json.take_line())); }
-
-JsonWriter new_json() { return JsonWriter(JsonWriter::Layout::indented); }
-
-void write_message(JsonWriter& json, const StoredMessage& message, const QueueSession& session) {
-  MessageJson(Keys::dynamomq).write(json, message, session.clock().wall_now());
-}
-
-Exit show(const Result<StoredMessage>& message, const QueueSession& session, Console& console) {
+Exit show(const Result<StoredMessage>& message, Console& console) {
   if (message.has_error()) {
     return Exit::failure(message.error());
   }
-  JsonWriter json = new_json();
-  write_message(json, *message, session);
-  print(json, console);
+  console.out(dynamomq_message(*message));
   return Exit::ok();
 }
 
@@ -38,7 +27,7 @@ using Operation = Result<StoredMessage> (DynamoMqOperations::*)(const std::strin
 template <Operation operation>
 Exit run_on_message(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, open(arguments));
-  return show((DynamoMqOperations(*session).*operation)(arguments.get("id")), *session, console);
+  return show((DynamoMqOperations(*session).*operation)(arguments.get("id")), console);
 }
 
 using SilentOperation = Result<void> (DynamoMqOperations::*)(const std::string& id);
@@ -57,12 +46,12 @@ Exit get(const Arguments& arguments, Console& console) {
     console.out("null\n");
     return Exit::ok();
   }
-  return show(message, *session, console);
+  return show(message, console);
 }
 
 Exit receive(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, open(arguments));
-  return show(DynamoMqOperations(*session).receive(), *session, console);
+  return show(DynamoMqOperations(*session).receive(), console);
 }
 
 Exit redrive(const Arguments& arguments, Console& console) {
@@ -71,12 +60,7 @@ Exit redrive(const Arguments& arguments, Console& console) {
   if (message.has_error()) {
     return Exit::failure(message.error());
   }
-  JsonWriter json = new_json();
-  json.begin_object();
-  json.key("RedroveMessage");
-  write_message(json, *message, *session);
-  json.end_object();
-  print(json, console);
+  console.out(dynamomq_redriven(*message));
   return Exit::ok();
 }
 
@@ -86,20 +70,7 @@ Exit ls(const Arguments& arguments, Console& console) {
   if (messages.has_error()) {
     return Exit::failure(messages.error());
   }
-  JsonWriter json = new_json();
-  json.begin_object();
-  json.key("statuses");
-  if (messages->empty()) {
-    json.null();
-  } else {
-    json.begin_array();
-    for (const StoredMessage& message : *messages) {
-      MessageJson(Keys::dynamomq).write_status(json, message, session->clock().wall_now());
-    }
-    json.end_array();
-  }
-  json.end_object();
-  print(json, console);
+  console.out(dynamomq_statuses(*messages, session->clock().wall_now()));
   return Exit::ok();
 }
 
@@ -110,24 +81,14 @@ Exit count(const Arguments& arguments, Console& console) {
   if (overview.has_error()) {
     return Exit::failure(overview.error());
   }
-  JsonWriter json = new_json();
-  json.begin_object();
-  if (half == queue::Half::dlq) {
-    write_dlq_stats(json, *overview);
-  } else {
-    write_queue_stats(json, *overview);
-  }
-  json.end_object();
-  print(json, console);
+  console.out(dynamomq_stats(half, *overview));
   return Exit::ok();
 }
 
 Exit enqueue_test(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, open(arguments));
   const BulkOutcome outcome = DynamoMqOperations(*session).enqueue_test();
-  JsonWriter json = new_json();
-  write_outcome(json, outcome, Keys::dynamomq, false);
-  print(json, console);
+  console.out(dynamomq_outcome(outcome, false));
   return outcome.failures.empty() ? Exit::ok() : Exit::failure(outcome.failures.front().error);
 }
 
@@ -146,9 +107,7 @@ Exit purge(const Arguments& arguments, Console& console) {
   if (outcome.has_error()) {
     return Exit::failure(outcome.error());
   }
-  JsonWriter json = new_json();
-  write_outcome(json, *outcome, Keys::dynamomq, true);
-  print(json, console);
+  console.out(dynamomq_outcome(*outcome, true));
   if (outcome->denied) {
     return Exit::failure(*outcome->denied);
   }

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "host/cli/queue_session.hpp"
-#include "host/cli/views/message_json.hpp"
 #include "host/operate/bulk_run.hpp"
 
 namespace sluice::cli {
@@ -268,32 +267,6 @@ Result<bool> DynamoMqOperations::purge_half(Half half, const Progress& progress,
     }
   }
   return false;
-}
-
-void write_outcome(JsonWriter& json, const BulkOutcome& outcome, Keys keys, bool always_failures) {
-  const auto list = [&json, keys](std::string_view name, const auto& elements, const auto& write) {
-    json.key(name);
-    if (elements.empty() && keys == Keys::dynamomq) {
-      json.null();
-      return;
-    }
-    json.begin_array();
-    for (const auto& element : elements) {
-      write(element);
-    }
-    json.end_array();
-  };
-  json.begin_object();
-  list("successes", outcome.successes, [&json](const std::string& id) { json.value(id); });
-  if (!outcome.failures.empty() || always_failures) {
-    list("failures", outcome.failures, [&json](const BulkOutcome::Failed& failed) {
-      json.begin_object();
-      json.member("ID", failed.id);
-      json.member("Error", failed.error);
-      json.end_object();
-    });
-  }
-  json.end_object();
 }
 
 }  // namespace sluice::cli

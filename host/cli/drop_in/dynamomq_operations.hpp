@@ -10,24 +10,12 @@
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
 #include "base/error.hpp"
-#include "base/text/json_writer.hpp"
-#include "host/cli/views/message_json.hpp"
+#include "host/cli/drop_in/dynamomq_json.hpp"
 #include "host/queue/queues.hpp"
 
 namespace sluice::cli {
 
 class QueueSession;
-
-/// Ids that an operation on many messages succeeded with, and why it failed with the others.
-struct BulkOutcome {
-  struct Failed {
-    std::string id;
-    std::string error;
-  };
-  std::vector<std::string> successes;
-  std::vector<Failed> failures;
-  std::optional<Error> denied;  ///< the first of them that failed because the role may not do it
-};
 
 /// DynamoMQ's operations on a queue; every error's message is DynamoMQ's text. One thread.
 ///
@@ -84,9 +72,5 @@ class DynamoMqOperations {
 
 /// The error with DynamoMQ's text for its kind.
 Error dynamomq_error(const Error& error);
-
-/// `{"successes": [...], "failures": [{"ID": ..., "Error": ...}]}`. With DynamoMQ's keys empty lists are null, as Go
-/// prints them; without `always_failures` an empty list of failures is left out.
-void write_outcome(JsonWriter& json, const BulkOutcome& outcome, Keys keys, bool always_failures);
 
 }  // namespace sluice::cli

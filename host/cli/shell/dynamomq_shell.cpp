@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/text/json_writer.hpp"
 #include "base/text/visible.hpp"
-#include "host/cli/views/queue_report.hpp"
 
 namespace sluice::cli {
 
@@ -30,27 +28,6 @@ constexpr std::string_view kHelp =
     "    > invalid        move it to the DLQ\n"
     "  > id               select none\n"
     "  > quit             end, as the end of input does\n";
-
-/// JSON as Go would have printed it.
-std::string go_text(JsonWriter& json) { return escaped_as_go_does(json.take_line()); }
-
-JsonWriter indented() { return JsonWriter(JsonWriter::Layout::indented); }
-
-std::string queue_stats(const queue::QueueOverview& overview) {
-  JsonWriter json = indented();
-  json.begin_object();
-  write_queue_stats(json, overview);
-  json.end_object();
-  return go_text(json);
-}
-
-std::string dlq_stats(const queue::QueueOverview& overview) {
-  JsonWriter json = indented();
-  json.begin_object();
-  write_dlq_stats(json, overview);
-  json.end_object();
-  return go_text(json);
-}
 
 std::string ids_under(std::string_view headline, const std::vector<std::string>& ids) {
   std::string text(headline);
@@ -185,14 +162,14 @@ DynamoMqShell::Answer DynamoMqShell::with_stats(std::string_view text, std::stri
   if (overview.has_error()) {
     return std::string(text) + "ERROR: " + visible(overview.error().message()) + "\n";
   }
-  return std::string(text) + std::string(headline) + queue_stats(*overview);
+  return std::string(text) + std::string(headline) + dynamomq_stats(queue::Half::standard, *overview);
 }
 
 DynamoMqShell::Answer DynamoMqShell::qstat(const Parameters&) { return with_stats({}, "Queue status:\n"); }
 
 DynamoMqShell::Answer DynamoMqShell::dlq(const Parameters&) {
   SLUICE_TRY(overview, operations_.overview(queue::Half::dlq));
-  return "DLQ status:\n" + dlq_stats(*overview);
+  return "DLQ status:\n" + dynamomq_stats(queue::Half::dlq, *overview);
 }
 
 DynamoMqShell::Answer DynamoMqShell::enqueue_test(const Parameters&) {
@@ -237,7 +214,7 @@ DynamoMqShell::Answer DynamoMqShell::receive(const Parameters&) {
   SLUICE_TRY(message, operations_.receive());
   selected_ = std::move(*message);
   return with_stats(about("ReceiveMessage was successful ... record peeked is: [", selected_->message.id, "]") +
-                        system_text(*selected_),
+                        dynamomq_system_info(*selected_, clock_.wall_now()),
                     "Queue stats:\n");
 }
 
@@ -251,20 +228,20 @@ DynamoMqShell::Answer DynamoMqShell::id(const Parameters& parameters) {
     return message.error().code() == ErrorCode::not_found ? not_found(parameters.front()) : message.error();
   }
   selected_ = std::move(*message);
-  return about("Message's [", selected_->message.id, "] record dump:") + message_text(*selected_);
+  return about("Message's [", selected_->message.id, "] record dump:") + dynamomq_message(*selected_);
 }
 
 DynamoMqShell::Answer DynamoMqShell::system(const Parameters&) {
-  return "ID's system info:\n" + system_text(*selected_);
+  return "ID's system info:\n" + dynamomq_system_info(*selected_, clock_.wall_now());
 }
 
 DynamoMqShell::Answer DynamoMqShell::data(const Parameters&) {
-  JsonWriter json = indented();
-  json_.write_data(json, selected_->message);
-  return "Data info:\n" + go_text(json);
+  return "Data info:\n" + dynamomq_data(selected_->message);
 }
 
-DynamoMqShell::Answer DynamoMqShell::info(const Parameters&) { return "Record's dump:\n" + message_text(*selected_); }
+DynamoMqShell::Answer DynamoMqShell::info(const Parameters&) {
+  return "Record's dump:\n" + dynamomq_message(*selected_);
+}
 
 DynamoMqShell::Answer DynamoMqShell::reset(const Parameters&) {
   auto message = operations_.reset(selected_->message.id);
@@ -273,7 +250,7 @@ DynamoMqShell::Answer DynamoMqShell::reset(const Parameters&) {
     return message.error();
   }
   selected_ = std::move(*message);
-  return "Reset system info:\n" + system_text(*selected_);
+  return "Reset system info:\n" + dynamomq_system_info(*selected_, clock_.wall_now());
 }
 
 DynamoMqShell::Answer DynamoMqShell::redrive(const Parameters&) {
@@ -283,12 +260,7 @@ DynamoMqShell::Answer DynamoMqShell::redrive(const Parameters&) {
     return message.error();
   }
   selected_ = std::move(*message);
-  JsonWriter json = indented();
-  json.begin_object();
-  json.key("RedroveMessage");
-  json_.write(json, *selected_, clock_.wall_now());
-  json.end_object();
-  return "Ready system info:\n" + go_text(json);
+  return "Ready system info:\n" + dynamomq_redriven(*selected_);
 }
 
 DynamoMqShell::Answer DynamoMqShell::remove(const Parameters&) {
@@ -330,18 +302,6 @@ void DynamoMqShell::refresh() {
   } else if (message.error().code() == ErrorCode::not_found) {
     selected_.reset();
   }
-}
-
-std::string DynamoMqShell::message_text(const queue::StoredMessage& message) {
-  JsonWriter json = indented();
-  json_.write(json, message, clock_.wall_now());
-  return go_text(json);
-}
-
-std::string DynamoMqShell::system_text(const queue::StoredMessage& message) {
-  JsonWriter json = indented();
-  json_.write_system_info(json, message, clock_.wall_now());
-  return go_text(json);
 }
 
 }  // namespace sluice::cli

@@ -12,7 +12,6 @@
 #include "host/cli/drop_in/dynamomq_operations.hpp"
 #include "host/cli/shell/shell.hpp"
 #include "host/cli/shell/words.hpp"
-#include "host/cli/views/message_json.hpp"
 #include "host/queue/stored_message.hpp"
 
 namespace sluice::cli {
@@ -78,13 +77,10 @@ class DynamoMqShell final : public Shell {
   Answer with_stats(std::string_view text, std::string_view headline);
   /// Reads the selected message anew; drops it when it is gone.
   void refresh();
-  std::string message_text(const queue::StoredMessage& message);
-  std::string system_text(const queue::StoredMessage& message);
 
   DynamoMqOperations& operations_;
   const Clock& clock_;
   DynamoMqSurroundings surroundings_;
-  MessageJson json_{Keys::dynamomq};
   std::optional<queue::StoredMessage> selected_;
 };
 

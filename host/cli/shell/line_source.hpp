@@ -14,8 +14,8 @@ namespace sluice::cli {
 struct TypedLine {
   enum class Kind {
     text,
-    dropped,  ///< Ctrl-C: the line is as if it had never been begun
-    too_long, ///< beyond the limit of a line; the whole of it was passed over
+    dropped,   ///< Ctrl-C: the line is as if it had never been begun
+    too_long,  ///< beyond the limit of a line; the whole of it was passed over
     end,
   };
   Kind kind = Kind::end;

@@ -20,7 +20,7 @@ using RememberedOptions = std::map<std::string, std::string, std::less<>>;
 struct QueueShellSurroundings {
   /// Runs one command line and says why it failed; returns its exit code.
   std::function<int(const std::vector<std::string>& words)> run;
-  std::function<std::vector<std::string>()> queues;                                ///< known by name, for completion
+  std::function<std::vector<std::string>()> queues;                               ///< known by name, for completion
   std::function<std::vector<std::string>(const RememberedOptions& options)> ids;  ///< the queue's first, for completion
 };
 
@@ -56,8 +56,8 @@ class QueueShell final : public Shell {
 
   RememberedOptions options_;
   QueueShellSurroundings surroundings_;
-  std::string selected_;                           // an id; empty: none
-  std::vector<std::string> recent_;                // ids that were named
+  std::string selected_;                            // an id; empty: none
+  std::vector<std::string> recent_;                 // ids that were named
   std::optional<std::vector<std::string>> listed_;  // ids that the store gave, until the next command
 };
 

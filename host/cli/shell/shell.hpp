@@ -16,8 +16,8 @@ struct ShellOutput {
 
 /// What may stand at the end of a half-written line.
 struct Completion {
-  std::size_t replaced = 0;         ///< bytes at the end of the line that each of the words replaces
-  std::vector<std::string> words;   ///< as they are typed, quoted where they must be; sorted
+  std::size_t replaced = 0;        ///< bytes at the end of the line that each of the words replaces
+  std::vector<std::string> words;  ///< as they are typed, quoted where they must be; sorted
 };
 
 /// A dialogue with an operator, as a step function: it never reads by itself. One thread.

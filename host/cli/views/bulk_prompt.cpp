@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "host/cli/views/message_text.hpp"
+#include "host/cli/views/message_view.hpp"
 
 namespace sluice::cli {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/text/decimal.hpp"
-#include "host/cli/views/message_text.hpp"
+#include "host/cli/views/message_view.hpp"
 #include "host/cli/views/output.hpp"
 
 namespace sluice::cli {

@@ -149,11 +149,13 @@ void TextTable::add_record(const operate::Row& row) {
   std::vector<Cell> cells;
   const auto take = [&](const operate::Row::value_type& field) {
     columns.push_back(field.first);
-    columns.back().widest = view_.widest_name == 0 ? field.first.widest : std::min(field.first.widest, view_.widest_name);
+    columns.back().widest =
+        view_.widest_name == 0 ? field.first.widest : std::min(field.first.widest, view_.widest_name);
     cells.push_back(field.second);
   };
   for (const std::string_view title : view_.columns) {
-    const auto field = std::find_if(row.begin(), row.end(), [title](const auto& one) { return one.first.title == title; });
+    const auto field =
+        std::find_if(row.begin(), row.end(), [title](const auto& one) { return one.first.title == title; });
     SLUICE_ASSERT(field != row.end());
     take(*field);
   }

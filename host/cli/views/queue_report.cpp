@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "base/timestamp.hpp"
-#include "host/cli/views/message_text.hpp"
+#include "host/cli/views/message_view.hpp"
 #include "host/cli/views/output.hpp"
 
 namespace sluice::cli {

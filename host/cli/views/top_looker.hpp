@@ -9,7 +9,6 @@
 
 #include "base/mutex.hpp"
 #include "host/cli/fleet_session.hpp"
-#include "host/operate/queue_counter.hpp"
 #include "host/operate/top_model.hpp"
 
 namespace sluice::cli {

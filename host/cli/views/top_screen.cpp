@@ -7,7 +7,7 @@
 #include "base/text/utf8.hpp"
 #include "base/text/visible.hpp"
 #include "base/timestamp.hpp"
-#include "host/cli/views/message_text.hpp"
+#include "host/cli/views/message_view.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/operate/fleet_report.hpp"
 

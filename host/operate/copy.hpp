@@ -1,0 +1,132 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "base/error.hpp"
+#include "host/queue/operator.hpp"
+#include "host/queue/stored_message.hpp"
+
+/// Records as lines of JSON, for copies of a queue. Pure functions; nothing of a record is lost on the way there and
+/// back.
+namespace sluice::operate {
+
+/// Deepest JSON that a line carries as JSON; a body that is nested deeper goes as text.
+inline constexpr std::size_t kMaxRecordDepth = 256;
+
+/// Appends a record as one line, its line break included: DynamoMQ's keys in DynamoMQ's order, then ours, then "item",
+/// the record as DynamoDB JSON, where the record brings it. A body of application/json stands as it is and any other
+/// one is a string; "data_encoding" tells of the exceptions: "text" for JSON that cannot stand in one line unchanged,
+/// and "base64" for what is not UTF-8. Any other string that is not UTF-8 is the object {"base64": "..."}.
+void append_record_line(std::string& out, const queue::StoredMessage& record);
+
+/// Reads what `append_record_line` wrote; white space is free. ErrorCode::invalid with the column for anything else: no
+/// JSON, a key that is missing, given twice or unknown, a value of another type or out of range.
+Result<queue::StoredMessage> parse_record_line(std::string_view line);
+
+/// Writes a queue as lines, see record_line.hpp. A step function in the memory of one page and the lines of one step;
+/// one thread.
+///
+/// The queue goes on living meanwhile: a record that moves behind the place that was read comes a second time, and one
+/// that moves before it is missed. A queue that nobody works on is copied whole.
+class Exporter {
+ public:
+  struct Options {
+    std::vector<queue::Half> halves;                          ///< in this order
+    std::function<bool(const queue::StoredMessage&)> wanted;  ///< empty: all
+    std::uint64_t limit = 0;                                  ///< most lines; 0: no limit
+    bool consistent = false;                                  ///< as ListRequest's
+  };
+
+  /// `queue` must outlive it.
+  Exporter(queue::Operator& queue, Options options) : queue_(queue), options_(std::move(options)) {}
+
+  /// Appends some lines to `out`: of a page as much as kStepBytes hold, at least one record. False: that was the end.
+  Result<bool> step(std::string& out, Deadline deadline);
+
+  static constexpr std::size_t kStepBytes = 1024UL * 1024;
+
+  std::uint64_t exported() const { return exported_; }
+  std::uint64_t looked_at() const { return looked_at_; }
+
+ private:
+  Result<void> list(Deadline deadline);
+  void append(std::string& out);
+  void adapt(std::size_t bytes);
+  bool enough() const { return options_.limit != 0 && exported_ >= options_.limit; }
+
+  queue::Operator& queue_;
+  const Options options_;
+  std::size_t half_ = 0;
+  std::string cursor_;
+  std::size_t page_size_ = 16;
+  std::vector<queue::StoredMessage> page_;
+  std::size_t next_ = 0;  // in page_
+  std::uint64_t exported_ = 0;
+  std::uint64_t looked_at_ = 0;
+};
+
+/// Reads a queue from lines, see record_line.hpp, and writes the records in batches. A step function, in the memory of
+/// one batch; one thread.
+///
+/// A record whose id the queue has already stays as it is there, so that a run that was broken off is repeated without
+/// harm. A record in flight comes in visible, since nobody who works on it can settle it here; its version grows by
+/// one, so that nobody settles it in the queue that it came from, either.
+class Importer {
+ public:
+  struct Options {
+    bool keep_leases = false;  ///< a record in flight stays hidden until its time
+  };
+  struct Counts {
+    std::uint64_t imported = 0;
+    std::uint64_t existing = 0;
+    std::uint64_t refused = 0;
+  };
+  /// A line that is not imported, and why.
+  struct Refusal {
+    std::uint64_t line = 0;
+    std::string reason;
+  };
+
+  /// The references must outlive it.
+  Importer(queue::Operator& queue, const Clock& clock, Options options)
+      : queue_(queue), clock_(clock), options_(options) {}
+
+  /// Takes one line; an empty one is passed over. A refusal when it is no record.
+  std::optional<Refusal> add(std::uint64_t line, std::string_view text);
+  /// True when the batch should be written before the next line.
+  bool full() const;
+  /// Writes the batch. Returns the records that the store does not take. An error when the store cannot go on: what is
+  /// written is counted, the rest of the batch is not known to be there, and the same lines can be imported again.
+  Result<std::vector<Refusal>> flush(Deadline deadline);
+
+  const Counts& counts() const { return counts_; }
+  /// The first line of what has been added and is not written yet; 0: there is none.
+  std::uint64_t unwritten_line() const { return lines_.empty() ? 0 : lines_.front(); }
+
+ private:
+  void take(std::uint64_t line, queue::StoredMessage record);
+  std::optional<Error> write_once(std::vector<Refusal>& refusals, Deadline deadline);
+  void release(queue::StoredMessage& record) const;
+
+  queue::Operator& queue_;
+  const Clock& clock_;
+  const Options options_;
+  std::vector<queue::StoredMessage> batch_;
+  std::vector<std::uint64_t> lines_;  ///< where each record of the batch stood
+  std::unordered_set<std::string> ids_;
+  /// A record whose id is in the batch already: it waits for the next one.
+  std::optional<queue::StoredMessage> second_;
+  std::uint64_t second_line_ = 0;
+  std::size_t bytes_ = 0;
+  Counts counts_;
+};
+
+}  // namespace sluice::operate

@@ -1,0 +1,187 @@
+#include "host/operate/message_report.hpp"
+
+#include "base/text/base64.hpp"
+#include "base/text/json_check.hpp"
+#include "base/text/utf8.hpp"
+#include "base/timestamp.hpp"
+
+namespace sluice::operate {
+
+namespace {
+
+constexpr Column kId{"ID", false, 40};  // a UUID, and a little more
+constexpr Column kError{"ERROR", false, 60};
+
+Colour colour_of(queue::MessageState state) {
+  switch (state) {
+    case queue::MessageState::ready:
+      return Colour::green;
+    case queue::MessageState::in_flight:
+      return Colour::yellow;
+    case queue::MessageState::delayed:
+      break;
+  }
+  return Colour::dim;
+}
+
+std::string ago(WallTime time, WallTime now) {
+  return time > now ? "in " + short_duration(time - now) : short_duration(now - time) + " ago";
+}
+
+/// "250ms", and from a second on whole seconds or more.
+std::string span_text(Duration span) {
+  const auto count = std::chrono::duration_cast<std::chrono::milliseconds>(span).count();
+  return span < std::chrono::seconds(1) ? std::to_string(count) + "ms" : short_duration(span);
+}
+
+std::string when(WallTime time, WallTime now) { return format_timestamp(time) + " (" + ago(time, now) + ")"; }
+
+/// ", took 2s, to be tried again after 30s", as far as it is known.
+std::string spans_text(Duration wait, Duration took) {
+  std::string text = took > Duration::zero() ? ", took " + span_text(took) : std::string();
+  return wait > Duration::zero() ? text + ", tried again after " + span_text(wait) : text;
+}
+
+void describe_state(const queue::StoredMessage& stored, Fields& fields) {
+  const queue::MessageState state = stored.state(fields.now());
+  fields.text("state", {"STATE"}, to_string(state), colour_of(state));
+}
+
+void describe_spans(Duration wait, Duration took, Fields& fields) {
+  const auto count = [](Duration span) { return std::chrono::duration_cast<std::chrono::milliseconds>(span).count(); };
+  if (count(wait) > 0) {
+    fields.member("wait_ms", count(wait));
+  }
+  if (count(took) > 0) {
+    fields.member("took_ms", count(took));
+  }
+}
+
+void describe_time(std::string_view key, std::string_view title, const queue::StoredMessage& stored,
+                   const std::optional<WallTime>& time, Fields& fields) {
+  // As the record has it, where that is no time.
+  const auto odd = stored.odd.find(key);
+  const bool is_odd = odd != stored.odd.end();
+  if (fields.json() != nullptr) {
+    fields.member(key, is_odd ? odd->second : time ? format_timestamp(*time) : std::string());
+  } else if (is_odd || time) {
+    fields.cell({title}, is_odd ? odd->second : when(*time, fields.now()));
+  }
+}
+
+void describe_body(const queue::Message& message, JsonWriter& json) {
+  json.key("data");
+  const bool is_text = is_utf8(message.body);
+  if (message.content_type == queue::kJson && !json_problem(message.body)) {
+    json.raw(message.body);
+  } else {
+    json.value(is_text ? message.body : base64(message.body));
+  }
+  if (!is_text) {
+    json.member("data_encoding", "base64");
+  }
+}
+
+/// What people see of a failure.
+void describe_failure(const queue::Failure& failure, Fields& fields) {
+  fields.cell(kError, {failure.error, Colour::red});
+  fields.cell({"ATTEMPTS"}, failure.attempts == 0 ? std::string() : std::to_string(failure.attempts));
+  fields.cell({"HANDLER"}, failure.handler);
+  fields.cell({"HOST"}, failure.host);
+  fields.cell({"FAILED"}, when(failure.failed_at, fields.now()) + spans_text(failure.wait, failure.took));
+  for (const queue::FailedAttempt& attempt : failure.earlier) {
+    fields.cell({"BEFORE"}, "attempt " + std::to_string(attempt.attempt) + " on " + attempt.host + ", " +
+                                ago(attempt.failed_at, fields.now()) + spans_text(attempt.wait, attempt.took) + ": " +
+                                attempt.error);
+  }
+}
+
+}  // namespace
+
+std::string half_text(const queue::StoredMessage& message) {
+  const auto odd = message.odd.find("queue_type");
+  return odd == message.odd.end() ? std::string(queue::to_string(message.half)) : odd->second;
+}
+
+void describe(const ListedMessage& listed, Fields& fields) {
+  const queue::StoredMessage& stored = listed.stored;
+  fields.text("id", kId, stored.message.id);
+  fields.text("queue_type", {"HALF"}, half_text(stored));
+  describe_state(stored, fields);
+  fields.number("receive_count", figures("RECEIVES"), stored.message.attempt);
+  fields.member("version", stored.version);
+  if (fields.json() == nullptr) {
+    fields.cell(figures("AGE"),
+                stored.created_at == WallTime{} ? "?" : short_duration(fields.now() - stored.created_at));
+    return fields.cell(kError, {stored.failure.error, Colour::red});
+  }
+  describe_time("sent_at", {}, stored, stored.message.sent_at, fields);
+  if (stored.invisible_until) {
+    describe_time("invisible_until_at", {}, stored, stored.invisible_until, fields);
+  }
+  if (!stored.failure.empty()) {
+    fields.record("failure", stored.failure);
+  }
+}
+
+void describe(const queue::StoredMessage& stored, Fields& fields) {
+  const queue::Message& message = stored.message;
+  JsonWriter* const json = fields.json();
+  fields.text("id", kId, message.id);
+  if (json == nullptr) {
+    describe_state(stored, fields);
+    fields.cell({"HALF"}, half_text(stored));
+  } else {
+    describe_body(message, *json);
+  }
+  fields.number("receive_count", figures("RECEIVES"), message.attempt);
+  fields.member("queue_type", half_text(stored));
+  fields.number("version", figures("VERSION"), stored.version);
+  describe_time("created_at", "CREATED", stored, stored.created_at, fields);
+  describe_time("updated_at", "UPDATED", stored, stored.updated_at, fields);
+  describe_time("sent_at", "SENT", stored, message.sent_at, fields);
+  describe_time("received_at", "RECEIVED", stored, stored.received_at, fields);
+  const bool over = json == nullptr && stored.invisible_until && *stored.invisible_until < fields.now();
+  describe_time("invisible_until_at", "HIDDEN UNTIL", stored, over ? std::nullopt : stored.invisible_until, fields);
+  if (json != nullptr) {
+    describe_state(stored, fields);
+    fields.member("content_type", message.content_type);
+    fields.member("attributes", message.attributes);
+  }
+  if (!message.group.empty()) {
+    fields.text("group", {"GROUP"}, message.group);
+  }
+  if (message.priority != queue::Priority::normal) {
+    fields.text("priority", {"PRIORITY"}, to_string(message.priority));
+  }
+  for (const auto& [name, value] : message.attributes) {
+    fields.cell({"ATTRIBUTE"}, name + " = " + value);
+  }
+  if (!stored.failure.empty()) {
+    json == nullptr ? describe_failure(stored.failure, fields) : fields.record("failure", stored.failure);
+  }
+  fields.cell({"CONTENT TYPE"}, message.content_type + ", " + std::to_string(message.body.size()) +
+                                    (message.body.size() == 1 ? " byte" : " bytes"));
+}
+
+void describe(const queue::Failure& failure, Fields& fields) {
+  fields.member("error", failure.error);
+  fields.member("attempts", failure.attempts);
+  fields.member("handler", failure.handler);
+  fields.member("host", failure.host);
+  fields.member("failed_at", failure.failed_at);
+  describe_spans(failure.wait, failure.took, fields);
+  if (!failure.earlier.empty()) {
+    fields.records("earlier", failure.earlier);
+  }
+}
+
+void describe(const queue::FailedAttempt& attempt, Fields& fields) {
+  fields.member("error", attempt.error);
+  fields.member("attempt", attempt.attempt);
+  fields.member("host", attempt.host);
+  fields.member("failed_at", attempt.failed_at);
+  describe_spans(attempt.wait, attempt.took, fields);
+}
+
+}  // namespace sluice::operate
