@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/error.hpp"
 #include "dynamo/client_core.hpp"
 #include "dynamo/codec/requests.hpp"
 #include "dynamo/codec/responses.hpp"
@@ -26,24 +27,7 @@ std::string table_of(const std::vector<Statement>& statements) {
   return same ? std::string(first) : std::string();
 }
 
-/// A decoder that keeps what it read in `output` and reports its capacity.
-template <typename Output, typename Decode>
-auto keep_in(Output& output, Decode decode) {
-  return [&output, decode](std::string_view body) -> Result<AnswerReport> {
-    auto decoded = decode(body);
-    if (!decoded) {
-      return decoded.error();
-    }
-    output = std::move(*decoded);
-    AnswerReport report;
-    if constexpr (requires { output.capacity; }) {
-      report.capacity = output.capacity;
-    }
-    return report;
-  };
-}
-
-Call make_call(std::string operation, std::string table, std::string body) {
+Call reading_call(std::string operation, std::string table, std::string body) {
   Call call;
   call.operation = std::move(operation);
   call.table = std::move(table);
@@ -51,24 +35,17 @@ Call make_call(std::string operation, std::string table, std::string body) {
   return call;
 }
 
-Call write_call(std::string operation, std::string table, std::string body, ItemOutput& output) {
-  Call call = make_call(std::move(operation), std::move(table), std::move(body));
+Call writing_call(std::string operation, std::string table, std::string body) {
+  Call call = reading_call(std::move(operation), std::move(table), std::move(body));
   call.write = true;
-  call.decode = keep_in(output, [](std::string_view text) { return decode_item_output(text, Usage::write); });
   return call;
 }
 
-std::string_view operation_of(const PutItemRequest&) { return "PutItem"; }
-std::string_view operation_of(const UpdateItemRequest&) { return "UpdateItem"; }
-std::string_view operation_of(const DeleteItemRequest&) { return "DeleteItem"; }
+Call call_of(const PutItemRequest& request) { return writing_call("PutItem", request.table, encode(request)); }
+Call call_of(const UpdateItemRequest& request) { return writing_call("UpdateItem", request.table, encode(request)); }
+Call call_of(const DeleteItemRequest& request) { return writing_call("DeleteItem", request.table, encode(request)); }
 
-template <typename Output>
-Result<Output> result_of(Call& call, Output&& output) {
-  if (call.error) {
-    return std::move(*call.error);
-  }
-  return std::forward<Output>(output);
-}
+Result<ItemOutput> decode_written(std::string_view body) { return decode_item_output(body, Usage::write); }
 
 std::vector<std::string> throttling_reasons_of(const BatchStatementOutput& output) {
   std::vector<std::string> out;
@@ -78,21 +55,6 @@ std::vector<std::string> throttling_reasons_of(const BatchStatementOutput& outpu
     }
   }
   return out;
-}
-
-Call batch_call(const std::vector<Statement>& statements, BatchStatementOutput& output) {
-  const Usage usage = usage_of(statements);
-  Call call = make_call("BatchExecuteStatement", table_of(statements), encode_batch_execute(statements));
-  call.write = usage == Usage::write;
-  call.decode = [&output, usage, count = statements.size()](std::string_view body) -> Result<AnswerReport> {
-    auto decoded = decode_batch_execute(body, count, usage);
-    if (!decoded) {
-      return decoded.error();
-    }
-    output = std::move(*decoded);
-    return AnswerReport{output.capacity, throttling_reasons_of(output)};
-  };
-  return call;
 }
 
 Error too_many(const char* what, std::size_t count, std::size_t most) {
@@ -120,68 +82,48 @@ void Client::stop() { core_->stop(); }
 Result<std::string> Client::endpoint(Deadline deadline) { return core_->endpoint_url(deadline); }
 
 Result<ItemOutput> Client::get_item(const GetItemRequest& request, Deadline deadline) {
-  ItemOutput output;
-  Call call = make_call("GetItem", request.table, encode(request));
-  call.decode = keep_in(output, [](std::string_view body) { return decode_item_output(body, Usage::read); });
-  core_->run({&call, 1}, deadline);
-  return result_of(call, std::move(output));
+  const auto decode = [](std::string_view body) { return decode_item_output(body, Usage::read); };
+  return core_->ask<ItemOutput>(reading_call("GetItem", request.table, encode(request)), decode, deadline);
 }
 
 Result<ItemOutput> Client::put_item(const PutItemRequest& request, Deadline deadline) {
-  ItemOutput output;
-  Call call = write_call("PutItem", request.table, encode(request), output);
-  core_->run({&call, 1}, deadline);
-  return result_of(call, std::move(output));
+  return core_->ask<ItemOutput>(call_of(request), decode_written, deadline);
 }
 
 Result<ItemOutput> Client::update_item(const UpdateItemRequest& request, Deadline deadline) {
-  ItemOutput output;
-  Call call = write_call("UpdateItem", request.table, encode(request), output);
-  core_->run({&call, 1}, deadline);
-  return result_of(call, std::move(output));
+  return core_->ask<ItemOutput>(call_of(request), decode_written, deadline);
 }
 
 Result<ItemOutput> Client::delete_item(const DeleteItemRequest& request, Deadline deadline) {
-  ItemOutput output;
-  Call call = write_call("DeleteItem", request.table, encode(request), output);
-  core_->run({&call, 1}, deadline);
-  return result_of(call, std::move(output));
+  return core_->ask<ItemOutput>(call_of(request), decode_written, deadline);
 }
 
 std::vector<Result<ItemOutput>> Client::write_each(std::span<const ItemWrite> writes, Deadline deadline) {
-  std::vector<ItemOutput> outputs(writes.size());
   std::vector<Call> calls;
   calls.reserve(writes.size());
-  for (std::size_t i = 0; i < writes.size(); ++i) {
-    const auto call_of = [&output = outputs[i]](const auto& request) {
-      return write_call(std::string(operation_of(request)), request.table, encode(request), output);
-    };
-    calls.push_back(std::visit(call_of, writes[i]));
+  for (const ItemWrite& write : writes) {
+    calls.push_back(std::visit([](const auto& request) { return call_of(request); }, write));
   }
-  core_->run(calls, deadline);
-  std::vector<Result<ItemOutput>> results;
-  results.reserve(writes.size());
-  for (std::size_t i = 0; i < writes.size(); ++i) {
-    results.push_back(result_of(calls[i], std::move(outputs[i])));
-  }
-  return results;
+  return core_->ask_each<ItemOutput>(calls, decode_written, deadline);
 }
 
 std::vector<TransactResult> Client::transact_each(std::span<const TransactWriteRequest> requests, Deadline deadline) {
   std::vector<TransactResult> results(requests.size());
-  std::vector<ItemOutput> outputs(requests.size());
   std::vector<Call> calls;
   calls.reserve(requests.size());
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const std::string table = requests[i].actions.empty() ? std::string() : requests[i].actions.front().table;
-    Call& call = calls.emplace_back(write_call("TransactWriteItems", table, encode(requests[i]), outputs[i]));
+    Call& call = calls.emplace_back(writing_call("TransactWriteItems", table, encode(requests[i])));
     call.repeatable = !requests[i].token.empty();
     call.refused = [&result = results[i]](std::string_view body) { result.reasons = decode_cancellation(body); };
   }
-  core_->run(calls, deadline);
+  auto answers = core_->ask_each<ItemOutput>(calls, decode_written, deadline);
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    results[i].error = std::move(calls[i].error);
-    results[i].capacity = outputs[i].capacity;
+    if (answers[i]) {
+      results[i].capacity = answers[i]->capacity;
+    } else {
+      results[i].error = answers[i].error();
+    }
     if (!results[i].error || results[i].error->exception_name != "TransactionCanceledException") {
       results[i].reasons.clear();  // of an attempt before
     }
@@ -194,28 +136,16 @@ Result<Page> Client::query(const QueryRequest& request, Deadline deadline) {
 }
 
 std::vector<Result<Page>> Client::query_each(std::span<const QueryRequest> requests, Deadline deadline) {
-  std::vector<Page> outputs(requests.size());
   std::vector<Call> calls;
   calls.reserve(requests.size());
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    Call& call = calls.emplace_back(make_call("Query", requests[i].table, encode(requests[i])));
-    call.decode = keep_in(outputs[i], decode_page);
+  for (const QueryRequest& request : requests) {
+    calls.push_back(reading_call("Query", request.table, encode(request)));
   }
-  core_->run(calls, deadline);
-  std::vector<Result<Page>> results;
-  results.reserve(requests.size());
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    results.push_back(result_of(calls[i], std::move(outputs[i])));
-  }
-  return results;
+  return core_->ask_each<Page>(calls, decode_page, deadline);
 }
 
 Result<Page> Client::scan(const ScanRequest& request, Deadline deadline) {
-  Page output;
-  Call call = make_call("Scan", request.table, encode(request));
-  call.decode = keep_in(output, decode_page);
-  core_->run({&call, 1}, deadline);
-  return result_of(call, std::move(output));
+  return core_->ask<Page>(reading_call("Scan", request.table, encode(request)), decode_page, deadline);
 }
 
 std::vector<Result<BatchStatementOutput>> Client::batch_execute(std::span<const std::vector<Statement>> batches,
@@ -223,22 +153,25 @@ std::vector<Result<BatchStatementOutput>> Client::batch_execute(std::span<const 
   std::vector<BatchStatementOutput> outputs(batches.size());
   std::vector<Call> calls(batches.size());
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    if (batches[i].empty() || batches[i].size() > kMaxBatchStatements) {
+    const std::vector<Statement>& batch = batches[i];
+    if (batch.empty() || batch.size() > kMaxBatchStatements) {
       calls[i].phase = Call::Phase::done;  // nothing to ask, or nothing that can be
-      if (!batches[i].empty()) {
-        calls[i].error = too_many("statements", batches[i].size(), kMaxBatchStatements);
+      if (!batch.empty()) {
+        calls[i].error = too_many("statements", batch.size(), kMaxBatchStatements);
       }
       continue;
     }
-    calls[i] = batch_call(batches[i], outputs[i]);
+    const Usage usage = usage_of(batch);
+    calls[i] = reading_call("BatchExecuteStatement", table_of(batch), encode_batch_execute(batch));
+    calls[i].write = usage == Usage::write;
+    calls[i].decode = [&output = outputs[i], &batch, usage](std::string_view body) -> Result<AnswerReport> {
+      SLUICE_TRY(decoded, decode_batch_execute(body, batch.size(), usage));
+      output = std::move(*decoded);
+      return AnswerReport{output.capacity, throttling_reasons_of(output)};
+    };
   }
   core_->run(calls, deadline);
-  std::vector<Result<BatchStatementOutput>> results;
-  results.reserve(batches.size());
-  for (std::size_t i = 0; i < batches.size(); ++i) {
-    results.push_back(result_of(calls[i], std::move(outputs[i])));
-  }
-  return results;
+  return Core::results_of(std::span(calls), std::span(outputs));
 }
 
 Result<std::vector<Item>> Client::batch_get(const std::string& table, std::span<const Item> keys, Deadline deadline) {
@@ -249,17 +182,11 @@ Result<std::vector<Item>> Client::batch_get(const std::string& table, std::span<
   std::vector<Item> left(keys.begin(), keys.end());
   RetryState unread;
   while (!left.empty()) {
-    BatchGetOutput output;
-    Call call = make_call("BatchGetItem", table, encode_batch_get(table, left));
-    call.decode = keep_in(output, decode_batch_get);
-    core_->run({&call, 1}, deadline);
-    if (call.error) {
-      return std::move(*call.error);
-    }
-    const bool progress = output.unprocessed_keys.size() < left.size();
-    items.insert(items.end(), std::make_move_iterator(output.items.begin()),
-                 std::make_move_iterator(output.items.end()));
-    left = std::move(output.unprocessed_keys);
+    SLUICE_TRY(output, core_->ask<BatchGetOutput>(reading_call("BatchGetItem", table, encode_batch_get(table, left)),
+                                                  decode_batch_get, deadline));
+    const bool progress = output->unprocessed_keys.size() < left.size();
+    std::move(output->items.begin(), output->items.end(), std::back_inserter(items));
+    left = std::move(output->unprocessed_keys);
     if (progress) {
       unread = {};  // 16 MB an answer is a limit of DynamoDB's, and no sign of trouble
     } else if (auto failure = core_->pause_before_retry(nothing_read(left.size()), unread, deadline)) {
@@ -276,18 +203,16 @@ Result<void> Client::batch_put(const std::string& table, std::span<const Item> i
   std::vector<Item> left(items.begin(), items.end());
   RetryState unwritten;
   while (!left.empty()) {
-    BatchPutOutput output;
-    Call call = make_call("BatchWriteItem", table, encode_batch_put(table, left));
-    call.write = true;
-    call.decode = keep_in(output, decode_batch_put);
-    core_->run({&call, 1}, deadline);
-    if (call.error) {
-      call.error->outcome_unknown = call.error->outcome_unknown || left.size() < items.size();
-      return std::move(*call.error);
+    auto output = core_->ask<BatchPutOutput>(writing_call("BatchWriteItem", table, encode_batch_put(table, left)),
+                                             decode_batch_put, deadline);
+    if (!output) {
+      Error failure = output.error();
+      failure.outcome_unknown = failure.outcome_unknown || left.size() < items.size();
+      return failure;
     }
-    const Error nothing(ErrorKind::throttled, "DynamoDB left " + std::to_string(output.unprocessed_items.size()) +
+    const Error nothing(ErrorKind::throttled, "DynamoDB left " + std::to_string(output->unprocessed_items.size()) +
                                                   " items unwritten; it asks for fewer requests");
-    left = std::move(output.unprocessed_items);
+    left = std::move(output->unprocessed_items);
     if (left.empty()) {
       break;
     }
@@ -300,38 +225,24 @@ Result<void> Client::batch_put(const std::string& table, std::span<const Item> i
 }
 
 Result<TableDescription> Client::create_table(const CreateTableRequest& request, Deadline deadline) {
-  TableDescription output;
-  Call call = make_call("CreateTable", request.name, encode(request));
-  call.write = true;
-  call.decode = keep_in(output, decode_table);
-  core_->run({&call, 1}, deadline);
-  return result_of(call, std::move(output));
+  return core_->ask<TableDescription>(writing_call("CreateTable", request.name, encode(request)), decode_table,
+                                      deadline);
 }
 
 Result<TableDescription> Client::describe_table(const std::string& table, Deadline deadline) {
-  TableDescription output;
-  Call call = make_call("DescribeTable", table, encode_describe_table(table));
-  call.decode = keep_in(output, decode_table);
-  core_->run({&call, 1}, deadline);
-  return result_of(call, std::move(output));
+  return core_->ask<TableDescription>(reading_call("DescribeTable", table, encode_describe_table(table)), decode_table,
+                                      deadline);
 }
 
 Result<TimeToLive> Client::describe_time_to_live(const std::string& table, Deadline deadline) {
-  TimeToLive output;
-  Call call = make_call("DescribeTimeToLive", table, encode_describe_table(table));
-  call.decode = keep_in(output, decode_time_to_live);
-  core_->run({&call, 1}, deadline);
-  return result_of(call, std::move(output));
+  return core_->ask<TimeToLive>(reading_call("DescribeTimeToLive", table, encode_describe_table(table)),
+                                decode_time_to_live, deadline);
 }
 
 Result<TimeToLive> Client::enable_time_to_live(const std::string& table, const std::string& attribute,
                                                Deadline deadline) {
-  TimeToLive output;
-  Call call = make_call("UpdateTimeToLive", table, encode_enable_time_to_live(table, attribute));
-  call.write = true;
-  call.decode = keep_in(output, decode_time_to_live);
-  core_->run({&call, 1}, deadline);
-  return result_of(call, std::move(output));
+  return core_->ask<TimeToLive>(writing_call("UpdateTimeToLive", table, encode_enable_time_to_live(table, attribute)),
+                                decode_time_to_live, deadline);
 }
 
 }  // namespace sluice::dynamo

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/error.hpp"
 #include "base/uuid.hpp"
-#include "dynamo/codec/crc32.hpp"
+#include "dynamo/codec/error_response.hpp"
 #include "dynamo/codec/responses.hpp"
 
 namespace sluice::dynamo {
@@ -95,22 +96,13 @@ std::optional<Error> Client::Core::start(Call& call, const std::shared_ptr<Inbox
   if (deadline.passed(clock_.steady_now())) {
     return Error(ErrorKind::timeout, call.operation + ": the time allowed had passed before the request was sent");
   }
-  auto credentials = credentials_.get(deadline);
-  if (!credentials) {
-    return credentials.error();
-  }
+  SLUICE_TRY(credentials, credentials_.get(deadline));
   call.credentials = std::move(*credentials);
-  const auto target = target_for(call.credentials.account_id);
-  if (!target) {
-    return target.error();
-  }
+  SLUICE_TRY(target, target_for(call.credentials.account_id));
   if (call.invocation_id.empty()) {
     call.invocation_id = make_uuid(random_);
   }
-  auto request = signed_request(call, *target);
-  if (!request) {
-    return request.error();
-  }
+  SLUICE_TRY(request, signed_request(call, *target));
   ++call.retry.attempts;
   call.phase = Call::Phase::in_flight;
   call.sent_at = clock_.steady_now();
@@ -297,10 +289,7 @@ Result<Client::Core::Target> Client::Core::target_for(const std::string& account
   if (options_.region.empty()) {
     return Error(ErrorKind::validation, "no AWS region is named; set region in [dynamodb] or AWS_REGION");
   }
-  auto endpoint = resolve_endpoint(parameters);
-  if (!endpoint) {
-    return endpoint.error();
-  }
+  SLUICE_TRY(endpoint, resolve_endpoint(parameters));
   target_ = Target{account_id, std::move(endpoint->url)};
   return *target_;
 }
@@ -313,10 +302,7 @@ Result<std::string> Client::Core::endpoint_url(Deadline deadline) {
       account_id = credentials->account_id;
     }
   }
-  auto target = target_for(account_id);
-  if (!target) {
-    return target.error();
-  }
+  SLUICE_TRY(target, target_for(account_id));
   return std::move(target->url);
 }
 

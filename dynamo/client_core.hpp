@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/mutex.hpp"
 #include "dynamo/client.hpp"
-#include "dynamo/clock_skew.hpp"
 #include "dynamo/endpoints/endpoint_rules.hpp"
 #include "dynamo/retry.hpp"
 #include "dynamo/server_time.hpp"
@@ -64,6 +64,16 @@ class Client::Core {
 
   /// Makes all of them side by side and returns when each is done.
   void run(std::span<Call> calls, Deadline deadline);
+  /// Makes one of them, or several side by side, and gives what they came to; `decode` reads an answer's body.
+  template <typename Output, typename Decode>
+  Result<Output> ask(Call call, Decode decode, Deadline deadline) {
+    return std::move(ask_each<Output>({&call, 1}, decode, deadline).front());
+  }
+  template <typename Output, typename Decode>
+  std::vector<Result<Output>> ask_each(std::span<Call> calls, Decode decode, Deadline deadline);
+  template <typename Output>
+  static std::vector<Result<Output>> results_of(std::span<Call> calls, std::span<Output> outputs);
+
   /// Waits, as between two attempts, when the policy wants another try; nothing then, else what to return.
   std::optional<Error> pause_before_retry(const Error& error, RetryState& state, Deadline deadline);
   Result<std::string> endpoint_url(Deadline deadline);
@@ -119,5 +129,34 @@ class Client::Core {
   // Guarded by mutex_.
   std::optional<Target> target_ SLUICE_GUARDED_BY(mutex_);
 };
+
+template <typename Output>
+std::vector<Result<Output>> Client::Core::results_of(std::span<Call> calls, std::span<Output> outputs) {
+  std::vector<Result<Output>> results;
+  results.reserve(calls.size());
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    results.push_back(calls[i].error ? Result<Output>(std::move(*calls[i].error))
+                                     : Result<Output>(std::move(outputs[i])));
+  }
+  return results;
+}
+
+template <typename Output, typename Decode>
+std::vector<Result<Output>> Client::Core::ask_each(std::span<Call> calls, Decode decode, Deadline deadline) {
+  std::vector<Output> outputs(calls.size());
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    calls[i].decode = [&output = outputs[i], decode](std::string_view body) -> Result<AnswerReport> {
+      SLUICE_TRY(decoded, decode(body));
+      output = std::move(*decoded);
+      AnswerReport report;
+      if constexpr (requires { output.capacity; }) {
+        report.capacity = output.capacity;
+      }
+      return report;
+    };
+  }
+  run(calls, deadline);
+  return results_of(calls, std::span(outputs));
+}
 
 }  // namespace sluice::dynamo

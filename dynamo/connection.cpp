@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/error.hpp"
 #include "dynamo/credentials/chain.hpp"
 #include "dynamo/settings.hpp"
 
@@ -17,10 +18,7 @@ constexpr const char* kSomeRegion = "us-east-1";
 Result<std::unique_ptr<Connection>> Connection::open(Options options, const std::string& no_region_text,
                                                      const Clock& clock, Random& random) {
   const auto environment = AwsEnvironment::of_process();
-  const auto settings = resolve_settings(environment);
-  if (settings.has_error()) {
-    return settings.error();
-  }
+  SLUICE_TRY(settings, resolve_settings(environment));
   ClientOptions client_options;
   client_options.region = options.region.empty() ? std::string(settings->region) : std::move(options.region);
   client_options.endpoint = options.endpoint.empty() ? std::string(settings->endpoint) : std::move(options.endpoint);

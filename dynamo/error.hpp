@@ -44,6 +44,9 @@ class [[nodiscard]] Error {
   long retry_after_ms = -1;
 };
 
+/// Why credentials could not be found or loaded.
+inline Error no_credentials(std::string why) { return {ErrorKind::no_credentials, std::move(why)}; }
+
 template <typename T>
 using Result = boost::system::result<T, Error>;
 

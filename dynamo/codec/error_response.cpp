@@ -1,18 +1,20 @@
 #include "dynamo/codec/error_response.hpp"
 
+#include <zlib.h>
+
 #include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/text/json_reader.hpp"
 #include "base/text/utf8.hpp"
-#include "dynamo/codec/header_lookup.hpp"
-#include "dynamo/codec/item_reader.hpp"
-#include "dynamo/codec/responses.hpp"
+#include "dynamo/codec/response_reader.hpp"
+#include "dynamo/text.hpp"
 
 namespace sluice::dynamo {
-
 namespace {
 
 // An error's body is small; what is longer is not DynamoDB's, or not worth reading.
@@ -29,79 +31,54 @@ struct ErrorBody {
   std::vector<std::string> cancellation_codes;  // in the order of the statements, "None" for innocent ones
 };
 
-// Reads a member when it is a string, and passes over anything else.
-void read_text(JsonReader& reader, std::string& text) {
-  if (reader.peek() == JsonReader::Kind::string) {
-    reader.read_string(text);
-  } else {
-    reader.skip();
-  }
+// Takes a member's text; anything but a string is passed over.
+bool took_text(JsonReader& reader, std::string& text) {
+  return reader.peek() == JsonReader::Kind::string && took_value(reader, text);
 }
 
+// The objects of an array; anything else is passed over.
 template <typename Read>
-void read_objects(JsonReader& reader, Read read_member) {
-  if (reader.peek() != JsonReader::Kind::array) {
-    reader.skip();
-    return;
-  }
-  reader.begin_array();
-  while (reader.next_element()) {
-    if (reader.peek() != JsonReader::Kind::object) {
-      reader.skip();
-      continue;
-    }
-    std::string_view name;
-    reader.begin_object();
-    while (reader.next_member(name)) {
-      read_member(name);
-    }
-  }
+bool took_objects(JsonReader& reader, Read read) {
+  return reader.peek() == JsonReader::Kind::array && read_elements(reader, [&] {
+           if (reader.peek() == JsonReader::Kind::object) {
+             return read_members(reader, read);
+           }
+           reader.skip();
+           return true;
+         });
 }
 
-void read_throttling_reasons(JsonReader& reader, ErrorBody& body) {
-  read_objects(reader, [&](std::string_view name) {
+bool took_throttling_reasons(JsonReader& reader, ErrorBody& body) {
+  return took_objects(reader, [&](std::string_view name) {
     std::string text;
     if (name == "reason" || name == "Reason") {
-      read_text(reader, text);
+      const bool took = took_text(reader, text);
       body.throttling_reasons.push_back(one_line(text));
-    } else if (name == "resource" || name == "Resource") {
-      read_text(reader, text);
-      body.throttled_resources.push_back(std::move(text));
-    } else {
-      reader.skip();
+      return took;
     }
+    return (name == "resource" || name == "Resource") && took_text(reader, body.throttled_resources.emplace_back());
   });
-  body.throttling_reasons.resize(std::min(body.throttling_reasons.size(), kMaxReasons));
-}
-
-void read_cancellation_reasons(JsonReader& reader, ErrorBody& body) {
-  read_objects(reader, [&](std::string_view name) {
-    if (name == "Code") {
-      read_text(reader, body.cancellation_codes.emplace_back());
-    } else {
-      reader.skip();
-    }
-  });
-  body.cancellation_codes.resize(std::min(body.cancellation_codes.size(), kMaxReasons));
 }
 
 bool read_error_body(std::string_view text, ErrorBody& body) {
   JsonReader reader(text.substr(0, kMaxErrorBody), kMaxJsonDepth, JsonReader::BadText::replace);
-  std::string_view name;
-  reader.begin_object();
-  while (reader.next_member(name)) {
+  read_members(reader, [&](std::string_view name) {
     if (name == "__type" || name == "code" || name == "Code") {
-      read_text(reader, body.type);
-    } else if (name == "message" || name == "Message") {
-      read_text(reader, body.message);
-    } else if (name == "ThrottlingReasons" || name == "throttlingReasons") {
-      read_throttling_reasons(reader, body);
-    } else if (name == "CancellationReasons" || name == "cancellationReasons") {
-      read_cancellation_reasons(reader, body);
-    } else {
-      reader.skip();
+      return took_text(reader, body.type);
     }
-  }
+    if (name == "message" || name == "Message") {
+      return took_text(reader, body.message);
+    }
+    if (name == "ThrottlingReasons" || name == "throttlingReasons") {
+      return took_throttling_reasons(reader, body);
+    }
+    return (name == "CancellationReasons" || name == "cancellationReasons") &&
+           took_objects(reader, [&](std::string_view member) {
+             return member == "Code" && took_text(reader, body.cancellation_codes.emplace_back());
+           });
+  });
+  body.throttling_reasons.resize(std::min(body.throttling_reasons.size(), kMaxReasons));
+  body.cancellation_codes.resize(std::min(body.cancellation_codes.size(), kMaxReasons));
   return reader.finish();
 }
 
@@ -211,6 +188,92 @@ long retry_after(const Headers& headers) {
   return std::min(milliseconds, kLongest);
 }
 
+struct NamedKind {
+  std::string_view name;
+  ErrorKind kind;
+};
+
+// Names without "Exception" or "Error" at the end: AWS spells many both ways, the codes of PartiQL statements a third.
+// Sorted by name.
+constexpr NamedKind kKinds[] = {
+    {"AccessDenied", ErrorKind::access_denied},
+    {"AuthFailure", ErrorKind::access_denied},
+    {"BandwidthLimitExceeded", ErrorKind::throttled},
+    {"ConditionalCheckFailed", ErrorKind::conditional_check_failed},
+    {"DuplicateItem", ErrorKind::conditional_check_failed},
+    {"EC2Throttled", ErrorKind::throttled},
+    {"ExpiredToken", ErrorKind::access_denied},
+    {"IncompleteSignature", ErrorKind::access_denied},
+    {"IndexNotFound", ErrorKind::resource_not_found},
+    {"InternalFailure", ErrorKind::server},
+    {"InternalServer", ErrorKind::server},
+    {"InvalidAccessKeyId", ErrorKind::access_denied},
+    {"InvalidClientTokenId", ErrorKind::access_denied},
+    {"InvalidSecurityToken", ErrorKind::access_denied},
+    {"InvalidSignature", ErrorKind::access_denied},
+    {"InvalidToken", ErrorKind::access_denied},
+    {"KMSAccessDenied", ErrorKind::access_denied},
+    {"LimitExceeded", ErrorKind::throttled},
+    {"MissingAuthenticationToken", ErrorKind::access_denied},
+    {"NotAuthorized", ErrorKind::access_denied},
+    {"OptInRequired", ErrorKind::access_denied},
+    {"PriorRequestNotComplete", ErrorKind::server},
+    {"ProvisionedThroughputExceeded", ErrorKind::throttled},
+    {"ReplicatedWriteConflict", ErrorKind::server},
+    {"RequestExpired", ErrorKind::access_denied},
+    {"RequestLimitExceeded", ErrorKind::throttled},
+    {"RequestThrottled", ErrorKind::throttled},
+    {"RequestTimeTooSkewed", ErrorKind::access_denied},
+    {"RequestTimeout", ErrorKind::transport},
+    {"ResourceNotFound", ErrorKind::resource_not_found},
+    {"ServiceUnavailable", ErrorKind::server},
+    {"SignatureDoesNotMatch", ErrorKind::access_denied},
+    {"SlowDown", ErrorKind::throttled},
+    {"TableNotFound", ErrorKind::resource_not_found},
+    {"Throttled", ErrorKind::throttled},
+    {"Throttling", ErrorKind::throttled},
+    {"TokenRefreshRequired", ErrorKind::access_denied},
+    {"TooManyRequests", ErrorKind::throttled},
+    {"TransactionConflict", ErrorKind::server},
+    {"TransactionInProgress", ErrorKind::throttled},
+    {"UnauthorizedAccess", ErrorKind::access_denied},
+    {"UnrecognizedClient", ErrorKind::access_denied},
+    {"Validation", ErrorKind::validation},
+};
+static_assert(std::is_sorted(std::begin(kKinds), std::end(kKinds),
+                             [](const NamedKind& a, const NamedKind& b) { return a.name < b.name; }));
+
+std::string_view stem(std::string_view name) {
+  for (const std::string_view ending : {std::string_view("Exception"), std::string_view("Error")}) {
+    if (name.size() > ending.size() && name.substr(name.size() - ending.size()) == ending) {
+      name.remove_suffix(ending.size());
+    }
+  }
+  return name;
+}
+
+const NamedKind* lookup(std::string_view name) {
+  const std::string_view wanted = stem(name);
+  const auto* found = std::lower_bound(std::begin(kKinds), std::end(kKinds), wanted,
+                                       [](const NamedKind& a, std::string_view b) { return a.name < b; });
+  return found != std::end(kKinds) && found->name == wanted ? found : nullptr;
+}
+
+ErrorKind kind_of_status(int status) {
+  switch (status) {
+    case 401:
+    case 403:
+    case 407:
+      return ErrorKind::access_denied;
+    case 408:
+      return ErrorKind::transport;
+    case 429:
+      return ErrorKind::throttled;
+    default:
+      return status >= 500 ? ErrorKind::server : ErrorKind::validation;
+  }
+}
+
 }  // namespace
 
 std::string one_line(std::string_view text) {
@@ -248,6 +311,53 @@ Error decode_error(int status, const Headers& headers, std::string_view body) {
     error.request_id = one_line(id->substr(0, kMaxName));
   }
   return error;
+}
+
+std::uint32_t crc32(std::string_view bytes) {
+  return static_cast<std::uint32_t>(::crc32_z(0, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
+}
+
+std::optional<Error> check_crc32(const Headers& headers, std::string_view body) {
+  const std::string* header = find_header(headers, "x-amz-crc32");
+  if (header == nullptr) {
+    return std::nullopt;
+  }
+  std::uint32_t announced = 0;
+  const char* end = header->data() + header->size();
+  const auto [stop, problem] = std::from_chars(header->data(), end, announced);
+  const std::uint32_t actual = crc32(body);
+  if (problem == std::errc() && stop == end && announced == actual) {
+    return std::nullopt;
+  }
+  Error error(ErrorKind::malformed_response, "the response is damaged: its CRC-32 is " + std::to_string(actual) +
+                                                 ", announced was " + header->substr(0, 20));
+  error.outcome_unknown = true;
+  return error;
+}
+
+const std::string* find_header(const Headers& headers, std::string_view name) {
+  for (const auto& [key, value] : headers) {
+    if (key.size() == name.size() && lower_case(key) == name) {
+      return &value;
+    }
+  }
+  return nullptr;
+}
+
+ErrorKind error_kind(std::string_view name, int status) {
+  const NamedKind* known = lookup(name);
+  return known != nullptr ? known->kind : kind_of_status(status);
+}
+
+bool may_have_taken_effect(std::string_view exception_name, int status) {
+  const NamedKind* known = lookup(exception_name);
+  if (known == nullptr) {
+    return status >= 500;
+  }
+  // The other names of kind `server` are refusals.
+  const bool fault =
+      known->name == "InternalServer" || known->name == "InternalFailure" || known->name == "ServiceUnavailable";
+  return fault || (known->kind == ErrorKind::server && status >= 500);
 }
 
 }  // namespace sluice::dynamo

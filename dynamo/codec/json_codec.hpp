@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/text/json_reader.hpp"
 #include "dynamo/attribute_value.hpp"
 #include "dynamo/error.hpp"
 
@@ -32,5 +33,12 @@ void append_names(std::string& out, const std::map<std::string, std::string>& na
 /// number that is none, too deep or too long. Lone surrogates and bad UTF-8 in strings become U+FFFD, so that whatever
 /// comes out is UTF-8 and no odd item can block a queue.
 Result<Item> decode_item(std::string_view json);
+
+/// How deep the JSON of a response goes: two levels a value, and the wrapping around items.
+inline constexpr std::size_t kMaxJsonDepth = 2 * kMaxValueDepth + 16;
+
+/// Read an item, or one value, at the reader's place; strict as decode_item. False when the reader has failed.
+bool read_item(JsonReader& reader, Item& item);
+bool read_value(JsonReader& reader, AttributeValue& value);
 
 }  // namespace sluice::dynamo

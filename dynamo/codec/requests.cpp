@@ -105,7 +105,49 @@ void append_index(std::string& out, const IndexDescription& index) {
   out += "}}";
 }
 
+std::string_view name_of(TransactAction::Kind kind) {
+  switch (kind) {
+    case TransactAction::Kind::put:
+      return "Put";
+    case TransactAction::Kind::update:
+      return "Update";
+    case TransactAction::Kind::remove:
+      return "Delete";
+    case TransactAction::Kind::check:
+      break;
+  }
+  return "ConditionCheck";
+}
+
+std::string encode_action(const TransactAction& action) {
+  Body body(kTypicalBytes);
+  append_item(body.member(action.kind == TransactAction::Kind::put ? "Item" : "Key"), action.item_or_key);
+  body.text("TableName", action.table);
+  body.text_unless_empty("UpdateExpression", action.update);
+  body.text_unless_empty("ConditionExpression", action.condition);
+  add_expression_attributes(body, action.names, action.values);
+  if (action.return_old) {
+    body.text("ReturnValuesOnConditionCheckFailure", "ALL_OLD");
+  }
+  return std::move(body).finish();
+}
+
 }  // namespace
+
+std::string encode(const TransactWriteRequest& request) {
+  Body body(request.actions.size() * kTypicalBytes);
+  std::string& out = body.member("TransactItems");
+  out.push_back('[');
+  for (std::size_t i = 0; i < request.actions.size(); ++i) {
+    Body one(0);
+    one.member(name_of(request.actions[i].kind)) += encode_action(request.actions[i]);
+    out += (i == 0 ? "" : ",") + std::move(one).finish();
+  }
+  out.push_back(']');
+  body.text_unless_empty("ClientRequestToken", request.token);
+  ask_capacity(body);
+  return std::move(body).finish();
+}
 
 std::string encode(const GetItemRequest& request) {
   Body body(kTypicalBytes);

@@ -1,13 +1,17 @@
 #pragma once
 
 #include <charconv>
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <variant>
 #include <vector>
 
 #include "base/text/json_reader.hpp"
-#include "dynamo/codec/item_reader.hpp"
+#include "dynamo/codec/json_codec.hpp"
 #include "dynamo/codec/responses.hpp"
 #include "dynamo/error.hpp"
 
@@ -38,29 +42,31 @@ bool read_elements(JsonReader& reader, Read read) {
   return !reader.failed();
 }
 
-/// Reading functions that always take the value, so that they fit into read_members.
-inline bool took_string(JsonReader& reader, std::string& text) {
+// Reading functions that always take the value, so that they fit into read_members. What does not fit fails the reader.
+
+inline bool took_value(JsonReader& reader, std::string& text) {
   reader.read_string(text);
   return true;
 }
 
-inline bool took_bool(JsonReader& reader, bool& flag) {
+inline bool took_value(JsonReader& reader, bool& flag) {
   reader.read_bool(flag);
   return true;
 }
 
-inline bool took_item(JsonReader& reader, Item& item) {
+inline bool took_value(JsonReader& reader, Item& item) {
   read_item(reader, item);
   return true;
 }
 
-inline bool took_items(JsonReader& reader, std::vector<Item>& items) {
+inline bool took_value(JsonReader& reader, std::vector<Item>& items) {
   read_elements(reader, [&] { return read_item(reader, items.emplace_back()); });
   return true;
 }
 
-template <typename T>
-inline bool took_number(JsonReader& reader, T& number) {
+template <typename Number>
+requires std::same_as<Number, std::int64_t> || std::same_as<Number, double>
+bool took_value(JsonReader& reader, Number& number) {
   std::string_view text;
   if (reader.read_number(text)) {
     const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -69,6 +75,21 @@ inline bool took_number(JsonReader& reader, T& number) {
     }
   }
   return true;
+}
+
+/// A member by its name, and where its value goes.
+struct Member {
+  std::string_view name;
+  std::variant<std::string*, bool*, std::int64_t*, double*, Item*, std::vector<Item>*> into;
+};
+/// Takes the value of the member of that name; false: it is none of these.
+inline bool took(JsonReader& reader, std::string_view name, std::initializer_list<Member> members) {
+  for (const Member& member : members) {
+    if (member.name == name) {
+      return std::visit([&reader](auto* into) { return took_value(reader, *into); }, member.into);
+    }
+  }
+  return false;
 }
 
 /// What decoders of successful answers fail with.

@@ -8,7 +8,6 @@
 #include "dynamo/codec/response_reader.hpp"
 
 namespace sluice::dynamo {
-
 namespace {
 
 // The units of one object that reports them. CapacityUnits is the total of table and indexes, which the other members
@@ -20,25 +19,18 @@ struct Units {
   double parts = 0;
 };
 
-bool took_units(JsonReader& reader, std::optional<double>& units) { return took_number(reader, units.emplace()); }
-
 void read_part(JsonReader& reader, double& sum) {
   double units = 0;
-  read_members(reader, [&](std::string_view name) { return name == "CapacityUnits" && took_number(reader, units); });
+  read_members(reader, [&](std::string_view name) { return took(reader, name, {{"CapacityUnits", &units}}); });
   sum += units;
 }
 
 void read_capacity(JsonReader& reader, Usage usage, Capacity& capacity) {
   Units units;
   read_members(reader, [&](std::string_view name) {
-    if (name == "CapacityUnits") {
-      return took_units(reader, units.total);
-    }
-    if (name == "ReadCapacityUnits") {
-      return took_units(reader, units.read);
-    }
-    if (name == "WriteCapacityUnits") {
-      return took_units(reader, units.write);
+    if (name == "CapacityUnits" || name == "ReadCapacityUnits" || name == "WriteCapacityUnits") {
+      auto& of_kind = name.front() == 'C' ? units.total : name.front() == 'R' ? units.read : units.write;
+      return took_value(reader, of_kind.emplace());
     }
     if (name == "Table") {
       read_part(reader, units.parts);
@@ -77,13 +69,7 @@ Error statement_error(JsonReader& reader, Item& item) {
   std::string code;
   std::string message;
   read_members(reader, [&](std::string_view name) {
-    if (name == "Code") {
-      return took_string(reader, code);
-    }
-    if (name == "Message") {
-      return took_string(reader, message);
-    }
-    return name == "Item" && took_item(reader, item);
+    return took(reader, name, {{"Code", &code}, {"Message", &message}, {"Item", &item}});
   });
   Error error(error_kind(code, 0), one_line(code + ": " + message));
   error.exception_name = std::move(code);
@@ -98,20 +84,20 @@ bool read_statement_result(JsonReader& reader, StatementResult& result) {
       result.error = statement_error(reader, result.item);
       return true;
     }
-    return name == "Item" && took_item(reader, result.item);
+    return took(reader, name, {{"Item", &result.item}});
   });
 }
 
 // {"table": [items]} of a BatchGetItem.
 bool took_tables(JsonReader& reader, std::vector<Item>& items) {
-  read_members(reader, [&](std::string_view) { return took_items(reader, items); });
+  read_members(reader, [&](std::string_view) { return took_value(reader, items); });
   return true;
 }
 
 // {"table": {"Keys": [keys]}} of a BatchGetItem.
 bool took_unprocessed(JsonReader& reader, std::vector<Item>& keys) {
   read_members(reader, [&](std::string_view) {
-    read_members(reader, [&](std::string_view name) { return name == "Keys" && took_items(reader, keys); });
+    read_members(reader, [&](std::string_view name) { return took(reader, name, {{"Keys", &keys}}); });
     return true;
   });
   return true;
@@ -121,7 +107,7 @@ bool took_unprocessed(JsonReader& reader, std::vector<Item>& keys) {
 bool took_unwritten(JsonReader& reader, std::vector<Item>& items) {
   const auto took_put = [&](std::string_view name) {
     return name == "PutRequest" && read_members(reader, [&](std::string_view member) {
-             return member == "Item" && took_item(reader, items.emplace_back());
+             return member == "Item" && took_value(reader, items.emplace_back());
            });
   };
   read_members(reader, [&](std::string_view) {
@@ -129,6 +115,94 @@ bool took_unwritten(JsonReader& reader, std::vector<Item>& items) {
     return true;
   });
   return true;
+}
+
+/// An array of objects that each name an attribute and, under `kind`, what it is.
+template <typename Keep>
+bool took_attributes(JsonReader& reader, std::string_view kind, Keep keep) {
+  read_elements(reader, [&] {
+    std::string attribute;
+    std::string is;
+    read_members(reader, [&](std::string_view name) {
+      return took(reader, name, {{"AttributeName", &attribute}, {kind, &is}});
+    });
+    keep(attribute, is);
+    return !reader.failed();
+  });
+  return true;
+}
+
+bool took_key_schema(JsonReader& reader, std::string& hash_key, std::string& range_key) {
+  return took_attributes(reader, "KeyType", [&](const std::string& attribute, const std::string& type) {
+    (type == "HASH" ? hash_key : range_key) = attribute;
+  });
+}
+
+/// Takes these members of an object.
+bool took_inside(JsonReader& reader, std::initializer_list<Member> members) {
+  read_members(reader, [&](std::string_view name) { return took(reader, name, members); });
+  return true;
+}
+
+bool took_stream(JsonReader& reader, TableDescription& table) {
+  bool enabled = false;
+  std::string view_type;
+  took_inside(reader, {{"StreamEnabled", &enabled}, {"StreamViewType", &view_type}});
+  if (enabled) {
+    table.stream_view_type = view_type;
+  }
+  return true;
+}
+
+bool read_index(JsonReader& reader, IndexDescription& index) {
+  return read_members(reader, [&](std::string_view name) {
+    if (name == "KeySchema") {
+      return took_key_schema(reader, index.hash_key, index.range_key);
+    }
+    if (name == "Projection") {
+      return took_inside(reader, {{"ProjectionType", &index.projection}});
+    }
+    return took(reader, name,
+                {{"IndexName", &index.name},
+                 {"IndexStatus", &index.status},
+                 {"Backfilling", &index.backfilling},
+                 {"ItemCount", &index.item_count},
+                 {"IndexSizeBytes", &index.size_bytes}});
+  });
+}
+
+bool took_table_member(JsonReader& reader, std::string_view name, TableDescription& table) {
+  if (name == "KeySchema") {
+    return took_key_schema(reader, table.hash_key, table.range_key);
+  }
+  if (name == "AttributeDefinitions") {
+    return took_attributes(reader, "AttributeType", [&table](const std::string& attribute, const std::string& type) {
+      table.attribute_types[attribute] = type;
+    });
+  }
+  if (name == "GlobalSecondaryIndexes") {
+    read_elements(reader, [&] { return read_index(reader, table.indexes.emplace_back()); });
+    return true;
+  }
+  if (name == "BillingModeSummary") {
+    return took_inside(reader, {{"BillingMode", &table.billing_mode}});
+  }
+  if (name == "TableClassSummary") {
+    return took_inside(reader, {{"TableClass", &table.table_class}});
+  }
+  if (name == "ProvisionedThroughput") {
+    return took_inside(reader, {{"ReadCapacityUnits", &table.read_units}, {"WriteCapacityUnits", &table.write_units}});
+  }
+  if (name == "StreamSpecification") {
+    return took_stream(reader, table);
+  }
+  return took(reader, name,
+              {{"TableName", &table.name},
+               {"TableStatus", &table.status},
+               {"TableArn", &table.arn},
+               {"ItemCount", &table.item_count},
+               {"TableSizeBytes", &table.size_bytes},
+               {"DeletionProtectionEnabled", &table.deletion_protection}});
 }
 
 }  // namespace
@@ -148,29 +222,20 @@ Usage usage_of(std::span<const Statement> statements) {
 
 Result<Page> decode_page(std::string_view body) {
   return decode_response<Page>(body, "page of items", [](JsonReader& reader, Page& page, std::string_view name) {
-    if (name == "Items") {
-      return took_items(reader, page.items);
-    }
-    if (name == "Count") {
-      return took_number(reader, page.count);
-    }
-    if (name == "ScannedCount") {
-      return took_number(reader, page.scanned_count);
-    }
-    if (name == "LastEvaluatedKey") {
-      return took_item(reader, page.last_evaluated_key);
-    }
-    return name == "ConsumedCapacity" && took_capacity(reader, Usage::read, page.capacity);
+    return took(reader, name,
+                {{"Items", &page.items},
+                 {"Count", &page.count},
+                 {"ScannedCount", &page.scanned_count},
+                 {"LastEvaluatedKey", &page.last_evaluated_key}}) ||
+           (name == "ConsumedCapacity" && took_capacity(reader, Usage::read, page.capacity));
   });
 }
 
 Result<ItemOutput> decode_item_output(std::string_view body, Usage usage) {
   return decode_response<ItemOutput>(
       body, "answer", [usage](JsonReader& reader, ItemOutput& output, std::string_view name) {
-        if (name == "Item" || name == "Attributes") {
-          return took_item(reader, output.item);
-        }
-        return name == "ConsumedCapacity" && took_capacity(reader, usage, output.capacity);
+        return took(reader, name, {{"Item", &output.item}, {"Attributes", &output.item}}) ||
+               (name == "ConsumedCapacity" && took_capacity(reader, usage, output.capacity));
       });
 }
 
@@ -212,6 +277,67 @@ Result<BatchPutOutput> decode_batch_put(std::string_view body) {
         }
         return name == "ConsumedCapacity" && took_capacity(reader, Usage::write, output.capacity);
       });
+}
+
+Result<TableDescription> decode_table(std::string_view body) {
+  constexpr std::string_view kWhat = "description of a table";
+  auto table = decode_response<TableDescription>(
+      body, kWhat, [](JsonReader& reader, TableDescription& output, std::string_view name) {
+        if (name != "Table" && name != "TableDescription") {
+          return false;
+        }
+        read_members(reader, [&](std::string_view inner) { return took_table_member(reader, inner, output); });
+        return true;
+      });
+  if (table && table->name.empty()) {
+    return unreadable(kWhat, "it names no table");
+  }
+  if (table && table->billing_mode.empty()) {
+    // AWS leaves the summary out for a table that never was on demand.
+    table->billing_mode = "PROVISIONED";
+  }
+  return table;
+}
+
+Result<TimeToLive> decode_time_to_live(std::string_view body) {
+  const auto took_description = [](JsonReader& reader, TimeToLive& output, std::string_view name) {
+    bool enabled = false;
+    if (name == "Enabled" && took_value(reader, enabled)) {
+      output.status = enabled ? "ENABLING" : "DISABLING";
+      return true;
+    }
+    return took(reader, name, {{"TimeToLiveStatus", &output.status}, {"AttributeName", &output.attribute}});
+  };
+  return decode_response<TimeToLive>(
+      body, "description of a table's TTL", [&](JsonReader& reader, TimeToLive& output, std::string_view name) {
+        const bool described = name == "TimeToLiveDescription" || name == "TimeToLiveSpecification";
+        if (described) {
+          read_members(reader, [&](std::string_view inner) { return took_description(reader, output, inner); });
+        }
+        return described;
+      });
+}
+
+std::vector<CancellationReason> decode_cancellation(std::string_view body) {
+  std::vector<CancellationReason> reasons;
+  JsonReader reader(body, kMaxJsonDepth, JsonReader::BadText::replace);
+  const bool read = read_members(reader, [&](std::string_view name) {
+    if (name != "CancellationReasons" || reader.peek() != JsonReader::Kind::array) {
+      return false;
+    }
+    return read_elements(reader, [&] {
+      CancellationReason& reason = reasons.emplace_back();
+      return took_inside(reader, {{"Message", &reason.message}, {"Code", &reason.code}, {"Item", &reason.item}}) &&
+             !reader.failed();
+    });
+  });
+  if (!read || !reader.finish()) {
+    reasons.clear();
+  }
+  for (CancellationReason& reason : reasons) {
+    reason.message = one_line(reason.message);
+  }
+  return reasons;
 }
 
 }  // namespace sluice::dynamo

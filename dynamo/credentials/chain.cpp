@@ -1,14 +1,20 @@
 #include "dynamo/credentials/chain.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <utility>
 #include <vector>
 
-#include "dynamo/credentials/caching_provider.hpp"
+#include "base/error.hpp"
 #include "dynamo/credentials/sources.hpp"
 
 namespace sluice::dynamo {
 namespace {
+
+constexpr int kLifetimeToAdvisory = 4;
+constexpr int kLifetimeToMandatory = 6;
+constexpr int kMostDoublings = 16;
 
 using Source = std::function<Lookup()>;
 
@@ -37,6 +43,104 @@ class StaticProvider final : public CredentialsProvider {
 
 }  // namespace
 
+RefreshWindows RefreshWindows::for_lifetime(Duration lifetime) {
+  RefreshWindows out;
+  const Duration span = std::max(lifetime, Duration::zero());
+  out.advisory = std::min(out.advisory, span / kLifetimeToAdvisory);
+  out.mandatory = std::min(out.mandatory, span / kLifetimeToMandatory);
+  return out;
+}
+
+CachingProvider::CachingProvider(Source load, const Clock& clock, Random& random)
+    : load_(std::move(load)), clock_(clock), random_(random) {}
+
+bool CachingProvider::usable(WallTime now) const {
+  return current_ && !refused_ && (!current_->expires_at || now < *current_->expires_at);
+}
+
+CachingProvider::Need CachingProvider::need(WallTime now) const {
+  if (!usable(now)) {
+    return Need::mandatory;
+  }
+  if (!current_->expires_at) {
+    return Need::none;
+  }
+  const Duration left = *current_->expires_at - now;
+  if (left <= windows_.mandatory) {
+    return Need::mandatory;
+  }
+  return left <= windows_.advisory ? Need::advisory : Need::none;
+}
+
+Result<Credentials> CachingProvider::get(Deadline deadline) {
+  MutexLock lock(mutex_);
+  for (;;) {
+    const WallTime now = clock_.wall_now();
+    const Need needed = need(now);
+    const bool may_try = clock_.steady_now() >= next_attempt_;
+    if (needed == Need::none || (needed == Need::advisory && (refreshing_ || !may_try))) {
+      return *current_;
+    }
+    if (!refreshing_) {
+      if (!may_try) {
+        return usable(now) ? Result<Credentials>(*current_) : Result<Credentials>(last_error_);
+      }
+      refreshing_ = true;
+      lock.unlock();
+      const Result<Credentials> loaded = load_(deadline);
+      lock.lock();
+      refreshing_ = false;
+      record(loaded);
+      refreshed_.notify_all();
+      return usable(clock_.wall_now()) ? Result<Credentials>(*current_) : Result<Credentials>(last_error_);
+    }
+    const bool in_time =
+        refreshed_.wait_until(mutex_, deadline.time(), [this]() SLUICE_NO_TSA { return !refreshing_; });
+    if (!in_time) {
+      return usable(clock_.wall_now())
+                 ? Result<Credentials>(*current_)
+                 : Result<Credentials>(Error(ErrorKind::timeout, "no credentials could be loaded in time"));
+    }
+  }
+}
+
+void CachingProvider::record(const Result<Credentials>& loaded) {
+  const WallTime now = clock_.wall_now();
+  if (loaded) {
+    const bool replaced = !current_ || current_->access_key_id != loaded->access_key_id;
+    current_ = *loaded;
+    refused_ = false;
+    // The same ones again are as old as they are: their windows stay, and the source is asked again before long.
+    if (loaded->expires_at && replaced) {
+      windows_ = RefreshWindows::for_lifetime(*loaded->expires_at - now);
+    }
+    last_error_ = no_credentials("the credentials from " + loaded->source +
+                                 " have expired already; is this machine's clock right?");
+  } else {
+    last_error_ = loaded.error();
+  }
+  if (loaded && need(now) == Need::none) {
+    fruitless_ = 0;
+    next_attempt_ = SteadyTime::min();
+    return;
+  }
+  const double full =
+      std::ldexp(static_cast<double>(windows_.first_pause.count()), std::min(fruitless_, kMostDoublings));
+  const double pause = std::min(full, static_cast<double>(windows_.longest_pause.count()));
+  // From half to the whole of it, so that many hosts that lost the same service do not come back together.
+  next_attempt_ = clock_.steady_now() + Duration(static_cast<Duration::rep>(pause * (0.5 + random_.unit() / 2)));
+  ++fruitless_;
+}
+
+void CachingProvider::refused(const Credentials& credentials) {
+  const MutexLock lock(mutex_);
+  // Others may have seen the same refusal and refreshed meanwhile.
+  if (current_ && current_->access_key_id == credentials.access_key_id &&
+      current_->session_token == credentials.session_token) {
+    refused_ = true;
+  }
+}
+
 Result<Credentials> look_up_credentials(const AwsEnvironment& environment, HttpTransport& transport, const Clock& clock,
                                         Deadline deadline) {
   Lookup found = environment_credentials(environment);
@@ -57,14 +161,11 @@ Result<Credentials> look_up_credentials(const AwsEnvironment& environment, HttpT
   if (decided()) {
     return as_result();
   }
-  const auto profiles = Profiles::load(environment);
-  if (!profiles) {
-    return profiles.error();
-  }
+  SLUICE_TRY(profiles, Profiles::load(environment));
   const ActiveProfile active = active_profile(environment);
   if (active.named && profiles->profile(active.name) == nullptr) {
-    return Error(ErrorKind::no_credentials,
-                 "AWS_PROFILE names " + active.name + ", which is in neither the AWS config nor the credentials file");
+    return no_credentials("AWS_PROFILE names " + active.name +
+                          ", which is in neither the AWS config nor the credentials file");
   }
   const SourceContext context{environment, *profiles, transport, clock};
   for (const auto& source : sources_of(context, active.name, deadline)) {
@@ -73,10 +174,10 @@ Result<Credentials> look_up_credentials(const AwsEnvironment& environment, HttpT
       return as_result();
     }
   }
-  return Error(ErrorKind::no_credentials,
-               "no AWS credentials found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, run "
-               "aws configure, or give this machine a role (tried: " +
-                   tried + ")");
+  return no_credentials(
+      "no AWS credentials found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, run "
+      "aws configure, or give this machine a role (tried: " +
+      tried + ")");
 }
 
 std::unique_ptr<CredentialsProvider> make_default_chain(AwsEnvironment environment, HttpTransport& transport,

@@ -1,17 +1,39 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
-#include "dynamo/credentials/aws_environment.hpp"
 #include "dynamo/credentials/credentials.hpp"
-#include "dynamo/credentials/profiles.hpp"
+#include "dynamo/settings.hpp"
 #include "dynamo/transport/http_transport.hpp"
 
 namespace sluice::dynamo {
+
+/// How long, and how often, one of the services that hand out credentials is asked.
+struct FetchLimits {
+  Duration timeout = std::chrono::seconds(10);  ///< of one attempt
+  Duration connect_timeout = std::chrono::seconds(3);
+  int attempts = 2;  ///< on a failed connection, a time-out or a 5xx; asking again does no harm
+};
+
+/// Sends a request and waits for its answer.
+HttpResult fetch(HttpTransport& transport, const Clock& clock, HttpRequest request, Deadline deadline,
+                 const FetchLimits& limits);
+/// With the usual limits.
+HttpResult fetch(HttpTransport& transport, const Clock& clock, HttpRequest request, Deadline deadline);
+
+/// Reads the JSON in which the container agent, the instance metadata, a credential_process and IAM Identity Center
+/// hand out keys; they differ in letter case, in "Token" for "SessionToken", and in the form of the expiry. `member`:
+/// the object's name inside the answer, empty for the answer itself. ErrorKind::no_credentials, with no word of the
+/// content, for anything else. `source` names where it came from. Pure.
+Result<Credentials> credentials_from_json(std::string_view text, std::string_view member, const std::string& source);
+
+/// A text or number member of a JSON object, as text; empty when it is not there or `text` is no object. Pure.
+std::string json_member(std::string_view text, std::string_view name);
 
 /// Why a source does not apply here, for people: "AWS_ACCESS_KEY_ID is not set".
 struct NotConfigured {

@@ -158,7 +158,7 @@ Result<std::vector<std::string>> split_command(std::string_view text) {
     }
   }
   if (quote != '\0') {
-    return Error(ErrorKind::no_credentials, "the command has a quote that does not end");
+    return no_credentials("the command has a quote that does not end");
   }
   if (in_word) {
     out.push_back(std::move(word));
@@ -169,7 +169,7 @@ Result<std::vector<std::string>> split_command(std::string_view text) {
 Result<std::string> run_program(const std::vector<std::string>& arguments, std::size_t max_output, const Clock& clock,
                                 Deadline deadline) {
   if (arguments.empty()) {
-    return Error(ErrorKind::no_credentials, "the command is empty");
+    return no_credentials("the command is empty");
   }
   const std::string& program = arguments.front();
   std::array<int, 2> ends{};

@@ -4,8 +4,10 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include <span>
 #include <stdexcept>
 
+#include "base/assert.hpp"
 #include "base/text/hex.hpp"
 
 namespace sluice::dynamo {
@@ -46,6 +48,13 @@ Digest hmac_sha256(const Digest& key, std::string_view bytes) { return hmac(key.
 Digest hmac_sha256(std::string_view key, std::string_view bytes) { return hmac(key.data(), key.size(), bytes); }
 
 std::string to_hex(const Digest& digest) { return sluice::to_hex(digest); }
+
+std::string sha1_hex(std::string_view text) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  SLUICE_ASSERT(EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha1(), nullptr) == 1);
+  return sluice::to_hex(std::span(digest).first(size));
+}
 
 void cleanse(Digest& digest) { OPENSSL_cleanse(digest.data(), digest.size()); }
 

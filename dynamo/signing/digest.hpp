@@ -17,6 +17,9 @@ Digest hmac_sha256(std::string_view key, std::string_view bytes);
 /// Lower-case.
 std::string to_hex(const Digest& digest);
 
+/// SHA-1 in lower-case hex. Only for the names of AWS's own cache files; no security rests on it.
+std::string sha1_hex(std::string_view text);
+
 /// Overwrites a secret in a way that the compiler does not remove.
 void cleanse(Digest& digest);
 void cleanse(std::string& secret);

@@ -1,13 +1,19 @@
 #include "dynamo/signing/signer.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <utility>
+#include <vector>
 
-#include "dynamo/codec/header_lookup.hpp"
+#include "base/error.hpp"
+#include "base/text/percent.hpp"
+#include "dynamo/codec/error_response.hpp"
 #include "dynamo/signing/digest.hpp"
 #include "dynamo/signing/uri.hpp"
+#include "dynamo/text.hpp"
 
 namespace sluice::dynamo {
-
 namespace {
 
 constexpr std::string_view kAlgorithm = "AWS4-HMAC-SHA256";
@@ -19,6 +25,87 @@ std::optional<Error> check_unsigned(const Headers& headers) {
     }
   }
   return std::nullopt;
+}
+
+bool is_space(char c) { return c == ' ' || c == '\t'; }
+
+// Without space at both ends, and with one space in place of several.
+void append_trimmed(std::string& out, std::string_view value) {
+  bool space_due = false;
+  bool begun = false;
+  for (const char c : value) {
+    if (is_space(c)) {
+      space_due = begun;
+      continue;
+    }
+    if (std::exchange(space_due, false)) {
+      out.push_back(' ');
+    }
+    out.push_back(c);
+    begun = true;
+  }
+}
+
+// What proxies and HTTP libraries change on the way, or add themselves; AWS's own signers leave these out too.
+bool is_never_signed(std::string_view name) {
+  constexpr std::string_view kNames[] = {"connection", "expect",     "transfer-encoding",
+                                         "upgrade",    "user-agent", "x-amzn-trace-id"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+bool is_token(std::string_view name) {
+  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+  return !name.empty() && std::all_of(name.begin(), name.end(), [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           kMarks.find(c) != std::string_view::npos;
+  });
+}
+
+std::optional<Error> check_headers(const Headers& headers) {
+  bool has_host = false;
+  for (const auto& [name, value] : headers) {
+    if (!is_token(name)) {
+      return Error(ErrorKind::validation, "a request cannot be signed: it has a header whose name is no HTTP token");
+    }
+    if (value.find_first_of(std::string_view("\r\n\0", 3)) != std::string::npos) {
+      // The value may be a secret, or an attack; it is not shown.
+      return Error(ErrorKind::validation,
+                   "a request cannot be signed: the value of header " + name + " holds a line break or NUL");
+    }
+    has_host = has_host || lower_case(name) == "host";
+  }
+  if (!has_host) {
+    return Error(ErrorKind::validation, "a request cannot be signed without a Host header");
+  }
+  return std::nullopt;
+}
+
+using CanonicalHeaders = std::vector<std::pair<std::string, std::string>>;
+
+// Sorted by name; the values of one name joined in their order.
+CanonicalHeaders canonical_headers(const Headers& headers) {
+  CanonicalHeaders canonical;
+  canonical.reserve(headers.size());
+  for (const auto& [name, value] : headers) {
+    std::string key = lower_case(name);
+    if (is_never_signed(key)) {
+      continue;
+    }
+    std::string trimmed;
+    append_trimmed(trimmed, value);
+    canonical.emplace_back(std::move(key), std::move(trimmed));
+  }
+  std::stable_sort(canonical.begin(), canonical.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::size_t kept = 0;
+  for (std::size_t i = 1; i < canonical.size(); ++i) {
+    if (canonical[i].first == canonical[kept].first) {
+      canonical[kept].second += "," + canonical[i].second;
+    } else if (++kept != i) {
+      canonical[kept] = std::move(canonical[i]);
+    }
+  }
+  canonical.resize(std::min(canonical.size(), kept + 1));
+  return canonical;
 }
 
 }  // namespace
@@ -86,10 +173,7 @@ Result<Headers> Signer::sign_headers(const SignableRequest& request, const Crede
       complete.headers.push_back(header);
     }
   }
-  const Result<CanonicalRequest> canonical = canonical_request(complete, options_);
-  if (!canonical) {
-    return canonical.error();
-  }
+  SLUICE_TRY(canonical, canonical_request(complete, options_));
   std::string authorization(kAlgorithm);
   authorization += " Credential=" + credentials.access_key_id + "/" + credential_scope(time, options_);
   authorization += ", SignedHeaders=" + canonical->signed_headers + ", Signature=";
@@ -99,10 +183,7 @@ Result<Headers> Signer::sign_headers(const SignableRequest& request, const Crede
 }
 
 std::optional<Error> Signer::sign(HttpRequest& request, const Credentials& credentials, WallTime time) const {
-  const Result<UrlParts> url = parse_url(request.url);
-  if (!url) {
-    return url.error();
-  }
+  SLUICE_TRY(url, parse_url(request.url));
   if (find_header(request.headers, "host") == nullptr) {
     request.headers.emplace_back("Host", std::string(url->host));
   }
@@ -111,14 +192,56 @@ std::optional<Error> Signer::sign(HttpRequest& request, const Credentials& crede
                                  .query = std::string(url->query),
                                  .headers = request.headers,
                                  .body = request.body};
-  Result<Headers> added = sign_headers(signable, credentials, time);
-  if (!added) {
-    return added.error();
-  }
+  SLUICE_TRY(added, sign_headers(signable, credentials, time));
   for (auto& header : *added) {
     request.headers.push_back(std::move(header));
   }
   return std::nullopt;
 }
+
+Result<CanonicalRequest> canonical_request(const SignableRequest& request, const SigningOptions& options) {
+  if (std::optional<Error> problem = check_headers(request.headers)) {
+    return std::move(*problem);
+  }
+  if (!is_token(request.method)) {
+    return Error(ErrorKind::validation, "a request cannot be signed: its method is no HTTP token");
+  }
+  CanonicalRequest result;
+  result.payload_hash = sha256_hex(request.body);
+  result.text = request.method + "\n";
+  const std::string path = options.normalize_path ? normalized_path(request.path) : request.path;
+  result.text += options.double_encode_path ? percent_encoded(path, "/") : path;
+  result.text += "\n" + canonical_query(request.query) + "\n";
+  for (const auto& [name, value] : canonical_headers(request.headers)) {
+    result.text += name + ":" + value + "\n";
+    result.signed_headers += result.signed_headers.empty() ? name : ";" + name;
+  }
+  result.text += "\n" + result.signed_headers + "\n" + result.payload_hash;
+  return result;
+}
+
+std::string signing_timestamp(WallTime time) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+  const auto day = std::chrono::floor<std::chrono::days>(seconds);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(seconds - day);
+  char text[64];
+  std::snprintf(text, sizeof text, "%04d%02u%02uT%02d%02d%02dZ", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+                static_cast<int>(clock.seconds().count()));
+  return text;
+}
+
+std::string credential_scope(WallTime time, const SigningOptions& options) {
+  return signing_timestamp(time).substr(0, 8) + "/" + options.region + "/" + options.service + "/aws4_request";
+}
+
+std::string string_to_sign(std::string_view canonical_request, WallTime time, const SigningOptions& options) {
+  return "AWS4-HMAC-SHA256\n" + signing_timestamp(time) + "\n" + credential_scope(time, options) + "\n" +
+         sha256_hex(canonical_request);
+}
+
+std::string sha256_hex(std::string_view bytes) { return to_hex(sha256(bytes)); }
 
 }  // namespace sluice::dynamo

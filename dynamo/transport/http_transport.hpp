@@ -36,8 +36,8 @@ struct HttpResponse {
   }
 };
 
-/// A response, or an Error of kind transport, timeout, malformed_response or cancelled. `outcome_unknown` is set as soon
-/// as a byte of the request may have reached the server.
+/// A response, or an Error of kind transport, timeout, malformed_response or cancelled. `outcome_unknown` is set as
+/// soon as a byte of the request may have reached the server.
 using HttpResult = Result<HttpResponse>;
 
 /// Carries HTTP requests. One of the four seams.
@@ -50,8 +50,8 @@ class HttpTransport {
   HttpTransport& operator=(const HttpTransport&) = delete;
   virtual ~HttpTransport() = default;
 
-  /// Starts a request; `done` is called exactly once, on a thread of the transport's or at once on the caller's, and must
-  /// not block. Thread-safe. After the deadline it is called with a timeout.
+  /// Starts a request; `done` is called exactly once, on a thread of the transport's or at once on the caller's, and
+  /// must not block. Thread-safe. After the deadline it is called with a timeout.
   virtual void send(HttpRequest request, Deadline deadline, Callback done) = 0;
 };
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "host/cli/unopened.hpp"
-#include "host/stores/dynamodb/table_ttl.hpp"
+#include "host/stores/dynamodb/table.hpp"
 #include "host/stores/table/table_errors.hpp"
 
 namespace sluice::cli {

@@ -10,7 +10,6 @@
 #include "host/cli/queue_place.hpp"
 #include "host/runtime/dynamodb_connection.hpp"
 #include "host/stores/dynamodb/table.hpp"
-#include "host/stores/dynamodb/table_findings.hpp"
 #include "host/stores/dynamomq/outside_items.hpp"
 #include "host/stores/leased/table_items.hpp"
 

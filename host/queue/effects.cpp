@@ -126,6 +126,22 @@ std::string name_of(const EffectWrite& write, std::size_t number) {
   return write.label.empty() ? "write " + std::to_string(number + 1) : "write \"" + write.label + "\"";
 }
 
+std::string name_of(const EmittedMessage& emitted) {
+  return "message " + emitted.message.id + " to queue " + emitted.queue;
+}
+
+Error refused_message(const EmittedMessage& emitted, const Error& why) {
+  return {why.code(), name_of(emitted) + " was refused: " + why.message()};
+}
+
+Error taken_id() {
+  return {ErrorCode::duplicate_id, "a message of that id is there already; give it another id, or leave it out"};
+}
+
+Error taken_key() {
+  return {ErrorCode::conflict, "its idempotency key is held by another message by now; the next attempt finds it done"};
+}
+
 std::string refused_condition(std::string_view found, std::string_view asked, OnRefusal on_refusal) {
   std::string words(found);
   if (const std::string line = on_one_line(asked); !line.empty()) {

@@ -115,6 +115,14 @@ std::size_t effect_bytes(const Effects& effects);
 
 /// How a write is called in errors: `write "debit"`, or `write 2` where it has no label; `number` counts from 0.
 std::string name_of(const EffectWrite& write, std::size_t number);
+/// The same of a message: `message A-1 to queue orders`.
+std::string name_of(const EmittedMessage& emitted);
+
+/// Why a message could not be sent; taken_id: because another message has its id. taken_key: another message has the
+/// idempotency key by now.
+Error refused_message(const EmittedMessage& emitted, const Error& why);
+Error taken_id();
+Error taken_key();
 
 /// What is said of a write whose condition does not hold, after its name: what was found ("it changed 0 rows and had to
 /// change 1"), what asked for it (the statement or the condition as the handler gave it, cut where it is long), and

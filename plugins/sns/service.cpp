@@ -10,6 +10,7 @@
 
 #include "answers.hpp"
 #include "dynamo/credentials/chain.hpp"
+#include "dynamo/endpoints/endpoint_rules.hpp"
 #include "dynamo/settings.hpp"
 
 namespace sns {
@@ -91,7 +92,7 @@ std::string Endpoints::url(const std::string& of_region) const {
   if (!override.empty()) {
     return override;
   }
-  const std::string suffix = use_dual_stack ? "api.aws" : sluice::dynamo::dns_suffix(of_region);
+  const std::string suffix(use_dual_stack ? "api.aws" : sluice::dynamo::partition_of(of_region).dns_suffix);
   return std::string("https://sns") + (use_fips ? "-fips." : ".") + of_region + "." + suffix + "/";
 }
 

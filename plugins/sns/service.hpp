@@ -12,8 +12,8 @@
 #include "answers.hpp"
 #include "base/clock.hpp"
 #include "base/random.hpp"
-#include "dynamo/clock_skew.hpp"
 #include "dynamo/credentials/credentials.hpp"
+#include "dynamo/server_time.hpp"
 #include "dynamo/signing/signer.hpp"
 #include "dynamo/transport/curl_transport.hpp"
 

@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "dynamo/clock_skew.hpp"
-#include "dynamo/credentials/credentials_json.hpp"
+#include "dynamo/credentials/sources.hpp"
 #include "dynamo/credentials/sts.hpp"
 #include "dynamo/credentials/subprocess.hpp"
+#include "dynamo/server_time.hpp"
 
 namespace {
 

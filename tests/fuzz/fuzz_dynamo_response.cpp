@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "dynamo/codec/crc32.hpp"
+#include "dynamo/codec/error_response.hpp"
 #include "dynamo/codec/responses.hpp"
 
 namespace {

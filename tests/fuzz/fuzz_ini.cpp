@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "dynamo/credentials/profiles.hpp"
+#include "dynamo/settings.hpp"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "base/text/percent.hpp"
-#include "dynamo/credentials/fetch.hpp"
+#include "dynamo/credentials/sources.hpp"
 #include "dynamo/transport/curl_transport.hpp"
 #include "tests/plugins/live_host.hpp"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "host/stores/table/key_items.hpp"
+#include "host/stores/table/table_keys.hpp"
 
 namespace sluice::simulation {
 namespace {

@@ -1,7 +1,6 @@
 #include <algorithm>
 
-#include "base/text/json_writer.hpp"
-#include "dynamo/endpoints/partition.hpp"
+#include "dynamo/endpoints/endpoint_rules.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/table_target.hpp"
 #include "host/cli/views/terraform.hpp"

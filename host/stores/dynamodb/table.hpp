@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "dynamo/client.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 #include "host/stores/leased/leased_schema.hpp"
+#include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::dynamodb {
 
@@ -39,7 +41,7 @@ struct TableSpec {
   TableLayout layout{};
   bool deletion_protection =
       true;         ///< as in DynamoMQ's own table definition; left out where the endpoint knows no such thing
-  bool ttl = true;  ///< DynamoDB removes void marks and keys; said by whoever defines the table, see table_ttl.hpp
+  bool ttl = true;  ///< DynamoDB removes void marks and keys; said by whoever defines the table, see switch_ttl_on
 };
 
 /// The attributes that its keys and its index name, all of them text.
@@ -58,5 +60,18 @@ Result<TableOutcome> create_queue_table(dynamo::Client& client, const TableSpec&
 
 /// Whether the table is there, ACTIVE and has the keys, types, index and projection that a queue needs.
 Result<void> check_table(dynamo::Client& client, const TableSpec& spec, Deadline deadline);
+
+/// Compares a table with what a queue needs: DynamoMQ's keys, types, index and projection. Empty: all is well. What
+/// keeps it from holding a queue comes first.
+std::vector<table::TableFinding> examine_table(const dynamo::TableDescription& table, const TableSpec& spec);
+
+// DynamoDB's own removal of items whose time has passed. What marks and keys say is judged by their time, not by
+// whether they are there: without it nothing goes wrong, but what is void stays and is paid for.
+
+/// What is not right about a table's TTL; nothing: it removes void marks and keys.
+std::optional<table::TableFinding> examine_ttl(dynamo::Client& client, const TableSpec& spec, Deadline deadline);
+
+/// Switches it on where it is off. What is not right afterwards; nothing: it is on.
+std::optional<table::TableFinding> switch_ttl_on(dynamo::Client& client, const TableSpec& spec, Deadline deadline);
 
 }  // namespace sluice::queue::dynamodb

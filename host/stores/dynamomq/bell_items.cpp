@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "host/stores/dynamomq/schema.hpp"
-#include "host/stores/table/key_items.hpp"
-#include "host/stores/table/notice_items.hpp"
+#include "host/stores/table/metadata_items.hpp"
+#include "host/stores/table/table_keys.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {

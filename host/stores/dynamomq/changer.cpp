@@ -8,8 +8,8 @@
 #include "base/timestamp.hpp"
 #include "host/queue/message.hpp"
 #include "host/stores/core/transitions.hpp"
+#include "host/stores/table/item_values.hpp"
 #include "host/stores/table/statement_runner.hpp"
-#include "host/stores/table/version_mark.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {

@@ -5,7 +5,6 @@
 #include "host/queue/source.hpp"
 #include "host/stores/dynamomq/queue_state.hpp"
 #include "host/stores/dynamomq/record_changes.hpp"
-#include "host/stores/dynamomq/unresolved_claims.hpp"
 #include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {

@@ -5,10 +5,9 @@
 #include "base/guard.hpp"
 #include "host/queue/message.hpp"
 #include "host/stores/dynamomq/record_changes.hpp"
-#include "host/stores/table/failure_codec.hpp"
-#include "host/stores/table/single_writes.hpp"
+#include "host/stores/table/item_values.hpp"
+#include "host/stores/table/statements.hpp"
 #include "host/stores/table/transaction_writer.hpp"
-#include "host/stores/table/version_mark.hpp"
 
 namespace sluice::queue::dynamomq {
 /// One conditional write on its way.

@@ -6,8 +6,8 @@
 
 #include "dynamo/item_reading.hpp"
 #include "host/stores/dynamomq/record.hpp"
-#include "host/stores/table/key_items.hpp"
-#include "host/stores/table/single_writes.hpp"
+#include "host/stores/table/statements.hpp"
+#include "host/stores/table/table_keys.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {

@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "dynamo/attribute_value.hpp"
 #include "host/stores/table/effect_layout.hpp"
-#include "host/stores/table/mark_items.hpp"
+#include "host/stores/table/metadata_items.hpp"
 #include "host/stores/table/store_parts.hpp"
 #include "host/stores/table/table_errors.hpp"
 

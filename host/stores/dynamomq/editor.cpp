@@ -9,8 +9,6 @@
 #include "host/stores/dynamomq/record.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 #include "host/stores/table/item_values.hpp"
-#include "host/stores/table/limits.hpp"
-#include "host/stores/table/version_mark.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {

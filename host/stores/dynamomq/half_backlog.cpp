@@ -1,12 +1,229 @@
 #include "host/stores/dynamomq/half_backlog.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/guard.hpp"
 #include "base/timestamp.hpp"
 #include "host/stores/core/transitions.hpp"
+#include "host/stores/table/item_values.hpp"
 #include "host/stores/table/nonce.hpp"
-#include "host/stores/table/version_mark.hpp"
 
 namespace sluice::queue::dynamomq {
+
+bool CandidateBuffer::add(Candidate candidate, SteadyTime now) {
+  const bool suspect = candidate.suspect();
+  if (candidates_.size() >= kCapacity || (suspect && suspects_ >= kMostSuspects)) {
+    return false;
+  }
+  Place place(candidate.sent_at, candidate.id);
+  if (!ids_.emplace(candidate.id, place.first).second) {
+    return false;
+  }
+  filled_at_ = now;
+  suspects_ += suspect ? 1 : 0;
+  candidates_.emplace(std::move(place), std::move(candidate));
+  return true;
+}
+
+CandidateBuffer::Candidates::iterator CandidateBuffer::remove(Candidates::iterator place) {
+  suspects_ -= place->second.suspect() ? 1 : 0;
+  ids_.erase(place->first.second);
+  return candidates_.erase(place);
+}
+
+void CandidateBuffer::erase(const std::string& id) {
+  if (const auto found = ids_.find(id); found != ids_.end()) {
+    remove(candidates_.find({found->second, id}));
+  }
+}
+
+void CandidateBuffer::clear() {
+  candidates_.clear();
+  ids_.clear();
+  suspects_ = 0;
+}
+
+std::vector<Candidate> CandidateBuffer::take_if(std::size_t count, const std::function<bool(const Candidate&)>& wanted,
+                                                std::size_t skip) {
+  std::vector<Candidate> taken;
+  auto next = candidates_.begin();
+  std::advance(next, static_cast<std::ptrdiff_t>(std::min(skip, candidates_.size())));
+  while (next != candidates_.end() && taken.size() < count) {
+    if (wanted(next->second)) {
+      taken.push_back(next->second);
+      next = remove(next);
+    } else {
+      ++next;
+    }
+  }
+  return taken;
+}
+
+std::vector<Candidate> CandidateBuffer::take_last_if(std::size_t count,
+                                                     const std::function<bool(const Candidate&)>& wanted) {
+  std::vector<Candidate> taken;
+  for (auto next = candidates_.end(); next != candidates_.begin() && taken.size() < count;) {
+    --next;
+    if (wanted(next->second)) {
+      taken.push_back(next->second);
+      next = remove(next);
+    }
+  }
+  return taken;
+}
+
+std::size_t CandidateBuffer::remove_if(const std::function<bool(const Candidate&)>& unwanted) {
+  std::size_t removed = 0;
+  for (auto next = candidates_.begin(); next != candidates_.end();) {
+    if (!unwanted(next->second)) {
+      ++next;
+      continue;
+    }
+    next = remove(next);
+    ++removed;
+  }
+  return removed;
+}
+
+std::vector<std::string> CandidateBuffer::drop_stale(SteadyTime time) {
+  std::vector<std::string> dropped;
+  if (candidates_.empty() || filled_at_ >= time) {
+    return dropped;
+  }
+  dropped.reserve(candidates_.size());
+  for (const auto& [place, candidate] : candidates_) {
+    dropped.push_back(candidate.sort_key);
+  }
+  clear();
+  return dropped;
+}
+
+bool LeaseIndex::put(Candidate record) {
+  erase(record.id);
+  if (records_.size() >= kCapacity) {
+    return false;
+  }
+  const std::string id = record.id;
+  const auto place = by_due_.emplace(record.due_at(), id);
+  records_.emplace(id, Entry{std::move(record), place});
+  return true;
+}
+
+void LeaseIndex::erase(const std::string& id) {
+  const auto found = records_.find(id);
+  if (found != records_.end()) {
+    by_due_.erase(found->second.place);
+    records_.erase(found);
+  }
+}
+
+const Candidate* LeaseIndex::find(const std::string& id) const {
+  const auto found = records_.find(id);
+  return found == records_.end() ? nullptr : &found->second.record;
+}
+
+void LeaseIndex::clear() {
+  records_.clear();
+  by_due_.clear();
+}
+
+std::vector<Candidate> LeaseIndex::take_due(WallTime now, std::size_t count) {
+  std::vector<Candidate> due;
+  while (due.size() < count && !by_due_.empty()) {
+    const auto found = records_.find(by_due_.begin()->second);
+    if (!found->second.record.due(now)) {
+      break;
+    }
+    due.push_back(std::move(found->second.record));
+    records_.erase(found);
+    by_due_.erase(by_due_.begin());
+  }
+  return due;
+}
+
+void Removals::add(const Candidate& record, SteadyTime now) {
+  purge(now);
+  removals_.insert_or_assign(record.id, Removal{now, record.sort_key, record.nonce});
+  order_.push_back(record.id);
+}
+
+bool Removals::shows_removed(const Candidate& record, SteadyTime now) const {
+  const auto found = removals_.find(record.id);
+  return found != removals_.end() && now - found->second.at <= kIndexDelay &&
+         found->second.sort_key == record.sort_key && found->second.nonce == record.nonce;
+}
+
+void Removals::purge(SteadyTime now) {
+  while (!order_.empty()) {
+    const auto oldest = removals_.find(order_.front());
+    if (oldest != removals_.end() && now - oldest->second.at <= kIndexDelay && order_.size() < kCapacity) {
+      return;
+    }
+    if (oldest != removals_.end()) {
+      removals_.erase(oldest);
+    }
+    order_.pop_front();
+  }
+}
+
+double Contention::recent_losses(SteadyTime now) const {
+  const auto halvings = std::chrono::duration<double>(now - losses_at_) / std::chrono::duration<double>(kHalfLife);
+  return losses_ * std::exp2(-std::max(0.0, halvings));
+}
+
+void Contention::lost(std::size_t races, SteadyTime now) {
+  losses_ = recent_losses(now) + static_cast<double>(races);
+  losses_at_ = now;
+}
+
+void Contention::saw_peer(std::string_view tag, SteadyTime now) {
+  if (tag.empty() || tag == tag_) {
+    return;
+  }
+  std::erase_if(peers_, [&](const auto& peer) { return now - peer.second > kPeerLife; });
+  if (const auto known = peers_.find(tag); known != peers_.end()) {
+    known->second = now;
+  } else if (peers_.size() < kMaxPeers) {
+    peers_.emplace(tag, now);
+  }
+}
+
+bool Contention::active(SteadyTime now) const { return recent_losses(now) >= kThreshold; }
+
+bool Contention::knows_peers(SteadyTime now) const {
+  for (const auto& [tag, seen] : peers_) {
+    if (now - seen <= kPeerLife) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Contention::comes_first(const std::string& id, SteadyTime now) const {
+  const std::uint64_t seed = table::stable_hash(id);
+  const std::uint64_t own = table::stable_hash(tag_, seed);
+  for (const auto& [tag, seen] : peers_) {
+    if (now - seen <= kPeerLife && table::stable_hash(tag, seed) > own) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Contention::leave(const Candidate& candidate, SteadyTime now) {
+  if (!active(now) || comes_first(candidate.id, now)) {
+    return false;
+  }
+  if (left_since_.size() >= kMaxPutOff) {
+    std::erase_if(left_since_, [&](const auto& left) { return now - left.second > 2 * kPatience; });
+    if (left_since_.size() >= kMaxPutOff) {
+      left_since_.clear();
+    }
+  }
+  return now - left_since_.emplace(candidate.id, now).first->second < kPatience;
+}
+
 namespace {
 
 constexpr const char* kAfterNonces = "~";  // in the order of characters, behind all that a nonce is made of

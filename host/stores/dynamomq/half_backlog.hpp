@@ -1,18 +1,157 @@
 #pragma once
 
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/mutex.hpp"
-#include "host/stores/dynamomq/candidate_buffer.hpp"
-#include "host/stores/dynamomq/contention.hpp"
 #include "host/stores/dynamomq/head_scanner.hpp"
-#include "host/stores/dynamomq/lease_index.hpp"
-#include "host/stores/dynamomq/removals.hpp"
+#include "host/stores/dynamomq/record.hpp"
 
 namespace sluice::queue::dynamomq {
+
+/// Records that were seen ready and not yet claimed, oldest first. One Query fills it for many claims. Its content is a
+/// guess that ages: a claim finds out whether the record still is as it was. A value; not thread-safe.
+class CandidateBuffer {
+ public:
+  static constexpr std::size_t kCapacity = 2'000;
+  static constexpr std::size_t kMostSuspects = 1'000;  ///< they may have to wait, and must not keep the others out
+
+  /// False when it is there already or there is no room.
+  bool add(Candidate candidate, SteadyTime now);
+  void erase(const std::string& id);
+  void clear();
+
+  /// Takes out at most `count` for which `wanted` holds, in order, beginning at the `skip`-th of all.
+  std::vector<Candidate> take_if(std::size_t count, const std::function<bool(const Candidate&)>& wanted,
+                                 std::size_t skip = 0);
+  /// Takes out at most `count` for which `wanted` holds, from the end; the last one comes first.
+  std::vector<Candidate> take_last_if(std::size_t count, const std::function<bool(const Candidate&)>& wanted);
+  /// The first in order; null when it is empty.
+  const Candidate* front() const { return candidates_.empty() ? nullptr : &candidates_.begin()->second; }
+  /// Takes out every one for which `unwanted` holds.
+  std::size_t remove_if(const std::function<bool(const Candidate&)>& unwanted);
+  /// Drops all when the last one added has been here since before `time`; returns their sort keys.
+  std::vector<std::string> drop_stale(SteadyTime time);
+
+  std::size_t size() const { return candidates_.size(); }
+  bool empty() const { return candidates_.empty(); }
+  std::size_t suspects() const { return suspects_; }
+
+ private:
+  using Place = std::pair<WallTime, std::string>;  // sent_at, id: times sort rightly, their spellings do not
+  using Candidates = std::map<Place, Candidate>;
+
+  Candidates::iterator remove(Candidates::iterator place);
+
+  Candidates candidates_;
+  std::unordered_map<std::string, WallTime> ids_;  // and their sent_at
+  std::size_t suspects_ = 0;
+  SteadyTime filled_at_{};
+};
+
+/// What this store itself knows to be invisible: what it claimed, put off or gave back. When such a record comes due it
+/// can be claimed again without reading anything, because its version is known. A value; not thread-safe.
+///
+/// Holds at most kCapacity records; what does not fit is found by the next sweep.
+class LeaseIndex {
+ public:
+  static constexpr std::size_t kCapacity = 20'000;
+
+  /// `record.invisible_until` is when it comes due; none: at once. Replaces what was known of that id.
+  /// False when there is no room.
+  bool put(Candidate record);
+  void erase(const std::string& id);
+  const Candidate* find(const std::string& id) const;
+  void clear();
+
+  /// Takes out at most `count` records that are due, the longest due first.
+  std::vector<Candidate> take_due(WallTime now, std::size_t count);
+
+  /// When the first record comes due; nothing when there is none.
+  std::optional<WallTime> first_due() const {
+    return by_due_.empty() ? std::nullopt : std::optional(by_due_.begin()->first);
+  }
+
+  std::size_t size() const { return records_.size(); }
+
+ private:
+  struct Entry {
+    Candidate record;
+    std::multimap<WallTime, std::string>::iterator place;
+  };
+  std::unordered_map<std::string, Entry> records_;
+  std::multimap<WallTime, std::string> by_due_;
+};
+
+/// What this store has removed of late: the index may show it for a while yet. A value; not thread-safe.
+class Removals {
+ public:
+  static constexpr Duration kIndexDelay = std::chrono::seconds(3);
+  static constexpr std::size_t kCapacity = 8'192;
+
+  void add(const Candidate& record, SteadyTime now);
+  /// Whether the index shows a record that is gone, and not a new message of the same id.
+  bool shows_removed(const Candidate& record, SteadyTime now) const;
+
+ private:
+  struct Removal {
+    SteadyTime at{};
+    std::string sort_key;
+    std::string nonce;
+  };
+
+  void purge(SteadyTime now);
+
+  std::unordered_map<std::string, Removal> removals_;
+  std::deque<std::string> order_;
+};
+
+/// How a host gets out of the way of others that work on the same table. A value; not thread-safe.
+///
+/// While races are lost, the hosts share the candidates out among themselves: each takes those whose id it comes first
+/// for, by a hash that all compute alike, and leaves the others alone until they have waited for kPatience, in case
+/// their host has no hands free; of those it takes the youngest first, because their host begins with the oldest. Peers
+/// are known by the nonces they leave. Against consumers without nonces (DynamoMQ's own) it begins at a random place
+/// instead of at the head. Without lost races none of this happens.
+class Contention {
+ public:
+  static constexpr double kThreshold = 8;  ///< lost races, of late
+  static constexpr Duration kHalfLife = std::chrono::seconds(3);
+  static constexpr Duration kPatience = std::chrono::seconds(1);
+  static constexpr Duration kPeerLife = std::chrono::seconds(30);
+  static constexpr std::size_t kMaxPeers = 256;
+  static constexpr std::size_t kMaxPutOff = 4'096;
+
+  /// `tag` is what this host's nonces begin with.
+  explicit Contention(std::string tag) : tag_(std::move(tag)) {}
+
+  void lost(std::size_t races, SteadyTime now);
+  void saw_peer(std::string_view tag, SteadyTime now);
+  bool active(SteadyTime now) const;
+  bool knows_peers(SteadyTime now) const;
+
+  /// Whether to leave this record to its own host for now. Remembers since when it has been left.
+  bool leave(const Candidate& candidate, SteadyTime now);
+  /// Whether this host comes first for that id, among those it knows.
+  bool comes_first(const std::string& id, SteadyTime now) const;
+
+ private:
+  double recent_losses(SteadyTime now) const;
+
+  std::string tag_;
+  double losses_ = 0;
+  SteadyTime losses_at_{};
+  std::map<std::string, SteadyTime, std::less<>> peers_;
+  std::unordered_map<std::string, SteadyTime> left_since_;
+};
 
 /// How many candidates a claim asks for, and of which kind.
 struct Pick {

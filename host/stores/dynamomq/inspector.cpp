@@ -9,7 +9,6 @@
 #include "host/queue/message.hpp"
 #include "host/stores/dynamomq/record.hpp"
 #include "host/stores/dynamomq/schema.hpp"
-#include "host/stores/dynamomq/stored_record.hpp"
 #include "host/stores/table/overview_count.hpp"
 
 namespace sluice::queue::dynamomq {

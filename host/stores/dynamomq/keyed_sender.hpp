@@ -10,7 +10,7 @@
 
 #include "base/random.hpp"
 #include "host/queue/sender.hpp"
-#include "host/stores/table/mark_items.hpp"
+#include "host/stores/table/metadata_items.hpp"
 #include "host/stores/table/store_parts.hpp"
 #include "host/stores/table/table_errors.hpp"
 

@@ -5,10 +5,9 @@
 #include "base/text/utf8.hpp"
 #include "host/queue/message.hpp"
 #include "host/stores/dynamomq/record.hpp"
-#include "host/stores/table/key_items.hpp"
-#include "host/stores/table/mark_items.hpp"
-#include "host/stores/table/notice_items.hpp"
+#include "host/stores/table/metadata_items.hpp"
 #include "host/stores/table/table_errors.hpp"
+#include "host/stores/table/table_keys.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {

@@ -1,20 +1,67 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <deque>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "host/queue/stored_message.hpp"
-#include "host/stores/dynamomq/body_sizes.hpp"
 #include "host/stores/dynamomq/half_backlog.hpp"
-#include "host/stores/dynamomq/unresolved_claims.hpp"
-#include "host/stores/table/doubtful_writes.hpp"
-#include "host/stores/table/failure_memory.hpp"
-#include "host/stores/table/open_transactions.hpp"
+#include "host/stores/dynamomq/record.hpp"
 #include "host/stores/table/table_errors.hpp"
+#include "host/stores/table/transaction_writer.hpp"
+#include "host/stores/table/writer_memory.hpp"
 
 namespace sluice::queue::dynamomq {
+
+/// How large the bodies of a queue half are, by those claimed of late. Thread-safe.
+class BodySizes {
+ public:
+  void add(std::size_t bytes) {
+    const MutexLock lock(mutex_);
+    const auto size = static_cast<double>(bytes);
+    average_ = average_ == 0 ? size : average_ * kMemory + size * (1 - kMemory);
+  }
+  /// How many messages have about so many bytes; at least one.
+  std::size_t messages_in(std::size_t bytes) const {
+    const MutexLock lock(mutex_);
+    const double count = static_cast<double>(bytes) / std::max(1.0, average_);
+    return count < 1 ? 1 : static_cast<std::size_t>(std::min(count, kMostInOneClaim));
+  }
+
+ private:
+  static constexpr double kMemory = 0.9;  // of the average, at each message
+  static constexpr double kMostInOneClaim = 1e6;
+
+  mutable Mutex mutex_;
+  double average_ SLUICE_GUARDED_BY(mutex_) = 0;  // 0: none was claimed yet
+};
+
+/// A claim whose answer was lost: it may be ours.
+struct UnresolvedClaim {
+  Candidate candidate;  ///< as it was before
+  std::string nonce;    ///< of the claim
+  SteadyTime leased_until{};
+};
+
+/// The claims of one half of a queue of which nobody knows yet whether they took effect. Within a limit: what does not
+/// fit is forgotten, the oldest first. Thread-safe.
+class UnresolvedClaims {
+ public:
+  static constexpr std::size_t kMost = 1'000;
+
+  void remember(UnresolvedClaim claim);
+  /// At most `count`, the oldest first. A suspect comes alone, and only where `suspects` are wanted.
+  std::vector<UnresolvedClaim> take(std::size_t count, bool suspects);
+
+ private:
+  Mutex mutex_;
+  std::deque<UnresolvedClaim> claims_ SLUICE_GUARDED_BY(mutex_);
+};
 
 /// What is known of one half of a queue, between calls.
 struct HalfState {

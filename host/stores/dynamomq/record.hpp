@@ -13,8 +13,7 @@
 #include "host/queue/stored_message.hpp"
 #include "host/stores/core/message_state.hpp"
 #include "host/stores/dynamomq/schema.hpp"
-#include "host/stores/table/limits.hpp"
-#include "host/stores/table/version_mark.hpp"
+#include "host/stores/table/item_values.hpp"
 
 /// Items of the table to messages and back. Pure functions.
 namespace sluice::queue::dynamomq {
@@ -99,5 +98,15 @@ table::VersionMark version_of(const dynamo::Item& item);
 
 /// The nonce of the last write by one of our hosts; empty: none.
 std::string nonce_of(const dynamo::Item& item);
+
+// Whole records to items, for those who copy queues. Pure functions.
+
+/// The item of a record as it stands: times, counts, failure and version included. Where the record brings the item
+/// that it was read from (`native`), this item is taken, but for what the record's fields say otherwise.
+/// ErrorCode::invalid when the content cannot be stored or `native` is no item.
+Result<dynamo::Item> encode_stored(const StoredMessage& record);
+
+/// Whether the record's fields alone give this item back. Nonces and the way times are spelt do not count.
+bool says_all(const StoredMessage& record, const dynamo::Item& item);
 
 }  // namespace sluice::queue::dynamomq

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/timestamp.hpp"
-#include "host/stores/table/failure_codec.hpp"
+#include "host/stores/table/item_values.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {

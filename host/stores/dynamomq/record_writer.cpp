@@ -4,9 +4,7 @@
 #include <utility>
 
 #include "host/stores/dynamomq/record.hpp"
-#include "host/stores/dynamomq/stored_record.hpp"
 #include "host/stores/table/item_values.hpp"
-#include "host/stores/table/limits.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {

@@ -10,7 +10,7 @@
 #include "dynamo/transaction.hpp"
 #include "host/queue/message.hpp"
 #include "host/stores/leased/leased_record.hpp"
-#include "host/stores/table/mark_items.hpp"
+#include "host/stores/table/metadata_items.hpp"
 #include "host/stores/table/table_errors.hpp"
 
 /// What the transactions of this layout are made of, and what its marks mean to a record.

@@ -7,7 +7,7 @@
 #include "base/text/utf8.hpp"
 #include "dynamo/codec/json_codec.hpp"
 #include "host/stores/leased/leased_record.hpp"
-#include "host/stores/table/attribute_codec.hpp"
+#include "host/stores/table/item_values.hpp"
 
 namespace sluice::queue::leased {
 namespace {

@@ -10,7 +10,7 @@
 #include "host/queue/message.hpp"
 #include "host/stores/leased/leased_lookup.hpp"
 #include "host/stores/leased/leased_parts.hpp"
-#include "host/stores/table/mark_items.hpp"
+#include "host/stores/table/metadata_items.hpp"
 
 namespace sluice::queue::leased {
 

@@ -8,9 +8,9 @@
 #include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_lookup.hpp"
 #include "host/stores/leased/leased_record.hpp"
-#include "host/stores/table/key_items.hpp"
-#include "host/stores/table/single_writes.hpp"
-#include "host/stores/table/times.hpp"
+#include "host/stores/table/statements.hpp"
+#include "host/stores/table/table_clock.hpp"
+#include "host/stores/table/table_keys.hpp"
 
 namespace sluice::queue::leased {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/table/effect_layout.hpp"
-#include "host/stores/table/mark_items.hpp"
+#include "host/stores/table/metadata_items.hpp"
 #include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::leased {

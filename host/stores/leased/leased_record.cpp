@@ -8,7 +8,7 @@
 #include "base/timestamp.hpp"
 #include "dynamo/codec/plain_json.hpp"
 #include "dynamo/item_reading.hpp"
-#include "host/stores/table/attribute_codec.hpp"
+#include "host/stores/table/item_values.hpp"
 
 namespace sluice::queue::leased {
 namespace {

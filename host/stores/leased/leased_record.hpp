@@ -17,10 +17,7 @@
 #include "host/stores/core/message_state.hpp"
 #include "host/stores/leased/leased_schema.hpp"
 #include "host/stores/leased/made_ids.hpp"
-#include "host/stores/table/failure_codec.hpp"
 #include "host/stores/table/item_values.hpp"
-#include "host/stores/table/limits.hpp"
-#include "host/stores/table/version_mark.hpp"
 
 /// Items of a leased table to messages and back. Pure functions.
 namespace sluice::queue::leased {

@@ -8,7 +8,7 @@
 #include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_change_task.hpp"
 #include "host/stores/table/item_values.hpp"
-#include "host/stores/table/single_writes.hpp"
+#include "host/stores/table/statements.hpp"
 
 namespace sluice::queue::leased {
 namespace {

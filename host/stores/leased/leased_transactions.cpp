@@ -8,7 +8,7 @@
 
 #include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_writes.hpp"
-#include "host/stores/table/single_writes.hpp"
+#include "host/stores/table/statements.hpp"
 #include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::leased {

@@ -8,8 +8,8 @@
 #include "host/queue/message.hpp"
 #include "host/stores/leased/leased_transactions.hpp"
 #include "host/stores/leased/leased_writes.hpp"
+#include "host/stores/table/table_clock.hpp"
 #include "host/stores/table/table_errors.hpp"
-#include "host/stores/table/times.hpp"
 
 namespace sluice::queue::leased {
 

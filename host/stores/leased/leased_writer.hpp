@@ -13,11 +13,10 @@
 #include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_lookup.hpp"
 #include "host/stores/leased/leased_record.hpp"
-#include "host/stores/table/doubtful_writes.hpp"
-#include "host/stores/table/failure_memory.hpp"
-#include "host/stores/table/open_transactions.hpp"
 #include "host/stores/table/statement_runner.hpp"
 #include "host/stores/table/store_parts.hpp"
+#include "host/stores/table/transaction_writer.hpp"
+#include "host/stores/table/writer_memory.hpp"
 
 namespace sluice::queue::leased {
 

@@ -10,7 +10,7 @@
 #include "base/clock.hpp"
 #include "host/queue/message.hpp"
 #include "host/stores/leased/frontier.hpp"
-#include "host/stores/table/times.hpp"
+#include "host/stores/table/table_clock.hpp"
 
 namespace sluice::queue::leased {
 

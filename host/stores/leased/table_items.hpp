@@ -11,7 +11,7 @@
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "dynamo/client.hpp"
-#include "host/stores/table/table_finding.hpp"
+#include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::leased {
 

@@ -9,7 +9,7 @@
 #include "base/deadline.hpp"
 #include "dynamo/transaction.hpp"
 #include "host/queue/effects.hpp"
-#include "host/stores/table/mark_items.hpp"
+#include "host/stores/table/metadata_items.hpp"
 #include "host/stores/table/store_parts.hpp"
 #include "host/stores/table/table_errors.hpp"
 

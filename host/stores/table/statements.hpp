@@ -8,8 +8,9 @@
 
 #include "base/clock.hpp"
 #include "dynamo/client.hpp"
+#include "dynamo/transaction.hpp"
 #include "host/queue/stored_message.hpp"
-#include "host/stores/table/version_mark.hpp"
+#include "host/stores/table/item_values.hpp"
 
 namespace sluice::queue::table {
 
@@ -67,5 +68,13 @@ struct RecordWrite {
 
 /// The PartiQL statement that makes the write.
 dynamo::Statement statement_of(const RecordWrite& write);
+
+/// The request that makes this write alone, under the same conditions as its statement would: PutItem, UpdateItem or
+/// DeleteItem. What the statement returns comes as the answer's item.
+dynamo::ItemWrite request_of(const RecordWrite& write);
+
+/// The same as one action of a transaction.
+dynamo::TransactAction action_of(const RecordWrite& write);
+dynamo::TransactAction action_of(dynamo::ItemWrite request);
 
 }  // namespace sluice::queue::table

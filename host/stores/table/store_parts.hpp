@@ -10,7 +10,6 @@
 #include "host/stores/table/statement_runner.hpp"
 #include "host/stores/table/table_clock.hpp"
 #include "host/stores/table/table_errors.hpp"
-#include "host/stores/table/times.hpp"
 
 namespace sluice::queue::table {
 

@@ -6,8 +6,8 @@
 
 #include "base/timestamp.hpp"
 #include "dynamo/item_reading.hpp"
-#include "host/stores/table/limits.hpp"
-#include "host/stores/table/notice_items.hpp"
+#include "host/stores/table/item_values.hpp"
+#include "host/stores/table/metadata_items.hpp"
 
 namespace sluice::queue::table {
 namespace {

@@ -6,6 +6,7 @@
 #include "base/timestamp.hpp"
 
 namespace sluice::queue::table {
+
 namespace {
 
 // Nobody has a message of this id: it is only asked for when the time is. A table whose key is another one refuses,

@@ -12,6 +12,17 @@
 
 namespace sluice::queue::table {
 
+/// One moment on both clocks.
+struct Moment {
+  WallTime wall{};
+  SteadyTime steady{};
+};
+
+/// `time` + `span` on the monotonic clock, or its end where that is later.
+constexpr SteadyTime until(SteadyTime time, Duration span) {
+  return span > SteadyTime::max() - time ? SteadyTime::max() : time + span;
+}
+
 /// How wrong the times may be that senders and operators write.
 inline constexpr Duration kTimeTolerance = std::chrono::seconds(5);
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 namespace sluice::queue::table {
+
 namespace {
 
 // By these words table_fault tells them.

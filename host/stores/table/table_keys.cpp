@@ -1,23 +1,134 @@
 #include "host/stores/table/table_keys.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <span>
+#include <utility>
 
+#include "dynamo/item_reading.hpp"
+#include "dynamo/signing/digest.hpp"
 #include "host/queue/message.hpp"
-#include "host/stores/table/key_items.hpp"
-#include "host/stores/table/limits.hpp"
+#include "host/stores/core/keys.hpp"
+#include "host/stores/table/item_values.hpp"
 #include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::table {
+
+namespace {
+
+using dynamo::AttributeValue;
+
+std::int64_t milliseconds(WallTime time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+}
+
+// DynamoDB may remove it from then on: a minute after it is void, so that nobody's clock sees it go early.
+std::int64_t expiry_seconds(WallTime until) {
+  return std::chrono::duration_cast<std::chrono::seconds>(until.time_since_epoch()).count() + 60;
+}
+
+std::string id_of(const std::string& job, std::string_view key, const KeyScope& scope) {
+  return scope.prefix(job) + dynamo::to_hex(dynamo::sha256(key));
+}
+
+dynamo::PutItemRequest put(const std::string& table, const std::string& job, std::string_view key,
+                           const std::string& owner, WallTime until, const KeyScope& scope) {
+  dynamo::PutItemRequest request{.table = table, .item = key_item_key(job, key, scope)};
+  request.item.emplace(attribute::kKeyText, dynamo::Binary{std::string(key)});
+  request.item.emplace(attribute::kKeyOwner, owner);
+  request.item.emplace(attribute::kKeyUntil, AttributeValue::number(milliseconds(until)));
+  request.item.emplace(scope.names.expires, AttributeValue::number(expiry_seconds(until)));
+  return request;
+}
+
+/// Nobody has it, or its time has passed.
+void or_void(dynamo::PutItemRequest& request, WallTime now, const KeyScope& scope) {
+  request.condition = "attribute_not_exists(#id) OR #until <= :now";
+  request.names.emplace("#id", scope.names.hash);
+  request.names.emplace("#until", attribute::kKeyUntil);
+  request.values.emplace(":now", AttributeValue::number(milliseconds(now)));
+}
+
+}  // namespace
+
+std::string KeyScope::prefix(const std::string& job) const {
+  const auto part = [](const std::string& name) { return name.empty() ? name : name + "/"; };
+  return std::string(kKeyPrefix) + part(queue) + part(job);
+}
+
+dynamo::Item key_item_key(const std::string& job, std::string_view key, const KeyScope& scope) {
+  return scope.names.key(id_of(job, key, scope));
+}
+
+dynamo::PutItemRequest mark_request(const std::string& table, const KeyClaim& claim, WallTime now,
+                                    const KeyScope& scope) {
+  auto request = put(table, claim.job, claim.key, claim.owner, core::mark_end(claim, now), scope);
+  request.item.emplace(attribute::kKeyFence, AttributeValue::number(claim.fence));
+  or_void(request, now, scope);
+  request.condition += " OR (#owner = :owner AND attribute_not_exists(#done))";
+  request.names.emplace("#owner", attribute::kKeyOwner);
+  request.names.emplace("#done", attribute::kKeyDone);
+  request.values.emplace(":owner", claim.owner);
+  return request;
+}
+
+dynamo::DeleteItemRequest unmark_request(const std::string& table, const KeyClaim& claim, const KeyScope& scope) {
+  dynamo::DeleteItemRequest request{.table = table, .key = key_item_key(claim.job, claim.key, scope)};
+  request.condition = "#owner = :owner AND #fence = :fence AND attribute_not_exists(#done)";
+  request.names.emplace("#owner", attribute::kKeyOwner);
+  request.names.emplace("#fence", attribute::kKeyFence);
+  request.values.emplace(":fence", AttributeValue::number(claim.fence));
+  request.names.emplace("#done", attribute::kKeyDone);
+  request.values.emplace(":owner", claim.owner);
+  return request;
+}
+
+dynamo::PutItemRequest record_request(const std::string& table, const KeyRecord& record, const std::string& owner,
+                                      WallTime now, const KeyScope& scope) {
+  auto request = put(table, record.job, record.key_of(owner), owner, later(now, record.ttl), scope);
+  request.item.emplace(attribute::kKeyDone, true);
+  if (!record.result.empty()) {
+    request.item.emplace(attribute::kKeyResult, dynamo::Binary{record.result});
+  }
+  or_void(request, now, scope);
+  request.condition += " OR #owner = :owner";
+  request.names.emplace("#owner", attribute::kKeyOwner);
+  request.values.emplace(":owner", owner);
+  return request;
+}
+
+bool read_key_item(const dynamo::Item& item, StoredKey& key, const KeyScope& scope) {
+  const auto* id = dynamo::find<std::string>(item, scope.names.hash);
+  const auto* text = dynamo::find<dynamo::Binary>(item, attribute::kKeyText);
+  const auto* owner = dynamo::find<std::string>(item, attribute::kKeyOwner);
+  const auto until = dynamo::whole_number(item, attribute::kKeyUntil);
+  const std::string prefix = scope.prefix();
+  if (id == nullptr || !id->starts_with(prefix) || text == nullptr || owner == nullptr || !until) {
+    return false;
+  }
+  // Names of queues and jobs have no '/'. One that is left in the job's place is behind another queue's name.
+  const auto slash = id->rfind('/');
+  key.job = id->substr(prefix.size(), slash < prefix.size() ? 0 : slash - prefix.size());
+  if (key.job.find('/') != std::string::npos) {
+    return false;
+  }
+  key.key = text->bytes;
+  key.owner = *owner;
+  const auto* done = dynamo::find<bool>(item, attribute::kKeyDone);
+  key.done = done != nullptr && *done;
+  const auto* result = dynamo::find<dynamo::Binary>(item, attribute::kKeyResult);
+  key.result = result == nullptr ? std::string() : result->bytes;
+  key.until = WallTime(std::chrono::milliseconds(*until));
+  return true;
+}
+
 namespace {
 
 // Side by side, of one call: as many as a claim brings.
 constexpr std::size_t kMostAtOnce = 64;
 // A hold is this long at least, so that what a clock may be off does not count.
 constexpr Duration kTolerance = kTimeTolerance;
-
-bool is_void(const StoredKey& key, WallTime now) { return key.until <= now; }
 
 /// Whether the same try again would be refused for the same reason.
 bool final_refusal(const dynamo::Error& error) { return error.kind == dynamo::ErrorKind::conditional_check_failed; }
@@ -55,7 +166,7 @@ TableKeys::Indices TableKeys::mark(std::span<const KeyClaim> claims, const Indic
     for (std::size_t at = 0; at < some.size(); ++at) {
       const std::size_t i = some[at];
       if (outcomes[at]) {
-        answers[i] = {.owner = claims[i].owner, .until = later(now, claims[i].hold_for)};
+        answers[i] = {.owner = claims[i].owner, .until = core::mark_end(claims[i], now)};
         continue;
       }
       answers[i] = {.state = KeyState::failed, .error = store_error(place_, outcomes[at].error())};
@@ -92,18 +203,16 @@ void TableKeys::look(std::span<const KeyClaim> claims, const Indices& which, std
     }
     for (const std::size_t i : some) {
       KeyAnswer& answer = answers[i];
-      const auto stored = found.find(scope_.names.id_of(key_item_key(claims[i].job, claims[i].key, scope_)));
-      const bool there = stored != found.end() && !is_void(stored->second, now);
       if (!items) {
         answer = {.state = KeyState::failed, .error = store_error(place_, items.error())};
-      } else if (there && stored->second.done) {
-        answer = {KeyState::done, stored->second.owner, stored->second.result, stored->second.until, {}};
-      } else if (claims[i].hold_for <= Duration::zero()) {
-        answer = {};
-      } else if (there && stored->second.owner == claims[i].owner) {
-        answer = {.owner = claims[i].owner, .until = stored->second.until};
-      } else if (there) {
-        answer = {.state = KeyState::running, .owner = stored->second.owner, .until = stored->second.until};
+        continue;
+      }
+      const auto stored = found.find(scope_.names.id_of(key_item_key(claims[i].job, claims[i].key, scope_)));
+      const StoredKey* const key = stored == found.end() ? nullptr : &stored->second;
+      if (auto known = core::answer_to(claims[i], key, now)) {
+        answer = *std::move(known);
+      } else if (key != nullptr && !core::is_void(*key, now)) {
+        answer = {.owner = claims[i].owner, .until = key->until};  // a try before, whose answer was lost
       } else if (answer.error.code() != ErrorCode::unknown_outcome) {
         // It was another's a moment ago, and is gone: the next try will have it.
         answer = {.state = KeyState::running, .until = now};
@@ -145,7 +254,7 @@ Result<KeyPage> TableKeys::list(const std::string& job, std::size_t limit, const
     }
     for (const auto& item : read->items) {
       StoredKey key;
-      if (!read_key_item(item, key, scope_) || is_void(key, now)) {
+      if (!read_key_item(item, key, scope_) || core::is_void(key, now)) {
         continue;
       }
       page.keys.push_back(std::move(key));
@@ -169,7 +278,7 @@ Result<std::optional<StoredKey>> TableKeys::get(const std::string& job, const st
     return store_error(place_, found.error());
   }
   StoredKey stored;
-  const bool there = read_key_item(found->item, stored, scope_) && !is_void(stored, parts_.clock.wall_now());
+  const bool there = read_key_item(found->item, stored, scope_) && !core::is_void(stored, parts_.clock.wall_now());
   return there ? std::optional<StoredKey>(std::move(stored)) : std::nullopt;
 }
 
@@ -181,7 +290,7 @@ Result<bool> TableKeys::forget(const std::string& job, const std::string& key, D
     return store_error(place_, gone.error());
   }
   StoredKey stored;
-  return read_key_item(gone->item, stored, scope_) && !is_void(stored, parts_.clock.wall_now());
+  return read_key_item(gone->item, stored, scope_) && !core::is_void(stored, parts_.clock.wall_now());
 }
 
 }  // namespace sluice::queue::table

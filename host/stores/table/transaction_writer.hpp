@@ -1,22 +1,133 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/deadline.hpp"
+#include "base/mutex.hpp"
 #include "dynamo/client.hpp"
+#include "dynamo/transaction.hpp"
+#include "host/queue/effects.hpp"
 #include "host/queue/source.hpp"
-#include "host/stores/table/open_transactions.hpp"
+#include "host/stores/table/effect_layout.hpp"
 #include "host/stores/table/statement_runner.hpp"
 #include "host/stores/table/store_parts.hpp"
 #include "host/stores/table/table_errors.hpp"
-#include "host/stores/table/transaction_draft.hpp"
 
 namespace sluice::queue::table {
+
+/// Transactions of which nobody knows whether they took effect, as they were asked for: made again to the letter, their
+/// token lets DynamoDB answer as it did the first time. Within a limit, beyond which the oldest is forgotten.
+/// Thread-safe.
+class OpenTransactions {
+ public:
+  static constexpr std::size_t kMost = 256;
+  struct Asked {
+    std::shared_ptr<const dynamo::TransactWriteRequest> request{};  ///< null: there is none
+    std::set<std::size_t> left_out{};  ///< messages of the completion, by number, that it does not carry
+    SteadyTime first_at{};
+  };
+
+  void remember(const Receipt& receipt, Asked asked) {
+    const MutexLock lock(mutex_);
+    const Key key{receipt.id, receipt.version};
+    if (requests_.insert_or_assign(key, std::move(asked)).second) {
+      order_.push_back(key);
+    }
+    while (order_.size() > kMost) {
+      requests_.erase(order_.front());
+      order_.pop_front();
+    }
+  }
+
+  /// The one about this receipt, which is forgotten.
+  Asked take(const Receipt& receipt) {
+    const MutexLock lock(mutex_);
+    const auto found = requests_.find({receipt.id, receipt.version});
+    Asked asked;
+    if (found != requests_.end()) {
+      asked = std::move(found->second);
+      requests_.erase(found);
+      std::erase(order_, Key{receipt.id, receipt.version});
+    }
+    return asked;
+  }
+
+ private:
+  using Key = std::pair<std::string, std::int64_t>;  // of a receipt: id and version
+
+  Mutex mutex_;
+  // Guarded by mutex_.
+  std::map<Key, Asked> requests_ SLUICE_GUARDED_BY(mutex_);
+  std::deque<Key> order_ SLUICE_GUARDED_BY(mutex_);
+};
+
+/// The transaction that one completion with effects comes to. A value.
+struct TransactionDraft {
+  /// What one action is called where it is refused.
+  struct Name {
+    enum class Kind { own, message, mark, write, key } kind = Kind::own;
+    std::string text{};
+    bool reject = false;
+  };
+
+  std::size_t place = 0;
+  const Completion* completion = nullptr;
+  /// The writes of the message's own records, the one with its fence first.
+  const std::vector<dynamo::TransactAction>* own = nullptr;
+  dynamo::TransactWriteRequest request{};
+  OpenTransactions::Asked kept{};  ///< that is made again, if it was made before
+  std::vector<Name> names{};       ///< of the actions
+  /// Messages, by their number, that are duplicates of ones sent before: accepted, and not stored.
+  std::set<std::size_t> left_out{};
+  std::vector<std::string> void_marks{};  ///< by message: the token of a mark that is to be replaced
+  std::optional<SettleResult> refused{};
+
+  bool refuse(Error error, bool reject = false) {
+    refused = SettleResult{SettleStatus::refused, std::move(error), reject};
+    return false;
+  }
+  bool refuse(ErrorCode code, std::string text, bool reject = false) {
+    return refuse(Error(code, std::move(text)), reject);
+  }
+};
+
+/// Makes drafts, and makes them anew once it is known which of their messages were sent before. Made for one call. Not
+/// thread-safe.
+class TransactionDrafter {
+ public:
+  /// `layouts` knows every queue that messages may be sent to, and the message's own.
+  TransactionDrafter(StoreParts parts, const QueueTable& place, EffectLayouts layouts)
+      : parts_(parts), place_(place), layouts_(std::move(layouts)) {}
+
+  /// Fills in request and names, or `refused`, by completion, own, left_out and void_marks.
+  void fill(TransactionDraft& draft, WallTime now) const;
+
+  /// Reads what stands in the way of the marks of its messages, and leaves out those that are duplicates; or refuses
+  /// the draft. An error: the tables could not be read.
+  std::optional<dynamo::Error> leave_out_duplicates(TransactionDraft& draft, Deadline deadline) const;
+
+ private:
+  bool add_messages(TransactionDraft& draft, const Effects& effects, WallTime now) const;
+  bool add_message(TransactionDraft& draft, const EmittedMessage& emitted, const std::string& void_mark,
+                   WallTime now) const;
+  bool add_writes(TransactionDraft& draft, const Effects& effects) const;
+
+  StoreParts parts_;
+  const QueueTable& place_;
+  const EffectLayouts layouts_;
+};
 
 /// Writes completions that carry effects: each is one TransactWriteItems, whose first action is the write of the
 /// message's own record with its fence, followed by the messages with their marks, the handler's writes and the key. A

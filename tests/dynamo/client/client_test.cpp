@@ -5,9 +5,9 @@
 #include <atomic>
 #include <thread>
 
-#include "dynamo/clock_skew.hpp"
-#include "dynamo/codec/crc32.hpp"
+#include "dynamo/codec/error_response.hpp"
 #include "dynamo/credentials/chain.hpp"
+#include "dynamo/server_time.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/fake_random.hpp"
 #include "tests/support/fake_transport.hpp"

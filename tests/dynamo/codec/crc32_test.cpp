@@ -1,6 +1,6 @@
-#include "dynamo/codec/crc32.hpp"
-
 #include <gtest/gtest.h>
+
+#include "dynamo/codec/error_response.hpp"
 
 namespace sluice::dynamo {
 namespace {

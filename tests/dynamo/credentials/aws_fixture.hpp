@@ -7,8 +7,8 @@
 #include <map>
 #include <string>
 
-#include "dynamo/credentials/aws_environment.hpp"
 #include "dynamo/credentials/chain.hpp"
+#include "dynamo/settings.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/fake_random.hpp"
 #include "tests/support/fake_transport.hpp"

@@ -1,8 +1,6 @@
-#include "dynamo/credentials/ini_file.hpp"
-
 #include <gmock/gmock.h>
 
-#include "dynamo/credentials/profiles.hpp"
+#include "dynamo/settings.hpp"
 
 namespace sluice::dynamo {
 namespace {

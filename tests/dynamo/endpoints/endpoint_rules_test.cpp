@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "dynamo/endpoints/partition.hpp"
-
 namespace sluice::dynamo {
 namespace {
 

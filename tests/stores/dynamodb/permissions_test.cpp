@@ -8,7 +8,7 @@
 #include <boost/json.hpp>
 #include <set>
 
-#include "host/stores/dynamodb/table_ttl.hpp"
+#include "host/stores/dynamodb/table.hpp"
 #include "tests/stores/dynamomq/store_on_emulator.hpp"
 
 namespace sluice::queue::dynamodb {

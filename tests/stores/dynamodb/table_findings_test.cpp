@@ -1,9 +1,9 @@
-#include "host/stores/dynamodb/table_findings.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
+
+#include "host/stores/dynamodb/table.hpp"
 
 namespace sluice::queue::dynamodb {
 namespace {

@@ -1,6 +1,6 @@
 // DynamoDB's own removal of void marks and keys: looked at, switched on, and what is said where neither can be.
 
-#include "host/stores/dynamodb/table_ttl.hpp"
+#include "host/stores/dynamodb/table.hpp"
 #include "tests/stores/dynamomq/store_on_emulator.hpp"
 
 namespace sluice::test {

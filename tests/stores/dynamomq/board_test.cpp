@@ -3,7 +3,7 @@
 #include "host/fleet/board_poll_schedule.hpp"
 #include "host/fleet/host_record.hpp"
 #include "host/fleet/steering.hpp"
-#include "host/stores/table/notice_items.hpp"
+#include "host/stores/table/metadata_items.hpp"
 #include "tests/stores/dynamomq/store_on_emulator.hpp"
 
 namespace sluice::test {

@@ -1,7 +1,6 @@
-#include "host/stores/dynamomq/contention.hpp"
-
 #include <gtest/gtest.h>
 
+#include "host/stores/dynamomq/half_backlog.hpp"
 #include "host/stores/table/nonce.hpp"
 
 namespace sluice::queue::dynamomq {

@@ -1,7 +1,5 @@
 // Large heads: what is read of an index with many records in flight, counted on a stand-in for the index.
 
-#include "host/stores/dynamomq/head_map.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include "base/random.hpp"
 #include "base/timestamp.hpp"
 #include "host/stores/dynamomq/half_backlog.hpp"
+#include "host/stores/dynamomq/head_scanner.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {

@@ -3,7 +3,7 @@
 #include "base/timestamp.hpp"
 #include "host/stores/core/transitions.hpp"
 #include "host/stores/dynamomq/half_backlog.hpp"
-#include "host/stores/dynamomq/unresolved_claims.hpp"
+#include "host/stores/dynamomq/queue_state.hpp"
 #include "tests/support/fake_random.hpp"
 
 namespace sluice::queue::dynamomq {

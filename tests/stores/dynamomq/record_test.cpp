@@ -4,11 +4,8 @@
 
 #include "base/timestamp.hpp"
 #include "host/queue/message.hpp"
-#include "host/stores/table/failure_codec.hpp"
 #include "host/stores/table/item_values.hpp"
-#include "host/stores/table/limits.hpp"
-#include "host/stores/table/times.hpp"
-#include "host/stores/table/version_mark.hpp"
+#include "host/stores/table/table_clock.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {

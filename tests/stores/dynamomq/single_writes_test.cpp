@@ -1,10 +1,9 @@
 // Roles without PartiQL: every write is a request of its own, under the same conditions.
 
-#include "host/stores/table/single_writes.hpp"
-
 #include <atomic>
 
-#include "host/stores/table/statement_rights.hpp"
+#include "host/stores/table/statement_runner.hpp"
+#include "host/stores/table/statements.hpp"
 #include "tests/stores/dynamomq/store_on_emulator.hpp"
 
 namespace sluice::test {

@@ -5,9 +5,8 @@
 #include "base/timestamp.hpp"
 #include "host/stores/dynamomq/record.hpp"
 #include "host/stores/dynamomq/record_changes.hpp"
+#include "host/stores/table/item_values.hpp"
 #include "host/stores/table/nonce.hpp"
-#include "host/stores/table/single_writes.hpp"
-#include "host/stores/table/version_mark.hpp"
 #include "tests/support/fake_random.hpp"
 
 namespace sluice::queue::dynamomq {

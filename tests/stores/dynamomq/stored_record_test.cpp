@@ -1,7 +1,5 @@
 // Whole records to items and back, without an item beside them and with one.
 
-#include "host/stores/dynamomq/stored_record.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

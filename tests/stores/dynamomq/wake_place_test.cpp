@@ -4,7 +4,7 @@
 #include "host/queue/wake/datagram_socket.hpp"
 #include "host/stores/dynamomq/bell_items.hpp"
 #include "host/stores/dynamomq/outside_items.hpp"
-#include "host/stores/table/notice_items.hpp"
+#include "host/stores/table/metadata_items.hpp"
 #include "tests/stores/dynamomq/store_on_emulator.hpp"
 
 namespace sluice::test {

@@ -1,6 +1,6 @@
-#include "host/stores/table/doubtful_writes.hpp"
-
 #include <gtest/gtest.h>
+
+#include "host/stores/table/writer_memory.hpp"
 
 namespace sluice::queue::table {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/text/json_string.hpp"
-#include "dynamo/codec/crc32.hpp"
+#include "dynamo/codec/error_response.hpp"
 #include "tests/support/dynamodb_model/failure.hpp"
 
 namespace sluice::test::model {

@@ -1,7 +1,7 @@
-#include "host/stores/table/mark_items.hpp"
+#include "host/stores/table/metadata_items.hpp"
 
 #include "base/timestamp.hpp"
-#include "host/stores/table/times.hpp"
+#include "host/stores/table/table_clock.hpp"
 
 namespace sluice::queue::table {
 

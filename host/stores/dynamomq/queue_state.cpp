@@ -1,4 +1,4 @@
-#include "host/stores/dynamomq/unresolved_claims.hpp"
+#include "host/stores/dynamomq/queue_state.hpp"
 
 #include <utility>
 

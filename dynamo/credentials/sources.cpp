@@ -1,0 +1,517 @@
+#include "dynamo/credentials/sources.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/mutex.hpp"
+#include "base/text/json_reader.hpp"
+#include "base/text/percent.hpp"
+#include "base/timestamp.hpp"
+#include "dynamo/credentials/subprocess.hpp"
+#include "dynamo/endpoints/endpoint_rules.hpp"
+#include "dynamo/settings.hpp"
+#include "dynamo/signing/digest.hpp"
+
+namespace sluice::dynamo {
+namespace {
+
+/// Where the answer of one request is awaited. Shared with the callback, so that it may come at any time.
+struct Answer {
+  Mutex mutex;
+  Condition arrived;
+  std::optional<HttpResult> result SLUICE_GUARDED_BY(mutex);
+};
+
+HttpResult send_and_wait(HttpTransport& transport, HttpRequest request, Deadline deadline) {
+  auto answer = std::make_shared<Answer>();
+  transport.send(std::move(request), deadline, [answer](HttpResult result) {
+    const MutexLock lock(answer->mutex);
+    answer->result = std::move(result);
+    answer->arrived.notify_all();
+  });
+  const MutexLock lock(answer->mutex);
+  answer->arrived.wait_until(answer->mutex, SteadyTime::max(),
+                             [&]() SLUICE_NO_TSA { return answer->result.has_value(); });
+  return std::move(*answer->result);
+}
+
+bool worth_repeating(const HttpResult& result) {
+  return result ? result->status >= 500
+                : result.error().kind == ErrorKind::transport || result.error().kind == ErrorKind::timeout;
+}
+
+constexpr std::size_t kMaxDepth = 8;
+
+/// A member of an object that is text or a whole number; anything else has no text.
+struct Field {
+  std::string name;
+  JsonReader::Kind kind = JsonReader::Kind::nothing;
+  std::string text;
+};
+
+template <typename Number>
+std::optional<Number> whole_number(std::string_view text) {
+  Number number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return problem == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
+Field read_field(JsonReader& reader, std::string_view name) {
+  Field field{std::string(name), reader.peek(), {}};
+  if (field.kind == JsonReader::Kind::string) {
+    reader.read_string(field.text);
+  } else if (field.kind == JsonReader::Kind::number) {
+    std::string_view text;
+    reader.read_number(text);
+    if (whole_number<std::int64_t>(text) || whole_number<std::uint64_t>(text)) {
+      field.text = text;
+    }
+  } else {
+    reader.skip();
+  }
+  return field;
+}
+
+std::vector<Field> read_object(JsonReader& reader) {
+  std::vector<Field> fields;
+  std::string_view name;
+  reader.begin_object();
+  while (reader.next_member(name)) {
+    fields.push_back(read_field(reader, name));
+  }
+  return fields;
+}
+
+/// The members of the object `member` of `text`, or of `text` itself; nothing when there is no such object.
+std::optional<std::vector<Field>> fields_of(std::string_view text, std::string_view member) {
+  JsonReader reader(text, kMaxDepth, JsonReader::BadText::refuse);
+  std::optional<std::vector<Field>> fields;
+  if (member.empty()) {
+    fields = read_object(reader);
+    return reader.finish() ? fields : std::nullopt;
+  }
+  std::string_view name;
+  reader.begin_object();
+  while (reader.next_member(name)) {
+    const bool wanted = name == member;
+    if (wanted && reader.peek() == JsonReader::Kind::object) {
+      fields = read_object(reader);
+      continue;
+    }
+    if (wanted) {
+      fields.reset();
+    }
+    reader.skip();
+  }
+  return reader.finish() ? fields : std::nullopt;
+}
+
+/// RFC 3339 text, or milliseconds since 1970 as Identity Center gives them.
+std::optional<WallTime> expiry(const Field& field) {
+  const auto milliseconds = whole_number<std::int64_t>(field.text);
+  if (field.kind == JsonReader::Kind::number && milliseconds) {
+    constexpr std::int64_t kMost = 9'000'000'000'000;  // the year 2255; nanoseconds end soon after
+    if (*milliseconds < 0) {
+      return std::nullopt;
+    }
+    return *milliseconds > kMost ? kEndOfTime : WallTime(std::chrono::milliseconds(*milliseconds));
+  }
+  return parse_timestamp_or_end(field.text);
+}
+
+constexpr Duration kTimeout = std::chrono::seconds(60);
+constexpr std::size_t kMaxOutput = 64 * 1024;
+
+constexpr FetchLimits kContainerLimits{std::chrono::seconds(2), std::chrono::seconds(2), 3};
+constexpr const char* kEcsOrigin = "http://169.254.170.2";
+
+/// The host of a URL without user, port and brackets, in lower case; empty when there is none.
+std::string host_of(std::string_view url) {
+  const auto scheme = url.find("://");
+  if (scheme == std::string_view::npos) {
+    return {};
+  }
+  std::string_view authority = url.substr(scheme + 3);
+  authority = authority.substr(0, authority.find_first_of("/?#\\"));
+  if (authority.find('@') != std::string_view::npos) {
+    return {};  // nobody names a user here but to deceive
+  }
+  if (authority.starts_with('[')) {
+    return lower_case(authority.substr(1, authority.find(']') - 1));
+  }
+  return lower_case(authority.substr(0, authority.find(':')));
+}
+
+bool is_loopback_v4(std::string_view host) {
+  return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+/// Plain HTTP may go only where it does not leave the machine: the token and the keys are in the clear.
+bool is_allowed(const std::string& url) {
+  constexpr std::array<std::string_view, 5> kHosts = {"localhost", "::1", "169.254.170.2", "169.254.170.23",
+                                                      "fd00:ec2::23"};
+  const std::string host = host_of(url);
+  const std::string scheme = lower_case(url.substr(0, url.find("://")));
+  if (host.empty() || (scheme != "https" && scheme != "http")) {
+    return false;
+  }
+  return scheme == "https" || is_loopback_v4(host) || std::find(kHosts.begin(), kHosts.end(), host) != kHosts.end();
+}
+
+/// The agent's URL; NotConfigured and errors as in a Lookup.
+std::variant<std::string, NotConfigured, Error> agent_url(const AwsEnvironment& environment) {
+  if (const auto relative = environment.get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")) {
+    if (!relative->starts_with('/')) {
+      return no_credentials("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI does not begin with '/'");
+    }
+    return kEcsOrigin + *relative;
+  }
+  const auto full = environment.get("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+  if (!full) {
+    return NotConfigured{"neither AWS_CONTAINER_CREDENTIALS_RELATIVE_URI nor ..._FULL_URI is set"};
+  }
+  if (!is_allowed(*full)) {
+    return no_credentials(
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI must be https, or http to this machine or a metadata address");
+  }
+  return *full;
+}
+
+/// The Authorization header; empty when none is asked for. The file is read each time, as its owner rotates it.
+Result<std::string> authorization(const AwsEnvironment& environment) {
+  std::string token;
+  if (const auto path = environment.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")) {
+    SLUICE_TRY(text, read_file(environment.expand(*path)));
+    if (!text->has_value()) {
+      return no_credentials(*path + " (AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE) is not there");
+    }
+    token = **text;
+  } else {
+    token = environment.get("AWS_CONTAINER_AUTHORIZATION_TOKEN").value_or("");
+  }
+  if (token.find_first_of("\r\n") != std::string::npos) {
+    return no_credentials("the container's authorization token contains a line break");
+  }
+  return token;
+}
+
+// Off EC2 nothing answers at the address: a laptop must not wait for it.
+constexpr FetchLimits kInstanceLimits{std::chrono::seconds(1), std::chrono::seconds(1), 1};
+constexpr const char* kRolePath = "/latest/meta-data/iam/security-credentials/";
+
+std::string metadata_origin(const AwsEnvironment& environment) {
+  if (auto named = environment.get("AWS_EC2_METADATA_SERVICE_ENDPOINT")) {
+    return without_slash(std::move(*named));
+  }
+  const auto mode = lower_case(environment.get("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE").value_or(""));
+  return mode == "ipv6" ? "http://[fd00:ec2::254]" : "http://169.254.169.254";
+}
+
+bool is_clean_token(const std::string& token) {
+  return !token.empty() && token.find_first_of("\r\n") == std::string::npos;
+}
+
+/// What a profile says about its sign-in.
+struct SignIn {
+  std::string cache_key;  ///< the session's name, or the start URL of a profile without one
+  std::string region;
+  std::string account;
+  std::string role;
+};
+
+Result<SignIn> sign_in_of(const Profiles& profiles, const std::string& profile, const IniSection& section) {
+  const auto broken = [&](const std::string& what) {
+    return no_credentials("profile " + profile + ": " + what + "; run aws configure sso");
+  };
+  const IniSection* where = &section;
+  const auto session = property(section, "sso_session");
+  if (session) {
+    where = profiles.sso_session(*session);
+    if (where == nullptr) {
+      return broken("there is no section [sso-session " + *session + "]");
+    }
+  }
+  const auto start_url = property(*where, "sso_start_url");
+  const auto region = property(*where, "sso_region");
+  const auto account = property(section, "sso_account_id");
+  const auto role = property(section, "sso_role_name");
+  if (!start_url || !region || !account || !role) {
+    return broken("of sso_start_url, sso_region, sso_account_id and sso_role_name not all are given");
+  }
+  if (percent_encoded(*region) != *region) {
+    return broken("sso_region is not the name of a region");
+  }
+  return SignIn{session ? *session : *start_url, *region, *account, *role};
+}
+
+Result<std::string> cached_token(const SourceContext& context, const std::string& profile, const SignIn& sign_in) {
+  const std::string mend = "; run aws sso login --profile " + profile;
+  const auto path = context.environment.home() / ".aws" / "sso" / "cache" / (sha1_hex(sign_in.cache_key) + ".json");
+  SLUICE_TRY(text, read_file(path));
+  if (!text->has_value()) {
+    return no_credentials("profile " + profile + " is not signed in" + mend);
+  }
+  std::string token = json_member(**text, "accessToken");
+  const auto expires = parse_timestamp_or_end(json_member(**text, "expiresAt"));
+  if (token.empty() || !expires || token.find_first_of("\r\n") != std::string::npos) {
+    return no_credentials("profile " + profile + ": " + path.string() + " cannot be read" + mend);
+  }
+  if (*expires <= context.clock.wall_now()) {
+    return no_credentials("the sign-in of profile " + profile + " has expired" + mend);
+  }
+  return token;
+}
+
+std::string portal_url(const SourceContext& context, const SignIn& sign_in) {
+  std::string usual =
+      "https://portal.sso." + sign_in.region + "." + std::string(partition_of(sign_in.region).dns_suffix);
+  return without_slash(configured_endpoint(context.environment, context.profiles, "sso").value_or(std::move(usual))) +
+         "/federation/credentials?role_name=" + percent_encoded(sign_in.role) +
+         "&account_id=" + percent_encoded(sign_in.account);
+}
+
+}  // namespace
+
+HttpResult fetch(HttpTransport& transport, const Clock& clock, HttpRequest request, Deadline deadline,
+                 const FetchLimits& limits) {
+  request.connect_timeout = limits.connect_timeout;
+  for (int attempt = 1;; ++attempt) {
+    HttpResult result = send_and_wait(transport, request, deadline.earlier(Deadline::after(clock, limits.timeout)));
+    if (attempt >= limits.attempts || !worth_repeating(result) || deadline.passed(clock.steady_now())) {
+      return result;
+    }
+  }
+}
+
+HttpResult fetch(HttpTransport& transport, const Clock& clock, HttpRequest request, Deadline deadline) {
+  return fetch(transport, clock, std::move(request), deadline, FetchLimits{});
+}
+
+Result<Credentials> credentials_from_json(std::string_view text, std::string_view member, const std::string& source) {
+  const auto unusable = [&](const std::string& what) {
+    return no_credentials(source + " gave an answer that cannot be used: " + what);
+  };
+  const auto fields = fields_of(text, member);
+  if (!fields) {
+    return unusable("it is not the JSON that was expected");
+  }
+  Credentials out;
+  out.source = source;
+  for (const Field& field : *fields) {
+    const std::string name = lower_case(field.name);
+    if (name == "accesskeyid") {
+      out.access_key_id = field.text;
+    } else if (name == "secretaccesskey") {
+      out.secret_access_key = field.text;
+    } else if (name == "sessiontoken" || name == "token") {
+      out.session_token = field.text;
+    } else if (name == "accountid") {
+      out.account_id = field.text;
+    } else if (name == "expiration" && field.kind != JsonReader::Kind::null) {
+      out.expires_at = expiry(field);
+      if (!out.expires_at) {
+        return unusable("its expiration is not a time");
+      }
+    }
+  }
+  if (out.access_key_id.empty() || out.secret_access_key.empty()) {
+    return unusable("it has no access key");
+  }
+  return out;
+}
+
+std::string json_member(std::string_view text, std::string_view name) {
+  std::string found;
+  for (Field& field : fields_of(text, {}).value_or(std::vector<Field>())) {
+    if (field.name == name) {
+      found = std::move(field.text);
+    }
+  }
+  return found;
+}
+
+Lookup environment_credentials(const AwsEnvironment& environment) {
+  auto key = environment.get("AWS_ACCESS_KEY_ID");
+  auto secret = environment.get("AWS_SECRET_ACCESS_KEY");
+  if (!key && !secret) {
+    return NotConfigured{"AWS_ACCESS_KEY_ID is not set"};
+  }
+  if (!key || !secret) {
+    return no_credentials(std::string(key ? "AWS_ACCESS_KEY_ID is set but AWS_SECRET_ACCESS_KEY"
+                                          : "AWS_SECRET_ACCESS_KEY is set but AWS_ACCESS_KEY_ID") +
+                          " is not; set both or neither");
+  }
+  Credentials out;
+  out.access_key_id = std::move(*key);
+  out.secret_access_key = std::move(*secret);
+  const auto token = environment.get("AWS_SESSION_TOKEN");
+  out.session_token = token ? *token : environment.get("AWS_SECURITY_TOKEN").value_or("");
+  out.account_id = environment.get("AWS_ACCOUNT_ID").value_or("");
+  out.source = "environment";
+  if (const auto expiration = environment.get("AWS_CREDENTIAL_EXPIRATION")) {
+    out.expires_at = parse_timestamp_or_end(*expiration);
+    if (!out.expires_at) {
+      return no_credentials("AWS_CREDENTIAL_EXPIRATION is not a time like 2026-11-20T23:14:00Z");
+    }
+  }
+  return out;
+}
+
+Lookup static_profile_credentials(const SourceContext& context, const std::string& profile) {
+  const IniSection* section = context.profiles.profile(profile);
+  if (section == nullptr) {
+    return NotConfigured{"there is no profile " + profile};
+  }
+  auto key = property(*section, "aws_access_key_id");
+  auto secret = property(*section, "aws_secret_access_key");
+  if (!key && !secret) {
+    return NotConfigured{"profile " + profile + " has no aws_access_key_id"};
+  }
+  if (!key || !secret) {
+    return no_credentials("profile " + profile +
+                          " has only one of aws_access_key_id and aws_secret_access_key; give both");
+  }
+  Credentials out;
+  out.access_key_id = std::move(*key);
+  out.secret_access_key = std::move(*secret);
+  out.session_token = property(*section, "aws_session_token").value_or("");
+  out.account_id = property(*section, "aws_account_id").value_or("");
+  out.source = "profile " + profile;
+  return out;
+}
+
+Lookup process_credentials(const SourceContext& context, const std::string& profile, Deadline deadline) {
+  const IniSection* section = context.profiles.profile(profile);
+  const auto command = section == nullptr ? std::nullopt : property(*section, "credential_process");
+  if (!command) {
+    return NotConfigured{"profile " + profile + " has no credential_process"};
+  }
+  const std::string source = "profile " + profile + ", credential_process";
+  const auto arguments = split_command(*command);
+  if (!arguments) {
+    return no_credentials(source + ": " + arguments.error().message);
+  }
+  const auto output =
+      run_program(*arguments, kMaxOutput, context.clock, deadline.earlier(Deadline::after(context.clock, kTimeout)));
+  if (!output) {
+    return no_credentials(source + ": " + output.error().message);
+  }
+  if (json_member(*output, "Version") != "1") {
+    return no_credentials(source + ": its output is not JSON with \"Version\": 1");
+  }
+  SLUICE_TRY(credentials, credentials_from_json(*output, "", source));
+  if (credentials->expires_at && *credentials->expires_at <= context.clock.wall_now()) {
+    return no_credentials(source + ": gave credentials that have expired already");
+  }
+  if (credentials->account_id.empty()) {
+    credentials->account_id = property(*section, "aws_account_id").value_or("");
+  }
+  return std::move(*credentials);
+}
+
+Lookup container_credentials(const SourceContext& context, Deadline deadline) {
+  auto url = agent_url(context.environment);
+  if (auto* absent = std::get_if<NotConfigured>(&url)) {
+    return std::move(*absent);
+  }
+  if (auto* failure = std::get_if<Error>(&url)) {
+    return std::move(*failure);
+  }
+  SLUICE_TRY(token, authorization(context.environment));
+  HttpRequest request{
+      .method = "GET", .url = std::get<std::string>(url), .headers = {{"accept", "application/json"}}, .body = {}};
+  if (!token->empty()) {
+    request.headers.emplace_back("authorization", std::move(*token));
+  }
+  const auto answer = fetch(context.transport, context.clock, std::move(request), deadline, kContainerLimits);
+  if (!answer) {
+    return no_credentials("the container's credentials service: " + answer.error().message);
+  }
+  if (answer->status != 200) {
+    return no_credentials("the container's credentials service answered HTTP " + std::to_string(answer->status) +
+                          "; has the task or pod a role?");
+  }
+  SLUICE_TRY(credentials, credentials_from_json(answer->body, "", "the container's credentials service"));
+  credentials->source = "container";
+  return std::move(*credentials);
+}
+
+Lookup instance_credentials(const SourceContext& context, Deadline deadline) {
+  if (context.environment.is_true("AWS_EC2_METADATA_DISABLED")) {
+    return NotConfigured{"AWS_EC2_METADATA_DISABLED is true"};
+  }
+  const std::string origin = metadata_origin(context.environment);
+  const auto ask = [&](HttpRequest request) {
+    return fetch(context.transport, context.clock, std::move(request), deadline, kInstanceLimits);
+  };
+  const auto token = ask({.method = "PUT",
+                          .url = origin + "/latest/api/token",
+                          .headers = {{"x-aws-ec2-metadata-token-ttl-seconds", "21600"}},
+                          .body = {}});
+  if (!token) {
+    return NotConfigured{"no EC2 instance metadata here (" + token.error().message + ")"};
+  }
+  if (token->status != 200 || !is_clean_token(token->body)) {
+    return NotConfigured{"the instance metadata at " + origin + " gave no session token (HTTP " +
+                         std::to_string(token->status) + ")"};
+  }
+  const Headers with_token = {{"x-aws-ec2-metadata-token", token->body}};
+  const auto roles = ask({.method = "GET", .url = origin + kRolePath, .headers = with_token, .body = {}});
+  if (!roles) {
+    return no_credentials("the instance metadata: " + roles.error().message);
+  }
+  const std::string role(trim(roles->body.substr(0, roles->body.find('\n'))));
+  if (roles->status == 404 || (roles->status == 200 && role.empty())) {
+    return NotConfigured{"this EC2 instance has no role"};
+  }
+  if (roles->status != 200) {
+    return no_credentials("the instance metadata answered HTTP " + std::to_string(roles->status) +
+                          " for the role's name");
+  }
+  const auto answer =
+      ask({.method = "GET", .url = origin + kRolePath + percent_encoded(role), .headers = with_token, .body = {}});
+  if (!answer || answer->status != 200) {
+    return no_credentials("the instance metadata gave no credentials for role " + role + ": " +
+                          (answer ? "HTTP " + std::to_string(answer->status) : answer.error().message));
+  }
+  SLUICE_TRY(credentials, credentials_from_json(answer->body, "", "the instance metadata"));
+  credentials->source = "instance role " + role;
+  return std::move(*credentials);
+}
+
+Lookup sso_credentials(const SourceContext& context, const std::string& profile, Deadline deadline) {
+  const IniSection* section = context.profiles.profile(profile);
+  if (section == nullptr || (!property(*section, "sso_session") && !property(*section, "sso_start_url"))) {
+    return NotConfigured{"profile " + profile + " has no sso_session"};
+  }
+  SLUICE_TRY(sign_in, sign_in_of(context.profiles, profile, *section));
+  SLUICE_TRY(token, cached_token(context, profile, *sign_in));
+  const auto answer = fetch(context.transport, context.clock,
+                            {.method = "GET",
+                             .url = portal_url(context, *sign_in),
+                             .headers = {{"x-amz-sso_bearer_token", *token}, {"accept", "application/json"}},
+                             .body = {}},
+                            deadline);
+  const std::string source = "profile " + profile + ", IAM Identity Center";
+  if (!answer) {
+    return no_credentials(source + ": " + answer.error().message);
+  }
+  if (answer->status == 401) {
+    return no_credentials(source + " no longer accepts the sign-in; run aws sso login --profile " + profile);
+  }
+  if (answer->status != 200) {
+    return no_credentials(source + " answered HTTP " + std::to_string(answer->status) + "; may you use role " +
+                          sign_in->role + " in account " + sign_in->account + "?");
+  }
+  SLUICE_TRY(credentials, credentials_from_json(answer->body, "roleCredentials", source));
+  credentials->account_id = sign_in->account;
+  return std::move(*credentials);
+}
+
+}  // namespace sluice::dynamo
