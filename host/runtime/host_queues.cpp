@@ -12,7 +12,7 @@
 #include "host/stores/dedup_sender.hpp"
 #include "host/stores/dynamodb/dynamodb_queues.hpp"
 #include "host/stores/emit_source.hpp"
-#include "host/stores/leased/ended_owners.hpp"
+#include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
 
 namespace sluice::runtime {

@@ -86,7 +86,7 @@ DirectChoice::Choice DirectChoice::choose(std::vector<DirectCandidate>& found, c
   std::size_t bytes = 0;
   const ClaimRequest& request = asked.request;
   while (choice.chosen.size() < request.max && (choice.chosen.empty() || bytes < request.bytes)) {
-    const auto turn = turns_.next(request.rules.weights, [&](const Spot& spot) {
+    const auto turn = turns_.next(request.rules.weights, [&](const owned::Spot& spot) {
       return !offered_.at(spot)->state().is_suspect() || (request.suspects && choice.chosen.empty());
     });
     if (!turn) {

@@ -12,7 +12,7 @@
 #include "dynamo/attribute_value.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/leased/leased_record.hpp"
-#include "host/stores/leased/priority_scheduler.hpp"
+#include "host/stores/owned/priority_scheduler.hpp"
 
 namespace sluice::queue::leased {
 
@@ -22,7 +22,7 @@ struct DirectCandidate {
   Candidate candidate;
   dynamo::Item item;
 
-  Spot spot() const { return {shard, candidate.place.sort}; }
+  owned::Spot spot() const { return {shard, candidate.place.sort}; }
   core::MessageState state() const { return candidate.state(Half::standard); }
 };
 
@@ -53,11 +53,11 @@ class DirectChoice {
   void offer(DirectCandidate& one, WallTime at);
   void offer_next(const std::string& name, Line& line, const Asked& asked);
 
-  PriorityScheduler turns_;
+  owned::PriorityScheduler turns_;
   std::map<std::string, WallTime> served_;
   std::deque<std::string> served_order_;
   // Of the choice that is being made.
-  std::map<Spot, DirectCandidate*> offered_;
+  std::map<owned::Spot, DirectCandidate*> offered_;
   WallTime last_served_{};
 };
 

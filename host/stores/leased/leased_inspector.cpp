@@ -7,7 +7,7 @@
 #include "base/text/utf8.hpp"
 #include "host/queue/message.hpp"
 #include "host/stores/leased/owner_figures.hpp"
-#include "host/stores/leased/partition_reads.hpp"
+#include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/table/overview_count.hpp"
 
 namespace sluice::queue::leased {

@@ -5,13 +5,12 @@
 #include "base/mutex.hpp"
 #include "host/queue/doorbell.hpp"
 #include "host/queue/message.hpp"
-#include "host/stores/leased/ended_owners.hpp"
 #include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/leased_operator.hpp"
 #include "host/stores/leased/leased_sender.hpp"
 #include "host/stores/leased/leased_source.hpp"
 #include "host/stores/leased/leased_wake_place.hpp"
-#include "host/stores/leased/owned_table.hpp"
+#include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/leased/shard_move_ownership.hpp"
 #include "host/stores/table/ringers.hpp"
 #include "host/stores/table/table_board.hpp"
@@ -96,8 +95,7 @@ class AllLeasedQueues final : public LeasedQueues {
           const auto shards = state.queue.shards.get(deadline);
           return shards ? Result<std::uint32_t>(shards->most_ever) : shards.error();
         });
-    return std::unique_ptr<Source>(
-        std::make_unique<LeasedSource>(table, half, std::move(borrower), doorbell_, machine_));
+    return std::unique_ptr<Source>(std::make_unique<LeasedSource>(table, half, std::move(borrower), doorbell_));
   }
 
   std::unique_ptr<table::EffectLayout> layout_of(const std::string& queue) override {
@@ -127,8 +125,8 @@ class AllLeasedQueues final : public LeasedQueues {
                                      .keeping = {.table = state.queue.place.table,
                                                  .host = make_incarnation(options_.host + ":move", random_),
                                                  .lease = options_.lease,
-                                                 .warn = options_.warn},
-                                     .own_thread = options_.own_threads},
+                                                 .warn = options_.warn,
+                                                 .own_thread = options_.own_threads}},
         parts_, state.queue, doorbell_, machine_);
   }
 
@@ -187,11 +185,12 @@ class AllLeasedQueues final : public LeasedQueues {
     if (!known) {
       const std::string incarnation =
           options_.incarnation.empty() ? make_incarnation(options_.host, random_) : options_.incarnation;
-      known = std::make_unique<OwnedTable>(
-          OwnedTable::Settings{
-              .keeping = {.table = place.table, .host = incarnation, .lease = options_.lease, .warn = options_.warn},
-              .own_thread = options_.own_threads},
-          store_, machine_, random_);
+      known = std::make_unique<OwnedTable>(OwnershipCoordinator::Settings{.table = place.table,
+                                                                          .host = incarnation,
+                                                                          .lease = options_.lease,
+                                                                          .warn = options_.warn,
+                                                                          .own_thread = options_.own_threads},
+                                           store_, machine_, random_);
     }
     return *known;
   }

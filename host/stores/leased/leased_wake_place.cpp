@@ -7,7 +7,6 @@
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/leased/leased_schema.hpp"
 #include "host/stores/leased/ownership_items.hpp"
-#include "host/stores/leased/partition_reads.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -68,7 +67,7 @@ LeasedWakePlace::LeasedWakePlace(const table::StoreParts& parts, table::QueueTab
 
 Result<double> LeasedWakePlace::announce(const wake::Announcement& announcement, Deadline deadline) {
   if (ringer_ != nullptr) {
-    ringer_->leave_out(table_.keeper().host());
+    ringer_->leave_out(table_.coordinator().host());
   }
   const auto told = listen_at(announcement.address, deadline);
   return told ? Result<double>(0.0) : told.error();  // a heartbeat is paid for in any case
@@ -79,7 +78,7 @@ Result<void> LeasedWakePlace::withdraw(const std::string& /*host*/, Deadline dea
 }
 
 Result<void> LeasedWakePlace::listen_at(const std::string& address, Deadline deadline) {
-  if (table_.listen_at(address, deadline)) {
+  if (table_.coordinator().listen_at(address, deadline)) {
     return {};
   }
   return Error(ErrorCode::unavailable, "no heartbeat can be written to " + name_ + "; the next one will say it");

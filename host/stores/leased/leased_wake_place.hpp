@@ -6,7 +6,7 @@
 #include "host/queue/doorbell.hpp"
 #include "host/queue/wake/announcement.hpp"
 #include "host/queue/wake/ringer.hpp"
-#include "host/stores/leased/owned_table.hpp"
+#include "host/stores/leased/leased_source.hpp"
 #include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::leased {

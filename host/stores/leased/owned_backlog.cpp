@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "base/assert.hpp"
+#include "base/guard.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -11,7 +13,7 @@ namespace {
 // A read that is not strongly consistent may be as old as that.
 constexpr Duration kLag = std::chrono::seconds(5);
 constexpr Duration kRemembered = std::chrono::seconds(15);
-// A group of which less is in memory has room for what follows.
+// Of a group that is cut, so much stays in memory at first; with less it has room for what follows.
 constexpr std::size_t kLeftOfALine = 16;
 // What an item takes in a table beside its values, about.
 constexpr std::size_t kItemBytes = 60;
@@ -42,6 +44,28 @@ std::size_t bytes_of_item(const dynamo::Item& item) {
 }
 
 }  // namespace
+
+// What was moved to the front has come there at any time, and so takes nobody's place.
+void OrphanedRange::saw(const std::string& sort) {
+  if (read_ || !any() || sort <= counted_to_ || due_of(sort) < kFrontEnd) {
+    return;
+  }
+  if (due_of(sort) > until_) {
+    read_ = true;
+    return;
+  }
+  counted_to_ = sort;
+  read_ = ++counted_ == bound_;
+}
+
+bool OrphanedRange::concerns(const Candidate& candidate) const {
+  if (!any() || std::max(candidate.due, candidate.not_before.value_or(WallTime{})) > until_) {
+    return false;
+  }
+  return counted_ < bound_ || candidate.place.sort <= counted_to_;
+}
+
+// What is read, handed out and comes back.
 
 void OwnedBacklog::close_shard(std::uint32_t shard) {
   const auto closed = shards_.find(shard);
@@ -478,5 +502,390 @@ std::optional<WallTime> OwnedBacklog::oldest_due() const {
   }
   return oldest;
 }
+
+// What waits: in turns, in the lines of groups, and by the times that are waited for.
+
+bool OwnedBacklog::in_line(const Entry& entry) const {
+  return rules_.order == Order::queue ||
+         ((rules_.order == Order::group || rules_.fair) && !entry.candidate.group.empty());
+}
+
+// Of a queue that goes in sequence all are in one line, which has no name that a group has.
+std::string OwnedBacklog::line_of(const Entry& entry) const {
+  return rules_.order == Order::queue ? std::string() : entry.candidate.group;
+}
+
+void OwnedBacklog::place(Entry& entry, WallTime now) {
+  const auto& until = entry.candidate.not_before;
+  entry.timed = until && now <= *until;
+  if (entry.timed) {
+    (strict() && in_line(entry) ? line_timers_ : timers_).emplace(*until, entry.spot());
+  }
+  if (!in_line(entry)) {
+    if (!entry.timed) {
+      offer(entry, entry.candidate.due);
+    }
+    return;
+  }
+  if (strict() && !entry.sure) {
+    Shard& shard = shards_.at(entry.shard);
+    const std::string part = Frontier::part_of(entry.candidate.place.sort);
+    entry.sure = part <= shard.frontier.settled;
+    if (!entry.sure) {
+      shard.unsure.emplace(part, entry.candidate.place.sort);
+    }
+  }
+  if (strict() || !entry.timed) {
+    const std::string name = line_of(entry);
+    lines_[name].waiting.emplace(position_of(entry), &entry);
+    count(entry, !strict());
+    look_after(name);
+  }
+}
+
+void OwnedBacklog::unplace(Entry& entry) {
+  if (entry.timed) {
+    (strict() && in_line(entry) ? line_timers_ : timers_).erase({*entry.candidate.not_before, entry.spot()});
+    entry.timed = false;
+  }
+  withdraw(entry);
+  count(entry, false);
+  if (!in_line(entry)) {
+    return;
+  }
+  const std::string name = line_of(entry);
+  const auto line = lines_.find(name);
+  if (line == lines_.end()) {
+    return;
+  }
+  line->second.waiting.erase(position_of(entry));
+  if (line->second.offered == &entry) {
+    line->second.offered = nullptr;
+  }
+}
+
+void OwnedBacklog::count(Entry& entry, bool yes) {
+  if (entry.counted == yes) {
+    return;
+  }
+  entry.counted = yes;
+  std::size_t& ready = shards_.at(entry.shard).ready[entry.priority()];
+  ready = yes ? ready + 1 : ready - 1;
+}
+
+void OwnedBacklog::offer(Entry& entry, WallTime at) {
+  entry.offered = Turn{at, entry.spot()};
+  turns_.add(entry.candidate.priority, *entry.offered);
+  count(entry, true);
+}
+
+void OwnedBacklog::withdraw(Entry& entry) {
+  if (entry.offered) {
+    turns_.remove(entry.candidate.priority, *entry.offered);
+    entry.offered.reset();
+  }
+}
+
+// Brings what a line offers into line with what it holds.
+void OwnedBacklog::look_after(const std::string& name) {
+  const auto found = lines_.find(name);
+  if (found == lines_.end()) {
+    return;
+  }
+  GroupBacklog& line = found->second;
+  Entry* head = line.waiting.empty() ? nullptr : line.waiting.begin()->second;
+  const bool doubtful = line.doubt != GroupBacklog::Doubt::none;
+  if (head != nullptr && strict()) {
+    const bool waits =
+        line.out > 0 || doubtful || head->timed || !head->sure || !shards_.at(head->shard).holds_known || is_held(name);
+    head = waits ? nullptr : head;
+  }
+  if (line.offered != nullptr && line.offered != head) {
+    withdraw(*line.offered);
+    if (strict()) {
+      count(*line.offered, false);
+    }
+    line.offered = nullptr;
+  }
+  if (head != nullptr && line.offered == nullptr) {
+    line.offered = head;
+    offer(*head, std::max(head->candidate.due, line.served_at));
+  }
+  if (line.waiting.empty() && line.cut && line.out == 0) {
+    if (!line.parked) {
+      unswept_.insert(line.cut->second.first);
+    }
+  } else if (line.waiting.empty() && !line.cut && line.out == 0 && !doubtful) {
+    lines_.erase(found);
+  }
+}
+
+void OwnedBacklog::erase(Entries::iterator found) {
+  Entry& entry = found->second;
+  const bool lined = in_line(entry);
+  const std::string name = lined ? line_of(entry) : std::string();
+  if (entry.out) {
+    --out_;
+    --shards_.at(entry.shard).out;
+    if (lined) {
+      --lines_.at(name).out;
+    }
+  } else {
+    unplace(entry);
+  }
+  Shard& shard = shards_.at(entry.shard);
+  if (!entry.sure && !shard.unsure.empty()) {
+    shard.unsure.erase({Frontier::part_of(entry.candidate.place.sort), entry.candidate.place.sort});
+  }
+  --shard.entries;
+  shard.bytes -= entry.bytes;
+  count_in(shard, entry, false);
+  entries_.erase(found);
+  if (lined) {
+    look_after(name);
+  }
+}
+
+void OwnedBacklog::keep_bounds() {
+  // Of timers the last ones go: they have the longest to wait, and a sweep finds them again.
+  while (timers_.size() > bounds_.timers) {
+    const Spot last = std::prev(timers_.end())->second;
+    dropped(last.first);
+    erase(entries_.find(last));
+  }
+  if (entries_.size() >= room_at_) {
+    make_room();
+  }
+}
+
+// The longest groups are cut first. If that is not enough, those that cannot go on leave memory altogether.
+void OwnedBacklog::make_room() {
+  const std::size_t goal = bounds_.entries / 4 * 3;
+  std::vector<std::pair<std::size_t, std::string>> by_length;
+  for (const auto& [name, line] : lines_) {
+    if (!line.waiting.empty()) {
+      by_length.emplace_back(line.waiting.size(), name);
+    }
+  }
+  std::sort(by_length.rbegin(), by_length.rend());
+  for (const auto& [length, name] : by_length) {
+    if (entries_.size() <= goal || length <= kLeftOfALine) {
+      break;
+    }
+    cut_line(lines_.at(name), kLeftOfALine);
+  }
+  for (const auto& [length, name] : by_length) {
+    if (entries_.size() <= goal) {
+      break;
+    }
+    if (GroupBacklog& line = lines_.at(name); may_be_parked(name, line)) {
+      line.parked = true;
+      ++parked_;
+      cut_line(line, 0);
+    }
+  }
+  // Where most of it can be handed out there is nothing to gain by the next look at all of it.
+  room_at_ = std::max(bounds_.entries, entries_.size() + bounds_.entries / 64 + 1);
+}
+
+bool OwnedBacklog::may_be_parked(const std::string& name, const GroupBacklog& line) const {
+  return strict() && line.out == 0 && !line.parked && !line.waiting.empty() &&
+         (line.waiting.begin()->second->timed || is_held(name));
+}
+
+void OwnedBacklog::unpark(GroupBacklog& line) {
+  if (std::exchange(line.parked, false)) {
+    --parked_;
+  }
+}
+
+void OwnedBacklog::cut_line(GroupBacklog& line, std::size_t left) {
+  const auto from = std::next(line.waiting.begin(), static_cast<std::ptrdiff_t>(left));
+  line.cut = from->first;
+  std::vector<Spot> cut_off;
+  for (auto place = from; place != line.waiting.end(); ++place) {
+    cut_off.push_back(place->first.second);
+  }
+  for (const Spot& spot : cut_off) {
+    dropped(spot.first);
+    erase(entries_.find(spot));
+  }
+}
+
+// What may be at work: how far it lies behind the head in own shards, and what owners who died may have left.
+
+// What is not out lies before what is, as whoever takes the shard finds it.
+std::uint32_t OwnedBacklog::places_of(const Entry& entry) { return SLUICE_GUARD(leased_reach) || entry.out ? 1 : 0; }
+
+void OwnedBacklog::take_shard(std::uint32_t shard, InFlightBound bound, WallTime until) {
+  Shard& taken = shards_[shard];
+  taken.open = true;
+  for (Range& range : taken.ranges) {
+    range.orphaned = SLUICE_GUARD(leased_suspects) ? OrphanedRange(bound, until) : OrphanedRange();
+  }
+}
+
+void OwnedBacklog::reopen_shard(std::uint32_t shard) { shards_[shard].open = true; }
+
+// What was read of it is about to be dropped. Should it stay after all, it is counted anew.
+void OwnedBacklog::keep_inheritance(std::uint32_t shard) {
+  Shard& closed = shards_.at(shard);
+  for (std::size_t priority = 0; priority < kPriorities; ++priority) {
+    OrphanedRange& orphaned = closed.ranges[priority].orphaned;
+    if (orphaned.any()) {
+      orphaned = OrphanedRange(measured(shard, priority, {.inherited = true}).bound, orphaned.until());
+    }
+  }
+}
+
+OwnedBacklog::Range& OwnedBacklog::range_of(Shard& shard, const std::string& sort) {
+  return shard.ranges[static_cast<std::size_t>(priority_of(sort))];
+}
+
+bool OwnedBacklog::is_inherited(const Entry& entry, const Shard& shard) {
+  const auto priority = static_cast<std::size_t>(priority_of(entry.candidate.place.sort));
+  return !entry.known && shard.ranges[priority].orphaned.concerns(entry.candidate);
+}
+
+bool OwnedBacklog::is_suspect(const Entry& entry) const {
+  return entry.candidate.suspect || entry.candidate.received || is_inherited(entry, shards_.at(entry.shard));
+}
+
+void OwnedBacklog::read_to_end(std::uint32_t shard) {
+  if (const auto mine = shards_.find(shard); mine != shards_.end()) {
+    for (Range& range : mine->second.ranges) {
+      range.orphaned.read_to_end();
+    }
+  }
+}
+
+void OwnedBacklog::read_wholly(std::uint32_t shard) {
+  const auto mine = shards_.find(shard);
+  const bool cut = std::any_of(lines_.begin(), lines_.end(), [](const auto& line) { return line.second.cut; });
+  if (mine == shards_.end() || cut || mine->second.doubtful || !inherits(shard)) {
+    return;
+  }
+  std::array<bool, kPriorities> left{};
+  for (auto found = entries_.lower_bound({shard, {}}); found != entries_.end() && found->first.first == shard;
+       ++found) {
+    const Entry& entry = found->second;
+    // One that is out as a suspect may come to be read anew.
+    bool& any = left[static_cast<std::size_t>(priority_of(found->first.second))];
+    any = any || entry.inherited || is_inherited(entry, mine->second);
+  }
+  for (std::size_t priority = 0; priority < kPriorities; ++priority) {
+    if (!left[priority]) {
+      mine->second.ranges[priority].orphaned = OrphanedRange();
+    }
+  }
+}
+
+bool OwnedBacklog::inherits(std::uint32_t shard) const {
+  const auto found = shards_.find(shard);
+  return found != shards_.end() && std::any_of(found->second.ranges.begin(), found->second.ranges.end(),
+                                               [](const Range& range) { return range.orphaned.any(); });
+}
+
+// What was dropped may lie before anything.
+InFlightBound OwnedBacklog::behind_dropped(InFlightBound bound, const Shard& shard) {
+  return bound > 0 ? bound + shard.dropped : 0;
+}
+
+// What is in memory is counted, and what is known to lie in the table beside that. What was moved to the front is not:
+// it may come before anything at any time, and is a suspect anyway.
+OwnedBacklog::Measured OwnedBacklog::measured(std::uint32_t shard, std::size_t priority, const Measure& what) const {
+  const Shard& of = shards_.at(shard);
+  const std::string from = first_sort_key(static_cast<Priority>(priority), kFrontEnd);
+  InFlightBound places = 0;
+  Measured measured;
+  for (auto found = entries_.lower_bound({shard, from});
+       found != entries_.end() && found->first.first == shard && found->first.second.front() == from.front(); ++found) {
+    const Entry& entry = found->second;
+    places += places_of(entry);
+    if (entry.out || &entry == what.added || (what.inherited && is_inherited(entry, of))) {
+      measured.counted = places;
+      measured.highest = found->first.second;
+    }
+  }
+  measured.bound = behind_dropped(measured.counted, of);
+  const OrphanedRange& orphaned = of.ranges[priority].orphaned;
+  if (what.inherited && orphaned.any()) {
+    const InFlightBound unread = orphaned.unread();
+    measured.bound = std::max(measured.bound, unread > 0 ? places + of.dropped + unread : 1);
+  }
+  return measured;
+}
+
+InFlightBound OwnedBacklog::left_in(std::uint32_t shard) const {
+  InFlightBound bound = 1;
+  for (std::size_t priority = 0; shards_.contains(shard) && priority < kPriorities; ++priority) {
+    bound = std::max(bound, measured(shard, priority, {.inherited = true}).bound);
+  }
+  return bound;
+}
+
+InFlightBound OwnedBacklog::in_flight_bound() {
+  InFlightBound bound = 0;
+  for (auto& [number, shard] : shards_) {
+    for (std::size_t priority = 0; priority < kPriorities; ++priority) {
+      Measured anew = measured(number, priority, {});
+      bound = std::max(bound, anew.bound);
+      shard.ranges[priority].count_from(std::move(anew));
+    }
+  }
+  return bound;
+}
+
+InFlightBound OwnedBacklog::expected(std::size_t more) const {
+  InFlightBound bound = refused_.value_or(0);
+  for (const auto& [number, shard] : shards_) {
+    for (const Range& range : shard.ranges) {
+      bound = std::max(bound, behind_dropped(range.counted, shard));
+    }
+  }
+  return bound + static_cast<InFlightBound>(std::min<std::size_t>(more, entries_.size()));
+}
+
+// From what is known to what goes out all is counted, which is cheap where messages go out by their keys. Only where
+// that comes to more than is allowed it is counted anew from the head.
+bool OwnedBacklog::may_go(const Entry& entry, InFlightBound allowed) {
+  const std::string& sort = entry.candidate.place.sort;
+  const std::size_t priority = static_cast<std::size_t>(priority_of(sort));
+  Shard& of = shards_.at(entry.shard);
+  Range& range = of.ranges[priority];
+  if (sort > range.highest) {
+    const std::string from = std::max(range.highest, first_sort_key(static_cast<Priority>(priority), kFrontEnd));
+    for (auto found = entries_.upper_bound({entry.shard, from});
+         found != entries_.end() && found->first <= entry.spot(); ++found) {
+      range.counted += places_of(found->second);
+    }
+    range.highest = sort;
+  }
+  if (behind_dropped(range.counted, of) <= allowed) {
+    return true;
+  }
+  Measured anew = measured(entry.shard, priority, {.added = &entry});
+  if (anew.bound > allowed) {
+    refused_ = anew.bound;
+    return false;
+  }
+  range.count_from(std::move(anew));
+  return true;
+}
+
+void OwnedBacklog::count_in(Shard& shard, const Entry& entry, bool yes) {
+  const std::string& sort = entry.candidate.place.sort;
+  Range& range = range_of(shard, sort);
+  if (sort > range.highest || due_of(sort) < kFrontEnd) {
+    return;
+  }
+  if (yes) {
+    range.counted += places_of(entry);
+  } else if (range.counted > 0) {
+    range.counted -= places_of(entry);
+  }
+}
+
+void OwnedBacklog::dropped(std::uint32_t shard) { ++shards_.at(shard).dropped; }
 
 }  // namespace sluice::queue::leased

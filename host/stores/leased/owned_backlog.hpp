@@ -15,13 +15,46 @@
 
 #include "base/clock.hpp"
 #include "host/queue/source.hpp"
-#include "host/stores/leased/frontier.hpp"
-#include "host/stores/leased/in_flight_bound.hpp"
 #include "host/stores/leased/leased_record.hpp"
-#include "host/stores/leased/orphaned_range.hpp"
-#include "host/stores/leased/priority_scheduler.hpp"
+#include "host/stores/leased/shard_reader.hpp"
+#include "host/stores/owned/ownership.hpp"
+#include "host/stores/owned/priority_scheduler.hpp"
 
 namespace sluice::queue::leased {
+
+using owned::InFlightBound;
+using owned::Spot;
+using owned::Turn;
+
+/// What of one priority of a shard owners before may have had at work when they died: everything up to the key that
+/// lies as far behind the head as they had announced. It is known once so much has been read. Not thread-safe.
+class OrphanedRange {
+ public:
+  OrphanedRange() = default;
+  /// It was taken at `until`: what was not due by then was at work nowhere.
+  OrphanedRange(InFlightBound bound, WallTime until) : bound_(bound), until_(until) {}
+
+  /// A message has been read. Those of a priority are read in the order of their keys; one that is read again says
+  /// nothing new.
+  void saw(const std::string& sort);
+  /// Nothing is left of it to be read.
+  void read_to_end() { read_ = true; }
+  bool is_read() const { return read_; }
+  /// That message may be concerned.
+  bool concerns(const Candidate& candidate) const;
+
+  bool any() const { return bound_ > 0; }
+  WallTime until() const { return until_; }
+  /// So many at most that it may concern have not been read yet.
+  InFlightBound unread() const { return read_ ? 0 : bound_ - counted_; }
+
+ private:
+  InFlightBound bound_ = 0;
+  WallTime until_{};
+  bool read_ = false;
+  InFlightBound counted_ = 0;
+  std::string counted_to_;  ///< once it is read: the last key that is concerned, unless what follows was not due
+};
 
 /// A message in memory.
 struct Entry {
@@ -122,7 +155,7 @@ class OwnedBacklog {
     std::size_t max = 1;
     std::size_t bytes = 0;
     bool suspects = true;
-    InFlightBound allowed = kUnbounded;
+    InFlightBound allowed = owned::kUnbounded;
   };
   struct Taken {
     Entry* entry = nullptr;  ///< until the book is used again
@@ -253,7 +286,7 @@ class OwnedBacklog {
   Entries entries_;
   std::map<std::uint32_t, Shard> shards_;
   std::size_t out_ = 0;
-  PriorityScheduler turns_;
+  owned::PriorityScheduler turns_;
   using Timers = std::set<std::pair<WallTime, Spot>>;
   Timers timers_;       ///< of what is in no line: any of them may be dropped
   Timers line_timers_;  ///< of what is in one, and keeps those behind it waiting

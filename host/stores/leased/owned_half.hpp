@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -16,12 +15,11 @@
 #include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "host/queue/source.hpp"
-#include "host/stores/leased/dead_letter_count.hpp"
-#include "host/stores/leased/event_gate.hpp"
 #include "host/stores/leased/leased_writer.hpp"
 #include "host/stores/leased/owned_backlog.hpp"
 #include "host/stores/leased/ownership_coordinator.hpp"
 #include "host/stores/leased/shard_reader.hpp"
+#include "host/stores/owned/event_gate.hpp"
 #include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::leased {
@@ -34,62 +32,77 @@ struct OwnerWriter {
   std::function<void(const std::string& id, const Failure&)> note_failure{};
 };
 
-/// What this process owns of one half of a queue: its shards, what has been read of them and what is out. All sources
-/// of the half share it. Thread-safe.
-class OwnedHalf final : public HalfDuty {
+/// What this process owns of one half of a queue: what has been read of its shards and what is out. All sources of the
+/// half share it. A coordinator tells it which shards are its own; it knows no more of that one than the lease.
+/// Thread-safe.
+class OwnedHalf final : public ShardHolder {
  public:
+  /// Of dead letters so many are counted of a shard, and again after that.
+  static constexpr std::size_t kMostDeadOfAShard = 100;
+  static constexpr Duration kDeadPause = std::chrono::seconds(60);
+
   struct Settings {
     QueueAddress address;
     std::uint32_t shards = kDefaultShards;  ///< where no item says how many
     bool strict_fence = false;  ///< what is committed with effects holds only while the shard is this host's
     std::function<void(const std::string&)> warn{};
   };
+  /// Lets everybody know how far what is out lies behind the head. False: it could not.
+  using Announce = std::function<bool(InFlightBound)>;
+
   /// The references outlive it.
-  OwnedHalf(Settings settings, table::StoreParts parts, table::QueueTable place, OwnershipCoordinator& keeper,
+  OwnedHalf(Settings settings, table::StoreParts parts, table::QueueTable place, owned::HostLease& lease,
             OwnerWriter writer, const Clock& machine, Random& random);
 
   /// A source's way to be told; and out.
   std::uint32_t enter(SourceEvents events);
   /// Returns once nothing is told any more. True: it was the last one.
   bool exit(std::uint32_t source);
+  bool has_sources() const;
   void rung();
 
-  Result<Claimed> claim(std::uint32_t source, const ClaimRequest& request, Deadline deadline);
+  Result<Claimed> claim(std::uint32_t source, const ClaimRequest& request, const Announce& announce, Deadline deadline);
+  /// It owns shards, and may hand something out.
+  bool works();
   /// As Source::holds.
-  bool holds() { return coordinator_.holds(); }
+  bool holds() { return lease_.holds(); }
   /// This process has handed it out.
   bool knows(const Receipt& receipt) const;
   std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline);
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts);
+  const table::QueueTable& place() const { return place_; }
 
-  // HalfDuty
+  // ShardHolder
   const QueueAddress& address() const override { return settings_.address; }
   std::uint32_t configured_shards() const override { return settings_.shards; }
-  std::vector<ShardKeeper::Move> look(std::span<const Ownership> read, std::uint32_t count, Membership& members,
-                                      SteadyTime now) override;
-  void moved(const ShardKeeper::Move& move, InFlightBound left, SteadyTime now) override;
-  std::vector<ShardKeeper::Move> hand_overs() override;
-  std::optional<ShardKeeper::Move> retirement(std::uint32_t shard, SteadyTime now) override;
-  void lease_lost(SteadyTime now) override;
-  bool expects() const override;
+  void own(std::span<const ShardHolder::Shard> shards, std::uint32_t all, SteadyTime now) override;
+  std::optional<InFlightBound> left_in(std::uint32_t shard) override;
+  bool is_empty(std::uint32_t shard) const override;
   bool busy(SteadyTime now) const override;
-  bool owns_any() const override;
   InFlightBound in_flight_bound() override;
   OwnerFigures figures(SteadyTime now) const override;
-
-  /// Where it is time to.
-  void count_dead_letters(Deadline deadline);
+  /// Counts dead letters, where it is time to.
+  void spare_time(Deadline deadline) override;
 
  private:
+  /// The dead letters of a shard of a standard half, as the last look has found them.
+  struct DeadLetters {
+    SteadyTime due_at{};
+    std::optional<SteadyTime> looked_at{};
+    std::size_t records = 0;
+    bool more = false;
+  };
   struct Shard {
     ShardReader reader;
-    std::uint64_t number = 0;  ///< each time that it is taken it is another one
+    std::uint64_t number = 0;  ///< each time that it is taken, or read anew, it is another one
+    std::int64_t epoch = 0;
     bool closing = false;
     bool holds_read = false;
     bool throttled = false;          ///< its last page was refused as one too many
     std::optional<Error> trouble{};  ///< why its last read failed
     std::set<std::string> holds{};
     SteadyTime holds_again_at{};  ///< when those that there are are read again
+    DeadLetters dead{};
   };
   struct Out {
     Spot spot;
@@ -115,20 +128,29 @@ class OwnedHalf final : public HalfDuty {
     std::map<std::uint32_t, std::vector<Receipt>> lost;
   };
 
+  void gain(const ShardHolder::Shard& shard, SteadyTime now) SLUICE_REQUIRES(mutex_);
+  void lose(std::uint32_t shard, News& news) SLUICE_REQUIRES(mutex_);
+  void tell(const News& news);
+  /// That shard, as it was when `number` was given; null: it has been lost, or is read anew.
+  Shard* shard_of(std::uint32_t shard, std::uint64_t number) SLUICE_REQUIRES(mutex_);
+
   Result<void> check(const ClaimRules& rules) const SLUICE_REQUIRES(mutex_);
   /// What a source asks for, in the order that the strictest of all sources asks for.
   ClaimRules rules_for(std::uint32_t source, const ClaimRules& asked) SLUICE_REQUIRES(mutex_);
+  void follow_rules(std::uint32_t source, const ClaimRules& asked) SLUICE_REQUIRES(mutex_);
+  bool keeps_order() const SLUICE_REQUIRES(mutex_);
+  void mark_ordered(Deadline deadline);
+  std::size_t budget(const ClaimRequest& request) const SLUICE_REQUIRES(mutex_);
+
   void read(const ClaimRequest& request, Deadline deadline);
-  /// Why there is nothing to be had, where that is the table's fault; nothing while one of its shards can be read.
-  std::optional<Error> cut_off() const;
   std::vector<Job> next_jobs(const ClaimRequest& request, std::size_t most) SLUICE_REQUIRES(mutex_);
   void read_each(const std::vector<Job>& jobs, Deadline deadline);
   dynamo::QueryRequest page_query(const Job& job) const;
-  bool keeps_order() const SLUICE_REQUIRES(mutex_);
-  void read_holds(const Job& job, Deadline deadline);
   void page_read(const Job& job, dynamo::Page page);
+  void item_read(const Job& job, dynamo::Item item, table::Moment now, ReadAnswer& answer) SLUICE_REQUIRES(mutex_);
+  void read_holds(const Job& job, Deadline deadline);
   void read_failed(const Job& job, const dynamo::Error& error);
-  std::size_t budget(const ClaimRequest& request) const SLUICE_REQUIRES(mutex_);
+
   std::vector<Delivery> take(std::uint32_t source, const ClaimRequest& request, std::size_t most)
       SLUICE_REQUIRES(mutex_);
   Delivery deliver(std::uint32_t source, const OwnedBacklog::Taken& taken, const ClaimRequest& request)
@@ -137,36 +159,29 @@ class OwnedHalf final : public HalfDuty {
   /// Leaves those whose claim has been written, and those that need none.
   void write_claims(std::vector<Delivery>& deliveries, Deadline deadline);
   bool claim_written(Delivery& delivery, bool written) SLUICE_REQUIRES(mutex_);
-  void mark_ordered(Deadline deadline);
   std::optional<Duration> next_due(table::Moment now) const SLUICE_REQUIRES(mutex_);
+
   void ended(std::int64_t locator, const Completion& completion, const SettleResult& result, table::Moment now)
       SLUICE_REQUIRES(mutex_);
   Return return_of(const Out& out, const Completion& completion, table::Moment now) const;
-  void gain(std::uint32_t shard, InFlightBound left, bool written_before, SteadyTime now, News& news)
-      SLUICE_REQUIRES(mutex_);
-  void lose(std::uint32_t shard, News& news) SLUICE_REQUIRES(mutex_);
-  void follow_keeper(std::span<const Ownership> read, SteadyTime now, News& news) SLUICE_REQUIRES(mutex_);
-  void tell(const News& news);
 
   // Fixed after construction.
   const Settings settings_;
   const table::StoreParts parts_;
   const table::QueueTable place_;
-  OwnershipCoordinator& coordinator_;
+  owned::HostLease& lease_;
   const OwnerWriter writer_;
   const Clock& machine_;
   const std::int64_t locator_base_;
   const std::string name_;
-  Remarks remarks_;
+  owned::Remarks remarks_;
 
   Mutex reading_;  // one reads at a time; taken before mutex_
 
   mutable Mutex mutex_;
   // Guarded by mutex_.
-  ShardKeeper keeper_ SLUICE_GUARDED_BY(mutex_);
-  OwnedBacklog book_ SLUICE_GUARDED_BY(mutex_);
-  DeadLetterCount dead_letters_ SLUICE_GUARDED_BY(mutex_);
-  bool counting_ SLUICE_GUARDED_BY(mutex_) = false;
+  OwnedBacklog backlog_ SLUICE_GUARDED_BY(mutex_);
+  bool counting_ SLUICE_GUARDED_BY(mutex_) = false;  ///< dead letters
   ClaimRules rules_ SLUICE_GUARDED_BY(mutex_);
   std::map<std::uint32_t, ClaimRules> asked_ SLUICE_GUARDED_BY(mutex_);  ///< by source
   std::map<std::uint32_t, Shard> shards_ SLUICE_GUARDED_BY(mutex_);
@@ -178,7 +193,7 @@ class OwnedHalf final : public HalfDuty {
   bool ordered_ SLUICE_GUARDED_BY(mutex_) = false;  ///< the table says that groups go in order
   std::uint32_t handed_out_ SLUICE_GUARDED_BY(mutex_) = 0;
   std::optional<SteadyTime> handed_out_at_ SLUICE_GUARDED_BY(mutex_);
-  std::map<std::uint32_t, std::shared_ptr<EventGate>> sources_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::uint32_t, std::shared_ptr<owned::EventGate>> sources_ SLUICE_GUARDED_BY(mutex_);
   std::uint32_t entered_ SLUICE_GUARDED_BY(mutex_) = 0;
 };
 

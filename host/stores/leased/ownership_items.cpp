@@ -1,8 +1,11 @@
 #include "host/stores/leased/ownership_items.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "base/guard.hpp"
+#include "base/uuid.hpp"
 #include "dynamo/item_reading.hpp"
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/leased/leased_schema.hpp"
@@ -15,6 +18,7 @@ using dynamo::AttributeValue;
 using dynamo::Item;
 
 constexpr Duration kLongestLease = std::chrono::hours(1);
+constexpr std::size_t kOfChance = 8;  // characters that tell a process from another one of the same host
 
 bool flag_of(const Item& item, std::string_view name) {
   const bool* flag = dynamo::find<bool>(item, name);
@@ -60,7 +64,8 @@ Item encode_figures(const OwnerFigures& figures) {
 }
 
 InFlightBound bound_in(const Item& item) {
-  return static_cast<InFlightBound>(std::min<std::uint64_t>(count_of(item, attribute::kInFlightBound), kUnbounded));
+  return static_cast<InFlightBound>(
+      std::min<std::uint64_t>(count_of(item, attribute::kInFlightBound), owned::kUnbounded));
 }
 
 // The attribute must be as it was read: that value, or not there.
@@ -79,6 +84,45 @@ void demand(dynamo::PutItemRequest& request, const Item& before, std::string_vie
 }
 
 }  // namespace
+
+std::string make_incarnation(const std::string& host, Random& random) {
+  return host + "/" + make_uuid(random).substr(0, kOfChance);
+}
+
+dynamo::QueryRequest partition_query(const std::string& table, const std::string& partition, bool consistent) {
+  dynamo::QueryRequest query;
+  query.table = table;
+  query.key_condition = "#p = :p";
+  query.names.emplace("#p", attribute::kPartition);
+  query.values.emplace(":p", partition);
+  query.consistent = consistent;
+  return query;
+}
+
+dynamo::Result<std::vector<dynamo::Item>> read_partition(dynamo::Client& client, const std::string& table,
+                                                         const std::string& partition, bool consistent,
+                                                         Deadline deadline) {
+  dynamo::QueryRequest query = partition_query(table, partition, consistent);
+  std::vector<dynamo::Item> items;
+  do {
+    SLUICE_TRY(page, client.query(query, deadline));
+    std::move(page->items.begin(), page->items.end(), std::back_inserter(items));
+    query.exclusive_start_key = std::move(page->last_evaluated_key);
+  } while (!query.exclusive_start_key.empty());
+  return items;
+}
+
+dynamo::Result<std::set<std::string>> read_held_groups(dynamo::Client& client, const table::QueueTable& place,
+                                                       std::uint32_t shard, Deadline deadline) {
+  SLUICE_TRY(items, read_partition(client, place.table, hold_partition_of(place.queue, shard), true, deadline));
+  std::set<std::string> groups;
+  for (const dynamo::Item& item : *items) {
+    if (const auto* group = dynamo::find<std::string>(item, attribute::kGroup)) {
+      groups.insert(*group);
+    }
+  }
+  return groups;
+}
 
 OwnerFigures decode_figures(const Item& item) {
   OwnerFigures figures{.ready = count_of(item, attribute::kReadyKnown),
@@ -187,6 +231,23 @@ std::optional<dynamo::PutItemRequest> ended_beat(const std::string& table, Item 
   return request;
 }
 
+Result<void> mark_ended(dynamo::Client& client, const table::QueueTable& place, const std::string& incarnation,
+                        bool settled, Deadline deadline) {
+  const Place where{std::string(kHosts), incarnation};
+  auto found = client.get_item({.table = place.table, .key = where.key(), .consistent = true}, deadline);
+  if (!found) {
+    return table::store_error(place, found.error());
+  }
+  const auto mark = ended_beat(place.table, std::move(found->item), settled);
+  if (!mark) {
+    return {};
+  }
+  if (const auto written = client.put_item(*mark, deadline); !written) {
+    return table::store_error(place, written.error());
+  }
+  return {};
+}
+
 void demand_not_ended(dynamo::PutItemRequest& beat) {
   beat.condition += (beat.condition.empty() ? "" : " AND ") + std::string("attribute_not_exists(#e)");
   beat.names.emplace("#e", std::string(attribute::kEnded));
@@ -227,7 +288,7 @@ OwnershipPage decode_ownership(std::span<const Item> items) {
                          "' is none of ours; it is passed over, remove it if nobody needs it");
       continue;
     }
-    OwnershipRow row{.value = {.shard = *shard}, .drained = flag_of(item, attribute::kDrained), .item = item};
+    OwnershipRow row{.value = {.part = *shard}, .drained = flag_of(item, attribute::kDrained), .item = item};
     const auto* owner = dynamo::find<std::string>(item, attribute::kOwner);
     const auto epoch = dynamo::whole_number(item, attribute::kEpoch);
     row.value.clean = flag_of(item, attribute::kClean);
@@ -252,7 +313,7 @@ dynamo::PutItemRequest ownership_write(const std::string& table, const std::stri
                                        const OwnershipRow& before, const Ownership& after, bool drained) {
   dynamo::PutItemRequest request;
   request.table = table;
-  request.item = Place{partition, ownership_sort(after.shard)}.key();
+  request.item = Place{partition, ownership_sort(after.part)}.key();
   request.item.emplace(std::string(attribute::kOwner), after.owner);
   request.item.emplace(std::string(attribute::kEpoch), AttributeValue::number(after.epoch));
   request.item.emplace(std::string(attribute::kClean), after.clean);

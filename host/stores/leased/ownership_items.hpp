@@ -3,19 +3,41 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "base/error.hpp"
+#include "base/random.hpp"
 #include "dynamo/client.hpp"
 #include "host/queue/message.hpp"
-#include "host/stores/leased/shard_keeper.hpp"
-#include "host/stores/membership.hpp"
+#include "host/stores/owned/membership.hpp"
+#include "host/stores/owned/ownership.hpp"
 #include "host/stores/table/table_errors.hpp"
 
-/// Heartbeats, ownership of shards and their number: items to values and back, and the writes that change them.
+/// Heartbeats, ownership of shards and their number: items to values and back, the writes that change them, and reads
+/// of the small partitions that they lie in.
 namespace sluice::queue::leased {
+
+using owned::Heartbeat;
+using owned::InFlightBound;
+using owned::Ownership;
+
+/// What a process calls itself as an owner: the host's name, a slash and 8 characters of chance.
+std::string make_incarnation(const std::string& host, Random& random);
+
+/// Asks for a partition, from its head.
+dynamo::QueryRequest partition_query(const std::string& table, const std::string& partition, bool consistent);
+/// All that lies there, in the order of its keys.
+dynamo::Result<std::vector<dynamo::Item>> read_partition(dynamo::Client& client, const std::string& table,
+                                                         const std::string& partition, bool consistent,
+                                                         Deadline deadline);
+/// The groups of a shard that wait for an operator. Consistent.
+dynamo::Result<std::set<std::string>> read_held_groups(dynamo::Client& client, const table::QueueTable& place,
+                                                       std::uint32_t shard, Deadline deadline);
 
 /// What a host knows of the dead letters in its shards of a standard half. A value.
 struct DeadFigures {
@@ -60,6 +82,11 @@ std::optional<HostBeat> decode_beat(const dynamo::Item& item);
 /// Marks a heartbeat, as it was read, as that of a host that has ended: others need not wait for its lease. Null, and
 /// nothing is to be written, where it is none or says so already.
 std::optional<dynamo::PutItemRequest> ended_beat(const std::string& table, dynamo::Item item, bool settled);
+/// Writes that mark, so that what a process owned that has ended, as its machine knows for certain, is taken at once;
+/// `settled`: and nothing of it is in doubt. Costs a read and a write; where there is no heartbeat, the read. One that
+/// moves meanwhile is an error: whoever wrote it lives.
+Result<void> mark_ended(dynamo::Client& client, const table::QueueTable& place, const std::string& incarnation,
+                        bool settled, Deadline deadline);
 /// The write of an own heartbeat on condition that nobody has marked it so.
 void demand_not_ended(dynamo::PutItemRequest& beat);
 /// And that none that was written after it is there: one that was long under way would take back what that one says.

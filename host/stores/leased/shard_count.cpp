@@ -5,7 +5,7 @@
 #include "base/text/utf8.hpp"
 #include "dynamo/item_reading.hpp"
 #include "host/stores/leased/leased_record.hpp"
-#include "host/stores/leased/partition_reads.hpp"
+#include "host/stores/leased/ownership_items.hpp"
 
 namespace sluice::queue::leased {
 namespace {

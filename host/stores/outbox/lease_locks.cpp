@@ -60,7 +60,7 @@ Result<Members> LeaseLocks::beat(Deadline deadline) {
 Result<Members> LeaseLocks::look(Deadline deadline) {
   SLUICE_TRY(listed, book_->members(deadline));
   const SteadyTime now = clock_.steady_now();
-  std::vector<Heartbeat> beats;
+  std::vector<owned::Heartbeat> beats;
   beats.reserve(listed->size());
   for (const LeaseMember& member : *listed) {
     beats.push_back({.host = host_of(member.name), .counter = member.counter, .lease = member.lease});

@@ -9,8 +9,8 @@
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
-#include "host/stores/membership.hpp"
 #include "host/stores/outbox/database.hpp"
+#include "host/stores/owned/membership.hpp"
 
 namespace sluice::queue::outbox {
 
@@ -101,9 +101,9 @@ class LeaseLocks final : public LockSession {
   const Settings settings_;
   const Clock& clock_;
   LeaseMember self_;
-  LeaseClock lease_clock_;
-  OwnLease lease_;
-  Membership members_;
+  owned::LeaseClock lease_clock_;
+  owned::OwnLease lease_;
+  owned::Membership members_;
   std::map<std::uint32_t, BucketLease> held_;
 };
 

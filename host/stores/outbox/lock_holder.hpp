@@ -14,10 +14,10 @@
 #include "base/error.hpp"
 #include "base/mutex.hpp"
 #include "base/random.hpp"
-#include "host/stores/membership.hpp"
-#include "host/stores/outbox/bucket_share.hpp"
 #include "host/stores/outbox/database.hpp"
 #include "host/stores/outbox/reconnect.hpp"
+#include "host/stores/owned/membership.hpp"
+#include "host/stores/owned/ownership.hpp"
 
 namespace sluice::queue::outbox {
 
@@ -79,7 +79,7 @@ class LockHolder {
   const Events events_;
 
   // Touched only by the holder's thread.
-  BucketShare share_;
+  owned::PartShare share_;
   std::uint32_t members_ = 0;
   SteadyTime unsettled_until_{};
   Duration beat_every_{};  ///< as the session wants it
@@ -91,8 +91,9 @@ class LockHolder {
   bool look_ SLUICE_GUARDED_BY(mutex_) = false;
   bool joined_ SLUICE_GUARDED_BY(mutex_) = false;
   bool share_lost_ SLUICE_GUARDED_BY(mutex_) = false;  ///< the share is to be forgotten
-  LeaseClock lease_clock_ SLUICE_GUARDED_BY(mutex_);   ///< the session's end comes closer while the machine sleeps
-  SteadyTime alive_at_ SLUICE_GUARDED_BY(mutex_){};    ///< on it: when the last call began that was answered
+  owned::LeaseClock lease_clock_
+      SLUICE_GUARDED_BY(mutex_);                     ///< the session's end comes closer while the machine sleeps
+  SteadyTime alive_at_ SLUICE_GUARDED_BY(mutex_){};  ///< on it: when the last call began that was answered
 
   // Touched only by whoever has the turn.
   std::unique_ptr<LockSession> session_;

@@ -8,7 +8,7 @@
 namespace sluice::test {
 namespace {
 
-using queue::LeaseClock;
+using queue::owned::LeaseClock;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;

@@ -87,7 +87,10 @@ TEST(OwnerOrder, TheStricterOrderHoldsWhereTwoJobsOfAHostDisagreeAndALineSaysSo)
   const auto first = a.claim(10, {.order = Order::group});
   ASSERT_EQ(first.size(), 1U);
   const std::uint32_t loose = a.half().enter({});
-  const auto claim = [&] { return a.half().claim(loose, {.max = 10}, Deadline::after(a.clock, 5s))->deliveries; };
+  const auto claim = [&] {
+    const auto announce = [](queue::owned::InFlightBound) { return false; };
+    return a.half().claim(loose, {.max = 10}, announce, Deadline::after(a.clock, 5s))->deliveries;
+  };
   EXPECT_TRUE(claim().empty());
   EXPECT_TRUE(std::any_of(a.warnings.begin(), a.warnings.end(), [](const std::string& line) {
     return line.find("the strictest order that a job of this host asks for") != std::string::npos;

@@ -336,7 +336,7 @@ TEST(OwnerTrouble, AnOwnershipItemChangesHandsOnlyAsItWasRead) {
   OwnerHost& a = world.add("a/1");
   const leased::OwnershipPage nothing;
   const auto stale =
-      leased::ownership_write(kOwnersTable, "orders@", {}, {.shard = 0, .owner = "zombie", .epoch = 1}, false);
+      leased::ownership_write(kOwnersTable, "orders@", {}, {.part = 0, .owner = "zombie", .epoch = 1}, false);
   const auto written = a.client().put_item(stale, Deadline::never());
   ASSERT_FALSE(written) << "it was read before the item was made";
   EXPECT_EQ(written.error().kind, dynamo::ErrorKind::conditional_check_failed);

@@ -42,8 +42,8 @@ OwnerHost::OwnerHost(const WorldPlan& plan, const std::string& incarnation, mode
       parts_{*client_, table_clock_, runner_, nonces_, locate_, layouts_} {
   const auto warn = [this](const std::string& line) { warnings.push_back(line); };
   table_ = std::make_unique<leased::OwnedTable>(
-      leased::OwnedTable::Settings{.keeping = {.table = kOwnersTable, .host = name, .lease = plan.lease, .warn = warn},
-                                   .own_thread = false},
+      leased::OwnershipCoordinator::Settings{
+          .table = kOwnersTable, .host = name, .lease = plan.lease, .warn = warn, .own_thread = false},
       parts_, clock, random_);
   half_ = &table_->half(
       {.address = {kOwnersQueue, queue::Half::standard}, .shards = plan.shards, .warn = warn}, place_,
@@ -54,7 +54,7 @@ OwnerHost::OwnerHost(const WorldPlan& plan, const std::string& incarnation, mode
   auto borrower = std::make_unique<leased::DirectClaimer>(
       parts_, place_, queue::Half::standard, state_,
       [shards = plan.shards](Deadline) { return Result<std::uint32_t>(shards); });
-  source_ = std::make_unique<leased::LeasedSource>(*table_, *half_, std::move(borrower), doorbell_, clock);
+  source_ = std::make_unique<leased::LeasedSource>(*table_, *half_, std::move(borrower), doorbell_);
 }
 
 void OwnerHost::start() {
@@ -80,7 +80,7 @@ void OwnerHost::forget(const queue::Receipt& receipt) {
 
 bool OwnerHost::keeper_holds() {
   // What it would have to look at before it starts a handler.
-  return const_cast<leased::OwnershipCoordinator&>(table_->keeper()).holds();
+  return table_->coordinator().lease().holds();
 }
 
 std::vector<queue::Delivery> OwnerHost::claim(std::size_t max, const queue::ClaimRules& rules, bool suspects) {

@@ -15,7 +15,6 @@
 #include "host/stores/leased/direct_claimer.hpp"
 #include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/leased_source.hpp"
-#include "host/stores/leased/owned_table.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
 #include "tests/support/dynamodb_model/model.hpp"
 #include "tests/support/dynamodb_model/transport.hpp"
@@ -104,7 +103,7 @@ class OwnerHost {
   queue::SettleResult settle(const queue::Delivery& delivery, queue::CompletionAction action, Duration delay = {});
   std::vector<queue::SettleResult> settle(const std::vector<queue::Completion>& completions);
   /// Sees to the housekeeping, without a claim.
-  void tend() { table_->tend(Deadline::after(clock, 5s)); }
+  void tend() { table_->coordinator().tend(Deadline::after(clock, 5s)); }
   void ring() { doorbell_.ring({kOwnersQueue, queue::Half::standard}); }
 
   /// What a job asks before it starts what it was handed.

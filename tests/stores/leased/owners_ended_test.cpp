@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "host/stores/leased/ended_owners.hpp"
+#include "host/stores/leased/ownership_items.hpp"
 #include "tests/stores/leased/owner_world.hpp"
 
 namespace sluice::test {

@@ -1,4 +1,4 @@
-#include "host/stores/leased/assignment.hpp"
+#include "host/stores/owned/ownership.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "base/random.hpp"
 
-namespace sluice::queue::leased {
+namespace sluice::queue::owned {
 namespace {
 
 using ::testing::Each;
@@ -95,4 +95,4 @@ TEST(AssignmentTest, AnyStateComesToEqualSharesWithTheFewestMoves) {
 }
 
 }  // namespace
-}  // namespace sluice::queue::leased
+}  // namespace sluice::queue::owned

@@ -1,15 +1,17 @@
-#include "host/stores/leased/shard_keeper.hpp"
+#include "host/stores/owned/ownership.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
 
 #include "base/random.hpp"
 
-namespace sluice::queue::leased {
+namespace sluice::queue::owned {
 namespace {
 
 using namespace std::chrono_literals;
@@ -26,14 +28,14 @@ struct Table {
 
   explicit Table(std::uint32_t shards) {
     for (std::uint32_t shard = 0; shard < shards; ++shard) {
-      items.push_back({.shard = shard});
+      items.push_back({.part = shard});
     }
   }
-  bool write(const ShardKeeper::Move& move) {
-    if (items[move.before.shard] != move.before) {
+  bool write(const PartKeeper::Move& move) {
+    if (items[move.before.part] != move.before) {
       return false;
     }
-    items[move.before.shard] = move.after;
+    items[move.before.part] = move.after;
     return true;
   }
   std::vector<Heartbeat> read_beats() const {
@@ -53,7 +55,7 @@ struct Host {
   void beat(SteadyTime began, SteadyTime now) {
     table.beats[name] = {name, ++counter, kLease, leaving, {kHalf}};
     if (!lease.renewed(began, now)) {
-      keeper.lease_lost();
+      lose_parts();
     }
   }
   void look(SteadyTime now) {
@@ -61,13 +63,16 @@ struct Host {
       return lose();
     }
     members.saw(table.read_beats(), now);
-    for (const auto& move : keeper.look(table.items, members, now)) {
+    const auto had = keeper.parts();
+    const auto moves = keeper.look(table.items, members, now);
+    note_lost(had);
+    for (const auto& move : moves) {
       if (table.write(move)) {
         keeper.moved(move);
       }
     }
-    for (const auto shard : keeper.shards()) {
-      if (keeper.keeping(shard) == ShardKeeper::Keeping::closing && !busy) {
+    for (const auto shard : keeper.parts()) {
+      if (keeper.keeping(shard) == PartKeeper::Keeping::closing && !busy) {
         const auto move = keeper.hand_over(shard);
         if (table.write(move)) {
           keeper.moved(move);
@@ -77,63 +82,73 @@ struct Host {
   }
   void lose() {
     lease.gone();
+    lose_parts();
+  }
+  void lose_parts() {
+    const auto had = keeper.parts();
     keeper.lease_lost();
+    note_lost(had);
+  }
+  void note_lost(const std::vector<std::uint32_t>& had) {
+    const auto has = keeper.parts();
+    std::set_difference(had.begin(), had.end(), has.begin(), has.end(), std::back_inserter(lost));
   }
   /// It may start a handler of that shard.
   bool works_on(std::uint32_t shard, SteadyTime now) const {
-    return lease.may_start(now) && keeper.keeping(shard) == ShardKeeper::Keeping::owned;
+    return lease.may_start(now) && keeper.keeping(shard) == PartKeeper::Keeping::owned;
   }
 
   Table& table;
   std::string name;
   std::int64_t counter = 0;
   bool leaving = false;
+  std::vector<std::uint32_t> lost;  ///< what it has lost so far
   bool busy = false;  ///< something is out of each of its shards
   Membership members{kLease};
   OwnLease lease{kLease};
-  ShardKeeper keeper{name, kHalf};
+  PartKeeper keeper{name, kHalf};
 };
 
-class ShardKeeperTest : public ::testing::Test {
+class PartKeeperTest : public ::testing::Test {
  protected:
   SteadyTime at(Duration since) const { return SteadyTime() + 1000s + since; }
   Table table_{4};
 };
 
-TEST_F(ShardKeeperTest, TheFirstHostTakesEverything) {
+TEST_F(PartKeeperTest, TheFirstHostTakesEverything) {
   Host host(table_, "a");
   host.beat(at(0s));
   host.look(at(0s));
-  EXPECT_THAT(host.keeper.shards(), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(host.keeper.parts(), ElementsAre(0, 1, 2, 3));
   EXPECT_EQ(host.keeper.epoch(0), 1);
   EXPECT_TRUE(table_.items[0].clean);
 }
 
-TEST_F(ShardKeeperTest, AJoinerGetsItsShareOnceItIsHandedOver) {
+TEST_F(PartKeeperTest, AJoinerGetsItsShareOnceItIsHandedOver) {
   Host a(table_, "a");
   Host b(table_, "b");
   a.beat(at(0s));
   a.look(at(0s));
   b.beat(at(1s));
   b.look(at(1s));
-  EXPECT_THAT(b.keeper.shards(), IsEmpty()) << "nothing is taken from a host that lives";
+  EXPECT_THAT(b.keeper.parts(), IsEmpty()) << "nothing is taken from a host that lives";
   EXPECT_TRUE(b.keeper.expects());
   a.busy = true;
   a.look(at(2s));
-  EXPECT_EQ(a.keeper.keeping(3), ShardKeeper::Keeping::closing);
+  EXPECT_EQ(a.keeper.keeping(3), PartKeeper::Keeping::closing);
   b.look(at(2s));
-  EXPECT_THAT(b.keeper.shards(), IsEmpty()) << "not before all of it is settled";
+  EXPECT_THAT(b.keeper.parts(), IsEmpty()) << "not before all of it is settled";
   a.busy = false;
   a.look(at(3s));
   b.look(at(3s));
-  EXPECT_THAT(a.keeper.shards(), ElementsAre(0, 1));
-  EXPECT_THAT(b.keeper.shards(), ElementsAre(2, 3));
+  EXPECT_THAT(a.keeper.parts(), ElementsAre(0, 1));
+  EXPECT_THAT(b.keeper.parts(), ElementsAre(2, 3));
   EXPECT_EQ(table_.items[3].epoch, 2) << "one write for a change of hands";
   EXPECT_TRUE(table_.items[3].clean);
   EXPECT_FALSE(b.keeper.expects());
 }
 
-TEST_F(ShardKeeperTest, AHostThatLeavesHandsEverythingOver) {
+TEST_F(PartKeeperTest, AHostThatLeavesHandsEverythingOver) {
   Host a(table_, "a");
   Host b(table_, "b");
   a.beat(at(0s));
@@ -143,11 +158,11 @@ TEST_F(ShardKeeperTest, AHostThatLeavesHandsEverythingOver) {
   b.beat(at(1s));
   a.look(at(1s));
   b.look(at(1s));
-  EXPECT_THAT(a.keeper.shards(), IsEmpty());
-  EXPECT_THAT(b.keeper.shards(), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(a.keeper.parts(), IsEmpty());
+  EXPECT_THAT(b.keeper.parts(), ElementsAre(0, 1, 2, 3));
 }
 
-TEST_F(ShardKeeperTest, TheLastHostThatLeavesLeavesThemToNobody) {
+TEST_F(PartKeeperTest, TheLastHostThatLeavesLeavesThemToNobody) {
   Host a(table_, "a");
   a.beat(at(0s));
   a.look(at(0s));
@@ -158,11 +173,11 @@ TEST_F(ShardKeeperTest, TheLastHostThatLeavesLeavesThemToNobody) {
   Host b(table_, "b");
   b.beat(at(2s));
   b.look(at(2s));
-  EXPECT_EQ(b.keeper.shards().size(), 4U);
+  EXPECT_EQ(b.keeper.parts().size(), 4U);
   EXPECT_TRUE(table_.items[0].clean);
 }
 
-TEST_F(ShardKeeperTest, ADeadHostsShardsAreTakenAfterItsLeaseAndAreNotClean) {
+TEST_F(PartKeeperTest, ADeadHostsShardsAreTakenAfterItsLeaseAndAreNotClean) {
   Host a(table_, "a");
   a.beat(at(0s));
   a.look(at(0s));
@@ -171,13 +186,13 @@ TEST_F(ShardKeeperTest, ADeadHostsShardsAreTakenAfterItsLeaseAndAreNotClean) {
   b.look(at(5s));
   b.beat(at(14s));
   b.look(at(14s));
-  EXPECT_THAT(b.keeper.shards(), IsEmpty()) << "b has seen a's counter as it is for 9 s";
+  EXPECT_THAT(b.keeper.parts(), IsEmpty()) << "b has seen a's counter as it is for 9 s";
   b.look(at(15s));
-  EXPECT_EQ(b.keeper.shards().size(), 4U);
+  EXPECT_EQ(b.keeper.parts().size(), 4U);
   EXPECT_FALSE(table_.items[0].clean);
 }
 
-TEST_F(ShardKeeperTest, AnOwnerThatTellsNothingOfItselfIsWaitedForAsLong) {
+TEST_F(PartKeeperTest, AnOwnerThatTellsNothingOfItselfIsWaitedForAsLong) {
   for (auto& item : table_.items) {
     item.owner = "half-made";
     item.epoch = 3;
@@ -185,18 +200,18 @@ TEST_F(ShardKeeperTest, AnOwnerThatTellsNothingOfItselfIsWaitedForAsLong) {
   Host b(table_, "b");
   b.beat(at(0s));
   b.look(at(0s));
-  EXPECT_THAT(b.keeper.shards(), IsEmpty());
+  EXPECT_THAT(b.keeper.parts(), IsEmpty());
   b.beat(at(9s));
   b.look(at(10s));
-  EXPECT_EQ(b.keeper.shards().size(), 4U);
+  EXPECT_EQ(b.keeper.parts().size(), 4U);
 }
 
-TEST_F(ShardKeeperTest, AHostWhoseLeaseRanOutTakesItsShardsAnew) {
+TEST_F(PartKeeperTest, AHostWhoseLeaseRanOutTakesItsShardsAnew) {
   Host a(table_, "a");
   a.beat(at(0s));
   a.look(at(0s));
   a.look(at(11s));
-  EXPECT_EQ(a.keeper.take_lost().size(), 4U);
+  EXPECT_EQ(a.lost.size(), 4U);
   EXPECT_FALSE(a.works_on(0, at(11s)));
   a.beat(at(12s));
   EXPECT_FALSE(a.works_on(0, at(12s))) << "somebody may be about to take it";
@@ -206,7 +221,7 @@ TEST_F(ShardKeeperTest, AHostWhoseLeaseRanOutTakesItsShardsAnew) {
   EXPECT_FALSE(table_.items[0].clean) << "its own handlers may still be at work";
 }
 
-TEST_F(ShardKeeperTest, AHeartbeatThatCameTooLateDoesNotBringTheShardsBack) {
+TEST_F(PartKeeperTest, AHeartbeatThatCameTooLateDoesNotBringTheShardsBack) {
   Host a(table_, "a");
   a.beat(at(0s));
   a.look(at(0s));
@@ -217,31 +232,31 @@ TEST_F(ShardKeeperTest, AHeartbeatThatCameTooLateDoesNotBringTheShardsBack) {
   b.look(at(11s));
   a.beat(at(9s), at(12s));
   EXPECT_FALSE(a.works_on(0, at(12s))) << "b has taken it";
-  EXPECT_EQ(a.keeper.take_lost().size(), 4U);
+  EXPECT_EQ(a.lost.size(), 4U);
 }
 
-TEST_F(ShardKeeperTest, NothingIsStartedInTheLastThirdOfALease) {
+TEST_F(PartKeeperTest, NothingIsStartedInTheLastThirdOfALease) {
   Host a(table_, "a");
   a.beat(at(0s));
   a.look(at(0s));
   EXPECT_TRUE(a.works_on(0, at(6s)));
   EXPECT_FALSE(a.works_on(0, at(7s)));
-  EXPECT_EQ(a.keeper.keeping(0), ShardKeeper::Keeping::owned);
+  EXPECT_EQ(a.keeper.keeping(0), PartKeeper::Keeping::owned);
 }
 
-TEST_F(ShardKeeperTest, AnItemThatIsGoneIsWrittenAnewAndItsShardIsNotClean) {
+TEST_F(PartKeeperTest, AnItemThatIsGoneIsWrittenAnewAndItsShardIsNotClean) {
   Host a(table_, "a");
   a.beat(at(0s));
   a.look(at(0s));
-  table_.items[1] = {.shard = 1};
+  table_.items[1] = {.part = 1};
   a.beat(at(1s));
   a.look(at(1s));
-  EXPECT_THAT(a.keeper.take_lost(), ElementsAre(1)) << "somebody else may have taken it meanwhile";
+  EXPECT_THAT(a.lost, ElementsAre(1)) << "somebody else may have taken it meanwhile";
   EXPECT_TRUE(a.works_on(1, at(1s)));
-  EXPECT_EQ(table_.items[1], (Ownership{.shard = 1, .owner = "a", .epoch = 1, .clean = false}));
+  EXPECT_EQ(table_.items[1], (Ownership{.part = 1, .owner = "a", .epoch = 1, .clean = false}));
 }
 
-TEST_F(ShardKeeperTest, AHostThatLostItsLeaseTakesShardsWhoseItemsAreGone) {
+TEST_F(PartKeeperTest, AHostThatLostItsLeaseTakesShardsWhoseItemsAreGone) {
   Host a(table_, "a");
   a.beat(at(0s));
   a.look(at(0s));
@@ -249,11 +264,11 @@ TEST_F(ShardKeeperTest, AHostThatLostItsLeaseTakesShardsWhoseItemsAreGone) {
   table_ = Table(4);  // the table is made again
   a.beat(at(12s));
   a.look(at(12s));
-  EXPECT_EQ(a.keeper.shards().size(), 4U);
+  EXPECT_EQ(a.keeper.parts().size(), 4U);
   EXPECT_EQ(table_.items[3].owner, "a");
 }
 
-TEST_F(ShardKeeperTest, WhatIsAnothersInATableThatWasMadeAgainIsLost) {
+TEST_F(PartKeeperTest, WhatIsAnothersInATableThatWasMadeAgainIsLost) {
   Host a(table_, "a");
   Host b(table_, "b");
   a.beat(at(0s));
@@ -265,9 +280,9 @@ TEST_F(ShardKeeperTest, WhatIsAnothersInATableThatWasMadeAgainIsLost) {
   b.look(at(1s));
   table_.items = Table(4).items;
   b.look(at(2s));
-  EXPECT_EQ(b.keeper.shards().size(), 2U);
+  EXPECT_EQ(b.keeper.parts().size(), 2U);
   a.look(at(2s));
-  EXPECT_EQ(a.keeper.shards().size(), 2U);
+  EXPECT_EQ(a.keeper.parts().size(), 2U);
   for (std::uint32_t shard = 0; shard < 4; ++shard) {
     EXPECT_NE(a.works_on(shard, at(2s)), b.works_on(shard, at(2s))) << shard;
   }
@@ -275,7 +290,7 @@ TEST_F(ShardKeeperTest, WhatIsAnothersInATableThatWasMadeAgainIsLost) {
 
 // Each time it lives for a moment, under another name as it has no state folder, and is within its lease when the next
 // one comes.
-TEST_F(ShardKeeperTest, AHostThatDiesAgainAndAgainIsGivenNothing) {
+TEST_F(PartKeeperTest, AHostThatDiesAgainAndAgainIsGivenNothing) {
   Host a(table_, "a/1");
   a.beat(at(0s));
   a.look(at(0s));
@@ -286,7 +301,7 @@ TEST_F(ShardKeeperTest, AHostThatDiesAgainAndAgainIsGivenNothing) {
     a.beat(at(since));
     a.look(at(since));
   }
-  ASSERT_EQ(loop->keeper.shards().size(), 2U) << "one that stays gets its share";
+  ASSERT_EQ(loop->keeper.parts().size(), 2U) << "one that stays gets its share";
   for (int i = 1; i <= 60; ++i) {
     const Duration since = 11s + i * 500ms;
     loop = std::make_unique<Host>(table_, "loop/" + std::to_string(i));
@@ -294,9 +309,9 @@ TEST_F(ShardKeeperTest, AHostThatDiesAgainAndAgainIsGivenNothing) {
     loop->look(at(since));
     a.beat(at(since));
     a.look(at(since));
-    EXPECT_THAT(loop->keeper.shards(), IsEmpty()) << i;
+    EXPECT_THAT(loop->keeper.parts(), IsEmpty()) << i;
     if (since > 21s + 1s) {
-      EXPECT_EQ(a.keeper.shards().size(), 4U) << i;
+      EXPECT_EQ(a.keeper.parts().size(), 4U) << i;
     }
   }
   for (Duration since = 42s; since < 55s; since += 1s) {
@@ -305,10 +320,10 @@ TEST_F(ShardKeeperTest, AHostThatDiesAgainAndAgainIsGivenNothing) {
     a.look(at(since));
     loop->look(at(since));
   }
-  EXPECT_EQ(loop->keeper.shards().size(), 2U) << "once it stays, it gets its share again";
+  EXPECT_EQ(loop->keeper.parts().size(), 2U) << "once it stays, it gets its share again";
 }
 
-TEST_F(ShardKeeperTest, ASecondProcessOfAHostGetsItsShareWithItsSecondHeartbeat) {
+TEST_F(PartKeeperTest, ASecondProcessOfAHostGetsItsShareWithItsSecondHeartbeat) {
   Host a(table_, "a/1");
   Host b(table_, "a/2");
   a.beat(at(0s));
@@ -316,25 +331,25 @@ TEST_F(ShardKeeperTest, ASecondProcessOfAHostGetsItsShareWithItsSecondHeartbeat)
   b.beat(at(1s));
   b.look(at(1s));
   a.look(at(1s));
-  EXPECT_EQ(a.keeper.shards().size(), 4U);
+  EXPECT_EQ(a.keeper.parts().size(), 4U);
   a.beat(at(4s));
   b.beat(at(4s));
   a.look(at(4s));
   b.look(at(4s));
-  EXPECT_EQ(a.keeper.shards().size(), 2U);
-  EXPECT_EQ(b.keeper.shards().size(), 2U);
+  EXPECT_EQ(a.keeper.parts().size(), 2U);
+  EXPECT_EQ(b.keeper.parts().size(), 2U);
 }
 
-TEST_F(ShardKeeperTest, FewerShardsAreLostAndMoreAreTaken) {
+TEST_F(PartKeeperTest, FewerShardsAreLostAndMoreAreTaken) {
   Host a(table_, "a");
   a.beat(at(0s));
   a.look(at(0s));
   table_.items.resize(2);
   a.look(at(1s));
-  EXPECT_THAT(a.keeper.take_lost(), ElementsAre(2, 3));
-  table_.items.push_back({.shard = 2});
+  EXPECT_THAT(a.lost, ElementsAre(2, 3));
+  table_.items.push_back({.part = 2});
   a.look(at(2s));
-  EXPECT_THAT(a.keeper.shards(), ElementsAre(0, 1, 2));
+  EXPECT_THAT(a.keeper.parts(), ElementsAre(0, 1, 2));
 }
 
 /// Hosts that beat and look late, stop for a while, die, come back under another name and leave, over hours.
@@ -431,7 +446,7 @@ class Crowd {
       int workers = 0;
       for (const auto& member : hosts_) {
         const Host& host = *member->host;
-        const bool owned = host.keeper.keeping(shard) == ShardKeeper::Keeping::owned;
+        const bool owned = host.keeper.keeping(shard) == PartKeeper::Keeping::owned;
         workers += two_thirds_ ? (host.works_on(shard, now_) ? 1 : 0) : (owned ? 1 : 0);
       }
       if (workers > 1) {
@@ -449,7 +464,7 @@ class Crowd {
   std::vector<std::unique_ptr<Member>> hosts_;
 };
 
-TEST(ShardKeeperCrowdTest, NoTwoHostsEverWorkOnOneShard) {
+TEST(PartKeeperCrowdTest, NoTwoHostsEverWorkOnOneShard) {
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     Crowd crowd(seed);
     ASSERT_TRUE(crowd.run(3000)) << "seed " << seed;
@@ -457,7 +472,7 @@ TEST(ShardKeeperCrowdTest, NoTwoHostsEverWorkOnOneShard) {
   }
 }
 
-TEST(ShardKeeperCrowdTest, TheCheckFindsHostsThatDoNotLookAtTheirLease) {
+TEST(PartKeeperCrowdTest, TheCheckFindsHostsThatDoNotLookAtTheirLease) {
   int found = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     found += Crowd(seed, false).run(3000) ? 0 : 1;
@@ -466,4 +481,4 @@ TEST(ShardKeeperCrowdTest, TheCheckFindsHostsThatDoNotLookAtTheirLease) {
 }
 
 }  // namespace
-}  // namespace sluice::queue::leased
+}  // namespace sluice::queue::owned

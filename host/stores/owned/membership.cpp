@@ -1,9 +1,9 @@
-#include "host/stores/membership.hpp"
+#include "host/stores/owned/membership.hpp"
 
 #include <algorithm>
 #include <string_view>
 
-namespace sluice::queue {
+namespace sluice::queue::owned {
 namespace {
 
 // More than the longest lease; wall clocks may be set to any time.
@@ -132,4 +132,4 @@ bool OwnLease::renewed(SteadyTime began, SteadyTime now) {
   return held;
 }
 
-}  // namespace sluice::queue
+}  // namespace sluice::queue::owned

@@ -1,10 +1,10 @@
-#include "host/stores/membership.hpp"
+#include "host/stores/owned/membership.hpp"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace sluice::queue {
+namespace sluice::queue::owned {
 namespace {
 
 using namespace std::chrono_literals;
@@ -58,4 +58,4 @@ TEST(OwnLeaseTest, AHeartbeatThatWasWrittenAfterTheEndDoesNotBringBackWhatWasHel
 }
 
 }  // namespace
-}  // namespace sluice::queue
+}  // namespace sluice::queue::owned

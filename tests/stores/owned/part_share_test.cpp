@@ -1,12 +1,13 @@
-#include "host/stores/outbox/bucket_share.hpp"
+#include "host/stores/owned/ownership.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <vector>
 
-namespace sluice::queue::outbox {
+namespace sluice::queue::owned {
 namespace {
 
 /// Members that share the locks of one table, each told in its turn how many there are.
@@ -29,12 +30,15 @@ class Members {
       }
     }
   }
-  std::size_t held(std::size_t member) const { return shares_[member].held(); }
+  std::size_t held(std::size_t member) const {
+    return static_cast<std::size_t>(
+        std::count_if(owners_.begin(), owners_.end(), [member](const auto& owner) { return owner.second == member; }));
+  }
   std::size_t owned() const { return owners_.size(); }
 
  private:
   void turn(std::size_t member, std::uint32_t alive) {
-    BucketShare& share = shares_[member];
+    PartShare& share = shares_[member];
     share.shared_by(alive);
     const auto free = share.free_to_go([](std::uint32_t) { return true; });
     for (const std::uint32_t bucket : free) {
@@ -57,19 +61,19 @@ class Members {
   }
 
   const std::uint32_t buckets_;
-  std::vector<BucketShare> shares_;
+  std::vector<PartShare> shares_;
   std::map<std::uint32_t, std::size_t> owners_;
   std::set<std::size_t> dead_;
 };
 
-TEST(BucketShare, OneMemberHasAll) {
+TEST(PartShare, OneMemberHasAll) {
   Members members(64);
   members.join(17);
   members.round();
   EXPECT_EQ(members.held(0), 64U);
 }
 
-TEST(BucketShare, MembersThatJoinGetTheirPartAndNoBucketIsLeftOver) {
+TEST(PartShare, MembersThatJoinGetTheirPartAndNoBucketIsLeftOver) {
   Members members(64);
   members.join(0);
   members.round();
@@ -85,7 +89,7 @@ TEST(BucketShare, MembersThatJoinGetTheirPartAndNoBucketIsLeftOver) {
   }
 }
 
-TEST(BucketShare, WhatADeadMemberHeldIsTakenOver) {
+TEST(PartShare, WhatADeadMemberHeldIsTakenOver) {
   Members members(64);
   for (std::uint32_t first : {0U, 20U, 40U}) {
     members.join(first);
@@ -100,7 +104,7 @@ TEST(BucketShare, WhatADeadMemberHeldIsTakenOver) {
   EXPECT_EQ(members.held(0) + members.held(2), 64U);
 }
 
-TEST(BucketShare, MoreMembersThanBucketsLeaveSomeWithNone) {
+TEST(PartShare, MoreMembersThanBucketsLeaveSomeWithNone) {
   Members members(2);
   for (std::uint32_t first : {0U, 1U, 0U}) {
     members.join(first);
@@ -110,8 +114,8 @@ TEST(BucketShare, MoreMembersThanBucketsLeaveSomeWithNone) {
   EXPECT_EQ(members.owned(), 2U);
 }
 
-TEST(BucketShare, ABucketLeavesOnlyWhenNothingIsOut) {
-  BucketShare share(4, 0);
+TEST(PartShare, ABucketLeavesOnlyWhenNothingIsOut) {
+  PartShare share(4, 0);
   share.shared_by(1);
   share.begin_round();
   share.locked(share.to_try());
@@ -125,4 +129,4 @@ TEST(BucketShare, ABucketLeavesOnlyWhenNothingIsOut) {
 }
 
 }  // namespace
-}  // namespace sluice::queue::outbox
+}  // namespace sluice::queue::owned

@@ -1,8 +1,8 @@
-#include "host/stores/leased/priority_scheduler.hpp"
+#include "host/stores/owned/priority_scheduler.hpp"
 
 #include <algorithm>
 
-namespace sluice::queue::leased {
+namespace sluice::queue::owned {
 
 void PriorityScheduler::clear() {
   for (auto& ready : ready_) {
@@ -44,4 +44,4 @@ std::optional<Turn> PriorityScheduler::next(const std::array<std::uint16_t, kPri
   return chosen;
 }
 
-}  // namespace sluice::queue::leased
+}  // namespace sluice::queue::owned

@@ -14,7 +14,7 @@
 #include "base/clock.hpp"
 #include "host/queue/message.hpp"
 
-namespace sluice::queue::leased {
+namespace sluice::queue::owned {
 
 /// Where a message lies among the shards of its half.
 using Spot = std::pair<std::uint32_t, std::string>;  // shard, sort key
@@ -47,4 +47,4 @@ class PriorityScheduler {
   std::array<std::int64_t, kPriorities> credit_{};
 };
 
-}  // namespace sluice::queue::leased
+}  // namespace sluice::queue::owned

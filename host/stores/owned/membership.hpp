@@ -9,7 +9,7 @@
 
 #include "base/clock.hpp"
 
-namespace sluice::queue {
+namespace sluice::queue::owned {
 
 /// What a host tells of itself every few seconds. A value.
 struct Heartbeat {
@@ -111,4 +111,4 @@ class OwnLease {
   std::optional<SteadyTime> began_;
 };
 
-}  // namespace sluice::queue
+}  // namespace sluice::queue::owned

@@ -8,7 +8,7 @@
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
 
-namespace sluice::queue::leased {
+namespace sluice::queue::owned {
 
 /// Says what people should know in a line each, and the same one not again for a minute. Thread-safe.
 class Remarks {
@@ -44,4 +44,4 @@ class Remarks {
   std::map<std::string, SteadyTime> said_ SLUICE_GUARDED_BY(mutex_);
 };
 
-}  // namespace sluice::queue::leased
+}  // namespace sluice::queue::owned

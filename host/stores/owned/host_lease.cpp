@@ -1,0 +1,136 @@
+#include "host/stores/owned/host_lease.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/guard.hpp"
+
+namespace sluice::queue::owned {
+namespace {
+
+// Rounded up, so that a heartbeat is seldom written before its time; by no more than an eighth where it is much.
+InFlightBound rounded(std::uint64_t count) {
+  constexpr std::uint32_t kMuch = 256;
+  std::uint64_t much = HostLease::kLeastBound;
+  while (much < count && much < kMuch) {
+    much *= 2;
+  }
+  if (much < count) {
+    much = (count + count / 8 + kMuch / 4 - 1) / (kMuch / 4) * (kMuch / 4);
+  }
+  return static_cast<InFlightBound>(std::min<std::uint64_t>(much, kUnbounded));
+}
+
+}  // namespace
+
+HostLease::HostLease(Duration lease, std::string where, const Clock& clock,
+                     std::function<void(const std::string&)> warn)
+    : where_(std::move(where)), clock_(clock), remarks_(std::move(warn)), lease_clock_(clock), lease_(lease) {}
+
+bool HostLease::check() {
+  const SteadyTime now = lease_clock_.now();
+  if (lease_.ends() == SteadyTime::min() || lease_.holds(now)) {
+    return !lost_;
+  }
+  if (lease_.holds(now - (lease_clock_.ahead() - ahead_at_beat_))) {
+    remarks_.say("the clock of this machine has jumped ahead, or the machine has slept: what this host held of " +
+                     where_ + " counts as lost and is taken anew",
+                 clock_.steady_now());
+  } else {
+    remarks_.say("no heartbeat could be written to " + where_ + " for a whole lease: what this host held of it is lost",
+                 clock_.steady_now());
+  }
+  lease_.gone();
+  lost_ = true;
+  return false;
+}
+
+bool HostLease::may_start() {
+  const MutexLock lock(mutex_);
+  if (!SLUICE_GUARD(leased_two_thirds)) {
+    return true;
+  }
+  return check() && lease_.may_start(lease_clock_.now());
+}
+
+bool HostLease::holds() {
+  const MutexLock lock(mutex_);
+  return check() && lease_.holds(lease_clock_.now());
+}
+
+InFlightBound HostLease::announced() const {
+  const MutexLock lock(mutex_);
+  return announced_;
+}
+
+SteadyTime HostLease::holds_until() {
+  const MutexLock lock(mutex_);
+  const SteadyTime now = lease_clock_.now();
+  return check() && lease_.holds(now) ? clock_.steady_now() + (lease_.ends() - now) : SteadyTime::min();
+}
+
+bool HostLease::lost() {
+  const MutexLock lock(mutex_);
+  return !check();
+}
+
+void HostLease::told_lost(bool owned) {
+  const MutexLock lock(mutex_);
+  lost_ = false;
+  if (owned) {
+    needed_ = std::max(needed_, announced_);  // what is lost may still be at work
+    needed_since_ = clock_.steady_now();
+  }
+}
+
+void HostLease::gone() {
+  const MutexLock lock(mutex_);
+  lease_.gone();
+}
+
+SteadyTime HostLease::now() {
+  const MutexLock lock(mutex_);
+  return lease_clock_.now();
+}
+
+HostLease::Beat HostLease::begin(bool early, const std::function<InFlightBound()>& reached) {
+  Beat beat;
+  {
+    const MutexLock lock(mutex_);
+    beat.began = lease_clock_.now();
+    beat.ahead = lease_clock_.ahead();
+    const SteadyTime now = clock_.steady_now();
+    if (now >= needed_since_ + kBoundKept) {
+      needed_before_ = std::exchange(needed_, 0);
+      needed_since_ = now;
+    }
+    beat.bound = rounded(std::max(needed_, needed_before_));
+    if (early) {
+      // What goes out next may need it: only a heartbeat in its time takes it back.
+      beat.bound = std::max(beat.bound, announced_);
+    }
+    announced_ = std::min(announced_, beat.bound);
+  }
+  const InFlightBound bound = reached();
+  const MutexLock lock(mutex_);
+  needed_ = std::max(needed_, bound);
+  beat.bound = std::max(beat.bound, rounded(bound));
+  return beat;
+}
+
+bool HostLease::renewed(const Beat& beat) {
+  const MutexLock lock(mutex_);
+  const bool held = lease_.renewed(beat.began, lease_clock_.now());
+  lost_ = lost_ || !held;
+  ahead_at_beat_ = beat.ahead;
+  announced_ = beat.bound;
+  return held;
+}
+
+bool HostLease::needs(InFlightBound bound) {
+  const MutexLock lock(mutex_);
+  needed_ = std::max(needed_, bound);
+  return announced_ >= bound;
+}
+
+}  // namespace sluice::queue::owned
