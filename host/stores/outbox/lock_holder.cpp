@@ -51,7 +51,8 @@ LockHolder::LockHolder(Settings settings, Database& database, const Clock& clock
       random_(random),
       events_(std::move(events)),
       share_(settings_.space.buckets, static_cast<std::uint32_t>(random.below(settings_.space.buckets))),
-      lease_clock_(clock) {}
+      lease_clock_(clock),
+      lease_(settings_.lease) {}
 
 LockHolder::~LockHolder() { stop(); }
 
@@ -71,12 +72,12 @@ void LockHolder::close() {
   Turn turn(*this, SteadyTime::max());
   turn.session().reset();
   const MutexLock lock(mutex_);
-  joined_ = false;
+  lease_.gone();
 }
 
 bool LockHolder::usable() {
   const MutexLock lock(mutex_);
-  return joined_ && lease_clock_.now() < alive_at_ + settings_.lease;
+  return lease_.holds(lease_clock_.now());
 }
 
 SteadyTime LockHolder::lease_now() {
@@ -86,14 +87,13 @@ SteadyTime LockHolder::lease_now() {
 
 Deadline LockHolder::beat_deadline() {
   const MutexLock lock(mutex_);
-  return Deadline::at(clock_.steady_now() + (alive_at_ + settings_.lease - lease_clock_.now()));
+  return Deadline::at(clock_.steady_now() + (lease_.ends() - lease_clock_.now()));
 }
 
 template <typename T>
 bool LockHolder::answered(Turn& turn, const Result<T>& result, SteadyTime asked_at) {
   if (result) {
-    const MutexLock lock(mutex_);
-    alive_at_ = asked_at;
+    alive(asked_at);
     return true;
   }
   if (ends_session(result.error().code())) {
@@ -103,13 +103,17 @@ bool LockHolder::answered(Turn& turn, const Result<T>& result, SteadyTime asked_
   return true;
 }
 
+// Whether the lease before had ended is the session's to say.
+void LockHolder::alive(SteadyTime asked_at) {
+  const MutexLock lock(mutex_);
+  static_cast<void>(lease_.renewed(asked_at, lease_clock_.now()));
+}
+
 void LockHolder::over(Turn& turn, const Error& error) {
   turn.session().reset();
   {
     const MutexLock lock(mutex_);
-    if (!std::exchange(joined_, false)) {
-      return;
-    }
+    lease_.gone();
     share_lost_ = true;
     look_ = true;
   }
@@ -187,11 +191,7 @@ bool LockHolder::connect(Turn& turn) {
   }
   turn.session() = std::move(*opened);
   beat_every_ = turn.session()->beat_every(settings_.lease);
-  {
-    const MutexLock lock(mutex_);
-    joined_ = true;
-    alive_at_ = asked_at;
-  }
+  alive(asked_at);
   events_.trouble(std::nullopt);
   return share_out(turn, members->count);
 }

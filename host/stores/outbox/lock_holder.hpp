@@ -66,6 +66,7 @@ class LockHolder {
   /// What follows from a call's answer: false when the session is over.
   template <typename T>
   bool answered(Turn& turn, const Result<T>& result, SteadyTime asked_at);
+  void alive(SteadyTime asked_at);
   void over(Turn& turn, const Error& error);
   Duration next_beat(SteadyTime now) const;
   SteadyTime lease_now();
@@ -89,11 +90,10 @@ class LockHolder {
   Condition changed_;
   bool busy_ SLUICE_GUARDED_BY(mutex_) = false;  ///< somebody has the turn
   bool look_ SLUICE_GUARDED_BY(mutex_) = false;
-  bool joined_ SLUICE_GUARDED_BY(mutex_) = false;
   bool share_lost_ SLUICE_GUARDED_BY(mutex_) = false;  ///< the share is to be forgotten
   owned::LeaseClock lease_clock_
       SLUICE_GUARDED_BY(mutex_);                     ///< the session's end comes closer while the machine sleeps
-  SteadyTime alive_at_ SLUICE_GUARDED_BY(mutex_){};  ///< on it: when the last call began that was answered
+  owned::OwnLease lease_ SLUICE_GUARDED_BY(mutex_);  ///< from when the last call began that was answered
 
   // Touched only by whoever has the turn.
   std::unique_ptr<LockSession> session_;

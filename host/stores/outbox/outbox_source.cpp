@@ -44,71 +44,75 @@ OutboxSource::OutboxSource(OutboxOptions options, const Selection& selection, Da
     : options_(std::move(options)),
       database_(database),
       clock_(clock),
-      scheduler_(line_settings(options_, selection)),
-      holder_(lock_settings(options_, selection), database, clock, random, lock_events()),
-      reader_(
-          scheduler_, database, clock, random, [this](const std::vector<Row>& rows) { put_aside(rows); },
-          [this] {
-            warn("more than " + std::to_string(RowScheduler::Settings().closed_groups) +
-                 " groups wait, for a retry or behind a dead letter; others go on, and what is beyond that number is "
-                 "read again with each poll until fewer wait");
-          },
-          [this](const SourceId& source) { named(source); }) {}
+      reader_(line_settings(options_, selection), database, clock, random, row_events()),
+      holder_(lock_settings(options_, selection), database, clock, random, lock_events()) {}
 
 OutboxSource::~OutboxSource() { stop(); }
 
+RowReader::Events OutboxSource::row_events() {
+  return {.ready =
+              [this] {
+                if (const auto gate = events()) {
+                  gate->ready();
+                }
+              },
+          .named = [this](const SourceId& source) { named(source); },
+          .put_aside = [this](const std::vector<Row>& rows) { put_aside(rows); },
+          .crowded =
+              [this] {
+                warn("more than " + std::to_string(RowScheduler::Settings().closed_groups) +
+                     " groups wait, for a retry or behind a dead letter; others go on, and what is beyond that number "
+                     "is read again with each poll until fewer wait");
+              }};
+}
+
 LockHolder::Events OutboxSource::lock_events() {
-  const auto act = [this](auto action) {
-    scheduler_.run([&](RowScheduler& line) {
-      action(line);
-      return true;
-    });
-  };
-  return {
-      .took =
-          [act](std::span<const std::uint32_t> buckets) {
-            act([buckets](RowScheduler& line) { line.take_buckets(buckets); });
-          },
-      .leaving =
-          [act](std::span<const std::uint32_t> buckets) {
-            act([buckets](RowScheduler& line) { line.leave_buckets(buckets); });
-          },
-      .nothing_out =
-          [this](std::uint32_t bucket) {
-            return scheduler_.run([bucket](RowScheduler& line) { return line.out_of(bucket) == 0; });
-          },
-      .lost = [this] { lost_all(); },
-      .trouble =
-          [this](std::optional<Error> error) { scheduler_.trouble(SharedScheduler::Part::locks, std::move(error)); }};
+  return {.took =
+              [this](std::span<const std::uint32_t> buckets) {
+                reader_.run([buckets](RowScheduler& rows) { return rows.take_buckets(buckets), true; });
+              },
+          .leaving =
+              [this](std::span<const std::uint32_t> buckets) {
+                reader_.run([buckets](RowScheduler& rows) { return rows.leave_buckets(buckets), true; });
+              },
+          .nothing_out =
+              [this](std::uint32_t bucket) {
+                return reader_.run([bucket](RowScheduler& rows) { return rows.out_of(bucket) == 0; });
+              },
+          .lost = [this] { lost_all(); },
+          .trouble = [this](std::optional<Error> error) { reader_.locks_trouble(std::move(error)); }};
+}
+
+std::shared_ptr<owned::EventGate> OutboxSource::events() const {
+  const MutexLock lock(mutex_);
+  return events_;
 }
 
 void OutboxSource::start(SourceEvents events) {
   {
     const MutexLock lock(mutex_);
-    SLUICE_ASSERT(!started_);
-    started_ = true;
-    events_ = std::move(events);
-    scheduler_.on_ready(events_.on_ready);
+    SLUICE_ASSERT(!events_);
+    events_ = std::make_shared<owned::EventGate>(std::move(events));
   }
   holder_.start();
   reader_.start();
 }
 
 void OutboxSource::stop() {
+  std::shared_ptr<owned::EventGate> gate;
   {
     const MutexLock lock(mutex_);
-    if (!started_ || stopped_) {
+    if (!events_ || std::exchange(stopped_, true)) {
       return;
     }
-    stopped_ = true;
+    gate = events_;
   }
   reader_.stop();
   holder_.stop();
-  scheduler_.stop_telling();
+  gate->close();
   bool nothing_out = false;
   {
     const MutexLock lock(mutex_);
-    events_.lost = nullptr;
     nothing_out = held_.empty();
   }
   if (nothing_out) {
@@ -135,30 +139,29 @@ void OutboxSource::named(const SourceId& source) {
 }
 
 void OutboxSource::lost_all() {
-  scheduler_.run([](RowScheduler& line) {
-    line.lose_all();
-    return true;
-  });
+  reader_.run([](RowScheduler& rows) { return rows.lose_all(); });
   std::vector<Receipt> receipts;
-  std::function<void(std::span<const Receipt>)> lost;
   {
     const MutexLock lock(mutex_);
     for (const auto& [id, held] : held_) {
       receipts.push_back({.id = to_string(id), .version = held.tries, .locator = held.number});
-      if (seen_at_.emplace(id, held.sent_at).second) {
-        seen_.push_back(id);
-      }
-    }
-    while (seen_.size() > kMostRemembered) {
-      seen_at_.erase(seen_.front());
-      seen_.pop_front();
+      remember(id, held.sent_at);
     }
     held_.clear();
     ++losses_;
-    lost = events_.lost;
   }
-  if (lost && !receipts.empty()) {
-    lost(receipts);
+  if (const auto gate = events(); gate && !receipts.empty()) {
+    gate->lost(receipts);
+  }
+}
+
+void OutboxSource::remember(const RowKey& id, WallTime fetched_at) {
+  if (seen_at_.emplace(id, fetched_at).second) {
+    seen_.push_back(id);
+  }
+  while (seen_.size() > kMostRemembered) {
+    seen_at_.erase(seen_.front());
+    seen_.pop_front();
   }
 }
 
@@ -186,7 +189,7 @@ std::vector<Delivery> OutboxSource::take(const ClaimRequest& request) {
   }
   std::vector<Delivery> taken;
   const WallTime now = clock_.wall_now();
-  for (Row& row : scheduler_.take(request.max, request.bytes)) {
+  for (Row& row : reader_.take(request.max, request.bytes)) {
     taken.push_back(deliver(std::move(row), now));
   }
   const MutexLock lock(mutex_);
@@ -203,17 +206,17 @@ std::vector<Delivery> OutboxSource::take(const ClaimRequest& request) {
 Result<Claimed> OutboxSource::claim(const ClaimRequest& request, Deadline deadline) {
   {
     const MutexLock lock(mutex_);
-    if (!started_) {
+    if (!events_) {
       return Error(ErrorCode::invalid, "rows of an outbox are handed out to a host's job only");
     }
   }
-  scheduler_.wait_for_first(clock_.machine_time(deadline.time()));
+  reader_.wait_for_first(clock_.machine_time(deadline.time()));
   Claimed claimed;
   if (holder_.usable()) {
     claimed.deliveries = take(request);
   }
   if (claimed.deliveries.empty()) {
-    if (auto trouble = scheduler_.trouble()) {
+    if (auto trouble = reader_.trouble()) {
       return *std::move(trouble);
     }
   }
@@ -228,22 +231,14 @@ bool OutboxSource::is_ours(const Receipt& receipt, const RowKey& id) const {
 void OutboxSource::end(const RowKey& id, Fate fate) {
   {
     const MutexLock lock(mutex_);
-    const auto held = held_.find(id);
-    if (held != held_.end() && fate.kind != Fate::Kind::sent && seen_at_.emplace(id, held->second.sent_at).second) {
-      seen_.push_back(id);
-    }
-    if (held != held_.end()) {
+    if (const auto held = held_.find(id); held != held_.end()) {
+      if (fate.kind != Fate::Kind::sent) {
+        remember(id, held->second.sent_at);
+      }
       held_.erase(held);
     }
-    while (seen_.size() > kMostRemembered) {
-      seen_at_.erase(seen_.front());
-      seen_.pop_front();
-    }
   }
-  scheduler_.run([&](RowScheduler& line) {
-    line.settled(id, fate, clock_.steady_now());
-    return true;
-  });
+  reader_.run([&](RowScheduler& rows) { return rows.settled(id, fate, clock_.steady_now()), true; });
 }
 
 std::vector<SettleResult> OutboxSource::settle(std::span<const Completion> completions, Deadline deadline) {
@@ -253,7 +248,7 @@ std::vector<SettleResult> OutboxSource::settle(std::span<const Completion> compl
   bool started = false;
   {
     const MutexLock lock(mutex_);
-    started = started_;
+    started = events_ != nullptr;
     for (std::size_t i = 0; started && i < completions.size(); ++i) {
       const auto id = row_key_of(completions[i].receipt.id);
       if (!id || !is_ours(completions[i].receipt, *id)) {

@@ -17,14 +17,29 @@
 #include "host/stores/outbox/database.hpp"
 #include "host/stores/outbox/lock_holder.hpp"
 #include "host/stores/outbox/outbox_message.hpp"
-#include "host/stores/outbox/outbox_observer.hpp"
 #include "host/stores/outbox/row_reader.hpp"
-#include "host/stores/outbox/shared_scheduler.hpp"
+#include "host/stores/owned/event_gate.hpp"
 
 namespace sluice::queue::outbox {
 
 inline constexpr SourceTraits kOutboxTraits{
     .lease_per_delivery = false, .attempts_at_claim = false, .groups = true, .suspects = false};
+
+/// Is told what becomes of an outbox's rows. Thread-safe; a call costs next to nothing, for there is one for each row.
+class OutboxObserver {
+ public:
+  OutboxObserver() = default;
+  OutboxObserver(const OutboxObserver&) = delete;
+  OutboxObserver& operator=(const OutboxObserver&) = delete;
+  virtual ~OutboxObserver() = default;
+
+  /// A row of this aggregate type is marked as sent; `latency`: since its created_at, or since it was fetched first.
+  virtual void published(const std::string& type, Duration latency) = 0;
+  /// One is marked as failed, for this reason.
+  virtual void failed(const std::string& type, const std::string& reason) = 0;
+  /// So many rows were marked in one transaction.
+  virtual void marked(std::size_t rows) = 0;
+};
 
 /// What a source or an operator of an outbox is told beside where it lies. A value.
 struct OutboxOptions {
@@ -73,6 +88,7 @@ class OutboxSource final : public Source {
   };
 
   LockHolder::Events lock_events();
+  RowReader::Events row_events();
   void lost_all();
   bool is_ours(const Receipt& receipt, const RowKey& id) const SLUICE_REQUIRES(mutex_);
   Delivery deliver(Row&& row, WallTime now);
@@ -87,6 +103,8 @@ class OutboxSource final : public Source {
   void written_one(const Step& step, MarkStatus status, std::span<const Completion> completions,
                    std::vector<SettleResult>& results);
   std::vector<SettleResult> settle_for_others(std::span<const Completion> completions, Deadline deadline);
+  void remember(const RowKey& id, WallTime fetched_at) SLUICE_REQUIRES(mutex_);
+  std::shared_ptr<owned::EventGate> events() const;
   void put_aside(const std::vector<Row>& rows);
   void named(const SourceId& source);
   void warn(const std::string& text) const;
@@ -96,13 +114,11 @@ class OutboxSource final : public Source {
   Database& database_;
   const Clock& clock_;
 
-  SharedScheduler scheduler_;
-  LockHolder holder_;
   RowReader reader_;
+  LockHolder holder_;
 
   mutable Mutex mutex_;
-  SourceEvents events_ SLUICE_GUARDED_BY(mutex_);
-  bool started_ SLUICE_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<owned::EventGate> events_ SLUICE_GUARDED_BY(mutex_);  ///< null: it has not been started
   bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;
   Origin origin_ SLUICE_GUARDED_BY(mutex_);      ///< known before the first row is
   std::string doubt_ SLUICE_GUARDED_BY(mutex_);  ///< about it, as it was told last

@@ -1,7 +1,10 @@
 #include "host/stores/outbox/row_scheduler.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <limits>
+#include <utility>
 
 #include "base/assert.hpp"
 
@@ -11,6 +14,19 @@ namespace {
 // What is read and not handed out yet, in pages.
 constexpr std::size_t kPagesAhead = 2;
 constexpr std::size_t kLeastCapacity = 256;
+// A transaction that commits so long after a later id is found at the next news, and otherwise at the next sweep.
+constexpr Duration kOverlap = std::chrono::seconds(2);
+constexpr Duration kTailPace = std::chrono::milliseconds(5);
+constexpr Duration kSweepPace = std::chrono::milliseconds(500);
+constexpr std::size_t kGroupsAtOnce = 64;
+// Of names of groups in one statement: servers take 16 MiB and more, where each byte stands as two digits.
+constexpr std::size_t kMostPassedOver = 1U << 20U;
+
+std::uint64_t hash_of(const Group& group) {
+  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15U;
+  const std::hash<std::string> hash;
+  return (hash(group.type) * kOdd) ^ hash(group.id);
+}
 
 }  // namespace
 
@@ -214,6 +230,289 @@ void RowScheduler::settled(const RowKey& key, Fate fate, SteadyTime now) {
     return;
   }
   close(line, now + (fate.kind == Fate::Kind::dead ? kRecheck : std::min(fate.wait, kRecheck)));
+}
+
+// What is read when, and what becomes of what was read.
+
+bool RowScheduler::crowded() {
+  const bool now = !passed_over_.empty() || !passing_over_.empty();
+  crowded_ = now || (crowded_ && closed_ > settings_.closed_groups / 2);
+  return crowded_;
+}
+
+void RowScheduler::pass_over(const Group& group) { (sweeping_ ? passing_over_ : passed_over_).insert(hash_of(group)); }
+
+// A sweep meets the row that a group waits for before those that follow it.
+bool RowScheduler::is_passed_over(const Group& group) const {
+  const auto& known = sweeping_ ? passing_over_ : passed_over_;
+  return !known.empty() && known.contains(hash_of(group));
+}
+
+Duration RowScheduler::quickest_sweeps() const { return std::min(kSweepPace, settings_.poll_interval); }
+
+void RowScheduler::begin_sweep(SteadyTime now) {
+  if (sweeping_ && scanning_ && !passing_over_.empty()) {
+    sweep_pace_ = std::min<Duration>(2 * sweep_pace_, kRecheck * 60);  // so that one comes to its end
+  }
+  sweeping_ = true;
+  passing_over_.clear();
+  swept_at_ = now;
+}
+
+// What is passed over is read again with each sweep, which is to be for half of the time at most.
+void RowScheduler::end_scan(SteadyTime now) {
+  read_once_ = true;
+  ends_.emplace_back(now, ends_.empty() ? cursor_ : std::max(cursor_, ends_.back().second));
+  while (ends_.size() > 1 && ends_[1].first <= now - kOverlap) {
+    ends_.pop_front();
+  }
+  if (!std::exchange(sweeping_, false)) {
+    return;
+  }
+  passed_over_ = std::exchange(passing_over_, {});
+  sweep_pace_ = quickest_sweeps();
+  if (!passed_over_.empty()) {
+    sweep_pace_ = std::max<Duration>(sweep_pace_, 2 * (now - swept_at_));
+    sweep_at_ = std::max(sweep_at_, swept_at_ + sweep_pace_);
+  }
+}
+
+void RowScheduler::rows_told(SteadyTime now) {
+  if (tail_at_ == SteadyTime::max()) {
+    tail_at_ = std::max(now, tailed_at_ + kTailPace);
+  }
+}
+
+void RowScheduler::change_told(SteadyTime now) {
+  for (auto line = lines_.begin(); line != lines_.end(); ++line) {
+    if (line->second.held_until > now) {
+      line->second.held_until = now;
+      look_after(line);
+    }
+  }
+  sweep_by(now);
+}
+
+void RowScheduler::sweep_by(SteadyTime time) {
+  sweep_at_ = std::min(sweep_at_, std::max(time, swept_at_ + sweep_pace_));
+}
+
+bool RowScheduler::has_room() const { return rows_.size() <= capacity_ / 2 && row_bytes_ <= settings_.bytes / 2; }
+
+ReadOrder RowScheduler::next_read(SteadyTime now) {
+  SLUICE_ASSERT(!reading_);
+  ReadOrder idle;
+  if (buckets_.empty()) {
+    return idle;
+  }
+  auto order = groups_first_ ? group_order(now) : page_order(now);
+  if (!order) {
+    order = groups_first_ ? page_order(now) : group_order(now);
+  }
+  if (order) {
+    groups_first_ = order->kind == ReadOrder::Kind::page;
+    order->number = number_;
+    order->request.buckets = bucket_list_;
+    order->request.filter = &settings_.filter;
+    order->request.dead = settings_.hold_dead;
+    reading_ = true;
+    return *std::move(order);
+  }
+  // What could be done now waits for room, and whoever makes it wakes the reader.
+  for (const SteadyTime time : {due_.empty() ? SteadyTime::max() : due_.begin()->first, sweep_at_, tail_at_}) {
+    idle.wake = time > now ? std::min(idle.wake, time) : idle.wake;
+  }
+  return idle;
+}
+
+std::optional<ReadOrder> RowScheduler::group_order(SteadyTime now) {
+  if (due_.empty() || due_.begin()->first > now || rows_.size() >= capacity_ || row_bytes_ >= settings_.bytes) {
+    return std::nullopt;
+  }
+  const std::size_t most = std::clamp<std::size_t>((capacity_ - rows_.size()) / settings_.per_group, 1, kGroupsAtOnce);
+  ReadOrder order{.kind = ReadOrder::Kind::groups};
+  for (auto due = due_.begin(); due != due_.end() && due->first <= now && order.groups.size() < most; ++due) {
+    order.groups.push_back(due->second);
+  }
+  order.request.limit = settings_.per_group;
+  order.request.bytes = settings_.bytes - row_bytes_;
+  ++number_;
+  return order;
+}
+
+std::optional<ReadOrder> RowScheduler::page_order(SteadyTime now) {
+  if (!has_room()) {
+    return std::nullopt;
+  }
+  const bool may_begin_again = !settings_.resend_sent || (rows_.empty() && out_.empty() && !scanning_);
+  ++number_;
+  if (now >= sweep_at_ && may_begin_again) {
+    begin_sweep(now);
+    scanning_ = true;
+    from_start_ = true;
+    scan_begun_ = number_;
+    sweep_at_ = now + std::max(settings_.poll_interval, sweep_pace_);
+    tail_at_ = SteadyTime::max();
+  } else if (!scanning_ && tail_at_ <= now) {
+    scanning_ = true;
+    const bool long_known = !ends_.empty() && ends_.front().first <= now - kOverlap;
+    from_start_ = ends_.empty() || (!long_known && !settings_.resend_sent);
+    if (from_start_) {
+      begin_sweep(now);
+    }
+    cursor_ = from_start_ ? 0 : settings_.resend_sent ? ends_.back().second : ends_.front().second;
+    scan_begun_ = number_;
+    tailed_at_ = now;
+    tail_at_ = SteadyTime::max();
+  } else if (!scanning_) {
+    --number_;
+    return std::nullopt;
+  }
+  fill_without();
+  ReadOrder order{.kind = ReadOrder::Kind::page};
+  order.request.after = cursor_;
+  order.request.from_start = from_start_;
+  order.request.without = without_;
+  order.request.limit = std::min(settings_.fetch_limit, capacity_ - rows_.size());
+  order.request.bytes = settings_.bytes - row_bytes_;
+  return order;
+}
+
+void RowScheduler::fill_without() {
+  without_.clear();
+  std::size_t bytes = 0;
+  for (const auto& [group, line] : lines_) {
+    const std::size_t size = group.type.size() + group.id.size();
+    if (line.closed && bytes + size <= kMostPassedOver) {
+      without_.push_back(group);
+      bytes += size;
+    }
+  }
+}
+
+void RowScheduler::end_read() {
+  reading_ = false;
+  settled_meanwhile_.clear();
+}
+
+// Rows of a bucket count only where it was ours before the read began.
+bool RowScheduler::takes(const Row& row, const ReadOrder& order) const {
+  const auto bucket = buckets_.find(row.bucket);
+  return bucket != buckets_.end() && order.number >= bucket->second && !rows_.contains(row.key()) &&
+         !out_.contains(row.key()) && !settled_meanwhile_.contains(row.key());
+}
+
+std::vector<Row> RowScheduler::page_read(const ReadOrder& order, Page page, SteadyTime now) {
+  SLUICE_ASSERT(reading_);
+  std::vector<Row> unreadable;
+  bool ends = false;
+  if (order.number >= scan_begun_ && scanning_) {
+    from_start_ = false;
+    cursor_ = page.rows.empty() ? cursor_ : page.rows.back().id;
+    if (order.request.from_start && page.rows.empty()) {
+      cursor_ = std::numeric_limits<std::int64_t>::min();
+    }
+    scanning_ = page.more && !page.rows.empty();
+    ends = !scanning_;
+  }
+  for (Row& row : page.rows) {
+    if (!takes(row, order)) {
+      continue;
+    }
+    if (broken(row)) {
+      unreadable.push_back(row);
+    }
+    if (broken(row) && (row.group.id.empty() || !settings_.hold_dead)) {
+      continue;
+    }
+    if (row.group.id.empty()) {
+      admit_single(std::move(row), now);
+    } else {
+      admit_of_group(std::move(row), now);
+    }
+  }
+  if (ends) {
+    end_scan(now);
+  }
+  end_read();
+  return unreadable;
+}
+
+void RowScheduler::admit_of_group(Row&& row, SteadyTime now) {
+  auto line = lines_.find(row.group);
+  const bool known = line != lines_.end();
+  if (known ? line->second.closed : is_passed_over(row.group)) {
+    return;
+  }
+  if (!known && stops(row) && closed_ >= settings_.closed_groups && !settings_.resend_sent) {
+    pass_over(row.group);
+    return;
+  }
+  if (!known) {
+    line = lines_.emplace(row.group, GroupBacklog{.bucket = row.bucket}).first;
+  }
+  const bool first = line->second.keys.empty() && !line->second.is_out;
+  if (stops(row)) {
+    line->second.blocked = !first;
+    close(line, first ? hold_of(row, now) : now);
+  } else if (line->second.keys.size() >= settings_.per_group) {
+    close(line, now);
+  } else {
+    admit(std::move(row), line);
+  }
+}
+
+std::vector<Row> RowScheduler::groups_read(const ReadOrder& order, std::vector<GroupRows> answers, SteadyTime now) {
+  SLUICE_ASSERT(reading_);
+  std::vector<Row> unreadable;
+  for (std::size_t i = 0; i < order.groups.size() && i < answers.size(); ++i) {
+    const auto line = lines_.find(order.groups[i]);
+    if (line == lines_.end() || !line->second.closed || line->second.closed_at >= order.number) {
+      continue;  // what has failed since then is to be read first
+    }
+    auto& rows = answers[i].rows;
+    // What was settled meanwhile is in the past; of everything else it is known whether it is ours.
+    rows.erase(std::remove_if(rows.begin(), rows.end(), [&](const Row& row) { return !takes(row, order); }),
+               rows.end());
+    load(line, std::move(answers[i]), now, unreadable);
+  }
+  end_read();
+  return unreadable;
+}
+
+void RowScheduler::load(Lines::iterator line, GroupRows&& answer, SteadyTime now, std::vector<Row>& unreadable) {
+  GroupBacklog& group = line->second;
+  --closed_;
+  group.closed = false;
+  group.blocked = false;
+  bool any = false;
+  for (Row& row : answer.rows) {
+    if (row.id <= group.passed && settings_.resend_sent) {
+      continue;
+    }
+    if (broken(row)) {
+      unreadable.push_back(row);
+    }
+    if (stops(row)) {
+      group.blocked = !group.keys.empty() || group.is_out;
+      close(line, group.blocked ? now : hold_of(row, now));
+      return;
+    }
+    if (!broken(row)) {
+      admit(std::move(row), line);
+      any = true;
+    }
+  }
+  if (answer.more) {
+    group.blocked = !any;
+    close(line, now);
+    return;
+  }
+  look_after(line);
+}
+
+SteadyTime RowScheduler::hold_of(const Row& row, SteadyTime now) const {
+  return now + (row.dead || !row.wait ? kRecheck : std::min(*row.wait, kRecheck));
 }
 
 }  // namespace sluice::queue::outbox
