@@ -9,10 +9,7 @@
 #include "host/cli/command.hpp"
 #include "host/cli/filter_arguments.hpp"
 #include "host/cli/table_target.hpp"
-#include "host/cli/views/json_text.hpp"
-#include "host/cli/views/text_output.hpp"
-#include "host/cli/views/text_table.hpp"
-#include "host/observe/escape.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/stores/dynamodb/table.hpp"
 
 namespace sluice::cli {

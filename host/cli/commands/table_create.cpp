@@ -13,7 +13,6 @@
 #include "host/cli/unopened.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/cli/views/terraform.hpp"
-#include "host/cli/views/text_output.hpp"
 #include "host/stores/dynamodb/table.hpp"
 
 namespace sluice::cli {
