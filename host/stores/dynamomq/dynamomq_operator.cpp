@@ -1,63 +1,349 @@
 #include "host/stores/dynamomq/dynamomq_operator.hpp"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <utility>
 
+#include "base/text/hex.hpp"
+#include "base/timestamp.hpp"
+#include "dynamo/codec/json_codec.hpp"
 #include "host/queue/message.hpp"
-#include "host/stores/dynamomq/changer.hpp"
-#include "host/stores/dynamomq/editor.hpp"
+#include "host/stores/dynamomq/content_edit.hpp"
+#include "host/stores/dynamomq/dynamomq_layout.hpp"
 #include "host/stores/dynamomq/record_writer.hpp"
+#include "host/stores/dynamomq/record.hpp"
+#include "host/stores/table/overview_count.hpp"
 
 namespace sluice::queue::dynamomq {
+namespace {
 
-Result<StoredMessage> DynamoMqOperator::get(const std::string& id, Deadline deadline) {
-  return inspector_.get(id, deadline);
+constexpr Duration kInstant = std::chrono::nanoseconds(1);
+constexpr char kTableCursor = 't';  // what a cursor of a consistent list begins with; no hexadecimal digit
+constexpr std::size_t kScanPage = 1'000;
+constexpr std::size_t kLongestCursor = 16 * 1024;
+
+template <typename Request>
+void project_record(Request& request) {
+  table::project(request, {attribute::kId, attribute::kReceiveCount, attribute::kQueueType, attribute::kVersion,
+                           attribute::kCreatedAt, attribute::kUpdatedAt, attribute::kSentAt, attribute::kReceivedAt,
+                           attribute::kInvisibleUntilAt, attribute::kFailure, attribute::kSuspect});
+}
+
+template <typename Request>
+void project_counted(Request& request) {
+  table::project(request, {attribute::kId, attribute::kSentAt, attribute::kReceivedAt, attribute::kReceiveCount,
+                           attribute::kInvisibleUntilAt});
+}
+
+void add_listed(ListPage& page, std::size_t& bytes, const dynamo::Item& item, const ListRequest& request) {
+  StoredMessage record = request.content ? decode_record(item) : decode_standing(item);
+  if (!request.content) {
+    note_oddities(record, item);
+  } else if (request.native && !says_all(record, item)) {
+    record.native = dynamo::encode_item(item);
+  }
+  bytes += record.message.body.size() + record.native.size();
+  page.messages.push_back(std::move(record));
+}
+
+// Where a list goes on, as opaque text: "<length of sent_at>:<sent_at><id>" of the last message in hexadecimal.
+std::string encode_cursor(const dynamo::Item& last_key) {
+  const auto* sent_at = dynamo::find<std::string>(last_key, attribute::kSentAt);
+  const auto* id = dynamo::find<std::string>(last_key, attribute::kId);
+  if (sent_at == nullptr || id == nullptr) {
+    return {};
+  }
+  return to_hex(std::to_string(sent_at->size()) + ':' + *sent_at + *id);
+}
+
+std::optional<std::string> bytes_of(std::string_view hex) {
+  return hex.size() > kLongestCursor ? std::nullopt : from_hex(hex);
+}
+
+Error no_cursor() {
+  return {ErrorCode::invalid, "the cursor is not one that such a list has given; leave it out to begin at the start"};
+}
+
+Result<dynamo::Item> decode_cursor(std::string_view cursor, Half half) {
+  const auto plain = bytes_of(cursor);
+  if (!plain) {
+    return no_cursor();
+  }
+  std::size_t length = 0;
+  const auto [stop, failure] = std::from_chars(plain->data(), plain->data() + plain->size(), length);
+  const auto start = static_cast<std::size_t>(stop - plain->data()) + 1;
+  if (failure != std::errc() || start > plain->size() || *stop != ':' || length == 0 ||
+      length >= plain->size() - start) {
+    return no_cursor();
+  }
+  dynamo::Item key;
+  key.emplace(attribute::kQueueType, std::string(to_string(half)));
+  key.emplace(attribute::kSentAt, plain->substr(start, length));
+  key.emplace(attribute::kId, plain->substr(start + length));
+  return key;
+}
+
+Result<dynamo::Item> decode_table_cursor(std::string_view cursor) {
+  const auto id = cursor.front() == kTableCursor ? bytes_of(cursor.substr(1)) : std::nullopt;
+  if (!id || !is_storable_id(*id)) {
+    return no_cursor();
+  }
+  return dynamo::Item{{std::string(attribute::kId), *id}};
+}
+
+}  // namespace
+
+DynamoMqOperator::DynamoMqOperator(table::StoreParts parts, QueueState& queue, Doorbell& doorbell)
+    : RecordOperator(parts, make_dynamomq_layout(parts, queue.place), doorbell),
+      queue_(queue),
+      build_(queue.place.table) {}
+
+dynamo::QueryRequest DynamoMqOperator::partition_query(Half half) const {
+  dynamo::QueryRequest query;
+  query.table = place().table;
+  query.index = place().index;
+  query.key_condition = "queue_type = :type";
+  query.values.emplace(":type", std::string(to_string(half)));
+  return query;
+}
+
+dynamo::ScanRequest DynamoMqOperator::table_scan(Half half) const {
+  dynamo::ScanRequest scan;
+  scan.table = place().table;
+  scan.filter = "queue_type = :type";
+  scan.values.emplace(":type", std::string(to_string(half)));
+  scan.consistent = true;
+  return scan;
 }
 
 Result<ListPage> DynamoMqOperator::list(const ListRequest& request, Deadline deadline) {
-  return inspector_.list(request, deadline);
+  return request.consistent ? list_table(request, deadline) : list_index(request, deadline);
+}
+
+Result<ListPage> DynamoMqOperator::list_table(const ListRequest& request, Deadline deadline) const {
+  dynamo::ScanRequest scan = table_scan(request.half);
+  scan.limit = kScanPage;
+  if (!request.content) {
+    project_record(scan);
+  }
+  if (!request.cursor.empty()) {
+    SLUICE_TRY(key, decode_table_cursor(request.cursor));
+    scan.exclusive_start_key = std::move(*key);
+  }
+  ListPage result;
+  std::size_t bytes = 0;
+  for (bool more = true; more;) {
+    auto page = parts_.client.scan(scan, deadline);
+    if (!page) {
+      return table::store_error(place(), page.error());
+    }
+    for (const auto& item : page->items) {
+      if (result.messages.size() == request.limit || bytes >= table::kListBytes) {
+        result.next = kTableCursor + to_hex(result.messages.back().message.id);
+        return result;
+      }
+      add_listed(result, bytes, item, request);
+    }
+    scan.exclusive_start_key = std::move(page->last_evaluated_key);
+    more = !scan.exclusive_start_key.empty();
+  }
+  return result;
+}
+
+Result<ListPage> DynamoMqOperator::list_index(const ListRequest& request, Deadline deadline) const {
+  dynamo::QueryRequest query = partition_query(request.half);
+  query.forward = !request.newest_first;
+  if (!request.content) {
+    project_record(query);
+  }
+  if (!request.cursor.empty()) {
+    SLUICE_TRY(key, decode_cursor(request.cursor, request.half));
+    query.exclusive_start_key = std::move(*key);
+  }
+  ListPage result;
+  std::size_t bytes = 0;
+  while (result.messages.size() < request.limit && bytes < table::kListBytes) {
+    query.limit = static_cast<std::int64_t>(std::min(request.limit - result.messages.size(), kScanPage));
+    auto page = parts_.client.query(query, deadline);
+    if (!page) {
+      return table::store_error(place(), page.error());
+    }
+    for (const auto& item : page->items) {
+      add_listed(result, bytes, item, request);
+    }
+    result.next = encode_cursor(page->last_evaluated_key);
+    if (result.next.empty()) {
+      break;
+    }
+    query.exclusive_start_key = std::move(page->last_evaluated_key);
+  }
+  return result;
+}
+
+// The time by which the records are judged is taken after the first answer, which may have put it right.
+template <typename NextPage>
+Result<QueueOverview> DynamoMqOperator::count(const OverviewRequest& request, NextPage next_page) const {
+  std::optional<table::OverviewCount> count;
+  dynamo::Item after;
+  do {
+    auto page = next_page(after);
+    if (!page) {
+      return table::store_error(place(), page.error());
+    }
+    if (!count) {
+      count.emplace(request, parts_.clock.wall_now());
+    }
+    for (const auto& item : page->items) {
+      count->add(decode_standing(item));
+    }
+    after = std::move(page->last_evaluated_key);
+  } while (!after.empty());
+  return std::move(*count).finish();
 }
 
 Result<QueueStats> DynamoMqOperator::stats(const StatsRequest& request, Deadline deadline) {
-  return inspector_.stats(request, deadline);
+  const OverviewRequest wanted{.half = request.half, .ids = 0};
+  dynamo::ScanRequest scan = table_scan(request.half);
+  project_counted(scan);
+  const auto seen = request.consistent ? count(wanted,
+                                               [&](const dynamo::Item& after) {
+                                                 scan.exclusive_start_key = after;
+                                                 return parts_.client.scan(scan, deadline);
+                                               })
+                                       : overview(wanted, deadline);
+  return seen ? Result<QueueStats>(seen->counts) : seen.error();
 }
 
 Result<QueueOverview> DynamoMqOperator::overview(const OverviewRequest& request, Deadline deadline) {
-  return inspector_.overview(request, deadline);
+  dynamo::QueryRequest query = partition_query(request.half);
+  project_counted(query);
+  if (request.errors > 0) {
+    table::project(query, {attribute::kFailure});
+  }
+  return count(request, [&](const dynamo::Item& after) {
+    query.exclusive_start_key = after;
+    return parts_.client.query(query, deadline);
+  });
 }
 
-std::vector<ChangeResult> DynamoMqOperator::change(std::span<const Change> changes, Deadline deadline) {
-  if (const auto sure = parts_.clock.be_sure(queue_.place, table::kTimeTolerance, deadline); !sure) {
-    return {changes.size(), ChangeResult{ChangeStatus::failed, 0, sure.error()}};
+// `reset` takes away only what is there, the front depends on the half.
+bool DynamoMqOperator::needs_look(const Change& change) const {
+  switch (change.action) {
+    case ChangeAction::move_to_front:
+    case ChangeAction::reset:
+      return true;
+    case ChangeAction::remove:
+      return change.version && *change.version == 0;
+    default:
+      return change.version.value_or(0) == 0;  // 0 does not say how the record spells it
   }
-  std::vector<Changer::Due> due;
-  auto results = Changer(parts_, queue_.place).change(changes, deadline, due);
-  for (const Change& change : changes) {
-    if (change.action == ChangeAction::remove) {
-      queue_.forget(change.id);
-    } else {
-      queue_.changed(change.id, later(parts_.clock.wall_now(), change.after));
+}
+
+// The times that put messages before all others of their halves. One look for each half.
+void DynamoMqOperator::find_fronts(const std::vector<Task*>& tasks, WallTime now, Deadline deadline) const {
+  std::array<std::optional<WallTime>, 2> fronts;
+  for (Task* task : tasks) {
+    if (task->change->action != ChangeAction::move_to_front || task->front) {
+      continue;
+    }
+    const Half half = decode_standing(task->item).half;
+    auto& front = fronts[half == Half::dlq ? 1 : 0];
+    if (!front) {
+      dynamo::QueryRequest query = partition_query(half);
+      query.projection = "sent_at";
+      query.limit = 1;
+      const auto page = parts_.client.query(query, deadline);
+      if (!page) {
+        task->end(ChangeStatus::failed, 0, table::store_error(place(), page.error()));
+        continue;
+      }
+      front = page->items.empty() ? now : std::min(Candidate::of(page->items.front()).sent_at, now);
+    }
+    *front -= kInstant;
+    task->front = *front;
+  }
+}
+
+table::RecordWrite DynamoMqOperator::write_of(Task& task, WallTime now) const {
+  const Change& change = *task.change;
+  if (task.removes() && !change.version) {
+    return build_.remove_any(change.id);
+  }
+  table::Expected expected{change.id, task.before};
+  const bool seen = !task.item.empty();
+  if (!seen) {  // the write itself has to see to what was not looked at
+    const core::Requirement required = core::requirement(change.action);
+    expected.half = required.half;
+    if (required.not_in_flight) {
+      expected.visible_at = now;
     }
   }
-  for (auto& [half, record] : due) {
-    queue_.state_of(half).lane.keep(std::move(record));
+  if (task.removes()) {
+    return build_.remove(expected, true);
   }
-  doorbell_.ring_changed(queue_.place.queue, changes, results);
-  return results;
+  const MayHave may_have{.suspect = !seen || is_marked(task.item),
+                         .failure = !seen || task.item.contains(attribute::kFailure)};
+  task.nonce = parts_.nonces.anonymous();
+  return build_.update(expected, {task.nonce, now}, attributes_of(task.wanted(now, task.front), may_have));
+}
+
+void DynamoMqOperator::write(const std::vector<Task*>& tasks, Deadline deadline) const {
+  const WallTime now = parts_.clock.wall_now();
+  find_fronts(tasks, now, deadline);
+  std::vector<table::RecordWrite> writes;
+  std::vector<Task*> written;
+  for (Task* task : tasks) {
+    if (task->open) {
+      writes.push_back(write_of(*task, now));
+      written.push_back(task);
+    }
+  }
+  const auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::until_known, deadline);
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    note(*written[i], outcomes[i], false);
+  }
+}
+
+void DynamoMqOperator::on_end(const Task& task) const {
+  const Change& change = *task.change;
+  if (task.removes()) {
+    return queue_.forget(change.id);
+  }
+  queue_.changed(change.id, later(parts_.clock.wall_now(), change.after));
+  if (task.front && task.result->status == ChangeStatus::applied) {
+    // This host need not find it.
+    Candidate record;
+    record.id = change.id;
+    record.sort_key = format_timestamp(*task.front);
+    record.sent_at = *task.front;
+    record.version = table::VersionMark::number_of(task.result->version);
+    record.receive_count = Candidate::of(task.item).receive_count;
+    record.nonce = task.nonce;
+    queue_.state_of(decode_standing(task.item).half).lane.keep(std::move(record));
+  }
+}
+
+Result<dynamo::Item> DynamoMqOperator::edited(const dynamo::Item& before, std::span<const ContentEdit> edits,
+                                              Deadline /*deadline*/) const {
+  dynamo::Item after = before;
+  SLUICE_PASS_ON(apply_edits(after, edits));
+  return after;
 }
 
 Result<StoredMessage> DynamoMqOperator::edit(const std::string& id, std::int64_t version,
                                              std::span<const ContentEdit> edits, Deadline deadline) {
-  auto edited = Editor(parts_, queue_.place).edit(id, version, edits, deadline);
+  auto edited = RecordOperator::edit(id, version, edits, deadline);
   queue_.changed(id, parts_.clock.wall_now());
   return edited;
 }
 
 std::vector<PutResult> DynamoMqOperator::put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) {
-  auto results = RecordWriter(parts_, queue_.place).put(records, mode, deadline);
+  auto results = RecordWriter(parts_, place()).put(records, mode, deadline);
   for (const StoredMessage& record : records) {
     queue_.put(record);
   }
-  doorbell_.ring_put(queue_.place.queue, results);
+  doorbell_.ring_put(place().queue, results);
   return results;
 }
 

@@ -7,7 +7,7 @@
 #include "host/stores/dynamomq/dynamomq_sender.hpp"
 #include "host/stores/dynamomq/dynamomq_source.hpp"
 #include "host/stores/dynamomq/dynamomq_wake_place.hpp"
-#include "host/stores/table/effect_layout.hpp"
+#include "host/stores/table/record_layout.hpp"
 #include "host/stores/table/ringers.hpp"
 #include "host/stores/table/table_board.hpp"
 #include "host/stores/table/table_keys.hpp"
@@ -86,7 +86,7 @@ class AllDynamoMqQueues final : public DynamoMqQueues {
     return *known;
   }
 
-  std::unique_ptr<table::EffectLayout> layout_of(const std::string& queue) override {
+  std::unique_ptr<table::RecordLayout> layout_of(const std::string& queue) override {
     auto other = options_.other_layouts ? options_.other_layouts(queue) : nullptr;
     return other ? std::move(other) : make_dynamomq_layout(parts_, locate(options_, queue));
   }
@@ -98,7 +98,7 @@ class AllDynamoMqQueues final : public DynamoMqQueues {
   table::TableClock clock_;
   table::StatementRunner runner_;
   const table::QueueLocator locate_;
-  const table::EffectLayouts layouts_;
+  const table::RecordLayouts layouts_;
   const table::StoreParts parts_;
 
   // Synchronise themselves.

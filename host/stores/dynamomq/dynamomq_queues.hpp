@@ -12,7 +12,7 @@
 #include "host/queue/queues.hpp"
 #include "host/queue/wake/ringer.hpp"
 #include "host/stores/dynamomq/schema.hpp"
-#include "host/stores/table/effect_layout.hpp"
+#include "host/stores/table/record_layout.hpp"
 #include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -32,7 +32,7 @@ struct DynamoMqOptions {
   /// What is put into these queues is rung for at hosts that announce themselves; nothing: nobody is rung.
   std::optional<wake::RingerOptions> ring{};
   /// How tables of another layout hold what handlers send to a queue; null for a queue of this one. May be empty.
-  table::EffectLayouts other_layouts{};
+  table::RecordLayouts other_layouts{};
   /// Rings for a queue that is of another layout; false: it is of this one. May be empty.
   std::function<bool(const QueueAddress&)> ring_elsewhere{};
 };
@@ -49,7 +49,7 @@ inline constexpr SourceTraits kDynamoMqTraits{.sequence = true, .transactions = 
 class DynamoMqQueues : public Queues {
  public:
   /// How a queue's table holds what a transaction brings to it, of whichever layout.
-  virtual std::unique_ptr<table::EffectLayout> layout_of(const std::string& queue) = 0;
+  virtual std::unique_ptr<table::RecordLayout> layout_of(const std::string& queue) = 0;
   /// Something that is durable by now was put there, by whomever. Returns at once.
   virtual void ring(const QueueAddress& address) = 0;
 };

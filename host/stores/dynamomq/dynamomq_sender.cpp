@@ -3,18 +3,14 @@
 #include "base/uuid.hpp"
 #include "host/queue/message.hpp"
 #include "host/stores/dynamomq/dynamomq_layout.hpp"
-#include "host/stores/dynamomq/keyed_sender.hpp"
 #include "host/stores/dynamomq/record.hpp"
+#include "host/stores/table/keyed_inserter.hpp"
 #include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
 
 SendResult failed(std::string id, Error error) { return {SendStatus::failed, std::move(id), std::move(error)}; }
-
-Error duplicate(const table::QueueTable& place, const std::string& id) {
-  return {ErrorCode::duplicate_id, "queue '" + place.queue + "' has a message '" + id + "' already"};
-}
 
 }  // namespace
 
@@ -69,17 +65,19 @@ std::vector<SendResult> DynamoMqSender::send(std::span<const NewMessage> message
 // Takes those away that have keys.
 void DynamoMqSender::send_keyed(std::span<const NewMessage> messages, std::vector<Draft>& drafts,
                                 std::vector<SendResult>& results, Deadline deadline) {
-  std::vector<KeyedSender::Draft> keyed;
+  std::vector<table::KeyedInserter::Draft> keyed;
   for (Draft& draft : drafts) {
     if (has_send_keys(messages[draft.place])) {
-      keyed.push_back({&messages[draft.place], std::move(draft.item), &results[draft.place]});
+      keyed.push_back(
+          {.item = std::move(draft.item), .result = &results[draft.place], .message = &messages[draft.place]});
     }
   }
   if (keyed.empty()) {
     return;
   }
   std::erase_if(drafts, [&](const Draft& draft) { return has_send_keys(messages[draft.place]); });
-  KeyedSender(parts_, place_, random_).send(std::move(keyed), deadline);
+  const auto layout = make_dynamomq_layout(parts_, place_);
+  table::KeyedInserter(parts_, *layout, random_, {}).insert(std::move(keyed), deadline);
 }
 
 void DynamoMqSender::send_plain(const std::vector<Draft>& drafts, std::vector<SendResult>& results, Deadline deadline) {
@@ -101,7 +99,7 @@ void DynamoMqSender::send_plain(const std::vector<Draft>& drafts, std::vector<Se
   for (std::size_t k = 0; k < drafts.size(); ++k) {
     SendResult& result = results[drafts[k].place];
     if (outcomes[k].fate == table::StatementFate::refused) {
-      result = {SendStatus::duplicate_id, result.id, duplicate(place_, result.id)};
+      result = {SendStatus::duplicate_id, result.id, table::duplicate_id(place_, result.id)};
     } else if (outcomes[k].fate != table::StatementFate::done) {
       result = failed(result.id, recovery_.error_of(outcomes[k]));
     }

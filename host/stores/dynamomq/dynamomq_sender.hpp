@@ -16,7 +16,7 @@ namespace sluice::queue::dynamomq {
 ///
 /// An insert is refused by itself when the id is there, so that no read comes first. One whose answer was lost is
 /// repeated; when the repeat finds the id taken, the record tells whether it is our own. Messages with a deduplication
-/// id or unique key are KeyedSender's.
+/// id or unique key are a KeyedInserter's.
 class DynamoMqSender final : public Sender {
  public:
   /// The references must outlive the sender.

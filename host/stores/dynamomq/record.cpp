@@ -17,6 +17,7 @@
 #include "host/stores/table/nonce.hpp"
 #include "host/stores/table/table_clock.hpp"
 #include "host/stores/table/table_keys.hpp"
+#include "host/stores/table/record_layout.hpp"
 
 namespace sluice::queue::dynamomq {
 
@@ -162,10 +163,8 @@ Result<Item> encode_record(const NewMessage& message, const NewRecord& record) {
   // Go consumers look at this one only, so that it, and not `sent_at` alone, makes them wait.
   item.emplace(attribute::kInvisibleUntilAt, delayed ? due : std::string());
   item.emplace(attribute::kNonce, record.nonce);
-  const std::size_t bytes = table::item_bytes(item) + kClaimBytes;
-  if (bytes > table::kMaxItemBytes) {
-    return invalid("the message takes " + std::to_string(bytes) + " bytes as an item and DynamoDB holds " +
-                   std::to_string(table::kMaxItemBytes) + "; keep the body elsewhere and send where it is");
+  if (auto error = table::too_large(item, kClaimBytes)) {
+    return std::move(*error);
   }
   return content;
 }
@@ -199,18 +198,9 @@ constexpr std::array kTimes{attribute::kCreatedAt, attribute::kUpdatedAt, attrib
 
 std::string stored_time(const std::optional<WallTime>& time) { return time ? format_timestamp(*time) : std::string(); }
 
-NewMessage content_of(const StoredMessage& record) {
-  return {.id = {},
-          .body = record.message.body,
-          .content_type = record.message.content_type,
-          .attributes = record.message.attributes,
-          .group = record.message.group,
-          .delay = {}};
-}
-
 // All that the fields say, written out anew.
 Result<Item> written_anew(const StoredMessage& record) {
-  auto content = encode_content(content_of(record));
+  auto content = encode_content(table::content_of(record.message));
   if (!content) {
     return content;
   }

@@ -6,7 +6,6 @@
 #include "base/timestamp.hpp"
 #include "dynamo/transaction.hpp"
 #include "host/queue/message.hpp"
-#include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_writes.hpp"
 #include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/table/statements.hpp"
@@ -174,7 +173,7 @@ bool DirectClaimer::claim_of_shard(const Shard& shard, std::vector<DirectCandida
     const table::Moment now = parts_.now();
     const WallTime until = whole_milliseconds(later(now.wall, request.visibility));
     dynamo::TransactWriteRequest claim;
-    claim.token = transaction_token(place_, parts_.nonces.next());
+    claim.token = table::transaction_token(place_, parts_.nonces.next());
     TransactAction check{.kind = TransactAction::Kind::check, .table = place_.table};
     check.item_or_key = Place{ownership_partition(place_.queue, half_), ownership_sort(shard.number)}.key();
     check.names.emplace("#o", shard.epoch ? attribute::kEpoch : attribute::kPartition);

@@ -21,7 +21,7 @@ void LeasedWriter::look_up(std::span<const Receipt* const> receipts, std::span<s
   if (ids.empty()) {
     return;
   }
-  const auto found = lookup_.find(ids, deadline);
+  const auto found = find_records(parts_.client, place_, ids, deadline);
   for (const std::size_t i : places) {
     if (!found) {
       known[i] = SettleResult{SettleStatus::failed, store_error(place_, found.error())};

@@ -8,6 +8,7 @@
 #include "dynamo/codec/json_codec.hpp"
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/table/item_values.hpp"
+#include "host/stores/table/record_layout.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -35,21 +36,6 @@ void put_content_type(Item& item, std::string_view type, bool text) {
     item.emplace(attribute::kContentType, AttributeValue::number(1));
   } else if (type != (text ? kTextPlain : kOctetStream)) {
     item.emplace(attribute::kContentType, std::string(type));
-  }
-}
-
-std::optional<Error> too_large(const Item& item) {
-  const std::size_t bytes = table::item_bytes(item) + kLifeBytes;
-  if (bytes <= table::kMaxItemBytes) {
-    return std::nullopt;
-  }
-  return invalid("the message takes " + std::to_string(bytes) + " bytes as an item and DynamoDB holds " +
-                 std::to_string(table::kMaxItemBytes) + "; keep the body elsewhere and send where it is");
-}
-
-void put_priority(Item& item, Priority priority) {
-  if (priority != Priority::normal) {
-    item.emplace(attribute::kPriority, AttributeValue::number(static_cast<int>(priority)));
   }
 }
 
@@ -93,6 +79,12 @@ void put_standing(Item& item, const StoredMessage& record, const Place& place) {
 
 }  // namespace
 
+void put_priority(Item& item, Priority priority) {
+  if (priority != Priority::normal) {
+    item.emplace(attribute::kPriority, AttributeValue::number(static_cast<int>(priority)));
+  }
+}
+
 AttributeValue stored_time(WallTime time) { return AttributeValue::number(millis_of(time)); }
 
 Result<Item> encode_content(const NewMessage& message) {
@@ -126,19 +118,14 @@ Result<Item> encode_record(const NewMessage& message, const NewRecord& record) {
     item.emplace(attribute::kOwnId, record.own_id);
   }
   put_priority(item, message.priority);
-  if (auto error = too_large(item)) {
+  if (auto error = table::too_large(item, kLifeBytes)) {
     return std::move(*error);
   }
   return content;
 }
 
 Result<Item> encode_stored(const StoredMessage& record, const Place& place) {
-  auto content = encode_content({.id = {},
-                                 .body = record.message.body,
-                                 .content_type = record.message.content_type,
-                                 .attributes = record.message.attributes,
-                                 .group = record.message.group,
-                                 .delay = {}});
+  auto content = encode_content(table::content_of(record.message));
   if (!content) {
     return content;
   }
@@ -152,7 +139,7 @@ Result<Item> encode_stored(const StoredMessage& record, const Place& place) {
     }
     content->emplace(attribute::kNative, record.native);
   }
-  if (auto error = too_large(*content)) {
+  if (auto error = table::too_large(*content, kLifeBytes)) {
     return std::move(*error);
   }
   return content;

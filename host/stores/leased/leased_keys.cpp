@@ -4,8 +4,8 @@
 
 #include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
+#include "dynamo/item_reading.hpp"
 #include "dynamo/signing/digest.hpp"
-#include "host/stores/leased/leased_moment.hpp"
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/leased/made_ids.hpp"
 #include "host/stores/table/nonce.hpp"
@@ -65,9 +65,7 @@ dynamo::Item Place::key() const {
 }
 
 Place Place::of(const dynamo::Item& item) {
-  const auto* partition = dynamo::find<std::string>(item, attribute::kPartition);
-  const auto* sort = dynamo::find<std::string>(item, attribute::kSort);
-  return {partition == nullptr ? std::string() : *partition, sort == nullptr ? std::string() : *sort};
+  return {dynamo::text_of(item, attribute::kPartition), dynamo::text_of(item, attribute::kSort)};
 }
 
 std::string partition_of(std::string_view queue, Half half, std::uint32_t shard) {
@@ -86,6 +84,11 @@ std::optional<Partition> parse_partition(std::string_view partition) {
   return Partition{.queue = std::string(partition.substr(0, mark)),
                    .half = partition[mark] == '!' ? Half::dlq : Half::standard,
                    .shard = *shard};
+}
+
+Half half_of(const dynamo::Item& item) {
+  const auto partition = parse_partition(Place::of(item).partition);
+  return partition ? partition->half : Half::standard;
 }
 
 std::string ownership_partition(std::string_view queue, Half half) {
@@ -231,6 +234,10 @@ std::string alias_partition_of(std::string_view queue, std::string_view id) { re
 
 Place alias_place(std::string_view queue, std::string_view id) {
   return {alias_partition_of(queue, id), std::string(kAlone)};
+}
+
+Place alias_target(const dynamo::Item& alias) {
+  return {dynamo::text_of(alias, attribute::kTarget), dynamo::text_of(alias, attribute::kTargetSort)};
 }
 
 std::size_t most_id_bytes(std::string_view queue) {

@@ -1,35 +1,73 @@
 #include "host/stores/leased/leased_layout.hpp"
 
-#include <set>
+#include <algorithm>
+#include <initializer_list>
+#include <iterator>
 #include <utility>
-#include <vector>
 
 #include "host/queue/message.hpp"
-#include "host/stores/leased/leased_actions.hpp"
-#include "host/stores/leased/leased_lookup.hpp"
-#include "host/stores/leased/leased_record.hpp"
-#include "host/stores/table/statements.hpp"
-#include "host/stores/table/table_clock.hpp"
-#include "host/stores/table/table_keys.hpp"
+#include "host/stores/leased/leased_writes.hpp"
 
 namespace sluice::queue::leased {
 namespace {
 
 using dynamo::TransactAction;
-using table::EffectLayout;
-using table::Mark;
-using table::MarkScope;
 
-class LeasedLayout final : public EffectLayout {
+const dynamo::Item* at(const PlacedItems& items, const Place& place) {
+  const auto found = items.find(place);
+  return found == items.end() ? nullptr : &found->second;
+}
+
+/// Where a message of a made id lies that was never moved.
+std::vector<Place> direct_places(const std::string& queue, const std::string& id) {
+  auto made = made_place(queue, id);
+  return made ? std::vector<Place>{std::move(*made)} : std::vector<Place>();
+}
+
+/// Where an item lies that somebody else has put among the messages: it is listed by its keys, and may so be removed.
+std::vector<Place> strange_places(const std::string& queue, const std::string& id) {
+  const auto keys = listed_keys(id);
+  if (!keys || is_sort_key(keys->first)) {
+    return {};
+  }
+  return {{partition_of(queue, Half::standard, keys->second), keys->first},
+          {partition_of(queue, Half::dlq, keys->second), keys->first}};
+}
+
+void settle(table::FoundRecord& one, const std::string& id, const std::vector<Place>& places,
+            std::initializer_list<const PlacedItems*> reads) {
+  for (const Place& place : places) {
+    for (const auto* read : reads) {
+      const auto* item = at(*read, place);
+      if (item != nullptr && !one.there() && id_of(*item) == id) {
+        one.item = *item;
+      }
+    }
+  }
+}
+
+constexpr table::LayoutNames kLayoutNames{.record = kRecordNames,
+                                          .nonce = attribute::kNonce,
+                                          .unique_token = attribute::kUniqueToken,
+                                          .lone = kLoneNames,
+                                          .life_bytes = kLifeBytes};
+
+class LeasedLayout final : public table::RecordLayout {
  public:
-  LeasedLayout(table::StoreParts parts, table::QueueTable place, PlaceChoice place_for)
-      : parts_(parts),
-        place_(std::move(place)),
-        place_for_(std::move(place_for)),
-        scope_{.names = kLoneNames, .queue = place_.queue} {}
+  LeasedLayout(table::StoreParts parts, const table::QueueTable& place, PlaceChoice place_for)
+      : RecordLayout(parts, place, kLayoutNames, place.queue), place_for_(std::move(place_for)) {}
 
-  const table::QueueTable& place() const override { return place_; }
-  std::string scope() const override { return place_.table + '/' + place_.queue; }
+  dynamo::Result<table::FoundRecords> find(const std::set<std::string>& ids, Deadline deadline) const override {
+    return find_records(parts().client, place(), ids, deadline);
+  }
+  bool is_storable_id(std::string_view id) const override { return leased::is_storable_id(place().queue, id); }
+  StoredMessage decode(const dynamo::Item& item) const override { return decode_record(item, half_of(item)); }
+  StoredMessage decode_state(const dynamo::Item& item) const override { return decode_standing(item, half_of(item)); }
+  table::VersionMark version_of(const dynamo::Item& item) const override { return leased::version_of(item); }
+  std::int64_t next_version(const table::VersionMark& version) const override { return leased::next_version(version); }
+  void touch(dynamo::Item& item, std::string_view nonce, WallTime now) const override {
+    leased::touch(item, nonce, now);
+  }
 
   // To a message with an id of its sender's an alias leads, and one that is there may be of a message that is gone:
   // whoever sends with ids of his own finds that out by sending. Any other has the id of the place where it lies,
@@ -37,8 +75,8 @@ class LeasedLayout final : public EffectLayout {
   Result<std::vector<TransactAction>> put(const EmittedMessage& emitted, const std::string& token,
                                           WallTime now) const override {
     const NewMessage& message = emitted.message;
-    if (!is_storable_id(place_.queue, message.id)) {
-      return Error(ErrorCode::invalid, unstorable_id(place_.queue));
+    if (!is_storable_id(message.id)) {
+      return Error(ErrorCode::invalid, unstorable_id(place().queue));
     }
     const bool named = !emitted.made_id || has_send_keys(message);
     const Place to = place_for_(message, now);
@@ -46,76 +84,138 @@ class LeasedLayout final : public EffectLayout {
     if (!token.empty()) {
       item->insert_or_assign(std::string(attribute::kUniqueToken), unique_token(message, token));
     }
-    std::vector<TransactAction> actions{table::put_message(place_.table, *item, kLoneNames)};
+    std::vector<TransactAction> actions{table::put_message(place().table, *item, kLoneNames)};
     if (named) {
-      actions.push_back(put_alias(place_, message.id, to, std::nullopt));
+      actions.push_back(put_alias(place(), message.id, to, std::nullopt));
     }
     return actions;
   }
-
-  TransactAction dedup_mark(const NewMessage& message, const std::string& token, WallTime now) const override {
-    return put_dedup_mark(place_.table, message, message.id, token, now, scope_);
-  }
-  TransactAction unique_mark(const NewMessage& message, const std::string& token, const std::string& before,
-                             WallTime now) const override {
-    return put_unique_mark(place_.table, message, message.id, unique_token(message, token), before, now, scope_);
-  }
-  TransactAction key_record(const KeyRecord& record, const std::string& owner, WallTime now) const override {
-    return table::action_of(table::record_request(place_.table, record, owner, now, {kLoneNames, place_.queue}));
-  }
-
-  dynamo::Result<std::vector<SentBefore>> look(std::span<const NewMessage* const> messages,
-                                               Deadline deadline) const override {
-    const LeasedLookup lookup(parts_.client, place_);
-    std::vector<Place> marks;
-    std::set<Place> all;
-    for (const NewMessage* message : messages) {
-      marks.push_back(mark_place(scope_.dedup_id(message->dedup_id)));
-      marks.push_back(mark_place(scope_.unique_id(message->unique_key)));
-      if (!message->dedup_id.empty()) {
-        all.insert(marks[marks.size() - 2]);
-      }
-      if (!message->unique_key.empty()) {
-        all.insert(marks.back());
-      }
-    }
-    SLUICE_TRY(items, lookup.read(all, deadline));
-    std::vector<SentBefore> standings(messages.size());
-    std::set<std::string> named;
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-      standings[i].dedup = mark(*items, marks[2 * i]);
-      standings[i].unique = mark(*items, marks[2 * i + 1]);
-      if (standings[i].unique.there()) {
-        named.insert(standings[i].unique.first);
-      }
-    }
-    SLUICE_TRY(holders, lookup.find(named, deadline));
-    for (SentBefore& standing : standings) {
-      const auto holder = holders->find(standing.unique.first);
-      if (holder != holders->end() && holder->second.there()) {
-        standing.held = holds_key(holder->second.item, standing.unique);
-      }
-    }
-    return standings;
+  // By it an owner knows whether the key is free once the message was claimed.
+  std::string unique_token(const NewMessage& message, std::string token) const override {
+    return message.unique_until == UniqueUntil::claimed ? token + kFreedAtClaim : token;
   }
 
  private:
-  static Mark mark(const LeasedLookup::Items& items, const Place& place) {
-    const auto found = items.find(place);
-    return Mark::of(found == items.end() ? nullptr : &found->second);
-  }
-
-  const table::StoreParts parts_;
-  const table::QueueTable place_;
   const PlaceChoice place_for_;
-  const MarkScope scope_;
 };
 
 }  // namespace
 
-std::unique_ptr<EffectLayout> make_leased_layout(table::StoreParts parts, table::QueueTable place,
-                                                 PlaceChoice place_for) {
-  return std::make_unique<LeasedLayout>(parts, std::move(place), std::move(place_for));
+dynamo::Result<PlacedItems> read_places(dynamo::Client& client, const table::QueueTable& table,
+                                        const std::set<Place>& places, Deadline deadline) {
+  std::vector<dynamo::Item> keys;
+  keys.reserve(places.size());
+  for (const Place& place : places) {
+    // DynamoDB refuses a key that is empty, and the whole request with it.
+    if (!place.partition.empty() && !place.sort.empty() && place.sort.size() <= 1024) {
+      keys.push_back(place.key());
+    }
+  }
+  SLUICE_TRY(items, table::read_items(client, table.table, keys, deadline));
+  PlacedItems found;
+  for (dynamo::Item& item : *items) {
+    Place place = Place::of(item);
+    found.insert_or_assign(std::move(place), std::move(item));
+  }
+  return found;
+}
+
+dynamo::Result<table::FoundRecords> find_records(dynamo::Client& client, const table::QueueTable& table,
+                                                 const std::set<std::string>& ids, Deadline deadline) {
+  std::set<Place> near;
+  for (const std::string& id : ids) {
+    near.insert(alias_place(table.queue, id));
+    for (Place& direct : direct_places(table.queue, id)) {
+      near.insert(std::move(direct));
+    }
+  }
+  SLUICE_TRY(first, read_places(client, table, near, deadline));
+  table::FoundRecords records;
+  std::set<Place> far;
+  for (const std::string& id : ids) {
+    table::FoundRecord& one = records[id];
+    if (const auto* alias = at(*first, alias_place(table.queue, id))) {
+      const Place target = alias_target(*alias);
+      one.alias = target.key();
+      far.insert(target);
+    }
+  }
+  SLUICE_TRY(second, read_places(client, table, far, deadline));
+  std::set<Place> strange;
+  for (auto& [id, one] : records) {
+    std::vector<Place> places = direct_places(table.queue, id);
+    if (one.alias) {
+      places.insert(places.begin(), Place::of(*one.alias));
+    }
+    settle(one, id, places, {&*second, &*first});
+    if (!one.there()) {
+      const auto more = strange_places(table.queue, id);
+      strange.insert(more.begin(), more.end());
+    }
+  }
+  SLUICE_TRY(third, read_places(client, table, strange, deadline));
+  for (auto& [id, one] : records) {
+    if (!one.there()) {
+      settle(one, id, strange_places(table.queue, id), {&*third});
+    }
+  }
+  return records;
+}
+
+std::unique_ptr<table::RecordLayout> make_leased_layout(table::StoreParts parts, table::QueueTable place,
+                                                        PlaceChoice place_for) {
+  return std::make_unique<LeasedLayout>(parts, place, std::move(place_for));
+}
+
+void LeasedInserter::judge(Entry& entry) const {
+  const bool ours = entry.before.there() && layout_.nonce_of(entry.before.item) == entry.token;
+  // Nobody else comes upon a place that was made by chance.
+  if (ours ||
+      (has_alias(entry) && entry.before.alias && Place::of(*entry.before.alias) == Place::of(entry.draft.item))) {
+    finish(entry, SendStatus::sent);
+  } else if (entry.before.there() && !entry.draft.replace) {
+    finish(entry, SendStatus::duplicate_id, table::duplicate_id(layout_.place(), entry.id()));
+  }
+}
+
+std::vector<std::string> LeasedInserter::items_of(const Entry& entry) const {
+  const Place place = Place::of(entry.draft.item);
+  std::vector<std::string> items{place.partition + '\n' + place.sort};
+  if (looks_at_id(entry)) {
+    items.push_back(alias_partition_of(layout_.place().queue, entry.id()));
+  }
+  return items;
+}
+
+// The record, its alias, and what has to go or must not be there.
+void LeasedInserter::add_record(const Entry& entry, std::vector<TransactAction>& actions) const {
+  const table::QueueTable& table = layout_.place();
+  const Place place = Place::of(entry.draft.item);
+  const bool replaces = entry.draft.replace && entry.before.there();
+  const bool in_place = replaces && Place::of(entry.before.item) == place;
+  TransactAction put = table::put_message(table.table, entry.draft.item, kLoneNames);
+  if (in_place) {
+    put.names.clear();
+    put.condition = version_condition(version_of(entry.before.item), put.names, put.values);
+  }
+  actions.push_back(std::move(put));
+  if (has_alias(entry)) {
+    const auto& before = entry.before.alias;
+    actions.push_back(put_alias(table, entry.id(), place, before ? std::optional(Place::of(*before)) : std::nullopt));
+  }
+  if (replaces && !in_place) {
+    actions.push_back(remove_record(table, entry.before.item));
+    if (auto freed = free_group(table, entry.before.item)) {
+      actions.push_back(std::move(*freed));
+    }
+  } else if (const auto made = made_place(table.queue, entry.id()); made && *made != place && has_alias(entry)) {
+    // It looks like an id that we made, and such a message needs no alias.
+    TransactAction check{.kind = TransactAction::Kind::check, .table = table.table};
+    check.item_or_key = made->key();
+    check.condition = "attribute_not_exists(#p)";
+    check.names.emplace("#p", attribute::kPartition);
+    actions.push_back(std::move(check));
+  }
 }
 
 }  // namespace sluice::queue::leased

@@ -1,23 +1,50 @@
 #pragma once
 
-#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "host/stores/leased/leased_record.hpp"
-#include "host/stores/table/effect_layout.hpp"
-#include "host/stores/table/metadata_items.hpp"
-#include "host/stores/table/store_parts.hpp"
+#include "host/stores/table/keyed_inserter.hpp"
+#include "host/stores/table/record_layout.hpp"
 
 namespace sluice::queue::leased {
+
+/// Items by where they lie.
+using PlacedItems = std::map<Place, dynamo::Item>;
+/// Those that are there; consistent, a hundred at a time.
+dynamo::Result<PlacedItems> read_places(dynamo::Client& client, const table::QueueTable& table,
+                                        const std::set<Place>& places, Deadline deadline);
+/// The messages of these ids, wherever they lie, as ids and aliases say; an entry for each id. Consistent.
+dynamo::Result<table::FoundRecords> find_records(dynamo::Client& client, const table::QueueTable& table,
+                                                 const std::set<std::string>& ids, Deadline deadline);
 
 /// Where a message that is sent now comes to lie.
 using PlaceChoice = std::function<Place(const NewMessage& message, WallTime now)>;
 
-/// How this layout holds what a transaction brings to a queue. `place` names queue and table. The references and what
-/// `place_for` needs must outlive it.
-std::unique_ptr<table::EffectLayout> make_leased_layout(table::StoreParts parts, table::QueueTable place,
+/// How this layout holds messages, and what goes with them. `place` names queue and table; without `place_for` nothing
+/// is put in it. The references and what `place_for` needs must outlive it.
+std::unique_ptr<table::RecordLayout> make_leased_layout(table::StoreParts parts, table::QueueTable place,
                                                         PlaceChoice place_for);
+
+/// Puts records whose place their id does not say, or that are not to be there twice: each with its alias, 2 write
+/// units more, in the place of the one that was read. Its items have `i` where their place is not their id's.
+class LeasedInserter final : public table::KeyedInserter {
+ public:
+  static constexpr std::size_t kRecordsPerTransaction = 20;  ///< with five actions at most, of 100
+
+  LeasedInserter(table::StoreParts parts, const table::RecordLayout& layout, Random& random)
+      : KeyedInserter(parts, layout, random, {.most_together = kRecordsPerTransaction, .tries = kMaxRounds}) {}
+
+ private:
+  static bool has_alias(const Entry& entry) { return entry.draft.item.contains(attribute::kOwnId); }
+  bool looks_at_id(const Entry& entry) const override { return entry.draft.message == nullptr || has_alias(entry); }
+  void judge(Entry& entry) const override;
+  std::vector<std::string> items_of(const Entry& entry) const override;
+  void add_record(const Entry& entry, std::vector<dynamo::TransactAction>& actions) const override;
+};
 
 }  // namespace sluice::queue::leased

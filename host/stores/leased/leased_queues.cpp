@@ -98,7 +98,7 @@ class AllLeasedQueues final : public LeasedQueues {
     return std::unique_ptr<Source>(std::make_unique<LeasedSource>(table, half, std::move(borrower), doorbell_));
   }
 
-  std::unique_ptr<table::EffectLayout> layout_of(const std::string& queue) override {
+  std::unique_ptr<table::RecordLayout> layout_of(const std::string& queue) override {
     if (auto other = options_.other_layouts ? options_.other_layouts(queue) : nullptr) {
       return other;
     }
@@ -204,7 +204,7 @@ class AllLeasedQueues final : public LeasedQueues {
   table::TableClock clock_;
   table::StatementRunner runner_;
   const table::QueueLocator locate_;
-  const table::EffectLayouts layouts_;
+  const table::RecordLayouts layouts_;
   const table::StoreParts store_;
   const LeasedParts parts_;
 

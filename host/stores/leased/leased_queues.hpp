@@ -16,7 +16,7 @@
 #include "host/queue/wake/ringer.hpp"
 #include "host/stores/leased/direct_claimer.hpp"
 #include "host/stores/leased/leased_schema.hpp"
-#include "host/stores/table/effect_layout.hpp"
+#include "host/stores/table/record_layout.hpp"
 
 namespace sluice::queue::leased {
 
@@ -35,7 +35,7 @@ struct LeasedOptions {
   /// time.
   std::string incarnation{};
   /// How tables of another layout hold what handlers send to a queue; null for a queue of this one. May be empty.
-  table::EffectLayouts other_layouts{};
+  table::RecordLayouts other_layouts{};
   Duration lease = std::chrono::seconds(10);  ///< of what this host owns
   bool own_threads = true;                    ///< false: housekeeping is done by claims, as a simulation wants it
   /// Told, from any thread, in one line, what people should mend although it goes on; may be empty.
@@ -54,7 +54,7 @@ struct LeasedOptions {
 class LeasedQueues : public Queues {
  public:
   /// How a queue's table holds what a transaction brings to it, of whichever layout.
-  virtual std::unique_ptr<table::EffectLayout> layout_of(const std::string& queue) = 0;
+  virtual std::unique_ptr<table::RecordLayout> layout_of(const std::string& queue) = 0;
   /// As DynamoMqQueues'.
   virtual void ring(const QueueAddress& address) = 0;
   /// The owner of that incarnation has ended, as is known for certain: says so in the queue's table. Without a

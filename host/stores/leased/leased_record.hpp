@@ -50,6 +50,8 @@ struct Partition {
 std::string partition_of(std::string_view queue, Half half, std::uint32_t shard);
 /// Nothing for a partition that holds no messages.
 std::optional<Partition> parse_partition(std::string_view partition);
+/// The half of the queue that an item of a message lies in.
+Half half_of(const dynamo::Item& item);
 
 /// The partition of a half's ownership items, and the sort key of one.
 std::string ownership_partition(std::string_view queue, Half half);
@@ -103,6 +105,19 @@ std::optional<Place> made_place(std::string_view queue, std::string_view id);
 /// Where the alias of an id lies.
 std::string alias_partition_of(std::string_view queue, std::string_view id);
 Place alias_place(std::string_view queue, std::string_view id);
+/// Where an alias leads.
+Place alias_target(const dynamo::Item& alias);
+
+/// A time, and how many shards the queue had then: of what ids are made that say the same place each time.
+struct Moment {
+  WallTime time{};
+  std::uint32_t shards = 1;
+};
+/// In letters and digits; to the ms.
+std::string spelt_moment(const Moment& moment);
+/// Nothing for a text that is none.
+std::optional<Moment> read_moment(std::string_view text);
+
 /// The longest id of a sender's own: its alias has the queue's name beside it.
 std::size_t most_id_bytes(std::string_view queue);
 /// Whether a message of this id can be there, and what is wrong with one that cannot.
@@ -158,6 +173,9 @@ std::string oddity_of(const dynamo::Item& item);
 
 /// What a sender determines: body, type, attributes, group. ErrorCode::invalid when it cannot be stored.
 Result<dynamo::Item> encode_content(const NewMessage& message);
+
+/// The normal priority is spelt by its absence.
+void put_priority(dynamo::Item& item, Priority priority);
 
 /// What the store determines of a new message.
 struct NewRecord {

@@ -8,8 +8,7 @@
 #include <utility>
 
 #include "host/queue/message.hpp"
-#include "host/stores/leased/leased_inserter.hpp"
-#include "host/stores/leased/leased_moment.hpp"
+#include "host/stores/leased/leased_layout.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -19,10 +18,6 @@ using table::StatementFate;
 using table::StatementOutcome;
 
 SendResult failed(std::string id, Error error) { return {SendStatus::failed, std::move(id), std::move(error)}; }
-
-Error duplicate(const table::QueueTable& place, const std::string& id) {
-  return {ErrorCode::duplicate_id, "queue '" + place.queue + "' has a message '" + id + "' already"};
-}
 
 Error behind_a_failure() {
   return {ErrorCode::unavailable,
@@ -179,39 +174,18 @@ std::vector<SendResult> LeasedSender::send(std::span<const NewMessage> messages,
 // Takes those away that are no plain ones.
 void LeasedSender::send_keyed(std::span<const NewMessage> messages, std::vector<Draft>& drafts,
                               std::vector<SendResult>& results, Deadline deadline) const {
-  std::vector<Inserted> fates(drafts.size());
+  const auto plain = std::stable_partition(
+      drafts.begin(), drafts.end(), [&](const Draft& draft) { return is_plain(draft.item, messages[draft.place]); });
   std::vector<LeasedInserter::Draft> keyed;
-  for (std::size_t k = 0; k < drafts.size(); ++k) {
-    const std::size_t i = drafts[k].place;
-    if (!is_plain(drafts[k].item, messages[i])) {
-      keyed.push_back({.id = results[i].id, .item = drafts[k].item, .message = &messages[i], .result = &fates[k]});
-    }
+  for (auto draft = plain; draft != drafts.end(); ++draft) {
+    keyed.push_back(
+        {.item = std::move(draft->item), .result = &results[draft->place], .message = &messages[draft->place]});
   }
-  if (keyed.empty()) {
-    return;
+  drafts.erase(plain, drafts.end());
+  if (!keyed.empty()) {
+    const auto layout = make_leased_layout(parts_.store, queue_.place, {});
+    LeasedInserter(parts_.store, *layout, parts_.random).insert(std::move(keyed), deadline);
   }
-  LeasedInserter(parts_, queue_.place).insert(std::move(keyed), deadline);
-  for (std::size_t k = 0; k < drafts.size(); ++k) {
-    const std::size_t i = drafts[k].place;
-    SendResult& result = results[i];
-    if (is_plain(drafts[k].item, messages[i])) {
-      continue;
-    }
-    switch (fates[k].fate) {
-      case Inserted::Fate::written:
-        break;
-      case Inserted::Fate::exists:
-        result = {SendStatus::duplicate_id, result.id, duplicate(queue_.place, result.id)};
-        break;
-      case Inserted::Fate::deduplicated:
-        result = {SendStatus::deduplicated, std::move(fates[k].first), {}};
-        break;
-      case Inserted::Fate::failed:
-        result = failed(std::move(result.id), std::move(fates[k].error));
-        break;
-    }
-  }
-  std::erase_if(drafts, [&](const Draft& draft) { return !is_plain(draft.item, messages[draft.place]); });
 }
 
 void LeasedSender::send_plain(std::span<const NewMessage> messages, std::vector<Draft> drafts, std::uint32_t shards,
@@ -264,7 +238,7 @@ std::vector<LeasedSender::Draft> LeasedSender::write(std::vector<Draft> drafts, 
     if (throttled && repetition == Repetition::until_answered) {
       left.push_back(std::move(drafts[k]));
     } else if (outcome.fate == StatementFate::refused) {
-      result = {SendStatus::duplicate_id, result.id, duplicate(queue_.place, result.id)};
+      result = {SendStatus::duplicate_id, result.id, table::duplicate_id(queue_.place, result.id)};
     } else if (outcome.fate == StatementFate::unknown || outcome.repeated) {
       result =
           failed(result.id, {ErrorCode::unknown_outcome,

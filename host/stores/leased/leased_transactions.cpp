@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_writes.hpp"
 #include "host/stores/table/statements.hpp"
 #include "host/stores/table/table_errors.hpp"
@@ -106,8 +105,8 @@ std::vector<SettleResult> LeasedTransactions::settle(std::span<const Wanted> wan
       to_move.insert(one.held->place);
     }
   }
-  const auto records =
-      to_move.empty() ? dynamo::Result<LeasedLookup::Items>(LeasedLookup::Items()) : lookup_.read(to_move, deadline);
+  const auto records = to_move.empty() ? dynamo::Result<PlacedItems>(PlacedItems())
+                                       : read_places(parts_.client, place_, to_move, deadline);
   std::vector<Ready> ready;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const bool moved = moves(*wanted[i].completion, half_);
@@ -187,7 +186,7 @@ bool LeasedTransactions::is_own_doing(const Wanted& wanted, Deadline deadline) c
   if (!tried) {
     return false;
   }
-  const auto found = lookup_.find({completion.receipt.id}, deadline);
+  const auto found = find_records(parts_.client, place_, {completion.receipt.id}, deadline);
   if (!found) {
     return false;
   }

@@ -6,7 +6,7 @@
 #include "base/deadline.hpp"
 #include "dynamo/transaction.hpp"
 #include "host/queue/source.hpp"
-#include "host/stores/leased/leased_lookup.hpp"
+#include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/leased_writer.hpp"
 #include "host/stores/table/statements.hpp"
 #include "host/stores/table/store_parts.hpp"
@@ -20,7 +20,7 @@ namespace sluice::queue::leased {
 class LeasedTransactions {
  public:
   LeasedTransactions(table::StoreParts parts, const table::QueueTable& place, Half half, WriterState& state)
-      : parts_(parts), place_(place), half_(half), state_(state), lookup_(parts.client, place) {}
+      : parts_(parts), place_(place), half_(half), state_(state) {}
 
   struct Wanted {
     const Completion* completion;
@@ -51,7 +51,6 @@ class LeasedTransactions {
   const table::QueueTable& place_;
   const Half half_;
   WriterState& state_;
-  LeasedLookup lookup_;
 };
 
 }  // namespace sluice::queue::leased

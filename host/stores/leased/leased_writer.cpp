@@ -38,14 +38,14 @@ void judge(const std::string& nonce, std::int64_t before, const dynamo::Item* re
 
 }  // namespace
 
-Held Held::of(const LeasedLookup::Found& found) {
+Held Held::of(const table::FoundRecord& found) {
   const Candidate record = Candidate::of(found.item);
   return {.place = record.place,
           .version = record.version,
           .receive_count = record.receive_count,
           .counted = record.received,
           .marked = record.suspect,
-          .aliased = found.alias == record.place,
+          .aliased = found.alias && Place::of(*found.alias) == record.place,
           .held_group = record.hold ? record.group : std::string()};
 }
 
@@ -135,7 +135,7 @@ void LeasedWriter::perform(std::span<Write> writes, Deadline deadline) {
   if (doubtful.empty()) {
     return;
   }
-  const auto records_now = lookup_.read(doubtful, deadline);
+  const auto records_now = read_places(parts_.client, place_, doubtful, deadline);
   for (Write& write : writes) {
     if (!in_doubt(write.outcome)) {
       continue;
@@ -165,7 +165,7 @@ void LeasedWriter::build_upon_own(std::vector<Write>& writes, const Rewrite& rew
   if (places.empty()) {
     return;
   }
-  const auto records = lookup_.read(places, deadline);
+  const auto records = read_places(parts_.client, place_, places, deadline);
   std::vector<Write> again;
   std::vector<Write*> instead_of;
   for (auto& [write, doubts] : in_question) {

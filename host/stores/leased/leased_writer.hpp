@@ -10,13 +10,13 @@
 #include "base/deadline.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/core/transitions.hpp"
-#include "host/stores/leased/leased_actions.hpp"
-#include "host/stores/leased/leased_lookup.hpp"
+#include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/leased_record.hpp"
+#include "host/stores/leased/leased_writes.hpp"
+#include "host/stores/table/writer_memory.hpp"
+#include "host/stores/table/transaction_writer.hpp"
 #include "host/stores/table/statement_runner.hpp"
 #include "host/stores/table/store_parts.hpp"
-#include "host/stores/table/transaction_writer.hpp"
-#include "host/stores/table/writer_memory.hpp"
 
 namespace sluice::queue::leased {
 
@@ -33,7 +33,7 @@ struct Held {
   std::optional<OwnerFence> fence{};  ///< where the queue is strict, of what is committed with effects
 
   /// Of a record that a write has claimed.
-  static Held of(const LeasedLookup::Found& found);
+  static Held of(const table::FoundRecord& found);
 };
 
 /// What an end comes to. The receive count is named where the record has another one.
@@ -56,7 +56,7 @@ struct WriterState {
 class LeasedWriter {
  public:
   LeasedWriter(table::StoreParts parts, const table::QueueTable& place, Half half, WriterState& state)
-      : parts_(parts), place_(place), half_(half), state_(state), lookup_(parts.client, place) {}
+      : parts_(parts), place_(place), half_(half), state_(state) {}
 
   /// One of `held` for each completion, in their order; nothing: nobody knows where it lies, and it is looked for.
   std::vector<SettleResult> settle(std::span<const Completion> completions, std::span<const std::optional<Held>> held,
@@ -91,7 +91,6 @@ class LeasedWriter {
   const table::QueueTable& place_;
   const Half half_;
   WriterState& state_;
-  LeasedLookup lookup_;
 };
 
 }  // namespace sluice::queue::leased

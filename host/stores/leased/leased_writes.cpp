@@ -29,18 +29,18 @@ RecordWrite about(RecordWrite::Kind kind, std::string_view table, const Place& p
 }  // namespace
 
 RecordWrite remove_message(std::string_view table, const Fenced& fenced) {
-  RecordWrite write = about(RecordWrite::Kind::remove, table, fenced.place, version_mark(fenced.version));
+  RecordWrite write = about(RecordWrite::Kind::remove, table, fenced.place, fenced.version);
   write.returning = true;
   return write;
 }
 
 RecordWrite update_message(std::string_view table, const Fenced& fenced, std::string_view nonce, WallTime now,
                            RecordChange change, bool returning) {
-  RecordWrite write = about(RecordWrite::Kind::update, table, fenced.place, version_mark(fenced.version));
+  RecordWrite write = about(RecordWrite::Kind::update, table, fenced.place, fenced.version);
   write.returning = returning;
   auto& set = write.change.set;
   set.reserve(change.set.size() + 3);
-  set.emplace_back(attribute::kVersion, AttributeValue::number(fenced.version + 1));
+  set.emplace_back(attribute::kVersion, AttributeValue::number(next_version(fenced.version)));
   set.emplace_back(attribute::kNonce, std::string(nonce));
   set.emplace_back(attribute::kUpdated, stored_time(now));
   std::move(change.set.begin(), change.set.end(), std::back_inserter(set));
@@ -63,6 +63,65 @@ RecordWrite remove_hold(std::string_view table, const std::string& queue, std::u
   RecordWrite write = about(RecordWrite::Kind::remove, table, hold_place(queue, shard, group), std::move(is_why));
   write.names = &kHoldNames;
   return write;
+}
+
+// A shard that has changed hands since has another epoch.
+dynamo::TransactAction owner_check(const std::string& table, const OwnerFence& fence) {
+  dynamo::TransactAction check{.kind = dynamo::TransactAction::Kind::check, .table = table};
+  check.item_or_key = fence.ownership.key();
+  check.condition = "#e = :e";
+  check.names.emplace("#e", attribute::kEpoch);
+  check.values.emplace(":e", dynamo::AttributeValue::number(fence.epoch));
+  return check;
+}
+
+dynamo::TransactAction put_alias_anyway(const table::QueueTable& table, const std::string& id, const Place& target) {
+  dynamo::TransactAction action;
+  action.table = table.table;
+  action.item_or_key = alias_place(table.queue, id).key();
+  action.item_or_key.emplace(attribute::kTarget, target.partition);
+  action.item_or_key.emplace(attribute::kTargetSort, target.sort);
+  return action;
+}
+
+dynamo::TransactAction put_alias(const table::QueueTable& table, const std::string& id, const Place& target,
+                                 const std::optional<Place>& before) {
+  dynamo::TransactAction action = put_alias_anyway(table, id, target);
+  action.condition = "attribute_not_exists(#p)";
+  action.names.emplace("#p", attribute::kPartition);
+  if (before) {
+    action.condition += " OR (#t = :t AND #k = :k)";
+    action.names.emplace("#t", attribute::kTarget);
+    action.names.emplace("#k", attribute::kTargetSort);
+    action.values.emplace(":t", before->partition);
+    action.values.emplace(":k", before->sort);
+  }
+  return action;
+}
+
+dynamo::TransactAction remove_record(const table::QueueTable& table, const dynamo::Item& read) {
+  dynamo::TransactAction action;
+  action.kind = dynamo::TransactAction::Kind::remove;
+  action.table = table.table;
+  action.item_or_key = Place::of(read).key();
+  action.condition = version_condition(version_of(read), action.names, action.values);
+  return action;
+}
+
+std::optional<dynamo::TransactAction> free_group(const table::QueueTable& table, const dynamo::Item& read) {
+  const Candidate record = Candidate::of(read);
+  const auto partition = parse_partition(record.place.partition);
+  if (!record.hold || !partition) {
+    return std::nullopt;
+  }
+  dynamo::TransactAction action;
+  action.kind = dynamo::TransactAction::Kind::remove;
+  action.table = table.table;
+  action.item_or_key = hold_place(table.queue, partition->shard, record.group).key();
+  action.condition = "attribute_not_exists(#i) OR #i = :i";
+  action.names.emplace("#i", attribute::kOwnId);
+  action.values.emplace(":i", record.id);
+  return action;
 }
 
 RecordChange attributes_of(const core::StateChange& change, bool marked) {

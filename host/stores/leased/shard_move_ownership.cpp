@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/guard.hpp"
-#include "host/stores/leased/leased_operator.hpp"
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/leased/leased_writes.hpp"
 #include "host/stores/leased/owned_backlog.hpp"
@@ -151,51 +150,31 @@ std::optional<std::vector<Candidate>> MovedHalf::in_doubt(std::uint32_t shard, c
 }
 
 /// The queue's own operator, but for its lists; and what is being taken is taken as long as its shard is held.
-class ShardMoveOwnership::HeldOperator final : public Operator {
+class ShardMoveOwnership::HeldOperator final : public LeasedOperator {
  public:
   HeldOperator(ShardMoveOwnership& ownership, LeasedParts parts, LeasedQueue& queue, Doorbell& doorbell)
-      : ownership_(ownership),
-        all_(parts, queue, doorbell,
-             [&ownership](const std::string& id) {
-               const auto fence = ownership.taking_.find(id);
-               return fence == ownership.taking_.end() ? std::nullopt : std::optional(fence->second);
-             }),
-        inspector_(parts, queue) {}
+      : LeasedOperator(parts, queue, doorbell,
+                       [&ownership](const std::string& id) {
+                         const auto fence = ownership.taking_.find(id);
+                         return fence == ownership.taking_.end() ? std::nullopt : std::optional(fence->second);
+                       }),
+        ownership_(ownership) {}
 
   Result<ListPage> list(const ListRequest& request, Deadline deadline) override {
-    LeasedInspector::Scope scope;
+    Scope scope;
     if (const auto half = ownership_.halves_.find(request.half); half != ownership_.halves_.end()) {
       scope.shards = half->second->held();
     }
     ownership_.listed_.clear();
-    auto page = inspector_.list(request, deadline, &scope);
+    auto page = LeasedOperator::list(request, deadline, &scope);
     for (auto& [id, shard] : scope.found) {
       ownership_.listed_.emplace(id, std::pair(request.half, shard));
     }
     return page;
   }
-  Result<StoredMessage> get(const std::string& id, Deadline deadline) override { return all_.get(id, deadline); }
-  Result<QueueStats> stats(const StatsRequest& request, Deadline deadline) override {
-    return all_.stats(request, deadline);
-  }
-  Result<QueueOverview> overview(const OverviewRequest& request, Deadline deadline) override {
-    return all_.overview(request, deadline);
-  }
-  std::vector<ChangeResult> change(std::span<const Change> changes, Deadline deadline) override {
-    return all_.change(changes, deadline);
-  }
-  Result<StoredMessage> edit(const std::string& id, std::int64_t version, std::span<const ContentEdit> edits,
-                             Deadline deadline) override {
-    return all_.edit(id, version, edits, deadline);
-  }
-  std::vector<PutResult> put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) override {
-    return all_.put(records, mode, deadline);
-  }
 
  private:
   ShardMoveOwnership& ownership_;
-  LeasedOperator all_;
-  const LeasedInspector inspector_;
 };
 
 ShardMoveOwnership::ShardMoveOwnership(Settings settings, LeasedParts parts, LeasedQueue& queue, Doorbell& doorbell,

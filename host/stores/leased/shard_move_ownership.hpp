@@ -13,8 +13,9 @@
 #include "base/mutex.hpp"
 #include "host/queue/doorbell.hpp"
 #include "host/queue/operator.hpp"
-#include "host/stores/leased/leased_actions.hpp"
+#include "host/stores/leased/leased_operator.hpp"
 #include "host/stores/leased/leased_parts.hpp"
+#include "host/stores/leased/leased_writes.hpp"
 #include "host/stores/leased/ownership_coordinator.hpp"
 
 namespace sluice::queue::leased {

@@ -16,9 +16,9 @@ namespace sluice::queue::table {
 /// Where a queue of this store lies.
 using QueueLocator = std::function<QueueTable(const std::string& queue)>;
 
-class EffectLayout;
+class RecordLayout;
 /// How the tables hold what a transaction brings to them, by a queue's name.
-using EffectLayouts = std::function<std::unique_ptr<EffectLayout>(const std::string& queue)>;
+using RecordLayouts = std::function<std::unique_ptr<RecordLayout>(const std::string& queue)>;
 
 /// The parts that all operations of a store share. The references outlive what is given them.
 struct StoreParts {
@@ -27,7 +27,7 @@ struct StoreParts {
   StatementRunner& runner;
   NonceSource& nonces;
   const QueueLocator& locate;
-  const EffectLayouts& layouts;  ///< of every queue that messages may be sent to from here
+  const RecordLayouts& layouts;  ///< of every queue that messages may be sent to from here
 
   Moment now() const { return {clock.wall_now(), clock.steady_now()}; }
 };

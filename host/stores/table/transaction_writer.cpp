@@ -72,10 +72,10 @@ bool TransactionDrafter::add_message(TransactionDraft& draft, const EmittedMessa
     add(std::move(action), Kind::message, name);
   }
   if (!message.dedup_id.empty()) {
-    add(layout->dedup_mark(message, token, now), Kind::mark, "the deduplication id of " + name);
+    add(layout->dedup_mark(message, message.id, token, now), Kind::mark, "the deduplication id of " + name);
   }
   if (!message.unique_key.empty()) {
-    add(layout->unique_mark(message, token, void_mark, now), Kind::mark, "the unique key of " + name);
+    add(layout->unique_mark(message, message.id, token, void_mark, now), Kind::mark, "the unique key of " + name);
   }
   return true;
 }
@@ -201,16 +201,16 @@ std::optional<dynamo::Error> TransactionDrafter::leave_out_duplicates(Transactio
     for (const std::size_t number : numbers) {
       asked.push_back(&messages[number].message);
     }
-    const auto standings = layout->look(asked, deadline);
-    if (!standings && standings.error().kind == dynamo::ErrorKind::access_denied) {
+    const auto seen = layout->see(asked, {}, deadline);
+    if (!seen && seen.error().kind == dynamo::ErrorKind::access_denied) {
       draft.refuse(ErrorCode::denied, "a message to queue " + queue +
                                           " was refused: whether it is a duplicate cannot be told: " +
-                                          store_error(layout->place(), standings.error()).message());
+                                          store_error(layout->place(), seen.error()).message());
       return std::nullopt;
     }
-    SLUICE_PASS_ON(standings);
+    SLUICE_PASS_ON(seen);
     for (std::size_t k = 0; k < numbers.size(); ++k) {
-      const EffectLayout::SentBefore& standing = (*standings)[k];
+      const RecordLayout::SentBefore standing = layout->sent_before(*asked[k], *seen);
       // The message that ends with this transaction gives its key back by it.
       const bool own = layout->scope() == own_scope && standing.unique.first == draft.completion->receipt.id;
       draft.void_marks[numbers[k]] = standing.unique.token;

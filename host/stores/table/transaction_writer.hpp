@@ -20,7 +20,7 @@
 #include "dynamo/transaction.hpp"
 #include "host/queue/effects.hpp"
 #include "host/queue/source.hpp"
-#include "host/stores/table/effect_layout.hpp"
+#include "host/stores/table/record_layout.hpp"
 #include "host/stores/table/statement_runner.hpp"
 #include "host/stores/table/store_parts.hpp"
 #include "host/stores/table/table_errors.hpp"
@@ -108,7 +108,7 @@ struct TransactionDraft {
 class TransactionDrafter {
  public:
   /// `layouts` knows every queue that messages may be sent to, and the message's own.
-  TransactionDrafter(StoreParts parts, const QueueTable& place, EffectLayouts layouts)
+  TransactionDrafter(StoreParts parts, const QueueTable& place, RecordLayouts layouts)
       : parts_(parts), place_(place), layouts_(std::move(layouts)) {}
 
   /// Fills in request and names, or `refused`, by completion, own, left_out and void_marks.
@@ -126,7 +126,7 @@ class TransactionDrafter {
 
   StoreParts parts_;
   const QueueTable& place_;
-  const EffectLayouts layouts_;
+  const RecordLayouts layouts_;
 };
 
 /// Writes completions that carry effects: each is one TransactWriteItems, whose first action is the write of the
@@ -142,7 +142,7 @@ class TransactionWriter {
   static constexpr std::size_t kMaxAtOnce = 100;  ///< the transport has fewer under way at a time
   static constexpr int kMaxRounds = 4;            ///< of one transaction, each with the duplicates left out that it met
 
-  TransactionWriter(StoreParts parts, const QueueTable& place, OpenTransactions& open, EffectLayouts layouts)
+  TransactionWriter(StoreParts parts, const QueueTable& place, OpenTransactions& open, RecordLayouts layouts)
       : parts_(parts), place_(place), open_(open), drafter_(parts, place, std::move(layouts)) {}
 
   struct Wanted {

@@ -1,7 +1,6 @@
 // Deduplication ids and unique keys on DynamoDB: what they cost, and that they hold whatever answer is lost.
 
 #include "host/stores/dynamodb/table.hpp"
-#include "host/stores/dynamomq/keyed_sender.hpp"
 #include "host/stores/dynamomq/outside_items.hpp"
 #include "tests/stores/dynamomq/store_on_emulator.hpp"
 

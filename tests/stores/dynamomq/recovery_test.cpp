@@ -186,8 +186,8 @@ TEST_F(Recovery, SettleWithoutItsFenceFails) {
   send(1);
   ASSERT_EQ(claim(other->desk(), 1).size(), 1U);
   EXPECT_EQ(settle_one(theirs, CompletionAction::remove).status, SettleStatus::failed);
-  EXPECT_EQ(get("m0").version, 2) << "the later message of that id was removed";
   mend();
+  EXPECT_EQ(get("m0").version, 2) << "the later message of that id was removed";
   EXPECT_EQ(settle_one(theirs, CompletionAction::remove).status, SettleStatus::lost);
 }
 

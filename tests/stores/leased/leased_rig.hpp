@@ -15,7 +15,7 @@
 #include "host/stores/leased/direct_claimer.hpp"
 #include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/leased_sender.hpp"
-#include "host/stores/table/effect_layout.hpp"
+#include "host/stores/table/record_layout.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
 #include "tests/support/dynamodb_model/model.hpp"
 #include "tests/support/dynamodb_model/transport.hpp"
@@ -137,7 +137,7 @@ class LeasedRig : public ::testing::Test {
   table::QueueLocator locate_{[](const std::string& queue) {
     return table::QueueTable{queue, queue == "plain" ? "plain" : kTable, "", ""};
   }};
-  table::EffectLayouts layouts_{[this](const std::string& queue) {
+  table::RecordLayouts layouts_{[this](const std::string& queue) {
     return queue == "plain"
                ? dynamomq::make_dynamomq_layout(parts_, locate_(queue))
                : make_leased_layout(parts_, locate_(queue), [this](const NewMessage& message, WallTime now) {

@@ -136,7 +136,7 @@ class OwnerHost {
   queue::table::StatementRunner runner_;
   queue::table::NonceSource nonces_;
   queue::table::QueueLocator locate_;
-  queue::table::EffectLayouts layouts_;
+  queue::table::RecordLayouts layouts_;
   queue::table::QueueTable place_;
   queue::table::StoreParts parts_;
   queue::leased::WriterState state_;

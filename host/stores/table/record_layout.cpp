@@ -1,0 +1,137 @@
+#include "host/stores/table/record_layout.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/uuid.hpp"
+#include "host/stores/core/keys.hpp"
+#include "host/stores/table/item_values.hpp"
+#include "host/stores/table/table_keys.hpp"
+#include "host/stores/table/nonce.hpp"
+#include "host/stores/table/statements.hpp"
+
+namespace sluice::queue::table {
+namespace {
+
+// A token has 36 bytes at most: so much of a UUID, and a number for the table, as DynamoDB knows tokens by account.
+constexpr std::size_t kChanceBytes = 27;
+constexpr std::uint64_t kTables = 100'000'000;
+
+Mark mark_in(const RecordLayout::Seen& seen, const std::string& id) {
+  const auto found = seen.marks.find(id);
+  return Mark::of(found == seen.marks.end() ? nullptr : &found->second);
+}
+
+}  // namespace
+
+dynamo::TransactAction RecordLayout::key_record(const KeyRecord& record, const std::string& owner, WallTime now) const {
+  return action_of(record_request(place_.table, record, owner, now, {marks_.names, marks_.queue}));
+}
+
+dynamo::Result<RecordLayout::Seen> RecordLayout::see(std::span<const NewMessage* const> messages,
+                                                     std::set<std::string> ids, Deadline deadline) const {
+  std::set<std::string> wanted;
+  for (const NewMessage* message : messages) {
+    if (!message->dedup_id.empty()) {
+      wanted.insert(marks_.dedup_id(message->dedup_id));
+    }
+    if (!message->unique_key.empty()) {
+      wanted.insert(marks_.unique_id(message->unique_key));
+    }
+  }
+  Seen seen;
+  // Where an id is a key, its message is read together with the marks.
+  const bool ids_are_keys = marks_.names.range.empty();
+  if (ids_are_keys) {
+    for (const std::string& id : ids) {
+      seen.records.try_emplace(id);
+    }
+    wanted.merge(ids);
+    ids.clear();
+  }
+  std::vector<dynamo::Item> keys;
+  std::transform(wanted.begin(), wanted.end(), std::back_inserter(keys),
+                 [&](const std::string& id) { return marks_.names.key(id); });
+  SLUICE_TRY(items, read_items(parts_.client, place_.table, keys, deadline));
+  for (dynamo::Item& item : *items) {
+    const std::string id = marks_.names.id_of(item);
+    if (const auto record = seen.records.find(id); record != seen.records.end()) {
+      record->second.item = std::move(item);
+    } else {
+      seen.marks.emplace(id, std::move(item));
+    }
+  }
+  for (const NewMessage* message : messages) {
+    const Mark unique = message->unique_key.empty() ? Mark() : mark_in(seen, marks_.unique_id(message->unique_key));
+    if (unique.there()) {
+      ids.insert(unique.first);
+    }
+  }
+  if (!ids.empty()) {
+    SLUICE_TRY(records, find(ids, deadline));
+    seen.records.merge(*records);
+  }
+  return seen;
+}
+
+bool RecordLayout::holds_key(const dynamo::Item& item, const Mark& mark) const {
+  return dynamo::text_of(item, names_.unique_token) == mark.token &&
+         core::holds_unique_key(core::MessageState::of(decode_state(item)), mark.mode);
+}
+
+RecordLayout::SentBefore RecordLayout::sent_before(const NewMessage& message, const Seen& seen) const {
+  SentBefore before;
+  if (!message.dedup_id.empty()) {
+    before.dedup = mark_in(seen, marks_.dedup_id(message.dedup_id));
+  }
+  if (!message.unique_key.empty()) {
+    before.unique = mark_in(seen, marks_.unique_id(message.unique_key));
+  }
+  const auto holder = before.unique.there() ? seen.records.find(before.unique.first) : seen.records.end();
+  before.held = holder != seen.records.end() && holder->second.there() && holds_key(holder->second.item, before.unique);
+  return before;
+}
+
+dynamo::Result<std::vector<dynamo::Item>> read_items(dynamo::Client& client, const std::string& table,
+                                                     const std::vector<dynamo::Item>& keys, Deadline deadline) {
+  std::vector<dynamo::Item> found;
+  for (std::size_t from = 0; from < keys.size(); from += kMaxKeysPerBatchGet) {
+    const std::size_t count = std::min(kMaxKeysPerBatchGet, keys.size() - from);
+    SLUICE_TRY(items, client.batch_get(table, std::span(keys).subspan(from, count), deadline));
+    std::move(items->begin(), items->end(), std::back_inserter(found));
+  }
+  return found;
+}
+
+std::string transaction_token(const QueueTable& table, std::string_view chance) {
+  return std::string(chance.substr(0, kChanceBytes)) + std::to_string(stable_hash(table.table) % kTables);
+}
+
+std::string transaction_token(const QueueTable& table, Random& random) {
+  return transaction_token(table, make_uuid(random));
+}
+
+Error duplicate_id(const QueueTable& place, const std::string& id) {
+  return {ErrorCode::duplicate_id, "queue '" + place.queue + "' has a message '" + id + "' already"};
+}
+
+std::optional<Error> too_large(const dynamo::Item& item, std::size_t life_bytes) {
+  const std::size_t bytes = item_bytes(item) + life_bytes;
+  if (bytes <= kMaxItemBytes) {
+    return std::nullopt;
+  }
+  return Error(ErrorCode::invalid, "the message takes " + std::to_string(bytes) +
+                                       " bytes as an item and DynamoDB holds " + std::to_string(kMaxItemBytes) +
+                                       "; keep the body elsewhere and send where it is");
+}
+
+NewMessage content_of(const Message& message) {
+  return {.id = {},
+          .body = message.body,
+          .content_type = message.content_type,
+          .attributes = message.attributes,
+          .group = message.group,
+          .delay = {}};
+}
+
+}  // namespace sluice::queue::table

@@ -1,0 +1,146 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/deadline.hpp"
+#include "dynamo/item_reading.hpp"
+#include "dynamo/transaction.hpp"
+#include "host/queue/effects.hpp"
+#include "host/queue/stored_message.hpp"
+#include "host/stores/table/metadata_items.hpp"
+#include "host/stores/table/store_parts.hpp"
+#include "host/stores/table/table_errors.hpp"
+
+namespace sluice::queue::table {
+
+/// What a look by a message's id has found. A value.
+struct FoundRecord {
+  dynamo::Item item{};                  ///< empty: there is no such message
+  std::optional<dynamo::Item> alias{};  ///< the key that an alias of the id names, whether the message is there or not
+  bool there() const { return !item.empty(); }
+};
+/// By id.
+using FoundRecords = std::map<std::string, FoundRecord>;
+
+/// How a layout names what the messages of all layouts have. A value; the views are of literals.
+struct LayoutNames {
+  RecordNames record;
+  std::string_view nonce;         ///< S: of the last write by one of our hosts
+  std::string_view unique_token;  ///< S: of the unique key that it took
+  LoneNames lone;                 ///< how items that are no messages are keyed
+  std::size_t life_bytes;         ///< room that a message needs beyond what was sent, for all that its life may add
+};
+
+/// How the table of one queue holds its messages, the marks of what was sent, and idempotency keys. Senders, operators
+/// and transactions are written against this; each layout on DynamoDB has one, so that a completion may send to a queue
+/// of another layout. Thread-safe.
+class RecordLayout {
+ public:
+  /// `names` outlives it, as what `parts` refer to. `queue`: empty where the table has but one.
+  RecordLayout(StoreParts parts, QueueTable place, const LayoutNames& names, std::string queue)
+      : parts_(parts),
+        place_(std::move(place)),
+        names_(names),
+        marks_{.names = names.lone, .queue = std::move(queue)} {}
+  RecordLayout(const RecordLayout&) = delete;
+  RecordLayout& operator=(const RecordLayout&) = delete;
+  virtual ~RecordLayout() = default;
+
+  const QueueTable& place() const { return place_; }
+  const LayoutNames& names() const { return names_; }
+  const MarkScope& marks() const { return marks_; }
+  /// What its marks are told apart by: two queues of one scope have them in common.
+  std::string scope() const { return marks_.queue.empty() ? place_.table : place_.table + '/' + marks_.queue; }
+
+  // Messages.
+
+  /// Consistent. There is an entry for each id.
+  virtual dynamo::Result<FoundRecords> find(const std::set<std::string>& ids, Deadline deadline) const = 0;
+  /// Whether a message of this id can be there.
+  virtual bool is_storable_id(std::string_view id) const = 0;
+  /// Reads any item whatever. Never fails.
+  virtual StoredMessage decode(const dynamo::Item& item) const = 0;
+  /// The same without the content.
+  virtual StoredMessage decode_state(const dynamo::Item& item) const = 0;
+  virtual VersionMark version_of(const dynamo::Item& item) const = 0;
+  virtual std::int64_t next_version(const VersionMark& version) const { return version.next(); }
+  /// Empty: none.
+  std::string nonce_of(const dynamo::Item& item) const { return dynamo::text_of(item, names_.nonce); }
+  /// Makes it the item after a change: its version raised, nonce and time of the change left on it.
+  virtual void touch(dynamo::Item& item, std::string_view nonce, WallTime now) const = 0;
+
+  // Sends.
+
+  /// The actions that put a message, itself first; ErrorCode::invalid where it cannot be stored. `token` is that of its
+  /// unique key, and empty without one.
+  virtual Result<std::vector<dynamo::TransactAction>> put(const EmittedMessage& emitted, const std::string& token,
+                                                          WallTime now) const = 0;
+  /// What a unique key's mark and its message keep of the token of their send.
+  virtual std::string unique_token(const NewMessage& /*message*/, std::string token) const { return token; }
+  /// Whether a message has the unique key still whose mark names it.
+  bool holds_key(const dynamo::Item& item, const Mark& mark) const;
+  /// Puts the mark of a deduplication id whose window is over, or which has none.
+  dynamo::TransactAction dedup_mark(const NewMessage& message, const std::string& id, const std::string& token,
+                                    WallTime now) const {
+    return put_dedup_mark(place_.table, message, id, token, now, marks_);
+  }
+  /// Puts the mark of a unique key in the place of the one with token `before`; empty: in the place of none.
+  dynamo::TransactAction unique_mark(const NewMessage& message, const std::string& id, const std::string& token,
+                                     const std::string& before, WallTime now) const {
+    return put_unique_mark(place_.table, message, id, unique_token(message, token), before, now, marks_);
+  }
+  /// Puts down that a key is done, in place of its owner's mark.
+  dynamo::TransactAction key_record(const KeyRecord& record, const std::string& owner, WallTime now) const;
+
+  /// What stands in the way of sends.
+  struct Seen {
+    std::map<std::string, dynamo::Item> marks;  ///< by id; those that are there
+    FoundRecords records;                       ///< what was asked for, and the messages that unique marks name
+  };
+  /// A consistent look at the marks of these messages, and at the messages of these ids.
+  dynamo::Result<Seen> see(std::span<const NewMessage* const> messages, std::set<std::string> ids,
+                           Deadline deadline) const;
+  /// What was sent before with the keys of a message, where it has such.
+  struct SentBefore {
+    Mark dedup;
+    Mark unique;
+    bool held = false;  ///< the message that the unique mark names has the key still
+  };
+  SentBefore sent_before(const NewMessage& message, const Seen& seen) const;
+
+ protected:
+  const StoreParts& parts() const { return parts_; }
+
+ private:
+  const StoreParts parts_;
+  const QueueTable place_;
+  const LayoutNames& names_;
+  const MarkScope marks_;
+};
+
+/// Consistent reads of whole items, a hundred at a time; absent ones are missing from the answer. No key twice.
+dynamo::Result<std::vector<dynamo::Item>> read_items(dynamo::Client& client, const std::string& table,
+                                                     const std::vector<dynamo::Item>& keys, Deadline deadline);
+
+/// A token for a transaction on that table, from so much chance.
+std::string transaction_token(const QueueTable& table, std::string_view chance);
+std::string transaction_token(const QueueTable& table, Random& random);
+
+/// Why a message is not sent whose id is there already.
+Error duplicate_id(const QueueTable& place, const std::string& id);
+
+/// Of a message whose item, with all that its life may add, is larger than DynamoDB's limit: why it is not taken.
+std::optional<Error> too_large(const dynamo::Item& item, std::size_t life_bytes);
+
+/// What a sender determines of a message that is there.
+NewMessage content_of(const Message& message);
+
+}  // namespace sluice::queue::table

@@ -1,0 +1,281 @@
+#include "host/stores/table/record_operator.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/text/utf8.hpp"
+#include "host/queue/message.hpp"
+#include "host/stores/table/item_values.hpp"
+#include "host/stores/table/statements.hpp"
+
+namespace sluice::queue::table {
+
+Result<dynamo::Item> RecordOperator::record(const std::string& id, Deadline deadline) const {
+  if (!layout_->is_storable_id(id)) {
+    return no_message(place().queue, clean_utf8(id, 100, "?"));
+  }
+  auto found = layout_->find({id}, deadline);
+  if (!found) {
+    return store_error(place(), found.error());
+  }
+  dynamo::Item& item = found->at(id).item;
+  if (item.empty()) {
+    return no_message(place().queue, id);
+  }
+  return std::move(item);
+}
+
+Result<StoredMessage> RecordOperator::get(const std::string& id, Deadline deadline) {
+  SLUICE_TRY(item, record(id, deadline));
+  return layout_->decode(*item);
+}
+
+// Changes.
+
+core::StateChange RecordOperator::Task::wanted(WallTime now, std::optional<WallTime> place) const {
+  core::StateChange made = core::change(*change, now, place);
+  if (without_failure) {
+    made.failure.reset();
+  }
+  return made;
+}
+
+std::vector<ChangeResult> RecordOperator::change(std::span<const Change> changes, Deadline deadline) {
+  if (const auto sure = parts_.clock.be_sure(place(), kTimeTolerance, deadline); !sure) {
+    return {changes.size(), ChangeResult{ChangeStatus::failed, 0, sure.error()}};
+  }
+  std::vector<ChangeResult> results(changes.size());
+  std::vector<Task> tasks(changes.size());
+  std::vector<Task*> open;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    Task& task = tasks[i];
+    task.change = &changes[i];
+    task.result = &results[i];
+    task.look = needs_look(changes[i]);
+    if (!task.look && changes[i].version) {
+      task.before = VersionMark::number_of(*changes[i].version);
+    }
+    if (layout_->is_storable_id(changes[i].id)) {
+      open.push_back(&task);
+    } else {  // DynamoDB would refuse the whole batch
+      task.end(ChangeStatus::not_found, 0, no_message(place().queue, clean_utf8(changes[i].id, 100, "?")));
+    }
+  }
+  const auto ended = [](const Task* task) { return !task->open; };
+  for (int race = 0; race <= kMaxRaces && !open.empty(); ++race) {
+    look(open, deadline);
+    std::erase_if(open, ended);
+    if (race < kMaxRaces && !open.empty()) {
+      write(open, deadline);
+      std::erase_if(open, ended);
+    }
+  }
+  for (Task* task : open) {
+    task->end(ChangeStatus::conflict, 0, changed_all_the_time(place().queue, task->change->id));
+  }
+  for (const Task& task : tasks) {
+    on_end(task);
+  }
+  doorbell_.ring_changed(place().queue, changes, results);
+  return results;
+}
+
+void RecordOperator::look(const std::vector<Task*>& tasks, Deadline deadline) const {
+  std::set<std::string> ids;
+  for (const Task* task : tasks) {
+    if (task->look) {
+      ids.insert(task->change->id);
+    }
+  }
+  if (ids.empty()) {
+    return;
+  }
+  const auto found = layout_->find(ids, deadline);
+  for (Task* task : tasks) {
+    if (!std::exchange(task->look, false)) {
+      continue;
+    }
+    if (found) {
+      judge(*task, found->at(task->change->id).item);
+      continue;
+    }
+    Error error = store_error(place(), found.error());
+    task->end(ChangeStatus::failed, 0,
+              task->doubt ? Error(ErrorCode::unknown_outcome, error.message()) : std::move(error));
+  }
+}
+
+// Whether the record as it stands tells what came of the last try. What is unknown may still arrive.
+bool RecordOperator::judge_doubt(Task& task, const dynamo::Item& record) const {
+  const StatementOutcome doubt = *std::exchange(task.doubt, std::nullopt);
+  const std::int64_t version = record.empty() ? 0 : layout_->version_of(record).number;
+  const bool ours = record.empty() ? task.removes() : !task.nonce.empty() && layout_->nonce_of(record) == task.nonce;
+  if (ours) {
+    task.end(ChangeStatus::applied, version);
+    return true;
+  }
+  const bool whatever_it_is = task.removes() && !task.change->version && task.item.empty();
+  const bool in_time = !record.empty() && (whatever_it_is || version == task.before.number);
+  if (doubt.fate == StatementFate::unknown && in_time) {
+    task.end(ChangeStatus::failed, 0,
+             Error(ErrorCode::unknown_outcome,
+                   "nobody can tell yet whether message '" + task.change->id + "' was changed; look at it again"));
+    return true;
+  }
+  return false;
+}
+
+void RecordOperator::judge(Task& task, dynamo::Item record) const {
+  if (task.doubt && judge_doubt(task, record)) {
+    return;
+  }
+  const Change& change = *task.change;
+  const std::string& queue = place().queue;
+  if (record.empty()) {
+    return task.end(ChangeStatus::not_found, 0, no_message(queue, change.id));
+  }
+  task.item = std::move(record);
+  task.before = layout_->version_of(task.item);
+  if (change.version && task.before.number != *change.version) {
+    return task.end(ChangeStatus::conflict, 0, changed_since(queue, change.id));
+  }
+  const auto state = core::MessageState::of(layout_->decode_state(task.item));
+  switch (const auto verdict = core::judge(change.action, state, parts_.clock.wall_now())) {
+    case core::Verdict::apply:
+      return;
+    case core::Verdict::unchanged:
+      return task.end(ChangeStatus::applied, task.before.number);
+    case core::Verdict::not_in_dlq:
+    case core::Verdict::in_flight:
+      return task.end(ChangeStatus::conflict, 0, core::refusal(verdict, queue, change.id));
+  }
+}
+
+void RecordOperator::note(Task& task, const StatementOutcome& outcome, bool elsewhere) const {
+  if (in_doubt(outcome)) {
+    task.doubt = outcome;
+  }
+  switch (outcome.fate) {
+    case StatementFate::done:
+      // The removal of an absent record succeeds without an item. After a repeat it was our own first try that did it.
+      if (!task.removes() || !outcome.item.empty() || outcome.repeated) {
+        return task.end(ChangeStatus::applied, task.removes() ? 0 : layout_->next_version(task.before));
+      }
+      if (!elsewhere) {
+        return task.end(ChangeStatus::not_found, 0, no_message(place().queue, task.change->id));
+      }
+      task.look = true;
+      return;
+    case StatementFate::unknown:
+    case StatementFate::refused:
+      task.look = true;
+      return;
+    case StatementFate::failed:
+      break;
+  }
+  const bool has_reason = task.change->action == ChangeAction::dead_letter && !task.change->failure.empty();
+  if (outcome.error.kind == dynamo::ErrorKind::validation && has_reason && !task.without_failure) {
+    task.without_failure = true;  // a record close to 400 KB has no room for the reason; the message matters more
+    return;
+  }
+  task.end(ChangeStatus::failed, 0, store_error(place(), outcome.error));
+}
+
+void RecordOperator::note(Task& task, const dynamo::TransactResult& result) const {
+  StatementOutcome outcome{.fate = StatementFate::done};
+  if (result.error) {
+    const dynamo::Error& error = *result.error;
+    // What is there by now is told by another look.
+    const bool refused = error.kind == dynamo::ErrorKind::conditional_check_failed ||
+                         error.exception_name == "TransactionInProgressException";
+    outcome.fate = error.outcome_unknown ? StatementFate::unknown
+                   : refused             ? StatementFate::refused
+                                         : StatementFate::failed;
+    outcome.error = error;
+  } else if (task.removes()) {
+    return task.end(ChangeStatus::applied);
+  }
+  note(task, outcome, true);
+}
+
+// Edits.
+
+Result<StoredMessage> RecordOperator::edit(const std::string& id, std::int64_t version,
+                                           std::span<const ContentEdit> edits, Deadline deadline) {
+  SLUICE_TRY(before, record(id, deadline));
+  if (layout_->version_of(*before).number != version) {
+    return changed_since(place().queue, id);
+  }
+  SLUICE_TRY(after, edited(*before, edits, deadline));
+  const std::size_t room = layout_->names().life_bytes;
+  const std::size_t bytes = item_bytes(*after) + room;
+  if (bytes > kMaxItemBytes && bytes > item_bytes(*before) + room) {
+    return Error(ErrorCode::invalid, "message '" + id + "' would take " + std::to_string(bytes) +
+                                         " bytes as an item and DynamoDB holds " + std::to_string(kMaxItemBytes) +
+                                         "; keep the body elsewhere and put where it is");
+  }
+  layout_->touch(*after, parts_.nonces.anonymous(), parts_.clock.wall_now());
+  return write_edited(*before, *after, id, deadline);
+}
+
+Result<StoredMessage> RecordOperator::write_edited(const dynamo::Item& before, const dynamo::Item& after,
+                                                   const std::string& id, Deadline deadline) const {
+  const std::string nonce = layout_->nonce_of(after);
+  bool unsure = false;  // a try before may have taken effect, or still arrive
+  for (int tries = 1;; ++tries) {
+    const auto written = put_edited(before, after, deadline);
+    if (written && layout_->nonce_of(*written) == nonce) {
+      return layout_->decode(*written);
+    }
+    const dynamo::Error error =
+        written ? dynamo::Error(dynamo::ErrorKind::malformed_response, "an edit was answered without its item")
+                : written.error();
+    const Error why = store_error(place(), error);
+    const bool refused = error.kind == dynamo::ErrorKind::conditional_check_failed;
+    if (!written && !refused && !outcome_unknown(error)) {
+      return unsure ? Error(ErrorCode::unknown_outcome, why.message()) : why;
+    }
+    unsure = unsure || !refused;
+    const auto found = record(id, deadline);
+    if (found && layout_->nonce_of(*found) == nonce) {
+      return layout_->decode(*found);
+    }
+    if (found && layout_->version_of(*found).stored != layout_->version_of(before).stored) {
+      return changed_since(place().queue, id);
+    }
+    if (!found && (!unsure || found.error().code() == ErrorCode::not_found)) {
+      return found.error();
+    }
+    if (tries == kMaxTries) {
+      return unsure ? Error(ErrorCode::unknown_outcome, why.message()) : why;
+    }
+  }
+}
+
+dynamo::Result<dynamo::Item> RecordOperator::put_edited(const dynamo::Item& before, const dynamo::Item& after,
+                                                        Deadline deadline) const {
+  const RecordNames& names = layout_->names().record;
+  RecordWrite write{.kind = RecordWrite::Kind::update,
+                    .table = place().table,
+                    .expected = {.id = dynamo::text_of(before, names.hash), .version = layout_->version_of(before)},
+                    .returning = true,
+                    .names = &names};
+  write.expected.sort = dynamo::text_of(before, names.range);
+  for (const auto& [name, value] : after) {
+    if (const auto old = before.find(name); old == before.end() || !(old->second == value)) {
+      write.change.set.emplace_back(name, value);
+    }
+  }
+  auto request = std::get<dynamo::UpdateItemRequest>(request_of(write));
+  bool first = true;
+  for (const auto& [name, value] : before) {
+    if (!after.contains(name)) {
+      request.update += (std::exchange(first, false) ? " REMOVE #" : ", #") + name;
+      request.names.emplace("#" + name, name);
+    }
+  }
+  SLUICE_TRY(written, parts_.client.update_item(request, deadline));
+  return std::move(written->item);
+}
+
+}  // namespace sluice::queue::table
