@@ -1,0 +1,240 @@
+#include "host/stores/table/delivery_writer.hpp"
+
+#include <algorithm>
+
+#include "base/guard.hpp"
+#include "dynamo/item_reading.hpp"
+#include "host/stores/table/item_values.hpp"
+
+namespace sluice::queue::table {
+namespace {
+
+const dynamo::Item* find(const std::map<std::pair<std::string, std::string>, dynamo::Item>& records,
+                         const std::pair<std::string, std::string>& key) {
+  const auto found = records.find(key);
+  return found == records.end() ? nullptr : &found->second;
+}
+
+}  // namespace
+
+void DeliveryWriter::commit(std::vector<DeliveryWrite>& writes, const Rewrite& rewrite, Deadline deadline) {
+  make(writes, rewrite, true, deadline);
+  // A record close to 400 KB has no room for the reason of its failure. The message matters more.
+  std::vector<DeliveryWrite> again;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    const StatementOutcome& outcome = writes[i].outcome;
+    if (writes[i].has_failure && outcome.fate == StatementFate::failed &&
+        outcome.error.kind == dynamo::ErrorKind::validation) {
+      again.push_back(rewrite(writes[i].index, writes[i].before(), false));
+      places.push_back(i);
+    }
+  }
+  if (!again.empty()) {
+    make(again, rewrite, false, deadline);
+    for (std::size_t k = 0; k < again.size(); ++k) {
+      writes[places[k]] = std::move(again[k]);
+    }
+  }
+}
+
+void DeliveryWriter::make(std::vector<DeliveryWrite>& writes, const Rewrite& rewrite, bool with_failure,
+                          Deadline deadline) {
+  perform(writes, deadline);
+  if (SLUICE_GUARD(nonce_across_extend_calls)) {
+    build_upon_own(writes, rewrite, with_failure, deadline);
+  }
+  for (const DeliveryWrite& one : writes) {
+    if (one.outcome.fate == StatementFate::unknown) {
+      doubts_.remember(*one.receipt, {one.nonce, one.action});
+    } else if (one.outcome.fate != StatementFate::failed) {
+      doubts_.clear(*one.receipt);
+    }
+  }
+}
+
+void DeliveryWriter::perform(std::span<DeliveryWrite> writes, Deadline deadline) {
+  std::vector<RecordWrite> records;
+  records.reserve(writes.size());
+  for (DeliveryWrite& write : writes) {
+    write.key_ = {write.record.expected.id, write.record.expected.sort};
+    write.before_ = write.record.expected.version.number;
+    write.names_ = write.record.names;
+    if (write.hindered) {
+      write.outcome.error = *write.hindered;
+    } else if (write.with_effects == nullptr) {
+      records.push_back(std::move(write.record));
+    }
+  }
+  auto made = parts_.runner.run(std::move(records), Repetition::until_known, deadline);
+  std::size_t k = 0;
+  for (DeliveryWrite& write : writes) {
+    if (write.hindered || write.with_effects != nullptr) {
+      continue;
+    }
+    write.outcome = std::move(made[k++]);
+    // A removal of an absent record succeeds without an item. After a repeat it was our own first try that removed it.
+    const bool nothing = write.outcome.item.empty() && !write.outcome.repeated;
+    if (write.removes() && nothing && write.outcome.fate == StatementFate::done) {
+      write.outcome.fate = StatementFate::refused;
+    }
+  }
+  recover(writes, deadline);
+  perform_transactions(writes, deadline);
+}
+
+// Settles what is in doubt with one consistent read.
+void DeliveryWriter::recover(std::span<DeliveryWrite> writes, Deadline deadline) {
+  std::vector<const DeliveryWrite*> doubtful;
+  for (const DeliveryWrite& write : writes) {
+    if (in_doubt(write.outcome)) {
+      doubtful.push_back(&write);
+    }
+  }
+  if (doubtful.empty()) {
+    return;
+  }
+  const auto records = read(doubtful, deadline);
+  for (DeliveryWrite& write : writes) {
+    StatementOutcome& outcome = write.outcome;
+    if (!in_doubt(outcome)) {
+      continue;
+    }
+    if (!records) {
+      if (outcome.fate == StatementFate::refused) {
+        outcome.fate = StatementFate::unknown;
+        outcome.error = records.error();
+      }
+      continue;
+    }
+    const dynamo::Item* const record = find(*records, write.key_);
+    if (record == nullptr) {
+      outcome.fate = write.removes() ? StatementFate::done : StatementFate::refused;
+    } else if (!write.removes() && dynamo::text_of(*record, reading_.nonce) == write.nonce) {
+      outcome.fate = StatementFate::done;
+      outcome.item = *record;
+    } else if (reading_.version_of(*record) != write.before()) {
+      outcome.fate = StatementFate::refused;
+    }
+    // Otherwise what is unknown stays unknown: it may still arrive. What was refused stays refused.
+  }
+}
+
+void DeliveryWriter::perform_transactions(std::span<DeliveryWrite> writes, Deadline deadline) {
+  std::vector<TransactionWriter::Wanted> wanted;
+  std::vector<DeliveryWrite*> made_by;
+  for (DeliveryWrite& write : writes) {
+    if (write.with_effects != nullptr && !write.hindered) {
+      wanted.push_back({write.with_effects, {action_of(write.record)}});
+      made_by.push_back(&write);
+    }
+  }
+  if (wanted.empty()) {
+    return;
+  }
+  auto made = TransactionWriter(parts_, place_, transactions_, parts_.layouts).write(wanted, deadline);
+  for (std::size_t k = 0; k < made.size(); ++k) {
+    made_by[k]->outcome = std::move(made[k].outcome);
+    made_by[k]->refused = std::move(made[k].refused);
+    made_by[k]->never_applied = made[k].never_applied;
+  }
+}
+
+// Looks into refusals of what earlier calls have tried to write with an unknown outcome.
+void DeliveryWriter::build_upon_own(std::vector<DeliveryWrite>& writes, const Rewrite& rewrite, bool with_failure,
+                                    Deadline deadline) {
+  std::vector<const DeliveryWrite*> in_question;
+  std::vector<std::vector<DoubtfulWrite>> doubts(writes.size());
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    if (writes[i].outcome.fate == StatementFate::refused && !writes[i].never_applied) {
+      doubts[i] = doubts_.about(*writes[i].receipt);
+    }
+    if (!doubts[i].empty()) {
+      in_question.push_back(&writes[i]);
+    }
+  }
+  if (in_question.empty()) {
+    return;
+  }
+  const auto records = read(in_question, deadline);
+  std::vector<DeliveryWrite> again;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    if (doubts[i].empty()) {
+      continue;
+    }
+    StatementOutcome& outcome = writes[i].outcome;
+    if (!records) {
+      outcome.fate = StatementFate::unknown;
+      outcome.error = records.error();
+      continue;
+    }
+    const dynamo::Item* const record = find(*records, writes[i].key_);
+    const std::string nonce = record == nullptr ? std::string() : dynamo::text_of(*record, reading_.nonce);
+    const auto own = std::find_if(doubts[i].begin(), doubts[i].end(), [&](const DoubtfulWrite& doubt) {
+      return record == nullptr ? doubt.action == CompletionAction::remove : doubt.nonce == nonce;
+    });
+    if (own == doubts[i].end()) {
+      continue;
+    }
+    if (own->action) {
+      outcome.fate = own->action == writes[i].action ? StatementFate::done : StatementFate::refused;
+    } else {
+      again.push_back(rewrite(writes[i].index, reading_.version_of(*record), with_failure));
+      places.push_back(i);
+    }
+  }
+  perform(again, deadline);
+  for (std::size_t k = 0; k < again.size(); ++k) {
+    writes[places[k]] = std::move(again[k]);
+  }
+}
+
+SettleResult DeliveryWriter::result_of(const DeliveryWrite& write) const {
+  if (write.refused) {
+    return *write.refused;
+  }
+  switch (write.outcome.fate) {
+    case StatementFate::done:
+      return {SettleStatus::applied, {}};
+    case StatementFate::refused:
+      return {SettleStatus::lost, {}};
+    case StatementFate::unknown:
+      return {SettleStatus::failed,
+              Error(ErrorCode::unknown_outcome, store_error(place_, write.outcome.error).message())};
+    case StatementFate::failed:
+      break;
+  }
+  return {SettleStatus::failed, store_error(place_, write.outcome.error)};
+}
+
+dynamo::Result<DeliveryWriter::Records> DeliveryWriter::read(const std::vector<const DeliveryWrite*>& writes,
+                                                             Deadline deadline) const {
+  const RecordNames& names = *writes.front()->names_;
+  std::map<DeliveryWrite::Key, dynamo::Item> keys;
+  for (const DeliveryWrite* write : writes) {
+    dynamo::Item& key = keys[write->key_];
+    key = {{std::string(names.hash), write->key_.first}};
+    if (!names.range.empty()) {
+      key.emplace(names.range, write->key_.second);
+    }
+  }
+  std::vector<dynamo::Item> wanted;
+  wanted.reserve(keys.size());
+  for (auto& [key, item] : keys) {
+    wanted.push_back(std::move(item));
+  }
+  Records records;
+  for (std::size_t from = 0; from < wanted.size(); from += kMaxKeysPerBatchGet) {
+    const std::size_t count = std::min(kMaxKeysPerBatchGet, wanted.size() - from);
+    SLUICE_TRY(items, parts_.client.batch_get(place_.table, std::span(wanted).subspan(from, count), deadline));
+    for (dynamo::Item& item : *items) {
+      DeliveryWrite::Key key(dynamo::text_of(item, names.hash),
+                             names.range.empty() ? std::string() : dynamo::text_of(item, names.range));
+      records.insert_or_assign(std::move(key), std::move(item));
+    }
+  }
+  return records;
+}
+
+}  // namespace sluice::queue::table

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/deadline.hpp"
+#include "host/queue/source.hpp"
+#include "host/stores/table/statement_runner.hpp"
+#include "host/stores/table/store_parts.hpp"
+#include "host/stores/table/transaction_writer.hpp"
+#include "host/stores/table/writer_memory.hpp"
+
+namespace sluice::queue::table {
+
+/// One conditional write about a delivery, and what became of it.
+struct DeliveryWrite {
+  std::size_t index = 0;  ///< of the completion or receipt in its call
+  const Receipt* receipt = nullptr;
+  RecordWrite record;                        ///< moved away when the write is made
+  std::string nonce{};                       ///< that it leaves; a removal leaves none
+  std::optional<CompletionAction> action{};  ///< nothing: it prolongs the lease
+  bool has_failure = false;                  ///< it writes why the attempt has failed
+  const Completion* with_effects = nullptr;  ///< its effects are committed with it, in one transaction
+  std::optional<dynamo::Error> hindered{};   ///< why it cannot be made
+
+  StatementOutcome outcome{};
+  std::optional<SettleResult> refused{};  ///< because of its effects
+  bool never_applied = false;             ///< as TransactionWriter::Outcome's
+
+  bool removes() const { return nonce.empty(); }
+  std::int64_t before() const { return before_; }
+  /// The version that it leaves.
+  std::int64_t version() const { return VersionMark::number_of(before_).next(); }
+
+ private:
+  friend class DeliveryWriter;
+  using Key = std::pair<std::string, std::string>;  // partition and sort key
+
+  Key key_;
+  std::int64_t before_ = 0;  // the version that it is conditional on
+  const RecordNames* names_ = nullptr;
+};
+
+/// Makes the writes that end deliveries or extend their leases, and finds out what became of them, whatever the layout.
+///
+/// A write leaves a nonce, by which it is recognised when its answer was lost. One whose outcome stays unknown is
+/// remembered: when a later call about the same receipt is refused, the nonce on the record tells whether that was our
+/// own doing. An extension that had taken effect is built upon, a completion that had is reported as applied. A record
+/// that has no room for the reason of its failure is written without it. Made for one call. Not thread-safe.
+class DeliveryWriter {
+ public:
+  /// How a layout's records tell their last write.
+  struct Reading {
+    std::string_view nonce;
+    std::int64_t (*version_of)(const dynamo::Item& record);
+  };
+  /// Makes the write of the n-th completion or receipt, for a record of that version.
+  using Rewrite = std::function<DeliveryWrite(std::size_t index, std::int64_t version, bool with_failure)>;
+
+  DeliveryWriter(StoreParts parts, const QueueTable& place, const Reading& reading, DoubtfulWrites& doubts,
+                 OpenTransactions& transactions)
+      : parts_(parts), place_(place), reading_(reading), doubts_(doubts), transactions_(transactions) {}
+
+  /// Sets what became of each. `rewrite` makes one anew that could not be made as it was.
+  void commit(std::vector<DeliveryWrite>& writes, const Rewrite& rewrite, Deadline deadline);
+  SettleResult result_of(const DeliveryWrite& write) const;
+
+ private:
+  using Records = std::map<DeliveryWrite::Key, dynamo::Item>;
+
+  void make(std::vector<DeliveryWrite>& writes, const Rewrite& rewrite, bool with_failure, Deadline deadline);
+  void perform(std::span<DeliveryWrite> writes, Deadline deadline);
+  void perform_transactions(std::span<DeliveryWrite> writes, Deadline deadline);
+  void recover(std::span<DeliveryWrite> writes, Deadline deadline);
+  void build_upon_own(std::vector<DeliveryWrite>& writes, const Rewrite& rewrite, bool with_failure, Deadline deadline);
+  dynamo::Result<Records> read(const std::vector<const DeliveryWrite*>& writes, Deadline deadline) const;
+
+  const StoreParts parts_;
+  const QueueTable& place_;
+  const Reading reading_;
+  DoubtfulWrites& doubts_;
+  OpenTransactions& transactions_;
+};
+
+}  // namespace sluice::queue::table
