@@ -31,7 +31,7 @@
 namespace sluice::bench {
 namespace {
 
-using queue::outbox::postgres::Connection;
+using Connection = queue::outbox::postgres::PostgresConnection;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -121,7 +121,7 @@ std::unique_ptr<Connection> connect(const test::PostgresServer& server) {
 }
 
 void run(Connection& connection, const std::string& sql) {
-  if (const auto done = connection.run({sql}, Deadline::after(kClock, seconds(600))); !done) {
+  if (const auto done = connection.run(sql, Deadline::after(kClock, seconds(600))); !done) {
     throw std::runtime_error(sql + ": " + done.error().message());
   }
 }

@@ -25,8 +25,8 @@
 
 #include "base/mutex.hpp"
 #include "base/random.hpp"
+#include "host/stores/outbox/mysql/connection.hpp"
 #include "host/stores/outbox/mysql/mysql_database.hpp"
-#include "host/stores/outbox/mysql/session.hpp"
 #include "host/stores/outbox/postgres/connection.hpp"
 #include "host/stores/outbox/postgres/postgres_database.hpp"
 #include "tests/publishers/jet_stream.hpp"
@@ -78,36 +78,37 @@ Deadline in_ten_minutes() { return Deadline::after(kClock, seconds(600)); }
 Database mariadb(const test::MariaDbServer& server, SeededRandom& random) {
   namespace mysql = queue::outbox::mysql;
   const queue::outbox::ConnectSettings root{.url = server.url("mysql"), .lease = std::chrono::minutes(10)};
-  const std::shared_ptr<mysql::Session> session =
-      opened([&] { return mysql::Session::open(root, *mysql::address_of(root), kClock, in_ten_minutes()); });
+  const std::shared_ptr<mysql::MysqlConnection> session =
+      opened([&] { return mysql::MysqlConnection::open(root, *mysql::address_of(root), kClock, in_ten_minutes()); });
   Database database{.kind = "mysql", .url = server.url("bench")};
   database.sql = [session](const std::string& statement) {
-    const auto rows = session->rows(statement, in_ten_minutes());
-    if (rows.has_error()) {
-      throw std::runtime_error(statement + ": " + rows.error().message());
+    const auto answer = session->run(statement, in_ten_minutes());
+    if (!answer) {
+      throw std::runtime_error(statement + ": " + answer.error().message());
     }
-    return rows->empty() ? std::string() : rows->front()[0].value_or("");
+    return answer->rows.empty() ? std::string() : answer->rows.front()[0].value_or("");
   };
   database.sql("CREATE DATABASE bench");
   database.sql("USE bench");
   database.numbers = "(SELECT seq AS n FROM seq_1_to_%) numbers ORDER BY n";
   database.payload = "CONCAT('\"', REPEAT('x', 198), '\"')";
   database.text_of_n = "n";
-  database.ddl = mysql::MysqlDatabase({.name = "bench", .connect = {.url = database.url}}, kClock, random).ddl();
+  database.ddl =
+      queue::outbox::make_mysql_database({.name = "bench", .connect = {.url = database.url}}, kClock, random)->ddl();
   return database;
 }
 
 Database postgres(const test::PostgresServer& server, SeededRandom& random) {
-  using queue::outbox::postgres::Connection;
+  using Connection = queue::outbox::postgres::PostgresConnection;
   const std::shared_ptr<Connection> connection =
       opened([&] { return Connection::open({.url = server.url()}, Deadline::after(kClock, seconds(10))); });
   Database database{.kind = "postgres", .url = server.url()};
   database.sql = [connection](const std::string& statement) {
-    const auto answer = connection->run({statement}, in_ten_minutes());
+    const auto answer = connection->run(statement, in_ten_minutes());
     if (!answer) {
       throw std::runtime_error(statement + ": " + answer.error().message());
     }
-    return answer->rows() == 0 ? std::string() : std::string(answer->text(0, 0));
+    return answer->rows.empty() ? std::string() : answer->rows.front()[0].value_or("");
   };
   database.numbers = "generate_series(1, %) n";
   database.payload = "to_json(repeat('x', 198))";

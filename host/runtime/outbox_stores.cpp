@@ -7,7 +7,7 @@
 #include "host/stores/outbox/dynamodb/dynamodb_outbox.hpp"
 #include "host/stores/outbox/mysql/mysql_database.hpp"
 #include "host/stores/outbox/mysql/url.hpp"
-#include "host/stores/outbox/postgres/conninfo.hpp"
+#include "host/stores/outbox/postgres/connection.hpp"
 #include "host/stores/outbox/postgres/postgres_database.hpp"
 #include "host/stores/outbox/tunnel/ssh_tunnel.hpp"
 
@@ -126,8 +126,7 @@ Result<std::unique_ptr<Database>> database_of(const config::OutboxConfig& outbox
   SLUICE_TRY(tunnel, tunnel_of(outbox, seams.clock));
   settings.connect.tunnel = std::move(*tunnel);
   if (outbox.kind == config::OutboxKind::mysql) {
-    return std::unique_ptr<Database>(
-        std::make_unique<queue::outbox::mysql::MysqlDatabase>(std::move(settings), seams.clock, seams.random));
+    return queue::outbox::make_mysql_database(settings, seams.clock, seams.random);
   }
   return queue::outbox::make_postgres_database(settings, seams.clock, seams.random);
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "host/stores/outbox/outbox_operator.hpp"
-#include "host/stores/outbox/postgres/errors.hpp"
+#include "host/stores/outbox/postgres/connection.hpp"
 #include "host/stores/outbox/postgres/postgres_database.hpp"
 #include "tests/stores/outbox/postgres_rig.hpp"
 

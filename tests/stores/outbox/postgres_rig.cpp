@@ -10,7 +10,7 @@ namespace sluice::test {
 
 using queue::outbox::OutboxSource;
 using queue::outbox::Settings;
-using queue::outbox::postgres::Connection;
+using queue::outbox::postgres::PostgresConnection;
 
 PostgresServer* postgres() {
   static const std::unique_ptr<PostgresServer> server = PostgresServer::start();
@@ -22,7 +22,7 @@ OutboxTable::OutboxTable(bool side_table) : side_table_(side_table) {
   name_ = "outbox_" + std::to_string(++tables);
   for (int attempt = 0; attempt < 200 && !connection_; ++attempt) {
     auto opened =
-        Connection::open({.url = postgres()->url()}, Deadline::after(SystemClock(), std::chrono::seconds(20)));
+        PostgresConnection::open({.url = postgres()->url()}, Deadline::after(SystemClock(), std::chrono::seconds(20)));
     if (opened) {
       connection_ = std::move(*opened);
     }
@@ -60,14 +60,14 @@ std::vector<std::string> OutboxTable::sql(std::string text) {
   for (std::size_t at = text.find("@T"); at != std::string::npos; at = text.find("@T", at)) {
     text.replace(at, 2, name_);
   }
-  const auto answer = connection_->run({text}, Deadline::after(SystemClock(), std::chrono::seconds(60)));
+  const auto answer = connection_->run(text, Deadline::after(SystemClock(), std::chrono::seconds(60)));
   if (!answer) {
     throw std::runtime_error(text + ": " + answer.error().message());
   }
   std::vector<std::string> first;
-  first.reserve(static_cast<std::size_t>(answer->rows()));
-  for (int row = 0; row < answer->rows(); ++row) {
-    first.emplace_back(answer->text(row, 0));
+  first.reserve(answer->rows.size());
+  for (const auto& row : answer->rows) {
+    first.push_back(row.empty() ? "" : row[0].value_or(""));
   }
   return first;
 }

@@ -39,14 +39,14 @@ Settings in_database(const OutboxTable& table, const std::string& url, const std
 void make_table(const Settings& settings) {
   const SystemClock clock;
   const Deadline soon = Deadline::after(clock, seconds(60));
-  std::unique_ptr<postgres::Connection> connection;
+  std::unique_ptr<postgres::PostgresConnection> connection;
   for (int attempt = 0; attempt < 200 && !connection; ++attempt) {
-    if (auto opened = postgres::Connection::open(settings.connect, soon)) {
+    if (auto opened = postgres::PostgresConnection::open(settings.connect, soon)) {
       connection = std::move(*opened);
     }
   }
   ASSERT_TRUE(connection);
-  ASSERT_TRUE(connection->run({"CREATE TABLE " + settings.table.table + " (LIKE pg_class)"}, soon));
+  ASSERT_TRUE(connection->run("CREATE TABLE " + settings.table.table + " (LIKE pg_class)", soon));
 }
 
 TEST(PostgresSourceId, EveryRelayGivesTheSameId) {

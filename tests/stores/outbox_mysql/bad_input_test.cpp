@@ -54,12 +54,11 @@ TEST_F(MysqlBadInput, AServerThatDoesNotAnswerIsWaitedForUntilTheDeadlineOnly) {
 
 TEST_F(MysqlBadInput, AQueryThatTakesTooLongEndsTheSession) {
   const ConnectSettings connect{.url = server().url(name())};
-  const auto session = Session::open(connect, address_of(connect).value(), clock_, soon()).value();
-  const auto slept = session->rows("SELECT SLEEP(1000)", Deadline::after(clock_, std::chrono::milliseconds(200)));
+  const auto session = MysqlConnection::open(connect, address_of(connect).value(), clock_, soon()).value();
+  const auto slept = session->run("SELECT SLEEP(1000)", Deadline::after(clock_, std::chrono::milliseconds(200)));
   ASSERT_TRUE(slept.has_error());
   EXPECT_EQ(slept.error().code(), ErrorCode::timeout);
-  EXPECT_TRUE(session->over());
-  EXPECT_EQ(session->rows("SELECT 1", soon()).error().code(), ErrorCode::unavailable);
+  EXPECT_EQ(session->run("SELECT 1", soon()).error().code(), ErrorCode::unavailable);
 }
 
 TEST_F(MysqlBadInput, AnUnknownDatabaseIsNamed) {
@@ -91,10 +90,10 @@ TEST_F(MysqlBadInput, MissingColumnsAndWrongTypesAreNamed) {
     all += finding.text + "\n";
   }
   EXPECT_EQ(found.size(), 4U) << all;
-  EXPECT_THAT(all, HasSubstr("has no column retry_count"));
-  EXPECT_THAT(all, HasSubstr("has no column traceparent"));
-  EXPECT_THAT(all, HasSubstr("column retry_at is varchar"));
-  EXPECT_THAT(all, HasSubstr("column payload is int"));
+  EXPECT_THAT(all, HasSubstr("has no column `retry_count`"));
+  EXPECT_THAT(all, HasSubstr("has no column `traceparent`"));
+  EXPECT_THAT(all, HasSubstr("is of type varchar, and 'retry_at' must be DATETIME(6)"));
+  EXPECT_THAT(all, HasSubstr("is of type int, and 'payload' must be JSON"));
   const auto session = reader();
   const auto fetched = session->fetch({.buckets = all_buckets_, .filter = &everything_}, soon());
   EXPECT_EQ(fetched.error().code(), ErrorCode::invalid);
@@ -188,7 +187,7 @@ TEST_F(MysqlBadInput, IdsThatAreNotUniqueByThemselvesAreRefused) {
   found = findings(settings());
   ASSERT_EQ(found.size(), 1U);
   EXPECT_TRUE(found[0].fatal);
-  EXPECT_THAT(found[0].text, HasSubstr("column id is not unique by itself"));
+  EXPECT_THAT(found[0].text, HasSubstr("is not unique by itself"));
   sql("ALTER TABLE outbox ADD UNIQUE KEY only (id)");
   EXPECT_THAT(findings(settings()), ::testing::IsEmpty());
 }

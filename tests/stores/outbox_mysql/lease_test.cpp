@@ -26,7 +26,7 @@ class MysqlLeases : public OutboxTable, public testing::WithParamInterface<test:
   }
   using OutboxTable::database;
   std::unique_ptr<Database> database(const Clock& clock, Random& random) override {
-    return std::make_unique<MysqlDatabase>(side_by_side(), clock, random);
+    return make_mysql_database(side_by_side(), clock, random);
   }
   using OutboxTable::insert;
   void insert(std::int64_t id) override { insert(id, "t", "a"); }

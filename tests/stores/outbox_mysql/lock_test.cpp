@@ -1,6 +1,5 @@
 #include <gmock/gmock.h>
 
-#include "host/stores/outbox/mysql/sessions.hpp"
 #include "tests/stores/outbox_mysql/outbox_table.hpp"
 
 namespace sluice::queue::outbox::mysql {
@@ -55,16 +54,17 @@ TEST_F(MysqlLocks, AreOneTablesHoweverItIsNamed) {
 
 // What a proxy does that gives a session to several clients: what one of them has, the other has as well.
 TEST_F(MysqlLocks, OfASessionThatIsSomebodyElsesTooAreRefused) {
-  auto opened = Session::open(settings().connect, *address_of(settings().connect), clock_, soon());
+  const auto server = make_mysql_server(settings(), clock_);
+  auto opened = server->connect(sql::SqlServer::Use::locks, soon());
   ASSERT_TRUE(opened);
   auto* const shared = opened->get();
-  auto one = make_lock_session(std::move(*opened), settings().table, clock_);
+  const auto one = server->locks_on(std::move(*opened));
   ASSERT_TRUE(one->join({"orders/relay", 64}, soon()));
   EXPECT_THAT(lock(*one, {3}), ElementsAre(3));
   const auto again = one->join({"orders/relay", 64}, soon());
   ASSERT_FALSE(again) << "it holds a place already, whoever took that";
   EXPECT_THAT(again.error().message(), testing::HasSubstr("coordination = \"table\""));
-  ASSERT_TRUE(shared->rows("SELECT RELEASE_ALL_LOCKS()", soon()));
+  ASSERT_TRUE(shared->run("SELECT RELEASE_ALL_LOCKS()", soon()));
   EXPECT_THAT(lock(*one, {4}), IsEmpty()) << "its place is not its own any more";
   const auto beat = one->beat(soon());
   ASSERT_FALSE(beat);

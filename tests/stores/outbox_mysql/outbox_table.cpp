@@ -23,7 +23,7 @@ void OutboxTable::SetUp() {
   static std::atomic<int> count{0};
   name_ = "t" + std::to_string(++count);
   const ConnectSettings connect{.url = server_->url("mysql")};
-  auto root = Session::open(connect, address_of(connect).value(), clock_, soon());
+  auto root = MysqlConnection::open(connect, address_of(connect).value(), clock_, soon());
   ASSERT_TRUE(root) << root.error().message();
   root_ = std::move(*root);
   sql("SET SESSION wait_timeout = 28800");
@@ -45,16 +45,17 @@ Settings OutboxTable::settings() const {
   return settings;
 }
 
-std::unique_ptr<MysqlDatabase> OutboxTable::database(const Settings& settings) const {
-  return std::make_unique<MysqlDatabase>(settings, clock_, random_);
+std::shared_ptr<Database> OutboxTable::database(const Settings& settings) const {
+  databases_.push_back(make_mysql_database(settings, clock_, random_));
+  return databases_.back();
 }
 
-std::vector<Cells> OutboxTable::sql(const std::string& statement) {
-  auto rows = root_->rows(statement, soon());
-  if (rows.has_error()) {
-    throw std::runtime_error(statement + ": " + rows.error().message());
+std::vector<sql::Cells> OutboxTable::sql(const std::string& statement) {
+  auto answer = root_->run(statement, soon());
+  if (answer.has_error()) {
+    throw std::runtime_error(statement + ": " + answer.error().message());
   }
-  return *rows;
+  return std::move(answer->rows);
 }
 
 std::string OutboxTable::value(const std::string& statement) {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "host/stores/outbox/mysql/connection.hpp"
 #include "host/stores/outbox/mysql/mysql_database.hpp"
-#include "host/stores/outbox/mysql/session.hpp"
 #include "tests/support/mariadb_server.hpp"
 #include "tests/support/result_value.hpp"
 
@@ -25,12 +25,13 @@ class OutboxTable : public testing::Test {
   void SetUp() override;
 
   Settings settings() const;
-  std::unique_ptr<MysqlDatabase> database(const Settings& settings) const;
-  std::unique_ptr<MysqlDatabase> database() const { return database(settings()); }
+  /// Lives until the test ends, as its sessions need it.
+  std::shared_ptr<Database> database(const Settings& settings) const;
+  std::shared_ptr<Database> database() const { return database(settings()); }
   Deadline soon() const { return Deadline::after(clock_, std::chrono::minutes(2)); }
 
   /// Runs a statement as root in the test's database; the rows that it answers with.
-  std::vector<Cells> sql(const std::string& statement);
+  std::vector<sql::Cells> sql(const std::string& statement);
   /// The only value of the answer; "NULL" for none.
   std::string value(const std::string& statement);
   /// Makes the table as `ddl` says.
@@ -55,7 +56,8 @@ class OutboxTable : public testing::Test {
  private:
   static std::unique_ptr<test::MariaDbServer> server_;
   std::string name_;
-  std::unique_ptr<Session> root_;
+  mutable std::vector<std::shared_ptr<Database>> databases_;
+  std::unique_ptr<MysqlConnection> root_;
 };
 
 }  // namespace sluice::queue::outbox::mysql

@@ -55,11 +55,11 @@ class MysqlTls : public OutboxTable {
   /// The cipher of the session, or why there is none.
   std::string cipher(const Settings& settings) {
     const auto address = address_of(settings.connect);
-    const auto session = Session::open(settings.connect, *address, clock_, soon());
+    const auto session = MysqlConnection::open(settings.connect, *address, clock_, soon());
     if (session.has_error()) {
       return session.error().message();
     }
-    return (*session)->rows("SHOW SESSION STATUS LIKE 'Ssl_cipher'", soon())->front()[1].value_or("");
+    return (*session)->run("SHOW SESSION STATUS LIKE 'Ssl_cipher'", soon())->rows.front()[1].value_or("");
   }
 };
 

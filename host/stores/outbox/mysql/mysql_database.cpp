@@ -1,49 +1,373 @@
 #include "host/stores/outbox/mysql/mysql_database.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <utility>
+
+#include "base/text/hex.hpp"
 #include "host/stores/outbox/lease_locks.hpp"
-#include "host/stores/outbox/mysql/lease_book.hpp"
-#include "host/stores/outbox/mysql/schema.hpp"
-#include "host/stores/outbox/mysql/sessions.hpp"
-#include "host/stores/outbox/mysql/source_id.hpp"
+#include "host/stores/outbox/mysql/connection.hpp"
+#include "host/stores/outbox/mysql/locks.hpp"
+#include "host/stores/outbox/sql/inspection.hpp"
+#include "host/stores/outbox/sql/sql_server.hpp"
 
-namespace sluice::queue::outbox::mysql {
-
+namespace sluice::queue::outbox {
 namespace {
 
-Result<std::unique_ptr<Session>> connect(const Settings& settings, const Clock& clock, Deadline deadline) {
-  SLUICE_TRY(address, address_of(settings.connect));
-  return Session::open(settings.connect, *address, clock, deadline);
+using mysql::MysqlConnection;
+using sql::Cells;
+using sql::flag_of;
+using sql::Inspection;
+using sql::list_of;
+using sql::number_of;
+using sql::SqlConnection;
+using sql::SqlDialect;
+using sql::SqlServer;
+
+/// A text as bytes, in digits: nothing in it can be taken for SQL, whatever the server's modes.
+std::string bytes_literal(std::string_view text) { return "x'" + to_hex(text) + "'"; }
+
+std::string text_literal(std::string_view text) { return "CONVERT(" + bytes_literal(text) + " USING utf8mb4)"; }
+
+std::string group_list(std::span<const Group> groups) {
+  std::string list;
+  for (const Group& group : groups) {
+    list += (list.empty() ? "(" : ",(") + bytes_literal(group.type) + "," + bytes_literal(group.id) + ")";
+  }
+  return list;
+}
+
+constexpr SqlDialect kDialect{
+    .quote = '`',
+    .text = text_literal,
+    .exact_text = bytes_literal,
+    .groups = group_list,
+    .now = "UTC_TIMESTAMP(6)",
+    .later = "@NOW + INTERVAL @1 MICROSECOND",
+    .micros = "TIMESTAMPDIFF(MICROSECOND, @1, @2)",
+    .as_text = "@1",
+    // Neither a column's character set nor its collation makes two texts equal.
+    .exact = "IFNULL(CAST(CONVERT(@1 USING utf8mb4) AS BINARY), x'')",
+    .resource = "IF(@1 LIKE 'arn:%' OR @1 LIKE 'rn:%', SUBSTRING(@1, LENGTH(SUBSTRING_INDEX(@1, ':', 5)) + 2), @1)",
+    .bucket = "IF(@UNGROUPED, MOD(MOD(@ID, @BUCKETS) + @BUCKETS, @BUCKETS), MOD(CRC32(@GROUP), @BUCKETS))",
+    .payload_bytes = "LENGTH(@PAYLOAD)",
+    .fitted = "@1",
+    .space = "SHA1(@1)",
+    .insert_new = "INSERT IGNORE INTO @SIDE @1",
+    .prune = "DELETE FROM @TABLE WHERE @1 ORDER BY @SENT_AT LIMIT @2",
+    .notice = ""};
+
+const std::vector<std::string> kNumbers{"bigint", "int", "mediumint", "smallint", "tinyint"};
+const std::vector<std::string> kTexts{"varchar",  "char",      "text",   "tinytext", "mediumtext",
+                                      "longtext", "varbinary", "binary", "enum",     "uuid"};
+const sql::ColumnTypes kTypes{.id = {kNumbers, "BIGINT"},
+                              .text = {kTexts, "VARCHAR(255)"},
+                              .payload = {{"json", "longtext", "mediumtext", "text", "tinytext", "varchar", "longblob",
+                                           "blob", "mediumblob", "varbinary"},
+                                          "JSON"},
+                              .time = {{"datetime", "timestamp"}, "DATETIME(6)"},
+                              .count = {kNumbers, "INT"},
+                              .reason = {kTexts, "TEXT"}};
+
+constexpr const char* kDdl = R"(CREATE TABLE @TABLE (
+  @ID BIGINT NOT NULL AUTO_INCREMENT,
+  @TYPE VARCHAR(255) NOT NULL,
+  @GROUP VARCHAR(255) NOT NULL,
+  @EVENT VARCHAR(255) NOT NULL,
+  @PAYLOAD JSON NOT NULL,
+  @RETRY_AT DATETIME(6) NULL,
+  @RETRY_COUNT INT NULL,
+  @SENT_AT DATETIME(6) NULL,
+@1  PRIMARY KEY (@ID)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+
+-- What is pending lies together here, in its order, however much was sent before.
+CREATE INDEX outbox_pending ON @TABLE (@SENT_AT, @ID);
+
+-- What this database is called where messages are deduplicated: made once, and kept.
+CREATE TABLE IF NOT EXISTS @SOURCE (
+  one TINYINT NOT NULL PRIMARY KEY,  -- there is one row
+  id CHAR(36) CHARACTER SET ascii NOT NULL
+) ENGINE=InnoDB;
+INSERT IGNORE INTO @SOURCE (one, id) VALUES (1, UUID());
+)";
+
+constexpr const char* kSideDdl = R"(
+-- Who has which rows, for coordination = "table". Short-lived facts: it may be emptied while no host runs.
+CREATE TABLE @SIDE (
+  space CHAR(40) CHARACTER SET ascii NOT NULL,  -- which job: SHA1 of its name
+  kind TINYINT NOT NULL,     -- 1: a bucket, 2: a host's session
+  number BIGINT NOT NULL,    -- of the bucket, or of the session
+  owner BIGINT NOT NULL,     -- of a bucket: the session that has it, or 0
+  counter BIGINT NOT NULL,   -- grows with each change of hands, or with each heartbeat
+  lease_ms BIGINT NOT NULL,  -- of a session: how long others wait without a heartbeat
+  buckets INT NOT NULL,      -- of a session: into how many it shares the outbox
+  PRIMARY KEY (space, kind, number)
+) ENGINE=InnoDB;
+)";
+
+class MysqlServer final : public SqlServer {
+ public:
+  MysqlServer(const Settings& settings, const Clock& clock) : SqlServer(settings, kDialect), clock_(clock) {}
+
+  Result<std::unique_ptr<SqlConnection>> connect(Use /*use*/, Deadline deadline) override {
+    SLUICE_TRY(address, mysql::address_of(settings().connect));
+    SLUICE_TRY(connection, MysqlConnection::open(settings().connect, *address, clock_, deadline));
+    return std::unique_ptr<SqlConnection>(*std::move(connection));
+  }
+
+  std::unique_ptr<LockSession> locks_on(std::unique_ptr<SqlConnection> connection) override {
+    return mysql::make_locks(*this, std::move(connection), place(), clock_);
+  }
+
+  // Ids alone are numbered, so that the server sorts no payloads.
+  Result<std::string> group_statement(SqlConnection& connection, std::span<const Group> groups, std::size_t limit,
+                                      const std::string& wanted, Deadline deadline) override {
+    std::string ids;
+    for (const Group& one : groups) {
+      ids += (ids.empty() ? "" : ",") + text_literal(one.id);
+    }
+    // The first part alone can use an index: it finds whatever the collation takes for equal.
+    SLUICE_TRY(numbered,
+               connection.run(table().sql("SELECT found FROM (SELECT @ID AS found, ROW_NUMBER() OVER (PARTITION BY "
+                                          "@EXACT_TYPE, @EXACT_GROUP ORDER BY @ID) AS place FROM @TABLE WHERE @1 AND "
+                                          "@GROUP IN (@2) AND (@EXACT_TYPE, @EXACT_GROUP) IN (@3)) AS numbered WHERE "
+                                          "place <= @4",
+                                          {wanted, ids, group_list(groups), std::to_string(limit)}),
+                              deadline));
+    std::vector<std::int64_t> found;
+    for (const Cells& cells : numbered->rows) {
+      found.push_back(number_of(cells[0]));
+    }
+    return found.empty() ? std::string()
+                         : table().sql("SELECT @1 FROM @TABLE WHERE @ID IN (@2) AND @3 ORDER BY @ID",
+                                       {table().row_columns(), list_of(found), wanted});
+  }
+
+  Result<std::unordered_set<std::int64_t>> write(SqlConnection& connection, std::span<const Mark> marks,
+                                                 const sql::MarkFence* fence, Deadline deadline) override {
+    std::unordered_set<std::int64_t> written;
+    const auto work = [&]() -> Result<void> {
+      written.clear();
+      if (fence != nullptr) {
+        SLUICE_TRY(beaten, connection.run(fence->heartbeat, deadline));
+        if (beaten->touched == 0) {
+          return name_is_gone();
+        }
+      }
+      SLUICE_TRY(locked, connection.lock_rows(table().markable(marks), true, deadline));
+      for (const Cells& row : locked->rows) {
+        written.insert(number_of(row[0]));
+      }
+      for (const std::string& statement : updates(marks, written)) {
+        SLUICE_PASS_ON(connection.run(statement, deadline));
+      }
+      return {};
+    };
+    SLUICE_PASS_ON(in_transaction(connection, work, deadline));
+    return written;
+  }
+
+  // Neither MySQL nor MariaDB has an id that a fail-over leaves alone, so that it is kept in a table of one row beside
+  // the outbox, which is replicated with it.
+  Result<SourceId> source_id(SqlConnection& connection, Deadline deadline) override {
+    const auto kept = connection.run(table().sql("SELECT id FROM @SOURCE WHERE one = 1"), deadline);
+    if (kept && !kept->rows.empty()) {
+      return SourceId{"mysql-" + kept->rows.front()[0].value_or(""), {}};
+    }
+    if (!kept && kept.error().code() != ErrorCode::queue_missing && kept.error().code() != ErrorCode::denied &&
+        kept.error().code() != ErrorCode::invalid) {
+      return kept.error();
+    }
+    // As much as a server says of itself.
+    SLUICE_TRY(
+        variables,
+        connection.run("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('hostname','port','server_uuid')", deadline));
+    std::string server;
+    for (const Cells& variable : variables->rows) {
+      server += variable[1].value_or("") + "/";
+    }
+    SLUICE_TRY(hash, connection.run(table().sql("SELECT SHA1(CONCAT_WS('/', @1, @2, @3))",
+                                                {text_literal(server), schema(), text_literal(settings().table.table)}),
+                                    deadline));
+    return SourceId{
+        "mysql-" + hash->rows.at(0)[0].value_or(""),
+        table().sql("there is no row of @SOURCE that the user may read, so that deduplication knows the "
+                    "database by its server's name, which others may have and a fail-over changes; make the "
+                    "table with what `sluice outbox ddl` prints and grant SELECT on it, or give each "
+                    "database a 'producer' of its own")};
+  }
+
+  Result<std::vector<Finding>> inspect(SqlConnection& connection, Deadline deadline) override;
+
+  std::string ddl() const override {
+    const Columns& names = settings().table.columns;
+    std::string more;
+    const auto add = [&](const std::string& name, const char* type) {
+      more += name.empty() ? std::string() : "  " + table().name(name) + " " + type + ",\n";
+    };
+    add(names.created_at, "DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)");
+    add(names.last_error, "TEXT NULL");
+    for (const std::string& attribute : names.attributes) {
+      add(attribute, "VARCHAR(255) NULL");
+    }
+    return table().sql(kDdl, {more}) + (settings().connect.side_table ? table().sql(kSideDdl) : std::string());
+  }
+
+ private:
+  std::string place() const {
+    const auto address = mysql::address_of(settings().connect);
+    return address ? address->place() : std::string();
+  }
+  std::string schema() const {
+    return settings().table.schema.empty() ? "DATABASE()" : text_literal(settings().table.schema);
+  }
+  std::string of_table() const {
+    return "TABLE_SCHEMA = " + schema() + " AND TABLE_NAME = " + text_literal(settings().table.table);
+  }
+
+  /// Of those rows that are locked.
+  std::vector<std::string> updates(std::span<const Mark> marks, const std::unordered_set<std::int64_t>& locked) const {
+    const RowEdit sent = edit_of(Mark{.kind = MarkKind::sent});
+    std::vector<std::int64_t> sent_ids;
+    std::vector<std::int64_t> failed_ids;
+    std::string counts;
+    std::string times;
+    std::string errors;
+    for (const Mark& mark : marks) {
+      if (!locked.contains(mark.id)) {
+        continue;
+      }
+      if (mark.kind == MarkKind::sent) {
+        sent_ids.push_back(mark.id);
+        continue;
+      }
+      failed_ids.push_back(mark.id);
+      const std::string when = " WHEN " + std::to_string(mark.id) + " THEN ";
+      counts += when + std::to_string(mark.retries);
+      times += when + (mark.kind == MarkKind::dead ? "NULL" : table().sql(kDialect.later, {sql::micros_of(mark.wait)}));
+      errors += when + (mark.error.empty() ? "NULL" : text_literal(mark.error));
+    }
+    std::vector<std::string> statements;
+    if (!sent_ids.empty()) {
+      statements.push_back(
+          table().sql("UPDATE @TABLE SET @1 WHERE @ID IN (@2)", {table().assignments(sent), list_of(sent_ids)}));
+    }
+    if (!failed_ids.empty()) {
+      const std::string reasons = table().keeps_errors() ? table().sql(", @LAST_ERROR = CASE @ID@1 END", {errors}) : "";
+      statements.push_back(
+          table().sql("UPDATE @TABLE SET @RETRY_COUNT = CASE @ID@1 END, @RETRY_AT = CASE @ID@2 END@3 "
+                      "WHERE @ID IN (@4)",
+                      {counts, times, reasons, list_of(failed_ids)}));
+    }
+    return statements;
+  }
+
+  /// Whether the server lets this user run it; otherwise a finding says why not, with `more`. Rights are checked before
+  /// the server finds that no row is meant.
+  Result<bool> try_out(SqlConnection& connection, const std::string& statement, const std::string& more,
+                       Inspection& found, Deadline deadline) const {
+    const auto allowed = connection.run(statement, deadline);
+    if (!allowed && allowed.error().code() == ErrorCode::timeout) {
+      return allowed.error();
+    }
+    if (!allowed) {
+      found.fatal(allowed.error().code(), allowed.error().message() + more);
+    }
+    return allowed.has_value();
+  }
+
+  const Clock& clock_;
+};
+
+Result<std::vector<Finding>> MysqlServer::inspect(SqlConnection& connection, Deadline deadline) {
+  const Columns& names = settings().table.columns;
+  Inspection found(table(), place() + table().sql(": table @TABLE"));
+  // "information_schema" shows only what the user has a right to.
+  SLUICE_TRY(columns, connection.run("SELECT COLUMN_NAME, LOWER(DATA_TYPE), EXTRA LIKE '%auto_increment%' FROM "
+                                     "information_schema.COLUMNS WHERE " +
+                                         of_table(),
+                                     deadline));
+  if (columns->rows.empty()) {
+    SLUICE_TRY(seen, try_out(connection, table().sql("SELECT 1 FROM @TABLE LIMIT 0"), "", found, deadline));
+    if (*seen) {
+      found.fatal(ErrorCode::denied, found.table() + ": the user may not see its columns");
+    }
+    return std::move(found).findings();
+  }
+  std::map<std::string, std::string> types;
+  bool counted = false;
+  for (const Cells& row : columns->rows) {
+    types.emplace(row[0].value_or(""), row[1].value_or(""));
+    counted = counted || (row[0] == names.id && flag_of(row[2]));
+  }
+  found.columns(types, kTypes);
+  if (found.empty()) {
+    std::string update = table().sql(
+        "UPDATE @TABLE SET @SENT_AT = @SENT_AT, @RETRY_AT = @RETRY_AT, @RETRY_COUNT = "
+        "@RETRY_COUNT");
+    update += table().keeps_errors() ? table().sql(", @LAST_ERROR = @LAST_ERROR") : "";
+    for (const std::string& statement :
+         {table().sql("SELECT @1 FROM @TABLE LIMIT 0", {table().row_columns()}), update + " WHERE FALSE"}) {
+      SLUICE_TRY(allowed, try_out(connection, statement, "", found, deadline));
+      if (!*allowed) {
+        return std::move(found).findings();
+      }
+    }
+  }
+  SLUICE_TRY(keys, connection.run("SELECT INDEX_NAME, MAX(IF(SEQ_IN_INDEX = 1, COLUMN_NAME, '')), MAX(NON_UNIQUE) = 0 "
+                                  "AND COUNT(*) = 1 FROM information_schema.STATISTICS WHERE " +
+                                      of_table() + " GROUP BY INDEX_NAME",
+                                  deadline));
+  const auto any_on = [&keys](const std::string& column, bool unique) {
+    return std::any_of(keys->rows.begin(), keys->rows.end(),
+                       [&](const Cells& row) { return row[1] == column && (!unique || flag_of(row[2])); });
+  };
+  if (types.contains(names.id)) {
+    found.identity(any_on(names.id, true), counted, "the server counts its values");
+  }
+  if (settings().connect.side_table) {
+    // With no row meant, each right is checked all the same.
+    const std::string mend = table().sql(
+        "; coordination = \"table\" needs @SIDE and SELECT, INSERT, UPDATE and DELETE on it; `sluice outbox ddl` "
+        "prints "
+        "it");
+    for (const char* statement :
+         {"SELECT counter FROM @SIDE LIMIT 0", "UPDATE @SIDE SET counter = counter WHERE FALSE",
+          "DELETE FROM @SIDE WHERE FALSE", "INSERT INTO @SIDE SELECT * FROM @SIDE WHERE FALSE"}) {
+      SLUICE_TRY(allowed, try_out(connection, table().sql(statement), mend, found, deadline));
+      if (!*allowed) {
+        break;
+      }
+    }
+  }
+  if (!any_on(names.id, false)) {
+    found.remark(found.table() + " has no key on " + names.id +
+                 ": rows are searched for one after the other; make it the primary key");
+  }
+  if (!any_on(names.sent_at, false)) {
+    found.remark(found.table() + " has no index that begins with " + names.sent_at +
+                 ": each look reads what was sent long ago; `" +
+                 table().sql("CREATE INDEX outbox_pending ON @TABLE (@SENT_AT, @ID)") + "` mends that");
+  }
+  SLUICE_TRY(tables, connection.run("SELECT ENGINE FROM information_schema.TABLES WHERE " + of_table(), deadline));
+  const std::string engine = tables->rows.empty() ? "" : tables->rows.front()[0].value_or("");
+  if (!engine.empty() && engine != "InnoDB") {
+    found.remark(found.table() + " is of the engine " + engine +
+                 ", which has no transactions: an event may be there without what it tells of; use InnoDB");
+  }
+  return std::move(found).findings();
 }
 
 }  // namespace
 
-MysqlDatabase::MysqlDatabase(Settings settings, const Clock& clock, Random& random)
-    : settings_(std::move(settings)), clock_(clock), random_(random) {}
-
-Result<std::unique_ptr<LockSession>> MysqlDatabase::open_locks(Deadline deadline) {
-  SLUICE_TRY(session, connect(settings_, clock_, deadline));
-  if (settings_.connect.side_table) {
-    const Duration lease = settings_.connect.lease;
-    return std::unique_ptr<LockSession>(std::make_unique<LeaseLocks>(
-        std::make_unique<MysqlLeaseBook>(std::move(*session), settings_.table),
-        LeaseLocks::Settings{settings_.name, lease, default_beat(lease)}, clock_, random_));
-  }
-  return make_lock_session(std::move(*session), settings_.table, clock_);
+std::unique_ptr<SqlServer> make_mysql_server(const Settings& settings, const Clock& clock) {
+  return std::make_unique<MysqlServer>(settings, clock);
 }
 
-Result<std::unique_ptr<ReadSession>> MysqlDatabase::open_reader(bool /*listen*/, Deadline deadline) {
-  SLUICE_TRY(session, connect(settings_, clock_, deadline));
-  return make_read_session(std::move(*session), settings_.table, clock_);
+std::unique_ptr<Database> make_mysql_database(const Settings& settings, const Clock& clock, Random& random) {
+  return sql::make_sql_database(make_mysql_server(settings, clock), clock, random);
 }
 
-Result<std::unique_ptr<AdminSession>> MysqlDatabase::open_admin(Deadline deadline) {
-  SLUICE_TRY(session, connect(settings_, clock_, deadline));
-  return make_admin_session(std::move(*session), settings_.table, settings_.connect.side_table);
-}
-
-std::string MysqlDatabase::ddl() const {
-  return ddl_of(settings_.table) + source_table_ddl(settings_.table) +
-         (settings_.connect.side_table ? side_table_ddl(settings_.table) : std::string());
-}
-
-}  // namespace sluice::queue::outbox::mysql
+}  // namespace sluice::queue::outbox

@@ -1,27 +1,255 @@
 #include "host/stores/outbox/postgres/connection.hpp"
 
 #include <libpq-fe.h>
-#include <poll.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
+#include <optional>
 #include <utility>
 
-#include "host/stores/outbox/postgres/conninfo.hpp"
-#include "host/stores/outbox/postgres/errors.hpp"
+#include "base/text/percent.hpp"
+#include "host/stores/outbox/network/tcp_connect.hpp"
 
 namespace sluice::queue::outbox::postgres {
 namespace {
 
-SteadyTime machine_now() { return std::chrono::time_point_cast<Duration>(std::chrono::steady_clock::now()); }
+using sql::Answer;
+using sql::Cell;
+using sql::Cells;
 
-// How long poll(2) may sleep; 0: not at all.
-int milliseconds_until(Deadline deadline) {
-  const Duration left = deadline.left(machine_now());
-  const auto most = std::chrono::duration_cast<std::chrono::milliseconds>(
-      std::min<Duration>(left, std::chrono::hours(1)) + std::chrono::microseconds(999));
-  return static_cast<int>(most.count());
+const SystemClock kClock;
+
+/// libpq's keywords and their values, in its order: later ones win. The first one is the URL, without user and
+/// password.
+using ConnectionInfo = std::vector<std::pair<std::string, std::string>>;
+
+// Where Debian, and others, keep the system's own authorities; libpq 15 has no word for it.
+constexpr const char* kSystemAuthorities = "/etc/ssl/certs/ca-certificates.crt";
+constexpr std::uint32_t kDefaultPort = 5432;
+
+std::string decoded(std::string_view text) { return percent_decoded(text).value_or(std::string(text)); }
+
+struct UrlParts {
+  std::string url;  ///< without the user and the password
+  std::string user;
+  std::string password;
+  std::string host;
+  std::string port;
+};
+
+/// Where the user and the password end, of "user:password@host:port/database?..."; npos: there are none. They may hold
+/// a '/' or an '@' that nobody has written as %2F or %40, and a '?' before any '/'.
+std::size_t end_of_user(std::string_view text) {
+  const std::size_t at = text.find('@');
+  const std::size_t query = text.find('?', at < text.find('/') ? at : 0);
+  return text.substr(0, query).rfind('@');
+}
+
+/// postgres://user:password@host:port/database?...
+UrlParts parts_of(std::string_view url) {
+  const std::size_t scheme = url.find("://");
+  if (scheme == std::string_view::npos) {
+    return {.url = std::string(url)};
+  }
+  UrlParts parts{.url = std::string(url.substr(0, scheme + 3))};
+  url.remove_prefix(parts.url.size());
+  if (const std::size_t at = end_of_user(url); at != std::string_view::npos) {
+    const std::string_view user = url.substr(0, at);
+    const std::size_t colon = user.find(':');
+    parts.user = decoded(user.substr(0, colon));
+    parts.password = colon == std::string_view::npos ? "" : decoded(user.substr(colon + 1));
+    url.remove_prefix(at + 1);
+  }
+  parts.url += url;
+  url = url.substr(0, url.find_first_of("/?"));
+  const std::size_t bracket = url.starts_with('[') ? url.find(']') : std::string_view::npos;
+  const std::size_t colon = url.find(':', bracket == std::string_view::npos ? 0 : bracket);
+  parts.port = colon == std::string_view::npos ? "" : std::string(url.substr(colon + 1));
+  parts.host = decoded(bracket == std::string_view::npos ? url.substr(0, colon) : url.substr(1, bracket - 1));
+  return parts;
+}
+
+/// The first numeric address of a host, so that libpq connects to it and expects another name of it.
+Result<std::string> address_of(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int code = ::getaddrinfo(host.c_str(), nullptr, &hints, &found);
+  if (code != 0) {
+    return Error(ErrorCode::unavailable, "the name \"" + host + "\" cannot be resolved: " + ::gai_strerror(code));
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, ::freeaddrinfo);
+  std::array<char, NI_MAXHOST> text{};
+  if (::getnameinfo(found->ai_addr, found->ai_addrlen, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) != 0) {
+    return Error(ErrorCode::unavailable, "the address of \"" + host + "\" cannot be read");
+  }
+  return std::string(text.data());
+}
+
+Result<void> add_tls(const ConnectSettings& settings, const UrlParts& parts, ConnectionInfo& info) {
+  const TlsSettings& tls = settings.tls;
+  if (!tls.required) {
+    return {};
+  }
+  info.emplace_back("sslmode", tls.verify ? "verify-full" : "require");
+  if (tls.verify) {
+    const bool system = tls.ca.empty() && ::access(kSystemAuthorities, R_OK) == 0;
+    if (system || !tls.ca.empty()) {
+      info.emplace_back("sslrootcert", system ? kSystemAuthorities : tls.ca);
+    }
+  }
+  if (!tls.certificate.empty()) {
+    info.emplace_back("sslcert", tls.certificate);
+    info.emplace_back("sslkey", tls.key);
+  }
+  if (!tls.server_name.empty() && tls.server_name != parts.host) {
+    SLUICE_TRY(address, address_of(parts.host));
+    info.emplace_back("host", tls.server_name);
+    info.emplace_back("hostaddr", *std::move(address));
+  }
+  return {};
+}
+
+Result<void> add_tunnel(const ConnectSettings& settings, Deadline deadline, ConnectionInfo& info) {
+  if (!settings.tunnel) {
+    return {};
+  }
+  SLUICE_TRY(socket, settings.tunnel->socket(deadline));
+  // libpq takes the folder and the port, and makes the file's name of them.
+  const std::size_t slash = socket->rfind('/');
+  const std::size_t dot = socket->rfind('.');
+  info.emplace_back("host", socket->substr(0, slash));
+  info.emplace_back("port", socket->substr(dot + 1));
+  return {};
+}
+
+Result<ConnectionInfo> connection_info(const ConnectSettings& settings, Deadline deadline) {
+  const UrlParts parts = parts_of(settings.url);
+  ConnectionInfo info{{"dbname", parts.url}};
+  if (const std::string& user = settings.username.empty() ? parts.user : settings.username; !user.empty()) {
+    info.emplace_back("user", user);
+  }
+  const std::string& password = settings.password.empty() ? parts.password : settings.password;
+  if (!password.empty()) {
+    info.emplace_back("password", password);
+  }
+  SLUICE_PASS_ON(add_tls(settings, parts, info));
+  SLUICE_PASS_ON(add_tunnel(settings, deadline, info));
+  info.emplace_back("application_name", settings.application);
+  info.emplace_back("client_encoding", "UTF8");
+  // A peer that is gone without a word is found out within the lease.
+  const auto lease = std::chrono::duration_cast<std::chrono::seconds>(settings.lease).count();
+  const auto third = std::max<std::int64_t>(lease / 3, 1);
+  info.emplace_back("keepalives_idle", std::to_string(third));
+  info.emplace_back("keepalives_interval", std::to_string(std::max<std::int64_t>(third / 3, 1)));
+  info.emplace_back("keepalives_count", "3");
+  info.emplace_back("tcp_user_timeout", std::to_string(lease * 1000));
+  return info;
+}
+
+struct Meaning {
+  std::string_view state;  ///< the whole code, or the class that it begins with
+  ErrorCode code;
+  const char* mend;
+};
+
+// The first that fits.
+constexpr std::array kMeanings{
+    Meaning{"28", ErrorCode::denied, "check the user and the password"},
+    Meaning{"3D000", ErrorCode::queue_missing, "name the database in the url, or create it"},
+    Meaning{"3F000", ErrorCode::queue_missing, "check 'schema'"},
+    Meaning{"42P01", ErrorCode::queue_missing,
+            "check 'schema' and 'table', or make it with what `sluice outbox ddl` prints"},
+    Meaning{"42703", ErrorCode::invalid, "name the column in [outbox.NAME.columns], or add it"},
+    Meaning{"42501", ErrorCode::denied, "grant SELECT and UPDATE on the table to the user"},
+    Meaning{"42883", ErrorCode::invalid,
+            "a column has another type than an outbox needs; `sluice outbox status` names it"},
+    Meaning{"42804", ErrorCode::invalid,
+            "a column has another type than an outbox needs; `sluice outbox status` names it"},
+    Meaning{"42", ErrorCode::invalid, ""},
+    Meaning{"25006", ErrorCode::unavailable,
+            "the server is a read-only replica: name the primary in the url, or add ?target_session_attrs=read-write"},
+    Meaning{"40001", ErrorCode::throttled, "it is tried again"},
+    Meaning{"40P01", ErrorCode::throttled, "a deadlock with another transaction; it is tried again"},
+    Meaning{"55P03", ErrorCode::throttled, "another transaction holds a lock; it is tried again"},
+    Meaning{"57014", ErrorCode::throttled, "the statement took too long; it is tried again"},
+    Meaning{"57P05", ErrorCode::unavailable, "this host was silent for longer than its lease"},
+    Meaning{"57", ErrorCode::unavailable, "it is tried again"},
+    Meaning{"53100", ErrorCode::full, "the server's disk is full"},
+    Meaning{"53", ErrorCode::unavailable, "it is tried again"},
+    Meaning{"58", ErrorCode::unavailable, "it is tried again"},
+    Meaning{"08", ErrorCode::unavailable, "it is tried again"},
+    Meaning{"22", ErrorCode::invalid, ""},
+    Meaning{"23", ErrorCode::conflict, ""},
+    Meaning{"P0", ErrorCode::conflict, "a trigger of the table refuses it"},
+};
+
+// What libpq says when it cannot connect; it gives no code.
+constexpr std::array kConnectMeanings{
+    Meaning{"password authentication failed", ErrorCode::denied, "check the user and the password"},
+    Meaning{"no password supplied", ErrorCode::denied, "give a password in the url or as 'password'"},
+    Meaning{"no pg_hba.conf entry", ErrorCode::denied, "the server lets nobody in from here"},
+    Meaning{"authentication failed", ErrorCode::denied, "check the user and the password"},
+    Meaning{"certificate verify failed", ErrorCode::denied, "check 'ca' in [outbox.NAME.tls]"},
+    Meaning{"does not match host name", ErrorCode::denied, "check 'server_name' in [outbox.NAME.tls]"},
+    Meaning{"root certificate file", ErrorCode::denied, "give 'ca' in [outbox.NAME.tls]"},
+    Meaning{"could not load", ErrorCode::denied, "check the files in [outbox.NAME.tls]"},
+    Meaning{"could not read certificate", ErrorCode::denied, "check the files in [outbox.NAME.tls]"},
+    Meaning{"server does not support SSL", ErrorCode::denied, "take [outbox.NAME.tls] away, or turn TLS on there"},
+    Meaning{"certificate", ErrorCode::denied, "check [outbox.NAME.tls]"},
+    Meaning{"role \"", ErrorCode::denied, "check the user"},
+    Meaning{"permission denied for database", ErrorCode::denied, "grant CONNECT to the user"},
+    Meaning{"database \"", ErrorCode::queue_missing, "check the database in the url"},
+};
+
+void replace_all(std::string& text, const std::string& what, const std::string& by) {
+  for (std::size_t at = what.empty() ? std::string::npos : text.find(what); at != std::string::npos;
+       at = text.find(what, at + by.size())) {
+    text.replace(at, what.size(), by);
+  }
+}
+
+std::string one_line(std::string text) {
+  for (const char* prefix : {"FATAL:  ", "ERROR:  "}) {
+    replace_all(text, prefix, "");
+  }
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) {
+    text.pop_back();
+  }
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+/// Without the URL, the password, and what may be a piece of them.
+std::string without_secrets(std::string text, const ConnectionInfo& info) {
+  const std::string& url = info.front().second;
+  replace_all(text, url, "the url");
+  for (const auto& [key, value] : info) {
+    replace_all(text, key == "password" ? value : "", "...");
+  }
+  // Where nobody can tell what belongs to a password, libpq may show a piece of it for something else.
+  const bool clear = url.find("://") != std::string::npos && url.find('@') == std::string::npos &&
+                     url.find("password") == std::string::npos;
+  for (std::size_t at = clear ? std::string::npos : text.find('"'); at != std::string::npos; at = text.find('"', at)) {
+    const std::size_t end = std::min(text.find('"', at + 1), text.size());
+    text.replace(at, end + 1 - at, "(not shown)");
+  }
+  return text;
+}
+
+Error connect_error(const std::string& text, const ConnectionInfo& info) {
+  std::string shown = one_line(without_secrets(text, info));
+  const auto meaning = std::find_if(kConnectMeanings.begin(), kConnectMeanings.end(),
+                                    [&](const Meaning& one) { return text.find(one.state) != std::string::npos; });
+  if (meaning == kConnectMeanings.end()) {
+    return {ErrorCode::unavailable, shown.empty() ? "the server cannot be reached" : std::move(shown)};
+  }
+  return {meaning->code, shown + "; " + meaning->mend};
 }
 
 bool is_error(const PGresult* result) {
@@ -35,54 +263,71 @@ Error error_of(const PGresult* result) {
   return statement_error(state == nullptr ? "" : state, text == nullptr ? PQresultErrorMessage(result) : text);
 }
 
-// The server said so and goes on; anything else ends the session.
-bool goes_on(const Error& error, const PGconn* connection) {
-  return PQstatus(connection) == CONNECTION_OK && error.code() != ErrorCode::unavailable;
+bool send(PGconn* connection, const std::string& statement) {
+  return PQsendQueryParams(connection, statement.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) == 1;
 }
 
-std::vector<const char*> pointers(const std::vector<Parameter>& parameters) {
-  std::vector<const char*> all;
-  all.reserve(parameters.size());
-  for (const Parameter& parameter : parameters) {
-    all.push_back(parameter ? parameter->c_str() : nullptr);
+Cells cells_of(const PGresult* result, int row) {
+  Cells cells(static_cast<std::size_t>(PQnfields(result)));
+  for (int column = 0; column < PQnfields(result); ++column) {
+    if (PQgetisnull(result, row, column) == 0) {
+      cells[static_cast<std::size_t>(column)].emplace(PQgetvalue(result, row, column),
+                                                      static_cast<std::size_t>(PQgetlength(result, row, column)));
+    }
   }
-  return all;
+  return cells;
 }
 
-bool send(PGconn* connection, const Statement& statement) {
-  const auto values = pointers(statement.parameters);
-  return PQsendQueryParams(connection, statement.sql.c_str(), static_cast<int>(values.size()), nullptr, values.data(),
-                           nullptr, nullptr, 0) == 1;
+Answer answer_of(PGresult* result) {
+  Answer answer;
+  for (int row = 0; row < PQntuples(result); ++row) {
+    answer.rows.push_back(cells_of(result, row));
+  }
+  const std::string_view touched = PQcmdTuples(result);
+  std::from_chars(touched.data(), touched.data() + touched.size(), answer.touched);
+  return answer;
 }
+
+struct Clear {
+  void operator()(PGresult* result) const { PQclear(result); }
+};
+using OwnedResult = std::unique_ptr<PGresult, Clear>;
+
+Error closed() { return {ErrorCode::unavailable, "the connection is closed"}; }
 
 }  // namespace
 
-void Answer::Clear::operator()(pg_result* result) const { PQclear(result); }
-int Answer::rows() const { return PQntuples(result_.get()); }
-bool Answer::is_null(int row, int column) const { return PQgetisnull(result_.get(), row, column) == 1; }
-std::string_view Answer::text(int row, int column) const {
-  return {PQgetvalue(result_.get(), row, column), static_cast<std::size_t>(PQgetlength(result_.get(), row, column))};
-}
-std::int64_t Answer::number(int row, int column) const {
-  const std::string_view digits = text(row, column);
-  std::int64_t number = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return number;
-}
-std::optional<std::int64_t> Answer::number_or_null(int row, int column) const {
-  return is_null(row, column) ? std::nullopt : std::optional(number(row, column));
+ServerPlace server_of(const std::string& url) {
+  const UrlParts parts = parts_of(url);
+  ServerPlace place{parts.host.empty() ? "localhost" : parts.host, kDefaultPort};
+  std::from_chars(parts.port.data(), parts.port.data() + parts.port.size(), place.port);
+  return place;
 }
 
-Connection::~Connection() {
+Error statement_error(std::string_view sqlstate, std::string text) {
+  text = one_line(std::move(text));
+  const auto meaning = std::find_if(kMeanings.begin(), kMeanings.end(),
+                                    [&](const Meaning& one) { return sqlstate.starts_with(one.state); });
+  if (meaning == kMeanings.end()) {
+    return {sqlstate.empty() ? ErrorCode::unavailable : ErrorCode::internal,
+            text + (sqlstate.empty() ? "" : " (SQLSTATE " + std::string(sqlstate) + ")")};
+  }
+  const std::string mend = meaning->mend;
+  return {meaning->code, text + " (SQLSTATE " + std::string(sqlstate) + ")" + (mend.empty() ? "" : "; " + mend)};
+}
+
+PostgresConnection::~PostgresConnection() { close(); }
+
+void PostgresConnection::close() {
   if (connection_ != nullptr) {
-    PQfinish(connection_);
+    PQfinish(std::exchange(connection_, nullptr));
   }
 }
 
-int Connection::server_version() const { return PQserverVersion(connection_); }
-int Connection::server_process() const { return PQbackendPID(connection_); }
+int PostgresConnection::server_process() const { return PQbackendPID(connection_); }
 
-Result<std::unique_ptr<Connection>> Connection::open(const ConnectSettings& settings, Deadline deadline) {
+Result<std::unique_ptr<PostgresConnection>> PostgresConnection::open(const ConnectSettings& settings,
+                                                                     Deadline deadline) {
   SLUICE_TRY(info, connection_info(settings, deadline));
   std::vector<const char*> keys;
   std::vector<const char*> values;
@@ -96,13 +341,13 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectSettings& sett
   if (raw == nullptr) {
     return Error(ErrorCode::unavailable, "no memory for a connection");
   }
-  std::unique_ptr<Connection> connection(new Connection(raw));
+  std::unique_ptr<PostgresConnection> connection(new PostgresConnection(raw));
   PQsetNoticeProcessor(
       raw, [](void*, const char*) {}, nullptr);
   PostgresPollingStatusType status = PQstatus(raw) == CONNECTION_BAD ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING;
   while (status == PGRES_POLLING_READING || status == PGRES_POLLING_WRITING) {
-    const bool to_read = status == PGRES_POLLING_READING;
-    if (connection->await(to_read, -1, deadline, nullptr) == Step::late) {
+    const short events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT | POLLIN;
+    if (connection->await(events, -1, deadline) == Step::late) {
       return Error(ErrorCode::unavailable, "the server did not answer in time");
     }
     status = PQconnectPoll(raw);
@@ -114,42 +359,35 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectSettings& sett
   return connection;
 }
 
-Connection::Step Connection::await(bool to_read, int wake, Deadline deadline, bool* woken) {
-  std::array<pollfd, 2> descriptors{
-      {{PQsocket(connection_), static_cast<short>(to_read ? POLLIN : POLLOUT | POLLIN), 0}, {wake, POLLIN, 0}}};
-  while (true) {
-    const int ready = ::poll(descriptors.data(), wake < 0 ? 1 : 2, milliseconds_until(deadline));
-    if (ready < 0 && errno == EINTR) {
-      continue;
-    }
-    if (ready < 0) {
-      return Step::broken;
-    }
-    if (woken != nullptr) {
-      *woken = wake >= 0 && descriptors[1].revents != 0;
-    }
-    return ready == 0 && deadline.passed(machine_now()) ? Step::late : Step::done;
+PostgresConnection::Step PostgresConnection::await(short events, int wake, Deadline deadline, bool* woken) {
+  std::array<pollfd, 2> watched{{{PQsocket(connection_), events, 0}, {wake, POLLIN, 0}}};
+  const auto ready = poll_until(watched, kClock, deadline);
+  if (ready && woken != nullptr) {
+    *woken = watched[1].revents != 0;
   }
+  return ready ? Step::done : ready.error().code() == ErrorCode::timeout ? Step::late : Step::broken;
 }
 
-Error Connection::lost(const char* what, bool late) {
+Error PostgresConnection::lost(const char* what, bool late) {
   std::string text = late ? std::string(what) + " did not end in time" : std::string(PQerrorMessage(connection_));
-  PQfinish(std::exchange(connection_, nullptr));
+  close();
   return {late ? ErrorCode::timeout : ErrorCode::unavailable, statement_error("", std::move(text)).message()};
 }
 
-Error Connection::drop_with(Error error) {
-  PQfinish(std::exchange(connection_, nullptr));
+Error PostgresConnection::refused(const Error& error) {
+  if (PQstatus(connection_) != CONNECTION_OK || error.code() == ErrorCode::unavailable) {
+    close();
+  }
   return error;
 }
 
-Connection::Step Connection::flush(Deadline deadline) {
+PostgresConnection::Step PostgresConnection::flush(Deadline deadline) {
   while (true) {
     const int left = PQflush(connection_);
     if (left <= 0) {
       return left == 0 ? Step::done : Step::broken;
     }
-    if (const Step step = await(false, -1, deadline, nullptr); step != Step::done) {
+    if (const Step step = await(POLLOUT | POLLIN, -1, deadline); step != Step::done) {
       return step;
     }
     if (PQconsumeInput(connection_) == 0) {
@@ -158,63 +396,23 @@ Connection::Step Connection::flush(Deadline deadline) {
   }
 }
 
-Connection::Step Connection::await_result(Deadline deadline) {
+Result<pg_result*> PostgresConnection::next_result(Deadline deadline) {
   while (PQisBusy(connection_) == 1) {
-    if (const Step step = await(true, -1, deadline, nullptr); step != Step::done) {
-      return step;
+    const Step step = await(POLLIN, -1, deadline);
+    if (step != Step::done || PQconsumeInput(connection_) == 0) {
+      return lost("the statement", step == Step::late);
     }
-    if (PQconsumeInput(connection_) == 0) {
-      return Step::broken;
-    }
-  }
-  return Step::done;
-}
-
-Result<pg_result*> Connection::next_result(Deadline deadline) {
-  if (const Step step = await_result(deadline); step != Step::done) {
-    return lost("the statement", step == Step::late);
   }
   return PQgetResult(connection_);
 }
 
-Result<Answer> Connection::run_alone(const Statement& statement, Deadline deadline) {
+Result<std::vector<Answer>> PostgresConnection::run_pipeline(std::span<const std::string> statements,
+                                                             Deadline deadline) {
   if (connection_ == nullptr) {
-    return Error(ErrorCode::unavailable, "the connection is closed");
-  }
-  const bool sent = send(connection_, statement);
-  const Step step = sent ? flush(deadline) : Step::broken;
-  if (step != Step::done) {
-    return lost("the statement", step == Step::late);
-  }
-  std::optional<Answer> answer;
-  std::optional<Error> error;
-  while (true) {
-    const auto result = next_result(deadline);
-    if (!result) {
-      return error ? *error : result.error();
-    }
-    if (*result == nullptr) {
-      break;
-    }
-    Answer one(*result);
-    if (is_error(*result)) {
-      error = error_of(*result);
-    } else {
-      answer = std::move(one);
-    }
-  }
-  if (error) {
-    return goes_on(*error, connection_) ? *error : drop_with(*error);
-  }
-  return *std::move(answer);
-}
-
-Result<std::vector<Answer>> Connection::run_pipeline(std::span<const Statement> statements, Deadline deadline) {
-  if (connection_ == nullptr) {
-    return Error(ErrorCode::unavailable, "the connection is closed");
+    return closed();
   }
   bool sent = PQenterPipelineMode(connection_) == 1;
-  for (const Statement& statement : statements) {
+  for (const std::string& statement : statements) {
     sent = sent && send(connection_, statement);
   }
   sent = sent && PQpipelineSync(connection_) == 1;
@@ -233,31 +431,31 @@ Result<std::vector<Answer>> Connection::run_pipeline(std::span<const Statement> 
     if (*result == nullptr) {
       continue;
     }
-    Answer one(*result);
-    const ExecStatusType status = PQresultStatus(*result);
-    if (status == PGRES_PIPELINE_SYNC) {
+    const OwnedResult owned(*result);
+    if (PQresultStatus(*result) == PGRES_PIPELINE_SYNC) {
       break;
     }
     if (is_error(*result) && !error) {
       error = error_of(*result);
       if (PQstatus(connection_) != CONNECTION_OK) {
         // The server was going away while it worked: whether it had committed before, nobody knows.
-        return drop_with(Error(ErrorCode::unknown_outcome, error->message()));
+        close();
+        return Error(ErrorCode::unknown_outcome, error->message());
       }
     }
-    answers.push_back(std::move(one));
+    answers.push_back(answer_of(*result));
   }
   PQexitPipelineMode(connection_);
   if (error) {
-    return goes_on(*error, connection_) ? *error : drop_with(*error);
+    return refused(*error);
   }
   return answers;
 }
 
-Result<bool> Connection::stream_alone(const Statement& statement, const std::function<bool(const Answer&)>& each,
-                                      Deadline deadline) {
+Result<bool> PostgresConnection::stream_alone(const std::string& statement, const sql::TakeRow& take,
+                                              Deadline deadline) {
   if (connection_ == nullptr) {
-    return Error(ErrorCode::unavailable, "the connection is closed");
+    return closed();
   }
   const bool sent = send(connection_, statement) && PQsetSingleRowMode(connection_) == 1;
   const Step step = sent ? flush(deadline) : Step::broken;
@@ -274,10 +472,10 @@ Result<bool> Connection::stream_alone(const Statement& statement, const std::fun
     if (*result == nullptr) {
       break;
     }
-    const Answer one(*result);
+    const OwnedResult owned(*result);
     if (is_error(*result)) {
       error = enough ? error : error_of(*result);  // after `enough` it is what was asked for
-    } else if (PQresultStatus(*result) == PGRES_SINGLE_TUPLE && !enough && !each(one)) {
+    } else if (PQresultStatus(*result) == PGRES_SINGLE_TUPLE && !enough && !take(cells_of(*result, 0))) {
       enough = true;
       std::array<char, 256> complaint{};
       PGcancel* const cancel = PQgetCancel(connection_);
@@ -286,29 +484,33 @@ Result<bool> Connection::stream_alone(const Statement& statement, const std::fun
     }
   }
   if (error) {
-    return goes_on(*error, connection_) ? *error : drop_with(*error);
+    return refused(*error);
   }
   return !enough;
 }
 
-Result<Answer> Connection::run(const Statement& statement, Deadline deadline) {
-  if (!preamble_) {
-    return run_alone(statement, deadline);
+Result<Answer> PostgresConnection::run(const std::string& statement, Deadline deadline) {
+  std::vector<std::string> statements{statement};
+  if (!preamble_.empty() && !in_transaction_) {
+    statements.insert(statements.begin(), preamble_);
   }
-  const std::array both{*preamble_, statement};
-  auto answers = run_pipeline(both, deadline);
+  auto answers = run_pipeline(statements, deadline);
   if (answers) {
     return std::move(answers->back());
   }
   const Error& error = answers.error();
-  return error.code() == ErrorCode::unknown_outcome ? Error(ErrorCode::unavailable, error.message()) : error;
+  if (error.code() != ErrorCode::unknown_outcome) {
+    return error;
+  }
+  return Error(deadline.passed(kClock.steady_now()) ? ErrorCode::timeout : ErrorCode::unavailable, error.message());
 }
 
-Result<std::vector<Answer>> Connection::run_together(std::span<const Statement> statements, Deadline deadline) {
-  if (!preamble_) {
+Result<std::vector<Answer>> PostgresConnection::run_together(std::span<const std::string> statements,
+                                                             Deadline deadline) {
+  if (preamble_.empty()) {
     return run_pipeline(statements, deadline);
   }
-  std::vector<Statement> all{*preamble_};
+  std::vector<std::string> all{preamble_};
   all.insert(all.end(), statements.begin(), statements.end());
   auto answers = run_pipeline(all, deadline);
   if (answers) {
@@ -317,25 +519,42 @@ Result<std::vector<Answer>> Connection::run_together(std::span<const Statement> 
   return answers;
 }
 
-Result<bool> Connection::stream(const Statement& statement, const std::function<bool(const Answer&)>& each,
-                                Deadline deadline) {
-  if (!preamble_) {
-    return stream_alone(statement, each, deadline);
+Result<bool> PostgresConnection::stream(const std::string& statement, const sql::TakeRow& take, Deadline deadline) {
+  if (preamble_.empty()) {
+    return stream_alone(statement, take, deadline);
   }
-  const std::array begin{Statement{"BEGIN"}, *preamble_};
-  if (const auto begun = run_pipeline(begin, deadline); !begun) {
-    return Error(ErrorCode::unavailable, begun.error().message());
-  }
-  auto streamed = stream_alone(statement, each, deadline);
+  SLUICE_PASS_ON(begin(deadline));
+  auto streamed = stream_alone(statement, take, deadline);
   // After an error, and after a query that was told to stop, this is a rollback: nothing was to be written.
-  if (const auto ended = connection_ == nullptr ? Result<Answer>(Answer(nullptr)) : run_alone({"COMMIT"}, deadline);
-      !ended && streamed) {
-    return ended.error();
-  }
-  return streamed;
+  const auto ended = connection_ == nullptr ? Result<void>() : end(true, deadline);
+  return ended || !streamed ? streamed : Result<bool>(ended.error());
 }
 
-Result<std::vector<std::string>> Connection::wait(int wake, Deadline deadline) {
+Result<void> PostgresConnection::begin(Deadline deadline) {
+  std::vector<std::string> statements{"BEGIN"};
+  if (!preamble_.empty()) {
+    statements.push_back(preamble_);
+  }
+  const auto begun = run_pipeline(statements, deadline);
+  in_transaction_ = begun.has_value();
+  if (begun) {
+    return {};
+  }
+  const bool lost = begun.error().code() == ErrorCode::unknown_outcome;
+  return Error(lost ? ErrorCode::unavailable : begun.error().code(), begun.error().message());
+}
+
+Result<void> PostgresConnection::end(bool commit, Deadline deadline) {
+  const auto ended = run(commit ? "COMMIT" : "ROLLBACK", deadline);
+  in_transaction_ = false;
+  return ended ? Result<void>() : ended.error();
+}
+
+Result<Answer> PostgresConnection::lock_rows(const std::string& select, bool skip, Deadline deadline) {
+  return run(select + (skip ? " FOR UPDATE SKIP LOCKED" : " FOR UPDATE"), deadline);
+}
+
+Result<std::vector<std::string>> PostgresConnection::wait(int wake, Deadline deadline) {
   std::vector<std::string> payloads;
   while (connection_ != nullptr) {
     if (PQconsumeInput(connection_) == 0) {
@@ -349,7 +568,7 @@ Result<std::vector<std::string>> Connection::wait(int wake, Deadline deadline) {
       return payloads;
     }
     bool woken = false;
-    const Step step = await(true, wake, deadline, &woken);
+    const Step step = await(POLLIN, wake, deadline, &woken);
     if (step == Step::broken) {
       return lost("the wait", false);
     }
@@ -357,7 +576,7 @@ Result<std::vector<std::string>> Connection::wait(int wake, Deadline deadline) {
       return payloads;
     }
   }
-  return Error(ErrorCode::unavailable, "the connection is closed");
+  return closed();
 }
 
 }  // namespace sluice::queue::outbox::postgres

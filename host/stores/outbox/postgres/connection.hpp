@@ -1,97 +1,75 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/clock.hpp"
 #include "base/deadline.hpp"
 #include "base/error.hpp"
-#include "host/stores/outbox/postgres/sql_text.hpp"
 #include "host/stores/outbox/settings.hpp"
+#include "host/stores/outbox/sql/sql_connection.hpp"
 
 struct pg_conn;
 struct pg_result;
 
 namespace sluice::queue::outbox::postgres {
 
-/// SQL with $1, $2 and so on, and what stands for them.
-struct Statement {
-  std::string sql;
-  std::vector<Parameter> parameters{};
+/// Where a server answers.
+struct ServerPlace {
+  std::string host;
+  std::uint32_t port = 0;
 };
 
-/// What a statement gave back, as text. A resource that can be moved.
-class Answer {
- public:
-  explicit Answer(pg_result* result) : result_(result) {}
-  int rows() const;
-  bool is_null(int row, int column) const;
-  std::string_view text(int row, int column) const;
-  std::int64_t number(int row, int column) const;  ///< 0 for NULL
-  std::optional<std::int64_t> number_or_null(int row, int column) const;
-  bool flag(int row, int column) const { return text(row, column) == "t"; }
+/// Where the URL says that it does; libpq's defaults for what it leaves out.
+ServerPlace server_of(const std::string& url);
 
- private:
-  struct Clear {
-    void operator()(pg_result* result) const;
-  };
-  std::unique_ptr<pg_result, Clear> result_;
-};
+/// What a failed statement means for callers, by its SQLSTATE; `text` is the server's message.
+Error statement_error(std::string_view sqlstate, std::string text);
 
-/// One connection to a PostgreSQL server: the only place that knows libpq. Not thread-safe. Every call blocks and has
-/// returned by its deadline; one that did not end by then, or found the server gone, has closed the connection.
-class Connection {
+/// A session with a PostgreSQL server: the only place that knows libpq.
+class PostgresConnection final : public sql::SqlConnection {
  public:
-  /// Connects, with what the settings say of TLS, the user and the way there.
-  static Result<std::unique_ptr<Connection>> open(const ConnectSettings& settings, Deadline deadline);
-  ~Connection();
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
+  /// Connects, with what the settings say of TLS, the user and the way there. Errors show nothing of the password.
+  static Result<std::unique_ptr<PostgresConnection>> open(const ConnectSettings& settings, Deadline deadline);
+  ~PostgresConnection() override;
 
   /// From now on every request is a transaction that begins with this statement: for a connection that leads to a pool,
   /// where the next request may be another server process's.
-  void begin_each_with(Statement preamble) { preamble_ = std::move(preamble); }
+  void begin_each_with(std::string preamble) { preamble_ = std::move(preamble); }
 
-  Result<Answer> run(const Statement& statement, Deadline deadline);
-  /// All of them in one round trip and one transaction; one answer each. Where it is not known whether the transaction
-  /// was committed, ErrorCode::unknown_outcome.
-  Result<std::vector<Answer>> run_together(std::span<const Statement> statements, Deadline deadline);
-  /// Row by row, as they come; `each` returns false when it has enough, and the server is told to stop. True: `each`
-  /// has seen all of them.
-  Result<bool> stream(const Statement& statement, const std::function<bool(const Answer&)>& each, Deadline deadline);
-  /// Waits for notifications, until `wake` is readable (unless it is -1) or the deadline; their payloads.
-  Result<std::vector<std::string>> wait(int wake, Deadline deadline);
+  Result<sql::Answer> run(const std::string& statement, Deadline deadline) override;
+  Result<bool> stream(const std::string& statement, const sql::TakeRow& take, Deadline deadline) override;
+  /// In one round trip.
+  Result<std::vector<sql::Answer>> run_together(std::span<const std::string> statements, Deadline deadline) override;
+  Result<sql::Answer> lock_rows(const std::string& select, bool skip, Deadline deadline) override;
+  Result<std::vector<std::string>> wait(int wake, Deadline deadline) override;
+  void close() override;
+  Result<void> begin(Deadline deadline) override;
+  Result<void> end(bool commit, Deadline deadline) override;
 
-  int server_version() const;  ///< 150004 for 15.4
   int server_process() const;  ///< as whoever let us in calls it: the server, or a pool
 
  private:
-  explicit Connection(pg_conn* connection) : connection_(connection) {}
+  explicit PostgresConnection(pg_conn* connection) : connection_(connection) {}
 
-  Result<Answer> run_alone(const Statement& statement, Deadline deadline);
-  Result<std::vector<Answer>> run_pipeline(std::span<const Statement> statements, Deadline deadline);
-  Result<bool> stream_alone(const Statement& statement, const std::function<bool(const Answer&)>& each,
-                            Deadline deadline);
+  Result<std::vector<sql::Answer>> run_pipeline(std::span<const std::string> statements, Deadline deadline);
+  Result<bool> stream_alone(const std::string& statement, const sql::TakeRow& take, Deadline deadline);
 
   enum class Step : std::uint8_t { done, late, broken };
-  Step await(bool to_read, int wake, Deadline deadline, bool* woken);
+  Step await(short events, int wake, Deadline deadline, bool* woken = nullptr);
   Step flush(Deadline deadline);
-  Step await_result(Deadline deadline);
   /// The next result of what was sent; null: there are no more.
   Result<pg_result*> next_result(Deadline deadline);
   /// Closes, and says why.
   Error lost(const char* what, bool late);
-  Error drop_with(Error error);
+  /// The server's error, after which the session goes on or is closed.
+  Error refused(const Error& error);
 
   pg_conn* connection_;
-  std::optional<Statement> preamble_;
+  std::string preamble_;
+  bool in_transaction_ = false;
 };
 
 }  // namespace sluice::queue::outbox::postgres

@@ -1,51 +1,520 @@
 #include "host/stores/outbox/postgres/postgres_database.hpp"
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <utility>
+
 #include "host/stores/outbox/lease_locks.hpp"
-#include "host/stores/outbox/postgres/lease_book.hpp"
-#include "host/stores/outbox/postgres/sessions.hpp"
+#include "host/stores/outbox/postgres/connection.hpp"
+#include "host/stores/outbox/postgres/locks.hpp"
+#include "host/stores/outbox/sql/inspection.hpp"
+#include "host/stores/outbox/sql/sql_server.hpp"
 
 namespace sluice::queue::outbox {
 namespace {
 
-class PostgresDatabase final : public Database {
- public:
-  PostgresDatabase(const Settings& settings, const Clock& clock, Random& random)
-      : settings_(settings), sql_(settings.table), clock_(clock), random_(random) {}
+using postgres::PostgresConnection;
+using sql::Cells;
+using sql::flag_of;
+using sql::Inspection;
+using sql::number_of;
+using sql::SqlConnection;
+using sql::SqlDialect;
+using sql::SqlServer;
+using sql::SqlTable;
 
-  Result<std::unique_ptr<LockSession>> open_locks(Deadline deadline) override {
-    if (settings_.connect.side_table) {
-      return open_leases(deadline);
+constexpr int kIdleLimitSince = 140000;  // the server's version
+// Whoever else uses a pool may have been given what would have shown that it shares sessions.
+constexpr int kLooksAtPool = 3;
+
+/// Whatever standard_conforming_strings says. There is no text with a zero in it.
+std::string quoted(std::string_view text) {
+  std::string literal = "E'";
+  for (const char c : text) {
+    if (c != '\0') {
+      literal.append(c == '\'' || c == '\\' ? 2 : 1, c);
     }
-    return postgres::PostgresLocks::open(settings_, sql_, deadline);
   }
-  Result<std::unique_ptr<ReadSession>> open_reader(bool listen, Deadline deadline) override {
-    return postgres::PostgresReader::open(settings_, sql_, listen, deadline);
+  return literal + "'";
+}
+
+std::string literal(std::string_view text) { return quoted(text) + "::text"; }
+
+/// An array of what `text_of` says of each; of nothing: NULL.
+template <typename Range, typename Text>
+std::string array_of(const Range& range, const char* type, Text text_of) {
+  std::string list;
+  for (const auto& one : range) {
+    list += list.empty() ? "{" : ",";
+    const std::optional<std::string> text = text_of(one);
+    list += text ? "\"" : "NULL";
+    for (const char c : text.value_or("")) {
+      list.append(c == '"' || c == '\\' ? "\\" : "").append(1, c);
+    }
+    list += text ? "\"" : "";
   }
-  Result<std::unique_ptr<AdminSession>> open_admin(Deadline deadline) override {
-    return postgres::PostgresAdmin::open(settings_, sql_, deadline);
+  return quoted(list.empty() ? "{}" : list + "}") + "::" + type + "[]";
+}
+
+/// The types and the ids of groups, for unnest.
+std::string group_arrays(std::span<const Group> groups) {
+  return array_of(groups, "text", [](const Group& group) { return group.type; }) + ", " +
+         array_of(groups, "text", [](const Group& group) { return group.id; });
+}
+
+// Sessions have the time zone UTC, so that `localtimestamp` fits columns with and without a zone alike. The channel on
+// which the trigger and operators tell of one table has "rows:TABLE" and "changed:TABLE".
+constexpr SqlDialect kDialect{
+    .quote = '"',
+    .text = literal,
+    .exact_text = literal,
+    // A hashed list, so that the rows are still read in the order of an index.
+    .groups = [](std::span<const Group> groups) { return "SELECT * FROM unnest(" + group_arrays(groups) + ")"; },
+    .now = "localtimestamp",
+    .later = "@NOW + @1 * interval '1 microsecond'",
+    .micros = "(extract(epoch FROM (@2 - @1)) * 1000000)::bigint",
+    .as_text = "@1::text",
+    .exact = "COALESCE(@1, '')::text",
+    .resource = "regexp_replace(@1, '^a?rn:([^:]*:){4}', '')",
+    .bucket =
+        "(CASE WHEN COALESCE(@GROUP, '') = '' THEN ((@ID % @BUCKETS + @BUCKETS) % @BUCKETS)::int ELSE "
+        "(hashtext(COALESCE(@GROUP, '')::text) & 2147483647) % @BUCKETS END)",
+    .payload_bytes = "0",
+    .fitted =
+        "left(@1, COALESCE((SELECT a.atttypmod - 4 FROM pg_attribute a WHERE a.attrelid = to_regclass(@TABLE_TEXT) "
+        "AND a.attname = @LAST_ERROR_TEXT AND a.atttypmod > 4), 1000000))",
+    .space = "@1",
+    .insert_new = "INSERT INTO @SIDE @1 ON CONFLICT DO NOTHING",
+    .prune =
+        "DELETE FROM @TABLE WHERE @ID IN (SELECT @ID FROM @TABLE WHERE @1 ORDER BY @ID LIMIT @2 FOR UPDATE SKIP "
+        "LOCKED)",
+    .notice = "SELECT pg_notify('sluice_outbox', @1)"};
+
+const sql::ColumnTypes kTypes{.id = {{"bigint", "integer", "smallint"}, "bigint"},
+                              .text = {{"character varying", "text", "character", "citext"}, "varchar or text"},
+                              .payload = {{"json", "jsonb", "text", "character varying"}, "json, jsonb or text"},
+                              .time = {{"timestamp with time zone", "timestamp without time zone"}, "timestamp"},
+                              .count = {{"bigint", "integer", "smallint"}, "int"},
+                              .reason = {{"character varying", "text", "character", "citext"}, "text"}};
+
+constexpr const char* kDdl = R"(-- The outbox table of [outbox.@1]. Columns of your own may stand beside these.
+CREATE TABLE IF NOT EXISTS @TABLE (
+  @ID bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+  @TYPE varchar(255) NOT NULL,
+  @GROUP varchar(255) NOT NULL DEFAULT '',
+  @EVENT varchar(255) NOT NULL,
+  @PAYLOAD json NOT NULL,
+  @RETRY_AT timestamptz,
+  @RETRY_COUNT int,
+  @SENT_AT timestamptz@2
+);
+
+-- What is to be published, in the order of publishing: with it, rows that were sent and are kept cost nothing.
+CREATE INDEX IF NOT EXISTS @3 ON @TABLE (@ID) WHERE @SENT_AT IS NULL;
+-- From a group to its rows, for groups that wait for a retry or have very many rows.
+CREATE INDEX IF NOT EXISTS @4 ON @TABLE (@TYPE, @GROUP, @ID) WHERE @SENT_AT IS NULL;
+
+-- Wakes the relay when a transaction with new rows commits. Without it they are found at the next poll.
+CREATE OR REPLACE FUNCTION @SCHEMAsluice_outbox_notify() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify('sluice_outbox', 'rows:' || TG_TABLE_NAME);
+  RETURN NULL;
+END
+$$;
+DROP TRIGGER IF EXISTS sluice_outbox_notify ON @TABLE;
+CREATE TRIGGER sluice_outbox_notify AFTER INSERT ON @TABLE FOR EACH STATEMENT EXECUTE FUNCTION @SCHEMAsluice_outbox_notify();
+)";
+
+constexpr const char* kSideDdl = R"(
+-- Who has which rows, for coordination = "table". Short-lived facts: it may be emptied while no host runs.
+CREATE TABLE IF NOT EXISTS @SIDE (
+  space text NOT NULL,       -- which job
+  kind smallint NOT NULL,    -- 1: a bucket, 2: a host's session
+  number bigint NOT NULL,    -- of the bucket, or of the session
+  owner bigint NOT NULL,     -- of a bucket: the session that has it, or 0
+  counter bigint NOT NULL,   -- grows with each change of hands, or with each heartbeat
+  lease_ms bigint NOT NULL,  -- of a session: how long others wait without a heartbeat
+  buckets int NOT NULL,      -- of a session: into how many it shares the outbox
+  PRIMARY KEY (space, kind, number)
+) WITH (fillfactor = 50);
+)";
+
+class PostgresServer final : public SqlServer {
+ public:
+  explicit PostgresServer(const Settings& settings) : SqlServer(settings, kDialect) {}
+
+  // No statement or lock for ever. With coordination = "table" the settings are given with every request, for a pool's
+  // connections are everybody's.
+  Result<std::unique_ptr<SqlConnection>> connect(Use use, Deadline deadline) override {
+    SLUICE_TRY(connection, PostgresConnection::open(settings().connect, deadline));
+    const bool pooled = settings().connect.side_table;
+    const bool reads = use == Use::rows || use == Use::rows_and_news;
+    std::string statement;
+    const auto set = [&](const char* name, const std::string& value) {
+      statement += (statement.empty() ? "SELECT set_config('" : ", set_config('") + std::string(name) + "', '" + value +
+                   (pooled ? "', true)" : "', false)");
+    };
+    set("timezone", "UTC");
+    set("datestyle", "ISO");
+    set("statement_timeout", "60s");
+    set("lock_timeout", "5s");
+    if (reads) {
+      // Rows are wanted by id and few at a time; a plan that reads all of them to sort them is never the better one.
+      set("enable_seqscan", "off");
+      set("enable_bitmapscan", "off");
+      set("enable_sort", "off");
+    }
+    if (pooled) {
+      (*connection)->begin_each_with(statement);
+    } else {
+      SLUICE_PASS_ON((*connection)->run(statement, deadline));
+    }
+    if (use == Use::locks) {
+      SLUICE_PASS_ON(limit_idleness(**connection, deadline));
+    }
+    if (use == Use::rows_and_news && !pooled) {
+      SLUICE_PASS_ON((*connection)->run("LISTEN sluice_outbox", deadline));
+    }
+    if (reads) {
+      SLUICE_TRY(indexed, has_group_index(**connection, deadline));
+      group_index_ = *indexed;
+    }
+    return std::unique_ptr<SqlConnection>(*std::move(connection));
   }
-  std::string ddl() const override { return postgres::ddl_of(settings_); }
+
+  std::unique_ptr<LockSession> locks_on(std::unique_ptr<SqlConnection> connection) override {
+    return postgres::make_locks(*this, std::move(connection));
+  }
+
+  Result<std::string> group_statement(SqlConnection& /*connection*/, std::span<const Group> groups, std::size_t limit,
+                                      const std::string& wanted, Deadline /*deadline*/) override {
+    const std::string list = "unnest(" + group_arrays(groups) + ") WITH ORDINALITY AS g(type, id, place)";
+    const std::string most = std::to_string(limit);
+    if (group_index_) {
+      return table().sql(
+          "SELECT r.* FROM @1, LATERAL (SELECT @2 FROM @TABLE WHERE @3 AND @TYPE = g.type AND @GROUP = "
+          "g.id ORDER BY @ID LIMIT @4) r ORDER BY g.place, 1",
+          {list, table().row_columns(), wanted, most});
+    }
+    // Without an index one look at all that is pending is cheaper than one for each group.
+    return table().sql(
+        "SELECT @2 FROM (SELECT o.*, g.place AS sluice_place, row_number() OVER (PARTITION BY g.place "
+        "ORDER BY o.@ID) AS sluice_rank FROM @1 JOIN (SELECT * FROM @TABLE WHERE @3) AS o ON o.@TYPE = "
+        "g.type AND o.@GROUP = g.id) AS ranked WHERE sluice_rank <= @4 ORDER BY sluice_place, @ID",
+        {list, table().row_columns(), wanted, most});
+  }
+
+  Result<std::unordered_set<std::int64_t>> write(SqlConnection& connection, std::span<const Mark> marks,
+                                                 const sql::MarkFence* fence, Deadline deadline) override {
+    std::vector<Mark> sent;
+    std::vector<Mark> failed;
+    for (const Mark& mark : marks) {
+      (mark.kind == MarkKind::sent ? sent : failed).push_back(mark);
+    }
+    const std::string condition = fence == nullptr ? "" : fence->condition;
+    std::vector<std::string> statements;
+    if (fence != nullptr) {
+      statements.push_back(fence->heartbeat);
+    }
+    if (!sent.empty()) {
+      statements.push_back(
+          table().sql("UPDATE @TABLE SET @1 WHERE @ID IN (@2 FOR UPDATE SKIP LOCKED) RETURNING @ID",
+                      {table().assignments(edit_of(sent.front())), table().markable(sent) + condition}));
+    }
+    if (!failed.empty()) {
+      statements.push_back(failed_statement(failed, condition));
+    }
+    SLUICE_TRY(answers, connection.run_together(statements, deadline));
+    if (fence != nullptr && answers->front().touched == 0) {
+      return name_is_gone();
+    }
+    std::unordered_set<std::int64_t> written;
+    for (std::size_t i = fence == nullptr ? 0 : 1; i < answers->size(); ++i) {
+      for (const Cells& row : (*answers)[i].rows) {
+        written.insert(number_of(row[0]));
+      }
+    }
+    return written;
+  }
+
+  /// The id of the cluster, which its physical standbys share, and in it those of the database and the table.
+  Result<SourceId> source_id(SqlConnection& connection, Deadline deadline) override {
+    SLUICE_TRY(named,
+               connection.run(table().sql("SELECT d.oid::text || '-' || to_regclass(@TABLE_TEXT)::oid::text FROM "
+                                          "pg_database d WHERE d.datname = current_database()"),
+                              deadline));
+    if (named->rows.empty() || !named->rows.front()[0]) {
+      return postgres::no_table(table());
+    }
+    const std::string place = "-" + *named->rows.front()[0];
+    const auto id_of = [&](const sql::Answer& answer) {
+      return "postgres-" + answer.rows.at(0)[0].value_or("") + place;
+    };
+    const auto cluster = connection.run("SELECT system_identifier::text FROM pg_control_system()", deadline);
+    if (cluster) {
+      return SourceId{id_of(*cluster), {}};
+    }
+    if (cluster.error().code() != ErrorCode::denied && cluster.error().code() != ErrorCode::invalid) {
+      return cluster.error();
+    }
+    SLUICE_TRY(address,
+               connection.run("SELECT COALESCE(host(inet_server_addr()), 'local') || '-' || current_setting('port')",
+                              deadline));
+    return SourceId{
+        id_of(*address),
+        "the user may not run pg_control_system(), so that deduplication knows the database by its server's "
+        "address, which others may have and a fail-over changes; GRANT EXECUTE ON FUNCTION "
+        "pg_control_system() to the user, or give each database a 'producer' of its own"};
+  }
+
+  Result<std::vector<Finding>> inspect(SqlConnection& connection, Deadline deadline) override;
+  std::string ddl() const override;
 
  private:
-  Result<std::unique_ptr<LockSession>> open_leases(Deadline deadline) {
-    SLUICE_TRY(connection, postgres::open_session(settings_, {}, deadline));
-    const Duration lease = settings_.connect.lease;
-    return std::unique_ptr<LockSession>(std::make_unique<LeaseLocks>(
-        std::make_unique<postgres::PostgresLeaseBook>(*std::move(connection), sql_),
-        LeaseLocks::Settings{settings_.name, lease, default_beat(lease)}, clock_, random_));
+  Result<void> limit_idleness(SqlConnection& connection, Deadline deadline) const {
+    const auto lease = std::chrono::duration_cast<std::chrono::milliseconds>(settings().connect.lease);
+    SLUICE_PASS_ON(connection.run(table().sql("SELECT set_config('idle_session_timeout', '@1', false) WHERE "
+                                              "current_setting('server_version_num')::int >= @2",
+                                              {std::to_string(lease.count()), std::to_string(kIdleLimitSince)}),
+                                  deadline));
+    return {};
   }
 
-  // Fixed after construction.
-  const Settings settings_;
-  const postgres::TableSql sql_;
-  const Clock& clock_;
-  Random& random_;
+  /// One that leads from a group to its rows: it begins with both columns, in either order.
+  Result<bool> has_group_index(SqlConnection& connection, Deadline deadline) const {
+    const Columns& names = settings().table.columns;
+    SLUICE_TRY(found,
+               connection.run(
+                   table().sql("SELECT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = to_regclass(@TABLE_TEXT) "
+                               "AND i.indisvalid AND (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = "
+                               "i.indrelid AND a.attnum IN (i.indkey[0], i.indkey[1]) AND a.attname IN (@1, @2)) "
+                               "= 2)",
+                               {literal(names.aggregate_type), literal(names.aggregate_id)}),
+                   deadline));
+    return flag_of(found->rows.front()[0]);
+  }
+
+  std::string failed_statement(std::span<const Mark> marks, const std::string& condition) const {
+    const auto number = [](auto value) { return std::optional(std::to_string(value)); };
+    const std::string lists =
+        array_of(marks, "bigint", [&](const Mark& mark) { return number(mark.id); }) + ", " +
+        array_of(marks, "int", [&](const Mark& mark) { return number(mark.retries); }) + ", " +
+        array_of(marks, "bigint",
+                 [&](const Mark& mark) {
+                   return mark.kind == MarkKind::retry ? std::optional(sql::micros_of(mark.wait)) : std::nullopt;
+                 }) +
+        ", " + array_of(marks, "text", [&](const Mark& mark) {
+          return mark.error.empty() ? std::nullopt : std::optional(mark.error);
+        });
+    const std::string error =
+        table().keeps_errors() ? table().sql(", @LAST_ERROR = " + std::string(kDialect.fitted), {"m.error"}) : "";
+    return table().sql(
+        "WITH held AS MATERIALIZED (@1 FOR UPDATE SKIP LOCKED) UPDATE @TABLE AS o SET @RETRY_COUNT = "
+        "m.retries, @RETRY_AT = localtimestamp + m.wait * interval '1 microsecond'@2 FROM held JOIN "
+        "unnest(@3) AS m(mark, retries, wait, error) ON m.mark = held.@ID WHERE o.@ID = m.mark RETURNING "
+        "m.mark",
+        {table().markable(marks) + condition, error, lists});
+  }
+
+  /// Whether requests of one connection are dealt out to several sessions, by a pool in between. A server tells its
+  /// process when it lets somebody in; a pool tells something of its own.
+  Result<bool> sessions_are_shared(SqlConnection& connection, Deadline deadline) const {
+    const auto process_of = [deadline](SqlConnection& one) -> Result<std::int64_t> {
+      SLUICE_TRY(answer, one.run("SELECT pg_backend_pid()", deadline));
+      return number_of(answer->rows.front()[0]);
+    };
+    SLUICE_TRY(own, process_of(connection));
+    // All connections of this server's are of that class.
+    if (*own == static_cast<const PostgresConnection&>(connection).server_process()) {
+      return false;
+    }
+    SLUICE_TRY(other, PostgresConnection::open(settings().connect, deadline));
+    for (int i = 0; i < kLooksAtPool; ++i) {
+      // Which process answers the one while the other has one to itself.
+      SLUICE_PASS_ON((*other)->run("BEGIN", deadline));
+      SLUICE_TRY(theirs, process_of(**other));
+      SLUICE_TRY(ours, process_of(connection));
+      SLUICE_PASS_ON((*other)->run("ROLLBACK", deadline));
+      if (*ours != *own || *theirs == *own) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  Result<void> look_at_rights(SqlConnection& connection, Inspection& found, Deadline deadline) const;
+  Result<void> look_at_side_table(SqlConnection& connection, Inspection& found, Deadline deadline) const;
+  Result<void> look_at_helpers(SqlConnection& connection, Inspection& found, Deadline deadline) const;
+
+  std::atomic<bool> group_index_ = false;  ///< when rows were last connected for
 };
+
+Result<std::vector<Finding>> PostgresServer::inspect(SqlConnection& connection, Deadline deadline) {
+  Inspection found(table(), table().sql("table @TABLE"));
+  SLUICE_TRY(state,
+             connection.run(table().sql("SELECT to_regclass(@TABLE_TEXT) IS NOT NULL, pg_is_in_recovery(), "
+                                        "current_setting('default_transaction_read_only')::boolean, current_user, "
+                                        "current_setting('server_version_num')"),
+                            deadline));
+  const Cells& row = state->rows.front();
+  if (flag_of(row[1])) {
+    found.fatal(ErrorCode::unavailable,
+                "the server is a read-only replica; name the primary in the url, or add "
+                "?target_session_attrs=read-write to it");
+  } else if (flag_of(row[2])) {
+    found.fatal(ErrorCode::unavailable, "the database is set to read-only; rows could not be marked");
+  }
+  if (!flag_of(row[0])) {
+    const Error missing = postgres::no_table(table(), " (as user " + row[3].value_or("") + " sees it)");
+    found.fatal(missing.code(), missing.message());
+    return std::move(found).findings();
+  }
+  SLUICE_TRY(columns, connection.run(table().sql("SELECT a.attname, format_type(a.atttypid, NULL) FROM pg_attribute a "
+                                                 "WHERE a.attrelid = to_regclass(@TABLE_TEXT) AND a.attnum > 0 AND NOT "
+                                                 "a.attisdropped"),
+                                     deadline));
+  std::map<std::string, std::string> types;
+  for (const Cells& column : columns->rows) {
+    types.emplace(column[0].value_or(""), column[1].value_or(""));
+  }
+  found.columns(types, kTypes);
+  SLUICE_PASS_ON(look_at_rights(connection, found, deadline));
+  SLUICE_TRY(identity, connection.run(
+                           table().sql("SELECT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = a.attrelid AND "
+                                       "i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1 AND "
+                                       "i.indkey[0] = a.attnum), a.attidentity <> '' OR EXISTS (SELECT 1 FROM "
+                                       "pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum AND "
+                                       "pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%') FROM pg_attribute a WHERE "
+                                       "a.attrelid = to_regclass(@TABLE_TEXT) AND a.attname = @1 AND NOT "
+                                       "a.attisdropped",
+                                       {literal(settings().table.columns.id)}),
+                           deadline));
+  if (!identity->rows.empty()) {
+    const Cells& flags = identity->rows.front();
+    found.identity(flag_of(flags[0]), flag_of(flags[1]), "its values come from a sequence");
+  }
+  SLUICE_PASS_ON(look_at_helpers(connection, found, deadline));
+  if (settings().connect.side_table) {
+    SLUICE_PASS_ON(look_at_side_table(connection, found, deadline));
+    return std::move(found).findings();
+  }
+  if (number_of(row[4]) < kIdleLimitSince) {
+    found.remark(
+        "PostgreSQL before 14 does not end idle sessions: what a host that vanishes without a word held is free only "
+        "when TCP notices");
+  }
+  auto findings = std::move(found).findings();
+  SLUICE_TRY(shared, sessions_are_shared(connection, deadline));
+  if (*shared) {
+    findings.insert(findings.begin(),
+                    {true, ErrorCode::invalid, postgres::shared_sessions(ErrorCode::invalid).message()});
+  }
+  return findings;
+}
+
+Result<void> PostgresServer::look_at_rights(SqlConnection& connection, Inspection& found, Deadline deadline) const {
+  const Columns& names = settings().table.columns;
+  std::string written = literal(names.retry_at) + ", " + literal(names.retry_count) + ", " + literal(names.sent_at);
+  written += table().keeps_errors() ? ", " + literal(names.last_error) : "";
+  SLUICE_TRY(answer,
+             connection.run(table().sql("SELECT has_table_privilege(@TABLE_TEXT::regclass, 'SELECT'), COALESCE((SELECT "
+                                        "string_agg(c, ', ') FROM unnest(ARRAY[@1]) AS c JOIN pg_attribute a ON "
+                                        "a.attrelid = @TABLE_TEXT::regclass AND a.attname = c AND NOT a.attisdropped "
+                                        "WHERE NOT has_column_privilege(@TABLE_TEXT::regclass, a.attnum, 'UPDATE')), "
+                                        "''), current_user",
+                                        {written}),
+                            deadline));
+  const Cells& row = answer->rows.front();
+  const std::string user = "user " + row[2].value_or("");
+  if (!flag_of(row[0])) {
+    found.fatal(ErrorCode::denied, user + table().sql(" may not read table @TABLE; GRANT SELECT ON @TABLE to it"));
+  }
+  if (const std::string missing = row[1].value_or(""); !missing.empty()) {
+    found.fatal(ErrorCode::denied,
+                user + table().sql(" may not write @1 of table @TABLE; GRANT UPDATE (@1) ON @TABLE to it", {missing}));
+  }
+  return {};
+}
+
+Result<void> PostgresServer::look_at_side_table(SqlConnection& connection, Inspection& found, Deadline deadline) const {
+  SLUICE_TRY(answer,
+             connection.run(table().sql("SELECT to_regclass(@1) IS NOT NULL, COALESCE((SELECT string_agg(p, ', ') FROM "
+                                        "unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS p WHERE NOT "
+                                        "has_table_privilege(to_regclass(@1), p)), ''), current_user",
+                                        {literal(table().sql("@SIDE"))}),
+                            deadline));
+  const Cells& row = answer->rows.front();
+  const std::string user = row[2].value_or("");
+  if (!flag_of(row[0])) {
+    found.fatal(
+        ErrorCode::queue_missing,
+        table().sql("there is no table @SIDE (as user @1 sees it), which coordination = \"table\" needs; make it "
+                    "with what `sluice outbox ddl` prints",
+                    {user}));
+  } else if (const std::string missing = row[1].value_or(""); !missing.empty()) {
+    found.fatal(ErrorCode::denied,
+                table().sql("user @1 lacks a right to table @SIDE, which coordination = \"table\" needs; GRANT @2 ON "
+                            "@SIDE to it",
+                            {user, missing}));
+  }
+  return {};
+}
+
+// What makes it quick.
+Result<void> PostgresServer::look_at_helpers(SqlConnection& connection, Inspection& found, Deadline deadline) const {
+  const Columns& names = settings().table.columns;
+  SLUICE_TRY(answer, connection.run(
+                         table().sql("SELECT EXISTS (SELECT 1 FROM pg_index i JOIN pg_attribute a ON a.attrelid = "
+                                     "i.indrelid AND a.attnum = i.indkey[0] WHERE i.indrelid = @TABLE_TEXT::regclass "
+                                     "AND i.indisvalid AND a.attname = @1 AND pg_get_expr(i.indpred, i.indrelid) "
+                                     "LIKE '%IS NULL%'), EXISTS (SELECT 1 FROM pg_trigger t JOIN pg_proc p ON p.oid = "
+                                     "t.tgfoid WHERE t.tgrelid = @TABLE_TEXT::regclass AND p.prosrc LIKE "
+                                     "'%pg_notify%' AND t.tgenabled <> 'D')",
+                                     {literal(names.id)}),
+                         deadline));
+  const std::string mend = "; `sluice outbox ddl` prints it";
+  if (!flag_of(answer->rows.front()[0])) {
+    found.remark(
+        found.table() +
+        table().sql(" has no index on @ID WHERE @SENT_AT IS NULL: each look reads past all rows that were sent "
+                    "and are kept") +
+        mend);
+  }
+  SLUICE_TRY(groups, has_group_index(connection, deadline));
+  if (!*groups) {
+    found.remark(found.table() +
+                 table().sql(" has no index that begins with @TYPE and @GROUP: after each retry all that is pending is "
+                             "read") +
+                 mend);
+  }
+  if (!flag_of(answer->rows.front()[1]) && !settings().connect.side_table) {
+    found.remark(found.table() + " has no trigger that tells of new rows: they are found at the next poll" + mend);
+  }
+  return {};
+}
+
+std::string PostgresServer::ddl() const {
+  const Columns& names = settings().table.columns;
+  std::string more;
+  const auto add = [&](const std::string& name, const char* type) {
+    more += name.empty() ? std::string() : ",\n  " + table().name(name) + " " + type;
+  };
+  add(names.created_at, "timestamptz NOT NULL DEFAULT clock_timestamp()");
+  add(names.last_error, "text");
+  for (const std::string& other : names.attributes) {
+    add(other, "text");
+  }
+  const std::string& name = settings().table.table;
+  return table().sql(kDdl, {settings().name, more, table().name(name + "_pending"), table().name(name + "_groups")}) +
+         (settings().connect.side_table ? table().sql(kSideDdl) : std::string());
+}
 
 }  // namespace
 
 std::unique_ptr<Database> make_postgres_database(const Settings& settings, const Clock& clock, Random& random) {
-  return std::make_unique<PostgresDatabase>(settings, clock, random);
+  return sql::make_sql_database(std::make_unique<PostgresServer>(settings), clock, random);
 }
 
 }  // namespace sluice::queue::outbox

@@ -1,15 +1,18 @@
-#include <algorithm>
-#include <map>
-#include <set>
+#include "host/stores/outbox/mysql/locks.hpp"
 
-#include "host/stores/outbox/mysql/mark_writer.hpp"
-#include "host/stores/outbox/mysql/names.hpp"
-#include "host/stores/outbox/mysql/rows_sql.hpp"
-#include "host/stores/outbox/mysql/sessions.hpp"
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
 
 namespace sluice::queue::outbox::mysql {
 
 namespace {
+
+using sql::Cell;
+using sql::SqlConnection;
+using sql::SqlServer;
+using sql::SqlTable;
 
 // Members hold a place each, which whoever counts them looks at.
 constexpr std::uint32_t kPlaces = 128;
@@ -20,10 +23,10 @@ constexpr Duration kJoinTime = std::chrono::seconds(5);
 
 /// Locks of the server by name, which a session holds until it ends. They are the server's and not a database's, and
 /// each node of a Galera cluster has its own.
-class MysqlLockSession final : public LockSession {
+class MysqlLocks final : public LockSession {
  public:
-  MysqlLockSession(std::unique_ptr<Session> session, const TableSettings& table, const Clock& clock)
-      : session_(std::move(session)), sql_(table), marks_(*session_, sql_), clock_(clock) {}
+  MysqlLocks(SqlServer& server, std::unique_ptr<SqlConnection> connection, std::string place, const Clock& clock)
+      : server_(server), connection_(std::move(connection)), server_place_(std::move(place)), clock_(clock) {}
 
   Result<Members> join(const LockSpace& space, Deadline deadline) override {
     SLUICE_PASS_ON(name_space(space, deadline));
@@ -32,7 +35,7 @@ class MysqlLockSession final : public LockSession {
     const auto seconds = std::chrono::floor<std::chrono::seconds>(waits.left(clock_.steady_now())).count();
     SLUICE_TRY(alone, flags({"GET_LOCK(" + lock_name("join") + "," + std::to_string(seconds) + ")"}, deadline));
     if (!alone->front()) {
-      return Error(ErrorCode::throttled, session_->place() + ": others are joining the same outbox; try again");
+      return Error(ErrorCode::throttled, server_place_ + ": others are joining the same outbox; try again");
     }
     auto members = take_place(space, deadline);
     SLUICE_PASS_ON(flags({"RELEASE_LOCK(" + lock_name("join") + ")"}, deadline));
@@ -73,21 +76,22 @@ class MysqlLockSession final : public LockSession {
   }
 
   Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, Deadline deadline) override {
-    return marks_.write(marks, deadline);
+    return sql::write_marks(server_, *connection_, marks, nullptr, deadline);
   }
 
  private:
   /// Names have 64 characters at most, so that the space's is hashed; by the server, which adds whose table it is.
   Result<void> name_space(const LockSpace& space, Deadline deadline) {
-    const TableSettings& table = sql_.settings();
-    const auto as_one = [](const std::string& name) {
-      return "IF(@@lower_case_table_names=0," + name + ",LOWER(" + name + "))";
-    };
-    const std::string schema = table.schema.empty() ? "IFNULL(DATABASE(),'')" : text_literal(table.schema);
-    SLUICE_TRY(hashed, session_->rows("SELECT SHA1(CONCAT_WS('/'," + as_one(schema) + "," +
-                                          as_one(text_literal(table.table)) + "," + bytes_literal(space.name) + "))",
-                                      deadline));
-    prefix_ = "sluice:" + hashed->front()[0].value_or("") + ":";
+    const SqlTable& table = server_.table();
+    const std::string schema = table.settings().schema;
+    SLUICE_TRY(hashed,
+               connection_->run(
+                   table.sql("SELECT SHA1(CONCAT_WS('/', IF(@4 = 0, @1, LOWER(@1)), IF(@4 = 0, @2, LOWER(@2)), @3))",
+                             {schema.empty() ? "IFNULL(DATABASE(), '')" : table.text(schema),
+                              table.text(table.settings().table), table.dialect().exact_text(space.name),
+                              "@@lower_case_table_names"}),
+                   deadline));
+    prefix_ = "sluice:" + hashed->rows.front()[0].value_or("") + ":";
     buckets_ = space.buckets;
     return {};
   }
@@ -105,7 +109,7 @@ class MysqlLockSession final : public LockSession {
   /// Locks of another session are not ours, whose they seem to be there.
   std::string if_here(const std::string& call) const { return "IF(" + held_here(place_) + "," + call + ",0)"; }
   Error shared_session(ErrorCode code) const {
-    return {code, session_->place() +
+    return {code, server_place_ +
                       ": the server's sessions are dealt out to several clients, by a proxy in between, so that locks "
                       "of a session keep nobody away; set coordination = \"table\" in [outbox.NAME], or connect "
                       "directly"};
@@ -120,8 +124,8 @@ class MysqlLockSession final : public LockSession {
       for (std::size_t i = begin; i < end; ++i) {
         statement += (i == begin ? "" : ",") + calls[i];
       }
-      SLUICE_TRY(rows, session_->rows(statement, deadline));
-      for (const Cell& cell : rows->front()) {
+      SLUICE_TRY(answer, connection_->run(statement, deadline));
+      for (const Cell& cell : answer->rows.front()) {
         answers.push_back(cell && *cell != "0");
       }
     }
@@ -140,7 +144,7 @@ class MysqlLockSession final : public LockSession {
     SLUICE_TRY(taken, taken_places(deadline));
     const auto free = std::find(taken->begin(), taken->end(), false);
     if (free == taken->end()) {
-      return Error(ErrorCode::over_limit, session_->place() + ": the outbox has " + std::to_string(kPlaces) +
+      return Error(ErrorCode::over_limit, server_place_ + ": the outbox has " + std::to_string(kPlaces) +
                                               " members already, and no more can share it");
     }
     std::vector<std::string> calls;
@@ -161,7 +165,7 @@ class MysqlLockSession final : public LockSession {
     calls.push_back("GET_LOCK(" + place_name(place_) + ",0)");
     SLUICE_TRY(got, flags(calls, deadline));
     if (std::find(got->begin(), got->end(), false) != got->end()) {
-      return Error(ErrorCode::throttled, session_->place() + ": a member's place is being given up; try again");
+      return Error(ErrorCode::throttled, server_place_ + ": a member's place is being given up; try again");
     }
     return look(deadline);
   }
@@ -181,7 +185,7 @@ class MysqlLockSession final : public LockSession {
     }
     SLUICE_TRY(bits, flags(calls, deadline));
     if (!bits->front()) {
-      session_->close();
+      connection_->close();
       return shared_session(ErrorCode::unavailable);
     }
     for (std::size_t begin = 1; begin < bits->size(); begin += kBits) {
@@ -198,9 +202,9 @@ class MysqlLockSession final : public LockSession {
     return members;
   }
 
-  const std::unique_ptr<Session> session_;
-  const RowsSql sql_;
-  MarkWriter marks_;
+  SqlServer& server_;
+  const std::unique_ptr<SqlConnection> connection_;
+  const std::string server_place_;
   const Clock& clock_;
   std::string prefix_;
   std::uint32_t buckets_ = 0;
@@ -210,9 +214,9 @@ class MysqlLockSession final : public LockSession {
 
 }  // namespace
 
-std::unique_ptr<LockSession> make_lock_session(std::unique_ptr<Session> session, const TableSettings& table,
-                                               const Clock& clock) {
-  return std::make_unique<MysqlLockSession>(std::move(session), table, clock);
+std::unique_ptr<LockSession> make_locks(SqlServer& server, std::unique_ptr<SqlConnection> connection, std::string place,
+                                        const Clock& clock) {
+  return std::make_unique<MysqlLocks>(server, std::move(connection), std::move(place), clock);
 }
 
 }  // namespace sluice::queue::outbox::mysql

@@ -1,0 +1,249 @@
+#include "host/stores/outbox/sql/sql_table.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "base/assert.hpp"
+
+namespace sluice::queue::outbox::sql {
+namespace {
+
+// Larger payloads are not read with a page where the dialect says so, so that a page's bytes can be counted before they
+// are there.
+constexpr const char* kLargePayload = "65536";
+
+// Where cells stand. Attributes follow, and what only operators see follows them.
+enum CellPlace : std::size_t {
+  kId,
+  kType,
+  kGroup,
+  kEvent,
+  kTries,
+  kWait,
+  kBucketCell,
+  kCreated,
+  kPayloadBytes,
+  kPayload,
+  kAttributes
+};
+
+std::optional<WallTime> time_of(const Cell& microseconds) {
+  return microseconds ? std::optional(WallTime(std::chrono::microseconds(number_of(microseconds)))) : std::nullopt;
+}
+
+std::uint32_t count_of(const Cell& cell) {
+  return static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(number_of(cell), 0, std::numeric_limits<std::uint32_t>::max()));
+}
+
+}  // namespace
+
+std::string micros_of(Duration span) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(span).count());
+}
+
+std::string quoted_name(char quote, std::string_view name) {
+  std::string text(1, quote);
+  for (const char c : name) {
+    text.append(c == quote ? 2 : 1, c);
+  }
+  return text + quote;
+}
+
+SqlTable::SqlTable(const TableSettings& settings, const SqlDialect& dialect) : settings_(settings), dialect_(dialect) {
+  const Columns& names = settings_.columns;
+  const std::string schema = settings_.schema.empty() ? "" : name(settings_.schema) + ".";
+  words_ = {{"SCHEMA", schema},
+            {"TABLE", schema + name(settings_.table)},
+            {"SIDE", schema + name(settings_.table + "_sluice")},
+            {"SOURCE", schema + name(settings_.table + "_source")},
+            {"ID", name(names.id)},
+            {"TYPE", name(names.aggregate_type)},
+            {"GROUP", name(names.aggregate_id)},
+            {"EVENT", name(names.event)},
+            {"PAYLOAD", name(names.payload)},
+            {"RETRY_AT", name(names.retry_at)},
+            {"RETRY_COUNT", name(names.retry_count)},
+            {"SENT_AT", name(names.sent_at)},
+            {"CREATED_AT", names.created_at.empty() ? "NULL" : name(names.created_at)},
+            {"LAST_ERROR", keeps_errors() ? name(names.last_error) : "NULL"},
+            {"BUCKETS", std::to_string(settings_.buckets)},
+            {"LIMIT", std::to_string(settings_.retry_limit)},
+            {"NOW", dialect.now},
+            {"EPOCH", "TIMESTAMP '1970-01-01 00:00:00'"}};
+  words_["TABLE_TEXT"] = text(words_["TABLE"]);
+  words_["LAST_ERROR_TEXT"] = text(names.last_error);
+  words_["UNSENT"] = settings_.resend_sent ? "TRUE" : sql("@SENT_AT IS NULL");
+  words_["TRIES"] = sql("COALESCE(@RETRY_COUNT, 0)");
+  words_["DEAD"] = sql("(@TRIES >= @LIMIT)");
+  words_["WAITS"] = sql("COALESCE(@RETRY_AT > @NOW, FALSE)");
+  words_["UNGROUPED"] = sql("(LENGTH(COALESCE(@GROUP, '')) = 0)");
+  words_["BUCKET"] = sql(dialect.bucket);
+  words_["BYTES"] = sql(dialect.payload_bytes);
+  words_["PAYLOAD_TEXT"] = sql(dialect.as_text, {words_["PAYLOAD"]});
+  words_["EXACT_TYPE"] = sql(dialect.exact, {words_["TYPE"]});
+  words_["EXACT_GROUP"] = sql(dialect.exact, {words_["GROUP"]});
+  words_["EXACT_EVENT"] = sql(dialect.exact, {words_["EVENT"]});
+  words_["RESOURCE"] = sql(dialect.resource, {words_["EXACT_TYPE"]});
+}
+
+// In one pass, so that nothing is looked for in what was put in.
+std::string SqlTable::sql(std::string_view pattern, std::initializer_list<std::string> values) const {
+  std::string text;
+  for (std::size_t at = 0; at < pattern.size();) {
+    const std::size_t mark = std::min(pattern.find('@', at), pattern.size());
+    text += pattern.substr(at, mark - at);
+    at = mark + 1;
+    if (at < pattern.size() && pattern[at] >= '1' && pattern[at] <= '9') {
+      text += values.begin()[pattern[at++] - '1'];
+    } else if (at <= pattern.size()) {
+      const std::size_t end = std::min(pattern.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_", at), pattern.size());
+      const auto word = words_.find(pattern.substr(at, end - at));
+      SLUICE_ASSERT(word != words_.end());
+      text += word->second;
+      at = end;
+    }
+  }
+  return text;
+}
+
+std::string SqlTable::columns(const std::string& payload) const {
+  const std::string created =
+      settings_.columns.created_at.empty() ? "NULL" : sql(dialect_.micros, {sql("@EPOCH"), sql("@CREATED_AT")});
+  std::string list =
+      sql("@ID, @TYPE, @GROUP, @EVENT, @RETRY_COUNT, @1, @BUCKET, @2, "
+          "CASE WHEN @PAYLOAD IS NULL THEN NULL ELSE @BYTES END, @3",
+          {sql(dialect_.micros, {sql("@NOW"), sql("@RETRY_AT")}), created, payload});
+  for (const std::string& attribute : settings_.columns.attributes) {
+    list += ", " + sql(dialect_.as_text, {name(attribute)});
+  }
+  return list;
+}
+
+std::string SqlTable::row_columns() const {
+  return columns(sql("CASE WHEN @BYTES > @1 OR @WAITS OR @DEAD THEN NULL ELSE @PAYLOAD_TEXT END", {kLargePayload}));
+}
+
+void SqlTable::read_common(Cells& cells, Row& row) const {
+  const Columns& names = settings_.columns;
+  if (!cells[kType]) {
+    row.unreadable = names.aggregate_type + " is NULL";
+  } else if (!cells[kEvent]) {
+    row.unreadable = names.event + " is NULL";
+  } else if (!cells[kPayloadBytes]) {
+    row.unreadable = names.payload + " is NULL";
+  }
+  row.id = number_of(cells[kId]);
+  row.group = {text_of(std::move(cells[kType])), text_of(std::move(cells[kGroup]))};
+  row.event = text_of(std::move(cells[kEvent]));
+  row.payload = text_of(std::move(cells[kPayload]));
+  row.retries = count_of(cells[kTries]);
+  row.dead = row.retries >= settings_.retry_limit;
+  if (number_of(cells[kWait]) > 0) {
+    row.wait = std::chrono::microseconds(number_of(cells[kWait]));
+  }
+  row.bucket = count_of(cells[kBucketCell]);
+  row.created_at = time_of(cells[kCreated]);
+  for (std::size_t i = 0; i < names.attributes.size(); ++i) {
+    if (Cell& cell = cells[kAttributes + i]) {
+      row.attributes.emplace(names.attributes[i], *std::move(cell));
+    }
+  }
+}
+
+ReadRow SqlTable::read(Cells&& cells) const {
+  ReadRow read;
+  const bool absent = !cells[kPayload];
+  read_common(cells, read.row);
+  read.left_out = absent && read.row.unreadable.empty() && !read.row.wait && !read.row.dead;
+  read.bytes = read.left_out ? static_cast<std::size_t>(number_of(cells[kPayloadBytes])) : read.row.payload.size();
+  return read;
+}
+
+std::string SqlTable::stored_columns(bool payload) const {
+  const auto since_epoch = [this](const char* column) { return sql(dialect_.micros, {sql("@EPOCH"), sql(column)}); };
+  return columns(sql(payload ? "@PAYLOAD_TEXT" : "NULL")) + ", " + since_epoch("@RETRY_AT") + ", " +
+         since_epoch("@SENT_AT") + ", " + sql(dialect_.as_text, {sql("@LAST_ERROR")});
+}
+
+StoredRow SqlTable::read_stored(Cells&& cells) const {
+  StoredRow stored;
+  read_common(cells, stored.row);
+  const std::size_t further = kAttributes + settings_.columns.attributes.size();
+  stored.retry_at = time_of(cells[further]);
+  stored.sent_at = time_of(cells[further + 1]);
+  stored.last_error = text_of(std::move(cells[further + 2]));
+  return stored;
+}
+
+std::string SqlTable::wanted(const FetchRequest& request) const {
+  std::string where = sql(request.dead ? "@UNSENT" : "@UNSENT AND NOT @DEAD");
+  const auto add = [&](const char* pattern, const std::vector<std::string>& texts) {
+    std::string list;
+    for (const std::string& text : texts) {
+      list += (list.empty() ? "" : ",") + dialect_.exact_text(text);
+    }
+    where += list.empty() ? std::string() : " AND " + sql(pattern, {list});
+  };
+  // The whole type, or the resource that an ARN or RN ends with.
+  add("(@EXACT_TYPE IN (@1) OR @RESOURCE IN (@1))", request.filter->types);
+  add("NOT (@EXACT_TYPE IN (@1) OR @RESOURCE IN (@1))", request.filter->deny_types);
+  add("@EXACT_EVENT IN (@1)", request.filter->events);
+  add("@EXACT_EVENT NOT IN (@1)", request.filter->skip_events);
+  return where;
+}
+
+std::string SqlTable::page(const FetchRequest& request) const {
+  std::string where = wanted(request);
+  if (!request.from_start) {
+    where += sql(" AND @ID > @1", {std::to_string(request.after)});
+  }
+  if (request.buckets.size() < settings_.buckets) {
+    where += sql(" AND @BUCKET IN (@1)", {list_of(request.buckets)});
+  }
+  if (!request.without.empty()) {
+    where += sql(" AND (@UNGROUPED OR (@EXACT_TYPE, @EXACT_GROUP) NOT IN (@1))", {dialect_.groups(request.without)});
+  }
+  // A row without a group holds nobody while it waits.
+  return sql("SELECT @1 FROM @TABLE WHERE @2 AND NOT (@UNGROUPED AND @WAITS) ORDER BY @ID LIMIT @3",
+             {row_columns(), where, std::to_string(request.limit)});
+}
+
+std::string SqlTable::assignments(const RowEdit& edit) const {
+  std::string list;
+  const auto assign = [&](const char* column, RowEdit::Value kind, const std::string& value) {
+    if (kind != RowEdit::Value::keep) {
+      list += (list.empty() ? "" : ", ") + sql(column) + " = " + (kind == RowEdit::Value::set ? value : "NULL");
+    }
+  };
+  const std::string retries = std::to_string(edit.retries);
+  assign("@SENT_AT", edit.sent ? RowEdit::Value::set : RowEdit::Value::keep, sql("@NOW"));
+  assign("@RETRY_COUNT", edit.tries, edit.at_least ? sql("GREATEST(@TRIES, @1)", {retries}) : retries);
+  assign("@RETRY_AT", edit.due, sql(dialect_.later, {micros_of(edit.after)}));
+  assign("@LAST_ERROR", keeps_errors() ? edit.reason : RowEdit::Value::keep, sql(dialect_.fitted, {text(edit.error)}));
+  return list;
+}
+
+std::string SqlTable::statement_of(std::int64_t id, const RowEdit& edit) const {
+  std::string where = sql(" WHERE @ID = @1", {std::to_string(id)});
+  where += edit.erase ? "" : sql(" AND @SENT_AT IS NULL");
+  where += edit.dead_only ? sql(" AND @DEAD") : "";
+  where += edit.only_if ? sql(" AND @TRIES = @1", {std::to_string(*edit.only_if)}) : "";
+  return (edit.erase ? sql("DELETE FROM @TABLE") : sql("UPDATE @TABLE SET ") + assignments(edit)) + where;
+}
+
+std::string SqlTable::markable(std::span<const Mark> marks) const {
+  std::vector<std::int64_t> ids;
+  std::string conditions;
+  for (const Mark& mark : marks) {
+    ids.push_back(mark.id);
+    conditions += mark.only_if
+                      ? sql(" WHEN @1 THEN @TRIES = @2", {std::to_string(mark.id), std::to_string(*mark.only_if)})
+                      : std::string();
+  }
+  return sql("SELECT @ID FROM @TABLE WHERE @UNSENT AND @ID IN (@1)", {list_of(ids)}) +
+         (conditions.empty() ? std::string() : sql(" AND CASE @ID@1 ELSE TRUE END", {conditions}));
+}
+
+}  // namespace sluice::queue::outbox::sql
