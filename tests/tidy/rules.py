@@ -64,7 +64,7 @@ BOUNDARIES = {
     r"expat\.h": ("plugins/sns/answers.cpp",),
     r"sqlite3\.h": ("host/stores/sqlite/",),
     r"mysql\.h|mysql/|mariadb/": ("host/stores/outbox/mysql/connection.cpp",),
-    r"libssh/": ("host/stores/outbox/tunnel/ssh_session.cpp",),
+    r"libssh/": ("host/stores/outbox/tunnel/ssh_tunnel.cpp",),
     r"yaml-cpp/": ("host/cli/convert/yaml_tree.cpp",),
     r"libpq-fe\.h": ("host/stores/outbox/postgres/connection.cpp",),
     r"spdlog/|fmt/": ("host/observe/",),

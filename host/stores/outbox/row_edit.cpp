@@ -19,6 +19,7 @@ RowEdit edit_of(const RowChange& change, std::uint32_t retry_limit) {
       edit.after = change.after;
       break;
     case RowAction::dead_letter:
+      edit.gives_up = true;
       edit.tries = Value::set;
       edit.retries = retry_limit;
       edit.at_least = true;
@@ -41,6 +42,7 @@ RowEdit edit_of(const Mark& mark) {
     return {.only_if = mark.only_if, .sent = true, .reason = Value::clear};
   }
   return {.only_if = mark.only_if,
+          .gives_up = mark.kind == MarkKind::dead,
           .tries = Value::set,
           .retries = mark.retries,
           .due = mark.kind == MarkKind::retry ? Value::set : Value::clear,

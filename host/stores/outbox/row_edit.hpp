@@ -15,8 +15,9 @@ struct RowEdit {
 
   bool dead_only = false;                  ///< of a dead letter only
   std::optional<std::uint32_t> only_if{};  ///< only where retry_count (NULL is 0) is still this
-  bool erase = false;  ///< the row is deleted, sent or not; everything else is for rows that were not sent
-  bool sent = false;   ///< sent_at = now; where rows that were sent are not kept, the row is deleted
+  bool erase = false;     ///< the row is deleted, sent or not; everything else is for rows that were not sent
+  bool sent = false;      ///< sent_at = now; where rows that were sent are not kept, the row is deleted
+  bool gives_up = false;  ///< it is a dead letter afterwards
   Value tries = Value::keep;
   std::uint32_t retries = 0;  ///< retry_count
   bool at_least = false;      ///< a retry_count that is higher stays

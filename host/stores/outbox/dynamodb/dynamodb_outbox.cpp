@@ -1,13 +1,520 @@
 #include "host/stores/outbox/dynamodb/dynamodb_outbox.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <numeric>
 #include <utility>
 
-#include "host/stores/outbox/dynamodb/admin.hpp"
-#include "host/stores/outbox/dynamodb/lease_book.hpp"
+#include "dynamo/item_reading.hpp"
+#include "host/stores/outbox/dynamodb/outbox_place.hpp"
 #include "host/stores/outbox/dynamodb/reader.hpp"
+#include "host/stores/outbox/lease_locks.hpp"
 
 namespace sluice::queue::outbox {
 namespace {
+
+using dynamo::AttributeValue;
+
+constexpr std::size_t kStatementsAtOnce = 25;
+constexpr std::size_t kMostNamed = 300;  // bytes of names in a finding
+
+constexpr std::string_view kCounter = "counter";
+constexpr std::string_view kLease = "lease_ms";
+constexpr std::string_view kBuckets = "buckets";
+constexpr std::string_view kOwner = "owner";
+constexpr std::string_view kEpoch = "epoch";
+
+std::int64_t number_of(const dynamo::Item& item, std::string_view name) {
+  return dynamo::whole_number(item, name).value_or(0);
+}
+
+std::string quoted(std::string_view name) { return "\"" + std::string(name) + "\""; }
+
+/// Writes what became of rows. A row that was sent is deleted, 25 of them a request; one that failed is updated by a
+/// request of its own; one that is given up moves to the dead letters. Made for one call.
+class Marks {
+ public:
+  explicit Marks(OutboxPlace& place) : place_(place) {}
+
+  /// As LockSession::mark.
+  Result<std::vector<MarkStatus>> write(std::span<const Mark> marks, Deadline deadline) {
+    marks_ = marks;
+    statuses_.assign(marks.size(), MarkStatus::gone);
+    Places sent;
+    Places singly;
+    Places dead;
+    for (std::size_t i = 0; i < marks.size(); ++i) {
+      if (marks[i].part == RowKey::kWhole) {
+        continue;  // a row has a bucket
+      }
+      if (marks[i].kind == MarkKind::dead) {
+        dead.push_back(i);
+      } else if (marks[i].kind == MarkKind::sent && !marks[i].only_if) {
+        sent.push_back(i);
+      } else {
+        singly.push_back(i);
+      }
+    }
+    SLUICE_PASS_ON(write_sent(sent, deadline));
+    const auto done = write_each(singly, deadline);
+    const auto moved = done ? write_dead(dead, deadline) : done;
+    if (!moved) {
+      // Some may have been written by now, so that nobody may think that nothing was.
+      return Error(sent.empty() ? moved.error().code() : ErrorCode::unknown_outcome, moved.error().message());
+    }
+    return std::move(statuses_);
+  }
+
+ private:
+  /// Marks of one kind, by their places among all of them.
+  using Places = std::vector<std::size_t>;
+
+  Result<void> write_sent(const Places& places, Deadline deadline) {
+    const std::string text = "DELETE FROM " + quoted(place_.table().table) + " WHERE " + quoted(kBucket) + " = ? AND " +
+                             quoted(place_.columns().id) + " = ? RETURNING ALL OLD *";
+    std::vector<std::vector<dynamo::Statement>> batches;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (i % kStatementsAtOnce == 0) {
+        batches.emplace_back();
+      }
+      const Mark& mark = marks_[places[i]];
+      batches.back().push_back({text, {partition_of(mark.part), AttributeValue::number(mark.id)}});
+    }
+    const auto outputs = place_.client().batch_execute(batches, deadline);
+    std::optional<Error> failure;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const auto& output = outputs[i / kStatementsAtOnce];
+      if (!output) {
+        // A row that was deleted by a request whose answer was lost is found to be gone when the mark is repeated.
+        failure = failure ? failure : place_.error_of(output.error());
+        continue;
+      }
+      const dynamo::StatementResult& result = output->results[i % kStatementsAtOnce];
+      MarkStatus& status = statuses_[places[i]];
+      if (!result.error) {
+        status = result.item.empty() ? MarkStatus::gone : MarkStatus::written;
+      } else if (const auto known = status_of(*result.error)) {
+        status = *known;
+      } else {
+        failure = failure ? failure : known.error();
+      }
+    }
+    if (failure) {
+      const bool nothing_written =
+          std::none_of(outputs.begin(), outputs.end(), [](const auto& output) { return output.has_value(); });
+      return Error(nothing_written ? failure->code() : ErrorCode::unknown_outcome, failure->message());
+    }
+    return {};
+  }
+
+  Result<void> write_each(const Places& places, Deadline deadline) {
+    if (places.empty()) {
+      return {};
+    }
+    place_.be_sure_of_time(deadline);
+    std::vector<dynamo::ItemWrite> writes;
+    writes.reserve(places.size());
+    for (const std::size_t i : places) {
+      const Mark& mark = marks_[i];
+      writes.push_back(place_.write_of(partition_of(mark.part), mark.id, edit_of(mark)));
+    }
+    const auto results = place_.client().write_each(writes, deadline);
+    for (std::size_t k = 0; k < places.size(); ++k) {
+      if (results[k]) {
+        statuses_[places[k]] = MarkStatus::written;
+      } else if (const auto known = status_of(results[k].error())) {
+        statuses_[places[k]] = *known;
+      } else {
+        return Error(places.size() == 1 ? known.error().code() : ErrorCode::unknown_outcome, known.error().message());
+      }
+    }
+    return {};
+  }
+
+  Result<void> write_dead(const Places& places, Deadline deadline) {
+    for (const std::size_t i : places) {
+      const Mark& mark = marks_[i];
+      const auto read = place_.client().get_item({.table = place_.table().table,
+                                                  .key = key_of(place_.columns(), partition_of(mark.part), mark.id),
+                                                  .consistent = true},
+                                                 deadline);
+      if (!read) {
+        return place_.error_of(read.error());
+      }
+      const RowEdit edit = edit_of(mark);
+      if (!read->item.empty() && takes_effect(edit, place_.rows().row_of(read->item, {}).retries, false)) {
+        SLUICE_TRY(moved, place_.move(read->item, edit, deadline));
+        statuses_[i] = *moved;
+      }
+    }
+    return {};
+  }
+
+  // Of one row alone: somebody else's doing, or worth another try. Everything else is a failure of the whole.
+  Result<MarkStatus> status_of(const dynamo::Error& error) const {
+    if (error.kind == dynamo::ErrorKind::conditional_check_failed) {
+      return MarkStatus::gone;
+    }
+    if (error.kind == dynamo::ErrorKind::throttled || error.exception_name == "TransactionConflictException" ||
+        error.exception_name == "TransactionConflict") {
+      return MarkStatus::locked;
+    }
+    return place_.error_of(error);
+  }
+
+  OutboxPlace& place_;
+  std::span<const Mark> marks_;
+  std::vector<MarkStatus> statuses_;
+};
+
+/// Leases as items beside the rows: one for each bucket of a space, written only when it changes hands, and one
+/// heartbeat for each member. Marks are not heartbeats, and are not refused to whoever has lost his lease without
+/// knowing it: he measures it himself.
+class DynamoDbLeaseBook final : public LeaseBook {
+ public:
+  /// `place` must outlive it.
+  explicit DynamoDbLeaseBook(OutboxPlace& place) : place_(place) {}
+
+  void open(const LockSpace& space) override { space_ = space.name; }
+
+  Result<void> announce(const LeaseMember& member, Deadline deadline) override {
+    dynamo::PutItemRequest request;
+    request.table = place_.table().table;
+    request.item = key_of(place_.columns(), members_partition(), member.name);
+    request.item.emplace(kCounter, AttributeValue::number(member.counter));
+    request.item.emplace(
+        kLease, AttributeValue::number(std::chrono::duration_cast<std::chrono::milliseconds>(member.lease).count()));
+    request.item.emplace(kBuckets, AttributeValue::number(member.buckets));
+    const auto written = place_.client().put_item(request, deadline);
+    return written ? Result<void>() : Result<void>(place_.error_of(written.error()));
+  }
+
+  Result<std::vector<LeaseMember>> members(Deadline deadline) override {
+    std::vector<LeaseMember> members;
+    const auto visit = [&](std::int64_t name, const dynamo::Item& item) {
+      members.push_back({.name = name,
+                         .counter = number_of(item, kCounter),
+                         .lease = std::chrono::milliseconds(number_of(item, kLease)),
+                         .buckets = static_cast<std::uint32_t>(number_of(item, kBuckets))});
+    };
+    SLUICE_PASS_ON(place_.each(members_partition(), visit, deadline));
+    return members;
+  }
+
+  // No harm is done when a removal was wrong, either: who lives writes the whole item again.
+  void bury(std::span<const LeaseMember> dead, Deadline deadline) override {
+    std::vector<dynamo::ItemWrite> writes;
+    for (const LeaseMember& member : dead) {
+      dynamo::DeleteItemRequest removal = removal_of(member);
+      removal.condition = "#c = :c";
+      removal.names.emplace("#c", kCounter);
+      removal.values.emplace(":c", AttributeValue::number(member.counter));
+      writes.emplace_back(std::move(removal));
+    }
+    (void)place_.client().write_each(writes, deadline);
+  }
+
+  Result<std::map<std::uint32_t, BucketLease>> buckets(Deadline deadline) override {
+    std::map<std::uint32_t, BucketLease> leases;
+    const auto visit = [&](std::int64_t bucket, const dynamo::Item& item) {
+      leases[static_cast<std::uint32_t>(bucket)] = {number_of(item, kOwner), number_of(item, kEpoch)};
+    };
+    SLUICE_PASS_ON(place_.each(locks_partition(), visit, deadline));
+    return leases;
+  }
+
+  Result<std::vector<std::uint32_t>> change_hands(std::span<const Handover> handovers, std::int64_t owner,
+                                                  Deadline deadline) override {
+    std::vector<dynamo::ItemWrite> writes;
+    writes.reserve(handovers.size());
+    for (const Handover& handover : handovers) {
+      writes.emplace_back(put_of(handover, owner));
+    }
+    std::vector<std::uint32_t> changed;
+    const auto results = place_.client().write_each(writes, deadline);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (results[i]) {
+        changed.push_back(handovers[i].bucket);
+      } else if (results[i].error().kind != dynamo::ErrorKind::conditional_check_failed) {
+        return place_.error_of(results[i].error());  // the session is over, and its locks with its lease
+      }
+    }
+    return changed;
+  }
+
+  // What it still holds goes with its lease.
+  void leave(const LeaseMember& member, Deadline deadline) override {
+    (void)place_.client().delete_item(removal_of(member), deadline);  // otherwise the others bury it
+  }
+
+  Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, const LeaseMember* /*member*/,
+                                       Deadline deadline) override {
+    return Marks(place_).write(marks, deadline);
+  }
+
+  bool marks_are_heartbeats() const override { return false; }
+
+ private:
+  dynamo::PutItemRequest put_of(const Handover& handover, std::int64_t owner) const {
+    dynamo::PutItemRequest request;
+    request.table = place_.table().table;
+    request.item = key_of(place_.columns(), locks_partition(), handover.bucket);
+    request.item.emplace(kOwner, AttributeValue::number(owner));
+    request.item.emplace(kEpoch, AttributeValue::number(handover.before.epoch + 1));
+    if (handover.before.epoch == 0) {
+      request.condition = "attribute_not_exists(#e)";
+    } else {
+      request.condition = "#e = :e";
+      request.values.emplace(":e", AttributeValue::number(handover.before.epoch));
+    }
+    request.names.emplace("#e", kEpoch);
+    return request;
+  }
+
+  dynamo::DeleteItemRequest removal_of(const LeaseMember& member) const {
+    dynamo::DeleteItemRequest removal;
+    removal.table = place_.table().table;
+    removal.key = key_of(place_.columns(), members_partition(), member.name);
+    return removal;
+  }
+
+  std::string members_partition() const { return "member/" + space_; }
+  std::string locks_partition() const { return "lock/" + space_; }
+
+  OutboxPlace& place_;
+  std::string space_;
+};
+
+Error not_there(const OutboxPlace& place, const RowKey& key) {
+  return {ErrorCode::not_found, "outbox '" + place.settings().name + "' has no pending or dead row " + to_string(key) +
+                                    "; rows are named by bucket and id, and one that was sent is deleted"};
+}
+
+/// What operators see of the table and do to its rows. Counting reads all that is pending or dead.
+class DynamoDbAdmin final : public AdminSession {
+ public:
+  /// `place` must outlive it.
+  explicit DynamoDbAdmin(OutboxPlace& place) : place_(place) {}
+
+  Result<std::vector<Finding>> inspect(Deadline deadline) override {
+    const auto table = place_.client().describe_table(place_.table().table, deadline);
+    std::vector<Finding> findings;
+    const std::string mend = "; `sluice outbox ddl " + place_.settings().name + "` shows the table that is needed";
+    if (!table) {
+      if (table.error().kind != dynamo::ErrorKind::resource_not_found) {
+        return place_.error_of(table.error());
+      }
+      const Error missing = place_.error_of(table.error());
+      findings.push_back({true, missing.code(), missing.message()});
+      return findings;
+    }
+    const auto type_of = [&table](const std::string& name) {
+      const auto found = table->attribute_types.find(name);
+      return found == table->attribute_types.end() ? std::string() : found->second;
+    };
+    const std::string where = "table '" + place_.table().table + "': ";
+    if (table->hash_key != kBucket || type_of(table->hash_key) != "S") {
+      findings.push_back({true, ErrorCode::invalid,
+                          where + "its partition key is " + table->hash_key + " (" + type_of(table->hash_key) +
+                              ") and must be bucket (S)" + mend});
+    }
+    if (table->range_key != place_.columns().id || type_of(table->range_key) != "N") {
+      findings.push_back({true, ErrorCode::invalid,
+                          where + "its sort key is '" + table->range_key + "' (" + type_of(table->range_key) +
+                              ") and must be " + place_.columns().id + " (N)" + mend});
+    }
+    if (table->status != "ACTIVE") {
+      findings.push_back(
+          {true, ErrorCode::unavailable, where + "it is " + table->status + "; wait until it is ACTIVE"});
+    }
+    if (findings.empty()) {
+      look_for_buckets(findings, where, deadline);
+    }
+    return findings;
+  }
+
+  Result<SourceId> source_id(Deadline deadline) override { return place_.source_id(deadline); }
+
+  Result<StoredRow> get(const RowKey& key, Deadline deadline) override {
+    SLUICE_TRY(found, place_.find(std::span(&key, 1), deadline));
+    if (found->empty()) {
+      return not_there(place_, key);
+    }
+    return place_.rows().stored_row_of(found->begin()->second, place_.now());
+  }
+
+  Result<std::vector<StoredRow>> list(const ListRows& request, Deadline deadline) override {
+    std::vector<StoredRow> rows;
+    if (request.part == Part::sent || request.limit == 0) {
+      return rows;
+    }
+    const WallTime now = place_.now();
+    for (const std::uint32_t bucket : all_buckets(deadline)) {
+      dynamo::QueryRequest query =
+          place_.query_of(request.part == Part::dead ? dead_partition_of(bucket) : partition_of(bucket));
+      if (request.beyond) {
+        // Of rows with that very id those are beyond it that lie in later buckets, or in earlier ones.
+        const bool same_too = request.newest_first ? bucket < request.beyond->part : bucket > request.beyond->part;
+        query.key_condition +=
+            std::string(" AND #id ") + (request.newest_first ? "<" : ">") + (same_too ? "= :id" : " :id");
+        query.names.emplace("#id", place_.columns().id);
+        query.values.emplace(":id", AttributeValue::number(request.beyond->id));
+      }
+      query.forward = !request.newest_first;
+      query.limit = static_cast<std::int64_t>(request.limit);
+      const auto page = place_.client().query(query, deadline);
+      if (!page) {
+        return place_.error_of(page.error());
+      }
+      for (const dynamo::Item& item : page->items) {
+        if (place_.rows().id_of(item)) {
+          rows.push_back(place_.rows().stored_row_of(item, now));
+        }
+      }
+    }
+    std::sort(rows.begin(), rows.end(), [&request](const StoredRow& one, const StoredRow& other) {
+      return request.newest_first ? other.row.key() < one.row.key() : one.row.key() < other.row.key();
+    });
+    rows.resize(std::min(rows.size(), request.limit));
+    return rows;
+  }
+
+  Result<TableCounts> count(const CountRequest& request, Deadline deadline) override {
+    TableCounts counts;
+    const WallTime now = place_.now();
+    std::optional<WallTime> oldest;
+    const auto visit = [&](std::int64_t /*id*/, const dynamo::Item& item) {
+      const StoredRow stored = place_.rows().stored_row_of(item, now);
+      const Row& row = stored.row;
+      if (request.details && !stored.last_error.empty()) {
+        ++counts.by_error[stored.last_error];
+      }
+      if (row.dead) {
+        ++counts.dead;
+        return;
+      }
+      ++(row.wait ? counts.waiting : counts.ready);
+      if (request.details) {
+        ++counts.by_type[row.group.type];
+      }
+      counts.oldest_id = std::min(counts.oldest_id.value_or(row.id), row.id);
+      if (row.created_at) {
+        oldest = std::min(oldest.value_or(*row.created_at), *row.created_at);
+      }
+    };
+    for (const std::uint32_t bucket : all_buckets(deadline)) {
+      for (const std::string& partition : {partition_of(bucket), dead_partition_of(bucket)}) {
+        SLUICE_PASS_ON(place_.each(partition, visit, deadline));
+      }
+    }
+    if (oldest) {
+      counts.oldest = std::max(Duration::zero(), Duration(now - *oldest));
+    }
+    if (request.sent) {
+      counts.sent = 0;
+    }
+    return counts;
+  }
+
+  Result<std::vector<RowChanged>> change(std::span<const RowChange> changes, Deadline deadline) override {
+    std::vector<RowKey> keys;
+    keys.reserve(changes.size());
+    for (const RowChange& change : changes) {
+      keys.push_back(change.key());
+    }
+    SLUICE_TRY(found, place_.find(keys, deadline));
+    std::vector<RowChanged> results;
+    results.reserve(changes.size());
+    for (const RowChange& change : changes) {
+      const auto item = found->find(change.key());
+      if (item == found->end()) {
+        results.push_back(RowChanged::not_found);
+        continue;
+      }
+      SLUICE_TRY(result, change_one(change, item->second, deadline));
+      results.push_back(*result);
+    }
+    return results;
+  }
+
+  /// Rows that were sent are not there any more: none.
+  Result<std::uint64_t> prune(const PruneRequest& /*request*/, Deadline /*deadline*/) override {
+    return std::uint64_t{0};
+  }
+
+ private:
+  Result<RowChanged> change_one(const RowChange& change, const dynamo::Item& item, Deadline deadline) {
+    const Row row = place_.rows().row_of(item, place_.now());
+    RowEdit edit = edit_of(change, place_.table().retry_limit);
+    if (!takes_effect(edit, row.retries, row.dead)) {
+      return RowChanged::conflict;
+    }
+    if (edit.gives_up && row.dead) {
+      return RowChanged::applied;
+    }
+    if (edit.gives_up || (row.dead && edit.tries == RowEdit::Value::clear)) {
+      SLUICE_TRY(moved, place_.move(item, edit, deadline));
+      return *moved == MarkStatus::written ? RowChanged::applied : RowChanged::conflict;
+    }
+    edit.only_if = row.retries;
+    const auto write = place_.write_of(row.dead ? dead_partition_of(row.part) : partition_of(row.part), row.id, edit);
+    const auto written = place_.client().write_each(std::span(&write, 1), deadline);
+    if (written.front()) {
+      return RowChanged::applied;
+    }
+    const dynamo::Error& error = written.front().error();
+    return error.kind == dynamo::ErrorKind::conditional_check_failed ? Result<RowChanged>(RowChanged::conflict)
+                                                                     : place_.error_of(error);
+  }
+
+  std::vector<std::uint32_t> all_buckets(Deadline deadline) {
+    std::vector<std::uint32_t> buckets(place_.table().buckets);
+    std::iota(buckets.begin(), buckets.end(), 0U);
+    const auto higher = place_.higher_buckets(deadline);
+    buckets.insert(buckets.end(), higher.begin(), higher.end());
+    return buckets;
+  }
+
+  void look_for_buckets(std::vector<Finding>& findings, const std::string& where, Deadline deadline) {
+    const auto found = place_.look_for_buckets(deadline);
+    if (!found) {
+      findings.push_back({false, found.error().code(),
+                          "cannot look for rows beyond the configured buckets, which needs dynamodb:Scan: " +
+                              found.error().message()});
+      return;
+    }
+    const auto add = [](std::string& list, const std::string& name) { list += (list.empty() ? "" : ", ") + name; };
+    std::string unknown;
+    bool more = found->more;
+    for (const std::string& name : found->unknown) {
+      more = more || unknown.size() > kMostNamed;
+      if (unknown.size() <= kMostNamed) {
+        add(unknown, name);
+      }
+    }
+    if (!unknown.empty()) {
+      findings.push_back({false, ErrorCode::invalid,
+                          where + "rows in buckets " + unknown + (more ? " and others" : "") +
+                              " are published by nobody: buckets are numbers below 4096 without leading zeros; mend "
+                              "the writer, and move these rows to their aggregates' buckets"});
+    }
+    std::string higher;
+    for (const std::uint32_t bucket : found->higher) {
+      add(higher, std::to_string(bucket));
+    }
+    if (!higher.empty()) {
+      findings.push_back({false, ErrorCode::invalid,
+                          where + "rows in buckets " + higher +
+                              " are beyond buckets = " + std::to_string(place_.table().buckets) +
+                              "; they are published, but new buckets are found once an hour only: where writers still "
+                              "name them, raise 'buckets' to " +
+                              std::to_string(found->higher.back() + 1)});
+    }
+  }
+
+  OutboxPlace& place_;
+};
 
 class DynamoDbOutbox final : public Database {
  public:
@@ -22,50 +529,48 @@ class DynamoDbOutbox final : public Database {
         std::make_unique<LeaseLocks>(std::make_unique<DynamoDbLeaseBook>(place_), leases, clock_, place_.random()));
   }
   Result<std::unique_ptr<ReadSession>> open_reader(bool /*listen*/, Deadline /*deadline*/) override {
-    return std::unique_ptr<ReadSession>(std::make_unique<DynamoDbReader>(place_));
+    return std::unique_ptr<ReadSession>(make_dynamodb_reader(place_));
   }
   Result<std::unique_ptr<AdminSession>> open_admin(Deadline /*deadline*/) override {
     return std::unique_ptr<AdminSession>(std::make_unique<DynamoDbAdmin>(place_));
   }
 
-  std::string ddl() const override;
+  // CloudFormation is what people keep such a table in.
+  std::string ddl() const override {
+    const std::string& id = place_.columns().id;
+    return "# An outbox that rows are put into, in the transaction that makes the event, with\n"
+           "#   bucket: \"0\" to \"" +
+           std::to_string(place_.table().buckets - 1) +
+           "\", the same for all rows of one aggregate (a hash of its id)\n"
+           "#   " +
+           id + ": a number that grows, such as a snowflake or the time in microseconds\n#   " +
+           place_.columns().aggregate_type + ", " + place_.columns().aggregate_id + ", " + place_.columns().event +
+           ", " + place_.columns().payload +
+           "\n# A row that has been sent is deleted.\n"
+           "Resources:\n"
+           "  Outbox:\n"
+           "    Type: AWS::DynamoDB::Table\n"
+           "    DeletionPolicy: Retain\n"
+           "    Properties:\n"
+           "      TableName: " +
+           place_.table().table +
+           "\n"
+           "      BillingMode: PAY_PER_REQUEST\n"
+           "      AttributeDefinitions:\n"
+           "        - {AttributeName: bucket, AttributeType: S}\n"
+           "        - {AttributeName: " +
+           id +
+           ", AttributeType: N}\n"
+           "      KeySchema:\n"
+           "        - {AttributeName: bucket, KeyType: HASH}\n"
+           "        - {AttributeName: " +
+           id + ", KeyType: RANGE}\n";
+  }
 
  private:
   OutboxPlace place_;
   const Clock& clock_;
 };
-
-// CloudFormation is what people keep such a table in.
-std::string DynamoDbOutbox::ddl() const {
-  const std::string& id = place_.columns().id;
-  return "# An outbox that rows are put into, in the transaction that makes the event, with\n"
-         "#   bucket: \"0\" to \"" +
-         std::to_string(place_.table().buckets - 1) +
-         "\", the same for all rows of one aggregate (a hash of its id)\n"
-         "#   " +
-         id + ": a number that grows, such as a snowflake or the time in microseconds\n#   " +
-         place_.columns().aggregate_type + ", " + place_.columns().aggregate_id + ", " + place_.columns().event + ", " +
-         place_.columns().payload +
-         "\n# A row that has been sent is deleted.\n"
-         "Resources:\n"
-         "  Outbox:\n"
-         "    Type: AWS::DynamoDB::Table\n"
-         "    DeletionPolicy: Retain\n"
-         "    Properties:\n"
-         "      TableName: " +
-         place_.table().table +
-         "\n"
-         "      BillingMode: PAY_PER_REQUEST\n"
-         "      AttributeDefinitions:\n"
-         "        - {AttributeName: bucket, AttributeType: S}\n"
-         "        - {AttributeName: " +
-         id +
-         ", AttributeType: N}\n"
-         "      KeySchema:\n"
-         "        - {AttributeName: bucket, KeyType: HASH}\n"
-         "        - {AttributeName: " +
-         id + ", KeyType: RANGE}\n";
-}
 
 }  // namespace
 

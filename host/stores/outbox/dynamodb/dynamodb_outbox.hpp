@@ -10,8 +10,8 @@
 
 namespace sluice::queue::outbox {
 
-/// An outbox in a DynamoDB table of the application's; row_items.hpp says how its rows lie there, docs/run/outbox.md why.
-/// No request is made before a session is asked for something. The references must outlive it.
+/// An outbox in a DynamoDB table of the application's; row_items.hpp says how its rows lie there, docs/run/outbox.md
+/// why. No request is made before a session is asked for something. The references must outlive it.
 std::unique_ptr<Database> make_dynamodb_outbox(Settings settings, dynamo::Client& client, const Clock& clock,
                                                Random& random);
 

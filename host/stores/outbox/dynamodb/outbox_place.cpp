@@ -1,11 +1,18 @@
 #include "host/stores/outbox/dynamodb/outbox_place.hpp"
 
 #include <algorithm>
+#include <array>
 #include <span>
+#include <utility>
 #include <vector>
+
+#include "base/timestamp.hpp"
 
 namespace sluice::queue::outbox {
 namespace {
+
+using dynamo::AttributeValue;
+using Value = RowEdit::Value;
 
 constexpr std::size_t kKeysAtOnce = 100;
 constexpr std::uint32_t kMostBuckets = 4096;
@@ -16,9 +23,39 @@ constexpr Duration kLookTime = std::chrono::seconds(10);  // of a reader's
 // DynamoDB's largest number: a scan that begins behind it in one partition begins with the next partition.
 constexpr const char* kLastId = "9.9999999999999999999999999999999999999E+125";
 
-// What leases write beside the rows (lease_book.hpp).
+// What leases write beside the rows.
 bool of_leases(std::string_view partition) {
   return partition.starts_with("lock/") || partition.starts_with("member/");
+}
+
+/// The condition that a row is still there with so many tries; `names` and `values` are added to.
+std::string still_tried(const Columns& columns, std::optional<std::uint32_t> retries,
+                        std::map<std::string, std::string>& names, dynamo::Item& values) {
+  names.emplace("#id", columns.id);
+  std::string condition = "attribute_exists(#id)";
+  if (!retries) {
+    return condition;
+  }
+  names.emplace("#tries", columns.retry_count);
+  values.emplace(":tried", AttributeValue::number(*retries));
+  if (*retries == 0) {
+    values.emplace(":null", "NULL");
+    return condition + " AND (attribute_not_exists(#tries) OR #tries = :tried OR attribute_type(#tries, :null))";
+  }
+  return condition + " AND #tries = :tried";
+}
+
+/// What an edit makes of one attribute.
+struct Assignment {
+  const char* name;  ///< without its '#'
+  const std::string& column;
+  Value kind;
+  AttributeValue value;
+};
+
+bool any_reason(const dynamo::TransactResult& result, std::string_view code) {
+  return std::any_of(result.reasons.begin(), result.reasons.end(),
+                     [code](const dynamo::CancellationReason& reason) { return reason.code == code; });
 }
 
 bool other_keys(const dynamo::Error& error) {
@@ -66,6 +103,117 @@ Result<std::map<RowKey, dynamo::Item>> OutboxPlace::find(std::span<const RowKey>
     }
   }
   return found;
+}
+
+dynamo::QueryRequest OutboxPlace::query_of(const std::string& partition, std::optional<std::int64_t> after) const {
+  dynamo::QueryRequest query;
+  query.table = table().table;
+  query.consistent = true;
+  query.key_condition = "#b = :b";
+  query.names.emplace("#b", kBucket);
+  query.values.emplace(":b", partition);
+  if (after) {
+    query.key_condition += " AND #id > :after";
+    query.names.emplace("#id", columns().id);
+    query.values.emplace(":after", AttributeValue::number(*after));
+  }
+  return query;
+}
+
+Result<void> OutboxPlace::each(const std::string& partition,
+                               const std::function<void(std::int64_t id, dynamo::Item&&)>& visit, Deadline deadline) {
+  dynamo::QueryRequest query = query_of(partition);
+  do {
+    auto page = client_.query(query, deadline);
+    if (!page) {
+      return error_of(page.error());
+    }
+    for (dynamo::Item& item : page->items) {
+      if (const auto id = rows_.id_of(item)) {
+        visit(*id, std::move(item));
+      }
+    }
+    query.exclusive_start_key = std::move(page->last_evaluated_key);
+  } while (!query.exclusive_start_key.empty());
+  return {};
+}
+
+dynamo::ItemWrite OutboxPlace::write_of(const std::string& partition, std::int64_t id, const RowEdit& edit) const {
+  if (edit.sent || edit.erase) {
+    dynamo::DeleteItemRequest removal;
+    removal.table = table().table;
+    removal.key = key_of(columns(), partition, id);
+    removal.condition = still_tried(columns(), edit.only_if, removal.names, removal.values);
+    return removal;
+  }
+  dynamo::UpdateItemRequest update;
+  update.table = table().table;
+  update.key = key_of(columns(), partition, id);
+  update.condition = still_tried(columns(), edit.only_if, update.names, update.values);
+  const std::array assignments{
+      Assignment{"tries", columns().retry_count, edit.tries, AttributeValue::number(edit.retries)},
+      Assignment{"at", columns().retry_at, edit.due, format_timestamp(now() + edit.after)},
+      Assignment{"error", columns().last_error, columns().last_error.empty() ? Value::keep : edit.reason, edit.error}};
+  std::string set;
+  std::string removed;
+  for (const Assignment& one : assignments) {
+    const std::string name = one.name;
+    if (one.kind == Value::keep) {
+      continue;
+    }
+    update.names.emplace("#" + name, one.column);
+    if (one.kind == Value::set) {
+      update.values.emplace(":" + name, one.value);
+      set += (set.empty() ? "SET #" : ", #") + name + " = :" + name;
+    } else {
+      removed += (removed.empty() ? "REMOVE #" : ", #") + name;
+    }
+  }
+  update.update = set + (set.empty() || removed.empty() ? "" : " ") + removed;
+  return update;
+}
+
+Result<MarkStatus> OutboxPlace::move(const dynamo::Item& row, const RowEdit& edit, Deadline deadline) {
+  const Row read = rows_.row_of(row, {});
+  const std::string partition = edit.gives_up ? dead_partition_of(read.part) : partition_of(read.part);
+  const auto* from = dynamo::find<std::string>(row, kBucket);
+  if (from == nullptr || *from == partition) {
+    return MarkStatus::gone;
+  }
+  dynamo::TransactAction removal;
+  removal.kind = dynamo::TransactAction::Kind::remove;
+  removal.table = table().table;
+  removal.item_or_key = key_of(columns(), *from, read.id);
+  removal.condition = still_tried(columns(), read.retries, removal.names, removal.values);
+  dynamo::TransactAction arrival;
+  arrival.table = table().table;
+  arrival.condition = "attribute_not_exists(#id)";
+  arrival.names.emplace("#id", columns().id);
+  arrival.item_or_key = row;
+  dynamo::Item& item = arrival.item_or_key;
+  item.insert_or_assign(std::string(kBucket), partition);
+  item.erase(columns().retry_at);
+  item.erase(columns().retry_count);
+  if (const auto retries = retries_after(edit, read.retries)) {
+    item.insert_or_assign(columns().retry_count, AttributeValue::number(*retries));
+  }
+  if (edit.reason == Value::set && !columns().last_error.empty()) {
+    item.insert_or_assign(columns().last_error, edit.error);
+  } else if (edit.reason == Value::clear && !columns().last_error.empty()) {
+    item.erase(columns().last_error);
+  }
+  const dynamo::TransactWriteRequest request{.actions = {std::move(removal), std::move(arrival)}, .token = {}};
+  const auto results = client_.transact_each(std::span(&request, 1), deadline);
+  if (!results.front().error) {
+    return MarkStatus::written;
+  }
+  if (any_reason(results.front(), "TransactionConflict")) {
+    return MarkStatus::locked;
+  }
+  if (any_reason(results.front(), "ConditionalCheckFailed")) {
+    return MarkStatus::gone;
+  }
+  return error_of(*results.front().error);
 }
 
 Result<FurtherBuckets> OutboxPlace::look_for_buckets(Deadline deadline) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,6 +15,7 @@
 #include "base/random.hpp"
 #include "dynamo/client.hpp"
 #include "host/stores/outbox/dynamodb/row_items.hpp"
+#include "host/stores/outbox/row_edit.hpp"
 #include "host/stores/outbox/settings.hpp"
 
 namespace sluice::queue::outbox {
@@ -42,6 +44,7 @@ class OutboxPlace {
   Random& random() const { return random_; }
   const RowItems& rows() const { return rows_; }
 
+  const Clock& clock() const { return clock_; }
   SteadyTime steady_now() const { return clock_.steady_now(); }
   /// DynamoDB's time, as far as its answers have told it.
   WallTime now() const;
@@ -50,6 +53,20 @@ class OutboxPlace {
 
   /// Consistent reads of rows, pending or dead. Absent ones are missing from the answer.
   Result<std::map<RowKey, dynamo::Item>> find(std::span<const RowKey> rows, Deadline deadline);
+
+  /// A consistent query of a partition, behind an id where one is given.
+  dynamo::QueryRequest query_of(const std::string& partition, std::optional<std::int64_t> after = {}) const;
+  /// Shows all items of a partition that have an id.
+  Result<void> each(const std::string& partition, const std::function<void(std::int64_t id, dynamo::Item&&)>& visit,
+                    Deadline deadline);
+
+  /// What makes of a row what the edit says, where it stays in its partition; on the condition that it is still there
+  /// with as many tries as `only_if` says.
+  dynamo::ItemWrite write_of(const std::string& partition, std::int64_t id, const RowEdit& edit) const;
+  /// Edits a row, as it was just read, that goes from among the pending ones to the dead letters, or back. The two lie
+  /// in different partitions, so that what is given up is never read again by those who look for work: it is one
+  /// transaction of two writes. MarkStatus::locked: another transaction was in the way.
+  Result<MarkStatus> move(const dynamo::Item& row, const RowEdit& edit, Deadline deadline);
 
   /// Looks for them: a request for each bucket that holds something, whatever it holds.
   Result<FurtherBuckets> look_for_buckets(Deadline deadline);

@@ -3,16 +3,72 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <set>
 #include <utility>
+
+#include "host/stores/outbox/network/tcp_connect.hpp"
 
 namespace sluice::queue::outbox {
 namespace {
 
-using dynamo::AttributeValue;
+// A row that is committed so long after one of a higher id is found when the stretch is looked at again.
+constexpr Duration kLate = std::chrono::minutes(1);
+constexpr Duration kLookAgain = std::chrono::minutes(1);
+constexpr Duration kForget = std::chrono::minutes(10);
+
+/// Stretches of a partition of which nobody wants a row as long as certain groups wait. A query pays for all that it
+/// passes over, so that such a stretch is looked at once a minute, and not with every poll. In its first minute it is
+/// read all the same: rows that are committed late may come in between. Not thread-safe.
+class PassedStretches {
+ public:
+  /// Where who would read on behind `after` may do so as well.
+  std::int64_t skip(const std::string& partition, std::int64_t after, std::span<const Group> without, SteadyTime now) {
+    auto& known = stretches_[partition];
+    std::erase_if(known, [now](const auto& one) { return now - one.second.read > kForget; });
+    for (const auto& [begin, stretch] : known) {
+      if (begin <= after && after < stretch.last && now - stretch.found >= kLate && now - stretch.read < kLookAgain &&
+          std::includes(without.begin(), without.end(), stretch.groups.begin(), stretch.groups.end())) {
+        after = stretch.last;
+      }
+    }
+    return after;
+  }
+
+  /// All rows behind `after` and up to `last` have been passed over, because these groups wait or whatever waits.
+  void add(const std::string& partition, std::int64_t after, std::int64_t last, const std::set<Group>& groups,
+           SteadyTime now) {
+    auto& known = stretches_[partition];
+    while (after < last) {
+      const auto next = known.upper_bound(after);
+      const auto at = next == known.begin() ? known.end() : std::prev(next);
+      if (at == known.end() || at->second.last <= after) {
+        const std::int64_t end = next == known.end() ? last : std::min(last, next->first);
+        known.insert_or_assign(after, Stretch{end, now, now, groups});
+        after = end;
+        continue;
+      }
+      if (at->first == after) {
+        at->second.last = std::min(at->second.last, last);
+        at->second.read = now;
+        at->second.groups = groups;
+      }
+      after = at->second.last;
+    }
+  }
+
+ private:
+  struct Stretch {
+    std::int64_t last = 0;
+    SteadyTime found{};
+    SteadyTime read{};
+    std::set<Group> groups;
+  };
+
+  std::map<std::string, std::map<std::int64_t, Stretch>> stretches_;  ///< by what they begin behind; apart
+};
 
 bool waits(const Group& group, const FetchRequest& request) {
   return std::binary_search(request.without.begin(), request.without.end(), group);
@@ -49,173 +105,196 @@ Page cut(std::vector<Row> rows, bool more, const FetchRequest& request) {
   return {std::move(rows), more};
 }
 
-}  // namespace
+/// Reads pending rows: one consistent query for each bucket, so that a row is seen in its order from the moment it was
+/// committed. There are no notifications.
+class DynamoDbReader final : public ReadSession {
+ public:
+  /// `place` must outlive it.
+  explicit DynamoDbReader(OutboxPlace& place) : place_(place) {}
 
-Result<Page> DynamoDbReader::fetch(const FetchRequest& request, Deadline deadline) {
-  if (request.from_start) {
-    reached_.clear();
-    higher_ = place_.higher_buckets(deadline);
-  }
-  return fetch(request, reached_, deadline);
-}
+  Result<SourceId> source_id(Deadline deadline) override { return place_.source_id(deadline); }
 
-// A page of which the filter leaves nothing says nothing about the ones behind it.
-Result<Page> DynamoDbReader::fetch(const FetchRequest& request, Reached& reached, Deadline deadline) {
-  FetchRequest next = request;
-  while (true) {
-    auto page = fetch_some(next, reached, deadline);
-    if (!page || !page->rows.empty() || !page->more) {
-      return page;
+  Result<Page> fetch(const FetchRequest& request, Deadline deadline) override {
+    if (request.from_start) {
+      reached_.clear();
+      higher_ = place_.higher_buckets(deadline);
     }
-    next.from_start = false;
-    next.after = read_up_to_;
+    return fetch(request, reached_, deadline);
   }
-}
 
-Result<Page> DynamoDbReader::fetch_some(const FetchRequest& request, Reached& reached, Deadline deadline) {
-  const auto partitions = partitions_of(request, with_higher(request.buckets));
-  const std::size_t share = request.limit / partitions.size() + 1;
-  std::vector<Row> rows;
-  read_up_to_ = std::numeric_limits<std::int64_t>::max();
-  bool more = false;
-  for (const std::string& partition : partitions) {
-    // Ids grow within a bucket alone: what has landed in one since its end was read may stand before `after`.
-    const auto known = request.from_start ? reached.end() : reached.find(partition);
-    FetchRequest own = request;
-    own.after = known == reached.end() ? request.after : std::min(request.after, known->second);
-    SLUICE_TRY(stretch, read(partition, own, share, deadline));
-    reached.insert_or_assign(partition, stretch->last);
-    if (stretch->more) {
-      more = true;
-      read_up_to_ = std::min(read_up_to_, stretch->last);
-    }
-    std::move(stretch->rows.begin(), stretch->rows.end(), std::back_inserter(rows));
-  }
-  // What lies beyond the first gap comes with a later page, in its order.
-  std::erase_if(rows, [this](const Row& row) { return row.id > read_up_to_; });
-  std::erase_if(rows, [&request](const Row& row) { return passed_over(row, request); });
-  std::sort(rows.begin(), rows.end(), [](const Row& one, const Row& other) { return one.key() < other.key(); });
-  return cut(std::move(rows), more, request);
-}
-
-// Those beyond the number that go with these, too.
-std::vector<std::uint32_t> DynamoDbReader::with_higher(std::span<const std::uint32_t> buckets) const {
-  std::vector<std::uint32_t> all(buckets.begin(), buckets.end());
-  std::copy_if(higher_.begin(), higher_.end(), std::back_inserter(all), [&](std::uint32_t higher) {
-    return std::find(buckets.begin(), buckets.end(), higher % place_.table().buckets) != buckets.end();
-  });
-  return all;
-}
-
-dynamo::QueryRequest DynamoDbReader::query_of(const std::string& partition, std::int64_t after, bool from_start) const {
-  dynamo::QueryRequest query;
-  query.table = place_.table().table;
-  query.consistent = true;
-  query.key_condition = "#b = :b";
-  query.names.emplace("#b", kBucket);
-  query.values.emplace(":b", partition);
-  if (!from_start) {
-    query.key_condition += " AND #id > :after";
-    query.names.emplace("#id", place_.columns().id);
-    query.values.emplace(":after", AttributeValue::number(after));
-  }
-  return query;
-}
-
-Result<DynamoDbReader::Stretch> DynamoDbReader::read(const std::string& partition, const FetchRequest& request,
-                                                     std::size_t limit, Deadline deadline) {
-  const std::int64_t begin = request.from_start ? std::numeric_limits<std::int64_t>::min() : request.after;
-  const std::int64_t after = passed_.skip(partition, begin, request.without, place_.steady_now());
-  dynamo::QueryRequest query = query_of(partition, after, request.from_start && after == begin);
-  query.limit = static_cast<std::int64_t>(limit);
-  auto page = place_.client().query(query, deadline);
-  if (!page) {
-    return place_.error_of(page.error());
-  }
-  Stretch stretch{.last = after};
-  const WallTime now = place_.now();
-  std::set<Group> waiting;
-  bool passed = true;
-  for (const dynamo::Item& item : page->items) {
-    const auto id = place_.rows().id_of(item);
-    if (!id) {
-      continue;  // `inspect` tells of it
-    }
-    stretch.last = *id;
-    stretch.rows.push_back(place_.rows().row_of(item, now));
-    note(stretch.rows.back());
-    passed = passed && passed_over(stretch.rows.back(), request);
-    if (waits(stretch.rows.back().group, request)) {
-      waiting.insert(stretch.rows.back().group);
-    }
-  }
-  if (passed && !stretch.rows.empty()) {
-    passed_.add(partition, after, stretch.last, waiting, place_.steady_now());
-  }
-  if (const auto last = place_.rows().id_of(page->last_evaluated_key)) {
-    stretch.more = true;
-    stretch.last = *last;
-  }
-  return stretch;
-}
-
-void DynamoDbReader::note(const Row& row) {
-  if (starts_.size() >= kMostGroupsKnown) {
-    starts_.clear();  // they are found again, at a price
-  }
-  const auto [place, fresh] = starts_.try_emplace(row.group, Start{row.bucket, row.id});
-  if (!fresh && row.id < place->second.first) {
-    place->second = {row.bucket, row.id};
-  }
-}
-
-Result<std::vector<GroupRows>> DynamoDbReader::fetch_groups(std::span<const Group> groups, std::size_t limit,
-                                                            const FetchRequest& request, Deadline deadline) {
-  std::vector<GroupRows> found(groups.size());
-  std::size_t bytes = 0;
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    const auto start = starts_.find(groups[i]);
-    std::vector<std::uint32_t> buckets(request.buckets.begin(), request.buckets.end());
-    FetchRequest from = request;
-    from.without = {};
-    if (start != starts_.end()) {
-      buckets = {start->second.bucket};
-      from.from_start = start->second.first == std::numeric_limits<std::int64_t>::min();
-      from.after = start->second.first - (from.from_start ? 0 : 1);
-      starts_.erase(start);  // reading it again tells where it begins now
-    }
-    from.buckets = buckets;
-    from.limit = std::max<std::size_t>(limit, 100) * buckets.size();
-    Reached reached;
-    while (found[i].rows.size() <= limit && bytes < request.bytes) {
-      SLUICE_TRY(page, fetch(from, reached, deadline));
-      for (Row& row : page->rows) {
-        from.after = row.id;
-        if (row.group == groups[i] && found[i].rows.size() <= limit) {
-          bytes += row.payload.size();
-          found[i].rows.push_back(std::move(row));
+  Result<std::vector<GroupRows>> fetch_groups(std::span<const Group> groups, std::size_t limit,
+                                              const FetchRequest& request, Deadline deadline) override {
+    std::vector<GroupRows> found(groups.size());
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      const auto start = starts_.find(groups[i]);
+      std::vector<std::uint32_t> buckets(request.buckets.begin(), request.buckets.end());
+      FetchRequest from = request;
+      from.without = {};
+      if (start != starts_.end()) {
+        buckets = {start->second.bucket};
+        from.from_start = start->second.first == std::numeric_limits<std::int64_t>::min();
+        from.after = start->second.first - (from.from_start ? 0 : 1);
+        starts_.erase(start);  // reading it again tells where it begins now
+      }
+      from.buckets = buckets;
+      from.limit = std::max<std::size_t>(limit, 100) * buckets.size();
+      Reached reached;
+      while (found[i].rows.size() <= limit && bytes < request.bytes) {
+        SLUICE_TRY(page, fetch(from, reached, deadline));
+        for (Row& row : page->rows) {
+          from.after = row.id;
+          if (row.group == groups[i] && found[i].rows.size() <= limit) {
+            bytes += row.payload.size();
+            found[i].rows.push_back(std::move(row));
+          }
+        }
+        from.from_start = false;
+        if (!page->more) {
+          break;
         }
       }
-      from.from_start = false;
-      if (!page->more) {
-        break;
+      found[i].more = found[i].rows.size() > limit || bytes >= request.bytes;
+      found[i].rows.resize(std::min(found[i].rows.size(), limit));
+    }
+    return found;
+  }
+
+  Result<ReadSession::News> wait(int wake, Deadline deadline) override {
+    pollfd watched{.fd = wake, .events = POLLIN, .revents = 0};
+    const auto waited = poll_until(std::span(&watched, 1), place_.clock(), deadline);
+    if (!waited && waited.error().code() != ErrorCode::timeout) {
+      return waited.error();
+    }
+    return News::none;
+  }
+
+ private:
+  static constexpr std::size_t kMostGroupsKnown = 100'000;
+
+  /// Where a group's rows begin, as far as has been seen.
+  struct Start {
+    std::uint32_t bucket = 0;
+    std::int64_t first = 0;
+  };
+  /// Rows of one partition, by id.
+  struct Stretch {
+    std::vector<Row> rows;
+    std::int64_t last = 0;  ///< the id up to which all has been read
+    bool more = false;
+  };
+
+  /// Up to which id each partition has been read.
+  using Reached = std::map<std::string, std::int64_t>;
+
+  // A page of which the filter leaves nothing says nothing about the ones behind it.
+  Result<Page> fetch(const FetchRequest& request, Reached& reached, Deadline deadline) {
+    FetchRequest next = request;
+    while (true) {
+      auto page = fetch_some(next, reached, deadline);
+      if (!page || !page->rows.empty() || !page->more) {
+        return page;
+      }
+      next.from_start = false;
+      next.after = read_up_to_;
+    }
+  }
+
+  Result<Page> fetch_some(const FetchRequest& request, Reached& reached, Deadline deadline) {
+    const auto partitions = partitions_of(request, with_higher(request.buckets));
+    const std::size_t share = request.limit / partitions.size() + 1;
+    std::vector<Row> rows;
+    read_up_to_ = std::numeric_limits<std::int64_t>::max();
+    bool more = false;
+    for (const std::string& partition : partitions) {
+      // Ids grow within a bucket alone: what has landed in one since its end was read may stand before `after`.
+      const auto known = request.from_start ? reached.end() : reached.find(partition);
+      FetchRequest own = request;
+      own.after = known == reached.end() ? request.after : std::min(request.after, known->second);
+      SLUICE_TRY(stretch, read(partition, own, share, deadline));
+      reached.insert_or_assign(partition, stretch->last);
+      if (stretch->more) {
+        more = true;
+        read_up_to_ = std::min(read_up_to_, stretch->last);
+      }
+      std::move(stretch->rows.begin(), stretch->rows.end(), std::back_inserter(rows));
+    }
+    // What lies beyond the first gap comes with a later page, in its order.
+    std::erase_if(rows, [this](const Row& row) { return row.id > read_up_to_; });
+    std::erase_if(rows, [&request](const Row& row) { return passed_over(row, request); });
+    std::sort(rows.begin(), rows.end(), [](const Row& one, const Row& other) { return one.key() < other.key(); });
+    return cut(std::move(rows), more, request);
+  }
+
+  Result<Stretch> read(const std::string& partition, const FetchRequest& request, std::size_t limit,
+                       Deadline deadline) {
+    const std::int64_t begin = request.from_start ? std::numeric_limits<std::int64_t>::min() : request.after;
+    const std::int64_t after = passed_.skip(partition, begin, request.without, place_.steady_now());
+    dynamo::QueryRequest query =
+        place_.query_of(partition, request.from_start && after == begin ? std::nullopt : std::optional(after));
+    query.limit = static_cast<std::int64_t>(limit);
+    auto page = place_.client().query(query, deadline);
+    if (!page) {
+      return place_.error_of(page.error());
+    }
+    Stretch stretch{.last = after};
+    const WallTime now = place_.now();
+    std::set<Group> waiting;
+    bool passed = true;
+    for (const dynamo::Item& item : page->items) {
+      const auto id = place_.rows().id_of(item);
+      if (!id) {
+        continue;  // `inspect` tells of it
+      }
+      stretch.last = *id;
+      stretch.rows.push_back(place_.rows().row_of(item, now));
+      note(stretch.rows.back());
+      passed = passed && passed_over(stretch.rows.back(), request);
+      if (waits(stretch.rows.back().group, request)) {
+        waiting.insert(stretch.rows.back().group);
       }
     }
-    found[i].more = found[i].rows.size() > limit || bytes >= request.bytes;
-    found[i].rows.resize(std::min(found[i].rows.size(), limit));
+    if (passed && !stretch.rows.empty()) {
+      passed_.add(partition, after, stretch.last, waiting, place_.steady_now());
+    }
+    if (const auto last = place_.rows().id_of(page->last_evaluated_key)) {
+      stretch.more = true;
+      stretch.last = *last;
+    }
+    return stretch;
   }
-  return found;
-}
 
-Result<ReadSession::News> DynamoDbReader::wait(int wake, Deadline deadline) {
-  pollfd waited{.fd = wake, .events = POLLIN, .revents = 0};
-  const auto left = deadline.left(place_.steady_now());
-  const auto most = std::chrono::milliseconds(std::numeric_limits<int>::max());
-  const auto span = std::min(std::chrono::ceil<std::chrono::milliseconds>(std::min<Duration>(left, most)), most);
-  if (::poll(&waited, 1, deadline.is_never() ? -1 : static_cast<int>(span.count())) < 0 && errno != EINTR) {
-    return Error(ErrorCode::internal, std::string("cannot wait for news: ") + std::strerror(errno));
+  // Those beyond the number that go with these, too.
+  std::vector<std::uint32_t> with_higher(std::span<const std::uint32_t> buckets) const {
+    std::vector<std::uint32_t> all(buckets.begin(), buckets.end());
+    std::copy_if(higher_.begin(), higher_.end(), std::back_inserter(all), [&](std::uint32_t higher) {
+      return std::find(buckets.begin(), buckets.end(), higher % place_.table().buckets) != buckets.end();
+    });
+    return all;
   }
-  return News::none;
+
+  void note(const Row& row) {
+    if (starts_.size() >= kMostGroupsKnown) {
+      starts_.clear();  // they are found again, at a price
+    }
+    const auto [place, fresh] = starts_.try_emplace(row.group, Start{row.bucket, row.id});
+    if (!fresh && row.id < place->second.first) {
+      place->second = {row.bucket, row.id};
+    }
+  }
+
+  OutboxPlace& place_;
+  std::vector<std::uint32_t> higher_;  ///< buckets beyond the number; the same for all pages from the first row on
+  std::map<Group, Start> starts_;
+  PassedStretches passed_;
+  Reached reached_;              ///< since the pages began at the first row
+  std::int64_t read_up_to_ = 0;  ///< by the last look: the id up to which all buckets have been read
+};
+
+}  // namespace
+
+std::unique_ptr<ReadSession> make_dynamodb_reader(OutboxPlace& place) {
+  return std::make_unique<DynamoDbReader>(place);
 }
 
 }  // namespace sluice::queue::outbox

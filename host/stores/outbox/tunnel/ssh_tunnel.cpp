@@ -1,6 +1,7 @@
 #include "host/stores/outbox/tunnel/ssh_tunnel.hpp"
 
 #include <fcntl.h>
+#include <libssh/libssh.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -11,9 +12,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
+#include <utility>
 
 #include "base/signal_block.hpp"
+#include "host/stores/outbox/network/tcp_connect.hpp"
 
 namespace sluice::queue::outbox {
 
@@ -24,14 +26,224 @@ constexpr Duration kConnectTime = std::chrono::seconds(15);
 
 std::string why() { return std::strerror(errno); }
 
+std::string fingerprint(ssh_session session) {
+  ssh_key key = nullptr;
+  unsigned char* hash = nullptr;
+  std::size_t size = 0;
+  std::string text = "of unknown fingerprint";
+  if (ssh_get_server_publickey(session, &key) != SSH_OK) {
+    return text;
+  }
+  if (ssh_get_publickey_hash(key, SSH_PUBLICKEY_HASH_SHA256, &hash, &size) == 0) {
+    if (char* printed = ssh_get_fingerprint_hash(SSH_PUBLICKEY_HASH_SHA256, hash, size)) {
+      text = std::string(ssh_key_type_to_char(ssh_key_type(key))) + " " + printed;
+      ssh_string_free_char(printed);
+    }
+    ssh_clean_pubkey_hash(&hash);
+  }
+  ssh_key_free(key);
+  return text;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    text += (text.empty() ? "" : ",") + word;
+  }
+  return text;
+}
+
+struct KeyDeleter {
+  void operator()(ssh_key_struct* key) const { ssh_key_free(key); }
+};
+struct ChannelDeleter {
+  void operator()(ssh_channel_struct* channel) const { ssh_channel_free(channel); }
+};
+
 }  // namespace
 
-struct SshTunnel::Client {
-  Client(Descriptor accepted, std::unique_ptr<SshChannel> opening)
-      : socket(std::move(accepted)), channel(std::move(opening)) {}
+std::string SshSettings::place() const {
+  return "ssh://" + (user.empty() ? "" : user + "@") + host + ":" + std::to_string(port);
+}
 
+/// A session with an SSH server whose key is known and which has accepted ours. The one boundary of libssh. Not
+/// thread-safe.
+class SshSession final {
+ public:
+  /// Connects, checks the server's key and logs in; gives up when `wake` becomes readable. Errors name the server and
+  /// what is wrong: denied (its key is unknown or another than before, ours is refused), invalid (a file of ours),
+  /// unavailable (nobody answers).
+  static Result<std::unique_ptr<SshSession>> open(const SshSettings& settings, int wake, const Clock& clock,
+                                                  Deadline deadline) {
+    std::unique_ptr<SshSession> session(new SshSession(settings, wake, clock));
+    auto socket = connect_tcp(settings.host, settings.port, wake, clock, deadline);
+    if (socket.has_error()) {
+      return session->failed(socket.error());
+    }
+    if (session->session_ == nullptr) {
+      return Error(ErrorCode::internal, "libssh gives no session");
+    }
+    SLUICE_PASS_ON(session->configure(socket->release()));
+    SLUICE_TRY(connected,
+               session->until_done([&session] { return ssh_connect(session->session_); }, SSH_AGAIN, deadline));
+    if (*connected != SSH_OK) {
+      return session->failed({ErrorCode::unavailable, "no SSH session: " + session->last_error()});
+    }
+    SLUICE_PASS_ON(session->check_host_key());
+    SLUICE_PASS_ON(session->log_in(deadline));
+    session->event_ = ssh_event_new();
+    if (session->event_ == nullptr || ssh_event_add_session(session->event_, session->session_) != SSH_OK) {
+      return Error(ErrorCode::internal, "libssh gives no event loop");
+    }
+    return session;
+  }
+
+  ~SshSession() {
+    if (event_ != nullptr) {
+      ssh_event_remove_session(event_, session_);
+      ssh_event_free(event_);
+    }
+    if (session_ != nullptr) {
+      ssh_disconnect(session_);
+      ssh_free(session_);
+    }
+  }
+  SshSession(const SshSession&) = delete;
+  SshSession& operator=(const SshSession&) = delete;
+
+  int descriptor() const { return ssh_get_fd(session_); }
+
+  /// True while bytes wait to be sent.
+  bool wants_to_write() const { return (ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0; }
+
+  bool alive() const { return ssh_is_connected(session_) != 0; }
+
+  /// Takes what has arrived, for all channels, and sends what waits; does not block.
+  void exchange() {
+    // One call takes what one read(2) brings; an error shows in `alive`.
+    for (int rounds = 0; rounds < 64 && ssh_event_dopoll(event_, 0) == SSH_OK; ++rounds) {
+      pollfd more{descriptor(), POLLIN, 0};
+      if (::poll(&more, 1, 0) <= 0) {
+        return;
+      }
+    }
+  }
+
+  /// Null where there is no memory for it.
+  ssh_channel new_channel() { return ssh_channel_new(session_); }
+
+  /// What libssh said last.
+  std::string last_error() const {
+    const std::string text = ssh_get_error(session_);
+    return text.empty() ? "no reason given" : text;
+  }
+
+ private:
+  SshSession(const SshSettings& settings, int wake, const Clock& clock)
+      : settings_(settings), wake_(wake), clock_(clock), session_(ssh_new()) {}
+
+  Error failed(const Error& error) const { return {error.code(), settings_.place() + ": " + error.message()}; }
+  Error denied(const std::string& what) const { return failed({ErrorCode::denied, what}); }
+
+  Result<void> configure(int socket) {
+    ssh_set_blocking(session_, 0);
+    const int no = 0;
+    const unsigned int port = settings_.port;
+    const std::string algorithms = joined(settings_.host_key_algorithms);
+    bool good = ssh_options_set(session_, SSH_OPTIONS_FD, &socket) == SSH_OK &&
+                ssh_options_set(session_, SSH_OPTIONS_PROCESS_CONFIG, &no) == SSH_OK &&
+                ssh_options_set(session_, SSH_OPTIONS_HOST, settings_.host.c_str()) == SSH_OK &&
+                ssh_options_set(session_, SSH_OPTIONS_PORT, &port) == SSH_OK;
+    if (!settings_.user.empty()) {
+      good = good && ssh_options_set(session_, SSH_OPTIONS_USER, settings_.user.c_str()) == SSH_OK;
+    }
+    if (!settings_.known_hosts.empty()) {
+      good = good && ssh_options_set(session_, SSH_OPTIONS_KNOWNHOSTS, settings_.known_hosts.c_str()) == SSH_OK &&
+             ssh_options_set(session_, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null") == SSH_OK;
+    }
+    if (!good) {
+      return failed({ErrorCode::invalid, last_error()});
+    }
+    if (!algorithms.empty() && ssh_options_set(session_, SSH_OPTIONS_HOSTKEYS, algorithms.c_str()) != SSH_OK) {
+      return failed({ErrorCode::invalid, "'host_key_algorithms' has none that libssh knows: " + algorithms});
+    }
+    return {};
+  }
+
+  Result<void> check_host_key() {
+    if (!settings_.check_host_key) {
+      return {};
+    }
+    const std::string file = settings_.known_hosts.empty() ? "~/.ssh/known_hosts" : settings_.known_hosts;
+    switch (ssh_session_is_known_server(session_)) {
+      case SSH_KNOWN_HOSTS_OK:
+        return {};
+      case SSH_KNOWN_HOSTS_CHANGED:
+        return denied("the server's key (" + fingerprint(session_) + ") is not the one that " + file +
+                      " has for it; either it was exchanged, or somebody stands in between");
+      case SSH_KNOWN_HOSTS_OTHER:
+        return denied(file + " has a key of another kind for the server than the " + fingerprint(session_) +
+                      " that it shows; add this one, or name its kind in 'host_key_algorithms'");
+      case SSH_KNOWN_HOSTS_NOT_FOUND:
+      case SSH_KNOWN_HOSTS_UNKNOWN:
+        return denied("the server's key (" + fingerprint(session_) + ") is unknown: " + file +
+                      " does not have it; if it is right, add it with `ssh-keyscan -p " +
+                      std::to_string(settings_.port) + " " + settings_.host + " >> " + file + "`");
+      case SSH_KNOWN_HOSTS_ERROR:
+        break;
+    }
+    return denied("the server's key cannot be checked: " + last_error());
+  }
+
+  Result<void> log_in(Deadline deadline) {
+    ssh_key raw = nullptr;
+    // A callback in the place of the passphrase keeps libssh from asking on a terminal.
+    const ssh_auth_callback no_passphrase = [](const char*, char*, std::size_t, int, int, void*) { return -1; };
+    const int imported =
+        ssh_pki_import_privkey_file(settings_.private_key.c_str(), nullptr, no_passphrase, nullptr, &raw);
+    const std::unique_ptr<ssh_key_struct, KeyDeleter> key(raw);
+    if (imported != SSH_OK) {
+      return failed({ErrorCode::invalid, "cannot read the private key " + settings_.private_key +
+                                             (imported == SSH_EOF ? ": no such file, or no right to read it"
+                                                                  : ": it is none, or it has a passphrase")});
+    }
+    SLUICE_TRY(answer, until_done([&] { return ssh_userauth_publickey(session_, nullptr, key.get()); }, SSH_AUTH_AGAIN,
+                                  deadline));
+    if (*answer != SSH_AUTH_SUCCESS) {
+      return denied(*answer == SSH_AUTH_ERROR
+                        ? "login failed: " + last_error()
+                        : "the server does not accept the key " + settings_.private_key + " for this user");
+    }
+    return {};
+  }
+
+  template <typename Step>
+  Result<int> until_done(Step step, int again, Deadline deadline) {
+    for (;;) {
+      const int answer = step();
+      if (answer != again) {
+        return answer;
+      }
+      const short events = static_cast<short>(POLLIN | (wants_to_write() ? POLLOUT : 0));
+      std::array<pollfd, 2> watched{pollfd{descriptor(), events, 0}, pollfd{wake_, POLLIN, 0}};
+      const auto ready = poll_until(watched, clock_, deadline);
+      if (!ready || (watched[1].revents & POLLIN) != 0) {
+        return failed(ready ? Error(ErrorCode::cancelled, "the tunnel is being closed") : ready.error());
+      }
+    }
+  }
+
+  const SshSettings& settings_;
+  const int wake_;
+  const Clock& clock_;
+  ssh_session session_;
+  ssh_event event_ = nullptr;
+};
+
+struct SshTunnel::Client {
   Descriptor socket;
-  std::unique_ptr<SshChannel> channel;
+  /// From the SSH server to the target; ends before the session.
+  std::unique_ptr<ssh_channel_struct, ChannelDeleter> channel;
   bool open = false;
   std::string up;             ///< read from the client and not yet taken by the server
   std::string down;           ///< the other way
@@ -182,16 +394,19 @@ void SshTunnel::take_client(SshSession& session) {
   if (!accepted.open()) {
     return;
   }
-  if (auto channel = session.new_channel()) {
-    clients_.push_back(std::make_unique<Client>(std::move(accepted), std::move(channel)));
+  if (const auto channel = session.new_channel()) {
+    clients_.push_back(std::make_unique<Client>());
+    clients_.back()->socket = std::move(accepted);
+    clients_.back()->channel.reset(channel);
   }
 }
 
 bool SshTunnel::serve(Client& client, SshSession& session) {
   if (!client.open) {
-    const auto state = client.channel->advance(settings_);
-    client.open = state == SshChannel::State::open;
-    if (state == SshChannel::State::refused) {
+    const int answer = ssh_channel_open_forward(client.channel.get(), settings_.target_host.c_str(),
+                                                static_cast<int>(settings_.target_port), "localhost", 0);
+    client.open = answer == SSH_OK;
+    if (!client.open && answer != SSH_AGAIN) {
       const MutexLock lock(mutex_);
       refusal_ =
           Error(ErrorCode::unavailable, settings_.place() + ": the SSH server cannot reach " + settings_.target_host +
@@ -206,6 +421,7 @@ bool SshTunnel::serve(Client& client, SshSession& session) {
 }
 
 bool SshTunnel::to_server(Client& client) {
+  const ssh_channel channel = client.channel.get();
   std::array<char, kBlock> block{};
   for (;;) {
     if (client.up.empty() && !client.client_ended) {
@@ -216,27 +432,34 @@ bool SshTunnel::to_server(Client& client) {
       client.client_ended = count == 0;
       client.up.assign(block.data(), static_cast<std::size_t>(count));
       if (client.client_ended) {
-        client.channel->send_end();
+        ssh_channel_send_eof(channel);
       }
     }
     if (client.up.empty()) {
       return true;
     }
-    const int taken = client.channel->write(client.up.data(), client.up.size());
+    const std::size_t room = ssh_channel_is_closed(channel) != 0 ? 0 : ssh_channel_window_size(channel);
+    if (room == 0) {
+      return ssh_channel_is_closed(channel) == 0;  // the server makes room, which its socket tells
+    }
+    const int taken =
+        ssh_channel_write(channel, client.up.data(), static_cast<std::uint32_t>(std::min(client.up.size(), room)));
     if (taken <= 0) {
-      return taken == 0;  // the server makes room, which its socket tells
+      return taken != SSH_ERROR;
     }
     client.up.erase(0, static_cast<std::size_t>(taken));
   }
 }
 
 bool SshTunnel::to_client(Client& client) {
+  const ssh_channel channel = client.channel.get();
   std::array<char, kBlock> block{};
   for (;;) {
     if (client.down.empty()) {
-      const int count = client.server_ended ? 0 : client.channel->read(block.data(), block.size());
-      client.server_ended = client.server_ended || count < 0;
+      const int count = client.server_ended ? 0 : ssh_channel_read_nonblocking(channel, block.data(), block.size(), 0);
       if (count <= 0) {
+        client.server_ended = client.server_ended || count == SSH_EOF || count == SSH_ERROR ||
+                              ssh_channel_is_eof(channel) != 0 || ssh_channel_is_closed(channel) != 0;
         return true;
       }
       client.down.assign(block.data(), static_cast<std::size_t>(count));
