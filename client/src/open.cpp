@@ -4,7 +4,7 @@
 #include "dynamo/connection.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
 #include "host/stores/leased/leased_queues.hpp"
-#include "host/stores/sqlite/sqlite_queues.hpp"
+#include "host/stores/sqlite/sqlite_store.hpp"
 
 namespace sluice::client {
 namespace {

@@ -9,15 +9,6 @@ namespace sluice::queue {
 
 namespace {
 
-std::size_t bytes_of(const EmittedMessage& emitted) {
-  const NewMessage& message = emitted.message;
-  std::size_t bytes = message.id.size() + message.body.size() + message.content_type.size() + message.group.size();
-  for (const auto& [name, value] : message.attributes) {
-    bytes += name.size() + value.size();
-  }
-  return bytes;
-}
-
 std::size_t bytes_of(const ItemWrite& write) {
   return write.item.size() + write.update.size() + write.condition.size() + write.values.size();
 }
@@ -89,7 +80,7 @@ std::string_view to_string(ItemAction action) {
 std::size_t effect_bytes(const Effects& effects) {
   std::size_t bytes = effects.key ? effects.key->key.size() + effects.key->result.size() : 0;
   for (const EmittedMessage& emitted : effects.messages) {
-    bytes += bytes_of(emitted);
+    bytes += emitted.message.id.size() + content_bytes(emitted.message);
   }
   for (const EffectWrite& write : effects.writes) {
     bytes += std::visit([](const auto& one) { return bytes_of(one); }, write.write);

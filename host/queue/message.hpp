@@ -82,6 +82,16 @@ struct NewMessage {
   UniqueUntil unique_until = UniqueUntil::done;
 };
 
+/// Bytes that the sender of a message decides on, its id apart.
+template <typename Content>
+std::size_t content_bytes(const Content& message) {
+  std::size_t bytes = message.body.size() + message.content_type.size() + message.group.size();
+  for (const auto& [name, value] : message.attributes) {
+    bytes += name.size() + value.size();
+  }
+  return bytes;
+}
+
 /// An attempt that failed before the last one. A value.
 struct FailedAttempt {
   std::string error;

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "host/stores/sqlite/sqlite_queues.hpp"
+#include "host/stores/sqlite/sqlite_store.hpp"
 #include "tests/stores/dynamomq/emulated_tables.hpp"
 
 namespace sluice::client {

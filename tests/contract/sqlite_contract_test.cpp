@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "base/random.hpp"
-#include "host/stores/sqlite/sqlite_queues.hpp"
+#include "host/stores/sqlite/sqlite_store.hpp"
 #include "tests/contract/effect_contract.hpp"
 #include "tests/contract/order_contract.hpp"
 #include "tests/contract/store_contract.hpp"

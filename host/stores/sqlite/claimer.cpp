@@ -6,7 +6,6 @@
 
 #include "base/guard.hpp"
 #include "base/timestamp.hpp"
-#include "host/stores/sqlite/row_codec.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
 
 namespace sluice::queue::sqlite {
@@ -16,31 +15,12 @@ namespace {
 constexpr const char* kUnreadable =
     "the record cannot be read, its attributes are damaged; take them away with an edit, then move it to the front";
 
-// As kOldest, of a half that keeps no order and has no priorities: there all messages are of the normal one, which need
-// not be looked for behind their bodies, and lie where they were sent. So it has neither of the last two columns.
-constexpr const char* kOldestPlain =
-    "SELECT r.seq, r.sent_at, m.id, m.content_type, m.message_group, m.attributes, m.body, d.version, d.receives "
-    "FROM sluice_ready AS r CROSS JOIN sluice_messages AS m ON m.seq = r.seq LEFT JOIN sluice_deliveries AS d "
-    "ON d.seq = r.seq WHERE r.half = ?1 AND r.sent_at <= ?2 ORDER BY r.sent_at, r.seq";
-
-void lend(Delivery& delivery, const Lease& lease) {
-  delivery.leased_until = lease.held_until;
-  delivery.invisible_until = lease.until;
-}
-
-/// As Claimer::take_row, of a plain row: where it lies is when it was sent, which is told once.
-template <typename Found>
-void take_plain(const Statement& row, const Lease& lease, Found& found) {
-  auto delivery = read_delivery(row, Row::plain);
-  if (!delivery) {
-    found.unreadable.push_back(row.integer(0));
-    return;
-  }
-  lend(*delivery, lease);
-  found.bytes += delivery->message.body.size();
-  found.places.emplace_back(stored(delivery->message.sent_at), delivery->receipt.locator);
-  found.touched.push_back(!row.is_null(7));
-  found.deliveries.push_back(std::move(*delivery));
+/// Of a range of `ready`, ?1, from its head on, as far as they are due at ?2.
+std::string oldest() {
+  // CROSS JOIN keeps SQLite to this order of tables, whatever it thinks of their sizes.
+  return "SELECT " + std::string(kDeliveryColumns) +
+         ", r.sent_at FROM sluice_ready AS r CROSS JOIN sluice_messages AS m ON m.seq = r.seq LEFT JOIN "
+         "sluice_deliveries AS d ON d.seq = r.seq WHERE r.half = ?1 AND r.sent_at <= ?2 ORDER BY r.sent_at, r.seq";
 }
 
 int strictness(Kept kept) {
@@ -59,16 +39,38 @@ int strictness(Kept kept) {
 
 }  // namespace
 
-Claimer::Claimer(Connection& connection, ReadyIndex& ready_index, Deliveries& deliveries, GroupOrder& groups)
-    : ready_index_(ready_index),
-      deliveries_(deliveries),
-      groups_(groups),
-      connection_(connection),
-      oldest_(connection, kOldestPlain),
-      suspect_(connection,
-               "SELECT d.seq, d.sent_at, m.id, m.content_type, m.message_group, m.attributes, m.body, d.version, "
-               "d.receives, m.priority FROM sluice_deliveries AS d JOIN sluice_messages AS m ON m.seq = d.seq WHERE "
-               "d.seq = ?1"),
+// Each one that waits gains its weight; who has most is next and pays what all of them gained.
+std::optional<std::size_t> PriorityScheduler::next(std::int64_t half, const ClaimRules& rules,
+                                                   const std::array<bool, kPriorities>& waits) {
+  auto& credits = credits_[half];
+  std::int64_t gained = 0;
+  std::optional<std::size_t> next;
+  for (std::size_t i = 0; i < kPriorities; ++i) {
+    if (!waits[i]) {
+      continue;
+    }
+    const std::int64_t weight = std::max<std::int64_t>(1, rules.weights[i]);
+    credits[i] += weight;
+    gained += weight;
+    if (!next || credits[i] > credits[*next]) {
+      next = i;
+    }
+  }
+  if (next) {
+    credits[*next] -= gained;
+  }
+  return next;
+}
+
+Claimer::Claimer(Connection& connection, Records& records)
+    : records_(records),
+      ready_(records.ready()),
+      groups_(records.groups()),
+      oldest_{Statement(connection, oldest()), Statement(connection, oldest()), Statement(connection, oldest()),
+              Statement(connection, oldest())},
+      suspect_(connection, "SELECT " + std::string(kDeliveryColumns) +
+                               " FROM sluice_deliveries AS d JOIN sluice_messages AS m ON m.seq = d.seq WHERE "
+                               "d.seq = ?1"),
       lease_first_(connection, "INSERT INTO sluice_deliveries VALUES (?1, ?2, ?3, 1, 2, 1, ?4, ?5, ?5, NULL, 0)"),
       // The whole head at once, when all of it is new: the usual case, in which one statement each is twice as fast.
       lease_head_(
@@ -82,15 +84,12 @@ Claimer::Claimer(Connection& connection, ReadyIndex& ready_index, Deliveries& de
       lease_suspect_(connection,
                      "UPDATE sluice_deliveries SET until = ?2, leased = 1, version = version + 1, receives = ?4, "
                      "received_at = ?3, updated_at = ?3, suspect = 1 WHERE seq = ?1"),
-      ready_delete_(connection, "DELETE FROM sluice_ready WHERE half = ?1 AND sent_at = ?2 AND seq = ?3"),
       ready_delete_head_(connection, "DELETE FROM sluice_ready WHERE half = ?1 AND (sent_at, seq) <= (?2, ?3)"),
-      suspect_delete_(connection, "DELETE FROM sluice_suspects WHERE half = ?1 AND sent_at = ?2 AND seq = ?3"),
       messages_(connection, "SELECT messages FROM sluice_halves WHERE half = ?1") {}
 
 Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lease& lease) {
-  groups_.at(lease.now);
   keep_order(half, request);
-  bool whole = deliveries_.bring_back(half, lease.now);
+  bool whole = records_.bring_back(half, lease.now);
   Claimed claimed;
   if (request.max == 0) {
     return claimed;
@@ -104,14 +103,14 @@ Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lea
     whole = claim_ready(half, request, lease, claimed.deliveries) && whole;
     std::move(suspects.begin(), suspects.end(), std::back_inserter(claimed.deliveries));
   } else {
-    advance(half, claimed.deliveries);
-    whole = whole && !first_ready(half, lease.now);
+    advance(half, claimed.deliveries, 0);
+    whole = whole && !ready_.any_ready(half, lease.now);
   }
   if (claimed.deliveries.size() < request.max) {
-    whole = whole && !(request.suspects && ready_index_.first_suspect(half, lease.now));
+    whole = whole && !(request.suspects && ready_.first(suspect_half(half), lease.now));
     if (!whole) {
       claimed.next_due = Duration::zero();
-    } else if (const auto next = ready_index_.next_due(half, lease.now)) {
+    } else if (const auto next = ready_.next_due(half, lease.now)) {
       claimed.next_due = *next - lease.now;
     }
   }
@@ -131,192 +130,118 @@ void Claimer::keep_order(std::int64_t half, const ClaimRequest& request) {
     change = messages_.bind(half).only().value_or(0) == 0;
   }
   if (change) {
-    groups_.keep(half, wanted);
+    records_.keep_order(half, wanted);
   } else if (!request.counts) {
     overruled_ = kept;
   }
 }
 
-bool Claimer::first_ready(std::int64_t half, WallTime now) {
-  if (!groups_.prioritised(half)) {
-    return ready_index_.first_ready(half, now).has_value();
-  }
-  for (std::size_t priority = 0; priority < kPriorities; ++priority) {
-    if (ready_index_.first_ready(class_half(half, static_cast<Priority>(priority)), now)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// False: there may be more that is due.
 bool Claimer::claim_ready(std::int64_t half, const ClaimRequest& request, const Lease& lease,
                           std::vector<Delivery>& claimed) {
   Room room{std::min(request.max, kClaimLimit), std::min(request.bytes, kClaimBytes)};
-  const Kept kept = groups_.kept(half);
-  if (kept == Kept::none && groups_.prioritised(half)) {
-    return claim_by_priority(half, request.rules, room, lease, claimed);
-  }
   while (true) {
-    Found found = read_ready(half, room, lease);
-    lease_ready(half, half, found, lease);
-    advance(half, found.deliveries);
-    const bool again = kept == Kept::fair && found.whole && !found.deliveries.empty();
-    if (claimed.empty()) {
-      claimed.swap(found.deliveries);
-    } else {
-      std::move(found.deliveries.begin(), found.deliveries.end(), std::back_inserter(claimed));
-    }
-    if (!again) {
-      return found.whole;
-    }
-    // Each lane has offered its next one.
-    room.messages -= found.places.size();
-    room.bytes -= found.bytes;
-  }
-}
-
-void Claimer::advance(std::int64_t half, const std::vector<Delivery>& claimed) {
-  if (groups_.kept(half) != Kept::fair) {
-    return;
-  }
-  for (const Delivery& delivery : claimed) {
-    if (const std::int64_t group = groups_.group_of(half, group_hash(delivery.message.group)); group != 0) {
-      groups_.claimed(half, group, delivery.receipt.locator);
+    const std::size_t before = claimed.size();
+    const bool whole = claim_round(half, request.rules, lease, room, claimed);
+    advance(half, claimed, before);
+    // Each group has offered its next one.
+    if (groups_.kept(half) != Kept::fair || !whole || claimed.size() == before) {
+      return whole;
     }
   }
 }
 
-bool Claimer::claim_by_priority(std::int64_t half, const ClaimRules& rules, const Room& room, const Lease& lease,
-                                std::vector<Delivery>& claimed) {
+bool Claimer::claim_round(std::int64_t half, const ClaimRules& rules, const Lease& lease, Room& room,
+                          std::vector<Delivery>& claimed) {
   std::array<Found, kPriorities> found;
   std::array<bool, kPriorities> waits{};
   for (std::size_t i = 0; i < kPriorities; ++i) {
-    if (!oldest_of_[i]) {
-      oldest_of_[i] = std::make_unique<Statement>(connection_, kOldest);
-    }
-    waits[i] = oldest_of_[i]->bind(class_half(half, static_cast<Priority>(i)), stored(lease.now)).row();
+    waits[i] = oldest_[i].bind(ready_half(half, static_cast<Priority>(i)), stored(lease.now)).row();
   }
-  std::size_t bytes = 0;
   bool whole = true;
   while (const auto next = turns_.next(half, rules, waits)) {
-    Statement& row = *oldest_of_[*next];
-    bytes += take_row(row, lease, found[*next]);
-    if (!found[*next].deliveries.empty()) {
-      claimed.push_back(std::move(found[*next].deliveries.back()));
-      found[*next].deliveries.clear();
+    Statement& row = oldest_[*next];
+    Found& range = found[*next];
+    if (auto delivery = read_delivery(row, lease)) {
+      const std::size_t bytes = delivery->message.body.size();
+      const bool touched = !row.is_null(7);
+      range.rows.push_back({{row.integer(10), row.integer(0)}, row.integer(1), touched});
+      range.all_new = range.all_new && !touched;
+      claimed.push_back(std::move(*delivery));
+      room.messages -= 1;
+      room.bytes -= std::min(bytes, room.bytes);
+    } else {
+      range.unreadable.push_back(row.integer(0));
     }
-    if (claimed.size() >= room.messages || bytes >= room.bytes) {
+    if (room.messages == 0 || room.bytes == 0) {
+      // Whether there is more is not looked at: the next claim tells.
       whole = false;
       break;
     }
     waits[*next] = row.row();
   }
   for (std::size_t i = 0; i < kPriorities; ++i) {
-    oldest_of_[i]->reset();
-    lease_ready(half, class_half(half, static_cast<Priority>(i)), found[i], lease);
+    oldest_[i].reset();
+    lease_found(half, ready_half(half, static_cast<Priority>(i)), found[i], lease);
   }
   return whole;
 }
 
-std::size_t Claimer::take_row(const Statement& row, const Lease& lease, Found& found) {
-  auto delivery = read_delivery(row, Row::with_priority);
-  if (!delivery) {
-    found.unreadable.push_back(row.integer(0));
-    return 0;
-  }
-  lend(*delivery, lease);
-  const std::size_t bytes = delivery->message.body.size();
-  found.bytes += bytes;
-  found.places.emplace_back(row.integer(10), row.integer(0));
-  found.sent_at.push_back(row.integer(1));
-  found.touched.push_back(!row.is_null(7));
-  found.deliveries.push_back(std::move(*delivery));
-  return bytes;
-}
-
-Claimer::Found Claimer::read_ready(std::int64_t half, const Room& room, const Lease& lease) {
-  Found found;
-  const bool plain = groups_.kept(half) == Kept::none;
-  auto& ordered = oldest_of_.at(static_cast<std::size_t>(Priority::normal));
-  if (!plain && !ordered) {
-    ordered = std::make_unique<Statement>(connection_, kOldest);
-  }
-  Statement& row = plain ? oldest_ : *ordered;
-  row.bind(half, stored(lease.now));
-  while (row.row()) {
-    if (plain) {
-      take_plain(row, lease, found);
-    } else {
-      take_row(row, lease, found);
-    }
-    if (found.deliveries.size() >= room.messages || found.bytes >= room.bytes) {
-      // Whether there is more is not looked at: the next claim tells.
-      found.whole = false;
-      break;
-    }
-  }
-  row.reset();
-  return found;
-}
-
-void Claimer::lease_ready(std::int64_t half, std::int64_t place_half, const Found& found, const Lease& lease) {
+void Claimer::lease_found(std::int64_t half, std::int64_t range, const Found& found, const Lease& lease) {
   for (const std::int64_t seq : found.unreadable) {
     set_aside(seq, lease.now);
   }
-  const bool all_new = std::find(found.touched.begin(), found.touched.end(), true) == found.touched.end();
-  if (found.unreadable.empty() && all_new && groups_.kept(half) == Kept::none) {
-    lease_head(half, place_half, found, lease);
-  } else {
-    lease_each(half, place_half, found, lease);
+  if (found.rows.empty()) {
+    return;
   }
-}
-
-void Claimer::lease_head(std::int64_t half, std::int64_t place_half, const Found& found, const Lease& lease) {
-  if (!found.places.empty()) {
-    const auto [last_sent, last_seq] = found.places.back();
-    lease_head_.bind(place_half, last_sent, last_seq, stored(lease.until), stored(lease.now), half).run();
-    ready_delete_head_.bind(place_half, last_sent, last_seq).run();
+  if (found.all_new && found.unreadable.empty() && groups_.kept(half) == Kept::none) {
+    const auto [last_sent, last_seq] = found.rows.back().place;
+    lease_head_.bind(range, last_sent, last_seq, stored(lease.until), stored(lease.now), half).run();
+    ready_delete_head_.bind(range, last_sent, last_seq).run();
+    return;
   }
-}
-
-void Claimer::lease_each(std::int64_t half, std::int64_t place_half, const Found& found, const Lease& lease) {
-  for (std::size_t i = 0; i < found.places.size(); ++i) {
-    const auto [turn, seq] = found.places[i];
-    ready_delete_.bind(place_half, turn, seq).run();
-    if (found.touched[i]) {
-      lease_again_.bind(seq, stored(lease.until), stored(lease.now)).run();
+  for (const auto& [place, sent_at, touched] : found.rows) {
+    ready_.take(range, place);
+    if (touched) {
+      lease_again_.bind(place.second, stored(lease.until), stored(lease.now)).run();
     } else {
-      const std::int64_t sent_at = found.sent_at.empty() ? turn : found.sent_at[i];
-      lease_first_.bind(seq, half, stored(lease.until), sent_at, stored(lease.now)).run();
+      lease_first_.bind(place.second, half, stored(lease.until), sent_at, stored(lease.now)).run();
+    }
+  }
+}
+
+void Claimer::advance(std::int64_t half, const std::vector<Delivery>& claimed, std::size_t from) {
+  for (; groups_.kept(half) == Kept::fair && from < claimed.size(); ++from) {
+    const Delivery& delivery = claimed[from];
+    if (const std::int64_t group = groups_.group_of(half, group_hash(delivery.message.group)); group != 0) {
+      groups_.claimed(half, group, delivery.receipt.locator);
     }
   }
 }
 
 std::vector<Delivery> Claimer::claim_suspect(std::int64_t half, const Lease& lease, bool counts) {
   std::vector<Delivery> claimed;
+  const std::int64_t range = suspect_half(half);
   while (claimed.empty()) {
-    const auto place = ready_index_.first_suspect(half, lease.now);
+    const auto place = ready_.first(range, lease.now);
     if (!place) {
       break;
     }
-    if (const auto ready = ready_index_.first_ready(half, lease.now); ready && *ready < *place) {
+    if (const auto ready = ready_.first(half, lease.now); ready && *ready < *place) {
       break;
     }
-    const auto before = deliveries_.standing(place->second);
+    const auto before = records_.find(place->second);
     suspect_.bind(place->second);
-    auto delivery = suspect_.row() ? read_delivery(suspect_, Row::with_priority) : std::nullopt;
+    auto delivery = suspect_.row() ? read_delivery(suspect_, lease) : std::nullopt;
     suspect_.reset();
     if (!delivery || !before) {
       set_aside(place->second, lease.now);
       // Also where there is no record to it: each round takes one away.
-      suspect_delete_.bind(half, place->first, place->second).run();
+      ready_.take(range, *place);
       continue;
     }
-    lend(*delivery, lease);
     delivery->suspect = true;
     delivery->message.attempt = core::receives_when_claimed(before->state(), counts);
-    suspect_delete_.bind(half, place->first, place->second).run();
+    ready_.take(range, *place);
     lease_suspect_.bind(place->second, stored(lease.until), stored(lease.now), std::int64_t{delivery->message.attempt})
         .run();
     claimed.push_back(std::move(*delivery));
@@ -325,13 +250,13 @@ std::vector<Delivery> Claimer::claim_suspect(std::int64_t half, const Lease& lea
 }
 
 void Claimer::set_aside(std::int64_t seq, WallTime now) {
-  if (auto before = deliveries_.standing(seq)) {
+  if (auto before = records_.find(seq)) {
     MessageRecord after = *before;
     after.until = kEndOfTime;
     after.received_at.reset();
     after.suspect = false;
     after.failure = encode_failure({.error = kUnreadable, .handler = {}, .host = {}, .failed_at = now});
-    deliveries_.change(*before, after, now);
+    records_.change(*before, after, now);
   }
 }
 

@@ -1,24 +1,106 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "base/mutex.hpp"
-#include "host/stores/sqlite/checkpointer.hpp"
 #include "host/stores/sqlite/connection.hpp"
-#include "host/stores/sqlite/flusher.hpp"
 #include "host/stores/sqlite/store_file.hpp"
 #include "host/stores/sqlite/store_lock_file.hpp"
 #include "host/stores/sqlite/store_thread.hpp"
 
 namespace sluice::queue::sqlite {
+
+/// Writes what lies in the log to its place in the file, beside the writers and without waiting for readers.
+///
+/// The log begins anew once all of it is written and nobody reads from it. A reader that stays keeps it growing: that
+/// costs disk space and no time, and is reported.
+class Checkpointer {
+ public:
+  using Report = std::function<void(const std::string& warning)>;
+
+  Checkpointer(std::unique_ptr<Connection> connection, Report report);
+
+  /// The log has so many pages now. Returns at once; true: most of it has been written, and the rest is so little that
+  /// the caller, who keeps writers away, should write it, so that the log begins anew.
+  bool log_has(std::int64_t pages);
+  /// Writes all that was committed before the call, or says why not.
+  Result<void> write_all();
+  /// The same for a store whose files were taken away: whatever lies in its place later must not take what is in the
+  /// log for its own.
+  void write_and_empty();
+
+  void request_stop() { thread_.request_stop(); }
+  bool ended_by(SteadyTime limit) { return thread_.ended_by(limit); }
+
+ private:
+  void serve(const std::stop_token& stop);
+  Connection::Written write();
+  void judge(const Connection::Written& written);
+
+  // Fixed after construction.
+  const std::string path_;
+  const Report report_;
+
+  Mutex connection_mutex_;
+  const std::unique_ptr<Connection> connection_ SLUICE_GUARDED_BY(connection_mutex_);
+
+  // Touched only by its thread.
+  SteadyTime next_report_ = SteadyTime::min();
+
+  Mutex mutex_;
+  Condition changed_;
+  // Guarded by mutex_.
+  bool wanted_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool rest_is_small_ SLUICE_GUARDED_BY(mutex_) = false;
+  std::int64_t seen_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< pages when it was last wanted
+
+  StoreThread thread_;
+};
+
+/// Brings what is committed onto the disk, and then says so: all that came while one flush was under way shares the
+/// next. The lock of the file is not held meanwhile.
+///
+/// After a flush that failed, the system has forgotten what it could not write. From then on only a checkpoint, which
+/// writes everything once more to another place, counts as a flush, until one has succeeded.
+class Flusher {
+ public:
+  /// Told the outcome, from the flusher's thread.
+  using Done = std::function<void(const std::optional<Error>&)>;
+
+  Flusher(StoreFile& file, Checkpointer& checkpointer);
+
+  /// For what is committed already.
+  void flush(Done done);
+  void request_stop();
+  bool ended_by(SteadyTime limit) { return thread_.ended_by(limit); }
+
+ private:
+  void serve(const std::stop_token& stop);
+  std::optional<Error> flush_now();
+
+  // Fixed after construction.
+  StoreFile& file_;
+  Checkpointer& checkpointer_;
+
+  // Touched only by its thread.
+  bool failed_before_ = false;
+
+  Mutex mutex_;
+  Condition changed_;
+  std::vector<Done> waiting_ SLUICE_GUARDED_BY(mutex_);
+
+  StoreThread thread_;
+};
 
 /// Group commit: what several threads want written at one time goes into one transaction, and what several transactions
 /// want on the disk into one flush.

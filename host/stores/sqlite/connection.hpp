@@ -107,7 +107,7 @@ class Connection {
 ///     find.reset();
 class Statement {
  public:
-  Statement(Connection& connection, const char* sql);
+  Statement(Connection& connection, std::string_view sql);
   ~Statement();
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
@@ -137,12 +137,24 @@ class Statement {
   void bind_one(int index, std::int64_t value);
   void bind_one(int index, std::string_view text);
   void bind_one(int index, const Blob& blob);
-  void bind_one(int index, const std::optional<std::int64_t>& value);
-  void bind_one(int index, const std::optional<std::string_view>& text);
-  void bind_one(int index, const std::optional<Blob>& blob);
+  void bind_one(int index, std::nullopt_t);
+  template <typename Value>
+  void bind_one(int index, const std::optional<Value>& value) {
+    if (value) {
+      bind_one(index, *value);
+    } else {
+      bind_one(index, std::nullopt);
+    }
+  }
 
   Connection& connection_;
   sqlite3_stmt* handle_ = nullptr;
 };
+
+/// What a failed SQLite call means to a user: the code to branch on and one line with the mend.
+/// `code` is SQLite's extended result code, `system_errno` the errno it keeps (0: none), `text` its own message.
+Error explain(int code, int system_errno, const std::string& text, const std::string& path);
+/// The same of a system call of our own.
+Error explain_system(int system_errno, const std::string& path);
 
 }  // namespace sluice::queue::sqlite

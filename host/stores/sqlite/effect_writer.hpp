@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,9 +11,10 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "host/queue/effects.hpp"
-#include "host/queue/sender.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/sqlite/connection.hpp"
+#include "host/stores/sqlite/keys.hpp"
+#include "host/stores/sqlite/new_messages.hpp"
 #include "host/stores/sqlite/records.hpp"
 #include "host/stores/sqlite/user_statements.hpp"
 
@@ -23,14 +23,18 @@ namespace sluice::queue::sqlite {
 /// Settles completions that carry effects, inside a transaction of its connection: each with all of its effects or not
 /// at all, and without a trace in the others.
 ///
-/// A savepoint holds a run of completions, for one of its own would cost each as much as its work; where one of the run
-/// is refused the run is undone, and made again without it. The order within a completion is: the fence, the writes as
-/// they were staged, the messages, the key. Messages that nothing can be found wrong with any more, which is those
-/// whose ids were made up for them, are put down at the end, those of all runs to one queue at once: nobody sees them
-/// before.
+/// One savepoint holds all completions of a call, for one of its own would cost each as much as its work. Where one is
+/// refused, all of it is undone and made again with a savepoint for each. The order within a completion is: the fence,
+/// the key, the writes as they were staged, the messages.
 class EffectWriter {
  public:
-  EffectWriter(Connection& connection, Records& records, std::size_t most_bytes);
+  /// What it works with; all of it outlives this.
+  struct Parts {
+    Records& records;
+    NewMessages& sending;
+    Keys& keys;
+  };
+  EffectWriter(Connection& connection, const Parts& parts, std::size_t most_bytes);
 
   /// How far a call has come that may take several transactions: everybody else waits for one, so that it takes no more
   /// completions once it has lasted, and what makes one fail is to be found. By the completions' index in the call.
@@ -41,12 +45,12 @@ class EffectWriter {
     /// Completions with effects in the next transaction. 0: it shows whether the file takes anything at all.
     std::size_t most = kMany;
     bool file_is_sound = false;  ///< it took something since one has failed
+    bool apart = false;          ///< one was refused: each has a savepoint of its own from then on
 
     // Of the last transaction.
     std::vector<std::size_t> left{};  ///< not come to
     std::size_t begun = 0;            ///< completions with effects
     std::size_t last_begun = 0;       ///< which that was
-    std::size_t fitting = 0;          ///< so many of them may go through where all of them did not
 
     static constexpr std::size_t kMany = std::numeric_limits<std::size_t>::max() / 2;
     /// After a transaction that failed: whether another one, of the same completions, may go through.
@@ -75,36 +79,23 @@ class EffectWriter {
   /// What is to be sent to one queue, and by which completion.
   struct Outbox {
     std::string queue;
-    std::vector<const EmittedMessage*> messages;
+    std::vector<const NewMessage*> messages;
     std::vector<std::size_t> senders;
-    std::size_t kept = 0;  ///< that many are of runs before, which stand
   };
   using Run = std::span<const std::size_t>;
-  /// Of a run, from its first completion on.
-  struct Attempt {
-    std::size_t good = 0;  ///< can be committed
-    std::size_t tried =
-        0;  ///< the result of one more than `good` says why it cannot, unless that shows one by one only
-    bool whole() const { return good == tried; }
-  };
 
   void settle_effects(const Batch& batch);
+  /// How many from the first on have their result; nothing of them stands if one was refused.
   std::size_t settle_run(const Batch& batch, Run run);
-  Attempt attempt(const Batch& batch, Run run);
   bool may_begin(const Course& course) const;
-  void settle_key_alone(const Batch& batch, std::size_t index);
   bool settle_one(const Batch& batch, std::size_t index);
   bool write(const Batch& batch, std::size_t index);
   bool stage(const Batch& batch, std::size_t index);
-  /// Forgets what the current run has staged.
-  void unstage();
   bool send(const Batch& batch);
-  /// Puts one outbox down, and what became of each into `sent_`.
-  void put_down(const Outbox& outbox, WallTime now);
   bool refuse(const Batch& batch, std::size_t index, Error error, bool reject = false);
 
   Connection& connection_;
-  Records& records_;
+  const Parts parts_;
   const std::size_t most_bytes_;
   UserStatements statements_;
   Statement savepoint_;
@@ -115,8 +106,6 @@ class EffectWriter {
   std::vector<std::size_t> with_effects_;
   std::vector<Outbox> outboxes_;
   std::vector<SendResult> sent_;
-  std::vector<NewMessages::Arrival> arrivals_;
-  bool sends_last_ = false;  ///< messages go at the end of the call, not with their run
 };
 
 }  // namespace sluice::queue::sqlite

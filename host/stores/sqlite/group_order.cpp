@@ -3,20 +3,11 @@
 #include <algorithm>
 
 #include "base/guard.hpp"
-#include "host/stores/sqlite/row_codec.hpp"
-#include "host/stores/sqlite/times.hpp"
+#include "host/stores/sqlite/message_record.hpp"
 
 namespace sluice::queue::sqlite {
 
 namespace {
-
-/// A positive number from any.
-std::int64_t mixed(std::uint64_t value) {
-  value ^= value >> 33U;
-  value *= 0xFF51AFD7ED558CCDULL;
-  value ^= value >> 33U;
-  return static_cast<std::int64_t>((value >> 2U) | 1U);
-}
 
 // What lies farther ahead was not sent by the clock.
 constexpr std::int64_t kMostSetBack = Duration(std::chrono::hours(1)).count();
@@ -30,17 +21,6 @@ bool same_for_group(const MessageRecord& before, const MessageRecord& after) {
 }
 
 }  // namespace
-
-std::int64_t group_hash(std::string_view group) {
-  if (group.empty()) {
-    return 0;
-  }
-  std::uint64_t value = 0xCBF29CE484222325ULL;
-  for (const char c : group) {
-    value = (value ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
-  }
-  return mixed(value);
-}
 
 Kept kept_for(const ClaimRules& rules) {
   switch (rules.order) {
@@ -71,7 +51,6 @@ GroupOrder::GroupOrder(Connection& connection, ReadyIndex& ready_index)
           "SELECT sent_at, seq, suspected FROM sluice_waiting WHERE group_number = ?1 ORDER BY sent_at, seq LIMIT 1"),
       leave_(connection, "DELETE FROM sluice_waiting WHERE group_number = ?1 AND sent_at = ?2 AND seq = ?3"),
       bits_(connection, "SELECT kept FROM sluice_queues WHERE id = ?1"),
-      bits_write_(connection, "UPDATE sluice_queues SET kept = ?2 WHERE id = ?1"),
       head_state_(connection,
                   "SELECT until IS NOT NULL, received_at IS NOT NULL OR suspect FROM sluice_deliveries WHERE seq = ?1"),
       hold_(connection, "INSERT OR REPLACE INTO sluice_holds VALUES (?1, ?2, ?3, ?4)"),
@@ -103,32 +82,19 @@ std::int64_t GroupOrder::bits_of(std::int64_t half) {
   return bits;
 }
 
-void GroupOrder::write_bits(std::int64_t half, std::int64_t bits) {
-  bits_write_.bind(half / 2, bits).run();
-  for (auto& entry : known_) {
-    if (entry.first == half / 2) {
-      entry.second = bits;
-    }
-  }
-}
-
-void GroupOrder::prioritise(std::int64_t half) {
-  if (!prioritised(half)) {
-    write_bits(half, bits_of(half) | kPrioritised);
-  }
-}
-
 std::int64_t GroupOrder::group_of(std::int64_t half, std::int64_t name) {
   const Kept kept = this->kept(half);
   if (kept == Kept::none || (name == 0 && kept != Kept::queue)) {
     return 0;
   }
-  return mixed(static_cast<std::uint64_t>(half) * 0x9E3779B97F4A7C15ULL +
-               static_cast<std::uint64_t>(kept == Kept::queue ? 0 : name));
+  return group_id(half, kept == Kept::queue ? 0 : name);
 }
 
-std::int64_t GroupOrder::place_half(const MessageRecord& standing) {
-  return kept(standing.half) == Kept::none ? class_half(standing.half, standing.priority) : standing.half;
+std::int64_t GroupOrder::range_of(const MessageRecord& record) {
+  if (record.suspected()) {
+    return suspect_half(record.half);
+  }
+  return kept(record.half) == Kept::none ? ready_half(record.half, record.priority) : record.half;
 }
 
 GroupOrder::Group GroupOrder::load(std::int64_t half, std::int64_t id) {
@@ -180,7 +146,7 @@ void GroupOrder::take(Group& group, const MessageRecord& standing) {
   const bool visible = !standing.until;
   if (group.head == standing.seq) {
     if (visible) {
-      ready_index_.take(group.half, {group.turn, standing.seq}, standing.suspected());
+      ready_index_.take(range(group.half, standing.suspected()), {group.turn, standing.seq});
     }
     group.head.reset();
   } else if (visible) {
@@ -203,7 +169,7 @@ void GroupOrder::give(Group& group, const MessageRecord& standing) {
   }
 }
 
-void GroupOrder::offer(Group& group, std::optional<std::int64_t> turn) {
+void GroupOrder::offer(Group& group) {
   first_.bind(group.number);
   const bool waits = first_.row();
   const Place place = waits ? Place{first_.integer(0), first_.integer(1)} : Place{};
@@ -215,8 +181,8 @@ void GroupOrder::offer(Group& group, std::optional<std::int64_t> turn) {
   leave(group, place);
   group.head = place.second;
   group.head_sent = place.first;
-  group.turn = turn.value_or(place.first);
-  ready_index_.put(group.half, {group.turn, *group.head}, suspected);
+  group.turn = stored(now_);
+  ready_index_.put(range(group.half, suspected), {group.turn, *group.head});
   if (std::find(offered_.begin(), offered_.end(), group.half) == offered_.end()) {
     offered_.push_back(group.half);
   }
@@ -229,7 +195,7 @@ void GroupOrder::withdraw(Group& group) {
   const bool suspected = touched && head_state_.integer(1) != 0;
   head_state_.reset();
   if (!out) {
-    ready_index_.take(group.half, {group.turn, *group.head}, suspected);
+    ready_index_.take(range(group.half, suspected), {group.turn, *group.head});
     wait(group, {group.head_sent, *group.head}, suspected);
     group.head.reset();
   }
@@ -241,7 +207,7 @@ void GroupOrder::balance(Group& group, const std::optional<Place>& came) {
     withdraw(group);
   }
   if (!group.head && group.others == 0) {
-    offer(group, stored(now_));
+    offer(group);
   }
 }
 
@@ -309,7 +275,7 @@ std::int64_t GroupOrder::arrive(std::int64_t half, std::int64_t group, const Pla
     now.head_sent = sent_at;
     now.turn = sent_at;
     now.last_sent = sent_at;
-    ready_index_.put(half, {sent_at, seq}, false);
+    ready_index_.put(half, {sent_at, seq});
   }
   store(old, now);
   return sent_at;
@@ -346,50 +312,25 @@ void GroupOrder::let_go(std::int64_t seq) {
 
 std::optional<WallTime> GroupOrder::held_place(std::int64_t seq) { return loaded(held_place_.bind(seq).only()); }
 
-bool GroupOrder::take_offered(std::int64_t half) { return std::erase(offered_, half) > 0; }
-
-std::vector<GroupOrder::Visible> GroupOrder::all_visible(std::int64_t half) {
-  Statement all(
-      connection_,
-      "SELECT m.sent_at, p.seq, m.message_group, p.suspected, m.priority FROM ("
-      "SELECT seq, 0 AS suspected FROM sluice_ready WHERE half IN (?1, ?2, ?3, ?4) UNION ALL "
-      "SELECT seq, 1 FROM sluice_suspects WHERE half = ?1 UNION ALL "
-      "SELECT w.seq, w.suspected FROM sluice_groups AS g CROSS JOIN sluice_waiting AS w ON w.group_number = g.number "
-      "WHERE g.half = ?1) "
-      "AS p CROSS JOIN sluice_messages AS m ON m.seq = p.seq ORDER BY 1, 2");
-  all.bind(half, class_half(half, Priority::critical), class_half(half, Priority::high),
-           class_half(half, Priority::low));
-  std::vector<Visible> visible;
-  while (all.row()) {
-    const Priority priority = stored_priority(all.optional_integer(4));
-    visible.push_back({.place = {all.integer(0), all.integer(1)},
-                       .group = group_of(half, group_hash(all.bytes(2))),
-                       .place_half = kept(half) == Kept::none ? class_half(half, priority) : half,
-                       .suspected = all.integer(3) != 0});
-  }
-  return visible;
+void GroupOrder::begin_order(std::int64_t half, Kept kept) {
+  const std::int64_t bits =
+      (bits_of(half) & ~(kMask << shift_of(half))) | (static_cast<std::int64_t>(kept) << shift_of(half));
+  Statement(connection_, "UPDATE sluice_queues SET kept = ?2 WHERE id = ?1").bind(half / 2, bits).run();
+  undone();
+  Statement(connection_,
+            "DELETE FROM sluice_ready WHERE half IN (SELECT half FROM (" + in_each_range("SELECT % AS half") + "))")
+      .bind(half)
+      .run();
+  Statement(connection_,
+            "DELETE FROM sluice_waiting WHERE group_number IN (SELECT number FROM sluice_groups WHERE half = ?1)")
+      .bind(half)
+      .run();
+  Statement(connection_, "DELETE FROM sluice_groups WHERE half = ?1").bind(half).run();
 }
 
-// What is out already, and dead letters that hold their group.
-void GroupOrder::hold_back(std::int64_t half, Groups& groups) {
-  Statement out(connection_,
-                "SELECT m.sent_at, m.seq, m.message_group, d.until, d.received_at FROM sluice_deliveries AS d "
-                "INDEXED BY sluice_deliveries_due CROSS JOIN sluice_messages AS m ON m.seq = d.seq "
-                "WHERE d.half = ?1 AND d.until IS NOT NULL");
-  out.bind(half);
-  while (out.row()) {
-    MessageRecord standing;
-    standing.half = half;
-    standing.sent_at = loaded(out.integer(0));
-    standing.seq = out.integer(1);
-    standing.until = loaded(out.optional_integer(3));
-    standing.received_at = loaded(out.optional_integer(4));
-    if (const std::int64_t id = group_of(half, group_hash(out.bytes(2))); id != 0 && standing.blocks()) {
-      give(group_in(groups, half, id), standing);
-    }
-  }
-  out.reset();
-  if (kept(half) == Kept::fair) {
+// Dead letters that hold their group hold it under its new number.
+void GroupOrder::end_order(std::int64_t half) {
+  if (kept(half) == Kept::none || kept(half) == Kept::fair) {
     return;
   }
   std::vector<std::pair<std::int64_t, std::int64_t>> holds;
@@ -405,46 +346,12 @@ void GroupOrder::hold_back(std::int64_t half, Groups& groups) {
   for (const auto& [seq, id] : holds) {
     if (id != 0) {
       again.bind(seq, id).run();
-      ++group_in(groups, half, id).others;
+      const Group old = load(half, id);
+      Group now = old;
+      ++now.others;
+      balance(now);
+      store(old, now);
     }
-  }
-}
-
-GroupOrder::Group& GroupOrder::group_in(Groups& groups, std::int64_t half, std::int64_t id) {
-  Group& group = groups[id];
-  group.id = id;
-  group.half = half;
-  return group;
-}
-
-void GroupOrder::keep(std::int64_t half, Kept kept) {
-  write_bits(half, (bits_of(half) & ~(kMask << shift_of(half))) | (static_cast<std::int64_t>(kept) << shift_of(half)));
-  const std::vector<Visible> visible = all_visible(half);
-  for (const Priority priority : {Priority::critical, Priority::high, Priority::normal, Priority::low}) {
-    Statement(connection_, "DELETE FROM sluice_ready WHERE half = ?1").bind(class_half(half, priority)).run();
-  }
-  for (const char* const sql :
-       {"DELETE FROM sluice_suspects WHERE half = ?1",
-        "DELETE FROM sluice_waiting WHERE group_number IN (SELECT number FROM sluice_groups WHERE half = ?1)",
-        "DELETE FROM sluice_groups WHERE half = ?1"}) {
-    Statement(connection_, sql).bind(half).run();
-  }
-  Groups groups;
-  for (const Visible& message : visible) {
-    if (message.group == 0) {
-      ready_index_.put(message.suspected ? half : message.place_half, message.place, message.suspected);
-    } else {
-      wait(group_in(groups, half, message.group), message.place, message.suspected);
-    }
-  }
-  if (kept != Kept::none) {
-    hold_back(half, groups);
-  }
-  for (auto& [id, group] : groups) {
-    if (!group.head && group.others == 0) {
-      offer(group, std::nullopt);
-    }
-    store({}, group);
   }
 }
 

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,8 +13,7 @@
 
 namespace sluice::queue::sqlite {
 
-/// What is kept of a half's order, as `queues.kept` says: one for each half, beginning with the standard one, in two
-/// bits; and whether messages of other priorities than the normal one have been there, in the next.
+/// What is kept of a half's order, as `queues.kept` says in two bits for each half, the standard one first.
 enum class Kept : std::uint8_t { none, group, queue, fair };
 
 /// What these rules ask a half to keep.
@@ -47,18 +44,17 @@ class GroupOrder {
   static Kept kept_in(std::int64_t bits, std::int64_t half) {
     return static_cast<Kept>((bits >> shift_of(half)) & kMask);
   }
-  bool prioritised(std::int64_t half) { return (bits_of(half) & kPrioritised) != 0; }
-  /// From here on messages of all priorities are looked for in this queue.
-  void prioritise(std::int64_t half);
   /// True: the end of a message of this half may concern a group.
-  bool tracks(std::int64_t half) { return (bits_of(half) & ~kPrioritised) != 0; }
+  bool tracks(std::int64_t half) { return bits_of(half) != 0; }
   /// The group that a message of this half is ordered in; 0: none. `name` as `group_hash` gives it.
   std::int64_t group_of(std::int64_t half, std::int64_t name);
-  /// Where a message without a group lies in `ready`.
-  std::int64_t place_half(const MessageRecord& standing);
+  /// In which range of `ready` a message without a group lies.
+  std::int64_t range_of(const MessageRecord& record);
 
-  /// From here on the half's order is kept so. Reads and writes all that can be claimed there.
-  void keep(std::int64_t half, Kept kept);
+  /// From here on the half's order is kept so. Nothing of it can be claimed until the caller has told of all that lies
+  /// there, by `change` or in `ready`, and then of its end.
+  void begin_order(std::int64_t half, Kept kept);
+  void end_order(std::int64_t half);
 
   /// A message stands otherwise than before; null: it was not there, or is there no more. Those without a group are
   /// left out by the caller.
@@ -79,9 +75,7 @@ class GroupOrder {
   std::optional<WallTime> held_place(std::int64_t seq);
 
   /// Whether a group of this half has offered something since it was asked last.
-  bool take_offered(std::int64_t half);
-
-  static constexpr std::int64_t kPrioritised = 16;
+  bool take_offered(std::int64_t half) { return std::erase(offered_, half) > 0; }
 
  private:
   /// A group as `groups` has it: with a row while it has a head or something holds it, and nothing waits without.
@@ -96,14 +90,6 @@ class GroupOrder {
     std::int64_t last_sent = 0;  ///< about: nobody who waits was sent later
     friend bool operator==(const Group&, const Group&) = default;
   };
-  struct Visible {
-    Place place;
-    std::int64_t group;
-    std::int64_t place_half;
-    bool suspected;
-  };
-  using Groups = std::map<std::int64_t, Group>;
-
   Group load(std::int64_t half, std::int64_t id);
   void store(const Group& before, Group& after);
   /// Gives it a row where it has none.
@@ -112,7 +98,7 @@ class GroupOrder {
   void give(Group& group, const MessageRecord& standing);
   /// `came`: a message that has just been put into line, which may be older than the head.
   void balance(Group& group, const std::optional<Place>& came = {});
-  void offer(Group& group, std::optional<std::int64_t> turn);
+  void offer(Group& group);
   /// Puts the head back into line where it can be claimed.
   void withdraw(Group& group);
   void wait(Group& group, const Place& place, bool suspected);
@@ -121,11 +107,7 @@ class GroupOrder {
   static constexpr std::int64_t kMask = 3;
   static int shift_of(std::int64_t half) { return (half & 1) == 0 ? 0 : 2; }
   std::int64_t bits_of(std::int64_t half);
-  void write_bits(std::int64_t half, std::int64_t bits);
-
-  std::vector<Visible> all_visible(std::int64_t half);
-  void hold_back(std::int64_t half, Groups& groups);
-  static Group& group_in(Groups& groups, std::int64_t half, std::int64_t id);
+  static std::int64_t range(std::int64_t half, bool suspected) { return suspected ? suspect_half(half) : half; }
 
   Connection& connection_;
   ReadyIndex& ready_index_;
@@ -137,7 +119,6 @@ class GroupOrder {
   Statement first_;
   Statement leave_;
   Statement bits_;
-  Statement bits_write_;
   Statement head_state_;
   Statement hold_;
   Statement let_go_;
@@ -146,8 +127,5 @@ class GroupOrder {
   std::vector<std::int64_t> offered_;                         ///< halves
   WallTime now_{};
 };
-
-/// A group's name as it is stored; never 0 for one that is not empty. It must never change.
-std::int64_t group_hash(std::string_view group);
 
 }  // namespace sluice::queue::sqlite

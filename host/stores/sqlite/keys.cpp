@@ -7,8 +7,7 @@
 #include "base/guard.hpp"
 #include "base/timestamp.hpp"
 #include "host/queue/message.hpp"
-#include "host/stores/sqlite/row_codec.hpp"
-#include "host/stores/sqlite/times.hpp"
+#include "host/stores/sqlite/message_record.hpp"
 
 namespace sluice::queue::sqlite {
 

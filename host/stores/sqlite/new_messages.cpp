@@ -1,17 +1,104 @@
 #include "host/stores/sqlite/new_messages.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
-
-#include "host/queue/message.hpp"
-#include "host/stores/sqlite/row_codec.hpp"
-#include "host/stores/sqlite/times.hpp"
 
 namespace sluice::queue::sqlite {
 
-NewMessages::NewMessages(Connection& connection, const Parts& parts)
-    : parts_(parts),
-      marks_(connection, parts.deliveries),
+SendMarks::SendMarks(Connection& connection, Records& records)
+    : records_(records),
+      clock_read_(connection, "SELECT last, ahead FROM sluice_send_clock"),
+      clock_write_(connection, "UPDATE sluice_send_clock SET last = ?1, ahead = ?2"),
+      dedup_find_(connection, "SELECT id FROM sluice_dedup_ids WHERE queue = ?1 AND key = ?2 AND until > ?3"),
+      dedup_write_(connection, "INSERT OR REPLACE INTO sluice_dedup_ids VALUES (?1, ?2, ?3, ?4)"),
+      // More than one send adds, so that what has piled up goes in time.
+      dedup_sweep_(connection,
+                   "DELETE FROM sluice_dedup_ids WHERE (queue, key) IN "
+                   "(SELECT queue, key FROM sluice_dedup_ids WHERE until <= ?1 ORDER BY until LIMIT 4)"),
+      unique_find_(connection, "SELECT seq, until_done FROM sluice_unique_keys WHERE queue = ?1 AND key = ?2"),
+      unique_write_(connection, "INSERT OR REPLACE INTO sluice_unique_keys VALUES (?1, ?2, ?3, ?4)"),
+      unique_sweep_(
+          connection,
+          "DELETE FROM sluice_unique_keys WHERE seq IN (SELECT seq FROM sluice_unique_keys WHERE seq > ?1 ORDER BY seq "
+          "LIMIT 4) AND NOT EXISTS (SELECT 1 FROM sluice_messages AS m WHERE m.seq = sluice_unique_keys.seq)"),
+      unique_end_(connection,
+                  "SELECT max(seq) FROM (SELECT seq FROM sluice_unique_keys WHERE seq > ?1 ORDER BY seq LIMIT 4)") {}
+
+void SendMarks::begin(WallTime now) {
+  std::int64_t last = 0;
+  std::int64_t ahead = 0;
+  if (clock_read_.row()) {
+    last = clock_read_.integer(0);
+    ahead = clock_read_.integer(1);
+  }
+  clock_read_.reset();
+  const std::int64_t machine = stored(now);
+  ahead = std::max(ahead, last - machine);
+  now_ = machine + ahead;
+  clock_write_.bind(now_, ahead).run();
+}
+
+std::optional<std::string> SendMarks::first_of(std::int64_t queue, const NewMessage& message) {
+  std::optional<std::string> first;
+  if (!message.dedup_id.empty()) {
+    first = sent_with(queue, message.dedup_id);
+  }
+  if (!first && !message.unique_key.empty()) {
+    first = holder_of(queue, message.unique_key);
+  }
+  return first;
+}
+
+std::optional<std::string> SendMarks::sent_with(std::int64_t queue, const std::string& dedup_id) {
+  std::optional<std::string> id;
+  dedup_find_.bind(queue, Blob{dedup_id}, now_);
+  if (dedup_find_.row()) {
+    id = dedup_find_.bytes(0);
+  }
+  dedup_find_.reset();
+  return id;
+}
+
+std::optional<std::string> SendMarks::holder_of(std::int64_t queue, const std::string& key) {
+  std::optional<MessageRecord> holder;
+  bool until_done = false;
+  unique_find_.bind(queue, Blob{key});
+  if (unique_find_.row()) {
+    until_done = unique_find_.integer(1) != 0;
+    holder = records_.find(unique_find_.integer(0));
+  }
+  unique_find_.reset();
+  const bool holds =
+      holder && (holder->half & 1) == 0 && (until_done || (holder->receives == 0 && !holder->received_at));
+  return holds ? std::optional<std::string>(holder->id) : std::nullopt;
+}
+
+void SendMarks::note(std::int64_t queue, const NewMessage& message, const std::string& id, std::int64_t seq) {
+  if (!message.dedup_id.empty()) {
+    dedup_write_.bind(queue, Blob{message.dedup_id}, now_ + message.dedup_window.count(), std::string_view(id)).run();
+  }
+  if (!message.unique_key.empty()) {
+    const std::int64_t until_done = message.unique_until == UniqueUntil::done ? 1 : 0;
+    unique_write_.bind(queue, Blob{message.unique_key}, until_done, seq).run();
+  }
+  sweep();
+}
+
+void SendMarks::sweep() {
+  dedup_sweep_.bind(now_).run();
+  unique_end_.bind(swept_to_);
+  const std::int64_t end = unique_end_.row() ? unique_end_.integer(0) : 0;
+  unique_end_.reset();
+  if (end > swept_to_) {
+    unique_sweep_.bind(swept_to_).run();
+  }
+  swept_to_ = end > swept_to_ ? end : 0;  // round again
+}
+
+NewMessages::NewMessages(Connection& connection, Records& records)
+    : records_(records),
+      marks_(connection, records),
       insert_(connection,
               "INSERT OR IGNORE INTO sluice_messages (seq, half, sent_at, created_at, id, content_type, message_group, "
               "attributes, body, priority) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"),
@@ -20,34 +107,21 @@ NewMessages::NewMessages(Connection& connection, const Parts& parts)
                     "WHERE seq BETWEEN ?1 AND ?2"),
       retime_(connection, "UPDATE sluice_messages SET sent_at = ?2 WHERE seq = ?1") {}
 
-void NewMessages::insert(std::int64_t queue, std::span<const Arrival> arrivals, WallTime now) {
-  const auto is_keyed = [](const Arrival& arrival) { return has_send_keys(*arrival.message); };
-  if (std::any_of(arrivals.begin(), arrivals.end(), is_keyed)) {
+void NewMessages::insert(std::int64_t queue, const NewMessage& message, SendResult& result, WallTime now) {
+  const bool keyed = has_send_keys(message);
+  if (keyed && !std::exchange(marks_begun_, true)) {
     marks_.begin(now);
   }
-  // In their order, which is that of the queue.
-  for (const Arrival& arrival : arrivals) {
-    if (arrival.result->status != SendStatus::failed) {
-      insert(queue, arrival, now);
-    }
-  }
-  place_plain();
-}
-
-void NewMessages::insert(std::int64_t queue, const Arrival& arrival, WallTime now) {
-  const NewMessage& message = *arrival.message;
-  SendResult& result = *arrival.result;
-  const bool keyed = has_send_keys(message);
   if (auto first = keyed ? marks_.first_of(queue, message) : std::nullopt) {
     result.status = SendStatus::deduplicated;
     result.id = std::move(*first);
     return;
   }
   const std::int64_t half = queue * 2;
-  const std::int64_t seq = parts_.tally.next_seq();
+  const std::int64_t seq = records_.tally().next_seq();
   const std::string attributes = encode_attributes(message.attributes);
   // Where the queue has a message of that id, the index of ids refuses it.
-  insert_.bind(seq, half, stored(later(now, message.delay)), stored(now), std::string_view(arrival.id()),
+  insert_.bind(seq, half, stored(later(now, message.delay)), stored(now), std::string_view(message.id),
                unless(kTextPlain, message.content_type), unless({}, message.group), unless_empty(attributes),
                Blob{message.body}, stored(message.priority));
   if (insert_.run() == 0) {
@@ -55,35 +129,31 @@ void NewMessages::insert(std::int64_t queue, const Arrival& arrival, WallTime no
     return;
   }
   result.status = SendStatus::sent;
-  parts_.tally.add(half, 1);
+  records_.tally().add(half, 1);
   place(half, seq, message, now);
   if (keyed) {
-    marks_.note(queue, message, arrival.id(), seq);
+    marks_.note(queue, message, message.id, seq);
   }
 }
 
 void NewMessages::place(std::int64_t half, std::int64_t seq, const NewMessage& message, WallTime now) {
-  const bool plain = message.priority == Priority::normal && message.delay <= Duration::zero();
-  if (plain && parts_.groups.kept(half) == Kept::none) {
+  GroupOrder& groups = records_.groups();
+  const bool ordered = groups.kept(half) != Kept::none;
+  if (!ordered && message.priority == Priority::normal && message.delay <= Duration::zero()) {
     plain_from_ = plain_to_ == 0 ? seq : plain_from_;
     plain_to_ = seq;
     return;
   }
   place_plain();
-  if (message.priority != Priority::normal) {
-    parts_.groups.prioritise(half);
-  }
-  if (message.delay > Duration::zero()) {
-    parts_.deliveries.place_delayed(seq, half, later(now, message.delay), now);
-    return;
-  }
   const std::int64_t sent_at = stored(now);
-  if (parts_.groups.kept(half) == Kept::none) {
-    parts_.ready_index.put(class_half(half, message.priority), {sent_at, seq}, false);
-  } else if (const std::int64_t group = parts_.groups.group_of(half, group_hash(message.group)); group == 0) {
-    parts_.ready_index.put(half, {sent_at, seq}, false);
-  } else if (const std::int64_t placed = parts_.groups.arrive(half, group, {sent_at, seq}); placed != sent_at) {
-    retime_.bind(seq, placed).run();
+  if (message.delay > Duration::zero()) {
+    records_.place_delayed(seq, half, later(now, message.delay), now);
+  } else if (const std::int64_t group = groups.group_of(half, group_hash(message.group)); group != 0) {
+    if (const std::int64_t placed = groups.arrive(half, group, {sent_at, seq}); placed != sent_at) {
+      retime_.bind(seq, placed).run();
+    }
+  } else {
+    records_.ready().put(ordered ? half : ready_half(half, message.priority), {sent_at, seq});
   }
 }
 

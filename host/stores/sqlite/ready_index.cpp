@@ -1,57 +1,54 @@
 #include "host/stores/sqlite/ready_index.hpp"
 
-#include <algorithm>
-
 namespace sluice::queue::sqlite {
 
+std::string in_each_range(std::string_view sql) {
+  std::string all;
+  for (int range = 0; range <= 4; ++range) {
+    all += all.empty() ? "" : " UNION ALL ";
+    for (const char c : sql) {
+      all += c == '%' ? "?1 + " + std::to_string(range * kRangeStep) : std::string(1, c);
+    }
+  }
+  return all;
+}
+
+std::string all_of_half() {
+  return in_each_range("SELECT seq FROM sluice_ready WHERE half = %") +
+         " UNION ALL SELECT w.seq FROM sluice_groups AS g CROSS JOIN sluice_waiting AS w ON w.group_number = g.number "
+         "WHERE g.half = ?1 UNION ALL SELECT seq FROM sluice_deliveries INDEXED BY sluice_deliveries_due "
+         "WHERE half = ?1 AND until IS NOT NULL";
+}
+
 ReadyIndex::ReadyIndex(Connection& connection)
-    : due_(connection,
-           "SELECT seq, sent_at, received_at IS NOT NULL OR suspect, until, leased, updated_at "
-           "FROM sluice_deliveries INDEXED BY sluice_deliveries_due "
+    : insert_(connection, "INSERT OR IGNORE INTO sluice_ready VALUES (?1, ?2, ?3)"),
+      delete_(connection, "DELETE FROM sluice_ready WHERE half = ?1 AND sent_at = ?2 AND seq = ?3"),
+      due_(connection,
+           "SELECT seq, until, leased, updated_at FROM sluice_deliveries INDEXED BY sluice_deliveries_due "
            "WHERE half = ?1 AND until < ?2 AND until IS NOT NULL ORDER BY until"),
-      due_done_(connection, "UPDATE sluice_deliveries SET until = NULL WHERE seq = ?1"),
-      ready_insert_(connection, "INSERT OR IGNORE INTO sluice_ready VALUES (?1, ?2, ?3)"),
-      ready_delete_(connection, "DELETE FROM sluice_ready WHERE half = ?1 AND sent_at = ?2 AND seq = ?3"),
-      suspect_insert_(connection, "INSERT OR IGNORE INTO sluice_suspects VALUES (?1, ?2, ?3)"),
-      suspect_delete_(connection, "DELETE FROM sluice_suspects WHERE half = ?1 AND sent_at = ?2 AND seq = ?3"),
-      first_ready_(
-          connection,
-          "SELECT sent_at, seq FROM sluice_ready WHERE half = ?1 AND sent_at <= ?2 ORDER BY sent_at, seq LIMIT 1"),
-      first_suspect_(
-          connection,
-          "SELECT sent_at, seq FROM sluice_suspects WHERE half = ?1 AND sent_at <= ?2 ORDER BY sent_at, seq LIMIT 1"),
+      first_(connection,
+             "SELECT sent_at, seq FROM sluice_ready WHERE half = ?1 AND sent_at <= ?2 ORDER BY sent_at, seq LIMIT 1"),
       next_until_(connection,
                   "SELECT min(until) FROM sluice_deliveries INDEXED BY sluice_deliveries_due "
                   "WHERE half = ?1 AND until IS NOT NULL AND until >= ?2"),
-      next_sent_(
-          connection,
-          "SELECT min(at) FROM (SELECT min(sent_at) AS at FROM sluice_ready WHERE half = ?1 AND sent_at > ?2 UNION ALL "
-          "SELECT min(sent_at) FROM sluice_suspects WHERE half = ?1 AND sent_at > ?2)"),
-      front_(connection,
-             "SELECT min(at) FROM (SELECT min(sent_at) AS at FROM sluice_ready WHERE half = ?1 UNION ALL "
-             "SELECT min(sent_at) FROM sluice_suspects WHERE half = ?1 UNION ALL "
-             "SELECT min(sent_at) FROM sluice_deliveries INDEXED BY sluice_deliveries_due WHERE half = ?1 AND until IS "
-             "NOT NULL)"),
-      front_of_all_(
-          connection,
-          "SELECT min(m.sent_at) FROM (SELECT seq FROM sluice_ready WHERE half IN (?1, ?2, ?3, ?4) UNION ALL "
-          "SELECT seq FROM sluice_suspects WHERE half = ?1 UNION ALL SELECT w.seq FROM sluice_groups AS g CROSS JOIN "
-          "sluice_waiting AS w ON w.group_number = g.number WHERE g.half = ?1 UNION ALL SELECT seq FROM "
-          "sluice_deliveries INDEXED BY sluice_deliveries_due WHERE half = ?1 AND until IS NOT NULL) AS p "
-          "CROSS JOIN sluice_messages AS m ON m.seq = p.seq") {}
-
-void ReadyIndex::put(std::int64_t half, const Place& place, bool suspected) {
-  (suspected ? suspect_insert_ : ready_insert_).bind(half, place.first, place.second).run();
-}
-
-void ReadyIndex::take(std::int64_t half, const Place& place, bool suspected) {
-  (suspected ? suspect_delete_ : ready_delete_).bind(half, place.first, place.second).run();
-}
+      next_sent_(connection,
+                 "SELECT min(at) FROM (" +
+                     in_each_range("SELECT min(sent_at) AS at FROM sluice_ready WHERE half = % AND sent_at > ?2") +
+                     ")"),
+      front_(connection, "SELECT min(at) FROM (" +
+                             in_each_range("SELECT min(sent_at) AS at FROM sluice_ready WHERE half = %") +
+                             " UNION ALL SELECT min(sent_at) FROM sluice_deliveries INDEXED BY sluice_deliveries_due "
+                             "WHERE half = ?1 AND until IS NOT NULL)"),
+      front_ordered_(connection, "SELECT min(m.sent_at) FROM (" + all_of_half() +
+                                     ") AS p CROSS JOIN sluice_messages AS m ON m.seq = p.seq"),
+      in_flight_(connection,
+                 "SELECT count(*) FROM (SELECT 1 FROM sluice_deliveries WHERE half = ?1 AND until IS NOT NULL AND "
+                 "until >= ?2 AND leased = 1 LIMIT ?3)") {}
 
 WallTime ReadyIndex::end() const {
-  const WallTime until = loaded(due_.integer(3));
-  const bool leased = due_.integer(4) != 0;
-  return leased ? steps_.end_of(until, loaded(due_.integer(5))) : until;
+  const WallTime until = loaded(due_.integer(1));
+  const bool leased = due_.integer(2) != 0;
+  return leased ? steps_.end_of(until, loaded(due_.integer(3))) : until;
 }
 
 ReadyIndex::Outlasting ReadyIndex::outlasting(std::int64_t half, WallTime now) {
@@ -81,35 +78,23 @@ std::vector<std::int64_t> ReadyIndex::due(std::int64_t half, WallTime now) {
   return seqs;
 }
 
-bool ReadyIndex::bring_back(std::int64_t half, WallTime now) {
-  struct Due {
-    std::int64_t seq;
-    std::int64_t sent_at;
-    bool suspected;
-  };
-  std::vector<Due> due;
-  due_.bind(half, stored(now));
-  while (due.size() < kBringBackLimit && due_.row()) {
-    if (end() < now) {
-      due.push_back({due_.integer(0), due_.integer(1), due_.integer(2) != 0});
-    }
+std::optional<Place> ReadyIndex::first(std::int64_t range, WallTime now) {
+  first_.bind(range, stored(now));
+  std::optional<Place> place;
+  if (first_.row()) {
+    place.emplace(first_.integer(0), first_.integer(1));
   }
-  due_.reset();
-  for (const Due& one : due) {
-    due_done_.bind(one.seq).run();
-    (one.suspected ? suspect_insert_ : ready_insert_).bind(half, one.sent_at, one.seq).run();
-  }
-  return due.size() < kBringBackLimit;
+  first_.reset();
+  return place;
 }
 
-std::optional<Place> ReadyIndex::first(Statement& statement, std::int64_t half, WallTime now) {
-  statement.bind(half, stored(now));
-  std::optional<Place> place;
-  if (statement.row()) {
-    place.emplace(statement.integer(0), statement.integer(1));
+bool ReadyIndex::any_ready(std::int64_t half, WallTime now) {
+  for (std::size_t priority = 0; priority < kPriorities; ++priority) {
+    if (first(ready_half(half, static_cast<Priority>(priority)), now)) {
+      return true;
+    }
   }
-  statement.reset();
-  return place;
+  return false;
 }
 
 std::optional<WallTime> ReadyIndex::next_due(std::int64_t half, WallTime now) {
@@ -129,13 +114,16 @@ std::optional<WallTime> ReadyIndex::next_due(std::int64_t half, WallTime now) {
   return next;
 }
 
-std::optional<WallTime> ReadyIndex::front_of_all(std::int64_t half) {
-  return loaded(front_of_all_
-                    .bind(half, class_half(half, Priority::critical), class_half(half, Priority::high),
-                          class_half(half, Priority::low))
-                    .only());
+std::optional<WallTime> ReadyIndex::front(std::int64_t half, bool ordered) {
+  return loaded((ordered ? front_ordered_ : front_).bind(half).only());
 }
 
-std::optional<WallTime> ReadyIndex::front(std::int64_t half) { return loaded(front_.bind(half).only()); }
+std::uint64_t ReadyIndex::room(std::int64_t half, std::uint64_t limit, WallTime now) {
+  const auto most = static_cast<std::int64_t>(
+      std::min<std::uint64_t>(limit, static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())));
+  const std::int64_t count = in_flight_.bind(half, stored(now), most).only().value_or(0);
+  const auto room = static_cast<std::uint64_t>(most - std::min(count, most));
+  return room - std::min(room, outlasting(half, now).count);
+}
 
 }  // namespace sluice::queue::sqlite

@@ -1,13 +1,15 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
-#include "host/stores/sqlite/clock_steps.hpp"
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/message_record.hpp"
 
@@ -16,85 +18,127 @@ namespace sluice::queue::sqlite {
 /// A place in the order of a half: sent_at, seq.
 using Place = std::pair<std::int64_t, std::int64_t>;
 inline constexpr Place kFirst{std::numeric_limits<std::int64_t>::min(), 0};  ///< before all others
+inline constexpr Place kLast{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::max()};
 
-/// Under which half messages of a priority lie in `ready`: normal ones under their own.
-inline std::int64_t class_half(std::int64_t half, Priority priority) {
-  constexpr std::int64_t kStep = std::int64_t{1} << 40;
+// `ready` has one range of keys for each priority and one for suspects. Messages of the normal priority use the number
+// of their half, the others numbers far above it.
+inline constexpr std::int64_t kRangeStep = std::int64_t{1} << 40;
+inline std::int64_t ready_half(std::int64_t half, Priority priority) {
   switch (priority) {
     case Priority::critical:
-      return half + kStep;
+      return half + kRangeStep;
     case Priority::high:
-      return half + 2 * kStep;
+      return half + 2 * kRangeStep;
     case Priority::low:
-      return half + 3 * kStep;
+      return half + 3 * kRangeStep;
     case Priority::normal:
       break;
   }
   return half;
 }
-/// How a priority is stored in `messages`: the normal one as NULL.
-inline std::optional<std::int64_t> stored(Priority priority) {
-  return priority == Priority::normal ? std::nullopt : std::optional(static_cast<std::int64_t>(priority));
-}
-inline Priority stored_priority(std::optional<std::int64_t> value) {
-  return value && *value >= 0 && *value < static_cast<std::int64_t>(kPriorities) ? static_cast<Priority>(*value)
-                                                                                 : Priority::normal;
-}
+/// Of those whose next delivery is a suspect, whatever their priority.
+inline std::int64_t suspect_half(std::int64_t half) { return half + 4 * kRangeStep; }
 
-/// The order in which messages that can be claimed lie: the tables `ready` and, for those whose next delivery is a
-/// suspect, `suspects`. Works inside a transaction of its connection.
+/// This SQL for each range of a half, ?1, joined by UNION ALL; "%" stands for the number of the range.
+std::string in_each_range(std::string_view sql);
+/// The seqs of all messages of a half, ?1, in whatever state they are.
+std::string all_of_half();
+
+/// By how much the wall clock has been set forward, or has gone on while the machine slept, since this process began to
+/// look. A record says by the wall clock when its lease ends, but the lease was given for a span, and all who use a
+/// file are on one machine and measure it alike: what was leased before ends by that much later.
+class ClockSteps {
+ public:
+  static constexpr Duration kLeast = std::chrono::seconds(1);  ///< less may be a clock that is being put right slowly
+  static constexpr std::size_t kMost = 8;                      ///< so many are remembered, the latest ones
+
+  /// Of both clocks at one time.
+  void look(WallTime wall, SteadyTime steady) {
+    if (looked_) {
+      const Duration passed = steady - steady_;
+      const Duration by = wall - wall_ - passed;
+      if (by <= -kLeast) {
+        steps_.clear();  // times from before may be told from later ones no more
+      } else if (by >= kLeast) {
+        if (steps_.size() == kMost) {
+          steps_.erase(steps_.begin());
+        }
+        steps_.push_back({std::max(wall - by + Duration(1), wall - passed), by});
+      }
+    }
+    looked_ = true;
+    wall_ = wall;
+    steady_ = steady;
+  }
+
+  bool none() const { return steps_.empty(); }
+  /// When, by the wall clock as it goes now, a lease ends that was written at `written` to end at `until`.
+  WallTime end_of(WallTime until, WallTime written) const {
+    for (const Step& step : steps_) {
+      until += written < step.before ? step.by : Duration::zero();
+    }
+    return until;
+  }
+
+ private:
+  struct Step {
+    WallTime before;  ///< what was written earlier was written by the clock as it went until then
+    Duration by;
+  };
+
+  bool looked_ = false;
+  WallTime wall_{};
+  SteadyTime steady_{};
+  std::vector<Step> steps_;
+};
+
+/// The order in which messages that can be claimed lie (the table `ready`), and when those that cannot come back to it.
+/// Works inside a transaction of its connection.
 class ReadyIndex {
  public:
   explicit ReadyIndex(Connection& connection);
 
-  /// A message can be claimed from here on, in its turn; `half` as `class_half` gives it.
-  void put(std::int64_t half, const Place& place, bool suspected);
-  void take(std::int64_t half, const Place& place, bool suspected);
+  /// A message can be claimed from here on, in its turn; `range` as `ready_half` or `suspect_half` gives it.
+  void put(std::int64_t range, const Place& place) { insert_.bind(range, place.first, place.second).run(); }
+  void take(std::int64_t range, const Place& place) { delete_.bind(range, place.first, place.second).run(); }
 
   /// Before what has ended is asked for: looks whether the wall clock was set forward.
   void look(WallTime wall, SteadyTime steady) { steps_.look(wall, steady); }
+  /// The seqs of those whose lease or delay has ended, kBringBackLimit at most, which can be claimed again.
+  std::vector<std::int64_t> due(std::int64_t half, WallTime now);
+  /// So that a million of them do not come in one transaction.
+  static constexpr std::size_t kBringBackLimit = 5'000;
+  /// The first that can be claimed at `now`.
+  std::optional<Place> first(std::int64_t range, WallTime now);
+  bool any_ready(std::int64_t half, WallTime now);
+  /// When the next one comes due by itself, for a half without any that is due at `now`.
+  std::optional<WallTime> next_due(std::int64_t half, WallTime now);
+  /// The sent_at of the first message of a half, in whatever state; nothing when it is empty. `ordered`: where an order
+  /// is kept, which takes a look at all of it.
+  std::optional<WallTime> front(std::int64_t half, bool ordered);
+  /// How many more may be claimed at `now` where `limit` may be in flight; reads as many entries as are.
+  std::uint64_t room(std::int64_t half, std::uint64_t limit, WallTime now);
+
+ private:
   /// Leases that have ended by the wall clock alone: how many, and when the first of them ends.
   struct Outlasting {
     std::uint64_t count = 0;
     std::optional<WallTime> first{};
   };
   Outlasting outlasting(std::int64_t half, WallTime now);
-  /// Puts down those whose lease or delay has ended; false when there were more than one transaction should carry. Of a
-  /// half that keeps no order and has no priorities.
-  bool bring_back(std::int64_t half, WallTime now);
-  /// The seqs of those that `bring_back` would put down.
-  std::vector<std::int64_t> due(std::int64_t half, WallTime now);
-  /// Expired leases and delays that one claim brings back, so that a million of them do not come in one transaction.
-  static constexpr std::size_t kBringBackLimit = 5'000;
-  // The first that can be claimed at `now`.
-  std::optional<Place> first_ready(std::int64_t half, WallTime now) { return first(first_ready_, half, now); }
-  std::optional<Place> first_suspect(std::int64_t half, WallTime now) { return first(first_suspect_, half, now); }
-
-  /// When the next one comes due by itself, for a half without any that is due at `now`.
-  std::optional<WallTime> next_due(std::int64_t half, WallTime now);
-  /// The sent_at of the first message of a half, in whatever state; nothing when it is empty.
-  std::optional<WallTime> front(std::int64_t half);
-  /// The same of a half that keeps an order or has priorities: a look at all of it.
-  std::optional<WallTime> front_of_all(std::int64_t half);
-
- private:
   /// When the lease or delay ends at whose row `due_` stands.
   WallTime end() const;
-  static std::optional<Place> first(Statement& statement, std::int64_t half, WallTime now);
 
   ClockSteps steps_;
+  Statement insert_;
+  Statement delete_;
   Statement due_;
-  Statement due_done_;
-  Statement ready_insert_;
-  Statement ready_delete_;
-  Statement suspect_insert_;
-  Statement suspect_delete_;
-  Statement first_ready_;
-  Statement first_suspect_;
+  Statement first_;
   Statement next_until_;
   Statement next_sent_;
   Statement front_;
-  Statement front_of_all_;
+  Statement front_ordered_;
+  Statement in_flight_;
 };
 
 }  // namespace sluice::queue::sqlite

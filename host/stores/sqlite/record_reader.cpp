@@ -2,29 +2,63 @@
 
 #include <algorithm>
 #include <atomic>
-#include <functional>
-#include <map>
 
 #include "host/queue/error_groups.hpp"
 #include "host/stores/sqlite/group_order.hpp"
-#include "host/stores/sqlite/row_codec.hpp"
-#include "host/stores/sqlite/times.hpp"
+#include "host/stores/sqlite/records.hpp"
 
 namespace sluice::queue::sqlite {
 
 namespace {
 
-// All messages of a half whose order is kept, in whatever state: ?2 and ?3 are the place to begin at, ?4 the limit.
-std::string list_kept(const std::string& rest) {
-  return "SELECT m.sent_at, p.seq FROM (SELECT seq FROM sluice_ready WHERE half = ?1 UNION SELECT seq FROM "
-         "sluice_suspects "
-         "WHERE half = ?1 UNION SELECT w.seq FROM sluice_groups AS g CROSS JOIN sluice_waiting AS w ON w.group_number "
-         "= g.number WHERE g.half = ?1 UNION SELECT seq FROM sluice_deliveries "
-         "INDEXED BY sluice_deliveries_due WHERE half = ?1 AND until IS NOT NULL) AS p CROSS JOIN sluice_messages AS m "
-         "ON m.seq = "
-         "p.seq WHERE " +
-         rest;
+std::string select_record(const std::string& content) {
+  return "SELECT m.half, m.sent_at, m.created_at, m.id, " + content +
+         ", d.version, d.receives, d.until, d.received_at, d.updated_at, d.failure, d.suspect, m.priority FROM "
+         "sluice_messages AS m LEFT JOIN sluice_deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1";
 }
+
+// Those that wait for their time lie in another order: a look at all of them.
+constexpr std::string_view kWaiting =
+    "SELECT sent_at, seq FROM sluice_deliveries INDEXED BY sluice_deliveries_due WHERE half = ?1 AND until IS NOT NULL";
+
+/// Places of a half that keeps no order, beyond ?2 and ?3.
+std::string list_sql(const std::string& beyond, const std::string& direction) {
+  const std::string rest =
+      " AND (sent_at, seq) " + beyond + " (?2, ?3) ORDER BY sent_at " + direction + ", seq " + direction + " LIMIT ?4)";
+  return "SELECT sent_at, seq FROM (" +
+         in_each_range("SELECT * FROM (SELECT sent_at, seq FROM sluice_ready WHERE half = %" + rest) +
+         " UNION ALL SELECT * FROM (" + std::string(kWaiting) + rest + ") ORDER BY 1 " + direction + ", 2 " +
+         direction + " LIMIT ?4";
+}
+
+/// The same of one that keeps an order, in which turns say nothing of when a message was sent.
+std::string list_ordered_sql(const std::string& beyond, const std::string& direction) {
+  return "SELECT m.sent_at, m.seq FROM (" + all_of_half() +
+         ") AS p CROSS JOIN sluice_messages AS m ON m.seq = p.seq WHERE (m.sent_at, m.seq) " + beyond +
+         " (?2, ?3) ORDER BY 1 " + direction + ", 2 " + direction + " LIMIT ?4";
+}
+
+// How many there are, wait for their time, and of these are leased; how many ready ones are of the future, as are only
+// after the clock has gone back or when a delayed message was made visible before its time; and the oldest ready one:
+// where an order is kept, among the ?3 whose turn comes next, which is near enough, and cheap.
+std::string stats_sql() {
+  const std::string waiting =
+      "FROM sluice_deliveries INDEXED BY sluice_deliveries_due WHERE half = ?1 AND until IS NOT "
+      "NULL AND until ";
+  return "SELECT (SELECT messages FROM sluice_halves WHERE half = ?1), (SELECT count(*) " + waiting +
+         ">= ?2), (SELECT total(leased) " + waiting + ">= ?2), (SELECT sum(n) FROM (" +
+         in_each_range("SELECT count(*) AS n FROM sluice_ready WHERE half = % AND sent_at > ?2") +
+         ")) + (SELECT count(*) " + waiting + "< ?2 AND sent_at > ?2), (SELECT min(at) FROM (" +
+         in_each_range(
+             "SELECT min(m.sent_at) AS at FROM (SELECT seq FROM sluice_ready WHERE half = % AND sent_at <= ?2 "
+             "ORDER BY sent_at, seq LIMIT ?3) AS p CROSS JOIN sluice_messages AS m ON m.seq = p.seq") +
+         " UNION ALL SELECT min(sent_at) FROM (SELECT sent_at " + waiting +
+         "< ?2 AND sent_at <= ?2 ORDER BY until LIMIT 1000)))";
+}
+
+constexpr std::int64_t kOrderedHeads = 1'000;
+
+Error too_late() { return {ErrorCode::timeout, "the deadline passed before the store had read; allow more time"}; }
 
 // Of this process. Versions of two connections say nothing of each other.
 std::atomic<std::uint64_t> readers{0};
@@ -34,81 +68,28 @@ std::atomic<std::uint64_t> readers{0};
 RecordReader::RecordReader(Connection& connection)
     : number_(++readers),
       connection_(connection),
-      names_(connection),
       version_(connection, "PRAGMA data_version"),
+      queue_(connection, "SELECT id FROM sluice_queues WHERE name = ?1"),
+      kept_(connection, "SELECT kept FROM sluice_queues WHERE id = ?1"),
       queues_(connection, "SELECT name FROM sluice_queues ORDER BY name"),
       by_id_(connection, kFindById),
-      record_(connection,
-              "SELECT m.half, m.sent_at, m.created_at, m.id, m.content_type, m.message_group, m.attributes, m.body, "
-              "d.version, d.receives, d.until, d.received_at, d.updated_at, d.failure, d.suspect, m.priority FROM "
-              "sluice_messages AS m "
-              "LEFT JOIN sluice_deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1"),
-      head_(connection,
-            "SELECT m.half, m.sent_at, m.created_at, m.id, NULL, NULL, NULL, NULL, "
-            "d.version, d.receives, d.until, d.received_at, d.updated_at, d.failure, d.suspect, m.priority FROM "
-            "sluice_messages AS m "
-            "LEFT JOIN sluice_deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1"),
+      record_(connection, select_record("m.content_type, m.message_group, m.attributes, m.body")),
+      head_(connection, select_record("NULL, NULL, NULL, NULL")),
       native_(connection, "SELECT native FROM sluice_messages WHERE seq = ?1"),
       id_(connection, "SELECT id FROM sluice_messages WHERE seq = ?1"),
-      list_ready_(connection,
-                  "SELECT sent_at, seq FROM sluice_ready WHERE half = ?1 AND (sent_at, seq) > (?2, ?3) "
-                  "ORDER BY sent_at, seq LIMIT ?4"),
-      list_suspects_(connection,
-                     "SELECT sent_at, seq FROM sluice_suspects WHERE half = ?1 AND (sent_at, seq) > (?2, ?3) "
-                     "ORDER BY sent_at, seq LIMIT ?4"),
-      list_newest_(
-          connection,
-          "SELECT * FROM (SELECT sent_at, seq FROM sluice_ready WHERE half = ?1 AND (sent_at, seq) < (?2, ?3) "
-          "ORDER BY sent_at DESC, seq DESC LIMIT ?4) UNION ALL "
-          "SELECT * FROM (SELECT sent_at, seq FROM sluice_suspects WHERE half = ?1 AND (sent_at, seq) < (?2, ?3) "
-          "ORDER BY sent_at DESC, seq DESC LIMIT ?4) UNION ALL "
-          "SELECT * FROM (SELECT sent_at, seq FROM sluice_deliveries INDEXED BY sluice_deliveries_due WHERE half = ?1 "
-          "AND until IS NOT NULL AND (sent_at, seq) < (?2, ?3) ORDER BY sent_at DESC, seq DESC LIMIT ?4)"),
-      // They lie in another order: a look at all of them.
-      list_waiting_(connection,
-                    "SELECT sent_at, seq FROM sluice_deliveries INDEXED BY sluice_deliveries_due WHERE half = ?1 AND "
-                    "until IS NOT "
-                    "NULL AND (sent_at, seq) > (?2, ?3) ORDER BY sent_at, seq LIMIT ?4"),
-      total_(connection, "SELECT messages FROM sluice_halves WHERE half = ?1"),
-      waiting_(connection,
-               "SELECT count(*), total(leased) FROM sluice_deliveries INDEXED BY sluice_deliveries_due WHERE half = ?1 "
-               "AND until >= ?2 "
-               "AND until IS NOT NULL"),
-      future_(connection,
-              "SELECT (SELECT count(*) FROM sluice_ready WHERE half = ?1 AND sent_at > ?2) + "
-              "(SELECT count(*) FROM sluice_suspects WHERE half = ?1 AND sent_at > ?2)"),
-      future_due_(
-          connection,
-          "SELECT count(*) FROM sluice_deliveries INDEXED BY sluice_deliveries_due WHERE half = ?1 AND until < ?2 "
-          "AND until IS NOT NULL AND sent_at > ?2"),
-      oldest_ready_(
-          connection,
-          "SELECT min(at) FROM (SELECT min(sent_at) AS at FROM sluice_ready WHERE half = ?1 AND sent_at <= ?2 "
-          "UNION ALL SELECT min(sent_at) FROM sluice_suspects WHERE half = ?1 AND sent_at <= ?2)"),
-      oldest_due_(connection,
-                  "SELECT min(sent_at) FROM (SELECT sent_at FROM sluice_deliveries INDEXED BY sluice_deliveries_due "
-                  "WHERE half = ?1 "
-                  "AND until < ?2 AND until IS NOT NULL AND sent_at <= ?2 ORDER BY until LIMIT 1000)"),
-      hidden_waiting_(connection,
-                      "SELECT sent_at, seq FROM sluice_deliveries INDEXED BY sluice_deliveries_due WHERE half = ?1 "
-                      "AND until IS NOT NULL AND (until >= ?2 OR sent_at > ?2) ORDER BY sent_at, seq LIMIT ?3"),
-      hidden_future_(
-          connection,
-          "SELECT sent_at, seq FROM sluice_ready WHERE half = ?1 AND sent_at > ?2 UNION ALL "
-          "SELECT sent_at, seq FROM sluice_suspects WHERE half = ?1 AND sent_at > ?2 ORDER BY 1, 2 LIMIT ?3"),
+      list_(connection, list_sql(">", "ASC")),
+      list_newest_(connection, list_sql("<", "DESC")),
+      list_ordered_(connection, list_ordered_sql(">", "ASC")),
+      list_ordered_newest_(connection, list_ordered_sql("<", "DESC")),
+      stats_(connection, stats_sql()),
+      hidden_(connection, "SELECT seq FROM (" + std::string(kWaiting) +
+                              " AND (until >= ?2 OR sent_at > ?2) UNION ALL " +
+                              in_each_range("SELECT sent_at, seq FROM sluice_ready WHERE half = % AND sent_at > ?2") +
+                              ") ORDER BY sent_at, seq LIMIT ?3"),
       // CROSS JOIN: the failures first, and only their messages.
       failures_(connection,
                 "SELECT d.failure, m.id FROM sluice_deliveries AS d CROSS JOIN sluice_messages AS m ON m.seq = d.seq "
-                "WHERE d.half = ?1 AND d.failure IS NOT NULL"),
-      kept_(connection, "SELECT kept FROM sluice_queues WHERE id = ?1"),
-      list_kept_(connection, list_kept("(m.sent_at, p.seq) > (?2, ?3) ORDER BY 1, 2 LIMIT ?4").c_str()),
-      list_kept_newest_(connection,
-                        list_kept("(m.sent_at, p.seq) < (?2, ?3) ORDER BY 1 DESC, 2 DESC LIMIT ?4").c_str()),
-      // Of those whose turn comes next: near enough, and cheap.
-      oldest_kept_(
-          connection,
-          "SELECT min(m.sent_at) FROM (SELECT seq FROM sluice_ready WHERE half = ?1 ORDER BY sent_at, seq LIMIT 1000) "
-          "AS p CROSS JOIN sluice_messages AS m ON m.seq = p.seq WHERE m.sent_at <= ?2") {}
+                "WHERE d.half = ?1 AND d.failure IS NOT NULL") {}
 
 std::vector<std::string> RecordReader::queues() {
   std::vector<std::string> names;
@@ -159,38 +140,22 @@ std::optional<StoredMessage> RecordReader::read(Statement& statement, std::int64
   return found;
 }
 
-std::string RecordReader::native(std::int64_t seq) {
-  native_.bind(seq);
-  std::string text(native_.row() ? native_.bytes(0) : std::string_view());
-  native_.reset();
+std::string RecordReader::text(Statement& statement, std::int64_t seq) {
+  statement.bind(seq);
+  std::string text(statement.row() ? statement.bytes(0) : std::string_view());
+  statement.reset();
   return text;
 }
 
-std::string RecordReader::id(std::int64_t seq) {
-  id_.bind(seq);
-  std::string text(id_.row() ? id_.bytes(0) : std::string_view());
-  id_.reset();
-  return text;
+std::string RecordReader::native(std::int64_t seq) { return text(native_, seq); }
+
+bool RecordReader::ordered(std::int64_t half) {
+  return GroupOrder::kept_in(kept_.bind(half / 2).only().value_or(0), half) != Kept::none;
 }
 
-std::vector<std::int64_t> RecordReader::place_halves(std::int64_t half) {
-  kept_.bind(half / 2);
-  const std::int64_t bits = kept_.row() ? kept_.integer(0) : 0;
-  kept_.reset();
-  if (GroupOrder::kept_in(bits, half) != Kept::none) {
-    return {};
-  }
-  std::vector<std::int64_t> halves{half};
-  if ((bits & GroupOrder::kPrioritised) != 0) {
-    for (const Priority priority : {Priority::critical, Priority::high, Priority::low}) {
-      halves.push_back(class_half(half, priority));
-    }
-  }
-  return halves;
-}
-
-std::vector<RecordReader::Place> RecordReader::places(Statement& statement, std::int64_t half, const Place& from,
-                                                      std::size_t limit) {
+std::vector<Place> RecordReader::list(std::int64_t half, const Place& from, std::size_t limit, bool newest_first) {
+  Statement& statement =
+      ordered(half) ? (newest_first ? list_ordered_newest_ : list_ordered_) : (newest_first ? list_newest_ : list_);
   std::vector<Place> found;
   statement.bind(half, from.first, from.second, static_cast<std::int64_t>(limit));
   while (statement.row()) {
@@ -200,112 +165,128 @@ std::vector<RecordReader::Place> RecordReader::places(Statement& statement, std:
   return found;
 }
 
-std::vector<RecordReader::Place> RecordReader::list(std::int64_t half, const Place& after, std::size_t limit) {
-  const std::vector<std::int64_t> halves = place_halves(half);
-  if (halves.empty()) {
-    return places(list_kept_, half, after, limit);
-  }
-  std::vector<Place> all = places(list_suspects_, half, after, limit);
-  const std::vector<Place> waiting = places(list_waiting_, half, after, limit);
-  all.insert(all.end(), waiting.begin(), waiting.end());
-  for (const std::int64_t place_half : halves) {
-    const std::vector<Place> some = places(list_ready_, place_half, after, limit);
-    all.insert(all.end(), some.begin(), some.end());
-  }
-  std::sort(all.begin(), all.end());
-  all.resize(std::min(all.size(), limit));
-  return all;
-}
-
-std::vector<RecordReader::Place> RecordReader::list_newest(std::int64_t half, const Place& before, std::size_t limit) {
-  const std::vector<std::int64_t> halves = place_halves(half);
-  if (halves.empty()) {
-    return places(list_kept_newest_, half, before, limit);
-  }
-  std::vector<Place> all;
-  for (const std::int64_t place_half : halves) {
-    const std::vector<Place> some = places(list_newest_, place_half, before, limit);
-    all.insert(all.end(), some.begin(), some.end());
-  }
-  std::sort(all.begin(), all.end(), std::greater<>());
-  all.resize(std::min(all.size(), limit));
-  return all;
-}
-
 QueueStats RecordReader::stats(std::int64_t half, WallTime now) {
-  const std::int64_t at = stored(now);
-  const auto count = [](Statement& statement) {
-    const std::int64_t value = statement.row() ? statement.integer(0) : 0;
-    statement.reset();
-    return static_cast<std::uint64_t>(std::max<std::int64_t>(0, value));
-  };
   QueueStats stats;
-  const std::uint64_t total = count(total_.bind(half));
-  waiting_.bind(half, at);
-  if (waiting_.row()) {
-    stats.in_flight = static_cast<std::uint64_t>(waiting_.integer(1));
-    stats.delayed = static_cast<std::uint64_t>(waiting_.integer(0)) - stats.in_flight;
+  stats_.bind(half, stored(now), ordered(half) ? kOrderedHeads : std::int64_t{1});
+  if (stats_.row()) {
+    const auto count = [this](int column) {
+      return static_cast<std::uint64_t>(std::max<std::int64_t>(0, stats_.integer(column)));
+    };
+    stats.in_flight = count(2);
+    stats.delayed = count(1) - stats.in_flight + count(3);
+    stats.ready = count(0) - std::min(count(0), stats.in_flight + stats.delayed);
+    stats.oldest_ready = loaded(stats_.optional_integer(4));
   }
-  waiting_.reset();
-  // Only after the clock has gone back, or when a delayed message was made visible before its time, are there any.
-  const std::vector<std::int64_t> halves = place_halves(half);
-  for (const std::int64_t place_half : halves) {
-    stats.delayed += count(future_.bind(place_half, at));
-  }
-  stats.delayed += count(future_due_.bind(half, at));
-  stats.ready = total - std::min(total, stats.in_flight + stats.delayed);
-  const auto oldest = [&stats, at](Statement& statement, std::int64_t where) {
-    statement.bind(where, at);
-    if (statement.row() && !statement.is_null(0)) {
-      const WallTime sent_at = loaded(statement.integer(0));
-      stats.oldest_ready = std::min(sent_at, stats.oldest_ready.value_or(sent_at));
-    }
-    statement.reset();
-  };
-  if (halves.empty()) {
-    oldest(oldest_kept_, half);
-  }
-  for (const std::int64_t place_half : halves) {
-    oldest(oldest_ready_, place_half);
-  }
-  oldest(oldest_due_, half);
+  stats_.reset();
   return stats;
-}
-
-void RecordReader::errors(std::int64_t half, std::size_t limit, WallTime now, QueueOverview& seen) {
-  if (limit == 0) {
-    return;
-  }
-  ErrorGroups groups(now);
-  failures_.bind(half);
-  while (failures_.row()) {
-    groups.add(std::string(failures_.bytes(1)), decode_failure(failures_.bytes(0)));
-  }
-  failures_.reset();
-  seen.errors = std::move(groups).finish(limit, seen.unlisted_errors);
 }
 
 QueueOverview RecordReader::overview(std::int64_t half, std::size_t ids, std::size_t errors, WallTime now) {
   QueueOverview seen;
   seen.counts = stats(half, now);
   for (const Place& place : list(half, kFirst, ids)) {
-    seen.first_ids.push_back(id(place.second));
+    seen.first_ids.push_back(text(id_, place.second));
   }
-  std::vector<Place> hidden;
-  for (Statement* statement : {&hidden_waiting_, &hidden_future_}) {
-    statement->bind(half, stored(now), static_cast<std::int64_t>(ids));
-    while (statement->row()) {
-      hidden.emplace_back(statement->integer(0), statement->integer(1));
+  hidden_.bind(half, stored(now), static_cast<std::int64_t>(ids));
+  while (hidden_.row()) {
+    seen.first_in_flight_ids.push_back(text(id_, hidden_.integer(0)));
+  }
+  hidden_.reset();
+  if (errors > 0) {
+    ErrorGroups groups(now);
+    failures_.bind(half);
+    while (failures_.row()) {
+      groups.add(std::string(failures_.bytes(1)), decode_failure(failures_.bytes(0)));
     }
-    statement->reset();
+    failures_.reset();
+    seen.errors = std::move(groups).finish(errors, seen.unlisted_errors);
   }
-  std::sort(hidden.begin(), hidden.end());
-  hidden.resize(std::min(hidden.size(), ids));
-  for (const Place& place : hidden) {
-    seen.first_in_flight_ids.push_back(id(place.second));
-  }
-  this->errors(half, errors, now, seen);
   return seen;
+}
+
+ReadThread::ReadThread(const Clock& clock, const StoreFile& file, Open open, std::unique_ptr<Connection> opened)
+    : clock_(clock),
+      file_(file),
+      open_(std::move(open)),
+      connection_(std::move(opened)),
+      reader_(connection_ ? std::make_unique<RecordReader>(*connection_) : nullptr),
+      thread_([this](const std::stop_token& stop) { serve(stop); }) {}
+
+Result<void> ReadThread::run(Work work, Deadline deadline) {
+  if (deadline.passed(clock_.steady_now())) {
+    return too_late();
+  }
+  const SteadyTime limit = machine_after(deadline.left(clock_.steady_now()));
+  const auto request = std::make_shared<Request>();
+  request->work = std::move(work);
+  request->deadline = deadline;
+  const MutexLock lock(mutex_);
+  waiting_.push_back(request);
+  work_there_.notify_one();
+  if (!request->changed.wait_until(mutex_, limit, [&request] { return request->done; })) {
+    std::erase(waiting_, request);
+    return too_late();
+  }
+  if (request->error) {
+    return *request->error;
+  }
+  return {};
+}
+
+void ReadThread::serve(const std::stop_token& stop) {
+  while (true) {
+    std::shared_ptr<Request> request;
+    {
+      const MutexLock lock(mutex_);
+      if (!work_there_.wait(mutex_, stop, [this]() SLUICE_REQUIRES(mutex_) { return !waiting_.empty(); })) {
+        return;
+      }
+      request = waiting_.front();
+      waiting_.pop_front();
+    }
+    auto error = read(*request);
+    const MutexLock lock(mutex_);
+    request->error = std::move(error);
+    request->done = true;
+    request->changed.notify_one();
+  }
+}
+
+std::optional<Error> ReadThread::read(const Request& request) {
+  const auto passed = [this, &request] { return request.deadline.passed(clock_.steady_now()); };
+  if (passed()) {
+    return too_late();
+  }
+  SLUICE_PASS_ON(file_.check());
+  SLUICE_PASS_ON(open());
+  connection_->wait_for_locks_until(machine_after(request.deadline.left(clock_.steady_now())));
+  connection_->interrupt_when(passed);
+  connection_->execute("BEGIN");
+  request.work(*reader_);
+  std::optional<Error> error;
+  if (connection_->failed()) {
+    error = connection_->failure();
+  }
+  connection_->clear();
+  connection_->interrupt_when({});
+  if (connection_->in_transaction()) {
+    connection_->execute("COMMIT");
+    connection_->clear();
+  }
+  return error;
+}
+
+Result<void> ReadThread::open() {
+  if (!connection_) {
+    SLUICE_TRY(opened, open_());
+    auto reader = std::make_unique<RecordReader>(**opened);
+    if ((*opened)->failed()) {
+      return (*opened)->failure();
+    }
+    connection_ = std::move(*opened);
+    reader_ = std::move(reader);
+  }
+  return {};
 }
 
 }  // namespace sluice::queue::sqlite

@@ -1,16 +1,23 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
+#include <deque>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "base/error.hpp"
+#include "base/mutex.hpp"
 #include "host/queue/stored_message.hpp"
 #include "host/stores/sqlite/connection.hpp"
-#include "host/stores/sqlite/records.hpp"
+#include "host/stores/sqlite/ready_index.hpp"
+#include "host/stores/sqlite/store_file.hpp"
+#include "host/stores/sqlite/store_thread.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -26,7 +33,7 @@ class RecordReader {
   /// For what is read beside messages.
   Connection& connection() { return connection_; }
 
-  std::optional<std::int64_t> queue(const std::string& name) { return names_.find(name); }
+  std::optional<std::int64_t> queue(const std::string& name) { return queue_.bind(std::string_view(name)).only(); }
   /// All of them, by name.
   std::vector<std::string> queues();
   std::optional<StoredMessage> find(std::int64_t queue, const std::string& id);
@@ -36,51 +43,81 @@ class RecordReader {
   /// What `put` was given as StoredMessage::native.
   std::string native(std::int64_t seq);
 
-  using Place = sqlite::Place;
-  static constexpr Place kFirst = sqlite::kFirst;
-  /// The places after `after`, oldest first, whether ready, delayed or in flight.
-  std::vector<Place> list(std::int64_t half, const Place& after, std::size_t limit);
-  /// The places before `before`, youngest first.
-  static constexpr Place kLast{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::max()};
-  std::vector<Place> list_newest(std::int64_t half, const Place& before, std::size_t limit);
+  /// The places after `from`, oldest first, whether ready, delayed or in flight; with `newest_first` those before it,
+  /// the youngest first.
+  std::vector<Place> list(std::int64_t half, const Place& from, std::size_t limit, bool newest_first = false);
   QueueStats stats(std::int64_t half, WallTime now);
   QueueOverview overview(std::int64_t half, std::size_t ids, std::size_t errors, WallTime now);
 
  private:
   std::optional<StoredMessage> read(Statement& statement, std::int64_t seq);
-  std::string id(std::int64_t seq);
-  /// Under which halves messages of this one lie in `ready`; none where its order is kept.
-  std::vector<std::int64_t> place_halves(std::int64_t half);
-  std::vector<Place> places(Statement& statement, std::int64_t half, const Place& from, std::size_t limit);
-  void errors(std::int64_t half, std::size_t limit, WallTime now, QueueOverview& seen);
+  bool ordered(std::int64_t half);
+  std::string text(Statement& statement, std::int64_t seq);
 
   const std::uint64_t number_;
   Connection& connection_;
-  QueueNames names_;
   Statement version_;
+  Statement queue_;
+  Statement kept_;
   Statement queues_;
   Statement by_id_;
   Statement record_;
   Statement head_;
   Statement native_;
   Statement id_;
-  Statement list_ready_;
-  Statement list_suspects_;
+  Statement list_;
   Statement list_newest_;
-  Statement list_waiting_;
-  Statement total_;
-  Statement waiting_;
-  Statement future_;
-  Statement future_due_;
-  Statement oldest_ready_;
-  Statement oldest_due_;
-  Statement hidden_waiting_;
-  Statement hidden_future_;
+  Statement list_ordered_;
+  Statement list_ordered_newest_;
+  Statement stats_;
+  Statement hidden_;
   Statement failures_;
-  Statement kept_;
-  Statement list_kept_;
-  Statement list_kept_newest_;
-  Statement oldest_kept_;
+};
+
+/// Reads one after the other on a thread and a connection of their own: so that no caller waits beyond its deadline,
+/// and no writer for a read. Thread-safe.
+class ReadThread {
+ public:
+  /// On its thread, on one state of the file. It owns what it touches, for its caller may have left.
+  using Work = std::function<void(RecordReader&)>;
+  /// Gives the connection, on its thread, when it is first needed, unless there is one; called again where it
+  /// has failed.
+  using Open = std::function<Result<std::unique_ptr<Connection>>()>;
+
+  ReadThread(const Clock& clock, const StoreFile& file, Open open, std::unique_ptr<Connection> opened = nullptr);
+
+  Result<void> run(Work work, Deadline deadline);
+  void request_stop() { thread_.request_stop(); }
+  bool ended_by(SteadyTime limit) { return thread_.ended_by(limit); }
+
+ private:
+  struct Request {
+    Work work;
+    Deadline deadline = Deadline::never();
+    // Guarded by mutex_ of the reads.
+    bool done = false;
+    std::optional<Error> error;
+    Condition changed;
+  };
+
+  void serve(const std::stop_token& stop);
+  std::optional<Error> read(const Request& request);
+  Result<void> open();
+
+  // Fixed after construction.
+  const Clock& clock_;
+  const StoreFile& file_;
+
+  // Touched only by its thread.
+  const Open open_;
+  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<RecordReader> reader_;
+
+  Mutex mutex_;
+  Condition work_there_;
+  std::deque<std::shared_ptr<Request>> waiting_ SLUICE_GUARDED_BY(mutex_);
+
+  StoreThread thread_;
 };
 
 }  // namespace sluice::queue::sqlite

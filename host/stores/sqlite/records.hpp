@@ -2,110 +2,125 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
-#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "host/queue/operator.hpp"
+#include "host/queue/source.hpp"
 #include "host/queue/stored_message.hpp"
-#include "host/stores/sqlite/claimer.hpp"
 #include "host/stores/sqlite/connection.hpp"
-#include "host/stores/sqlite/deliveries.hpp"
 #include "host/stores/sqlite/group_order.hpp"
-#include "host/stores/sqlite/in_flight.hpp"
-#include "host/stores/sqlite/keys.hpp"
-#include "host/stores/sqlite/new_messages.hpp"
+#include "host/stores/sqlite/message_record.hpp"
 #include "host/stores/sqlite/ready_index.hpp"
-#include "host/stores/sqlite/tally.hpp"
 
 namespace sluice::queue::sqlite {
-
-/// How the two halves of a queue are numbered.
-inline std::int64_t half_of(std::int64_t queue, Half half) { return queue * 2 + (half == Half::dlq ? 1 : 0); }
-
-/// Bytes that the sender of a message decides on.
-template <typename Content>
-std::size_t content_bytes(const Content& message) {
-  std::size_t bytes = message.body.size() + message.content_type.size() + message.group.size();
-  for (const auto& [name, value] : message.attributes) {
-    bytes += name.size() + value.size();
-  }
-  return bytes;
-}
-
-/// Queues by their names. Works on either kind of connection.
-class QueueNames {
- public:
-  explicit QueueNames(Connection& connection);
-  std::optional<std::int64_t> find(const std::string& name);
-  /// What is kept of the order of the queue that was found last, as GroupOrder::learn takes it.
-  std::int64_t kept() const { return kept_; }
-
- private:
-  // By id, which looks into one tree instead of two. The row of an id that was found is looked at each time: it is gone
-  // where the transaction that made it was rolled back.
-  Statement again_;
-  Statement find_;
-  std::unordered_map<std::string, std::int64_t> found_;
-  std::int64_t kept_ = 0;
-};
 
 /// The seq of a queue's message by its id: both halves have one index of ids.
 inline constexpr const char* kFindById = "SELECT seq FROM sluice_messages WHERE id = ?1 AND half / 2 = ?2";
 
-/// The messages of a file as records: made, looked up, changed, removed. Works inside a transaction of its connection.
+/// What one transaction changes in the counters of the file. They are read at most once and written at most once in it,
+/// and let `stats` know how many messages there are without counting them.
+class Tally {
+ public:
+  explicit Tally(Connection& connection);
+
+  /// At the start of each transaction.
+  void begin();
+  /// Writes what has changed; before the commit.
+  void finish();
+
+  void add(std::int64_t half, std::int64_t messages);
+  /// A seq that was never used before.
+  std::int64_t next_seq();
+
+  /// What has been counted so far, by half; `back_to` forgets what came after it, as a savepoint that is rolled back
+  /// does. A seq that was given out meanwhile stays used.
+  using Mark = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  const Mark& mark() const { return changes_; }
+  void back_to(const Mark& mark) { changes_ = mark; }
+
+ private:
+  Statement read_;
+  Statement write_;
+  Statement half_;
+  Mark changes_;
+  std::int64_t next_seq_ = 0;  ///< 0: not read
+};
+
+/// The messages of a file as records: looked up, and written as the rules want them: claimed, extended, settled, moved,
+/// removed. Works inside a transaction of its connection.
 class Records {
  public:
   explicit Records(Connection& connection);
 
   /// At the start of each transaction, and before its commit.
-  void begin() {
-    tally_.begin();
-    keys_.begin();
-    groups_.begin();
-  }
-  void finish() {
-    tally_.finish();
-    keys_.finish();
-  }
+  void begin();
+  void finish() { tally_.finish(); }
+  /// A savepoint was rolled back, before which this much had been counted.
+  void back_to(const Tally::Mark& mark);
 
-  // What has been counted, for savepoints that may be rolled back.
-  Tally::Mark tally_mark() const { return tally_.mark(); }
-  void back_to(const Tally::Mark& mark) { tally_.back_to(mark); }
-
-  ReadyIndex& ready_index() { return ready_index_; }
-  Deliveries& deliveries() { return deliveries_; }
-  Claimer& claimer() { return claimer_; }
-  InFlight& in_flight() { return in_flight_; }
-  Keys& keys() { return keys_; }
+  Tally& tally() { return tally_; }
+  ReadyIndex& ready() { return ready_; }
   GroupOrder& groups() { return groups_; }
 
   std::optional<std::int64_t> queue(const std::string& name);
   /// Makes the queue where it is absent.
   std::int64_t make_queue(const std::string& name);
-  NewMessages& sending() { return sending_; }
+  std::optional<MessageRecord> find(std::int64_t seq);
   std::optional<MessageRecord> find(std::int64_t queue, const std::string& id);
-  void replace_content(const MessageRecord& standing, const Message& content, WallTime now);
-  /// The message stands as `after` says, and was made at `created_at`.
-  void renew(const MessageRecord& before, const MessageRecord& after, WallTime created_at);
+
+  /// Sets each result to applied or lost.
+  void settle(std::int64_t half, std::span<const Completion> completions, std::span<SettleResult> results,
+              WallTime now);
+  SettleStatus settle(std::int64_t half, const Completion& completion, WallTime now);
+  std::optional<Receipt> extend(std::int64_t half, const Receipt& receipt, const Lease& lease);
+  /// Those whose lease or delay has ended can be claimed again; false: there are more of them than one transaction
+  /// should carry.
+  bool bring_back(std::int64_t half, WallTime now);
+  /// From here on the half's order is kept so. Reads and writes all that lies there.
+  void keep_order(std::int64_t half, Kept kept);
+
+  /// Puts down a message that has just been inserted and is visible from `sent_at` on.
+  void place_delayed(std::int64_t seq, std::int64_t half, WallTime sent_at, WallTime now);
+  /// Changes where a message stands, its half included; the version goes up by one.
+  void change(const MessageRecord& before, const MessageRecord& after, WallTime now);
+  /// The same of one that counts as made now.
+  void renew(const MessageRecord& before, const MessageRecord& after, WallTime now);
+  void replace_content(const MessageRecord& before, const Message& content, WallTime now);
+  void remove(const MessageRecord& record);
   /// Writes a whole record as it is. `exists` when the id is taken and the mode leaves it alone.
   PutStatus put(std::int64_t queue, const StoredMessage& record, PutMode mode);
 
  private:
+  /// All but its row in `deliveries`; false: the receipt does not hold.
+  bool remove_leased(std::int64_t half, const Receipt& receipt);
+  /// Sees to its place where it can be claimed; null: it was not there, or is there no more.
+  void stand(const MessageRecord* before, const MessageRecord* after);
+  std::optional<MessageRecord> held(std::int64_t half, const Receipt& receipt);
+  void write(const MessageRecord& record, std::int64_t version, WallTime updated_at);
+
+  Connection& connection_;
   Tally tally_;
-  ReadyIndex ready_index_;
+  ReadyIndex ready_;
   GroupOrder groups_;
-  Deliveries deliveries_;
-  Claimer claimer_;
-  InFlight in_flight_;
-  QueueNames names_;
-  Statement by_id_;
+  Statement queue_find_;
   Statement queue_insert_;
-  NewMessages sending_;
+  Statement by_id_;
+  Statement record_;
+  Statement remove_leased_;
+  Statement group_;
+  Statement brought_back_;
+  Statement message_delete_;
+  Statement message_move_;
+  Statement message_put_;
   Statement content_;
-  Statement put_;
   Statement created_;
-  Keys keys_;
+  Statement delivery_delete_;
+  Statement delivery_delete_run_;
+  Statement delivery_write_;
 };
 
 }  // namespace sluice::queue::sqlite

@@ -5,18 +5,17 @@
 #include <utility>
 
 #include "base/guard.hpp"
-#include "host/stores/sqlite/checkpointer.hpp"
 #include "host/stores/sqlite/commit_queue.hpp"
-#include "host/stores/sqlite/flusher.hpp"
-#include "host/stores/sqlite/read_thread.hpp"
+#include "host/stores/sqlite/record_reader.hpp"
 #include "host/stores/sqlite/store_file.hpp"
 
 namespace sluice::queue::sqlite {
 
 namespace {
 
-constexpr std::size_t kIdLimit = 2'048;
-constexpr std::size_t kQueueNameLimit = 1'024;
+// Receipts of unconfirmed writes: more than a host has in hand at one time. The oldest are forgotten.
+constexpr std::size_t kMostUnconfirmed = 100'000;
+
 constexpr Duration kStopPatience = std::chrono::seconds(1);
 // Who opens a store makes its log at once, and who closes it as the last one lets it go right after the log.
 constexpr Duration kLogPatience = std::chrono::seconds(1);
@@ -37,6 +36,66 @@ Error moved_store(const std::string& path) {
 }
 
 }  // namespace
+
+void Unconfirmed::Latest::add(const Receipt& receipt) {
+  const Key key{receipt.locator, receipt.version};
+  if (set.insert(key).second) {
+    order.push_back(key);
+  }
+  if (order.size() > kMostUnconfirmed) {
+    set.erase(order.front());
+    order.pop_front();
+  }
+}
+
+void Unconfirmed::add_settled(std::span<const Completion> completions, std::span<const SettleResult> results) {
+  const MutexLock lock(mutex_);
+  for (std::size_t i = 0; i < completions.size(); ++i) {
+    if (results[i].status == SettleStatus::applied) {
+      settled_.add(completions[i].receipt);
+      any_ = true;
+    }
+  }
+}
+
+void Unconfirmed::add_extended(std::span<const Receipt> receipts, std::span<const ExtendResult> results) {
+  const MutexLock lock(mutex_);
+  for (std::size_t i = 0; i < receipts.size(); ++i) {
+    if (results[i].status == SettleStatus::applied) {
+      extended_.add(receipts[i]);
+      any_ = true;
+    }
+  }
+}
+
+bool Unconfirmed::settled(const Receipt& receipt) const {
+  if (!any_) {
+    return false;
+  }
+  const MutexLock lock(mutex_);
+  return settled_.set.contains({receipt.locator, receipt.version});
+}
+
+Receipt Unconfirmed::current(Receipt receipt) const {
+  if (any_) {
+    const MutexLock lock(mutex_);
+    while (extended_.set.contains({receipt.locator, receipt.version})) {
+      ++receipt.version;
+    }
+  }
+  return receipt;
+}
+
+void Writer::begin() {
+  records.begin();
+  keys.begin();
+  effects.begin();
+}
+
+void Writer::finish() {
+  records.finish();
+  keys.finish();
+}
 
 // Its threads may hang in the system. Then all of it is left to them.
 struct SharedStore::Core {
@@ -62,7 +121,7 @@ struct SharedStore::Core {
   std::unique_ptr<Checkpointer> checkpointer;
   std::unique_ptr<Flusher> flusher;
   std::unique_ptr<CommitQueue> commits;
-  std::unique_ptr<ReadThread<RecordReader>> reads;
+  std::unique_ptr<ReadThread> reads;
 };
 
 // SQLite would take the log that lies there for that of whatever file is at the path now, or remove it: with it goes
@@ -131,19 +190,15 @@ Result<void> SharedStore::Core::open_writer(const SqliteOptions& options, const 
   SLUICE_PASS_ON(await_one_log());
   checkpointer = std::make_unique<Checkpointer>(std::move(*second), options.report);
   flusher = std::make_unique<Flusher>(file, *checkpointer);
-  commits = std::make_unique<CommitQueue>(clock,
-                                          CommitQueue::Tools{.file = file,
-                                                             .connection = *writer->connection,
-                                                             .checkpointer = *checkpointer,
-                                                             .flusher = *flusher,
-                                                             .lock_file = lock_file.get(),
-                                                             .durable = options.durable},
-                                          CommitQueue::Hooks{.begin =
-                                                                 [this] {
-                                                                   writer->records.begin();
-                                                                   writer->effects.begin();
-                                                                 },
-                                                             .finish = [this] { writer->records.finish(); }});
+  commits = std::make_unique<CommitQueue>(
+      clock,
+      CommitQueue::Tools{.file = file,
+                         .connection = *writer->connection,
+                         .checkpointer = *checkpointer,
+                         .flusher = *flusher,
+                         .lock_file = lock_file.get(),
+                         .durable = options.durable},
+      CommitQueue::Hooks{.begin = [this] { writer->begin(); }, .finish = [this] { writer->finish(); }});
   return {};
 }
 
@@ -151,7 +206,7 @@ Result<void> SharedStore::Core::open_reader(const Clock& clock) {
   SLUICE_TRY(connection, file.open_reader());
   Connection& opened = **connection;
   // Opened already: a file that cannot be read is told now.
-  reads = std::make_unique<ReadThread<RecordReader>>(
+  reads = std::make_unique<ReadThread>(
       clock, file, [this] { return file.open_reader(); }, std::move(*connection));
   return opened.failed() ? Result<void>(opened.failure()) : Result<void>();
 }
@@ -220,28 +275,8 @@ Result<void> SharedStore::write(Write write, Deadline deadline) {
                              deadline);
 }
 
-Result<void> SharedStore::read(std::function<void(RecordReader&)> work, Deadline deadline) {
+Result<void> SharedStore::look(std::function<void(RecordReader&)> work, Deadline deadline) {
   return core_->reads->run(std::move(work), deadline);
-}
-
-std::optional<Error> SharedStore::refused_name(const std::string& queue) {
-  if (queue.empty() || queue.size() > kQueueNameLimit) {
-    return Error(ErrorCode::invalid, "a queue name has 1 to " + std::to_string(kQueueNameLimit) +
-                                         " bytes, this one has " + std::to_string(queue.size()) + "; choose another");
-  }
-  return std::nullopt;
-}
-
-std::optional<Error> SharedStore::refused(const std::string& id, std::size_t bytes, std::size_t most_bytes) {
-  if (id.size() > kIdLimit) {
-    return Error(ErrorCode::invalid, "a message id has at most " + std::to_string(kIdLimit) + " bytes, this one has " +
-                                         std::to_string(id.size()) + "; make it shorter");
-  }
-  if (bytes > most_bytes) {
-    return Error(ErrorCode::invalid, "a message has at most " + std::to_string(most_bytes) + " bytes, this one has " +
-                                         std::to_string(bytes) + "; keep the data elsewhere and send its place");
-  }
-  return std::nullopt;
 }
 
 }  // namespace sluice::queue::sqlite

@@ -1,38 +1,82 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "base/deadline.hpp"
+#include "base/mutex.hpp"
 #include "host/queue/doorbell.hpp"
-#include "host/stores/sqlite/changes.hpp"
+#include "host/queue/source.hpp"
+#include "host/stores/sqlite/claimer.hpp"
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/effect_writer.hpp"
+#include "host/stores/sqlite/keys.hpp"
+#include "host/stores/sqlite/new_messages.hpp"
 #include "host/stores/sqlite/record_reader.hpp"
 #include "host/stores/sqlite/records.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
 #include "host/stores/sqlite/store_file.hpp"
 #include "host/stores/sqlite/store_lock_file.hpp"
-#include "host/stores/sqlite/unconfirmed.hpp"
 
 namespace sluice::queue::sqlite {
+
+/// What took effect although its caller was told that the outcome is unknown, because the disk did not answer: he will
+/// repeat it, or go on with the receipt that he had before. Thread-safe.
+class Unconfirmed {
+ public:
+  void add_settled(std::span<const Completion> completions, std::span<const SettleResult> results);
+  void add_extended(std::span<const Receipt> receipts, std::span<const ExtendResult> results);
+
+  /// Whether what is lost was settled by ourselves.
+  bool settled(const Receipt& receipt) const;
+  /// The receipt as it is now, after extensions that its holder has not learnt of.
+  Receipt current(Receipt receipt) const;
+
+ private:
+  using Key = std::pair<std::int64_t, std::int64_t>;  ///< locator, version
+  /// The latest of them.
+  struct Latest {
+    void add(const Receipt& receipt);
+    std::set<Key> set;
+    std::deque<Key> order;
+  };
+
+  std::atomic<bool> any_{false};  ///< so that nobody pays for it while disks answer
+  mutable Mutex mutex_;
+  Latest settled_ SLUICE_GUARDED_BY(mutex_);
+  Latest extended_ SLUICE_GUARDED_BY(mutex_);
+};
 
 /// What is done to messages goes through this one connection. Used only inside a transaction of it.
 struct Writer {
   Writer(std::unique_ptr<Connection> opened, std::size_t most_bytes)
       : connection(std::move(opened)),
         records(*connection),
+        claimer(*connection, records),
+        sending(*connection, records),
+        keys(*connection),
         reader(*connection),
-        changes(records),
-        effects(*connection, records, most_bytes) {}
+        effects(*connection, {records, sending, keys}, most_bytes) {}
+
+  /// At the start of each transaction, and before its commit.
+  void begin();
+  void finish();
 
   std::unique_ptr<Connection> connection;
   Records records;
+  Claimer claimer;
+  NewMessages sending;
+  Keys keys;
   RecordReader reader;
-  Changes changes;
   EffectWriter effects;
 };
 
@@ -43,6 +87,15 @@ struct Write {
   std::function<void()> committed = {};
   std::function<void()> unconfirmed = {};
   std::function<void(Writer&)> undo = {};
+};
+/// The same of a write that makes something.
+template <typename Made>
+struct WriteOf {
+  std::function<Made(Writer&)> work;
+  bool flush = true;
+  std::function<void(const Made&)> committed = {};
+  std::function<void(const Made&)> unconfirmed = {};
+  std::function<void(Writer&, const Made&)> undo = {};
 };
 
 /// What the sides of all queues of one file share: its connections and their threads, and the doorbell, in this process
@@ -60,15 +113,31 @@ class SharedStore {
 
   /// Returns when `write` is done, or with the reason why it is not.
   Result<void> write(Write write, Deadline deadline);
-  Result<void> read(std::function<void(RecordReader&)> work, Deadline deadline);
-
-  /// Why a queue cannot have this name.
-  static std::optional<Error> refused_name(const std::string& queue);
-  /// Why a message cannot be kept. `bytes` counts body, content type, group, attributes and what else is kept with it.
-  static std::optional<Error> refused(const std::string& id, std::size_t bytes, std::size_t most_bytes);
-  std::optional<Error> refused(const std::string& id, std::size_t bytes) const {
-    return refused(id, bytes, most_bytes());
+  template <typename Made>
+  Result<Made> write(WriteOf<Made> write, Deadline deadline) {
+    const auto made = std::make_shared<Made>();
+    Write whole{.work = [made, work = std::move(write.work)](Writer& writer) { *made = work(writer); },
+                .flush = write.flush};
+    if (write.committed) {
+      whole.committed = [made, committed = std::move(write.committed)] { committed(*made); };
+    }
+    if (write.unconfirmed) {
+      whole.unconfirmed = [made, unconfirmed = std::move(write.unconfirmed)] { unconfirmed(*made); };
+    }
+    if (write.undo) {
+      whole.undo = [made, undo = std::move(write.undo)](Writer& writer) { undo(writer, *made); };
+    }
+    SLUICE_PASS_ON(this->write(std::move(whole), deadline));
+    return std::move(*made);
   }
+  /// Returns what `work` has seen on one state of the file. It owns what it touches, too.
+  template <typename Seen>
+  Result<Seen> read(std::function<Seen(RecordReader&)> work, Deadline deadline) {
+    const auto seen = std::make_shared<Seen>();
+    SLUICE_PASS_ON(look([seen, work = std::move(work)](RecordReader& reader) { *seen = work(reader); }, deadline));
+    return std::move(*seen);
+  }
+
   const std::string& path() const { return options_.path; }
   void report(const std::string& warning) const {
     if (options_.report) {
@@ -87,6 +156,7 @@ class SharedStore {
 
  private:
   struct Core;
+  Result<void> look(std::function<void(RecordReader&)> work, Deadline deadline);
 
   // Fixed after construction.
   const SqliteOptions options_;

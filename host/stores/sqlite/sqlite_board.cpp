@@ -1,10 +1,8 @@
-#include "host/stores/sqlite/sqlite_board.hpp"
-
+#include <optional>
 #include <string_view>
 #include <utility>
 
-#include "host/stores/sqlite/bell_watch.hpp"
-#include "host/stores/sqlite/times.hpp"
+#include "host/stores/sqlite/roles.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -16,10 +14,6 @@ constexpr std::size_t kMostBytes = std::size_t{256} * 1024;
 QueueAddress bell_address() { return {.queue = {}}; }
 
 std::int64_t number_of(Topic topic) { return static_cast<std::int64_t>(topic); }
-
-Error changed_meanwhile(const BoardTraits& traits) {
-  return {ErrorCode::conflict, "somebody else changed the notice in " + traits.place + " meanwhile; read it again"};
-}
 
 /// Listens as long as it lives. Each ring is waited for anew, as nothing is claimed in between.
 class BoardWatch final : public NoticeBoard::Watch {
@@ -40,99 +34,103 @@ class BoardWatch final : public NoticeBoard::Watch {
   BellWatch watch_;
 };
 
+class SqliteBoard final : public NoticeBoard {
+ public:
+  explicit SqliteBoard(SharedStore& store)
+      : store_(store),
+        traits_{
+            .place = store.path(), .tells = store.lock_file() != nullptr, .billed = false, .most_bytes = kMostBytes} {}
+
+  const BoardTraits& traits() const override { return traits_; }
+  WallTime now() const override { return store_.clock().wall_now(); }
+
+  Result<Notice> read(Topic topic, const std::string& key, Deadline deadline) override {
+    SLUICE_TRY(found, select(topic, key, deadline));
+    return found->empty() ? Notice{.key = key} : std::move(found->front());
+  }
+  Result<std::vector<Notice>> list(Topic topic, Deadline deadline) override {
+    return select(topic, std::nullopt, deadline);
+  }
+
+  Result<std::int64_t> post(Topic topic, const Notice& notice, Deadline deadline) override {
+    if (notice.text.size() > kMostBytes) {
+      return Error(ErrorCode::invalid, "a notice in " + traits_.place + " has at most " + std::to_string(kMostBytes) +
+                                           " bytes, this one has " + std::to_string(notice.text.size()));
+    }
+    const auto put = [topic, notice, now = stored(now())](Writer& writer) {
+      Statement write(*writer.connection,
+                      notice.version == 0
+                          ? "INSERT OR IGNORE INTO sluice_notices VALUES (?1, ?2, ?3 + 1, ?4, ?5)"
+                          : "UPDATE sluice_notices SET version = version + 1, posted_at = ?4, text = ?5 "
+                            "WHERE topic = ?1 AND key = ?2 AND version = ?3");
+      return Change{
+          write.bind(number_of(topic), std::string_view(notice.key), notice.version, now, Blob{notice.text}).run() > 0,
+          false};
+    };
+    SLUICE_TRY(made, change(topic, put, deadline));
+    return made->touched ? Result<std::int64_t>(notice.version + 1) : changed_meanwhile();
+  }
+
+  Result<void> take_down(Topic topic, const std::string& key, std::int64_t version, Deadline deadline) override {
+    const auto remove = [topic, key, version](Writer& writer) {
+      Statement erase(*writer.connection, "DELETE FROM sluice_notices WHERE topic = ?1 AND key = ?2 AND version = ?3");
+      const bool touched = erase.bind(number_of(topic), std::string_view(key), version).run() > 0;
+      Statement find(*writer.connection, "SELECT 1 FROM sluice_notices WHERE topic = ?1 AND key = ?2");
+      return Change{touched, find.bind(number_of(topic), std::string_view(key)).only().has_value()};
+    };
+    SLUICE_TRY(made, change(topic, remove, deadline));
+    return made->left ? Result<void>(changed_meanwhile()) : Result<void>();
+  }
+
+  std::unique_ptr<Watch> watch(std::function<void()> changed) override {
+    return traits_.tells ? std::make_unique<BoardWatch>(store_, std::move(changed)) : nullptr;
+  }
+
+ private:
+  struct Change {
+    bool touched = false;
+    bool left = false;  ///< a notice of that key is there
+  };
+
+  Error changed_meanwhile() const {
+    return {ErrorCode::conflict, "somebody else changed the notice in " + traits_.place + " meanwhile; read it again"};
+  }
+
+  Result<std::vector<Notice>> select(Topic topic, const std::optional<std::string>& key, Deadline deadline) {
+    return store_.read<std::vector<Notice>>(
+        [topic, key](RecordReader& reader) {
+          Statement rows(
+              reader.connection(),
+              "SELECT key, text, version, posted_at FROM sluice_notices WHERE topic = ?1 AND key = coalesce(?2, key) "
+              "ORDER BY key");
+          rows.bind(number_of(topic), key ? std::optional<std::string_view>(*key) : std::nullopt);
+          std::vector<Notice> found;
+          while (rows.row()) {
+            found.push_back({.key = std::string(rows.bytes(0)),
+                             .text = std::string(rows.bytes(1)),
+                             .version = rows.integer(2),
+                             .posted_at = loaded(rows.integer(3))});
+          }
+          return found;
+        },
+        deadline);
+  }
+
+  Result<Change> change(Topic topic, std::function<Change(Writer&)> work, Deadline deadline) {
+    const auto ring = [topic, &doorbell = store_.doorbell()](const Change& made) {
+      if (topic == Topic::steering && made.touched) {
+        doorbell.ring(bell_address());
+      }
+    };
+    return store_.write<Change>({.work = std::move(work), .flush = topic != Topic::hosts, .committed = ring}, deadline);
+  }
+
+  SharedStore& store_;
+  const BoardTraits traits_;
+};
+
 }  // namespace
 
-SqliteBoard::SqliteBoard(SharedStore& store)
-    : store_(store),
-      traits_{.place = store.path(), .tells = store.lock_file() != nullptr, .billed = false, .most_bytes = kMostBytes} {
-}
-
-Result<Notice> SqliteBoard::read(Topic topic, const std::string& key, Deadline deadline) {
-  SLUICE_TRY(found, select(topic, key, deadline));
-  return found->empty() ? Notice{.key = key} : std::move(found->front());
-}
-
-Result<std::vector<Notice>> SqliteBoard::list(Topic topic, Deadline deadline) {
-  return select(topic, std::nullopt, deadline);
-}
-
-Result<std::vector<Notice>> SqliteBoard::select(Topic topic, const std::optional<std::string>& key, Deadline deadline) {
-  // The call's and the store's together, for the caller may leave before the disk answers.
-  const auto found = std::make_shared<std::vector<Notice>>();
-  SLUICE_PASS_ON(store_.read(
-      [found, topic, key](RecordReader& reader) {
-        Statement rows(
-            reader.connection(),
-            "SELECT key, text, version, posted_at FROM sluice_notices WHERE topic = ?1 AND key = coalesce(?2, key) "
-            "ORDER BY key");
-        rows.bind(number_of(topic), key ? std::optional<std::string_view>(*key) : std::nullopt);
-        while (rows.row()) {
-          found->push_back({.key = std::string(rows.bytes(0)),
-                            .text = std::string(rows.bytes(1)),
-                            .version = rows.integer(2),
-                            .posted_at = loaded(rows.integer(3))});
-        }
-        rows.reset();
-      },
-      deadline));
-  return std::move(*found);
-}
-
-Result<std::int64_t> SqliteBoard::change(Topic topic, std::function<std::int64_t(Connection&)> work,
-                                         Deadline deadline) {
-  const auto touched = std::make_shared<std::int64_t>(0);
-  const auto ring = [touched, topic, &doorbell = store_.doorbell()] {
-    if (topic == Topic::steering && *touched > 0) {
-      doorbell.ring(bell_address());
-    }
-  };
-  auto done =
-      store_.write({.work = [touched, work = std::move(work)](Writer& writer) { *touched = work(*writer.connection); },
-                    .flush = topic != Topic::hosts,
-                    .committed = ring},
-                   deadline);
-  SLUICE_PASS_ON(done);
-  return *touched;
-}
-
-Result<std::int64_t> SqliteBoard::post(Topic topic, const Notice& notice, Deadline deadline) {
-  if (notice.text.size() > kMostBytes) {
-    return Error(ErrorCode::invalid, "a notice in " + traits_.place + " has at most " + std::to_string(kMostBytes) +
-                                         " bytes, this one has " + std::to_string(notice.text.size()));
-  }
-  const auto put = [topic, notice, now = stored(now())](Connection& connection) {
-    if (notice.version == 0) {
-      Statement insert(connection, "INSERT OR IGNORE INTO sluice_notices VALUES (?1, ?2, 1, ?3, ?4)");
-      return insert.bind(number_of(topic), std::string_view(notice.key), now, Blob{notice.text}).run();
-    }
-    Statement update(connection,
-                     "UPDATE sluice_notices SET version = version + 1, posted_at = ?4, text = ?5 "
-                     "WHERE topic = ?1 AND key = ?2 AND version = ?3");
-    return update.bind(number_of(topic), std::string_view(notice.key), notice.version, now, Blob{notice.text}).run();
-  };
-  SLUICE_TRY(touched, change(topic, put, deadline));
-  if (*touched == 0) {
-    return changed_meanwhile(traits_);
-  }
-  return notice.version + 1;
-}
-
-Result<void> SqliteBoard::take_down(Topic topic, const std::string& key, std::int64_t version, Deadline deadline) {
-  const auto left = std::make_shared<bool>(false);
-  const auto remove = [topic, key, version, left](Connection& connection) {
-    Statement erase(connection, "DELETE FROM sluice_notices WHERE topic = ?1 AND key = ?2 AND version = ?3");
-    const std::int64_t touched = erase.bind(number_of(topic), std::string_view(key), version).run();
-    Statement find(connection, "SELECT 1 FROM sluice_notices WHERE topic = ?1 AND key = ?2");
-    *left = find.bind(number_of(topic), std::string_view(key)).row();
-    find.reset();
-    return touched;
-  };
-  SLUICE_PASS_ON(change(topic, remove, deadline));
-  return *left ? Result<void>(changed_meanwhile(traits_)) : Result<void>();
-}
-
-std::unique_ptr<NoticeBoard::Watch> SqliteBoard::watch(std::function<void()> changed) {
-  return traits_.tells ? std::make_unique<BoardWatch>(store_, std::move(changed)) : nullptr;
-}
+std::unique_ptr<NoticeBoard> make_board(SharedStore& store) { return std::make_unique<SqliteBoard>(store); }
 
 }  // namespace sluice::queue::sqlite

@@ -1,68 +1,60 @@
-#include "host/stores/sqlite/sqlite_queues.hpp"
-
 #include <utility>
 
-#include "host/stores/sqlite/record_reader.hpp"
-#include "host/stores/sqlite/sqlite_board.hpp"
-#include "host/stores/sqlite/sqlite_keys.hpp"
-#include "host/stores/sqlite/sqlite_operator.hpp"
-#include "host/stores/sqlite/sqlite_sender.hpp"
-#include "host/stores/sqlite/sqlite_source.hpp"
+#include "host/stores/sqlite/roles.hpp"
+#include "host/stores/sqlite/sqlite_store.hpp"
 
 namespace sluice::queue {
 
 namespace sqlite {
 
-SqliteQueues::SqliteQueues(SqliteOptions options, const Clock& clock, Random& random)
-    : store_(std::move(options), clock, random) {}
+namespace {
 
-Result<std::unique_ptr<Source>> SqliteQueues::open_source(const QueueAddress& address) {
-  if (auto refused = SharedStore::refused_name(address.queue)) {
-    return std::move(*refused);
-  }
-  if (store_.read_only()) {
-    return *store_.read_only();
-  }
-  return std::unique_ptr<Source>(std::make_unique<SqliteSource>(store_, address));
-}
+/// The queues of one SQLite file.
+class SqliteQueues final : public Queues {
+ public:
+  SqliteQueues(SqliteOptions options, const Clock& clock, Random& random) : store_(std::move(options), clock, random) {}
 
-Result<std::unique_ptr<Sender>> SqliteQueues::open_sender(const std::string& queue) {
-  if (auto refused = SharedStore::refused_name(queue)) {
-    return std::move(*refused);
-  }
-  if (store_.read_only()) {
-    return *store_.read_only();
-  }
-  return std::unique_ptr<Sender>(std::make_unique<SqliteSender>(store_, queue));
-}
+  /// Once, before anything else.
+  Result<void> open() { return store_.open(); }
 
-Result<std::unique_ptr<Operator>> SqliteQueues::open_operator(const std::string& queue) {
-  if (auto refused = SharedStore::refused_name(queue)) {
-    return std::move(*refused);
+  Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {
+    SLUICE_PASS_ON(writable(address.queue));
+    return make_source(store_, address);
   }
-  return std::unique_ptr<Operator>(std::make_unique<SqliteOperator>(store_, queue));
-}
-
-Result<std::unique_ptr<NoticeBoard>> SqliteQueues::open_board(const std::string& queue) {
-  if (auto refused = SharedStore::refused_name(queue)) {
-    return std::move(*refused);
+  Result<std::unique_ptr<Sender>> open_sender(const std::string& queue) override {
+    SLUICE_PASS_ON(writable(queue));
+    return make_sender(store_, queue);
   }
-  return std::unique_ptr<NoticeBoard>(std::make_unique<SqliteBoard>(store_));
-}
-
-Result<std::unique_ptr<IdempotencyKeys>> SqliteQueues::open_keys(const std::string& queue) {
-  if (auto refused = SharedStore::refused_name(queue)) {
-    return std::move(*refused);
+  Result<std::unique_ptr<Operator>> open_operator(const std::string& queue) override {
+    SLUICE_PASS_ON(named(queue));
+    return make_operator(store_, queue);
   }
-  return std::unique_ptr<IdempotencyKeys>(std::make_unique<SqliteKeys>(store_, queue));
-}
+  Result<std::unique_ptr<NoticeBoard>> open_board(const std::string& queue) override {
+    SLUICE_PASS_ON(named(queue));
+    return make_board(store_);
+  }
+  Result<std::unique_ptr<IdempotencyKeys>> open_keys(const std::string& queue) override {
+    SLUICE_PASS_ON(named(queue));
+    return make_keys(store_, queue);
+  }
+  Result<std::vector<std::string>> made_by_messages(Deadline deadline) override {
+    return store_.read<std::vector<std::string>>([](RecordReader& reader) { return reader.queues(); }, deadline);
+  }
 
-Result<std::vector<std::string>> SqliteQueues::made_by_messages(Deadline deadline) {
-  // The call's and the store's together, for the caller may leave before the disk answers.
-  const auto names = std::make_shared<std::vector<std::string>>();
-  auto done = store_.read([names](RecordReader& reader) { *names = reader.queues(); }, deadline);
-  return done ? Result<std::vector<std::string>>(std::move(*names)) : done.error();
-}
+ private:
+  static Result<void> named(const std::string& queue) {
+    auto refused = refused_name(queue);
+    return refused ? Result<void>(std::move(*refused)) : Result<void>();
+  }
+  Result<void> writable(const std::string& queue) {
+    SLUICE_PASS_ON(named(queue));
+    return store_.read_only() ? Result<void>(*store_.read_only()) : Result<void>();
+  }
+
+  SharedStore store_;
+};
+
+}  // namespace
 
 }  // namespace sqlite
 

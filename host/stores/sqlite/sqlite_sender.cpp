@@ -1,12 +1,10 @@
-#include "host/stores/sqlite/sqlite_sender.hpp"
-
 #include <algorithm>
 #include <iterator>
-#include <memory>
+#include <map>
 #include <utility>
 
 #include "base/uuid.hpp"
-#include "host/queue/message.hpp"
+#include "host/stores/sqlite/roles.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -26,132 +24,109 @@ std::size_t batch_of(std::span<const NewMessage> messages) {
   return count;
 }
 
-/// What one call works on. It is the call's and the store's together, for the caller may leave before the disk answers.
+/// What one call sends. It is the call's and the store's together, for the caller may leave before the disk answers.
 struct Sending {
-  /// Takes the ids out of `begun` until `end`.
-  Sending(std::vector<NewMessage> batch, std::span<SendResult> begun) : messages(std::move(batch)) {
-    results.reserve(begun.size());
-    for (SendResult& result : begun) {
-      results.push_back({result.status, std::move(result.id), {}});
-    }
-    if (std::any_of(messages.begin(), messages.end(), has_send_keys)) {
-      before = results;
-    }
-    arrivals.reserve(messages.size());
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-      arrivals.push_back({&messages[i], &results[i]});
-    }
-  }
-  /// The work is done once more where the transaction that it shared with others could not be committed.
-  void begin() {
-    if (!before.empty()) {
-      results = before;
-    }
-  }
-
-  /// It is done: tells `begun` what it came to.
-  void tell(std::span<SendResult> begun) {
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      begun[i].id = std::move(results[i].id);
-      if (begun[i].status != SendStatus::failed) {
-        begun[i].status = results[i].status;
-        begun[i].error = std::move(results[i].error);
-      }
-    }
-  }
-  /// The caller leaves, and the work may go on or have yet to begin: gives him his ids again. Those that the work may
-  /// change are kept apart.
-  void leave(std::span<SendResult> begun) const {
-    const std::vector<SendResult>& ids = before.empty() ? results : before;
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      begun[i].id = ids[i].id;
-    }
-  }
-
   std::vector<NewMessage> messages;
-  std::vector<SendResult> results;
-  std::vector<NewMessages::Arrival> arrivals;  ///< they point at these two
-  std::vector<SendResult> before;  ///< with the ids that they were given; empty where no other id can take their place
+  std::map<std::size_t, Error> refused;
+
+  /// With the ids that the messages have, and the errors of those that are refused.
+  std::vector<SendResult> results() const {
+    std::vector<SendResult> begun(messages.size());
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      begun[i].id = messages[i].id;
+    }
+    for (const auto& [i, error] : refused) {
+      begun[i].status = SendStatus::failed;
+      begun[i].error = error;
+    }
+    return begun;
+  }
 };
 
-}  // namespace
+class SqliteSender final : public Sender {
+ public:
+  SqliteSender(SharedStore& store, std::string queue) : store_(store), queue_(std::move(queue)) {}
 
-std::vector<SendResult> SqliteSender::send(std::span<const NewMessage> messages, Deadline deadline) {
-  std::vector<SendResult> results(messages.size());
-  const WallTime now = store_.clock().wall_now();
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    results[i].id = messages[i].id.empty() ? make_uuid_v7(store_.random(), now) : messages[i].id;
+  std::vector<SendResult> send(std::span<const NewMessage> messages, Deadline deadline) override {
+    return send_fresh({messages.begin(), messages.end()}, deadline);
   }
-  for (std::size_t from = 0; from < messages.size();) {
-    const auto batch = messages.subspan(from, batch_of(messages.subspan(from)));
-    send_batch({batch.begin(), batch.end()}, std::span(results).subspan(from, batch.size()), deadline);
-    from += batch.size();
-  }
-  return results;
-}
 
-// An id that comes with a message is looked for; one that its result has is not.
-std::vector<SendResult> SqliteSender::send_fresh(std::vector<NewMessage> messages, Deadline deadline) {
-  std::vector<SendResult> results(messages.size());
-  const WallTime now = store_.clock().wall_now();
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    results[i].id = messages[i].id.empty() ? make_uuid_v7(store_.random(), now) : std::exchange(messages[i].id, {});
-  }
-  for (std::size_t from = 0; from < messages.size();) {
-    const auto rest = std::span(messages).subspan(from);
-    const auto batch = rest.first(batch_of(rest));
-    const auto told = std::span(results).subspan(from, batch.size());
-    from += batch.size();
-    if (batch.size() == messages.size()) {
-      send_batch(std::move(messages), told, deadline);
-      break;
+  std::vector<SendResult> send_fresh(std::vector<NewMessage> messages, Deadline deadline) override {
+    const WallTime now = store_.clock().wall_now();
+    for (NewMessage& message : messages) {
+      message.id = message.id.empty() ? make_uuid_v7(store_.random(), now) : std::move(message.id);
     }
-    send_batch({std::move_iterator(batch.begin()), std::move_iterator(batch.end())}, told, deadline);
+    std::vector<SendResult> results;
+    for (std::size_t from = 0; from < messages.size();) {
+      const auto rest = std::span(messages).subspan(from);
+      const std::size_t count = batch_of(rest);
+      from += count;
+      auto sent =
+          count == messages.size()
+              ? send_batch(std::move(messages), deadline)
+              : send_batch({std::move_iterator(rest.begin()), std::move_iterator(rest.begin() + count)}, deadline);
+      if (results.empty()) {
+        results = std::move(sent);
+      } else {
+        std::move(sent.begin(), sent.end(), std::back_inserter(results));
+      }
+    }
+    return results;
   }
-  return results;
-}
 
-void SqliteSender::send_batch(std::vector<NewMessage> messages, std::span<SendResult> results, Deadline deadline) {
-  bool any = false;
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    auto refused = store_.refused(results[i].id, content_bytes(messages[i]));
-    if (!refused && has_send_keys(messages[i])) {
-      refused = refused_send_keys(messages[i]);
+ private:
+  std::vector<SendResult> send_batch(std::vector<NewMessage> messages, Deadline deadline);
+
+  SharedStore& store_;
+  const std::string queue_;
+};
+
+std::vector<SendResult> SqliteSender::send_batch(std::vector<NewMessage> messages, Deadline deadline) {
+  const auto sending = std::make_shared<Sending>(Sending{std::move(messages), {}});
+  for (std::size_t i = 0; i < sending->messages.size(); ++i) {
+    const NewMessage& message = sending->messages[i];
+    auto refused = refused_message(message.id, content_bytes(message), store_.most_bytes());
+    if (!refused && has_send_keys(message)) {
+      refused = refused_send_keys(message);
     }
     if (refused) {
-      results[i].status = SendStatus::failed;
-      results[i].error = std::move(*refused);
-    } else {
-      any = true;
+      sending->refused.emplace(i, std::move(*refused));
     }
   }
-  if (!any) {
-    return;
+  if (sending->refused.size() == sending->messages.size()) {
+    return sending->results();
   }
-  const auto sending = std::make_shared<Sending>(std::move(messages), results);
   const auto work = [sending, queue = queue_, &clock = store_.clock()](Writer& writer) {
     const WallTime now = clock.wall_now();
-    sending->begin();
-    writer.records.sending().insert(writer.records.make_queue(queue), sending->arrivals, now);
+    std::vector<SendResult> results = sending->results();
+    writer.sending.insert(writer.records.make_queue(queue), sending->messages, results, now);
+    return results;
   };
-  const auto ring = [sending, queue = queue_, &doorbell = store_.doorbell()] {
+  const auto ring = [queue = queue_, &doorbell = store_.doorbell()](const std::vector<SendResult>& results) {
     // Of a delayed one, too, so that whoever waits learns when it comes due.
-    if (std::any_of(sending->results.begin(), sending->results.end(),
+    if (std::any_of(results.begin(), results.end(),
                     [](const SendResult& result) { return result.status == SendStatus::sent; })) {
       doorbell.ring({queue, Half::standard});
     }
   };
-  if (auto done = store_.write({.work = work, .committed = ring}, deadline); !done) {
-    sending->leave(results);
-    for (SendResult& result : results) {
-      if (result.status != SendStatus::failed) {
-        result.status = SendStatus::failed;
-        result.error = done.error();
-      }
-    }
-  } else {
-    sending->tell(results);
+  auto sent = store_.write<std::vector<SendResult>>({.work = work, .committed = ring}, deadline);
+  if (sent) {
+    return std::move(*sent);
   }
+  std::vector<SendResult> failed = sending->results();
+  for (SendResult& result : failed) {
+    if (result.status != SendStatus::failed) {
+      result.status = SendStatus::failed;
+      result.error = sent.error();
+    }
+  }
+  return failed;
+}
+
+}  // namespace
+
+std::unique_ptr<Sender> make_sender(SharedStore& store, std::string queue) {
+  return std::make_unique<SqliteSender>(store, std::move(queue));
 }
 
 }  // namespace sluice::queue::sqlite

@@ -1,11 +1,12 @@
-#include "host/stores/sqlite/sqlite_source.hpp"
-
 #include <algorithm>
+#include <atomic>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
-#include "host/queue/message.hpp"
-#include "host/stores/sqlite/lease.hpp"
+#include "host/stores/sqlite/quiet_file.hpp"
+#include "host/stores/sqlite/roles.hpp"
+#include "host/stores/sqlite/store_lock_file.hpp"
 #include "host/stores/sqlite/store_thread.hpp"
 
 namespace sluice::queue::sqlite {
@@ -24,19 +25,7 @@ Error time_is_up() {
       "wait for"};
 }
 
-/// The parts of a batch that go into one transaction each.
-template <typename Item, typename Outcome, typename Work>
-void in_parts(std::span<const Item> items, std::span<Outcome> results, Work work) {
-  for (std::size_t from = 0; from < items.size(); from += kBatchItems) {
-    const std::size_t count = std::min(items.size() - from, kBatchItems);
-    work(items.subspan(from, count), results.subspan(from, count));
-  }
-}
-
-// What one call works on. It is the call's and the store's together, for the caller may leave before the disk answers.
-
 struct Claiming {
-  ClaimRequest request;
   Claimed claimed;
   bool over_limit = false;
   std::optional<Kept> overruled{};
@@ -51,35 +40,13 @@ bool make_room(Records& records, std::int64_t half, ClaimRequest& request, WallT
   if (request.rules.max_in_flight == 0 || request.max == 0) {
     return true;
   }
-  const std::uint64_t outlasting = records.ready_index().outlasting(half, now).count;
-  std::uint64_t room = records.in_flight().room(half, request.rules.max_in_flight, now);
-  room -= std::min(room, outlasting);
+  const std::uint64_t room = records.ready().room(half, request.rules.max_in_flight, now);
   request.max = static_cast<std::size_t>(std::min<std::uint64_t>(request.max, room));
   return room > 0;
 }
 
-struct Extending {
-  explicit Extending(std::span<const Receipt> batch) : receipts(batch.begin(), batch.end()), results(batch.size()) {}
-  std::vector<Receipt> receipts;
-  std::vector<ExtendResult> results;
-};
-
-/// Gives back what was claimed for somebody who has left.
-void give_back(Records& records, std::int64_t half, const std::vector<Delivery>& deliveries, WallTime now) {
-  std::vector<Completion> completions;
-  completions.reserve(deliveries.size());
-  for (const Delivery& delivery : deliveries) {
-    completions.push_back(
-        {.receipt = delivery.receipt, .action = CompletionAction::release, .suspect = delivery.suspect});
-  }
-  for (const Completion& completion : completions) {
-    records.deliveries().settle(half, completion, now);
-  }
-}
-
-}  // namespace
-
-struct SqliteSource::Settling {
+/// What one call settles. It is the call's and the store's together, for the caller may leave before the disk answers.
+struct Settling {
   explicit Settling(std::vector<Completion> batch, EffectWriter::Course begun = {})
       : completions(std::move(batch)),
         results(completions.size()),
@@ -99,7 +66,44 @@ struct SqliteSource::Settling {
   bool was_full = false;  ///< as much was in flight as may be, so that somebody may wait for room
 };
 
-const SourceTraits& SqliteSource::traits() const { return kSqliteTraits; }
+class SqliteSource final : public Source {
+ public:
+  SqliteSource(SharedStore& store, QueueAddress address) : store_(store), address_(std::move(address)) {}
+  ~SqliteSource() override { stop(); }
+
+  const SourceTraits& traits() const override { return kSqliteTraits; }
+  void start(SourceEvents events) override;
+  void stop() override;
+
+  Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) override;
+  std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) override;
+  std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) override;
+
+ private:
+  std::optional<RecordReader::Version> file_version(Deadline deadline);
+  Result<Claimed> look(const ClaimRequest& request, Deadline deadline);
+  void settle_batch(std::span<const Completion> completions, std::span<SettleResult> results, Deadline deadline);
+  Result<void> settle_some(const std::shared_ptr<Settling>& settling, Deadline deadline);
+  std::vector<ExtendResult> extend_batch(std::span<const Receipt> receipts, Duration visibility, Deadline deadline);
+  std::shared_ptr<BellWatch> watch() {
+    const MutexLock lock(mutex_);
+    return watch_;
+  }
+
+  // Fixed after construction.
+  SharedStore& store_;
+  const QueueAddress address_;
+  // Synchronises itself.
+  std::atomic<bool> held_{false};  ///< the last claim found as much in flight as may be
+  std::atomic<bool> told_of_order_{false};
+  std::atomic<std::uint64_t> limit_{0};  ///< of what may be in flight, as the last claim had it; 0: none
+  QuietFile quiet_;
+
+  Mutex mutex_;
+  // Guarded by mutex_.
+  std::shared_ptr<BellWatch> watch_ SLUICE_GUARDED_BY(mutex_);
+  Doorbell::Subscription listening_ SLUICE_GUARDED_BY(mutex_);
+};
 
 void SqliteSource::start(SourceEvents events) {
   if (!events.on_ready) {
@@ -119,11 +123,6 @@ void SqliteSource::stop() {
   const MutexLock lock(mutex_);
   ended = std::move(listening_);
   watch = std::move(watch_);
-}
-
-std::shared_ptr<BellWatch> SqliteSource::watch() {
-  const MutexLock lock(mutex_);
-  return watch_;
 }
 
 Result<Claimed> SqliteSource::claim(const ClaimRequest& request, Deadline deadline) {
@@ -151,37 +150,42 @@ Result<Claimed> SqliteSource::claim(const ClaimRequest& request, Deadline deadli
 }
 
 std::optional<RecordReader::Version> SqliteSource::file_version(Deadline deadline) {
-  const auto version = std::make_shared<RecordReader::Version>();
-  const auto read = store_.read([version](RecordReader& reader) { *version = reader.version(); }, deadline);
-  return read ? std::optional(*version) : std::nullopt;
+  const auto read = store_.read<RecordReader::Version>([](RecordReader& reader) { return reader.version(); }, deadline);
+  return read ? std::optional(*read) : std::nullopt;
 }
 
 Result<Claimed> SqliteSource::look(const ClaimRequest& request, Deadline deadline) {
-  const auto claiming = std::make_shared<Claiming>(Claiming{request, {}, false});
-  const auto work = [claiming, address = address_, &clock = store_.clock()](Writer& writer) {
-    claiming->claimed = {};
-    claiming->over_limit = false;
-    const Lease lease(clock, claiming->request.visibility);
-    writer.records.ready_index().look(lease.now, lease.from);
+  const auto work = [request, address = address_, &clock = store_.clock()](Writer& writer) {
+    Claiming claiming;
+    const Lease lease(clock, request.visibility);
+    writer.records.ready().look(lease.now, lease.from);
     if (const auto queue = writer.records.queue(address.queue)) {
       const std::int64_t half = half_of(*queue, address.half);
-      ClaimRequest fitting = claiming->request;
-      claiming->over_limit = !make_room(writer.records, half, fitting, lease.now);
-      if (!claiming->over_limit) {
-        claiming->claimed = writer.records.claimer().claim(half, fitting, lease);
-        claiming->overruled = writer.records.claimer().overruled();
+      ClaimRequest fitting = request;
+      claiming.over_limit = !make_room(writer.records, half, fitting, lease.now);
+      if (!claiming.over_limit) {
+        claiming.claimed = writer.claimer.claim(half, fitting, lease);
+        claiming.overruled = writer.claimer.overruled();
         if (!fitting.own_ids_of.empty()) {
-          writer.records.keys().look_up(*queue, fitting.own_ids_of, claiming->claimed.deliveries, lease.now);
+          writer.keys.look_up(*queue, fitting.own_ids_of, claiming.claimed.deliveries, lease.now);
         }
       }
     }
+    return claiming;
   };
-  const auto undo = [claiming, address = address_, &clock = store_.clock()](Writer& writer) {
-    if (const auto queue = writer.records.queue(address.queue)) {
-      give_back(writer.records, half_of(*queue, address.half), claiming->claimed.deliveries, clock.wall_now());
+  // What was claimed for somebody who has left is given back.
+  const auto undo = [address = address_, &clock = store_.clock()](Writer& writer, const Claiming& claiming) {
+    const auto queue = writer.records.queue(address.queue);
+    for (const Delivery& delivery : claiming.claimed.deliveries) {
+      if (queue) {
+        writer.records.settle(
+            half_of(*queue, address.half),
+            {.receipt = delivery.receipt, .action = CompletionAction::release, .suspect = delivery.suspect},
+            clock.wall_now());
+      }
     }
   };
-  SLUICE_PASS_ON(store_.write({.work = work, .flush = false, .undo = undo}, deadline));
+  SLUICE_TRY(claiming, store_.write<Claiming>({.work = work, .flush = false, .undo = undo}, deadline));
   if (claiming->overruled && !told_of_order_.exchange(true)) {
     store_.report("queue '" + address_.queue + "' is handed out " + by(*claiming->overruled) +
                   ", as another job asks for, or has asked for; what this one asks for is less, and holds once the "
@@ -197,7 +201,10 @@ Result<Claimed> SqliteSource::look(const ClaimRequest& request, Deadline deadlin
 
 std::vector<SettleResult> SqliteSource::settle(std::span<const Completion> completions, Deadline deadline) {
   std::vector<SettleResult> results(completions.size());
-  in_parts(completions, std::span(results), [&](auto part, auto outcomes) { settle_batch(part, outcomes, deadline); });
+  for (std::size_t from = 0; from < completions.size(); from += kBatchItems) {
+    const std::size_t count = std::min(completions.size() - from, kBatchItems);
+    settle_batch(completions.subspan(from, count), std::span(results).subspan(from, count), deadline);
+  }
   return results;
 }
 
@@ -255,12 +262,12 @@ Result<void> SqliteSource::settle_some(const std::shared_ptr<Settling>& settling
       completion.receipt = unconfirmed.current(std::move(completion.receipt));
     }
     const auto queue = writer.records.queue(address.queue);
-    settling->was_full = limit > 0 && queue &&
-                         writer.records.in_flight().room(half_of(*queue, address.half), limit, clock.wall_now()) == 0;
+    settling->was_full =
+        limit > 0 && queue && writer.records.ready().room(half_of(*queue, address.half), limit, clock.wall_now()) == 0;
     if (queue && settling->effects) {
       writer.effects.settle(half_of(*queue, address.half), batch, outcomes, settling->course, clock.wall_now());
     } else if (queue) {
-      writer.records.deliveries().settle(half_of(*queue, address.half), batch, outcomes, clock.wall_now());
+      writer.records.settle(half_of(*queue, address.half), batch, outcomes, clock.wall_now());
     } else {
       std::fill(outcomes.begin(), outcomes.end(), SettleResult{SettleStatus::lost, {}});
     }
@@ -292,38 +299,53 @@ Result<void> SqliteSource::settle_some(const std::shared_ptr<Settling>& settling
 
 std::vector<ExtendResult> SqliteSource::extend(std::span<const Receipt> receipts, Duration visibility,
                                                Deadline deadline) {
-  std::vector<ExtendResult> results(receipts.size());
-  in_parts(receipts, std::span(results),
-           [&](auto part, auto outcomes) { extend_batch(part, outcomes, visibility, deadline); });
+  std::vector<ExtendResult> results;
+  for (std::size_t from = 0; from < receipts.size(); from += kBatchItems) {
+    auto part =
+        extend_batch(receipts.subspan(from, std::min(receipts.size() - from, kBatchItems)), visibility, deadline);
+    std::move(part.begin(), part.end(), std::back_inserter(results));
+  }
   return results;
 }
 
-void SqliteSource::extend_batch(std::span<const Receipt> receipts, std::span<ExtendResult> results, Duration visibility,
-                                Deadline deadline) {
-  const auto extending = std::make_shared<Extending>(receipts);
+std::vector<ExtendResult> SqliteSource::extend_batch(std::span<const Receipt> receipts, Duration visibility,
+                                                     Deadline deadline) {
+  struct Extended {
+    std::vector<Receipt> before;
+    std::vector<ExtendResult> results;
+  };
   auto& unconfirmed = store_.unconfirmed();
-  const auto work = [extending, address = address_, visibility, &clock = store_.clock(), &unconfirmed](Writer& writer) {
+  const auto work = [receipts = std::vector<Receipt>(receipts.begin(), receipts.end()), address = address_, visibility,
+                     &clock = store_.clock(), &unconfirmed](Writer& writer) {
+    Extended extended;
     const Lease lease(clock, visibility);
     const auto queue = writer.records.queue(address.queue);
-    for (std::size_t i = 0; i < extending->receipts.size(); ++i) {
-      Receipt& receipt = extending->receipts[i];
-      receipt = unconfirmed.current(std::move(receipt));
-      const auto renewed =
-          queue ? writer.records.deliveries().extend(half_of(*queue, address.half), receipt, lease) : std::nullopt;
-      extending->results[i] = renewed ? ExtendResult{SettleStatus::applied, *renewed, lease.held_until, {}}
-                                      : ExtendResult{SettleStatus::lost, receipt, {}, {}};
+    for (const Receipt& given : receipts) {
+      const Receipt& receipt = extended.before.emplace_back(unconfirmed.current(given));
+      const auto renewed = queue ? writer.records.extend(half_of(*queue, address.half), receipt, lease) : std::nullopt;
+      extended.results.push_back(renewed ? ExtendResult{SettleStatus::applied, *renewed, lease.held_until, {}}
+                                         : ExtendResult{SettleStatus::lost, receipt, {}, {}});
     }
+    return extended;
   };
-  const auto remember = [extending, &unconfirmed] {
-    unconfirmed.add_extended(extending->receipts, extending->results);
+  const auto remember = [&unconfirmed](const Extended& extended) {
+    unconfirmed.add_extended(extended.before, extended.results);
   };
-  if (auto done = store_.write({.work = work, .flush = false, .unconfirmed = remember}, deadline); !done) {
-    for (std::size_t i = 0; i < receipts.size(); ++i) {
-      results[i] = {SettleStatus::failed, receipts[i], {}, done.error()};
-    }
-  } else {
-    std::move(extending->results.begin(), extending->results.end(), results.begin());
+  auto extended = store_.write<Extended>({.work = work, .flush = false, .unconfirmed = remember}, deadline);
+  if (extended) {
+    return std::move(extended->results);
   }
+  std::vector<ExtendResult> failed;
+  for (const Receipt& receipt : receipts) {
+    failed.push_back({SettleStatus::failed, receipt, {}, extended.error()});
+  }
+  return failed;
+}
+
+}  // namespace
+
+std::unique_ptr<Source> make_source(SharedStore& store, QueueAddress address) {
+  return std::make_unique<SqliteSource>(store, std::move(address));
 }
 
 }  // namespace sluice::queue::sqlite

@@ -11,8 +11,8 @@
 #include <system_error>
 
 #include "base/guard.hpp"
+#include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/schema.hpp"
-#include "host/stores/sqlite/sqlite_error.hpp"
 #include "host/stores/sqlite/store_thread.hpp"
 
 namespace sluice::queue::sqlite {

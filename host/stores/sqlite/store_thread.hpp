@@ -1,11 +1,14 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <stop_token>
 #include <thread>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
+#include "base/signal_block.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -17,7 +20,13 @@ class StoreThread {
 
   /// `loop` returns soon after a stop is requested, unless the system holds it. Throws std::system_error where no more
   /// threads can be made.
-  explicit StoreThread(Loop loop);
+  explicit StoreThread(Loop loop)
+      : thread_(quiet_thread([this, loop = std::move(loop)](const std::stop_token& stop) {
+          loop(stop);
+          const MutexLock lock(mutex_);
+          ended_ = true;
+          changed_.notify_all();
+        })) {}
   /// Waits for the loop, however long it takes.
   ~StoreThread() = default;
   StoreThread(const StoreThread&) = delete;
@@ -25,9 +34,18 @@ class StoreThread {
 
   void request_stop() { thread_.request_stop(); }
   /// False: at `limit`, by the machine's clock, it still runs.
-  bool ended_by(SteadyTime limit);
+  bool ended_by(SteadyTime limit) {
+    const MutexLock lock(mutex_);
+    return changed_.wait_until(mutex_, limit, [this]() SLUICE_REQUIRES(mutex_) { return ended_; });
+  }
 
  private:
+  template <typename Body>
+  static std::jthread quiet_thread(Body body) {
+    const SignalBlock quiet;
+    return std::jthread(std::move(body));
+  }
+
   Mutex mutex_;
   Condition changed_;
   bool ended_ SLUICE_GUARDED_BY(mutex_) = false;
@@ -35,8 +53,11 @@ class StoreThread {
 };
 
 /// The machine's monotonic clock, by which threads wait; a store's own clock is injected and may stand still.
-SteadyTime machine_now();
+inline SteadyTime machine_now() { return std::chrono::time_point_cast<Duration>(std::chrono::steady_clock::now()); }
 /// That time plus `span`, or never.
-SteadyTime machine_after(Duration span);
+inline SteadyTime machine_after(Duration span) {
+  const SteadyTime now = machine_now();
+  return span > SteadyTime::max() - now ? SteadyTime::max() : now + span;
+}
 
 }  // namespace sluice::queue::sqlite

@@ -2,16 +2,44 @@
 
 #include <sqlite3.h>
 
+#include <cctype>
 #include <cerrno>
 #include <limits>
+#include <string>
 #include <variant>
 
 #include "base/guard.hpp"
+#include "host/stores/sqlite/schema.hpp"
 #include "host/stores/sqlite/store_thread.hpp"
 
 namespace sluice::queue::sqlite {
 
 namespace {
+
+// SQLite's own tables.
+constexpr std::string_view kReserved = "sqlite_";
+// Tells of every page of the file, and reads it whole for that.
+constexpr std::string_view kPages = "dbstat";
+constexpr const char* kMore =
+    "it does more than SELECT, INSERT, UPDATE or DELETE; make tables and indexes beforehand, with the sqlite3 tool";
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return out;
+}
+
+std::string_view text_of(const char* text) { return text == nullptr ? std::string_view() : text; }
+
+/// How SQLite asks when it opens a table that a module makes (json_each, FTS5), and FTS5 when it looks whether others
+/// have written. A statement that says the same itself changes nothing: SQLite lets nobody write its own tables.
+bool opens_virtual_table(int action, std::string_view first, std::string_view second) {
+  const bool schema = first == "sqlite_master" || first == "sqlite_temp_master";
+  return (action == SQLITE_UPDATE && schema) || (action == SQLITE_READ && schema && second == "ROWID") ||
+         (action == SQLITE_PRAGMA && first == "data_version");
+}
 
 // Statements that are kept prepared: a host's handlers have a handful each.
 constexpr std::size_t kKept = 64;
@@ -95,6 +123,113 @@ std::string mend_of(std::string_view words) {
 }
 
 }  // namespace
+
+bool UserTables::allows_table(std::string_view table, bool writes) {
+  if (table_.empty() || (writes && !written_)) {
+    table_ = table;
+    written_ = writes;
+  }
+  const std::string name = lower(table);
+  const bool reserved = name.compare(0, kReserved.size(), kReserved) == 0;
+  if (reserved && writes) {
+    // How SQLite asks about CREATE and DROP.
+    refusal_ = kMore;
+    return false;
+  }
+  if (reserved || name == kPages || name.compare(0, kOurs.size(), kOurs) == 0) {
+    refusal_ = "it uses table " + std::string(table) +
+               ", which is not yours: messages are sent as effects, and tables of your own need other names";
+    return false;
+  }
+  return true;
+}
+
+// What reaches beyond the file: these load code, or take a number for a pointer to it.
+bool UserTables::allows_function(std::string_view function) {
+  const std::string name = lower(function);
+  if (name == "load_extension" || name == "fts3_tokenizer") {
+    refusal_ = "it calls " + std::string(function) + ", which is not for handlers";
+    return false;
+  }
+  return true;
+}
+
+bool UserTables::allows(int action, const char* first, const char* second) {
+  if (!judging_ || opens_virtual_table(action, text_of(first), text_of(second))) {
+    return true;
+  }
+  switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_RECURSIVE:
+      return true;
+    case SQLITE_FUNCTION:
+      return allows_function(text_of(second));
+    case SQLITE_READ:
+      return allows_table(text_of(first), false);
+    case SQLITE_INSERT:
+    case SQLITE_UPDATE:
+    case SQLITE_DELETE:
+      return allows_table(text_of(first), true);
+    case SQLITE_TRANSACTION:
+    case SQLITE_SAVEPOINT:
+      refusal_ = "it begins or ends a transaction; the transaction is the message's own";
+      return false;
+    default:
+      refusal_ =
+          "it does more than SELECT, INSERT, UPDATE or DELETE; make tables and indexes beforehand, with the sqlite3 "
+          "tool";
+      return false;
+  }
+}
+
+BoundedFunctions::~BoundedFunctions() {
+  for (const Function& function : functions_) {
+    sqlite3_finalize(function.original);
+  }
+  sqlite3_close(originals_);
+}
+
+int BoundedFunctions::take_place(sqlite3* connection, int most_value_bytes) {
+  int code = sqlite3_open_v2(":memory:", &originals_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  if (code == SQLITE_OK) {
+    sqlite3_limit(originals_, SQLITE_LIMIT_LENGTH, most_value_bytes);
+  }
+  for (Function& function : functions_) {
+    if (code == SQLITE_OK) {
+      code = sqlite3_prepare_v3(originals_, function.sql, -1, SQLITE_PREPARE_PERSISTENT, &function.original, nullptr);
+    }
+    if (code == SQLITE_OK) {
+      code = sqlite3_create_function_v2(connection, function.name, function.arguments,
+                                        SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, &function,
+                                        &BoundedFunctions::call, nullptr, nullptr, nullptr);
+    }
+  }
+  return code;
+}
+
+void BoundedFunctions::call(sqlite3_context* context, int count, sqlite3_value** values) {
+  const Function& function = *static_cast<const Function*>(sqlite3_user_data(context));
+  const int first = sqlite3_value_bytes(values[0]);
+  const int second = sqlite3_value_bytes(values[1]);
+  if (static_cast<double>(first) * second > function.most) {
+    const std::string why = std::string(function.name) + "() of " + std::to_string(first) + " and " +
+                            std::to_string(second) + " bytes would take too long";
+    sqlite3_result_error(context, why.c_str(), -1);
+    return;
+  }
+  for (int i = 0; i < count; ++i) {
+    sqlite3_bind_value(function.original, i + 1, values[i]);
+  }
+  const int code = sqlite3_step(function.original);
+  if (code == SQLITE_ROW) {
+    sqlite3_result_value(context, sqlite3_column_value(function.original, 0));
+  } else {
+    sqlite3_result_error(context, sqlite3_errmsg(sqlite3_db_handle(function.original)), -1);
+    sqlite3_result_error_code(context, code);
+  }
+  sqlite3_reset(function.original);
+  sqlite3_clear_bindings(function.original);
+}
 
 UserStatements::~UserStatements() {
   for (const Prepared& prepared : kept_) {

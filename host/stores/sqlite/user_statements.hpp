@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -11,13 +12,86 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "host/queue/effects.hpp"
-#include "host/stores/sqlite/bounded_functions.hpp"
 #include "host/stores/sqlite/connection.hpp"
-#include "host/stores/sqlite/user_tables.hpp"
 
 struct sqlite3_stmt;
 
+struct sqlite3;
+struct sqlite3_context;
+struct sqlite3_stmt;
+struct sqlite3_value;
+
 namespace sluice::queue::sqlite {
+
+/// Which parts of the file a handler's statement may touch: every table but ours, whose names
+/// begin with sluice_, and nothing that changes how the file
+/// is kept. SQLite asks while it prepares a statement, triggers and views included, and again when it prepares it anew
+/// because the schema has changed. Of one connection.
+class UserTables {
+ public:
+  /// Of a statement that is about to be prepared or run; until `end`, everything it touches is judged.
+  void begin() {
+    judging_ = true;
+    table_.clear();
+    refusal_.clear();
+  }
+  void end() { judging_ = false; }
+  bool judges() const { return judging_; }
+
+  /// What SQLite asks; true: it may. `action` is one of SQLite's action codes, with their two names.
+  bool allows(int action, const char* first, const char* second);
+
+  /// The first table that was written, or read where none was.
+  const std::string& table() const { return table_; }
+  /// Why it may not, empty: it may. Starts with "it".
+  const std::string& refusal() const { return refusal_; }
+
+ private:
+  bool allows_table(std::string_view table, bool writes);
+  bool allows_function(std::string_view function);
+
+  bool judging_ = false;
+  bool written_ = false;
+  std::string table_;
+  std::string refusal_;
+};
+
+/// Functions of SQL that take as long as two of their arguments are large together, for which a few megabytes are
+/// minutes, and which nothing can interrupt: SQLite's own, that refuse what would take long. A resource.
+class BoundedFunctions {
+ public:
+  BoundedFunctions() = default;
+  ~BoundedFunctions();
+  BoundedFunctions(const BoundedFunctions&) = delete;
+  BoundedFunctions& operator=(const BoundedFunctions&) = delete;
+
+  /// Once: puts them into the place of SQLite's on this connection, which they outlive. No value that they make is
+  /// larger. SQLite's code for what went wrong.
+  int take_place(sqlite3* connection, int most_value_bytes);
+
+ private:
+  struct Function {
+    const char* name;
+    const char* sql;
+    int arguments;
+    double most;  ///< bytes of the first argument, times those of the second
+    sqlite3_stmt* original = nullptr;
+  };
+  static void call(sqlite3_context* context, int count, sqlite3_value** values);
+
+  // Products that take some 50 ms.
+  static constexpr double kMost = 2e9;
+  static constexpr double kMostTrimmed = 2e7;
+  sqlite3* originals_ = nullptr;  ///< a connection of its own, where they are not replaced
+  std::array<Function, 6> functions_{{
+      {"instr", "SELECT instr(?1, ?2)", 2, kMost},
+      {"replace", "SELECT replace(?1, ?2, ?3)", 3, kMost},
+      {"trim", "SELECT trim(?1, ?2)", 2, kMostTrimmed},
+      {"ltrim", "SELECT ltrim(?1, ?2)", 2, kMostTrimmed},
+      {"rtrim", "SELECT rtrim(?1, ?2)", 2, kMostTrimmed},
+      {"json_patch", "SELECT json_patch(?1, ?2)", 2, kMost},
+  }};
+};
 
 /// Runs statements of handlers on their own tables, inside a transaction of the connection. Statements are kept
 /// prepared by their text. A connection that never ran one pays nothing for it.

@@ -18,7 +18,7 @@
 #include <semaphore>
 #include <thread>
 
-#include "host/stores/sqlite/checkpointer.hpp"
+#include "host/stores/sqlite/commit_queue.hpp"
 #include "host/stores/sqlite/store_file.hpp"
 #include "host/stores/sqlite/store_lock_file.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"

@@ -140,7 +140,7 @@ TEST_F(IdleSourceTest, TakesNoLockWhileNobodyWrites) {
 
 TEST_F(IdleSourceTest, FindsWhatSomebodyWroteWhoRangNoBell) {
   ASSERT_TRUE(claim(1h));
-  raw_sql(file_, "UPDATE sluice_deliveries SET until = 1, sent_at = 1");
+  raw_sql(file_, "UPDATE sluice_deliveries SET until = 1, sent_at = 1; UPDATE sluice_messages SET sent_at = 1");
   const auto found = claim(1h);
   ASSERT_TRUE(found) << found.error().message();
   EXPECT_EQ(found->deliveries.size(), 1U);

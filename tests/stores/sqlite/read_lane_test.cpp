@@ -2,7 +2,6 @@
 
 #include <memory>
 
-#include "host/stores/sqlite/read_thread.hpp"
 #include "host/stores/sqlite/record_reader.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
 #include "tests/support/fake_clock.hpp"
@@ -28,7 +27,7 @@ TEST(ReadThread, OpensAgainWhereThatHasFailed) {
     const auto access = connection->open(sqlite::Connection::Access::read);
     return access ? Result<std::unique_ptr<sqlite::Connection>>(std::move(connection)) : access.error();
   };
-  sqlite::ReadThread<sqlite::RecordReader> lane(clock, file, open);
+  sqlite::ReadThread lane(clock, file, open);
   int read = 0;
   const auto work = [&read](sqlite::RecordReader&) { ++read; };
   const auto refused = lane.run(work, Deadline::never());

@@ -1,7 +1,7 @@
-#include "host/stores/sqlite/row_codec.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "host/stores/sqlite/message_record.hpp"
 
 namespace sluice::queue::sqlite {
 namespace {

@@ -47,26 +47,17 @@ std::vector<std::string> raw_sql(const std::string& file, const std::string& sql
 std::vector<std::string> broken_invariants(const std::string& file) {
   const std::vector<std::pair<std::string, std::string>> checks{
       {"damage: ", "SELECT * FROM pragma_integrity_check WHERE integrity_check <> 'ok'"},
-      // The halves of priorities in `ready` are 2^40 apart.
+      // The ranges of priorities and of suspects in `ready` are 2^40 apart.
       {"in no place: ",
        "SELECT seq FROM sluice_messages AS m WHERE NOT EXISTS (SELECT 1 FROM sluice_ready AS r WHERE r.half % "
-       "1099511627776 = m.half "
-       "AND r.sent_at = m.sent_at AND r.seq = m.seq) AND NOT EXISTS (SELECT 1 FROM sluice_suspects AS r WHERE r.half = "
-       "m.half "
-       "AND r.sent_at = m.sent_at AND r.seq = m.seq) AND NOT EXISTS (SELECT 1 FROM sluice_deliveries AS d WHERE d.seq "
-       "= m.seq "
-       "AND d.until IS NOT NULL) AND NOT EXISTS (SELECT 1 FROM sluice_waiting AS w JOIN sluice_groups AS g ON g.number "
-       "= w.group_number WHERE w.seq = m.seq AND g.half = m.half "
-       "AND w.sent_at = m.sent_at) AND NOT EXISTS (SELECT 1 FROM sluice_groups AS g JOIN sluice_ready AS r ON r.seq = "
-       "g.head AND "
-       "r.half = g.half AND r.sent_at = g.turn WHERE g.head = m.seq) AND NOT EXISTS (SELECT 1 FROM sluice_groups AS g "
-       "JOIN "
-       "sluice_suspects AS s ON s.seq = g.head AND s.half = g.half AND s.sent_at = g.turn WHERE g.head = m.seq)"},
+       "1099511627776 = m.half AND r.sent_at = m.sent_at AND r.seq = m.seq) AND NOT EXISTS (SELECT 1 FROM "
+       "sluice_deliveries AS d WHERE d.seq = m.seq AND d.until IS NOT NULL) AND NOT EXISTS (SELECT 1 FROM "
+       "sluice_waiting AS w JOIN sluice_groups AS g ON g.number = w.group_number WHERE w.seq = m.seq AND g.half = "
+       "m.half AND w.sent_at = m.sent_at) AND NOT EXISTS (SELECT 1 FROM sluice_groups AS g JOIN sluice_ready AS r ON "
+       "r.seq = g.head AND r.half % 1099511627776 = g.half AND r.sent_at = g.turn WHERE g.head = m.seq)"},
       {"waiting and elsewhere: ",
-       "SELECT seq FROM sluice_waiting WHERE seq IN (SELECT seq FROM sluice_ready UNION ALL SELECT seq FROM "
-       "sluice_suspects UNION ALL "
-       "SELECT head FROM sluice_groups WHERE head IS NOT NULL UNION ALL SELECT seq FROM sluice_deliveries WHERE until "
-       "IS NOT NULL)"},
+       "SELECT seq FROM sluice_waiting WHERE seq IN (SELECT seq FROM sluice_ready UNION ALL SELECT head FROM "
+       "sluice_groups WHERE head IS NOT NULL UNION ALL SELECT seq FROM sluice_deliveries WHERE until IS NOT NULL)"},
       {"waiting twice: ", "SELECT seq FROM sluice_waiting GROUP BY seq HAVING count(*) > 1"},
       {"waiting without message: ",
        "SELECT seq FROM sluice_waiting WHERE seq NOT IN (SELECT seq FROM sluice_messages)"},
@@ -80,16 +71,13 @@ std::vector<std::string> broken_invariants(const std::string& file) {
        "SELECT id FROM sluice_groups WHERE head IS NOT NULL AND head NOT IN (SELECT seq FROM sluice_messages)"},
       {"in two places: ",
        "SELECT r.seq FROM sluice_ready AS r JOIN sluice_deliveries AS d ON d.seq = r.seq AND d.until IS NOT NULL"},
-      {"suspect and ready: ", "SELECT seq FROM sluice_suspects WHERE seq IN (SELECT seq FROM sluice_ready)"},
-      {"suspect in flight: ",
-       "SELECT s.seq FROM sluice_suspects AS s JOIN sluice_deliveries AS d ON d.seq = s.seq WHERE d.until IS NOT NULL"},
+      {"ready twice: ", "SELECT seq FROM sluice_ready GROUP BY seq HAVING count(*) > 1"},
       {"suspect without a reason: ",
-       "SELECT seq FROM sluice_suspects WHERE seq NOT IN (SELECT seq FROM sluice_deliveries WHERE received_at IS NOT "
-       "NULL OR "
-       "suspect)"},
+       "SELECT seq FROM sluice_ready WHERE half >= 4 * 1099511627776 AND seq NOT IN (SELECT seq FROM sluice_deliveries "
+       "WHERE received_at IS NOT NULL OR suspect)"},
       {"ready though suspected: ",
-       "SELECT seq FROM sluice_ready WHERE seq IN (SELECT seq FROM sluice_deliveries WHERE received_at IS NOT NULL OR "
-       "suspect)"},
+       "SELECT seq FROM sluice_ready WHERE half < 4 * 1099511627776 AND seq IN (SELECT seq FROM sluice_deliveries "
+       "WHERE received_at IS NOT NULL OR suspect)"},
       {"ready without message: ", "SELECT seq FROM sluice_ready WHERE seq NOT IN (SELECT seq FROM sluice_messages)"},
       {"delivery without message: ",
        "SELECT seq FROM sluice_deliveries WHERE seq NOT IN (SELECT seq FROM sluice_messages)"},

@@ -1,14 +1,18 @@
-#include "host/stores/sqlite/row_codec.hpp"
+#include "host/stores/sqlite/message_record.hpp"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 #include "base/text/utf8.hpp"
 
 namespace sluice::queue::sqlite {
 
 namespace {
+
+constexpr std::size_t kIdLimit = 2'048;
+constexpr std::size_t kQueueNameLimit = 1'024;
 
 void write(std::string& out, std::string_view text) {
   out += std::to_string(text.size());
@@ -34,6 +38,14 @@ template <typename Number>
 bool read_number(std::string_view text, Number& number) {
   const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
   return read.ec == std::errc() && read.ptr == text.data() + text.size();
+}
+
+/// A positive number from any.
+std::int64_t mixed(std::uint64_t value) {
+  value ^= value >> 33U;
+  value *= 0xFF51AFD7ED558CCDULL;
+  value ^= value >> 33U;
+  return static_cast<std::int64_t>((value >> 2U) | 1U);
 }
 
 }  // namespace
@@ -146,6 +158,79 @@ Failure decode_failure(std::string_view bytes) {
   }
   decode_attempts(bytes, failure);
   return failure;
+}
+
+void MessageRecord::apply(const core::StateChange& change) {
+  if (change.half) {
+    half = *change.half == Half::dlq ? half | 1 : half & ~std::int64_t{1};
+  }
+  sent_at = change.sent_at.value_or(sent_at);
+  until = change.hidden_until.value_or(until);
+  received_at = change.received_at.value_or(received_at);
+  receives = change.receives.value_or(receives);
+  suspect = change.suspect.value_or(suspect);
+  if (change.failure) {
+    failure = change.failure->empty() ? std::nullopt : std::optional(encode_failure(*change.failure));
+  }
+}
+
+std::optional<Delivery> read_delivery(const Statement& row, const Lease& lease) {
+  auto attributes = decode_attributes(row.bytes(5));
+  if (!attributes) {
+    return std::nullopt;
+  }
+  Delivery delivery;
+  Message& message = delivery.message;
+  message.sent_at = loaded(row.integer(1));
+  message.id = row.bytes(2);
+  if (!row.is_null(3)) {
+    message.content_type = row.bytes(3);
+  }
+  message.group = row.bytes(4);
+  message.attributes = std::move(*attributes);
+  message.body = row.bytes(6);
+  message.priority = stored_priority(row.optional_integer(9));
+  const bool again = !row.is_null(7);
+  message.attempt = again ? loaded_count(row.integer(8) + 1) : 1;
+  delivery.receipt = {.id = message.id, .version = again ? row.integer(7) + 1 : kFirstLease, .locator = row.integer(0)};
+  delivery.leased_until = lease.held_until;
+  delivery.invisible_until = lease.until;
+  return delivery;
+}
+
+std::int64_t group_hash(std::string_view group) {
+  if (group.empty()) {
+    return 0;
+  }
+  std::uint64_t value = 0xCBF29CE484222325ULL;
+  for (const char c : group) {
+    value = (value ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+  }
+  return mixed(value);
+}
+
+std::int64_t group_id(std::int64_t half, std::int64_t name) {
+  return mixed(static_cast<std::uint64_t>(half) * 0x9E3779B97F4A7C15ULL + static_cast<std::uint64_t>(name));
+}
+
+std::optional<Error> refused_name(const std::string& queue) {
+  if (queue.empty() || queue.size() > kQueueNameLimit) {
+    return Error(ErrorCode::invalid, "a queue name has 1 to " + std::to_string(kQueueNameLimit) +
+                                         " bytes, this one has " + std::to_string(queue.size()) + "; choose another");
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> refused_message(const std::string& id, std::size_t bytes, std::size_t most_bytes) {
+  if (id.size() > kIdLimit) {
+    return Error(ErrorCode::invalid, "a message id has at most " + std::to_string(kIdLimit) + " bytes, this one has " +
+                                         std::to_string(id.size()) + "; make it shorter");
+  }
+  if (bytes > most_bytes) {
+    return Error(ErrorCode::invalid, "a message has at most " + std::to_string(most_bytes) + " bytes, this one has " +
+                                         std::to_string(bytes) + "; keep the data elsewhere and send its place");
+  }
+  return std::nullopt;
 }
 
 }  // namespace sluice::queue::sqlite
