@@ -4,9 +4,9 @@
 #include <memory>
 #include <utility>
 
-#include "base/guard.hpp"
 #include "base/timestamp.hpp"
 #include "host/queue/message.hpp"
+#include "host/stores/core/keys.hpp"
 #include "host/stores/sqlite/message_record.hpp"
 
 namespace sluice::queue::sqlite {
@@ -43,8 +43,7 @@ StoredKey stored_key(const Statement& row) {
 Keys::Keys(Connection& connection)
     : job_find_(connection, "SELECT id FROM sluice_key_jobs WHERE queue = ?1 AND job = ?2"),
       job_insert_(connection, "INSERT INTO sluice_key_jobs (queue, job) VALUES (?1, ?2)"),
-      find_(connection,
-            "SELECT done, owner, until, result FROM sluice_keys WHERE job = ?1 AND key = ?2 AND until > ?3"),
+      find_(connection, "SELECT done, owner, until, result FROM sluice_keys WHERE job = ?1 AND key = ?2"),
       put_(connection, "INSERT OR REPLACE INTO sluice_keys VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"),
       release_(connection,
                "DELETE FROM sluice_keys WHERE job = ?1 AND key = ?2 AND owner IS ?3 AND fence = ?4 AND NOT done"),
@@ -77,15 +76,11 @@ std::vector<KeyAnswer> Keys::claim(std::int64_t queue, std::span<const KeyClaim>
 }
 
 KeyAnswer Keys::claim(std::optional<std::int64_t> job, const KeyClaim& claim, WallTime now) {
-  auto found = job ? find(*job, claim.key, now) : std::nullopt;
-  const bool marks = claim.hold_for > Duration::zero();
-  if (found && (found->state == KeyState::done || (marks && found->owner != claim.owner))) {
-    return std::move(*found);
+  const auto found = job ? find(*job, claim.key) : std::nullopt;
+  if (auto answer = core::answer_to(claim, found ? &*found : nullptr, now)) {
+    return std::move(*answer);
   }
-  if (!marks) {
-    return {};
-  }
-  const WallTime until = SLUICE_GUARD(key_mark_expiry) ? later(now, claim.hold_for) : kEndOfTime;
+  const WallTime until = core::mark_end(claim, now);
   put_.bind(*job, Blob{claim.key}, std::int64_t{0}, stored(until), claim.fence, unless(claim.key, claim.owner),
             std::optional<Blob>())
       .run();
@@ -97,9 +92,9 @@ void Keys::look_up(std::int64_t queue, const std::string& job, std::span<Deliver
   const auto number = find_job(queue, job);
   for (Delivery& delivery : deliveries) {
     delivery.own_id = {.asked = true};
-    auto found = number ? find(*number, delivery.message.id, now) : std::nullopt;
-    if (found && found->state == KeyState::done) {
-      delivery.own_id.done = std::make_shared<const KeyAnswer>(std::move(*found));
+    const auto found = number ? find(*number, delivery.message.id) : std::nullopt;
+    if (auto answer = core::answer_to({}, found ? &*found : nullptr, now); answer->state == KeyState::done) {
+      delivery.own_id.done = std::make_shared<const KeyAnswer>(std::move(*answer));
     }
   }
 }
@@ -114,8 +109,8 @@ void Keys::release(std::int64_t queue, std::span<const KeyClaim> claims) {
 
 bool Keys::may_record(std::int64_t queue, const KeyRecord& record, std::string_view owner, WallTime now) {
   const auto job = record.own_id ? std::nullopt : find_job(queue, record.job);
-  const auto found = job ? find(*job, record.key, now) : std::nullopt;
-  return !found || found->owner == owner;
+  const auto found = job ? find(*job, record.key) : std::nullopt;
+  return core::may_record(found ? &*found : nullptr, owner, now);
 }
 
 void Keys::put_record(std::int64_t queue, const KeyRecord& record, std::string_view owner, WallTime now) {
@@ -130,11 +125,12 @@ void Keys::put_record(std::int64_t queue, const KeyRecord& record, std::string_v
 
 bool Keys::forget(std::int64_t queue, const std::string& job, const std::string& key, WallTime now) {
   const auto number = find_job(queue, job);
-  const bool found = number && find(*number, key, now);
-  if (found) {
-    drop_.bind(*number, Blob{key}).run();
+  const auto found = number ? find(*number, key) : std::nullopt;
+  if (!found || core::is_void(*found, now)) {
+    return false;
   }
-  return found;
+  drop_.bind(*number, Blob{key}).run();
+  return true;
 }
 
 std::optional<std::int64_t> Keys::find_job(std::int64_t queue, const std::string& job) {
@@ -158,12 +154,14 @@ std::int64_t Keys::make_job(std::int64_t queue, const std::string& job) {
   return find_job(queue, job).value_or(0);
 }
 
-std::optional<KeyAnswer> Keys::find(std::int64_t job, std::string_view key, WallTime now) {
-  std::optional<KeyAnswer> found;
-  find_.bind(job, Blob{key}, stored(now));
+std::optional<StoredKey> Keys::find(std::int64_t job, std::string_view key) {
+  std::optional<StoredKey> found;
+  find_.bind(job, Blob{key});
   if (find_.row()) {
-    found = {.state = find_.integer(0) != 0 ? KeyState::done : KeyState::running,
+    found = {.job = {},
+             .key = {},
              .owner = owner_of(find_, 1, key),
+             .done = find_.integer(0) != 0,
              .result = std::string(find_.bytes(3)),
              .until = loaded(find_.integer(2))};
   }

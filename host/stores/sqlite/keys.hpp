@@ -34,17 +34,9 @@ class Keys {
   void look_up(std::int64_t queue, const std::string& job, std::span<Delivery> deliveries, WallTime now);
   /// As IdempotencyKeys::release.
   void release(std::int64_t queue, std::span<const KeyClaim> claims);
-  /// Puts down that the key is done, in place of the owner's mark. False, and nothing is written: another message has
-  /// the key by now, in progress or done.
-  bool record(std::int64_t queue, const KeyRecord& record, std::string_view owner, WallTime now) {
-    if (!may_record(queue, record, owner, now)) {
-      return false;
-    }
-    put_record(queue, record, owner, now);
-    return true;
-  }
-  // The same in two steps, for whoever has to know before he writes anything else.
+  /// Whether it may be put down that the key is done: unless another message has it by now, in progress or done.
   bool may_record(std::int64_t queue, const KeyRecord& record, std::string_view owner, WallTime now);
+  /// Puts that down, in place of the owner's mark.
   void put_record(std::int64_t queue, const KeyRecord& record, std::string_view owner, WallTime now);
 
   /// True when there was one, done or in progress, whose time had not passed.
@@ -59,8 +51,8 @@ class Keys {
 
   std::optional<std::int64_t> find_job(std::int64_t queue, const std::string& job);
   std::int64_t make_job(std::int64_t queue, const std::string& job);
-  /// One whose time has not passed: done or running.
-  std::optional<KeyAnswer> find(std::int64_t job, std::string_view key, WallTime now);
+  /// What stands of it, without the names of job and key.
+  std::optional<StoredKey> find(std::int64_t job, std::string_view key);
   KeyAnswer claim(std::optional<std::int64_t> job, const KeyClaim& claim, WallTime now);
 
   Statement job_find_;

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "host/stores/core/keys.hpp"
+
 namespace sluice::queue::sqlite {
 
 SendMarks::SendMarks(Connection& connection, Records& records)
@@ -70,7 +72,7 @@ std::optional<std::string> SendMarks::holder_of(std::int64_t queue, const std::s
   }
   unique_find_.reset();
   const bool holds =
-      holder && (holder->half & 1) == 0 && (until_done || (holder->receives == 0 && !holder->received_at));
+      holder && core::holds_unique_key(holder->state(), until_done ? UniqueUntil::done : UniqueUntil::claimed);
   return holds ? std::optional<std::string>(holder->id) : std::nullopt;
 }
 

@@ -57,8 +57,14 @@ class KeysTest : public ::testing::Test {
   }
   bool record(const char* job, const std::string& key, const std::string& owner, Duration ttl,
               const std::string& result) {
-    const KeyRecord one{job, key, result, ttl, key == owner};
-    return keys_->record(kQueue, one, owner, now_);
+    return record(KeyRecord{job, key, result, ttl, key == owner}, owner);
+  }
+  bool record(const KeyRecord& one, const std::string& owner) {
+    const bool may = keys_->may_record(kQueue, one, owner, now_);
+    if (may) {
+      keys_->put_record(kQueue, one, owner, now_);
+    }
+    return may;
   }
   std::int64_t recorded() { return connection_.number("SELECT count(*) FROM sluice_keys WHERE done"); }
   std::int64_t marked() { return connection_.number("SELECT count(*) FROM sluice_keys WHERE NOT done"); }
@@ -136,7 +142,7 @@ TEST_F(KeysTest, AJobThatASavepointTookBackGetsANumberOfItsOwn) {
   connection_.execute("ROLLBACK TO one");
   keys_->undone();
   const KeyRecord other{"ship", "k", {}, 24h};
-  EXPECT_TRUE(keys_->record(kQueue, other, "s", now_));
+  EXPECT_TRUE(record(other, "s"));
   EXPECT_TRUE(record("k", "a"));
   connection_.execute("RELEASE one");
   next_transaction();
@@ -193,7 +199,7 @@ TEST_F(KeysTest, OneOfManyIsForgottenAndListsGoOnBehindIt) {
   std::vector<std::string> keys;
   for (int i = 0; i < 20; ++i) {
     keys.push_back("k" + std::to_string(i));
-    EXPECT_TRUE(keys_->record(kQueue, {"pay", keys.back(), {}, 24h}, "m", now_));
+    EXPECT_TRUE(record(KeyRecord{"pay", keys.back(), {}, 24h}, "m"));
   }
   KeyPage page = list_keys(connection_, kQueue, "pay", 7, {}, now_);
   ASSERT_EQ(page.keys.size(), 7U);
