@@ -9,7 +9,7 @@
 
 #include "base/mutex.hpp"
 #include "base/text/utf8.hpp"
-#include "host/cost/spend_scope.hpp"
+#include "host/cost/spent.hpp"
 
 namespace sluice::cost {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,24 @@
 #include "host/queue/queues.hpp"
 
 namespace sluice::fleet {
+
+/// What a notice shall say instead of what it says; nothing: it stays. May be asked several times.
+using Revise = std::function<Result<std::optional<std::string>>(const std::string& text)>;
+
+/// Changes the one notice of a topic by what it says at that moment, and again from the begin when somebody else was in
+/// between; so no one's change is lost. Returns the version that it has then. `revise` has to recognise what it made
+/// itself, for an answer may be lost.
+Result<std::int64_t> revise_notice(queue::NoticeBoard& board, queue::Topic topic, const Revise& revise,
+                                   Deadline deadline);
+
+/// What several boards tell, the newest first. A deed that was noted on each of them, because it is about hosts of all
+/// of them, appears once, with all its places.
+std::vector<AuditEntry> merge_audits(std::vector<AuditEntry> entries);
+
+/// Notes on the board what somebody did, each deed by itself; none: nothing is written. What is repeated at the very
+/// same time, because an answer was lost, is noted once.
+Result<void> note_deeds(queue::NoticeBoard& board, const std::string& who, const std::vector<std::string>& deeds,
+                        Deadline deadline);
 
 /// What the age of a record tells.
 enum class Pulse {

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "host/cost/layouts.hpp"
 #include "host/cost/prices.hpp"
 #include "host/cost/spent.hpp"
 #include "host/fleet/fleet.hpp"

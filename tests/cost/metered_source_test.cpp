@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "host/cost/spend_scope.hpp"
+#include "host/cost/spent.hpp"
 #include "host/stores/dynamodb/table.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"

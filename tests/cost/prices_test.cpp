@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "host/cost/layouts.hpp"
-
 namespace sluice::cost {
 namespace {
 

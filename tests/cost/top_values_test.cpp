@@ -1,8 +1,6 @@
-#include "host/cost/top_values.hpp"
-
 #include <gtest/gtest.h>
 
-#include "host/cost/hour_ring.hpp"
+#include "host/cost/cost_book.hpp"
 
 namespace sluice::cost {
 namespace {

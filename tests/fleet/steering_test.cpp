@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "host/fleet/audit.hpp"
+#include "host/fleet/fleet.hpp"
 
 namespace sluice::fleet {
 namespace {

@@ -1,8 +1,7 @@
-#include "host/fleet/sweeper.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "host/fleet/board_poll_schedule.hpp"
 #include "host/fleet/fleet.hpp"
 
 namespace sluice::fleet {

@@ -12,7 +12,7 @@
 #include "host/cli/commands/move_run.hpp"
 #include "host/cli/fleet_session.hpp"
 #include "host/cli/tariffs.hpp"
-#include "host/fleet/audit.hpp"
+#include "host/fleet/fleet.hpp"
 
 namespace sluice::cli {
 
