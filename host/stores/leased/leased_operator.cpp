@@ -7,7 +7,6 @@
 #include "host/queue/message.hpp"
 #include "host/queue/stored_message.hpp"
 #include "host/stores/leased/leased_layout.hpp"
-#include "host/stores/leased/owner_figures.hpp"
 #include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/table/item_values.hpp"
 #include "host/stores/table/overview_count.hpp"

@@ -10,7 +10,7 @@
 #include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "host/stores/leased/leased_record.hpp"
-#include "host/stores/leased/owner_figures.hpp"
+#include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/leased/shard_count.hpp"
 #include "host/stores/table/nonce.hpp"
 #include "host/stores/table/store_parts.hpp"

@@ -10,7 +10,7 @@
 #include "host/queue/doorbell.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/leased/owned_half.hpp"
-#include "host/stores/leased/owner_figures.hpp"
+#include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/leased/ownership_coordinator.hpp"
 
 namespace sluice::queue::leased {

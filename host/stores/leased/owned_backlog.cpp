@@ -458,29 +458,10 @@ void OwnedBacklog::remember(const Spot& spot, std::int64_t version, SteadyTime a
 
 std::set<std::uint32_t> OwnedBacklog::take_unswept() { return std::exchange(unswept_, {}); }
 
-std::size_t OwnedBacklog::out_of(std::uint32_t shard) const {
+const OwnedBacklog::ShardFigures& OwnedBacklog::of(std::uint32_t shard) const {
+  static const ShardFigures kNothing;
   const auto found = shards_.find(shard);
-  return found == shards_.end() ? 0 : found->second.out;
-}
-
-std::size_t OwnedBacklog::bytes_of(std::uint32_t shard) const {
-  const auto found = shards_.find(shard);
-  return found == shards_.end() ? 0 : found->second.bytes;
-}
-
-bool OwnedBacklog::dropped_any(std::uint32_t shard) const {
-  const auto found = shards_.find(shard);
-  return found != shards_.end() && found->second.dropped > 0;
-}
-
-bool OwnedBacklog::holds_any(std::uint32_t shard) const {
-  const auto found = shards_.find(shard);
-  return found != shards_.end() && found->second.entries > 0;
-}
-
-std::array<std::size_t, kPriorities> OwnedBacklog::waiting_in(std::uint32_t shard) const {
-  const auto found = shards_.find(shard);
-  return found == shards_.end() ? std::array<std::size_t, kPriorities>{} : found->second.ready;
+  return found == shards_.end() ? kNothing : found->second;
 }
 
 std::optional<WallTime> OwnedBacklog::next_timer() const {

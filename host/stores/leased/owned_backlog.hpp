@@ -178,13 +178,16 @@ class OwnedBacklog {
   std::size_t parked() const { return parked_; }
   std::size_t size() const { return entries_.size(); }
   std::size_t out() const { return out_; }
-  std::size_t out_of(std::uint32_t shard) const;
   bool full() const { return entries_.size() >= bounds_.entries; }
-  std::size_t bytes_of(std::uint32_t shard) const;
-  /// Messages of it lie in the table that were read, and are in memory no more.
-  bool dropped_any(std::uint32_t shard) const;
-  bool holds_any(std::uint32_t shard) const;
-  std::array<std::size_t, kPriorities> waiting_in(std::uint32_t shard) const;
+  /// What is in memory of a shard.
+  struct ShardFigures {
+    std::size_t entries = 0;
+    std::size_t bytes = 0;
+    std::size_t out = 0;
+    std::uint32_t dropped = 0;                     ///< messages that were read, lie in the table, and no longer here
+    std::array<std::size_t, kPriorities> ready{};  ///< that can be handed out
+  };
+  const ShardFigures& of(std::uint32_t shard) const;
   std::optional<WallTime> next_timer() const;
   std::optional<WallTime> oldest_due() const;
 
@@ -220,14 +223,9 @@ class OwnedBacklog {
       highest = std::move(anew.highest);
     }
   };
-  struct Shard {
-    std::size_t entries = 0;
-    std::size_t bytes = 0;
-    std::size_t out = 0;
+  struct Shard : ShardFigures {
     bool open = true;
-    std::array<std::size_t, kPriorities> ready{};
     std::array<Range, kPriorities> ranges{};
-    std::uint32_t dropped = 0;         ///< messages that lie in the table, and no longer here
     std::uint32_t dropped_before = 0;  ///< of those, before the sweep that is under way
     bool doubtful = false;             ///< what was inherited has gone back to where it is to be read anew
     std::set<std::string> held{};

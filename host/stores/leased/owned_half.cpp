@@ -179,7 +179,7 @@ OwnedHalf::Shard* OwnedHalf::shard_of(std::uint32_t shard, std::uint64_t number)
 
 std::optional<InFlightBound> OwnedHalf::left_in(std::uint32_t shard) {
   const MutexLock lock(mutex_);
-  if (backlog_.out_of(shard) > 0) {
+  if (backlog_.of(shard).out > 0) {
     return std::nullopt;
   }
   return backlog_.inherits(shard) ? backlog_.left_in(shard) : 0;
@@ -188,7 +188,7 @@ std::optional<InFlightBound> OwnedHalf::left_in(std::uint32_t shard) {
 bool OwnedHalf::is_empty(std::uint32_t shard) const {
   const MutexLock lock(mutex_);
   const auto found = shards_.find(shard);
-  return found != shards_.end() && !backlog_.holds_any(shard) && found->second.reader.found_empty();
+  return found != shards_.end() && backlog_.of(shard).entries == 0 && found->second.reader.found_empty();
 }
 
 bool OwnedHalf::busy(SteadyTime now) const {
@@ -371,8 +371,8 @@ std::vector<OwnedHalf::Job> OwnedHalf::next_jobs(const ClaimRequest& request, st
       jobs.push_back({number, shard.number, std::nullopt, false});
       continue;
     }
-    known.bytes = backlog_.bytes_of(number);
-    known.waiting = backlog_.waiting_in(number);
+    known.bytes = backlog_.of(number).bytes;
+    known.waiting = backlog_.of(number).ready;
     if (backlog_.full()) {
       known.waiting.fill(known.page);
     }
@@ -730,7 +730,7 @@ std::vector<SettleResult> OwnedHalf::settle(std::span<const Completion> completi
       results[places[k]] = std::move(made[k]);
     }
     handed_over = std::any_of(shards_.begin(), shards_.end(), [this](const auto& shard) SLUICE_REQUIRES(mutex_) {
-      return shard.second.closing && backlog_.out_of(shard.first) == 0;
+      return shard.second.closing && backlog_.of(shard.first).out == 0;
     });
   }
   if (handed_over) {
@@ -828,7 +828,7 @@ OwnerFigures OwnedHalf::figures(SteadyTime now) const {
   figures.shards = static_cast<std::uint32_t>(shards_.size());
   figures.in_use = count_;
   for (const auto& [number, shard] : shards_) {
-    if (const auto later = shard.reader.later(now); later && !backlog_.dropped_any(number)) {
+    if (const auto later = shard.reader.later(now); later && backlog_.of(number).dropped == 0) {
       figures.delayed += later->records;
       figures.looked_ago = std::max(figures.looked_ago, later->seen_ago);
     } else {

@@ -41,12 +41,6 @@ std::optional<ShardReader::Later> ShardReader::later(SteadyTime now) const {
   return known ? std::optional(Later{later_, now - all_seen_at_}) : std::nullopt;
 }
 
-std::array<std::string, kPriorities> ShardReader::cursors() const {
-  std::array<std::string, kPriorities> cursors;
-  std::transform(lanes_.begin(), lanes_.end(), cursors.begin(), [](const Cursor& lane) { return lane.cursor; });
-  return cursors;
-}
-
 // Where rings are in vain, as in most shards of a queue that is sent to all the time, they are heeded less often.
 SteadyTime ShardReader::ring_at(SteadyTime now) const {
   const SteadyTime affordable = vain_until_ == SteadyTime::min() ? now : vain_until_ - kVainRings * kVainRing;
@@ -305,7 +299,6 @@ void ShardReader::done(const ReadOrder& order, const ReadAnswer& answer, SteadyT
       sweep_order(order.began);  // its end is known at once
       break;
   }
-  read_once_ = read_once_ || !behind();
 }
 
 // A page that ends before everything was read says where each priority's cursor stands.

@@ -120,10 +120,6 @@ class ShardReader {
   };
   /// Nothing: no look has come to its end, or all that there is has not been looked at for kKnown.
   std::optional<Later> later(SteadyTime now) const;
-  /// The last key of each priority that reading has come to; empty: it has not begun.
-  std::array<std::string, kPriorities> cursors() const;
-  /// Since it was taken over it has been read to its end.
-  bool read_once() const { return read_once_; }
   /// The last sweep that has come to its end: when it began. What was in memory before and was not seen is gone.
   std::optional<SteadyTime> take_swept();
   /// The whole shard was read consistently, what is not due included; there was nothing, and has been nothing since.
@@ -163,7 +159,6 @@ class ShardReader {
   std::array<Cursor, kPriorities> lanes_;
   SteadyTime settled_at_;
   bool first_ = true;  ///< nothing has been read yet
-  bool read_once_ = false;
   bool empty_ = false;
   std::size_t later_ = 0;
   SteadyTime all_seen_at_ = SteadyTime::min();  ///< when `later_` was counted

@@ -407,9 +407,9 @@ TEST_F(OwnedBacklogTest, AClosedShardKeepsOnlyWhatIsOut) {
   take(1);
   book_.close_shard(0);
   EXPECT_THAT(take(), IsEmpty());
-  EXPECT_EQ(book_.out_of(0), 1U);
+  EXPECT_EQ(book_.of(0).out, 1U);
   back("1");
-  EXPECT_EQ(book_.out_of(0), 0U);
+  EXPECT_EQ(book_.of(0).out, 0U);
   EXPECT_THAT(take(), IsEmpty());
 }
 

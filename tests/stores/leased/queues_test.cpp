@@ -14,7 +14,7 @@
 #include "host/stores/dynamodb/table.hpp"
 #include "host/stores/leased/leased_queues.hpp"
 #include "host/stores/leased/leased_record.hpp"
-#include "host/stores/leased/owner_figures.hpp"
+#include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/leased/shard_count.hpp"
 #include "host/stores/leased/table_items.hpp"
 #include "tests/support/desk.hpp"

@@ -35,7 +35,7 @@ TEST_F(ShardReaderTest, AnIdleShardIsReadFromItsHeadOnceASecondWithOneRequest) {
   EXPECT_EQ(first->kind, Kind::all);
   EXPECT_TRUE(first->consistent);
   reader.done(*first, {}, at(0s).steady);
-  EXPECT_TRUE(reader.read_once());
+  EXPECT_FALSE(reader.behind());
   EXPECT_TRUE(reader.found_empty());
   EXPECT_FALSE(reader.next({}, at(900ms)));
   const auto second = reader.next({}, at(1s));
