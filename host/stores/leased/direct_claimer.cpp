@@ -162,11 +162,8 @@ dynamo::Result<void> DirectClaimer::read(const Shard& shard, const ClaimRequest&
   const auto enough =
       in_turns ? kLookInTurns
                : std::max(kLeastLook, static_cast<std::int64_t>(std::min<std::size_t>(request.max, 500)) * 2);
-  dynamo::QueryRequest query = partition_query(place_.table, partition_of(place_.queue, half_, shard.number), true);
-  query.key_condition += " AND #s BETWEEN :from AND :to";
-  query.names.emplace("#s", attribute::kSort);
-  query.values.emplace(":from", first_sort_key(Priority::critical, {}));
-  query.values.emplace(":to", last_sort_key(Priority::low, kEndOfTime));
+  auto query = range_query(place_.table, partition_of(place_.queue, half_, shard.number),
+                           first_sort_key(Priority::critical, {}), last_sort_key(Priority::low, kEndOfTime), true);
   query.limit = enough;
   std::int64_t due = 0;  // of the priority that is being read
   for (int pages = 0; pages < kMostPages; ++pages) {

@@ -464,14 +464,19 @@ const OwnedBacklog::ShardFigures& OwnedBacklog::of(std::uint32_t shard) const {
   return found == shards_.end() ? kNothing : found->second;
 }
 
-std::optional<WallTime> OwnedBacklog::next_timer() const {
-  std::optional<WallTime> next;
+OwnedBacklog::Figures OwnedBacklog::figures() const {
+  Figures figures{.size = entries_.size(),
+                  .out = out_,
+                  .ready = turns_.size(),
+                  .timers = timers_.size() + line_timers_.size(),
+                  .parked = parked_,
+                  .full = entries_.size() >= bounds_.entries};
   for (const Timers* timers : {&timers_, &line_timers_}) {
     if (!timers->empty()) {
-      next = std::min(next.value_or(timers->begin()->first), timers->begin()->first);
+      figures.next_timer = std::min(figures.next_timer.value_or(timers->begin()->first), timers->begin()->first);
     }
   }
-  return next;
+  return figures;
 }
 
 std::optional<WallTime> OwnedBacklog::oldest_due() const {
@@ -798,8 +803,11 @@ OwnedBacklog::Measured OwnedBacklog::measured(std::uint32_t shard, std::size_t p
 }
 
 InFlightBound OwnedBacklog::left_in(std::uint32_t shard) const {
+  if (!inherits(shard)) {
+    return 0;
+  }
   InFlightBound bound = 1;
-  for (std::size_t priority = 0; shards_.contains(shard) && priority < kPriorities; ++priority) {
+  for (std::size_t priority = 0; priority < kPriorities; ++priority) {
     bound = std::max(bound, measured(shard, priority, {.inherited = true}).bound);
   }
   return bound;

@@ -114,9 +114,8 @@ class OwnedBacklog {
   void read_to_end(std::uint32_t shard);
   /// So has a sweep.
   void read_wholly(std::uint32_t shard);
-  /// Something in it may have been at work in an owner who died; whoever had it next would have to know, too.
-  bool inherits(std::uint32_t shard) const;
-  /// How far that goes, with what is out of it.
+  /// How far what may have been at work in an owner who died goes in it, with what is out of it; 0: there is no such
+  /// thing. Whoever has it next would have to know, too.
   InFlightBound left_in(std::uint32_t shard) const;
   /// How far behind the head what is out lies, in whichever shard that is farthest.
   InFlightBound in_flight_bound();
@@ -172,13 +171,17 @@ class OwnedBacklog {
   /// Shards in which a sweep is to find again what was dropped, since this was last asked.
   std::set<std::uint32_t> take_unswept();
 
-  std::size_t ready() const { return turns_.size(); }
-  std::size_t timers() const { return timers_.size() + line_timers_.size(); }
-  /// Groups that cannot go on, and of which nothing is in memory for want of room.
-  std::size_t parked() const { return parked_; }
-  std::size_t size() const { return entries_.size(); }
-  std::size_t out() const { return out_; }
-  bool full() const { return entries_.size() >= bounds_.entries; }
+  /// What is in memory of all shards.
+  struct Figures {
+    std::size_t size = 0;
+    std::size_t out = 0;
+    std::size_t ready = 0;   ///< their turn may come now
+    std::size_t timers = 0;  ///< they wait for their times
+    std::size_t parked = 0;  ///< groups that cannot go on, and of which nothing is in memory for want of room
+    bool full = false;
+    std::optional<WallTime> next_timer{};
+  };
+  Figures figures() const;
   /// What is in memory of a shard.
   struct ShardFigures {
     std::size_t entries = 0;
@@ -186,9 +189,9 @@ class OwnedBacklog {
     std::size_t out = 0;
     std::uint32_t dropped = 0;                     ///< messages that were read, lie in the table, and no longer here
     std::array<std::size_t, kPriorities> ready{};  ///< that can be handed out
+    std::set<std::string> held{};                  ///< groups that wait for an operator
   };
   const ShardFigures& of(std::uint32_t shard) const;
-  std::optional<WallTime> next_timer() const;
   std::optional<WallTime> oldest_due() const;
 
  private:
@@ -228,7 +231,6 @@ class OwnedBacklog {
     std::array<Range, kPriorities> ranges{};
     std::uint32_t dropped_before = 0;  ///< of those, before the sweep that is under way
     bool doubtful = false;             ///< what was inherited has gone back to where it is to be read anew
-    std::set<std::string> held{};
     bool holds_known = true;
     Frontier frontier{};
     std::set<std::pair<std::string, std::string>> unsure{};  ///< the parts of keys that a frontier has, and the keys
@@ -257,6 +259,7 @@ class OwnedBacklog {
   void erase(Entries::iterator found);
   void go(Entry& entry, WallTime now);
   bool is_suspect(const Entry& entry) const;
+  bool inherits(std::uint32_t shard) const;
   static bool is_inherited(const Entry& entry, const Shard& shard);
   static std::uint32_t places_of(const Entry& entry);
   static Range& range_of(Shard& shard, const std::string& sort);

@@ -86,7 +86,7 @@ void OwnedHalf::rung() {
   const MutexLock lock(mutex_);
   for (auto& [number, shard] : shards_) {
     shard.reader.rung(machine_.steady_now());
-    shard.holds_read = shard.holds_read && shard.holds.empty();
+    shard.holds_read = shard.holds_read && backlog_.of(number).held.empty();
   }
 }
 
@@ -182,7 +182,7 @@ std::optional<InFlightBound> OwnedHalf::left_in(std::uint32_t shard) {
   if (backlog_.of(shard).out > 0) {
     return std::nullopt;
   }
-  return backlog_.inherits(shard) ? backlog_.left_in(shard) : 0;
+  return backlog_.left_in(shard);
 }
 
 bool OwnedHalf::is_empty(std::uint32_t shard) const {
@@ -247,7 +247,8 @@ std::size_t OwnedHalf::budget(const ClaimRequest& request) const {
   for (const auto& [number, shard] : shards_) {
     share += request.rules.max_in_flight / count_ + (number < request.rules.max_in_flight % count_ ? 1 : 0);
   }
-  return std::min<std::uint64_t>(request.max, share > backlog_.out() ? share - backlog_.out() : 0);
+  const std::uint64_t out = backlog_.figures().out;
+  return std::min<std::uint64_t>(request.max, share > out ? share - out : 0);
 }
 
 void OwnedHalf::follow_rules(std::uint32_t source, const ClaimRules& asked) {
@@ -285,8 +286,9 @@ Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& reque
   {
     const MutexLock lock(mutex_);
     backlog_.wake(parts_.clock.wall_now());
-    most = std::min(budget(request), backlog_.ready() + backlog_.size());
-    if (most == 0 && request.max > 0 && backlog_.ready() > 0) {
+    const OwnedBacklog::Figures known = backlog_.figures();
+    most = std::min(budget(request), known.ready + known.size);
+    if (most == 0 && request.max > 0 && known.ready > 0) {
       return Error(ErrorCode::over_limit, "queue " + address().queue + " has as many messages in flight as it may");
     }
     most = std::min(std::max<std::size_t>(1, most), request.max);
@@ -333,14 +335,14 @@ void OwnedHalf::read(const ClaimRequest& request, Deadline deadline) {
     std::vector<Job> jobs;
     {
       const MutexLock lock(mutex_);
-      jobs = next_jobs(request, backlog_.ready() >= request.max ? kReadsAhead : kSideBySide);
+      jobs = next_jobs(request, backlog_.figures().ready >= request.max ? kReadsAhead : kSideBySide);
     }
     if (jobs.empty()) {
       break;
     }
     read_each(jobs, deadline);
     const MutexLock lock(mutex_);
-    some = backlog_.ready() > 0;
+    some = backlog_.figures().ready > 0;
   }
 }
 
@@ -367,19 +369,19 @@ std::vector<OwnedHalf::Job> OwnedHalf::next_jobs(const ClaimRequest& request, st
     if (shard.closing || shard.reader.pauses(now.steady)) {
       continue;
     }
-    if (strict && (!shard.holds_read || (!shard.holds.empty() && now.steady >= shard.holds_again_at))) {
+    if (strict && (!shard.holds_read || (!backlog_.of(number).held.empty() && now.steady >= shard.holds_again_at))) {
       jobs.push_back({number, shard.number, std::nullopt, false});
       continue;
     }
     known.bytes = backlog_.of(number).bytes;
     known.waiting = backlog_.of(number).ready;
-    if (backlog_.full()) {
+    if (backlog_.figures().full) {
       known.waiting.fill(known.page);
     }
     if (auto order = shard.reader.next(known, now)) {
       if (order->begins) {
         backlog_.sweep_begins(number);
-        shard.holds_read = shard.holds_read && shard.holds.empty();
+        shard.holds_read = shard.holds_read && backlog_.of(number).held.empty();
       }
       next_shard_ = number + 1;
       jobs.push_back({number, shard.number, std::move(order), shard.throttled});
@@ -432,14 +434,8 @@ void OwnedHalf::read_each(const std::vector<Job>& jobs, Deadline deadline) {
 }
 
 dynamo::QueryRequest OwnedHalf::page_query(const Job& job) const {
-  dynamo::QueryRequest query;
-  query.table = place_.table;
-  query.key_condition = "#p = :p AND #s BETWEEN :from AND :to";
-  query.names = {{"#p", std::string(attribute::kPartition)}, {"#s", std::string(attribute::kSort)}};
-  query.values.emplace(":p", partition_of(address().queue, address().half, job.shard));
-  query.values.emplace(":from", job.order->from);
-  query.values.emplace(":to", job.order->to);
-  query.consistent = job.order->consistent;
+  auto query = range_query(place_.table, partition_of(address().queue, address().half, job.shard), job.order->from,
+                           job.order->to, job.order->consistent);
   if (job.order->limit > 0) {
     query.limit = static_cast<std::int64_t>(job.order->limit);
   }
@@ -480,9 +476,9 @@ void OwnedHalf::page_read(const Job& job, dynamo::Page page) {
   for (dynamo::Item& item : page.items) {
     item_read(job, std::move(item), now, answer);
   }
-  if (backlog_.parked() > 0) {
+  if (const std::size_t parked = backlog_.figures().parked; parked > 0) {
     remarks_.say("parked",
-                 std::to_string(backlog_.parked()) + " groups of '" + name_ +
+                 std::to_string(parked) + " groups of '" + name_ +
                      "' wait for another attempt or for an operator, which is more than this host keeps in memory; "
                      "they are read anew every " +
                      std::to_string(ShardReader::kSweep / std::chrono::seconds(1)) + " s, and others go on meanwhile",
@@ -521,7 +517,6 @@ void OwnedHalf::read_holds(const Job& job, Deadline deadline) {
     const SteadyTime now = machine_.steady_now();
     shard->holds_read = true;
     shard->trouble.reset();
-    shard->holds = *groups;
     shard->holds_again_at = now + kHoldsAgain * (1 + groups->size() / kHoldsPage);
     if (backlog_.hold(job.shard, std::move(*groups), parts_.clock.wall_now())) {
       shard->reader.sweep_now(now);
@@ -587,11 +582,11 @@ std::optional<Duration> OwnedHalf::next_due(table::Moment now) const {
   for (const auto& [number, shard] : shards_) {
     if (!shard.closing) {
       next = std::min(next, shard.reader.wakes_at(now.steady));
-      next = keeps_order() && !shard.holds.empty() ? std::min(next, shard.holds_again_at) : next;
+      next = keeps_order() && !backlog_.of(number).held.empty() ? std::min(next, shard.holds_again_at) : next;
     }
   }
   Duration wait = next == SteadyTime::max() ? Duration::max() : std::max(Duration::zero(), Duration(next - now.steady));
-  if (const auto timer = backlog_.next_timer()) {
+  if (const auto timer = backlog_.figures().next_timer) {
     wait = std::min(wait, std::max(Duration::zero(), Duration(*timer - now.wall)) + Duration(1));
   }
   return wait == Duration::max() ? std::nullopt : std::optional(wait);
@@ -770,8 +765,9 @@ void OwnedHalf::ended(std::int64_t locator, const Completion& completion, const 
       dead.due_at = std::min(dead.due_at, std::max(now.steady + kDeadLookSoon, soonest));
     }
     if (holds_group) {
-      shard->second.holds.insert(out.group);
-      backlog_.hold(out.spot.first, shard->second.holds, now.wall);
+      auto held = backlog_.of(out.spot.first).held;
+      held.insert(out.group);
+      backlog_.hold(out.spot.first, std::move(held), now.wall);
     } else if (out.may_be_held) {
       shard->second.holds_read = false;
       backlog_.doubt_holds(out.spot.first);
@@ -821,9 +817,10 @@ std::vector<ExtendResult> OwnedHalf::extend(std::span<const Receipt> receipts) {
 OwnerFigures OwnedHalf::figures(SteadyTime now) const {
   const MutexLock lock(mutex_);
   OwnerFigures figures;
-  figures.in_flight = backlog_.out();
-  figures.delayed = backlog_.timers();
-  figures.ready = backlog_.size() - backlog_.out() - backlog_.timers();
+  const OwnedBacklog::Figures known = backlog_.figures();
+  figures.in_flight = known.out;
+  figures.delayed = known.timers;
+  figures.ready = known.size - known.out - known.timers;
   figures.oldest_due = backlog_.oldest_due();
   figures.shards = static_cast<std::uint32_t>(shards_.size());
   figures.in_use = count_;

@@ -100,8 +100,7 @@ class OwnedHalf final : public ShardHolder {
     bool holds_read = false;
     bool throttled = false;          ///< its last page was refused as one too many
     std::optional<Error> trouble{};  ///< why its last read failed
-    std::set<std::string> holds{};
-    SteadyTime holds_again_at{};  ///< when those that there are are read again
+    SteadyTime holds_again_at{};     ///< when the groups that are held are read again, where there are any
     DeadLetters dead{};
   };
   struct Out {

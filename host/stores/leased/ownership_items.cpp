@@ -99,6 +99,16 @@ dynamo::QueryRequest partition_query(const std::string& table, const std::string
   return query;
 }
 
+dynamo::QueryRequest range_query(const std::string& table, const std::string& partition, const std::string& from,
+                                 const std::string& to, bool consistent) {
+  dynamo::QueryRequest query = partition_query(table, partition, consistent);
+  query.key_condition += " AND #s BETWEEN :from AND :to";
+  query.names.emplace("#s", attribute::kSort);
+  query.values.emplace(":from", from);
+  query.values.emplace(":to", to);
+  return query;
+}
+
 dynamo::Result<std::vector<dynamo::Item>> read_partition(dynamo::Client& client, const std::string& table,
                                                          const std::string& partition, bool consistent,
                                                          Deadline deadline) {

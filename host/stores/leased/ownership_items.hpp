@@ -33,6 +33,9 @@ std::string make_incarnation(const std::string& host, Random& random);
 
 /// Asks for a partition, from its head.
 dynamo::QueryRequest partition_query(const std::string& table, const std::string& partition, bool consistent);
+/// The same, of keys from `from` to `to`, both included.
+dynamo::QueryRequest range_query(const std::string& table, const std::string& partition, const std::string& from,
+                                 const std::string& to, bool consistent);
 /// All that lies there, in the order of its keys.
 dynamo::Result<std::vector<dynamo::Item>> read_partition(dynamo::Client& client, const std::string& table,
                                                          const std::string& partition, bool consistent,

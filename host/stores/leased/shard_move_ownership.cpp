@@ -120,14 +120,8 @@ bool MovedHalf::mark(std::uint32_t shard, const Shard& doubtful, Priority priori
 
 std::optional<std::vector<Candidate>> MovedHalf::in_doubt(std::uint32_t shard, const Shard& doubtful, Priority priority,
                                                           Deadline deadline) const {
-  dynamo::QueryRequest query;
-  query.table = place_.table;
-  query.key_condition = "#p = :p AND #s BETWEEN :from AND :to";
-  query.names = {{"#p", std::string(attribute::kPartition)}, {"#s", std::string(attribute::kSort)}};
-  query.values.emplace(":p", partition_of(address_.queue, address_.half, shard));
-  query.values.emplace(":from", first_sort_key(priority, WallTime{}));
-  query.values.emplace(":to", last_sort_key(priority, doubtful.until));
-  query.consistent = true;
+  auto query = range_query(place_.table, partition_of(address_.queue, address_.half, shard),
+                           first_sort_key(priority, WallTime{}), last_sort_key(priority, doubtful.until), true);
   OrphanedRange orphaned(doubtful.left, doubtful.until);
   std::vector<Candidate> read;
   do {

@@ -72,9 +72,9 @@ void RowReader::wake_reader() {
   [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof one);
 }
 
-void RowReader::note_trouble(std::optional<Error>& place, std::optional<Error> error) {
+void RowReader::note_trouble(std::optional<Error> RowReader::*place, std::optional<Error> error) {
   const MutexLock lock(mutex_);
-  place = std::move(error);
+  this->*place = std::move(error);
   changed_.notify_all();
 }
 
@@ -123,7 +123,7 @@ void RowReader::failed(const Error& error) {
   if (ends_session(error.code())) {
     session_.reset();
   }
-  note_trouble(reader_trouble_, error);
+  note_trouble(&RowReader::reader_trouble_, error);
 }
 
 ReadOrder RowReader::next_read() {
@@ -140,7 +140,7 @@ void RowReader::wait(const ReadOrder& order) {
     failed(news.error());
     return;
   }
-  note_trouble(reader_trouble_, std::nullopt);
+  note_trouble(&RowReader::reader_trouble_, std::nullopt);
   if (*news == ReadSession::News::none) {
     return;
   }
@@ -179,7 +179,7 @@ bool RowReader::read(const ReadOrder& order) {
     return false;
   }
   retry_.worked();
-  note_trouble(reader_trouble_, std::nullopt);
+  note_trouble(&RowReader::reader_trouble_, std::nullopt);
   if (!aside.empty()) {
     events_.put_aside(aside);
   }

@@ -61,7 +61,7 @@ class RowReader {
   void wait_for_first(SteadyTime until);
 
   /// What keeps those that hold the locks from working; nothing: they work.
-  void locks_trouble(std::optional<Error> error) { note_trouble(locks_trouble_, std::move(error)); }
+  void locks_trouble(std::optional<Error> error) { note_trouble(&RowReader::locks_trouble_, std::move(error)); }
   /// What keeps those or the reader from working.
   std::optional<Error> trouble() const;
 
@@ -76,7 +76,7 @@ class RowReader {
   /// True: whoever claims is to be told.
   bool changed() SLUICE_REQUIRES(mutex_);
   void wake_reader();
-  void note_trouble(std::optional<Error>& place, std::optional<Error> error);
+  void note_trouble(std::optional<Error> RowReader::*place, std::optional<Error> error);
 
   // Fixed after construction.
   Database& database_;
@@ -95,8 +95,8 @@ class RowReader {
   RowScheduler scheduler_ SLUICE_GUARDED_BY(mutex_);
   bool claimer_waits_ SLUICE_GUARDED_BY(mutex_) = false;
   bool reader_waits_ SLUICE_GUARDED_BY(mutex_) = false;
-  std::optional<Error> locks_trouble_;   // guarded by mutex_
-  std::optional<Error> reader_trouble_;  // the same
+  std::optional<Error> locks_trouble_ SLUICE_GUARDED_BY(mutex_);
+  std::optional<Error> reader_trouble_ SLUICE_GUARDED_BY(mutex_);
   std::jthread thread_;
 };
 
