@@ -4,32 +4,48 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
+#include "base/error.hpp"
 #include "base/random.hpp"
-#include "client/src/conversion.hpp"
 #include "host/queue/arrivals.hpp"
 #include "host/queue/queues.hpp"
+#include "host/queue/source.hpp"
+#include "host/queue/stored_message.hpp"
+#include "sluice/client/error.hpp"
+#include "sluice/client/message.hpp"
 #include "sluice/client/queue_client.hpp"
 
 namespace sluice::client::detail {
+
+/// What a call was about, as far as it decides what its failure is called.
+enum class Asked { read, write_content };
+
+/// `store` is what stands in place of "DynamoDB API"; empty: that.
+Error to_error(const sluice::Error& error, Asked asked, std::string_view store);
+
+queue::Half to_store(QueueType type);
+queue::UniqueUntil to_store(UniqueUntil until);
+queue::NewMessage to_store(NewMessage message);
+/// `now` is the time of creation when the message names none.
+queue::StoredMessage to_store(const Message& message, Time now);
+queue::Receipt to_store(const Receipt& receipt);
+
+Message to_public(queue::StoredMessage stored);
+/// `visibility` is what the claim was made for: it tells when that was.
+ReceivedMessage to_public(queue::Delivery delivery, QueueType type, Duration visibility);
+
+/// Why this data is not what its content type says; empty when it is.
+std::string objection(std::string_view data, std::string_view content_type);
 
 /// What a client works with. All of it outlives the client.
 struct Seams {
   queue::Queues& queues;
   const Clock& clock;
   Random& random;
-};
-
-/// What keeps the seams alive for as long as a client or producer needs them; tests keep theirs themselves.
-class Backing {
- public:
-  Backing() = default;
-  Backing(const Backing&) = delete;
-  Backing& operator=(const Backing&) = delete;
-  virtual ~Backing() = default;
 };
 
 /// One queue of a store: what QueueClient and its Producers share. Thread-safe; fixed after construction.
@@ -44,9 +60,9 @@ class Core {
   };
 
   /// Opens every side of the queue; fails where its name is refused.
-  static Result<QueueClient> client(const Seams& seams, Settings settings, std::unique_ptr<Backing> backing);
+  static Result<QueueClient> client(const Seams& seams, Settings settings, std::shared_ptr<void> backing);
 
-  Core(const Seams& seams, Settings settings, std::unique_ptr<Backing> backing)
+  Core(const Seams& seams, Settings settings, std::shared_ptr<void> backing)
       : backing_(std::move(backing)), seams_(seams), settings_(std::move(settings)) {}
 
   queue::Source& source(QueueType type) const { return type == QueueType::dlq ? *dlq_ : *standard_; }
@@ -76,7 +92,7 @@ class Core {
   sluice::Result<void> open();
 
   // Fixed after `client`.
-  const std::unique_ptr<Backing> backing_;
+  const std::shared_ptr<void> backing_;
   const Seams seams_;
   const Settings settings_;
   std::unique_ptr<queue::Source> standard_;

@@ -1,76 +1,51 @@
 #include "sluice/client/error.hpp"
 
+#include <array>
+
 namespace sluice::client {
+namespace {
 
-std::string_view Error::name() const {
-  switch (kind_) {
-    case ErrorKind::id_not_provided:
-      return "IDNotProvidedError";
-    case ErrorKind::id_not_found:
-      return "IDNotFoundError";
-    case ErrorKind::id_duplicated:
-      return "IDDuplicatedError";
-    case ErrorKind::conditional_check_failed:
-      return "ConditionalCheckFailedError";
-    case ErrorKind::empty_queue:
-      return "EmptyQueueError";
-    case ErrorKind::building_expression:
-      return "BuildingExpressionError";
-    case ErrorKind::dynamodb_api:
-      return "DynamoDBAPIError";
-    case ErrorKind::unmarshaling_attribute:
-      return "UnmarshalingAttributeError";
-    case ErrorKind::marshaling_attribute:
-      return "MarshalingAttributeError";
-    case ErrorKind::invalid_state_transition:
-      return "InvalidStateTransitionError";
-    case ErrorKind::queue_full:
-      return "QueueFullError";
-    case ErrorKind::producer_closed:
-      return "ProducerClosedError";
-    case ErrorKind::over_limit:
-      return "OverLimitError";
-    case ErrorKind::invalid_parameter_value:
-      return "InvalidParameterValueError";
-  }
-  return "Error";
-}
+struct Words {
+  std::string_view name;
+  std::string_view text;
+  bool with_cause = false;  ///< which follows the text
+};
 
-// The words are DynamoMQ's, so that what reads its logs reads ours.
+// By kind. The words are DynamoMQ's, so that what reads its logs reads ours; the last two are SQS's.
+constexpr std::array<Words, 14> kWords{{
+    {"IDNotProvidedError", "ID was not provided."},
+    {"IDNotFoundError", "Provided ID was not found in the Dynamo DB."},
+    {"IDDuplicatedError", "Provided ID was duplicated."},
+    {"ConditionalCheckFailedError", "Condition on the 'version' attribute has failed: ", true},
+    {"EmptyQueueError", "Cannot proceed, queue is empty."},
+    {"BuildingExpressionError", "Failed to build expression: ", true},
+    {"DynamoDBAPIError", "Failed ", true},
+    {"UnmarshalingAttributeError", "Failed to unmarshal: ", true},
+    {"MarshalingAttributeError", "Failed to marshal: ", true},
+    {"InvalidStateTransitionError", "operation ", true},
+    {"QueueFullError", "The producer holds as many messages as it may."},
+    {"ProducerClosedError", "The producer was closed before the message was sent."},
+    {"OverLimitError", "The specified action violates a limit: ", true},
+    {"InvalidParameterValueError", ""},
+}};
+static_assert(static_cast<std::size_t>(ErrorKind::invalid_parameter_value) == kWords.size() - 1);
+
+}  // namespace
+
+std::string_view Error::name() const { return kWords.at(static_cast<std::size_t>(kind_)).name; }
+
 std::string Error::message() const {
-  switch (kind_) {
-    case ErrorKind::id_not_provided:
-      return "ID was not provided.";
-    case ErrorKind::id_not_found:
-      return "Provided ID was not found in the Dynamo DB.";
-    case ErrorKind::id_duplicated:
-      return "Provided ID was duplicated.";
-    case ErrorKind::conditional_check_failed:
-      return "Condition on the 'version' attribute has failed: " + cause_ + ".";
-    case ErrorKind::empty_queue:
-      return "Cannot proceed, queue is empty.";
-    case ErrorKind::building_expression:
-      return "Failed to build expression: " + cause_ + ".";
-    case ErrorKind::dynamodb_api:
-      return "Failed " + (store_.empty() ? std::string("DynamoDB API") : store_) + ": " + cause_ + ".";
-    case ErrorKind::unmarshaling_attribute:
-      return "Failed to unmarshal: " + cause_ + ".";
-    case ErrorKind::marshaling_attribute:
-      return "Failed to marshal: " + cause_ + ".";
-    case ErrorKind::invalid_state_transition:
-      return "operation " + operation_ + " failed for status " +
-             std::string(to_string(current_.value_or(Status::ready))) + ": " + cause_ + ".";
-    case ErrorKind::queue_full:
-      return "The producer holds as many messages as it may.";
-    case ErrorKind::producer_closed:
-      return "The producer was closed before the message was sent.";
-    // SQS's words.
-    case ErrorKind::over_limit:
-      return "The specified action violates a limit: " + cause_ + ".";
-    case ErrorKind::invalid_parameter_value:
-      return cause_;
+  if (kind_ == ErrorKind::invalid_parameter_value) {
+    return cause_;
   }
-  return cause_;
+  const Words& words = kWords.at(static_cast<std::size_t>(kind_));
+  std::string text(words.text);
+  if (kind_ == ErrorKind::dynamodb_api) {
+    text += (store_.empty() ? "DynamoDB API" : store_) + ": ";
+  } else if (kind_ == ErrorKind::invalid_state_transition) {
+    text += operation_ + " failed for status " + std::string(to_string(current_.value_or(Status::ready))) + ": ";
+  }
+  return words.with_cause ? text + cause_ + "." : text;
 }
 
 }  // namespace sluice::client

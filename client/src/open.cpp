@@ -12,20 +12,36 @@ namespace {
 // A file takes a whole lot in one transaction, and the larger that is, the less each message waits for the disk.
 constexpr std::size_t kSqliteLot = 2'000;
 constexpr const char* kQueueFile = "queue file";
-constexpr const char* kNoRegion =
-    "no AWS region is named; set DynamoDbQueue::region, the variable AWS_REGION, or region in your AWS profile";
-constexpr const char* kNoLeasedRegion =
-    "no AWS region is named; set LeasedQueue::region, the variable AWS_REGION, or region in your AWS profile";
 
 /// A store with the machine's clock, and the client it stands on when that is DynamoDB's. Each part uses those before
 /// it.
-class OwnedStore final : public detail::Backing {
- public:
+struct OwnedStore {
   SystemClock clock;
   SeededRandom random;
   std::unique_ptr<dynamo::Connection> connection;
   std::unique_ptr<queue::Queues> queues;
 };
+
+/// Connects to DynamoDB as `queue`, a `type`, says, and fills in what all layouts have.
+template <typename Queue, typename Layout>
+Result<std::unique_ptr<OwnedStore>> connect(const Queue& queue, const std::string& type, const ClientOptions& options,
+                                            Layout& layout) {
+  auto owned = std::make_unique<OwnedStore>();
+  auto connection = dynamo::Connection::open(
+      {.region = queue.region, .endpoint = queue.endpoint, .observer = {}},
+      "no AWS region is named; set " + type + "::region, the variable AWS_REGION, or region in your AWS profile",
+      owned->clock, owned->random);
+  if (!connection) {
+    return Error(ErrorKind::dynamodb_api, connection.error().message);
+  }
+  owned->connection = std::move(*connection);
+  layout.warn = options.on_warning;
+  layout.region = owned->connection->region();
+  if (options.ring_hosts) {
+    layout.ring = queue::wake::RingerOptions{options.wake_secret};
+  }
+  return owned;
+}
 
 Result<QueueClient> client_of(std::unique_ptr<OwnedStore> owned, detail::Core::Settings settings) {
   const detail::Seams seams{*owned->queues, owned->clock, owned->random};
@@ -35,23 +51,15 @@ Result<QueueClient> client_of(std::unique_ptr<OwnedStore> owned, detail::Core::S
 }  // namespace
 
 Result<QueueClient> QueueClient::open(const DynamoDbQueue& queue, const ClientOptions& options) {
-  auto owned = std::make_unique<OwnedStore>();
-  auto connection = dynamo::Connection::open({.region = queue.region, .endpoint = queue.endpoint, .observer = {}},
-                                             kNoRegion, owned->clock, owned->random);
-  if (!connection) {
-    return Error(ErrorKind::dynamodb_api, connection.error().message);
-  }
-  owned->connection = std::move(*connection);
   queue::dynamomq::DynamoMqOptions layout;
   layout.queues[queue.table] = {.table = queue.table, .index = queue.index};
-  layout.warn = options.on_warning;
-  layout.region = owned->connection->region();
-  if (options.ring_hosts) {
-    layout.ring = queue::wake::RingerOptions{options.wake_secret};
+  auto owned = connect(queue, "DynamoDbQueue", options, layout);
+  if (!owned) {
+    return owned.error();
   }
-  owned->queues =
-      queue::dynamomq::make_dynamomq_queues(layout, owned->connection->client(), owned->clock, owned->random);
-  return client_of(std::move(owned), {.queue = queue.table, .options = options});
+  OwnedStore& store = **owned;
+  store.queues = queue::dynamomq::make_dynamomq_queues(layout, store.connection->client(), store.clock, store.random);
+  return client_of(std::move(*owned), {.queue = queue.table, .options = options});
 }
 
 Result<QueueClient> QueueClient::open(const LeasedQueue& queue, const ClientOptions& options) {
@@ -64,22 +72,15 @@ Result<QueueClient> QueueClient::open(const LeasedQueue& queue, const ClientOpti
                                                      ", and a queue has " + std::to_string(leased::kLeastShards) +
                                                      " to " + std::to_string(leased::kMostShards));
   }
-  auto owned = std::make_unique<OwnedStore>();
-  auto connection = dynamo::Connection::open({.region = queue.region, .endpoint = queue.endpoint, .observer = {}},
-                                             kNoLeasedRegion, owned->clock, owned->random);
-  if (!connection) {
-    return Error(ErrorKind::dynamodb_api, connection.error().message);
-  }
-  owned->connection = std::move(*connection);
   leased::LeasedOptions layout;
   layout.queues[queue.queue] = {.table = queue.table, .shards = queue.shards};
-  layout.warn = options.on_warning;
-  layout.region = owned->connection->region();
-  if (options.ring_hosts) {
-    layout.ring = queue::wake::RingerOptions{options.wake_secret};
+  auto owned = connect(queue, "LeasedQueue", options, layout);
+  if (!owned) {
+    return owned.error();
   }
-  owned->queues = leased::make_leased_queues(layout, owned->connection->client(), owned->clock, owned->random);
-  return client_of(std::move(owned), {.queue = queue.queue, .options = options, .store_makes_ids = true});
+  OwnedStore& store = **owned;
+  store.queues = leased::make_leased_queues(layout, store.connection->client(), store.clock, store.random);
+  return client_of(std::move(*owned), {.queue = queue.queue, .options = options, .store_makes_ids = true});
 }
 
 Result<QueueClient> QueueClient::open(const SqliteQueue& queue, const ClientOptions& options) {

@@ -5,12 +5,22 @@
 
 namespace sluice::client::detail {
 
-std::size_t bytes_of(const queue::NewMessage& message) {
-  std::size_t bytes = message.id.size() + message.body.size() + message.content_type.size() + message.group.size();
-  for (const auto& [name, value] : message.attributes) {
-    bytes += name.size() + value.size();
+BatchOrder BatchPlanner::next(std::size_t queued, SteadyTime oldest, bool hurry, SteadyTime now) const {
+  if (queued == 0) {
+    return {};
   }
-  return bytes;
+  if (hurry) {
+    return {.take = std::min(queued, lot_)};
+  }
+  if (queued >= kBatch) {
+    return {.take = std::min(queued - queued % kBatch, lot_)};
+  }
+  // Compared so that no sum can overflow, however long somebody wants to linger.
+  if (now - oldest >= linger_) {
+    return {.take = queued};
+  }
+  const Duration left = linger_ - (now - oldest);
+  return {.take = 0, .wait_until = left < SteadyTime::max() - now ? now + left : SteadyTime::max()};
 }
 
 bool SendQueue::has_room(std::size_t bytes) const {

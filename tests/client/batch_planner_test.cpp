@@ -1,6 +1,6 @@
-#include "client/src/batch_planner.hpp"
-
 #include <gtest/gtest.h>
+
+#include "client/src/send_queue.hpp"
 
 namespace sluice::client::detail {
 namespace {
