@@ -1,64 +1,37 @@
-#include "host/cli/arguments.hpp"
-
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/program_options.hpp>
 #include <charconv>
 
 #include "config/config.hpp"
 #include "host/cli/command.hpp"
-#include "host/cli/suggestions.hpp"
+#include "host/cli/completion.hpp"
 
 namespace sluice::cli {
 
 namespace {
 
-namespace po = boost::program_options;
+constexpr const char* kOutputVariable = "SLUICE_OUTPUT";
 
-po::options_description describe(const Command& command) {
-  po::options_description description;
-  auto add = description.add_options();
-  add("help,h", "");
-  for (const Flag& flag : command.flags) {
-    const std::string name(flag.name);
-    if (flag.value.empty()) {
-      add(name.c_str(), "");
-    } else {
-      add(name.c_str(), po::value<std::string>(), "");
-    }
-    if (!flag.alias.empty()) {
-      add(std::string(flag.alias).c_str(), po::value<std::string>(), "");
-    }
-  }
-  return description;
-}
+/// An option, or a word that stands alone.
+struct Token {
+  std::string name;            ///< as it was typed, without dashes; empty: a word
+  const Flag* flag = nullptr;  ///< null for a word and for --help
+  std::string value;
+};
 
 std::string see_help(const Command& command) { return "`sluice help " + std::string(command.name) + "` lists them"; }
 
-/// "--name" without its value, as far as the parser kept it.
-std::string spelled(const std::string& option) {
-  const auto begin = option.find_first_not_of('-');
-  return begin == std::string::npos ? "-" : option.substr(begin, option.find('=', begin) - begin);
-}
-
-Exit unknown_option(const Command& command, const std::string& option) {
-  const std::string name = spelled(option);
+Exit unknown_option(const Command& command, const std::string& word) {
+  const bool is_long = word.starts_with("--");
+  const std::string name = word.substr(is_long ? 2 : 1, word.find('=') - (is_long ? 2 : 1));
   std::vector<std::string> known{"help"};
   for (const Flag& flag : command.flags) {
     known.emplace_back(flag.name);
   }
   const auto meant = nearest_word(name, known);
-  const bool is_short = option.size() > 1 && option[0] == '-' && option[1] != '-';
-  return Exit::usage("unknown option " + (is_short ? option : "--" + name) + "; " +
+  return Exit::usage("unknown option " + (is_long ? "--" + name : word) + "; " +
                      (meant ? "did you mean --" + *meant + "?" : see_help(command)));
-}
-
-const Flag* find_flag(const Command& command, std::string_view name) {
-  const auto found = std::find_if(command.flags.begin(), command.flags.end(), [name](const Flag& flag) {
-    return flag.name == name || (!name.empty() && flag.alias == name);
-  });
-  return found == command.flags.end() ? nullptr : &*found;
 }
 
 Exit needs_value(const Flag& flag) {
@@ -67,45 +40,56 @@ Exit needs_value(const Flag& flag) {
 }
 
 /// True for "--queue --yes", where a value was forgotten; "--queue=--yes" means it.
-bool swallows_option(const Command& command, const po::option& option) {
-  if (option.original_tokens.size() < 2 || option.value.empty()) {
-    return false;
-  }
-  const std::string& value = option.value.front();
-  return value == "--help" || (value.rfind("--", 0) == 0 && find_flag(command, spelled(value)) != nullptr);
+bool is_option(const Command& command, const std::string& value) {
+  return value == "--help" || value == "-h" ||
+         (value.starts_with("--") && command.flag(value.substr(2, value.find('=') - 2)) != nullptr);
 }
 
-Exit bad_syntax(const Command& command, const po::invalid_command_line_syntax& error) {
-  const std::string name = spelled(error.get_option_name());
-  const Flag* flag = find_flag(command, name);
+/// The option that begins at a word, with the next one where that is its value.
+OrExit<Token> option_at(const Command& command, const std::vector<std::string>& words, std::size_t& at) {
+  const std::string& word = words[at];
+  if (word == "-h") {
+    return Token{"help", nullptr, {}};
+  }
+  const auto equals = word.find('=');
+  const std::string name = word.starts_with("--") ? word.substr(2, equals - 2) : std::string();
+  const Flag* const flag = command.flag(name);
+  if (name != "help" && flag == nullptr) {
+    return unknown_option(command, word);
+  }
   if (flag == nullptr || flag->value.empty()) {
-    return Exit::usage("--" + name + " takes no value; write it without '='");
+    return equals == std::string::npos ? OrExit<Token>(Token{name, flag, {}})
+                                       : Exit::usage("--" + name + " takes no value; write it without '='");
   }
-  return needs_value(*flag);
+  if (equals != std::string::npos) {
+    return equals + 1 == word.size() ? OrExit<Token>(needs_value(*flag)) : Token{name, flag, word.substr(equals + 1)};
+  }
+  if (at + 1 == words.size() || is_option(command, words[at + 1])) {
+    return needs_value(*flag);
+  }
+  return Token{name, flag, words[++at]};
 }
 
-OrExit<po::parsed_options> tokens(const Command& command, const std::vector<std::string>& words,
-                                  const po::options_description& description) {
-  namespace style = po::command_line_style;
-  const int accepted = style::allow_long | style::long_allow_adjacent | style::long_allow_next | style::allow_short |
-                       style::allow_dash_for_short | style::short_allow_next;
-  // The library tells of a wrong command line by exceptions only.
-  try {
-    return po::command_line_parser(words).options(description).style(accepted).run();
-  } catch (const po::unknown_option& error) {
-    const auto& original = error.get_option_name();
-    return unknown_option(command, original);
-  } catch (const po::invalid_command_line_syntax& error) {
-    return bad_syntax(command, error);
-  } catch (const po::error& error) {
-    return Exit::usage(std::string(error.what()) + "; " + see_help(command));
+OrExit<std::vector<Token>> tokens_of(const Command& command, const std::vector<std::string>& words) {
+  std::vector<Token> tokens;
+  bool options = true;
+  for (std::size_t at = 0; at < words.size(); ++at) {
+    if (options && words[at] == "--") {
+      options = false;
+    } else if (!options || words[at].size() < 2 || words[at].front() != '-') {
+      tokens.push_back({{}, nullptr, words[at]});
+    } else {
+      SLUICE_TRY(token, option_at(command, words, at));
+      tokens.push_back(std::move(*token));
+    }
   }
+  return tokens;
 }
 
 /// Where the next word without an option belongs; null when the command takes no more of them.
 const Flag* next_operand(const Command& command, const Arguments& given) {
   for (const std::string_view name : command.positional) {
-    const Flag* flag = find_flag(command, name);
+    const Flag* flag = command.flag(name);
     if (flag->repeated || !given.has(name)) {
       return flag;
     }
@@ -119,7 +103,7 @@ Exit missing(const Command& command, const Flag& flag, bool empty) {
   if (std::find(command.positional.begin(), command.positional.end(), flag.name) != command.positional.end()) {
     alone = "`sluice " + std::string(command.name);
     for (const std::string_view operand : command.positional) {
-      alone += " " + std::string(find_flag(command, operand)->value);
+      alone += " " + std::string(command.flag(operand)->value);
     }
     alone += "` or ";
   }
@@ -130,43 +114,37 @@ Exit missing(const Command& command, const Flag& flag, bool empty) {
 
 }  // namespace
 
+const Flag* Command::flag(std::string_view word) const {
+  const auto found =
+      std::find_if(flags.begin(), flags.end(), [word](const Flag& flag) { return flag.is_called(word); });
+  return found == flags.end() ? nullptr : &*found;
+}
+
 OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std::string>& words) {
-  const auto description = describe(command);
-  SLUICE_TRY(parsed, tokens(command, words, description));
+  SLUICE_TRY(tokens, tokens_of(command, words));
   Arguments arguments;
   std::map<std::string, std::vector<std::string>> alone;
-  for (const auto& option : parsed->options) {
-    if (option.string_key.empty()) {
-      const std::string word = option.value.empty() ? std::string() : option.value.front();
-      if (command.stdin_operand && word == "-" && !arguments.stdin_) {
-        arguments.stdin_ = true;
-        continue;
+  for (Token& token : *tokens) {
+    if (token.name == "help") {
+      arguments.help_ = true;
+    } else if (token.flag != nullptr) {
+      auto& values = arguments.values_[std::string(token.flag->name)];
+      if (!values.empty() && !token.flag->repeated) {
+        return Exit::usage("--" + token.name + " is given twice; give it once");
       }
-      if (const Flag* operand = next_operand(command, arguments)) {
-        if (operand->repeated && word.empty()) {
-          return Exit::usage("an empty word stands where " + std::string(operand->value) + " should");
-        }
-        auto& values =
-            operand->repeated ? alone[std::string(operand->name)] : arguments.values_[std::string(operand->name)];
-        values.push_back(word);
-        continue;
+      values.push_back(std::move(token.value));
+    } else if (command.stdin_operand && token.value == "-" && !arguments.stdin_) {
+      arguments.stdin_ = true;
+    } else if (const Flag* operand = next_operand(command, arguments)) {
+      if (operand->repeated && token.value.empty()) {
+        return Exit::usage("an empty word stands where " + std::string(operand->value) + " should");
       }
-      return Exit::usage("unexpected word \"" + word + "\"; `sluice help " + std::string(command.name) +
+      const std::string name(operand->name);
+      (operand->repeated ? alone[name] : arguments.values_[name]).push_back(std::move(token.value));
+    } else {
+      return Exit::usage("unexpected word \"" + token.value + "\"; `sluice help " + std::string(command.name) +
                          "` shows what it takes");
     }
-    if (option.string_key == "help") {
-      arguments.help_ = true;
-      continue;
-    }
-    const Flag* flag = find_flag(command, option.string_key);
-    auto& values = arguments.values_[std::string(flag->name)];
-    if (!values.empty() && !flag->repeated) {
-      return Exit::usage("--" + option.string_key + " is given twice; give it once");
-    }
-    if (swallows_option(command, option)) {
-      return needs_value(*flag);
-    }
-    values.push_back(option.value.empty() ? std::string() : option.value.front());
   }
   if (arguments.help_) {
     return arguments;
@@ -230,11 +208,10 @@ OrExit<Duration> Arguments::duration(std::string_view name, Duration fallback) c
 }
 
 OrExit<Output> Arguments::output() const {
-  constexpr const char* kVariable = "SLUICE_OUTPUT";
   if (has("json") && has("output")) {
     return Exit::usage("--json and --output exclude each other; give one");
   }
-  const auto variable = config::process_environment()(kVariable);
+  const auto variable = config::process_environment()(kOutputVariable);
   const std::string word = has("json") ? "json" : get("output", variable.value_or(std::string()));
   if (word.empty() && !has("output")) {
     return ::isatty(STDOUT_FILENO) == 1 ? Output::text : Output::json;
@@ -245,8 +222,14 @@ OrExit<Output> Arguments::output() const {
   if (word == "text") {
     return Output::text;
   }
-  return Exit::usage((has("output") ? "--output \"" : std::string(kVariable) + "=\"") + word +
+  return Exit::usage((has("output") ? "--output \"" : std::string(kOutputVariable) + "=\"") + word +
                      "\" is neither json nor text; write one of these");
+}
+
+OrExit<Output> Arguments::output_or_text() const {
+  const bool said =
+      has("json") || has("output") || !config::process_environment()(kOutputVariable).value_or("").empty();
+  return said ? output() : OrExit<Output>(Output::text);
 }
 
 }  // namespace sluice::cli

@@ -1,14 +1,70 @@
 #pragma once
 
+#include <boost/system/result.hpp>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "host/cli/arguments.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
 #include "host/cli/console.hpp"
-#include "host/cli/exit.hpp"
 
 namespace sluice::cli {
+
+// Exit codes that scripts rely on; those from 64 on are sysexits.h's.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailure = 1;
+inline constexpr int kExitUsage = 64;
+inline constexpr int kExitInternal = 70;
+inline constexpr int kExitAbandoned = 75;
+inline constexpr int kExitConfiguration = 78;
+// As the shell reports a process that the signal ended.
+inline constexpr int kExitInterrupted = 130;
+inline constexpr int kExitBrokenPipe = 141;
+
+/// How a command ends: its exit code, and the lines on stderr that say why; one, except where several things are wrong
+/// at once. A value.
+class [[nodiscard]] Exit {
+ public:
+  // The default constructor exists because boost::system::result asks for it.
+  Exit() = default;
+  Exit(int code, std::string line) : code_(code), lines_{std::move(line)} {}
+  Exit(int code, std::vector<std::string> lines) : code_(code), lines_(std::move(lines)) {}
+
+  static Exit ok() { return {}; }
+  static Exit usage(std::string message) { return {kExitUsage, std::move(message)}; }
+  static Exit failure(std::string message) { return {kExitFailure, std::move(message)}; }
+  static Exit failure(const Error& error) { return {kExitFailure, error.message()}; }
+  /// Failed where there are lines that say why.
+  static Exit failed_if_any(std::vector<std::string> lines) {
+    return lines.empty() ? Exit() : Exit(kExitFailure, std::move(lines));
+  }
+  /// Without a word: the output has said it, or nobody reads.
+  static Exit silent(int code) { return {code, std::vector<std::string>()}; }
+
+  int code() const { return code_; }
+  const std::vector<std::string>& lines() const { return lines_; }
+
+ private:
+  int code_ = kExitOk;
+  std::vector<std::string> lines_;
+};
+
+/// A value, or how the command ends without it.
+template <typename T>
+using OrExit = boost::system::result<T, Exit>;
+
+/// The value of a Result; exit 1 with its error where it has none.
+template <typename T>
+OrExit<T> or_exit(Result<T> result) {
+  return result ? OrExit<T>(std::move(*result)) : OrExit<T>(Exit::failure(result.error()));
+}
+
+/// How a command shows what it found.
+enum class Output { json, text };
 
 /// One option of a command, as its parser and its help need it.
 struct Flag {
@@ -19,13 +75,18 @@ struct Flag {
   bool repeated = false;
   bool common = false;       ///< one of those that say where the queue is; listed under a heading of their own
   std::string_view alias{};  ///< another name, accepted and not shown
+
+  /// Without `dashes`, by its name or its other one.
+  bool is_called(std::string_view word) const { return word == name || (!alias.empty() && word == alias); }
 };
+
+class Arguments;
 
 /// One command. `sluice table create` is a command with a name of two words.
 struct Command {
   std::string_view name{};
   std::string_view alias{};        ///< another name for it
-  std::string_view group{};        ///< its heading in `sluice help`
+  std::string_view group{};        ///< its heading in `sluice help`; empty: its family's
   std::string_view summary{};      ///< one line of `sluice help`
   std::string_view usage{};        ///< what follows the name in the usage line
   std::string_view description{};  ///< paragraphs of `sluice help NAME`, separated by empty lines
@@ -36,74 +97,73 @@ struct Command {
   std::string_view examples{};  ///< lines, indented by the help
   bool stdin_operand = false;   ///< takes "-" beside its options
   Exit (*run)(const Arguments& arguments, Console& console) = nullptr;
+
+  /// Null when it has no such option.
+  const Flag* flag(std::string_view word) const;
+};
+
+/// The options that a command was given, checked against its flags. A value.
+class Arguments {
+ public:
+  /// Reads the words after the command's name. Exit 64 with one line for an unknown option (naming the nearest), a
+  /// missing or empty value, an option given twice, a missing one, or a word that belongs to nothing: neither an
+  /// option's value nor one of those that may stand alone.
+  static OrExit<Arguments> parse(const Command& command, const std::vector<std::string>& words);
+  /// Options that somebody else has read and checked, by their names.
+  static Arguments of(const std::map<std::string, std::string>& values);
+
+  bool has(std::string_view name) const;
+  /// The value, or `fallback` when the option was not given.
+  std::string get(std::string_view name, std::string_view fallback = {}) const;
+  /// Every value of a repeated option: those that stood alone, then the others, each in order.
+  std::vector<std::string> all(std::string_view name) const;
+  /// The value as a number from 1 to `max`, or `fallback` when not given; exit 64 for anything else.
+  OrExit<std::size_t> count(std::string_view name, std::size_t fallback, std::size_t max) const;
+  /// The value as a duration such as "30s", or `fallback` when not given; exit 64 for anything else.
+  OrExit<Duration> duration(std::string_view name, Duration fallback) const;
+  /// The one place that decides: --output or --json, else the SLUICE_OUTPUT variable, else text where standard output
+  /// is a terminal and JSON where it is not. Exit 64 for another word, and for --json beside --output.
+  OrExit<Output> output() const;
+  /// The same, but text where nobody says otherwise: of commands whose text is what everybody expects of them.
+  OrExit<Output> output_or_text() const;
+
+  bool wants_help() const { return help_; }
+  /// True when "-" was given.
+  bool reads_stdin() const { return stdin_; }
+
+ private:
+  std::map<std::string, std::vector<std::string>, std::less<>> values_;
+  bool help_ = false;
+  bool stdin_ = false;
 };
 
 /// All of them, in the order of `sluice help`.
 const std::vector<Command>& commands();
 
-/// The command of that name or alias; null when there is none.
-const Command* find_command(std::string_view name);
+/// The command of that name or alias among those; null when there is none.
+const Command* find_command(const std::vector<Command>& commands, std::string_view name);
+inline const Command* find_command(std::string_view name) { return find_command(commands(), name); }
 
 /// Runs the command that the arguments name and says on stderr why it failed. Returns the process's exit code.
 int run_command_line(const std::vector<std::string>& words, Console& console);
 
-// One for each command, each in the file of its name.
-Command run_command();
-Command check_command();
-Command plugins_command();
-Command crashes_command();
-Command health_command();
-Command version_command();
-Command hosts_command();
-Command jobs_command();
-Command running_command();
-Command top_command();
-Command pause_command();
-Command resume_command();
-Command scale_command();
-Command drain_command();
-Command reload_command();
-Command cancel_running_command();
-Command log_level_command();
-Command audit_command();
-Command cost_command();
-Command table_create_command();
-Command table_describe_command();
-Command table_check_command();
-Command table_policy_command();
-Command table_shards_command();
-Command outbox_convert_command();
-Command send_command();
-Command export_command();
-Command import_command();
-Command move_command();
-Command tail_command();
-Command get_command();
-Command ls_command();
-Command stats_command();
-Command queues_command();
-Command purge_command();
-Command move_to_front_command();
-Command cancel_command();
-Command delay_command();
-Command edit_command();
-Command delete_command();
-Command dry_run_command();
-Command redrive_command();
-Command peek_command();
-Command receive_command();
-Command fail_command();
-Command invalid_command();
-Command reset_command();
-Command dlq_command();
-Command keys_list_command();
-Command keys_show_command();
-Command keys_forget_command();
-Command enqueue_test_command();
+// What `commands` puts together, each in a file of its own.
+std::vector<Command> host_commands();
+std::vector<Command> plugin_commands();
+std::vector<Command> fleet_commands();
+std::vector<Command> steering_commands();
+std::vector<Command> send_commands();
+std::vector<Command> look_commands();
+std::vector<Command> count_commands();
+std::vector<Command> copy_commands();
+std::vector<Command> move_commands();
+std::vector<Command> key_commands();
+std::vector<Command> bulk_commands();
+std::vector<Command> edit_commands();
+std::vector<Command> outbox_commands();
+std::vector<Command> table_commands();
+std::vector<Command> table_check_commands();
+std::vector<Command> completion_commands();
 Command shell_command();
-Command completion_bash_command();
-Command completion_zsh_command();
-Command completion_fish_command();
-Command completion_powershell_command();
 
 }  // namespace sluice::cli

@@ -1,14 +1,13 @@
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
+#include "base/assert.hpp"
 #include "host/cli/command.hpp"
-#include "host/cli/commands/outbox.hpp"
-#include "host/cli/filters_help.hpp"
+#include "host/cli/completion.hpp"
 #include "host/cli/help.hpp"
-#include "host/cli/queue_names.hpp"
-#include "host/cli/share_files.hpp"
-#include "host/cli/suggestions.hpp"
+#include "host/cli/queue_session.hpp"
 
 namespace sluice::cli {
 
@@ -60,10 +59,7 @@ OrExit<const Command*> take_command(Words& words) {
 
 /// For a command on a queue, `--outbox NAME` is another way to write `--queue outbox:NAME`.
 Words with_outbox_as_queue(const Command& command, Words words) {
-  const auto has = [&command](std::string_view name) {
-    return std::any_of(command.flags.begin(), command.flags.end(), [&](const Flag& flag) { return flag.name == name; });
-  };
-  if (!has("queue") || !has("outbox")) {
+  if (command.flag("queue") == nullptr || command.flag("outbox") == nullptr) {
     return words;
   }
   const std::string option = "--outbox";
@@ -105,9 +101,8 @@ Exit help(Words words, Console& console) {
 
 /// True when --output was given and says how to show something; of a few commands it says where to write.
 bool chooses_output(const Command& command, const Arguments& arguments) {
-  return arguments.has("output") && std::any_of(command.flags.begin(), command.flags.end(), [](const Flag& flag) {
-           return flag.name == "output" && flag.value == "json|text";
-         });
+  const Flag* const flag = command.flag("output");
+  return arguments.has("output") && flag != nullptr && flag->value == "json|text";
 }
 
 Exit dispatch(Words words, Console& console, std::string& name) {
@@ -153,87 +148,63 @@ Exit dispatch(Words words, Console& console, std::string& name) {
   return (*command)->run(*arguments, console);
 }
 
+/// Commands, and the heading that stands over those that have no other.
+struct Family {
+  std::string_view group;
+  std::vector<Command> (*commands)();
+};
+constexpr std::array<Family, 16> kFamilies{{{"Host", host_commands},
+                                            {"Host", plugin_commands},
+                                            {"Fleet", fleet_commands},
+                                            {"Fleet", steering_commands},
+                                            {"Queues", send_commands},
+                                            {"Queues", look_commands},
+                                            {"Queues", count_commands},
+                                            {"Queues", copy_commands},
+                                            {"Queues", move_commands},
+                                            {"Queues", key_commands},
+                                            {"Messages", bulk_commands},
+                                            {"Messages", edit_commands},
+                                            {"Outboxes", outbox_commands},
+                                            {"Tables", table_commands},
+                                            {"Tables", table_check_commands},
+                                            {"Shell", completion_commands}}};
+
+// The host, the hosts that run, queues as a whole, outboxes, messages by their ids, tables, the shell that is typed
+// into.
+constexpr std::string_view kOrder =
+    "run,check,plugins,crashes,health,version,hosts,jobs,running,top,pause,resume,scale,drain,reload,cancel-running,"
+    "log-level,audit,cost,send,receive,peek,ls,stats,queues,dlq,purge,export,import,move,tail,keys list,keys show,"
+    "keys forget,enqueue-test,shell,outbox ddl,outbox status,outbox prune,get,dry-run,fail,invalid,reset,redrive,delay,"
+    "move-to-front,edit,cancel,delete,table create,table describe,table check,table policy,table shards,outbox convert,"
+    "completion bash,completion zsh,completion fish,completion powershell,";
+
 }  // namespace
 
 const std::vector<Command>& commands() {
-  static const std::vector<Command> kCommands{
-      // The host.
-      run_command(),
-      check_command(),
-      plugins_command(),
-      crashes_command(),
-      health_command(),
-      version_command(),
-      // The hosts that run.
-      hosts_command(),
-      jobs_command(),
-      running_command(),
-      top_command(),
-      pause_command(),
-      resume_command(),
-      scale_command(),
-      drain_command(),
-      reload_command(),
-      cancel_running_command(),
-      log_level_command(),
-      audit_command(),
-      cost_command(),
-      // Queues as a whole.
-      send_command(),
-      receive_command(),
-      peek_command(),
-      ls_command(),
-      stats_command(),
-      queues_command(),
-      dlq_command(),
-      purge_command(),
-      export_command(),
-      import_command(),
-      move_command(),
-      tail_command(),
-      keys_list_command(),
-      keys_show_command(),
-      keys_forget_command(),
-      enqueue_test_command(),
-      shell_command(),
-      // Outboxes.
-      outbox_ddl_command(),
-      outbox_status_command(),
-      outbox_prune_command(),
-      // Messages by their ids.
-      get_command(),
-      dry_run_command(),
-      fail_command(),
-      invalid_command(),
-      reset_command(),
-      redrive_command(),
-      delay_command(),
-      move_to_front_command(),
-      edit_command(),
-      cancel_command(),
-      delete_command(),
-      // Tables.
-      table_create_command(),
-      table_describe_command(),
-      table_check_command(),
-      table_policy_command(),
-      table_shards_command(),
-      // Outboxes.
-      outbox_convert_command(),
-      // The shell that is typed into.
-      completion_bash_command(),
-      completion_zsh_command(),
-      completion_fish_command(),
-      completion_powershell_command(),
-  };
+  static const std::vector<Command> kCommands = [] {
+    std::vector<Command> found{shell_command()};
+    for (const auto& [group, family] : kFamilies) {
+      for (Command& command : family()) {
+        command.group = command.group.empty() ? group : command.group;
+        found.push_back(std::move(command));
+      }
+    }
+    std::vector<Command> all;
+    for (std::string_view rest = kOrder; !rest.empty(); rest.remove_prefix(rest.find(',') + 1)) {
+      all.push_back(*find_command(found, rest.substr(0, rest.find(','))));
+    }
+    SLUICE_ASSERT(all.size() == found.size());
+    return all;
+  }();
   return kCommands;
 }
 
-const Command* find_command(std::string_view name) {
-  const auto found = std::find_if(commands().begin(), commands().end(), [name](const Command& command) {
+const Command* find_command(const std::vector<Command>& commands, std::string_view name) {
+  const auto found = std::find_if(commands.begin(), commands.end(), [name](const Command& command) {
     return command.name == name || (!name.empty() && command.alias == name);
   });
-  return found == commands().end() ? nullptr : &*found;
+  return found == commands.end() ? nullptr : &*found;
 }
 
 int run_command_line(const std::vector<std::string>& words, Console& console) {

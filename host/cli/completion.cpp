@@ -1,12 +1,186 @@
 #include "host/cli/completion.hpp"
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <set>
 
-#include "host/cli/command.hpp"
+#include "host/cli/help.hpp"
+#include "host/cli/queue_session.hpp"
 
 namespace sluice::cli {
 
 namespace {
+
+using Words = std::vector<std::string>;
+
+/// Where the words stand: bash gives "--output=json" as three.
+Words joined_at_equals(const Words& words) {
+  Words joined;
+  bool joins = false;
+  for (const std::string& word : words) {
+    const bool is_equals = word == "=" && !joined.empty();
+    if (is_equals || joins) {
+      joined.back() += is_equals ? std::string() : word;
+    } else {
+      joined.push_back(word);
+    }
+    if (is_equals) {
+      joined.emplace_back();
+    }
+    joins = is_equals;
+  }
+  return joined;
+}
+
+const Command* command_of(const std::vector<Command>& commands, const Words& words) {
+  if (words.empty()) {
+    return nullptr;
+  }
+  const Command* both = words.size() > 1 ? find_command(commands, words[0] + " " + words[1]) : nullptr;
+  return both != nullptr ? both : find_command(commands, words[0]);
+}
+
+/// The option of "--name"; null for any other word.
+const Flag* flag_of(const Command& command, std::string_view word) {
+  return word.starts_with("--") ? command.flag(word.substr(2)) : nullptr;
+}
+
+void add_if_begun(Suggestions& found, std::string text, std::string_view meaning, std::string_view typed) {
+  if (text.starts_with(typed)) {
+    found.words.push_back({std::move(text), std::string(meaning)});
+  }
+}
+
+/// What the commands of a family do: "create, check".
+std::string members_of(const std::vector<Command>& commands, const std::string& family) {
+  std::string listed;
+  for (const Command& command : commands) {
+    if (command.name.starts_with(family + " ")) {
+      listed += (listed.empty() ? "" : ", ") + std::string(command.name.substr(family.size() + 1));
+    }
+  }
+  return listed;
+}
+
+/// The first words of names, or the second ones of those whose first is `family`.
+Suggestions suggest_command(const std::vector<Command>& commands, const std::string& family, const std::string& typed) {
+  Suggestions found;
+  std::set<std::string> families;
+  for (const Command& command : commands) {
+    const auto blank = command.name.find(' ');
+    const std::string first(command.name.substr(0, blank));
+    if (!family.empty()) {
+      if (blank != std::string_view::npos && first == family) {
+        add_if_begun(found, std::string(command.name.substr(blank + 1)), command.summary, typed);
+      }
+    } else if (blank == std::string_view::npos) {
+      add_if_begun(found, first, command.summary, typed);
+      if (!command.alias.empty() && !typed.empty() && !first.starts_with(typed)) {
+        add_if_begun(found, std::string(command.alias), command.summary, typed);
+      }
+    } else if (families.insert(first).second) {
+      add_if_begun(found, first, members_of(commands, first), typed);
+    }
+  }
+  if (family.empty()) {
+    add_if_begun(found, "help", "Explain a command", typed);
+  }
+  return found;
+}
+
+OrExit<config::HostConfig> host_of(const Words& words) {
+  std::map<std::string, std::string> named;
+  const auto config = std::find(words.begin(), words.end(), "--config");
+  if (config != words.end() && config + 1 != words.end()) {
+    named["config"] = *(config + 1);
+  }
+  return load_host_file(Arguments::of(named));
+}
+
+/// What an option of this kind may name, as the host file and its jobs know it.
+Words known_names(std::string_view kind, const Words& words) {
+  Words names;
+  const bool queues = kind.find("QUEUE") != std::string_view::npos;
+  const bool jobs = kind.find("JOB") != std::string_view::npos;
+  const auto host = queues || jobs ? host_of(words) : OrExit<config::HostConfig>(Exit::ok());
+  if (host.has_error()) {
+    return names;
+  }
+  if (queues) {
+    names = known_queues(*host);
+  }
+  if (jobs) {
+    for (const config::JobConfig& job : config::load_job_files(*host, config::process_environment()).jobs) {
+      if (std::find(names.begin(), names.end(), job.name) == names.end()) {
+        names.push_back(job.name);
+      }
+    }
+  }
+  return names;
+}
+
+Suggestions suggest_value(const Flag& flag, const Words& words, const std::string& typed) {
+  Suggestions found;
+  if (flag.value == "FILE") {
+    found.files = true;
+  } else if (flag.value == "QUEUE" || flag.value == "JOB" || flag.value == "QUEUE-OR-JOB") {
+    for (std::string& name : known_names(flag.value, words)) {
+      add_if_begun(found, std::move(name), {}, typed);
+    }
+  } else if (flag.value.find('|') != std::string_view::npos) {
+    for (std::string_view rest = flag.value; !rest.empty();) {
+      const auto end = std::min(rest.find('|'), rest.size());
+      add_if_begun(found, std::string(rest.substr(0, end)), {}, typed);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  return found;
+}
+
+/// The words as they stand behind "--name=". A file's name is left to the shell, which does not look behind the sign.
+Suggestions with_beginning(Suggestions found, const std::string& beginning) {
+  for (Suggestions::Word& word : found.words) {
+    word.text.insert(0, beginning);
+  }
+  return found;
+}
+
+/// The option that a word without one stands for at this place; null when none does. Words before it that belong to no
+/// option are counted against those that the command takes.
+const Flag* operand_at(const Command& command, const Words& before) {
+  const auto name_words = static_cast<std::size_t>(1 + std::count(command.name.begin(), command.name.end(), ' '));
+  std::size_t alone = 0;
+  for (std::size_t i = name_words; i < before.size(); ++i) {
+    const Flag* flag = flag_of(command, before[i]);
+    if (flag != nullptr && !flag->value.empty()) {
+      ++i;
+    } else if (!before[i].starts_with("-")) {
+      ++alone;
+    }
+  }
+  for (const std::string_view name : command.positional) {
+    const std::string option = "--" + std::string(name);
+    const Flag* flag = flag_of(command, option);
+    if (flag->repeated || (std::find(before.begin(), before.end(), option) == before.end() && alone-- == 0)) {
+      return flag;
+    }
+  }
+  return nullptr;
+}
+
+Suggestions suggest_flag(const Command& command, const Words& words, const std::string& typed) {
+  Suggestions found;
+  for (const Flag& flag : command.flags) {
+    const std::string text = "--" + std::string(flag.name);
+    const bool given = std::find(words.begin(), words.end() - 1, text) != words.end() - 1;
+    if (!given || flag.repeated) {
+      add_if_begun(found, text, flag.help, typed);
+    }
+  }
+  add_if_begun(found, "--help", "show its help", typed);
+  return found;
+}
 
 // Each asks the program itself what may come next. NAME stands for the program.
 
@@ -104,62 +278,110 @@ std::string for_program(std::string_view script, std::string_view program) {
   return text;
 }
 
-template <const std::string_view& script>
-Exit print(const Arguments& /*arguments*/, Console& console) {
-  console.out(for_program(script, "sluice"));
-  return Exit::ok();
-}
+/// A script, and the command that prints it.
+struct Script {
+  std::string_view shell;
+  std::string_view text;
+  std::string_view name;
+  std::string_view summary;
+  std::string_view example;
+};
+constexpr std::array<Script, 4> kScripts{
+    {{"bash", kBash, "completion bash", "Print the script that completes sluice's words in bash",
+      "source <(sluice completion bash)"},
+     {"zsh", kZsh, "completion zsh", "Print the script that completes sluice's words in zsh",
+      "source <(sluice completion zsh)"},
+     {"fish", kFish, "completion fish", "Print the script that completes sluice's words in fish",
+      "sluice completion fish | source"},
+     {"powershell", kPowerShell, "completion powershell",
+      "Print the script that completes sluice's words in PowerShell",
+      "sluice completion powershell | Out-String | Invoke-Expression"}}};
 
-Command make(std::string_view name, std::string_view summary, std::string_view examples,
-             Exit (*run)(const Arguments&, Console&)) {
-  return {
-      .name = name,
-      .group = "Shell",
-      .summary = summary,
-      .usage = "",
-      .description = "Completes commands, options, files, and the names of queues that the host file knows.",
-      .flags = {},
-      .examples = examples,
-      .run = run,
-  };
+template <std::size_t script>
+Exit print(const Arguments& /*arguments*/, Console& console) {
+  console.out(for_program(kScripts[script].text, "sluice"));
+  return Exit::ok();
 }
 
 }  // namespace
 
+std::string Suggestions::lines() const {
+  std::string text;
+  for (const Word& word : words) {
+    text += word.text + (word.meaning.empty() ? "" : "\t" + word.meaning) + "\n";
+  }
+  return text + (files ? ":files\n" : "");
+}
+
+std::optional<std::string> nearest_word(const std::string& wrong, const std::vector<std::string>& known) {
+  constexpr std::size_t kShortest = 2;
+  if (auto near = config::nearest(wrong, known)) {
+    return near;
+  }
+  const auto begun = std::find_if(known.begin(), known.end(), [&wrong](const std::string& word) {
+    return std::min(word.size(), wrong.size()) >= kShortest && (word.starts_with(wrong) || wrong.starts_with(word));
+  });
+  return begun == known.end() ? std::nullopt : std::optional(*begun);
+}
+
+Suggestions suggest(const std::vector<Command>& commands, const Words& given) {
+  Words words = joined_at_equals(given);
+  if (words.empty()) {
+    words.emplace_back();
+  }
+  const std::string typed = words.back();
+  Words before(words.begin(), words.end() - 1);
+  if (!before.empty() && before.front() == "help") {
+    Suggestions topics = suggest_command(commands, before.size() > 1 ? before[1] : std::string(), typed);
+    // DynamoMQ has no filters.
+    const bool filters = before.size() == 1 && &commands == &cli::commands();
+    if (filters) {
+      add_if_begun(topics, std::string(kFiltersTopic), "How to choose messages", typed);
+    }
+    return topics;
+  }
+  const Command* command = command_of(commands, before);
+  if (command == nullptr) {
+    return before.size() > 1 ? Suggestions() : suggest_command(commands, before.empty() ? "" : before[0], typed);
+  }
+  if (const auto equals = typed.find('='); typed.starts_with("--") && equals != std::string::npos) {
+    const Flag* flag = flag_of(*command, typed.substr(0, equals));
+    return flag == nullptr || flag->value.empty()
+               ? Suggestions()
+               : with_beginning(suggest_value(*flag, words, typed.substr(equals + 1)), typed.substr(0, equals + 1));
+  }
+  const Flag* flag = flag_of(*command, before.back());
+  if (flag != nullptr && !flag->value.empty()) {
+    return suggest_value(*flag, words, typed);
+  }
+  const Flag* operand = typed.starts_with("-") ? nullptr : operand_at(*command, before);
+  Suggestions found = operand == nullptr ? Suggestions() : suggest_value(*operand, words, typed);
+  if (found.words.empty() && !found.files) {
+    return suggest_flag(*command, words, typed);
+  }
+  return found;
+}
+
 std::optional<std::string> completion_for(std::string_view shell, std::string_view program) {
-  if (shell == "bash") {
-    return for_program(kBash, program);
-  }
-  if (shell == "zsh") {
-    return for_program(kZsh, program);
-  }
-  if (shell == "fish") {
-    return for_program(kFish, program);
-  }
-  if (shell == "powershell") {
-    return for_program(kPowerShell, program);
-  }
-  return std::nullopt;
+  const auto* const found =
+      std::find_if(kScripts.begin(), kScripts.end(), [shell](const Script& script) { return script.shell == shell; });
+  return found == kScripts.end() ? std::nullopt : std::optional(for_program(found->text, program));
 }
 
-Command completion_bash_command() {
-  return make("completion bash", "Print the script that completes sluice's words in bash",
-              "source <(sluice completion bash)", print<kBash>);
-}
-
-Command completion_zsh_command() {
-  return make("completion zsh", "Print the script that completes sluice's words in zsh",
-              "source <(sluice completion zsh)", print<kZsh>);
-}
-
-Command completion_fish_command() {
-  return make("completion fish", "Print the script that completes sluice's words in fish",
-              "sluice completion fish | source", print<kFish>);
-}
-
-Command completion_powershell_command() {
-  return make("completion powershell", "Print the script that completes sluice's words in PowerShell",
-              "sluice completion powershell | Out-String | Invoke-Expression", print<kPowerShell>);
+std::vector<Command> completion_commands() {
+  std::vector<Command> commands;
+  for (const Script& script : kScripts) {
+    commands.push_back(
+        {.name = script.name,
+         .summary = script.summary,
+         .description = "Completes commands, options, files, and the names of queues that the host file knows.",
+         .examples = script.example});
+  }
+  commands[0].run = print<0>;
+  commands[1].run = print<1>;
+  commands[2].run = print<2>;
+  commands[3].run = print<3>;
+  return commands;
 }
 
 }  // namespace sluice::cli

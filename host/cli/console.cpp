@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 
@@ -231,6 +232,14 @@ InterruptFlag::~InterruptFlag() {
 }
 
 bool InterruptFlag::raised() const { return raised_flag; }
+
+bool InterruptFlag::wait(Duration time) const {
+  constexpr std::int64_t kLongest = 3'600'000;
+  const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(time).count();
+  pollfd watched{descriptor(), POLLIN, 0};
+  ::poll(&watched, 1, static_cast<int>(std::clamp<std::int64_t>(milliseconds, 0, kLongest)));
+  return !raised();
+}
 
 int InterruptFlag::descriptor() const { return raised_event; }
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.hpp"
+
 namespace sluice::cli {
 
 /// What a command reads from and writes to: data on standard output, everything else on standard error. One thread.
@@ -62,6 +64,8 @@ class InterruptFlag {
   InterruptFlag& operator=(const InterruptFlag&) = delete;
 
   bool raised() const;
+  /// Waits so long; false at once when the flag is raised.
+  bool wait(Duration time) const;
   /// Becomes readable when the flag is raised, for poll(2).
   int descriptor() const;
 };

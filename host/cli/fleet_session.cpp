@@ -1,13 +1,11 @@
 #include "host/cli/fleet_session.hpp"
 
-#include <poll.h>
 #include <pwd.h>
 #include <unistd.h>
 
 #include <array>
 #include <utility>
 
-#include "host/cli/host_file.hpp"
 #include "host/work/job_queues.hpp"
 
 namespace sluice::cli {
@@ -19,6 +17,9 @@ constexpr Duration kPatience = std::chrono::seconds(8);
 constexpr Duration kLook = std::chrono::milliseconds(50);
 /// Where a look costs money.
 constexpr Duration kBilledLook = std::chrono::milliseconds(400);
+/// For the answer at a control socket, and for a line in the audit beside it.
+constexpr Duration kAnswerTime = std::chrono::seconds(5);
+constexpr Duration kAuditTime = std::chrono::seconds(3);
 constexpr Duration kNudgeTime = std::chrono::seconds(1);
 
 std::vector<operate::FileJob> jobs_of(const std::vector<config::JobConfig>& files) {
@@ -50,10 +51,7 @@ OrExit<FleetSession> FleetSession::open(const Arguments& arguments) {
                                         " and its jobs name no queue, so nobody knows where hosts are to be "
                                         "found; name one with --queue QUEUE");
   }
-  auto fleet = fleet::Fleet::open(session.queues_->queues(), boards, *session.random_);
-  if (!fleet) {
-    return session.failure(fleet.error());
-  }
+  SLUICE_TRY(fleet, session.checked(fleet::Fleet::open(session.queues_->queues(), boards, *session.random_)));
   session.fleet_ = std::move(*fleet);
   return session;
 }
@@ -63,21 +61,9 @@ Exit FleetSession::failure(const Error& error) const {
   return Exit::failure(queues_->place().explained(error, named.empty() ? queue_names_.front() : named));
 }
 
-OrExit<fleet::FleetView> FleetSession::hosts() {
-  auto view = fleet_->hosts(deadline());
-  if (!view) {
-    return failure(view.error());
-  }
-  return std::move(*view);
-}
+OrExit<fleet::FleetView> FleetSession::hosts() { return checked(fleet_->hosts(deadline())); }
 
-OrExit<fleet::SteeringView> FleetSession::steering() {
-  auto view = fleet_->steering(deadline());
-  if (!view) {
-    return failure(view.error());
-  }
-  return std::move(*view);
-}
+OrExit<fleet::SteeringView> FleetSession::steering() { return checked(fleet_->steering(deadline())); }
 
 operate::KnownNames FleetSession::names() {
   operate::KnownNames names;
@@ -129,12 +115,9 @@ OrExit<std::vector<fleet::Given>> FleetSession::give(const fleet::Directive& dir
 }
 
 OrExit<std::vector<fleet::Given>> FleetSession::reset(std::optional<fleet::Wish> wish, const std::string& name) {
-  auto taken = fleet_->reset(wish, name, this_operator(), deadline());
-  if (!taken) {
-    return failure(taken.error());
-  }
+  SLUICE_TRY(taken, checked(fleet_->reset(wish, name, this_operator(), deadline())));
   nudge_local_hosts();
-  return std::move(*taken);
+  return taken;
 }
 
 OrExit<operate::Compliance> FleetSession::follow(std::vector<fleet::Given> given) {
@@ -142,7 +125,7 @@ OrExit<operate::Compliance> FleetSession::follow(std::vector<fleet::Given> given
   const InterruptFlag interrupt;
   while (true) {
     SLUICE_TRY(view, hosts());
-    if (compliance.look(*view, clock().steady_now()) || !wait_for_look(interrupt, between_looks(queues_->place()))) {
+    if (compliance.look(*view, clock().steady_now()) || !wait_for_look(interrupt)) {
       return compliance;
     }
   }
@@ -157,12 +140,8 @@ std::string this_operator() {
          (named ? machine.data() : "?");
 }
 
-Duration between_looks(const QueuePlace& place) { return place.in_sqlite() ? kLook : kBilledLook; }
-
-bool wait_for_look(const InterruptFlag& interrupt, Duration time) {
-  pollfd watched{interrupt.descriptor(), POLLIN, 0};
-  ::poll(&watched, 1, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(time).count()));
-  return !interrupt.raised();
+bool FleetSession::wait_for_look(const InterruptFlag& interrupt) const {
+  return interrupt.wait(queues_->place().in_sqlite() ? kLook : kBilledLook);
 }
 
 Exit troubles_of(const std::vector<fleet::BoardTrouble>& troubles) {
@@ -171,7 +150,49 @@ Exit troubles_of(const std::vector<fleet::BoardTrouble>& troubles) {
   for (const fleet::BoardTrouble& trouble : troubles) {
     lines.push_back(trouble.place + ": " + trouble.error.message());
   }
-  return lines.empty() ? Exit::ok() : Exit(kExitFailure, std::move(lines));
+  return Exit::failed_if_any(std::move(lines));
+}
+
+runtime::LocalHosts local_hosts_of(const Arguments& arguments, const Clock& clock) {
+  if (!works_by_host_file(arguments)) {
+    return {};
+  }
+  const auto host = load_host_file(arguments);
+  return host.has_error() ? runtime::LocalHosts() : find_local_hosts(runtime::ControlFolder::of(*host), clock);
+}
+
+LocalOrder::LocalOrder(const runtime::LocalHost& host, fleet::Directive order, const Arguments& arguments,
+                       Console& console, const Clock& clock)
+    : host_(host), order_(std::move(order)), arguments_(arguments), console_(console), clock_(clock) {}
+
+OrExit<runtime::ControlAnswer> LocalOrder::give(const runtime::ControlRequest& request) {
+  auto call = runtime::ControlCall::open(host_.file, clock_);
+  if (!call) {
+    return Exit::failure(call.error());
+  }
+  call_ = std::move(*call);
+  auto answer = call_->ask(request, Deadline::after(clock_, kAnswerTime));
+  if (!answer) {
+    return Exit::failure("host " + host_.record.label() + ": " + answer.error().message());
+  }
+  if (!answer->error.empty()) {
+    return Exit::failure("host " + host_.record.label() + ": " + answer->error);
+  }
+  note_for_audit();
+  return std::move(*answer);
+}
+
+void LocalOrder::note_for_audit() {
+  auto session = FleetSession::open(arguments_);
+  Result<void> noted;
+  if (session.has_error()) {
+    noted = Error(ErrorCode::unavailable, session.error().lines().empty() ? "" : session.error().lines().front());
+  } else {
+    noted = session->fleet().note(order_, {}, this_operator(), Deadline::after(clock_, kAuditTime));
+  }
+  if (!noted) {
+    console_.note("it is done, but `sluice audit` will not show it: " + noted.error().message());
+  }
 }
 
 }  // namespace sluice::cli

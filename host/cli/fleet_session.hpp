@@ -49,6 +49,13 @@ class FleetSession {
   OrExit<operate::Compliance> follow(std::vector<fleet::Given> given);
 
   Exit failure(const Error& error) const;
+  /// A store's answer; exit 1 where it has none.
+  template <typename T>
+  OrExit<T> checked(Result<T> answer) const {
+    return answer ? OrExit<T>(std::move(*answer)) : OrExit<T>(failure(answer.error()));
+  }
+  /// Waits between two looks at hosts that are to do something; false at once on Ctrl-C.
+  bool wait_for_look(const InterruptFlag& interrupt) const;
 
  private:
   FleetSession(std::unique_ptr<QueueSession> queues, std::unique_ptr<SeededRandom> random)
@@ -66,12 +73,38 @@ class FleetSession {
 /// Who gives a directive: "ann@ops-1".
 std::string this_operator();
 
-/// How long to wait between two looks at hosts that are to do something.
-Duration between_looks(const QueuePlace& place);
-/// Waits so long; false at once on Ctrl-C.
-bool wait_for_look(const InterruptFlag& interrupt, Duration time);
-
 /// Says of every board that could not be read why, and how the command ends for it.
 Exit troubles_of(const std::vector<fleet::BoardTrouble>& troubles);
+
+/// The hosts of this machine that work by the command's host file; none without one. They are reached whether or not
+/// the store can be.
+runtime::LocalHosts local_hosts_of(const Arguments& arguments, const Clock& clock);
+
+/// An order to a host of this machine, given at its control socket. For one use.
+class LocalOrder {
+ public:
+  /// `order` is what the audit says of it. All outlive this.
+  LocalOrder(const runtime::LocalHost& host, fleet::Directive order, const Arguments& arguments, Console& console,
+             const Clock& clock);
+
+  const fleet::Directive& order() const { return order_; }
+  std::string label() const { return host_.record.label(); }
+  /// Gives it and takes the first answer. Exit 1 where the host refuses or does not answer.
+  OrExit<runtime::ControlAnswer> give(const runtime::ControlRequest& request);
+  /// What came of it; for a request that waits.
+  Result<runtime::ControlAnswer> outcome(Duration patience) { return call_->next(Deadline::after(clock_, patience)); }
+  bool wait_for_exit(Duration patience) { return call_->wait_for_exit(Deadline::after(clock_, patience)); }
+
+ private:
+  /// Leaves a line for `sluice audit`; a store that cannot be reached is no reason not to steer.
+  void note_for_audit();
+
+  const runtime::LocalHost& host_;
+  const fleet::Directive order_;
+  const Arguments& arguments_;
+  Console& console_;
+  const Clock& clock_;
+  std::optional<runtime::ControlCall> call_;
+};
 
 }  // namespace sluice::cli

@@ -1,6 +1,16 @@
 #include "host/cli/help.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "host/cli/command.hpp"
+#include "host/cli/completion.hpp"
+#include "host/cli/drop_in/drop_in.hpp"
+#include "host/observe/build_info.hpp"
 
 namespace sluice::cli {
 
@@ -87,26 +97,27 @@ void append_flags(std::string& out, const Command& command, bool common, std::si
   }
 }
 
-void append_lines(std::string& out, std::string_view lines) {
-  while (!lines.empty()) {
-    const auto end = std::min(lines.find('\n'), lines.size());
-    out += "  " + std::string(lines.substr(0, end)) + "\n";
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-  }
-}
-
-void append_commands(std::string& out, const std::vector<const Command*>& listed) {
+/// Rows of the commands of which `is_listed` is true.
+template <typename Predicate>
+void append_commands(std::string& out, Predicate is_listed) {
   std::size_t column = 0;
   for (const Command& command : commands()) {
     column = std::max(column, command.name.size() + 2 + kGap);
   }
-  for (const Command* command : listed) {
-    append_row(out, "  " + std::string(command->name), command->summary, column);
+  for (const Command& command : commands()) {
+    if (is_listed(command)) {
+      append_row(out, "  " + std::string(command.name), command.summary, column);
+    }
   }
+}
+
+bool has_common_flags(const Command& command) {
+  return std::any_of(command.flags.begin(), command.flags.end(), [](const Flag& flag) { return flag.common; });
 }
 
 }  // namespace
 
+/// What stands below the list of commands: where the host file is, and the exit codes.
 std::string_view general_notes() {
   return R"(
 `sluice help COMMAND` or `sluice COMMAND --help` explains one command, and
@@ -133,21 +144,12 @@ Exit codes:
 std::string general_help() {
   std::string out = "Sluice runs handler plugins over message queues in DynamoDB or SQLite.\n\n";
   out += "Usage: sluice COMMAND [OPTION]...\n";
-  std::vector<std::string_view> groups;
-  for (const Command& command : commands()) {
-    if (std::find(groups.begin(), groups.end(), command.group) == groups.end()) {
-      groups.push_back(command.group);
+  std::set<std::string_view> seen;
+  for (const Command& first : commands()) {
+    if (seen.insert(first.group).second) {
+      out += "\n" + std::string(first.group) + ":\n";
+      append_commands(out, [&first](const Command& command) { return command.group == first.group; });
     }
-  }
-  for (const auto group : groups) {
-    out += "\n" + std::string(group) + ":\n";
-    std::vector<const Command*> members;
-    for (const Command& command : commands()) {
-      if (command.group == group) {
-        members.push_back(&command);
-      }
-    }
-    append_commands(out, members);
   }
   out += general_notes();
   return out;
@@ -163,38 +165,294 @@ std::string command_help(const Command& command) {
     append_wrapped(out, command.description, 0);
   }
   std::size_t column = 14;
-  bool has_common = false;
   for (const Flag& flag : command.flags) {
     const std::size_t width = flag_text(flag).size() + kGap;
     column = std::max(column, width > kMaxColumn ? 0 : width);
-    has_common = has_common || flag.common;
   }
   out += "\nOptions:\n";
   append_flags(out, command, false, column);
   append_row(out, "  -h, --help", "show this help", column);
-  if (has_common) {
+  if (has_common_flags(command)) {
     out += "\nWhich queue, and how it is shown:\n";
     append_flags(out, command, true, column);
   }
   if (!command.examples.empty()) {
-    out += "\nExamples:\n";
-    append_lines(out, command.examples);
+    out += "\nExamples:\n  ";
+    for (const char byte : command.examples) {
+      out += byte == '\n' ? "\n  " : std::string(1, byte);
+    }
+    out += '\n';
   }
   return out;
 }
 
 std::string family_help(std::string_view first_word) {
   const std::string prefix = std::string(first_word) + " ";
-  std::vector<const Command*> members;
-  for (const Command& command : commands()) {
-    if (command.name.substr(0, prefix.size()) == prefix) {
-      members.push_back(&command);
-    }
-  }
   std::string out = "Usage: sluice " + prefix + "COMMAND [OPTION]...\n\nCommands:\n";
-  append_commands(out, members);
+  append_commands(out, [&prefix](const Command& command) { return command.name.starts_with(prefix); });
   out += "\n`sluice help " + prefix + "COMMAND` explains one command.\n";
   return out;
+}
+
+std::string_view filters_help() {
+  return R"(Which messages a command means: their IDs, --all, or a filter. These together
+choose what all of them choose:
+
+  --where FILTER      what the filter matches
+  --older-than TIME   the same as --where 'age > TIME'
+  --error CAUSE       what failed for a cause: the fingerprint that `sluice dlq`
+                      shows, or such an error's text
+  --error-like TEXT   the same as --where 'error like "*TEXT*"'
+  --limit N           no more than N of them
+
+A filter:
+
+  receive_count > 3 and data.type = "invoice"
+  (state = "delayed" or age > 10m) and not attributes.tenant in ("acme", "zeta")
+  error like "*timeout*" and exists(data.items[0].sku)
+
+Fields:
+  id, content_type, group        text
+  queue_type                     "STANDARD" or "DLQ"
+  state, also as status          "ready", "in_flight" or "delayed"
+  receive_count, version         numbers
+  age                            a duration: the time since created_at
+  created_at, updated_at, sent_at, received_at, invisible_until_at
+                                 times
+  error (failure.error), failure.fingerprint, failure.handler, failure.host
+                                 text, where the last attempt failed
+  failure.attempts, failure.failed_at
+                                 a number, a time
+  attributes.NAME                text
+  data, data.items[0].sku, data["odd key"]
+                                 the body, or a part of it where it is JSON
+
+Operators:
+  = != < <= > >=                 numbers compare exactly; different kinds are
+                                 unequal, and neither is less
+  like, ~                        * stands for any text, \* for a star
+  in (A, B), exists(FIELD)
+  and, or, not, ( )              `and` binds more than `or`, `not` more than both
+
+Values: text in " or ', numbers, true, false, null, durations such as 250ms,
+30s, 10m, 2h, 7d, and times such as 2026-01-31 or 2026-01-31T12:00:00Z.
+
+A comparison with something that the message does not have is false, whatever
+the operator: data.tenant != "acme" leaves out messages without a tenant, and
+not data.tenant = "acme" takes them.
+)";
+}
+
+// Pages for man(1).
+
+namespace {
+
+/// A page for man(1), in troff. A value.
+struct ManualPage {
+  std::string file;  ///< such as "sluice-send.1"
+  std::string text;
+};
+
+constexpr std::string_view kAbout = "Sluice runs handler plugins over message queues in DynamoDB or SQLite.";
+constexpr std::string_view kDropInSummary = "operate queues on DynamoDB as DynamoMQ's tool does";
+
+/// Text as troff shows it unchanged: a dash that can be pasted into a shell, no character or line that is a request.
+std::string plain(std::string_view text) {
+  std::string out;
+  bool line_begins = true;
+  for (const char c : text) {
+    if (line_begins && (c == '.' || c == '\'')) {
+      out += "\\&";
+    }
+    line_begins = c == '\n';
+    out += c == '\\' ? "\\e" : c == '-' ? "\\-" : std::string(1, c);
+  }
+  return out;
+}
+
+/// "sluice-table-create" for the command "table create".
+std::string page_name(std::string_view command) {
+  std::string name = "sluice-" + std::string(command);
+  std::replace(name.begin(), name.end(), ' ', '-');
+  return name;
+}
+
+/// The first letter small, as the NAME line of a page has it; not where a name begins the sentence.
+std::string in_a_sentence(std::string_view summary) {
+  std::string text(summary);
+  const bool capital_word = text.size() > 1 && std::isupper(static_cast<unsigned char>(text[1])) != 0;
+  if (!text.empty() && !capital_word) {
+    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  }
+  return text;
+}
+
+std::string in_capitals(std::string_view text) {
+  std::string title(text);
+  std::transform(title.begin(), title.end(), title.begin(), [](unsigned char c) { return std::toupper(c); });
+  return title;
+}
+
+/// Collects a page, request by request.
+class PageText {
+ public:
+  PageText(std::string_view name, std::string_view summary) {
+    text_ = ".TH " + plain(in_capitals(name)) + " 1 \"\" \"Sluice " + observe::build_info().version + "\" \"Sluice\"\n";
+    section("Name");
+    text_ += plain(name) + " \\- " + plain(in_a_sentence(summary)) + "\n";
+  }
+
+  void section(std::string_view heading) { text_ += ".SH \"" + plain(in_capitals(heading)) + "\"\n"; }
+  void group(std::string_view heading) { text_ += ".SS \"" + plain(heading) + "\"\n"; }
+
+  void synopsis(std::string_view bold, std::string_view rest) {
+    section("Synopsis");
+    text_ += ".B " + plain(bold) + "\n" + plain(rest) + "\n";
+  }
+
+  /// Paragraphs separated by empty lines; a line break within one stays.
+  void paragraphs(std::string_view text) {
+    while (!text.empty()) {
+      const auto end = std::min(text.find('\n'), text.size());
+      const std::string_view line = text.substr(0, end);
+      text.remove_prefix(std::min(end + 1, text.size()));
+      text_ += line.empty() ? ".PP\n" : plain(line) + "\n" + (text.empty() || text.front() == '\n' ? "" : ".br\n");
+    }
+  }
+  void term(std::string_view bold, std::string_view italic, std::string_view meaning) {
+    text_ +=
+        ".TP\n\\fB" + plain(bold) + "\\fR" + (italic.empty() ? std::string() : " \\fI" + plain(italic) + "\\fR") + "\n";
+    paragraphs(meaning);
+  }
+  void as_it_stands(std::string_view text) { text_ += ".nf\n" + plain(text) + "\n.fi\n"; }
+  void see_also(std::vector<std::string> pages) {
+    section("See also");
+    for (std::size_t at = 0; at < pages.size(); ++at) {
+      text_ += ".BR " + plain(pages[at]) + " (1)" + (at + 1 < pages.size() ? " ,\n" : "\n");
+    }
+  }
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+void write_flags(PageText& page, const Command& command, bool common) {
+  for (const Flag& flag : command.flags) {
+    if (flag.common == common && !flag.help.empty()) {
+      page.term("--" + std::string(flag.name), flag.value, flag.help);
+    }
+  }
+}
+
+ManualPage page_of(const Command& command) {
+  const std::string name = page_name(command.name);
+  PageText page(name, command.summary);
+  page.synopsis("sluice " + std::string(command.name), command.usage);
+  page.section("Description");
+  page.paragraphs(command.description.empty() ? std::string(command.summary) + "." : std::string(command.description));
+  page.section("Options");
+  write_flags(page, command, false);
+  page.term("-h, --help", "", "show this help");
+  if (has_common_flags(command)) {
+    page.section("Which queue, and how it is shown");
+    write_flags(page, command, true);
+  }
+  if (!command.examples.empty()) {
+    page.section("Examples");
+    page.as_it_stands(command.examples);
+  }
+  page.see_also({"sluice"});
+  return {.file = name + ".1", .text = page.take()};
+}
+
+ManualPage general_page() {
+  PageText page("sluice", "Run handler plugins over message queues in DynamoDB or SQLite");
+  page.synopsis("sluice", "COMMAND [OPTION]...");
+  page.section("Description");
+  page.paragraphs(kAbout);
+  page.section("Commands");
+  std::string_view group;
+  std::vector<std::string> pages{"dynamomq"};
+  for (const Command& command : commands()) {
+    if (command.group != group) {
+      group = command.group;
+      page.group(group);
+    }
+    page.term("sluice " + std::string(command.name), "", std::string(command.summary) + ".");
+    pages.push_back(page_name(command.name));
+  }
+  page.section("Notes");
+  page.as_it_stands(general_notes().substr(1));
+  page.see_also(std::move(pages));
+  return {.file = "sluice.1", .text = page.take()};
+}
+
+ManualPage drop_in_page() {
+  PageText page("dynamomq", kDropInSummary);
+  page.synopsis("dynamomq", "[COMMAND] [FLAG]...");
+  page.section("Description");
+  page.paragraphs(
+      "The program sluice under another name, in the place of DynamoMQ's own tool: the same commands, JSON, exit codes "
+      "and interactive mode. Without a command it is interactive.");
+  page.section("Commands");
+  for (const Command& command : drop_in_commands()) {
+    page.term(command.name, "", command.summary);
+    write_flags(page, command, false);
+  }
+  page.section("Help");
+  page.as_it_stands(drop_in_help(nullptr));
+  page.see_also({"sluice"});
+  return {.file = "dynamomq.1", .text = page.take()};
+}
+
+/// sluice(1), dynamomq(1), and a page for each command. They are made from what help is made from, so that neither
+/// knows a command or an option that the other does not.
+std::vector<ManualPage> manual() {
+  std::vector<ManualPage> pages{general_page(), drop_in_page()};
+  for (const Command& command : commands()) {
+    pages.push_back(page_of(command));
+  }
+  return pages;
+}
+
+/// Where a shell looks for the completion of PROGRAM, below share/. bash and fish go by the file's name.
+struct CompletionPlace {
+  std::string_view shell;
+  std::string_view before;
+  std::string_view behind;
+};
+constexpr std::array<CompletionPlace, 3> kPlaces{{{"bash", "bash-completion/completions/", ""},
+                                                  {"zsh", "zsh/site-functions/_", ""},
+                                                  {"fish", "fish/vendor_completions.d/", ".fish"}}};
+
+bool write(const std::filesystem::path& file, const std::string& text) {
+  std::error_code failed;
+  std::filesystem::create_directories(file.parent_path(), failed);
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  out << text;
+  return static_cast<bool>(out.flush());
+}
+
+}  // namespace
+
+Exit write_share_files(const std::string& folder) {
+  const std::filesystem::path root = folder;
+  for (const ManualPage& page : manual()) {
+    if (!write(root / "man/man1" / page.file, page.text)) {
+      return Exit::failure("cannot write " + page.file + " below " + folder);
+    }
+  }
+  for (const CompletionPlace& place : kPlaces) {
+    for (const std::string_view program : {"sluice", "dynamomq"}) {
+      const std::string file = std::string(place.before) + std::string(program) + std::string(place.behind);
+      if (!write(root / file, completion_for(place.shell, program).value_or(""))) {
+        return Exit::failure("cannot write " + file + " below " + folder);
+      }
+    }
+  }
+  return Exit::ok();
 }
 
 }  // namespace sluice::cli

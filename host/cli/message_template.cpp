@@ -1,11 +1,7 @@
 #include "host/cli/message_template.hpp"
 
-#include <optional>
 #include <utility>
 
-#include "base/text/json_check.hpp"
-#include "base/text/json_pointer.hpp"
-#include "base/text/utf8.hpp"
 #include "config/config.hpp"
 #include "host/queue/message.hpp"
 
@@ -13,7 +9,7 @@ namespace sluice::cli {
 
 namespace {
 
-Exit read_attributes(const Arguments& arguments, queue::Attributes& attributes) {
+OrExit<void> read_attributes(const Arguments& arguments, queue::Attributes& attributes) {
   for (const std::string& pair : arguments.all("attr")) {
     const auto equals = pair.find('=');
     if (equals == std::string::npos || equals == 0) {
@@ -24,7 +20,7 @@ Exit read_attributes(const Arguments& arguments, queue::Attributes& attributes) 
       return Exit::usage("--attr " + name + " is given twice; give each name once");
     }
   }
-  return Exit::ok();
+  return {};
 }
 
 constexpr std::string_view kFromBody = "body:";
@@ -39,9 +35,9 @@ std::string pointer_to(const std::string& member) {
 }
 
 /// A key as it is given: its own text, or "body:" and the member or JSON pointer at which each body has it.
-Exit read_key(const Arguments& arguments, const std::string& flag, std::string& key, std::string& pointer) {
+OrExit<void> read_key(const Arguments& arguments, const std::string& flag, std::string& key, std::string& pointer) {
   if (!arguments.has(flag)) {
-    return Exit::ok();
+    return {};
   }
   const std::string given = arguments.get(flag);
   if (given.empty()) {
@@ -55,7 +51,7 @@ Exit read_key(const Arguments& arguments, const std::string& flag, std::string& 
                          "body:/order/id");
     }
     pointer = where.front() == '/' ? where : pointer_to(where);
-    return Exit::ok();
+    return {};
   }
   if (arguments.reads_stdin()) {
     return Exit::usage("--" + flag + " " + given +
@@ -63,12 +59,12 @@ Exit read_key(const Arguments& arguments, const std::string& flag, std::string& 
                        " body:order_id");
   }
   key = given;
-  return Exit::ok();
+  return {};
 }
 
-Exit read_window(const Arguments& arguments, queue::NewMessage& shared) {
+OrExit<void> read_window(const Arguments& arguments, queue::NewMessage& shared) {
   if (!arguments.has("dedup-window")) {
-    return Exit::ok();
+    return {};
   }
   const auto window = config::parse_duration(arguments.get("dedup-window"));
   if (!window || *window < queue::kLeastDedupWindow || *window > queue::kLongestDedupWindow) {
@@ -76,12 +72,12 @@ Exit read_window(const Arguments& arguments, queue::NewMessage& shared) {
                        " is no duration from 1s to 366d; write 30s, 15m, 2h or 1d");
   }
   shared.dedup_window = *window;
-  return Exit::ok();
+  return {};
 }
 
-Exit read_unique(const Arguments& arguments, queue::NewMessage& shared) {
+OrExit<void> read_unique(const Arguments& arguments, queue::NewMessage& shared) {
   if (!arguments.has("unique")) {
-    return Exit::ok();
+    return {};
   }
   const std::string until = arguments.get("unique");
   if (until != "while-queued" && until != "until-done") {
@@ -91,98 +87,32 @@ Exit read_unique(const Arguments& arguments, queue::NewMessage& shared) {
     return Exit::usage("--unique goes with --unique-key; say by what the message is unique");
   }
   shared.unique_until = until == "while-queued" ? queue::UniqueUntil::claimed : queue::UniqueUntil::done;
-  return Exit::ok();
-}
-
-/// What a JSON body has at that place, as text; nothing where it has no text, number or truth value there.
-std::optional<std::string> value_at(const std::string& body, const std::string& pointer) {
-  auto found = json_problem(body) ? std::nullopt : json_at(body, pointer);
-  return found && !found->text.empty() ? std::optional(std::move(found->text)) : std::nullopt;
+  return {};
 }
 
 }  // namespace
 
-OrExit<MessageTemplate> MessageTemplate::from(const Arguments& arguments) {
-  MessageTemplate made;
-  if (Exit wrong = read_attributes(arguments, made.shared_.attributes); wrong.code() != kExitOk) {
-    return wrong;
-  }
-  if (arguments.has("delay")) {
-    const auto delay = config::parse_duration(arguments.get("delay"));
-    if (!delay) {
-      return Exit::usage("--delay " + arguments.get("delay") + " is no duration; write 1500ms, 30s, 15m, 2h or 1d");
-    }
-    made.shared_.delay = *delay;
-  }
-  for (Exit wrong : {read_key(arguments, "dedup-id", made.shared_.dedup_id, made.dedup_from_),
-                     read_key(arguments, "unique-key", made.shared_.unique_key, made.unique_from_),
-                     read_window(arguments, made.shared_), read_unique(arguments, made.shared_)}) {
-    if (wrong.code() != kExitOk) {
-      return wrong;
-    }
-  }
-  made.shared_.group = arguments.get("group");
+OrExit<operate::MessageTemplate> read_template(const Arguments& arguments) {
+  operate::MessageTemplate made;
+  queue::NewMessage& shared = made.shared;
+  SLUICE_PASS_ON(read_attributes(arguments, shared.attributes));
+  SLUICE_TRY(delay, arguments.duration("delay", shared.delay));
+  shared.delay = *delay;
+  SLUICE_PASS_ON(read_key(arguments, "dedup-id", shared.dedup_id, made.dedup_from));
+  SLUICE_PASS_ON(read_key(arguments, "unique-key", shared.unique_key, made.unique_from));
+  SLUICE_PASS_ON(read_window(arguments, shared));
+  SLUICE_PASS_ON(read_unique(arguments, shared));
+  shared.group = arguments.get("group");
   if (arguments.has("priority")) {
     const auto priority = queue::priority_named(arguments.get("priority"));
     if (!priority) {
       return Exit::usage("--priority " + arguments.get("priority") +
                          " is no priority; write critical, high, normal or low");
     }
-    made.shared_.priority = *priority;
+    shared.priority = *priority;
   }
-  made.content_type_ = arguments.get("content-type");
+  made.content_type = arguments.get("content-type");
   return made;
-}
-
-queue::NewMessage MessageTemplate::make(std::string body, std::string_view content_type) const {
-  queue::NewMessage message = shared_;
-  message.body = std::move(body);
-  message.content_type = content_type_.empty() ? content_type : content_type_;
-  return message;
-}
-
-Result<queue::NewMessage> MessageTemplate::from_json(std::string_view json) {
-  const std::string_view text = json_trimmed(json);
-  if (const auto problem = json_problem(text)) {
-    return Error(ErrorCode::invalid, *problem);
-  }
-  if (text.front() == '"') {
-    return keyed(make(*json_string(text), queue::kTextPlain));
-  }
-  return keyed(make(std::string(text), queue::kJson));
-}
-
-Result<queue::NewMessage> MessageTemplate::keyed(queue::NewMessage message) const {
-  if (dedup_from_.empty() && unique_from_.empty()) {
-    return message;
-  }
-  for (const auto& [pointer, key] :
-       {std::pair(&dedup_from_, &message.dedup_id), {&unique_from_, &message.unique_key}}) {
-    if (pointer->empty()) {
-      continue;
-    }
-    auto found = value_at(message.body, *pointer);
-    if (!found || found->empty()) {
-      return Error(ErrorCode::invalid,
-                   "the body has no text or number at " + *pointer + ", where its key is taken from");
-    }
-    *key = std::move(*found);
-  }
-  return message;
-}
-
-Result<queue::NewMessage> MessageTemplate::from_text(std::string text) const {
-  return keyed(make(std::move(text), queue::kTextPlain));
-}
-
-Result<queue::NewMessage> MessageTemplate::from_file(const std::string& name, std::string bytes) {
-  constexpr std::string_view kSuffix = ".json";
-  const bool named_json = name.size() > kSuffix.size() && name.ends_with(kSuffix);
-  if (named_json && !json_problem(json_trimmed(bytes))) {
-    return keyed(make(std::string(json_trimmed(bytes)), queue::kJson));
-  }
-  const auto type = is_utf8(bytes) ? queue::kTextPlain : queue::kOctetStream;
-  return keyed(make(std::move(bytes), type));
 }
 
 }  // namespace sluice::cli

@@ -1,20 +1,266 @@
 #include "host/cli/queue_session.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
-#include <utility>
+#include <filesystem>
+#include <set>
+#include <variant>
 
-#include "host/cli/unopened.hpp"
-#include "host/cli/views/output.hpp"
+#include "base/shell_word.hpp"
+#include "host/stores/dynamomq/schema.hpp"
+#include "host/stores/table/table_errors.hpp"
+#include "host/work/job_queues.hpp"
 
 namespace sluice::cli {
 
-std::vector<Flag> with_store_flags(std::vector<Flag> own, Outboxes outboxes) {
-  own = with_place_flags(std::move(own), outboxes);
-  for (Flag flag : output_flags()) {
-    flag.common = true;
-    own.push_back(flag);
+namespace {
+
+constexpr std::array<const char*, 2> kDefaultPlaces{"host.toml", "/etc/sluice/host.toml"};
+constexpr const char* kVariable = "SLUICE_CONFIG";
+constexpr std::array<const char*, 3> kOverrides{"index", "endpoint", "region"};
+constexpr std::array<const char*, 4> kFileOptions{"config", "index", "endpoint", "region"};
+constexpr std::size_t kShortestName = 3;
+constexpr std::size_t kLongestName = 255;
+
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+OrExit<std::string> named(const std::string& path, const std::string& by) {
+  if (!exists(path)) {
+    return Exit(kExitConfiguration, "there is no host file " + path + ", which " + by + " names; mend the name");
   }
-  return own;
+  return path;
+}
+
+/// Whether --config or SLUICE_CONFIG names a host file, whether or not there is one.
+bool names_host_file(const Arguments& arguments) {
+  return arguments.has("config") || !config::process_environment()(kVariable).value_or("").empty();
+}
+
+/// The host file that lies at a default place.
+std::optional<std::string> default_host_file() {
+  const auto* const found = std::find_if(kDefaultPlaces.begin(), kDefaultPlaces.end(), exists);
+  return found == kDefaultPlaces.end() ? std::nullopt : std::optional<std::string>(*found);
+}
+
+/// Whether the command works on a table, whatever a host file says.
+bool names_table(const Arguments& arguments) {
+  const bool placed = arguments.has("endpoint") || arguments.has("index");
+  return arguments.has("table") || (placed && !arguments.has("queue") && !arguments.has("config"));
+}
+
+bool is_name(const std::string& name) {
+  return name.size() >= kShortestName && name.size() <= kLongestName &&
+         std::all_of(name.begin(), name.end(), [](char byte) {
+           return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+                  byte == '_' || byte == '-' || byte == '.';
+         });
+}
+
+/// The options of this command line out of `names`, as they are typed.
+template <typename Names>
+std::string given(const Arguments& arguments, const Names& names) {
+  std::string options;
+  for (const char* const name : names) {
+    if (arguments.has(name)) {
+      options += " --" + std::string(name) + " " + shell_word(arguments.get(name));
+    }
+  }
+  return options;
+}
+
+OrExit<std::string> choose_queue(const Arguments& arguments, const config::HostConfig& host) {
+  if (!arguments.get("queue").empty()) {
+    return arguments.get("queue");
+  }
+  const auto names = known_queues(host);
+  if (names.size() == 1 && !arguments.has("queue")) {
+    return names.front();
+  }
+  return Exit::usage(std::string("--queue is ") + (arguments.has("queue") ? "empty" : "missing") +
+                     "; write --queue QUEUE" + (names.empty() ? "" : ", one of " + listed(names)));
+}
+
+/// What the command line says otherwise than the host file.
+OrExit<void> apply_overrides(const Arguments& arguments, const std::string& name, config::HostConfig& host) {
+  const auto* const first = std::find_if(kOverrides.begin(), kOverrides.end(),
+                                         [&arguments](const char* option) { return arguments.has(option); });
+  if (first == kOverrides.end()) {
+    return {};
+  }
+  config::QueueConfig queue = host.queue(name);
+  config::StoreConfig& store = queue.store.empty() ? host.store : host.stores.at(queue.store);
+  if (store.kind == config::StoreKind::sqlite) {
+    return Exit::usage("--" + std::string(*first) + " says where a table is, and queue " + name + " of " + host.file +
+                       " lies in the file " + store.path + "; leave it out, or name a table with --table");
+  }
+  queue.index = arguments.get("index", queue.index);
+  store.endpoint = arguments.get("endpoint", store.endpoint);
+  store.region = arguments.get("region", store.region);
+  host.queues[name] = std::move(queue);
+  return {};
+}
+
+}  // namespace
+
+OrExit<std::string> find_host_file(const Arguments& arguments) {
+  if (arguments.has("config")) {
+    return named(arguments.get("config"), "--config");
+  }
+  const auto variable = config::process_environment()(kVariable);
+  if (variable && !variable->empty()) {
+    return named(*variable, kVariable);
+  }
+  if (auto place = default_host_file()) {
+    return std::move(*place);
+  }
+  return Exit(kExitConfiguration,
+              "no host file: there is neither host.toml in this folder nor /etc/sluice/host.toml; name one with "
+              "--config FILE or the variable SLUICE_CONFIG");
+}
+
+OrExit<config::HostConfig> load_host_file(const Arguments& arguments) {
+  SLUICE_TRY(path, find_host_file(arguments));
+  auto parsed = config::load_host_config(*path, config::process_environment());
+  if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&parsed)) {
+    return configuration_exit(*errors);
+  }
+  return std::get<config::HostConfig>(std::move(parsed));
+}
+
+bool works_by_host_file(const Arguments& arguments) {
+  return !names_table(arguments) && (names_host_file(arguments) || default_host_file());
+}
+
+OrExit<void> check_job_files(const config::HostConfig& host) {
+  const auto jobs = config::load_job_files(host, config::process_environment());
+  return jobs.errors.empty() ? OrExit<void>() : configuration_exit(jobs.errors);
+}
+
+Exit configuration_exit(const std::vector<config::ConfigError>& errors) {
+  std::vector<std::string> lines;
+  for (const auto& error : errors) {
+    lines.push_back(error.text());
+  }
+  return {kExitConfiguration, std::move(lines)};
+}
+
+std::vector<std::string> known_queues(const config::HostConfig& host) {
+  std::set<std::string> names;
+  for (const auto& [name, settings] : host.queues) {
+    names.insert(name);
+  }
+  for (const auto& [name, outbox] : host.outboxes) {
+    names.insert(std::string(config::kOutboxPrefix) + name);
+  }
+  for (const auto& job : config::load_job_files(host, config::process_environment()).jobs) {
+    for (const config::WeightedQueue& queue : work::queues_of(job)) {
+      names.insert(queue.name);
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+std::optional<std::string> misspelt_queue(const Arguments& arguments) {
+  const std::string queue = arguments.get("queue");
+  if (queue.empty() || !works_by_host_file(arguments)) {
+    return std::nullopt;
+  }
+  const auto host = load_host_file(arguments);
+  if (host.has_error()) {
+    return std::nullopt;
+  }
+  const auto known = known_queues(*host);
+  const auto meant = config::nearest(queue, known);
+  if (!meant || std::find(known.begin(), known.end(), queue) != known.end()) {
+    return std::nullopt;
+  }
+  return "neither " + host->file + " nor its jobs name a queue \"" + queue + "\"; did you mean \"" + *meant + "\"?";
+}
+
+std::string mend_of(const Error& error, const std::string& options) {
+  using queue::table::TableFault;
+  switch (queue::table::table_fault(error)) {
+    case TableFault::no_table:
+      return "; make it with: sluice table create " + options;
+    case TableFault::no_index:
+      return "; see what it has with: sluice table check " + options;
+    case TableFault::other_keys:
+      return "; look with: sluice table check " + options;
+    case TableFault::none:
+      break;
+  }
+  return {};
+}
+
+std::string options_of_host_file(const Arguments& arguments, const std::string& queue) {
+  return "--queue " + shell_word(queue) + given(arguments, kFileOptions);
+}
+
+Exit unopened(const Error& error, const std::string& remark) {
+  return {error.code() == ErrorCode::invalid ? kExitConfiguration : kExitFailure, error.message() + remark};
+}
+
+operate::TableTariff tariff_of(const config::HostConfig& host, const std::string& queue) {
+  using Layout = operate::TableTariff::Layout;
+  if (host.outbox(queue) != nullptr || host.store_of(queue).kind != config::StoreKind::dynamodb) {
+    return {};
+  }
+  return {host.leased(queue) ? Layout::leased : Layout::dynamomq, queue};
+}
+
+OrExit<QueuePlace> QueuePlace::find(const Arguments& arguments, Queue queue, HostFiles files) {
+  if (arguments.has("table") && arguments.has("config")) {
+    return Exit::usage("--config names a host file, and --table a table without one; give one or the other");
+  }
+  const bool has_file = names_host_file(arguments) || (files == HostFiles::anywhere && default_host_file());
+  if (has_file && !names_table(arguments)) {
+    return of_host_file(arguments, queue);
+  }
+  SLUICE_TRY(place, of_table(arguments));
+  place->by_default_ = files == HostFiles::anywhere && !names_table(arguments);
+  return place;
+}
+
+OrExit<QueuePlace> QueuePlace::of_table(const Arguments& arguments) {
+  QueuePlace place;
+  place.host_.store.kind = config::StoreKind::dynamodb;
+  place.host_.store.endpoint = arguments.get("endpoint");
+  place.host_.store.region = arguments.get("region");
+  config::QueueConfig settings;
+  settings.table = arguments.get("table", arguments.get("queue", std::string(queue::dynamomq::kDefaultTableName)));
+  settings.index = arguments.get("index", settings.index);
+  for (const std::string& name : {settings.table, settings.index}) {
+    if (!is_name(name)) {
+      return Exit::usage("\"" + name +
+                         "\" is no name for a table or an index; one has 3 to 255 of the characters a-z A-Z 0-9 _ - .");
+    }
+  }
+  place.queue_ = arguments.get("queue", settings.table);
+  place.names_table_ = true;
+  place.naming_ = "--table " + shell_word(settings.table) + given(arguments, kOverrides);
+  place.host_.queues[place.queue_] = std::move(settings);
+  return place;
+}
+
+OrExit<QueuePlace> QueuePlace::of_host_file(const Arguments& arguments, Queue queue) {
+  SLUICE_TRY(host, load_host_file(arguments));
+  QueuePlace place;
+  place.host_ = std::move(*host);
+  place.naming_ = given(arguments, kFileOptions);
+  if (queue == Queue::needed || arguments.has("queue")) {
+    SLUICE_TRY(chosen, choose_queue(arguments, place.host_));
+    place.queue_ = std::move(*chosen);
+    SLUICE_PASS_ON(apply_overrides(arguments, place.queue_, place.host_));
+  }
+  return place;
+}
+
+std::string QueuePlace::mend(const Error& error, const std::string& queue) const {
+  return mend_of(error, names_table_ ? naming_ : "--queue " + shell_word(queue) + naming_);
 }
 
 void QueueSession::warn(const std::string& line) { std::fprintf(stderr, "sluice: %s\n", line.c_str()); }
@@ -23,39 +269,16 @@ OrExit<QueueSession> QueueSession::open(const Arguments& arguments, Queue queue,
   SLUICE_TRY(place, QueuePlace::find(arguments, queue, files));
   QueueSession session(std::make_unique<Parts>(std::move(*place)));
   if (!session.queue().empty()) {
-    auto opened = session.queues().open_operator(session.queue());
-    if (opened.has_error()) {
-      return session.unopened(opened.error());
-    }
-    session.operator_ = std::move(*opened);
+    SLUICE_TRY(oper, session.opened(session.queues().open_operator(session.queue())));
+    session.operator_ = std::move(*oper);
   }
   return session;
 }
 
-OrExit<std::unique_ptr<queue::Sender>> QueueSession::open_sender() {
-  auto sender = queues().open_sender(queue());
-  if (sender.has_error()) {
-    return unopened(sender.error());
-  }
-  return std::move(*sender);
-}
-
-OrExit<std::unique_ptr<queue::Source>> QueueSession::open_source(queue::Half half) {
-  auto source = queues().open_source({queue(), half});
-  if (source.has_error()) {
-    return unopened(source.error());
-  }
-  return std::move(*source);
-}
-
-Exit QueueSession::unopened(const Error& error) const {
-  return cli::unopened(error, place().by_default() ? " (there is no host file, so a DynamoDB table is meant; --config "
-                                                     "FILE names a host file)"
-                                                   : "");
-}
-
-queue::Half half_of(const Arguments& arguments) {
-  return arguments.has("dlq") ? queue::Half::dlq : queue::Half::standard;
+Exit QueueSession::not_opened(const Error& error) const {
+  return unopened(error, place().by_default() ? " (there is no host file, so a DynamoDB table is meant; --config FILE "
+                                                "names a host file)"
+                                              : "");
 }
 
 }  // namespace sluice::cli

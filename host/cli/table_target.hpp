@@ -1,17 +1,13 @@
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <string>
 
-#include "base/text/json_writer.hpp"
 #include "dynamo/client.hpp"
-#include "host/cli/arguments.hpp"
-#include "host/cli/exit.hpp"
-#include "host/cli/queue_place.hpp"
+#include "host/cli/queue_session.hpp"
+#include "host/cli/views/json_object.hpp"
 #include "host/runtime/dynamodb_connection.hpp"
 #include "host/stores/dynamodb/table.hpp"
-#include "host/stores/dynamomq/outside_items.hpp"
-#include "host/stores/leased/table_items.hpp"
 
 namespace sluice::cli {
 
@@ -20,30 +16,42 @@ struct TableTarget {
   QueuePlace place;
   queue::dynamodb::TableSpec spec;
   runtime::DynamoDbConnection::Options connection;
+
+  /// " with index INDEX", where its layout has one.
+  std::string with_index() const { return spec.layout.indexed ? " with index " + spec.index : std::string(); }
 };
 
 /// The options of a `table` command: those that say where the table is, and its layout.
 std::vector<Flag> with_table_flags(std::vector<Flag> own);
-
-/// "with index INDEX", where its layout has one; empty text otherwise.
-std::string with_index(const TableTarget& target);
-
-/// Its name, layout and index, as members of a report.
-void write_table(JsonWriter& json, const TableTarget& target);
-
 /// As QueuePlace::find. Exit 78 when the queue is one of SQLite's.
 OrExit<TableTarget> find_table(const Arguments& arguments);
+/// Its name, layout and index, as members of a report.
+void put_table(JsonWriter& json, const TableTarget& target);
 
-/// Asks DynamoDB about it. Exit 1 when it does not answer or has no such table.
-OrExit<dynamo::TableDescription> describe_table(const TableTarget& target, std::string& region);
+/// A connection to where a table is, for one command. A resource that can be moved.
+class TableSession {
+ public:
+  /// Exit 1 or 78 when it cannot be made. `target` outlives it.
+  static OrExit<TableSession> open(const TableTarget& target);
 
-/// What is not right about its TTL; nothing: it is on, or nobody can be asked.
-std::optional<queue::table::TableFinding> look_at_ttl(const TableTarget& target);
+  dynamo::Client& client() { return parts_->connection->client(); }
+  const std::string& region() const { return parts_->connection->region(); }
+  const SystemClock& clock() const { return parts_->clock; }
+  /// For one request: half a minute from now.
+  Deadline deadline() const { return Deadline::after(clock(), std::chrono::seconds(30)); }
+  /// Asks DynamoDB about the table. Exit 1 when it does not answer or has no such table.
+  OrExit<dynamo::TableDescription> describe();
 
-/// The same of a leased table: what lies in it, and what is odd about it.
-Result<queue::leased::TableItems> look_at_leased_items(const TableTarget& target, std::size_t most_requests);
+ private:
+  struct Parts {
+    SystemClock clock;
+    SeededRandom random;
+    std::unique_ptr<runtime::DynamoDbConnection> connection;
+  };
+  explicit TableSession(const TableTarget& target) : target_(&target), parts_(std::make_unique<Parts>()) {}
 
-/// Looks for items that no queue shows. Fails as the look itself does.
-Result<queue::dynamomq::OutsideItems> look_at_items(const TableTarget& target, std::size_t most_requests);
+  const TableTarget* target_;
+  std::unique_ptr<Parts> parts_;
+};
 
 }  // namespace sluice::cli

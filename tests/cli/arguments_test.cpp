@@ -1,8 +1,7 @@
-#include "host/cli/arguments.hpp"
+#include "host/cli/command.hpp"
 
 #include <gtest/gtest.h>
 
-#include "host/cli/command.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -9,9 +9,9 @@ namespace {
 
 using std::string_literals::operator""s;
 
-OrExit<MessageTemplate> made(std::vector<std::string> words) {
+OrExit<operate::MessageTemplate> made(std::vector<std::string> words) {
   words.insert(words.begin(), {"--queue", "q"});
-  return MessageTemplate::from(*Arguments::parse(send_command(), words));
+  return read_template(*Arguments::parse(*find_command("send"), words));
 }
 
 TEST(MessageTemplate, TakesJsonAsItIsAndStringsByTheirCharacters) {

@@ -1,4 +1,4 @@
-#include "host/cli/suggestions.hpp"
+#include "host/cli/completion.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "host/cli/arguments.hpp"
+#include "host/cli/command.hpp"
 
 namespace sluice::test {
 

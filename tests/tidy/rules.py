@@ -70,7 +70,6 @@ BOUNDARIES = {
     r"spdlog/|fmt/": ("host/observe/",),
     r"prometheus/": ("host/observe/",),
     r"httplib\.h": ("host/observe/",),
-    r"boost/program_options": ("host/cli/",),
     r"histedit\.h": ("host/cli/shell/edited_lines.cpp",),
 }
 

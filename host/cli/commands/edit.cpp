@@ -1,11 +1,21 @@
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 #include "base/timestamp.hpp"
 #include "host/cli/bulk_command.hpp"
 #include "host/cli/command.hpp"
-#include "host/cli/editor.hpp"
-#include "host/cli/filter_arguments.hpp"
-#include "host/cli/message_ids.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/cli/views/message_view.hpp"
 #include "host/operate/content_document.hpp"
@@ -13,6 +23,128 @@
 namespace sluice::cli {
 
 namespace {
+
+Error system_error(const std::string& what, int code) {
+  return {ErrorCode::internal, what + ": " + std::strerror(code)};
+}
+
+/// A text in a file that only this user may read, for an editor. The file goes with the object unless it is kept.
+class EditorFile {
+ public:
+  static Result<EditorFile> create(const std::string& text) {
+    std::error_code failed;
+    const auto folder = std::filesystem::temp_directory_path(failed);
+    std::string path = (failed ? std::filesystem::path("/tmp") : folder) / "sluice-edit-XXXXXX.json";
+    const int descriptor = ::mkstemps(path.data(), static_cast<int>(std::strlen(".json")));
+    if (descriptor < 0) {
+      return system_error("cannot make the file " + path + " to edit", errno);
+    }
+    ::close(descriptor);  // it is there, for this user alone
+    EditorFile file(path);
+    std::ofstream out(path, std::ios::binary);
+    if (!(out << text).flush()) {
+      return system_error("cannot write " + path, errno);
+    }
+    return file;
+  }
+
+  EditorFile(EditorFile&& other) noexcept : path_(std::exchange(other.path_, {})), kept_(other.kept_) {}
+
+  ~EditorFile() {
+    if (!path_.empty() && !kept_) {
+      ::unlink(path_.c_str());
+    }
+  }
+
+  EditorFile& operator=(EditorFile&&) = delete;
+
+  const std::string& path() const { return path_; }
+  Result<std::string> read() const {
+    std::ifstream file(path_, std::ios::binary);
+    std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    if (!file) {
+      return Error(ErrorCode::internal, "cannot read " + path_ + " again");
+    }
+    return text;
+  }
+
+  /// Leaves the file where it is, for its author to take up.
+  void keep() { kept_ = true; }
+
+ private:
+  explicit EditorFile(std::string path) : path_(std::move(path)) {}
+
+  std::string path_;
+  bool kept_ = false;
+};
+
+/// SIGINT and SIGQUIT are for the editor as long as it runs: both processes are on the terminal.
+class SignalsIgnored {
+ public:
+  SignalsIgnored() {
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    ::sigaction(SIGINT, &ignore, &interrupt_);
+    ::sigaction(SIGQUIT, &ignore, &quit_);
+  }
+  ~SignalsIgnored() {
+    ::sigaction(SIGINT, &interrupt_, nullptr);
+    ::sigaction(SIGQUIT, &quit_, nullptr);
+  }
+  SignalsIgnored(const SignalsIgnored&) = delete;
+  SignalsIgnored& operator=(const SignalsIgnored&) = delete;
+
+ private:
+  struct sigaction interrupt_ {};
+  struct sigaction quit_ {};
+};
+
+int spawn_shell(pid_t& child, std::string script, std::string path) {
+  std::string shell = "sh";
+  std::string option = "-c";
+  std::array<char*, 6> words{shell.data(), option.data(), script.data(), shell.data(), path.data(), nullptr};
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t defaults;
+  ::sigemptyset(&defaults);
+  ::sigaddset(&defaults, SIGINT);
+  ::sigaddset(&defaults, SIGQUIT);
+  ::posix_spawnattr_setsigdefault(&attributes, &defaults);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  const int failed = ::posix_spawn(&child, "/bin/sh", nullptr, &attributes, words.data(), environ);
+  ::posix_spawnattr_destroy(&attributes);
+  return failed;
+}
+
+/// $VISUAL, $EDITOR, or vi where there is a terminal; empty when there is none.
+std::string editor_command(bool terminal) {
+  for (const char* const name : {"VISUAL", "EDITOR"}) {
+    const char* const command = std::getenv(name);
+    if (command != nullptr && *command != '\0') {
+      return command;
+    }
+  }
+  return terminal ? "vi" : "";
+}
+
+/// Opens the file with that command, which may have options, and waits for its end. An error when it cannot be run or
+/// ends with another code than 0. Ctrl-C is the editor's meanwhile.
+Result<void> run_editor(const std::string& command, const std::string& path) {
+  const SignalsIgnored ignored;
+  pid_t child = -1;
+  if (const int failed = spawn_shell(child, command + " \"$1\"", path); failed != 0) {
+    return system_error("cannot run the editor " + command, failed);
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+    return {};
+  }
+  return Error(ErrorCode::cancelled, "the editor " + command + " ended with " +
+                                         (WIFEXITED(status) ? "code " + std::to_string(WEXITSTATUS(status))
+                                                            : "signal " + std::to_string(WTERMSIG(status))));
+}
 
 using Edits = std::vector<queue::ContentEdit>;
 
@@ -48,10 +180,7 @@ class Editing {
       return Exit::usage("there is no terminal for an editor; set EDITOR, or write --set PATH=VALUE");
     }
     std::string document = operate::content_document(message);
-    auto file = EditorFile::create(document);
-    if (!file) {
-      return Exit::failure(file.error());
-    }
+    SLUICE_TRY(file, or_exit(EditorFile::create(document)));
     return Editing(message, std::move(document), std::move(*file), std::move(command));
   }
 
@@ -108,11 +237,6 @@ class Editing {
   std::string command_;
 };
 
-Exit show_edited(const queue::StoredMessage& edited, const QueueSession& session, Output output, Console& console) {
-  show_message(edited, output, session.clock().wall_now(), console);
-  return Exit::ok();
-}
-
 Exit with_editor(QueueSession& session, const queue::StoredMessage& message, Output output, Console& console) {
   SLUICE_TRY(editing, Editing::begin(message, console));
   while (true) {
@@ -123,7 +247,8 @@ Exit with_editor(QueueSession& session, const queue::StoredMessage& message, Out
     }
     const auto edited = session.oper().edit(message.message.id, message.version, *edits, session.deadline());
     if (edited) {
-      return show_edited(*edited, session, output, console);
+      show_message(*edited, output, session.clock().wall_now(), console);
+      return Exit::ok();
     }
     if (edited.error().code() != ErrorCode::invalid) {
       return Exit::failure(editing->keep(session.explained(edited.error())));
@@ -137,10 +262,7 @@ Exit with_editor(QueueSession& session, const queue::StoredMessage& message, Out
 
 /// The message to be edited if it still has its version; exit 1 when it is in flight and there is no --force.
 OrExit<queue::StoredMessage> unclaimed(QueueSession& session, const std::string& id, bool forced) {
-  auto found = session.oper().get(id, session.deadline());
-  if (found.has_error()) {
-    return session.failure(found.error());
-  }
+  SLUICE_TRY(found, session.checked(session.oper().get(id, session.deadline())));
   if (!forced && found->state(session.clock().wall_now()) == queue::MessageState::in_flight) {
     return Exit::failure("message " + id + " is in flight until " + format_timestamp(*found->invisible_until) +
                          "; wait for its handler, or add --force");
@@ -152,14 +274,14 @@ Exit edit_by_hand(const Arguments& arguments, Console& console) {
   SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(id, the_message_id(arguments));
   SLUICE_TRY(session, QueueSession::open(arguments));
-  const auto found = unclaimed(*session, *id, arguments.has("force"));
-  return found.has_error() ? found.error() : with_editor(*session, *found, *output, console);
+  SLUICE_TRY(found, unclaimed(*session, *id, arguments.has("force")));
+  return with_editor(*session, *found, *output, console);
 }
 
 Exit edit(const Arguments& arguments, Console& console) {
   SLUICE_TRY(edits, parse_edits(arguments));
   if (!edits->empty()) {
-    return run_bulk({.words = {.verb = "edit", .done = "edited"}, .work = std::move(*edits)}, arguments, console);
+    return run_bulk({.words = {.verb = "edit", .done = "edited"}}, std::move(*edits), arguments, console);
   }
   if (message_ids(arguments).empty()) {
     return Exit::usage("say what to edit: ID opens an editor; --set PATH=VALUE and --unset PATH need none");
@@ -172,35 +294,32 @@ Exit edit(const Arguments& arguments, Console& console) {
 
 }  // namespace
 
-Command edit_command() {
+std::vector<Command> edit_commands() {
   return {
-      .name = "edit",
-      .group = "Messages",
-      .summary = "Change the content of messages",
-      .usage = "ID... | FILTER | --all [--set PATH=VALUE]... [--unset PATH]... [OPTION]...",
-      .description =
-          "With one ID alone it opens $VISUAL or $EDITOR on a JSON document of the message's data, content_type, "
-          "attributes and group, and writes back what differs: everything else keeps every digit and type. The "
-          "message is changed only if nobody has changed it in between, and never while a handler works on it unless "
-          "there is --force. Prints the message.\n\n"
-          "PATH is data, data.items[0].sku, data[\"odd key\"], attributes.NAME, content_type or group. Below data a "
-          "VALUE is JSON, and text where it is no JSON; elsewhere it is text.\n\n"
-          "With a filter, several IDs or --all it needs --set or --unset, and prints a JSON object with the ids and "
-          "counts. Ctrl-C "
-          "then ends it between two messages and says how to go on.",
-      .flags = with_store_flags(joined(
-          {{.name = "set", .value = "PATH=VALUE", .help = "set a value; may be given several times", .repeated = true},
-           {.name = "unset",
-            .value = "PATH",
-            .help = "take a value away; may be given several times",
-            .repeated = true}},
-          choice_flags())),
-      .positional = {"id"},
-      .examples =
-          "sluice edit --queue orders A-101\n"
-          "sluice edit --queue orders A-101 --set data.amount=12.50\n"
-          "sluice edit --queue orders --error-like 'no tenant' --set data.tenant=acme",
-      .run = edit,
+      {
+          .name = "edit",
+          .summary = "Change the content of messages",
+          .usage = "ID... | FILTER | --all [--set PATH=VALUE]... [--unset PATH]... [OPTION]...",
+          .description =
+              "With one ID alone it opens $VISUAL or $EDITOR on a JSON document of the message's data, content_type, "
+              "attributes and group, and writes back what differs: everything else keeps every digit and type. The "
+              "message is changed only if nobody has changed it in between, and never while a handler works on it "
+              "unless there is --force. Prints the message.\n\n"
+              "PATH is data, data.items[0].sku, data[\"odd key\"], attributes.NAME, content_type or group. Below data "
+              "a VALUE is JSON, and text where it is no JSON; elsewhere it is text.\n\n"
+              "With a filter, several IDs or --all it needs --set or --unset, and prints a JSON object with the ids "
+              "and counts. Ctrl-C then ends it between two messages and says how to go on.",
+          .flags =
+              with_store_flags(joined({repeated({"set", "PATH=VALUE", "set a value; may be given several times"}),
+                                       repeated({"unset", "PATH", "take a value away; may be given several times"})},
+                                      choice_flags())),
+          .positional = {"id"},
+          .examples =
+              "sluice edit --queue orders A-101\n"
+              "sluice edit --queue orders A-101 --set data.amount=12.50\n"
+              "sluice edit --queue orders --error-like 'no tenant' --set data.tenant=acme",
+          .run = edit,
+      },
   };
 }
 

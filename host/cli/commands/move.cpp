@@ -4,19 +4,265 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <system_error>
+#include <vector>
 
-#include "host/cli/bulk_command.hpp"
-#include "host/cli/command.hpp"
-#include "host/cli/commands/move_run.hpp"
+#include "base/text/visible.hpp"
 #include "host/cli/fleet_session.hpp"
-#include "host/cli/tariffs.hpp"
+#include "host/cli/views/json_object.hpp"
+#include "host/cli/views/message_view.hpp"
+#include "host/cli/views/output.hpp"
+#include "host/cost/prices.hpp"
 #include "host/fleet/fleet.hpp"
+#include "host/operate/mover.hpp"
 
 namespace sluice::cli {
 
 namespace {
+
+using State = operate::Mover::Step::State;
+
+constexpr int kMostFailures = 10;
+constexpr Duration kFirstRest = std::chrono::milliseconds(250);
+constexpr Duration kLongestRest = std::chrono::seconds(4);
+/// Before, a rate is that of a batch or two.
+constexpr Duration kFirstRate = std::chrono::milliseconds(500);
+constexpr std::size_t kMostRefusals = 10'000;
+
+std::string and_so_many(std::uint64_t count, std::string_view what) {
+  return count == 0 ? std::string() : ", " + std::to_string(count) + " " + std::string(what);
+}
+
+/// What a move by command needs to know beside its plan. A value.
+struct MoveOrder {
+  operate::MovePlan plan;
+  std::optional<std::uint64_t> expected;  ///< messages, where somebody has counted them
+  /// Jobs of the old queue that are at work, "JOB on HOST", where messages with a group stay because of them.
+  std::vector<std::string> at_work;
+};
+
+/// Steps a move until it has come to its end, fails, or somebody interrupts it; shows how it goes, and what came of it.
+/// For one use, on one thread.
+class MoveRun {
+ public:
+  /// The references outlive it.
+  MoveRun(operate::Mover& mover, const MoveOrder& order, QueueSession& session, Output output, Console& console)
+      : mover_(mover),
+        order_(order),
+        session_(session),
+        output_(output),
+        console_(console),
+        prices_(session.host().cost),
+        began_(session.clock().steady_now()) {}
+
+  Exit run() {
+    const End end = drive();
+    console_.end_progress();
+    report();
+    return exit_of(end);
+  }
+
+ private:
+  enum class End { finished, interrupted, failed };
+
+  End drive() {
+    const InterruptFlag interrupt;
+    while (true) {
+      const auto step = mover_.step();
+      note(step.refusals);
+      if (step.state == State::finished) {
+        return End::finished;
+      }
+      if (step.state == State::failed) {
+        error_ = step.error;
+        if (!worth_another(step.error)) {
+          return End::failed;
+        }
+        const Duration pause = std::min(kLongestRest, kFirstRest * (1 << std::min(failures_, 5)));
+        interrupt.wait(pause);
+      } else {
+        failures_ = 0;
+        show();
+      }
+      if (step.state == State::wait) {
+        interrupt.wait(std::max<Duration>(step.until - session_.clock().steady_now(), Duration(1)));
+      }
+      if ((interrupt.raised() || !console_.writable()) && (mover_.at_rest() || failures_ > 3)) {
+        return End::interrupted;
+      }
+    }
+  }
+
+  /// False: there is no sense in trying again.
+  bool worth_another(const Error& error) {
+    const bool passes =
+        error.transient() || error.code() == ErrorCode::unknown_outcome || error.code() == ErrorCode::timeout;
+    return ++failures_ <= kMostFailures && passes;
+  }
+
+  void note(const std::vector<operate::Mover::Refusal>& refusals) {
+    for (const auto& refusal : refusals) {
+      if (output_ == Output::text) {
+        console_.end_progress();
+        std::string line = "stays  ";
+        append_visible(line, refusal.id);
+        line += "  ";
+        append_visible(line, refusal.error.message());
+        console_.out(line + "\n");
+      }
+      if (refusals_.size() < kMostRefusals) {
+        refusals_.push_back(refusal);
+      }
+    }
+  }
+
+  void show() { console_.progress(summary() + left() + pace()); }
+
+  std::string summary() const {
+    const operate::MoveCount& count = mover_.count();
+    std::string text = (order_.plan.dry_run ? "would move " : "") + std::to_string(count.carried) +
+                       (order_.plan.dry_run ? "" : " moved");
+    if (count.dead_letters > 0) {
+      text += " (" + std::to_string(count.dead_letters) + " dead letters)";
+    }
+    return text + and_so_many(count.refused, "stay, refused");
+  }
+
+  std::string left() const {
+    const operate::MoveCount& count = mover_.count();
+    return and_so_many(count.left.in_flight, "in flight") + and_so_many(count.left.waiting, "waiting for others") +
+           and_so_many(count.left.behind, "behind one that was refused") +
+           and_so_many(count.left.elsewhere, "shards still with their hosts") +
+           and_so_many(count.left.grouped, "left for their groups' order") +
+           and_so_many(count.left.later, "came later");
+  }
+
+  std::string pace() const {
+    std::string text;
+    const double per_second = rate();
+    if (per_second > 0) {
+      text += ", " + fixed_decimal(per_second, per_second < 10 ? 1 : 0) + "/s";
+      if (order_.expected && mover_.count().carried < *order_.expected) {
+        const double left = static_cast<double>(*order_.expected - mover_.count().carried) / per_second;
+        text += ", " + short_duration(std::chrono::seconds(static_cast<std::int64_t>(std::ceil(left)))) + " left";
+      }
+    }
+    if (const auto cost = session_.cost()) {
+      text += ", " + money(cost->read_units, cost->write_units);
+    }
+    return text;
+  }
+
+  /// "$0.0123": what so many units cost.
+  std::string money(double read_units, double write_units) const {
+    return prices_.text(prices_.of({0, read_units, write_units}));
+  }
+
+  double rate() const {
+    const std::chrono::duration<double> took = session_.clock().steady_now() - began_;
+    return took < kFirstRate ? 0 : static_cast<double>(mover_.count().carried) / took.count();
+  }
+
+  void report() {
+    if (output_ == Output::json) {
+      return report_json();
+    }
+    console_.out(summary() + left() + "\n");
+    const auto spent = session_.cost();
+    if (!spent) {
+      return;
+    }
+    if (order_.plan.dry_run) {
+      const operate::WriteCost& would = mover_.planned_cost();
+      console_.out(
+          "cost: " + fixed_decimal(would.write_units, 1) + " write units, " + fixed_decimal(would.read_units, 1) +
+          " read units and about " + fixed_decimal(std::ceil(would.requests), 0) + " requests, " +
+          money(would.read_units, would.write_units) + " (" + prices_.origin() + "); this look has cost " +
+          std::to_string(spent->requests) + " requests and " + fixed_decimal(spent->read_units, 1) + " read units\n");
+    } else {
+      console_.out("cost: " + spent->text(mover_.count().carried, "message") + ", " +
+                   money(spent->read_units, spent->write_units) + " (" + prices_.origin() + ")\n");
+    }
+  }
+
+  void report_json() {
+    const operate::MoveCount& count = mover_.count();
+    JsonWriter json(JsonWriter::Layout::indented);
+    json.begin_object();
+    put_members(json, "from", order_.plan.pair.from, "to", order_.plan.pair.to);
+    if (order_.plan.dry_run) {
+      json.member("dry_run", true);
+    }
+    put_members(json, order_.plan.dry_run ? "matched" : "moved", count.carried, "dead_letters", count.dead_letters,
+                "resumed", count.resumed, "refused", count.refused, "in_flight", count.left.in_flight, "waiting",
+                count.left.waiting + count.left.behind, "shards_with_hosts", count.left.elsewhere, "left_for_order",
+                count.left.grouped, "came_later", count.left.later, "failures",
+                array_of(refusals_,
+                         [](JsonWriter& each, const operate::Mover::Refusal& refusal) {
+                           put_object(each, "ID", refusal.id, "Error", refusal.error.message());
+                         }),
+                "rate", figure(rate(), 1), "cost", [this](JsonWriter& member) { write_cost(member); });
+    json.end_object();
+    console_.out(json.take_line());
+  }
+
+  void write_cost(JsonWriter& json) const {
+    const auto spent = session_.cost();
+    if (!spent) {
+      return json.null();
+    }
+    const operate::WriteCost& would = mover_.planned_cost();
+    const double read = spent->read_units + would.read_units;
+    const double written = order_.plan.dry_run ? would.write_units : spent->write_units;
+    put_object(json, "requests", spent->requests + static_cast<std::uint64_t>(std::ceil(would.requests)), "read_units",
+               figure(read, 1), "write_units", figure(written, 1), "price", money(read, written));
+  }
+
+  Exit exit_of(End end) const {
+    constexpr const char* kAgain = "; the same command again goes on";
+    switch (end) {
+      case End::failed:
+        return Exit::failure(session_.place().explained(error_, order_.plan.pair.from) + " (" + summary() + ")" +
+                             kAgain);
+      case End::interrupted:
+        if (order_.plan.follow && mover_.at_rest()) {
+          return Exit::ok();  // who follows is ended so
+        }
+        return {kExitInterrupted, "interrupted; " + summary() + kAgain};
+      case End::finished:
+        break;
+    }
+    const operate::MoveCount& count = mover_.count();
+    if (count.left.grouped > 0) {
+      return Exit::failure(std::to_string(count.left.grouped) + " messages that belong to a group stay, because " +
+                           (order_.at_work.empty() ? "a job" : order_.at_work.front()) + " works on queue " +
+                           order_.plan.pair.from +
+                           " and could run a later one before an earlier one has run in queue " + order_.plan.pair.to +
+                           "; pause it and run this again, or carry them with --any-order");
+    }
+    if (count.refused > 0) {
+      return Exit::failure(std::to_string(count.refused) + " messages stay in queue " + order_.plan.pair.from +
+                           "; the output says why");
+    }
+    return Exit::ok();
+  }
+
+  operate::Mover& mover_;
+  const MoveOrder& order_;
+  QueueSession& session_;
+  const Output output_;
+  Console& console_;
+  const cost::Prices prices_;
+  const SteadyTime began_;
+  std::vector<operate::Mover::Refusal> refusals_;
+  Error error_;
+  int failures_ = 0;  ///< in a row
+};
 
 using queue::Half;
 
@@ -36,17 +282,18 @@ bool has_ended(const operate::MoverName& mover) {
   return mover.machine == this_process().machine && ::kill(static_cast<pid_t>(mover.pid), 0) != 0 && errno == ESRCH;
 }
 
-/// Both queues, opened.
+/// A queue, opened.
+struct Side {
+  std::unique_ptr<queue::Operator> oper;
+  std::unique_ptr<queue::NoticeBoard> board;
+  queue::SourceTraits traits;
+};
 struct Sides {
-  std::unique_ptr<queue::Operator> from;
-  std::unique_ptr<queue::Operator> to;
-  std::unique_ptr<queue::NoticeBoard> from_board;
-  std::unique_ptr<queue::NoticeBoard> to_board;
-  queue::SourceTraits from_traits;
-  queue::SourceTraits to_traits;
+  Side from;
+  Side to;
 };
 
-Exit check_words(const Arguments& arguments) {
+OrExit<void> check_words(const Arguments& arguments) {
   if (arguments.get("from") == arguments.get("to")) {
     return Exit::usage("--from and --to name the same queue");
   }
@@ -56,22 +303,18 @@ Exit check_words(const Arguments& arguments) {
                          ": an outbox is a table of the application's, and cannot be moved");
     }
   }
-  if (arguments.has("dlq") && arguments.has("no-dlq")) {
-    return Exit::usage("--dlq and --no-dlq exclude each other; without them both halves are moved");
-  }
+  SLUICE_PASS_ON(exclude(arguments, "dlq", "no-dlq", "; without them both halves are moved"));
   if (arguments.has("until-empty") && !arguments.has("follow")) {
     return Exit::usage("--until-empty says when --follow ends; without --follow a move ends by itself");
   }
   if (arguments.has("follow") && arguments.has("dry-run")) {
     return Exit::usage("--dry-run looks once, and --follow again and again; give one");
   }
-  return Exit::ok();
+  return {};
 }
 
 OrExit<operate::MovePlan> parse_plan(const Arguments& arguments) {
-  if (Exit wrong = check_words(arguments); wrong.code() != kExitOk) {
-    return wrong;
-  }
+  SLUICE_PASS_ON(check_words(arguments));
   SLUICE_TRY(rate, parse_rate(arguments));
   SLUICE_TRY(quiet, arguments.duration("quiet-for", std::chrono::seconds(10)));
   operate::MovePlan plan;
@@ -92,7 +335,7 @@ OrExit<operate::MovePlan> parse_plan(const Arguments& arguments) {
 }
 
 /// Two names of one table are one queue.
-Exit check_tables(const config::HostConfig& host, const operate::MovePlan& plan) {
+OrExit<void> check_tables(const config::HostConfig& host, const operate::MovePlan& plan) {
   const config::StoreConfig& from = host.store_of(plan.pair.from);
   const config::StoreConfig& to = host.store_of(plan.pair.to);
   // A leased table holds many queues.
@@ -102,17 +345,7 @@ Exit check_tables(const config::HostConfig& host, const operate::MovePlan& plan)
     return Exit::usage("queues " + plan.pair.from + " and " + plan.pair.to + " are both table " +
                        host.queue(plan.pair.from).table + ", so that there is nothing to move");
   }
-  return Exit::ok();
-}
-
-template <typename Opened>
-bool took(Result<Opened> opened, Opened& into, Error& error) {
-  if (!opened) {
-    error = opened.error();
-    return false;
-  }
-  into = std::move(*opened);
-  return true;
+  return {};
 }
 
 /// The same file is the same place from whatever folder it is named.
@@ -124,44 +357,33 @@ std::string place_of(const queue::NoticeBoard& board, const config::StoreConfig&
   return unknown ? place : whole.string();
 }
 
-OrExit<Sides> open_sides(QueueSession& session, operate::MovePlan& plan) {
-  Sides sides;
-  Error error;
-  std::unique_ptr<queue::Source> from;
-  std::unique_ptr<queue::Source> to;
+OrExit<Side> open_side(QueueSession& session, const std::string& queue, std::string& place) {
   runtime::HostQueues& queues = session.queues();
-  const std::string& one = plan.pair.from;
-  const std::string& other = plan.pair.to;
-  if (!took(queues.open_operator(one), sides.from, error) || !took(queues.open_board(one), sides.from_board, error) ||
-      !took(queues.open_source({one}), from, error)) {
-    return Exit::failure(session.place().explained(error, one));
-  }
-  if (!took(queues.open_operator(other), sides.to, error) || !took(queues.open_board(other), sides.to_board, error) ||
-      !took(queues.open_source({other}), to, error)) {
-    return Exit::failure(session.place().explained(error, other));
-  }
-  sides.from_traits = from->traits();
-  sides.to_traits = to->traits();
-  plan.pair.from_place = place_of(*sides.from_board, session.host().store_of(one));
-  plan.pair.to_place = place_of(*sides.to_board, session.host().store_of(other));
-  plan.target_has_priorities = sides.to_traits.priorities;
-  plan.from_tariff = tariff_of(session.host(), one);
-  plan.to_tariff = tariff_of(session.host(), other);
+  SLUICE_TRY(oper, session.checked(queues.open_operator(queue), queue));
+  SLUICE_TRY(board, session.checked(queues.open_board(queue), queue));
+  SLUICE_TRY(source, session.checked(queues.open_source({queue}), queue));
+  place = place_of(**board, session.host().store_of(queue));
+  return Side{std::move(*oper), std::move(*board), (*source)->traits()};
+}
+
+OrExit<Sides> open_sides(QueueSession& session, operate::MovePlan& plan) {
+  SLUICE_TRY(from, open_side(session, plan.pair.from, plan.pair.from_place));
+  SLUICE_TRY(to, open_side(session, plan.pair.to, plan.pair.to_place));
+  plan.target_has_priorities = to->traits.priorities;
+  plan.from_tariff = tariff_of(session.host(), plan.pair.from);
+  plan.to_tariff = tariff_of(session.host(), plan.pair.to);
   const bool any_table = plan.from_tariff.billed() || plan.to_tariff.billed();
   plan.page = any_table ? kTablePage : kFileBatch;
   plan.batch = any_table ? kTableBatch : kFileBatch;
-  return sides;
+  return Sides{std::move(*from), std::move(*to)};
 }
 
 /// Jobs that work on the queue, as its board tells of them: those that take messages of the standard half and are not
 /// paused.
 OrExit<std::vector<std::string>> jobs_at_work(QueueSession& session, const std::string& queue) {
   SeededRandom random;
-  const auto fleet = fleet::Fleet::open(session.queues(), {queue}, random);
-  const auto view = fleet ? (*fleet)->hosts(session.deadline()) : Result<fleet::FleetView>(fleet.error());
-  if (!view) {
-    return Exit::failure(session.place().explained(view.error(), queue));
-  }
+  SLUICE_TRY(fleet, session.checked(fleet::Fleet::open(session.queues(), {queue}, random), queue));
+  SLUICE_TRY(view, session.checked((*fleet)->hosts(session.deadline()), queue));
   std::vector<std::string> jobs;
   for (const fleet::KnownHost& host : view->hosts) {
     for (const fleet::JobRecord& job : host.record.jobs) {
@@ -188,16 +410,13 @@ OrExit<std::optional<std::uint64_t>> agree(QueueSession& session, Sides& sides, 
   }
   std::uint64_t total = 0;
   for (const Half half : plan.halves) {
-    const auto stats = sides.from->stats({.half = half, .exact = true}, session.deadline());
-    if (!stats) {
-      return Exit::failure(session.place().explained(stats.error(), plan.pair.from));
-    }
+    SLUICE_TRY(stats, session.checked(sides.from.oper->stats({.half = half, .exact = true}, session.deadline()),
+                                      plan.pair.from));
     total += stats->total();
   }
-  if (asks &&
-      !console.confirm("Move " + std::to_string(total) + (total == 1 ? " message" : " messages") + " of queue " +
-                       plan.pair.from + " to " + plan.pair.target() + (plan.follow ? ", and what comes" : "") +
-                       "? Deduplication windows, unique keys and idempotency keys stay behind.")) {
+  if (asks && !console.confirm("Move " + counted(total, "message") + " of queue " + plan.pair.from + " to " +
+                               plan.pair.target() + (plan.follow ? ", and what comes" : "") +
+                               "? Deduplication windows, unique keys and idempotency keys stay behind.")) {
     return Exit::failure("nothing was moved");
   }
   return std::optional(total);
@@ -208,17 +427,14 @@ OrExit<std::optional<std::uint64_t>> agree(QueueSession& session, Sides& sides, 
 OrExit<bool> enter(operate::MoveNotice& notice, QueueSession& session, Console& console) {
   const InterruptFlag interrupt;
   for (bool told = false;; told = true) {
-    const auto entry = notice.enter(session.deadline());
-    if (!entry) {
-      return Exit::failure(entry.error().message());
-    }
+    SLUICE_TRY(entry, or_exit(notice.enter(session.deadline())));
     if (entry->ours) {
       return entry->found;
     }
     if (!told) {
       console.note("another process was at this move a moment ago; waiting until it is known to have ended");
     }
-    if (!wait_for_look(interrupt, std::max<Duration>(entry->again - session.clock().steady_now(), Duration(1)))) {
+    if (!interrupt.wait(std::max<Duration>(entry->again - session.clock().steady_now(), Duration(1)))) {
       return Exit(kExitInterrupted, "interrupted; nothing was moved");
     }
   }
@@ -226,14 +442,14 @@ OrExit<bool> enter(operate::MoveNotice& notice, QueueSession& session, Console& 
 
 Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Output output, Console& console) {
   operate::MovePlan& plan = order.plan;
-  operate::MoveNotice notice(*sides.from_board, session.clock(), plan.pair, this_process(), has_ended);
+  operate::MoveNotice notice(*sides.from.board, session.clock(), plan.pair, this_process(), has_ended);
   SLUICE_TRY(found, enter(notice, session, console));
   if (*found) {
     console.note("going on with a move that was broken off");
   }
   plan.resumed = plan.resumed || *found;
   const std::string deed = "move queue " + plan.pair.from + " to " + plan.pair.target();
-  if (auto noted = fleet::note_deeds(*sides.from_board, this_operator(), {deed}, session.deadline()); !noted) {
+  if (auto noted = fleet::note_deeds(*sides.from.board, this_operator(), {deed}, session.deadline()); !noted) {
     static_cast<void>(notice.leave(!plan.resumed, session.deadline()));
     return Exit::failure("the audit: " + session.place().explained(noted.error(), plan.pair.from));
   }
@@ -243,8 +459,8 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Output out
     static_cast<void>(notice.leave(!plan.resumed, session.deadline()));
     return Exit::failure(session.place().explained(ownership.error(), plan.pair.from));
   }
-  queue::Operator& from = *ownership ? (*ownership)->oper() : *sides.from;
-  operate::Mover mover({from, *sides.to, *sides.from_board, *sides.to_board, ownership->get()}, session.clock(),
+  queue::Operator& from = *ownership ? (*ownership)->oper() : *sides.from.oper;
+  operate::Mover mover({from, *sides.to.oper, *sides.from.board, *sides.to.board, ownership->get()}, session.clock(),
                        &notice, plan);
   Exit end = MoveRun(mover, order, session, output, console).run();
   if (*ownership && !(*ownership)->give_back()) {
@@ -253,7 +469,7 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Output out
   }
   static_cast<void>(notice.leave(mover.nothing_taken(), session.deadline()));
   const std::string done = deed + ": " + std::to_string(mover.count().carried) + " moved";
-  static_cast<void>(fleet::note_deeds(*sides.from_board, this_operator(), {done}, session.deadline()));
+  static_cast<void>(fleet::note_deeds(*sides.from.board, this_operator(), {done}, session.deadline()));
   return end;
 }
 
@@ -261,13 +477,11 @@ Exit move_queue(const Arguments& arguments, Console& console) {
   SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(plan, parse_plan(arguments));
   SLUICE_TRY(session, QueueSession::open(arguments, QueueSession::Queue::optional));
-  if (Exit wrong = check_tables(session->host(), *plan); wrong.code() != kExitOk) {
-    return wrong;
-  }
+  SLUICE_PASS_ON(check_tables(session->host(), *plan));
   MoveOrder order{.plan = std::move(*plan), .expected = {}, .at_work = {}};
   SLUICE_TRY(sides, open_sides(*session, order.plan));
   order.plan.resumed = arguments.has("adopt");
-  if (sides->from_traits.groups && !arguments.has("any-order")) {
+  if (sides->from.traits.groups && !arguments.has("any-order")) {
     SLUICE_TRY(at_work, jobs_at_work(*session, order.plan.pair.from));
     order.plan.leave_groups = !at_work->empty();
     order.at_work = std::move(*at_work);
@@ -275,8 +489,8 @@ Exit move_queue(const Arguments& arguments, Console& console) {
   SLUICE_TRY(expected, agree(*session, *sides, order.plan, arguments, console));
   order.expected = *expected;
   if (order.plan.dry_run) {
-    operate::Mover mover({*sides->from, *sides->to, *sides->from_board, *sides->to_board}, session->clock(), nullptr,
-                         order.plan);
+    operate::Mover mover({*sides->from.oper, *sides->to.oper, *sides->from.board, *sides->to.board}, session->clock(),
+                         nullptr, order.plan);
     return MoveRun(mover, order, *session, *output, console).run();
   }
   return move_live(*session, *sides, order, *output, console);
@@ -284,23 +498,19 @@ Exit move_queue(const Arguments& arguments, Console& console) {
 
 std::vector<Flag> flags() {
   std::vector<Flag> all = with_store_flags(
-      {{.name = "from", .value = "QUEUE", .help = "the queue that is moved", .required = true},
-       {.name = "to", .value = "QUEUE", .help = "where to", .required = true},
-       {.name = "dlq", .value = {}, .help = "only its dead-letter half [default: both halves]"},
-       {.name = "no-dlq", .value = {}, .help = "all but its dead-letter half"},
-       {.name = "follow", .value = {}, .help = "also what is sent while it runs, until Ctrl-C"},
-       {.name = "until-empty", .value = {}, .help = "with --follow: end when the queue is empty and nothing comes"},
-       {.name = "quiet-for", .value = "TIME", .help = "how long nothing may have come for that [default: 10s]"},
-       {.name = "rate", .value = "N/s", .help = "at most N messages a second (/m: a minute)"},
-       {.name = "dry-run", .value = {}, .help = "change nothing; count what would be moved, and what it would cost"},
-       {.name = "yes", .value = {}, .help = "do not ask"},
-       {.name = "any-order",
-        .value = {},
-        .help = "messages with a group too, although a job works on the old queue; their order may be lost"},
-       {.name = "drop-priority", .value = {}, .help = "where the new queue has no priorities, all come as normal ones"},
-       {.name = "adopt",
-        .value = {},
-        .help = "take up what a broken-off move of these queues has left, although its notice is lost"}},
+      {required({"from", "QUEUE", "the queue that is moved"}),
+       required({"to", "QUEUE", "where to"}),
+       dlq_flag("only its dead-letter half [default: both halves]"),
+       {"no-dlq", {}, "all but its dead-letter half"},
+       {"follow", {}, "also what is sent while it runs, until Ctrl-C"},
+       {"until-empty", {}, "with --follow: end when the queue is empty and nothing comes"},
+       {"quiet-for", "TIME", "how long nothing may have come for that [default: 10s]"},
+       rate_flag(),
+       {"dry-run", {}, "change nothing; count what would be moved, and what it would cost"},
+       yes_flag(),
+       {"any-order", {}, "messages with a group too, although a job works on the old queue; their order may be lost"},
+       {"drop-priority", {}, "where the new queue has no priorities, all come as normal ones"},
+       {"adopt", {}, "take up what a broken-off move of these queues has left, although its notice is lost"}},
       Outboxes::not_taken);
   for (const char* const name : {"queue", "table", "index"}) {
     all = without_flag(std::move(all), name);
@@ -310,31 +520,29 @@ std::vector<Flag> flags() {
 
 }  // namespace
 
-Command move_command() {
+std::vector<Command> move_commands() {
   return {
-      .name = "move",
-      .group = "Queues",
-      .summary = "Carry a live queue to another one, in whatever stores they lie",
-      .usage = "--from QUEUE --to QUEUE [OPTION]...",
-      .description =
-          "Producers and consumers may go on. Each message is carried whole (id, times, counts, failure, group, "
-          "attributes), and can be worked on in one of the two queues at a time: nothing is lost or doubled, also when "
-          "the move is killed. What somebody works on is left to him until it is done or comes back; what is delayed "
-          "keeps its time; dead letters are moved as such. Ctrl-C ends it between two batches; the same command again "
-          "goes on.\n\n"
-          "Both queues are those of one host file, or tables of these names. Deduplication windows, unique keys and "
-          "idempotency keys stay behind. Hosts that own shards of a leased queue hand them over to the move, shard by "
-          "shard "
-          "as what they have at work is settled, and have them again when it has ended. Messages with a group keep "
-          "their order in the new queue; while a job works on "
-          "the old one they stay there, unless it is paused. docs/run/moving-queues.md says how to switch producers "
-          "and hosts.",
-      .flags = flags(),
-      .examples =
-          "sluice move --from orders --to orders2 --dry-run\n"
-          "sluice move --from orders --to orders2 --rate 200/s --yes\n"
-          "sluice move --from orders --to orders2 --follow --until-empty --yes",
-      .run = move_queue,
+      {
+          .name = "move",
+          .summary = "Carry a live queue to another one, in whatever stores they lie",
+          .usage = "--from QUEUE --to QUEUE [OPTION]...",
+          .description =
+              "Producers and consumers may go on. Each message is carried whole (id, times, counts, failure, group, "
+              "attributes), and can be worked on in one of the two queues at a time: nothing is lost or doubled, also "
+              "when the move is killed. What somebody works on is left to him until it is done or comes back; what is "
+              "delayed keeps its time; dead letters are moved as such. Ctrl-C ends it between two batches; the same "
+              "command again goes on.\n\n"
+              "Both queues are those of one host file, or tables of these names. Deduplication windows, unique keys "
+              "and idempotency keys stay behind. Hosts that own shards of a leased queue hand them over to the move, "
+              "shard by shard as what they have at work is settled, and have them again when it has ended. Messages "
+              "with a group keep their order in the new queue; while a job works on the old one they stay there, "
+              "unless it is paused. docs/run/moving-queues.md says how to switch producers and hosts.",
+          .flags = flags(),
+          .examples = "sluice move --from orders --to orders2 --dry-run\n"
+                      "sluice move --from orders --to orders2 --rate 200/s --yes\n"
+                      "sluice move --from orders --to orders2 --follow --until-empty --yes",
+          .run = move_queue,
+      },
   };
 }
 

@@ -1,20 +1,27 @@
-#include "host/cli/commands/outbox.hpp"
+#include <fcntl.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/descriptor.hpp"
 #include "base/random.hpp"
-#include "base/text/json_writer.hpp"
-#include "host/cli/host_file.hpp"
-#include "host/cli/queue_names.hpp"
+#include "config/syntax.hpp"
+#include "host/cli/command.hpp"
+#include "host/cli/convert/conversion.hpp"
+#include "host/cli/queue_session.hpp"
+#include "host/cli/views/json_object.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/runtime/outbox_stores.hpp"
 
-// The tables of [outbox.NAME]: `sluice outbox ddl`, `status` and `prune`. Rows are looked at and changed with the
-// commands on queues, as those of queue "outbox:NAME".
 namespace sluice::cli {
 
 namespace {
@@ -36,7 +43,12 @@ struct ChosenOutbox {
 
   queue::outbox::Database& database() const { return open.queues->database(); }
   Deadline deadline() const { return Deadline::after(*clock, kCallTime); }
-  Exit failure(const Error& error) const { return Exit::failure("outbox " + name + ": " + error.message()); }
+  /// A database's answer; exit 1 where it has none.
+  template <typename T>
+  OrExit<T> checked(Result<T> answer) const {
+    return answer ? OrExit<T>(std::move(*answer))
+                  : OrExit<T>(Exit::failure("outbox " + name + ": " + answer.error().message()));
+  }
 };
 
 OrExit<std::string> chosen_name(const Arguments& arguments, const config::HostConfig& host) {
@@ -74,6 +86,7 @@ Exit print_ddl(const Arguments& arguments, Console& console) {
 }
 
 struct Status {
+  std::string outbox;
   TableCounts counts;
   std::vector<Finding> findings;
   bool usable = true;
@@ -81,7 +94,7 @@ struct Status {
 
 Result<Status> look(const ChosenOutbox& outbox, bool sent) {
   SLUICE_TRY(desk, outbox.database().open_admin(outbox.deadline()));
-  Status status;
+  Status status{.outbox = outbox.name, .counts = {}, .findings = {}};
   SLUICE_TRY(findings, (*desk)->inspect(outbox.deadline()));
   status.findings = std::move(*findings);
   for (const Finding& finding : status.findings) {
@@ -100,76 +113,52 @@ Result<Status> look(const ChosenOutbox& outbox, bool sent) {
   return status;
 }
 
-void write_counts(JsonWriter& json, const char* key, const std::map<std::string, std::uint64_t>& counts) {
-  json.key(key);
-  json.begin_object();
-  for (const auto& [what, count] : counts) {
-    json.member(what, count);
-  }
-  json.end_object();
-}
-
-std::string json_of(const ChosenOutbox& outbox, const Status& status) {
-  JsonWriter json(JsonWriter::Layout::indented);
+void describe(const Status& status, operate::Fields& fields) {
   const TableCounts& counts = status.counts;
-  json.begin_object();
-  json.member("outbox", outbox.name);
-  json.member("usable", status.usable);
+  fields.member("outbox", status.outbox);
+  fields.member("usable", status.usable);
   if (status.usable) {
-    json.member("pending", counts.ready + counts.waiting);
-    json.member("ready", counts.ready);
-    json.member("waiting", counts.waiting);
-    json.member("dead", counts.dead);
+    fields.number("pending", {"pending"}, counts.ready + counts.waiting);
+    fields.member("ready", counts.ready);
+    fields.number("waiting", {"of these waiting for a retry"}, counts.waiting);
+    fields.number("dead", {"dead letters"}, counts.dead);
     if (counts.sent) {
-      json.member("sent", *counts.sent);
+      fields.number("sent", {"sent and kept"}, *counts.sent);
     }
     if (counts.oldest) {
-      json.member("oldest_pending_seconds", std::chrono::duration_cast<std::chrono::seconds>(*counts.oldest).count());
+      const auto age = std::chrono::duration_cast<std::chrono::seconds>(*counts.oldest);
+      fields.member("oldest_pending_seconds", age.count());
+      fields.cell({"oldest pending"}, config::format_duration(age) + " old");
     }
     if (counts.oldest_id) {
-      json.member("oldest_pending_id", std::to_string(*counts.oldest_id));
+      fields.text("oldest_pending_id", {"oldest pending row"}, std::to_string(*counts.oldest_id));
     }
-    write_counts(json, "by_type", counts.by_type);
-    write_counts(json, "by_error", counts.by_error);
+    fields.member("by_type", counts.by_type);
+    fields.member("by_error", counts.by_error);
   }
-  json.key("findings");
-  json.begin_array();
-  for (const Finding& finding : status.findings) {
-    json.begin_object();
-    json.member("fatal", finding.fatal);
-    json.member("text", finding.text);
-    json.end_object();
+  if (fields.json() != nullptr) {
+    put_members(*fields.json(), "findings", array_of(status.findings, [](JsonWriter& json, const Finding& finding) {
+      put_object(json, "fatal", finding.fatal, "text", finding.text);
+    }));
   }
-  json.end_array();
-  json.end_object();
-  return json.take_line();
 }
 
-void add_counts(TextTable& table, const char* title, const std::map<std::string, std::uint64_t>& counts) {
-  for (const auto& [what, count] : counts) {
-    table.add({std::string(title) + " " + what, std::to_string(count)});
-  }
+std::string json_of(const Status& status) {
+  JsonWriter json(JsonWriter::Layout::indented);
+  operate::write_object(json, status, WallTime{});
+  return json.take_line();
 }
 
 std::string text_of(const Status& status, bool colours) {
   TextTable table({{}, {}}, colours);
-  const TableCounts& counts = status.counts;
-  if (status.usable) {
-    table.add({"pending", std::to_string(counts.ready + counts.waiting)});
-    table.add({"of these waiting for a retry", std::to_string(counts.waiting)});
-    table.add({"dead letters", std::to_string(counts.dead)});
-    if (counts.sent) {
-      table.add({"sent and kept", std::to_string(*counts.sent)});
+  for (auto& [column, cell] : operate::row_of(status, WallTime{})) {
+    table.add({std::string(column.title), std::move(cell)});
+  }
+  for (const auto& [title, counts] :
+       {std::pair("type ", &status.counts.by_type), std::pair("error ", &status.counts.by_error)}) {
+    for (const auto& [what, count] : *counts) {
+      table.add({title + what, std::to_string(count)});
     }
-    if (counts.oldest) {
-      const auto age = std::chrono::duration_cast<std::chrono::seconds>(*counts.oldest);
-      table.add({"oldest pending", config::format_duration(age) + " old"});
-    }
-    if (counts.oldest_id) {
-      table.add({"oldest pending row", std::to_string(*counts.oldest_id)});
-    }
-    add_counts(table, "type", counts.by_type);
-    add_counts(table, "error", counts.by_error);
   }
   for (const Finding& finding : status.findings) {
     table.add(
@@ -182,11 +171,8 @@ std::string text_of(const Status& status, bool colours) {
 Exit print_status(const Arguments& arguments, Console& console) {
   SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(outbox, choose(arguments));
-  const auto status = look(*outbox, arguments.has("sent"));
-  if (!status) {
-    return outbox->failure(status.error());
-  }
-  console.out(*output == Output::json ? json_of(*outbox, *status) : text_of(*status, console.output_has_colour()));
+  SLUICE_TRY(status, outbox->checked(look(*outbox, arguments.has("sent"))));
+  console.out(*output == Output::json ? json_of(*status) : text_of(*status, console.output_has_colour()));
   return status->usable ? Exit::ok() : Exit::failure("outbox " + outbox->name + " cannot be published from");
 }
 
@@ -223,18 +209,10 @@ Result<Pruned> prune_all(const ChosenOutbox& outbox, AdminSession& desk, Duratio
 }
 
 void report_pruned(const ChosenOutbox& outbox, Output output, bool dry_run, std::uint64_t rows, Console& console) {
-  if (output == Output::json) {
-    JsonWriter json(JsonWriter::Layout::indented);
-    json.begin_object();
-    json.member("outbox", outbox.name);
-    json.member("dry_run", dry_run);
-    json.member("deleted", dry_run ? std::uint64_t{0} : rows);
-    json.member("old_enough", rows);
-    json.end_object();
-    console.out(json.take_line());
-    return;
-  }
-  console.out(std::to_string(rows) + (dry_run ? " rows would be deleted\n" : " rows deleted\n"));
+  console.out(
+      output == Output::json
+          ? json_line("outbox", outbox.name, "dry_run", dry_run, "deleted", dry_run ? 0 : rows, "old_enough", rows)
+          : std::to_string(rows) + (dry_run ? " rows would be deleted\n" : " rows deleted\n"));
 }
 
 Exit prune(const Arguments& arguments, Console& console) {
@@ -249,16 +227,9 @@ Exit prune(const Arguments& arguments, Console& console) {
     return Exit::usage("rows are deleted for good; say --yes, as there is no terminal to ask on, or --dry-run");
   }
   SLUICE_TRY(outbox, choose(arguments));
-  auto desk = outbox->database().open_admin(outbox->deadline());
-  if (!desk) {
-    return outbox->failure(desk.error());
-  }
-  const auto count = [&] { return (*desk)->prune({.sent_before = *age, .dry_run = true}, outbox->deadline()); };
+  SLUICE_TRY(desk, outbox->checked(outbox->database().open_admin(outbox->deadline())));
   if (dry_run || !arguments.has("yes")) {
-    const auto old_enough = count();
-    if (!old_enough) {
-      return outbox->failure(old_enough.error());
-    }
+    SLUICE_TRY(old_enough, outbox->checked((*desk)->prune({.sent_before = *age, .dry_run = true}, outbox->deadline())));
     if (dry_run) {
       report_pruned(*outbox, *output, true, *old_enough, console);
       return Exit::ok();
@@ -269,93 +240,180 @@ Exit prune(const Arguments& arguments, Console& console) {
       return Exit::ok();
     }
   }
-  const auto pruned = prune_all(*outbox, **desk, *age, console);
-  if (!pruned) {
-    return outbox->failure(pruned.error());
-  }
+  SLUICE_TRY(pruned, outbox->checked(prune_all(*outbox, **desk, *age, console)));
   report_pruned(*outbox, *output, false, pruned->rows, console);
   return pruned->interrupted ? Exit(kExitInterrupted, std::string("interrupted; what was deleted stays deleted"))
                              : Exit::ok();
 }
 
-std::vector<Flag> with_outbox_flags(std::vector<Flag> own) {
-  own.insert(own.begin(),
-             {.name = "outbox", .value = "NAME", .help = "of [outbox.NAME] in the host file [default: the only one]"});
-  own.push_back(config_flag());
-  return own;
+std::vector<Flag> with_outbox_flags(const std::vector<Flag>& own) {
+  return joined(joined({{"outbox", "NAME", "of [outbox.NAME] in the host file [default: the only one]"}}, own),
+                {config_flag()});
 }
 
-std::vector<Flag> with_output(std::vector<Flag> own) {
-  for (const Flag& flag : output_flags()) {
-    own.push_back(flag);
+using convert::Conversion;
+using convert::NewFile;
+
+OrExit<std::string> read_all(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return Exit::failure("cannot read " + path + ": " + std::strerror(errno));
   }
-  return own;
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (file.bad()) {
+    return Exit::failure("cannot read " + path);
+  }
+  return text;
+}
+
+/// Passwords may stand in them, so that nobody but their owner reads them.
+OrExit<void> write_new(const std::filesystem::path& path, const std::string& text) {
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  std::size_t written = 0;
+  while (file.open() && written < text.size()) {
+    const auto part = ::write(file.get(), text.data() + written, text.size() - written);
+    if (part < 0 && errno != EINTR) {
+      break;
+    }
+    written += part < 0 ? 0 : static_cast<std::size_t>(part);
+  }
+  if (file.open() && written == text.size()) {
+    return {};
+  }
+  return Exit::failure("cannot write " + path.string() + ": " + std::strerror(errno));
+}
+
+OrExit<void> write_files(const std::filesystem::path& folder, const std::vector<NewFile>& files) {
+  for (const NewFile& file : files) {
+    std::error_code ignored;
+    if (std::filesystem::exists(std::filesystem::symlink_status(folder / file.path, ignored))) {
+      return Exit::failure((folder / file.path).string() +
+                           " is there already and is not overwritten; name another folder");
+    }
+  }
+  for (const NewFile& file : files) {
+    const auto path = folder / file.path;
+    std::error_code failed;
+    std::filesystem::create_directories(path.parent_path(), failed);
+    if (failed) {
+      return Exit::failure("cannot make the folder " + path.parent_path().string() + ": " + failed.message());
+    }
+    SLUICE_PASS_ON(write_new(path, file.text));
+  }
+  return {};
+}
+
+std::string as_text(const std::string& source, const std::string& folder, const Conversion& conversion) {
+  std::string text;
+  for (const NewFile& file : conversion.files) {
+    text += "written: " + (std::filesystem::path(folder) / file.path).string() + "\n";
+  }
+  for (const convert::Remark& remark : conversion.remarks) {
+    text +=
+        source + ":" + std::to_string(remark.line) + ": " + config::one_line(remark.field + ": " + remark.what) + "\n";
+  }
+  return text;
+}
+
+std::string as_json(const std::string& folder, const Conversion& conversion) {
+  return json_line("files",
+                   array_of(conversion.files,
+                            [&folder](JsonWriter& json, const NewFile& file) {
+                              json.value((std::filesystem::path(folder) / file.path).string());
+                            }),
+                   "remarks", array_of(conversion.remarks, [](JsonWriter& json, const convert::Remark& remark) {
+                     put_object(json, "line", remark.line, "field", remark.field, "remark", remark.what);
+                   }));
+}
+
+Exit convert_file(const Arguments& arguments, Console& console) {
+  const std::string name = arguments.get("name", "outbox");
+  if (const char* expected = config::name_complaint(name)) {
+    return Exit::usage("--name must be " + std::string(expected));
+  }
+  const std::string source = arguments.get("file");
+  SLUICE_TRY(text, read_all(source));
+  const Conversion conversion = convert::convert_worker_file(*text, name, config::process_environment());
+  if (!conversion.complaints.empty()) {
+    return {kExitConfiguration, source + ": " + config::one_line(conversion.complaints)};
+  }
+  const std::string folder = arguments.get("output");
+  SLUICE_PASS_ON(write_files(folder, conversion.files));
+  console.out(arguments.has("json") ? as_json(folder, conversion) : as_text(source, folder, conversion));
+  return Exit::ok();
 }
 
 }  // namespace
 
-Command outbox_ddl_command() {
+std::vector<Command> outbox_commands() {
   return {
-      .name = "outbox ddl",
-      .group = "Outboxes",
-      .summary = "Print the SQL that makes an outbox table, its indexes and its trigger",
-      .usage = "[NAME] [OPTION]...",
-      .description =
-          "With the names that the host file gives the table and its columns. Each statement does nothing where what "
-          "it "
-          "makes is there already, so that it also adds the indexes and the trigger to a table that you have. Connects "
-          "to nothing.",
-      .flags = with_outbox_flags({}),
-      .positional = {"outbox"},
-      .examples = "sluice outbox ddl orders | psql \"$DATABASE_URL\"",
-      .run = print_ddl,
-  };
-}
-
-Command outbox_status_command() {
-  return {
-      .name = "outbox status",
-      .group = "Outboxes",
-      .summary = "Count what is pending in an outbox, and say what is wrong with its table",
-      .usage = "[NAME] [--sent] [OPTION]...",
-      .description =
-          "Pending rows, how old the oldest is, dead letters, by type and by error; and what is missing or of the "
-          "wrong "
-          "type in the table, by name. Fails when nothing can be published. The rows themselves are shown by the "
-          "commands on queues: `sluice ls --outbox NAME`, with --dlq the dead letters, which `sluice redrive` puts "
-          "back.",
-      .flags = with_outbox_flags(
-          with_output({{.name = "sent", .help = "count what was sent too, which reads the whole table"}})),
-      .positional = {"outbox"},
-      .examples =
-          "sluice outbox status orders\n"
-          "sluice outbox status --json | jq .pending",
-      .run = print_status,
-  };
-}
-
-Command outbox_prune_command() {
-  return {
-      .name = "outbox prune",
-      .group = "Outboxes",
-      .summary = "Delete rows that were sent long ago",
-      .usage = "[NAME] --sent-older-than DURATION [--dry-run] [--yes] [OPTION]...",
-      .description =
-          "Nothing else deletes rows of an outbox. In batches of 5,000, each a transaction of its own; the oldest "
-          "first. "
-          "Rows that were not sent stay, dead letters included. Asks first when there is a terminal, and wants --yes "
-          "when there is none.",
-      .flags = with_outbox_flags(with_output({{.name = "sent-older-than",
-                                               .value = "DURATION",
-                                               .help = "how long ago at least, such as 7d",
-                                               .required = true},
-                                              {.name = "dry-run", .help = "count them and delete none"},
-                                              {.name = "yes", .help = "do not ask"}})),
-      .positional = {"outbox"},
-      .examples =
-          "sluice outbox prune orders --sent-older-than 7d --dry-run\n"
-          "sluice outbox prune orders --sent-older-than 7d --yes",
-      .run = prune,
+      {
+          .name = "outbox ddl",
+          .summary = "Print the SQL that makes an outbox table, its indexes and its trigger",
+          .usage = "[NAME] [OPTION]...",
+          .description =
+              "With the names that the host file gives the table and its columns. Each statement does nothing where "
+              "what it makes is there already, so that it also adds the indexes and the trigger to a table that you "
+              "have. Connects to nothing.",
+          .flags = with_outbox_flags({}),
+          .positional = {"outbox"},
+          .examples = "sluice outbox ddl orders | psql \"$DATABASE_URL\"",
+          .run = print_ddl,
+      },
+      {
+          .name = "outbox status",
+          .summary = "Count what is pending in an outbox, and say what is wrong with its table",
+          .usage = "[NAME] [--sent] [OPTION]...",
+          .description =
+              "Pending rows, how old the oldest is, dead letters, by type and by error; and what is missing or of the "
+              "wrong type in the table, by name. Fails when nothing can be published. The rows themselves are shown "
+              "by the commands on queues: `sluice ls --outbox NAME`, with --dlq the dead letters, which `sluice "
+              "redrive` puts back.",
+          .flags = with_outbox_flags(
+              joined({{"sent", {}, "count what was sent too, which reads the whole table"}}, output_flags())),
+          .positional = {"outbox"},
+          .examples = "sluice outbox status orders\n"
+                      "sluice outbox status --json | jq .pending",
+          .run = print_status,
+      },
+      {
+          .name = "outbox prune",
+          .summary = "Delete rows that were sent long ago",
+          .usage = "[NAME] --sent-older-than DURATION [--dry-run] [--yes] [OPTION]...",
+          .description =
+              "Nothing else deletes rows of an outbox. In batches of 5,000, each a transaction of its own; the oldest "
+              "first. Rows that were not sent stay, dead letters included. Asks first when there is a terminal, and "
+              "wants --yes when there is none.",
+          .flags =
+              with_outbox_flags(joined({required({"sent-older-than", "DURATION", "how long ago at least, such as 7d"}),
+                                        {"dry-run", {}, "count them and delete none"},
+                                        yes_flag()},
+                                       output_flags())),
+          .positional = {"outbox"},
+          .examples = "sluice outbox prune orders --sent-older-than 7d --dry-run\n"
+                      "sluice outbox prune orders --sent-older-than 7d --yes",
+          .run = prune,
+      },
+      {
+          .name = "outbox convert",
+          .summary = "Turn the YAML of outbox-worker into a host file and job files",
+          .usage = "FILE --output FOLDER [OPTION]...",
+          .description =
+              "FILE is what n-creativesystem/outbox-worker was started with. Its templates (${VAR:-default} and the "
+              "like) stay variables wherever our files have them; where they do not, what they stand for now is "
+              "written. Into FOLDER go host.toml and a job file for each publisher; files that are there are not "
+              "overwritten. What could not be carried over, or means something else, is printed line by line with the "
+              "place in FILE and the reason. A field that is missing or wrong is named as outbox-worker names it, and "
+              "nothing is written. No value of the file is ever printed, for it may be a password.",
+          .flags = {required({"file", "FILE", "the YAML of outbox-worker"}),
+                    required({"output", "FOLDER", "where the new files go; made where it is not there"}),
+                    {"name", "NAME", "what the outbox is called in them [default: outbox]"},
+                    {"json", {}, "print files and remarks as JSON"}},
+          .positional = {"file"},
+          .examples = "sluice outbox convert outbox_polling.yaml --output sluice\n"
+                      "sluice outbox convert --file outbox_polling.yaml --output /etc/sluice --name orders",
+          .run = convert_file,
+      },
   };
 }
 

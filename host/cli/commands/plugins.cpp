@@ -1,17 +1,285 @@
+#include <algorithm>
 #include <filesystem>
+#include <map>
+#include <set>
+#include <span>
+#include <variant>
 
-#include "base/text/json_writer.hpp"
 #include "host/cli/command.hpp"
-#include "host/cli/filter_arguments.hpp"
-#include "host/cli/host_file.hpp"
-#include "host/cli/views/output.hpp"
+#include "host/cli/queue_session.hpp"
+#include "host/cli/views/json_object.hpp"
+#include "host/cli/views/schedule_text.hpp"
+#include "host/cli/views/steering_remarks.hpp"
+#include "host/cli/views/transaction_report.hpp"
+#include "host/plugin/attempt.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/plugin/plugin_registry.hpp"
+#include "host/runtime/host_queues.hpp"
+#include "host/runtime/job_plan.hpp"
 #include "host/runtime/plugin_gate.hpp"
+#include "host/runtime/store_reach.hpp"
+#include "host/work/job_queues.hpp"
 
 namespace sluice::cli {
 
 namespace {
+
+using config::ConfigError;
+using config::JobConfig;
+using runtime::JobPlan;
+
+std::string plugin_of(const sluice_handler* handler, const plugin::PluginRegistry& registry) {
+  for (const auto& loaded : registry.plugins()) {
+    const auto* begin = loaded.plugin->handlers;
+    const auto* end = begin + loaded.plugin->handler_count;
+    if (std::find(begin, end, handler) != end) {
+      return std::string(loaded.plugin->name) + " " + loaded.plugin->version;
+    }
+  }
+  return "unknown";
+}
+
+std::string drawn_from(const JobConfig& job) {
+  std::string text;
+  for (const config::WeightedQueue& queue : job.queues) {
+    text += (text.empty() ? "queues " : ", ") + queue.name + " by " + std::to_string(queue.weight);
+  }
+  text = text.empty() ? "queue " + job.queue : text;
+  if (job.order == config::Order::group) {
+    text += ", each group in order";
+  } else if (job.order == config::Order::queue) {
+    text += ", one message after the other";
+  } else if (job.fair) {
+    text += ", in turns by group";
+  }
+  return text + (job.on_dead_letter == config::OnDeadLetter::hold ? " and held behind dead letters" : "");
+}
+
+std::string describe(const JobPlan& plan, const plugin::PluginRegistry& registry, const std::string& steered) {
+  const JobConfig& job = plan.config;
+  return job.name + ": " + drawn_from(job) + (job.source == config::Source::dlq ? " (dead-letter half)" : "") +
+         ", handler " + job.handler + " of " + plugin_of(plan.handler, registry) + ", " +
+         counted(job.concurrency, "worker") + ", " +
+         (job.retry.max_attempts == 0 ? "attempts without limit" : counted(job.retry.max_attempts, "attempt")) +
+         (steered.empty() ? "" : "; but " + steered);
+}
+
+std::string job_json(const JobPlan& plan, const plugin::PluginRegistry& registry, const std::string& steered) {
+  const JobConfig& job = plan.config;
+  const char* const order = job.order == config::Order::group   ? "group"
+                            : job.order == config::Order::queue ? "queue"
+                                                                : "none";
+  JsonWriter json;
+  json.begin_object();
+  put_members(json, "name", job.name, "file", job.file, "queue", work::queue_text(job), "order", order, "source",
+              job.source == config::Source::dlq ? "dlq" : "standard", "handler", job.handler, "plugin",
+              plugin_of(plan.handler, registry), "concurrency", job.concurrency, "max_attempts", job.retry.max_attempts,
+              "steered", steered);
+  if (!job.schedules.empty()) {
+    write_schedules(json, job, SystemClock().wall_now());
+  }
+  json.end_object();
+  return json.take_text();
+}
+
+/// Of a job whose queues lie in stores of two kinds: what its handler cannot stage. Empty: it has one kind.
+std::string two_kinds(const config::HostConfig& host, const JobConfig& job) {
+  const auto kind_of = [&host](const std::string& queue) { return host.store_of(queue).kind; };
+  const auto queues = work::queues_of(job);
+  const auto other = std::find_if(queues.begin(), queues.end(), [&](const config::WeightedQueue& queue) {
+    return kind_of(queue.name) != kind_of(queues.front().name);
+  });
+  if (other == queues.end()) {
+    return {};
+  }
+  const bool sql = kind_of(queues.front().name) == config::StoreKind::sqlite;
+  return "job " + job.name + " draws from stores of two kinds: writes that its handler stages are " +
+         (sql ? "SQL" : "items of DynamoDB") + " by its first queue, " + queues.front().name +
+         ", and are refused with the messages of " + other->name +
+         "; give that queue a job of its own, unless the handler stages messages alone";
+}
+
+/// What is allowed but seldom meant.
+std::vector<std::string> suspicions(const config::HostConfig& host, const config::JobFiles& files,
+                                    const plugin::PluginRegistry& registry) {
+  std::vector<std::string> lines;
+  for (const auto& rejected : registry.rejected()) {
+    lines.push_back(rejected.file + " is not used: " + rejected.why);
+  }
+  std::map<std::pair<std::string, config::Source>, std::string> taken;
+  std::set<std::string> used;
+  for (const JobConfig& job : files.jobs) {
+    for (const config::WeightedQueue& queue : work::queues_of(job)) {
+      used.insert(queue.name);
+      const auto [first, fresh] = taken.emplace(std::pair(queue.name, job.source), job.name);
+      if (!fresh) {
+        lines.push_back("jobs " + first->second + " and " + job.name + " share queue " + queue.name +
+                        ": each message goes to one of them, whichever claims it first");
+      }
+    }
+    if (job.order == config::Order::queue && job.queues.empty() && job.concurrency > 1) {
+      lines.push_back("job " + job.name + " hands out one message after the other, so that its concurrency of " +
+                      std::to_string(job.concurrency) + " is that of one worker");
+    }
+    if (std::string line = two_kinds(host, job); !line.empty()) {
+      lines.push_back(std::move(line));
+    }
+  }
+  for (const auto& [queue, settings] : host.queues) {
+    // A file that cannot be read may have the job.
+    if (used.count(queue) == 0 && files.errors.empty()) {
+      lines.push_back("no job works on queue " + queue + ", which [queues." + queue + "] configures");
+    }
+  }
+  return lines;
+}
+
+/// Makes and ends an instance for each job, because only the handler itself knows whether its options go together.
+std::vector<ConfigError> try_handlers(const config::HostConfig& host, const std::vector<JobPlan>& plans,
+                                      Console& console) {
+  std::vector<ConfigError> errors;
+  SeededRandom random;
+  const SystemClock clock;
+  for (const JobPlan& plan : plans) {
+    const auto log = [&console](sluice_log_level, std::string_view job, std::string_view, std::string_view text) {
+      console.note(std::string(job) + ": " + std::string(text));
+    };
+    const auto effects = plugin::effect_rules(plan.config, host.store_of(plan.config.queue).kind, random, clock);
+    const auto instance =
+        plugin::HandlerInstance::create_in({log, {}, {}, effects}, *plan.handler, plan.config.name, plan.options);
+    if (instance.has_error()) {
+      errors.push_back({plan.config.handler_place, instance.error().message()});
+    }
+  }
+  return errors;
+}
+
+/// What was found: as text at once, an error or a warning a line on standard error and a job a line on standard output;
+/// as JSON one object at the end.
+class Report {
+ public:
+  Report(Output output, Console& console) : output_(output), console_(console) {}
+
+  void add(std::vector<ConfigError> errors) {
+    for (ConfigError& error : errors) {
+      if (output_ == Output::text) {
+        console_.note(error.text());
+      }
+      errors_.push_back(std::move(error));
+    }
+  }
+  void warn(std::vector<std::string> lines) {
+    for (std::string& line : lines) {
+      if (output_ == Output::text) {
+        console_.note("warning: " + line);
+      }
+      warnings_.push_back(std::move(line));
+    }
+  }
+  /// `steering`: what operators want of them, which may not be what their files say.
+  void jobs(const std::vector<JobPlan>& plans, const plugin::PluginRegistry& registry,
+            const SteeringRemarks& steering) {
+    for (const JobPlan& plan : plans) {
+      const auto remark = steering.jobs.find(plan.config.name);
+      const std::string steered = remark == steering.jobs.end() ? std::string() : remark->second;
+      if (output_ == Output::text) {
+        console_.out(describe(plan, registry, steered) + "\n");
+        for (const std::string& line : schedule_lines(plan.config, SystemClock().wall_now())) {
+          console_.out(line + "\n");
+        }
+      } else {
+        jobs_.push_back(job_json(plan, registry, steered));
+      }
+    }
+    // A table that is yet to be made holds no wishes.
+    if (steering.trouble && steering.trouble->code() != ErrorCode::queue_missing && output_ == Output::text) {
+      console_.note("whether operators steer these jobs cannot be read: " + steering.trouble->message());
+    }
+  }
+  bool any_error() const { return !errors_.empty(); }
+
+  Exit finish(const std::string& what) {
+    if (output_ == Output::json) {
+      return finish_json(what);
+    }
+    const std::string warnings = warnings_.empty() ? "" : ", " + counted(warnings_.size(), "warning");
+    if (!errors_.empty()) {
+      return {kExitConfiguration, what + ": " + counted(errors_.size(), "error") + warnings};
+    }
+    console_.flush();
+    console_.note(what + ": good" + warnings);
+    return Exit::ok();
+  }
+
+ private:
+  Exit finish_json(const std::string& what) {
+    console_.out(json_line("file", what, "good", errors_.empty(), "errors",
+                           array_of(errors_,
+                                    [](JsonWriter& json, const ConfigError& error) {
+                                      put_object(json, "file", error.place.file, "line", error.place.line, "column",
+                                                 error.place.column, "message", error.message);
+                                    }),
+                           "warnings", warnings_, "jobs",
+                           array_of(jobs_, [](JsonWriter& json, const std::string& job) { json.raw(job); })));
+    return errors_.empty() ? Exit::ok() : Exit::silent(kExitConfiguration);
+  }
+
+  const Output output_;
+  Console& console_;
+  std::vector<ConfigError> errors_;
+  std::vector<std::string> warnings_;
+  std::vector<std::string> jobs_;  ///< objects of JSON
+};
+
+/// Checks jobs against plugins, and plugins against jobs.
+void check_jobs(const config::HostConfig& host, const config::JobFiles& files, Report& report, Console& console) {
+  const std::vector<JobConfig>& jobs = files.jobs;
+  plugin::PluginRegistry registry;
+  registry.pin(plugin::pins_of(jobs));
+  const auto admitted = runtime::PluginGate(host, registry).admit(jobs);
+  if (!admitted) {
+    return report.add({{{host.file}, admitted.error().message()}});
+  }
+  report.add(*admitted);
+  report.warn(suspicions(host, files, registry));
+  const auto planned = runtime::plan_jobs(jobs, registry);
+  if (const auto* errors = std::get_if<std::vector<ConfigError>>(&planned)) {
+    return report.add(*errors);
+  }
+  if (!admitted->empty()) {
+    return;
+  }
+  const auto& plans = std::get<std::vector<JobPlan>>(planned);
+  const auto errors = try_handlers(host, plans, console);
+  report.add(errors);
+  if (errors.empty()) {
+    report.jobs(plans, registry, steering_remarks(host, jobs));
+  }
+}
+
+Exit check(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(output, arguments.output_or_text());
+  SLUICE_TRY(path, find_host_file(arguments));
+  Report report(*output, console);
+  const auto environment = config::process_environment();
+  const auto host = config::load_host_config(*path, environment);
+  if (const auto* errors = std::get_if<std::vector<ConfigError>>(&host)) {
+    report.add(*errors);
+    return report.finish(*path);
+  }
+  auto settings = std::get<config::HostConfig>(host);
+  settings.allow_insecure_files = arguments.has(kAllowInsecureFiles);
+  const config::JobFiles jobs = config::load_job_files(settings, environment);
+  report.add(jobs.errors);
+  report.add(runtime::distrusted(settings, jobs.jobs));
+  report.add(runtime::refused_rules(settings, jobs.jobs));
+  check_jobs(settings, jobs, report, console);
+  // Beside other errors it is not what is wrong.
+  if (jobs.jobs.empty() && !report.any_error()) {
+    report.warn({"there is no job: no file matches [host] jobs"});
+  }
+  return report.finish(*path);
+}
 
 std::string_view text_of(const char* text) { return text == nullptr ? std::string_view() : text; }
 
@@ -85,73 +353,32 @@ void print_text(const plugin::PluginRegistry& registry, Console& console) {
   }
 }
 
-void write_option(JsonWriter& json, const sluice_option& option) {
-  json.begin_object();
-  json.member("name", text_of(option.name));
-  json.member("type", type_name(option.type));
-  json.member("required", is_required(option));
-  json.member("secret", is_secret(option));
-  json.key("default");
-  if (option.default_value == nullptr || is_secret(option)) {
-    json.null();
-  } else {
-    json.value(option.default_value);
-  }
-  json.member("help", text_of(option.help));
-  json.end_object();
+void write_option(JsonWriter& json, const sluice_option* option) {
+  const bool shown = option->default_value != nullptr && !is_secret(*option);
+  put_object(json, "name", text_of(option->name), "type", type_name(option->type), "required", is_required(*option),
+             "secret", is_secret(*option), "default", or_null(shown, text_of(option->default_value)), "help",
+             text_of(option->help));
 }
 
-void write_handler(JsonWriter& json, const sluice_handler& handler) {
-  json.begin_object();
-  json.member("name", text_of(handler.name));
-  json.member("help", text_of(handler.help));
-  json.member("concurrent", plugin::is_concurrent(handler));
-  json.member("open_options", has_open_options(handler));
-  json.key("options");
-  json.begin_array();
-  for (std::size_t index = 0; index < handler.option_count; ++index) {
-    write_option(json, *handler.options[index]);
-  }
-  json.end_array();
-  json.end_object();
+void write_handler(JsonWriter& json, const sluice_handler* handler) {
+  const std::span options(handler->options, handler->option_count);
+  put_object(json, "name", text_of(handler->name), "help", text_of(handler->help), "concurrent",
+             plugin::is_concurrent(*handler), "open_options", has_open_options(*handler), "options",
+             array_of(options, write_option));
 }
 
 void write_plugin(JsonWriter& json, const plugin::LoadedPlugin& loaded) {
   const sluice_plugin& plugin = *loaded.plugin;
-  json.begin_object();
-  json.member("name", text_of(plugin.name));
-  json.member("version", text_of(plugin.version));
-  json.member("abi", abi_text(plugin));
-  json.member("file", loaded.file);
-  json.key("handlers");
-  json.begin_array();
-  for (std::size_t index = 0; index < plugin.handler_count; ++index) {
-    write_handler(json, *plugin.handlers[index]);
-  }
-  json.end_array();
-  json.end_object();
+  const std::span handlers(plugin.handlers, plugin.handler_count);
+  put_object(json, "name", text_of(plugin.name), "version", text_of(plugin.version), "abi", abi_text(plugin), "file",
+             loaded.file, "handlers", array_of(handlers, write_handler));
 }
 
 void print_json(const plugin::PluginRegistry& registry, Console& console) {
-  JsonWriter json(JsonWriter::Layout::indented);
-  json.begin_object();
-  json.key("plugins");
-  json.begin_array();
-  for (const auto& loaded : registry.plugins()) {
-    write_plugin(json, loaded);
-  }
-  json.end_array();
-  json.key("rejected");
-  json.begin_array();
-  for (const auto& rejected : registry.rejected()) {
-    json.begin_object();
-    json.member("file", rejected.file);
-    json.member("why", rejected.why);
-    json.end_object();
-  }
-  json.end_array();
-  json.end_object();
-  console.out(json.take_line());
+  console.out(json_line("plugins", array_of(registry.plugins(), write_plugin), "rejected",
+                        array_of(registry.rejected(), [](JsonWriter& json, const auto& rejected) {
+                          put_object(json, "file", rejected.file, "why", rejected.why);
+                        })));
 }
 
 Exit plugins(const Arguments& arguments, Console& console) {
@@ -174,45 +401,150 @@ Exit plugins(const Arguments& arguments, Console& console) {
     registry.pin(plugin::pins_of(jobs.jobs));
   }
   settings.allow_insecure_files = arguments.has(kAllowInsecureFiles);
-  if (const auto admitted = runtime::PluginGate(settings, registry).admit({}); !admitted) {
-    return Exit::failure(admitted.error());
-  }
+  SLUICE_PASS_ON(or_exit(runtime::PluginGate(settings, registry).admit({})));
   if (*output == Output::json) {
     print_json(registry, console);
   } else {
     print_text(registry, console);
   }
   if (registry.plugins().empty() && registry.rejected().empty()) {
-    std::string places;
-    for (const auto& folder : settings.plugin_dirs) {
-      places += (places.empty() ? "" : ", ") + folder;
+    console.note("there is no plugin in " + listed(settings.plugin_dirs));
+  }
+  return Exit::ok();
+}
+
+using runtime::JobPlan;
+
+/// The job of that name with its handler loaded; exit 78 with what is wrong with files and plugins.
+OrExit<JobPlan> plan_of(const config::HostConfig& host, const std::string& name, plugin::PluginRegistry& registry) {
+  const auto planned = runtime::load_job_plans(host, registry, [](const config::JobConfig&) { return false; });
+  if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&planned)) {
+    return configuration_exit(*errors);
+  }
+  const auto& plans = std::get<std::vector<JobPlan>>(planned);
+  const auto found =
+      std::find_if(plans.begin(), plans.end(), [&name](const JobPlan& plan) { return plan.config.name == name; });
+  if (found == plans.end()) {
+    return Exit(kExitConfiguration, "no job is called '" + name + "'; `sluice check` lists the jobs of " + host.file);
+  }
+  return *found;
+}
+
+/// Runs the handler in this process, as the message's next delivery would.
+OrExit<plugin::Outcome> handle(const JobPlan& plan, const config::HostConfig& host, queue::Message message,
+                               const Clock& clock, Console& console) {
+  SeededRandom random;
+  const auto log = [&console](sluice_log_level, std::string_view, std::string_view, std::string_view text) {
+    console.note("handler: " + std::string(text));
+  };
+  const plugin::EffectRules effects =
+      plugin::effect_rules(plan.config, host.store_of(plan.config.queue).kind, random, clock);
+  const auto instance =
+      plugin::HandlerInstance::create_in({log, {}, {}, effects}, *plan.handler, plan.config.name, plan.options);
+  if (instance.has_error()) {
+    return Exit(kExitConfiguration, instance.error().message());
+  }
+  plugin::Attempt attempt(clock);
+  const Duration timeout = plan.config.timeout;
+  attempt.arm(timeout > Duration::zero() ? clock.steady_now() + timeout : SteadyTime::max());
+  ++message.attempt;
+  return (*instance)->handle(message, plan.config.queue, plan.config.retry.max_attempts, attempt);
+}
+
+/// What is wrong with the effects that shows without the store; empty: nothing.
+std::string refusal_of(const config::HostConfig& host, const std::string& queue, const plugin::Outcome& outcome) {
+  if (!outcome.effects) {
+    return {};
+  }
+  for (const queue::EmittedMessage& emitted : outcome.effects->messages) {
+    if (const auto why = runtime::beyond_store(host, queue, emitted.queue)) {
+      return "message " + emitted.message.id + " to queue " + emitted.queue + ": " + why->message();
     }
-    console.note("there is no plugin in " + places);
+  }
+  return {};
+}
+
+Exit dry_run(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(id, the_message_id(arguments));
+  SLUICE_TRY(host, load_host_file(arguments));
+  host->allow_insecure_files = arguments.has(kAllowInsecureFiles);
+  plugin::PluginRegistry registry;
+  SLUICE_TRY(plan, plan_of(*host, arguments.get("job"), registry));
+  const SystemClock clock;
+  SeededRandom random;
+  runtime::HostQueues queues(*host, clock, random, nullptr);
+  SLUICE_TRY(oper, or_exit(queues.open_operator(plan->config.queue)));
+  SLUICE_TRY(message, or_exit((*oper)->get(*id, Deadline::after(clock, std::chrono::seconds(30)))));
+  SLUICE_TRY(outcome, handle(*plan, *host, message->message, clock, console));
+  const DryRun run{plan->config.name,
+                   plan->config.queue,
+                   *id,
+                   host->store_of(plan->config.queue).kind == config::StoreKind::dynamodb,
+                   plan->config.idempotency.has_value(),
+                   *outcome,
+                   refusal_of(*host, plan->config.queue, *outcome)};
+  if (*output == Output::text) {
+    console.out(dry_run_text(run));
+  } else {
+    JsonWriter json(JsonWriter::Layout::indented);
+    write_dry_run(run, json);
+    console.out(json.take_line());
   }
   return Exit::ok();
 }
 
 }  // namespace
 
-Command plugins_command() {
+std::vector<Command> plugin_commands() {
   return {
-      .name = "plugins",
-      .group = "Host",
-      .summary = "Show the plugins that were found, their handlers and options",
-      .usage = "[--dir FOLDER]... [--output json|text] [--allow-insecure-files] [--config FILE]",
-      .description =
-          "Files that are no usable plugin are shown with the reason. Looks into the folders of [host] "
-          "plugin_dirs.",
-      .flags = joined(output_flags(), {allow_insecure_files_flag(),
-                                       {.name = "dir",
-                                        .value = "FOLDER",
-                                        .help = "look there, and read no host file; may be repeated",
-                                        .repeated = true},
-                                       config_flag()}),
-      .examples =
-          "sluice plugins\n"
-          "sluice plugins --dir build/plugins --json | jq .plugins[].handlers[].name",
-      .run = plugins,
+      {
+          .name = "check",
+          .summary = "Check the host file, the jobs, the plugins and their options",
+          .usage = "[--output json|text] [--allow-insecure-files] [--config FILE]",
+          .description =
+              "Prints every error as file:line:column: message and ends with exit code 78 if there is one; otherwise "
+              "prints a line for each job, and beside what its file says what operators want of it (`pause`, "
+              "`scale`), where the store is there, and when its schedules are due next. Handlers are tried in a "
+              "process of their own, and created and ended again, as a start would do; no message is touched. With "
+              "--json it prints one object: good, errors with their places, warnings, and jobs.",
+          .flags = joined({allow_insecure_files_flag(), config_flag()}, text_output_flags()),
+          .examples = "sluice check --config etc/host.toml\n"
+                      "sluice check --json | jq .errors",
+          .run = check,
+      },
+      {
+          .name = "plugins",
+          .summary = "Show the plugins that were found, their handlers and options",
+          .usage = "[--dir FOLDER]... [--output json|text] [--allow-insecure-files] [--config FILE]",
+          .description = "Files that are no usable plugin are shown with the reason. Looks into the folders of [host] "
+                         "plugin_dirs.",
+          .flags =
+              joined(output_flags(), {allow_insecure_files_flag(),
+                                      repeated({"dir", "FOLDER", "look there, and read no host file; may be repeated"}),
+                                      config_flag()}),
+          .examples = "sluice plugins\n"
+                      "sluice plugins --dir build/plugins --json | jq .plugins[].handlers[].name",
+          .run = plugins,
+      },
+      {
+          .name = "dry-run",
+          .group = "Messages",
+          .summary = "Run a job's handler on one message, and show what it would commit",
+          .usage = "ID --job JOB [--output json|text] [--allow-insecure-files] [--config FILE]",
+          .description =
+              "Takes the message as it lies in the job's queue, dead-letter half included, and runs the job's handler "
+              "on it in this process. Then it prints the outcome and the transaction that would end the message: the "
+              "messages and writes that the handler staged, in DynamoDB's or SQL's words. The message is not claimed, "
+              "and nothing of the transaction is committed. What the handler does by itself, such as a request to "
+              "another server, it really does.",
+          .flags = joined(
+              {required({"job", "JOB", "the job, by its name"}), id_flag(), allow_insecure_files_flag(), config_flag()},
+              output_flags()),
+          .positional = {"id"},
+          .examples = "sluice dry-run --job transfers A-101",
+          .run = dry_run,
+      },
   };
 }
 

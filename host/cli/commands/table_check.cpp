@@ -1,16 +1,18 @@
 #include <algorithm>
-#include <array>
-#include <charconv>
+#include <iterator>
 #include <limits>
 #include <optional>
 
-#include "base/text/json_writer.hpp"
 #include "base/text/visible.hpp"
+#include "dynamo/endpoints/endpoint_rules.hpp"
 #include "host/cli/command.hpp"
-#include "host/cli/filter_arguments.hpp"
 #include "host/cli/table_target.hpp"
 #include "host/cli/views/output.hpp"
+#include "host/cli/views/terraform.hpp"
+#include "host/stores/dynamodb/permissions.hpp"
 #include "host/stores/dynamodb/table.hpp"
+#include "host/stores/dynamomq/outside_items.hpp"
+#include "host/stores/leased/table_items.hpp"
 
 namespace sluice::cli {
 
@@ -38,12 +40,6 @@ Colour colour_of(FindingLevel level) {
 
 /// So many requests read at most 100 MB, for 12,800 read units: less than a cent's worth.
 constexpr std::size_t kMostRequests = 100;
-
-std::string number(double value) {
-  std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed, 1);
-  return {text.data(), end.ptr};
-}
 
 /// What a look at keys and at items has found.
 struct Examined {
@@ -75,99 +71,84 @@ TableFinding not_all(std::uint64_t read) {
           "--all-items looks at every one, for half a read unit each 4 KB"};
 }
 
-/// What is odd among the items of a leased table. Reported as those of the other layout are.
-void add_leased_items(const TableTarget& target, std::size_t most_requests, Examined& examined) {
-  auto items = look_at_leased_items(target, most_requests);
-  if (!items) {
-    examined.findings.push_back(not_looked_at(items.error()));
-    return;
+/// Looks for items that no queue shows, in a table of DynamoMQ's layout.
+Result<OutsideItems> look_at_items(TableSession& session, const TableTarget& target, std::size_t most_requests,
+                                   std::vector<TableFinding>& findings) {
+  // Each request has a time-out of its own.
+  SLUICE_TRY(items, queue::dynamomq::find_outside_items(session.client(),
+                                                        {target.spec.table, target.spec.table, target.spec.index, {}},
+                                                        most_requests, Deadline::never()));
+  if (items->outside > 0) {
+    findings.push_back(outside_finding(*items));
   }
-  for (TableFinding& finding : items->findings) {
-    examined.usable = examined.usable && finding.level == FindingLevel::advice;
-    examined.findings.push_back(std::move(finding));
-  }
-  if (!items->whole) {
-    examined.findings.push_back(not_all(items->read));
-  }
-  examined.items = OutsideItems{.read = items->read,
-                                .outside = items->foreign,
-                                .ours = 0,
-                                .whole = items->whole,
-                                .read_units = items->read_units,
-                                .first = {}};
+  return items;
 }
 
-Examined examine(const TableTarget& target, const dynamo::TableDescription& table, bool all_items) {
+/// What is odd among the items of a leased table. Reported as those of the other layout are.
+Result<OutsideItems> look_at_leased_items(TableSession& session, const TableTarget& target, std::size_t most_requests,
+                                          std::vector<TableFinding>& findings) {
+  SLUICE_TRY(items, queue::leased::examine_items(session.client(), target.spec.table, most_requests,
+                                                 session.clock().wall_now(), Deadline::never()));
+  std::move(items->findings.begin(), items->findings.end(), std::back_inserter(findings));
+  return OutsideItems{.read = items->read,
+                      .outside = items->foreign,
+                      .ours = 0,
+                      .whole = items->whole,
+                      .read_units = items->read_units,
+                      .first = {}};
+}
+
+bool is_usable(const std::vector<TableFinding>& findings) {
+  return std::all_of(findings.begin(), findings.end(),
+                     [](const TableFinding& finding) { return finding.level == FindingLevel::advice; });
+}
+
+Examined examine(TableSession& session, const TableTarget& target, const dynamo::TableDescription& table,
+                 bool all_items) {
   Examined examined{.findings = queue::dynamodb::examine_table(table, target.spec)};
-  examined.usable = std::none_of(examined.findings.begin(), examined.findings.end(),
-                                 [](const TableFinding& finding) { return finding.level != FindingLevel::advice; });
+  std::vector<TableFinding>& findings = examined.findings;
+  examined.usable = is_usable(findings);
   if (!examined.usable) {
     return examined;
   }
-  if (auto ttl = look_at_ttl(target)) {
-    examined.findings.push_back(std::move(*ttl));
+  if (auto ttl = queue::dynamodb::examine_ttl(session.client(), target.spec, session.deadline())) {
+    findings.push_back(std::move(*ttl));
   }
   const std::size_t most_requests = all_items ? std::numeric_limits<std::size_t>::max() : kMostRequests;
-  if (!target.spec.layout.indexed) {
-    add_leased_items(target, most_requests, examined);
-    return examined;
-  }
-  auto items = look_at_items(target, most_requests);
+  const std::size_t before = findings.size();
+  const auto look = target.spec.layout.indexed ? look_at_items : look_at_leased_items;
+  auto items = look(session, target, most_requests, findings);
   if (!items) {
-    examined.findings.push_back(not_looked_at(items.error()));
+    findings.push_back(not_looked_at(items.error()));
     return examined;
   }
-  if (items->outside > 0) {
-    examined.findings.push_back(outside_finding(*items));
-  }
+  examined.usable = is_usable({findings.begin() + static_cast<std::ptrdiff_t>(before), findings.end()});
   if (!items->whole) {
-    examined.findings.push_back(not_all(items->read));
+    findings.push_back(not_all(items->read));
   }
   examined.items = std::move(*items);
   return examined;
 }
 
 void write_items(JsonWriter& json, const OutsideItems& items) {
-  json.begin_object();
-  json.member("read", items.read);
-  json.member("all", items.whole);
-  json.member("outside", items.outside);
-  json.key("first_outside");
-  json.begin_array();
-  for (const auto& item : items.first) {
-    json.begin_object();
-    json.member("id", item.id);
-    json.member("why", item.why);
-    json.end_object();
-  }
-  json.end_array();
-  json.member("host_records", items.ours);
-  json.key("read_units");
-  json.word(number(items.read_units));
-  json.end_object();
+  put_object(json, "read", items.read, "all", items.whole, "outside", items.outside, "first_outside",
+             array_of(items.first,
+                      [](JsonWriter& each, const auto& item) { put_object(each, "id", item.id, "why", item.why); }),
+             "host_records", items.ours, "read_units", figure(items.read_units, 1));
 }
 
 std::string json_report(const TableTarget& target, const Examined& examined) {
   JsonWriter json(JsonWriter::Layout::indented);
   json.begin_object();
-  write_table(json, target);
-  json.member("ok", examined.usable);
-  json.key("findings");
-  json.begin_array();
-  for (const TableFinding& finding : examined.findings) {
-    json.begin_object();
-    json.member("level", to_string(finding.level));
-    json.member("what", finding.what);
-    json.member("mend", finding.mend);
-    json.end_object();
-  }
-  json.end_array();
-  json.key("items");
-  if (examined.items) {
-    write_items(json, *examined.items);
-  } else {
-    json.null();
-  }
+  put_table(json, target);
+  put_members(
+      json, "ok", examined.usable, "findings",
+      array_of(examined.findings,
+               [](JsonWriter& each, const TableFinding& finding) {
+                 put_object(each, "level", to_string(finding.level), "what", finding.what, "mend", finding.mend);
+               }),
+      "items",
+      [&examined](JsonWriter& member) { examined.items ? write_items(member, *examined.items) : member.null(); });
   json.end_object();
   return json.take_line();
 }
@@ -180,7 +161,7 @@ std::string text_report(const TableTarget& target, const Examined& examined, boo
             visible(finding.what + "; " + finding.mend) + "\n";
   }
   if (examined.usable) {
-    text += "table " + target.spec.table + with_index(target) +
+    text += "table " + target.spec.table + target.with_index() +
             (target.spec.layout.indexed ? " holds a queue\n" : " holds leased queues\n");
   }
   return text;
@@ -189,12 +170,12 @@ std::string text_report(const TableTarget& target, const Examined& examined, boo
 Exit check_table(const Arguments& arguments, Console& console) {
   SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(target, find_table(arguments));
-  std::string region;
-  SLUICE_TRY(table, describe_table(*target, region));
-  const Examined examined = examine(*target, *table, arguments.has("all-items"));
+  SLUICE_TRY(session, TableSession::open(*target));
+  SLUICE_TRY(table, session->describe());
+  const Examined examined = examine(*session, *target, *table, arguments.has("all-items"));
   if (*output == Output::text) {
     console.out(text_report(*target, examined, console.output_has_colour()));
-    return examined.usable ? Exit::ok() : Exit(kExitFailure, std::vector<std::string>{});
+    return examined.usable ? Exit::ok() : Exit::silent(kExitFailure);
   }
   console.out(json_report(*target, examined));
   if (examined.usable) {
@@ -209,29 +190,130 @@ Exit check_table(const Arguments& arguments, Console& console) {
   return {kExitFailure, std::move(lines)};
 }
 
+using queue::dynamodb::Role;
+using queue::dynamodb::WritesBy;
+
+constexpr std::size_t kAccountDigits = 12;
+
+OrExit<std::vector<Role>> named_roles(const Arguments& arguments) {
+  std::vector<Role> roles;
+  for (const std::string& name : arguments.all("role")) {
+    const auto role = queue::dynamodb::role_of(name);
+    if (!role) {
+      return Exit::usage("--role is host, producer, reader, operator, setup or effects, not \"" + name + "\"");
+    }
+    if (std::find(roles.begin(), roles.end(), *role) == roles.end()) {
+      roles.push_back(*role);
+    }
+  }
+  return roles.empty() ? std::vector<Role>{Role::host} : roles;
+}
+
+OrExit<std::string> table_arn(const Arguments& arguments, const TableTarget& target) {
+  const std::string account = arguments.get("account", "*");
+  if (account != "*" && (account.size() != kAccountDigits ||
+                         !std::all_of(account.begin(), account.end(), [](char c) { return c >= '0' && c <= '9'; }))) {
+    return Exit::usage("--account is the 12 digits of an AWS account, not \"" + account + "\"");
+  }
+  const std::string region = target.connection.region.empty() ? "*" : target.connection.region;
+  return "arn:" + std::string(dynamo::partition_of(region).name) + ":dynamodb:" + region + ":" + account + ":table/" +
+         target.spec.table;
+}
+
+std::vector<std::string> actions_of(const std::vector<std::string_view>& names) {
+  std::vector<std::string> actions;
+  actions.reserve(names.size());
+  for (const std::string_view name : names) {
+    actions.push_back("dynamodb:" + std::string(name));
+  }
+  return actions;
+}
+
+std::vector<PolicyStatement> statements_of(const std::vector<Role>& roles, WritesBy writes, const std::string& table,
+                                           const queue::dynamodb::TableSpec& spec) {
+  std::vector<PolicyStatement> statements;
+  for (const Role role : roles) {
+    const auto permissions = spec.layout.indexed ? queue::dynamodb::permissions_of(role, writes)
+                                                 : queue::dynamodb::leased_permissions_of(role, writes);
+    std::string id(to_string(role));
+    id.front() = static_cast<char>(id.front() - 'a' + 'A');
+    statements.push_back({id + "OnTable", actions_of(permissions.table), table});
+    if (!permissions.index.empty()) {
+      statements.push_back({id + "OnIndex", actions_of(permissions.index), table + "/index/" + spec.index});
+    }
+  }
+  return statements;
+}
+
+std::string json_policy(const std::vector<PolicyStatement>& statements) {
+  return json_line("Version", "2012-10-17", "Statement",
+                   array_of(statements, [](JsonWriter& json, const PolicyStatement& statement) {
+                     put_object(json, "Sid", statement.id, "Effect", "Allow", "Action", statement.actions, "Resource",
+                                statement.resource);
+                   }));
+}
+
+Exit print_policy(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(roles, named_roles(arguments));
+  SLUICE_TRY(terraform, second_of(arguments, "format", "json", "terraform"));
+  SLUICE_TRY(singly, second_of(arguments, "writes", "batched", "single"));
+  const WritesBy writes = *singly ? WritesBy::singles : WritesBy::batches;
+  SLUICE_TRY(target, find_table(arguments));
+  SLUICE_TRY(arn, table_arn(arguments, *target));
+  const auto statements = statements_of(*roles, writes, *arn, target->spec);
+  if (!*terraform) {
+    console.out(json_policy(statements));
+    return Exit::ok();
+  }
+  std::string name = "sluice";
+  for (const Role role : *roles) {
+    name += "_" + std::string(to_string(role));
+  }
+  console.out(terraform_policy(name, statements));
+  return Exit::ok();
+}
+
 }  // namespace
 
-Command table_check_command() {
+std::vector<Command> table_check_commands() {
   return {
-      .name = "table check",
-      .group = "Tables",
-      .summary = "Compare a table with what a queue needs",
-      .usage = "(--queue QUEUE | --table TABLE) [OPTION]...",
-      .description =
-          "Looks at keys, types, index, projection, state and TTL, and names each difference with its mend. Then looks "
-          "for "
-          "items that no queue shows, because the index leaves them out, and in a leased table for whatever nobody "
-          "could "
-          "hand out, half-made ownership items and heartbeats that cannot be: it counts them and names the first ten. "
-          "That "
-          "reads at most 100 MB, or with --all-items all there is, for half a read unit each 4 KB. Exit 0: the table "
-          "can be used, though there may be advice; 1: it cannot, or not yet.",
-      .flags = with_table_flags(
-          joined({{.name = "all-items", .help = "look at every item, however many there are"}}, output_flags())),
-      .examples =
-          "sluice table check --queue orders --output text\n"
-          "sluice table check --table orders && sluice run",
-      .run = check_table,
+      {
+          .name = "table check",
+          .summary = "Compare a table with what a queue needs",
+          .usage = "(--queue QUEUE | --table TABLE) [OPTION]...",
+          .description =
+              "Looks at keys, types, index, projection, state and TTL, and names each difference with its mend. Then "
+              "looks for items that no queue shows, because the index leaves them out, and in a leased table for "
+              "whatever nobody could hand out, half-made ownership items and heartbeats that cannot be: it counts "
+              "them and names the first ten. That reads at most 100 MB, or with --all-items all there is, for half a "
+              "read unit each 4 KB. Exit 0: the table can be used, though there may be advice; 1: it cannot, or not "
+              "yet.",
+          .flags = with_table_flags(
+              joined({{"all-items", {}, "look at every item, however many there are"}}, output_flags())),
+          .examples = "sluice table check --queue orders --output text\n"
+                      "sluice table check --table orders && sluice run",
+          .run = check_table,
+      },
+      {
+          .name = "table policy",
+          .summary = "Print the least privileges that a role needs on a table",
+          .usage = "(--queue QUEUE | --table TABLE) [--role ROLE]... [OPTION]...",
+          .description =
+              "The roles are host (sluice run), producer (sends), reader (looks, changes nothing), operator (every "
+              "command on messages) and setup (table create). Nothing is asked of AWS. Without --account and a region "
+              "the policy holds for the table of that name in every account and region of its user. With --writes "
+              "single it needs no PartiQL, as DynamoMQ's own policy: each message is then written by about 3 requests "
+              "of its own, in place of a share of a batch.",
+          .flags = with_table_flags(
+              {repeated({"role", "host|producer|reader|operator|setup|effects",
+                         "whose privileges; may be repeated [default: host]"}),
+               {"writes", "batched|single", "with PartiQL's batches, or by single requests [default: batched]"},
+               {"account", "ACCOUNT", "the AWS account that owns the table, 12 digits"},
+               {"format", "json|terraform", "how to print it [default: json]"}}),
+          .examples = "sluice table policy --queue orders --role host --account 123456789012\n"
+                      "sluice table policy --table orders --role producer --format terraform",
+          .run = print_policy,
+      },
   };
 }
 

@@ -5,7 +5,6 @@
 
 #include "host/cli/completion.hpp"
 #include "host/cli/shell/interactive.hpp"
-#include "host/cli/suggestions.hpp"
 
 namespace sluice::cli {
 

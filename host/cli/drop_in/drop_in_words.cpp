@@ -3,7 +3,7 @@
 #include <map>
 
 #include "host/cli/drop_in/drop_in.hpp"
-#include "host/cli/suggestions.hpp"
+#include "host/cli/completion.hpp"
 
 namespace sluice::cli {
 

@@ -1,8 +1,7 @@
 #pragma once
 
-#include "host/cli/arguments.hpp"
+#include "host/cli/command.hpp"
 #include "host/cli/console.hpp"
-#include "host/cli/exit.hpp"
 
 namespace sluice::cli {
 

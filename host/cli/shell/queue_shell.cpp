@@ -8,7 +8,7 @@
 #include "base/text/visible.hpp"
 #include "host/cli/shell/line_words.hpp"
 #include "host/cli/shell/words.hpp"
-#include "host/cli/suggestions.hpp"
+#include "host/cli/completion.hpp"
 
 namespace sluice::cli {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "host/cli/arguments.hpp"
+#include "host/cli/command.hpp"
 #include "host/cli/console.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/cli/views/bulk_report.hpp"

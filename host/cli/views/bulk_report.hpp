@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/text/json_writer.hpp"
-#include "host/cli/arguments.hpp"
+#include "host/cli/command.hpp"
 #include "host/cli/console.hpp"
 #include "host/operate/bulk_run.hpp"
 #include "host/queue/message.hpp"

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "host/cli/arguments.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/console.hpp"
 #include "host/operate/describe.hpp"
@@ -17,16 +16,6 @@ using operate::Colour;
 using operate::rate_text;
 using operate::short_duration;
 using operate::time_text;
-
-/// --output json|text and --json, read by `Arguments::output`.
-std::vector<Flag> output_flags();
-
-// For commands whose text is what everybody expects of them, wherever it goes: `version` and `check`.
-
-/// --output json|text and --json.
-std::vector<Flag> text_output_flags();
-/// As `Arguments::output`, but text where nobody says otherwise, in a pipe too.
-OrExit<Output> output_or_text(const Arguments& arguments);
 
 /// `text` in a colour, for a terminal.
 std::string coloured(std::string_view text, Colour colour);

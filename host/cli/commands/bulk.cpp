@@ -1,0 +1,397 @@
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "host/cli/bulk_command.hpp"
+#include "host/cli/queue_session.hpp"
+#include "host/cli/views/bulk_progress.hpp"
+#include "host/cli/views/bulk_prompt.hpp"
+#include "host/cli/views/message_view.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+using State = operate::BulkRun::Step::State;
+
+constexpr std::size_t kMaxLimit = 1'000'000'000;
+// One transaction of the SQLite store, and one page of it.
+constexpr std::size_t kSqliteBatch = 500;
+
+OrExit<operate::BulkPlan> parse_plan(const BulkOrder& order, operate::BulkWork work, const Arguments& arguments) {
+  SLUICE_TRY(filter, parse_filter(arguments));
+  SLUICE_TRY(limit, arguments.count("limit", 0, kMaxLimit));
+  SLUICE_TRY(rate, parse_rate(arguments));
+  operate::BulkPlan plan;
+  plan.work = std::move(work);
+  plan.ids = message_ids(arguments);
+  plan.half = order.dlq_only || arguments.has("dlq") ? queue::Half::dlq : queue::Half::standard;
+  plan.this_half_only = arguments.has("dlq");
+  plan.unconditional = order.takes_all && filter->empty() && plan.ids.empty();
+  plan.any_state = order.any_state || (order.named_in_any_state && !plan.ids.empty());
+  plan.filter = std::move(*filter);
+  plan.force = arguments.has("force");
+  plan.dry_run = arguments.has("dry-run");
+  plan.limit = *limit;
+  plan.rate = *rate;
+  plan.consistent = arguments.has("consistent");
+  plan.cursor = arguments.get("resume");
+  return plan;
+}
+
+/// Whether it is said which messages are meant, and in one way.
+OrExit<void> check_choice(const BulkOrder& order, const operate::BulkPlan& plan, const Arguments& arguments) {
+  if (!plan.ids.empty()) {
+    for (const char* const name : {"all", "resume"}) {
+      if (arguments.has(name)) {
+        return Exit::usage("an id and --" + std::string(name) + " exclude each other; give one");
+      }
+    }
+    return {};
+  }
+  if (order.takes_all || plan.filter.empty() == arguments.has("all")) {
+    return {};
+  }
+  return Exit::usage(arguments.has("all") ? "--all and a filter exclude each other; give one"
+                                          : "say which: ID for one, --where, --older-than, --error or --error-like for "
+                                            "some, or --all");
+}
+
+std::string how_to_go_on(const operate::BulkRun& run) {
+  return run.cursor().empty() ? "the same command goes on" : "go on with --resume '" + run.cursor() + "'";
+}
+
+/// Steps until the end, a failure, Ctrl-C, or nobody reads.
+class Drive {
+ public:
+  Drive(operate::BulkRun& run, BulkReport& report, const QueueSession& session, Console& console,
+        std::optional<std::uint64_t> expected)
+      : run_(run),
+        report_(report),
+        session_(session),
+        console_(console),
+        progress_(session.clock().steady_now(), expected) {}
+
+  Exit run() {
+    const InterruptFlag interrupt;
+    while (console_.writable()) {
+      const auto step = run_.step();
+      if (console_.output_is_terminal() && !step.outcomes.empty()) {
+        console_.end_progress();
+      }
+      report_.add(step.outcomes);
+      if (!step.outcomes.empty()) {
+        show();
+      }
+      if (step.state == State::finished) {
+        break;
+      }
+      if (step.state == State::failed) {
+        return failed(step.error);
+      }
+      if (step.state == State::wait) {
+        show();
+        interrupt.wait(step.until - session_.clock().steady_now());
+      }
+      if (interrupt.raised()) {
+        return {kExitInterrupted, "interrupted; " + report_.summary(run_.count()) + "; " + how_to_go_on(run_)};
+      }
+    }
+    if (run_.count().failed > 0) {
+      return Exit::failure(std::to_string(run_.count().failed) + " of " + std::to_string(run_.count().matched) +
+                           " messages failed; the output says why");
+    }
+    return Exit::ok();
+  }
+
+ private:
+  void show() {
+    console_.flush();
+    const std::string pace = progress_.text(run_.count(), session_.clock().steady_now());
+    // On a terminal nothing comes between JSON, and between lines of text only what they do not show themselves.
+    if (!console_.output_is_terminal() || (!report_.is_json() && !pace.empty())) {
+      console_.progress(report_.summary(run_.count()) + pace);
+    }
+  }
+
+  Exit failed(const Error& error) const {
+    if (run_.count().seen > 0) {
+      return Exit::failure(session_.explained(error) + "; " + report_.summary(run_.count()) + " before it; " +
+                           how_to_go_on(run_));
+    }
+    const bool wrong_cursor = error.code() == ErrorCode::invalid && !run_.cursor().empty();
+    return wrong_cursor ? Exit::usage("--resume: " + error.message()) : session_.failure(error);
+  }
+
+  operate::BulkRun& run_;
+  BulkReport& report_;
+  const QueueSession& session_;
+  Console& console_;
+  const BulkProgress progress_;
+};
+
+/// Changes the one message that was named, and says what became of it.
+Exit change_one(QueueSession& session, const BulkOrder& order, operate::BulkPlan plan, Output output,
+                Console& console) {
+  operate::BulkRun run(session.oper(), session.clock(), std::move(plan));
+  operate::BulkOutcome outcome;
+  for (auto step = run.step(); step.state != State::finished; step = run.step()) {
+    if (step.state == State::failed) {
+      return session.failure(step.error);
+    }
+    if (!step.outcomes.empty()) {
+      outcome = std::move(step.outcomes.front());
+    }
+  }
+  if (outcome.fate == operate::BulkOutcome::Fate::done) {
+    return show_changed(session, order, outcome, output, console);
+  }
+  if (outcome.error.code() == ErrorCode::not_found && order.absent_is_success) {
+    console.note("there is no message " + outcome.id + "; nothing was " + std::string(order.words.done));
+    return Exit::ok();
+  }
+  if (outcome.fate == operate::BulkOutcome::Fate::failed) {
+    return session.failure(outcome.error);
+  }
+  const std::string mend = order.can_be_forced ? "; wait for its handler, or add --force" : "; wait for its handler";
+  return Exit::failure("message " + outcome.id + " " + outcome.error.message() + (outcome.was_in_flight ? mend : ""));
+}
+
+/// What is done to each message.
+OrExit<queue::Change> change_of(queue::ChangeAction action, const Arguments& arguments) {
+  queue::Change change{.id = {}, .action = action};
+  if (action == queue::ChangeAction::delay) {
+    SLUICE_TRY(span, arguments.duration("for", Duration{}));
+    change.after = *span;
+  }
+  if (arguments.has("reason")) {
+    change.failure.error = arguments.get("reason");
+    change.failure.failed_at = SystemClock().wall_now();
+  }
+  return change;
+}
+
+Flag all_flag() { return {"all", {}, "every message, where no filter chooses"}; }
+
+/// The filter's flags, and --limit, --dry-run, --rate, --yes, --force and --resume.
+std::vector<Flag> bulk_flags() {
+  return joined(filter_flags(),
+                {limit_flag("at most N messages"),
+                 {"dry-run", {}, "change nothing; list what would be, and its cost in DynamoDB's units"},
+                 rate_flag(),
+                 {"force", {}, "messages in flight too; their handlers lose them"},
+                 yes_flag(),
+                 consistent_flag(),
+                 {"resume", "CURSOR", "go on where an interrupted run has said it was"}});
+}
+
+// The commands, each a row.
+
+constexpr BulkOrder kPurge{.words = {.verb = "remove", .done = "removed"},
+                           .action = queue::ChangeAction::remove,
+                           .takes_all = true,
+                           .named_in_any_state = true,
+                           .shows_message = false,
+                           .absent_is_success = true};
+/// An absent message is no failure, as with DynamoMQ; but it is told.
+constexpr BulkOrder kDelete{.words = {.verb = "remove", .done = "removed"},
+                            .action = queue::ChangeAction::remove,
+                            .named_in_any_state = true,
+                            .shows_message = false,
+                            .absent_is_success = true};
+constexpr BulkOrder kCancel{.words = {.verb = "cancel", .done = "canceled"},
+                            .action = queue::ChangeAction::remove,
+                            .can_be_forced = false,
+                            .shows_message = false};
+constexpr BulkOrder kDelay{.words = {.verb = "delay", .done = "delayed"}, .action = queue::ChangeAction::delay};
+constexpr BulkOrder kFail{.words = {.verb = "give back", .done = "given back"},
+                          .action = queue::ChangeAction::set_visibility,
+                          .any_state = true};
+constexpr BulkOrder kInvalid{.words = {.verb = "dead-letter", .done = "dead-lettered"},
+                             .action = queue::ChangeAction::dead_letter,
+                             .named_in_any_state = true,
+                             .shows_message = false};
+constexpr BulkOrder kMoveToFront{.words = {.verb = "move to the front", .done = "moved to the front"},
+                                 .action = queue::ChangeAction::move_to_front};
+constexpr BulkOrder kRedrive{.words = {.verb = "redrive", .done = "redriven"},
+                             .action = queue::ChangeAction::redrive,
+                             .dlq_only = true,
+                             .can_be_forced = false};
+constexpr BulkOrder kReset{
+    .words = {.verb = "reset", .done = "reset"}, .action = queue::ChangeAction::reset, .named_in_any_state = true};
+
+template <const BulkOrder& order>
+Exit run_row(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(change, change_of(order.action, arguments));
+  return run_bulk(order, std::move(*change), arguments, console);
+}
+
+}  // namespace
+
+std::vector<Flag> choice_flags() { return joined({id_flag(), dlq_flag(), all_flag()}, bulk_flags()); }
+
+Exit run_bulk(const BulkOrder& order, operate::BulkWork work, const Arguments& arguments, Console& console) {
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(plan, parse_plan(order, std::move(work), arguments));
+  SLUICE_PASS_ON(check_choice(order, *plan, arguments));
+  SLUICE_TRY(session, QueueSession::open(arguments));
+  plan->tariff = tariff_of(session->host(), session->queue());
+  if (session->place().in_sqlite()) {
+    plan->page = kSqliteBatch;
+    plan->batch = kSqliteBatch;
+  }
+  if (plan->ids.size() == 1 && !plan->dry_run) {
+    return change_one(*session, order, std::move(*plan), *output, console);
+  }
+  SLUICE_TRY(expected, agree(*session, *plan, order.words, arguments, console));
+  const queue::QueueAddress address{session->queue(), plan->half};
+  BulkReport report(order.words, plan->dry_run, *output, console);
+  operate::BulkRun run(session->oper(), session->clock(), std::move(*plan));
+  Exit end = Drive(run, report, *session, console, expected->messages).run();
+  console.end_progress();
+  if ((end.code() == kExitFailure || end.code() == kExitUsage) && run.count().seen == 0) {
+    return end;  // it never began
+  }
+  report.finish(address, run, session->cost());
+  return end;
+}
+
+std::vector<Command> bulk_commands() {
+  return {
+      {
+          .name = "purge",
+          .group = "Queues",
+          .summary = "Remove every message of a queue",
+          .usage = "[ID... | FILTER] [--dlq] [--yes] [OPTION]...",
+          .description =
+              "Asks first when there is a terminal, and wants --yes when there is none. Messages in flight go too; "
+              "their handlers' outcomes are then lost. With a filter only what matches goes, and what is in flight "
+              "stays unless there is --force. What is sent meanwhile stays, and so does what moves to the other half "
+              "before its turn. On DynamoDB it sees what the index shows, which lags behind writes, by seconds at "
+              "worst; --consistent reads the whole table instead. With IDs it removes these alone and asks nothing, "
+              "as `sluice delete` does.\n\n"
+              "Prints a JSON object with the ids and counts. Ctrl-C ends it between two batches and says how to go on.",
+          .flags = with_store_flags(joined({id_flag(), dlq_flag()}, bulk_flags())),
+          .positional = {"id"},
+          .examples = "sluice purge --queue orders --dlq --yes\n"
+                      "sluice purge --queue orders --dlq --older-than 30d --dry-run\n"
+                      "sluice purge --queue orders --where 'data.type = \"test\"' --rate 100/s --yes",
+          .run = run_row<kPurge>,
+      },
+      {
+          .name = "cancel",
+          .summary = "Remove messages that no handler works on",
+          .usage = "ID... | FILTER | --all [--dlq] [OPTION]...",
+          .description =
+              "For messages that wait or are delayed. One in flight is left alone, and so is one that a handler takes "
+              "at this moment; for a message that is named by its ID the exit code is then 1.",
+          .flags = with_store_flags(without_flag(choice_flags(), "force")),
+          .positional = {"id"},
+          .examples = "sluice cancel --queue orders A-101",
+          .run = run_row<kCancel>,
+      },
+      {
+          .name = "delay",
+          .summary = "Put messages off",
+          .usage = "ID... | FILTER | --all --for TIME [--dlq] [OPTION]...",
+          .description =
+              "They are not due before that time, as if they were sent now with a delay; receive counts stay. What is "
+              "in flight is left alone. Of one ID it prints the message.",
+          .flags = with_store_flags(joined({required({"for", "TIME", "from now on, such as 10m"})}, choice_flags())),
+          .positional = {"id"},
+          .examples = "sluice delay --queue orders A-101 --for 10m",
+          .run = run_row<kDelay>,
+      },
+      {
+          .name = "delete",
+          .summary = "Remove messages for good",
+          .usage = "ID... | FILTER | --all [--dlq] [OPTION]...",
+          .description =
+              "A message that is named by its ID goes in whatever state and half it is, with a warning where somebody "
+              "works on it; `sluice cancel` spares one that is in flight. With a filter it removes what matches and "
+              "is not in flight. Says what became of each, or prints a JSON object with the ids and counts; Ctrl-C "
+              "ends it between two batches and says how to go on.",
+          .flags = with_store_flags(choice_flags()),
+          .positional = {"id"},
+          .examples = "sluice delete --queue orders A-101\n"
+                      "sluice delete --queue orders --where 'attributes.tenant = \"acme\"' --dry-run",
+          .run = run_row<kDelete>,
+      },
+      {
+          .name = "fail",
+          .summary = "Give messages back, so that they are due at once",
+          .usage = "ID... | FILTER | --all [--dlq] [OPTION]...",
+          .description =
+              "For messages that were received, or that wait for their next attempt. Receive count and place in the "
+              "queue stay. A host that works on one loses its claim. Of one ID it prints the message.",
+          .flags = with_store_flags(without_flag(choice_flags(), "force")),
+          .positional = {"id"},
+          .examples = "sluice fail --queue orders A-101\n"
+                      "sluice fail --queue orders --where 'state = \"delayed\"' --yes",
+          .run = run_row<kFail>,
+      },
+      {
+          .name = "invalid",
+          .summary = "Move messages to the dead-letter half",
+          .usage = "ID... | FILTER | --all [--reason TEXT] [OPTION]...",
+          .description =
+              "A message that is named by its ID moves in whatever state it is; a host that works on it loses its "
+              "claim. With a filter those in flight stay. One that lies there already stays as it is. `sluice redrive "
+              "ID` brings it back.",
+          .flags =
+              with_store_flags(joined({{"reason", "TEXT", "kept as its error [default: what it failed with last]"}},
+                                      without_flag(choice_flags(), "dlq"))),
+          .positional = {"id"},
+          .examples = "sluice invalid --queue orders A-101 --reason 'no such customer'",
+          .run = run_row<kInvalid>,
+      },
+      {
+          .name = "move-to-front",
+          .summary = "Make messages the next to be worked on",
+          .usage = "ID... | FILTER | --all [--dlq] [OPTION]...",
+          .description =
+              "They are due at once and stand before all others of their half, by an older sent_at. What is in flight "
+              "is left alone. Of one ID it prints the message.\n\n"
+              "A running host first ends what it has claimed already. On DynamoDB it then finds the message with its "
+              "next look at the front, within a second.",
+          .flags = with_store_flags(choice_flags()),
+          .positional = {"id"},
+          .examples = "sluice move-to-front --queue orders A-101",
+          .run = run_row<kMoveToFront>,
+      },
+      {
+          .name = "redrive",
+          .summary = "Move messages from the dead-letter half back to work",
+          .usage = "ID... | FILTER | --all [OPTION]...",
+          .description =
+              "They come back as newly sent: due at once, behind those that wait, with a receive count of zero. One "
+              "that somebody works on in the dead-letter half stays there.\n\n"
+              "Of one ID it prints the message; otherwise what became of each, or a JSON object with the ids and "
+              "counts. --error takes the fingerprint that `sluice dlq` shows of a cause. Ctrl-C ends it between two "
+              "batches and says how to go on.",
+          .flags = with_store_flags(joined({id_flag(), all_flag()}, without_flag(bulk_flags(), "force"))),
+          .positional = {"id"},
+          .examples = "sluice redrive --queue orders A-101\n"
+                      "sluice redrive --queue orders --error 3f2a90c1 --rate 50/s\n"
+                      "sluice redrive --queue orders --error-like 'connection refused' --dry-run\n"
+                      "sluice redrive --queue orders --all --rate 50/s --yes",
+          .run = run_row<kRedrive>,
+      },
+      {
+          .name = "reset",
+          .summary = "Make messages as if they had just been sent",
+          .usage = "ID... | FILTER | --all [--dlq] [OPTION]...",
+          .description =
+              "In the standard half, wherever they were; receive count zero, no failure, all times now. Their content "
+              "stays to the last digit, and their versions grow, so that whoever works on one loses it. A message "
+              "that is named by its ID is reset in whatever state it is. Of one ID it prints the message.",
+          .flags = with_store_flags(choice_flags()),
+          .positional = {"id"},
+          .examples = "sluice reset --queue orders A-101",
+          .run = run_row<kReset>,
+      },
+  };
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,468 @@
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/timestamp.hpp"
+#include "host/cli/command.hpp"
+#include "host/cli/fleet_session.hpp"
+#include "host/cli/views/cost_report.hpp"
+#include "host/cli/views/json_object.hpp"
+#include "host/cli/views/message_view.hpp"
+#include "host/cli/views/output.hpp"
+#include "host/cli/views/queue_pace.hpp"
+#include "host/cli/views/queue_report.hpp"
+#include "host/work/job_queues.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+constexpr std::string_view kClearScreen = "\x1b[H\x1b[2J";
+
+using Paces = std::map<std::string, QueuePace>;
+
+/// Reports of what was asked for, and the queues that could not be counted.
+struct Look {
+  std::vector<QueueReport> reports;
+  std::vector<std::string> failures;
+  bool one = false;  ///< of a queue that was named
+  WallTime now{};
+  std::optional<fleet::FleetView> hosts{};  ///< with --cost
+  cost::Prices prices{};
+};
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+/// How a look is made.
+struct Wanted {
+  bool exact = false;
+  FleetSession* fleet = nullptr;  ///< null: costs are not asked for
+};
+
+OrExit<Look> look(QueueSession& session, const Wanted& wanted) {
+  Look seen;
+  seen.one = !session.queue().empty();
+  const auto names = seen.one ? std::vector<std::string>{session.queue()} : known_queues(session.host());
+  for (const std::string& name : names) {
+    auto report = read_report(session, name, Halves::both, wanted.exact);
+    if (report.has_value()) {
+      seen.reports.push_back(std::move(*report));
+    } else if (seen.one) {
+      return report.error();
+    } else {
+      seen.failures.push_back(report.error().lines().front());
+    }
+  }
+  seen.now = session.clock().wall_now();
+  if (wanted.fleet != nullptr) {
+    SLUICE_TRY(hosts, wanted.fleet->hosts());
+    seen.hosts = std::move(*hosts);
+    seen.prices = cost::Prices(session.host().cost);
+  }
+  return seen;
+}
+
+/// "~20140", "~20140+" where there may be more.
+std::string count_text(std::uint64_t count, const queue::QueueStats& of) {
+  return std::to_string(count) + (of.at_least ? "+" : "");
+}
+
+/// Why the numbers are not the last word.
+std::string caveat_text(const queue::QueueStats& counts) { return counts.at_least ? ", and at least so much" : ""; }
+
+/// How old the numbers of a queue are.
+Duration age_of(const QueueReport& report) { return report.standard.counts.age.value_or(Duration::zero()); }
+
+void write(JsonWriter& json, const QueueReport& report, const Look& seen, const Paces& paces) {
+  const queue::QueueStats& counts = report.standard.counts;
+  const auto figure_or_null = [](std::optional<double> number) {
+    return or_null(number.has_value(), figure(number.value_or(0), 3));
+  };
+  const auto oldest = report.oldest_ready(seen.now);
+  json.begin_object();
+  write_queue_stats(json, report.standard);
+  put_members(json, "queue", report.queue, "total", counts.total(), "ready", counts.ready, "in_flight",
+              counts.in_flight, "delayed", counts.delayed, "dlq", report.dlq.counts.total(), "oldest_ready_seconds",
+              figure_or_null(oldest ? std::optional(seconds(*oldest)) : std::nullopt), "age_seconds",
+              figure(seconds(age_of(report)), 3), "approximate", counts.at_least, "at_least", counts.at_least,
+              "dlq_approximate", report.dlq.counts.at_least);
+  if (const auto pace = paces.find(report.queue); pace != paces.end()) {
+    const auto left = pace->second.empty_in();
+    put_members(json, "change_per_second", figure_or_null(pace->second.per_second()), "empty_in_seconds",
+                figure_or_null(left ? std::optional(seconds(*left)) : std::nullopt));
+  }
+  write_errors(json, "dlq_errors", report.dlq);
+  write_errors(json, "retry_errors", report.standard);
+  write_read_units(json, report);
+  if (seen.hosts) {
+    json.key("cost");
+    json.begin_object();
+    write_costs(json, operate::summarize_costs(*seen.hosts, report.queue, seen.prices), seen.prices);
+    json.end_object();
+  }
+  json.end_object();
+}
+
+std::string as_json(const Look& seen, JsonWriter::Layout layout, const Paces& paces = {}) {
+  JsonWriter json(layout);
+  if (seen.one) {
+    write(json, seen.reports.front(), seen, paces);
+    return json.take_line();
+  }
+  array_of(seen.reports, [&](JsonWriter& each, const QueueReport& report) { write(each, report, seen, paces); })(json);
+  return json.take_line();
+}
+
+/// "-48.2/s"; "-" where there is no pace yet.
+std::string pace_text(const QueuePace& pace) {
+  const auto rate = pace.per_second();
+  return rate ? (*rate > 0 ? "+" : "") + fixed_decimal(*rate, 1) + "/s" : "-";
+}
+
+/// `watched`: with how fast the queues grow or shrink.
+TextTable counts_table(bool colours, bool watched) {
+  std::vector<TextTable::Column> columns{{.title = "QUEUE"},
+                                         {.title = "READY", .right = true},
+                                         {.title = "IN FLIGHT", .right = true},
+                                         {.title = "DELAYED", .right = true},
+                                         {.title = "TOTAL", .right = true},
+                                         {.title = "DLQ", .right = true},
+                                         {.title = "OLDEST READY", .right = true}};
+  if (watched) {
+    columns.push_back({.title = "CHANGE", .right = true});
+    columns.push_back({.title = "EMPTY IN", .right = true});
+  }
+  return {std::move(columns), colours};
+}
+
+void add_counts(TextTable& table, const Look& seen, const Paces* paces) {
+  for (const QueueReport& report : seen.reports) {
+    const queue::QueueStats& counts = report.standard.counts;
+    const std::uint64_t dead = report.dlq.counts.total();
+    const auto oldest = report.oldest_ready(seen.now);
+    std::vector<TextTable::Cell> cells{report.queue,
+                                       count_text(counts.ready, counts),
+                                       std::to_string(counts.in_flight),
+                                       count_text(counts.delayed, counts),
+                                       count_text(counts.total(), counts),
+                                       {count_text(dead, report.dlq.counts), dead == 0 ? Colour::none : Colour::red},
+                                       oldest ? short_duration(*oldest) : "-"};
+    if (paces != nullptr) {
+      const QueuePace& pace = paces->at(report.queue);
+      const auto left = pace.empty_in();
+      cells.emplace_back(pace_text(pace));
+      cells.emplace_back(left ? short_duration(*left) : "-");
+    }
+    table.add(std::move(cells));
+  }
+}
+
+/// The counts, and under them why messages lie in the DLQ or wait for another attempt.
+std::string as_text(const Look& seen, bool colours, const Paces* paces = nullptr) {
+  TextTable table = counts_table(colours, paces != nullptr);
+  add_counts(table, seen, paces);
+  std::string text = table.take() + read_units_text(seen.reports);
+  for (const QueueReport& report : seen.reports) {
+    if (report.standard.counts.age) {
+      text += report.queue + " as it was " + short_duration(age_of(report)) + " ago" +
+              caveat_text(report.standard.counts) + "; --exact counts.\n";
+    } else if (report.standard.counts.at_least) {
+      text += report.queue + " has at least so much, as no host tells what lies in it; --exact counts.\n";
+    }
+  }
+  if (seen.hosts) {
+    const std::string queue = seen.one ? seen.reports.front().queue : std::string();
+    text += "\n" + cost_rows_text(operate::summarize_costs(*seen.hosts, queue, seen.prices), seen.prices, colours);
+  }
+  for (const QueueReport& report : seen.reports) {
+    const std::string dead = error_table(report.dlq, seen.now, colours);
+    if (!dead.empty()) {
+      text += "\nIn the dead-letter half of " + report.queue + ":\n" + dead;
+    }
+    const std::string retried = error_table(report.standard, seen.now, colours);
+    if (!retried.empty()) {
+      text += "\nFailed and to be retried in " + report.queue + ":\n" + retried;
+    }
+  }
+  return text;
+}
+
+/// Shows a look each interval until Ctrl-C or until nobody reads.
+class Watch {
+ public:
+  Watch(QueueSession& session, const Wanted& wanted, Console& console, Output output)
+      : session_(session),
+        wanted_(wanted),
+        console_(console),
+        output_(output),
+        rows_(counts_table(console.output_has_colour(), true)) {}
+
+  Exit run(Duration interval) {
+    const InterruptFlag interrupt;
+    every_ = config::format_duration(interval);
+    for (bool first = true; console_.writable(); first = false) {
+      const auto seen = look(session_, wanted_);
+      if (seen.has_value()) {
+        note_paces(*seen);
+        show(*seen);
+      } else if (first) {
+        return seen.error();
+      } else {
+        console_.note(seen.error().lines().front());
+      }
+      if (!interrupt.wait(interval)) {
+        break;
+      }
+    }
+    return Exit::ok();
+  }
+
+ private:
+  void note_paces(const Look& seen) {
+    for (const QueueReport& report : seen.reports) {
+      paces_[report.queue].add(session_.clock().steady_now(), report.standard.counts.total());
+    }
+  }
+
+  void show(const Look& seen) {
+    if (console_.output_is_terminal()) {
+      const bool colours = console_.output_has_colour();
+      console_.out(kClearScreen);
+      console_.out(output_ == Output::text ? headline(seen.now, colours) + as_text(seen, colours, &paces_)
+                                           : as_json(seen, JsonWriter::Layout::indented, paces_));
+    } else if (output_ == Output::json) {
+      console_.out(as_json(seen, JsonWriter::Layout::compact, paces_));
+    } else {
+      add_counts(rows_, seen, &paces_);
+      console_.out(rows_.take());
+    }
+    console_.flush();
+    for (const std::string& failure : seen.failures) {
+      console_.note(failure);
+    }
+  }
+
+  /// Tells a screen that stands still from one whose queue does.
+  std::string headline(WallTime now, bool colours) const {
+    constexpr std::size_t kToTheSecond = std::string_view("2006-01-02T15:04:05").size();
+    const std::string text = format_timestamp(now).substr(0, kToTheSecond) + "Z, every " + every_ + "; Ctrl-C ends";
+    return (colours ? coloured(text, Colour::dim) : text) + "\n\n";
+  }
+
+  QueueSession& session_;
+  const Wanted wanted_;
+  Console& console_;
+  const Output output_;
+  std::string every_;
+  TextTable rows_;  ///< where there is no terminal: one headline for all
+  Paces paces_;
+};
+
+Exit watch(const Arguments& arguments, QueueSession& session, const Wanted& wanted, Output output, Console& console) {
+  SLUICE_TRY(interval, duration_within(arguments, "interval", std::chrono::seconds(2), std::chrono::milliseconds(100),
+                                       std::chrono::hours(24),
+                                       " " + arguments.get("interval") + ": write a time from 100ms to 1d"));
+  return Watch(session, wanted, console, output).run(*interval);
+}
+
+Exit stats(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(output, arguments.output());
+  if (arguments.has("interval") && !arguments.has("watch")) {
+    return Exit::usage("--interval goes with --watch only");
+  }
+  SLUICE_TRY(session, QueueSession::open(arguments, QueueSession::Queue::optional));
+  if (session->queue().empty()) {
+    SLUICE_PASS_ON(check_job_files(session->host()));
+  }
+  std::optional<FleetSession> fleet;
+  if (arguments.has("cost")) {
+    SLUICE_TRY(opened, FleetSession::open(arguments));
+    fleet.emplace(std::move(*opened));
+  }
+  const Wanted wanted{arguments.has("exact"), fleet ? &*fleet : nullptr};
+  if (arguments.has("watch")) {
+    return watch(arguments, *session, wanted, *output, console);
+  }
+  SLUICE_TRY(seen, look(*session, wanted));
+  console.out(*output == Output::text ? as_text(*seen, console.output_has_colour())
+                                      : as_json(*seen, JsonWriter::Layout::indented));
+  return Exit::failed_if_any(std::move(seen->failures));
+}
+
+Exit dlq(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(session, QueueSession::open(arguments));
+  SLUICE_TRY(report, read_report(*session, session->queue(), Halves::dlq, true));
+  if (*output == Output::text) {
+    const std::string errors = error_table(report->dlq, session->clock().wall_now(), console.output_has_colour());
+    console.out(counted(report->dlq.counts.total(), "message") + " in the dead-letter half of queue " + report->queue +
+                "\n" + read_units_text({*report}) + (errors.empty() ? "" : "\n" + errors));
+    return Exit::ok();
+  }
+  JsonWriter json(JsonWriter::Layout::indented);
+  json.begin_object();
+  write_dlq_stats(json, report->dlq);
+  json.member("queue", report->queue);
+  write_errors(json, "dlq_errors", report->dlq);
+  write_read_units(json, *report);
+  json.end_object();
+  console.out(json.take_line());
+  return Exit::ok();
+}
+
+/// A queue that somebody knows.
+struct KnownQueue {
+  std::string name;
+  std::string store;        ///< of [stores.NAME]; empty: the default one
+  std::string shown_store;  ///< for people
+  std::string kind;         ///< of store, or of an application's database
+  std::string place;        ///< the table or the file that it lies in
+  std::vector<std::string> jobs;
+  bool configured = false;    ///< the host file has a section for it
+  bool has_messages = false;  ///< or has had some
+};
+
+void describe(const KnownQueue& queue, operate::Fields& fields) {
+  fields.text("queue", {"QUEUE"}, queue.name);
+  fields.member("store", queue.store);
+  fields.cell({"STORE"}, queue.shown_store);
+  fields.member("kind", queue.kind);
+  fields.text("place", {"LIES IN"}, queue.place);
+  fields.member("jobs", queue.jobs);
+  fields.cell({"JOBS"}, queue.jobs.empty() ? operate::Cell("-", Colour::yellow) : operate::Cell(listed(queue.jobs)));
+  fields.member("in_host_file", queue.configured);
+  fields.member("made_by_messages", queue.has_messages);
+}
+
+/// Where a queue lies, by the host file.
+void place(KnownQueue& queue, const config::HostConfig& host) {
+  if (const config::OutboxConfig* outbox = host.outbox(queue.name)) {
+    queue.shown_store = "(outbox)";
+    queue.kind = outbox->kind == config::OutboxKind::postgres ? "postgres"
+                 : outbox->kind == config::OutboxKind::mysql  ? "mysql"
+                                                              : "dynamodb";
+    queue.place = "table " + (outbox->schema.empty() ? "" : outbox->schema + ".") + outbox->table;
+    return;
+  }
+  const config::StoreConfig& store = queue.store.empty() ? host.store : host.stores.at(queue.store);
+  const bool sqlite = store.kind == config::StoreKind::sqlite;
+  queue.shown_store = queue.store.empty() ? "(default)" : queue.store;
+  queue.kind = sqlite ? "sqlite" : "dynamodb";
+  queue.place = sqlite ? store.path : "table " + host.queue(queue.name).table;
+}
+
+/// All queues that the host file, its jobs or messages know; and why a store cannot be asked, a line for each.
+std::vector<KnownQueue> find_queues(QueueSession& session, std::vector<std::string>& failures) {
+  const config::HostConfig& host = session.host();
+  std::map<std::pair<std::string, std::string>, KnownQueue> known;
+  const auto entry = [&known](const std::string& name, const std::string& store) -> KnownQueue& {
+    KnownQueue& queue = known[{name, store}];
+    queue.name = name;
+    queue.store = store;
+    return queue;
+  };
+  for (const auto& [name, settings] : host.queues) {
+    entry(name, host.queue(name).store).configured = true;
+  }
+  for (const config::JobConfig& job : config::load_job_files(host, config::process_environment()).jobs) {
+    for (const config::WeightedQueue& drawn : work::queues_of(job)) {
+      entry(drawn.name, host.queue(drawn.name).store).jobs.push_back(job.name);
+    }
+  }
+  std::vector<std::string> stores{""};
+  for (const auto& [name, store] : host.stores) {
+    stores.push_back(name);
+  }
+  for (const std::string& store : stores) {
+    const auto made = session.queues().made_by_messages_in(store, session.deadline());
+    if (made.has_error()) {
+      failures.push_back(made.error().message());
+      continue;
+    }
+    for (const std::string& name : *made) {
+      entry(name, store).has_messages = true;
+    }
+  }
+  std::vector<KnownQueue> all;
+  for (auto& [key, queue] : known) {
+    place(queue, host);
+    all.push_back(std::move(queue));
+  }
+  return all;
+}
+
+Exit queues(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(session, QueueSession::open(arguments, QueueSession::Queue::optional));
+  SLUICE_PASS_ON(check_job_files(session->host()));
+  std::vector<std::string> failures;
+  const auto all = find_queues(*session, failures);
+  const std::string_view nothing = "no job, host file or message knows a queue yet";
+  show_all(all, session->clock().wall_now(), {}, nothing, *output, console);
+  if (all.empty() && *output == Output::json) {
+    console.flush();
+    console.note(nothing);
+  }
+  return Exit::failed_if_any(std::move(failures));
+}
+
+}  // namespace
+
+std::vector<Command> count_commands() {
+  return {
+      {
+          .name = "stats",
+          .alias = "qstat",
+          .summary = "Count the messages of one queue, or of all, by state",
+          .usage = "[--exact] [--cost] [--watch [--interval TIME]] [OPTION]...",
+          .description =
+              "Prints a JSON object for one queue, an array of them for all that the host file and its jobs name: the "
+              "first hundred ids, those of them that are hidden, and the counts. total = ready + in_flight + delayed; "
+              "dlq counts the dead-letter half, whose errors are grouped. With DynamoDB it says what the look cost in "
+              "read units. `qstat` is another name for it.\n\n"
+              "The numbers are counted for this look, on SQLite and in DynamoMQ's tables; age_seconds is then 0. "
+              "Where the hosts that own a queue know them, theirs are shown, with their age: of what they have not "
+              "read all there is at least so much (at_least, +). Where no host works on such a queue, a megabyte of "
+              "each shard is counted. --exact counts all the same, which reads the whole queue, and has ids and "
+              "errors. --cost adds what the last hour has cost, as `sluice cost` has it.\n\n"
+              "--watch shows it again and again until Ctrl-C, with how fast each queue grows or shrinks and when it "
+              "is empty: on a terminal in place, otherwise one line each time.",
+          .flags = with_store_flags({{"exact", {}, "count, whatever older numbers there are"},
+                                     {"cost", {}, "with what the last hour has cost"},
+                                     {"watch", {}, "go on until Ctrl-C"},
+                                     {"interval", "TIME", "how often [default: 2s]"}}),
+          .examples = "sluice stats --queue orders\n"
+                      "sluice stats --watch --output text",
+          .run = stats,
+      },
+      {
+          .name = "dlq",
+          .summary = "Count what lies in the dead-letter half, and why",
+          .usage = "[OPTION]...",
+          .description =
+              "Prints the first hundred ids, the total, and the causes of their failures: errors that differ in "
+              "numbers, ids, addresses and paths alone are one. Of each cause it says how many there are, when, by "
+              "which handler and on which host, and its fingerprint: `sluice redrive --error FINGERPRINT` brings back "
+              "what failed for it, `sluice ls --dlq --error FINGERPRINT` lists it.",
+          .flags = with_store_flags({}),
+          .examples = "sluice dlq --queue orders --output text",
+          .run = dlq,
+      },
+      {
+          .name = "queues",
+          .summary = "List the queues that jobs, the host file or messages know",
+          .usage = "[--config FILE] [OPTION]...",
+          .description =
+              "Of each: the store that it lies in, the file or table there, and the jobs that work on it. The queues "
+              "of a SQLite file are all listed, whoever made them; of tables those that a job or the host file names. "
+              "`sluice stats` counts their messages.",
+          .flags = with_store_flags({}),
+          .examples = "sluice queues\n"
+                      "sluice queues --json | jq -r '.[] | select(.jobs == []) | .queue'",
+          .run = queues,
+      },
+  };
+}
+
+}  // namespace sluice::cli

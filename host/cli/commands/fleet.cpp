@@ -1,0 +1,395 @@
+#include <algorithm>
+#include <utility>
+
+#include "base/timestamp.hpp"
+#include "host/cli/command.hpp"
+#include "host/cli/fleet_session.hpp"
+#include "host/cli/views/cost_report.hpp"
+#include "host/cli/views/json_object.hpp"
+#include "host/cli/views/output.hpp"
+#include "host/cli/views/schedule_text.hpp"
+#include "host/cli/views/terminal_screen.hpp"
+#include "host/cli/views/top_keys.hpp"
+#include "host/cli/views/top_looker.hpp"
+#include "host/cli/views/top_screen.hpp"
+#include "host/operate/fleet_report.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+Exit hosts(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(session, FleetSession::open(arguments));
+  SLUICE_TRY(view, session->hosts());
+  show_all(view->hosts, session->clock().wall_now(),
+           {"HOST", "STATE", "UP", "JOBS", "RUNNING", "DONE/S", "FAILED/S", "SEEN", "VERSION", "LOG", "HTTP"},
+           "no host works on these queues; `sluice run` starts one", *output, console);
+  return troubles_of(view->troubles);
+}
+
+/// What hosts have told of the schedules; what cannot be read is left out.
+ScheduleNotices told_of_schedules(FleetSession& session) {
+  ScheduleNotices told;
+  for (const config::JobConfig& job : session.scheduled_jobs()) {
+    for (const config::ScheduleConfig& schedule : job.schedules) {
+      const std::string queue = schedule.queue.empty() ? job.queue : schedule.queue;
+      const auto board = session.queues().queues().open_board(queue);
+      const auto found = board ? (*board)->read(queue::Topic::schedules, schedule.name, session.deadline())
+                               : Result<queue::Notice>(board.error());
+      const auto notice = found && found->version != 0 ? runtime::ScheduleNotice::read(found->text) : std::nullopt;
+      if (notice) {
+        told.emplace(std::pair(queue, schedule.name), *notice);
+      }
+    }
+  }
+  return told;
+}
+
+/// A job, and the file that has its schedules here.
+struct ShownJob {
+  const operate::JobSummary& summary;
+  const config::JobConfig& file;
+  const ScheduleNotices& told;
+};
+
+void describe(const ShownJob& job, operate::Fields& fields) {
+  describe(job.summary, fields);
+  if (fields.json() != nullptr) {
+    write_schedules(*fields.json(), job.file, fields.now(), &job.told);
+  }
+}
+
+/// Under the name of each job, the times of its schedules.
+std::string schedules_text(const std::vector<config::JobConfig>& jobs, WallTime now, const ScheduleNotices& told) {
+  std::string text;
+  for (const config::JobConfig& job : jobs) {
+    text += job.name + ":\n";
+    for (const std::string& line : schedule_lines(job, now, &told)) {
+      text += line + "\n";
+    }
+  }
+  return text;
+}
+
+Exit jobs(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(session, FleetSession::open(arguments));
+  SLUICE_TRY(view, session->hosts());
+  SLUICE_TRY(steering, session->steering());
+  const auto summaries = operate::summarize_jobs(session->file_jobs(), *view, *steering);
+  const ScheduleNotices told = told_of_schedules(*session);
+  static const config::JobConfig kNone;  // of a job that hosts alone know
+  std::vector<ShownJob> found;
+  for (const operate::JobSummary& summary : summaries) {
+    const auto file = std::find_if(session->scheduled_jobs().begin(), session->scheduled_jobs().end(),
+                                   [&summary](const config::JobConfig& job) { return job.name == summary.name; });
+    found.push_back({summary, file == session->scheduled_jobs().end() ? kNone : *file, told});
+  }
+  const WallTime now = session->clock().wall_now();
+  show_all(found, now,
+           {"JOB", "QUEUE", "STATE", "HOSTS", "WORKERS", "RUNNING", "DONE/S", "FAILED/S", "MEAN", "P95", "HANDLER",
+            "PLUGIN", "STEERED"},
+           "no job is known: neither do files here have one, nor does a host run one", *output, console);
+  if (*output == Output::text && !found.empty()) {
+    console.out(schedules_text(session->scheduled_jobs(), now, told));
+  }
+  return troubles_of(view->troubles);
+}
+
+/// Hosts are asked to tell in detail for so long.
+constexpr Duration kWatch = std::chrono::seconds(10);
+/// A host that has not told by then is passed over.
+constexpr Duration kPatience = std::chrono::seconds(6);
+
+/// Of a host that was asked at its control socket, what it said.
+void put_local_records(fleet::FleetView& view, const runtime::LocalHosts& local) {
+  for (const runtime::LocalHost& host : local.hosts) {
+    const auto found = std::find_if(view.hosts.begin(), view.hosts.end(), [&host](const fleet::KnownHost& known) {
+      return known.record.instance == host.record.instance;
+    });
+    if (found == view.hosts.end()) {
+      view.hosts.push_back({host.record, fleet::Pulse::fresh, Duration::zero(), {}});
+    } else {
+      found->record = host.record;
+      found->pulse = fleet::Pulse::fresh;
+    }
+  }
+}
+
+std::vector<std::string> without_detail(const fleet::FleetView& view) {
+  std::vector<std::string> labels;
+  for (const fleet::KnownHost& host : view.hosts) {
+    if (host.pulse == fleet::Pulse::fresh && !host.record.detailed) {
+      labels.push_back(host.record.label());
+    }
+  }
+  return labels;
+}
+
+/// What hosts of this machine say, and of others once they tell in detail. Without any other host nothing is written.
+OrExit<fleet::FleetView> look_in_detail(FleetSession& session) {
+  const SteadyTime until = session.clock().steady_now() + kPatience;
+  const InterruptFlag interrupt;
+  bool asked = false;
+  while (true) {
+    SLUICE_TRY(view, session.hosts());
+    put_local_records(*view, session.local_hosts());
+    if (without_detail(*view).empty() || session.clock().steady_now() >= until) {
+      return view;
+    }
+    if (!asked) {
+      if (auto told = session.fleet().watch(kWatch, session.deadline()); !told) {
+        return session.failure(told.error());
+      }
+      asked = true;
+    }
+    if (!session.wait_for_look(interrupt)) {
+      return view;
+    }
+  }
+}
+
+Exit running(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(session, FleetSession::open(arguments));
+  SLUICE_TRY(view, look_in_detail(*session));
+  auto found = operate::handlers_at_work(*view);
+  if (const std::string job = arguments.get("job"); !job.empty()) {
+    const auto known = session->names();
+    SLUICE_PASS_ON(or_exit(known.job(fleet::Wish::pause, job)));
+    std::erase_if(found, [&job](const operate::HandlerAtWork& at_work) { return at_work.handler.job != job; });
+  }
+  show_all(found, session->clock().wall_now(),
+           {"MESSAGE", "SINCE", "LEFT", "HOST", "WORKER", "JOB", "HANDLER", "ATTEMPT"}, "no handler is at work",
+           *output, console);
+  for (const std::string& label : without_detail(*view)) {
+    console.note("sluice running: host " + label + " has not said what its workers run");
+  }
+  return troubles_of(view->troubles);
+}
+
+/// After Escape, for the rest of a key's bytes.
+constexpr Duration kKeyTime = std::chrono::milliseconds(50);
+constexpr std::size_t kAnyWidth = 1'000'000;
+
+std::string as_json(const operate::TopModel& model, WallTime now) {
+  const auto all = [now](const auto& records) {
+    return [&records, now](JsonWriter& json) { operate::write_all(json, records, now); };
+  };
+  const auto jobs = model.slowest_jobs();
+  return json_line("at", now, "queues", all(model.queues()), "hosts", all(model.fleet().hosts), "jobs", all(jobs));
+}
+
+/// One picture for a pipe, a file, or a script.
+Exit show_once(FleetSession& session, Output output, Console& console) {
+  TopBoard board(session.queue_names());
+  TopLooker looker(session, board);
+  looker.look(Duration::zero(), std::stop_token(), [] {});
+  const WallTime now = session.clock().wall_now();
+  return board.with([&](operate::TopModel& model) {
+    if (output == Output::json) {
+      console.out(as_json(model, now));
+    } else {
+      const TopFrame frame{
+          .columns = kAnyWidth, .rows = 0, .colours = console.output_has_colour(), .now = now, .every = {}, .cost = {}};
+      for (const std::string& line : draw_top(model, frame)) {
+        console.out(line + "\n");
+      }
+    }
+    return model.message().empty() ? Exit::ok() : Exit::failure(model.message());
+  });
+}
+
+/// The live screen.
+class Top {
+ public:
+  Top(FleetSession& session, ScreenSignals& signals, Console& console, Duration interval)
+      : session_(session),
+        console_(console),
+        every_(config::format_duration(interval)),
+        board_(session.queue_names()),
+        lookout_(session, board_, interval),
+        screen_(console, signals) {}
+
+  void run() {
+    bool ended = !draw();
+    while (!ended) {
+      const auto woken = screen_.wait(lookout_.descriptor(), keys_.waits() ? kKeyTime : Duration::max());
+      lookout_.take_news();
+      const bool nothing_followed = keys_.waits() && woken.bytes.empty();
+      ended = woken.ended || press(nothing_followed ? keys_.give_up() : keys_.take(woken.bytes)) || !draw();
+    }
+  }
+
+ private:
+  /// True when the user wants to end.
+  bool press(const std::vector<operate::TopKey>& keys) {
+    for (const operate::TopKey& key : keys) {
+      auto wish = board_.with([&key](operate::TopModel& model) { return model.press(key); });
+      if (wish && wish->kind == operate::TopWish::Kind::quit) {
+        return true;
+      }
+      if (wish) {
+        lookout_.ask(std::move(*wish));
+      }
+    }
+    return false;
+  }
+
+  bool draw() {
+    const TerminalScreen::Size size = screen_.size();
+    const TopFrame frame{.columns = size.columns,
+                         .rows = size.rows,
+                         .colours = console_.output_has_colour(),
+                         .now = session_.clock().wall_now(),
+                         .every = every_,
+                         .cost = lookout_.cost()};
+    return screen_.show(board_.with([&frame](operate::TopModel& model) { return draw_top(model, frame); }));
+  }
+
+  FleetSession& session_;
+  Console& console_;
+  const std::string every_;
+  TopKeys keys_;
+  TopBoard board_;
+  TopLookout lookout_;
+  // Last, so that the terminal is given back before anything is waited for.
+  TerminalScreen screen_;
+};
+
+Exit top(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(interval, duration_within(arguments, "interval", std::chrono::seconds(2), std::chrono::milliseconds(200),
+                                       std::chrono::hours(1),
+                                       " " + arguments.get("interval") + ": write a time from 200ms to 1h"));
+  const bool live = !arguments.has("once") && *output == Output::text && TerminalScreen::possible(console);
+  if (!live) {
+    SLUICE_TRY(session, FleetSession::open(arguments));
+    return show_once(*session, *output, console);
+  }
+  ScreenSignals signals;  // before the store's threads
+  SLUICE_TRY(session, FleetSession::open(arguments));
+  Top(*session, signals, console, *interval).run();
+  return console.writable() ? Exit::ok() : Exit::silent(kExitBrokenPipe);
+}
+
+Exit audit(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(limit, arguments.count("limit", 50, 10'000));
+  SLUICE_TRY(session, FleetSession::open(arguments));
+  SLUICE_TRY(entries, session->checked(session->fleet().audit(*limit, session->deadline())));
+  show_all(*entries, session->clock().wall_now(), {}, "nobody has steered anything here", *output, console);
+  return Exit::ok();
+}
+
+Exit cost(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(session, FleetSession::open(arguments));
+  SLUICE_TRY(view, session->hosts());
+  const cost::Prices prices(session->queues().host().cost);
+  const auto costs = operate::summarize_costs(*view, session->queues().queue(), prices);
+  console.out(*output == Output::json ? cost_json(costs, prices)
+                                      : cost_text(costs, prices, console.output_has_colour()));
+  return troubles_of(view->troubles);
+}
+
+}  // namespace
+
+std::vector<Command> fleet_commands() {
+  return {
+      {
+          .name = "hosts",
+          .summary = "Show the hosts that work on the queues",
+          .usage = "[OPTION]...",
+          .description =
+              "Every host keeps a small record in the store of its queues: name, version, address, jobs and rates. A "
+              "row for each host; its label, NAME:PID, is what `drain`, `reload` and `log-level` take, as they take "
+              "the name. SEEN is the age of the record: a host that is late is busy or cut off, and one that is "
+              "silent has ended without a word; it is shown for an hour. JSON has the jobs of each host too.",
+          .flags = with_store_flags({}),
+          .examples = "sluice hosts\n"
+                      "sluice hosts --output json | jq -r '.[] | select(.pulse != \"fresh\") | .host'",
+          .run = hosts,
+      },
+      {
+          .name = "jobs",
+          .summary = "Show the jobs, who runs them, how fast, and what is steered",
+          .usage = "[OPTION]...",
+          .description =
+              "A row for each job that the job files here have or a host runs. WORKERS is what is in force on all its "
+              "hosts, and beside it what the files say where that differs; STEERED is what operators want of it: "
+              "`pause`, `scale`. Rates are sums of all hosts, times those of the slowest one. Below stand the "
+              "schedules of the files here, with the time up to which all is sent, what was missed since, the times "
+              "at which they are due next, and whether a host has one of them otherwise.",
+          .flags = with_store_flags({}),
+          .examples = "sluice jobs\n"
+                      "sluice jobs --output json | jq '.[] | select(.paused)'",
+          .run = jobs,
+      },
+      {
+          .name = "running",
+          .summary = "Show what the workers of all hosts run, the longest first",
+          .usage = "[JOB] [OPTION]...",
+          .description =
+              "A row for each handler at work: its message, since when, how long until its time-out, host, worker, "
+              "job, handler and attempt. Hosts of this machine are asked at their control sockets; others are asked "
+              "through the store to tell in detail, which takes them a moment. `stuck` is a handler that ignores its "
+              "stop token.",
+          .flags = with_store_flags({{"job", "JOB", "of this job only"}}),
+          .positional = {"job"},
+          .examples = "sluice running\n"
+                      "sluice running mailer --output json | jq -r '.[] | select(.stuck) | .message'",
+          .run = running,
+      },
+      {
+          .name = "top",
+          .summary = "Watch queues, hosts and the slowest handlers on a live screen",
+          .usage = "[--interval TIME] [--once] [OPTION]...",
+          .description =
+              "Queues with what lies in them, the age of the oldest ready message, rates in and out and of failures; "
+              "hosts; and the handlers that take longest. Keys: up and down select a queue, p pauses or resumes it on "
+              "all hosts, s sorts by the next column, r turns the order round, / filters, ? explains, q ends.\n\n"
+              "On DynamoDB a long queue is counted a page at a look, so that looking costs little: 1,000+ is a count "
+              "under way, and the headline says what looking costs. Without a terminal, with --once and as JSON there "
+              "is one picture.",
+          .flags = with_store_flags(
+              {{"interval", "TIME", "between two looks [default: 2s]"}, {"once", {}, "one picture, and end"}}),
+          .examples = "sluice top\n"
+                      "sluice top --once --output json | jq '.queues[] | select(.dlq > 0)'",
+          .run = top,
+      },
+      {
+          .name = "audit",
+          .summary = "Show who has steered what, the newest first",
+          .usage = "[--limit N] [OPTION]...",
+          .description =
+              "Every pause, scale, drain, reload, cancel and log-level leaves a line: when, who (USER@MACHINE), what. "
+              "The store keeps the latest ones.",
+          .flags = with_store_flags({limit_flag("how many [default: 50]")}),
+          .examples = "sluice audit --limit 10",
+          .run = audit,
+      },
+      {
+          .name = "cost",
+          .summary = "Show what the last hour has cost, and what another layout would have",
+          .usage = "[--queue QUEUE] [--json] [OPTION]...",
+          .description =
+              "Every host counts what DynamoDB's answers report of each call, by queue and job, and tells the sum of "
+              "the last hour in its record. A row for each queue and job: messages claimed; requests, read and write "
+              "units a message; money for a million of them, for the hour, and for a month at this pace. \"(shared)\" "
+              "is what no job has caused by itself, such as the hosts' own records. With [cost] attribute in the host "
+              "file there is a row for each value of it too.\n\n"
+              "Below that, what the same messages would have come to in other layouts: those of DynamoMQ's table, of "
+              "the leased one, of SQS and of SQLite, by published rules, the storage of what lay there until it was "
+              "handed out included. Prices are those of [cost] in the host file, else DynamoDB's on demand in "
+              "us-east-1; their day is told. Hosts that have ended tell nothing.",
+          .flags = with_store_flags({}),
+          .examples = "sluice cost\n"
+                      "sluice cost --queue orders --json | jq .money_per_month",
+          .run = cost,
+      },
+  };
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,338 @@
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/shell_word.hpp"
+#include "host/cli/command.hpp"
+#include "host/cli/queue_session.hpp"
+#include "host/cli/views/message_view.hpp"
+#include "host/operate/listing.hpp"
+#include "host/queue/arrivals.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+constexpr std::size_t kDefaultLimit = 10;
+constexpr std::size_t kMaxLimit = 1'000'000;
+constexpr std::size_t kPageSize = 250;
+/// Shows a list that nobody has whole at any moment.
+class ListWriter {
+ public:
+  ListWriter(Output output, Console& console)
+      : output_(output),
+        console_(console),
+        table_(RowsView{.colours = console.output_has_colour(),
+                        .columns = {"ID", "STATE", "HALF", "RECEIVES", "AGE", "ERROR"}}) {}
+
+  void add(const queue::StoredMessage& message, WallTime now) {
+    if (output_ == Output::text) {
+      table_.add_record(operate::row_of(operate::ListedMessage{message}, now));
+    } else {
+      begin();
+      operate::write_object(json_, operate::ListedMessage{message}, now);
+    }
+  }
+
+  /// Lets what there is be seen.
+  void flush() {
+    console_.out(output_ == Output::text ? table_.take() : json_.take_text());
+    console_.flush();
+  }
+
+  void finish(const operate::ListEnding& ending) {
+    if (output_ == Output::text) {
+      return;
+    }
+    begin();
+    json_.end_array();
+    if (ending.total) {
+      json_.member("total", *ending.total);
+    }
+    if (!ending.next.empty()) {
+      json_.member("next", ending.next);
+    }
+    json_.end_object();
+    console_.out(json_.take_line());
+  }
+
+ private:
+  void begin() {
+    if (!std::exchange(begun_, true)) {
+      json_.begin_object();
+      json_.key("statuses");
+      json_.begin_array();
+    }
+  }
+
+  const Output output_;
+  Console& console_;
+  TextTable table_;
+  JsonWriter json_{JsonWriter::Layout::indented};
+  bool begun_ = false;
+};
+
+/// "10 of 419", and how to see the others.
+std::string summary(const operate::ListEnding& ending) {
+  std::string text = std::to_string(ending.shown);
+  if (ending.total) {
+    text += std::string(" of ") + (ending.at_least ? "more than " : "") + std::to_string(*ending.total);
+  }
+  return text + "; --all shows it, --cursor " + shell_word(ending.next) + " goes on";
+}
+
+Exit ls(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_PASS_ON(exclude(arguments, "all", "limit"));
+  SLUICE_PASS_ON(exclude(arguments, "dlq", "both"));
+  SLUICE_TRY(limit, arguments.count("limit", kDefaultLimit, kMaxLimit));
+  SLUICE_TRY(filter, parse_filter(arguments));
+  SLUICE_TRY(session, QueueSession::open(arguments));
+  const bool counted_by_store = filter->empty() && session->place().in_sqlite();
+  operate::ListPlan plan{.filter = std::move(*filter),
+                         .limit = arguments.has("all") ? 0 : *limit,
+                         .newest_first = arguments.has("newest")};
+  plan.halves = halves_of(arguments);
+  ListWriter writer(*output, console);
+  operate::Listing listing(
+      session->oper(), session->clock(), std::move(plan),
+      {.show = [&writer](const queue::StoredMessage& message, WallTime now) { writer.add(message, now); },
+       .page_ended =
+           [&writer, &console] {
+             writer.flush();
+             return console.writable();
+           }});
+  if (arguments.has("cursor") && !listing.resume(arguments.get("cursor"))) {
+    return Exit::usage("--cursor " + arguments.get("cursor") +
+                       ": a list with --both gives one such as standard:... or dlq:...");
+  }
+  if (const auto listed = listing.run(); !listed) {
+    const bool wrong_cursor = listed.error().code() == ErrorCode::invalid && listing.at_cursor();
+    return wrong_cursor ? Exit::usage("--cursor: " + listed.error().message()) : session->failure(listed.error());
+  }
+  const operate::ListEnding& ending = listing.ending();
+  const bool told = *output == Output::text && console.error_is_terminal();
+  if (counted_by_store) {
+    listing.count_by_stats();
+  } else if (ending.next.empty() || told) {
+    listing.count_ahead();
+  }
+  writer.finish(ending);
+  console.flush();
+  if (ending.shown == 0 && console.output_is_terminal() && console.error_is_terminal()) {
+    console.note("no messages");
+  } else if (!ending.next.empty() && told) {
+    console.note(summary(ending));
+  }
+  return Exit::ok();
+}
+
+/// A JSON array of whole messages, or one block of lines for each.
+Exit peek(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(filter, parse_filter(arguments));
+  SLUICE_TRY(limit, arguments.count("limit", kDefaultLimit, kMaxLimit));
+  SLUICE_TRY(session, QueueSession::open(arguments));
+  const bool any_state = arguments.has("any-state");
+  // With a filter nobody knows how far it is to the next match.
+  const bool chooses = !any_state || !filter->empty();
+  const bool as_json = *output == Output::json;
+  JsonWriter json(JsonWriter::Layout::indented);
+  if (as_json) {
+    json.begin_array();
+  }
+  queue::ListRequest request{.half = half_of(arguments), .limit = 0, .cursor = {}};
+  std::size_t left = *limit;
+  do {
+    request.limit = chooses ? std::clamp<std::size_t>(left * 2, 25, kPageSize) : std::min(left, kPageSize);
+    SLUICE_TRY(page, session->checked(session->oper().list(request, session->deadline())));
+    const WallTime now = session->clock().wall_now();
+    for (const queue::StoredMessage& message : page->messages) {
+      const bool fits = any_state || message.state(now) == queue::MessageState::ready;
+      if (left == 0 || !fits || !filter->matches(message, now)) {
+        continue;
+      }
+      if (as_json) {
+        operate::write_object(json, message, now);
+        console.out(json.take_text());
+      } else {
+        console.out((left < *limit ? "\n" : "") + message_text(message, now, console.output_has_colour()));
+      }
+      --left;
+    }
+    console.flush();
+    request.cursor = page->next;
+  } while (left > 0 && !request.cursor.empty() && console.writable());
+  if (as_json) {
+    json.end_array();
+    console.out(json.take_line());
+  }
+  return Exit::ok();
+}
+
+Exit get(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(id, the_message_id(arguments));
+  SLUICE_TRY(session, QueueSession::open(arguments));
+  SLUICE_TRY(message, session->checked(session->oper().get(*id, session->deadline())));
+  show_message(*message, *output, session->clock().wall_now(), console);
+  return Exit::ok();
+}
+
+/// What a claim itself tells, for a message that was taken away before it could be read.
+queue::StoredMessage from_claim(const queue::Delivery& claim, queue::Half half) {
+  queue::StoredMessage stored;
+  stored.message = claim.message;
+  stored.half = half;
+  stored.version = claim.receipt.version;
+  stored.invisible_until = claim.invisible_until;
+  return stored;
+}
+
+/// What may be in flight in the session's queue; 0: no limit. On a leased table each host counts its own, and nobody
+/// else what all of them have.
+std::uint64_t limit_in_flight(const QueueSession& session) {
+  const bool counted = session.host().store_of(session.queue()).kind == config::StoreKind::sqlite;
+  return counted ? session.host().queue(session.queue()).max_in_flight : 0;
+}
+
+/// A limit that this command does not keep is not passed over in silence.
+void tell_of_limit(const QueueSession& session, Console& console) {
+  const std::uint64_t limit = session.host().queue(session.queue()).max_in_flight;
+  if (limit > 0 && limit_in_flight(session) == 0) {
+    console.note("warning: max_in_flight = " + std::to_string(limit) + " of queue " + session.queue() +
+                 " holds for the jobs of hosts; on a table nobody counts what commands have in flight, so this takes "
+                 "a message all the same");
+  }
+}
+
+/// Looks once, and then until the time is over or something has come; Ctrl-C ends the wait as it ends any command.
+Result<queue::Claimed> claim(queue::Source& source, const QueueSession& session, Duration visibility, Duration wait) {
+  queue::ClaimRequest request{.max = 1, .visibility = visibility, .counts = true};
+  request.rules.max_in_flight = limit_in_flight(session);
+  if (wait == Duration::zero()) {
+    return source.claim(request, session.deadline());
+  }
+  const SteadyTime end = session.clock().steady_now() + wait;
+  queue::Arrivals arrivals(source, session.clock());
+  queue::LookPace pace;
+  while (true) {
+    const std::uint64_t heard = arrivals.heard();
+    auto claimed = source.claim(request, session.deadline());
+    const SteadyTime now = session.clock().steady_now();
+    if (!claimed || !claimed->deliveries.empty() || now >= end) {
+      return claimed;
+    }
+    arrivals.wait(heard, pace.next(now, end, claimed->next_due), {});
+  }
+}
+
+Exit receive(const Arguments& arguments, Console& console) {
+  constexpr Duration kAsTheQueueHasIt = -std::chrono::nanoseconds(1);
+  constexpr Duration kLongestWait = std::chrono::seconds(20);  // SQS's
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(visibility, arguments.duration("visibility-timeout", kAsTheQueueHasIt));
+  SLUICE_TRY(wait, arguments.duration("wait", Duration::zero()));
+  if (*wait > kLongestWait) {
+    return Exit::usage("--wait takes 20s at most; begin again for more");
+  }
+  SLUICE_TRY(session, QueueSession::open(arguments));
+  const config::QueueConfig settings = session->host().queue(session->queue());
+  if (*visibility == kAsTheQueueHasIt) {
+    visibility = settings.visibility_timeout;
+  }
+  if (*visibility > settings.max_lease) {
+    return Exit::usage("--visibility-timeout is more than queue " + session->queue() + "'s max_lease of " +
+                       config::format_duration(settings.max_lease) + "; take less");
+  }
+  const queue::Half half = half_of(arguments);
+  SLUICE_TRY(source, session->open_source(half));
+  tell_of_limit(*session, console);
+  SLUICE_TRY(claimed, session->checked(claim(**source, *session, *visibility, *wait)));
+  if (claimed->deliveries.empty()) {
+    return Exit::failure("nothing to receive: queue " + session->queue() + " has no message that is due" +
+                         (half == queue::Half::dlq ? " in its dead-letter half" : ""));
+  }
+  const queue::Delivery& claim = claimed->deliveries.front();
+  const auto stored = session->oper().get(claim.message.id, session->deadline());
+  const WallTime now = session->clock().wall_now();
+  show_message(stored.has_value() ? *stored : from_claim(claim, half), *output, now, console);
+  return Exit::ok();
+}
+
+}  // namespace
+
+std::vector<Command> look_commands() {
+  return {
+      {
+          .name = "ls",
+          .summary = "List messages, the oldest or the newest first",
+          .usage = "[--dlq | --both] [--newest] [FILTER] [--limit N | --all] [OPTION]...",
+          .description =
+              "Shows a row for each message, or prints a JSON object whose \"statuses\" have one object for each: id, "
+              "state, receive count, and why it failed last. Where there are more, it says how many (on DynamoDB, if "
+              "a thousand more records tell) and the cursor that goes on, in JSON as \"total\" and \"next\". `sluice "
+              "peek` shows whole messages and `sluice export` writes them out. Nothing is claimed or changed.",
+          .flags = with_store_flags(joined({dlq_flag(),
+                                            {"both", {}, "its dead-letter half too, after the other"},
+                                            {"newest", {}, "the newest first"},
+                                            {"cursor", "CURSOR", "go on where a list has ended"},
+                                            limit_flag("show at most N messages [default: 10]"),
+                                            {"all", {}, "show all"}},
+                                           filter_flags())),
+          .examples = "sluice ls --queue orders --limit 3\n"
+                      "sluice ls --queue orders --where 'receive_count > 3 and data.type = \"invoice\"'\n"
+                      "sluice ls --queue orders --both --newest\n"
+                      "sluice ls --queue orders --dlq --error-like '*timeout*' --output text",
+          .run = ls,
+      },
+      {
+          .name = "peek",
+          .summary = "Look at the next messages without receiving them",
+          .usage = "[--dlq] [FILTER] [--limit N] [OPTION]...",
+          .description =
+              "Prints a JSON array of whole messages, in the order in which they would be received; only those that "
+              "are due, unless there is --any-state. Nothing is claimed or changed.",
+          .flags = with_store_flags(joined({dlq_flag(),
+                                            limit_flag("at most N messages [default: 10]"),
+                                            {"any-state", {}, "those in flight and those delayed too"}},
+                                           filter_flags())),
+          .examples = "sluice peek --queue orders --limit 1\n"
+                      "sluice peek --queue orders --dlq --where 'failure.attempts >= 5'",
+          .run = peek,
+      },
+      {
+          .name = "get",
+          .group = "Messages",
+          .summary = "Show one message, wherever it lies in its queue",
+          .usage = "ID [OPTION]...",
+          .description =
+              "Prints a JSON object: body, state, times, attributes, and why it failed last. The dead-letter half is "
+              "looked in too; nothing is claimed or changed.",
+          .flags = with_store_flags({id_flag()}),
+          .positional = {"id"},
+          .examples = "sluice get --queue orders A-101",
+          .run = get,
+      },
+      {
+          .name = "receive",
+          .summary = "Take the next message that is due, and show it",
+          .usage = "[--dlq] [--visibility-timeout TIME] [--wait TIME] [OPTION]...",
+          .description =
+              "Nobody else is given the message until the time is over; then it is due again, and the attempt has "
+              "counted. `sluice delete`, `sluice fail` and `sluice invalid` settle it before that; `sluice peek` "
+              "looks without taking. Exit 1 when nothing is due, with --wait when nothing has come until then.",
+          .flags = with_store_flags(
+              {dlq_flag("from its dead-letter half"),
+               {"visibility-timeout", "TIME", "how long it stays hidden [default: the queue's, or 30s]"},
+               {"wait", "TIME", "for a message to come, at most 20s [default: not at all]"}}),
+          .examples = "sluice receive --queue orders --visibility-timeout 5m",
+          .run = receive,
+      },
+  };
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,581 @@
+#include <algorithm>
+#include <functional>
+
+#include "base/text/visible.hpp"
+#include "host/cli/command.hpp"
+#include "host/cli/fleet_session.hpp"
+#include "host/cli/views/json_object.hpp"
+
+// What operators want of hosts: wishes that stand (pause, scale, log-level) and orders (drain, reload, cancel-running).
+namespace sluice::cli {
+
+namespace {
+
+using fleet::Directive;
+using fleet::Target;
+using fleet::Wish;
+using operate::Compliance;
+using runtime::LocalHost;
+using runtime::LocalHosts;
+
+std::string hosts_text(const std::vector<std::string>& labels) {
+  return counted(labels.size(), "host") + ": " + listed(labels);
+}
+
+// Wishes that stand.
+
+/// A command on one wish: whom it means, and what is said where nothing is to be taken back.
+struct StandingWish {
+  Wish wish = Wish::pause;
+  OrExit<Directive> (*read)(const Arguments& arguments, FleetSession& session) = nullptr;
+  std::string (*nothing)(const Directive& wish, FleetSession& session) = nullptr;
+};
+
+/// A job or queue by the operand or by --job or --queue; exit 64 for none or several, 1 for one that nobody knows.
+OrExit<Directive> read_thing(const Arguments& arguments, FleetSession& session) {
+  const int given = static_cast<int>(arguments.has("name")) + static_cast<int>(arguments.has("job")) +
+                    static_cast<int>(arguments.has("queue"));
+  if (given != 1) {
+    return Exit::usage(given == 0 ? "nothing is named; write the name of a queue or a job"
+                                  : "a name, --job and --queue exclude each other; give one");
+  }
+  const operate::KnownNames names = session.names();
+  auto meant = arguments.has("job")     ? names.job(Wish::pause, arguments.get("job"))
+               : arguments.has("queue") ? names.queue(Wish::pause, arguments.get("queue"))
+                                        : names.thing(Wish::pause, arguments.get("name"));
+  if (!meant) {
+    return Exit(meant.error().code() == ErrorCode::conflict ? kExitUsage : kExitFailure, meant.error().message());
+  }
+  return std::move(*meant);
+}
+
+std::string not_paused(const Directive& wish, FleetSession& session) {
+  std::string why = "\"" + wish.name + "\" is not paused";
+  // A job may stand still because its queue is paused.
+  if (const auto steering = session.fleet().steering(session.deadline())) {
+    const std::string queue = session.names().queue_of_job(wish.name);
+    for (const fleet::Given& given : steering->given) {
+      if (given.directive.wish == Wish::pause && given.directive.target == Target::queue &&
+          given.directive.name == queue) {
+        why = "the job is not paused, its queue is; write `sluice resume --queue " + queue + "`";
+      }
+    }
+  }
+  return why;
+}
+
+OrExit<Directive> read_scale(const Arguments& arguments, FleetSession& session) {
+  SLUICE_TRY(workers, arguments.count("workers", 1, config::kMaxConcurrency));
+  SLUICE_TRY(wish, or_exit(session.names().job(Wish::scale, arguments.get("job"))));
+  wish->value = std::to_string(*workers);
+  return wish;
+}
+
+std::string not_scaled(const Directive& wish, FleetSession& /*session*/) {
+  return "job " + wish.name + " is not scaled; its hosts run it as their files say";
+}
+
+OrExit<Directive> read_log_level(const Arguments& arguments, FleetSession& session) {
+  // `sluice log-level --reset web-1` names a host, though the first word is a level elsewhere.
+  const bool only_host = arguments.has("reset") && !arguments.has("host");
+  const std::string host = arguments.get(only_host ? "level" : "host");
+  Directive wish{.id = {}, .wish = Wish::log_level, .target = Target::all};
+  if (!host.empty()) {
+    SLUICE_TRY(named, or_exit(session.names().host(Wish::log_level, host)));
+    wish = std::move(*named);
+  }
+  wish.value = arguments.get("level");
+  return wish;
+}
+
+std::string level_not_steered(const Directive& /*wish*/, FleetSession& /*session*/) {
+  return "no log level is steered there; hosts log as their files say";
+}
+
+constexpr StandingWish kPause{Wish::pause, read_thing, not_paused};
+constexpr StandingWish kScale{Wish::scale, read_scale, not_scaled};
+constexpr StandingWish kLogLevel{Wish::log_level, read_log_level, level_not_steered};
+
+/// Waits until the hosts obey and says who does. Exit 1 when some have not in time.
+Exit follow(const Arguments& arguments, FleetSession& session, std::vector<fleet::Given> given, const std::string& what,
+            Console& console) {
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(compliance, session.follow(std::move(given)));
+  const auto& obeyed = compliance->obeyed();
+  const auto& waited_for = compliance->waited_for();
+  if (*output == Output::json) {
+    console.out(json_line("what", what, "obeyed_by", obeyed, "waited_for", waited_for));
+  } else {
+    const bool nobody = obeyed.empty() && waited_for.empty();
+    console.out(visible(what + (nobody           ? "; no host runs now, those that start obey it"
+                                : obeyed.empty() ? ""
+                                                 : "; obeyed by " + hosts_text(obeyed))) +
+                "\n");
+  }
+  if (!waited_for.empty()) {
+    return Exit::failure("it is written, but not obeyed yet by " + hosts_text(waited_for) +
+                         "; they do when they look at their store again, `sluice hosts` shows when they last did");
+  }
+  return Exit::ok();
+}
+
+/// Takes a wish back about a name (empty: about everything). `nothing` is said, with exit 1, where there was none.
+Exit take_back(const Arguments& arguments, FleetSession& session, Wish wish, const std::string& name,
+               const std::function<std::string()>& nothing, Console& console) {
+  SLUICE_TRY(taken, session.reset(wish, name));
+  if (taken->empty()) {
+    return Exit::failure(nothing());
+  }
+  std::string what;
+  for (const fleet::Given& one : *taken) {
+    const std::string text = one.directive.text();
+    if (what.find(text) == std::string::npos) {  // once, though it stood on several boards
+      what += (what.empty() ? "taken back: " : ", ") + text;
+    }
+  }
+  return follow(arguments, session, std::move(*taken), what, console);
+}
+
+/// Gives a wish, or with `back` takes it back.
+Exit steer(const StandingWish& row, bool back, const Arguments& arguments, Console& console) {
+  SLUICE_TRY(session, FleetSession::open(arguments));
+  SLUICE_TRY(wish, row.read(arguments, *session));
+  if (back) {
+    return take_back(
+        arguments, *session, row.wish, wish->name, [&] { return row.nothing(*wish, *session); }, console);
+  }
+  const std::string queue = wish->target == Target::queue ? wish->name
+                            : wish->target == Target::job ? session->names().queue_of_job(wish->name)
+                                                          : std::string();
+  SLUICE_TRY(given, session->give(*wish, queue));
+  return follow(arguments, *session, std::move(*given), wish->text(), console);
+}
+
+Exit pause(const Arguments& arguments, Console& console) {
+  return steer(kPause, arguments.has("reset"), arguments, console);
+}
+
+Exit resume(const Arguments& arguments, Console& console) {
+  if (!arguments.has("all")) {
+    return steer(kPause, true, arguments, console);
+  }
+  SLUICE_TRY(session, FleetSession::open(arguments));
+  if (arguments.has("name") || arguments.has("job") || arguments.has("queue")) {
+    return Exit::usage("--all resumes everything; leave the name out");
+  }
+  return take_back(
+      arguments, *session, Wish::pause, {}, [] { return "nothing is paused"; }, console);
+}
+
+Exit scale(const Arguments& arguments, Console& console) {
+  const bool reset = arguments.has("reset");
+  if (reset == arguments.has("workers")) {
+    return Exit::usage(reset ? "--reset goes back to what the job file says; leave the number out"
+                             : "how many? Write `sluice scale JOB N`, or `sluice scale JOB --reset`");
+  }
+  SLUICE_PASS_ON(arguments.count("workers", 1, config::kMaxConcurrency));
+  return steer(kScale, reset, arguments, console);
+}
+
+Exit log_level(const Arguments& arguments, Console& console) {
+  if (!arguments.has("reset") && !arguments.has("level")) {
+    return Exit::usage("which level? Write one of trace, debug, info, warn, error, or --reset");
+  }
+  return steer(kLogLevel, arguments.has("reset"), arguments, console);
+}
+
+// Orders.
+
+/// What the options of an order say of how it is given.
+struct OrderOptions {
+  Output output = Output::text;
+  bool wait = false;
+  Duration timeout{};
+};
+
+/// An order to hosts: whom it goes to on this machine, what comes of it there, and what elsewhere.
+struct OrderRow {
+  Wish wish = Wish::drain;
+  runtime::ControlVerb verb = runtime::ControlVerb::drain;
+  std::string_view word;  ///< the option with the host's name or the message's id
+  /// The host of this machine that is meant; null: it is given through the store.
+  OrExit<const LocalHost*> (*local)(const LocalHosts& hosts, const std::string& word) = nullptr;
+  bool always_waits = false;  ///< until what it begins is through
+  /// After a host of this machine has begun; what it says is in the answer. Null: nothing comes after.
+  Exit (*end)(LocalOrder& order, const OrderOptions& options, Console& console) = nullptr;
+  /// What is given through the store, where that needs to be found out.
+  OrExit<Directive> (*named)(FleetSession& session, const std::string& word) = nullptr;
+  /// Whether no host has done it, of what they answered; and how the command ends then. Null: as any order.
+  bool (*undone)(const Compliance& compliance) = nullptr;
+  Exit (*nobody)(const std::string& order, const std::string& word, Output output, Console& console) = nullptr;
+};
+
+Directive order_of(Wish wish, const std::string& word) {
+  const Target target = wish == Wish::cancel_running ? Target::message : word.empty() ? Target::all : Target::host;
+  return {.id = {}, .wish = wish, .target = target, .name = word};
+}
+
+/// Says what became of an order, by the host that carried it out.
+void show(const std::string& order, const std::string& host, const std::string& text, Output output, Console& console) {
+  console.out(output == Output::text ? visible((host.empty() ? "" : host + ": ") + text) + "\n"
+                                     : json_line("what", order, "host", host, "text", text));
+}
+
+/// What hosts said to an order that was given through the store. Exit 1 where one refused it or has not looked in time.
+Exit show_answers(const std::string& order, const Compliance& compliance, Output output, Console& console) {
+  using Answered = fleet::Obedience::Answered;
+  const auto& waited_for = compliance.waited_for();
+  std::vector<std::string> refusals;
+  for (const auto& [host, answer] : compliance.answers()) {
+    if (!answer.done) {
+      refusals.push_back(host + ": " + answer.text);
+    } else if (output == Output::text) {
+      console.out(visible(host + ": " + answer.text) + "\n");
+    }
+  }
+  if (output == Output::json) {
+    const auto write = [](JsonWriter& json, const Answered& answered) {
+      put_object(json, "host", answered.host, "done", answered.answer.done, "text", answered.answer.text);
+    };
+    console.out(json_line("what", order, "answers", array_of(compliance.answers(), write), "waited_for", waited_for));
+  }
+  if (compliance.done_by_somebody() && waited_for.empty()) {
+    return Exit::ok();  // of those who were meant; others say that they were not
+  }
+  if (!waited_for.empty()) {
+    refusals.push_back("it is written, but not seen yet by " + hosts_text(waited_for) +
+                       "; within ten minutes they still carry it out");
+  }
+  return refusals.empty() ? Exit::failure("no host runs that could carry it out") : Exit(kExitFailure, refusals);
+}
+
+/// By its name, label or instance, or the only one when `word` is empty. Exit 64 where several are meant.
+OrExit<const LocalHost*> find_local(const LocalHosts& local, const std::string& word) {
+  const LocalHost* found = nullptr;
+  std::vector<std::string> labels;
+  for (const LocalHost& host : local.hosts) {
+    if (word.empty() || host.record.is_called(word)) {
+      found = &host;
+      labels.push_back(host.record.label());
+    }
+  }
+  if (labels.size() > 1) {
+    return Exit::usage(
+        (word.empty() ? std::string("several hosts run here") : "\"" + word + "\" is the name of several hosts") +
+        "; name one of " + listed(labels));
+  }
+  return found;
+}
+
+/// Without a name the only one; all hosts are meant where there are several.
+OrExit<const LocalHost*> find_local_or_all(const LocalHosts& local, const std::string& word) {
+  return word.empty() && local.hosts.size() != 1 ? OrExit<const LocalHost*>(nullptr) : find_local(local, word);
+}
+
+OrExit<const LocalHost*> find_at_work_on(const LocalHosts& local, const std::string& id) {
+  const auto found = std::find_if(local.hosts.begin(), local.hosts.end(), [&id](const LocalHost& host) {
+    const auto& running = host.record.running;
+    return std::any_of(running.begin(), running.end(), [&id](const auto& handler) { return handler.message == id; });
+  });
+  return found == local.hosts.end() ? nullptr : &*found;
+}
+
+Exit not_ended(const std::string& host, Duration waited) {
+  return Exit::failure("host " + host + " drains, and has not ended within " + config::format_duration(waited));
+}
+
+Exit end_of_drain(LocalOrder& order, const OrderOptions& options, Console& console) {
+  constexpr Duration kLeaveTime = std::chrono::seconds(10);  // from the certificate to the end of the process
+  const std::string label = order.label();
+  const auto ended = order.outcome(options.timeout);
+  if (!ended && ended.error().code() == ErrorCode::timeout) {
+    return not_ended(label, options.timeout);
+  }
+  if (!order.wait_for_exit(kLeaveTime)) {
+    return not_ended(label, kLeaveTime);
+  }
+  if (!ended || !ended->ending) {
+    return Exit::failure("host " + label + " has ended without saying how; see its log");
+  }
+  show(order.order().text(), label, ended->ending->certificate, options.output, console);
+  return ended->ending->status == 0 ? Exit::ok() : Exit(kExitAbandoned, "host " + label + " left work behind");
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+Exit end_of_reload(LocalOrder& order, const OrderOptions& options, Console& console) {
+  // Handlers are tried in processes of their own, each for up to ten seconds.
+  constexpr Duration kReloadTime = std::chrono::minutes(2);
+  const std::string label = order.label();
+  const auto ended = order.outcome(kReloadTime);
+  if (!ended) {
+    return Exit::failure("host " + label +
+                         " has begun to reload, and nobody knows what came of it: " + ended.error().message());
+  }
+  if (ended->ending) {
+    return Exit::failure("host " + label + " has ended before it came to the reload");
+  }
+  if (!ended->error.empty()) {
+    return {kExitConfiguration, lines_of(ended->error)};
+  }
+  show(order.order().text(), label, ended->text, options.output, console);
+  return Exit::ok();
+}
+
+OrExit<Directive> named_for_drain(FleetSession& session, const std::string& word) {
+  const auto names = session.names();
+  if (word.empty()) {
+    return Exit::usage("which host? " + (names.hosts().empty() ? std::string("None is known here")
+                                                               : "There are " + listed(names.hosts())));
+  }
+  return or_exit(names.host(Wish::drain, word));
+}
+
+OrExit<Directive> named_for_reload(FleetSession& session, const std::string& word) {
+  return word.empty() ? order_of(Wish::reload, word) : or_exit(session.names().host(Wish::reload, word));
+}
+
+/// It was there a moment ago, and a host that has nothing to do drains in less than that.
+Exit drained_at_once(const std::string& order, const std::string& word, Output output, Console& console) {
+  show(order, word, "has ended", output, console);
+  return Exit::ok();
+}
+
+Exit nobody_at_work(const std::string& /*order*/, const std::string& word, Output /*output*/, Console& /*console*/) {
+  return Exit::failure("no host is at work on message " + word + "; `sluice running` lists what is at work");
+}
+
+constexpr OrderRow kDrain{.wish = Wish::drain,
+                          .verb = runtime::ControlVerb::drain,
+                          .word = "host",
+                          .local = find_local,
+                          .end = end_of_drain,
+                          .named = named_for_drain,
+                          .undone = [](const Compliance& compliance) { return compliance.answers().empty(); },
+                          .nobody = drained_at_once};
+constexpr OrderRow kReload{.wish = Wish::reload,
+                           .verb = runtime::ControlVerb::reload,
+                           .word = "host",
+                           .local = find_local_or_all,
+                           .always_waits = true,
+                           .end = end_of_reload,
+                           .named = named_for_reload};
+constexpr OrderRow kCancelRunning{.wish = Wish::cancel_running,
+                                  .verb = runtime::ControlVerb::cancel_running,
+                                  .word = "id",
+                                  .local = find_at_work_on,
+                                  .undone = [](const Compliance& compliance) { return !compliance.done_by_somebody(); },
+                                  .nobody = nobody_at_work};
+
+/// True when no host of that name is left that has not died without a word.
+bool is_gone(const fleet::FleetView& view, const std::string& host) {
+  return std::none_of(view.hosts.begin(), view.hosts.end(), [&host](const fleet::KnownHost& known) {
+    return known.pulse != fleet::Pulse::silent && known.record.is_called(host);
+  });
+}
+
+Exit wait_until_gone(FleetSession& session, const std::string& host, const OrderOptions& options, Console& console) {
+  const SteadyTime until = Deadline::after(session.clock(), options.timeout).time();
+  const InterruptFlag interrupt;
+  while (true) {
+    SLUICE_TRY(view, session.hosts());
+    if (is_gone(*view, host)) {
+      show(order_of(Wish::drain, host).text(), host, "has ended", options.output, console);
+      return Exit::ok();
+    }
+    if (session.clock().steady_now() >= until) {
+      return not_ended(host, options.timeout);
+    }
+    if (!session.wait_for_look(interrupt)) {
+      return Exit(kExitInterrupted, "host " + host + " drains; nobody waits for it any more");
+    }
+  }
+}
+
+/// Through the store.
+Exit order_far(const OrderRow& row, const std::string& word, const OrderOptions& options, const Arguments& arguments,
+               Console& console) {
+  SLUICE_TRY(session, FleetSession::open(arguments));
+  SLUICE_TRY(order, row.named == nullptr ? order_of(row.wish, word) : row.named(*session, word));
+  const std::string queue = order->target == Target::message ? session->queues().queue() : std::string();
+  SLUICE_TRY(given, session->give(*order, queue));
+  if (options.wait) {
+    return wait_until_gone(*session, word, options, console);
+  }
+  SLUICE_TRY(compliance, session->follow(std::move(*given)));
+  if (row.undone != nullptr && row.undone(*compliance) && compliance->waited_for().empty()) {
+    return row.nobody(order->text(), word, options.output, console);
+  }
+  return show_answers(order->text(), *compliance, options.output, console);
+}
+
+/// At the control socket of a host of this machine, whether or not the store can be reached; else through the store.
+Exit run_order(const OrderRow& row, OrderOptions options, const Arguments& arguments, Console& console) {
+  const std::string word = arguments.get(row.word);
+  const SystemClock clock;
+  const LocalHosts hosts = local_hosts_of(arguments, clock);
+  SLUICE_TRY(host, row.local(hosts, word));
+  if (*host == nullptr) {
+    return order_far(row, word, options, arguments, console);
+  }
+  const bool of_message = row.wish == Wish::cancel_running;
+  LocalOrder order(**host, order_of(row.wish, of_message ? word : (*host)->record.label()), arguments, console, clock);
+  const bool waits = row.always_waits || options.wait;
+  SLUICE_TRY(begun, order.give({.verb = row.verb, .message = of_message ? word : std::string(), .wait = waits}));
+  if (waits) {
+    return row.end(order, options, console);
+  }
+  show(order.order().text(), order.label(), begun->text, options.output, console);
+  return Exit::ok();
+}
+
+template <const OrderRow& row>
+Exit run_plain_order(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(output, arguments.output());
+  return run_order(row, {.output = *output}, arguments, console);
+}
+
+Exit drain(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(timeout, arguments.duration("timeout", std::chrono::minutes(10)));
+  if (arguments.has("timeout") && !arguments.has("wait")) {
+    return Exit::usage("--timeout goes with --wait only");
+  }
+  if (*timeout > std::chrono::hours(24)) {
+    return Exit::usage("--timeout is at most 24h");
+  }
+  return run_order(kDrain, {*output, arguments.has("wait"), *timeout}, arguments, console);
+}
+
+/// Whom pause and resume mean.
+std::vector<Flag> with_thing_flags(Flag own) {
+  std::vector<Flag> flags = with_store_flags(
+      {{"name", "QUEUE-OR-JOB", "whichever has this name"}, {"job", "JOB", "this job, on all hosts"}, own});
+  for (Flag& flag : flags) {
+    flag.help = flag.name == "queue" ? "all jobs of this queue" : flag.help;
+  }
+  return flags;
+}
+
+}  // namespace
+
+std::vector<Command> steering_commands() {
+  return {
+      {
+          .name = "pause",
+          .summary = "Let no handler of a queue or job start until it is resumed",
+          .usage = "QUEUE-OR-JOB [OPTION]...",
+          .description =
+              "All hosts stop claiming for the job, or for all jobs of the queue; handlers that are at work finish, "
+              "and what was claimed and has not started is put back without burning an attempt. It is written to the "
+              "store: hosts obey within a second on SQLite and within two polls on DynamoDB, and so do those that "
+              "start later, until `resume`. `jobs` and `check` show it. Says which hosts obey; exit code 1 when one "
+              "does not in time.",
+          .flags = with_thing_flags({"reset", {}, "take it back, as `resume` does"}),
+          .positional = {"name"},
+          .examples = "sluice pause mailer\n"
+                      "sluice pause --queue orders",
+          .run = pause,
+      },
+      {
+          .name = "resume",
+          .summary = "Let a paused queue or job go on",
+          .usage = "QUEUE-OR-JOB | --all [OPTION]...",
+          .description = "Takes a `pause` back. Exit code 1 when there is none.",
+          .flags = with_thing_flags({"all", {}, "everything that is paused"}),
+          .positional = {"name"},
+          .examples = "sluice resume mailer\n"
+                      "sluice resume --all",
+          .run = resume,
+      },
+      {
+          .name = "scale",
+          .summary = "Let each host run a job with so many workers, whatever its file says",
+          .usage = "JOB N | JOB --reset [OPTION]...",
+          .description =
+              "Every host that runs the job, now or later, gives it N workers instead of the job file's concurrency; "
+              "handlers that are at work finish. It stands until --reset; `jobs` and `check` show it beside what the "
+              "file says. Exit code 1 when a host does not obey in time.",
+          .flags = with_store_flags({required({"job", "JOB", "the job"}),
+                                     {"workers", "N", "1 to 1024, on each host"},
+                                     {"reset", {}, "go back to what the job file says"}}),
+          .positional = {"job", "workers"},
+          .examples = "sluice scale mailer 16\n"
+                      "sluice scale mailer --reset",
+          .run = scale,
+      },
+      {
+          .name = "drain",
+          .summary = "End a host as SIGTERM does: nothing more is claimed, handlers finish",
+          .usage = "[HOST] [--wait [--timeout TIME]] [OPTION]...",
+          .description =
+              "HOST is a name or NAME:PID as `hosts` shows them; without one the only host of this machine is meant. "
+              "A host of this machine is told at its control socket, in the folder [host] state_dir, whether or not "
+              "the store can be reached; another one through the store.\n\n"
+              "--wait returns when the host has ended, and prints its drain certificate where it is one of this "
+              "machine; exit code 75 when it left work behind. A host that is started again by its supervisor is "
+              "another one.",
+          .flags = with_store_flags({{"host", "HOST", "which one"},
+                                     {"wait", {}, "until it has ended"},
+                                     {"timeout", "TIME", "how long to wait [default: 10m]"}}),
+          .positional = {"host"},
+          .examples = "sluice drain --wait\n"
+                      "sluice drain web-1:4711",
+          .run = drain,
+      },
+      {
+          .name = "reload",
+          .summary = "Let a host read its job files and plugins again, as SIGHUP does",
+          .usage = "[HOST] [OPTION]...",
+          .description =
+              "HOST is a name or NAME:PID as `hosts` shows them; without one the only host of this machine is meant, "
+              "and where none or several run here, all hosts. A host of this machine is told at its control socket, "
+              "in the folder [host] state_dir: then the command waits, says what has changed, and ends with exit code "
+              "78 when the files are wrong and nothing was. A host elsewhere is told through the store, and says what "
+              "came of it in its log.",
+          .flags = with_store_flags({{"host", "HOST", "which one"}}),
+          .positional = {"host"},
+          .examples = "sluice reload\n"
+                      "sluice reload web-1",
+          .run = run_plain_order<kReload>,
+      },
+      {
+          .name = "cancel-running",
+          .summary = "Set the stop token of the handler that is at work on a message",
+          .usage = "ID [OPTION]...",
+          .description =
+              "The handler is asked to stop, as by a drain or its time-out; what it returns then is its outcome, and "
+              "one that does not look at its stop token goes on. Exit code 1 when no host is at work on the message. "
+              "To remove a message that waits, write `sluice cancel`.",
+          .flags = with_store_flags({required({"id", "ID", "the message's id"})}),
+          .positional = {"id"},
+          .examples = "sluice cancel-running A-101",
+          .run = run_plain_order<kCancelRunning>,
+      },
+      {
+          .name = "log-level",
+          .summary = "Let hosts log more or less, whatever their file says",
+          .usage = "LEVEL [HOST] | --reset [HOST] [OPTION]...",
+          .description =
+              "For the named host, by name or NAME:PID, else for all. It stands until --reset; `hosts` shows it "
+              "beside what the file says.",
+          .flags = with_store_flags({{"level", "trace|debug|info|warn|error", "from this one on"},
+                                     {"host", "HOST", "this host only"},
+                                     {"reset", {}, "go back to what the host file says; without a host everywhere"}}),
+          .positional = {"level", "host"},
+          .examples = "sluice log-level debug web-1\n"
+                      "sluice log-level --reset",
+          .run = log_level,
+      },
+  };
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,247 @@
+#include "host/cli/options.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/text/utf8.hpp"
+#include "host/cli/views/output.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+constexpr std::size_t kMaxShownColumns = 100;
+constexpr double kMaxRate = 1'000'000;
+
+std::vector<Flag> output_flags_with(std::string_view help) {
+  return {{"output", "json|text", help}, {"json", {}, "the same as --output json"}};
+}
+
+/// The text with a caret below the place, where both fit on a line.
+Exit syntax_error(const std::string& text, const operate::FilterError& error) {
+  std::vector<std::string> lines{"--where, column " + std::to_string(error.column()) + ": " + error.message()};
+  const bool one_line = std::none_of(text.begin(), text.end(), [](char byte) { return byte >= 0 && byte < ' '; });
+  if (one_line && display_width(text) <= kMaxShownColumns) {
+    std::size_t bytes = 0;
+    for (std::size_t column = 0; bytes < text.size(); ++bytes) {
+      column += continues_utf8(text[bytes]) ? 0 : 1;
+      if (column == error.column()) {
+        break;
+      }
+    }
+    lines.push_back("  " + text);
+    lines.push_back("  " + std::string(display_width(text.substr(0, bytes)), ' ') + "^");
+  }
+  return {kExitUsage, std::move(lines)};
+}
+
+}  // namespace
+
+std::vector<Flag> joined(std::vector<Flag> first, const std::vector<Flag>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+std::vector<Flag> without_flag(std::vector<Flag> flags, std::string_view name) {
+  std::erase_if(flags, [name](const Flag& flag) { return flag.name == name; });
+  return flags;
+}
+
+Flag required(Flag flag) {
+  flag.required = true;
+  return flag;
+}
+
+Flag repeated(Flag flag) {
+  flag.repeated = true;
+  return flag;
+}
+
+std::vector<Flag> output_flags() {
+  return output_flags_with(
+      "how to show it [default: the SLUICE_OUTPUT variable, else text on a terminal and json in a pipe]");
+}
+
+std::vector<Flag> text_output_flags() {
+  return output_flags_with("how to show it [default: the SLUICE_OUTPUT variable, else text]");
+}
+
+Flag config_flag() { return {"config", "FILE", "host file [default: host.toml, else /etc/sluice/host.toml]"}; }
+
+Flag allow_insecure_files_flag() {
+  return {kAllowInsecureFiles, {}, "use plugins and configuration that other users may write; for laptops"};
+}
+
+std::vector<Flag> with_place_flags(std::vector<Flag> own, Outboxes outboxes) {
+  std::vector<Flag> place{
+      {"queue", "QUEUE", "the queue [default: the only one of the host file, or the table's name]"},
+      {"outbox", "NAME", "the rows of [outbox.NAME]: the same as --queue outbox:NAME"},
+      config_flag(),
+      {.name = "table",
+       .value = "TABLE",
+       .help = "a DynamoDB table, without a host file [default: the queue's name, else dynamo-mq-table]",
+       .alias = "table-name"},
+      {.name = "index",
+       .value = "INDEX",
+       .help = "its index [default: dynamo-mq-index-queue_type-sent_at]",
+       .alias = "index-name"},
+      {.name = "endpoint", .value = "URL", .help = "DynamoDB's address [default: AWS's own]", .alias = "endpoint-url"},
+      {"region", "REGION", "AWS region [default: from the environment or profile]"}};
+  for (Flag& flag : place) {
+    flag.common = true;
+  }
+  return joined(std::move(own), outboxes == Outboxes::taken ? place : without_flag(place, "outbox"));
+}
+
+std::vector<Flag> with_store_flags(std::vector<Flag> own, Outboxes outboxes) {
+  own = with_place_flags(std::move(own), outboxes);
+  for (Flag flag : output_flags()) {
+    flag.common = true;
+    own.push_back(flag);
+  }
+  return own;
+}
+
+Flag yes_flag() { return {"yes", {}, "do not ask"}; }
+
+Flag limit_flag(std::string_view help) { return {"limit", "N", help}; }
+
+Flag dlq_flag(std::string_view help) { return {"dlq", {}, help}; }
+
+queue::Half half_of(const Arguments& arguments) {
+  return arguments.has("dlq") ? queue::Half::dlq : queue::Half::standard;
+}
+
+std::vector<queue::Half> halves_of(const Arguments& arguments) {
+  return arguments.has("both") ? std::vector{queue::Half::standard, queue::Half::dlq} : std::vector{half_of(arguments)};
+}
+
+Flag consistent_flag() { return {"consistent", {}, "read the whole table, not its index, which lags behind writes"}; }
+
+Flag rate_flag() { return {"rate", "N/s", "at most N messages a second (/m: a minute)"}; }
+
+OrExit<double> parse_rate(const Arguments& arguments) {
+  if (!arguments.has("rate")) {
+    return 0.0;
+  }
+  std::string text = arguments.get("rate");
+  const Exit wrong = Exit::usage("--rate " + text + ": write a number of messages a second, such as 100/s, or 30/m");
+  double seconds = 1;
+  if (const auto slash = text.find('/'); slash != std::string::npos) {
+    const std::string unit = text.substr(slash + 1);
+    if (unit != "s" && unit != "m" && unit != "h") {
+      return wrong;
+    }
+    seconds = unit == "s" ? 1 : unit == "m" ? 60 : 3600;
+    text.resize(slash);
+  }
+  if (text.empty() || text.find_first_not_of("0123456789.") != std::string::npos) {
+    return wrong;
+  }
+  char* end = nullptr;
+  const double count = std::strtod(text.c_str(), &end);
+  if (*end != '\0' || count <= 0 || count / seconds > kMaxRate) {
+    return wrong;
+  }
+  return count / seconds;
+}
+
+std::vector<Flag> filter_flags() {
+  return {{"where", "FILTER", "only messages that match, such as 'receive_count > 3 and data.type = \"invoice\"'"},
+          {"older-than", "TIME", "only those created longer ago than that, such as 1h"},
+          {"error", "CAUSE",
+           "only those that failed for it: a fingerprint that `sluice dlq` shows, or such an error's text"},
+          {"error-like", "TEXT", "only those whose last error holds TEXT; * is any text"}};
+}
+
+OrExit<operate::Filter> parse_filter(const Arguments& arguments) {
+  operate::Filter filter;
+  if (arguments.has("where")) {
+    const std::string text = arguments.get("where");
+    auto parsed = operate::Filter::parse(text);
+    if (parsed.has_error()) {
+      return syntax_error(text, parsed.error());
+    }
+    filter = std::move(*parsed);
+  }
+  if (arguments.has("older-than")) {
+    SLUICE_TRY(age, arguments.duration("older-than", Duration{}));
+    filter = filter.also(operate::Filter::older_than(*age));
+  }
+  if (arguments.has("error")) {
+    if (arguments.get("error").empty()) {
+      return Exit::usage("--error is empty; `sluice dlq` shows the fingerprints of what lies there");
+    }
+    filter = filter.also(operate::Filter::error_of(arguments.get("error")));
+  }
+  if (arguments.has("error-like")) {
+    if (arguments.get("error-like").empty()) {
+      return Exit::usage("--error-like is empty, and every error holds that; write --error-like '*' for any error");
+    }
+    filter = filter.also(operate::Filter::error_like(arguments.get("error-like")));
+  }
+  return filter;
+}
+
+Flag id_flag() { return repeated({"id", "ID", "a message, as the plain word ID; may be repeated"}); }
+
+std::vector<std::string> message_ids(const Arguments& arguments) {
+  // The first of each stays where it is.
+  std::vector<std::string> once;
+  for (std::string& id : arguments.all("id")) {
+    if (std::find(once.begin(), once.end(), id) == once.end()) {
+      once.push_back(std::move(id));
+    }
+  }
+  return once;
+}
+
+OrExit<std::string> the_message_id(const Arguments& arguments) {
+  auto ids = message_ids(arguments);
+  if (ids.empty()) {
+    return Exit::usage("which message? Write its id");
+  }
+  if (ids.size() > 1) {
+    return Exit::usage("one message at a time; leave out " + ids[1]);
+  }
+  return std::move(ids.front());
+}
+
+OrExit<void> exclude(const Arguments& arguments, const char* one, const char* other, std::string_view why) {
+  if (arguments.has(one) && arguments.has(other)) {
+    return Exit::usage("--" + std::string(one) + " and --" + other + " exclude each other" + std::string(why));
+  }
+  return {};
+}
+
+OrExit<Duration> duration_within(const Arguments& arguments, std::string_view name, Duration fallback, Duration least,
+                                 Duration most, const std::string& bounds) {
+  SLUICE_TRY(duration, arguments.duration(name, fallback));
+  if (*duration < least || *duration > most) {
+    return Exit::usage("--" + std::string(name) + bounds);
+  }
+  return duration;
+}
+
+OrExit<bool> second_of(const Arguments& arguments, const std::string& name, const std::string& first,
+                       const std::string& second) {
+  const std::string word = arguments.get(name, first);
+  if (word != first && word != second) {
+    return Exit::usage("--" + name + " is " + first + " or " + second + ", not \"" + word + "\"");
+  }
+  return word == second;
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+std::string counted(std::uint64_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+}  // namespace sluice::cli

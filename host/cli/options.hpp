@@ -1,0 +1,85 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/cli/command.hpp"
+#include "host/operate/filter.hpp"
+#include "host/queue/message.hpp"
+
+/// The options that many commands have: each is declared once, and read in one place.
+namespace sluice::cli {
+
+/// One list of flags behind another.
+std::vector<Flag> joined(std::vector<Flag> first, const std::vector<Flag>& second);
+/// `flags` but for the one of that name, which means nothing to a command.
+std::vector<Flag> without_flag(std::vector<Flag> flags, std::string_view name);
+Flag required(Flag flag);
+Flag repeated(Flag flag);
+
+/// --output json|text and --json, read by `Arguments::output`.
+std::vector<Flag> output_flags();
+/// The same for commands with `Arguments::output_or_text`.
+std::vector<Flag> text_output_flags();
+
+/// --config, of every command with a host file.
+Flag config_flag();
+/// The flag of commands that load plugins.
+inline constexpr const char* kAllowInsecureFiles = "allow-insecure-files";
+Flag allow_insecure_files_flag();
+
+/// Whether a command takes the rows of an outbox for a queue's messages, by --outbox.
+enum class Outboxes { taken, not_taken };
+/// A command's own flags, and after them those that say where its queue is: --queue, --outbox, --config, --table,
+/// --index, --endpoint, --region.
+std::vector<Flag> with_place_flags(std::vector<Flag> own, Outboxes outboxes);
+/// The same, and --output: the flags of every command on queues.
+std::vector<Flag> with_store_flags(std::vector<Flag> own, Outboxes outboxes = Outboxes::taken);
+
+/// --yes.
+Flag yes_flag();
+/// --limit N.
+Flag limit_flag(std::string_view help);
+/// --dlq, and the half of its queue that it names.
+Flag dlq_flag(std::string_view help = "its dead-letter half instead");
+queue::Half half_of(const Arguments& arguments);
+/// With --both both of them.
+std::vector<queue::Half> halves_of(const Arguments& arguments);
+/// --consistent. Says in a table that its index may lag behind; elsewhere nothing lags.
+Flag consistent_flag();
+
+/// --rate: "100/s", "30/m" or "100", as messages a second; 0 where it is not given.
+Flag rate_flag();
+OrExit<double> parse_rate(const Arguments& arguments);
+
+/// --where, --older-than, --error and --error-like of a command that chooses among messages.
+std::vector<Flag> filter_flags();
+/// What they ask for; everything when none of them is given. Exit 64 names the column of a syntax error in --where and
+/// points at it.
+OrExit<operate::Filter> parse_filter(const Arguments& arguments);
+
+/// --id ID, of a command that has "id" among its positional words: it can be repeated, and the plain word says the
+/// same.
+Flag id_flag();
+/// The ids that were given, each once and in order.
+std::vector<std::string> message_ids(const Arguments& arguments);
+/// The one id of a command on one message; exit 64 for none and for several.
+OrExit<std::string> the_message_id(const Arguments& arguments);
+
+/// Of two switches that contradict each other at most one; exit 64 where both are given. `why` follows its message.
+OrExit<void> exclude(const Arguments& arguments, const char* one, const char* other,
+                     std::string_view why = "; give one");
+/// A duration within bounds; exit 64 with `bounds` for another one.
+OrExit<Duration> duration_within(const Arguments& arguments, std::string_view name, Duration fallback, Duration least,
+                                 Duration most, const std::string& bounds);
+/// One of two words, or nothing: `first` is the default. True for the second one; exit 64 for any other word.
+OrExit<bool> second_of(const Arguments& arguments, const std::string& name, const std::string& first,
+                       const std::string& second);
+
+/// "mail, orders".
+std::string listed(const std::vector<std::string>& names);
+/// "1 message", "3 messages".
+std::string counted(std::uint64_t count, const std::string& noun);
+
+}  // namespace sluice::cli
