@@ -36,7 +36,7 @@ queue::Message message(std::int64_t attributes) {
 }
 
 void dispatch(benchmark::State& state, std::size_t index) {
-  const auto instance = plugin::HandlerInstance::create(handler(index), "bench", {}, plugin::HandlerLog());
+  const auto instance = plugin::HandlerInstance::create({}, handler(index), "bench", {});
   if (!instance) {
     state.SkipWithError(instance.error().message().c_str());
     return;

@@ -45,7 +45,7 @@
 #include "host/stores/sqlite/sqlite_store.hpp"
 #include "host/work/job.hpp"
 #include "host/work/job_flow.hpp"
-#include "host/work/worker_batch.hpp"
+#include "host/work/dispatcher.hpp"
 #include "sluice/effects.h"
 
 namespace sluice::bench {
@@ -202,12 +202,12 @@ void print(const char* what, const Took& took, std::uint64_t count) {
 void dispatch(const Options& options) {
   SeededRandom random(1);
   const sluice_handler handler = table(&handle_nothing);
-  const auto instance = *plugin::HandlerInstance::create(handler, "bench", {}, plugin::HandlerLog());
+  const auto instance = *plugin::HandlerInstance::create({}, handler, "bench", {});
   work::WorkerBatch batch(kClock, 60s);
   work::JobFlow flow({}, work::FailurePolicy(job_config(1), "bench"), random, nullptr, kClock.steady_now());
   MemoryQueue store(kClock, options.messages, 100);
-  work::StepEffects notes;
-  const std::uint32_t seat = flow.enlist(batch, work::SeatKind::worker, false, kClock.steady_now(), notes);
+  work::StepEffects effects;
+  const std::uint32_t seat = flow.enlist(batch, work::SeatKind::worker, false, kClock.steady_now(), effects);
   double making = 0;
   const Took took = timed([&] {
     while (store.settled() < options.messages) {
@@ -215,21 +215,21 @@ void dispatch(const Options& options) {
         const double before = processor_seconds();
         auto claims = store.claim({.max = order.count, .visibility = 30s}, Deadline::never());
         making += processor_seconds() - before;
-        flow.claimed(std::move(claims), kClock.steady_now(), notes);
+        flow.claimed(std::move(claims), kClock.steady_now(), effects);
       }
-      while (flow.deal(seat, kClock.steady_now(), notes)) {
+      while (flow.deal(seat, kClock.steady_now(), effects)) {
         SteadyTime now = kClock.steady_now();
         while (const work::Task* task = batch.next(now)) {
           plugin::Outcome outcome = instance->handle(task->message, "bench", 5, batch.attempt());
           now = kClock.steady_now();
           batch.finish(std::move(outcome), now);
         }
-        flow.collect(seat, kClock.steady_now(), notes);
+        flow.collect(seat, kClock.steady_now(), effects);
       }
-      auto order = flow.next_settlement(kClock.steady_now(), kClock.wall_now(), notes);
+      auto order = flow.next_settlement(kClock.steady_now(), kClock.wall_now(), effects);
       if (!order.tasks.empty()) {
         auto results = store.settle(order.completions, Deadline::never());
-        flow.settled(std::move(order), std::move(results), kClock.steady_now(), notes);
+        flow.settled(std::move(order), std::move(results), kClock.steady_now(), effects);
       }
       notes = {};
     }

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "host/isolation/host_ledger.hpp"
+#include "host/isolation/crash_ledger.hpp"
 
 namespace sluice::isolation {
 namespace {
@@ -28,7 +28,7 @@ void life_of_a_message(benchmark::State& state) {
     state.SkipWithError(ledger.error().message().c_str());
     return;
   }
-  const auto job = (*ledger)->open({{"bench", "/plugins/noop.so", "noop"}, {"bench", queue::Half::standard}});
+  const auto job = (*ledger)->open({{{"bench", "/plugins/noop.so", "noop"}, {"bench", queue::Half::standard}}});
   // As in an engine at work: many are held, and one after the other starts, ends and goes.
   std::vector<queue::Delivery> deliveries(kHeld);
   for (std::size_t i = 0; i < kHeld; ++i) {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "host/isolation/host_ledger.hpp"
+#include "host/isolation/crash_ledger.hpp"
 #include "host/runtime/host_queues.hpp"
-#include "host/runtime/orphan_settlement.hpp"
+#include "host/runtime/ledger_recovery.hpp"
 
 namespace sluice {
 namespace {
@@ -51,7 +51,7 @@ void leave_ledger(queue::Queues& queues, const std::string& folder, const Clock&
   const pid_t child = ::fork();
   if (child == 0) {
     auto ledger = isolation::HostLedger::create(folder, {"dead", "host.toml"}, clock);
-    const auto job = (*ledger)->open({{"bench", "noop.so", "noop"}, kAddress});
+    const auto job = (*ledger)->open({{{"bench", "noop.so", "noop"}, kAddress}});
     for (std::size_t i = 0; i < kMessages; ++i) {
       const isolation::HeldSlot slot = job->hold(claimed->deliveries[i]);
       if (i < 8) {

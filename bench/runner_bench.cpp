@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "host/isolation/runner_instance.hpp"
+#include "host/isolation/runner.hpp"
 #include "host/isolation/runner_main.hpp"
 #include "host/plugin/plugin_library.hpp"
 
@@ -35,7 +35,7 @@ Result<std::unique_ptr<plugin::HandlerInstance>> in_process() {
 }
 
 Result<std::unique_ptr<plugin::HandlerInstance>> on_thread() {
-  return plugin::HandlerInstance::create(handler(), "bench", {}, plugin::HandlerLog());
+  return plugin::HandlerInstance::create({}, handler(), "bench", {});
 }
 
 template <typename Make>

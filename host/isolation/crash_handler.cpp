@@ -1,27 +1,194 @@
 #include "host/isolation/crash_handler.hpp"
 
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <fcntl.h>
+#include <link.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <climits>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <ctime>
 #include <exception>
 #include <string_view>
 
-#include "host/isolation/crash_stack.hpp"
-#include "host/isolation/running_handler.hpp"
-
 namespace sluice::isolation {
+
 namespace {
+
+/// Unwinding takes about 8 KiB of it, and a plugin's own signal handlers may come on top.
+constexpr std::size_t kSignalStack = 64 * 1024;
+
+/// A thread's stack for signals, with a page below it that nobody may touch. Left alone where somebody, such as a
+/// sanitizer, has given the thread one already.
+class SignalStack {
+ public:
+  SignalStack() noexcept {
+    stack_t present{};
+    if (::sigaltstack(nullptr, &present) != 0 || (present.ss_flags & SS_DISABLE) == 0) {
+      return;
+    }
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    size_ = page + std::max<std::size_t>(kSignalStack, static_cast<std::size_t>(SIGSTKSZ));
+    memory_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (memory_ == MAP_FAILED) {
+      return;
+    }
+    ::mprotect(memory_, page, PROT_NONE);
+    stack_t ours{};
+    ours.ss_sp = static_cast<char*>(memory_) + page;
+    ours.ss_size = size_ - page;
+    ::sigaltstack(&ours, nullptr);
+  }
+  ~SignalStack() {
+    if (memory_ == MAP_FAILED) {
+      return;
+    }
+    stack_t none{};
+    none.ss_flags = SS_DISABLE;
+    ::sigaltstack(&none, nullptr);
+    ::munmap(memory_, size_);
+  }
+  SignalStack(const SignalStack&) = delete;
+  SignalStack& operator=(const SignalStack&) = delete;
+
+ private:
+  void* memory_ = MAP_FAILED;
+  std::size_t size_ = 0;
+};
+
+constinit thread_local RunningHandler running;
+constinit thread_local bool has_stack = false;
+
+void give_stack() noexcept {
+  thread_local const SignalStack stack;
+  has_stack = true;
+}
+
+/// Frames of the signal handler itself lie on top.
+constexpr int kRawLimit = static_cast<int>(kStackLimit) + 16;
+
+/// The dynamic linker has no name for the program itself.
+std::array<char, PATH_MAX> program_path{};
+
+struct Place {
+  std::string_view module;
+  std::uint64_t offset = 0;
+};
+
+Place find_place(std::uint64_t address) noexcept {
+  const link_map* map = nullptr;
+#if defined(DLFO_STRUCT_HAS_EH_DBASE)
+  // Takes no lock, where dladdr() may wait for a thread that loads a library.
+  dl_find_object found{};
+  if (::_dl_find_object(reinterpret_cast<void*>(address), &found) == 0) {
+    map = found.dlfo_link_map;
+  }
+#else
+  Dl_info ignored{};
+  void* extra = nullptr;
+  if (::dladdr1(reinterpret_cast<void*>(address), &ignored, &extra, RTLD_DL_LINKMAP) != 0) {
+    map = static_cast<const link_map*>(extra);
+  }
+#endif
+  if (map == nullptr) {
+    return {{}, address};
+  }
+  const char* name = map->l_name != nullptr && map->l_name[0] != '\0' ? map->l_name : program_path.data();
+  return {name, address - map->l_addr};
+}
+
+std::uint32_t module_index(CrashRecord& record, std::string_view name) noexcept {
+  for (std::uint32_t i = 0; i < record.module_count; ++i) {
+    if (record.modules[i].view() == name) {
+      return i;
+    }
+  }
+  if (record.module_count == kModuleLimit || name.empty()) {
+    return kModuleLimit;
+  }
+  record.modules[record.module_count].assign(name);
+  return record.module_count++;
+}
+
+void add_frame(CrashRecord& record, std::uint64_t address) noexcept {
+  if (record.frame_count == kStackLimit) {
+    return;
+  }
+  const Place place = find_place(address);
+  record.frames[record.frame_count] = {place.offset, module_index(record, place.module), 0};
+  ++record.frame_count;
+}
+
+struct Interrupted {
+  std::uint64_t instruction = 0;
+  std::uint64_t stack = 0;
+  std::uint64_t link = 0;  ///< the register that holds where to return to, on machines that have one
+};
+
+Interrupted interrupted(const ucontext_t& context) noexcept {
+#if defined(__x86_64__)
+  const auto& registers = context.uc_mcontext.gregs;
+  return {static_cast<std::uint64_t>(registers[REG_RIP]), static_cast<std::uint64_t>(registers[REG_RSP]), 0};
+#elif defined(__aarch64__)
+  return {context.uc_mcontext.pc, context.uc_mcontext.sp, context.uc_mcontext.regs[30]};
+#elif defined(__riscv)
+  return {context.uc_mcontext.__gregs[REG_PC], context.uc_mcontext.__gregs[REG_SP],
+          context.uc_mcontext.__gregs[REG_RA]};
+#else
+#error "name this machine's registers here"
+#endif
+}
+
+/// Loads what `capture_stack` needs, which must not be loaded inside a signal handler.
+void prepare_stack_capture() {
+  const ssize_t size = ::readlink("/proc/self/exe", program_path.data(), program_path.size() - 1);
+  program_path[size > 0 ? static_cast<std::size_t>(size) : 0] = '\0';
+  // The first call loads the unwinder, which allocates.
+  std::array<void*, 4> frames{};
+  static_cast<void>(::backtrace(frames.data(), static_cast<int>(frames.size())));
+}
+
+/// Writes the calling thread's stack into the record as modules and offsets, from the place where the signal met it.
+/// `context` as the signal handler was given it; null: from the caller on. Async-signal-safe as far as the
+/// compiler's unwinder is: where the stack itself is damaged it may fault.
+void capture_stack(CrashRecord& record, const ucontext_t* context) noexcept {
+  record.frame_count = 0;
+  record.module_count = 0;
+  const Interrupted at = context != nullptr ? interrupted(*context) : Interrupted{};
+  if (context != nullptr) {
+    // Written before anybody walks the stack, which may be what is broken.
+    add_frame(record, at.instruction);
+  }
+  std::array<void*, kRawLimit> raw{};
+  const int count = ::backtrace(raw.data(), kRawLimit);
+  int first = 0;
+  while (context != nullptr && first < count && reinterpret_cast<std::uint64_t>(raw[first]) != at.instruction) {
+    ++first;
+  }
+  if (first < count) {
+    for (int i = first + 1; i < count; ++i) {
+      add_frame(record, reinterpret_cast<std::uint64_t>(raw[i]));
+    }
+    return;
+  }
+  // A jump to nowhere: what it was called from lies on top of the stack, or in a register.
+  if (at.link != 0) {
+    add_frame(record, at.link);
+  } else if (at.stack != 0 && at.stack % sizeof(std::uint64_t) == 0) {
+    add_frame(record, *reinterpret_cast<const std::uint64_t*>(at.stack));
+  }
+}
 
 constexpr std::array kFaults{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 constexpr int kInternal = 70;
@@ -114,7 +281,6 @@ void write_facts(CrashRecord& record, CrashCause cause, bool blame) noexcept {
   record.cause = static_cast<std::uint32_t>(cause);
   record.time = wall_time();
   record.memory = private_memory();
-  const RunningHandler& running = running_handler();
   record.blamed = blame && running.facts != nullptr ? 1 : 0;
   record.slot = record.blamed != 0 ? running.slot : 0;
   if (record.blamed != 0) {
@@ -252,7 +418,7 @@ void handle(int signal, void (*function)(int, siginfo_t*, void*)) {
 
 /// Called by `exit` below, before anything of the process is taken down under the other threads' feet.
 void report_exit(int status) noexcept {
-  if (running_handler().facts == nullptr || !is_ours()) {
+  if (running.facts == nullptr || !is_ours()) {
     return;
   }
   if (CrashRecord* record = begin_record()) {
@@ -266,6 +432,15 @@ void report_exit(int status) noexcept {
 }
 
 }  // namespace
+
+void handler_begins(const RunningHandler& begun) noexcept {
+  if (!has_stack) {
+    give_stack();
+  }
+  running = begun;
+}
+
+void handler_returns() noexcept { running = RunningHandler{}; }
 
 void install_crash_handler(CrashRecord* record, CrashNotice notice) {
   notice_in_use.store(notice);

@@ -1,20 +1,24 @@
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/mutex.hpp"
+#include "host/isolation/crash_handler.hpp"
+#include "host/isolation/ledger_format.hpp"
 #include "host/queue/message.hpp"
 #include "host/queue/source.hpp"
 
 /// What this process holds and runs, in a file that outlives it.
 namespace sluice::isolation {
-
-/// One message that a job holds: its place in the ledger's file. 0: it has none (there is no file yet, or no room in
-/// it).
-using HeldSlot = std::uint32_t;
 
 /// Whether the statements of a message, which its handler has staged and this process runs, are being committed, and in
 /// what company.
@@ -46,6 +50,121 @@ class JobLedger {
   virtual void committing(HeldSlot slot, Committing how) noexcept = 0;
   /// Settled or lost: not ours any more. The slot is void. Called once for each `hold`, also where that gave 0.
   virtual void drop(HeldSlot slot) noexcept = 0;
+};
+
+/// Whose ledger it is. A value.
+struct LedgerOwner {
+  std::string host;           ///< its name
+  std::string config;         ///< the host file, absolute: which stores its queues lie in
+  std::string incarnation{};  ///< as an owner of parts of queues; empty: it owns none
+};
+
+/// A job on one of its queues, as its part of the ledger names it.
+struct LedgerJob {
+  HandlerFacts facts;
+  queue::QueueAddress address;
+};
+
+/// When in the life of its host a ledger is made.
+enum class LedgerStart {
+  first,  ///< before anything is held
+  late,   ///< jobs may hold something already
+};
+
+class JobSlots;
+
+/// The crash ledger of this process: a file in memory that the kernel keeps when the process is gone, locked for as
+/// long as it lives. A ledger whose lock can be had has no living owner, whatever its process number says.
+///
+/// Thread-safe; shared by the host and the parts of its jobs. Nothing of it makes a system call while messages pass,
+/// but for the rare moments in which the file grows. The file disappears with the object unless something is held in
+/// it.
+class HostLedger : public std::enable_shared_from_this<HostLedger> {
+ public:
+  /// Makes a file in `folder` (made too, 0700). An Error that names cause and mend where that cannot be: the host goes
+  /// on without. One that is made late says that it does not tell of everything, until `has_all_jobs`.
+  static Result<std::shared_ptr<HostLedger>> create(const std::string& folder, const LedgerOwner& owner,
+                                                    const Clock& clock, LedgerStart start = LedgerStart::first);
+  ~HostLedger();
+  HostLedger(const HostLedger&) = delete;
+  HostLedger& operator=(const HostLedger&) = delete;
+
+  /// The part of a job with these queues; never null.
+  std::unique_ptr<JobLedger> open(const std::vector<LedgerJob>& queues);
+
+  /// Once, of a ledger that was made late: every job that holds something has its part.
+  void has_all_jobs() { head().unrecorded.fetch_sub(1); }
+
+  /// False: its file was removed, replaced or cut off. It can be used as before, but the next host will not know what
+  /// is held.
+  bool is_whole() const;
+
+  /// Where the crash handler writes.
+  CrashRecord& crash_record() { return *reinterpret_cast<CrashRecord*>(base_ + format::kCrashAt); }
+
+ private:
+  friend class JobSlots;
+
+  HostLedger(int descriptor, char* base, std::string file);
+  format::Head& head() const { return *reinterpret_cast<format::Head*>(base_); }
+  format::JobEntry& job(std::size_t index) {
+    return reinterpret_cast<format::JobEntry*>(base_ + format::kJobsAt)[index];
+  }
+  format::Slot& slot(std::uint32_t index) { return reinterpret_cast<format::Slot*>(base_ + format::kSlotsAt)[index]; }
+  /// The index of an entry that nobody used; kJobs when there is none.
+  std::uint16_t take_job(const LedgerJob& job);
+  /// The first of kBlock slots that nobody uses, growing the file when it must; kSlotsAtMost when there are none.
+  std::uint32_t take_block();
+  void give_back(const std::vector<std::uint16_t>& jobs, const std::vector<std::uint32_t>& blocks);
+  bool grow() SLUICE_REQUIRES(mutex_);
+
+  // Fixed after construction. The addresses stay what they are as the file grows.
+  const int descriptor_;
+  char* const base_;
+  const std::string file_;
+  FileMemory memory_;  ///< synchronises itself
+  // Guarded by mutex_.
+  Mutex mutex_;
+  std::vector<std::uint32_t> free_blocks_ SLUICE_GUARDED_BY(mutex_);
+  std::uint32_t handed_out_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< slots below have been in a block
+};
+
+/// A job's part of a host's ledger. Until `attach` there is none: it counts what is held, which stays without a slot
+/// until it is dropped. Beyond format::kJobs entries, and where there is no room, it counts too, and tells no more of
+/// what is held. It may outlive the host's pointer to the ledger; what it still holds in the end is left to its leases.
+class JobSlots final : public JobLedger {
+ public:
+  /// One for each of the job's queues, in the order of a receipt's `part`.
+  explicit JobSlots(std::vector<LedgerJob> queues) : queues_(std::move(queues)) {}
+  ~JobSlots() override;
+
+  /// The ledger is there. Once, by any thread; how many messages are held at this moment.
+  std::uint32_t attach(std::shared_ptr<HostLedger> ledger) SLUICE_EXCLUDES(mutex_);
+
+  HeldSlot hold(const queue::Delivery& delivery) noexcept override;
+  void renew(HeldSlot slot, const queue::Receipt& receipt) noexcept override;
+  void started(HeldSlot slot, std::string_view id) noexcept override;
+  void ended(HeldSlot slot, bool finished) noexcept override;
+  void committing(HeldSlot slot, Committing how) noexcept override;
+  void drop(HeldSlot slot) noexcept override;
+
+ private:
+  format::Slot& at(HeldSlot slot) { return live_.load(std::memory_order_relaxed)->slot(slot - 1); }
+  void count_unrecorded(std::int32_t change) noexcept SLUICE_EXCLUDES(mutex_);
+  bool take_block() noexcept;
+
+  // Fixed after construction.
+  const std::vector<LedgerJob> queues_;
+  // Synchronises itself. Of `ledger_`, once that is there: messages that pass need no lock.
+  std::atomic<HostLedger*> live_{nullptr};
+  Mutex mutex_;  ///< held while the ledger is attached, and while one counts that finds none
+  // Fixed once it is attached.
+  std::shared_ptr<HostLedger> ledger_;
+  std::vector<std::uint16_t> jobs_;  ///< their entries; format::kJobs: it has none
+  // Touched only under the job's lock, and by `attach`.
+  std::vector<HeldSlot> free_;
+  std::vector<std::uint32_t> blocks_;
+  std::int32_t unrecorded_ = 0;  ///< held without a slot
 };
 
 }  // namespace sluice::isolation

@@ -73,17 +73,6 @@ Error unusable(const std::string& file, const std::string& why) {
   return Error(ErrorCode::corrupt, "the crash ledger " + file + " " + why);
 }
 
-LedgerSettlement read_settlement(const format::Settled& settled) {
-  return {WallTime(Duration(settled.time)),
-          settled.counted,
-          settled.suspects,
-          settled.released,
-          settled.gone,
-          settled.finished,
-          settled.unsettled,
-          clean(settled.by.view())};
-}
-
 /// Nothing for a slot that is free or makes no sense; which of the two, `unreadable` counts.
 std::optional<HeldMessage> read_slot(const LedgerBytes& bytes, std::size_t index, std::size_t& unreadable) {
   const format::Slot& slot = bytes.slot(index);
@@ -141,7 +130,7 @@ Result<LedgerContents> parse(const std::string& file, const LedgerBytes& bytes) 
   contents.started = WallTime(Duration(head.started));
   contents.incarnation = head.incarnation.view();
   contents.queues = queues_of(bytes);
-  contents.settlement = read_settlement(head.settled);
+  contents.settlement = {head.settled.counts, WallTime(Duration(head.settled.time)), clean(head.settled.by.view())};
   contents.crash = read_crash(bytes.crash());
   const bool blames = contents.crash && contents.crash->blamed;
   for (std::uint32_t i = 0; i < slots; ++i) {
@@ -161,13 +150,6 @@ int open_ledger(const std::string& file, int flags) {
 Error cannot_open(const std::string& file, int code) {
   return Error(code == ENOENT ? ErrorCode::not_found : ErrorCode::denied,
                "the crash ledger " + file + " cannot be opened: " + std::strerror(code));
-}
-
-bool is_still(const std::string& file, int descriptor) {
-  struct stat named {};
-  struct stat opened {};
-  return ::stat(file.c_str(), &named) == 0 && ::fstat(descriptor, &opened) == 0 && named.st_ino == opened.st_ino &&
-         named.st_dev == opened.st_dev;
 }
 
 bool write_all(int descriptor, const void* data, std::size_t size, std::size_t offset) {
@@ -206,7 +188,7 @@ Result<std::unique_ptr<OrphanLedger>> OrphanLedger::take(const std::string& file
   }
   // Between the open and the lock somebody else may have settled it, and given it another name.
   const bool owned = SLUICE_GUARD(ledger_owner_lock) && ::flock(descriptor, LOCK_EX | LOCK_NB) != 0;
-  if (owned || !is_still(file, descriptor)) {
+  if (owned || !is_file_at(file, descriptor)) {
     ::close(descriptor);
     return std::unique_ptr<OrphanLedger>();
   }
@@ -235,12 +217,7 @@ Result<void> OrphanLedger::archive(const LedgerSettlement& settlement) {
   }
   format::Settled settled;
   settled.time = settlement.time.time_since_epoch().count();
-  settled.counted = settlement.counted;
-  settled.suspects = settlement.suspects;
-  settled.released = settlement.released;
-  settled.gone = settlement.gone;
-  settled.finished = settlement.finished;
-  settled.unsettled = settlement.unsettled;
+  settled.counts = static_cast<const format::SettledCounts&>(settlement);
   settled.by.assign(settlement.by);
   written = written && write_all(writable, &settled, sizeof(settled), offsetof(format::Head, settled)) &&
             write_all(writable, &kept, sizeof(kept), offsetof(format::Head, slots)) &&
@@ -260,19 +237,6 @@ Result<void> OrphanLedger::archive(const LedgerSettlement& settlement) {
 }
 
 void OrphanLedger::remove() { ::unlink(contents_.file.c_str()); }
-
-std::vector<std::string> LedgerFolder::files(const std::string& extension) const {
-  std::vector<std::string> found;
-  std::error_code code;
-  std::filesystem::directory_iterator entries(path_, code);
-  for (; !code && entries != std::filesystem::directory_iterator(); entries.increment(code)) {
-    if (entries->path().extension() == extension) {
-      found.push_back(entries->path().string());
-    }
-  }
-  std::sort(found.begin(), found.end());  // Their names begin with the time.
-  return found;
-}
 
 void LedgerFolder::forget_all_but(std::size_t kept) const {
   const std::vector<std::string> done = history();

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "host/isolation/crash_ledger.hpp"
 #include "host/isolation/crash_report.hpp"
+#include "host/isolation/state_folder.hpp"
 #include "host/queue/message.hpp"
 #include "host/queue/source.hpp"
 
@@ -30,15 +31,9 @@ struct HeldMessage {
 };
 
 /// What was done about the messages that a host left. A value.
-struct LedgerSettlement {
-  WallTime time{};             ///< WallTime{}: nothing yet
-  std::uint32_t counted = 0;   ///< blamed: the attempt counts
-  std::uint32_t suspects = 0;  ///< released, and to be run where they can hurt nobody
-  std::uint32_t released = 0;
-  std::uint32_t gone = 0;       ///< not that host's any more
-  std::uint32_t finished = 0;   ///< removed: their handlers had come back with success
-  std::uint32_t unsettled = 0;  ///< could not be told to their store; their leases run out
-  std::string by;               ///< the host that did it
+struct LedgerSettlement : format::SettledCounts {
+  WallTime time{};  ///< WallTime{}: nothing yet
+  std::string by;   ///< the host that did it
 };
 
 /// A value.
@@ -94,17 +89,15 @@ class LedgerFolder {
 
   const std::string& path() const { return path_; }
   /// Of hosts that live, and of those that nobody has settled yet; oldest first.
-  std::vector<std::string> open_ledgers() const { return files(".ledger"); }
+  std::vector<std::string> open_ledgers() const { return files_in(path_, ".ledger"); }
   /// Of hosts that ended in a crash and were settled; oldest first.
-  std::vector<std::string> history() const { return files(".done"); }
+  std::vector<std::string> history() const { return files_in(path_, ".done"); }
   /// Keeps the newest of the history.
   void forget_all_but(std::size_t kept) const;
   /// Gives a file that cannot be read a name that nobody looks for; the new name.
   std::string set_aside(const std::string& file) const;
 
  private:
-  std::vector<std::string> files(const std::string& extension) const;
-
   std::string path_;
 };
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "host/isolation/crash_record.hpp"
+#include "host/isolation/crash_handler.hpp"
 
 /// The crash ledger's file: a head, a crash record, the jobs, and a slot for each message. Native byte order and
 /// layout: a ledger is read on the machine that wrote it. A change of any of it is another kVersion; what is added to
@@ -20,15 +20,20 @@ inline constexpr std::uint32_t kSlotsAtFirst = 1024;
 inline constexpr std::uint32_t kSlotsAtMost = 128 * 1024;
 inline constexpr std::size_t kIdLimit = 100;
 
-/// What became of what a dead host held; written by who settled it.
+/// What became of the messages that a dead host held.
+struct SettledCounts {
+  std::uint32_t counted = 0;   ///< blamed: the attempt counts
+  std::uint32_t suspects = 0;  ///< released, and to be run where they can hurt nobody
+  std::uint32_t released = 0;
+  std::uint32_t gone = 0;       ///< not that host's any more
+  std::uint32_t finished = 0;   ///< removed: their handlers had come back with success
+  std::uint32_t unsettled = 0;  ///< could not be told to their store; their leases run out
+};
+
+/// The same, written by who settled it.
 struct Settled {
   std::int64_t time = 0;  ///< nanoseconds of the wall clock; 0: nobody has yet
-  std::uint32_t counted = 0;
-  std::uint32_t suspects = 0;
-  std::uint32_t released = 0;
-  std::uint32_t gone = 0;       ///< not the dead host's any more
-  std::uint32_t unsettled = 0;  ///< its store could not be reached; its lease runs out
-  std::uint32_t finished = 0;   ///< removed: their handlers had come back with success
+  SettledCounts counts;
   FixedText<128> by;
 };
 

@@ -13,17 +13,17 @@
 #include "base/text/utf8.hpp"
 #include "config/config.hpp"
 #include "host/isolation/crash_report.hpp"
-#include "host/isolation/effect_parcel.hpp"
-#include "host/isolation/futex.hpp"
-#include "host/isolation/parcel.hpp"
-#include "host/plugin/call.hpp"
+#include "host/isolation/runner_memory.hpp"
+#include "host/isolation/runner_wire_format.hpp"
+#include "host/plugin/handler_instance.hpp"
 
 namespace sluice::isolation {
+
 namespace {
 
-constexpr std::size_t kParcelAtFirst = 64 * 1024;
-/// What a parcel keeps between messages; the memory of larger ones is given back.
-constexpr std::size_t kParcelKept = 1024 * 1024;
+constexpr std::size_t kPayloadAtFirst = 64 * 1024;
+/// What a payload keeps between messages; the memory of larger ones is given back.
+constexpr std::size_t kPayloadKept = 1024 * 1024;
 constexpr Duration kLookTime = std::chrono::milliseconds(300);
 constexpr Duration kKillTime = std::chrono::seconds(5);
 constexpr Duration kStep = std::chrono::milliseconds(2);
@@ -34,7 +34,7 @@ constexpr double kNearLimit = 0.8;
 constexpr std::string_view kBadAlloc = "bad_alloc";
 
 std::size_t rounded(std::size_t size) {
-  std::size_t room = kParcelAtFirst;
+  std::size_t room = kPayloadAtFirst;
   while (room < size) {
     room *= 2;
   }
@@ -107,11 +107,11 @@ void RunnerLog::write(bool of_message, std::int32_t level, std::string_view text
 }
 
 Runner::Runner(const RunnerSpec& spec, RunnerSpawner& spawner, std::shared_ptr<SharedMemory> control_memory,
-               std::unique_ptr<SharedMemory> parcel)
+               std::unique_ptr<SharedMemory> payload)
     : spec_(spec),
       spawner_(spawner),
       control_memory_(std::move(control_memory)),
-      parcel_(std::move(parcel)),
+      payload_(std::move(payload)),
       reader_(control()) {}
 
 Runner::~Runner() {
@@ -126,15 +126,15 @@ Runner::~Runner() {
 
 Result<std::unique_ptr<Runner>> Runner::start(const RunnerSpec& spec, RunnerSpawner& spawner, const RunnerLog& log) {
   SLUICE_TRY(control, SharedMemory::create("sluice-runner", sizeof(RunnerControl)));
-  SLUICE_TRY(parcel, SharedMemory::create("sluice-parcel", kParcelAtFirst));
-  auto runner = std::unique_ptr<Runner>(new Runner(spec, spawner, std::move(*control), std::move(*parcel)));
-  const std::string begin = pack_start({spec.job, spec.plugin, spec.handler, spec.options, spec.limits.memory,
+  SLUICE_TRY(payload, SharedMemory::create("sluice-payload", kPayloadAtFirst));
+  auto runner = std::unique_ptr<Runner>(new Runner(spec, spawner, std::move(*control), std::move(*payload)));
+  const std::string begin = pack_setup({spec.job, spec.plugin, spec.handler, spec.options, spec.limits.memory,
                                         spec.effects.store, spec.effects.keeps_key});
-  SLUICE_PASS_ON(runner->put_parcel(begin.size()));
-  std::memcpy(runner->parcel_->data(), begin.data(), begin.size());
+  SLUICE_PASS_ON(runner->put_payload(begin.size()));
+  std::memcpy(runner->payload_->data(), begin.data(), begin.size());
   runner->give_order(RunnerOrder::start);
   auto process =
-      spawner.make({runner->control_memory_, runner->parcel_->descriptor(), spec.file->descriptor(), spec.job});
+      spawner.make({runner->control_memory_, runner->payload_->descriptor(), spec.file->descriptor(), spec.job});
   SLUICE_PASS_ON(process);
   runner->process_ = std::move(*process);
   SLUICE_PASS_ON(runner->await_handler(log));
@@ -165,12 +165,10 @@ Result<void> Runner::await_handler(const RunnerLog& log) {
   }
 }
 
-Result<void> Runner::put_parcel(std::size_t size) {
-  if (auto room = parcel_->grow(rounded(size)); !room) {
-    return room;
-  }
-  control().parcel_size = size;
-  control().parcel_room = parcel_->size();
+Result<void> Runner::put_payload(std::size_t size) {
+  SLUICE_PASS_ON(payload_->grow(rounded(size)));
+  control().payload_size = size;
+  control().payload_room = payload_->size();
   return {};
 }
 
@@ -238,7 +236,7 @@ bool Runner::hear_health(const EventHead& head) {
 }
 
 bool Runner::hear_effects(std::int64_t total) {
-  const bool fits = total >= 0 && static_cast<std::uint64_t>(total) <= kMostParcelBytes &&
+  const bool fits = total >= 0 && static_cast<std::uint64_t>(total) <= kMostPackedEffects &&
                     effects_.size() + text_.size() <= static_cast<std::uint64_t>(total);
   if (fits) {
     effects_ += text_;
@@ -277,17 +275,17 @@ plugin::Outcome Runner::handle(const queue::Message& message, std::string_view q
   effects_.clear();
   const MessageFacts facts{queue, max_attempts, attempt.first_result().get()};
   const std::size_t size = packed_size(message, facts);
-  if (auto room = put_parcel(size); !room) {
+  if (auto room = put_payload(size); !room) {
     return {plugin::OutcomeStatus::snooze, std::chrono::seconds(1), room.error().message()};
   }
-  pack_message(message, facts, parcel_->data());
+  pack_message(message, facts, payload_->data());
   control().deadline = attempt.deadline().time_since_epoch().count();
   cpu_before_ =
       spec_.limits.cpu > Duration::zero() ? process_->cpu_time().value_or(Duration::zero()) : Duration::zero();
   give_order(RunnerOrder::message);
   plugin::Outcome outcome = attend(attempt, log);
-  if (size > kParcelKept) {
-    parcel_->forget_beyond(kParcelKept);
+  if (size > kPayloadKept) {
+    payload_->forget_beyond(kPayloadKept);
   }
   if (spec_.limits.memory > 0 && outcome.status == plugin::OutcomeStatus::fault &&
       outcome.reason.find(kBadAlloc) != std::string::npos) {
@@ -378,6 +376,75 @@ std::string Runner::last_words() const {
   }
   std::replace(text.begin(), text.end(), '\n', ' ');
   return clean_utf8(text, plugin::kReasonLimit);
+}
+
+namespace {
+
+constexpr Duration kFirstPause = std::chrono::seconds(1);
+constexpr std::uint32_t kMostDoublings = 6;
+
+}  // namespace
+
+RunnerInstance::RunnerInstance(RunnerSpec spec, RunnerSpawner& spawner, plugin::HandlerLog log)
+    : spec_(std::move(spec)), spawner_(spawner), log_(std::move(log)) {}
+
+Result<std::unique_ptr<plugin::HandlerInstance>> RunnerInstance::create(RunnerSpec spec, RunnerSpawner& spawner,
+                                                                        plugin::HandlerLog log, RunnerStart start) {
+  auto instance = std::unique_ptr<RunnerInstance>(new RunnerInstance(std::move(spec), spawner, std::move(log)));
+  if (start == RunnerStart::now) {
+    SLUICE_PASS_ON(instance->start());
+  }
+  return std::unique_ptr<plugin::HandlerInstance>(std::move(instance));
+}
+
+Result<void> RunnerInstance::start() {
+  SLUICE_TRY(runner, Runner::start(spec_, spawner_, {log_, spec_.job, {}}));
+  runner_ = std::move(*runner);
+  return {};
+}
+
+std::optional<plugin::Outcome> RunnerInstance::make_ready() {
+  const RunnerLog log{log_, spec_.job, {}};
+  if (runner_ && !runner_->alive()) {
+    log.write(false, SLUICE_LOG_WARN, "the handler's process has ended between two messages: " + runner_->last_words());
+    runner_.reset();
+  }
+  if (runner_) {
+    return std::nullopt;
+  }
+  const SteadyTime now = clock_.steady_now();
+  if (now >= not_before_) {
+    auto started = start();
+    if (started) {
+      failed_starts_ = 0;
+      return std::nullopt;
+    }
+    why_not_ = started.error().message();
+    const Duration pause = kFirstPause * (1U << std::min(failed_starts_++, kMostDoublings));
+    not_before_ = clock_.steady_now() + pause;
+    log.write(false, SLUICE_LOG_ERROR, "no process for the handler, messages wait: " + why_not_);
+  }
+  // Nobody has seen the message: its attempt is given back.
+  return plugin::Outcome{plugin::OutcomeStatus::snooze, std::max(not_before_ - clock_.steady_now(), kFirstPause),
+                         why_not_};
+}
+
+plugin::Outcome RunnerInstance::handle(const queue::Message& message, std::string_view queue,
+                                       std::uint32_t max_attempts, plugin::Attempt& attempt) {
+  if (auto waits = make_ready()) {
+    return *std::move(waits);
+  }
+  runner_->expect_message();
+  attempt.watch(this);
+  plugin::Outcome outcome = runner_->handle(message, queue, max_attempts, attempt, {log_, spec_.job, message.id});
+  attempt.watch(nullptr);
+  if (outcome.status == plugin::OutcomeStatus::crashed) {
+    runner_.reset();
+    if (spawner_.closed()) {
+      return {plugin::OutcomeStatus::release, {}, "the host has killed its process to stop"};
+    }
+  }
+  return outcome;
 }
 
 }  // namespace sluice::isolation

@@ -8,16 +8,54 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "host/isolation/event_ring.hpp"
+#include "host/isolation/runner_memory.hpp"
 #include "host/isolation/runner_spawner.hpp"
-#include "host/isolation/runner_spec.hpp"
-#include "host/isolation/spin.hpp"
 #include "host/plugin/attempt.hpp"
 #include "host/plugin/handler_instance.hpp"
-#include "host/plugin/outcome.hpp"
+#include "host/plugin/option_values.hpp"
+#include "host/plugin/plugin_registry.hpp"
+#include "host/plugin/staged_effects.hpp"
 #include "host/queue/message.hpp"
 
 namespace sluice::isolation {
+
+/// What a Runner may use. A value.
+struct RunnerLimits {
+  std::uint64_t memory = 0;                       ///< bytes of writable private memory (RLIMIT_DATA); 0: no limit
+  Duration cpu{};                                 ///< of all its threads, for one attempt; zero: no limit
+  Duration start = std::chrono::seconds(30);      ///< until the handler is made
+  Duration kill_grace = std::chrono::seconds(5);  ///< from an attempt's time-out to the end of the process
+};
+
+/// A plugin's file kept open, so that it is the same one whatever comes to lie under its name. A resource.
+class OpenPlugin {
+ public:
+  static Result<std::shared_ptr<const OpenPlugin>> open(const std::string& file);
+  /// The very bytes that this process loaded, when a job pinned them; otherwise the file of that name.
+  static Result<std::shared_ptr<const OpenPlugin>> open(const plugin::LoadedPlugin& loaded);
+  ~OpenPlugin();
+  OpenPlugin(const OpenPlugin&) = delete;
+  OpenPlugin& operator=(const OpenPlugin&) = delete;
+
+  int descriptor() const { return descriptor_; }
+
+ private:
+  explicit OpenPlugin(int descriptor) : descriptor_(descriptor) {}
+
+  const int descriptor_;
+};
+
+/// Which handler a Runner runs, and how. A value.
+struct RunnerSpec {
+  std::string job;
+  std::string plugin;  ///< file
+  std::string handler;
+  plugin::OptionValues options;
+  RunnerLimits limits;
+  std::shared_ptr<const OpenPlugin> file;  ///< of `plugin`
+  plugin::EffectRules effects{};
+  std::shared_ptr<plugin::HealthSeat> health{};  ///< where it tells how what it works with fares; may be null
+};
 
 /// Where the lines of a Runner go. Borrows.
 struct RunnerLog {
@@ -68,10 +106,10 @@ class Runner {
   };
 
   Runner(const RunnerSpec& spec, RunnerSpawner& spawner, std::shared_ptr<SharedMemory> control,
-         std::unique_ptr<SharedMemory> parcel);
+         std::unique_ptr<SharedMemory> payload);
 
   RunnerControl& control() const { return *reinterpret_cast<RunnerControl*>(control_memory_->data()); }
-  Result<void> put_parcel(std::size_t size);
+  Result<void> put_payload(std::size_t size);
   Result<void> await_handler(const RunnerLog& log);
   void give_order(RunnerOrder order);
   bool hear_health(const EventHead& head);
@@ -90,7 +128,7 @@ class Runner {
   RunnerSpawner& spawner_;
   const SystemClock clock_;
   const std::shared_ptr<SharedMemory> control_memory_;
-  const std::unique_ptr<SharedMemory> parcel_;
+  const std::unique_ptr<SharedMemory> payload_;
   std::shared_ptr<RunnerProcess> process_;
   // Touched only by its thread.
   EventReader reader_;
@@ -99,6 +137,44 @@ class Runner {
   SpinBudget spin_;
   Duration cpu_before_{};
   std::string killed_because_;
+};
+
+enum class RunnerStart {
+  now,          ///< so that a handler that refuses is known
+  when_needed,  ///< with the first message
+};
+
+/// A handler instance in a process of its own, for one worker: a new process takes over where one has ended. Where none
+/// can be started messages are put off, and longer each time.
+class RunnerInstance final : public plugin::HandlerInstance, private plugin::AttemptWatcher {
+ public:
+  /// Errors as Runner::start's, where that is now. `spawner` outlives the instance.
+  static Result<std::unique_ptr<plugin::HandlerInstance>> create(RunnerSpec spec, RunnerSpawner& spawner,
+                                                                 plugin::HandlerLog log,
+                                                                 RunnerStart start = RunnerStart::now);
+
+  plugin::Outcome handle(const queue::Message& message, std::string_view queue, std::uint32_t max_attempts,
+                         plugin::Attempt& attempt) override;
+
+ private:
+  RunnerInstance(RunnerSpec spec, RunnerSpawner& spawner, plugin::HandlerLog log);
+
+  Result<void> start();
+  /// Nothing once there is a process; otherwise what becomes of the message that waits for one.
+  std::optional<plugin::Outcome> make_ready();
+  void stop_requested(SteadyTime end, bool lease_lost) noexcept override { runner_->request_stop(end, lease_lost); }
+  void extended(Duration) noexcept override {}  // It is the Runner that has asked for it.
+
+  // Fixed after construction.
+  const RunnerSpec spec_;
+  RunnerSpawner& spawner_;
+  const plugin::HandlerLog log_;
+  const SystemClock clock_;
+  // Touched only by its worker.
+  std::unique_ptr<Runner> runner_;
+  std::uint32_t failed_starts_ = 0;
+  SteadyTime not_before_{};
+  std::string why_not_;
 };
 
 }  // namespace sluice::isolation

@@ -2,9 +2,9 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -19,12 +19,10 @@
 #include "base/random.hpp"
 #include "base/signal_block.hpp"
 #include "host/isolation/crash_handler.hpp"
-#include "host/isolation/futex.hpp"
-#include "host/isolation/parcel.hpp"
-#include "host/isolation/runner_process.hpp"
-#include "host/isolation/runner_voice.hpp"
-#include "host/isolation/running_handler.hpp"
-#include "host/isolation/spin.hpp"
+#include "host/isolation/runner_memory.hpp"
+#include "host/isolation/runner_spawner.hpp"
+#include "host/isolation/runner_wire_format.hpp"
+#include "host/isolation/state_folder.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/plugin/plugin_library.hpp"
 
@@ -35,14 +33,10 @@ constexpr int kUsage = 64;
 
 /// The plugin by its name while that is the file the host has, so that what lies beside it is found too.
 std::string plugin_path(const std::string& file) {
-  struct stat named {};
-  struct stat given {};
-  const bool same = ::stat(file.c_str(), &named) == 0 && ::fstat(kPluginDescriptor, &given) == 0 &&
-                    named.st_ino == given.st_ino && named.st_dev == given.st_dev;
-  return same ? file : "/proc/self/fd/" + std::to_string(kPluginDescriptor);
+  return is_file_at(file, kPluginDescriptor) ? file : "/proc/self/fd/" + std::to_string(kPluginDescriptor);
 }
 
-Result<const sluice_handler*> find_handler(const RunnerStart& start) {
+Result<const sluice_handler*> find_handler(const RunnerSetup& start) {
   const plugin::LibraryResult library = plugin::load_library(plugin_path(start.plugin));
   if (library.plugin == nullptr) {
     return Error(ErrorCode::invalid, library.why);
@@ -61,6 +55,61 @@ void limit_memory(std::uint64_t bytes) {
     ::setrlimit(RLIMIT_DATA, &limit);
   }
 }
+
+/// What a Runner tells its host. Thread-safe: a plugin's own threads may log at any time. The host listens while a
+/// message is at work, and a full ring is waited for then; between messages what does not fit is lost, and counted.
+class RunnerVoice final : public plugin::AttemptWatcher {
+ public:
+  explicit RunnerVoice(RunnerControl& control) : writer_(control) {}
+
+  /// Whether the host listens.
+  void heard(bool listens) { heard_.store(listens); }
+  void ready() { say(RunnerEvent::ready, 0, 0, {}); }
+  void refused(std::string_view why) { say(RunnerEvent::refused, 0, 0, why); }
+  void log(bool of_attempt, std::int32_t level, std::string_view text) {
+    say(of_attempt ? RunnerEvent::attempt_log : RunnerEvent::host_log, level, 0, text);
+  }
+  void health(std::string_view part, bool works, std::string_view text) {
+    say(RunnerEvent::health, works ? 1 : 0, static_cast<std::int64_t>(part.size()),
+        std::string(part) + std::string(text));
+  }
+  void outcome(const plugin::Outcome& outcome) {
+    const std::string effects = outcome.effects ? pack_effects(*outcome.effects) : std::string();
+    for (std::size_t at = 0; at < effects.size(); at += kEventTextLimit) {
+      say(RunnerEvent::effects, 0, static_cast<std::int64_t>(effects.size()),
+          std::string_view(effects).substr(at, kEventTextLimit));
+    }
+    say(RunnerEvent::outcome, static_cast<std::int32_t>(outcome.status), outcome.delay ? outcome.delay->count() : -1,
+        outcome.reason);
+  }
+  void extended(Duration duration) noexcept override { say(RunnerEvent::extended, 0, duration.count(), {}); }
+  void stop_requested(SteadyTime, bool) noexcept override {}  // The host knows: it has asked for it.
+
+ private:
+  void say(RunnerEvent kind, std::int32_t level, std::int64_t number, std::string_view text) noexcept {
+    const MutexLock lock(mutex_);
+    if (lost_ > 0) {
+      const std::string note = std::to_string(lost_) + " log lines between two messages were lost: too many at once";
+      if (writer_.write(RunnerEvent::host_log, SLUICE_LOG_WARN, 0, note)) {
+        lost_ = 0;
+      }
+    }
+    while (!writer_.write(kind, static_cast<std::int16_t>(level), number, text)) {
+      if (!heard_.load()) {
+        ++lost_;
+        return;
+      }
+      writer_.wait_for_room();
+    }
+  }
+
+  // Synchronises itself.
+  std::atomic<bool> heard_{true};
+  // Guarded by mutex_.
+  Mutex mutex_;
+  EventWriter writer_ SLUICE_GUARDED_BY(mutex_);
+  std::uint64_t lost_ SLUICE_GUARDED_BY(mutex_) = 0;
+};
 
 /// What the handler says of what it works with goes to the host.
 class SpokenHealth final : public plugin::HealthSeat {
@@ -83,9 +132,9 @@ class SpokenHealth final : public plugin::HealthSeat {
 /// A Runner from its first order to its last. One thread runs handlers; a second one carries the host's stop to them.
 class RunnerBody {
  public:
-  RunnerBody(std::unique_ptr<SharedMemory> control, std::unique_ptr<SharedMemory> parcel)
+  RunnerBody(std::unique_ptr<SharedMemory> control, std::unique_ptr<SharedMemory> payload)
       : control_memory_(std::move(control)),
-        parcel_(std::move(parcel)),
+        payload_(std::move(payload)),
         control_(*reinterpret_cast<RunnerControl*>(control_memory_->data())),
         voice_(control_),
         attempt_(clock_) {}
@@ -94,7 +143,7 @@ class RunnerBody {
 
  private:
   RunnerOrder next_order();
-  std::string_view parcel_bytes();
+  std::string_view payload_bytes();
   bool begin();
   void work();
   void arm();
@@ -105,7 +154,7 @@ class RunnerBody {
   const SystemClock clock_;
   SeededRandom random_;
   const std::unique_ptr<SharedMemory> control_memory_;
-  const std::unique_ptr<SharedMemory> parcel_;
+  const std::unique_ptr<SharedMemory> payload_;
   RunnerControl& control_;
   RunnerVoice voice_;
   HandlerFacts facts_;
@@ -155,15 +204,15 @@ RunnerOrder RunnerBody::next_order() {
   return control_.order;
 }
 
-std::string_view RunnerBody::parcel_bytes() {
-  if (!parcel_->follow(control_.parcel_room) || control_.parcel_size > parcel_->size()) {
+std::string_view RunnerBody::payload_bytes() {
+  if (!payload_->follow(control_.payload_room) || control_.payload_size > payload_->size()) {
     return {};
   }
-  return {parcel_->data(), control_.parcel_size};
+  return {payload_->data(), control_.payload_size};
 }
 
 bool RunnerBody::begin() {
-  auto start = unpack_start(parcel_bytes());
+  auto start = unpack_setup(payload_bytes());
   if (!start) {
     voice_.refused("its own order could not be read: a defect of sluice");
     return false;
@@ -180,12 +229,9 @@ bool RunnerBody::begin() {
   auto log = [this](sluice_log_level level, std::string_view, std::string_view id, std::string_view text) {
     voice_.log(!id.empty(), level, text);
   };
-  auto instance = plugin::HandlerInstance::create_in({std::move(log),
-                                                      {},
-                                                      {},
-                                                      {start->effects, start->keeps_key, &random_, &clock_},
-                                                      std::make_shared<SpokenHealth>(voice_)},
-                                                     **handler, start->job, start->options);
+  auto instance = plugin::HandlerInstance::create(
+      {std::move(log), {start->effects, start->keeps_key, &random_, &clock_}, std::make_shared<SpokenHealth>(voice_)},
+      **handler, start->job, start->options);
   handler_returns();
   if (!instance) {
     voice_.refused(instance.error().message());
@@ -200,7 +246,7 @@ bool RunnerBody::begin() {
 
 void RunnerBody::work() {
   voice_.heard(true);
-  if (!unpack_message(parcel_bytes(), message_)) {
+  if (!unpack_message(payload_bytes(), message_)) {
     voice_.outcome({plugin::OutcomeStatus::fault, {}, "the message could not be read by the handler's process"});
     voice_.heard(false);
     return;
@@ -248,14 +294,14 @@ bool is_runner(int argc, char** argv) { return argc > 1 && std::strcmp(argv[1], 
 
 int run_runner() {
   auto control = SharedMemory::attach(kControlDescriptor);
-  auto parcel = SharedMemory::attach(kParcelDescriptor);
-  if (!control || !parcel || (*control)->size() < sizeof(RunnerControl)) {
+  auto payload = SharedMemory::attach(kPayloadDescriptor);
+  if (!control || !payload || (*control)->size() < sizeof(RunnerControl)) {
     std::fprintf(stderr, "sluice: '%s' is what a host starts by itself, for jobs with isolation = \"process\"\n",
                  kRunnerWord);
     return kUsage;
   }
   ::fcntl(kPluginDescriptor, F_SETFD, FD_CLOEXEC);
-  return RunnerBody(std::move(*control), std::move(*parcel)).run();
+  return RunnerBody(std::move(*control), std::move(*payload)).run();
 }
 
 }  // namespace sluice::isolation

@@ -1,18 +1,67 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <memory>
 #include <optional>
-#include <thread>
+#include <string>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/mutex.hpp"
-#include "host/isolation/runner_process.hpp"
+#include "host/isolation/runner_memory.hpp"
 #include "host/runtime/service.hpp"
 
 namespace sluice::isolation {
+
+/// What a new Runner is given.
+struct RunnerBirth {
+  std::shared_ptr<SharedMemory> control;
+  int payload = -1;      ///< descriptor of the second piece of memory
+  int plugin_file = -1;  ///< the plugin as the host has it, whatever lies under its name by now
+  std::string job;       ///< for whoever looks at the machine's processes
+};
+
+/// Where a Runner finds what it was given.
+inline constexpr int kControlDescriptor = 3;
+inline constexpr int kPayloadDescriptor = 4;
+inline constexpr int kPluginDescriptor = 5;
+/// The word behind the program's name that makes a process a Runner.
+inline constexpr const char* kRunnerWord = "runner";
+
+/// A Runner as a process: this program once more, whatever file lies under its name by now. It ends when the thread
+/// that made it does, holds no descriptor but those above and the first three, and is what the kernel ends first when
+/// memory runs out. Thread-safe. A resource; whoever made it reaps it.
+class RunnerProcess {
+ public:
+  static Result<std::shared_ptr<RunnerProcess>> make(const RunnerBirth& birth);
+  ~RunnerProcess();
+  RunnerProcess(const RunnerProcess&) = delete;
+  RunnerProcess& operator=(const RunnerProcess&) = delete;
+
+  pid_t pid() const { return pid_; }
+  /// Readable once it has ended.
+  int descriptor() const { return descriptor_; }
+  void signal(int number) const;
+  /// What all its threads have used; nothing once it has ended.
+  std::optional<Duration> cpu_time() const;
+
+  /// Takes its exit status when it has ended, and wakes the host's thread that waits for it. False: it lives.
+  bool reap();
+  /// As waitpid tells it; nothing while it lives, or where somebody else has taken it.
+  std::optional<int> status() const;
+
+ private:
+  RunnerProcess(pid_t pid, int descriptor, std::shared_ptr<SharedMemory> control)
+      : pid_(pid), descriptor_(descriptor), control_(std::move(control)) {}
+
+  const pid_t pid_;
+  const int descriptor_;
+  const std::shared_ptr<SharedMemory> control_;
+  std::atomic<int> status_{-1};
+};
 
 /// Makes the Runners of a host and reaps them, on a thread of its own: the kernel ends a Runner with the thread that
 /// made it, and workers come and go. Thread-safe. Outlives what it has made.
@@ -63,7 +112,7 @@ class RunnerSpawner final : public runtime::Service {
   std::vector<Request*> requests_ SLUICE_GUARDED_BY(mutex_);
   std::vector<Child> children_ SLUICE_GUARDED_BY(mutex_);
 
-  std::jthread thread_;
+  runtime::ServiceThread thread_{"sluice-runners"};
 };
 
 }  // namespace sluice::isolation

@@ -1,14 +1,36 @@
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
+#include "host/queue/source.hpp"
 
 namespace sluice::plugin {
+
+/// What a handler made of a message; the names are the ABI's, but for the last: the process that ran the handler has
+/// ended or had to be killed, and `reason` says how.
+enum class OutcomeStatus { done, retry, snooze, reject, discard, release, fault, crashed };
+inline constexpr std::size_t kOutcomes = 8;
+/// The outcomes' names, in metrics and traces.
+inline constexpr std::array<std::string_view, kOutcomes> kOutcomeNames{"done",    "retry",   "snooze", "reject",
+                                                                       "discard", "release", "fault",  "crashed"};
+constexpr std::string_view to_string(OutcomeStatus status) { return kOutcomeNames[static_cast<std::size_t>(status)]; }
+
+/// A value.
+struct Outcome {
+  OutcomeStatus status = OutcomeStatus::fault;
+  std::optional<Duration> delay;  ///< for snooze always, for retry when the handler named one; never negative
+  std::string reason;             ///< at most 4,096 bytes of valid UTF-8
+  std::shared_ptr<const queue::Effects> effects{};  ///< with `done`: what it staged; null: nothing
+};
 
 /// Is told what happens to an attempt, while whoever does it waits and the attempt is locked: to be quick, and to call
 /// nothing of the attempt. Thread-safe.

@@ -1,15 +1,153 @@
 #include "host/plugin/handler_instance.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <utility>
 #include <vector>
 
 #include "base/text/utf8.hpp"
-#include "host/plugin/call.hpp"
 #include "sluice/health.h"
 
 namespace sluice::plugin {
+
+class HealthBoard::Seat final : public HealthSeat {
+ public:
+  explicit Seat(std::shared_ptr<Notes> notes) : notes_(std::move(notes)) {}
+  ~Seat() override { forget(); }
+
+  void report(std::string_view part, bool works, std::string_view text) noexcept override {
+    try {
+      take(part, works, text);
+    } catch (const std::exception&) {
+      // Without memory nothing is said; it is not the handler's affair.
+    }
+  }
+  void clear() noexcept override { forget(); }
+
+ private:
+  void take(std::string_view part, bool works, std::string_view text) {
+    if (part.empty() || part.size() > kHealthNameLimit) {
+      return;
+    }
+    Note note{works, clean_utf8(text, kHealthTextLimit)};
+    std::replace(note.text.begin(), note.text.end(), '\n', ' ');
+    const MutexLock lock(notes_->mutex);
+    const auto mine = std::count_if(notes_->by_part.begin(), notes_->by_part.end(),
+                                    [this](const auto& entry) { return entry.second.count(this) > 0; });
+    const std::string name = clean_utf8(part, kHealthNameLimit);
+    const auto found = notes_->by_part.find(name);
+    const bool known = found != notes_->by_part.end() && found->second.count(this) > 0;
+    if (known || static_cast<std::size_t>(mine) < kHealthParts) {
+      notes_->by_part[name][this] = std::move(note);
+    }
+  }
+
+  void forget() noexcept {
+    const MutexLock lock(notes_->mutex);
+    for (auto part = notes_->by_part.begin(); part != notes_->by_part.end();) {
+      part->second.erase(this);
+      part = part->second.empty() ? notes_->by_part.erase(part) : std::next(part);
+    }
+  }
+
+  const std::shared_ptr<Notes> notes_;
+};
+
+std::shared_ptr<HealthSeat> HealthBoard::seat() { return std::make_shared<Seat>(notes_); }
+
+std::vector<PartHealth> HealthBoard::parts() const {
+  std::vector<PartHealth> all;
+  const MutexLock lock(notes_->mutex);
+  for (const auto& [part, notes] : notes_->by_part) {
+    const auto fails = [](const auto& note) { return !note.second.works; };
+    const auto failing = std::count_if(notes.begin(), notes.end(), fails);
+    const auto shown = failing == 0 ? notes.begin() : std::find_if(notes.begin(), notes.end(), fails);
+    PartHealth health{part, failing == 0, shown->second.text};
+    if (failing > 0 && static_cast<std::size_t>(failing) < notes.size()) {
+      health.text += " (so say " + std::to_string(failing) + " of " + std::to_string(notes.size()) + " workers)";
+    }
+    all.push_back(std::move(health));
+  }
+  return all;
+}
+
+namespace {
+
+std::string_view view(sluice_string text) {
+  return text.data == nullptr ? std::string_view() : std::string_view(text.data, text.size);
+}
+
+Duration read_delay(std::int64_t nanoseconds) {
+  return std::clamp(Duration(nanoseconds), Duration::zero(), kDelayLimit);
+}
+
+/// A fault with this text as its reason.
+Outcome make_fault(std::string_view text) {
+  return {OutcomeStatus::fault, std::nullopt, clean_utf8(text, kReasonLimit)};
+}
+
+}  // namespace
+
+Outcome read_outcome(const sluice_outcome& reported) {
+  if (reported.struct_size < sizeof(sluice_outcome)) {
+    return make_fault("the handler reported an outcome of " + std::to_string(reported.struct_size) +
+                      " bytes, which is too short to be one: a defect of the plugin");
+  }
+  Outcome outcome;
+  switch (reported.status) {
+    case SLUICE_DONE:
+      outcome.status = OutcomeStatus::done;
+      return outcome;
+    case SLUICE_RELEASE:
+      outcome.status = OutcomeStatus::release;
+      return outcome;
+    case SLUICE_RETRY:
+      outcome.status = OutcomeStatus::retry;
+      if (reported.delay >= 0) {
+        outcome.delay = read_delay(reported.delay);
+      }
+      break;
+    case SLUICE_SNOOZE:
+      outcome.status = OutcomeStatus::snooze;
+      outcome.delay = read_delay(reported.delay);
+      break;
+    case SLUICE_REJECT:
+      outcome.status = OutcomeStatus::reject;
+      break;
+    case SLUICE_DISCARD:
+      outcome.status = OutcomeStatus::discard;
+      break;
+    case SLUICE_FAULT:
+      break;
+    default:
+      return make_fault("the handler reported the unknown status " + std::to_string(reported.status) +
+                        ": a defect of the plugin");
+  }
+  outcome.reason = clean_utf8(view(reported.reason), kReasonLimit);
+  return outcome;
+}
+
+void write_log(const HandlerLog& log, sluice_log_level level, std::string_view job, std::string_view message_id,
+               sluice_string text) noexcept {
+  if (!log) {
+    return;
+  }
+  if (level < SLUICE_LOG_TRACE || level > SLUICE_LOG_ERROR) {
+    level = SLUICE_LOG_INFO;
+  }
+  try {
+    const std::string_view whole = view(text);
+    if (whole.size() <= kLogTextLimit) {
+      log(level, job, message_id, whole);
+    } else {
+      log(level, job, message_id,
+          std::string(cut_utf8(whole, kLogTextLimit)) + "... (cut; it has " + std::to_string(whole.size()) + " bytes)");
+    }
+  } catch (...) {
+    // There is nowhere left to say it.
+  }
+}
 
 namespace {
 
@@ -18,6 +156,101 @@ constexpr const char* kNotAnException = "threw something that is not a std::exce
 constexpr std::size_t kKeptAttributes = 256;
 
 sluice_string borrow(std::string_view text) { return {text.data(), text.size()}; }
+
+bool is_id(const char* id, const char* known) { return id != nullptr && std::strcmp(id, known) == 0; }
+
+/// What the calls of one instance have in common.
+struct CallSetting {
+  std::string job;
+  HandlerSurroundings surroundings;
+};
+
+/// One call of a handler's `handle`: the C context it is given, and what it reports. Lives on the worker's stack for
+/// that long; what the context offers is as thread-safe as abi.h says.
+class Call {
+ public:
+  Call(const CallSetting& setting, const queue::Message& message, Attempt& attempt)
+      : setting_(setting),
+        message_(message),
+        attempt_(attempt),
+        context_{sizeof(sluice_context), 0,          this,    &report,   &log, &stop_requested,
+                 &wait_for_stop,         &time_left, &extend, &extension},
+        effects_(setting.surroundings.effects, attempt.first_result()) {}
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  const sluice_context* context() const { return &context_; }
+
+  /// What was reported last, with what was staged; a fault when nothing was, or when something of it was refused.
+  Outcome take_outcome() {
+    if (!reported_) {
+      return fail("the handler returned without an outcome: a defect of the plugin");
+    }
+    if (outcome_.status != OutcomeStatus::done) {
+      drop_effects("its outcome is not done");
+      return std::move(outcome_);
+    }
+    if (const std::string refusal = effects_.refusal(); !refusal.empty()) {
+      return fail("nothing can be committed, because an effect was refused: " + refusal);
+    }
+    outcome_.effects = effects_.take();
+    return std::move(outcome_);
+  }
+
+  /// A fault: what the handler threw.
+  Outcome fail(std::string_view thrown) {
+    drop_effects("the handler failed");
+    return make_fault(thrown);
+  }
+
+ private:
+  void drop_effects(const char* why) const {
+    if (const std::size_t count = effects_.count(); count > 0) {
+      const std::string text = std::to_string(count) + " staged effects are dropped: " + why;
+      write_log(setting_.surroundings.log, SLUICE_LOG_DEBUG, setting_.job, message_.id, borrow(text));
+    }
+  }
+
+  static Call& of(const sluice_context* context) { return *static_cast<Call*>(context->host); }
+  static void report(const sluice_context* context, const sluice_outcome* outcome) noexcept {
+    Call& call = of(context);
+    call.reported_ = outcome != nullptr;
+    try {
+      call.outcome_ = outcome != nullptr ? read_outcome(*outcome) : Outcome{};
+    } catch (const std::exception&) {
+      call.outcome_ = Outcome{};  // No memory for the reason: a fault without one.
+    }
+  }
+  static void log(const sluice_context* context, sluice_log_level level, sluice_string text) noexcept {
+    const Call& call = of(context);
+    write_log(call.setting_.surroundings.log, level, call.setting_.job, call.message_.id, text);
+  }
+  static std::int32_t stop_requested(const sluice_context* context) noexcept {
+    return of(context).attempt_.stop_requested() ? 1 : 0;
+  }
+  static std::int32_t wait_for_stop(const sluice_context* context, std::int64_t timeout) noexcept {
+    return of(context).attempt_.wait_for_stop(Duration(timeout)) ? 1 : 0;
+  }
+  static std::int64_t time_left(const sluice_context* context) noexcept {
+    return of(context).attempt_.time_left().count();
+  }
+  static std::int32_t extend(const sluice_context* context, std::int64_t duration) noexcept {
+    return of(context).attempt_.extend(Duration(duration)) ? 0 : 1;
+  }
+  static const void* extension(const sluice_context* context, const char* id) noexcept {
+    return is_id(id, SLUICE_EFFECTS_1) ? of(context).effects_.table() : nullptr;
+  }
+
+  // Fixed after construction.
+  const CallSetting& setting_;
+  const queue::Message& message_;
+  Attempt& attempt_;
+  sluice_context context_;
+  // Touched only by the worker.
+  StagedEffects effects_;
+  bool reported_ = false;
+  Outcome outcome_;
+};
 
 /// The options of a job in the form `create` takes them. Borrows from the OptionValues.
 class OptionTable {
@@ -81,8 +314,7 @@ class TableInstance final : public HandlerInstance {
     const OptionTable table(options);
     std::string refusal;
     const auto fail = [](void* sink, sluice_string why) {
-      *static_cast<std::string*>(sink) =
-          clean_utf8(why.data == nullptr ? std::string_view() : std::string_view(why.data, why.size), kReasonLimit);
+      *static_cast<std::string*>(sink) = clean_utf8(view(why), kReasonLimit);
     };
     std::optional<std::string> thrown = thrown_by(
         [&] { created_ = handler_.create(&host_, table.data(), table.size(), &instance_, fail, &refusal) == 0; });
@@ -124,19 +356,16 @@ class TableInstance final : public HandlerInstance {
   }
   static void report_health(const sluice_host* host, sluice_string part, std::int32_t works,
                             sluice_string text) noexcept {
-    const auto view = [](sluice_string borrowed) {
-      return borrowed.data == nullptr ? std::string_view() : std::string_view(borrowed.data, borrowed.size);
-    };
     of(host).setting_.surroundings.health->report(view(part), works != 0, view(text));
   }
   static const void* extension(const sluice_host* host, const char* id) noexcept {
     const TableInstance& self = of(host);
-    if (self.setting_.surroundings.health && id != nullptr && std::strcmp(id, SLUICE_HEALTH_1) == 0) {
+    if (self.setting_.surroundings.health && is_id(id, SLUICE_HEALTH_1)) {
       static const sluice_health health{sizeof(sluice_health), 0, &report_health};
       return &health;
     }
-    const bool effects = self.setting_.surroundings.effects.random != nullptr && is_effects(id);
-    return effects ? &self.effects_ : find_feature(self.setting_.surroundings.features, id);
+    const bool effects = self.setting_.surroundings.effects.random != nullptr && is_id(id, SLUICE_EFFECTS_1);
+    return effects ? &self.effects_ : nullptr;
   }
 
   // Fixed after construction.
@@ -151,20 +380,15 @@ class TableInstance final : public HandlerInstance {
 
 }  // namespace
 
-Result<std::unique_ptr<HandlerInstance>> HandlerInstance::create_in(HandlerSurroundings surroundings,
-                                                                    const sluice_handler& handler, std::string job,
-                                                                    const OptionValues& options) {
+Result<std::unique_ptr<HandlerInstance>> HandlerInstance::create(HandlerSurroundings surroundings,
+                                                                 const sluice_handler& handler, std::string job,
+                                                                 const OptionValues& options) {
   auto instance = std::make_unique<TableInstance>(handler, std::move(job), std::move(surroundings));
   if (const std::optional<std::string> refusal = instance->start(options)) {
     return Error(ErrorCode::invalid,
                  "the handler \"" + std::string(handler.name) + "\" could not be created: " + *refusal);
   }
   return std::unique_ptr<HandlerInstance>(std::move(instance));
-}
-
-Result<std::unique_ptr<HandlerInstance>> HandlerInstance::create(const sluice_handler& handler, std::string job,
-                                                                 const OptionValues& options, HandlerLog log) {
-  return create_in({std::move(log), {}, {}}, handler, std::move(job), options);
 }
 
 bool is_concurrent(const sluice_handler& handler) { return (handler.flags & SLUICE_HANDLER_CONCURRENT) != 0; }

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
 #include "host/plugin/plugin_library.hpp"
@@ -19,16 +17,6 @@ constexpr std::size_t kFileLimit = 1000;
 // Unusable files that an error about a missing handler gives the reason for.
 constexpr std::size_t kReasonLimit = 3;
 
-/// Tells whether a file is the one it was.
-struct FileIdentity {
-  dev_t device = 0;
-  ino_t inode = 0;
-  off_t size = 0;
-  std::int64_t modified_ns = 0;
-
-  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
-};
-
 FileIdentity identify(const std::string& file) {
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) {
@@ -37,13 +25,6 @@ FileIdentity identify(const std::string& file) {
   return {status.st_dev, status.st_ino, status.st_size,
           std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
 }
-
-/// A file that the dynamic linker has, usable or not, or that it must not get as it is.
-struct KnownFile {
-  FileIdentity identity;
-  std::string why;  ///< empty: usable
-  bool loaded = true;
-};
 
 std::string name_of(const std::string& file) { return std::filesystem::path(file).filename().string(); }
 
@@ -63,41 +44,18 @@ std::string joined(const std::vector<std::string>& words) {
 
 }  // namespace
 
-class PluginRegistry::State {
- public:
-  void scan(const std::vector<std::string>& folders);
-  std::vector<std::string> unseen(const std::vector<std::string>& folders);
-  void refuse(const std::string& file, const std::string& why);
-  void take(const std::string& file);
-  Result<const sluice_handler*> handler(const std::string& name) const;
-  Result<const sluice_handler*> handler(const std::string& name, const config::PluginPin& pin) const;
-  std::vector<std::string> handler_names() const;
-
-  std::vector<LoadedPlugin> plugins;
-  std::vector<RejectedPlugin> rejected;
-  PluginPins pins;
-
- private:
-  std::vector<std::string> files_of(const std::string& folder);
-  Error no_such_handler(const std::string& name) const;
-
-  std::vector<std::string> folders_;
-  std::map<std::string, KnownFile> known_;
-  std::map<std::string, FileIdentity> looked_at_;  ///< what `unseen` named, as it was then
-};
-
-void PluginRegistry::State::scan(const std::vector<std::string>& folders) {
+void PluginRegistry::scan(const std::vector<std::string>& folders) {
   folders_ = folders;
-  rejected.clear();
+  rejected_.clear();
   for (const std::string& folder : folders) {
     for (const std::string& file : files_of(folder)) {
-      take(file);
+      load(file);
     }
   }
 }
 
-std::vector<std::string> PluginRegistry::State::unseen(const std::vector<std::string>& folders) {
-  rejected.clear();
+std::vector<std::string> PluginRegistry::unseen(const std::vector<std::string>& folders) {
+  rejected_.clear();
   std::vector<std::string> files;
   for (const std::string& folder : folders) {
     for (const std::string& file : files_of(folder)) {
@@ -112,11 +70,11 @@ std::vector<std::string> PluginRegistry::State::unseen(const std::vector<std::st
   return files;
 }
 
-void PluginRegistry::State::refuse(const std::string& file, const std::string& why) {
+void PluginRegistry::refuse(const std::string& file, const std::string& why) {
   known_[file] = {looked_at_.at(file), file + " " + why, false};
 }
 
-std::vector<std::string> PluginRegistry::State::files_of(const std::string& folder) {
+std::vector<std::string> PluginRegistry::files_of(const std::string& folder) {
   std::error_code code;
   std::vector<std::string> files;
   std::filesystem::directory_iterator entries(folder, code);
@@ -128,58 +86,58 @@ std::vector<std::string> PluginRegistry::State::files_of(const std::string& fold
     }
   }
   if (code) {
-    rejected.push_back(
+    rejected_.push_back(
         {folder, folder + " cannot be read: " + code.message() + "; make the folder, or take it out of plugin_dirs"});
     return {};
   }
   std::sort(files.begin(), files.end());
   if (files.size() > kFileLimit) {
-    rejected.push_back({folder, folder + " has " + std::to_string(files.size()) + " plugins, and only the first " +
-                                    std::to_string(kFileLimit) + " are loaded: split the folder"});
+    rejected_.push_back({folder, folder + " has " + std::to_string(files.size()) + " plugins, and only the first " +
+                                     std::to_string(kFileLimit) + " are loaded: split the folder"});
     files.resize(kFileLimit);
   }
   return files;
 }
 
-void PluginRegistry::State::take(const std::string& file) {
+void PluginRegistry::load(const std::string& file) {
   const FileIdentity identity = identify(file);
   if (const auto looked = looked_at_.find(file); looked != looked_at_.end() && looked->second != identity) {
-    rejected.push_back({file, file + " has changed while it was looked at: reload once it is complete"});
+    rejected_.push_back({file, file + " has changed while it was looked at: reload once it is complete"});
     return;
   }
   if (const auto known = known_.find(file); known != known_.end()) {
     if (known->second.loaded && known->second.identity != identity) {
-      rejected.push_back({file, file + " has changed since it was loaded, and a plugin is never unloaded: restart the "
-                                       "host to use the new one"});
+      rejected_.push_back({file, file + " has changed since it was loaded, and a plugin is never unloaded: restart the "
+                                        "host to use the new one"});
     } else if (!known->second.why.empty() && known->second.identity == identity) {
-      rejected.push_back({file, known->second.why});
+      rejected_.push_back({file, known->second.why});
     }
     if (known->second.loaded || known->second.identity == identity) {
       return;
     }
   }
   looked_at_.erase(file);
-  const auto pin = pins.find(name_of(file));
-  const LibraryResult result = pin == pins.end() ? load_library(file) : load_pinned_library(file, pin->second);
+  const auto pin = pins_.find(name_of(file));
+  const LibraryResult result = pin == pins_.end() ? load_library(file) : load_pinned_library(file, pin->second);
   if (result.loaded) {
     known_[file] = {identity, result.why, true};
   }
   if (result.plugin == nullptr) {
-    rejected.push_back({file, result.why});
+    rejected_.push_back({file, result.why});
     return;
   }
   // One file by two names, or one folder named twice, is one plugin.
-  const bool is_new = std::none_of(plugins.begin(), plugins.end(),
+  const bool is_new = std::none_of(plugins_.begin(), plugins_.end(),
                                    [&](const LoadedPlugin& other) { return other.plugin == result.plugin; });
   if (is_new) {
-    plugins.push_back({file, result.plugin, result.bytes});
+    plugins_.push_back({file, result.plugin, result.bytes});
   }
 }
 
-Result<const sluice_handler*> PluginRegistry::State::handler(const std::string& name) const {
+Result<const sluice_handler*> PluginRegistry::handler(const std::string& name) const {
   const sluice_handler* found = nullptr;
   std::string owner;
-  for (const LoadedPlugin& loaded : plugins) {
+  for (const LoadedPlugin& loaded : plugins_) {
     const sluice_handler* candidate = find_handler(*loaded.plugin, name);
     if (candidate == nullptr) {
       continue;
@@ -197,10 +155,9 @@ Result<const sluice_handler*> PluginRegistry::State::handler(const std::string& 
   return found;
 }
 
-Result<const sluice_handler*> PluginRegistry::State::handler(const std::string& name,
-                                                             const config::PluginPin& pin) const {
+Result<const sluice_handler*> PluginRegistry::handler(const std::string& name, const config::PluginPin& pin) const {
   std::string why;
-  for (const LoadedPlugin& loaded : plugins) {
+  for (const LoadedPlugin& loaded : plugins_) {
     if (name_of(loaded.file) != pin.file) {
       continue;
     }
@@ -216,7 +173,7 @@ Result<const sluice_handler*> PluginRegistry::State::handler(const std::string& 
     }
     return Error(ErrorCode::invalid, loaded.file + ", which the job pins, has no handler \"" + name + "\"");
   }
-  for (const RejectedPlugin& refused : rejected) {
+  for (const RejectedPlugin& refused : rejected_) {
     if (why.empty() && name_of(refused.file) == pin.file) {
       why = refused.why;
     }
@@ -227,7 +184,7 @@ Result<const sluice_handler*> PluginRegistry::State::handler(const std::string& 
                                                : why);
 }
 
-Error PluginRegistry::State::no_such_handler(const std::string& name) const {
+Error PluginRegistry::no_such_handler(const std::string& name) const {
   std::string text = "no plugin offers the handler \"" + name + "\"";
   const std::vector<std::string> names = handler_names();
   if (const auto near = config::nearest(name, names)) {
@@ -239,18 +196,18 @@ Error PluginRegistry::State::no_such_handler(const std::string& name) const {
   }
   text += " (looked in " + (folders_.empty() ? "no folder" : joined(folders_));
   // Whoever reads this may have no shell where the host runs, and so no `sluice plugins`.
-  for (std::size_t i = 0; i < std::min(rejected.size(), kReasonLimit); ++i) {
-    text += (i == 0 ? "; not usable: " : "; ") + rejected[i].why;
+  for (std::size_t i = 0; i < std::min(rejected_.size(), kReasonLimit); ++i) {
+    text += (i == 0 ? "; not usable: " : "; ") + rejected_[i].why;
   }
-  if (rejected.size() > kReasonLimit) {
-    text += "; and " + std::to_string(rejected.size() - kReasonLimit) + " more, which `sluice plugins` lists";
+  if (rejected_.size() > kReasonLimit) {
+    text += "; and " + std::to_string(rejected_.size() - kReasonLimit) + " more, which `sluice plugins` lists";
   }
   return Error(ErrorCode::invalid, text + ")");
 }
 
-std::vector<std::string> PluginRegistry::State::handler_names() const {
+std::vector<std::string> PluginRegistry::handler_names() const {
   std::vector<std::string> names;
-  for (const LoadedPlugin& loaded : plugins) {
+  for (const LoadedPlugin& loaded : plugins_) {
     for (std::size_t i = 0; i < loaded.plugin->handler_count; ++i) {
       names.emplace_back(loaded.plugin->handlers[i]->name);
     }
@@ -258,6 +215,15 @@ std::vector<std::string> PluginRegistry::State::handler_names() const {
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
+}
+
+const LoadedPlugin* PluginRegistry::owner_of(const sluice_handler* handler) const {
+  const auto offers = [handler](const LoadedPlugin& loaded) {
+    const auto* const end = loaded.plugin->handlers + loaded.plugin->handler_count;
+    return std::find(loaded.plugin->handlers, end, handler) != end;
+  };
+  const auto owner = std::find_if(plugins_.begin(), plugins_.end(), offers);
+  return owner == plugins_.end() ? nullptr : &*owner;
 }
 
 PluginPins pins_of(const std::vector<config::JobConfig>& jobs) {
@@ -269,24 +235,5 @@ PluginPins pins_of(const std::vector<config::JobConfig>& jobs) {
   }
   return pins;
 }
-
-PluginRegistry::PluginRegistry() : state_(std::make_unique<State>()) {}
-PluginRegistry::~PluginRegistry() = default;
-
-void PluginRegistry::scan(const std::vector<std::string>& folders) { state_->scan(folders); }
-std::vector<std::string> PluginRegistry::unseen(const std::vector<std::string>& folders) {
-  return state_->unseen(folders);
-}
-void PluginRegistry::refuse(const std::string& file, const std::string& why) { state_->refuse(file, why); }
-void PluginRegistry::pin(PluginPins pins) { state_->pins = std::move(pins); }
-const PluginPins& PluginRegistry::pins() const { return state_->pins; }
-void PluginRegistry::load(const std::string& file) { state_->take(file); }
-const std::vector<LoadedPlugin>& PluginRegistry::plugins() const { return state_->plugins; }
-const std::vector<RejectedPlugin>& PluginRegistry::rejected() const { return state_->rejected; }
-Result<const sluice_handler*> PluginRegistry::handler(const std::string& name) const { return state_->handler(name); }
-Result<const sluice_handler*> PluginRegistry::handler(const std::string& name, const config::PluginPin& pin) const {
-  return state_->handler(name, pin);
-}
-std::vector<std::string> PluginRegistry::handler_names() const { return state_->handler_names(); }
 
 }  // namespace sluice::plugin

@@ -1,13 +1,17 @@
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
 #include "config/config.hpp"
-#include "host/plugin/sealed_file.hpp"
+#include "host/plugin/plugin_library.hpp"
 #include "sluice/abi.h"
 
 namespace sluice::plugin {
@@ -30,17 +34,26 @@ using PluginPins = std::map<std::string, std::string>;
 /// What these jobs pin. Of two digests for one file the first holds, and the other job finds its plugin missing.
 PluginPins pins_of(const std::vector<config::JobConfig>& jobs);
 
+/// Tells whether a file is the one it was. A value.
+struct FileIdentity {
+  dev_t device = 0;
+  ino_t inode = 0;
+  off_t size = 0;
+  std::int64_t modified_ns = 0;
+
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+
 /// The plugins of the plugin folders, and which handler is whose. Used by one thread at a time.
 class PluginRegistry {
  public:
-  PluginRegistry();
-  ~PluginRegistry();
+  PluginRegistry() = default;
   PluginRegistry(const PluginRegistry&) = delete;
   PluginRegistry& operator=(const PluginRegistry&) = delete;
 
   /// From now on a file of one of these names, in whichever folder, is loaded only when it has the digest.
-  void pin(PluginPins pins);
-  const PluginPins& pins() const;
+  void pin(PluginPins pins) { pins_ = std::move(pins); }
+  const PluginPins& pins() const { return pins_; }
 
   /// Loads every `*.so` in the folders that is not loaded yet, in name order; files that changed on disk since they
   /// were loaded are reported as rejected ("restart the host"). A folder that does not exist is reported as rejected
@@ -55,9 +68,9 @@ class PluginRegistry {
   void load(const std::string& file);
 
   /// In the order of loading.
-  const std::vector<LoadedPlugin>& plugins() const;
+  const std::vector<LoadedPlugin>& plugins() const { return plugins_; }
   /// Of the last scan.
-  const std::vector<RejectedPlugin>& rejected() const;
+  const std::vector<RejectedPlugin>& rejected() const { return rejected_; }
 
   /// The handler of that name. An Error (invalid) naming the nearest known name and the folders looked in when there is
   /// none, or both files when two plugins offer it.
@@ -65,11 +78,27 @@ class PluginRegistry {
   /// The handler of that name in the plugin that is pinned, and in no other. An Error (invalid) when that plugin is not
   /// there, was refused, or was loaded as something else.
   Result<const sluice_handler*> handler(const std::string& name, const config::PluginPin& pin) const;
+  /// The plugin that offers this very handler; null: none.
+  const LoadedPlugin* owner_of(const sluice_handler* handler) const;
   std::vector<std::string> handler_names() const;
 
  private:
-  class State;
-  std::unique_ptr<State> state_;
+  /// A file that the dynamic linker has, usable or not, or that it must not get as it is.
+  struct KnownFile {
+    FileIdentity identity;
+    std::string why;  ///< empty: usable
+    bool loaded = true;
+  };
+
+  std::vector<std::string> files_of(const std::string& folder);
+  Error no_such_handler(const std::string& name) const;
+
+  std::vector<LoadedPlugin> plugins_;
+  std::vector<RejectedPlugin> rejected_;
+  PluginPins pins_;
+  std::vector<std::string> folders_;
+  std::map<std::string, KnownFile> known_;
+  std::map<std::string, FileIdentity> looked_at_;  ///< what `unseen` named, as it was then
 };
 
 }  // namespace sluice::plugin

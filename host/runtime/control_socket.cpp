@@ -8,14 +8,79 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/assert.hpp"
 
 namespace sluice::runtime {
+
+std::optional<std::string> ControlTalk::received(std::string_view bytes) {
+  if (stage_ != Stage::listening) {
+    return std::nullopt;
+  }
+  const auto end = bytes.find('\n');
+  const std::size_t room = kLongestRequest + 1 - request_.size();
+  request_ += bytes.substr(0, std::min(end, room));
+  if (request_.size() > kLongestRequest) {
+    stage_ = Stage::asked;
+    return std::nullopt;
+  }
+  if (end == std::string_view::npos) {
+    return std::nullopt;
+  }
+  stage_ = Stage::asked;
+  return std::exchange(request_, {});
+}
+
+void ControlTalk::closed() {
+  if (reads()) {
+    stage_ = Stage::ended;
+  }
+}
+
+void ControlTalk::answer(std::string_view line, Then then, SteadyTime now) {
+  if (stage_ != Stage::asked) {
+    return;
+  }
+  request_.clear();
+  answer_ = std::string(line) + "\n";
+  then_ = then;
+  stage_ = Stage::answering;
+  deadline_ = now + kAnswerTime;
+}
+
+void ControlTalk::second_line(std::string_view line, SteadyTime now) {
+  const bool owed = stage_ == Stage::waiting || (stage_ == Stage::answering && then_ == Then::second_line);
+  if (!owed) {
+    return;
+  }
+  answer_ += std::string(line) + "\n";
+  then_ = Then::end;
+  stage_ = Stage::answering;
+  deadline_ = now + kAnswerTime;
+}
+
+void ControlTalk::sent(std::size_t count, SteadyTime now) {
+  sent_ += count;
+  if (stage_ != Stage::answering) {
+    return;
+  }
+  deadline_ = now + kAnswerTime;
+  if (sent_ == answer_.size()) {
+    stage_ = then_ == Then::end ? Stage::ended : Stage::waiting;
+    deadline_ = SteadyTime::max();
+  }
+}
+
+void ControlTalk::tick(SteadyTime now) {
+  if (now >= deadline_) {
+    stage_ = Stage::ended;
+  }
+}
+
 namespace {
 
 /// When the process has no descriptor left for a caller, the next try.
@@ -60,21 +125,13 @@ ControlSocket::ControlSocket(ListeningSocket socket, Answer answer, const Clock&
 ControlSocket::~ControlSocket() { stop(); }
 
 Result<void> ControlSocket::start() {
-  try {
-    thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
-  } catch (const std::system_error& error) {
-    return Error(ErrorCode::unavailable, "cannot make the thread of the control socket: " + error.code().message());
-  }
-  return {};
+  return thread_.start([this](const std::stop_token& stop) { serve(stop); });
 }
 
 void ControlSocket::stop() {
-  const MutexLock lock(stopping_);
   thread_.request_stop();
   wake();
-  if (thread_.joinable()) {
-    thread_.join();
-  }
+  thread_.stop();
   ::unlink(socket_.file.c_str());
 }
 
@@ -240,6 +297,96 @@ void ControlSocket::admit() {
     callers_.pop_front();
   }
   callers_.emplace_back(std::move(accepted), peer, now);
+}
+
+namespace {
+
+/// More than any host runs: every worker of many jobs, each on a message with a long id.
+constexpr std::size_t kLongestRecord = 4 * 1024 * 1024;
+
+fleet::Directive order_of(const ControlRequest& request, const ControlPeer& peer, const fleet::HostRecord& host) {
+  fleet::Directive order;
+  order.by = "user " + std::to_string(peer.user) + " at the control socket";
+  if (request.verb == ControlVerb::cancel_running) {
+    order.wish = fleet::Wish::cancel_running;
+    order.target = fleet::Target::message;
+    order.name = request.message;
+  } else {
+    order.wish = request.verb == ControlVerb::drain ? fleet::Wish::drain : fleet::Wish::reload;
+    order.target = fleet::Target::host;
+    order.name = host.instance;
+  }
+  return order;
+}
+
+}  // namespace
+
+ControlDesk::ControlDesk(const Parts& parts) : parts_(parts) {
+  const auto answers = [this](const ControlRequest& request, const ControlPeer& peer) { return answer(request, peer); };
+  auto opened = ControlSocket::open(ControlFolder::of(parts.config), answers, parts.clock);
+  Result<void> started = opened ? (*opened)->start() : opened.error();
+  if (!started) {
+    parts.log.warn("no control socket: this host can be steered through its store and by signals only",
+                   {{"why", started.error().message()}, {"mend", "let the host write to [host] state_dir"}});
+    return;
+  }
+  socket_ = std::move(*opened);
+}
+
+ControlReply ControlDesk::answer(const ControlRequest& request, const ControlPeer& peer) {
+  switch (request.verb) {
+    case ControlVerb::about:
+      return {{.error = {}, .text = {}, .record = write_record(parts_.host.describe(), kLongestRecord), .ending = {}},
+              std::nullopt};
+    case ControlVerb::look:
+      parts_.host.look_now();
+      return {{.error = {}, .text = "looks at what operators want", .record = {}, .ending = {}}, std::nullopt};
+    default:
+      return obey(request, peer);
+  }
+}
+
+ControlReply ControlDesk::obey(const ControlRequest& request, const ControlPeer& peer) {
+  if (request.verb == ControlVerb::cancel_running && request.message.empty()) {
+    return {ControlAnswer::refusal("\"message\" is missing: the id of the message"), std::nullopt};
+  }
+  std::optional<std::uint64_t> awaits;
+  if (request.wait && request.verb == ControlVerb::drain) {
+    awaits = ControlReply::kFarewell;
+  } else if (request.wait && request.verb == ControlVerb::reload) {
+    // Before it is asked for, so that no reload can begin that is for this caller and is not told to him.
+    const MutexLock lock(mutex_);
+    awaits = ++asked_;
+  }
+  const fleet::Answer answer = parts_.host.obey(order_of(request, peer, parts_.host.describe()));
+  if (!answer.done) {
+    return {ControlAnswer::refusal(answer.text), std::nullopt};
+  }
+  return {{.error = {}, .text = answer.text, .record = {}, .ending = {}}, awaits};
+}
+
+void ControlDesk::reload_begins() {
+  const MutexLock lock(mutex_);
+  covered_ = asked_;
+}
+
+void ControlDesk::reload_ended(const ReloadResult& result) {
+  std::uint64_t covered = 0;
+  {
+    const MutexLock lock(mutex_);
+    covered = covered_;
+  }
+  if (socket_ && covered > 0) {
+    ControlAnswer told = result.taken ? ControlAnswer{} : ControlAnswer::refusal(result.text);
+    told.text = result.taken ? result.text : std::string();
+    socket_->tell(covered, told);
+  }
+}
+
+void ControlDesk::farewell(const ControlEnding& ending) {
+  if (socket_) {
+    socket_->farewell(ending);
+  }
 }
 
 }  // namespace sluice::runtime

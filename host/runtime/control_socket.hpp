@@ -2,22 +2,74 @@
 
 #include <poll.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
-#include "host/runtime/control_folder.hpp"
+#include "config/config.hpp"
+#include "host/fleet/host_control.hpp"
+#include "host/observe/log.hpp"
 #include "host/runtime/control_protocol.hpp"
-#include "host/runtime/control_talk.hpp"
 #include "host/runtime/service.hpp"
 
 namespace sluice::runtime {
+
+/// One connection of the control socket, as steps: a line comes in, a line goes out, and perhaps a second one when what
+/// was asked for has come about. It knows no socket; who has one tells it what came and when. A resource of one thread.
+class ControlTalk {
+ public:
+  static constexpr std::size_t kLongestRequest = 4096;  ///< bytes, the line break apart
+  static constexpr Duration kRequestTime = std::chrono::seconds(5);
+  static constexpr Duration kAnswerTime = std::chrono::seconds(5);
+
+  /// What a caller is owed.
+  enum class Then { end, second_line };
+
+  explicit ControlTalk(SteadyTime now) : deadline_(now + kRequestTime) {}
+
+  /// Takes what the caller wrote. The line, once, when it is whole. What comes after it is thrown away.
+  std::optional<std::string> received(std::string_view bytes);
+  /// The caller writes nothing more. A caller that only waits has gone then.
+  void closed();
+  /// The request was longer than is taken; it wants an answer that says so.
+  bool too_long() const { return stage_ == Stage::asked && request_.size() > kLongestRequest; }
+
+  /// Nobody is there any more.
+  void gone() { stage_ = Stage::ended; }
+
+  /// Answers the line. `line` has no break.
+  void answer(std::string_view line, Then then, SteadyTime now);
+  /// The second line, for a caller that waits for it; nothing for others.
+  void second_line(std::string_view line, SteadyTime now);
+
+  /// What is to be written.
+  std::string_view unsent() const { return std::string_view(answer_).substr(sent_); }
+  void sent(std::size_t count, SteadyTime now);
+
+  bool ended() const { return stage_ == Stage::ended; }
+  bool reads() const { return stage_ == Stage::listening || stage_ == Stage::waiting; }
+  /// When nothing has moved until then it is over; SteadyTime::max() for one that waits for its second line.
+  SteadyTime deadline() const { return deadline_; }
+  void tick(SteadyTime now);
+
+ private:
+  enum class Stage { listening, asked, answering, waiting, ended };
+
+  Stage stage_ = Stage::listening;
+  Then then_ = Then::end;
+  SteadyTime deadline_;
+  std::string request_;
+  std::string answer_;
+  std::size_t sent_ = 0;
+};
 
 /// Who asks, as the kernel knows him.
 struct ControlPeer {
@@ -106,9 +158,53 @@ class ControlSocket final : public Service {
   std::uint64_t told_ SLUICE_GUARDED_BY(mutex_) = 0;
   std::string told_line_ SLUICE_GUARDED_BY(mutex_);
 
-  Mutex stopping_;  ///< held while joining, so that every stop() returns only once the thread has ended
   // Last, so that it ends before what it uses.
-  std::jthread thread_;
+  ServiceThread thread_{"sluice-control"};
+};
+
+/// What came of a reload. A value.
+struct ReloadResult {
+  bool taken = false;
+  std::string text;  ///< what has changed, or why nothing has: one line for each thing that is wrong
+};
+
+/// Answers at the control socket on behalf of a host, and tells those who wait how a reload or the host has ended.
+/// Thread-safe. A host without one, as its state folder cannot be written to, works all the same.
+class ControlDesk {
+ public:
+  /// All outlive the desk.
+  struct Parts {
+    const config::HostConfig& config;
+    fleet::HostControl& host;
+    observe::Log& log;
+    const Clock& clock;
+  };
+
+  /// Opens the socket and answers from now on; says in the log why it cannot.
+  explicit ControlDesk(const Parts& parts);
+  ControlDesk(const ControlDesk&) = delete;
+  ControlDesk& operator=(const ControlDesk&) = delete;
+
+  /// The files are about to be read: what comes of it answers everybody who has asked until now.
+  void reload_begins();
+  void reload_ended(const ReloadResult& result);
+  /// Nobody is answered any more. Returns at once.
+  void farewell(const ControlEnding& ending);
+
+ private:
+  ControlReply answer(const ControlRequest& request, const ControlPeer& peer);
+  ControlReply obey(const ControlRequest& request, const ControlPeer& peer);
+
+  // Fixed after construction.
+  const Parts parts_;
+
+  Mutex mutex_;
+  // Reloads, counted as they are asked for.
+  std::uint64_t asked_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::uint64_t covered_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< by the one under way
+
+  // Last, so that its thread ends before what it uses. Null where there can be none.
+  std::unique_ptr<ControlSocket> socket_;
 };
 
 }  // namespace sluice::runtime

@@ -6,11 +6,24 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "host/runtime/booked_cost.hpp"
-#include "host/runtime/dynamodb_cost.hpp"
+#include "host/cost/cost_book.hpp"
+#include "host/cost/prices.hpp"
+#include "host/runtime/dynamodb_connection.hpp"
 #include "host/work/account.hpp"
 
 namespace sluice::runtime {
+
+/// Who spent it, and by which prices that is money. A value.
+struct BookedCost {
+  cost::CostView view;
+  cost::Prices prices;
+
+  bool none() const;
+  /// "cost: $0.0012; orders of orders: 12 requests, ...": a job's work on a queue, and the dearest values.
+  std::string text() const;
+  /// {"currency": "USD", "as_of": "2026-11-01", "money": ..., "jobs": [...], "attribute": "tenant", "values": [...]}
+  std::string json() const;
+};
 
 /// What became of every message that a host claimed. A value.
 struct DrainCertificate {

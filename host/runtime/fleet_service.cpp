@@ -1,7 +1,6 @@
 #include "host/runtime/fleet_service.hpp"
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 
 #include "base/signal_block.hpp"
@@ -31,38 +30,18 @@ FleetService::FleetService(Parts parts, const fleet::HostRecord& identity, Queue
 FleetService::~FleetService() { stop(); }
 
 Result<void> FleetService::start() {
-  {
-    const MutexLock lock(mutex_);
-    ended_ = false;
-  }
-  try {
-    const SignalBlock block;
-    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
-  } catch (const std::system_error& error) {
-    const MutexLock lock(mutex_);
-    ended_ = true;
-    return Error(ErrorCode::unavailable, std::string("no thread to tell of this host: ") + error.what());
-  }
-  return {};
+  const SignalBlock block;
+  return thread_.start([this](const std::stop_token& stop) { run(stop); });
 }
 
 void FleetService::stop() { leave(SteadyTime::max()); }
 
 bool FleetService::leave(SteadyTime limit) {
-  const MutexLock stopping(stopping_);
-  thread_.request_stop();
   {
     const MutexLock lock(mutex_);
     end_by_ = std::min(limit, parts_.clock.steady_now() + kFarewellTime);
-    changed_.notify_all();
-    if (!changed_.wait_until(mutex_, limit, [this]() SLUICE_REQUIRES(mutex_) { return ended_; })) {
-      return false;
-    }
   }
-  if (thread_.joinable()) {
-    thread_.join();
-  }
-  return true;
+  return thread_.stop_until(limit);
 }
 
 void FleetService::look_now() {
@@ -142,9 +121,6 @@ void FleetService::run(const std::stop_token& stop) {
     post->watch.reset();
     take_down(*post);
   }
-  const MutexLock lock(mutex_);
-  ended_ = true;
-  changed_.notify_all();
 }
 
 SteadyTime FleetService::attend(Post& post, const std::stop_token& stop) {

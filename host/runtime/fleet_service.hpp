@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -99,12 +98,10 @@ class FleetService final : public Service {
   Condition changed_;
   bool look_ SLUICE_GUARDED_BY(mutex_) = false;
   bool tell_ SLUICE_GUARDED_BY(mutex_) = false;
-  bool ended_ SLUICE_GUARDED_BY(mutex_) = true;
   SteadyTime end_by_ SLUICE_GUARDED_BY(mutex_) = SteadyTime::max();
 
-  Mutex stopping_;
   // Last, so that it ends before what it uses.
-  std::jthread thread_;
+  ServiceThread thread_{"sluice-fleet"};
 };
 
 }  // namespace sluice::runtime

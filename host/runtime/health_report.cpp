@@ -1,15 +1,221 @@
 #include "host/runtime/health_report.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstdio>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/text/json_string.hpp"
 #include "host/work/job_queues.hpp"
 
 namespace sluice::runtime {
+
+namespace {
+
+using observe::Figure;
+using observe::FigureFamily;
+using Labels = std::vector<std::pair<std::string, std::string>>;
+
+/// One family for each thing that is told of a usage.
+class UsageFamilies {
+ public:
+  UsageFamilies(const std::string& prefix, const std::string& whose, const cost::Prices& prices) : prices_(prices) {
+    const auto add = [&](const char* name, const std::string& help) {
+      families_.push_back({prefix + name, help + whose, true, {}});
+    };
+    add("messages_total", "Messages claimed ");
+    add("requests_total", "Requests to DynamoDB ");
+    add("read_units_total", "Read capacity units used ");
+    add("write_units_total", "Write capacity units used ");
+    add("money_total", "What those units cost by the prices of [cost] ");
+  }
+
+  void add(const Labels& labels, const cost::Usage& usage) {
+    Labels with_currency = labels;
+    with_currency.emplace_back("currency", prices_.currency());
+    const double values[]{usage.messages, usage.spent.requests, usage.spent.read_units, usage.spent.write_units};
+    std::size_t index = 0;
+    for (const double value : values) {
+      families_[index++].figures.push_back({labels, value});
+    }
+    families_[index].figures.push_back({std::move(with_currency), prices_.of(usage.spent)});
+  }
+
+  void move_into(std::vector<FigureFamily>& all) {
+    for (FigureFamily& family : families_) {
+      all.push_back(std::move(family));
+    }
+  }
+
+ private:
+  const cost::Prices& prices_;
+  std::vector<FigureFamily> families_;
+};
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+void add_budgets(const cost::CostView& view, std::vector<FigureFamily>& all) {
+  FigureFamily limits{"sluice_budget_units_per_second", "What this host may spend on a queue a second", false, {}};
+  FigureFamily held{"sluice_budget_held", "1 while work on the queue waits for its budget", false, {}};
+  FigureFamily waited{
+      "sluice_budget_wait_seconds_total", "How long work on the queue has waited for its budget", true, {}};
+  for (const cost::CostView::Budget& budget : view.budgets) {
+    for (const auto& [unit, limit] :
+         {std::pair("write", budget.limits.write_units), std::pair("read", budget.limits.read_units)}) {
+      if (limit > 0) {
+        limits.figures.push_back({{{"queue", budget.queue}, {"unit", unit}}, limit});
+      }
+    }
+    held.figures.push_back({{{"queue", budget.queue}}, budget.holds ? 1.0 : 0.0});
+    waited.figures.push_back({{{"queue", budget.queue}}, seconds(budget.waited)});
+  }
+  for (FigureFamily* family : {&limits, &held, &waited}) {
+    all.push_back(std::move(*family));
+  }
+}
+
+}  // namespace
+
+std::vector<FigureFamily> depth_figures(const DepthSampler& depths, SteadyTime now) {
+  FigureFamily backlog{"sluice_queue_backlog", "Messages that are due or being worked on, sampled", false, {}};
+  FigureFamily age{"sluice_queue_sample_age_seconds", "How old the sampled depth of a queue is", false, {}};
+  FigureFamily estimated{"sluice_queue_depth_estimated",
+                         "1 where a sampled depth is an estimate or a lower bound, 0 where it is exact",
+                         false,
+                         {}};
+  for (const auto& [queue, depth] : depths.depths()) {
+    for (const auto& [half, stats] : {std::pair("standard", &depth.standard), std::pair("dlq", &depth.dlq)}) {
+      estimated.figures.push_back({{{"queue", queue}, {"half", half}}, stats->at_least ? 1.0 : 0.0});
+    }
+    backlog.figures.push_back({{{"queue", queue}}, static_cast<double>(depth.backlog())});
+    age.figures.push_back({{{"queue", queue}}, seconds(depth.age(now))});
+  }
+  return {std::move(backlog), std::move(age), std::move(estimated)};
+}
+
+std::vector<observe::FigureFamily> ledger_figures(bool kept) {
+  return {{"sluice_crash_ledger",
+           "1 while this host keeps its crash ledger, 0 while it cannot",
+           false,
+           {{{}, kept ? 1.0 : 0.0}}}};
+}
+
+std::vector<FigureFamily> cost_figures(const cost::CostView& view, const cost::Prices& prices) {
+  std::vector<FigureFamily> all;
+  UsageFamilies jobs("sluice_cost_", "for a job's work on a queue", prices);
+  for (const cost::CostView::Row& row : view.rows) {
+    jobs.add({{"sluice_job", row.job}, {"queue", row.queue}}, row.total);
+  }
+  jobs.move_into(all);
+  if (!view.attribute.empty()) {
+    UsageFamilies values("sluice_attribute_", "for messages by a value of their attribute", prices);
+    for (const cost::TopValues::Named& named : view.values.values) {
+      values.add({{"attribute", view.attribute}, {"value", named.value}}, named.usage);
+    }
+    values.add({{"attribute", view.attribute}, {"value", std::string(cost::kOtherValues)}}, view.values.other);
+    values.move_into(all);
+  }
+  if (!view.budgets.empty()) {
+    add_budgets(view, all);
+  }
+  return all;
+}
+
+namespace {
+
+constexpr unsigned kOk = 200;
+constexpr unsigned kNotFound = 404;
+constexpr unsigned kUnavailable = 503;
+/// Numbers that are so many intervals old, and a minute at least, are none: the queue cannot be counted.
+constexpr int kStaleIntervals = 10;
+
+/// The workers of this host's jobs on the queue's own half.
+struct Crew {
+  std::uint64_t workers = 0;
+  std::uint64_t running = 0;
+  bool paused = true;  ///< all of them
+  bool held = false;   ///< one of them, by a budget
+};
+
+Crew crew_of(const std::string& queue, const JobSet& jobs) {
+  Crew crew;
+  for (const JobSet::Member& member : jobs.members()) {
+    const auto addresses = work::addresses_of(member.plan.config);
+    const queue::QueueAddress here{queue, queue::Half::standard};
+    if (std::find(addresses.begin(), addresses.end(), here) == addresses.end()) {
+      continue;
+    }
+    const work::JobActivity activity = member.job->activity();
+    crew.workers += activity.workers;
+    crew.running += activity.running.size();
+    crew.paused = crew.paused && activity.paused;
+    crew.held = crew.held || activity.held_by_budget;
+  }
+  crew.paused = crew.paused && crew.workers > 0;
+  return crew;
+}
+
+std::string seconds_text(Duration duration) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.3f", std::chrono::duration<double>(duration).count());
+  return text.data();
+}
+
+observe::HttpReply unavailable(const std::string& queue, const std::string& why) {
+  return {kUnavailable, "{\"queue\": " + json_quoted(queue) + ", \"error\": " + json_quoted(why) + "}\n"};
+}
+
+observe::HttpReply unknown(const std::string& queue, const std::set<std::string>& known) {
+  std::string names;
+  for (const std::string& name : known) {
+    names += (names.empty() ? "" : ",") + json_quoted(name);
+  }
+  return {kNotFound, "{\"error\": " + json_quoted("no job of this host works on queue " + queue) + ", \"queues\": [" +
+                         names + "]}\n"};
+}
+
+}  // namespace
+
+observe::HttpReply scale_of(std::string_view queue, const JobSet& jobs, const std::optional<QueueDepth>& depth,
+                            Duration interval, SteadyTime now) {
+  const std::string name(queue);
+  std::set<std::string> known;
+  for (const queue::QueueAddress& address : jobs.addresses()) {
+    known.insert(address.queue);
+  }
+  if (!known.contains(name)) {
+    return unknown(name, known);
+  }
+  if (!depth) {
+    return unavailable(name, "not counted yet; ask again in a moment");
+  }
+  const Duration age = depth->age(now);
+  if (age > std::max<Duration>(std::chrono::minutes(1), interval * kStaleIntervals)) {
+    return unavailable(name, "the last count is " + seconds_text(age) +
+                                 " s old; ask again in a moment, and look at /healthz if that does not help");
+  }
+  if (depth->backlog() == 0 && depth->standard.at_least) {
+    return unavailable(name, "nothing is known to wait, and not all of it has been counted yet; ask again in a moment");
+  }
+  const Crew crew = crew_of(name, jobs);
+  const auto flag = [](bool set) { return set ? "true" : "false"; };
+  return {kOk, "{\"queue\": " + json_quoted(name) + ", \"backlog\": " + std::to_string(depth->backlog()) +
+                   ", \"ready\": " + std::to_string(depth->standard.ready) +
+                   ", \"delayed\": " + std::to_string(depth->standard.delayed) +
+                   ", \"in_flight\": " + std::to_string(depth->standard.in_flight) + ", \"dead_letters\": " +
+                   std::to_string(depth->dead_letters()) + ", \"oldest_due_seconds\": " + seconds_text(depth->oldest) +
+                   ", \"age_seconds\": " + seconds_text(age) + ", \"approximate\": " + flag(depth->standard.at_least) +
+                   ", \"at_least\": " + flag(depth->standard.at_least) +
+                   ", \"workers\": " + std::to_string(crew.workers) + ", \"running\": " + std::to_string(crew.running) +
+                   ", \"paused\": " + flag(crew.paused) + ", \"held_by_budget\": " + flag(crew.held) + "}\n"};
+}
+
 namespace {
 
 constexpr std::string_view kOutbox = "outbox:";

@@ -1,15 +1,32 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/clock.hpp"
 #include "config/config.hpp"
+#include "host/cost/cost_book.hpp"
 #include "host/observe/http_endpoint.hpp"
-#include "host/runtime/depth_sampler.hpp"
+#include "host/observe/metrics.hpp"
 #include "host/runtime/job_set.hpp"
+#include "host/runtime/queue_probes.hpp"
 #include "host/runtime/telemetry.hpp"
 
+/// What /metrics shows of what others keep. Pure functions.
 namespace sluice::runtime {
+
+std::vector<observe::FigureFamily> depth_figures(const DepthSampler& depths, SteadyTime now);
+std::vector<observe::FigureFamily> ledger_figures(bool kept);
+std::vector<observe::FigureFamily> cost_figures(const cost::CostView& view, const cost::Prices& prices);
+
+/// What /scale/QUEUE says to an autoscaler, from the numbers that are there: 200 with them, 404 for a queue that no job
+/// here works on, 503 while there are none or only such as nobody should scale by. `depth`: as it was counted last,
+/// once in `interval` at most.
+observe::HttpReply scale_of(std::string_view queue, const JobSet& jobs, const std::optional<QueueDepth>& depth,
+                            Duration interval, SteadyTime now);
 
 /// By queue.
 using Lags = std::map<std::string, DepthSampler::Lag>;

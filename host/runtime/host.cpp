@@ -4,20 +4,126 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/guard.hpp"
 #include "config/config.hpp"
+#include "host/cost/metered_source.hpp"
 #include "host/observe/build_info.hpp"
-#include "host/runtime/figures.hpp"
+#include "host/queue/joined_source.hpp"
 #include "host/runtime/health_report.hpp"
-#include "host/runtime/job_source.hpp"
-#include "host/runtime/job_spec.hpp"
-#include "host/runtime/name_lists.hpp"
-#include "host/runtime/progress_line.hpp"
-#include "host/runtime/scale_report.hpp"
+#include "host/runtime/host_queues.hpp"
+#include "host/runtime/isolation_ward.hpp"
+#include "host/runtime/job_plan.hpp"
 #include "host/work/job_queues.hpp"
 
 namespace sluice::runtime {
+
+namespace {
+
+std::string grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t place = text.size(); place > 3;) {
+    place -= 3;
+    text.insert(place, ",");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string ProgressLine::next(const work::LedgerSnapshot& total, SteadyTime now) {
+  const double seconds = std::chrono::duration<double>(now - last_).count();
+  const std::uint64_t ended = total.ended();
+  const double rate = seconds > 0 ? static_cast<double>(ended - last_ended_) / seconds : 0;
+  last_ = now;
+  last_ended_ = ended;
+
+  std::string text = grouped(total.done) + " done";
+  const auto add = [&text](std::uint64_t count, const char* name) {
+    if (count > 0) {
+      text += ", " + grouped(count) + " " + name;
+    }
+  };
+  add(total.rejected, "rejected");
+  add(total.retried, "retried");
+  add(total.snoozed, "snoozed");
+  add(total.discarded, "discarded");
+  add(total.released, "released");
+  add(total.lost, "lost");
+  add(total.in_flight(), "in flight");
+  return text + "; " + grouped(static_cast<std::uint64_t>(rate)) + "/s";
+}
+
+Result<std::unique_ptr<queue::Source>> open_source(queue::Queues& queues, const config::HostConfig& host,
+                                                   const config::JobConfig& job, cost::CostBook& book) {
+  const auto addresses = work::addresses_of(job);
+  const auto metered = [&](std::unique_ptr<queue::Source> source, const queue::QueueAddress& address) {
+    return cost::metered(std::move(source), book.account(job.name, address.queue));
+  };
+  if (job.queues.empty()) {
+    auto opened = queues.open_selected(addresses.front(), selection_of(job));
+    return opened ? Result<std::unique_ptr<queue::Source>>(metered(std::move(*opened), addresses.front()))
+                  : opened.error();
+  }
+  std::vector<queue::JoinedSource::Part> parts;
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    SLUICE_TRY(opened, queues.open_source(addresses[i]));
+    const config::QueueConfig settings = host.queue(addresses[i].queue);
+    parts.push_back({metered(std::move(*opened), addresses[i]), job.queues[i].weight, settings.visibility_timeout,
+                     settings.max_in_flight});
+  }
+  return std::unique_ptr<queue::Source>(std::make_unique<queue::JoinedSource>(std::move(parts)));
+}
+
+std::vector<cost::UnitBudget*> budgets_of(const config::JobConfig& job, const cost::CostBook& book) {
+  std::vector<cost::UnitBudget*> budgets;
+  for (const config::WeightedQueue& queue : work::queues_of(job)) {
+    if (cost::UnitBudget* budget = book.budget(queue.name)) {
+      budgets.push_back(budget);
+    }
+  }
+  return budgets;
+}
+
+namespace {
+
+/// A worker whose Runner is about to be killed is not stuck.
+constexpr Duration kBeyondKill = std::chrono::seconds(2);
+
+/// The shortest of its queues: leases are extended in time for each of them.
+Duration visibility_of(const config::HostConfig& host, const config::JobConfig& job) {
+  Duration shortest = host.queue(job.queue).visibility_timeout;
+  for (const config::WeightedQueue& queue : job.queues) {
+    shortest = std::min(shortest, host.queue(queue.name).visibility_timeout);
+  }
+  return shortest;
+}
+
+}  // namespace
+
+work::JobSpec job_spec(const JobPlan& plan, const config::HostConfig& config, const std::string& host) {
+  const config::QueueConfig queue = config.queue(plan.config.queue);
+  work::JobSpec spec;
+  spec.config = plan.config;
+  spec.handler = plan.handler;
+  spec.options = plan.options;
+  spec.visibility_timeout = visibility_of(config, plan.config);
+  spec.max_in_flight = queue.max_in_flight;
+  spec.max_lease = queue.max_lease;
+  for (const config::WeightedQueue& one : plan.config.queues) {
+    const config::QueueConfig own = config.queue(one.name);
+    spec.leases.push_back({own.visibility_timeout, own.max_lease});
+  }
+  spec.host = host;
+  spec.store = config.store_of(plan.config.queue).kind;
+  spec.isolated = plan.config.isolation == config::Isolation::process;
+  if (spec.isolated) {
+    spec.stuck_grace = kill_grace(plan.config) + kBeyondKill;
+  }
+  return spec;
+}
+
 namespace {
 
 /// How often the end of an --until-empty run is looked for while the jobs are quiescent; counting a queue costs reads.
@@ -95,20 +201,12 @@ Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
 }
 
 Result<void> Host::prepare(std::vector<JobPlan> plans) {
-  if (auto opened = open_http(); !opened) {
-    return opened;
-  }
-  if (auto opened = open_wake(); !opened) {
-    return opened;
-  }
-  if (auto started = ward_.start(); !started) {
-    return started;
-  }
+  SLUICE_PASS_ON(open_http());
+  SLUICE_PASS_ON(open_wake());
+  SLUICE_PASS_ON(ward_.start());
   desk_ = std::make_unique<ControlDesk>(ControlDesk::Parts{parts_.config, command_handler_, parts_.log, parts_.clock});
   plans_ = std::move(plans);
-  if (auto taken = schedules_.take(schedules_of(plans_)); !taken) {
-    return taken;
-  }
+  SLUICE_PASS_ON(schedules_.take(schedules_of(plans_)));
   auto first = jobs_.prepare(plans_);
   while (!first && waiting_mends(first.error().code()) && SLUICE_GUARD(full_disk_waited_for)) {
     parts_.log.warn("waiting for the store", {{"error", first.error().message()}});
@@ -128,21 +226,11 @@ Result<void> Host::start(HostEvents& events) {
     return probed;
   }
   ward_.recover_first(plans_, events);
-  if (auto started = jobs_.start(std::exchange(first_jobs_, {})); !started) {
-    return started;
-  }
-  if (auto started = depths_.start(); !started) {
-    return started;
-  }
-  if (auto started = fleet_.start(); !started) {
-    return started;
-  }
-  if (auto started = schedules_.start(); !started) {
-    return started;
-  }
-  if (auto started = wake_ ? wake_->start() : Result<void>(); !started) {
-    return started;
-  }
+  SLUICE_PASS_ON(jobs_.start(std::exchange(first_jobs_, {})));
+  SLUICE_PASS_ON(depths_.start());
+  SLUICE_PASS_ON(fleet_.start());
+  SLUICE_PASS_ON(schedules_.start());
+  SLUICE_PASS_ON(wake_ ? wake_->start() : Result<void>());
   ready_ = true;
   reporter_.set_state(fleet::HostState::running);
   return {};
@@ -172,9 +260,7 @@ Result<void> Host::open_http() {
   parts_.metrics.collect_from([this] { return cost_figures(parts_.book.view(), parts_.book.prices()); });
   SLUICE_TRY(endpoint, observe::HttpEndpoint::open(parts_.config.http_listen, std::move(handlers)));
   http_ = std::move(*endpoint);
-  if (auto started = http_->start(); !started) {
-    return started;
-  }
+  SLUICE_PASS_ON(http_->start());
   reporter_.set_address(http_->address());
   parts_.log.info("listening", {{"http", http_->address()}});
   return {};
@@ -192,7 +278,7 @@ Result<void> Host::open_wake() {
 }
 
 Result<void> Host::probe(HostEvents& events) {
-  probe_.start(queues_of(plans_), [&events] { events.wake(); });
+  SLUICE_PASS_ON(probe_.start(queues_of(plans_), [&events] { events.wake(); }));
   auto verdict = probe_.verdict();
   for (; !verdict && !events.terminating(); verdict = probe_.verdict()) {
     events.wait_until(SteadyTime::max());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
 #include "base/random.hpp"
 #include "config/config.hpp"
 #include "host/cost/cost_book.hpp"
@@ -16,22 +17,45 @@
 #include "host/observe/metrics.hpp"
 #include "host/plugin/plugin_registry.hpp"
 #include "host/queue/queues.hpp"
-#include "host/runtime/control_desk.hpp"
-#include "host/runtime/depth_sampler.hpp"
-#include "host/runtime/empty_check.hpp"
-#include "host/runtime/errand.hpp"
+#include "host/queue/source.hpp"
+#include "host/runtime/control_socket.hpp"
 #include "host/runtime/fleet_service.hpp"
-#include "host/runtime/host_command_handler.hpp"
 #include "host/runtime/host_events.hpp"
 #include "host/runtime/host_reporter.hpp"
 #include "host/runtime/isolation_ward.hpp"
+#include "host/runtime/job_plan.hpp"
 #include "host/runtime/job_set.hpp"
-#include "host/runtime/queue_probe.hpp"
-#include "host/runtime/schedule_service.hpp"
+#include "host/runtime/queue_probes.hpp"
+#include "host/runtime/scheduler.hpp"
 #include "host/runtime/telemetry.hpp"
 #include "host/runtime/wake_service.hpp"
+#include "host/work/account.hpp"
+#include "host/work/job.hpp"
 
 namespace sluice::runtime {
+
+/// The line of totals that `run --progress` shows. A value; used by one thread.
+class ProgressLine {
+ public:
+  explicit ProgressLine(SteadyTime now) : last_(now) {}
+
+  /// "12,345 done, 7 rejected, 3 in flight; 5,120/s" with the rate since the line before.
+  std::string next(const work::LedgerSnapshot& total, SteadyTime now);
+
+ private:
+  SteadyTime last_;
+  std::uint64_t last_ended_ = 0;
+};
+
+/// What a job draws from: one queue's source, or those of several joined. What they cost is written into `book`, which
+/// outlives them.
+Result<std::unique_ptr<queue::Source>> open_source(queue::Queues& queues, const config::HostConfig& host,
+                                                   const config::JobConfig& job, cost::CostBook& book);
+/// The budgets of those of its queues that have one.
+std::vector<cost::UnitBudget*> budgets_of(const config::JobConfig& job, const cost::CostBook& book);
+
+/// What a job is made of, by its plan and by what the host file says of its queue. `host` is this host's name.
+work::JobSpec job_spec(const JobPlan& plan, const config::HostConfig& config, const std::string& host);
 
 /// Says in one line what is wrong with a queue and how a person mends it.
 using ExplainQueue = std::function<std::string(const std::string& queue, const Error& error)>;

@@ -16,9 +16,42 @@
 #include "host/observe/metrics.hpp"
 #include "host/queue/operator.hpp"
 #include "host/queue/queues.hpp"
-#include "host/runtime/dynamodb_cost.hpp"
+#include "host/runtime/dynamodb_connection.hpp"
+#include "host/stores/outbox/outbox_queues.hpp"
 
 namespace sluice::runtime {
+
+/// What this host is called in failures and among the writers of a table: the host file's name for it, else the
+/// machine's.
+std::string host_name(const config::HostConfig& config);
+
+/// Why a message cannot be sent to a queue in one transaction with the end of another queue's message: it lies in
+/// another store. Nothing: it can.
+std::optional<Error> beyond_store(const config::HostConfig& config, const std::string& from, const std::string& to);
+
+/// From [outbox.NAME] of a host file to the store that it describes.
+/// What is told of an outbox and what it is given. The references, and `metrics` and `book` unless they are null,
+/// outlive it.
+struct OutboxSeams {
+  const Clock& clock;
+  Random& random;
+  observe::Metrics* metrics = nullptr;  ///< of rows, and of requests to DynamoDB
+  std::function<void(const std::string&)> report{};
+  cost::CostBook* book = nullptr;  ///< of what those cost
+};
+
+/// An outbox with what it stands on.
+struct OpenOutbox {
+  std::unique_ptr<DynamoDbConnection> connection;  ///< of kind = "dynamodb"; otherwise null
+  std::unique_ptr<queue::outbox::OutboxQueues> queues;
+};
+
+/// Connects to nothing yet. ErrorCode::queue_missing where the host file has none of that name, `invalid` for what the
+/// kind cannot do.
+Result<OpenOutbox> open_outbox(const config::HostConfig& host, const std::string& name, OutboxSeams seams);
+
+/// Which rows the job takes.
+queue::Selection selection_of(const config::JobConfig& job);
 
 /// The queues of a host file, each in the store that the file names for it; and its outboxes, as "outbox:NAME".
 ///

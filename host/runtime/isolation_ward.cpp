@@ -4,15 +4,14 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "base/assert.hpp"
 #include "base/guard.hpp"
-#include "host/isolation/runner_instance.hpp"
-#include "host/work/handler_log.hpp"
+#include "host/isolation/runner.hpp"
 #include "host/work/job.hpp"
 #include "host/work/job_queues.hpp"
+#include "host/work/job_threads.hpp"
 
 namespace sluice::runtime {
 namespace {
@@ -24,11 +23,6 @@ std::string absolute(const std::string& file) {
   std::error_code code;
   const std::filesystem::path path = std::filesystem::absolute(file, code);
   return code ? file : path.lexically_normal().string();
-}
-
-bool offers(const plugin::LoadedPlugin& loaded, const sluice_handler* handler) {
-  const auto* const first = loaded.plugin->handlers;
-  return std::find(first, first + loaded.plugin->handler_count, handler) != first + loaded.plugin->handler_count;
 }
 
 isolation::RunnerLimits limits_of(const config::JobConfig& job) {
@@ -101,16 +95,8 @@ void IsolationWard::stop() {
   ledger_.end();
 }
 
-const plugin::LoadedPlugin& IsolationWard::owner_of(const JobPlan& plan) const {
-  const auto& plugins = parts_.plugins.plugins();
-  const auto owner = std::find_if(plugins.begin(), plugins.end(),
-                                  [&](const plugin::LoadedPlugin& loaded) { return offers(loaded, plan.handler); });
-  SLUICE_ASSERT(owner != plugins.end());
-  return *owner;
-}
-
 isolation::HandlerFacts IsolationWard::facts_of(const JobPlan& plan) const {
-  return {plan.config.name, owner_of(plan).file, plan.config.handler};
+  return {plan.config.name, plan.plugin_file, plan.config.handler};
 }
 
 std::shared_ptr<isolation::JobLedger> IsolationWard::ledger_for(const JobPlan& plan) {
@@ -123,7 +109,9 @@ std::shared_ptr<isolation::JobLedger> IsolationWard::ledger_for(const JobPlan& p
 
 Result<plugin::InstanceFactory> IsolationWard::runners_for(const JobPlan& plan) {
   isolation::HandlerFacts facts = facts_of(plan);
-  SLUICE_TRY(file, isolation::OpenPlugin::open(owner_of(plan)));
+  const plugin::LoadedPlugin* const owner = parts_.plugins.owner_of(plan.handler);
+  SLUICE_ASSERT(owner != nullptr);
+  SLUICE_TRY(file, isolation::OpenPlugin::open(*owner));
   isolation::RunnerSpec spec{std::move(facts.job),
                              std::move(facts.plugin),
                              std::move(facts.handler),

@@ -17,7 +17,6 @@
 #include "host/runtime/host_events.hpp"
 #include "host/runtime/job_plan.hpp"
 #include "host/runtime/ledger_recovery.hpp"
-#include "host/runtime/own_ledger.hpp"
 
 namespace sluice::runtime {
 
@@ -72,8 +71,6 @@ class IsolationWard {
 
  private:
   void recover(const std::vector<JobPlan>& plans, std::function<void()> looked);
-  /// The plugin that the job's handler is of.
-  const plugin::LoadedPlugin& owner_of(const JobPlan& plan) const;
   isolation::HandlerFacts facts_of(const JobPlan& plan) const;
 
   const WardParts parts_;

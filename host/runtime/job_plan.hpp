@@ -8,6 +8,7 @@
 #include "config/config.hpp"
 #include "host/plugin/option_values.hpp"
 #include "host/plugin/plugin_registry.hpp"
+#include "host/queue/message.hpp"
 #include "sluice/abi.h"
 
 namespace sluice::runtime {
@@ -43,5 +44,11 @@ std::vector<config::ConfigError> distrusted(const config::HostConfig& host, cons
 /// want differently: an error for each.
 std::vector<config::ConfigError> refused_rules(const config::HostConfig& host,
                                                const std::vector<config::JobConfig>& jobs);
+
+/// Lists of names, as a host hands them on and tells them.
+std::vector<std::string> queues_of(const std::vector<JobPlan>& plans);
+std::vector<std::string> queues_of(const std::vector<queue::QueueAddress>& addresses);
+/// "a, b", or "none".
+std::string joined(const std::vector<std::string>& names);
 
 }  // namespace sluice::runtime

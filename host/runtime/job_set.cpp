@@ -9,6 +9,7 @@
 #include "host/runtime/thread_room.hpp"
 
 namespace sluice::runtime {
+
 namespace {
 
 /// For a thread whose job has drained to destroy it, before it counts as one that does not end.
@@ -98,7 +99,7 @@ Result<void> JobSet::run(const std::string& name, const Member& member) {
     }
   }
   // Before it can begin anything.
-  rule_.apply({member.job});
+  apply_steering({member.job});
   if (auto started = member.job->start(); !started) {
     return cannot_start(member.plan, started.error());
   }
@@ -118,13 +119,36 @@ Result<void> JobSet::run(const std::string& name, const Member& member) {
     return {};
   }
   // Whoever steered meanwhile has not met this job.
-  rule_.apply({member.job});
+  apply_steering({member.job});
   return {};
 }
 
-void JobSet::steer(SteeringRule::Steer steer) {
-  rule_.set(std::move(steer));
-  rule_.apply(all_jobs());
+void JobSet::steer(Steer steer) {
+  {
+    const MutexLock lock(mutex_);
+    steer_ = std::move(steer);
+    ++said_;
+  }
+  apply_steering(all_jobs());
+}
+
+void JobSet::apply_steering(const std::vector<JobPointer>& jobs) const {
+  std::uint64_t applied = 0;
+  while (true) {
+    Steer steer;
+    {
+      const MutexLock lock(mutex_);
+      // Another thread may say something else while this one is at it.
+      if (applied == said_) {
+        return;
+      }
+      applied = said_;
+      steer = steer_;
+    }
+    for (const JobPointer& job : jobs) {
+      job->steer(steer(job->config()));
+    }
+  }
 }
 
 bool JobSet::cancel(std::string_view message_id) const {

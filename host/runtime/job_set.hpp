@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <map>
@@ -14,8 +15,8 @@
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "base/mutex.hpp"
+#include "config/config.hpp"
 #include "host/runtime/job_plan.hpp"
-#include "host/runtime/steering_rule.hpp"
 #include "host/work/job.hpp"
 
 namespace sluice::runtime {
@@ -30,6 +31,8 @@ class JobSet {
 
   /// Makes a job from its plan, not yet started. Called by several threads.
   using MakeJob = std::function<Result<std::unique_ptr<work::Job>>(const JobPlan&)>;
+  /// How a job is to run beside what its file says.
+  using Steer = std::function<work::JobSteering(const config::JobConfig&)>;
   /// Told why a job could not begin. Called without a lock held, by any thread.
   using Failed = std::function<void(const Error&)>;
 
@@ -85,7 +88,7 @@ class JobSet {
 
   /// How each job is to run beside what its file says, from now on and whatever jobs come later. No handler starts any
   /// more that this forbids when it has returned. From any thread.
-  void steer(SteeringRule::Steer steer);
+  void steer(Steer steer);
   /// Sets the stop token of the handler that works on this message; false: none does.
   bool cancel(std::string_view message_id) const;
 
@@ -126,6 +129,8 @@ class JobSet {
   };
 
   Result<void> run(const std::string& name, const Member& member);
+  /// Tells these jobs how to run, and again when something else is said meanwhile.
+  void apply_steering(const std::vector<JobPointer>& jobs) const;
   void retire(Member member, Member successor, Deadline deadline);
   void finish_retirement(Member member, Member next, Deadline deadline);
   /// Starts the successor, or the predecessor's like when that fails.
@@ -138,9 +143,6 @@ class JobSet {
   const MakeJob make_job_;
   const Failed failed_;
   const Clock& clock_;
-  // Synchronises itself.
-  SteeringRule rule_;
-
   mutable Mutex mutex_;
   Condition changed_;
   // Guarded by mutex_.
@@ -148,6 +150,8 @@ class JobSet {
   std::map<std::string, work::LedgerSnapshot> past_ SLUICE_GUARDED_BY(mutex_);  ///< of jobs that have ended, by name
   std::vector<JobPointer> undead_ SLUICE_GUARDED_BY(mutex_);  ///< ended, but a handler has not returned
   std::vector<JobPointer> leaving_ SLUICE_GUARDED_BY(mutex_);
+  Steer steer_ SLUICE_GUARDED_BY(mutex_);             ///< as was said last
+  std::uint64_t said_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< how often
   bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
   bool clean_ SLUICE_GUARDED_BY(mutex_) = true;
   // Last, so that the threads end before what they use.

@@ -9,13 +9,293 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <system_error>
+#include <limits>
+#include <map>
 #include <utility>
 
+#include "base/guard.hpp"
 #include "base/signal_block.hpp"
-#include "host/isolation/state_file_error.hpp"
+#include "host/isolation/crash_handler.hpp"
+#include "host/isolation/crash_ledger.hpp"
+#include "host/isolation/state_folder.hpp"
+#include "host/plugin/handler_instance.hpp"
+#include "host/work/task.hpp"
 
 namespace sluice::runtime {
+
+using isolation::HostLedger;
+using isolation::JobSlots;
+using isolation::LedgerStart;
+
+OwnLedger::OwnLedger(std::string folder, isolation::LedgerOwner owner, const Clock& clock, observe::Log& log)
+    : folder_(std::move(folder)), owner_(std::move(owner)), clock_(clock), log_(log) {}
+
+OwnLedger::~OwnLedger() { end(); }
+
+void OwnLedger::begin() {
+  auto made = HostLedger::create(folder_, owner_, clock_);
+  isolation::install_crash_handler(made ? &(*made)->crash_record() : nullptr);
+  if (!made) {
+    refused(made.error(), clock_.steady_now());
+    return;
+  }
+  const MutexLock lock(mutex_);
+  ledger_ = std::move(*made);
+}
+
+SteadyTime OwnLedger::attempt(SteadyTime now) {
+  {
+    const MutexLock lock(mutex_);
+    if (ledger_) {
+      look_after(*ledger_);
+      return SteadyTime::max();
+    }
+    if (now < due_) {
+      return due_;
+    }
+  }
+  auto made = HostLedger::create(folder_, owner_, clock_, LedgerStart::late);
+  if (!made) {
+    refused(made.error(), now);
+    return now + kLedgerRetry;
+  }
+  take(std::move(*made));
+  return SteadyTime::max();
+}
+
+void OwnLedger::look_after(const isolation::HostLedger& ledger) {
+  if (!trouble_.empty() || ledger.is_whole()) {
+    return;
+  }
+  trouble_ = "the file in " + folder_ + " was removed, replaced or cut off; restart the host, which makes another";
+  log_.warn("the crash ledger is lost: after a crash what was in flight waits for its leases to run out",
+            {{"why", trouble_}});
+}
+
+void OwnLedger::refused(const Error& error, SteadyTime now) {
+  {
+    const MutexLock lock(mutex_);
+    due_ = now + kLedgerRetry;
+    if (!std::exchange(trouble_, error.message()).empty()) {
+      return;
+    }
+  }
+  log_.warn("no crash ledger: after a crash what was in flight waits for its leases to run out; it is tried again",
+            {{"why", error.message()}, {"every", "30s"}});
+}
+
+void OwnLedger::take(std::shared_ptr<HostLedger> ledger) {
+  isolation::install_crash_handler(&ledger->crash_record());
+  std::size_t unrecorded = 0;
+  {
+    const MutexLock lock(mutex_);
+    for (const std::weak_ptr<JobSlots>& waiting : std::exchange(waiting_, {})) {
+      if (const auto job = waiting.lock()) {
+        unrecorded += job->attach(ledger);
+      }
+    }
+    ledger->has_all_jobs();
+    ledger_ = std::move(ledger);
+    trouble_.clear();
+    due_ = SteadyTime::max();
+  }
+  log_.info("the crash ledger is kept from now on", {{"folder", folder_}, {"held_before", unrecorded}});
+}
+
+void OwnLedger::end() {
+  const MutexLock lock(mutex_);
+  if (ledger_) {
+    isolation::install_crash_handler(nullptr);
+  }
+  ledger_.reset();
+  waiting_.clear();
+  due_ = SteadyTime::max();
+}
+
+std::shared_ptr<isolation::JobLedger> OwnLedger::open(const std::vector<isolation::LedgerJob>& parts) {
+  const MutexLock lock(mutex_);
+  auto opened = std::make_shared<JobSlots>(parts);
+  std::erase_if(waiting_, [](const auto& waiting) { return waiting.expired(); });
+  if (ledger_) {
+    opened->attach(ledger_);
+  } else {
+    waiting_.push_back(opened);
+  }
+  return opened;
+}
+
+std::string OwnLedger::trouble() const {
+  const MutexLock lock(mutex_);
+  return trouble_;
+}
+
+namespace {
+
+using isolation::HeldMessage;
+using isolation::LedgerContents;
+
+config::JobConfig job_of(const HeldMessage& held, const std::vector<config::JobConfig>& jobs) {
+  const auto found =
+      std::find_if(jobs.begin(), jobs.end(), [&](const config::JobConfig& job) { return job.name == held.job; });
+  if (found != jobs.end()) {
+    return *found;
+  }
+  config::JobConfig unknown;
+  unknown.source = held.address.half == queue::Half::dlq ? config::Source::dlq : config::Source::standard;
+  unknown.retry.max_attempts = std::numeric_limits<std::uint32_t>::max();
+  return unknown;
+}
+
+std::string why_blamed(const HeldMessage& held, const LedgerContents& ledger) {
+  if (held.committing == isolation::Committing::no) {
+    return ledger.crash->failure_text(plugin::kReasonLimit);
+  }
+  return "its host ended while it committed the statements of this message, and of no other: " +
+         (ledger.crash ? ledger.crash->failure_text(plugin::kReasonLimit / 2)
+                       : std::string("nothing says why: killed, out of memory, or power lost"));
+}
+
+queue::Completion blame(const HeldMessage& held, const LedgerContents& ledger,
+                        const std::vector<config::JobConfig>& jobs, Random& random, WallTime now) {
+  work::FailurePolicy policy(job_of(held, jobs), ledger.host);
+  if (held.blamed) {
+    policy.handler = ledger.crash->handler;
+  }
+  work::Disposition disposition = work::dispose_crash(why_blamed(held, ledger), held.attempt, policy, random);
+  return work::completion_of(held.receipt, std::move(disposition), now);
+}
+
+}  // namespace
+
+std::vector<RecoveryStep> plan_recovery(const LedgerContents& ledger, const std::vector<config::JobConfig>& jobs,
+                                        Random& random, WallTime now) {
+  const bool known = ledger.crash && ledger.crash->blamed;
+  std::map<queue::QueueAddress, RecoveryStep> steps;
+  for (const HeldMessage& held : ledger.held) {
+    RecoveryStep& step = steps.try_emplace(held.address, RecoveryStep{held.address, {}, {}}).first->second;
+    if (held.finished && SLUICE_GUARD(finished_before_death_not_run_again)) {
+      step.completions.push_back({.receipt = held.receipt, .action = queue::CompletionAction::remove});
+      step.suspicions.push_back(Suspicion::finished);
+      continue;
+    }
+    const bool alone = held.committing == isolation::Committing::alone && !known;
+    const bool counts = alone || (SLUICE_GUARD(innocents_beside_a_bomb) ? held.blamed : known);
+    if (counts) {
+      step.completions.push_back(blame(held, ledger, jobs, random, now));
+      step.suspicions.push_back(Suspicion::blamed);
+      continue;
+    }
+    const bool accused = (held.running || held.committing != isolation::Committing::no) && !known;
+    step.completions.push_back(work::completion_of(held.receipt, work::put_back(accused || held.suspect), now));
+    step.suspicions.push_back(accused ? Suspicion::suspect : Suspicion::innocent);
+  }
+  std::vector<RecoveryStep> plan;
+  plan.reserve(steps.size());
+  for (auto& [address, step] : steps) {
+    plan.push_back(std::move(step));
+  }
+  return plan;
+}
+
+namespace {
+
+using queue::SettleStatus;
+
+/// With the pauses below about four minutes; by then most leases have run out.
+constexpr std::uint32_t kTries = 8;
+constexpr Duration kFirstPause = std::chrono::seconds(1);
+constexpr Duration kLongestPause = std::chrono::minutes(1);
+
+std::uint32_t& column(isolation::LedgerSettlement& tally, Suspicion suspicion) {
+  switch (suspicion) {
+    case Suspicion::blamed:
+      return tally.counted;
+    case Suspicion::suspect:
+      return tally.suspects;
+    case Suspicion::finished:
+      return tally.finished;
+    case Suspicion::innocent:
+      break;
+  }
+  return tally.released;
+}
+
+}  // namespace
+
+OrphanSettlement::OrphanSettlement(std::unique_ptr<isolation::OrphanLedger> ledger, std::vector<RecoveryStep> steps)
+    : ledger_(std::move(ledger)), open_(std::move(steps)) {}
+
+bool OrphanSettlement::settle(queue::Queues& queues, queue::Owners* owners, SteadyTime now, Deadline deadline) {
+  trouble_.clear();
+  for (RecoveryStep& step : open_) {
+    auto source = queues.open_source(step.address);
+    if (source) {
+      settle_step(step, **source, deadline);
+    } else {
+      trouble_ = source.error().message();
+    }
+  }
+  open_.erase(
+      std::remove_if(open_.begin(), open_.end(), [](const RecoveryStep& step) { return step.completions.empty(); }),
+      open_.end());
+  due_ = now + std::min(kFirstPause * (1U << std::min(tries_, 16U)), kLongestPause);
+  ++tries_;
+  const bool last = tries_ >= kTries;
+  if (open_.empty() || last) {
+    tell(owners, deadline);
+  }
+  return (open_.empty() && told_) || last;
+}
+
+// Not before its messages are settled: whoever takes its shards then knows what was at work by what their records say.
+void OrphanSettlement::tell(queue::Owners* owners, Deadline deadline) {
+  const isolation::LedgerContents& ledger = contents();
+  if (told_ || owners == nullptr || ledger.incarnation.empty() || ledger.queues.empty()) {
+    told_ = true;
+    return;
+  }
+  auto told = owners->ended({ledger.incarnation, ledger.queues, open_.empty() && ledger.complete}, deadline);
+  told_ = told.has_value();
+  if (!told) {
+    trouble_ = told.error().message();
+  }
+}
+
+void OrphanSettlement::settle_step(RecoveryStep& step, queue::Source& source, Deadline deadline) {
+  const std::vector<queue::SettleResult> results = source.settle(step.completions, deadline);
+  RecoveryStep left{step.address, {}, {}};
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    switch (results[i].status) {
+      case SettleStatus::applied:
+        ++column(tally_, step.suspicions[i]);
+        break;
+      case SettleStatus::lost:
+        ++tally_.gone;
+        break;
+      case SettleStatus::refused:
+      case SettleStatus::failed:
+        trouble_ = results[i].error.message();
+        left.completions.push_back(std::move(step.completions[i]));
+        left.suspicions.push_back(step.suspicions[i]);
+        break;
+    }
+  }
+  step = std::move(left);
+}
+
+Result<void> OrphanSettlement::close(WallTime now, std::string by) {
+  for (const RecoveryStep& step : open_) {
+    tally_.unsettled += static_cast<std::uint32_t>(step.completions.size());
+  }
+  if (ledger_->contents().held.empty() && !ledger_->contents().crash) {
+    ledger_->remove();
+    return {};
+  }
+  tally_.time = now;
+  tally_.by = std::move(by);
+  return ledger_->archive(tally_);
+}
+
 namespace {
 
 /// Where the kernel tells of nothing, as on file systems of other machines.
@@ -34,19 +314,13 @@ LedgerRecovery::LedgerRecovery(RecoveryParts parts)
       folder_(parts_.folder),
       bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       watch_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
-  if (watch_ >= 0) {
+  if (watch_.open()) {
     // A process that dies closes what it had open; a ledger that is closed for good has lost its owner.
-    ::inotify_add_watch(watch_, parts_.folder.c_str(), IN_CLOSE_WRITE | IN_ONLYDIR);
+    ::inotify_add_watch(watch_.get(), parts_.folder.c_str(), IN_CLOSE_WRITE | IN_ONLYDIR);
   }
 }
 
-LedgerRecovery::~LedgerRecovery() {
-  stop();
-  ::close(bell_);
-  if (watch_ >= 0) {
-    ::close(watch_);
-  }
-}
+LedgerRecovery::~LedgerRecovery() { stop(); }
 
 void LedgerRecovery::use(std::vector<config::JobConfig> jobs) {
   const MutexLock lock(mutex_);
@@ -54,25 +328,18 @@ void LedgerRecovery::use(std::vector<config::JobConfig> jobs) {
 }
 
 Result<void> LedgerRecovery::start() {
-  if (bell_ < 0) {
+  if (!bell_.open()) {
     return isolation::state_file_error("what dead hosts held cannot be settled", EMFILE);
   }
-  try {
-    const SignalBlock block;
-    thread_ = std::jthread([this](const std::stop_token& stop) { attend(stop); });
-  } catch (const std::system_error& error) {
-    return Error(ErrorCode::unavailable, std::string("no thread to settle what dead hosts held: ") + error.what());
-  }
-  return {};
+  const SignalBlock block;
+  return thread_.start([this](const std::stop_token& stop) { attend(stop); });
 }
 
 void LedgerRecovery::stop() {
   thread_.request_stop();
   const std::uint64_t one = 1;
-  static_cast<void>(::write(bell_, &one, sizeof(one)) < 0);
-  if (thread_.joinable()) {
-    thread_.join();
-  }
+  static_cast<void>(::write(bell_.get(), &one, sizeof(one)) < 0);
+  thread_.stop();
 }
 
 void LedgerRecovery::attend(const std::stop_token& stop) {
@@ -169,11 +436,11 @@ void LedgerRecovery::wait_until_something_happens(SteadyTime at_latest) {
     until = std::min(until, settlement->due());
   }
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::max(until - now, Duration::zero()));
-  std::array<pollfd, 2> waits{pollfd{bell_, POLLIN, 0}, pollfd{watch_, POLLIN, 0}};
+  std::array<pollfd, 2> waits{pollfd{bell_.get(), POLLIN, 0}, pollfd{watch_.get(), POLLIN, 0}};
   ::poll(waits.data(), waits.size(), static_cast<int>(left.count()));
   // What the events say does not matter: the folder is looked at.
   alignas(inotify_event) std::array<char, 4096> events{};
-  while (watch_ >= 0 && ::read(watch_, events.data(), events.size()) > 0) {
+  while (watch_.open() && ::read(watch_.get(), events.data(), events.size()) > 0) {
   }
 }
 

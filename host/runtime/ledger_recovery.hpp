@@ -4,22 +4,126 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "base/descriptor.hpp"
 #include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "config/config.hpp"
-#include "host/isolation/host_ledger.hpp"
+#include "host/isolation/crash_ledger.hpp"
 #include "host/isolation/ledger_file.hpp"
 #include "host/observe/log.hpp"
+#include "host/queue/message.hpp"
 #include "host/queue/queues.hpp"
-#include "host/runtime/orphan_settlement.hpp"
-#include "host/runtime/own_ledger.hpp"
 #include "host/runtime/service.hpp"
 
 namespace sluice::runtime {
+
+/// A host that could not make its crash ledger tries again after this.
+inline constexpr Duration kLedgerRetry = std::chrono::seconds(30);
+
+/// This host's crash ledger, from the start or from later on: decides when it is tried again, gives jobs their parts,
+/// and the crash handler its place. One that comes late is honest: what is held and is not in it is counted in it,
+/// until the last of that is settled. One that is lost while it is in use stays lost until the host is restarted.
+///
+/// Thread-safe; `begin`, `attempt` and `end` by one thread at a time.
+class OwnLedger {
+ public:
+  /// `clock` and `log` outlive the object.
+  OwnLedger(std::string folder, isolation::LedgerOwner owner, const Clock& clock, observe::Log& log);
+  ~OwnLedger();
+  OwnLedger(const OwnLedger&) = delete;
+  OwnLedger& operator=(const OwnLedger&) = delete;
+
+  /// Makes it. A host that cannot have one says so in its log, and goes on without until `attempt` brings it. Before
+  /// any job.
+  void begin();
+  /// Tries again if that is due, and says when it is next; SteadyTime::max(): it is there, and if it was lost meanwhile
+  /// the log says so.
+  SteadyTime attempt(SteadyTime now) SLUICE_EXCLUDES(mutex_);
+  /// Gives it up. What is held in it then stays for the next host.
+  void end() SLUICE_EXCLUDES(mutex_);
+
+  /// The part of a job with these queues; never null, and usable for as long as somebody has it.
+  std::shared_ptr<isolation::JobLedger> open(const std::vector<isolation::LedgerJob>& parts) SLUICE_EXCLUDES(mutex_);
+  /// Why there is none; empty: there is one.
+  std::string trouble() const SLUICE_EXCLUDES(mutex_);
+
+ private:
+  void take(std::shared_ptr<isolation::HostLedger> ledger) SLUICE_EXCLUDES(mutex_);
+  void look_after(const isolation::HostLedger& ledger) SLUICE_REQUIRES(mutex_);
+  void refused(const Error& error, SteadyTime now) SLUICE_EXCLUDES(mutex_);
+
+  // Fixed after construction.
+  const std::string folder_;
+  const isolation::LedgerOwner owner_;
+  const Clock& clock_;
+  observe::Log& log_;
+  // Guarded by mutex_.
+  mutable Mutex mutex_;
+  std::shared_ptr<isolation::HostLedger> ledger_ SLUICE_GUARDED_BY(mutex_);
+  std::vector<std::weak_ptr<isolation::JobSlots>> waiting_ SLUICE_GUARDED_BY(mutex_);
+  std::string trouble_ SLUICE_GUARDED_BY(mutex_);
+  SteadyTime due_ SLUICE_GUARDED_BY(mutex_) = SteadyTime::max();
+};
+
+/// Who a message that a dead host held is taken for.
+enum class Suspicion {
+  blamed,    ///< its handler ended the host, or what was committed of it alone: the attempt counts
+  suspect,   ///< it was at work, and nobody knows what ended the host: to be run where it can hurt nobody
+  finished,  ///< its handler had come back: it is removed, as the dead host was about to
+  innocent,  ///< released, as if nobody had ever claimed it
+};
+
+/// What one source is to be told. A value; the two lists go together.
+struct RecoveryStep {
+  queue::QueueAddress address;
+  std::vector<queue::Completion> completions;
+  std::vector<Suspicion> suspicions;
+};
+
+/// Decides on everything that a dead host held. What a handler had finished is removed, not run again. Where a crash is
+/// blamed on a message, that one alone counts, by its job's policy, and is a suspect from now on; otherwise whatever
+/// ran or was being committed is suspect, and a suspect that was being committed counts, since no other place is left
+/// to find out. All others get their attempt back. A job that is not among `jobs` any more is taken to have attempts
+/// without end: whoever has it again decides.
+std::vector<RecoveryStep> plan_recovery(const isolation::LedgerContents& ledger,
+                                        const std::vector<config::JobConfig>& jobs, Random& random, WallTime now);
+
+/// A dead host's ledger on its way to history: tells the sources, again where they could not be reached, and keeps
+/// count. Of one thread.
+class OrphanSettlement {
+ public:
+  OrphanSettlement(std::unique_ptr<isolation::OrphanLedger> ledger, std::vector<RecoveryStep> steps);
+
+  /// Settles what is open, and then tells the owners' stores that the host has ended; `owners` may be null. True when
+  /// nothing is left to try: everything is settled, or has been tried often enough.
+  bool settle(queue::Queues& queues, queue::Owners* owners, SteadyTime now, Deadline deadline);
+  /// When to try again.
+  SteadyTime due() const { return due_; }
+
+  const isolation::LedgerContents& contents() const { return ledger_->contents(); }
+  /// What came of it so far.
+  const isolation::LedgerSettlement& tally() const { return tally_; }
+  /// Why something is still open; empty: nothing is.
+  const std::string& trouble() const { return trouble_; }
+  /// The end: it becomes history, or goes where it has nothing to tell.
+  Result<void> close(WallTime now, std::string by);
+
+ private:
+  void tell(queue::Owners* owners, Deadline deadline);
+  void settle_step(RecoveryStep& step, queue::Source& source, Deadline deadline);
+
+  const std::unique_ptr<isolation::OrphanLedger> ledger_;
+  std::vector<RecoveryStep> open_;
+  isolation::LedgerSettlement tally_;
+  std::string trouble_;
+  bool told_ = false;  ///< the owners' stores
+  std::uint32_t tries_ = 0;
+  SteadyTime due_{};
+};
 
 /// What a recovery works with. All of it outlives the recovery.
 struct RecoveryParts {
@@ -64,8 +168,8 @@ class LedgerRecovery final : public Service {
   // Fixed after construction.
   const RecoveryParts parts_;
   const isolation::LedgerFolder folder_;
-  const int bell_;
-  const int watch_;  ///< tells of files that are closed in the folder; -1: nobody does
+  const Descriptor bell_;   ///< eventfd
+  const Descriptor watch_;  ///< tells of files that are closed in the folder; none: nobody does
   // Synchronises itself.
   std::atomic<bool> looked_{false};
   // Guarded by mutex_.
@@ -75,7 +179,7 @@ class LedgerRecovery final : public Service {
   std::vector<std::unique_ptr<OrphanSettlement>> under_way_;
   std::vector<std::string> troubled_;  ///< files that were complained of
 
-  std::jthread thread_;
+  ServiceThread thread_{"sluice-recovery"};
 };
 
 }  // namespace sluice::runtime

@@ -6,9 +6,21 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "config/config.hpp"
 #include "host/plugin/plugin_registry.hpp"
 
 namespace sluice::runtime {
+
+/// How a trial process ended. A value.
+struct TrialEnd {
+  std::string step;   ///< the last that it began; empty: none
+  std::string cause;  ///< what ended it there, with its last line on stderr; empty: it went through
+};
+
+/// Starts `program` with `words` and `--steps FD`, on which it writes a line before each step and "end" after the last,
+/// and waits for its end. One whose step takes longer than `limit` is killed, with all that it started.
+/// Fails when there is no process to be had. Blocks; one at a time for a thread, which the child does not outlive.
+Result<TrialEnd> run_trial_child(const std::string& program, const std::vector<std::string>& words, Duration limit);
 
 /// What is to be tried. A value.
 struct TrialRequest {
@@ -49,5 +61,25 @@ class PluginTrial {
 inline constexpr const char* kTrialWord = "--try-plugins";
 /// The trial process: does what the words behind the first say, and ends the process.
 [[noreturn]] void run_trial_process(const std::vector<std::string>& words);
+
+/// Decides which plugin files a process lets in: those that only it and root may write, and that do no harm to a
+/// process that tries them first. Used by one thread at a time, which waits for the trial.
+class PluginGate {
+ public:
+  /// `host` and `registry` outlive it.
+  PluginGate(const config::HostConfig& host, plugin::PluginRegistry& registry, PluginTrial trial = PluginTrial())
+      : host_(host), registry_(registry), trial_(std::move(trial)) {}
+
+  /// What the registry has pinned holds here and in the trial.
+  /// Loads what is new in the host's plugin folders and may come in; the rest is among the registry's rejected. Also
+  /// tries to make the handlers of `jobs`: an error for each one that must not be made here, at the handler's place.
+  /// Fails when no trial is to be had; nothing has been loaded then.
+  Result<std::vector<config::ConfigError>> admit(const std::vector<config::JobConfig>& jobs);
+
+ private:
+  const config::HostConfig& host_;
+  plugin::PluginRegistry& registry_;
+  const PluginTrial trial_;
+};
 
 }  // namespace sluice::runtime

@@ -1,11 +1,16 @@
 #include "host/runtime/run.hpp"
 
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <initializer_list>
 #include <memory>
@@ -20,20 +25,79 @@
 #include "host/observe/metrics.hpp"
 #include "host/plugin/plugin_registry.hpp"
 #include "host/runtime/drain_certificate.hpp"
-#include "host/runtime/errand.hpp"
 #include "host/runtime/host.hpp"
 #include "host/runtime/host_events.hpp"
-#include "host/runtime/host_name.hpp"
 #include "host/runtime/host_queues.hpp"
-#include "host/runtime/init_process.hpp"
 #include "host/runtime/job_plan.hpp"
-#include "host/runtime/signal_watcher.hpp"
 #include "host/runtime/telemetry.hpp"
 #include "host/runtime/thread_room.hpp"
 #include "host/runtime/watchdog.hpp"
 
 namespace sluice::runtime {
+
 namespace {
+
+constexpr int kInternal = 70;
+constexpr int kSignalled = 128;
+
+int exit_code(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status); }
+
+/// Reaps whatever has ended. True when the host is among it, with its status.
+bool reap(pid_t host, int& host_status) {
+  int status = 0;
+  bool host_ended = false;
+  for (pid_t ended = 0; (ended = waitpid(-1, &status, WNOHANG)) > 0;) {
+    if (ended == host) {
+      host_status = status;
+      host_ended = true;
+    }
+  }
+  return host_ended;
+}
+
+int attend(pid_t host, const sigset_t& signals) {
+  while (true) {
+    int signal = 0;
+    if (sigwait(&signals, &signal) != 0) {
+      return kInternal;
+    }
+    int status = 0;
+    if (signal != SIGCHLD) {
+      kill(host, signal);
+    } else if (reap(host, status)) {
+      return exit_code(status);
+    }
+  }
+}
+
+/// Runs `body` and returns its exit code; as process 1 of a container, in a child.
+///
+/// Process 1 inherits every orphan of the container and must reap it, but reaping any child whatever would take the
+/// exit codes of a plugin's own commands away from it. So process 1 stays a small init of ours: it passes signals on,
+/// reaps, and ends with the host's exit code (128 + signal when the host was killed). Call it before any thread exists.
+int run_below_init(const std::function<int()>& body) {
+  if (getpid() != 1) {
+    return body();
+  }
+  sigset_t signals;
+  sigset_t before;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD}) {
+    sigaddset(&signals, signal);
+  }
+  sigprocmask(SIG_BLOCK, &signals, &before);
+  const pid_t host = fork();
+  if (host < 0) {
+    std::fprintf(stderr, "sluice: cannot start the host below process 1: %s\n", std::strerror(errno));
+    return kInternal;
+  }
+  if (host == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    return body();
+  }
+  return attend(host, signals);
+}
 
 constexpr int kClean = 0;
 constexpr int kAbandoned = 75;

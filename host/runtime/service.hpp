@@ -1,6 +1,14 @@
 #pragma once
 
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/mutex.hpp"
 
 namespace sluice::runtime {
 
@@ -18,6 +26,40 @@ class Service {
 
   virtual Result<void> start() = 0;
   virtual void stop() = 0;
+};
+
+/// One thread with the contract of a Service: started at most once, stopped any number of times from any thread. A
+/// resource; its destructor stops.
+class ServiceThread {
+ public:
+  /// `name` shows in the system's tools, cut to 15 bytes, and in what is said where the thread cannot be made.
+  explicit ServiceThread(std::string name) : name_(std::move(name)) {}
+  ~ServiceThread() { stop(); }
+  ServiceThread(const ServiceThread&) = delete;
+  ServiceThread& operator=(const ServiceThread&) = delete;
+
+  /// Runs `loop`, which returns soon after a stop was requested. Nothing happens after `stop`. ErrorCode::unavailable
+  /// when the system gives no thread.
+  Result<void> start(std::function<void(std::stop_token)> loop);
+  void request_stop();
+  /// Requests the stop and returns when the thread has ended.
+  void stop() { stop_until(SteadyTime::max()); }
+  /// The same, but waits no longer than until `time` (of the machine's monotonic clock); false: it still runs.
+  bool stop_until(SteadyTime time);
+  /// It has been started and has not come to its end.
+  bool running();
+  /// It has been started, and has.
+  bool ended();
+
+ private:
+  enum class State { idle, running, ended };
+
+  const std::string name_;
+  Mutex mutex_;
+  Condition ended_;
+  State state_ SLUICE_GUARDED_BY(mutex_) = State::idle;
+  bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;
+  std::jthread thread_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::runtime

@@ -74,9 +74,7 @@ Result<void> Telemetry::begin(const Parts& parts) {
   if (!config.log_senders.empty()) {
     add_senders(parts, identity);
   }
-  if (auto started = shipper_.start(); !started) {
-    return started;
-  }
+  SLUICE_PASS_ON(shipper_.start());
   if (senders_) {
     log_.tap(senders_.get());
   }

@@ -17,7 +17,6 @@
 #include "host/queue/wake/datagram_socket.hpp"
 #include "host/queue/wake/ring_filter.hpp"
 #include "host/runtime/service.hpp"
-#include "host/work/service_thread.hpp"
 
 namespace sluice::runtime {
 
@@ -106,8 +105,8 @@ class WakeService final : public Service {
   bool withdrawn_ SLUICE_GUARDED_BY(mutex_) = false;
 
   // Last, so that they end before what they use.
-  work::ServiceThread listening_{"sluice-wake"};
-  work::ServiceThread announcing_{"sluice-announce"};
+  ServiceThread listening_{"sluice-wake"};
+  ServiceThread announcing_{"sluice-announce"};
 };
 
 }  // namespace sluice::runtime

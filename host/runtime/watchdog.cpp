@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <system_error>
 #include <utility>
 
 #include "base/guard.hpp"
@@ -16,23 +15,13 @@ Watchdog::Watchdog(Leave leave) : leave_(std::move(leave)) {}
 Watchdog::~Watchdog() { stop(); }
 
 Result<void> Watchdog::start() {
-  try {
-    speaker_ = std::jthread([this](const std::stop_token& stop) { speak(stop); });
-    watcher_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
-  } catch (const std::system_error& error) {
-    return Error(ErrorCode::unavailable, "cannot make a thread: " + error.code().message());
-  }
-  return {};
+  SLUICE_PASS_ON(speaker_.start([this](const std::stop_token& stop) { speak(stop); }));
+  return watcher_.start([this](const std::stop_token& stop) { watch(stop); });
 }
 
 void Watchdog::stop() {
-  const MutexLock lock(stopping_);
-  for (std::jthread* thread : {&watcher_, &speaker_}) {
-    thread->request_stop();
-    if (thread->joinable()) {
-      thread->join();
-    }
-  }
+  watcher_.stop();
+  speaker_.stop();
 }
 
 void Watchdog::set_last_words(LastWords words) {
@@ -59,7 +48,6 @@ bool Watchdog::begin_last_words(int status) {
 }
 
 void Watchdog::watch(const std::stop_token& stop) {
-  pthread_setname_np(pthread_self(), "watchdog");
   int status = kUnknownStatus;
   {
     const MutexLock lock(mutex_);

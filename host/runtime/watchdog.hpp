@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <optional>
-#include <thread>
 
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
@@ -64,10 +63,9 @@ class Watchdog final : public Service {
   bool due_ SLUICE_GUARDED_BY(mutex_) = false;  ///< the watchdog says the last words
   bool said_ SLUICE_GUARDED_BY(mutex_) = false;
   std::optional<int> status_ SLUICE_GUARDED_BY(mutex_);
-  Mutex stopping_;  ///< held while joining, so that every stop() returns only once the threads have ended
   // Last, so that they end before what they use.
-  std::jthread speaker_;
-  std::jthread watcher_;
+  ServiceThread speaker_{"last-words"};
+  ServiceThread watcher_{"watchdog"};
 };
 
 }  // namespace sluice::runtime

@@ -1,6 +1,13 @@
 #include "host/work/account.hpp"
 
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
 #include <numeric>
+
+#include "base/text/utf8.hpp"
+#include "host/observe/trace_context.hpp"
 
 namespace sluice::work {
 
@@ -13,23 +20,150 @@ LedgerSnapshot& LedgerSnapshot::operator+=(const LedgerSnapshot& other) {
   return *this;
 }
 
-std::uint64_t LedgerSnapshot::ended() const {
-  return std::accumulate(kEndingCounts.begin(), kEndingCounts.end(), std::uint64_t{0},
-                         [this](std::uint64_t sum, const EndingCount& ending) { return sum + this->*ending.count; });
-}
-
-std::uint64_t Account::open() const {
-  return claimed_ - stranded_ - std::accumulate(endings_.begin(), endings_.end(), std::uint64_t{0});
-}
-
-void Account::close() { stranded_ += open(); }
-
 LedgerSnapshot Account::snapshot() const {
   LedgerSnapshot snapshot{.claimed = claimed_, .stranded = stranded_};
   for (std::size_t i = 0; i < kEndings; ++i) {
     snapshot.*kEndingCounts[i].count = endings_[i];
   }
   return snapshot;
+}
+
+void HandlerTimes::add(Duration each, std::uint64_t count) {
+  const auto micros = static_cast<std::uint64_t>(
+      std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::microseconds>(each).count()));
+  buckets_[std::min<std::size_t>(std::bit_width(micros), kBuckets - 1)] += count;
+  count_ += count;
+  total_ += each * static_cast<Duration::rep>(count);
+  slowest_ = std::max(slowest_, each);
+}
+
+Duration HandlerTimes::quantile_since(const HandlerTimes& before, double share) const {
+  const std::uint64_t count = count_ - before.count_;
+  if (count == 0) {
+    return Duration::zero();
+  }
+  std::uint64_t seen = 0;
+  std::size_t bucket = 0;
+  for (; bucket + 1 < kBuckets; ++bucket) {
+    seen += buckets_[bucket] - before.buckets_[bucket];
+    if (static_cast<double>(seen) >= share * static_cast<double>(count)) {
+      break;
+    }
+  }
+  return std::chrono::microseconds(std::int64_t{1} << bucket);
+}
+
+namespace {
+
+// A reason may be 4 KB of somebody's exception: the first attempt logs it whole, and the record keeps it.
+constexpr std::size_t kLongestRepeated = 200;
+// So many messages that a step has lost have a line each.
+constexpr std::uint64_t kLostLines = 10;
+
+std::int64_t milliseconds(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+}
+
+std::string reason_of(const StepEffects::Line& line) {
+  if (line.attempt <= 1 || line.detail.size() <= kLongestRepeated) {
+    return line.detail;
+  }
+  return std::string(cut_utf8(line.detail, kLongestRepeated)) + "... (" + std::to_string(line.detail.size()) +
+         " bytes)";
+}
+
+void write(const StepEffects::Line& line, const std::string& job, observe::Log& log) {
+  const std::string reason = reason_of(line);
+  if (line.message_id.empty()) {
+    log.write(line.level, line.text, {{"job", job}, {"reason", reason}});
+  } else if (line.attempt == 0) {
+    log.write(line.level, line.text, {{"job", job}, {"id", line.message_id}, {"reason", reason}});
+  } else if (line.wait) {
+    log.write(line.level, line.text,
+              {{"job", job},
+               {"id", line.message_id},
+               {"attempt", line.attempt},
+               {"took_ms", milliseconds(line.took)},
+               {"wait_ms", milliseconds(*line.wait)},
+               {"reason", reason}});
+  } else {
+    log.write(line.level, line.text,
+              {{"job", job},
+               {"id", line.message_id},
+               {"attempt", line.attempt},
+               {"took_ms", milliseconds(line.took)},
+               {"reason", reason}});
+  }
+}
+
+}  // namespace
+
+void StepEffects::about(observe::LogLevel level, std::string_view text, const queue::Message& message,
+                        std::string detail) {
+  line(level, text, message.id, std::move(detail));
+  if (const auto found = message.attributes.find(observe::kTraceParent); found != message.attributes.end()) {
+    lines.back().trace = found->second;
+  }
+}
+
+void StepEffects::lose(const queue::Message& message) {
+  if (++lost <= kLostLines) {
+    about(observe::LogLevel::warn,
+          "the message is no longer ours: its lease or the host's has ended, or somebody has changed or removed it",
+          message);
+    return;
+  }
+  if (!more_lost) {
+    more_lost = lines.size();
+    line(observe::LogLevel::warn, "more messages are no longer ours");
+  }
+  lines[*more_lost].detail = std::to_string(lost - kLostLines) + " messages";
+}
+
+void publish(const StepEffects& effects, const std::string& job, bool traced, observe::Log& log,
+             observe::JobMetrics& metrics) {
+  using Count = std::pair<std::uint64_t StepEffects::*, void (observe::JobMetrics::*)(std::uint64_t)>;
+  static constexpr std::array<Count, 5> kCounts{{{&StepEffects::claimed, &observe::JobMetrics::claimed},
+                                                 {&StepEffects::settle_failed, &observe::JobMetrics::settle_failed},
+                                                 {&StepEffects::effects_refused, &observe::JobMetrics::effects_refused},
+                                                 {&StepEffects::lost, &observe::JobMetrics::lost},
+                                                 {&StepEffects::timed_out, &observe::JobMetrics::timed_out}}};
+  for (const auto& [count, tell] : kCounts) {
+    if (effects.*count > 0) {
+      (metrics.*tell)(effects.*count);
+    }
+  }
+  const auto outcome = [&metrics](std::string_view name, std::uint64_t count) {
+    if (count > 0) {
+      metrics.outcome(name, count);
+    }
+  };
+  for (std::size_t i = 0; i < effects.outcomes.size(); ++i) {
+    outcome(plugin::kOutcomeNames[i], effects.outcomes[i]);
+  }
+  outcome("exhausted", effects.exhausted);
+  outcome("duplicate", effects.duplicates);
+  for (const auto& [mean, count] : effects.handler_times) {
+    metrics.handler_time(mean, count);
+  }
+  for (std::uint64_t i = 0; i < effects.claim_failed; ++i) {
+    metrics.claim_failed();
+  }
+  if (effects.held_changed) {
+    metrics.in_flight(effects.held);
+  }
+  for (std::size_t i = 0; i < kEndings; ++i) {
+    if (effects.endings[i] > 0) {
+      metrics.settled(kEndingCounts[i].name, effects.endings[i]);
+    }
+  }
+  for (const StepEffects::Line& line : effects.lines) {
+    std::optional<observe::TraceScope> scope;
+    if (const auto context = traced ? observe::parse_traceparent(line.trace) : std::nullopt) {
+      scope.emplace(*context);
+    }
+    write(line, job, log);
+  }
 }
 
 }  // namespace sluice::work

@@ -3,7 +3,19 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "host/observe/log.hpp"
+#include "host/observe/metrics.hpp"
+#include "host/plugin/attempt.hpp"
+#include "host/queue/message.hpp"
 
 namespace sluice::work {
 
@@ -23,7 +35,7 @@ struct LedgerSnapshot {
   std::uint64_t lost = 0;  ///< the receipt was no longer ours, or the lease ran out before the settlement was through
   std::uint64_t stranded = 0;  ///< left behind when the job ended: others get it when its lease runs out
 
-  std::uint64_t ended() const;
+  std::uint64_t ended() const { return done + retried + snoozed + rejected + discarded + released + lost; }
   /// What the job holds at this moment: waiting, running or being settled. Zero once the job has ended.
   std::uint64_t in_flight() const { return claimed - ended() - stranded; }
 
@@ -51,15 +63,204 @@ class Account {
   void claimed(std::uint64_t count) { claimed_ += count; }
   void ended(Ending ending) { ++endings_[static_cast<std::size_t>(ending)]; }
   /// Ends the book: whatever has not ended by now is stranded.
-  void close();
+  void close() { stranded_ += open(); }
 
-  std::uint64_t open() const;
+  std::uint64_t open() const {
+    return claimed_ - stranded_ - std::accumulate(endings_.begin(), endings_.end(), std::uint64_t{0});
+  }
   LedgerSnapshot snapshot() const;
 
  private:
   std::uint64_t claimed_ = 0;
   std::array<std::uint64_t, kEndings> endings_{};
   std::uint64_t stranded_ = 0;
+};
+
+/// How long a job's handlers have taken, since it began. A value: the difference of two tells of the time between.
+class HandlerTimes {
+ public:
+  /// `count` handlers took `each`.
+  void add(Duration each, std::uint64_t count);
+  /// One of them ran into its time-out, whatever came of it then.
+  void timed_out() { ++time_outs_; }
+
+  std::uint64_t count() const { return count_; }
+  std::uint64_t time_outs() const { return time_outs_; }
+  Duration slowest() const { return slowest_; }
+  /// Of those since `before`; zero: there were none.
+  Duration mean_since(const HandlerTimes& before) const {
+    const std::uint64_t count = count_ - before.count_;
+    return count == 0 ? Duration::zero() : (total_ - before.total_) / static_cast<Duration::rep>(count);
+  }
+  /// The time within which that share of them was through, to the next power of two; zero: there were none.
+  Duration quantile_since(const HandlerTimes& before, double share) const;
+
+ private:
+  // Handlers of less than 2^n microseconds, and not less than half of it.
+  static constexpr std::size_t kBuckets = 48;
+
+  std::array<std::uint64_t, kBuckets> buckets_{};
+  std::uint64_t count_ = 0;
+  std::uint64_t time_outs_ = 0;
+  Duration total_{};
+  Duration slowest_{};
+};
+
+/// How operators want a job to run, beside what its file says. A value.
+struct JobSteering {
+  bool paused = false;        ///< nothing is claimed, no handler starts; what runs goes on
+  std::uint32_t workers = 0;  ///< 0: as the file says
+
+  friend bool operator==(const JobSteering&, const JobSteering&) = default;
+};
+
+/// A handler at work. A value.
+struct RunningHandler {
+  std::string message_id;
+  std::uint32_t worker = 0;
+  std::uint32_t attempt = 0;
+  std::uint16_t part = 0;  ///< of the job's queues, the one that the message is of
+  SteadyTime started_at{};
+  SteadyTime times_out_at{};  ///< SteadyTime::max(): never
+  SteadyTime leased_until{};
+  bool stuck = false;
+  bool stop_requested = false;
+};
+
+/// What a job is at. A value.
+struct JobActivity {
+  bool paused = false;
+  std::uint32_t workers = 0;  ///< as many as there are to be
+  LedgerSnapshot ledger;
+  HandlerTimes times;
+  std::vector<RunningHandler> running;
+  std::optional<Error> trouble{};  ///< why claims or settlements fail just now
+  bool cut_off = false;            ///< they have failed for long
+  bool held_by_budget = false;     ///< it waits for what one of its queues may cost
+};
+
+/// What a step of the flow leaves to be done once its lock is free: threads to wake, counts and log lines to publish.
+struct StepEffects {
+  struct Line {
+    observe::LogLevel level = observe::LogLevel::info;
+    std::string_view text;  ///< a literal
+    std::string message_id;
+    std::string detail;
+    std::string trace{};  ///< the message's `traceparent`, empty without one
+    /// Of an attempt that has failed: its number, how long it took, and after which wait the next one may begin.
+    std::uint32_t attempt = 0;
+    Duration took{};
+    std::optional<Duration> wait{};
+  };
+
+  // Whom to wake.
+  std::size_t workers = 0;
+  std::size_t lanes = 0;
+  bool poller = false;
+  bool settler = false;
+  bool keeper = false;
+  bool keys = false;
+  bool drained = false;
+
+  // Threads to make.
+  std::size_t hire_workers = 0;
+  std::size_t hire_lanes = 0;
+
+  // What to count.
+  std::uint64_t claimed = 0;
+  std::array<std::uint64_t, plugin::kOutcomes> outcomes{};
+  std::uint64_t exhausted = 0;
+  std::uint64_t duplicates = 0;
+  std::uint64_t timed_out = 0;
+  std::array<std::uint64_t, kEndings> endings{};
+  std::uint64_t settle_failed = 0;
+  std::uint64_t effects_refused = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t claim_failed = 0;
+  std::vector<std::pair<Duration, std::uint64_t>> handler_times;
+  bool held_changed = false;
+  std::int64_t held = 0;
+
+  std::vector<Line> lines;
+  std::optional<std::size_t> more_lost;  ///< the line that stands for many
+
+  void outcome(plugin::OutcomeStatus status) { ++outcomes[static_cast<std::size_t>(status)]; }
+  void line(observe::LogLevel level, std::string_view text, std::string message_id = {}, std::string detail = {}) {
+    lines.push_back({level, text, std::move(message_id), std::move(detail)});
+  }
+  /// A line about one message.
+  void about(observe::LogLevel level, std::string_view text, const queue::Message& message, std::string detail = {});
+  /// A message is no longer ours. Where a step loses many, as it does when the host's own lease has ended, all but the
+  /// first have a line together.
+  void lose(const queue::Message& message);
+};
+
+/// Publishes the counts and lines; not the wakes. Where the job's messages are `traced`, a line about one of them says
+/// where in its trace it belongs: what its handler's span is called there. Call without any lock.
+void publish(const StepEffects& effects, const std::string& job, bool traced, observe::Log& log,
+             observe::JobMetrics& metrics);
+
+/// Until when a thread sleeps that was given nothing to do, so that it is woken for what must be done earlier and for
+/// nothing else. Not thread-safe.
+class Alarm {
+ public:
+  /// True when the thread must be woken for what is to be done at `time`.
+  bool set(SteadyTime time) {
+    if (time >= time_) {
+      return false;
+    }
+    time_ = time;
+    return true;
+  }
+  void sleeps_until(SteadyTime time) { time_ = time; }
+  /// It comes back by itself.
+  void is_busy() { time_ = SteadyTime::min(); }
+
+ private:
+  SteadyTime time_ = SteadyTime::min();
+};
+
+/// Failures of one kind of call in a row, logged at the first, then once a minute, so that a store that is down for the
+/// night does not fill the disk. Not thread-safe.
+class FailureRun {
+ public:
+  /// One more; true when it should be logged.
+  bool failed(const Error& error, SteadyTime now) {
+    trouble_ = error;
+    denial_ = error.code() == ErrorCode::denied ? std::optional(error) : std::nullopt;
+    since_ = count_ == 0 ? now : since_;
+    if (count_++ > 0 && now - logged_at_ < kLogEvery) {
+      return false;
+    }
+    logged_at_ = now;
+    return true;
+  }
+  /// A call went well; true when that ended a run, which should be logged.
+  bool succeeded() {
+    denial_.reset();
+    trouble_.reset();
+    return std::exchange(count_, 0) > 0;
+  }
+
+  static constexpr Duration kPatience = std::chrono::seconds(10);
+
+  bool going_on() const { return count_ > 0; }
+  /// Why the last call has failed.
+  const std::optional<Error>& trouble() const { return trouble_; }
+  /// More than one try has failed, and none has succeeded for kPatience: who waits for work here should know.
+  bool lasts(SteadyTime now) const { return count_ > 1 && now - since_ >= kPatience; }
+  /// Why the last calls have failed, where the role may not make them: no waiting mends that.
+  std::optional<Error> denial() const { return count_ >= kSureAfter ? denial_ : std::nullopt; }
+
+ private:
+  static constexpr std::uint64_t kSureAfter = 3;  // a token may be renewed just then
+  static constexpr Duration kLogEvery = std::chrono::minutes(1);
+
+  std::uint64_t count_ = 0;
+  SteadyTime since_{};
+  SteadyTime logged_at_{};
+  std::optional<Error> denial_;
+  std::optional<Error> trouble_;
 };
 
 }  // namespace sluice::work

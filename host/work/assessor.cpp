@@ -4,6 +4,10 @@
 #include <utility>
 
 #include "base/guard.hpp"
+#include "host/work/claimer.hpp"
+#include "host/work/idempotency_gate.hpp"
+#include "host/work/in_flight_table.hpp"
+#include "host/work/settler.hpp"
 
 namespace sluice::work {
 namespace {
@@ -33,7 +37,7 @@ void call_time_out(plugin::Outcome& outcome, Duration took) {
 bool is_fault(OutcomeStatus status) { return status == OutcomeStatus::fault || status == OutcomeStatus::crashed; }
 
 // What an attempt that failed is logged as; whether there is another one is what a reader wants to know first.
-void note_failed(const Task& task, const WorkerBatch::Finished& finished, StepEffects& notes) {
+void note_failed(const Task& task, const WorkerBatch::Finished& finished, StepEffects& effects) {
   const plugin::Outcome& outcome = finished.outcome;
   const Ending ending = task.disposition.ending;
   const bool fault = is_fault(outcome.status);
@@ -49,27 +53,17 @@ void note_failed(const Task& task, const WorkerBatch::Finished& finished, StepEf
     level = fault ? LogLevel::warn : LogLevel::info;
     text = fault ? "the handler failed" : "to be retried";
   }
-  notes.about(level, text, task.message, outcome.reason);
-  notes.lines.back().attempt = task.message.attempt;
-  notes.lines.back().took = finished.took;
+  effects.about(level, text, task.message, outcome.reason);
+  effects.lines.back().attempt = task.message.attempt;
+  effects.lines.back().took = finished.took;
   if (ending == Ending::retried) {
-    notes.lines.back().wait = task.disposition.delay;
+    effects.lines.back().wait = task.disposition.delay;
   }
 }
 
 }  // namespace
 
-Assessor::Assessor(FailurePolicy policy, InFlightTable& in_flight, Settler& settler, Claimer& claimer,
-                   const IdempotencyGate& gate, ClaimSizer& sizer, Random& random)
-    : policy_(std::move(policy)),
-      in_flight_(in_flight),
-      settler_(settler),
-      claimer_(claimer),
-      gate_(gate),
-      sizer_(sizer),
-      random_(random) {}
-
-void Assessor::collect(WorkerBatch& batch, SteadyTime now, StepEffects& notes) {
+void Assessor::collect(WorkerBatch& batch, SteadyTime now, StepEffects& effects) {
   finished_.clear();
   batch.collect(finished_);
   Duration quick{};
@@ -81,48 +75,48 @@ void Assessor::collect(WorkerBatch& batch, SteadyTime now, StepEffects& notes) {
     } else if (!one.expired) {
       sizer_.handled(one.took, 1);
       times_.add(one.took, 1);
-      notes.handler_times.emplace_back(one.took, 1);
+      effects.handler_times.emplace_back(one.took, 1);
     }
-    take_over(one, now, notes);
+    take_over(one, now, effects);
   }
   if (quick_count > 0) {
     sizer_.handled(quick, quick_count);
     times_.add(quick / static_cast<Duration::rep>(quick_count), quick_count);
-    notes.handler_times.emplace_back(quick / static_cast<Duration::rep>(quick_count), quick_count);
+    effects.handler_times.emplace_back(quick / static_cast<Duration::rep>(quick_count), quick_count);
   }
 }
 
-void Assessor::take_over(WorkerBatch::Finished& finished, SteadyTime now, StepEffects& notes) {
+void Assessor::take_over(WorkerBatch::Finished& finished, SteadyTime now, StepEffects& effects) {
   Task& task = *finished.task;
   task.leave_hand();
   const bool counts = task.stage() == TaskStage::dealt;
   if (finished.expired) {
     if (counts) {
-      settler_.add(task, put_back(task.suspect), now);
+      settler_.put_back(task, now);
     }
     in_flight_.tidy(task);
     return;
   }
   // However late: the store's fence knows whether somebody has taken the message meanwhile.
   if (!SLUICE_GUARD(late_work_settled) && counts && !in_flight_.terms().usable(task.lease, now)) {
-    in_flight_.lose(task, notes);
+    in_flight_.lose(task, effects);
     in_flight_.tidy(task);
     return;
   }
-  notes.outcome(finished.outcome.status);
+  effects.outcome(finished.outcome.status);
   if (finished.timed_out) {
-    ++notes.timed_out;
+    ++effects.timed_out;
     times_.timed_out();
     call_time_out(finished.outcome, finished.took);
   }
-  claimer_.attempt_ended(finished.outcome.status == OutcomeStatus::release, notes);
+  claimer_.attempt_ended(finished.outcome.status == OutcomeStatus::release, effects);
   if (counts) {
     settler_.add_finished(task, disposition_of(task, finished), now);
-    log_outcome(task, finished, notes);
+    log_outcome(task, finished, effects);
   } else {
     settler_.remember(task, disposition_of(task, finished));
-    notes.about(LogLevel::warn, "a handler has returned after its message was given up", task.message,
-                finished.outcome.reason);
+    effects.about(LogLevel::warn, "a handler has returned after its message was given up", task.message,
+                  finished.outcome.reason);
     in_flight_.tidy(task);
   }
 }
@@ -134,19 +128,19 @@ Disposition Assessor::disposition_of(const Task& task, const WorkerBatch::Finish
   return disposition;
 }
 
-void Assessor::log_outcome(const Task& task, const WorkerBatch::Finished& finished, StepEffects& notes) const {
+void Assessor::log_outcome(const Task& task, const WorkerBatch::Finished& finished, StepEffects& effects) const {
   const plugin::Outcome& outcome = finished.outcome;
   switch (outcome.status) {
     case OutcomeStatus::reject:
-      notes.about(LogLevel::warn, "rejected", task.message, outcome.reason);
+      effects.about(LogLevel::warn, "rejected", task.message, outcome.reason);
       break;
     case OutcomeStatus::fault:
     case OutcomeStatus::crashed:
     case OutcomeStatus::retry:
-      note_failed(task, finished, notes);
+      note_failed(task, finished, effects);
       break;
     case OutcomeStatus::discard:
-      notes.about(LogLevel::info, "discarded", task.message, outcome.reason);
+      effects.about(LogLevel::info, "discarded", task.message, outcome.reason);
       break;
     case OutcomeStatus::done:
     case OutcomeStatus::snooze:
@@ -155,10 +149,11 @@ void Assessor::log_outcome(const Task& task, const WorkerBatch::Finished& finish
   }
 }
 
-bool Assessor::settles_at_once(Task& task, SteadyTime now, StepEffects& notes) {
+bool Assessor::settles_at_once(Task& task, SteadyTime now, StepEffects& effects) {
   if (auto known = settler_.recognise(task.message); known && SLUICE_GUARD(finished_not_run_again)) {
-    notes.about(LogLevel::info, "this host has finished the message before and could not write it; it is not run again",
-                task.message);
+    effects.about(LogLevel::info,
+                  "this host has finished the message before and could not write it; it is not run again",
+                  task.message);
     settler_.add_finished(task, std::move(*known), now);
     return true;
   }
@@ -166,21 +161,21 @@ bool Assessor::settles_at_once(Task& task, SteadyTime now, StepEffects& notes) {
   if (!policy_.retry.exhausted(attempt)) {
     return false;
   }
-  ++notes.exhausted;
+  ++effects.exhausted;
   Disposition disposition = dispose_exhausted(attempt, policy_);
-  notes.about(LogLevel::warn, "attempts are used up, the handler is not run again", task.message,
-              disposition.failure.error);
+  effects.about(LogLevel::warn, "attempts are used up, the handler is not run again", task.message,
+                disposition.failure.error);
   settler_.add(task, std::move(disposition), now);
   return true;
 }
 
-void Assessor::give_up(Task& task, Duration limit, SteadyTime now, StepEffects& notes) {
+void Assessor::give_up(Task& task, Duration limit, SteadyTime now, StepEffects& effects) {
   const std::string why = "timed out: the handler did not return within " + config::format_duration(shown(limit)) +
                           ", it is stuck and its worker is lost";
-  ++notes.timed_out;
+  ++effects.timed_out;
   times_.timed_out();
-  notes.about(LogLevel::error, "the handler ignores its stop token and is stuck; its message is taken from it",
-              task.message, policy_.handler + ": " + why + ". Mend the handler");
+  effects.about(LogLevel::error, "the handler ignores its stop token and is stuck; its message is taken from it",
+                task.message, policy_.handler + ": " + why + ". Mend the handler");
   task.write_off();
   if (task.stage() == TaskStage::dealt) {
     Disposition disposition = dispose_crash(why, task.message.attempt, policy_, random_);

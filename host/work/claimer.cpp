@@ -1,10 +1,98 @@
 #include "host/work/claimer.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "base/assert.hpp"
 
 namespace sluice::work {
+
+namespace {
+
+// Weight of one observation in the moving averages.
+constexpr double kWeight = 0.1;
+
+double blend(double mean, double value, std::size_t count) {
+  const double weight = std::min(0.5, kWeight * static_cast<double>(count));
+  return mean + weight * (value - mean);
+}
+
+}  // namespace
+
+void ClaimSizer::handled(Duration total, std::size_t count) {
+  if (count == 0) {
+    return;
+  }
+  const double mean = std::max(1e-9, std::chrono::duration<double>(total).count() / static_cast<double>(count));
+  seconds_ = seconds_ < 0 ? mean : blend(seconds_, mean, count);
+}
+
+void ClaimSizer::received(std::size_t bytes, std::size_t count) {
+  if (count > 0) {
+    bytes_ = blend(bytes_, static_cast<double>(bytes) / static_cast<double>(count), count);
+  }
+}
+
+std::size_t ClaimSizer::room(const Pool& pool) const {
+  double ahead = 0;
+  const double horizon = std::chrono::duration<double>(kStartHorizon).count();
+  if (seconds_ > 0 && seconds_ < horizon) {
+    ahead = static_cast<double>(pool.active) * std::floor(horizon / seconds_);
+  }
+  if (bytes_ >= 1) {
+    ahead = std::min(ahead, std::floor(static_cast<double>(kClaimBytes) / bytes_));
+  }
+  const double wanted = static_cast<double>(pool.free) + ahead - static_cast<double>(pool.asking);
+  const auto target = static_cast<std::size_t>(std::clamp(wanted, 0.0, static_cast<double>(kMaxClaim)));
+  if (pool.queued > target / 2 || pool.queued >= target) {
+    return 0;
+  }
+  return target - pool.queued;
+}
+
+std::size_t ClaimSizer::handful(std::size_t queued, std::size_t workers) const {
+  if (seconds_ <= 0 || queued == 0) {
+    return std::min<std::size_t>(queued, 1);
+  }
+  const double fits = std::chrono::duration<double>(kHandfulTime).count() / seconds_;
+  const std::size_t share = (queued + workers - 1) / std::max<std::size_t>(workers, 1);
+  const auto most = static_cast<std::size_t>(std::clamp(fits, 1.0, static_cast<double>(kMaxHandful)));
+  return std::max<std::size_t>(1, std::min(most, share));
+}
+
+namespace {
+
+constexpr double kBucketSeconds = 0.1;
+// Rounding of many small refills must not make a whole token look like a little less.
+constexpr double kSlack = 1e-6;
+
+}  // namespace
+
+RateLimiter::RateLimiter(double rate, SteadyTime now)
+    : rate_(std::isfinite(rate) ? rate : 0),
+      capacity_(std::max(1.0, rate_ * kBucketSeconds)),
+      tokens_(1),
+      filled_at_(now) {}
+
+std::size_t RateLimiter::available(SteadyTime now) {
+  if (rate_ <= 0) {
+    return std::numeric_limits<std::size_t>::max();
+  }
+  refill(now);
+  return tokens_ + kSlack >= 1 ? static_cast<std::size_t>(tokens_ + kSlack) : 0;
+}
+
+SteadyTime RateLimiter::next(SteadyTime now) const {
+  if (rate_ <= 0) {
+    return now;
+  }
+  const double wanted = std::max(1.0, std::floor(capacity_ / 2));
+  const double seconds = std::clamp((wanted - tokens_) / rate_, 0.0, 3600.0);
+  return std::max(now, filled_at_ + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds)) +
+                           std::chrono::microseconds(1));
+}
+
 namespace {
 
 constexpr Duration kFirstPoll = std::chrono::milliseconds(10);
@@ -48,13 +136,13 @@ Claimer::Order Claimer::next(const Room& room, SteadyTime now) {
   return order_;
 }
 
-void Claimer::claimed(std::size_t count, std::optional<Duration> next_due, SteadyTime now, StepEffects& notes) {
+void Claimer::claimed(std::size_t count, std::optional<Duration> next_due, SteadyTime now, StepEffects& effects) {
   SLUICE_ASSERT(claiming_);
   claiming_ = false;
   limiter_.refund(order_.count - std::min(order_.count, count));
   if (failures_.succeeded()) {
     failure_backoff_.reset();
-    notes.line(observe::LogLevel::info, "claims work again");
+    effects.line(observe::LogLevel::info, "claims work again");
   }
   found_nothing_ = count == 0 && order_.suspects;
   if (count > 0) {
@@ -71,45 +159,34 @@ void Claimer::claimed(std::size_t count, std::optional<Duration> next_due, Stead
   poll_at_ = now + wait;
 }
 
-void Claimer::failed(const Error& error, SteadyTime now, StepEffects& notes) {
+void Claimer::failed(const Error& error, SteadyTime now, StepEffects& effects) {
   SLUICE_ASSERT(claiming_);
   claiming_ = false;
   found_nothing_ = false;
   limiter_.refund(order_.count);
   poll_at_ = now + failure_backoff_.next(random_);
-  ++notes.claim_failed;
+  ++effects.claim_failed;
   if (failures_.failed(error, now)) {
-    notes.line(observe::LogLevel::error, "cannot claim messages, trying again", {}, error.message());
+    effects.line(observe::LogLevel::error, "cannot claim messages, trying again", {}, error.message());
   }
 }
 
-void Claimer::wake(StepEffects& notes) {
-  woken_ = true;
-  empty_backoff_.reset();
-  notes.poller = notes.poller || !claiming_;
-}
-
-void Claimer::room_made(StepEffects& notes) {
-  waits_for_room_ = false;
-  notes.poller = true;
-}
-
-void Claimer::lane_free(StepEffects& notes) {
+void Claimer::lane_free(StepEffects& effects) {
   if (!order_.suspects) {
     // The last claim passed suspects over.
     order_.suspects = true;
     found_nothing_ = false;
-    wake(notes);
+    wake(effects);
   }
 }
 
 // What is given back is ready at once. Claimed again at once, it would go round as fast as the store allows.
-void Claimer::attempt_ended(bool gave_back, StepEffects& notes) {
+void Claimer::attempt_ended(bool gave_back, StepEffects& effects) {
   if (!gave_back) {
     given_back_ = 0;
     given_back_backoff_.reset();
   } else if (++given_back_ == kWorthALine) {
-    notes.line(observe::LogLevel::warn, "the handler gives back every message; claiming more slowly");
+    effects.line(observe::LogLevel::warn, "the handler gives back every message; claiming more slowly");
   }
 }
 

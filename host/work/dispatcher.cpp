@@ -1,11 +1,176 @@
 #include "host/work/dispatcher.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/guard.hpp"
+#include "host/work/assessor.hpp"
 
 namespace sluice::work {
 
-Dispatcher::Dispatcher(InFlightTable& in_flight, Workforce& workforce, const ClaimSizer& sizer)
-    : in_flight_(in_flight), workforce_(workforce), sizer_(sizer) {}
+bool only_removal_is_left(const Task& task, const plugin::Outcome& outcome) {
+  const bool removes =
+      outcome.status == plugin::OutcomeStatus::done || outcome.status == plugin::OutcomeStatus::discard;
+  return removes && !outcome.effects && !task.key.held;
+}
+
+Task* WorkerBatch::next(SteadyTime now) {
+  const MutexLock lock(mutex_);
+  SLUICE_ASSERT(running_ == nullptr);
+  while (!unstarted_.empty()) {
+    const Dealt dealt = unstarted_.front();
+    unstarted_.pop_front();
+    if (now < dealt.start_before) {
+      attempt_.arm(timeout_ > Duration::zero() ? now + timeout_ : SteadyTime::max());
+      running_ = dealt.task;
+      attempt_.set_first_result(running_->first_result);
+      started_at_ = now;
+      return running_;
+    }
+    finished_.push_back({dealt.task, {plugin::OutcomeStatus::release, {}, {}}, Duration::zero(), true, false});
+  }
+  return nullptr;
+}
+
+bool WorkerBatch::recall(const Task& task) {
+  const MutexLock lock(mutex_);
+  const auto found =
+      std::find_if(unstarted_.begin(), unstarted_.end(), [&](const Dealt& dealt) { return dealt.task == &task; });
+  if (found == unstarted_.end()) {
+    return false;
+  }
+  unstarted_.erase(found);
+  return true;
+}
+
+bool WorkerBatch::request_stop_of(std::string_view message_id) {
+  const MutexLock lock(mutex_);
+  if (running_ == nullptr || running_->message.id != message_id) {
+    return false;
+  }
+  attempt_.request_stop();
+  return true;
+}
+
+namespace {
+
+// A system that gives no thread is asked again after this.
+constexpr Duration kMakeAgain = std::chrono::seconds(1);
+
+}  // namespace
+
+void Workforce::count(const Seat& seat, std::size_t change) {
+  const bool worker = seat.kind == SeatKind::worker;
+  switch (seat.state) {
+    case State::vacant:
+    case State::leaving:
+      break;
+    case State::idle:
+      (worker ? free_workers_ : free_lanes_) += change;
+      break;
+    case State::busy:
+      (worker ? busy_workers_ : busy_lanes_) += change;
+      break;
+    case State::lost:
+      lost_ += change;
+      break;
+  }
+}
+
+std::uint32_t Workforce::enlist(WorkerBatch& batch, SeatKind kind, bool isolated) {
+  std::size_t& in_making = kind == SeatKind::worker ? workers_in_making_ : lanes_in_making_;
+  SLUICE_ASSERT(in_making > 0);
+  --in_making;
+  auto seat = std::find_if(seats_.begin(), seats_.end(), [](const Seat& one) { return one.state == State::vacant; });
+  if (seat == seats_.end()) {
+    seat = seats_.emplace(seats_.end());
+  }
+  *seat = {.batch = &batch, .kind = kind, .isolated = isolated};
+  go(*seat, State::idle);
+  return static_cast<std::uint32_t>(seat - seats_.begin());
+}
+
+void Workforce::not_made(SeatKind kind, SteadyTime now) {
+  --(kind == SeatKind::worker ? workers_in_making_ : lanes_in_making_);
+  make_after_ = now + kMakeAgain;
+}
+
+bool Workforce::back(std::uint32_t seat) {
+  Seat& one = seats_[seat];
+  const bool working = one.state == State::idle || one.state == State::busy;
+  if (working && one.kind == SeatKind::worker && surplus() > 0) {
+    go(one, State::leaving);
+  }
+  if (one.state == State::leaving) {
+    return false;
+  }
+  if (one.state == State::lost) {
+    const bool worker = one.kind == SeatKind::worker;
+    const std::size_t others =
+        worker ? free_workers_ + busy_workers_ + workers_in_making_ : free_lanes_ + busy_lanes_ + lanes_in_making_;
+    if (others >= (worker ? settings_.workers : most_lanes())) {
+      return false;
+    }
+  }
+  if (one.state != State::idle) {
+    go(one, State::idle);
+  }
+  one.dealt = 0;
+  return true;
+}
+
+Workforce::Wanted Workforce::want(std::size_t waiting_suspects, SteadyTime now) {
+  const std::size_t workers = free_workers_ + busy_workers_ + workers_in_making_;
+  const std::size_t lanes = free_lanes_ + busy_lanes_ + lanes_in_making_;
+  Wanted wanted;
+  wanted.workers = settings_.workers - std::min<std::size_t>(settings_.workers, workers);
+  const std::size_t needed = waiting_suspects - std::min(waiting_suspects, free_lanes_ + lanes_in_making_);
+  wanted.lanes = std::min(needed, most_lanes() - std::min(most_lanes(), lanes));
+  if (wanted.workers + wanted.lanes == 0 || loss_limit_reached()) {
+    return {};
+  }
+  if (now < make_after_) {
+    return {0, 0, make_after_};
+  }
+  workers_in_making_ += wanted.workers;
+  lanes_in_making_ += wanted.lanes;
+  return wanted;
+}
+
+SteadyTime Workforce::stuck_at(std::uint32_t seat, const WorkerBatch::View& view) const {
+  const Seat& one = seats_[seat];
+  if (one.batch->timeout() <= Duration::zero()) {
+    return SteadyTime::max();
+  }
+  // What is not started yet will not be stuck earlier than if it were.
+  const SteadyTime times_out_at = view.running != nullptr ? view.times_out_at : one.dealt_at + one.batch->timeout();
+  const Duration grace = settings_.stuck_grace + (one.isolated ? kKillTime : Duration::zero());
+  return times_out_at == SteadyTime::max() ? times_out_at : times_out_at + grace;
+}
+
+std::size_t Workforce::active_workers(Duration span, SteadyTime now) const {
+  std::size_t active = free_workers_;
+  for (const Seat& seat : seats_) {
+    const bool recent = seat.state == State::busy && now - seat.dealt_at < span;
+    active += recent && seat.kind == SeatKind::worker ? 1 : 0;
+  }
+  return active;
+}
+
+std::vector<Workforce::Stuck> Workforce::stuck() const {
+  std::vector<Stuck> all;
+  for (const Seat& seat : seats_) {
+    if (seat.state == State::lost) {
+      const WorkerBatch::View view = seat.batch->view();
+      if (view.running != nullptr) {
+        all.push_back({view.running->message.id, view.started_at});
+      }
+    }
+  }
+  return all;
+}
 
 Claimer::Room Dispatcher::room(SteadyTime now) const {
   if (!open_ || in_flight_.size() >= kMaxHeld) {
@@ -19,12 +184,6 @@ Claimer::Room Dispatcher::room(SteadyTime now) const {
           .suspects = workforce_.busy_lanes() + suspects_.size() + held_suspects() < workforce_.most_lanes()};
 }
 
-std::size_t Dispatcher::held_suspects() const {
-  const auto suspect = [](const Task* task) { return task->suspect; };
-  return static_cast<std::size_t>(std::count_if(held_back_.begin(), held_back_.end(), suspect) +
-                                  std::count_if(asking_.begin(), asking_.end(), suspect));
-}
-
 std::vector<Task*> Dispatcher::ask(std::size_t most) {
   if (open_) {
     const auto end = held_back_.begin() + static_cast<std::ptrdiff_t>(std::min(most, held_back_.size()));
@@ -33,8 +192,6 @@ std::vector<Task*> Dispatcher::ask(std::size_t most) {
   }
   return asking_;
 }
-
-void Dispatcher::add(Task& task) { (task.suspect ? suspects_ : queue_).push_back(&task); }
 
 bool Dispatcher::deal(std::uint32_t seat, SteadyTime now) {
   const bool lane = workforce_.kind(seat) == SeatKind::lane;
@@ -55,17 +212,14 @@ bool Dispatcher::deal(std::uint32_t seat, SteadyTime now) {
   return true;
 }
 
-bool Dispatcher::has_work(SeatKind kind) const {
-  return open_ && !(kind == SeatKind::lane ? suspects_ : queue_).empty();
-}
-
-void Dispatcher::call(StepEffects& notes) const {
+void Dispatcher::call(StepEffects& effects) const {
   if (!open_) {
     return;
   }
   const std::size_t handful = std::max<std::size_t>(1, sizer_.handful(queue_.size(), workforce_.workers()));
-  notes.workers = std::max(notes.workers, std::min(workforce_.free_workers(), (queue_.size() + handful - 1) / handful));
-  notes.lanes = std::max(notes.lanes, suspects_.size());
+  effects.workers =
+      std::max(effects.workers, std::min(workforce_.free_workers(), (queue_.size() + handful - 1) / handful));
+  effects.lanes = std::max(effects.lanes, suspects_.size());
 }
 
 void Dispatcher::take_back(std::uint32_t seat) {
@@ -106,6 +260,48 @@ std::vector<Task*> Dispatcher::waiting() const {
   all.insert(all.end(), held_back_.begin(), held_back_.end());
   all.insert(all.end(), asking_.begin(), asking_.end());
   return all;
+}
+
+SteadyTime WorkerSupervisor::inspect(SteadyTime now, StepEffects& effects) {
+  SteadyTime next = SteadyTime::max();
+  for (std::uint32_t seat = 0; seat < workforce_.seats(); ++seat) {
+    if (workforce_.is_busy(seat)) {
+      look_at(seat, now, effects);
+      // Whoever is about to come back is not waited for without a pause.
+      next = std::min(next, std::max(next_look(seat), now + kLateHandful));
+    }
+  }
+  return next;
+}
+
+void WorkerSupervisor::look_at(std::uint32_t seat, SteadyTime now, StepEffects& effects) {
+  if (workforce_.dealt(seat) > 1 && now - workforce_.dealt_at(seat) >= kLateHandful) {
+    dispatcher_.take_back(seat);
+    assessor_.collect(workforce_.batch(seat), now, effects);
+  }
+  const WorkerBatch::View view = workforce_.batch(seat).view();
+  const bool stuck = view.running != nullptr && now >= workforce_.stuck_at(seat, view);
+  if (!stuck || !SLUICE_GUARD(stuck_slot)) {
+    return;
+  }
+  dispatcher_.take_back(seat);
+  workforce_.lose(seat);
+  assessor_.give_up(*view.running, now - view.started_at, now, effects);
+}
+
+SteadyTime WorkerSupervisor::next_look(std::uint32_t seat) const {
+  if (!workforce_.is_busy(seat)) {
+    return SteadyTime::max();
+  }
+  const SteadyTime stuck_at = workforce_.stuck_at(seat, workforce_.batch(seat).view());
+  return workforce_.dealt(seat) > 1 ? std::min(stuck_at, workforce_.dealt_at(seat) + kLateHandful) : stuck_at;
+}
+
+SteadyTime WorkerSupervisor::hire(SteadyTime now, StepEffects& effects) {
+  const Workforce::Wanted wanted = workforce_.want(dispatcher_.waiting_suspects(), now);
+  effects.hire_workers += wanted.workers;
+  effects.hire_lanes += wanted.lanes;
+  return wanted.look_again;
 }
 
 }  // namespace sluice::work

@@ -1,18 +1,270 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/clock.hpp"
-#include "host/work/claim_sizer.hpp"
+#include "base/mutex.hpp"
+#include "host/plugin/attempt.hpp"
+#include "host/work/account.hpp"
 #include "host/work/claimer.hpp"
 #include "host/work/in_flight_table.hpp"
-#include "host/work/step_effects.hpp"
-#include "host/work/workforce.hpp"
+#include "host/work/task.hpp"
 
 namespace sluice::work {
+
+class Assessor;
+
+/// Whether a handler that has come back with `outcome` leaves nothing to commit but the end of its message.
+bool only_removal_is_left(const Task& task, const plugin::Outcome& outcome);
+
+/// The messages that one worker has taken: those it will start, the one it runs, those it has finished. While the
+/// worker is deep in a long attempt the flow takes back the first and the last kind.
+///
+/// Thread-safe; its lock is taken last and held for moments. A resource: the worker's, for the job's life.
+class WorkerBatch {
+ public:
+  struct Finished {
+    Task* task = nullptr;
+    plugin::Outcome outcome;
+    Duration took{};
+    bool expired = false;    ///< never started: its lease had run out in the hand
+    bool timed_out = false;  ///< it ended after its time-out
+  };
+  struct View {
+    Task* running = nullptr;
+    SteadyTime started_at{};
+    SteadyTime times_out_at{};  ///< SteadyTime::max(): never
+    std::size_t unstarted = 0;
+  };
+
+  /// `timeout` of an attempt; zero: none.
+  WorkerBatch(const Clock& clock, Duration timeout) : timeout_(timeout), attempt_(clock) {}
+  WorkerBatch(const WorkerBatch&) = delete;
+  WorkerBatch& operator=(const WorkerBatch&) = delete;
+
+  // The worker's side.
+
+  /// Starts the next message and arms the attempt; null when the hand is empty. What may no longer be started by its
+  /// `start_before` is passed over and finishes as expired.
+  Task* next(SteadyTime now);
+  void finish(plugin::Outcome outcome, SteadyTime now) {
+    const MutexLock lock(mutex_);
+    SLUICE_ASSERT(running_ != nullptr);
+    finished_.push_back({running_, std::move(outcome), now - started_at_, false, now >= attempt_.deadline()});
+    running_ = nullptr;
+  }
+  /// In place of `finish`: what `next` gave was not started, and finishes as expired.
+  void pass_over() {
+    const MutexLock lock(mutex_);
+    SLUICE_ASSERT(running_ != nullptr);
+    finished_.push_back({running_, {plugin::OutcomeStatus::release, {}, {}}, Duration::zero(), true, false});
+    running_ = nullptr;
+  }
+  plugin::Attempt& attempt() { return attempt_; }
+  Duration timeout() const { return timeout_; }
+
+  // The flow's side.
+
+  void deal(Task& task, SteadyTime start_before) {
+    const MutexLock lock(mutex_);
+    unstarted_.push_back({&task, start_before});
+  }
+  /// Moves what has finished to the end of `finished`.
+  void collect(std::vector<Finished>& finished) {
+    const MutexLock lock(mutex_);
+    std::move(finished_.begin(), finished_.end(), std::back_inserter(finished));
+    finished_.clear();
+  }
+  /// Takes back what has not started, in order.
+  void recall(std::vector<Task*>& unstarted) {
+    const MutexLock lock(mutex_);
+    for (const Dealt& dealt : unstarted_) {
+      unstarted.push_back(dealt.task);
+    }
+    unstarted_.clear();
+  }
+  /// Takes back one message; false when it has started.
+  bool recall(const Task& task);
+  /// Sets the stop token of the running attempt, if any; it is waited for until `end`.
+  void request_stop(SteadyTime end) {
+    const MutexLock lock(mutex_);
+    if (running_ != nullptr) {
+      attempt_.request_stop(end);
+    }
+  }
+  /// Sets that of the message with this id, if it is the one that runs; false: it is not.
+  bool request_stop_of(std::string_view message_id);
+  /// Sets it, and fails its extensions, if that message is the one that runs.
+  void lose_lease(const Task& task) {
+    const MutexLock lock(mutex_);
+    if (running_ == &task) {
+      attempt_.lose_lease();
+    }
+  }
+  View view() const {
+    const MutexLock lock(mutex_);
+    return {running_, started_at_, running_ != nullptr ? attempt_.deadline() : SteadyTime::max(), unstarted_.size()};
+  }
+  bool stop_requested() const { return attempt_.stop_requested(); }
+
+ private:
+  struct Dealt {
+    Task* task = nullptr;
+    SteadyTime start_before{};
+  };
+
+  // Fixed after construction.
+  const Duration timeout_;
+  // Synchronises itself.
+  plugin::Attempt attempt_;
+  mutable Mutex mutex_;
+  std::deque<Dealt> unstarted_ SLUICE_GUARDED_BY(mutex_);
+  Task* running_ SLUICE_GUARDED_BY(mutex_) = nullptr;
+  SteadyTime started_at_ SLUICE_GUARDED_BY(mutex_){};
+  std::vector<Finished> finished_ SLUICE_GUARDED_BY(mutex_);
+};
+
+/// The fewest workers that a job may lose to handlers that do not return before it stops replacing them; as many as it
+/// has where that is more.
+inline constexpr std::uint32_t kMinLossLimit = 4;
+/// A job runs as many suspects at a time as it has workers, within these bounds, each on a lane of its own beside the
+/// workers: a second one, so that one that hangs does not hold up the others; and no more than there is memory for, as
+/// each lane has a process.
+inline constexpr std::size_t kFewestLanes = 2;
+inline constexpr std::size_t kMostLanes = 16;
+/// Whoever runs handlers in other processes kills what does not return; only then has its worker something to explain.
+inline constexpr Duration kKillTime = std::chrono::seconds(5);
+
+enum class SeatKind {
+  worker,
+  lane,  ///< for suspects
+};
+
+/// Who works for a job: each seat is a worker with its hand. Decides whose handler is stuck, and when a worker is to be
+/// made for one that is lost. Not thread-safe.
+class Workforce {
+ public:
+  struct Settings {
+    std::uint32_t workers = 1;
+    Duration stuck_grace = std::chrono::seconds(5);
+  };
+  struct Stuck {
+    std::string message_id;
+    SteadyTime started_at{};
+  };
+  /// Threads that are to be made now.
+  struct Wanted {
+    std::size_t workers = 0;
+    std::size_t lanes = 0;
+    SteadyTime look_again = SteadyTime::max();
+  };
+
+  /// The first `workers` are made without being asked for.
+  explicit Workforce(const Settings& settings) : settings_(settings), workers_in_making_(settings.workers) {}
+
+  /// A worker is ready. `isolated`: its handlers run in a process of their own.
+  std::uint32_t enlist(WorkerBatch& batch, SeatKind kind, bool isolated);
+  /// So many workers there shall be from now on. Missing ones are wanted, those that are too many leave when they come
+  /// back.
+  void set_workers(std::uint32_t workers) { settings_.workers = workers; }
+  /// Workers that are too many.
+  std::size_t surplus() const {
+    const std::size_t workers = free_workers_ + busy_workers_ + workers_in_making_;
+    return workers - std::min<std::size_t>(workers, settings_.workers);
+  }
+  /// It could not be made.
+  void not_made(SeatKind kind, SteadyTime now);
+  /// It ends.
+  void leave(std::uint32_t seat) {
+    go(seats_[seat], State::vacant);
+    seats_[seat].batch = nullptr;
+  }
+
+  void busy(std::uint32_t seat, std::size_t dealt, SteadyTime now) {
+    SLUICE_ASSERT(seats_[seat].state == State::idle);
+    go(seats_[seat], State::busy);
+    seats_[seat].dealt = dealt;
+    seats_[seat].dealt_at = now;
+  }
+  /// It has come back for more; false: nobody waits for it any more, it shall leave.
+  bool back(std::uint32_t seat);
+  /// At most what runs is left in its hand.
+  void swept(std::uint32_t seat) { seats_[seat].dealt = std::min<std::size_t>(seats_[seat].dealt, 1); }
+  /// Its handler does not come back.
+  void lose(std::uint32_t seat) {
+    SLUICE_ASSERT(seats_[seat].state == State::busy);
+    go(seats_[seat], State::lost);
+  }
+  /// What is missing, with so many suspects waiting; it counts as being made from then on.
+  Wanted want(std::size_t waiting_suspects, SteadyTime now);
+
+  WorkerBatch& batch(std::uint32_t seat) const { return *seats_[seat].batch; }
+  SeatKind kind(std::uint32_t seat) const { return seats_[seat].kind; }
+  std::size_t seats() const { return seats_.size(); }
+  bool is_busy(std::uint32_t seat) const { return seats_[seat].state == State::busy; }
+  bool is_lost(std::uint32_t seat) const { return seats_[seat].state == State::lost; }
+  bool is_vacant(std::uint32_t seat) const { return seats_[seat].state == State::vacant; }
+  std::size_t dealt(std::uint32_t seat) const { return seats_[seat].dealt; }
+  SteadyTime dealt_at(std::uint32_t seat) const { return seats_[seat].dealt_at; }
+  /// When the handler that runs there counts as stuck; SteadyTime::max(): never.
+  SteadyTime stuck_at(std::uint32_t seat, const WorkerBatch::View& view) const;
+
+  std::uint32_t workers() const { return settings_.workers; }
+  /// The most suspects that run at a time.
+  std::size_t most_lanes() const { return std::clamp<std::size_t>(settings_.workers, kFewestLanes, kMostLanes); }
+  std::size_t free_workers() const { return free_workers_; }
+  /// Free ones and those that were given work within `span`.
+  std::size_t active_workers(Duration span, SteadyTime now) const;
+  std::size_t busy_lanes() const { return busy_lanes_; }
+  bool anybody_busy() const { return busy_workers_ + busy_lanes_ > 0; }
+  /// No more workers are made: too many handlers have not returned.
+  bool loss_limit_reached() const { return lost_ >= std::max(kMinLossLimit, settings_.workers); }
+  std::vector<Stuck> stuck() const;
+  std::uint32_t handlers_running() const {
+    return static_cast<std::uint32_t>(std::count_if(seats_.begin(), seats_.end(), [](const Seat& seat) {
+      return seat.state != State::vacant && seat.batch->view().running != nullptr;
+    }));
+  }
+
+ private:
+  enum class State { vacant, idle, busy, lost, leaving };
+  struct Seat {
+    WorkerBatch* batch = nullptr;
+    SeatKind kind = SeatKind::worker;
+    bool isolated = false;
+    State state = State::vacant;
+    std::size_t dealt = 0;
+    SteadyTime dealt_at{};
+  };
+
+  void go(Seat& seat, State to) {
+    count(seat, static_cast<std::size_t>(-1));
+    seat.state = to;
+    count(seat, 1);
+  }
+  void count(const Seat& seat, std::size_t change);
+
+  Settings settings_;
+  std::vector<Seat> seats_;
+  std::size_t free_workers_ = 0;
+  std::size_t busy_workers_ = 0;
+  std::size_t free_lanes_ = 0;
+  std::size_t busy_lanes_ = 0;
+  std::size_t lost_ = 0;
+  std::size_t workers_in_making_;
+  std::size_t lanes_in_making_ = 0;
+  SteadyTime make_after_ = SteadyTime::min();
+};
 
 /// The most messages that a job holds, in whatever stage, so that a source that stopped answering stops the claims too.
 inline constexpr std::size_t kMaxHeld = 4 * kMaxClaim;
@@ -20,12 +272,13 @@ inline constexpr std::size_t kMaxHeld = 4 * kMaxClaim;
 /// Decides who is handed what: messages wait here for a worker, suspects for a lane. Not thread-safe.
 class Dispatcher {
  public:
-  Dispatcher(InFlightTable& in_flight, Workforce& workforce, const ClaimSizer& sizer);
+  Dispatcher(InFlightTable& in_flight, Workforce& workforce, const ClaimSizer& sizer)
+      : in_flight_(in_flight), workforce_(workforce), sizer_(sizer) {}
 
   /// What could be claimed now.
   Claimer::Room room(SteadyTime now) const;
   /// A message waits for its worker from now on.
-  void add(Task& task);
+  void add(Task& task) { (task.suspect ? suspects_ : queue_).push_back(&task); }
   /// It waits for its key before it may wait for a worker.
   void hold_back(Task& task) { held_back_.push_back(&task); }
   bool holds_back() const { return open_ && !held_back_.empty(); }
@@ -36,9 +289,9 @@ class Dispatcher {
   /// Fills the hand of a worker that has none; false: nothing for it.
   bool deal(std::uint32_t seat, SteadyTime now);
   /// There is something for a worker of this kind.
-  bool has_work(SeatKind kind) const;
-  /// StepEffects as many workers as there is work for.
-  void call(StepEffects& notes) const;
+  bool has_work(SeatKind kind) const { return open_ && !(kind == SeatKind::lane ? suspects_ : queue_).empty(); }
+  /// Calls as many workers as there is work for.
+  void call(StepEffects& effects) const;
 
   /// Takes back what a worker has not started; it is the next to be handed out.
   void take_back(std::uint32_t seat);
@@ -53,7 +306,11 @@ class Dispatcher {
   std::size_t waiting_suspects() const { return suspects_.size(); }
 
  private:
-  std::size_t held_suspects() const;
+  std::size_t held_suspects() const {
+    const auto suspect = [](const Task* task) { return task->suspect; };
+    return static_cast<std::size_t>(std::count_if(held_back_.begin(), held_back_.end(), suspect) +
+                                    std::count_if(asking_.begin(), asking_.end(), suspect));
+  }
 
   // Fixed after construction.
   InFlightTable& in_flight_;
@@ -66,6 +323,31 @@ class Dispatcher {
   std::vector<Task*> asking_;
   std::vector<Task*> recalled_;  ///< scratch
   bool open_ = true;
+};
+
+/// A worker that has not come back with its handful by then is deep in a long attempt: the rest is taken from it.
+inline constexpr Duration kLateHandful = std::chrono::milliseconds(20);
+
+/// Watches the workers: takes late handfuls back, gives up handlers that do not return, and has workers made in the
+/// place of those that are lost. Not thread-safe.
+class WorkerSupervisor {
+ public:
+  WorkerSupervisor(Workforce& workforce, Dispatcher& dispatcher, Assessor& assessor)
+      : workforce_(workforce), dispatcher_(dispatcher), assessor_(assessor) {}
+
+  /// Looks at everybody; says when to look again.
+  SteadyTime inspect(SteadyTime now, StepEffects& effects);
+  /// When to look at a worker that was given work just now.
+  SteadyTime next_look(std::uint32_t seat) const;
+  /// Has the threads made that are missing; says when to ask again.
+  SteadyTime hire(SteadyTime now, StepEffects& effects);
+
+ private:
+  void look_at(std::uint32_t seat, SteadyTime now, StepEffects& effects);
+
+  Workforce& workforce_;
+  Dispatcher& dispatcher_;
+  Assessor& assessor_;
 };
 
 }  // namespace sluice::work

@@ -2,6 +2,14 @@
 
 #include <algorithm>
 
+#include "host/work/assessor.hpp"
+#include "host/work/claimer.hpp"
+#include "host/work/dispatcher.hpp"
+#include "host/work/idempotency_gate.hpp"
+#include "host/work/in_flight_table.hpp"
+#include "host/work/lease_keeper.hpp"
+#include "host/work/settler.hpp"
+
 namespace sluice::work {
 namespace {
 
@@ -10,7 +18,7 @@ constexpr Duration kMaxReserve = std::chrono::seconds(2);
 
 }  // namespace
 
-void Drain::begin(SteadyTime now, SteadyTime deadline, StepEffects& notes) {
+void Drain::begin(SteadyTime now, SteadyTime deadline, StepEffects& effects) {
   if (phase_ == Phase::over) {
     return;
   }
@@ -22,21 +30,29 @@ void Drain::begin(SteadyTime now, SteadyTime deadline, StepEffects& notes) {
   parts_.settler.hurry(now, deadline_);
   if (phase_ == Phase::running) {
     phase_ = Phase::draining;
-    stop_what_runs(now, notes);
+    stop_what_runs(now, effects);
   }
-  notes.poller = notes.keeper = notes.keys = notes.drained = true;
-  parts_.settler.call(now, notes);
+  effects.poller = effects.keeper = effects.keys = effects.drained = true;
+  parts_.settler.call(now, effects);
 }
 
-void Drain::stop_what_runs(SteadyTime now, StepEffects& notes) {
+bool Drain::nothing_left() const {
+  return parts_.in_flight.open() == 0 && !parts_.claimer.under_way() && parts_.gate.idle();
+}
+
+void Drain::release_waiting(SteadyTime now) {
   parts_.dispatcher.close();
   for (Task* task : parts_.dispatcher.waiting()) {
-    parts_.settler.add(*task, put_back(task->suspect), now);
+    parts_.settler.put_back(*task, now);
   }
   parts_.dispatcher.drop_gone();
+}
+
+void Drain::stop_what_runs(SteadyTime now, StepEffects& effects) {
+  release_waiting(now);
   for (std::uint32_t seat = 0; seat < parts_.workforce.seats(); ++seat) {
     if (parts_.workforce.is_busy(seat)) {
-      parts_.assessor.collect(parts_.workforce.batch(seat), now, notes);
+      parts_.assessor.collect(parts_.workforce.batch(seat), now, effects);
     }
   }
   ask_to_finish();
@@ -50,45 +66,45 @@ void Drain::ask_to_finish() {
   }
 }
 
-void Drain::hard_stop(SteadyTime now, StepEffects& notes) {
+void Drain::hard_stop(SteadyTime now, StepEffects& effects) {
   if (phase_ == Phase::over || hard_) {
     return;
   }
   hard_ = true;
-  begin(now, now + kHardStopTime, notes);
+  begin(now, now + kHardStopTime, effects);
   soft_deadline_ = now;
   ask_to_finish();
   parts_.settler.try_once();
-  parts_.settler.call(now, notes);
+  parts_.settler.call(now, effects);
 }
 
-void Drain::give_up_what_runs(SteadyTime now, StepEffects& notes) {
+void Drain::give_up_what_runs(SteadyTime now, StepEffects& effects) {
   given_up_ = true;
   for (std::uint32_t seat = 0; seat < parts_.workforce.seats(); ++seat) {
     if (!parts_.workforce.is_busy(seat)) {
       continue;
     }
     WorkerBatch& batch = parts_.workforce.batch(seat);
-    parts_.assessor.collect(batch, now, notes);
+    parts_.assessor.collect(batch, now, effects);
     Task* task = batch.view().running;
     if (task == nullptr || task->stage() != TaskStage::dealt) {
       continue;
     }
     batch.lose_lease(*task);
-    notes.about(observe::LogLevel::warn, "the handler has not finished in time, its message is released", task->message,
-                "handler " + parts_.assessor.handler());
-    parts_.settler.add(*task, put_back(task->suspect), now);
+    effects.about(observe::LogLevel::warn, "the handler has not finished in time, its message is released",
+                  task->message, "handler " + parts_.assessor.handler());
+    parts_.settler.put_back(*task, now);
     ++abandoned_;
   }
-  parts_.settler.call(now, notes);
+  parts_.settler.call(now, effects);
 }
 
-std::optional<SteadyTime> Drain::step(SteadyTime now, StepEffects& notes) {
+std::optional<SteadyTime> Drain::step(SteadyTime now, StepEffects& effects) {
   if (phase_ == Phase::over) {
     return std::nullopt;
   }
   if (now >= soft_deadline_ && !given_up_) {
-    give_up_what_runs(now, notes);
+    give_up_what_runs(now, effects);
   }
   const bool tried_once = hard_ && given_up_ && !parts_.claimer.under_way() && !parts_.keeper.under_way() &&
                           parts_.settler.idle() && parts_.gate.idle();
@@ -99,12 +115,6 @@ std::optional<SteadyTime> Drain::step(SteadyTime now, StepEffects& notes) {
     return std::nullopt;
   }
   return given_up_ ? deadline_ : std::min(soft_deadline_, deadline_);
-}
-
-void Drain::look(StepEffects& notes) const {
-  if (phase_ == Phase::draining && (hard_ || nothing_left())) {
-    notes.drained = true;
-  }
 }
 
 }  // namespace sluice::work

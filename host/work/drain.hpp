@@ -4,17 +4,18 @@
 #include <optional>
 
 #include "base/clock.hpp"
-#include "host/work/assessor.hpp"
-#include "host/work/claimer.hpp"
-#include "host/work/dispatcher.hpp"
-#include "host/work/idempotency_gate.hpp"
-#include "host/work/in_flight_table.hpp"
-#include "host/work/lease_keeper.hpp"
-#include "host/work/settler.hpp"
-#include "host/work/step_effects.hpp"
-#include "host/work/workforce.hpp"
+#include "host/work/account.hpp"
 
 namespace sluice::work {
+
+class Assessor;
+class Claimer;
+class Dispatcher;
+class IdempotencyGate;
+class InFlightTable;
+class LeaseKeeper;
+class Settler;
+class Workforce;
 
 /// What a hard stop may take to release what is held.
 inline constexpr Duration kHardStopTime = std::chrono::seconds(2);
@@ -38,12 +39,18 @@ class Drain {
   explicit Drain(const Parts& parts) : parts_(parts) {}
 
   /// Begins, or brings the end forward.
-  void begin(SteadyTime now, SteadyTime deadline, StepEffects& notes);
-  void hard_stop(SteadyTime now, StepEffects& notes);
-  /// Called when it says, and whenever a note says `drained`; nothing: it is over.
-  std::optional<SteadyTime> step(SteadyTime now, StepEffects& notes);
-  /// StepEffects whoever waits for the end, if it may have come nearer.
-  void look(StepEffects& notes) const;
+  void begin(SteadyTime now, SteadyTime deadline, StepEffects& effects);
+  void hard_stop(SteadyTime now, StepEffects& effects);
+  /// Nobody is handed anything any more, and what waits goes back: for a pause too.
+  void release_waiting(SteadyTime now);
+  /// Called when it says, and whenever `drained` is set; nothing: it is over.
+  std::optional<SteadyTime> step(SteadyTime now, StepEffects& effects);
+  /// Calls whoever waits for the end, if it may have come nearer.
+  void look(StepEffects& effects) const {
+    if (phase_ == Phase::draining && (hard_ || nothing_left())) {
+      effects.drained = true;
+    }
+  }
 
   bool begun() const { return phase_ != Phase::running; }
   bool over() const { return phase_ == Phase::over; }
@@ -55,12 +62,10 @@ class Drain {
  private:
   enum class Phase { running, draining, over };
 
-  void stop_what_runs(SteadyTime now, StepEffects& notes);
+  void stop_what_runs(SteadyTime now, StepEffects& effects);
   void ask_to_finish();
-  void give_up_what_runs(SteadyTime now, StepEffects& notes);
-  bool nothing_left() const {
-    return parts_.in_flight.open() == 0 && !parts_.claimer.under_way() && parts_.gate.idle();
-  }
+  void give_up_what_runs(SteadyTime now, StepEffects& effects);
+  bool nothing_left() const;
 
   const Parts parts_;
   Phase phase_ = Phase::running;

@@ -1,13 +1,70 @@
 #include "host/work/idempotency_gate.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/assert.hpp"
 #include "base/guard.hpp"
+#include "base/text/json_check.hpp"
+#include "base/text/json_pointer.hpp"
 #include "base/text/utf8.hpp"
+#include "dynamo/signing/digest.hpp"
+#include "host/work/dispatcher.hpp"
+#include "host/work/settler.hpp"
 
 namespace sluice::work {
+
+namespace {
+
+/// Of a key that stands as its digest.
+constexpr std::size_t kShownOfLong = 64;
+
+}  // namespace
+
+FoundKey key_in_json(const std::string& json, const std::string& pointer) {
+  if (const auto problem = json_problem(json)) {
+    return {.missing = "its body is no JSON: " + *problem};
+  }
+  auto found = json_at(json, pointer);
+  if (!found) {
+    return {.missing = "its body has nothing at '" + pointer + "'"};
+  }
+  if (found->kind != JsonReader::Kind::string && found->kind != JsonReader::Kind::number) {
+    return {.missing = "what the body has at '" + pointer + "' is neither a string nor a number"};
+  }
+  return {.key = std::move(found->text)};
+}
+
+std::string kept_key(std::string key) {
+  if (key.size() <= kLongestKey) {
+    return key;
+  }
+  return std::string(cut_utf8(key, kShownOfLong)) + "...sha256:" + dynamo::to_hex(dynamo::sha256(key));
+}
+
+FoundKey MessageKey::of(const queue::Message& message) const {
+  using Kind = config::IdempotencyConfig::Kind;
+  if (config_.kind == Kind::message) {
+    return {.key = message.id};
+  }
+  FoundKey found;
+  if (config_.kind == Kind::attribute) {
+    const auto attribute = message.attributes.find(config_.path);
+    if (attribute == message.attributes.end()) {
+      return {.missing = "it has no attribute '" + config_.path + "'"};
+    }
+    found.key = attribute->second;
+  } else {
+    found = key_in_json(message.body, config_.path);
+  }
+  if (found.missing.empty() && found.key.empty()) {
+    found.missing = "the key in it is empty";
+  }
+  found.key = kept_key(std::move(found.key));
+  return found;
+}
+
 namespace {
 
 using queue::KeyState;
@@ -48,20 +105,20 @@ IdempotencyGate::IdempotencyGate(Settings settings, FailurePolicy policy, InFlig
       settler_(settler),
       random_(random) {}
 
-void IdempotencyGate::admit(Task& task, const queue::OwnIdFound& found, SteadyTime now, StepEffects& notes) {
+void IdempotencyGate::admit(Task& task, const queue::OwnIdFound& found, SteadyTime now, StepEffects& effects) {
   if (!settings_.keys) {
     dispatcher_.add(task);
   } else if (!own_id_ || !found.asked) {
     dispatcher_.hold_back(task);
   } else {
     Answer answer{.found = {}, .key = found.done ? *found.done : queue::KeyAnswer{}, .left = {}};
-    decide(task, answer, 0, now, notes);
+    decide(task, answer, 0, now, effects);
   }
 }
 
-void IdempotencyGate::call(StepEffects& notes) const {
+void IdempotencyGate::call(StepEffects& effects) const {
   if (settings_.keys && !calling_) {
-    notes.keys = notes.keys || dispatcher_.holds_back() || !in_flight_.ended_marks().empty();
+    effects.keys = effects.keys || dispatcher_.holds_back() || !in_flight_.ended_marks().empty();
   }
 }
 
@@ -104,7 +161,7 @@ void IdempotencyGate::renew(Order& order, SteadyTime now) {
   }
 }
 
-void IdempotencyGate::answered(const Order& order, Answers answers, SteadyTime now, StepEffects& notes) {
+void IdempotencyGate::answered(const Order& order, Answers answers, SteadyTime now, StepEffects& effects) {
   calling_ = false;
   dispatcher_.asked();
   static const Error kNoAnswer(ErrorCode::internal, "the store gave no answer for an idempotency key");
@@ -127,17 +184,17 @@ void IdempotencyGate::answered(const Order& order, Answers answers, SteadyTime n
       failure = answer.key.error;
       dispatcher_.hold_back(task);
     } else {
-      decide(task, answer, order.asks[i].fence, now, notes);
+      decide(task, answer, order.asks[i].fence, now, effects);
     }
   }
   failed_in_a_row_ = failed ? failed_in_a_row_ + 1 : 0;
   ask_at_ =
       failed ? now + jittered(doubled(kFirstBackoff, failed_in_a_row_ - 1, kLastBackoff), random_) : SteadyTime::min();
-  tell(failure, now, notes);
-  dispatcher_.call(notes);
+  tell(failure, now, effects);
+  dispatcher_.call(effects);
 }
 
-void IdempotencyGate::decide(Task& task, Answer& answer, std::int64_t fence, SteadyTime now, StepEffects& notes) {
+void IdempotencyGate::decide(Task& task, Answer& answer, std::int64_t fence, SteadyTime now, StepEffects& effects) {
   if (!answer.found.missing.empty()) {
     if (settings_.keys->on_missing == config::OnMissingKey::run) {
       dispatcher_.add(task);
@@ -145,17 +202,17 @@ void IdempotencyGate::decide(Task& task, Answer& answer, std::int64_t fence, Ste
       turn_away(task,
                 "it has no idempotency key: " + answer.found.missing +
                     "; send it with one, or set on_missing = \"run\" in [job.idempotency]",
-                now, notes);
+                now, effects);
     }
     return;
   }
   if (answer.key.state == KeyState::running) {
-    put_off(task, answer, now, notes);
+    put_off(task, answer, now, effects);
     return;
   }
   waits_.erase(task.message.id);
   if (answer.key.state == KeyState::done) {
-    duplicate(task, answer, now, notes);
+    duplicate(task, answer, now, effects);
   } else {
     let_in(task, answer, fence, now);
   }
@@ -174,13 +231,13 @@ void IdempotencyGate::let_in(Task& task, Answer& answer, std::int64_t fence, Ste
   dispatcher_.add(task);
 }
 
-void IdempotencyGate::put_off(Task& task, const Answer& answer, SteadyTime now, StepEffects& notes) {
+void IdempotencyGate::put_off(Task& task, const Answer& answer, SteadyTime now, StepEffects& effects) {
   if (settings_.keys->while_running == config::WhileRunning::reject) {
     waits_.erase(task.message.id);
     turn_away(task,
               "another message with its idempotency key " + shown(answer.found.key) + " is being worked on: " +
                   (answer.key.owner.empty() ? "its id is not known" : clean_utf8(answer.key.owner, kShownBytes, "?")),
-              now, notes);
+              now, effects);
     return;
   }
   if (waits_.size() >= kMostWaits) {
@@ -191,35 +248,35 @@ void IdempotencyGate::put_off(Task& task, const Answer& answer, SteadyTime now, 
   Disposition later = put_back(task.suspect);
   later.delay = std::min(jittered(wait, random_), left);
   later.ending = Ending::snoozed;
-  notes.about(observe::LogLevel::debug, "another message with its idempotency key is being worked on, it waits",
-              task.message, "key " + shown(answer.found.key) + " of " + answer.key.owner);
+  effects.about(observe::LogLevel::debug, "another message with its idempotency key is being worked on, it waits",
+                task.message, "key " + shown(answer.found.key) + " of " + answer.key.owner);
   settler_.add(task, std::move(later), now);
 }
 
-void IdempotencyGate::turn_away(Task& task, std::string reason, SteadyTime now, StepEffects& notes) {
-  notes.about(observe::LogLevel::warn, "rejected", task.message, reason);
+void IdempotencyGate::turn_away(Task& task, std::string reason, SteadyTime now, StepEffects& effects) {
+  effects.about(observe::LogLevel::warn, "rejected", task.message, reason);
   settler_.add(task, dispose_unseen(std::move(reason), task.suspect, task.message.attempt, policy_), now);
 }
 
-void IdempotencyGate::duplicate(Task& task, Answer& answer, SteadyTime now, StepEffects& notes) {
-  ++notes.duplicates;
+void IdempotencyGate::duplicate(Task& task, Answer& answer, SteadyTime now, StepEffects& effects) {
+  ++effects.duplicates;
   if (settings_.keys->on_duplicate == config::OnDuplicate::run) {
     task.first_result = std::make_shared<const std::string>(std::move(answer.key.result));
     dispatcher_.add(task);
     return;
   }
-  notes.about(observe::LogLevel::debug, "a duplicate: its idempotency key is done, the handler is not run",
-              task.message,
-              "key " + shown(own_id_ ? task.message.id : answer.found.key) + ", done by " + answer.key.owner);
+  effects.about(observe::LogLevel::debug, "a duplicate: its idempotency key is done, the handler is not run",
+                task.message,
+                "key " + shown(own_id_ ? task.message.id : answer.found.key) + ", done by " + answer.key.owner);
   settler_.add(task, {queue::CompletionAction::remove, Duration::zero(), {}, Ending::discarded, false}, now);
 }
 
-void IdempotencyGate::tell(const std::optional<Error>& failure, SteadyTime now, StepEffects& notes) {
+void IdempotencyGate::tell(const std::optional<Error>& failure, SteadyTime now, StepEffects& effects) {
   if (failure && failures_.failed(*failure, now)) {
-    notes.line(observe::LogLevel::error, "cannot look up idempotency keys, trying again; nothing begins meanwhile", {},
-               failure->message());
+    effects.line(observe::LogLevel::error, "cannot look up idempotency keys, trying again; nothing begins meanwhile",
+                 {}, failure->message());
   } else if (!failure && failures_.succeeded()) {
-    notes.line(observe::LogLevel::info, "idempotency keys can be looked up again");
+    effects.line(observe::LogLevel::info, "idempotency keys can be looked up again");
   }
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -13,15 +14,45 @@
 #include "config/config.hpp"
 #include "host/queue/effects.hpp"
 #include "host/queue/idempotency.hpp"
-#include "host/work/dispatcher.hpp"
-#include "host/work/disposition.hpp"
-#include "host/work/failure_run.hpp"
+#include "host/queue/message.hpp"
+#include "host/work/account.hpp"
 #include "host/work/in_flight_table.hpp"
-#include "host/work/message_key.hpp"
-#include "host/work/settler.hpp"
-#include "host/work/step_effects.hpp"
+#include "host/work/task.hpp"
 
 namespace sluice::work {
+
+class Dispatcher;
+class Settler;
+
+/// A longer key stands as its first bytes and its SHA-256, so that a store's index and an operator's screen stay small.
+inline constexpr std::size_t kLongestKey = 1024;
+
+/// What one message's key is. A value.
+struct FoundKey {
+  std::string key{};
+  std::string missing{};  ///< not empty: there is none, and this says why
+};
+
+/// Reads messages' idempotency keys as the job says. Thread-safe.
+class MessageKey {
+ public:
+  explicit MessageKey(config::IdempotencyConfig config) : config_(std::move(config)) {}
+
+  /// Every delivery of one message has the same. Reads the body where the key lies there.
+  FoundKey of(const queue::Message& message) const;
+  /// The key is the message's own id.
+  bool own_id() const { return config_.kind == config::IdempotencyConfig::Kind::message; }
+
+ private:
+  const config::IdempotencyConfig config_;
+};
+
+/// The string or number that an RFC 6901 pointer names in a JSON text: a string's characters, a number as it is
+/// written.
+FoundKey key_in_json(const std::string& json, const std::string& pointer);
+
+/// A key as it is kept: itself, or what stands for one that is longer than kLongestKey.
+std::string kept_key(std::string key);
 
 /// The most messages whose keys are asked for in one call.
 inline constexpr std::size_t kMaxKeyBatch = 1000;
@@ -76,13 +107,13 @@ class IdempotencyGate {
                   Settler& settler, Random& random);
 
   /// A message has come that a handler could begin with. Where its claim has told of its key nobody is asked any more.
-  void admit(Task& task, const queue::OwnIdFound& found, SteadyTime now, StepEffects& notes);
+  void admit(Task& task, const queue::OwnIdFound& found, SteadyTime now, StepEffects& effects);
 
   /// What to ask now; calls end by `deadline`. Each order that is not empty is followed by `answered`.
   Order next(SteadyTime now, SteadyTime deadline);
-  void answered(const Order& order, Answers answers, SteadyTime now, StepEffects& notes);
-  /// StepEffects the thread that asks, if there is something to ask.
-  void call(StepEffects& notes) const;
+  void answered(const Order& order, Answers answers, SteadyTime now, StepEffects& effects);
+  /// Calls the thread that asks, if there is something to ask.
+  void call(StepEffects& effects) const;
 
   /// The message is done: puts what its handler staged, and its key's record, into the disposition.
   void seal(const Task& task, const std::shared_ptr<const queue::Effects>& staged, Disposition& disposition) const;
@@ -93,13 +124,13 @@ class IdempotencyGate {
   bool idle() const { return !calling_ && in_flight_.ended_marks().empty(); }
 
  private:
-  void decide(Task& task, Answer& answer, std::int64_t fence, SteadyTime now, StepEffects& notes);
+  void decide(Task& task, Answer& answer, std::int64_t fence, SteadyTime now, StepEffects& effects);
   void let_in(Task& task, Answer& answer, std::int64_t fence, SteadyTime now);
-  void put_off(Task& task, const Answer& answer, SteadyTime now, StepEffects& notes);
-  void turn_away(Task& task, std::string reason, SteadyTime now, StepEffects& notes);
-  void duplicate(Task& task, Answer& answer, SteadyTime now, StepEffects& notes);
+  void put_off(Task& task, const Answer& answer, SteadyTime now, StepEffects& effects);
+  void turn_away(Task& task, std::string reason, SteadyTime now, StepEffects& effects);
+  void duplicate(Task& task, Answer& answer, SteadyTime now, StepEffects& effects);
   void renew(Order& order, SteadyTime now);
-  void tell(const std::optional<Error>& failure, SteadyTime now, StepEffects& notes);
+  void tell(const std::optional<Error>& failure, SteadyTime now, StepEffects& effects);
 
   // Fixed after construction.
   const Settings settings_;

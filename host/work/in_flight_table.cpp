@@ -1,16 +1,29 @@
 #include "host/work/in_flight_table.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "base/assert.hpp"
 #include "base/guard.hpp"
-#include "host/work/finished_work.hpp"
+#include "host/observe/trace_context.hpp"
 
 namespace sluice::work {
 
-InFlightTable::InFlightTable(const LeaseTerms& terms, isolation::JobLedger* crash_ledger)
-    : terms_(terms), crash_ledger_(crash_ledger) {}
+namespace {
+
+constexpr Duration kMaxMargin = std::chrono::seconds(1);
+constexpr Duration kMaxCall = std::chrono::seconds(10);
+
+}  // namespace
+
+SteadyTime LeaseTerms::usable_until(const Lease& lease) const {
+  return lease.ends_at - std::min(visibility_ / 10, kMaxMargin);
+}
+
+Duration LeaseTerms::call_timeout() const { return std::min(visibility_ / 4, kMaxCall); }
 
 Task& InFlightTable::admit(queue::Delivery&& delivery) {
   Task* task = nullptr;
@@ -35,7 +48,7 @@ Task& InFlightTable::admit(queue::Delivery&& delivery) {
   return *task;
 }
 
-Task* InFlightTable::resume(queue::Delivery& delivery, StepEffects& notes) {
+Task* InFlightTable::resume(queue::Delivery& delivery, StepEffects& effects) {
   for (Task* task : active_) {
     // Two queues of one job may have messages of one id.
     const bool same = task->part == delivery.receipt.part && task->message.id == delivery.message.id &&
@@ -49,13 +62,13 @@ Task* InFlightTable::resume(queue::Delivery& delivery, StepEffects& notes) {
     if (!task->open()) {
       // It was counted as lost when that was told.
       task->take_up();
-      adopt(*task, std::move(delivery), notes);
+      adopt(*task, std::move(delivery), effects);
     } else if (in_call) {
       wait_for_answer(*task, std::move(delivery));
     } else {
       task->go_on();
       account_.ended(Ending::lost);
-      adopt(*task, std::move(delivery), notes);
+      adopt(*task, std::move(delivery), effects);
     }
     return task;
   }
@@ -73,20 +86,20 @@ void InFlightTable::wait_for_answer(Task& task, queue::Delivery&& delivery) {
   }
 }
 
-bool InFlightTable::go_on(Task& task, StepEffects& notes) {
+bool InFlightTable::go_on(Task& task, StepEffects& effects) {
   if (task.newer == nullptr || closed_) {
     return false;
   }
   const std::unique_ptr<queue::Delivery> newer = std::move(task.newer);
   task.go_on();
   account_.ended(Ending::lost);
-  adopt(task, std::move(*newer), notes);
+  adopt(task, std::move(*newer), effects);
   return true;
 }
 
-void InFlightTable::adopt(Task& task, queue::Delivery&& newer, StepEffects& notes) {
-  notes.about(observe::LogLevel::warn, "the lease had ended and the message came back; this host goes on with it",
-              task.message);
+void InFlightTable::adopt(Task& task, queue::Delivery&& newer, StepEffects& effects) {
+  effects.about(observe::LogLevel::warn, "the lease had ended and the message came back; this host goes on with it",
+                task.message);
   renew(task, std::move(newer.receipt), newer.leased_until);
   if (newer.leased_until != SteadyTime::max()) {
     task.lease.begun_at = terms_.granted({}, newer.leased_until).begun_at;
@@ -101,12 +114,6 @@ void InFlightTable::renew(Task& task, queue::Receipt receipt, SteadyTime leased_
   }
   if (crash_ledger_ != nullptr) {
     crash_ledger_->renew(task.slot, task.lease.receipt);
-  }
-}
-
-void InFlightTable::committing(Task& task, isolation::Committing how) {
-  if (crash_ledger_ != nullptr && SLUICE_GUARD(commits_in_ledger)) {
-    crash_ledger_->committing(task.slot, how);
   }
 }
 
@@ -130,19 +137,6 @@ void InFlightTable::end(Task& task, Ending ending) {
   }
 }
 
-void InFlightTable::release_mark(KeyMark mark) {
-  if (!closed_ && SLUICE_GUARD(key_mark_released)) {
-    ended_marks_.push_back(std::move(mark));
-  }
-}
-
-void InFlightTable::lose(Task& task, StepEffects& notes) {
-  if (!closed_) {
-    notes.lose(task.message);
-  }
-  end(task, Ending::lost);
-}
-
 void InFlightTable::tidy(Task& task) {
   if (!task.over()) {
     return;
@@ -160,10 +154,117 @@ void InFlightTable::tidy(Task& task) {
   free_.push_back(&task);
 }
 
-void InFlightTable::close() {
-  closed_ = true;
-  ended_marks_.clear();
-  account_.close();
+namespace {
+
+// Never 0, which stands for none.
+std::uint64_t fingerprint_of(const queue::Message& message) {
+  const std::hash<std::string_view> hash;
+  std::uint64_t mixed = hash(message.body);
+  const auto mix = [&](std::string_view text) { mixed = mixed * 0x9e3779b97f4a7c15U + hash(text) + 1; };
+  mix(message.content_type);
+  mix(message.group);
+  for (const auto& [name, value] : message.attributes) {
+    if (name == observe::kTraceParent) {
+      continue;  // each delivery has one of its own
+    }
+    mix(name);
+    mix(value);
+  }
+  return mixed | 1U;
+}
+
+// Only what ended for good may stand for another run. What was to be tried again is tried again.
+bool is_final(const Disposition& disposition) {
+  return disposition.ending == Ending::done || disposition.ending == Ending::discarded ||
+         disposition.ending == Ending::rejected;
+}
+
+std::uint64_t fingerprint_of(const Task& task) {
+  return task.fingerprint != 0 ? task.fingerprint : fingerprint_of(task.message);
+}
+
+}  // namespace
+
+bool is_unchanged(const Task& task, const queue::Message& message) {
+  return task.message.sent_at == message.sent_at && message.attempt >= task.message.attempt &&
+         fingerprint_of(task) == fingerprint_of(message);
+}
+
+void FinishedWork::keep(Task& task) {
+  if (!is_final(task.disposition)) {
+    task.fingerprint = fingerprint_of(task.message);
+    task.message.body = {};
+    return;
+  }
+  task.finished_here = true;
+  kept_bytes_ += task.message.body.size();
+  if (kept_bytes_ > kKeptBytes) {
+    not_written(task);
+  }
+}
+
+void FinishedWork::changed(Task& task) {
+  if (!task.finished_here || is_final(task.disposition)) {
+    return;
+  }
+  not_written(task);
+  task.finished_here = false;
+}
+
+void FinishedWork::not_written(Task& task) {
+  if (task.finished_here && task.fingerprint == 0) {
+    task.fingerprint = fingerprint_of(task.message);
+    kept_bytes_ -= task.message.body.size();
+    task.message.body = {};
+  }
+}
+
+void FinishedWork::leave(Task& task, bool lost) {
+  if (!task.finished_here) {
+    return;
+  }
+  if (!lost) {
+    kept_bytes_ -= task.message.body.size();
+    return;
+  }
+  not_written(task);
+  remember(task, std::move(task.disposition));
+}
+
+void FinishedWork::remember(const Task& task, Disposition&& disposition) {
+  if (!is_final(disposition)) {
+    return;
+  }
+  const std::uint64_t fingerprint = fingerprint_of(task);
+  if (remembered_.size() >= kMaxRemembered) {
+    remembered_.erase(order_.front());
+    order_.pop_front();
+  }
+  const auto [entry, fresh] = remembered_.insert_or_assign(
+      task.message.id, Remembered{task.message.sent_at, task.message.attempt, fingerprint, std::move(disposition)});
+  if (fresh) {
+    order_.push_back(entry->first);
+  }
+}
+
+std::optional<Disposition> FinishedWork::recognise(const queue::Message& message) {
+  if (remembered_.empty()) {
+    return std::nullopt;
+  }
+  const auto found = remembered_.find(message.id);
+  if (found == remembered_.end()) {
+    return std::nullopt;
+  }
+  const Remembered& one = found->second;
+  const bool same =
+      one.sent_at == message.sent_at && message.attempt >= one.attempt && one.fingerprint == fingerprint_of(message);
+  std::optional<Disposition> disposition;
+  if (same) {
+    disposition = std::move(found->second.disposition);
+  }
+  order_.erase(std::find(order_.begin(), order_.end(), message.id));
+  remembered_.erase(found);
+  return disposition;
 }
 
 }  // namespace sluice::work

@@ -5,14 +5,9 @@
 
 #include "base/assert.hpp"
 #include "host/plugin/handler_instance.hpp"
-#include "host/work/call_loop.hpp"
-#include "host/work/calls.hpp"
-#include "host/work/handler_log.hpp"
 #include "host/work/job_flow.hpp"
 #include "host/work/job_queues.hpp"
-#include "host/work/key_call.hpp"
-#include "host/work/shared_flow.hpp"
-#include "host/work/worker_pool.hpp"
+#include "host/work/job_threads.hpp"
 
 namespace sluice::work {
 namespace {
@@ -94,8 +89,8 @@ class InstanceMaker {
     if (shared_ != nullptr) {
       return WorkerInstance{shared_, false};
     }
-    SLUICE_TRY(here, plugin::HandlerInstance::create_in({log_, {}, {}, effects_, health_.seat()}, *spec_.handler,
-                                                        spec_.config.name, spec_.options));
+    SLUICE_TRY(here, plugin::HandlerInstance::create({log_, effects_, health_.seat()}, *spec_.handler,
+                                                     spec_.config.name, spec_.options));
     WorkerInstance made{std::move(*here), false};
     if (plugin::is_concurrent(*spec_.handler)) {
       shared_ = made.handler;
@@ -153,7 +148,7 @@ class Job::Parts {
                     : std::make_unique<JobTracing>(*seams.tracer, spec.config, queue_names(spec.config))),
         poller(shared, ClaimCall(*source, spec.visibility_timeout, seams.clock, seams.explain,
                                  rules_of(spec.config, spec.max_in_flight), tracing.get(), own_ids_of(spec.config))),
-        settler(shared, SettleCall(*source, seams.clock, tracing.get())),
+        settler(shared, SettleCall(*source, tracing.get())),
         keeper(shared, ExtendCall(*source, spec.visibility_timeout)),
         keys(std::move(its_keys)) {
     if (!keys.empty()) {
@@ -173,10 +168,20 @@ class Job::Parts {
     return {};
   }
 
+  // In the order in which they start.
   std::vector<runtime::Service*> services() {
     std::vector<runtime::Service*> all{&keeper, &settler, workers.get(), &poller};
     if (asker) {
       all.insert(all.begin(), asker.get());
+    }
+    return all;
+  }
+
+  // Those that make calls.
+  std::vector<runtime::ServiceThread*> callers() {
+    std::vector<runtime::ServiceThread*> all{&settler.thread(), &keeper.thread(), &poller.thread()};
+    if (asker) {
+      all.push_back(&asker->thread());
     }
     return all;
   }
@@ -226,25 +231,20 @@ Result<void> Job::start() {
 void Job::stop() {
   hard_stop();
   drain(Deadline::after(parts_->shared.clock(), kHardStopTime));
-  parts_->poller.stop();
-  parts_->workers->stop();
-  parts_->settler.stop();
-  parts_->keeper.stop();
-  if (parts_->asker) {
-    parts_->asker->stop();
-  }
+  const auto services = parts_->services();
+  std::for_each(services.rbegin(), services.rend(), [](auto* service) { service->stop(); });
 }
 
 void Job::begin_drain(Deadline deadline) {
   parts_->shared.run(
-      [&](JobFlow& flow, SteadyTime now, StepEffects& notes) { flow.drain().begin(now, deadline.time(), notes); });
+      [&](JobFlow& flow, SteadyTime now, StepEffects& effects) { flow.drain().begin(now, deadline.time(), effects); });
 }
 
 DrainReport Job::drain(Deadline deadline) {
   begin_drain(deadline);
   std::uint64_t seen = 0;
   while (const auto next = parts_->shared.run(
-             [](JobFlow& flow, SteadyTime now, StepEffects& notes) { return flow.drain().step(now, notes); })) {
+             [](JobFlow& flow, SteadyTime now, StepEffects& effects) { return flow.drain().step(now, effects); })) {
     parts_->shared.wait(SharedFlow::Caller::drain, seen, {}, *next);
   }
   // A hard stop may have brought the end forward.
@@ -252,11 +252,8 @@ DrainReport Job::drain(Deadline deadline) {
   const SteadyTime now = parts_->shared.clock().steady_now();
   const SteadyTime until = std::clamp(end, now + kJoinTime, now + kLongestJoin);
   parts_->workers->stop_idle_until(until);
-  parts_->settler.stop_until(until);
-  parts_->keeper.stop_until(until);
-  parts_->poller.stop_until(until);
-  if (parts_->asker) {
-    parts_->asker->stop_until(until);
+  for (runtime::ServiceThread* caller : parts_->callers()) {
+    caller->stop_until(until);
   }
   parts_->shared.metrics().workers(0, stuck().size());
   return parts_->shared.look([](const JobFlow& flow) {
@@ -266,27 +263,23 @@ DrainReport Job::drain(Deadline deadline) {
 }
 
 void Job::hard_stop() {
-  parts_->shared.run([](JobFlow& flow, SteadyTime now, StepEffects& notes) { flow.drain().hard_stop(now, notes); });
+  parts_->shared.run([](JobFlow& flow, SteadyTime now, StepEffects& effects) { flow.drain().hard_stop(now, effects); });
 }
 
-void Job::wake() {
-  parts_->shared.run([](JobFlow& flow, SteadyTime, StepEffects& notes) { flow.wake(notes); });
-}
+void Job::wake() { parts_->shared.run(&JobFlow::wake); }
 
 void Job::steer(const JobSteering& steering) {
   const std::uint32_t workers = steering.workers == 0 ? config().concurrency : steering.workers;
   SLUICE_ASSERT(workers <= config::kMaxConcurrency);
-  parts_->shared.run([&](JobFlow& flow, SteadyTime now, StepEffects& notes) {
-    flow.pause(steering.paused, now, notes);
+  parts_->shared.run([&](JobFlow& flow, SteadyTime now, StepEffects& effects) {
+    flow.pause(steering.paused, now, effects);
     if (workers != flow.workforce().workers()) {
-      flow.scale(workers, now, notes);
+      flow.scale(workers, now, effects);
     }
   });
 }
 
-bool Job::cancel(std::string_view message_id) {
-  return parts_->shared.run([&](JobFlow& flow, SteadyTime, StepEffects&) { return flow.cancel(message_id); });
-}
+bool Job::cancel(std::string_view message_id) { return parts_->shared.run(&JobFlow::cancel, message_id); }
 
 JobActivity Job::activity() const {
   const SteadyTime now = parts_->shared.clock().steady_now();
@@ -304,13 +297,9 @@ JobActivity Job::activity() const {
   });
 }
 
-bool Job::quiescent() const {
-  return parts_->shared.look([](const JobFlow& flow) { return flow.quiescent(); });
-}
+bool Job::quiescent() const { return parts_->shared.look(&JobFlow::quiescent); }
 
-std::optional<Error> Job::denial() const {
-  return parts_->shared.look([](const JobFlow& flow) { return flow.denial(); });
-}
+std::optional<Error> Job::denial() const { return parts_->shared.look(&JobFlow::denial); }
 
 LedgerSnapshot Job::ledger() const {
   return parts_->shared.look([](const JobFlow& flow) { return flow.in_flight().account(); });
@@ -338,8 +327,9 @@ bool Job::out_of_workers() const {
 }
 
 bool Job::at_rest() const {
-  return !parts_->poller.running() && !parts_->settler.running() && !parts_->keeper.running() &&
-         !(parts_->asker && parts_->asker->running()) && parts_->workers->running() == 0;
+  const auto callers = parts_->callers();
+  return parts_->workers->running() == 0 &&
+         std::none_of(callers.begin(), callers.end(), [](auto* caller) { return caller->running(); });
 }
 
 const config::JobConfig& Job::config() const { return parts_->spec.config; }

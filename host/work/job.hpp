@@ -25,8 +25,7 @@
 #include "host/queue/source.hpp"
 #include "host/runtime/service.hpp"
 #include "host/work/account.hpp"
-#include "host/work/activity.hpp"
-#include "host/work/lease_terms.hpp"
+#include "host/work/in_flight_table.hpp"
 #include "sluice/abi.h"
 
 namespace sluice::work {

@@ -1,46 +1,32 @@
 #include "host/work/job_flow.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/guard.hpp"
 
 namespace sluice::work {
 
-JobFlow::JobFlow(const Settings& settings, FailurePolicy policy, Random& random, isolation::JobLedger* crash_ledger,
-                 SteadyTime now)
-    : in_flight_(
-          settings.leases.empty() ? LeaseTerms(settings.visibility, settings.max_lease) : LeaseTerms(settings.leases),
-          crash_ledger),
-      workforce_({.workers = settings.workers, .stuck_grace = settings.stuck_grace}),
-      claimer_(settings.claiming, random, now),
-      settler_(policy, in_flight_, workforce_, sizer_, random, settings.budgets),
-      dispatcher_(in_flight_, workforce_, sizer_),
-      gate_({settings.keys, settings.job, settings.visibility}, policy, in_flight_, dispatcher_, settler_, random),
-      assessor_(std::move(policy), in_flight_, settler_, claimer_, gate_, sizer_, random),
-      keeper_(in_flight_, dispatcher_, settler_, workforce_, random),
-      supervisor_(workforce_, dispatcher_, assessor_),
-      drain_({in_flight_, dispatcher_, workforce_, assessor_, settler_, keeper_, claimer_, gate_}),
-      pause_(dispatcher_, settler_, claimer_) {}
+namespace {
 
-JobFlow::ClaimOrder JobFlow::next_claim(SteadyTime now) {
-  if (drain_.begun() || pause_.on()) {
-    return {};
-  }
-  return claimer_.next(blocked(now) ? Claimer::Room{} : dispatcher_.room(now), now);
-}
+// In the order of SharedFlow::Caller.
+constexpr std::array kCalls{&StepEffects::poller, &StepEffects::settler, &StepEffects::keeper, &StepEffects::drained,
+                            &StepEffects::keys};
 
-void JobFlow::claimed(Result<queue::Claimed> result, SteadyTime now, StepEffects& notes) {
+}  // namespace
+
+void JobFlow::claimed(Result<queue::Claimed> result, SteadyTime now, StepEffects& effects) {
   const auto gone = std::exchange(gone_while_claiming_, {});
   if (!result) {
-    claimer_.failed(result.error(), now, notes);
-    after_step(now, notes);
+    claimer_.failed(result.error(), now, effects);
+    after_step(now, effects);
     return;
   }
   std::vector<queue::Delivery>& deliveries = result->deliveries;
-  claimer_.claimed(deliveries.size(), result->next_due, now, notes);
+  claimer_.claimed(deliveries.size(), result->next_due, now, effects);
   in_flight_.count_claimed(deliveries.size());
-  notes.claimed += deliveries.size();
+  effects.claimed += deliveries.size();
   if (drain_.over()) {
     // The answer came after the end: nobody is left to release them, they come back when their leases run out.
     in_flight_.close();
@@ -49,129 +35,81 @@ void JobFlow::claimed(Result<queue::Claimed> result, SteadyTime now, StepEffects
   std::size_t bytes = 0;
   for (queue::Delivery& delivery : deliveries) {
     bytes += delivery.message.body.size();
-    admit(std::move(delivery), now, notes);
+    admit(std::move(delivery), now, effects);
   }
   if (!gone.empty()) {
-    keeper_.taken_back(gone, notes);
+    keeper_.taken_back(gone, effects);
   }
   sizer_.received(bytes, deliveries.size());
   if (!deliveries.empty()) {
-    dispatcher_.call(notes);
-    note_held(notes);
+    dispatcher_.call(effects);
+    note_held(effects);
   }
-  after_step(now, notes);
+  after_step(now, effects);
 }
 
-void JobFlow::admit(queue::Delivery&& delivery, SteadyTime now, StepEffects& notes) {
+void JobFlow::admit(queue::Delivery&& delivery, SteadyTime now, StepEffects& effects) {
   // What comes back without having been settled comes as a suspect.
   if (delivery.suspect && SLUICE_GUARD(not_started_twice)) {
-    if (const Task* held = in_flight_.resume(delivery, notes)) {
-      call_keeper(held->lease.extend_at, notes);
+    if (const Task* held = in_flight_.resume(delivery, effects)) {
+      call_keeper(held->lease.extend_at, effects);
       return;
     }
   }
   const queue::OwnIdFound found = std::move(delivery.own_id);
   Task& task = in_flight_.admit(std::move(delivery));
   in_flight_.terms().limit(task.lease, now);
-  call_keeper(task.lease.extend_at, notes);
+  call_keeper(task.lease.extend_at, effects);
   if (drain_.begun()) {
     // The call was under way when the drain began.
-    settler_.add(task, put_back(task.suspect), now);
-  } else if (assessor_.settles_at_once(task, now, notes)) {
+    settler_.put_back(task, now);
+  } else if (assessor_.settles_at_once(task, now, effects)) {
     return;
-  } else if (pause_.on()) {
-    pause_.turn_away(task, now);
+  } else if (paused_) {
+    settler_.put_back(task, now);
   } else {
-    gate_.admit(task, found, now, notes);
+    gate_.admit(task, found, now, effects);
   }
 }
 
-JobFlow::KeyOrder JobFlow::next_keys(SteadyTime now) {
-  return drain_.over() ? KeyOrder{} : gate_.next(now, drain_.deadline());
-}
-
-void JobFlow::keys_answered(const KeyOrder& order, IdempotencyGate::Answers answers, SteadyTime now,
-                            StepEffects& notes) {
-  gate_.answered(order, std::move(answers), now, notes);
-  after_step(now, notes);
-}
-
-std::optional<Error> JobFlow::denial() const {
-  if (auto denied = claimer_.denial()) {
-    return denied;
-  }
-  const auto denied = settler_.denial();
-  return denied ? denied : gate_.denial();
-}
-
-void JobFlow::taken_back(std::span<const queue::Receipt> receipts, SteadyTime now, StepEffects& notes) {
-  if (claimer_.under_way()) {
-    gone_while_claiming_.insert(gone_while_claiming_.end(), receipts.begin(), receipts.end());
-  }
-  keeper_.taken_back(receipts, notes);
-  after_step(now, notes);
-}
-
-std::uint32_t JobFlow::enlist(WorkerBatch& batch, SeatKind kind, bool isolated, SteadyTime now, StepEffects& notes) {
-  const std::uint32_t seat = workforce_.enlist(batch, kind, isolated);
-  after_step(now, notes);
-  return seat;
-}
-
-void JobFlow::leave(std::uint32_t seat, SteadyTime now, StepEffects& notes) {
-  workforce_.leave(seat);
-  after_step(now, notes);
-}
-
-void JobFlow::not_made(SeatKind kind, SteadyTime now, StepEffects& notes) {
-  workforce_.not_made(kind, now);
-  after_step(now, notes);
-}
-
-bool JobFlow::collect(std::uint32_t seat, SteadyTime now, StepEffects& notes) {
-  assessor_.collect(workforce_.batch(seat), now, notes);
+bool JobFlow::collect(std::uint32_t seat, SteadyTime now, StepEffects& effects) {
+  assessor_.collect(workforce_.batch(seat), now, effects);
   const bool stays = workforce_.back(seat);
   if (workforce_.kind(seat) == SeatKind::lane) {
-    claimer_.lane_free(notes);
+    claimer_.lane_free(effects);
   }
-  after_step(now, notes);
+  after_step(now, effects);
   return stays;
 }
 
-bool JobFlow::deal(std::uint32_t seat, SteadyTime now, StepEffects& notes) {
+bool JobFlow::deal(std::uint32_t seat, SteadyTime now, StepEffects& effects) {
   const bool dealt = dispatcher_.deal(seat, now);
   if (dealt) {
-    call_keeper(supervisor_.next_look(seat), notes);
+    call_keeper(supervisor_.next_look(seat), effects);
   }
   if (claimer_.waits_for_room() && dispatcher_.room(now).messages > 0) {
-    claimer_.room_made(notes);
+    claimer_.room_made(effects);
   }
   return dealt;
 }
 
-JobFlow::SettleOrder JobFlow::next_settlement(SteadyTime now, WallTime wall, StepEffects& notes) {
-  SettleOrder order = settler_.next(now, wall);
-  drain_.look(notes);
-  return order;
-}
-
 void JobFlow::settled(SettleOrder&& order, std::vector<queue::SettleResult>&& results, SteadyTime now,
-                      StepEffects& notes) {
-  for (queue::Delivery& anew : settler_.settled(std::move(order), std::move(results), now, notes)) {
+                      StepEffects& effects) {
+  for (queue::Delivery& anew : settler_.settled(std::move(order), std::move(results), now, effects)) {
     if (!drain_.over()) {
-      admit(std::move(anew), now, notes);
-      dispatcher_.call(notes);
+      admit(std::move(anew), now, effects);
+      dispatcher_.call(effects);
     }
   }
-  note_held(notes);
-  after_step(now, notes);
+  note_held(effects);
+  after_step(now, effects);
 }
 
-JobFlow::ExtendOrder JobFlow::next_extension(SteadyTime now, StepEffects& notes) {
+JobFlow::ExtendOrder JobFlow::next_extension(SteadyTime now, StepEffects& effects) {
   if (drain_.over()) {
     return {};
   }
-  const SteadyTime look_again = supervisor_.inspect(now, notes);
+  const SteadyTime look_again = supervisor_.inspect(now, effects);
   ExtendOrder order = keeper_.next(now);
   order.wake = std::min(order.wake, look_again);
   if (order.tasks.empty()) {
@@ -179,41 +117,22 @@ JobFlow::ExtendOrder JobFlow::next_extension(SteadyTime now, StepEffects& notes)
   } else {
     keeper_alarm_.is_busy();
   }
-  dispatcher_.call(notes);
-  after_step(now, notes);
+  dispatcher_.call(effects);
+  after_step(now, effects);
   return order;
 }
 
-void JobFlow::extended(ExtendOrder order, std::vector<queue::ExtendResult> results, SteadyTime now,
-                       StepEffects& notes) {
-  keeper_.extended(std::move(order), std::move(results), now, notes);
-  after_step(now, notes);
-}
-
-void JobFlow::pause(bool paused, SteadyTime now, StepEffects& notes) {
-  if (paused == pause_.on() || drain_.begun()) {
+void JobFlow::pause(bool paused, SteadyTime now, StepEffects& effects) {
+  if (paused == paused_ || drain_.begun()) {
     return;
   }
+  paused_ = paused;
   if (paused) {
-    pause_.begin(now);
+    drain_.release_waiting(now);
   } else {
-    pause_.end(notes);
+    claimer_.wake(effects);
   }
-  after_step(now, notes);
-}
-
-void JobFlow::scale(std::uint32_t workers, SteadyTime now, StepEffects& notes) {
-  workforce_.set_workers(workers);
-  notes.workers = std::max(notes.workers, workforce_.surplus());
-  after_step(now, notes);
-}
-
-bool JobFlow::cancel(std::string_view message_id) {
-  bool found = false;
-  for (std::uint32_t seat = 0; seat < workforce_.seats(); ++seat) {
-    found = (!workforce_.is_vacant(seat) && workforce_.batch(seat).request_stop_of(message_id)) || found;
-  }
-  return found;
+  after_step(now, effects);
 }
 
 std::vector<RunningHandler> JobFlow::running() const {
@@ -239,39 +158,52 @@ std::vector<RunningHandler> JobFlow::running() const {
   return all;
 }
 
-// A source that does not take what was finished gets no more to finish.
-bool JobFlow::blocked(SteadyTime now) const {
-  return settler_.blocked(now) && SLUICE_GUARD(blocked_job_claims_nothing);
-}
-
-void JobFlow::after_step(SteadyTime now, StepEffects& notes) {
+void JobFlow::after_step(SteadyTime now, StepEffects& effects) {
   if (!drain_.begun()) {
-    if (shut_ != (blocked(now) || pause_.on())) {
+    if (shut_ != (blocked(now) || paused_)) {
       shut_ = !shut_;
       if (shut_) {
         dispatcher_.close();
       } else {
         dispatcher_.open();
-        dispatcher_.call(notes);
+        dispatcher_.call(effects);
       }
     }
-    call_keeper(supervisor_.hire(now, notes), notes);
+    call_keeper(supervisor_.hire(now, effects), effects);
     if (claimer_.waits_for_room() && dispatcher_.room(now).messages > 0) {
-      claimer_.room_made(notes);
+      claimer_.room_made(effects);
     }
   }
-  settler_.call(now, notes);
-  gate_.call(notes);
-  drain_.look(notes);
+  settler_.call(now, effects);
+  gate_.call(effects);
+  drain_.look(effects);
 }
 
-void JobFlow::call_keeper(SteadyTime at, StepEffects& notes) { notes.keeper = keeper_alarm_.set(at) || notes.keeper; }
+void SharedFlow::count_calls(const StepEffects& effects) {
+  for (std::size_t i = 0; i < kCalls.size(); ++i) {
+    waiting_[i].calls += effects.*kCalls[i] ? 1 : 0;
+  }
+}
 
-bool JobFlow::quiescent() const { return !drain_.begun() && claimer_.found_nothing() && in_flight_.open() == 0; }
-
-void JobFlow::note_held(StepEffects& notes) const {
-  notes.held_changed = true;
-  notes.held = static_cast<std::int64_t>(in_flight_.size());
+void SharedFlow::tell(const StepEffects& effects) {
+  for (std::size_t i = 0; i < effects.workers; ++i) {
+    work_.notify_one();
+  }
+  for (std::size_t i = 0; i < effects.lanes; ++i) {
+    lane_work_.notify_one();
+  }
+  for (std::size_t i = 0; i < kCalls.size(); ++i) {
+    if (effects.*kCalls[i]) {
+      waiting_[i].condition.notify_all();
+    }
+  }
+  publish(effects, job_, traced_, log_, metrics_);
+  for (std::size_t i = 0; i < effects.hire_workers && hire_; ++i) {
+    hire_(SeatKind::worker);
+  }
+  for (std::size_t i = 0; i < effects.hire_lanes && hire_; ++i) {
+    hire_(SeatKind::lane);
+  }
 }
 
 }  // namespace sluice::work

@@ -1,33 +1,37 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/guard.hpp"
+#include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "host/isolation/crash_ledger.hpp"
+#include "host/observe/log.hpp"
+#include "host/observe/metrics.hpp"
 #include "host/queue/source.hpp"
-#include "host/work/activity.hpp"
-#include "host/work/alarm.hpp"
+#include "host/work/account.hpp"
 #include "host/work/assessor.hpp"
-#include "host/work/claim_sizer.hpp"
 #include "host/work/claimer.hpp"
 #include "host/work/dispatcher.hpp"
 #include "host/work/drain.hpp"
 #include "host/work/idempotency_gate.hpp"
 #include "host/work/in_flight_table.hpp"
 #include "host/work/lease_keeper.hpp"
-#include "host/work/pause.hpp"
 #include "host/work/settler.hpp"
-#include "host/work/step_effects.hpp"
-#include "host/work/worker_supervisor.hpp"
-#include "host/work/workforce.hpp"
 
 namespace sluice::work {
 
@@ -36,7 +40,7 @@ namespace sluice::work {
 ///
 /// when and how much to claim: Claimer. Whose handler may begin: IdempotencyGate. Who is handed what: Dispatcher. What
 /// an outcome comes to: Assessor. What is written when: Settler. Whose lease is extended: LeaseKeeper. Who is late,
-/// stuck or to be replaced: WorkerSupervisor, over the Workforce. Whether anything begins: Pause. How it ends: Drain.
+/// stuck or to be replaced: WorkerSupervisor, over the Workforce. How it ends: Drain.
 /// What is held, and how it ended: InFlightTable.
 ///
 /// Not thread-safe: the job's lock guards it, the simulation runs it on one thread. Nothing in here calls a source, a
@@ -62,47 +66,102 @@ class JobFlow {
 
   /// `random` and `crash_ledger`, which may be null, outlive the flow.
   JobFlow(const Settings& settings, FailurePolicy policy, Random& random, isolation::JobLedger* crash_ledger,
-          SteadyTime now);
+          SteadyTime now)
+      : in_flight_(
+            settings.leases.empty() ? LeaseTerms(settings.visibility, settings.max_lease) : LeaseTerms(settings.leases),
+            crash_ledger),
+        workforce_({.workers = settings.workers, .stuck_grace = settings.stuck_grace}),
+        claimer_(settings.claiming, random, now),
+        settler_(policy, in_flight_, workforce_, sizer_, random, settings.budgets),
+        dispatcher_(in_flight_, workforce_, sizer_),
+        gate_({settings.keys, settings.job, settings.visibility}, policy, in_flight_, dispatcher_, settler_, random),
+        assessor_(std::move(policy), in_flight_, settler_, claimer_, gate_, sizer_, random),
+        keeper_(in_flight_, dispatcher_, settler_, workforce_, random),
+        supervisor_(workforce_, dispatcher_, assessor_),
+        drain_({in_flight_, dispatcher_, workforce_, assessor_, settler_, keeper_, claimer_, gate_}) {}
 
   // The poller's.
-  ClaimOrder next_claim(SteadyTime now);
-  void claimed(Result<queue::Claimed> result, SteadyTime now, StepEffects& notes);
+  ClaimOrder next_claim(SteadyTime now) {
+    if (drain_.begun() || paused_) {
+      return {};
+    }
+    return claimer_.next(blocked(now) ? Claimer::Room{} : dispatcher_.room(now), now);
+  }
+  void claimed(Result<queue::Claimed> result, SteadyTime now, StepEffects& effects);
   /// There may be a message.
-  void wake(StepEffects& notes) { claimer_.wake(notes); }
+  void wake(StepEffects& effects) { claimer_.wake(effects); }
   /// The source has lost what it had handed out.
-  void taken_back(std::span<const queue::Receipt> receipts, SteadyTime now, StepEffects& notes);
+  void taken_back(std::span<const queue::Receipt> receipts, SteadyTime now, StepEffects& effects) {
+    if (claimer_.under_way()) {
+      gone_while_claiming_.insert(gone_while_claiming_.end(), receipts.begin(), receipts.end());
+    }
+    keeper_.taken_back(receipts, effects);
+    after_step(now, effects);
+  }
 
   // The workers'. A worker that is ready gets its seat; it outlives it. `collect` takes over what its hand has
   // finished; false: it shall leave. `deal` fills the hand again; false: nothing to do.
-  std::uint32_t enlist(WorkerBatch& batch, SeatKind kind, bool isolated, SteadyTime now, StepEffects& notes);
-  void leave(std::uint32_t seat, SteadyTime now, StepEffects& notes);
-  bool collect(std::uint32_t seat, SteadyTime now, StepEffects& notes);
-  bool deal(std::uint32_t seat, SteadyTime now, StepEffects& notes);
+  std::uint32_t enlist(WorkerBatch& batch, SeatKind kind, bool isolated, SteadyTime now, StepEffects& effects) {
+    const std::uint32_t seat = workforce_.enlist(batch, kind, isolated);
+    after_step(now, effects);
+    return seat;
+  }
+  void leave(std::uint32_t seat, SteadyTime now, StepEffects& effects) {
+    workforce_.leave(seat);
+    after_step(now, effects);
+  }
+  bool collect(std::uint32_t seat, SteadyTime now, StepEffects& effects);
+  bool deal(std::uint32_t seat, SteadyTime now, StepEffects& effects);
   bool has_work(SeatKind kind) const {
     return dispatcher_.has_work(kind) || (kind == SeatKind::worker && workforce_.surplus() > 0);
   }
   /// A thread that was asked for could not be made.
-  void not_made(SeatKind kind, SteadyTime now, StepEffects& notes);
+  void not_made(SeatKind kind, SteadyTime now, StepEffects& effects) {
+    workforce_.not_made(kind, now);
+    after_step(now, effects);
+  }
 
   // The settler's.
-  SettleOrder next_settlement(SteadyTime now, WallTime wall, StepEffects& notes);
-  void settled(SettleOrder&& order, std::vector<queue::SettleResult>&& results, SteadyTime now, StepEffects& notes);
+  SettleOrder next_settlement(SteadyTime now, WallTime wall, StepEffects& effects) {
+    SettleOrder order = settler_.next(now, wall);
+    drain_.look(effects);
+    return order;
+  }
+  void settled(SettleOrder&& order, std::vector<queue::SettleResult>&& results, SteadyTime now, StepEffects& effects);
 
   // The lease keeper's, which looks after the workers too.
-  ExtendOrder next_extension(SteadyTime now, StepEffects& notes);
-  void extended(ExtendOrder order, std::vector<queue::ExtendResult> results, SteadyTime now, StepEffects& notes);
+  ExtendOrder next_extension(SteadyTime now, StepEffects& effects);
+  void extended(ExtendOrder order, std::vector<queue::ExtendResult> results, SteadyTime now, StepEffects& effects) {
+    keeper_.extended(std::move(order), std::move(results), now, effects);
+    after_step(now, effects);
+  }
 
   // Who asks for idempotency keys.
-  KeyOrder next_keys(SteadyTime now);
-  void keys_answered(const KeyOrder& order, IdempotencyGate::Answers answers, SteadyTime now, StepEffects& notes);
+  KeyOrder next_keys(SteadyTime now) { return drain_.over() ? KeyOrder{} : gate_.next(now, drain_.deadline()); }
+  void keys_answered(const KeyOrder& order, IdempotencyGate::Answers answers, SteadyTime now, StepEffects& effects) {
+    gate_.answered(order, std::move(answers), now, effects);
+    after_step(now, effects);
+  }
 
   // The operators'.
-  void pause(bool paused, SteadyTime now, StepEffects& notes);
-  bool paused() const { return pause_.on(); }
+  /// While it is paused nothing is claimed and no handler starts; what was claimed and has not started goes back at
+  /// once, without burning an attempt; what runs goes on to its end.
+  void pause(bool paused, SteadyTime now, StepEffects& effects);
+  bool paused() const { return paused_; }
   /// From now on so many workers.
-  void scale(std::uint32_t workers, SteadyTime now, StepEffects& notes);
+  void scale(std::uint32_t workers, SteadyTime now, StepEffects& effects) {
+    workforce_.set_workers(workers);
+    effects.workers = std::max(effects.workers, workforce_.surplus());
+    after_step(now, effects);
+  }
   /// Sets the stop token of the handler that works on this message; false: there is none.
-  bool cancel(std::string_view message_id);
+  bool cancel(std::string_view message_id) {
+    bool found = false;
+    for (std::uint32_t seat = 0; seat < workforce_.seats(); ++seat) {
+      found = (!workforce_.is_vacant(seat) && workforce_.batch(seat).request_stop_of(message_id)) || found;
+    }
+    return found;
+  }
   std::vector<RunningHandler> running() const;
   const HandlerTimes& handler_times() const { return assessor_.times(); }
 
@@ -113,20 +172,30 @@ class JobFlow {
   /// A call of the source has not been answered.
   bool claim_under_way() const { return claimer_.under_way(); }
   /// Why the job cannot do its work, where the store refuses the role.
-  std::optional<Error> denial() const;
-  /// Why claims or settlements fail just now.
+  std::optional<Error> denial() const {
+    if (auto denied = claimer_.denial()) {
+      return denied;
+    }
+    const auto denied = settler_.denial();
+    return denied ? denied : gate_.denial();
+  }
   /// The store has answered no claim, or no settlement, with success for long.
   bool cut_off(SteadyTime now) const { return (!paused() && claimer_.cut_off(now)) || settler_.cut_off(now); }
+  /// Why claims or settlements fail just now.
   std::optional<Error> trouble() const { return claimer_.trouble() ? claimer_.trouble() : settler_.trouble(); }
   /// Nothing is held, and the last claim, begun after the last wake, found nothing due.
-  bool quiescent() const;
+  bool quiescent() const { return !drain_.begun() && claimer_.found_nothing() && in_flight_.open() == 0; }
 
  private:
-  void admit(queue::Delivery&& delivery, SteadyTime now, StepEffects& notes);
-  bool blocked(SteadyTime now) const;
-  void call_keeper(SteadyTime at, StepEffects& notes);
-  void after_step(SteadyTime now, StepEffects& notes);
-  void note_held(StepEffects& notes) const;
+  void admit(queue::Delivery&& delivery, SteadyTime now, StepEffects& effects);
+  // A source that does not take what was finished gets no more to finish.
+  bool blocked(SteadyTime now) const { return settler_.blocked(now) && SLUICE_GUARD(blocked_job_claims_nothing); }
+  void call_keeper(SteadyTime at, StepEffects& effects) { effects.keeper = keeper_alarm_.set(at) || effects.keeper; }
+  void after_step(SteadyTime now, StepEffects& effects);
+  void note_held(StepEffects& effects) const {
+    effects.held_changed = true;
+    effects.held = static_cast<std::int64_t>(in_flight_.size());
+  }
 
   ClaimSizer sizer_;
   InFlightTable in_flight_;
@@ -139,10 +208,115 @@ class JobFlow {
   LeaseKeeper keeper_;
   WorkerSupervisor supervisor_;
   Drain drain_;
-  Pause pause_;
   Alarm keeper_alarm_;
   std::vector<queue::Receipt> gone_while_claiming_;  ///< taken back while a claim was under way, which may bring them
-  bool shut_ = false;                                ///< nothing is dealt
+  bool paused_ = false;
+  bool shut_ = false;  ///< nothing is dealt
+};
+
+/// A job's flow with its lock: what the job's threads share. Runs steps under the lock; wakes, counts, logs and has
+/// threads made after it.
+class SharedFlow {
+ public:
+  /// Who waits to be called, besides the workers.
+  enum class Caller { poller, settler, keeper, drain, keys };
+
+  /// `traced`: the job's messages are, and what is logged about one says where in its trace it belongs.
+  SharedFlow(std::string job, JobFlow& flow, const Clock& clock, observe::Log& log, observe::JobMetrics& metrics,
+             bool traced = false)
+      : job_(std::move(job)), traced_(traced), clock_(clock), log_(log), metrics_(metrics), flow_(flow) {}
+  SharedFlow(const SharedFlow&) = delete;
+  SharedFlow& operator=(const SharedFlow&) = delete;
+
+  /// Who makes the threads that the flow asks for; called without the lock, from any thread. Before any step.
+  using Hire = std::function<void(SeatKind kind)>;
+  void hire_with(Hire hire) { hire_ = std::move(hire); }
+
+  /// Runs `step(flow, args..., now, effects)` under the lock and returns what it returns. A step may do without the
+  /// time or the effects, and may ask for the time of the wall too, after the other one.
+  template <typename Step, typename... Args>
+  auto run(Step step, Args&&... args) SLUICE_EXCLUDES(mutex_) {
+    StepEffects effects;
+    MutexLock lock(mutex_);
+    const auto call = [&]() SLUICE_REQUIRES(mutex_) {
+      if constexpr (std::is_invocable_v<Step, JobFlow&, Args..., SteadyTime, WallTime, StepEffects&>) {
+        return std::invoke(step, flow_, std::forward<Args>(args)..., clock_.steady_now(), clock_.wall_now(), effects);
+      } else if constexpr (std::is_invocable_v<Step, JobFlow&, Args..., SteadyTime, StepEffects&>) {
+        return std::invoke(step, flow_, std::forward<Args>(args)..., clock_.steady_now(), effects);
+      } else if constexpr (std::is_invocable_v<Step, JobFlow&, Args..., SteadyTime>) {
+        return std::invoke(step, flow_, std::forward<Args>(args)..., clock_.steady_now());
+      } else if constexpr (std::is_invocable_v<Step, JobFlow&, Args..., StepEffects&>) {
+        return std::invoke(step, flow_, std::forward<Args>(args)..., effects);
+      } else {
+        return std::invoke(step, flow_, std::forward<Args>(args)...);
+      }
+    };
+    if constexpr (std::is_void_v<decltype(call())>) {
+      call();
+      count_calls(effects);
+      lock.unlock();
+      tell(effects);
+    } else {
+      auto result = call();
+      count_calls(effects);
+      lock.unlock();
+      tell(effects);
+      return result;
+    }
+  }
+  template <typename Look>
+  auto look(Look look) const SLUICE_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return std::invoke(look, std::as_const(flow_));
+  }
+
+  /// Waits until it is called (again, since `seen`), `until`, or a stop request.
+  void wait(Caller caller, std::uint64_t& seen, const std::stop_token& stop, SteadyTime until) SLUICE_EXCLUDES(mutex_) {
+    Waiting& mine = waiting(caller);
+    const MutexLock lock(mutex_);
+    mine.condition.wait_until(mutex_, stop, until, [&]() { return mine.calls != seen; });
+    seen = mine.calls;
+  }
+  /// Waits until there is something for a worker of this kind; false: `until` has come, or the stop was requested.
+  bool wait_work(SeatKind kind, const std::stop_token& stop, SteadyTime until) SLUICE_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return work(kind).wait_until(mutex_, stop, until,
+                                 [this, kind]() SLUICE_REQUIRES(mutex_) { return flow_.has_work(kind); });
+  }
+
+  const Clock& clock() const { return clock_; }
+  /// For lines of no step.
+  void log(observe::LogLevel level, std::string_view text, const std::string& reason) {
+    log_.write(level, text, {{"job", job_}, {"reason", reason}});
+  }
+
+  observe::JobMetrics& metrics() const { return metrics_; }
+
+ private:
+  struct Waiting {
+    Condition condition;
+    std::uint64_t calls = 0;
+  };
+
+  Waiting& waiting(Caller caller) { return waiting_[static_cast<std::size_t>(caller)]; }
+  Condition& work(SeatKind kind) { return kind == SeatKind::lane ? lane_work_ : work_; }
+  void count_calls(const StepEffects& effects) SLUICE_REQUIRES(mutex_);
+  void tell(const StepEffects& effects) SLUICE_EXCLUDES(mutex_);
+
+  // Fixed after construction, `hire_` before the first step.
+  const std::string job_;
+  const bool traced_;
+  const Clock& clock_;
+  observe::Log& log_;
+  observe::JobMetrics& metrics_;
+  Hire hire_;
+
+  mutable Mutex mutex_;
+  JobFlow& flow_ SLUICE_GUARDED_BY(mutex_);
+  // The conditions synchronise themselves, the counts are guarded by mutex_.
+  std::array<Waiting, 5> waiting_;
+  Condition work_;
+  Condition lane_work_;
 };
 
 }  // namespace sluice::work

@@ -6,7 +6,7 @@
 #include "config/config.hpp"
 #include "host/queue/message.hpp"
 #include "host/queue/source.hpp"
-#include "host/work/message_key.hpp"
+#include "host/work/idempotency_gate.hpp"
 
 /// The queues that a job draws from, as its file names them.
 namespace sluice::work {

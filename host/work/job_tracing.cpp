@@ -19,9 +19,6 @@ constexpr std::uint64_t kHandleAfterClaim = 1;
 constexpr std::uint64_t kSettleAfterClaim = 2;
 constexpr std::uint64_t kMostSettles = observe::Tracer::kReserved - kSettleAfterClaim;
 
-constexpr std::array<std::string_view, plugin::kOutcomes> kOutcomes{"done",    "retry",   "snooze", "reject",
-                                                                    "discard", "release", "fault",  "crashed"};
-
 bool is_failure(plugin::OutcomeStatus status) {
   using plugin::OutcomeStatus;
   return status == OutcomeStatus::retry || status == OutcomeStatus::reject || status == OutcomeStatus::fault ||
@@ -70,17 +67,6 @@ std::shared_ptr<const queue::Effects> carrying(const queue::Effects& effects, co
 
 SpanNames SpanNames::of(std::string_view queue) {
   return queue.starts_with(kOutbox) ? SpanNames{"fetch", "publish", "mark"} : SpanNames();
-}
-
-JobTracing::JobTracing(observe::Tracer& tracer, const config::JobConfig& job, std::vector<std::string> queues)
-    : tracer_(tracer),
-      job_(job.name),
-      handler_(job.handler),
-      queues_(std::move(queues)),
-      names_(SpanNames::of(queues_.front())) {}
-
-const std::string& JobTracing::queue_of(std::uint16_t part) const {
-  return queues_[std::min<std::size_t>(part, queues_.size() - 1)];
 }
 
 void JobTracing::claimed(std::span<queue::Delivery> deliveries, SteadyTime began) {
@@ -147,7 +133,7 @@ plugin::Outcome JobTracing::handle(const Task& task, const std::function<plugin:
                                    {"sluice.job", job_},
                                    {"sluice.handler", handler_},
                                    {"sluice.attempt", task.message.attempt},
-                                   {"sluice.outcome", kOutcomes[static_cast<std::size_t>(outcome.status)]}}});
+                                   {"sluice.outcome", plugin::to_string(outcome.status)}}});
   }
   if (outcome.effects != nullptr && !outcome.effects->messages.empty()) {
     outcome.effects = carrying(*outcome.effects, task.message);

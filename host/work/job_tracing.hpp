@@ -10,7 +10,7 @@
 #include "base/clock.hpp"
 #include "config/config.hpp"
 #include "host/observe/tracer.hpp"
-#include "host/plugin/outcome.hpp"
+#include "host/plugin/attempt.hpp"
 #include "host/queue/source.hpp"
 #include "host/work/task.hpp"
 
@@ -35,7 +35,12 @@ struct SpanNames {
 class JobTracing {
  public:
   /// `queues` by the part of their source. The tracer outlives it.
-  JobTracing(observe::Tracer& tracer, const config::JobConfig& job, std::vector<std::string> queues);
+  JobTracing(observe::Tracer& tracer, const config::JobConfig& job, std::vector<std::string> queues)
+      : tracer_(tracer),
+        job_(job.name),
+        handler_(job.handler),
+        queues_(std::move(queues)),
+        names_(SpanNames::of(queues_.front())) {}
 
   SteadyTime now() const { return tracer_.now(); }
 
@@ -48,7 +53,9 @@ class JobTracing {
                std::span<const queue::SettleResult> results, SteadyTime began);
 
  private:
-  const std::string& queue_of(std::uint16_t part) const;
+  const std::string& queue_of(std::uint16_t part) const {
+    return queues_[std::min<std::size_t>(part, queues_.size() - 1)];
+  }
 
   // Fixed after construction.
   observe::Tracer& tracer_;

@@ -6,13 +6,11 @@
 #include <tuple>
 #include <utility>
 
+#include "host/work/dispatcher.hpp"
+#include "host/work/in_flight_table.hpp"
+#include "host/work/settler.hpp"
+
 namespace sluice::work {
-
-LeaseKeeper::LeaseKeeper(InFlightTable& in_flight, Dispatcher& dispatcher, Settler& settler, const Workforce& workforce,
-                         Random& random)
-    : in_flight_(in_flight), dispatcher_(dispatcher), settler_(settler), workforce_(workforce), random_(random) {}
-
-void LeaseKeeper::put_back_unstarted(Task& task, SteadyTime now) { settler_.add(task, put_back(task.suspect), now); }
 
 // It has been held as long as anybody may. Its handler is told when the lease ends, and then others may have it.
 void LeaseKeeper::let_lapse(Task& task, SteadyTime now) {
@@ -31,11 +29,11 @@ bool LeaseKeeper::wants_extension(Task& task, SteadyTime now) {
   switch (task.stage()) {
     case TaskStage::queued:
       // It has waited for half its lease: others can start it sooner.
-      put_back_unstarted(task, now);
+      settler_.put_back(task, now);
       return false;
     case TaskStage::dealt:
       if (workforce_.batch(task.seat).recall(task)) {
-        put_back_unstarted(task, now);
+        settler_.put_back(task, now);
         task.leave_hand();
         return false;
       }
@@ -89,7 +87,8 @@ LeaseKeeper::Order LeaseKeeper::next(SteadyTime now) {
   return order;
 }
 
-void LeaseKeeper::extended(Order order, std::vector<queue::ExtendResult> results, SteadyTime now, StepEffects& notes) {
+void LeaseKeeper::extended(Order order, std::vector<queue::ExtendResult> results, SteadyTime now,
+                           StepEffects& effects) {
   extending_ = false;
   static const Error kNoAnswer(ErrorCode::internal, "the source gave no result for an extension");
   results.resize(order.tasks.size(), {queue::SettleStatus::failed, {}, {}, kNoAnswer});
@@ -102,9 +101,9 @@ void LeaseKeeper::extended(Order order, std::vector<queue::ExtendResult> results
       continue;
     }
     // This host's own newer claim is the later write, whatever the answer is.
-    const bool overtaken = in_flight_.go_on(task, notes);
+    const bool overtaken = in_flight_.go_on(task, effects);
     if (results[i].status == queue::SettleStatus::lost && !overtaken) {
-      lose(task, notes);
+      lose(task, effects);
       continue;
     }
     if (results[i].status == queue::SettleStatus::failed) {
@@ -120,9 +119,9 @@ void LeaseKeeper::extended(Order order, std::vector<queue::ExtendResult> results
     }
   }
   if (failure != nullptr && failures_.failed(*failure, now)) {
-    notes.line(observe::LogLevel::error, "cannot extend leases, trying again", {}, failure->message());
+    effects.line(observe::LogLevel::error, "cannot extend leases, trying again", {}, failure->message());
   } else if (failure == nullptr && failures_.succeeded()) {
-    notes.line(observe::LogLevel::info, "extensions work again");
+    effects.line(observe::LogLevel::info, "extensions work again");
   }
 }
 
@@ -133,7 +132,7 @@ SteadyTime LeaseKeeper::retry_at(const Task& task, SteadyTime now) {
   return now < end ? std::min(soon, end) : soon;
 }
 
-void LeaseKeeper::lose(Task& task, StepEffects& notes) {
+void LeaseKeeper::lose(Task& task, StepEffects& effects) {
   const bool queued = task.stage() == TaskStage::queued;
   if (task.in_hand()) {
     WorkerBatch& batch = workforce_.batch(task.seat);
@@ -143,13 +142,13 @@ void LeaseKeeper::lose(Task& task, StepEffects& notes) {
       batch.lose_lease(task);
     }
   }
-  settler_.lose(task, notes);
+  settler_.lose(task, effects);
   if (queued) {
     dispatcher_.drop_gone();
   }
 }
 
-void LeaseKeeper::taken_back(std::span<const queue::Receipt> receipts, StepEffects& notes) {
+void LeaseKeeper::taken_back(std::span<const queue::Receipt> receipts, StepEffects& effects) {
   // A message may have come back meanwhile, under a receipt that differs in its locator alone.
   std::set<std::tuple<std::string_view, std::int64_t, std::int64_t>> gone;
   for (const queue::Receipt& receipt : receipts) {
@@ -161,7 +160,7 @@ void LeaseKeeper::taken_back(std::span<const queue::Receipt> receipts, StepEffec
     const bool tellable = task->open() && task->stage() != TaskStage::settling;
     const queue::Receipt& receipt = task->lease.receipt;
     if (tellable && gone.contains({receipt.id, receipt.version, receipt.locator})) {
-      lose(*task, notes);
+      lose(*task, effects);
     }
   }
 }

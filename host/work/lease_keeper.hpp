@@ -2,19 +2,21 @@
 
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "host/queue/source.hpp"
-#include "host/work/dispatcher.hpp"
-#include "host/work/failure_run.hpp"
-#include "host/work/in_flight_table.hpp"
-#include "host/work/settler.hpp"
-#include "host/work/step_effects.hpp"
-#include "host/work/workforce.hpp"
+#include "host/work/account.hpp"
+#include "host/work/task.hpp"
 
 namespace sluice::work {
+
+class Dispatcher;
+class InFlightTable;
+class Settler;
+class Workforce;
 
 /// The most leases in one extend call.
 inline constexpr std::size_t kMaxExtendBatch = 500;
@@ -30,16 +32,19 @@ class LeaseKeeper {
     std::vector<queue::Receipt> receipts;
     SteadyTime deadline{};
     SteadyTime wake = SteadyTime::max();
+
+    bool empty() const { return tasks.empty(); }
   };
 
   LeaseKeeper(InFlightTable& in_flight, Dispatcher& dispatcher, Settler& settler, const Workforce& workforce,
-              Random& random);
+              Random& random)
+      : in_flight_(in_flight), dispatcher_(dispatcher), settler_(settler), workforce_(workforce), random_(random) {}
 
   /// What to extend now. Each order with tasks is followed by `extended`.
   Order next(SteadyTime now);
-  void extended(Order order, std::vector<queue::ExtendResult> results, SteadyTime now, StepEffects& notes);
+  void extended(Order order, std::vector<queue::ExtendResult> results, SteadyTime now, StepEffects& effects);
   /// The source has taken these deliveries back.
-  void taken_back(std::span<const queue::Receipt> receipts, StepEffects& notes);
+  void taken_back(std::span<const queue::Receipt> receipts, StepEffects& effects);
 
   bool under_way() const { return extending_; }
 
@@ -47,9 +52,8 @@ class LeaseKeeper {
   bool wants_extension(Task& task, SteadyTime now);
   void let_lapse(Task& task, SteadyTime now);
   SteadyTime next_look(const Task& task) const;
-  void put_back_unstarted(Task& task, SteadyTime now);
   SteadyTime retry_at(const Task& task, SteadyTime now);
-  void lose(Task& task, StepEffects& notes);
+  void lose(Task& task, StepEffects& effects);
 
   // Fixed after construction.
   InFlightTable& in_flight_;

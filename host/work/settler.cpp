@@ -5,8 +5,58 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "host/work/claimer.hpp"
+#include "host/work/dispatcher.hpp"
 
 namespace sluice::work {
+
+void SettleQueue::ripen(SteadyTime now) {
+  if (now < again_at_) {
+    return;
+  }
+  again_at_ = SteadyTime::max();
+  const auto still =
+      std::partition(again_.begin(), again_.end(), [&](const Task* task) { return task->not_before > now; });
+  // Those of before go first.
+  for (auto ripe = again_.end(); ripe != still; --ripe) {
+    Task* const task = *std::prev(ripe);
+    (task->settles_alone() ? alone_ : ready_).push_front(task);
+  }
+  again_.erase(still, again_.end());
+  for (const Task* task : again_) {
+    again_at_ = std::min(again_at_, task->not_before);
+  }
+}
+
+SteadyTime SettleQueue::due(SteadyTime now, bool busy) {
+  ripen(now);
+  if (!alone_.empty()) {
+    return now;
+  }
+  if (ready_.empty()) {
+    return again_at_;
+  }
+  if (!busy || ready_.size() >= kMaxSettleBatch / 2) {
+    return now;
+  }
+  return std::min(again_at_, ready_.front()->not_before + kSettleLinger);
+}
+
+std::vector<Task*> SettleQueue::take(SteadyTime now, std::size_t most) {
+  ripen(now);
+  if (!alone_.empty() && (ready_.empty() || others_taken_)) {
+    others_taken_ = false;
+    Task* const task = alone_.front();
+    alone_.pop_front();
+    return {task};
+  }
+  others_taken_ = true;
+  const auto end = ready_.begin() + static_cast<std::ptrdiff_t>(std::min({ready_.size(), kMaxSettleBatch, most}));
+  std::vector<Task*> batch(ready_.begin(), end);
+  ready_.erase(ready_.begin(), end);
+  return batch;
+}
+
 namespace {
 
 // So many at once are written on credit.
@@ -36,55 +86,28 @@ bool concerns_one_message(const Error& error) {
 
 }  // namespace
 
-Settler::Settler(FailurePolicy policy, InFlightTable& in_flight, const Workforce& workforce, const ClaimSizer& sizer,
-                 Random& random, Budgets budgets)
-    : policy_(std::move(policy)),
-      in_flight_(in_flight),
-      workforce_(workforce),
-      sizer_(sizer),
-      random_(random),
-      budgets_(std::move(budgets)) {}
-
-void Settler::add(Task& task, Disposition&& disposition, SteadyTime now) {
-  task.dispose(std::move(disposition), now);
-  ++channel(task).pending;
-  queue_.add(task, now);
-}
-
 void Settler::add_finished(Task& task, Disposition&& disposition, SteadyTime now) {
   add(task, std::move(disposition), now);
   finished_.keep(task);
 }
 
-void Settler::unpark(Task& task, SteadyTime now) {
-  task.unpark();
-  queue_.add(task, now);
-}
-
-void Settler::lose(Task& task, StepEffects& notes) {
-  if (task.stage() == TaskStage::disposed) {
-    queue_.remove(task);
-  }
-  finish(task, true, notes);
-}
-
-void Settler::finish(Task& task, bool lost, StepEffects& notes) {
+void Settler::finish(Task& task, bool lost, StepEffects& effects) {
   const Ending ending = task.disposition.ending;
   if (task.stage() != TaskStage::queued && task.stage() != TaskStage::dealt) {
     let_go(task, lost);
   }
   if (lost) {
-    in_flight_.lose(task, notes);
+    in_flight_.lose(task, effects);
   } else {
     in_flight_.end(task, ending);
-    ++notes.endings[static_cast<std::size_t>(ending)];
+    ++effects.endings[static_cast<std::size_t>(ending)];
   }
   in_flight_.tidy(task);
 }
 
-void Settler::written(Task& task, std::vector<queue::Delivery>& anew, StepEffects& notes) {
+void Settler::written(Task& task, std::vector<queue::Delivery>& anew, StepEffects& effects) {
   const std::unique_ptr<queue::Delivery> newer = std::move(task.newer);
-  finish(task, false, notes);
+  finish(task, false, effects);
   if (newer != nullptr) {
     anew.push_back(std::move(*newer));
   }
@@ -101,11 +124,6 @@ void Settler::let_go(Task& task, bool lost) {
 
 bool Settler::more_is_coming() const {
   return !hurried_ && sizer_.handler_time() < kQuick && workforce_.anybody_busy();
-}
-
-void Settler::call(SteadyTime now, StepEffects& notes) {
-  const SteadyTime due = std::max(queue_.due(now, more_is_coming()), held_until_);
-  notes.settler = alarm_.set(due) || notes.settler;
 }
 
 void Settler::hurry(SteadyTime now, SteadyTime deadline) {
@@ -190,7 +208,7 @@ Settler::Order Settler::next(SteadyTime now, WallTime wall) {
 }
 
 std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::SettleResult>&& results, SteadyTime now,
-                                              StepEffects& notes) {
+                                              StepEffects& effects) {
   SLUICE_ASSERT(settling_);
   settling_ = false;
   static const Error kNoAnswer(ErrorCode::internal, "the source gave no result for a completion");
@@ -204,7 +222,7 @@ std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::
     Tally& tally = tallies[static_cast<std::size_t>(task.disposition.action)];
     if (results[i].status == queue::SettleStatus::applied) {
       ++tally.written;
-      written(task, anew, notes);
+      written(task, anew, effects);
       continue;
     }
     task.disposition.failure = std::move(order.completions[i].failure);
@@ -214,12 +232,12 @@ std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::
     }
     if (results[i].status == queue::SettleStatus::lost) {
       ++tally.written;
-      if (in_flight_.go_on(task, notes)) {
+      if (in_flight_.go_on(task, effects)) {
         // It was this host's own newer claim that was quicker.
         queue_.add(task, now);
-        notes.keeper = true;
+        effects.keeper = true;
       } else {
-        finish(task, true, notes);
+        finish(task, true, effects);
       }
       continue;
     }
@@ -227,16 +245,16 @@ std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::
     // Without effects there is nothing to leave out: the same would be refused at once, for ever.
     if (results[i].status == queue::SettleStatus::refused && task.disposition.effects != nullptr) {
       ++tally.written;
-      refused(task, results[i], now, notes);
+      refused(task, results[i], now, effects);
       continue;
     }
     if (results[i].left) {
-      left(task, now, notes);
+      left(task, now, effects);
       continue;
     }
     failure = &results[i].error;
     tally.failed += concerns_one_message(*failure) ? 0 : 1;
-    failed(task, *failure, notes);
+    failed(task, *failure, effects);
     if (task.open()) {
       again.push_back(&task);
     } else {
@@ -248,57 +266,57 @@ std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::
     try_again(*task, now);
   }
   if (failure != nullptr && failures_.failed(*failure, now)) {
-    notes.line(observe::LogLevel::error, "cannot settle messages, trying again", {}, failure->message());
+    effects.line(observe::LogLevel::error, "cannot settle messages, trying again", {}, failure->message());
   } else if (failure == nullptr && !refused_anywhere() && failures_.succeeded()) {
     // Not while one kind of settlement is still refused and only the others are written.
-    notes.line(observe::LogLevel::info, "settlements work again");
+    effects.line(observe::LogLevel::info, "settlements work again");
   }
   return anew;
 }
 
-void Settler::failed(Task& task, const Error& error, StepEffects& notes) {
-  ++notes.settle_failed;
+void Settler::failed(Task& task, const Error& error, StepEffects& effects) {
+  ++effects.settle_failed;
   task.settling_failed(may_have_happened(error));
-  in_flight_.go_on(task, notes);
+  in_flight_.go_on(task, effects);
   // While it was in a call nobody looked at its lease.
-  notes.keeper = true;
+  effects.keeper = true;
   finished_.not_written(task);
   if (concerns_one_message(error) && task.tries >= kMaxRefusals) {
-    notes.about(observe::LogLevel::error, "the store refuses to settle; the message comes back when its lease ends",
-                task.message, error.message());
+    effects.about(observe::LogLevel::error, "the store refuses to settle; the message comes back when its lease ends",
+                  task.message, error.message());
     let_go(task, true);
     in_flight_.end(task, Ending::lost);
-    ++notes.lost;
+    ++effects.lost;
   }
 }
 
 // Nothing has been tried of it.
-void Settler::left(Task& task, SteadyTime now, StepEffects& notes) {
+void Settler::left(Task& task, SteadyTime now, StepEffects& effects) {
   task.settling_failed(false);
   --task.tries;
-  in_flight_.go_on(task, notes);
-  notes.keeper = true;
+  in_flight_.go_on(task, effects);
+  effects.keeper = true;
   finished_.not_written(task);
   queue_.add(task, now);
 }
 
-void Settler::refused(Task& task, const queue::SettleResult& result, SteadyTime now, StepEffects& notes) {
-  ++notes.effects_refused;
+void Settler::refused(Task& task, const queue::SettleResult& result, SteadyTime now, StepEffects& effects) {
+  ++effects.effects_refused;
   task.settling_failed(false);
-  in_flight_.go_on(task, notes);
+  in_flight_.go_on(task, effects);
   --channel(task).pending;
   task.disposition = dispose_refused(result.error.message(), result.reject, task.message.attempt, policy_, random_);
   ++channel(task).pending;
   finished_.changed(task);
   const Ending ending = task.disposition.ending;
-  notes.about(observe::LogLevel::warn,
-              ending == Ending::retried    ? "its effects were refused, to be retried"
-              : ending == Ending::rejected ? "its effects were refused, the message goes to the DLQ"
-                                           : "its effects were refused, the message is discarded",
-              task.message, result.error.message());
-  notes.lines.back().attempt = task.message.attempt;
+  effects.about(observe::LogLevel::warn,
+                ending == Ending::retried    ? "its effects were refused, to be retried"
+                : ending == Ending::rejected ? "its effects were refused, the message goes to the DLQ"
+                                             : "its effects were refused, the message is discarded",
+                task.message, result.error.message());
+  effects.lines.back().attempt = task.message.attempt;
   if (ending == Ending::retried) {
-    notes.lines.back().wait = task.disposition.delay;
+    effects.lines.back().wait = task.disposition.delay;
   }
   if (!once_) {
     queue_.add(task, now);
@@ -324,10 +342,6 @@ void Settler::try_again(Task& task, SteadyTime now) {
   }
   const SteadyTime open_at = channel(task).open_at;
   queue_.add_again(task, open_at > now ? open_at : now + backoff(task.tries, random_));
-}
-
-bool Settler::refused_anywhere() const {
-  return std::any_of(channels_.begin(), channels_.end(), [](const Channel& one) { return one.blocked; });
 }
 
 }  // namespace sluice::work

@@ -1,25 +1,83 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "host/cost/unit_budget.hpp"
 #include "host/queue/source.hpp"
-#include "host/work/alarm.hpp"
-#include "host/work/claim_sizer.hpp"
-#include "host/work/disposition.hpp"
-#include "host/work/failure_run.hpp"
-#include "host/work/finished_work.hpp"
+#include "host/work/account.hpp"
 #include "host/work/in_flight_table.hpp"
-#include "host/work/settle_queue.hpp"
-#include "host/work/step_effects.hpp"
-#include "host/work/workforce.hpp"
+#include "host/work/task.hpp"
 
 namespace sluice::work {
+
+class ClaimSizer;
+class Workforce;
+
+/// The most completions in one call of the source.
+inline constexpr std::size_t kMaxSettleBatch = 1000;
+/// Under load completions wait this long for company; never when no more are about to come.
+inline constexpr Duration kSettleLinger = std::chrono::milliseconds(2);
+
+/// Tasks whose disposition is to be written, in batches: at once when nothing else is coming, larger under load, again
+/// later when the source failed. One that settles alone comes behind all others, and then before those that came
+/// meanwhile. Not thread-safe.
+class SettleQueue {
+ public:
+  void add(Task& task, SteadyTime now) {
+    task.not_before = now;
+    push(task);
+  }
+  /// Puts a task back that is not to be written before `at`.
+  void add_again(Task& task, SteadyTime at) {
+    task.not_before = at;
+    again_at_ = std::min(again_at_, at);
+    again_.push_back(&task);
+  }
+
+  /// When the next batch should be written: at most `now` when it should be at once, SteadyTime::max() when there is
+  /// nothing. `busy`: more is about to be added, waiting a moment for it is worth it.
+  SteadyTime due(SteadyTime now, bool busy);
+  /// Takes the batch that is due, oldest first, `most` of it.
+  std::vector<Task*> take(SteadyTime now, std::size_t most = kMaxSettleBatch);
+  /// Since when the oldest that is due has its disposition; `now` when nothing is.
+  SteadyTime oldest(SteadyTime now) const {
+    const auto& due = ready_.empty() ? alone_ : ready_;
+    return due.empty() ? now : due.front()->finished_at;
+  }
+
+  /// Makes everything due at once, back-off or not.
+  void hurry(SteadyTime now) {
+    for (Task* task : again_) {
+      task->not_before = now;
+    }
+    again_at_ = again_.empty() ? SteadyTime::max() : now;
+  }
+  /// Forgets a task.
+  void remove(const Task& task) {
+    std::erase(ready_, &task);
+    std::erase(alone_, &task);
+    std::erase(again_, &task);
+  }
+  std::size_t size() const { return ready_.size() + alone_.size() + again_.size(); }
+
+ private:
+  void ripen(SteadyTime now);
+  void push(Task& task) { (task.settles_alone() ? alone_ : ready_).push_back(&task); }
+
+  std::deque<Task*> ready_;
+  std::deque<Task*> alone_;
+  bool others_taken_ = false;  ///< since one of those
+  std::vector<Task*> again_;
+  SteadyTime again_at_ = SteadyTime::max();  ///< the earliest in `again_`
+};
 
 /// The longest that a claim or a settle call may take.
 inline constexpr Duration kSourceTimeout = std::chrono::seconds(10);
@@ -38,6 +96,8 @@ class Settler {
     std::vector<queue::Completion> completions;
     SteadyTime deadline{};
     SteadyTime wake = SteadyTime::max();
+
+    bool empty() const { return tasks.empty(); }
   };
 
   /// What the job's queues may cost; none: whatever it takes. They outlive the settler.
@@ -45,10 +105,22 @@ class Settler {
 
   /// `policy` says what becomes of messages whose effects are refused.
   Settler(FailurePolicy policy, InFlightTable& in_flight, const Workforce& workforce, const ClaimSizer& sizer,
-          Random& random, Budgets budgets = {});
+          Random& random, Budgets budgets = {})
+      : policy_(std::move(policy)),
+        in_flight_(in_flight),
+        workforce_(workforce),
+        sizer_(sizer),
+        random_(random),
+        budgets_(std::move(budgets)) {}
 
   /// The task's disposition is to be written.
-  void add(Task& task, Disposition&& disposition, SteadyTime now);
+  void add(Task& task, Disposition&& disposition, SteadyTime now) {
+    task.dispose(std::move(disposition), now);
+    ++channel(task).pending;
+    queue_.add(task, now);
+  }
+  /// It goes back at once, for anybody: its handler has not begun.
+  void put_back(Task& task, SteadyTime now) { add(task, work::put_back(task.suspect), now); }
   /// The same of a task whose handler has come to an end.
   void add_finished(Task& task, Disposition&& disposition, SteadyTime now);
   /// A handler has come to an end whose message was settled or lost meanwhile.
@@ -56,18 +128,29 @@ class Settler {
   /// What this host has made of a message that it could not settle, when it comes back.
   std::optional<Disposition> recognise(const queue::Message& message) { return finished_.recognise(message); }
   /// The receipt that a parked task waited for has come, or will not.
-  void unpark(Task& task, SteadyTime now);
+  void unpark(Task& task, SteadyTime now) {
+    task.unpark();
+    queue_.add(task, now);
+  }
   /// Ends a task as lost that is not in a settle call.
-  void lose(Task& task, StepEffects& notes);
+  void lose(Task& task, StepEffects& effects) {
+    if (task.stage() == TaskStage::disposed) {
+      queue_.remove(task);
+    }
+    finish(task, true, effects);
+  }
 
   /// What to write now. `wall` is written into failures. Each order with tasks is followed by `settled`.
   Order next(SteadyTime now, WallTime wall);
   /// Gives back what was for another try and this host has claimed again before it heard that this is written. It is
   /// to be admitted as whatever else is claimed. What is left of order and results is the caller's to free.
   std::vector<queue::Delivery> settled(Order&& order, std::vector<queue::SettleResult>&& results, SteadyTime now,
-                                       StepEffects& notes);
-  /// StepEffects the settler as to be woken if there is something to write before it wakes by itself.
-  void call(SteadyTime now, StepEffects& notes);
+                                       StepEffects& effects);
+  /// Calls the settler if there is something to write before it wakes by itself.
+  void call(SteadyTime now, StepEffects& effects) {
+    const SteadyTime due = std::max(queue_.due(now, more_is_coming()), held_until_);
+    effects.settler = alarm_.set(due) || effects.settler;
+  }
 
   /// From now on nothing waits for company, and back-offs are over. Calls end by `deadline`.
   void hurry(SteadyTime now, SteadyTime deadline);
@@ -104,18 +187,20 @@ class Settler {
   };
   using Tallies = std::array<Tally, 4>;
 
-  bool refused_anywhere() const;
+  bool refused_anywhere() const {
+    return std::any_of(channels_.begin(), channels_.end(), [](const Channel& one) { return one.blocked; });
+  }
   Channel& channel(const Task& task) { return channels_[static_cast<std::size_t>(task.disposition.action)]; }
   /// How many may be written now; 0: the budget has them wait until `held_until_`.
   std::size_t affordable(SteadyTime now);
   bool more_is_coming() const;
   bool ready_to_write(Task& task, SteadyTime now);
-  void finish(Task& task, bool lost, StepEffects& notes);
-  void written(Task& task, std::vector<queue::Delivery>& anew, StepEffects& notes);
+  void finish(Task& task, bool lost, StepEffects& effects);
+  void written(Task& task, std::vector<queue::Delivery>& anew, StepEffects& effects);
   void let_go(Task& task, bool lost);
-  void failed(Task& task, const Error& error, StepEffects& notes);
-  void left(Task& task, SteadyTime now, StepEffects& notes);
-  void refused(Task& task, const queue::SettleResult& result, SteadyTime now, StepEffects& notes);
+  void failed(Task& task, const Error& error, StepEffects& effects);
+  void left(Task& task, SteadyTime now, StepEffects& effects);
+  void refused(Task& task, const queue::SettleResult& result, SteadyTime now, StepEffects& effects);
   void judge(const Tallies& tallies, SteadyTime now);
   void try_again(Task& task, SteadyTime now);
 

@@ -1,17 +1,101 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 
+#include "base/assert.hpp"
 #include "base/clock.hpp"
+#include "base/random.hpp"
+#include "config/config.hpp"
 #include "host/isolation/crash_ledger.hpp"
 #include "host/queue/idempotency.hpp"
 #include "host/queue/source.hpp"
-#include "host/work/disposition.hpp"
+#include "host/plugin/attempt.hpp"
+#include "host/work/account.hpp"
 
 namespace sluice::work {
+
+/// No message is put off for longer, whatever a handler asks for: far enough for every use, near enough for every
+/// store.
+inline constexpr Duration kMaxDelay = std::chrono::hours(24 * 366);
+
+/// When a failed message is tried again. A value.
+class RetryPolicy {
+ public:
+  explicit RetryPolicy(const config::RetryConfig& config) : config_(config) {}
+
+  /// The wait after attempt number `attempt` (from 1) failed: grows as configured up to its maximum, then jittered.
+  Duration delay(std::uint32_t attempt, Random& random) const;
+  /// The longest wait, for messages that are kept although their attempts are used up.
+  Duration longest() const { return config_.max; }
+
+  /// True when attempt number `attempt` was the last one. A maximum of 0 means no limit.
+  bool used_up(std::uint32_t attempt) const { return config_.max_attempts != 0 && attempt >= config_.max_attempts; }
+  /// True when attempt number `attempt` must not begin any more: earlier ones ended without a word, with their process.
+  bool exhausted(std::uint32_t attempt) const { return config_.max_attempts != 0 && attempt > config_.max_attempts; }
+  std::uint32_t max_attempts() const { return config_.max_attempts; }
+
+ private:
+  Duration grown(std::uint32_t attempt) const;
+
+  config::RetryConfig config_;
+};
+
+/// What becomes of a message: what the source is asked to do, and the account's column once it has done so. A value.
+struct Disposition {
+  queue::CompletionAction action = queue::CompletionAction::release;
+  Duration delay{};
+  queue::Failure failure;
+  Ending ending = Ending::released;
+  bool suspect = false;                             ///< as Completion's
+  std::shared_ptr<const queue::Effects> effects{};  ///< as Completion's
+  bool hold_group = false;                          ///< as Completion's
+};
+
+/// A job's rules for messages that did not work out. A value.
+struct FailurePolicy {
+  RetryPolicy retry;
+  config::DeadLetterPolicy dead_letter = config::DeadLetterPolicy::move;
+  std::string handler;
+  std::string host;
+  bool in_dlq = false;
+  bool hold = false;  ///< a dead letter keeps its group waiting
+
+  /// `source` dlq: there is nowhere further to move to, so that `move` is `keep` there.
+  FailurePolicy(const config::JobConfig& config, std::string host_name);
+};
+
+/// Decides on a handler's outcome of attempt number `attempt`. Attempts that are used up, and rejected messages, follow
+/// the dead-letter policy.
+Disposition dispose(const plugin::Outcome& outcome, std::uint32_t attempt, const FailurePolicy& policy, Random& random);
+
+/// Decides on a message that was claimed once too often: it never reaches the handler again. Since no handler has told
+/// us anything of it, it is never discarded: where the policy says so it goes to the DLQ, and in the DLQ it is kept.
+Disposition dispose_exhausted(std::uint32_t attempt, const FailurePolicy& policy);
+
+/// Decides on a message that is rejected before its handler has seen it. It has not cost the attempt that its claim
+/// counted, is never discarded, and in the DLQ it is kept as it was.
+Disposition dispose_unseen(std::string why, bool suspect, std::uint32_t attempt, const FailurePolicy& policy);
+
+/// Decides on a message whose handler ended its process, or was never seen again, in attempt number `attempt`; `why`
+/// says how. As a failed attempt, and a suspect from now on. Also for whoever finds the crash ledger of a dead host.
+Disposition dispose_crash(std::string why, std::uint32_t attempt, const FailurePolicy& policy, Random& random);
+
+/// Decides on a message whose handler was done in attempt number `attempt`, but whose effects the store refused for the
+/// reason `why`: nothing is committed of them. `reject`: its author wants such a message rejected, not retried.
+Disposition dispose_refused(const std::string& why, bool reject, std::uint32_t attempt, const FailurePolicy& policy,
+                            Random& random);
+
+/// Puts a message back at once for anybody; its handler has not begun. A suspect stays one.
+Disposition put_back(bool suspect);
+
+/// What the source is asked for. `now` is written into the failure, if there is one.
+queue::Completion completion_of(queue::Receipt receipt, Disposition&& disposition, WallTime now);
 
 /// The right to work on a message until a time, on this process's own monotonic clock, as the source has granted it.
 struct Lease {
@@ -91,27 +175,94 @@ class Task {
   /// Its place may be used again.
   bool over() const { return !open() && !in_hand_ && !asked_ && receipt_state_ != ReceiptState::extending; }
 
-  void deal(std::uint32_t to_seat);                  ///< queued -> dealt
-  void recall();                                     ///< dealt, not started -> queued
-  void leave_hand();                                 ///< its worker has given it back
-  void dispose(Disposition&& what, SteadyTime now);  ///< queued or dealt -> disposed
-  void park();                                       ///< disposed -> parked
-  void unpark();                                     ///< parked -> disposed
-  void begin_settling();                             ///< disposed -> settling
-  void settling_failed(bool may_have_happened);      ///< settling -> disposed
-  void begin_asking() { asked_ = true; }             ///< for its key: until then its place and its message stay
+  /// queued -> dealt
+  void deal(std::uint32_t to_seat) {
+    SLUICE_ASSERT(!in_hand_);
+    go(TaskStage::queued, TaskStage::dealt);
+    in_hand_ = true;
+    seat = to_seat;
+  }
+  /// dealt, not started -> queued
+  void recall() {
+    SLUICE_ASSERT(in_hand_);
+    go(TaskStage::dealt, TaskStage::queued);
+    in_hand_ = false;
+  }
+  /// its worker has given it back
+  void leave_hand() {
+    SLUICE_ASSERT(in_hand_);
+    in_hand_ = false;
+  }
+  /// queued or dealt -> disposed
+  void dispose(Disposition&& what, SteadyTime now) {
+    SLUICE_ASSERT(stage_ == TaskStage::queued || stage_ == TaskStage::dealt);
+    stage_ = TaskStage::disposed;
+    disposition = std::move(what);
+    finished_at = now;
+  }
+  /// disposed -> parked
+  void park() {
+    SLUICE_ASSERT(receipt_state_ == ReceiptState::extending);
+    go(TaskStage::disposed, TaskStage::parked);
+  }
+  /// parked -> disposed
+  void unpark() {
+    SLUICE_ASSERT(receipt_state_ == ReceiptState::ours);
+    go(TaskStage::parked, TaskStage::disposed);
+  }
+  /// disposed -> settling
+  void begin_settling() {
+    SLUICE_ASSERT(receipt_state_ != ReceiptState::extending);
+    go(TaskStage::disposed, TaskStage::settling);
+  }
+  /// settling -> disposed
+  void settling_failed(bool may_have_happened) {
+    go(TaskStage::settling, TaskStage::disposed);
+    ++tries;
+    receipt_state_ = may_have_happened ? ReceiptState::unsure : ReceiptState::ours;
+  }
+  void begin_asking() { asked_ = true; }  ///< for its key: until then its place and its message stay
   void end_asking() { asked_ = false; }
-  void begin_extending();
-  void end_extending();
+  void begin_extending() {
+    SLUICE_ASSERT(stage_ == TaskStage::dealt || stage_ == TaskStage::disposed);
+    SLUICE_ASSERT(receipt_state_ == ReceiptState::ours);
+    receipt_state_ = ReceiptState::extending;
+  }
+  void end_extending() {
+    SLUICE_ASSERT(receipt_state_ == ReceiptState::extending);
+    receipt_state_ = ReceiptState::ours;
+  }
   /// The receipt is a newer one, under which nothing has been tried: settling -> disposed, or any other stage as it is.
-  void go_on();
-  void end();                             ///< any but ended -> ended
-  void end_lost();                        ///< the same; where its handler runs on it may be taken up again
-  void take_up();                         ///< ended, and runs on -> dealt
+  void go_on() {
+    SLUICE_ASSERT(open() && receipt_state_ != ReceiptState::extending);
+    if (stage_ == TaskStage::settling) {
+      stage_ = TaskStage::disposed;
+    }
+    receipt_state_ = ReceiptState::ours;
+  }
+  /// any but ended -> ended
+  void end() {
+    SLUICE_ASSERT(stage_ != TaskStage::ended);
+    stage_ = TaskStage::ended;
+  }
+  /// the same; where its handler runs on it may be taken up again
+  void end_lost() {
+    runs_on_ = stage_ == TaskStage::dealt && in_hand_;
+    end();
+  }
+  /// ended, and runs on -> dealt
+  void take_up() {
+    SLUICE_ASSERT(runs_on() && receipt_state_ == ReceiptState::ours);
+    go(TaskStage::ended, TaskStage::dealt);
+    runs_on_ = false;
+  }
   void write_off() { runs_on_ = false; }  ///< its handler is not waited for any more
 
  private:
-  void go(TaskStage from, TaskStage to);
+  void go(TaskStage from, TaskStage to) {
+    SLUICE_ASSERT(stage_ == from);
+    stage_ = to;
+  }
 
   TaskStage stage_ = TaskStage::queued;
   ReceiptState receipt_state_ = ReceiptState::ours;

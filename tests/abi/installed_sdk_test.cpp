@@ -81,7 +81,7 @@ TEST_P(InstalledSdkTest, BuildsTheGreeterAndTheHostRunsIt) {
   ASSERT_TRUE(handler) << handler.error().message();
   std::string logged;
   const auto log = [&](sluice_log_level, std::string_view, std::string_view, std::string_view text) { logged = text; };
-  const auto instance = plugin::HandlerInstance::create(**handler, "job", {}, log);
+  const auto instance = plugin::HandlerInstance::create({log}, **handler, "job", {});
   ASSERT_TRUE(instance);
   const SystemClock clock;
   plugin::Attempt attempt(clock);

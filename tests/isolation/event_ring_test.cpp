@@ -1,4 +1,4 @@
-#include "host/isolation/event_ring.hpp"
+#include "host/isolation/runner_memory.hpp"
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "host/isolation/host_ledger.hpp"
+#include "host/isolation/crash_ledger.hpp"
 #include "host/isolation/ledger_file.hpp"
 
 namespace sluice::isolation {
@@ -53,7 +53,7 @@ inline LedgerJob ledger_job(const std::string& name = "orders", const std::strin
   return {{name, "/plugins/bomb.so", "bomb"}, {queue, queue::Half::standard}};
 }
 
-inline std::unique_ptr<HostLedger> open_ledger_in(const std::string& folder,
+inline std::shared_ptr<HostLedger> open_ledger_in(const std::string& folder,
                                                   const std::string& incarnation = "host-a/12345678") {
   static const SystemClock clock;
   auto ledger = HostLedger::create(folder, {"host-a", "/etc/sluice/host.toml", incarnation}, clock);

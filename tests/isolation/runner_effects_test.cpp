@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
-#include "host/isolation/effect_parcel.hpp"
-#include "host/isolation/runner_instance.hpp"
+#include "host/isolation/runner_wire_format.hpp"
+#include "host/isolation/runner.hpp"
 
 namespace sluice::isolation {
 namespace {
@@ -93,7 +93,7 @@ TEST_F(RunnerEffectsTest, ADuplicateSeesTheFirstResult) {
   EXPECT_EQ(handle("describe").reason, "1 1 none");
 }
 
-TEST(EffectParcel, IsUnpackedAsItWasAndRefusedWhenItIsNone) {
+TEST(EffectPayload, IsUnpackedAsItWasAndRefusedWhenItIsNone) {
   queue::Effects effects;
   effects.messages.push_back({"q", {.id = "i", .body = std::string("\0b", 2)}});
   effects.writes.push_back(

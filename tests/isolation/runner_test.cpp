@@ -8,7 +8,7 @@
 #include <functional>
 #include <thread>
 
-#include "host/isolation/runner_instance.hpp"
+#include "host/isolation/runner.hpp"
 #include "tests/isolation/ledger_rig.hpp"
 #include "tests/isolation/sanitized.hpp"
 

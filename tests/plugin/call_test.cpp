@@ -1,4 +1,4 @@
-#include "host/plugin/call.hpp"
+#include "host/plugin/handler_instance.hpp"
 
 #include <gtest/gtest.h>
 
@@ -95,21 +95,6 @@ TEST(WriteLog, ABrokenOrAbsentLogIsNotTheHandlersAffair) {
   };
   write_log(broken, SLUICE_LOG_INFO, "job", "", {nullptr, 0});
   write_log(HandlerLog(), SLUICE_LOG_INFO, "job", "", {nullptr, 0});
-}
-
-TEST(FindFeature, KnowsNothingWithoutAnAnswer) {
-  EXPECT_EQ(find_feature(FeatureQuery(), "sluice.metrics/1"), nullptr);
-  const int feature = 1;
-  const FeatureQuery query = [&](std::string_view id) -> const void* {
-    if (id == "broken/1") {
-      throw std::runtime_error("broken");
-    }
-    return id == "test/1" ? &feature : nullptr;
-  };
-  EXPECT_EQ(find_feature(query, "test/1"), &feature);
-  EXPECT_EQ(find_feature(query, "test/2"), nullptr);
-  EXPECT_EQ(find_feature(query, "broken/1"), nullptr);
-  EXPECT_EQ(find_feature(query, nullptr), nullptr);
 }
 
 }  // namespace

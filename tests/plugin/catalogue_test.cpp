@@ -5,7 +5,7 @@
 #include <csignal>
 #include <thread>
 
-#include "host/plugin/call.hpp"
+#include "host/plugin/handler_instance.hpp"
 #include "tests/plugin/plugin_fixture.hpp"
 
 namespace sluice::plugin {

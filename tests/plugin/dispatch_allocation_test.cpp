@@ -57,7 +57,7 @@ TEST(Dispatch, AMessageThatIsDoneCostsNoAllocation) {
 TEST(Dispatch, EffectsThatAreOfferedAndNotUsedCostNoAllocation) {
   SeededRandom random(1);
   Bundle bundle("noop");
-  auto created = HandlerInstance::create_in({{}, {}, {}, {SLUICE_STORE_SQLITE, true, &random}}, fixture_handler("noop"),
+  auto created = HandlerInstance::create({{}, {SLUICE_STORE_SQLITE, true, &random}}, fixture_handler("noop"),
                                             "orders", {});
   ASSERT_TRUE(created);
   bundle.instance = std::move(*created);

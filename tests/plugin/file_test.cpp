@@ -7,8 +7,6 @@
 #include <functional>
 #include <sstream>
 
-#include "host/plugin/elf_file.hpp"
-#include "host/plugin/load_error.hpp"
 #include "host/plugin/plugin_library.hpp"
 #include "tests/plugin/plugin_fixture.hpp"
 

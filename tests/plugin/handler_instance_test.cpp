@@ -4,6 +4,8 @@
 
 #include <thread>
 
+#include "base/random.hpp"
+#include "sluice/health.h"
 #include "tests/plugin/plugin_fixture.hpp"
 
 namespace sluice::plugin {
@@ -23,6 +25,7 @@ struct Seen {
   sluice_message message{};
   const void* feature = nullptr;
   const void* attempt_feature = nullptr;
+  const void* unknown_feature = nullptr;
 };
 Seen* seen = nullptr;
 
@@ -32,7 +35,8 @@ std::int32_t create(const sluice_host* host, const sluice_option_value* const* o
                     void** instance, void (*)(void*, sluice_string), void*) {
   ++seen->created;
   seen->job = text(host->job);
-  seen->feature = host->extension(host, "test/1");
+  seen->feature = host->extension(host, SLUICE_HEALTH_1);
+  seen->unknown_feature = host->extension(host, "sluice.unknown/1");
   for (std::size_t i = 0; i < count; ++i) {
     std::string line =
         text(options[i]->name) + "=" + text(options[i]->string) + "/" + std::to_string(options[i]->integer);
@@ -55,7 +59,7 @@ void handle(void*, const sluice_message* message, const sluice_context* context)
   for (std::size_t i = 0; i < message->attribute_count; ++i) {
     seen->attributes.push_back(text(message->attributes[i].name) + "=" + text(message->attributes[i].value));
   }
-  seen->attempt_feature = context->extension(context, "attempt/1");
+  seen->attempt_feature = context->extension(context, SLUICE_EFFECTS_1);
   const sluice_outcome outcome{sizeof(sluice_outcome), SLUICE_DONE, -1, {nullptr, 0}};
   context->report(context, &outcome);
 }
@@ -75,7 +79,7 @@ class HandlerInstanceTest : public testing::Test {
 
 TEST_F(HandlerInstanceTest, CreatesOnceAndDestroysOnce) {
   {
-    auto instance = HandlerInstance::create(kHandler, "orders", {}, HandlerLog());
+    auto instance = HandlerInstance::create({}, kHandler, "orders", {});
     ASSERT_TRUE(instance);
     EXPECT_EQ(record_.created, 1);
     EXPECT_EQ(record_.job, "orders");
@@ -88,12 +92,12 @@ TEST_F(HandlerInstanceTest, HandsOverEveryOption) {
   values.add({"a", SLUICE_OPTION_STRING, "text", 0, 0, {}});
   values.add({"b", SLUICE_OPTION_DURATION, "30s", 30'000'000'000, 0, {}});
   values.add({"c", SLUICE_OPTION_LIST, "", 0, 0, {"x", "", "y"}});
-  auto instance = HandlerInstance::create(kHandler, "orders", values, HandlerLog());
+  auto instance = HandlerInstance::create({}, kHandler, "orders", values);
   EXPECT_THAT(record_.options, testing::ElementsAre("a=text/0", "b=30s/30000000000", "c=/0,x,,y"));
 }
 
 TEST_F(HandlerInstanceTest, HandsOverEveryFieldOfTheMessage) {
-  auto created = HandlerInstance::create(kHandler, "orders", {}, HandlerLog());
+  auto created = HandlerInstance::create({}, kHandler, "orders", {});
   ASSERT_TRUE(created);
   HandlerInstance* instance = created->get();
   const queue::Message message{.id = "A-101",
@@ -114,7 +118,7 @@ TEST_F(HandlerInstanceTest, HandsOverEveryFieldOfTheMessage) {
 }
 
 TEST_F(HandlerInstanceTest, AttributesOfTheMessageBeforeAreGone) {
-  auto created = HandlerInstance::create(kHandler, "orders", {}, HandlerLog());
+  auto created = HandlerInstance::create({}, kHandler, "orders", {});
   ASSERT_TRUE(created);
   HandlerInstance* instance = created->get();
   queue::Message many;
@@ -128,19 +132,19 @@ TEST_F(HandlerInstanceTest, AttributesOfTheMessageBeforeAreGone) {
 }
 
 TEST_F(HandlerInstanceTest, AnswersForTheFeaturesItHasAndNoOthers) {
-  const int feature = 1;
-  const int attempt_feature = 2;
-  const auto answer = [](const char* known, const int* value) -> FeatureQuery {
-    return [=](std::string_view id) -> const void* { return id == known ? value : nullptr; };
-  };
-  auto created = HandlerInstance::create_in({{}, answer("test/1", &feature), answer("attempt/1", &attempt_feature)},
-                                            kHandler, "j", {});
+  HealthBoard board;
+  SeededRandom random;
+  const SystemClock clock;
+  auto created = HandlerInstance::create({.log = {}, .effects = {SLUICE_STORE_SQLITE, false, &random, &clock},
+                                          .health = board.seat()},
+                                         kHandler, "j", {});
   ASSERT_TRUE(created);
   (*created)->handle({}, "q", 0, attempt_);
-  EXPECT_EQ(record_.feature, &feature);
-  EXPECT_EQ(record_.attempt_feature, &attempt_feature);
+  EXPECT_NE(record_.feature, nullptr);
+  EXPECT_NE(record_.attempt_feature, nullptr);
+  EXPECT_EQ(record_.unknown_feature, nullptr);
 
-  auto plain = HandlerInstance::create(kHandler, "j", {}, HandlerLog());
+  auto plain = HandlerInstance::create({}, kHandler, "j", {});
   ASSERT_TRUE(plain);
   (*plain)->handle({}, "q", 0, attempt_);
   EXPECT_EQ(record_.feature, nullptr);

@@ -1,9 +1,8 @@
-#include "host/plugin/health_board.hpp"
+#include "host/plugin/handler_instance.hpp"
 
 #include <gmock/gmock.h>
 
 #include "base/text/utf8.hpp"
-#include "host/plugin/handler_instance.hpp"
 #include "tests/plugin/plugin_fixture.hpp"
 
 namespace sluice::plugin {
@@ -77,7 +76,7 @@ TEST(HandlerHealth, ReachesTheBoardAndGoesWithTheInstance) {
   Attempt attempt(clock);
   HealthBoard board;
   auto created =
-      HandlerInstance::create_in({.log = {}, .health = board.seat()}, fixture_handler("fares"), "orders", {});
+      HandlerInstance::create({.log = {}, .health = board.seat()}, fixture_handler("fares"), "orders", {});
   ASSERT_TRUE(created) << created.error().message();
   EXPECT_THAT(lines_of(board), ElementsAre("broker ok: not asked yet"));
   queue::Message message;
@@ -91,7 +90,7 @@ TEST(HandlerHealth, ReachesTheBoardAndGoesWithTheInstance) {
 TEST(HandlerHealth, IsSaidToNobodyWhereNobodyAsks) {
   const SystemClock clock;
   Attempt attempt(clock);
-  auto created = HandlerInstance::create(fixture_handler("fares"), "orders", {}, HandlerLog());
+  auto created = HandlerInstance::create({}, fixture_handler("fares"), "orders", {});
   ASSERT_TRUE(created) << created.error().message();
   EXPECT_EQ((*created)->handle({}, "q", 0, attempt).status, OutcomeStatus::done);
 }

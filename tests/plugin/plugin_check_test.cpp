@@ -1,4 +1,4 @@
-#include "host/plugin/plugin_check.hpp"
+#include "host/plugin/plugin_library.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -79,7 +79,7 @@ class Bundle {
       error = errors->front().message;
       return;
     }
-    auto created = HandlerInstance::create(handler, "orders", std::get<OptionValues>(bound), log.log());
+    auto created = HandlerInstance::create({log.log()}, handler, "orders", std::get<OptionValues>(bound));
     if (created) {
       instance = std::move(*created);
     } else {

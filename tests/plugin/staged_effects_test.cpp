@@ -18,7 +18,7 @@ using ::testing::Pair;
 class StagedEffectsTest : public testing::Test {
  protected:
   void open(EffectRules rules) {
-    auto created = HandlerInstance::create_in({log_.log(), {}, {}, rules}, fixture_handler("stages"), "orders", {});
+    auto created = HandlerInstance::create({log_.log(), rules}, fixture_handler("stages"), "orders", {});
     ASSERT_TRUE(created) << created.error().message();
     instance_ = std::move(*created);
   }

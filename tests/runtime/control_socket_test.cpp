@@ -14,7 +14,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "host/runtime/control_call.hpp"
+#include "host/runtime/control_protocol.hpp"
 
 namespace sluice::runtime {
 namespace {

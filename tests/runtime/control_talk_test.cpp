@@ -1,4 +1,4 @@
-#include "host/runtime/control_talk.hpp"
+#include "host/runtime/control_socket.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "host/runtime/depth_sampler.hpp"
+#include "host/runtime/queue_probes.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

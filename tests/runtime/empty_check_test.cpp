@@ -1,4 +1,4 @@
-#include "host/runtime/empty_check.hpp"
+#include "host/runtime/queue_probes.hpp"
 
 #include <gtest/gtest.h>
 

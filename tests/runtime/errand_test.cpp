@@ -1,4 +1,4 @@
-#include "host/runtime/errand.hpp"
+#include "host/runtime/host_events.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "host/queue/effects.hpp"
-#include "host/runtime/store_reach.hpp"
 #include "tests/isolation/ledger_rig.hpp"
 
 namespace sluice::runtime {

@@ -61,7 +61,7 @@ class OrphanSettlementTest : public testing::Test {
     isolation::status_of([&] {
       const auto ledger = isolation::open_ledger_in(folder_.path());
       isolation::install_crash_handler(&ledger->crash_record(), isolation::CrashNotice::none);
-      const auto job = ledger->open(isolation::ledger_job());
+      const auto job = ledger->open({isolation::ledger_job()});
       for (const queue::Delivery& delivery : *claimed) {
         const isolation::HeldSlot slot = job->hold(delivery);
         if (delivery.message.id == "m0") {
@@ -148,7 +148,7 @@ TEST_F(OrphanSettlementTest, OwnersThatCannotBeToldAreToldLaterAndNothingIsSettl
 TEST_F(OrphanSettlementTest, AHostThatHeldNothingIsNoOwnerAnyMoreEither) {
   isolation::status_of([&] {
     const auto ledger = isolation::open_ledger_in(folder_.path());
-    const auto job = ledger->open(isolation::ledger_job());
+    const auto job = ledger->open({isolation::ledger_job()});
     ::raise(SIGKILL);
   });
   OrphanSettlement settlement = take();
@@ -160,7 +160,7 @@ TEST_F(OrphanSettlementTest, AHostThatHeldNothingIsNoOwnerAnyMoreEither) {
 TEST_F(OrphanSettlementTest, WhatALedgerDoesNotTellOfStaysInDoubt) {
   isolation::status_of([&] {
     const auto ledger = isolation::open_ledger_in(folder_.path());
-    const auto job = ledger->open(isolation::ledger_job());
+    const auto job = ledger->open({isolation::ledger_job()});
     job->started(job->hold(isolation::delivery(std::string(2000, 'x'))), "x");
     ::raise(SIGKILL);
   });

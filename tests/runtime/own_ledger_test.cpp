@@ -1,4 +1,4 @@
-#include "host/runtime/own_ledger.hpp"
+#include "host/runtime/ledger_recovery.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

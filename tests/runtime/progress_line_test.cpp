@@ -1,4 +1,4 @@
-#include "host/runtime/progress_line.hpp"
+#include "host/runtime/host.hpp"
 
 #include <gtest/gtest.h>
 

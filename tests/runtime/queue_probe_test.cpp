@@ -1,4 +1,4 @@
-#include "host/runtime/queue_probe.hpp"
+#include "host/runtime/queue_probes.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ class QueueProbeTest : public ::testing::Test {
   std::optional<QueueProbe::Verdict> look(std::vector<std::string> queues) {
     QueueProbe probe(queues_, clock_, log_);
     HasEnded ended;
-    probe.start(std::move(queues), [&ended] { ended.set(); });
+    EXPECT_TRUE(probe.start(std::move(queues), [&ended] { ended.set(); }));
     ended.wait();
     return probe.verdict();
   }
@@ -111,7 +111,7 @@ TEST_F(QueueProbeTest, AStoreThatCannotBeOpenedYetIsWaitedFor) {
     QueuesThatOpenLate late(queues_, code);
     QueueProbe probe(late, clock_, log_);
     HasEnded ended;
-    probe.start({"a"}, [&ended] { ended.set(); });
+    EXPECT_TRUE(probe.start({"a"}, [&ended] { ended.set(); }));
     ended.wait();
     EXPECT_FALSE(probe.verdict()->refusal);
     EXPECT_EQ(late.tries(), 3);
@@ -122,7 +122,7 @@ TEST_F(QueueProbeTest, AStoreThatCannotBeOpenedForGoodForbidsTheStart) {
   QueuesThatOpenLate late(queues_, ErrorCode::corrupt);
   QueueProbe probe(late, clock_, log_);
   HasEnded ended;
-  probe.start({"a"}, [&ended] { ended.set(); });
+  EXPECT_TRUE(probe.start({"a"}, [&ended] { ended.set(); }));
   ended.wait();
   ASSERT_TRUE(probe.verdict()->refusal);
   EXPECT_EQ(late.tries(), 1);

@@ -1,4 +1,4 @@
-#include "host/runtime/recovery_plan.hpp"
+#include "host/runtime/ledger_recovery.hpp"
 
 #include "tests/runtime/recovery_rig.hpp"
 

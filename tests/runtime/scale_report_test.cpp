@@ -1,4 +1,4 @@
-#include "host/runtime/scale_report.hpp"
+#include "host/runtime/health_report.hpp"
 
 #include <gmock/gmock.h>
 

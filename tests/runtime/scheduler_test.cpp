@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "base/timestamp.hpp"
-#include "host/runtime/schedule_service.hpp"
 #include "tests/support/desk.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/sim_queues.hpp"

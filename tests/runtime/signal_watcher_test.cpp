@@ -1,4 +1,4 @@
-#include "host/runtime/signal_watcher.hpp"
+#include "host/runtime/host_events.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

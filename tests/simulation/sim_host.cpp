@@ -54,32 +54,32 @@ void SimHost::set(std::uint64_t& timer, SteadyTime time, std::function<void()> e
   }
 }
 
-// What the threads' shells do with the notes: wake each other.
+// What the threads' shells do with the effects: wake each other.
 void SimHost::step(const std::function<void(SteadyTime, StepEffects&)>& body) {
-  StepEffects notes;
+  StepEffects effects;
   const SteadyTime now = loop().now();
-  body(now, notes);
-  if (notes.poller) {
+  body(now, effects);
+  if (effects.poller) {
     when(now, [this] { poll(); });
   }
-  if (notes.settler) {
+  if (effects.settler) {
     when(now, [this] { settle(); });
   }
-  if (notes.keeper) {
+  if (effects.keeper) {
     when(now, [this] { keep(); });
   }
-  if (notes.keys) {
+  if (effects.keys) {
     when(now, [this] { ask(); });
   }
-  if (notes.drained) {
+  if (effects.drained) {
     when(now, [this] { step_drain(); });
   }
-  call(work::SeatKind::worker, notes.workers);
-  call(work::SeatKind::lane, notes.lanes);
-  for (; notes.hire_workers > 0; --notes.hire_workers) {
+  call(work::SeatKind::worker, effects.workers);
+  call(work::SeatKind::lane, effects.lanes);
+  for (; effects.hire_workers > 0; --effects.hire_workers) {
     when(now + 1ms, [this] { hire(work::SeatKind::worker); });
   }
-  for (; notes.hire_lanes > 0; --notes.hire_lanes) {
+  for (; effects.hire_lanes > 0; --effects.hire_lanes) {
     when(now + 1ms, [this] { hire(work::SeatKind::lane); });
   }
 }
@@ -95,7 +95,7 @@ void SimHost::call(work::SeatKind kind, std::size_t count) {
 
 void SimHost::hire(work::SeatKind kind) {
   Worker& worker = workers_.emplace_back(loop().clock(), world_.job.timeout, kind);
-  step([&](SteadyTime now, StepEffects& notes) { worker.seat = flow_.enlist(worker.batch, kind, false, now, notes); });
+  step([&](SteadyTime now, StepEffects& effects) { worker.seat = flow_.enlist(worker.batch, kind, false, now, effects); });
   deal(worker);
 }
 
@@ -135,7 +135,7 @@ void SimHost::recover(bool blames_all) {
 }
 
 void SimHost::wake() {
-  when(loop().now(), [this] { step([this](SteadyTime, StepEffects& notes) { flow_.wake(notes); }); });
+  when(loop().now(), [this] { step([this](SteadyTime, StepEffects& effects) { flow_.wake(effects); }); });
 }
 
 void SimHost::poll() {
@@ -161,7 +161,7 @@ void SimHost::poll() {
       },
       [this](Answer answer) {
         polling_ = false;
-        step([&](SteadyTime then, StepEffects& notes) { flow_.claimed(std::move(answer), then, notes); });
+        step([&](SteadyTime then, StepEffects& effects) { flow_.claimed(std::move(answer), then, effects); });
         poll();
       });
 }
@@ -171,8 +171,8 @@ void SimHost::settle() {
     return;
   }
   auto order = std::make_shared<work::JobFlow::SettleOrder>();
-  step([&](SteadyTime now, StepEffects& notes) {
-    *order = flow_.next_settlement(now, loop().clock().wall_now(), notes);
+  step([&](SteadyTime now, StepEffects& effects) {
+    *order = flow_.next_settlement(now, loop().clock().wall_now(), effects);
   });
   if (order->tasks.empty()) {
     set(settle_timer_, order->wake, [this] { settle(); });
@@ -186,8 +186,8 @@ void SimHost::settle() {
   call<Answer>([this, order] { return port_.settle(order->completions, Deadline::at(order->deadline)); },
                [this, order](Answer answer) {
                  settling_ = false;
-                 step([&](SteadyTime now, StepEffects& notes) {
-                   flow_.settled(std::move(*order), std::move(answer), now, notes);
+                 step([&](SteadyTime now, StepEffects& effects) {
+                   flow_.settled(std::move(*order), std::move(answer), now, effects);
                  });
                  settle();
                });
@@ -198,7 +198,7 @@ void SimHost::keep() {
     return;
   }
   auto order = std::make_shared<work::JobFlow::ExtendOrder>();
-  step([&](SteadyTime now, StepEffects& notes) { *order = flow_.next_extension(now, notes); });
+  step([&](SteadyTime now, StepEffects& effects) { *order = flow_.next_extension(now, effects); });
   if (order->tasks.empty()) {
     set(keep_timer_, order->wake, [this] { keep(); });
     return;
@@ -213,8 +213,8 @@ void SimHost::keep() {
                 now] { return port_.extend(order->receipts, world_.visibility, now, Deadline::at(order->deadline)); },
                [this, order](Answer answer) {
                  keeping_ = false;
-                 step([&](SteadyTime then, StepEffects& notes) {
-                   flow_.extended(std::move(*order), std::move(answer), then, notes);
+                 step([&](SteadyTime then, StepEffects& effects) {
+                   flow_.extended(std::move(*order), std::move(answer), then, effects);
                  });
                  keep();
                });
@@ -235,7 +235,7 @@ void SimHost::ask() {
       [this, order] { return port_.ask(*order); },
       [this, order](Answer answer) {
         asking_ = false;
-        step([&](SteadyTime now, StepEffects& notes) { flow_.keys_answered(*order, std::move(answer), now, notes); });
+        step([&](SteadyTime now, StepEffects& effects) { flow_.keys_answered(*order, std::move(answer), now, effects); });
         ask();
       });
 }
@@ -244,12 +244,12 @@ void SimHost::deal(Worker& worker) {
   if (worker.busy || worker.gone) {
     return;
   }
-  step([&](SteadyTime now, StepEffects& notes) {
-    worker.gone = !flow_.collect(worker.seat, now, notes);
+  step([&](SteadyTime now, StepEffects& effects) {
+    worker.gone = !flow_.collect(worker.seat, now, effects);
     if (worker.gone) {
-      flow_.leave(worker.seat, now, notes);
+      flow_.leave(worker.seat, now, effects);
     } else {
-      worker.busy = flow_.deal(worker.seat, now, notes);
+      worker.busy = flow_.deal(worker.seat, now, effects);
     }
   });
   if (worker.busy) {
@@ -347,13 +347,13 @@ bool SimHost::works_on(const std::string& id) {
 
 void SimHost::drain(Duration within) {
   drain_by_ = loop().now() + within;
-  step([&](SteadyTime now, StepEffects& notes) { flow_.drain().begin(now, *drain_by_, notes); });
+  step([&](SteadyTime now, StepEffects& effects) { flow_.drain().begin(now, *drain_by_, effects); });
 }
 
 void SimHost::hard_stop() {
   const SteadyTime by = loop().now() + work::kHardStopTime;
   drain_by_ = std::min(drain_by_.value_or(by), by);
-  step([&](SteadyTime now, StepEffects& notes) { flow_.drain().hard_stop(now, notes); });
+  step([&](SteadyTime now, StepEffects& effects) { flow_.drain().hard_stop(now, effects); });
 }
 
 void SimHost::step_drain() {
@@ -361,7 +361,7 @@ void SimHost::step_drain() {
     return;
   }
   std::optional<SteadyTime> next;
-  step([&](SteadyTime now, StepEffects& notes) { next = flow_.drain().step(now, notes); });
+  step([&](SteadyTime now, StepEffects& effects) { next = flow_.drain().step(now, effects); });
   if (next) {
     set(drain_timer_, *next, [this] { step_drain(); });
   } else if (loop().now() > *drain_by_) {

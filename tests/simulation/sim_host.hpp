@@ -12,8 +12,8 @@
 
 #include "config/config.hpp"
 #include "host/work/job_flow.hpp"
-#include "host/work/step_effects.hpp"
-#include "host/work/worker_batch.hpp"
+#include "host/work/account.hpp"
+#include "host/work/dispatcher.hpp"
 #include "tests/simulation/sim_loop.hpp"
 #include "tests/simulation/sim_port.hpp"
 #include "tests/simulation/truth.hpp"

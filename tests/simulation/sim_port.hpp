@@ -9,7 +9,7 @@
 
 #include "base/random.hpp"
 #include "host/isolation/crash_ledger.hpp"
-#include "host/work/key_call.hpp"
+#include "host/work/job_threads.hpp"
 #include "tests/simulation/backend.hpp"
 #include "tests/simulation/simulation.hpp"
 #include "tests/simulation/truth.hpp"

@@ -55,7 +55,7 @@ STORE_ARROWS = {
 # A third-party header and the one place that may include it (path prefixes).
 BOUNDARIES = {
     r"curl/": ("dynamo/transport/", "plugins/webhook/"),
-    r"openssl/": ("dynamo/signing/", "dynamo/credentials/", "host/plugin/sealed_file.cpp", "plugins/",
+    r"openssl/": ("dynamo/signing/", "dynamo/credentials/", "plugins/",
                   "host/stores/outbox/mysql/tls_probe.cpp"),
     r"toml\+\+/|toml\.hpp": ("config/",),
     r"cctz/": ("config/time_zone.cpp",),

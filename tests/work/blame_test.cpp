@@ -18,13 +18,13 @@ void poll_suspect(FlowRig& rig) {
   ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
   queue::Claimed claimed = rig.messages(1);
   claimed.deliveries[0].suspect = true;
-  rig.flow.claimed(std::move(claimed), rig.now(), rig.notes);
+  rig.flow.claimed(std::move(claimed), rig.now(), rig.effects);
 }
 
 TEST(Suspect, RunsOnALaneOfItsOwnAndStaysOneWhenItCrashes) {
   FlowRig rig(1);
   poll_suspect(rig);
-  EXPECT_EQ(rig.notes.hire_lanes, 1U);
+  EXPECT_EQ(rig.effects.hire_lanes, 1U);
   EXPECT_EQ(rig.start(0), nullptr) << "a worker does not touch it";
   const std::uint32_t lane = rig.enlist(SeatKind::lane, true);
   ASSERT_NE(rig.start(lane), nullptr);
@@ -47,7 +47,7 @@ TEST(Suspect, IsClearedByComingToAnEnd) {
 TEST(Suspect, ThatHasNotBegunIsReleasedAsOne) {
   FlowRig rig(1);
   poll_suspect(rig);
-  rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.notes);
+  rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.effects);
   ASSERT_EQ(rig.settle(), 1U);
   EXPECT_EQ(rig.last[0].action, CompletionAction::release);
   EXPECT_TRUE(rig.last[0].suspect);
@@ -64,7 +64,7 @@ TEST(Suspect, IsNotAskedForWhileTheLanesAreBusy) {
   const auto order = rig.flow.next_claim(rig.now());
   EXPECT_GT(order.count, 0U);
   EXPECT_FALSE(order.suspects);
-  rig.flow.claimed(queue::Claimed{}, rig.now(), rig.notes);
+  rig.flow.claimed(queue::Claimed{}, rig.now(), rig.effects);
   EXPECT_FALSE(rig.flow.quiescent()) << "some may have been passed over";
   rig.finish(lane);
   EXPECT_TRUE(rig.flow.next_claim(rig.now()).suspects) << "at once, whatever the back-off";
@@ -76,7 +76,7 @@ std::vector<std::uint32_t> fill_lanes(FlowRig& rig, std::size_t& left, std::vect
   while (left > 0 && rig.flow.next_claim(rig.now()).suspects) {
     queue::Claimed claimed = rig.messages(1);
     claimed.deliveries[0].suspect = true;
-    rig.flow.claimed(std::move(claimed), rig.now(), rig.notes);
+    rig.flow.claimed(std::move(claimed), rig.now(), rig.effects);
     --left;
     if (idle.empty()) {
       idle.push_back(rig.enlist(SeatKind::lane, true));
@@ -86,7 +86,7 @@ std::vector<std::uint32_t> fill_lanes(FlowRig& rig, std::size_t& left, std::vect
     EXPECT_NE(rig.start(busy.back()), nullptr);
   }
   if (left > 0) {
-    rig.flow.claimed(queue::Claimed{}, rig.now(), rig.notes);  // the claim that asks for none
+    rig.flow.claimed(queue::Claimed{}, rig.now(), rig.effects);  // the claim that asks for none
   }
   return busy;
 }
@@ -97,7 +97,7 @@ TEST(Suspect, AsManyRunAtATimeAsTheJobHasWorkersWithinBounds) {
     FlowRig rig(workers);
     std::size_t left = 1000;
     EXPECT_EQ(fill_lanes(rig, left).size(), lanes) << workers;
-    EXPECT_EQ(rig.notes.hire_lanes, lanes) << workers;
+    EXPECT_EQ(rig.effects.hire_lanes, lanes) << workers;
   }
 }
 
@@ -166,7 +166,7 @@ TEST(BlockedJob, ClaimsAndStartsNothingUntilItsCompletionsAreWritten) {
     EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U);
   }
   EXPECT_LT(calls, 300);
-  EXPECT_LT(rig.notes.lines.size(), 15U);
+  EXPECT_LT(rig.effects.lines.size(), 15U);
   rig.pass(5s);
   EXPECT_GT(rig.settle(), 0U);
   EXPECT_EQ(rig.account().done, 1U);
@@ -181,8 +181,8 @@ std::size_t work_for(FlowRig& rig, Duration span) {
   std::size_t begun = 0;
   for (const SteadyTime end = rig.now() + span; rig.now() < end; rig.pass(1ms)) {
     rig.poll(1);
-    rig.flow.collect(0, rig.now(), rig.notes);
-    for (rig.flow.deal(0, rig.now(), rig.notes); rig.batches[0].next(rig.now()) != nullptr; ++begun) {
+    rig.flow.collect(0, rig.now(), rig.effects);
+    for (rig.flow.deal(0, rig.now(), rig.effects); rig.batches[0].next(rig.now()) != nullptr; ++begun) {
       rig.batches[0].finish({OutcomeStatus::done, {}, {}}, rig.now());
     }
   }
@@ -194,7 +194,7 @@ TEST(BlockedJob, IsOneWhoseSettlementHasHadNoAnswerForHalfASecond) {
   rig.poll(1);
   rig.start(0);
   rig.finish(0);
-  auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.notes);
+  auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.effects);
   ASSERT_EQ(order.tasks.size(), 1U);
   const std::size_t begun = work_for(rig, 500ms);
   EXPECT_GT(begun, 400U) << "a call may take a moment";
@@ -203,7 +203,7 @@ TEST(BlockedJob, IsOneWhoseSettlementHasHadNoAnswerForHalfASecond) {
   EXPECT_EQ(rig.account().done, 0U);
   EXPECT_LT(rig.flow.in_flight().size(), begun + 10) << "nothing is claimed for later either";
 
-  rig.flow.settled(std::move(order), {queue::SettleResult{}}, rig.now(), rig.notes);
+  rig.flow.settled(std::move(order), {queue::SettleResult{}}, rig.now(), rig.effects);
   EXPECT_EQ(rig.account().done, 1U);
   EXPECT_EQ(rig.settle(), begun) << "what was finished meanwhile is written";
   EXPECT_GT(work_for(rig, 100ms), 90U);
@@ -214,13 +214,13 @@ TEST(BlockedJob, IsOneWithoutAnAnswerThoughNothingElseHasHappenedMeanwhile) {
   rig.poll(1);
   rig.start(0);
   rig.finish(0);
-  auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.notes);
+  auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.effects);
   ASSERT_EQ(order.tasks.size(), 1U);
   rig.pass(500ms);
   EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U);
-  rig.notes = {};
-  rig.flow.settled(std::move(order), {queue::SettleResult{}}, rig.now(), rig.notes);
-  EXPECT_TRUE(rig.notes.poller);
+  rig.effects = {};
+  rig.flow.settled(std::move(order), {queue::SettleResult{}}, rig.now(), rig.effects);
+  EXPECT_TRUE(rig.effects.poller);
   EXPECT_GT(rig.flow.next_claim(rig.now()).count, 0U);
 }
 
@@ -240,12 +240,12 @@ TEST(BlockedJob, WhatItHasFinishedIsSettledAndNotRunWhenItComesBack) {
   queue::Claimed again = first;
   again.deliveries[0].receipt.version = 5;
   again.deliveries[0].message.attempt = 2;
-  rig.flow.claimed(std::move(first), rig.now(), rig.notes);
+  rig.flow.claimed(std::move(first), rig.now(), rig.effects);
   rig.start(0);
   rig.finish(0);
   EXPECT_EQ(rig.settle(SettleStatus::lost), 1U);
   ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
-  rig.flow.claimed(std::move(again), rig.now(), rig.notes);
+  rig.flow.claimed(std::move(again), rig.now(), rig.effects);
   EXPECT_EQ(rig.start(0), nullptr);
   ASSERT_EQ(rig.settle(), 1U);
   EXPECT_EQ(rig.last[0].action, CompletionAction::remove);
@@ -258,7 +258,7 @@ TEST(TakenBack, IsNotStartedAndStopsWhatRuns) {
   rig.poll(2);
   rig.start(0);
   const std::vector<queue::Receipt> gone{{"m-0", 1, 0}, {"m-1", 1, 0}};
-  rig.flow.taken_back(gone, rig.now(), rig.notes);
+  rig.flow.taken_back(gone, rig.now(), rig.effects);
   EXPECT_TRUE(rig.batches[0].attempt().stop_requested());
   EXPECT_EQ(rig.start(1), nullptr);
   EXPECT_EQ(rig.account().lost, 2U);
@@ -275,15 +275,15 @@ TEST(TakenBack, ManyAtOnceAreToldInAFewLinesThatBlameNobodyElse) {
   for (int i = 0; i < 553; ++i) {
     gone.push_back({"m-" + std::to_string(i), 1, 0});
   }
-  rig.notes = {};
-  rig.flow.taken_back(gone, rig.now(), rig.notes);
+  rig.effects = {};
+  rig.flow.taken_back(gone, rig.now(), rig.effects);
   EXPECT_EQ(rig.account().lost, 553U);
-  EXPECT_EQ(rig.notes.lost, 553U) << "each is counted";
-  ASSERT_EQ(rig.notes.lines.size(), 11U);
-  EXPECT_EQ(rig.notes.lines[9].message_id, "m-9");
-  EXPECT_EQ(rig.notes.lines[10].message_id, "");
-  EXPECT_EQ(rig.notes.lines[10].detail, "543 messages");
-  for (const StepEffects::Line& line : rig.notes.lines) {
+  EXPECT_EQ(rig.effects.lost, 553U) << "each is counted";
+  ASSERT_EQ(rig.effects.lines.size(), 11U);
+  EXPECT_EQ(rig.effects.lines[9].message_id, "m-9");
+  EXPECT_EQ(rig.effects.lines[10].message_id, "");
+  EXPECT_EQ(rig.effects.lines[10].detail, "543 messages");
+  for (const StepEffects::Line& line : rig.effects.lines) {
     EXPECT_EQ(line.text.find("somebody else has it"), std::string_view::npos);
   }
 }
@@ -292,8 +292,8 @@ TEST(TakenBack, WhatAClaimUnderWayStillBringsIsNotStartedEither) {
   FlowRig rig(1);
   ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
   const std::vector<queue::Receipt> gone{{"m-0", 1, 0}};
-  rig.flow.taken_back(gone, rig.now(), rig.notes);
-  rig.flow.claimed(rig.messages(2), rig.now(), rig.notes);
+  rig.flow.taken_back(gone, rig.now(), rig.effects);
+  rig.flow.claimed(rig.messages(2), rig.now(), rig.effects);
   const Task* task = rig.start(0);
   ASSERT_NE(task, nullptr);
   EXPECT_EQ(task->message.id, "m-1");
@@ -304,10 +304,10 @@ TEST(TakenBack, WhatAClaimUnderWayStillBringsIsNotStartedEither) {
   // It is gone once, and not for ever; and what came back during the claim is another delivery.
   ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
   rig.next_id = 0;
-  rig.flow.taken_back(gone, rig.now(), rig.notes);
+  rig.flow.taken_back(gone, rig.now(), rig.effects);
   queue::Claimed again = rig.messages(1);
   again.deliveries[0].receipt.locator = 7;
-  rig.flow.claimed(std::move(again), rig.now(), rig.notes);
+  rig.flow.claimed(std::move(again), rig.now(), rig.effects);
   EXPECT_NE(rig.start(0), nullptr);
 }
 
@@ -318,20 +318,20 @@ void claim_of_the_source(FlowRig& rig, std::size_t count) {
   for (queue::Delivery& delivery : claimed.deliveries) {
     delivery.leased_until = SteadyTime::max();
   }
-  rig.flow.claimed(std::move(claimed), rig.now(), rig.notes);
+  rig.flow.claimed(std::move(claimed), rig.now(), rig.effects);
 }
 
 TEST(LeaseOfTheSource, IsNeverExtendedAndItsHandlerIsToldWhenItHasLastedAsLongAsOneMay) {
   FlowRig rig(1, FlowRig::settings(), FlowRig::job(), std::chrono::hours(100));
-  ASSERT_EQ(rig.flow.next_extension(rig.now(), rig.notes).wake, SteadyTime::max());
-  rig.notes = {};
+  ASSERT_EQ(rig.flow.next_extension(rig.now(), rig.effects).wake, SteadyTime::max());
+  rig.effects = {};
   claim_of_the_source(rig, 2);
-  EXPECT_TRUE(rig.notes.keeper) << "who sleeps would not tell it";
+  EXPECT_TRUE(rig.effects.keeper) << "who sleeps would not tell it";
   ASSERT_NE(rig.start(0), nullptr);
   for (int i = 1; i <= 30; ++i) {
     rig.pass(std::chrono::hours(1));
     EXPECT_EQ(rig.extend(), 0U);
-    EXPECT_GT(rig.flow.next_extension(rig.now(), rig.notes).wake, rig.now());
+    EXPECT_GT(rig.flow.next_extension(rig.now(), rig.effects).wake, rig.now());
     EXPECT_EQ(rig.batches[0].stop_requested(), i >= 12) << i;
   }
   rig.finish(0);
@@ -350,7 +350,7 @@ TEST(LeaseOfTheSource, CountsFromTheFirstClaimWhenTheMessageComesBackToItsHandle
   again.deliveries[0].leased_until = SteadyTime::max();
   again.deliveries[0].suspect = true;
   ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
-  rig.flow.claimed(std::move(again), rig.now(), rig.notes);
+  rig.flow.claimed(std::move(again), rig.now(), rig.effects);
   rig.extend();
   EXPECT_FALSE(rig.batches[0].stop_requested());
   rig.pass(std::chrono::hours(6));
@@ -372,12 +372,12 @@ std::string run_with_statements(FlowRig& rig, bool suspect = false) {
   queue::Claimed claimed = rig.messages(1);
   claimed.deliveries[0].suspect = suspect;
   std::string id = claimed.deliveries[0].message.id;
-  rig.flow.claimed(std::move(claimed), rig.now(), rig.notes);
+  rig.flow.claimed(std::move(claimed), rig.now(), rig.effects);
   const std::uint32_t seat = !suspect ? 0 : rig.batches.size() > 1 ? 1 : rig.enlist(SeatKind::lane, true);
   EXPECT_NE(rig.start(seat), nullptr);
   rig.crash_ledger.ended(rig.batches[seat].view().running->slot, false);
   rig.batches[seat].finish(done_with_statements(), rig.now());
-  rig.flow.collect(seat, rig.now(), rig.notes);
+  rig.flow.collect(seat, rig.now(), rig.effects);
   return id;
 }
 
@@ -385,11 +385,11 @@ TEST(Commits, AreInTheCrashLedgerUntilTheyAreAnswered) {
   FlowRig rig(1);
   const std::string id = run_with_statements(rig);
   EXPECT_FALSE(rig.crash_ledger.committed.contains(id));
-  auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.notes);
+  auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.effects);
   ASSERT_EQ(order.tasks.size(), 1U);
   EXPECT_EQ(rig.crash_ledger.committed.at(id), isolation::Committing::together);
   rig.flow.settled(std::move(order), {{SettleStatus::failed, Error(ErrorCode::unavailable, "no")}}, rig.now(),
-                   rig.notes);
+                   rig.effects);
   EXPECT_EQ(rig.crash_ledger.committed.at(id), isolation::Committing::no);
   rig.pass(10s);
   ASSERT_EQ(rig.settle(), 1U);
@@ -402,14 +402,14 @@ TEST(Commits, OfSuspectsAreMadeAloneAfterThoseOfAllOthers) {
   const std::string second = run_with_statements(rig, true);
   const std::string other = run_with_statements(rig);
   const auto next = [&rig] {
-    auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.notes);
+    auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.effects);
     std::vector<std::string> ids;
     for (const queue::Completion& completion : order.completions) {
       ids.push_back(completion.receipt.id);
     }
     const auto committed = rig.crash_ledger.committed;
     const std::size_t count = order.tasks.size();
-    rig.flow.settled(std::move(order), std::vector<queue::SettleResult>(count), rig.now(), rig.notes);
+    rig.flow.settled(std::move(order), std::vector<queue::SettleResult>(count), rig.now(), rig.effects);
     EXPECT_EQ(committed.size(), ids.size()) << "the others are not under way";
     EXPECT_EQ(committed.at(ids.at(0)),
               ids[0] == "m-2" ? isolation::Committing::together : isolation::Committing::alone);
@@ -430,7 +430,7 @@ TEST(Commits, OfSuspectsThatAreLostMeanwhileAreNotMade) {
   FlowRig rig(1);
   const std::string id = run_with_statements(rig, true);
   const queue::Receipt receipt{id, 1, 0};
-  rig.flow.taken_back(std::span(&receipt, 1), rig.now(), rig.notes);
+  rig.flow.taken_back(std::span(&receipt, 1), rig.now(), rig.effects);
   EXPECT_EQ(rig.settle(), 0U);
   EXPECT_TRUE(rig.flow.in_flight().tasks().empty());
 }

@@ -33,7 +33,7 @@ TEST(Budget, ASettlementWaitsUntilTheDebtIsPaidBack) {
   flow.work_one_off();
   EXPECT_EQ(flow.rig.settle(), 0U);
   EXPECT_TRUE(flow.budget.holds(flow.rig.now()));
-  const auto order = flow.rig.flow.next_settlement(flow.rig.now(), flow.rig.clock.wall_now(), flow.rig.notes);
+  const auto order = flow.rig.flow.next_settlement(flow.rig.now(), flow.rig.clock.wall_now(), flow.rig.effects);
   EXPECT_EQ(order.wake, flow.rig.now() + 5s) << "the settler sleeps exactly so long";
   flow.rig.pass(4s);
   EXPECT_EQ(flow.rig.settle(), 0U);
@@ -74,7 +74,7 @@ TEST(Budget, ADrainDoesNotWaitForIt) {
   flow.owe(1e6);
   flow.work_one_off();
   EXPECT_EQ(flow.rig.settle(), 0U);
-  flow.rig.flow.drain().begin(flow.rig.now(), flow.rig.now() + 10s, flow.rig.notes);
+  flow.rig.flow.drain().begin(flow.rig.now(), flow.rig.now() + 10s, flow.rig.effects);
   EXPECT_EQ(flow.rig.settle(), 1U);
 }
 

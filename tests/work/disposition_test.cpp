@@ -1,4 +1,4 @@
-#include "host/work/disposition.hpp"
+#include "host/work/task.hpp"
 
 #include <gtest/gtest.h>
 

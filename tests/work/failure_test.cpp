@@ -18,7 +18,7 @@ queue::Completion fail(FlowRig& rig, Duration took, plugin::Outcome outcome) {
   EXPECT_NE(rig.start(0), nullptr);
   rig.pass(took);
   rig.batches[0].finish(std::move(outcome), rig.now());
-  rig.flow.collect(0, rig.now(), rig.notes);
+  rig.flow.collect(0, rig.now(), rig.effects);
   rig.pass(1s);
   EXPECT_EQ(rig.settle(), 1U);
   return rig.last.front();
@@ -27,7 +27,7 @@ queue::Completion fail(FlowRig& rig, Duration took, plugin::Outcome outcome) {
 TEST(Failures, ATimeOutIsCalledATimeOut) {
   FlowRig silent(1);
   EXPECT_EQ(fail(silent, 61s, {OutcomeStatus::retry, {}, {}}).failure.error, "timed out after 61s");
-  EXPECT_EQ(silent.notes.timed_out, 1U);
+  EXPECT_EQ(silent.effects.timed_out, 1U);
   FlowRig talking(1);
   EXPECT_EQ(fail(talking, 61s, {OutcomeStatus::fault, {}, "connection refused"}).failure.error,
             "timed out after 61s: connection refused");
@@ -37,11 +37,11 @@ TEST(Failures, ATimeOutIsCalledATimeOut) {
       << "it says so itself";
   FlowRig done(1);
   EXPECT_EQ(fail(done, 61s, {OutcomeStatus::done, {}, {}}).action, CompletionAction::remove) << "done is done";
-  EXPECT_EQ(done.notes.timed_out, 1U);
+  EXPECT_EQ(done.effects.timed_out, 1U);
   EXPECT_EQ(done.flow.handler_times().time_outs(), 1U);
   FlowRig quick(1);
   EXPECT_EQ(fail(quick, 59s, {OutcomeStatus::retry, {}, "refused"}).failure.error, "refused");
-  EXPECT_EQ(quick.notes.timed_out, 0U);
+  EXPECT_EQ(quick.effects.timed_out, 0U);
 }
 
 TEST(Failures, KeepTheSpansOfTheirAttempt) {
@@ -55,8 +55,8 @@ TEST(Failures, KeepTheSpansOfTheirAttempt) {
 TEST(Failures, AreLoggedWithAttemptWaitAndTime) {
   FlowRig rig(1);
   fail(rig, 2s, {OutcomeStatus::retry, 7s, "refused"});
-  ASSERT_FALSE(rig.notes.lines.empty());
-  const StepEffects::Line& line = rig.notes.lines.front();
+  ASSERT_FALSE(rig.effects.lines.empty());
+  const StepEffects::Line& line = rig.effects.lines.front();
   EXPECT_EQ(line.text, "to be retried");
   EXPECT_EQ(line.attempt, 1U);
   EXPECT_EQ(line.took, 2s);
@@ -77,7 +77,7 @@ TEST(Failures, OfAStuckHandlerSaySo) {
   const queue::Failure& why = rig.last.front().failure;
   EXPECT_EQ(why.error, "timed out: the handler did not return within 66s, it is stuck and its worker is lost");
   EXPECT_EQ(why.took, 66s);
-  EXPECT_EQ(rig.notes.timed_out, 1U);
+  EXPECT_EQ(rig.effects.timed_out, 1U);
   EXPECT_EQ(rig.flow.handler_times().time_outs(), 1U);
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "host/work/job_flow.hpp"
-#include "host/work/worker_batch.hpp"
+#include "host/work/dispatcher.hpp"
 #include "tests/support/fake_clock.hpp"
 
 namespace sluice::work {
@@ -72,7 +72,7 @@ struct FlowRig {
 
   std::uint32_t enlist(SeatKind kind = SeatKind::worker, bool isolated = false) {
     batches.emplace_back(clock, timeout);
-    return flow.enlist(batches.back(), kind, isolated, now(), notes);
+    return flow.enlist(batches.back(), kind, isolated, now(), effects);
   }
 
   SteadyTime now() const { return clock.steady_now(); }
@@ -94,14 +94,14 @@ struct FlowRig {
   std::size_t poll(std::size_t found, std::uint32_t attempt = 1) {
     const auto order = flow.next_claim(now());
     if (order.count > 0) {
-      flow.claimed(messages(found, attempt), now(), notes);
+      flow.claimed(messages(found, attempt), now(), effects);
     }
     return order.count;
   }
 
   /// Deals to a worker and starts its first message.
   const Task* start(std::uint32_t worker) {
-    if (!flow.deal(worker, now(), notes)) {
+    if (!flow.deal(worker, now(), effects)) {
       return nullptr;
     }
     const Task* task = batches[worker].next(now());
@@ -112,7 +112,7 @@ struct FlowRig {
   }
   void finish(std::uint32_t worker, plugin::OutcomeStatus status = plugin::OutcomeStatus::done) {
     batches[worker].finish({status, {}, {}}, now());
-    flow.collect(worker, now(), notes);
+    flow.collect(worker, now(), effects);
   }
 
   LedgerSnapshot account() const { return flow.in_flight().account(); }
@@ -120,22 +120,22 @@ struct FlowRig {
   /// One settle call; the number of settlements.
   std::size_t settle(queue::SettleStatus status = queue::SettleStatus::applied,
                      ErrorCode code = ErrorCode::unavailable) {
-    auto order = flow.next_settlement(now(), clock.wall_now(), notes);
+    auto order = flow.next_settlement(now(), clock.wall_now(), effects);
     const std::size_t count = order.tasks.size();
     last = order.completions;
     if (count > 0) {
       std::vector<queue::SettleResult> results(count, {status, Error(code, "the store fails")});
-      flow.settled(std::move(order), std::move(results), now(), notes);
+      flow.settled(std::move(order), std::move(results), now(), effects);
     }
     return count;
   }
 
   /// One extend call; the number of extensions.
   std::size_t extend(queue::SettleStatus status = queue::SettleStatus::applied) {
-    auto order = flow.next_extension(now(), notes);
+    auto order = flow.next_extension(now(), effects);
     const std::size_t count = order.tasks.size();
     if (count > 0) {
-      flow.extended(order, extensions(order, status), now(), notes);
+      flow.extended(order, extensions(order, status), now(), effects);
     }
     return count;
   }
@@ -153,7 +153,7 @@ struct FlowRig {
   test::FakeClock clock;
   SeededRandom random{1};
   std::deque<WorkerBatch> batches;
-  StepEffects notes;
+  StepEffects effects;
   BookedLedger crash_ledger;
   std::vector<queue::Completion> last;
   int next_id = 0;

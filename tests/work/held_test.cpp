@@ -1,10 +1,9 @@
 // What is held: leases, hands, the settle queue.
 #include <gtest/gtest.h>
 
-#include "host/work/finished_work.hpp"
 #include "host/work/in_flight_table.hpp"
-#include "host/work/settle_queue.hpp"
-#include "host/work/worker_batch.hpp"
+#include "host/work/settler.hpp"
+#include "host/work/dispatcher.hpp"
 #include "tests/support/fake_clock.hpp"
 
 namespace sluice::work {
@@ -67,15 +66,15 @@ TEST(InFlightTable, ReusePlacesAndKeepAddresses) {
 }
 
 TEST(InFlightTable, AMessageOfAnotherQueueWithTheSameIdIsAnotherMessage) {
-  StepEffects notes;
+  StepEffects effects;
   InFlightTable in_flight(LeaseTerms(30s), nullptr);
   in_flight.admit(delivery("a"));
   queue::Delivery other = delivery("a");
   other.receipt.part = 1;
-  EXPECT_EQ(in_flight.resume(other, notes), nullptr) << "it would be ended by what becomes of the first one";
+  EXPECT_EQ(in_flight.resume(other, effects), nullptr) << "it would be ended by what becomes of the first one";
   queue::Delivery again = delivery("a");
   again.receipt.version = 2;
-  EXPECT_NE(in_flight.resume(again, notes), nullptr);
+  EXPECT_NE(in_flight.resume(again, effects), nullptr);
 }
 
 TEST(InFlightTable, KeepATaskThatIsOpenOrWithItsWorker) {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "host/work/key_call.hpp"
+#include "host/work/job_threads.hpp"
 #include "tests/support/sim_queues.hpp"
 #include "tests/work/flow_rig.hpp"
 
@@ -57,14 +57,14 @@ struct KeyRig : FlowRig {
   JobFlow::KeyOrder ask() { return flow.next_keys(now()); }
   void tell(const JobFlow::KeyOrder& order, const IdempotencyGate::Answer& answer) {
     flow.keys_answered(order, {std::vector<IdempotencyGate::Answer>(order.asks.size(), answer), std::nullopt}, now(),
-                       notes);
+                       effects);
   }
   /// A message comes, and its claim tells of the record of its id.
   void come_with(const queue::OwnIdFound& found) {
     auto claimed = messages(1);
     claimed.deliveries[0].own_id = found;
     ASSERT_GT(flow.next_claim(now()).count, 0U);
-    flow.claimed(std::move(claimed), now(), notes);
+    flow.claimed(std::move(claimed), now(), effects);
   }
   static queue::OwnIdFound done_before() {
     return {.asked = true,
@@ -84,7 +84,7 @@ void expect_removed_unhandled(KeyRig& rig) {
   EXPECT_EQ(rig.last[0].action, CompletionAction::remove);
   EXPECT_EQ(rig.last[0].effects, nullptr);
   EXPECT_EQ(rig.account().discarded, 1U);
-  EXPECT_EQ(rig.notes.duplicates, 1U);
+  EXPECT_EQ(rig.effects.duplicates, 1U);
 }
 
 void expect_handled_with_first_result(KeyRig& rig) {
@@ -101,7 +101,7 @@ void expect_handled_with_first_result(KeyRig& rig) {
 TEST(IdempotencyGateTest, NobodyIsAskedWhereAJobHasNoKeys) {
   FlowRig rig;
   rig.poll(2);
-  EXPECT_FALSE(rig.notes.keys);
+  EXPECT_FALSE(rig.effects.keys);
   EXPECT_TRUE(rig.flow.next_keys(rig.now()).empty());
   EXPECT_NE(rig.start(0), nullptr);
 }
@@ -109,7 +109,7 @@ TEST(IdempotencyGateTest, NobodyIsAskedWhereAJobHasNoKeys) {
 TEST(IdempotencyGateTest, AMessageBeginsOnceItsKeyIsOurs) {
   KeyRig rig;
   rig.poll(1);
-  EXPECT_TRUE(rig.notes.keys) << "somebody is to ask";
+  EXPECT_TRUE(rig.effects.keys) << "somebody is to ask";
   EXPECT_EQ(rig.start(0), nullptr) << "not before it is answered";
   const auto order = rig.ask();
   ASSERT_THAT(order.asks, SizeIs(1));
@@ -128,7 +128,7 @@ TEST(IdempotencyGateTest, ItsRecordIsPartOfTheCompletion) {
   effects->messages.push_back({"receipts", {.id = "r"}});
   effects->key.emplace().result = "paid";
   rig.batches[0].finish({OutcomeStatus::done, {}, {}, effects}, rig.now());
-  rig.flow.collect(0, rig.now(), rig.notes);
+  rig.flow.collect(0, rig.now(), rig.effects);
   ASSERT_EQ(rig.settle(), 1U);
   ASSERT_NE(rig.last[0].effects, nullptr);
   const queue::Effects& committed = *rig.last[0].effects;
@@ -161,7 +161,7 @@ TEST(IdempotencyGateTest, AJobWithoutKeysDropsAResultAndKeepsTheRest) {
   auto effects = std::make_shared<queue::Effects>();
   effects->key.emplace().result = "paid";
   rig.batches[0].finish({OutcomeStatus::done, {}, {}, effects}, rig.now());
-  rig.flow.collect(0, rig.now(), rig.notes);
+  rig.flow.collect(0, rig.now(), rig.effects);
   rig.settle();
   EXPECT_EQ(rig.last[0].effects, nullptr);
 }
@@ -184,7 +184,7 @@ TEST(IdempotencyGateTest, WhereTheKeyIsTheMessagesIdNothingIsMarkedAndTheIdIsRec
 TEST(IdempotencyGateTest, WhereItsClaimHasLookedUpItsIdNobodyIsAsked) {
   KeyRig rig(config::IdempotencyConfig{});
   rig.come_with({.asked = true});
-  EXPECT_FALSE(rig.notes.keys);
+  EXPECT_FALSE(rig.effects.keys);
   EXPECT_TRUE(rig.ask().empty());
   ASSERT_NE(rig.start(0), nullptr);
   rig.finish(0);
@@ -224,10 +224,10 @@ TEST(IdempotencyGateTest, OtherEndsReleaseTheMark) {
     rig.start(0);
     rig.finish(0, status);
     EXPECT_TRUE(rig.ask().empty()) << "not before that is written, or another might begin beside it";
-    rig.notes = {};
+    rig.effects = {};
     ASSERT_EQ(rig.settle(), 1U);
     EXPECT_EQ(rig.last[0].effects, nullptr);
-    EXPECT_TRUE(rig.notes.keys);
+    EXPECT_TRUE(rig.effects.keys);
     const auto order = rig.ask();
     ASSERT_THAT(order.releases, SizeIs(1)) << static_cast<int>(status);
     EXPECT_EQ(order.releases[0].claim.job, "pay");
@@ -336,7 +336,7 @@ TEST(IdempotencyGateTest, MarksAreOfThePartThatTheirMessageIsOf) {
   auto claimed = rig.messages(2);
   claimed.deliveries[1].receipt.part = 1;
   ASSERT_GT(rig.flow.next_claim(rig.now()).count, 1U);
-  rig.flow.claimed(std::move(claimed), rig.now(), rig.notes);
+  rig.flow.claimed(std::move(claimed), rig.now(), rig.effects);
   rig.tell(rig.ask(), KeyRig::answer(KeyState::ours));
   ASSERT_NE(rig.start(0), nullptr);
   ASSERT_NE(rig.start(1), nullptr);
@@ -441,23 +441,23 @@ TEST(IdempotencyGateTest, ADrainReleasesWhatWaitsAtTheDoorAndEndsAfterItsMarks) 
   KeyRig rig;
   rig.poll(1);
   const auto order = rig.ask();
-  rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.notes);
+  rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.effects);
   EXPECT_EQ(rig.settle(), 1U);
   EXPECT_EQ(rig.account().released, 1U);
-  EXPECT_TRUE(rig.flow.drain().step(rig.now(), rig.notes)) << "a call is under way";
+  EXPECT_TRUE(rig.flow.drain().step(rig.now(), rig.effects)) << "a call is under way";
   rig.tell(order, KeyRig::answer(KeyState::ours));
-  EXPECT_TRUE(rig.flow.drain().step(rig.now(), rig.notes)) << "its mark is to be released";
+  EXPECT_TRUE(rig.flow.drain().step(rig.now(), rig.effects)) << "its mark is to be released";
   const auto releases = rig.ask();
   ASSERT_THAT(releases.releases, SizeIs(1));
   EXPECT_LE(releases.deadline, rig.now() + 10s) << "within the drain";
   rig.tell(releases, {});
-  EXPECT_FALSE(rig.flow.drain().step(rig.now(), rig.notes));
+  EXPECT_FALSE(rig.flow.drain().step(rig.now(), rig.effects));
 }
 
 TEST(IdempotencyGateTest, APausedJobAsksForNothing) {
   KeyRig rig;
   rig.poll(1);
-  rig.flow.pause(true, rig.now(), rig.notes);
+  rig.flow.pause(true, rig.now(), rig.effects);
   EXPECT_TRUE(rig.ask().empty());
   EXPECT_EQ(rig.settle(), 1U) << "what waits goes back";
 }

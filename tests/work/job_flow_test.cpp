@@ -29,10 +29,10 @@ TEST(JobFlowClaims, ASlowPoolClaimsWhenAWorkerComesFree) {
   EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U);
   EXPECT_EQ(rig.flow.next_claim(rig.now()).wake, SteadyTime::max()) << "no wake-ups while there is no room";
   rig.pass(2s);
-  rig.notes = {};
+  rig.effects = {};
   rig.finish(0);
-  rig.flow.deal(0, rig.now(), rig.notes);
-  EXPECT_TRUE(rig.notes.poller) << "a free worker calls the poller";
+  rig.flow.deal(0, rig.now(), rig.effects);
+  EXPECT_TRUE(rig.effects.poller) << "a free worker calls the poller";
   EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 1U);
 }
 
@@ -51,8 +51,8 @@ TEST(JobFlowClaims, BacksOffWhenEmptyUpToASecondAndIsWokenAtOnce) {
   rig.poll(0);
   rig.pass(1ms);
   EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U);
-  rig.flow.wake(rig.notes);
-  EXPECT_TRUE(rig.notes.poller);
+  rig.flow.wake(rig.effects);
+  EXPECT_TRUE(rig.effects.poller);
   EXPECT_GT(rig.poll(0), 0U);
   EXPECT_LE(rig.flow.next_claim(rig.now()).wake, rig.now() + 11ms) << "the back-off begins anew";
 }
@@ -76,7 +76,7 @@ TEST(JobFlowClaims, ARoleThatMayNotClaimIsADenialOnceItIsSure) {
   for (int failure = 1; failure <= 3; ++failure) {
     EXPECT_FALSE(rig.flow.denial()) << "a token may be renewed just then";
     ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
-    rig.flow.claimed(Error(ErrorCode::denied, "no dynamodb:UpdateItem"), rig.now(), rig.notes);
+    rig.flow.claimed(Error(ErrorCode::denied, "no dynamodb:UpdateItem"), rig.now(), rig.effects);
     rig.pass(20s);
   }
   ASSERT_TRUE(rig.flow.denial());
@@ -89,7 +89,7 @@ TEST(JobFlowClaims, AreCutOffOnceNoneOfSeveralHasGoneWellForTenSeconds) {
   FlowRig rig;
   const auto fail = [&rig] {
     ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
-    rig.flow.claimed(Error(ErrorCode::unavailable, "no way to the table"), rig.now(), rig.notes);
+    rig.flow.claimed(Error(ErrorCode::unavailable, "no way to the table"), rig.now(), rig.effects);
   };
   fail();
   rig.pass(20s);
@@ -102,9 +102,9 @@ TEST(JobFlowClaims, AreCutOffOnceNoneOfSeveralHasGoneWellForTenSeconds) {
   EXPECT_FALSE(rig.flow.cut_off(rig.now()));
   rig.pass(5s);
   EXPECT_TRUE(rig.flow.cut_off(rig.now()));
-  rig.flow.pause(true, rig.now(), rig.notes);
+  rig.flow.pause(true, rig.now(), rig.effects);
   EXPECT_FALSE(rig.flow.cut_off(rig.now())) << "nothing asks";
-  rig.flow.pause(false, rig.now(), rig.notes);
+  rig.flow.pause(false, rig.now(), rig.effects);
   rig.pass(20s);
   EXPECT_GT(rig.poll(0), 0U);
   EXPECT_FALSE(rig.flow.cut_off(rig.now()));
@@ -121,7 +121,7 @@ TEST(JobFlowSettlements, AreCutOffAsLongAsSomethingWaitsToBeWritten) {
   }
   EXPECT_TRUE(rig.flow.cut_off(rig.now()));
   const std::vector<queue::Receipt> gone{{"m-0", 1, 0}};
-  rig.flow.taken_back(gone, rig.now(), rig.notes);
+  rig.flow.taken_back(gone, rig.now(), rig.effects);
   EXPECT_EQ(rig.settle(), 0U);
   EXPECT_FALSE(rig.flow.cut_off(rig.now())) << "nothing asks";
 }
@@ -133,7 +133,7 @@ TEST(JobFlowClaims, PollsWhenTheNextMessageIsDue) {
     rig.clock.advance(rig.flow.next_claim(rig.now()).wake - rig.now());
   }
   ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
-  rig.flow.claimed(queue::Claimed{{}, 70ms}, rig.now(), rig.notes);
+  rig.flow.claimed(queue::Claimed{{}, 70ms}, rig.now(), rig.effects);
   EXPECT_EQ(rig.flow.next_claim(rig.now()).wake, rig.now() + 70ms);
 }
 
@@ -143,7 +143,7 @@ TEST(JobFlowClaims, WhatIsSaidToBeDueAndIsNotThereDoesNotKeepThePollerBusy) {
   int polls = 0;
   for (; rig.now() < start + 10s; ++polls) {
     ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
-    rig.flow.claimed(queue::Claimed{{}, Duration(0)}, rig.now(), rig.notes);
+    rig.flow.claimed(queue::Claimed{{}, Duration(0)}, rig.now(), rig.effects);
     rig.clock.advance(rig.flow.next_claim(rig.now()).wake - rig.now());
   }
   EXPECT_LT(polls, 30);
@@ -152,8 +152,8 @@ TEST(JobFlowClaims, WhatIsSaidToBeDueAndIsNotThereDoesNotKeepThePollerBusy) {
 TEST(JobFlowClaims, AWakeDuringAClaimIsNotForgotten) {
   FlowRig rig;
   ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
-  rig.flow.wake(rig.notes);
-  rig.flow.claimed(queue::Claimed{}, rig.now(), rig.notes);
+  rig.flow.wake(rig.effects);
+  rig.flow.claimed(queue::Claimed{}, rig.now(), rig.effects);
   EXPECT_FALSE(rig.flow.quiescent());
   EXPECT_GT(rig.flow.next_claim(rig.now()).count, 0U);
 }
@@ -161,8 +161,8 @@ TEST(JobFlowClaims, AWakeDuringAClaimIsNotForgotten) {
 TEST(JobFlowClaims, AWakeDoesNotHammerAStoreThatFails) {
   FlowRig rig;
   ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
-  rig.flow.claimed(Error(ErrorCode::throttled, "slow down"), rig.now(), rig.notes);
-  rig.flow.wake(rig.notes);
+  rig.flow.claimed(Error(ErrorCode::throttled, "slow down"), rig.now(), rig.effects);
+  rig.flow.wake(rig.effects);
   EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U);
   rig.pass(120ms);
   EXPECT_GT(rig.flow.next_claim(rig.now()).count, 0U);
@@ -172,14 +172,14 @@ TEST(JobFlowClaims, AFailingStoreIsLoggedOnceAMinuteAndWhenItIsBack) {
   FlowRig rig;
   for (int i = 0; i < 20; ++i) {
     ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
-    rig.flow.claimed(Error(ErrorCode::unavailable, "down"), rig.now(), rig.notes);
+    rig.flow.claimed(Error(ErrorCode::unavailable, "down"), rig.now(), rig.effects);
     rig.pass(11s);
   }
-  EXPECT_EQ(rig.notes.claim_failed, 20U);
-  EXPECT_LE(rig.notes.lines.size(), 5U);
-  EXPECT_GE(rig.notes.lines.size(), 3U);
+  EXPECT_EQ(rig.effects.claim_failed, 20U);
+  EXPECT_LE(rig.effects.lines.size(), 5U);
+  EXPECT_GE(rig.effects.lines.size(), 3U);
   rig.poll(0);
-  EXPECT_EQ(rig.notes.lines.back().text, "claims work again");
+  EXPECT_EQ(rig.effects.lines.back().text, "claims work again");
 }
 
 TEST(JobFlowSettlements, WorkAgainOnceEachKindIsWritten) {
@@ -190,13 +190,13 @@ TEST(JobFlowSettlements, WorkAgainOnceEachKindIsWritten) {
   rig.pass(10ms);
   rig.finish(0);
   ASSERT_EQ(rig.settle(queue::SettleStatus::failed, ErrorCode::denied), 1U);
-  EXPECT_EQ(rig.notes.lines.back().text, "cannot settle messages, trying again");
+  EXPECT_EQ(rig.effects.lines.back().text, "cannot settle messages, trying again");
   rig.finish(1, OutcomeStatus::release);
   ASSERT_EQ(rig.settle(), 1U);
-  EXPECT_NE(rig.notes.lines.back().text, "settlements work again") << "what is done still cannot be written";
+  EXPECT_NE(rig.effects.lines.back().text, "settlements work again") << "what is done still cannot be written";
   rig.pass(10s);
   ASSERT_EQ(rig.settle(), 1U);
-  EXPECT_EQ(rig.notes.lines.back().text, "settlements work again");
+  EXPECT_EQ(rig.effects.lines.back().text, "settlements work again");
 }
 
 TEST(JobFlowClaims, FollowTheRateLimit) {
@@ -218,13 +218,13 @@ TEST(JobFlowClaims, StopWhenTheStoreNoLongerSettles) {
       break;
     }
     claimed += order.count;
-    rig.flow.claimed(rig.messages(order.count), rig.now(), rig.notes);
+    rig.flow.claimed(rig.messages(order.count), rig.now(), rig.effects);
     for (std::uint32_t worker = 0; rig.flow.has_work(SeatKind::worker); worker = (worker + 1) % 4) {
-      rig.flow.deal(worker, rig.now(), rig.notes);
+      rig.flow.deal(worker, rig.now(), rig.effects);
       while (rig.batches[worker].next(rig.now()) != nullptr) {
         rig.batches[worker].finish({OutcomeStatus::done, {}, {}}, rig.now());
       }
-      rig.flow.collect(worker, rig.now(), rig.notes);
+      rig.flow.collect(worker, rig.now(), rig.effects);
     }
   }
   EXPECT_EQ(claimed, kMaxHeld);
@@ -245,27 +245,27 @@ TEST(JobFlowWork, AHandfulThatIsLateIsTakenAway) {
   while (rig.settle() > 0) {
   }
   rig.poll(40);
-  ASSERT_TRUE(rig.flow.deal(0, rig.now(), rig.notes));
+  ASSERT_TRUE(rig.flow.deal(0, rig.now(), rig.effects));
   ASSERT_GT(rig.batches[0].view().unstarted, 1U);
   // One is done, the next one takes long.
   rig.batches[0].next(rig.now());
   rig.batches[0].finish({OutcomeStatus::done, {}, {}}, rig.now());
   rig.batches[0].next(rig.now());
   rig.pass(kLateHandful);
-  rig.notes = {};
-  rig.flow.next_extension(rig.now(), rig.notes);
+  rig.effects = {};
+  rig.flow.next_extension(rig.now(), rig.effects);
   EXPECT_EQ(rig.batches[0].view().unstarted, 0U);
-  EXPECT_GT(rig.notes.workers, 0U) << "others are called for what was taken away";
+  EXPECT_GT(rig.effects.workers, 0U) << "others are called for what was taken away";
   rig.pass(kSettleLinger);
   EXPECT_EQ(rig.settle(), 1U) << "what was done is settled meanwhile";
-  EXPECT_TRUE(rig.flow.deal(1, rig.now(), rig.notes));
+  EXPECT_TRUE(rig.flow.deal(1, rig.now(), rig.effects));
 }
 
 TEST(JobFlowWork, PoisonIsSettledWithoutAWorker) {
   FlowRig rig;
   rig.poll(2, 4);
   EXPECT_FALSE(rig.flow.has_work(SeatKind::worker));
-  EXPECT_EQ(rig.notes.exhausted, 2U);
+  EXPECT_EQ(rig.effects.exhausted, 2U);
   EXPECT_EQ(rig.settle(), 2U);
   EXPECT_EQ(rig.last[0].action, CompletionAction::dead_letter);
   EXPECT_EQ(rig.last[0].failure.failed_at, rig.clock.wall_now());
@@ -277,9 +277,9 @@ TEST(JobFlowWork, WhatIsClaimedTooSlowlyIsPutBackUnseen) {
   ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
   queue::Claimed late = rig.messages(1);
   rig.pass(29500ms);
-  rig.flow.claimed(std::move(late), rig.now(), rig.notes);
+  rig.flow.claimed(std::move(late), rig.now(), rig.effects);
   EXPECT_EQ(rig.start(0), nullptr) << "it must not start with a lease that is over";
-  rig.flow.collect(0, rig.now(), rig.notes);
+  rig.flow.collect(0, rig.now(), rig.effects);
   EXPECT_EQ(rig.settle(), 1U) << "the receipt fences the write";
   EXPECT_EQ(rig.last[0].action, CompletionAction::release);
   EXPECT_EQ(rig.account().released, 1U);
@@ -293,9 +293,9 @@ TEST(JobFlowWork, AFailureIsLoggedByWhatItComesTo) {
     FlowRig rig(1, FlowRig::settings(), job);
     rig.poll(1, attempt);
     rig.start(0);
-    rig.notes.lines.clear();
+    rig.effects.lines.clear();
     rig.finish(0, status);
-    return rig.notes.lines.size() == 1 ? std::string(rig.notes.lines[0].text) : std::string("not one line");
+    return rig.effects.lines.size() == 1 ? std::string(rig.effects.lines[0].text) : std::string("not one line");
   };
   using plugin::OutcomeStatus;
   const auto move = config::DeadLetterPolicy::move;
@@ -317,14 +317,14 @@ TEST(JobFlow, ClaimsMoreSlowlyWhileEverythingIsGivenBack) {
     rig.start(0);
     rig.finish(0, plugin::OutcomeStatus::release);
     rig.settle();
-    rig.flow.wake(rig.notes);  // as the release in the store does
+    rig.flow.wake(rig.effects);  // as the release in the store does
     while (rig.flow.next_claim(rig.now()).count == 0) {
       const SteadyTime wake = rig.flow.next_claim(rig.now()).wake;
       ASSERT_GT(wake, rig.now());
       waited += wake - rig.now();
       rig.pass(wake - rig.now());
     }
-    rig.flow.claimed(queue::Claimed{}, rig.now(), rig.notes);
+    rig.flow.claimed(queue::Claimed{}, rig.now(), rig.effects);
     rig.pass(std::chrono::seconds(2));
   }
   EXPECT_GT(waited, std::chrono::seconds(5));
@@ -351,7 +351,7 @@ TEST(JobFlowLeases, AreExtendedAtHalfAndUsedFromThenOn) {
   rig.poll(1);
   rig.start(0);
   EXPECT_EQ(rig.extend(), 0U);
-  EXPECT_LE(rig.flow.next_extension(rig.now(), rig.notes).wake, rig.now() + 15s);
+  EXPECT_LE(rig.flow.next_extension(rig.now(), rig.effects).wake, rig.now() + 15s);
   for (int i = 0; i < 20; ++i) {
     rig.pass(15s);
     EXPECT_EQ(rig.extend(), 1U) << i;
@@ -367,14 +367,14 @@ TEST(JobFlowLeases, ASettlementWaitsForTheReceiptThatIsOnItsWay) {
   rig.poll(1);
   rig.start(0);
   rig.pass(15s);
-  auto order = rig.flow.next_extension(rig.now(), rig.notes);
+  auto order = rig.flow.next_extension(rig.now(), rig.effects);
   ASSERT_EQ(order.tasks.size(), 1U);
   rig.finish(0);
   EXPECT_EQ(rig.settle(), 0U) << "the old receipt is void once the extension is through";
   auto results = rig.extensions(order, SettleStatus::applied);
-  rig.notes = {};
-  rig.flow.extended(std::move(order), std::move(results), rig.now(), rig.notes);
-  EXPECT_TRUE(rig.notes.settler);
+  rig.effects = {};
+  rig.flow.extended(std::move(order), std::move(results), rig.now(), rig.effects);
+  EXPECT_TRUE(rig.effects.settler);
   ASSERT_EQ(rig.settle(), 1U);
   EXPECT_EQ(rig.last[0].receipt.version, 2);
 }
@@ -384,11 +384,11 @@ TEST(JobFlowLeases, ALossWhileItsSettlementWaitsIsCountedOnce) {
   rig.poll(1);
   rig.start(0);
   rig.pass(15s);
-  auto order = rig.flow.next_extension(rig.now(), rig.notes);
+  auto order = rig.flow.next_extension(rig.now(), rig.effects);
   rig.finish(0);
   EXPECT_EQ(rig.settle(), 0U);
   auto results = rig.extensions(order, SettleStatus::lost);
-  rig.flow.extended(std::move(order), std::move(results), rig.now(), rig.notes);
+  rig.flow.extended(std::move(order), std::move(results), rig.now(), rig.effects);
   EXPECT_EQ(rig.settle(), 0U);
   EXPECT_EQ(rig.account().lost, 1U);
   EXPECT_EQ(rig.account().in_flight(), 0U);
@@ -452,7 +452,7 @@ TEST(JobFlowLeases, AnUnknownSettlementIsRepeatedBeforeAnythingElseTouchesIt) {
   rig.finish(0);
   EXPECT_EQ(rig.settle(SettleStatus::failed, ErrorCode::unknown_outcome), 1U);
   rig.pass(15s);
-  auto order = rig.flow.next_extension(rig.now(), rig.notes);
+  auto order = rig.flow.next_extension(rig.now(), rig.effects);
   EXPECT_TRUE(order.tasks.empty());
   EXPECT_EQ(rig.settle(), 1U);
   EXPECT_EQ(rig.last[0].receipt.version, 1);
@@ -479,13 +479,13 @@ TEST(JobFlowLeases, AStoreThatAnswersTooLittleIsAFailure) {
   rig.finish(0);
   rig.start(1);
   rig.pass(15s);
-  auto extension = rig.flow.next_extension(rig.now(), rig.notes);
+  auto extension = rig.flow.next_extension(rig.now(), rig.effects);
   ASSERT_EQ(extension.tasks.size(), 2U);
-  rig.flow.extended(std::move(extension), {}, rig.now(), rig.notes);
-  auto settlement = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.notes);
+  rig.flow.extended(std::move(extension), {}, rig.now(), rig.effects);
+  auto settlement = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.effects);
   ASSERT_EQ(settlement.tasks.size(), 1U);
-  rig.flow.settled(std::move(settlement), {}, rig.now(), rig.notes);
-  EXPECT_EQ(rig.notes.settle_failed, 1U);
+  rig.flow.settled(std::move(settlement), {}, rig.now(), rig.effects);
+  EXPECT_EQ(rig.effects.settle_failed, 1U);
   rig.pass(1s);
   EXPECT_EQ(rig.settle(), 1U);
 }
@@ -509,7 +509,7 @@ TEST(JobFlowQuiescence, NeedsAnEmptyAnswerAndEmptyHands) {
   EXPECT_FALSE(rig.flow.quiescent());
   rig.poll(0);
   EXPECT_TRUE(rig.flow.quiescent());
-  rig.flow.wake(rig.notes);
+  rig.flow.wake(rig.effects);
   EXPECT_FALSE(rig.flow.quiescent());
   rig.poll(1);
   EXPECT_FALSE(rig.flow.quiescent());
@@ -525,18 +525,18 @@ TEST(JobFlowDrain, ReleasesWhatHasNotStartedAndStopsWhatHas) {
   FlowRig rig(2);
   rig.poll(2);
   rig.start(0);
-  rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.notes);
+  rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.effects);
   EXPECT_TRUE(rig.batches[0].attempt().stop_requested());
   EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U);
   EXPECT_EQ(rig.start(1), nullptr);
   EXPECT_EQ(rig.settle(), 1U);
   EXPECT_EQ(rig.last[0].action, CompletionAction::release);
-  EXPECT_EQ(rig.flow.drain().step(rig.now(), rig.notes), rig.now() + 8s);
-  rig.notes = {};
+  EXPECT_EQ(rig.flow.drain().step(rig.now(), rig.effects), rig.now() + 8s);
+  rig.effects = {};
   rig.finish(0);
   rig.settle();
-  EXPECT_TRUE(rig.notes.drained);
-  EXPECT_EQ(rig.flow.drain().step(rig.now(), rig.notes), std::nullopt);
+  EXPECT_TRUE(rig.effects.drained);
+  EXPECT_EQ(rig.flow.drain().step(rig.now(), rig.effects), std::nullopt);
   EXPECT_EQ(rig.account().done, 1U);
   EXPECT_EQ(rig.account().released, 1U);
 }
@@ -544,11 +544,11 @@ TEST(JobFlowDrain, ReleasesWhatHasNotStartedAndStopsWhatHas) {
 TEST(JobFlowDrain, AClaimThatAnswersAfterTheEndIsStranded) {
   FlowRig rig(2);
   ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
-  rig.flow.drain().begin(rig.now(), rig.now() + 1s, rig.notes);
+  rig.flow.drain().begin(rig.now(), rig.now() + 1s, rig.effects);
   rig.pass(1s);
-  EXPECT_EQ(rig.flow.drain().step(rig.now(), rig.notes), std::nullopt);
+  EXPECT_EQ(rig.flow.drain().step(rig.now(), rig.effects), std::nullopt);
   EXPECT_TRUE(rig.flow.claim_under_way());
-  rig.flow.claimed(rig.messages(2), rig.now(), rig.notes);
+  rig.flow.claimed(rig.messages(2), rig.now(), rig.effects);
   const LedgerSnapshot ledger = rig.account();
   EXPECT_EQ(ledger.claimed, 2U);
   EXPECT_EQ(ledger.stranded, 2U);
@@ -559,23 +559,23 @@ TEST(JobFlowDrain, ASecondDrainOnlyBringsTheEndForward) {
   FlowRig rig(1);
   rig.poll(1);
   rig.start(0);
-  rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.notes);
-  rig.flow.drain().begin(rig.now(), rig.now() + 20s, rig.notes);
-  EXPECT_EQ(rig.flow.drain().step(rig.now(), rig.notes), rig.now() + 8s);
-  rig.flow.drain().begin(rig.now(), rig.now() + 5s, rig.notes);
-  EXPECT_EQ(rig.flow.drain().step(rig.now(), rig.notes), rig.now() + 4s);
+  rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.effects);
+  rig.flow.drain().begin(rig.now(), rig.now() + 20s, rig.effects);
+  EXPECT_EQ(rig.flow.drain().step(rig.now(), rig.effects), rig.now() + 8s);
+  rig.flow.drain().begin(rig.now(), rig.now() + 5s, rig.effects);
+  EXPECT_EQ(rig.flow.drain().step(rig.now(), rig.effects), rig.now() + 4s);
 }
 
 TEST(JobFlowDrain, AnAbandonedHandlerNeitherSettlesNorCountsTwice) {
   FlowRig rig(1);
   rig.poll(1);
   rig.start(0);
-  rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.notes);
+  rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.effects);
   rig.pass(8s);
-  EXPECT_TRUE(rig.flow.drain().step(rig.now(), rig.notes).has_value());
+  EXPECT_TRUE(rig.flow.drain().step(rig.now(), rig.effects).has_value());
   EXPECT_EQ(rig.settle(), 1U);
   EXPECT_EQ(rig.last[0].action, CompletionAction::release);
-  EXPECT_EQ(rig.flow.drain().step(rig.now(), rig.notes), std::nullopt);
+  EXPECT_EQ(rig.flow.drain().step(rig.now(), rig.effects), std::nullopt);
   EXPECT_EQ(rig.flow.workforce().handlers_running(), 1U);
   rig.finish(0);
   EXPECT_EQ(rig.settle(), 0U);

@@ -3,7 +3,7 @@
 #include <sys/resource.h>
 
 #include "host/work/job.hpp"
-#include "host/work/workforce.hpp"
+#include "host/work/dispatcher.hpp"
 #include "tests/work/job_rig.hpp"
 
 namespace sluice::work {

@@ -9,8 +9,8 @@
 #include "host/observe/protobuf.hpp"
 #include "host/observe/trace_context.hpp"
 #include "host/queue/effects.hpp"
-#include "host/work/finished_work.hpp"
-#include "host/work/step_effects.hpp"
+#include "host/work/in_flight_table.hpp"
+#include "host/work/account.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/fake_transport.hpp"
 

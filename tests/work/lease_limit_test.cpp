@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "host/work/calls.hpp"
+#include "host/work/job_threads.hpp"
 #include "tests/support/desk.hpp"
 #include "tests/support/sim_queues.hpp"
 #include "tests/work/flow_rig.hpp"
@@ -50,7 +50,7 @@ TEST(LeaseLimit, EachQueueOfAJobHasItsOwn) {
   auto claimed = rig.messages(2);
   claimed.deliveries[1].receipt.part = 1;
   ASSERT_GT(rig.flow.next_claim(rig.now()).count, 1U);
-  rig.flow.claimed(std::move(claimed), rig.now(), rig.notes);
+  rig.flow.claimed(std::move(claimed), rig.now(), rig.effects);
   ASSERT_NE(rig.start(0), nullptr);
   ASSERT_NE(rig.start(1), nullptr);
   for (int i = 0; i < 120; ++i) {
@@ -60,12 +60,12 @@ TEST(LeaseLimit, EachQueueOfAJobHasItsOwn) {
   std::vector<std::string> held;
   for (std::size_t i = 0; i < 30; ++i) {
     rig.pass(1s);
-    auto order = rig.flow.next_extension(rig.now(), rig.notes);
+    auto order = rig.flow.next_extension(rig.now(), rig.effects);
     for (const Task* task : order.tasks) {
       held.push_back(task->message.id);
     }
     if (!order.tasks.empty()) {
-      rig.flow.extended(order, rig.extensions(order, queue::SettleStatus::applied), rig.now(), rig.notes);
+      rig.flow.extended(order, rig.extensions(order, queue::SettleStatus::applied), rig.now(), rig.effects);
     }
   }
   EXPECT_FALSE(held.empty());
@@ -91,7 +91,7 @@ TEST(LeaseLimit, TheKeeperSleepsOnceThereIsNothingToExtend) {
     rig.pass(1s);
     rig.extend();
   }
-  const auto order = rig.flow.next_extension(rig.now(), rig.notes);
+  const auto order = rig.flow.next_extension(rig.now(), rig.effects);
   EXPECT_TRUE(order.tasks.empty());
   EXPECT_GT(order.wake, rig.now()) << "it would go round without a pause";
 }

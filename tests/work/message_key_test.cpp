@@ -1,4 +1,4 @@
-#include "host/work/message_key.hpp"
+#include "host/work/idempotency_gate.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -20,7 +20,7 @@ class OwnClaim : public ::testing::Test {
     first.deliveries[0].message.body = "a body";
     back_ = first;
     back_.deliveries[0].suspect = true;
-    rig_.flow.claimed(std::move(first), rig_.now(), rig_.notes);
+    rig_.flow.claimed(std::move(first), rig_.now(), rig_.effects);
     EXPECT_NE(rig_.start(0), nullptr);
   }
 
@@ -29,29 +29,29 @@ class OwnClaim : public ::testing::Test {
     queue::Claimed again = back_;
     again.deliveries[0].receipt.version = version;
     again.deliveries[0].leased_until = rig_.now() + rig_.visibility;
-    rig_.flow.claimed(std::move(again), rig_.now(), rig_.notes);
+    rig_.flow.claimed(std::move(again), rig_.now(), rig_.effects);
     EXPECT_FALSE(rig_.flow.has_work(SeatKind::lane)) << "a second run";
   }
   JobFlow::SettleOrder settling() {
-    auto order = rig_.flow.next_settlement(rig_.now(), rig_.clock.wall_now(), rig_.notes);
+    auto order = rig_.flow.next_settlement(rig_.now(), rig_.clock.wall_now(), rig_.effects);
     EXPECT_EQ(order.tasks.size(), 1U);
     EXPECT_GT(rig_.flow.next_claim(rig_.now()).count, 0U);
     return order;
   }
   JobFlow::ExtendOrder extending() {
     rig_.pass(31s);
-    auto order = rig_.flow.next_extension(rig_.now(), rig_.notes);
+    auto order = rig_.flow.next_extension(rig_.now(), rig_.effects);
     EXPECT_EQ(order.tasks.size(), 1U);
     EXPECT_GT(rig_.flow.next_claim(rig_.now()).count, 0U);
     return order;
   }
   void settled(JobFlow::SettleOrder order, queue::SettleResult result) {
-    rig_.flow.settled(std::move(order), {std::move(result)}, rig_.now(), rig_.notes);
+    rig_.flow.settled(std::move(order), {std::move(result)}, rig_.now(), rig_.effects);
     EXPECT_FALSE(rig_.flow.has_work(SeatKind::lane)) << "a second run";
   }
   void extended(JobFlow::ExtendOrder order, SettleStatus status) {
     auto results = rig_.extensions(order, status);
-    rig_.flow.extended(std::move(order), std::move(results), rig_.now(), rig_.notes);
+    rig_.flow.extended(std::move(order), std::move(results), rig_.now(), rig_.effects);
     EXPECT_FALSE(rig_.flow.has_work(SeatKind::lane)) << "a second run";
   }
   /// What is finished is written under this version, and the account is balanced then.
@@ -81,7 +81,7 @@ TEST_F(OwnClaim, BeforeASettlementIsWhatTheMessageIsSettledUnder) {
   expect_written(2);
   EXPECT_EQ(rig_.account().done, 1U);
   EXPECT_EQ(rig_.account().lost, 1U) << "the first claim";
-  EXPECT_EQ(rig_.notes.lost, 0U) << "nobody took it";
+  EXPECT_EQ(rig_.effects.lost, 0U) << "nobody took it";
 }
 
 TEST_F(OwnClaim, BeforeAFailedSettlementEndsTheDoubt) {
@@ -108,10 +108,10 @@ TEST_F(OwnClaim, ASecondOneTakesThePlaceOfTheFirst) {
 TEST_F(OwnClaim, AfterASettlementThatWasWrittenIsTheNextTry) {
   rig_.finish(0, OutcomeStatus::crashed);
   auto order = settling();
-  rig_.notes = {};
+  rig_.effects = {};
   come_back(3);
-  EXPECT_TRUE(rig_.notes.lines.empty()) << "its lease has not ended";
-  rig_.flow.settled(std::move(order), {{SettleStatus::applied, {}}}, rig_.now(), rig_.notes);
+  EXPECT_TRUE(rig_.effects.lines.empty()) << "its lease has not ended";
+  rig_.flow.settled(std::move(order), {{SettleStatus::applied, {}}}, rig_.now(), rig_.effects);
   EXPECT_EQ(rig_.account().retried, 1U);
   EXPECT_EQ(rig_.settle(), 0U) << "given back it would be claimed before that is known, again and again";
   const std::uint32_t lane = rig_.enlist(SeatKind::lane, true);
@@ -126,11 +126,11 @@ TEST_F(OwnClaim, AfterASettlementThatWasWrittenIsGivenBackByADrain) {
   rig_.finish(0, OutcomeStatus::crashed);
   auto order = settling();
   come_back(3);
-  rig_.flow.drain().begin(rig_.now(), rig_.now() + 10s, rig_.notes);
+  rig_.flow.drain().begin(rig_.now(), rig_.now() + 10s, rig_.effects);
   settled(std::move(order), {SettleStatus::applied, {}});
   expect_written(3, CompletionAction::release);
   EXPECT_EQ(rig_.account().released, 1U);
-  EXPECT_EQ(rig_.flow.drain().step(rig_.now(), rig_.notes), std::nullopt) << "nothing is left";
+  EXPECT_EQ(rig_.flow.drain().step(rig_.now(), rig_.effects), std::nullopt) << "nothing is left";
 }
 
 TEST_F(OwnClaim, OfAMessageThatSomebodyChangedIsForAnotherRun) {
@@ -139,10 +139,10 @@ TEST_F(OwnClaim, OfAMessageThatSomebodyChangedIsForAnotherRun) {
   queue::Claimed changed = back_;
   changed.deliveries[0].receipt.version = 3;
   changed.deliveries[0].message.body = "edited";
-  rig_.flow.claimed(std::move(changed), rig_.now(), rig_.notes);
+  rig_.flow.claimed(std::move(changed), rig_.now(), rig_.effects);
   const std::uint32_t lane = rig_.enlist(SeatKind::lane, true);
   EXPECT_NE(rig_.start(lane), nullptr);
-  rig_.flow.settled(std::move(order), {{SettleStatus::lost, {}}}, rig_.now(), rig_.notes);
+  rig_.flow.settled(std::move(order), {{SettleStatus::lost, {}}}, rig_.now(), rig_.effects);
   rig_.finish(lane);
   expect_written(3);
 }
@@ -190,30 +190,30 @@ TEST_F(OwnClaim, DoesNotWaitForAHandlerThatIsStuck) {
   ASSERT_EQ(rig_.flow.workforce().stuck().size(), 1U);
   queue::Claimed again = back_;
   again.deliveries[0].receipt.version = 2;
-  rig_.flow.claimed(std::move(again), rig_.now(), rig_.notes);
+  rig_.flow.claimed(std::move(again), rig_.now(), rig_.effects);
   EXPECT_TRUE(rig_.flow.has_work(SeatKind::lane));
 }
 
 TEST_F(OwnClaim, IsSettledWithinTheDrain) {
   rig_.finish(0);
   auto order = settling();
-  rig_.flow.drain().begin(rig_.now(), rig_.now() + 10s, rig_.notes);
+  rig_.flow.drain().begin(rig_.now(), rig_.now() + 10s, rig_.effects);
   come_back();
   settled(std::move(order), {SettleStatus::lost, {}});
   expect_written(2);
-  EXPECT_EQ(rig_.flow.drain().step(rig_.now(), rig_.notes), std::nullopt) << "nothing is left";
+  EXPECT_EQ(rig_.flow.drain().step(rig_.now(), rig_.effects), std::nullopt) << "nothing is left";
 }
 
 TEST_F(OwnClaim, KeepsItsLeaseWhileItCannotBeWritten) {
   rig_.finish(0);
   auto order = settling();
-  EXPECT_EQ(rig_.flow.next_extension(rig_.now(), rig_.notes).wake, SteadyTime::max()) << "nothing to look after";
+  EXPECT_EQ(rig_.flow.next_extension(rig_.now(), rig_.effects).wake, SteadyTime::max()) << "nothing to look after";
   come_back();
-  rig_.notes = {};
+  rig_.effects = {};
   settled(std::move(order), {SettleStatus::lost, {}});
-  EXPECT_TRUE(rig_.notes.keeper);
+  EXPECT_TRUE(rig_.effects.keeper);
   EXPECT_EQ(rig_.settle(SettleStatus::failed), 1U);
-  EXPECT_EQ(rig_.flow.next_extension(rig_.now(), rig_.notes).wake, rig_.now() + 15s);
+  EXPECT_EQ(rig_.flow.next_extension(rig_.now(), rig_.effects).wake, rig_.now() + 15s);
 }
 
 }  // namespace

@@ -1,9 +1,7 @@
 // The small step classes that say when and how much to claim.
 #include <gtest/gtest.h>
 
-#include "host/work/claim_sizer.hpp"
-#include "host/work/poll_backoff.hpp"
-#include "host/work/rate_limiter.hpp"
+#include "host/work/claimer.hpp"
 
 namespace sluice::work {
 namespace {

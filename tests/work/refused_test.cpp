@@ -27,15 +27,15 @@ void run_to_its_end(FlowRig& rig, std::uint32_t attempt = 1) {
   plugin::Outcome outcome{OutcomeStatus::done, {}, {}};
   outcome.effects = effects();
   rig.batches[0].finish(std::move(outcome), rig.now());
-  rig.flow.collect(0, rig.now(), rig.notes);
+  rig.flow.collect(0, rig.now(), rig.effects);
 }
 
 /// One settle call, whose only completion is answered like this.
 queue::Completion settle(FlowRig& rig, queue::SettleResult result) {
-  auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.notes);
+  auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.effects);
   EXPECT_EQ(order.completions.size(), 1U);
   queue::Completion asked = order.completions.empty() ? queue::Completion() : order.completions.front();
-  rig.flow.settled(std::move(order), {std::move(result)}, rig.now(), rig.notes);
+  rig.flow.settled(std::move(order), {std::move(result)}, rig.now(), rig.effects);
   return asked;
 }
 
@@ -48,10 +48,10 @@ TEST(RefusedEffects, AnEndWithoutAnyThatIsRefusedIsTriedAgainAfterAPause) {
   rig.poll(1, 1);
   ASSERT_NE(rig.start(0), nullptr);
   rig.batches[0].finish(plugin::Outcome{OutcomeStatus::done, {}, {}}, rig.now());
-  rig.flow.collect(0, rig.now(), rig.notes);
+  rig.flow.collect(0, rig.now(), rig.effects);
   settle(rig, {SettleStatus::refused, Error(ErrorCode::invalid, "its messages were refused: too large")});
-  EXPECT_EQ(rig.notes.settle_failed, 1U);
-  const auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.notes);
+  EXPECT_EQ(rig.effects.settle_failed, 1U);
+  const auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.effects);
   EXPECT_TRUE(order.completions.empty());
   EXPECT_GT(order.wake, rig.now());
 }
@@ -72,13 +72,13 @@ TEST(RefusedEffects, AreDroppedAndTheMessageIsRetriedWithTheReason) {
   EXPECT_EQ(then.failure.attempts, 1U);
   EXPECT_EQ(rig.account().retried, 1U);
   EXPECT_EQ(rig.account().ended(), rig.account().claimed);
-  EXPECT_EQ(rig.notes.effects_refused, 1U);
-  EXPECT_EQ(rig.notes.settle_failed, 0U);
+  EXPECT_EQ(rig.effects.effects_refused, 1U);
+  EXPECT_EQ(rig.effects.settle_failed, 0U);
   EXPECT_FALSE(rig.flow.denial());
-  ASSERT_FALSE(rig.notes.lines.empty());
-  EXPECT_EQ(rig.notes.lines.front().text, "its effects were refused, to be retried");
-  EXPECT_EQ(rig.notes.lines.front().message_id, "m-0");
-  EXPECT_EQ(rig.notes.lines.front().detail, "write \"debit\" was refused: it changed 0 rows");
+  ASSERT_FALSE(rig.effects.lines.empty());
+  EXPECT_EQ(rig.effects.lines.front().text, "its effects were refused, to be retried");
+  EXPECT_EQ(rig.effects.lines.front().message_id, "m-0");
+  EXPECT_EQ(rig.effects.lines.front().detail, "write \"debit\" was refused: it changed 0 rows");
 }
 
 TEST(RefusedEffects, RejectTheMessageWhereItsAuthorSaysSo) {
@@ -87,7 +87,7 @@ TEST(RefusedEffects, RejectTheMessageWhereItsAuthorSaysSo) {
   settle(rig, refusal(true));
   EXPECT_EQ(settle(rig, {}).action, CompletionAction::dead_letter);
   EXPECT_EQ(rig.account().rejected, 1U);
-  EXPECT_EQ(rig.notes.lines.front().text, "its effects were refused, the message goes to the DLQ");
+  EXPECT_EQ(rig.effects.lines.front().text, "its effects were refused, the message goes to the DLQ");
 }
 
 TEST(RefusedEffects, OfTheLastAttemptFollowTheDeadLetterPolicy) {
@@ -109,10 +109,10 @@ TEST(RefusedEffects, OfTheLastAttemptFollowTheDeadLetterPolicy) {
 TEST(RefusedEffects, HoldUpNoDrain) {
   FlowRig rig(1);
   run_to_its_end(rig);
-  auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.notes);
+  auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.effects);
   ASSERT_EQ(order.tasks.size(), 1U);
-  rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.notes);
-  rig.flow.settled(std::move(order), {refusal()}, rig.now(), rig.notes);
+  rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.effects);
+  rig.flow.settled(std::move(order), {refusal()}, rig.now(), rig.effects);
   EXPECT_EQ(settle(rig, {}).action, CompletionAction::retry);
   EXPECT_TRUE(rig.flow.in_flight().tasks().empty());
   EXPECT_EQ(rig.account().retried, 1U);
@@ -136,8 +136,8 @@ TEST(Effects, ThatACallHadNoTimeForAreAskedForAgainAtOnce) {
   const auto asked =
       settle(rig, {.status = SettleStatus::failed, .error = Error(ErrorCode::unavailable, "no time"), .left = true});
   EXPECT_FALSE(rig.flow.denial());
-  EXPECT_TRUE(rig.notes.lines.empty()) << "no failure of the store";
-  EXPECT_EQ(rig.notes.settle_failed, 0U);
+  EXPECT_TRUE(rig.effects.lines.empty()) << "no failure of the store";
+  EXPECT_EQ(rig.effects.settle_failed, 0U);
   EXPECT_TRUE(rig.flow.next_claim(rig.now()).count > 0) << "it is not blocked";
   const auto then = settle(rig, {});
   EXPECT_EQ(then.receipt, asked.receipt);

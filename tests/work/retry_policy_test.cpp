@@ -1,4 +1,4 @@
-#include "host/work/retry_policy.hpp"
+#include "host/work/task.hpp"
 
 #include <gtest/gtest.h>
 

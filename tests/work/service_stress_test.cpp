@@ -4,10 +4,8 @@
 #include <functional>
 #include <thread>
 
-#include "host/work/calls.hpp"
+#include "host/work/job_threads.hpp"
 #include "host/work/job_flow.hpp"
-#include "host/work/shared_flow.hpp"
-#include "host/work/worker_pool.hpp"
 #include "tests/work/job_rig.hpp"
 
 namespace sluice::work {
@@ -19,7 +17,7 @@ using std::chrono_literals::operator""s;
 struct Surroundings {
   Surroundings()
       : rig({.handle = {}, .create = {}}),
-        instance(*plugin::HandlerInstance::create(rig.table(), rig.spec().config.name, {}, plugin::HandlerLog{})),
+        instance(*plugin::HandlerInstance::create({}, rig.table(), rig.spec().config.name, {})),
         flow({}, FailurePolicy(rig.spec().config, "worker-a"), rig.random, nullptr, rig.clock.steady_now()),
         shared("stress", flow, rig.clock, rig.log, rig.metrics) {
     rig.send_many(50);
@@ -91,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(
              }},
         Kind{"Settler",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
-               return std::make_unique<CallLoop<SettleCall>>(a.shared, SettleCall(*a.source, a.rig.clock));
+               return std::make_unique<CallLoop<SettleCall>>(a.shared, SettleCall(*a.source));
              }},
         Kind{"LeaseKeeper",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {

@@ -16,9 +16,9 @@ using queue::CompletionAction;
 
 class SteeredFlow : public ::testing::Test {
  protected:
-  void pause(FlowRig& rig) { rig.flow.pause(true, rig.now(), rig.notes); }
-  void resume(FlowRig& rig) { rig.flow.pause(false, rig.now(), rig.notes); }
-  void scale(FlowRig& rig, std::uint32_t workers) { rig.flow.scale(workers, rig.now(), rig.notes); }
+  void pause(FlowRig& rig) { rig.flow.pause(true, rig.now(), rig.effects); }
+  void resume(FlowRig& rig) { rig.flow.pause(false, rig.now(), rig.effects); }
+  void scale(FlowRig& rig, std::uint32_t workers) { rig.flow.scale(workers, rig.now(), rig.effects); }
 };
 
 TEST_F(SteeredFlow, APauseClaimsNothingAndAResumeAtOnce) {
@@ -26,11 +26,11 @@ TEST_F(SteeredFlow, APauseClaimsNothingAndAResumeAtOnce) {
   pause(rig);
   EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U);
   EXPECT_EQ(rig.flow.next_claim(rig.now()).wake, SteadyTime::max()) << "a paused job costs no request";
-  rig.flow.wake(rig.notes);
+  rig.flow.wake(rig.effects);
   EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U);
-  rig.notes = {};
+  rig.effects = {};
   resume(rig);
-  EXPECT_TRUE(rig.notes.poller);
+  EXPECT_TRUE(rig.effects.poller);
   EXPECT_GT(rig.flow.next_claim(rig.now()).count, 0U);
 }
 
@@ -54,7 +54,7 @@ TEST_F(SteeredFlow, APauseGivesBackWhatHasNotStarted) {
     EXPECT_EQ(completion.action, CompletionAction::release) << "without an attempt burnt";
   }
   rig.finish(0);
-  EXPECT_FALSE(rig.flow.deal(0, rig.now(), rig.notes));
+  EXPECT_FALSE(rig.flow.deal(0, rig.now(), rig.effects));
   rig.settle();
   EXPECT_EQ(rig.account().done, 2U);
   EXPECT_EQ(rig.account().released, claimed - 2);
@@ -64,9 +64,9 @@ TEST_F(SteeredFlow, WhatAClaimUnderWayBringsIntoAPauseGoesBack) {
   FlowRig rig;
   ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
   pause(rig);
-  rig.flow.claimed(rig.messages(2), rig.now(), rig.notes);
+  rig.flow.claimed(rig.messages(2), rig.now(), rig.effects);
   EXPECT_FALSE(rig.flow.has_work(SeatKind::worker));
-  EXPECT_FALSE(rig.flow.deal(0, rig.now(), rig.notes));
+  EXPECT_FALSE(rig.flow.deal(0, rig.now(), rig.effects));
   EXPECT_EQ(rig.settle(), 2U);
   EXPECT_EQ(rig.account().released, 2U);
 }
@@ -80,7 +80,7 @@ TEST_F(SteeredFlow, AStoreThatRecoversDoesNotEndAPause) {
   rig.settle(queue::SettleStatus::failed);
   rig.pass(30s);
   rig.settle();
-  EXPECT_FALSE(rig.flow.deal(0, rig.now(), rig.notes));
+  EXPECT_FALSE(rig.flow.deal(0, rig.now(), rig.effects));
   EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U);
 }
 
@@ -89,20 +89,20 @@ TEST_F(SteeredFlow, ADrainOfAPausedJobEnds) {
   rig.poll(1);
   rig.start(0);
   pause(rig);
-  rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.notes);
+  rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.effects);
   pause(rig);
   resume(rig);
   EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U) << "a resume does not end a drain";
   rig.finish(0);
   rig.settle();
-  EXPECT_FALSE(rig.flow.drain().step(rig.now(), rig.notes));
+  EXPECT_FALSE(rig.flow.drain().step(rig.now(), rig.effects));
   EXPECT_EQ(rig.account().stranded, 0U);
 }
 
 TEST_F(SteeredFlow, MoreWorkersAreHired) {
   FlowRig rig(2);
   scale(rig, 5);
-  EXPECT_EQ(rig.notes.hire_workers, 3U);
+  EXPECT_EQ(rig.effects.hire_workers, 3U);
   for (int i = 0; i < 3; ++i) {
     rig.enlist();
   }
@@ -112,19 +112,19 @@ TEST_F(SteeredFlow, MoreWorkersAreHired) {
 TEST_F(SteeredFlow, IdleWorkersThatAreTooManyLeave) {
   FlowRig rig(4);
   scale(rig, 1);
-  EXPECT_EQ(rig.notes.workers, 3U) << "they are woken to leave";
+  EXPECT_EQ(rig.effects.workers, 3U) << "they are woken to leave";
   int left = 0;
   for (std::uint32_t seat = 0; seat < 4; ++seat) {
     EXPECT_EQ(rig.flow.has_work(SeatKind::worker), left < 3);
-    if (!rig.flow.collect(seat, rig.now(), rig.notes)) {
-      EXPECT_FALSE(rig.flow.collect(seat, rig.now(), rig.notes)) << "it does not change its mind";
-      rig.flow.leave(seat, rig.now(), rig.notes);
+    if (!rig.flow.collect(seat, rig.now(), rig.effects)) {
+      EXPECT_FALSE(rig.flow.collect(seat, rig.now(), rig.effects)) << "it does not change its mind";
+      rig.flow.leave(seat, rig.now(), rig.effects);
       ++left;
     }
   }
   EXPECT_EQ(left, 3);
   EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 1U);
-  EXPECT_EQ(rig.notes.hire_workers, 0U);
+  EXPECT_EQ(rig.effects.hire_workers, 0U);
 }
 
 TEST_F(SteeredFlow, BusyWorkersThatAreTooManyFinishFirst) {
@@ -134,10 +134,10 @@ TEST_F(SteeredFlow, BusyWorkersThatAreTooManyFinishFirst) {
   rig.start(1);
   scale(rig, 1);
   rig.batches[1].finish({OutcomeStatus::done, {}, {}}, rig.now());
-  EXPECT_FALSE(rig.flow.collect(1, rig.now(), rig.notes));
-  rig.flow.leave(1, rig.now(), rig.notes);
+  EXPECT_FALSE(rig.flow.collect(1, rig.now(), rig.effects));
+  rig.flow.leave(1, rig.now(), rig.effects);
   rig.batches[0].finish({OutcomeStatus::done, {}, {}}, rig.now());
-  EXPECT_TRUE(rig.flow.collect(0, rig.now(), rig.notes));
+  EXPECT_TRUE(rig.flow.collect(0, rig.now(), rig.effects));
   EXPECT_EQ(rig.settle(), 2U);
   EXPECT_EQ(rig.account().done, 2U);
 }
@@ -145,21 +145,21 @@ TEST_F(SteeredFlow, BusyWorkersThatAreTooManyFinishFirst) {
 TEST_F(SteeredFlow, UpAndDownAtOnceEndsWithWhatWasSaidLast) {
   FlowRig rig(2);
   scale(rig, 6);
-  ASSERT_EQ(rig.notes.hire_workers, 4U);
+  ASSERT_EQ(rig.effects.hire_workers, 4U);
   scale(rig, 3);
   for (int i = 0; i < 4; ++i) {
     rig.enlist();  // They had been asked for.
   }
   int stay = 0;
   for (std::uint32_t seat = 0; seat < 6; ++seat) {
-    if (rig.flow.collect(seat, rig.now(), rig.notes)) {
+    if (rig.flow.collect(seat, rig.now(), rig.effects)) {
       ++stay;
     } else {
-      rig.flow.leave(seat, rig.now(), rig.notes);
+      rig.flow.leave(seat, rig.now(), rig.effects);
     }
   }
   EXPECT_EQ(stay, 3);
-  EXPECT_EQ(rig.notes.hire_workers, 4U) << "nobody is hired in the place of those who left";
+  EXPECT_EQ(rig.effects.hire_workers, 4U) << "nobody is hired in the place of those who left";
 }
 
 TEST_F(SteeredFlow, CancelsOnlyTheMessageThatIsMeant) {

@@ -10,7 +10,7 @@
 #include "host/cli/queue_session.hpp"
 #include "host/cli/views/json_object.hpp"
 #include "host/cli/views/output.hpp"
-#include "host/work/message_key.hpp"
+#include "host/work/idempotency_gate.hpp"
 
 namespace sluice::cli {
 

@@ -20,7 +20,7 @@
 #include "host/cli/queue_session.hpp"
 #include "host/cli/views/json_object.hpp"
 #include "host/cli/views/output.hpp"
-#include "host/runtime/outbox_stores.hpp"
+#include "host/runtime/host_queues.hpp"
 
 namespace sluice::cli {
 

@@ -16,9 +16,8 @@
 #include "host/plugin/plugin_registry.hpp"
 #include "host/runtime/host_queues.hpp"
 #include "host/runtime/job_plan.hpp"
-#include "host/runtime/plugin_gate.hpp"
-#include "host/runtime/store_reach.hpp"
 #include "host/work/job_queues.hpp"
+#include "host/runtime/plugin_trial.hpp"
 
 namespace sluice::cli {
 

@@ -9,7 +9,7 @@
 #include "base/clock.hpp"
 #include "base/text/json_writer.hpp"
 #include "config/config.hpp"
-#include "host/runtime/schedule_notice.hpp"
+#include "host/runtime/scheduler.hpp"
 
 /// A job's schedules as commands show them, with the times at which they are due next.
 namespace sluice::cli {

@@ -9,7 +9,7 @@
 #include "base/text/visible.hpp"
 #include "config/config.hpp"
 #include "host/queue/effects.hpp"
-#include "host/work/disposition.hpp"
+#include "host/work/task.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -255,7 +255,7 @@ void write_message(const EmittedMessage& emitted, JsonWriter& json) {
 std::string dry_run_text(const DryRun& run) {
   const plugin::Outcome& outcome = run.outcome;
   std::string text = "message " + visible(run.id) + " of " + std::string(run.queue) + ", job " + std::string(run.job) +
-                     ": " + std::string(work::to_string(outcome.status)) +
+                     ": " + std::string(plugin::to_string(outcome.status)) +
                      (outcome.delay ? " after " + config::format_duration(*outcome.delay) : "") +
                      (outcome.reason.empty() ? "" : ": " + visible(outcome.reason)) + "\n";
   if (outcome.status != plugin::OutcomeStatus::done) {
@@ -274,7 +274,7 @@ void write_dry_run(const DryRun& run, JsonWriter& json) {
   json.member("job", run.job);
   json.member("queue", run.queue);
   json.member("id", run.id);
-  json.member("outcome", work::to_string(outcome.status));
+  json.member("outcome", plugin::to_string(outcome.status));
   json.member("reason", outcome.reason);
   json.key("delay");
   outcome.delay ? json.value(config::format_duration(*outcome.delay)) : json.null();

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "host/work/dispatcher.hpp"
-#include "host/work/settle_queue.hpp"
+#include "host/work/settler.hpp"
 
 namespace sluice::test::sim {
 
@@ -31,8 +31,8 @@ Job::Job(Process& process, const std::string& queue)
 void Job::start() {
   source_->start({.on_ready =
                       [this] {
-                        work::StepEffects notes;
-                        claimer_.wake(notes);
+                        work::StepEffects effects;
+                        claimer_.wake(effects);
                         call_poller(process_.time());
                       },
                   .lost = [this](std::span<const queue::Receipt> receipts) { lost(receipts); }});
@@ -79,12 +79,12 @@ void Job::claim(const work::Claimer::Order& order) {
   auto claimed = source_->claim(request, process_.soon());
   process_.when(process_.time(), [this, answer = std::move(claimed)]() mutable {
     claiming_ = false;
-    work::StepEffects notes;
+    work::StepEffects effects;
     if (answer) {
-      claimer_.claimed(answer->deliveries.size(), answer->next_due, process_.time(), notes);
+      claimer_.claimed(answer->deliveries.size(), answer->next_due, process_.time(), effects);
       arrived(std::move(answer->deliveries));
     } else {
-      claimer_.failed(answer.error(), process_.time(), notes);
+      claimer_.failed(answer.error(), process_.time(), effects);
     }
     call_poller(process_.time());
   });
@@ -121,9 +121,9 @@ void Job::hand_out() {
 
 void Job::ended(const Delivery& delivery) {
   --busy_;
-  work::StepEffects notes;
+  work::StepEffects effects;
   if (delivery.suspect && --suspects_ == 0) {
-    claimer_.lane_free(notes);
+    claimer_.lane_free(effects);
   }
   sizer_.handled(scene_.handler, 1);
   Completion completion{.receipt = delivery.receipt};
@@ -135,10 +135,10 @@ void Job::ended(const Delivery& delivery) {
   hand_out();
   call_settler(process_.time() + (busy_ > 0 ? work::kSettleLinger : Duration::zero()));
   if (claimer_.waits_for_room() && room().messages > 0) {
-    claimer_.room_made(notes);
-    notes.poller = true;
+    claimer_.room_made(effects);
+    effects.poller = true;
   }
-  if (notes.poller) {
+  if (effects.poller) {
     call_poller(process_.time());
   }
 }

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "host/queue/wake/announcement.hpp"
-#include "host/work/claim_sizer.hpp"
 #include "host/work/claimer.hpp"
 #include "tests/support/simulated_fleet/process.hpp"
 

@@ -1,0 +1,199 @@
+#pragma once
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <climits>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "host/isolation/crash_handler.hpp"
+
+/// The kernel's way of waiting for a word of memory, here between processes.
+namespace sluice::isolation {
+
+/// Sleeps while `word` is `seen`, at most `timeout` (Duration::max(): for ever). May return early.
+inline void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t seen, Duration timeout) noexcept {
+  timespec span{};
+  if (timeout != Duration::max()) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
+    span = {static_cast<std::time_t>(seconds.count()), static_cast<long>((timeout - seconds).count())};
+  }
+  ::syscall(SYS_futex, &word, FUTEX_WAIT, seen, timeout == Duration::max() ? nullptr : &span, nullptr, 0);
+}
+
+inline void futex_wake(const std::atomic<std::uint32_t>& word) noexcept {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+/// How long it is worth looking at a word of memory before one sleeps on it: as long as it has taken of late, and not
+/// at all where it takes too long, or where there is no second processor to change it meanwhile. Of one thread.
+///
+/// Now and then it looks as long as it ever may: two who wait for each other would otherwise never find out that the
+/// answer comes quickly to one who is awake, for it takes a sleeper longer to wake than the other one looks.
+class SpinBudget {
+ public:
+  /// True once `happened()`, false when it is time to sleep.
+  template <typename Happened>
+  bool until(Happened happened) noexcept {
+    if (happened()) {
+      return true;
+    }
+    const std::uint32_t looks = budget_ > 0 || most_ == 0 ? budget_ : (++skipped_ % kTryAgain == 0 ? most_ : 0);
+    for (std::uint32_t i = 1; i <= looks; ++i) {
+      pause();
+      if (happened()) {
+        budget_ = std::clamp(2 * i, std::max(budget_, kLeast), most_);
+        return true;
+      }
+    }
+    budget_ = budget_ > kLeast ? budget_ / 2 : 0;
+    return false;
+  }
+
+ private:
+  static constexpr std::uint32_t kLeast = 64;
+  static constexpr std::uint32_t kMost = 2048;  ///< about forty microseconds: what two sleeps cost
+  static constexpr std::uint32_t kTryAgain = 64;
+
+  static void pause() noexcept {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+
+  const std::uint32_t most_ = std::thread::hardware_concurrency() > 1 ? kMost : 0;
+  std::uint32_t budget_ = most_;
+  std::uint32_t skipped_ = 0;
+};
+
+/// Memory that a host and its Runner both see. Sealed against shrinking, so that nothing either of them does makes the
+/// other's reads a fault. A resource; not thread-safe.
+class SharedMemory {
+ public:
+  /// A new piece of `size` bytes, all zero.
+  static Result<std::unique_ptr<SharedMemory>> create(const char* name, std::size_t size);
+  /// The piece behind a descriptor that this process was given, which is closed.
+  static Result<std::unique_ptr<SharedMemory>> attach(int descriptor);
+  ~SharedMemory();
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+
+  char* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  /// -1 for one that was attached.
+  int descriptor() const { return descriptor_; }
+
+  /// Makes room for `size` bytes; `data` may be another place afterwards. For the one who created it.
+  Result<void> grow(std::size_t size);
+  /// Sees what the other has grown.
+  Result<void> follow(std::size_t size);
+  /// Gives the memory beyond the first `kept` bytes back to the system; it reads as zero then.
+  void forget_beyond(std::size_t kept);
+
+ private:
+  SharedMemory(int descriptor, char* data, std::size_t size) : descriptor_(descriptor), data_(data), size_(size) {}
+
+  const int descriptor_;
+  char* data_;
+  std::size_t size_;
+};
+
+/// What the host asks of a Runner.
+enum class RunnerOrder : std::uint32_t { none, start, message, end };
+
+/// What a Runner tells. The names of the members below say which of them each carries.
+enum class RunnerEvent : std::uint16_t {
+  ready = 1,
+  refused,      ///< text: why the handler could not be made
+  attempt_log,  ///< level, text: a line about the message
+  host_log,     ///< level, text: a line about none
+  extended,     ///< number: the time-out is now + that many nanoseconds
+  effects,      ///< number: how many bytes there are in all; text: the next of them. Before the outcome they go with
+  outcome,      ///< level: the status; number: the delay, or -1; text: the reason
+  health,       ///< level: 1 where the part works; number: the length of its name; text: the name, then how it fares
+};
+
+/// The first piece of memory that a host and a Runner share. The second one holds what an order is about. Each word has
+/// one writer; a word that somebody sleeps on lies in a cache line of its own.
+struct RunnerControl {
+  static constexpr std::uint32_t kRoom = 256 * 1024;  ///< of events; a power of two
+  static constexpr std::uint32_t kStop = 1;
+  static constexpr std::uint32_t kLost = 2;
+  static constexpr std::uint32_t kNews = 4;  ///< added with each change, so that no two look alike to who sleeps
+
+  // Written by the host.
+  alignas(64) std::atomic<std::uint32_t> orders;  ///< how many were given; the Runner sleeps on it
+  RunnerOrder order;
+  std::uint64_t payload_size;
+  std::uint64_t payload_room;                   ///< of the second piece
+  std::int64_t deadline;                        ///< of the attempt, on the machine's monotonic clock
+  alignas(64) std::atomic<std::uint32_t> stop;  ///< kStop, kLost, and how often it changed; the Runner's second thread
+                                                ///< sleeps on it
+  std::atomic<std::int64_t> stop_end;           ///< until when the handler has, on the same clock
+  alignas(64) std::atomic<std::uint32_t> consumed;  ///< bytes of events that were read
+  std::atomic<std::uint32_t> host_sleeps;
+  std::atomic<std::uint32_t> ended;  ///< the process is gone
+
+  // Written by the Runner.
+  alignas(64) std::atomic<std::uint32_t> events;    ///< how many there were; the host sleeps on it
+  alignas(64) std::atomic<std::uint32_t> produced;  ///< bytes of events that were written
+  std::atomic<std::uint32_t> runner_sleeps;
+  std::atomic<std::uint32_t> room_wanted;  ///< somebody sleeps on `consumed`
+  alignas(64) CrashRecord crash;
+  std::array<char, kRoom> room;
+};
+
+/// One event as it travels. A value; `text` borrows when it is sent.
+struct EventHead {
+  std::uint32_t size;  ///< of the text
+  RunnerEvent kind;
+  std::int16_t level;
+  std::int64_t number;
+};
+
+/// The most text that an event has.
+inline constexpr std::uint32_t kEventTextLimit = 64 * 1024;
+
+/// The Runner's end. One thread at a time.
+class EventWriter {
+ public:
+  explicit EventWriter(RunnerControl& control) : control_(control) {}
+
+  /// False when there is no room; nothing is written then.
+  bool write(RunnerEvent kind, std::int16_t level, std::int64_t number, std::string_view text) noexcept;
+  /// Waits until there may be room, for moments.
+  void wait_for_room() noexcept;
+
+ private:
+  RunnerControl& control_;
+};
+
+/// The host's end. One thread. Whatever the other end writes: what makes no sense is told, and never read beyond.
+class EventReader {
+ public:
+  enum class Found { nothing, event, nonsense };
+  explicit EventReader(RunnerControl& control) : control_(control) {}
+
+  /// The next event. `text` keeps its memory from call to call.
+  Found read(EventHead& head, std::string& text);
+
+ private:
+  RunnerControl& control_;
+};
+
+}  // namespace sluice::isolation

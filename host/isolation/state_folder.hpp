@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace sluice::isolation {
+
+/// Why something below a host's state folder cannot be: `what`, the system's words for its error number, and what
+/// mends that. ErrorCode::full where room is missing, `unavailable` where it may pass by itself, otherwise `denied`.
+Error state_file_error(const std::string& what, int number);
+
+/// Makes a folder for its owner alone (0700), and those above it as they come. One that is there is left as it is.
+/// An Error that names the folder, the cause and its mend when it cannot be made.
+Result<void> make_private_folder(const std::string& folder);
+
+/// Whether the file of this name is the one behind the descriptor.
+bool is_file_at(const std::string& file, int descriptor);
+
+/// The files of a folder that have this extension, by name; none where there is no folder.
+std::vector<std::string> files_in(const std::string& folder, const std::string& extension);
+
+}  // namespace sluice::isolation

@@ -1,0 +1,306 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/mutex.hpp"
+#include "host/isolation/crash_ledger.hpp"
+#include "host/observe/log.hpp"
+#include "host/plugin/handler_instance.hpp"
+#include "host/queue/idempotency.hpp"
+#include "host/queue/source.hpp"
+#include "host/runtime/service.hpp"
+#include "host/work/dispatcher.hpp"
+#include "host/work/idempotency_gate.hpp"
+#include "host/work/job_flow.hpp"
+#include "host/work/job_tracing.hpp"
+
+namespace sluice::work {
+
+/// What handlers write, as lines of the host's log with their job and message. `log` outlives it.
+plugin::HandlerLog handler_log(observe::Log& log);
+
+/// The thread that makes one kind of call for a job: asks the flow for an order, waits where there is none, carries it
+/// out without the lock, and reports what came of it. When, and what, the flow decides. Each kind has a thread of its
+/// own, so that no claim or settlement, however slow, lets a lease run out.
+///
+/// A `Call` says what kind it is: `kCaller`, `kName`, `kNext`, which step of the flow gives an order, `make(order)`,
+/// and `kReport`, which step takes order and answer. What that leaves of them is freed without the lock. It may have a
+/// `begin(flow)` and an `end()`, which come before the first order and after the last.
+template <typename Call>
+class CallLoop final : public runtime::Service {
+ public:
+  CallLoop(SharedFlow& flow, Call call) : flow_(flow), call_(std::move(call)), thread_(Call::kName) {}
+
+  Result<void> start() override {
+    return thread_.start([this](const std::stop_token& stop) { run(stop); });
+  }
+  void stop() override { thread_.stop(); }
+  runtime::ServiceThread& thread() { return thread_; }
+
+ private:
+  void run(const std::stop_token& stop) {
+    if constexpr (requires { call_.begin(flow_); }) {
+      call_.begin(flow_);
+    }
+    std::uint64_t seen = 0;
+    while (!stop.stop_requested()) {
+      auto order = flow_.run(Call::kNext);
+      if (order.empty()) {
+        flow_.wait(Call::kCaller, seen, stop, order.wake);
+        continue;
+      }
+      auto answer = call_.make(order);
+      flow_.run(Call::kReport, std::move(order), std::move(answer));
+    }
+    if constexpr (requires { call_.end(); }) {
+      call_.end();
+    }
+  }
+
+  SharedFlow& flow_;
+  Call call_;
+  runtime::ServiceThread thread_;
+};
+
+/// Says in one line what is wrong with a job's queue and how a person mends it.
+using ExplainError = std::function<std::string(const Error& error)>;
+
+/// Claims. Also starts and stops the source, so that one that does not return holds up nothing but this thread.
+class ClaimCall {
+ public:
+  static constexpr auto kCaller = SharedFlow::Caller::poller;
+  static constexpr const char* kName = "sluice-poller";
+  static constexpr auto kNext = &JobFlow::next_claim;
+  static constexpr auto kReport = [](JobFlow& flow, const Claimer::Order&, Result<queue::Claimed> answer,
+                                     SteadyTime now,
+                                     StepEffects& effects) { flow.claimed(std::move(answer), now, effects); };
+
+  /// `explain` may be empty: then a failure says what the source says. `tracing` may be null. `own_ids_of` is as
+  /// ClaimRequest's.
+  ClaimCall(queue::Source& source, Duration visibility, const Clock& clock, ExplainError explain,
+            const queue::ClaimRules& rules = {}, JobTracing* tracing = nullptr, std::string own_ids_of = {})
+      : source_(source),
+        visibility_(visibility),
+        clock_(clock),
+        explain_(std::move(explain)),
+        rules_(rules),
+        tracing_(tracing),
+        own_ids_of_(std::move(own_ids_of)) {}
+
+  void begin(SharedFlow& flow) {
+    source_.start(
+        {.on_ready = [&flow] { flow.run(&JobFlow::wake); },
+         .lost = [&flow](std::span<const queue::Receipt> receipts) { flow.run(&JobFlow::taken_back, receipts); }});
+  }
+  void end() { source_.stop(); }
+
+  Result<queue::Claimed> make(const Claimer::Order& order) {
+    const SteadyTime began = tracing_ != nullptr ? tracing_->now() : SteadyTime();
+    auto claimed = source_.claim({.max = order.count,
+                                  .bytes = kClaimBytes,
+                                  .visibility = visibility_,
+                                  .suspects = order.suspects,
+                                  .rules = rules_,
+                                  .own_ids_of = own_ids_of_},
+                                 Deadline::after(clock_, kSourceTimeout));
+    if (!claimed && claimed.error().code() == ErrorCode::over_limit) {
+      // No failure: there is nothing to be had until somebody has settled something.
+      return queue::Claimed{};
+    }
+    if (!claimed && explain_) {
+      return Error(claimed.error().code(), explain_(claimed.error()));
+    }
+    if (tracing_ != nullptr && claimed) {
+      tracing_->claimed(claimed->deliveries, began);
+    }
+    return claimed;
+  }
+
+ private:
+  queue::Source& source_;
+  const Duration visibility_;
+  const Clock& clock_;
+  const ExplainError explain_;
+  const queue::ClaimRules rules_;
+  JobTracing* const tracing_;
+  const std::string own_ids_of_;
+};
+
+/// Settles.
+class SettleCall {
+ public:
+  static constexpr auto kCaller = SharedFlow::Caller::settler;
+  static constexpr const char* kName = "sluice-settler";
+  static constexpr auto kNext = &JobFlow::next_settlement;
+  static constexpr auto kReport = &JobFlow::settled;
+
+  /// `tracing` may be null.
+  explicit SettleCall(queue::Source& source, JobTracing* tracing = nullptr) : source_(source), tracing_(tracing) {}
+
+  std::vector<queue::SettleResult> make(const Settler::Order& order) {
+    if (tracing_ == nullptr) {
+      return source_.settle(order.completions, Deadline::at(order.deadline));
+    }
+    const SteadyTime began = tracing_->now();
+    auto results = source_.settle(order.completions, Deadline::at(order.deadline));
+    tracing_->settled(order.tasks, order.completions, results, began);
+    return results;
+  }
+
+ private:
+  queue::Source& source_;
+  JobTracing* const tracing_;
+};
+
+/// Extends leases.
+class ExtendCall {
+ public:
+  static constexpr auto kCaller = SharedFlow::Caller::keeper;
+  static constexpr const char* kName = "sluice-leases";
+  static constexpr auto kNext = &JobFlow::next_extension;
+  static constexpr auto kReport = &JobFlow::extended;
+
+  ExtendCall(queue::Source& source, Duration visibility) : source_(source), visibility_(visibility) {}
+
+  std::vector<queue::ExtendResult> make(const LeaseKeeper::Order& order) {
+    return source_.extend(order.receipts, visibility_, Deadline::at(order.deadline));
+  }
+
+ private:
+  queue::Source& source_;
+  const Duration visibility_;
+};
+
+/// Asks for idempotency keys: the fourth kind of calls of a job, on a thread of its own where the job has keys. Reads
+/// the keys of messages here, without the job's lock, as bodies may be long.
+class KeyCall {
+ public:
+  static constexpr auto kCaller = SharedFlow::Caller::keys;
+  static constexpr const char* kName = "sluice-keys";
+  static constexpr auto kNext = &JobFlow::next_keys;
+  static constexpr auto kReport = &JobFlow::keys_answered;
+
+  /// Keys by the part that a message's receipt is of.
+  using Keys = std::vector<std::unique_ptr<queue::IdempotencyKeys>>;
+
+  /// `keys` outlives it; at least one.
+  KeyCall(const Keys& keys, MessageKey key, std::string job, const Clock& clock)
+      : keys_(keys), key_(std::move(key)), job_(std::move(job)), clock_(clock) {}
+
+  IdempotencyGate::Answers make(const IdempotencyGate::Order& order);
+
+ private:
+  std::optional<Error> release(const std::vector<KeyMark>& marks, Deadline deadline);
+  std::vector<queue::KeyAnswer> claim(std::vector<KeyMark> marks, Deadline deadline);
+
+  const Keys& keys_;
+  const MessageKey key_;
+  const std::string job_;
+  const Clock& clock_;
+};
+
+/// A suspect's lane ends when nothing has come to it for so long.
+inline constexpr Duration kLaneIdle = std::chrono::seconds(30);
+
+/// An instance of the job's handler for one worker, and where it runs.
+struct WorkerInstance {
+  std::shared_ptr<plugin::HandlerInstance> handler;
+  bool isolated = false;  ///< in a process of its own
+};
+
+/// The threads that run handlers, one attempt each at a time: the workers that it begins with, those that take the
+/// place of lost ones, and lanes for suspects, as the flow asks for them. A worker destroys its instance when it ends.
+class WorkerPool final : public runtime::Service {
+ public:
+  struct Settings {
+    std::vector<std::string> queues;  ///< by the part of their source
+    std::uint32_t max_attempts = 0;   ///< shown to handlers; 0: no limit
+    Duration timeout{};               ///< of an attempt; zero: none
+    JobTracing* tracing = nullptr;    ///< null: nothing is traced; outlives the pool
+    /// As queue::Source::holds, asked before each start; may be empty.
+    std::function<bool(std::uint32_t)> holds{};
+  };
+  /// Makes what a thread that comes later works with; called on that thread.
+  using MakeInstance = std::function<Result<WorkerInstance>(SeatKind kind)>;
+
+  /// As many workers as there are `instances`; two share a handler only if it is concurrent. `crash_ledger` may be
+  /// null.
+  WorkerPool(SharedFlow& flow, Settings settings, std::vector<WorkerInstance> instances, MakeInstance make_instance,
+             isolation::JobLedger* crash_ledger)
+      : flow_(flow),
+        settings_(std::move(settings)),
+        make_instance_(std::move(make_instance)),
+        crash_ledger_(crash_ledger),
+        first_(std::move(instances)) {
+    flow_.hire_with([this](SeatKind kind) { hire(kind); });
+  }
+
+  ~WorkerPool() override {
+    stop();
+    flow_.hire_with({});
+  }
+
+  Result<void> start() override;
+  void stop() override {
+    for (Worker* worker : request_stop()) {
+      worker->thread.stop();
+    }
+  }
+  /// Stops the workers whose handler has returned, waiting until `time`; the others end when theirs does.
+  void stop_idle_until(SteadyTime time);
+  /// Threads that have not come to their end.
+  std::uint32_t running();
+
+ private:
+  struct Worker {
+    Worker(const Clock& clock, Duration timeout, SeatKind its_kind, std::string name)
+        : batch(clock, timeout), kind(its_kind), thread(std::move(name)) {}
+    WorkerBatch batch;
+    const SeatKind kind;
+    WorkerInstance instance;
+    runtime::ServiceThread thread;
+  };
+
+  void hire(SeatKind kind) {
+    if (const auto made = make(kind, {}); !made) {
+      flow_.log(observe::LogLevel::error, "cannot make a worker, trying again", made.error().message());
+      flow_.run(&JobFlow::not_made, kind);
+    }
+  }
+  Result<void> make(SeatKind kind, WorkerInstance instance) SLUICE_EXCLUDES(mutex_);
+  /// Of all workers, and nobody is made any more.
+  std::vector<Worker*> request_stop() SLUICE_EXCLUDES(mutex_);
+  void run(Worker& worker, const std::stop_token& stop);
+  bool equip(Worker& worker);
+  bool await_work(const Worker& worker, const std::stop_token& stop) {
+    const SteadyTime until = worker.kind == SeatKind::lane ? flow_.clock().steady_now() + kLaneIdle : SteadyTime::max();
+    return flow_.wait_work(worker.kind, stop, until);
+  }
+  void work_off(Worker& worker);
+
+  // Fixed after construction.
+  SharedFlow& flow_;
+  const Settings settings_;
+  const MakeInstance make_instance_;
+  isolation::JobLedger* const crash_ledger_;
+
+  Mutex mutex_;
+  bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
+  std::uint32_t next_number_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::vector<WorkerInstance> first_ SLUICE_GUARDED_BY(mutex_);
+  std::list<Worker> workers_ SLUICE_GUARDED_BY(mutex_);
+};
+
+}  // namespace sluice::work
