@@ -9,7 +9,6 @@
 #include <string>
 
 #include "host/isolation/runner.hpp"
-#include "host/isolation/runner_main.hpp"
 #include "host/plugin/plugin_library.hpp"
 
 namespace sluice::isolation {

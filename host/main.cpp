@@ -9,7 +9,7 @@
 
 #include "host/cli/command.hpp"
 #include "host/cli/drop_in/drop_in.hpp"
-#include "host/isolation/runner_main.hpp"
+#include "host/isolation/runner.hpp"
 #include "host/runtime/plugin_trial.hpp"
 
 namespace {

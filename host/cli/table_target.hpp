@@ -6,7 +6,7 @@
 #include "dynamo/client.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/cli/views/json_object.hpp"
-#include "host/runtime/dynamodb_connection.hpp"
+#include "host/runtime/host_queues.hpp"
 #include "host/stores/dynamodb/table.hpp"
 
 namespace sluice::cli {

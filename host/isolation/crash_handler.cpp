@@ -10,17 +10,13 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <climits>
 #include <csignal>
-#include <cstdint>
 #include <cstdlib>
 #include <ctime>
 #include <exception>
-#include <string_view>
 
 namespace sluice::isolation {
 

@@ -6,12 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <new>
-#include <utility>
 
 #include "base/assert.hpp"
 #include "base/guard.hpp"
@@ -194,13 +192,6 @@ void HostLedger::give_back(const std::vector<std::uint16_t>& jobs, const std::ve
   }
 }
 
-JobSlots::~JobSlots() {
-  if (ledger_) {
-    ledger_->give_back(jobs_, blocks_);
-    count_unrecorded(-unrecorded_);
-  }
-}
-
 std::uint32_t JobSlots::attach(std::shared_ptr<HostLedger> ledger) {
   const MutexLock lock(mutex_);
   ledger_ = std::move(ledger);
@@ -264,20 +255,6 @@ HeldSlot JobSlots::hold(const queue::Delivery& delivery) noexcept {
   std::memcpy(slot.id.data(), id.data(), id.size());
   slot.state.store(format::kHeld, std::memory_order_release);
   return held;
-}
-
-void JobSlots::renew(HeldSlot held, const queue::Receipt& receipt) noexcept {
-  if (held != 0) {
-    at(held).version = receipt.version;
-    at(held).locator = receipt.locator;
-  }
-}
-
-void JobSlots::started(HeldSlot held, std::string_view id) noexcept {
-  if (held != 0) {
-    at(held).state.store(format::kRunning, std::memory_order_release);
-  }
-  handler_begins({&queues_.front().facts, id, held});
 }
 
 void JobSlots::ended(HeldSlot held, bool finished) noexcept {

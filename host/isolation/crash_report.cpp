@@ -2,15 +2,12 @@
 
 #include <elf.h>
 
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <csignal>
 #include <cstring>
 #include <fstream>
 #include <map>
 #include <memory>
-#include <string_view>
 
 #include "base/text/utf8.hpp"
 #include "host/plugin/plugin_library.hpp"
@@ -49,6 +46,27 @@ const Elf64_Shdr* find_symbols(const std::vector<Elf64_Shdr>& sections) {
   }
   return found != nullptr && found->sh_link < sections.size() ? found : nullptr;
 }
+
+/// A jump through a null pointer names the member's offset and says something; other addresses differ from run to run.
+constexpr std::uint64_t kTellingAddress = 0x10000;
+constexpr std::size_t kShownFrames = 12;
+
+std::string clean(std::string_view text) { return clean_utf8(text, text.size() * 3); }
+
+std::string hex(std::uint64_t number) {
+  std::array<char, 20> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr;
+  return "0x" + std::string(digits.data(), end);
+}
+
+std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+/// Where the file of a module is: a plugin that was loaded from memory is known by its descriptor only.
+std::string module_file(const std::string& name, const std::string& plugin) {
+  return name.starts_with("/proc/self/fd/") && !plugin.empty() ? plugin : name;
+}
+
+bool is_fault(int signal) { return signal == SIGSEGV || signal == SIGBUS; }
 
 }  // namespace
 
@@ -90,35 +108,8 @@ std::string SymbolTable::name_at(std::uint64_t offset) const {
   if (function.size != 0 && distance >= function.size) {
     return {};
   }
-  std::array<char, 20> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), distance, 16).ptr;
-  return plugin::demangled(function.name) + "+0x" + std::string(digits.data(), end);
+  return plugin::demangled(function.name) + "+" + hex(distance);
 }
-
-namespace {
-
-/// A jump through a null pointer names the member's offset and says something; other addresses differ from run to run.
-constexpr std::uint64_t kTellingAddress = 0x10000;
-constexpr std::size_t kShownFrames = 12;
-
-std::string clean(std::string_view text) { return clean_utf8(text, text.size() * 3); }
-
-std::string hex(std::uint64_t number) {
-  std::array<char, 20> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr;
-  return "0x" + std::string(digits.data(), end);
-}
-
-std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
-/// Where the file of a module is: a plugin that was loaded from memory is known by its descriptor only.
-std::string module_file(const std::string& name, const std::string& plugin) {
-  return name.starts_with("/proc/self/fd/") && !plugin.empty() ? plugin : name;
-}
-
-bool is_fault(int signal) { return signal == SIGSEGV || signal == SIGBUS; }
-
-}  // namespace
 
 std::string signal_name(int signal) {
   const char* name = ::sigabbrev_np(signal);

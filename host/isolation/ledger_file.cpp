@@ -5,18 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <set>
 #include <system_error>
-#include <utility>
 
 #include "base/guard.hpp"
 #include "base/text/utf8.hpp"
-#include "host/isolation/ledger_format.hpp"
 
 namespace sluice::isolation {
 namespace {
@@ -200,8 +196,6 @@ Result<std::unique_ptr<OrphanLedger>> OrphanLedger::take(const std::string& file
   return std::unique_ptr<OrphanLedger>(new OrphanLedger(descriptor, std::move(*contents)));
 }
 
-OrphanLedger::~OrphanLedger() { ::close(descriptor_); }
-
 Result<void> OrphanLedger::archive(const LedgerSettlement& settlement) {
   const LedgerBytes before(descriptor_);
   const int writable = open_ledger(contents_.file, O_RDWR);
@@ -234,20 +228,6 @@ Result<void> OrphanLedger::archive(const LedgerSettlement& settlement) {
     return Error(ErrorCode::denied, "the crash ledger " + contents_.file + " cannot be kept: " + std::strerror(errno));
   }
   return {};
-}
-
-void OrphanLedger::remove() { ::unlink(contents_.file.c_str()); }
-
-void LedgerFolder::forget_all_but(std::size_t kept) const {
-  const std::vector<std::string> done = history();
-  for (std::size_t i = 0; i + kept < done.size(); ++i) {
-    ::unlink(done[i].c_str());
-  }
-}
-
-std::string LedgerFolder::set_aside(const std::string& file) const {
-  const std::string aside = file + ".unreadable";
-  return ::rename(file.c_str(), aside.c_str()) == 0 ? aside : file;
 }
 
 }  // namespace sluice::isolation

@@ -1,18 +1,8 @@
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "base/clock.hpp"
-#include "base/error.hpp"
 #include "host/isolation/crash_ledger.hpp"
 #include "host/isolation/crash_report.hpp"
 #include "host/isolation/state_folder.hpp"
-#include "host/queue/message.hpp"
-#include "host/queue/source.hpp"
 
 /// Crash ledgers as those see them who read them: the next host, and `sluice crashes`.
 namespace sluice::isolation {
@@ -64,7 +54,7 @@ class OrphanLedger {
  public:
   /// Null when its owner lives, somebody else has it, or it is gone. Errors as read_ledger's.
   static Result<std::unique_ptr<OrphanLedger>> take(const std::string& file);
-  ~OrphanLedger();
+  ~OrphanLedger() { ::close(descriptor_); }
   OrphanLedger(const OrphanLedger&) = delete;
   OrphanLedger& operator=(const OrphanLedger&) = delete;
 
@@ -73,7 +63,7 @@ class OrphanLedger {
   /// Notes what was done and gives the file the name under which it is history, without its empty room.
   Result<void> archive(const LedgerSettlement& settlement);
   /// For one that has nothing to tell.
-  void remove();
+  void remove() { ::unlink(contents_.file.c_str()); }
 
  private:
   OrphanLedger(int descriptor, LedgerContents contents) : descriptor_(descriptor), contents_(std::move(contents)) {}
@@ -93,9 +83,17 @@ class LedgerFolder {
   /// Of hosts that ended in a crash and were settled; oldest first.
   std::vector<std::string> history() const { return files_in(path_, ".done"); }
   /// Keeps the newest of the history.
-  void forget_all_but(std::size_t kept) const;
+  void forget_all_but(std::size_t kept) const {
+    const std::vector<std::string> done = history();
+    for (std::size_t i = 0; i + kept < done.size(); ++i) {
+      ::unlink(done[i].c_str());
+    }
+  }
   /// Gives a file that cannot be read a name that nobody looks for; the new name.
-  std::string set_aside(const std::string& file) const;
+  std::string set_aside(const std::string& file) const {
+    const std::string aside = file + ".unreadable";
+    return ::rename(file.c_str(), aside.c_str()) == 0 ? aside : file;
+  }
 
  private:
   std::string path_;

@@ -2,20 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
-#include <utility>
 
 #include "base/text/utf8.hpp"
-#include "config/config.hpp"
 #include "host/isolation/crash_report.hpp"
-#include "host/isolation/runner_memory.hpp"
 #include "host/isolation/runner_wire_format.hpp"
-#include "host/plugin/handler_instance.hpp"
 
 namespace sluice::isolation {
 
@@ -78,6 +71,9 @@ std::string exit_text(std::optional<int> status) {
   return "its process was killed by " + signal_name(WTERMSIG(*status));
 }
 
+constexpr Duration kFirstPause = std::chrono::seconds(1);
+constexpr std::uint32_t kMostDoublings = 6;
+
 }  // namespace
 
 Result<std::shared_ptr<const OpenPlugin>> OpenPlugin::open(const std::string& file) {
@@ -98,21 +94,6 @@ Result<std::shared_ptr<const OpenPlugin>> OpenPlugin::open(const plugin::LoadedP
   }
   return std::shared_ptr<const OpenPlugin>(new OpenPlugin(descriptor));
 }
-
-OpenPlugin::~OpenPlugin() { ::close(descriptor_); }
-
-void RunnerLog::write(bool of_message, std::int32_t level, std::string_view text) const {
-  const std::string cleaned = clean_utf8(text, text.size() * 3);
-  plugin::write_log(log, level, job, of_message ? message : std::string_view(), {cleaned.data(), cleaned.size()});
-}
-
-Runner::Runner(const RunnerSpec& spec, RunnerSpawner& spawner, std::shared_ptr<SharedMemory> control_memory,
-               std::unique_ptr<SharedMemory> payload)
-    : spec_(spec),
-      spawner_(spawner),
-      control_memory_(std::move(control_memory)),
-      payload_(std::move(payload)),
-      reader_(control()) {}
 
 Runner::~Runner() {
   if (spec_.health) {
@@ -162,21 +143,6 @@ Result<void> Runner::await_handler(const RunnerLog& log) {
     if (!heard.more) {
       wait_for_event(seen, until);
     }
-  }
-}
-
-Result<void> Runner::put_payload(std::size_t size) {
-  SLUICE_PASS_ON(payload_->grow(rounded(size)));
-  control().payload_size = size;
-  control().payload_room = payload_->size();
-  return {};
-}
-
-void Runner::give_order(RunnerOrder order) {
-  control().order = order;
-  control().orders.fetch_add(1);
-  if (control().runner_sleeps.load() != 0) {
-    futex_wake(control().orders);
   }
 }
 
@@ -341,13 +307,6 @@ Runner::Bound Runner::bound(const plugin::Attempt& attempt) const {
   return bound;
 }
 
-void Runner::request_stop(SteadyTime end, bool lease_lost) noexcept {
-  control().stop_end.store(end.time_since_epoch().count());
-  const std::uint32_t asked = RunnerControl::kStop | (lease_lost ? RunnerControl::kLost : 0);
-  control().stop.store((control().stop.load() | asked) + RunnerControl::kNews);
-  futex_wake(control().stop);
-}
-
 void Runner::kill(std::string why) {
   killed_because_ = std::move(why);
   process_->signal(SIGQUIT);
@@ -376,31 +335,6 @@ std::string Runner::last_words() const {
   }
   std::replace(text.begin(), text.end(), '\n', ' ');
   return clean_utf8(text, plugin::kReasonLimit);
-}
-
-namespace {
-
-constexpr Duration kFirstPause = std::chrono::seconds(1);
-constexpr std::uint32_t kMostDoublings = 6;
-
-}  // namespace
-
-RunnerInstance::RunnerInstance(RunnerSpec spec, RunnerSpawner& spawner, plugin::HandlerLog log)
-    : spec_(std::move(spec)), spawner_(spawner), log_(std::move(log)) {}
-
-Result<std::unique_ptr<plugin::HandlerInstance>> RunnerInstance::create(RunnerSpec spec, RunnerSpawner& spawner,
-                                                                        plugin::HandlerLog log, RunnerStart start) {
-  auto instance = std::unique_ptr<RunnerInstance>(new RunnerInstance(std::move(spec), spawner, std::move(log)));
-  if (start == RunnerStart::now) {
-    SLUICE_PASS_ON(instance->start());
-  }
-  return std::unique_ptr<plugin::HandlerInstance>(std::move(instance));
-}
-
-Result<void> RunnerInstance::start() {
-  SLUICE_TRY(runner, Runner::start(spec_, spawner_, {log_, spec_.job, {}}));
-  runner_ = std::move(*runner);
-  return {};
 }
 
 std::optional<plugin::Outcome> RunnerInstance::make_ready() {
@@ -445,6 +379,18 @@ plugin::Outcome RunnerInstance::handle(const queue::Message& message, std::strin
     }
   }
   return outcome;
+}
+
+void RunnerLog::write(bool of_message, std::int32_t level, std::string_view text) const {
+  const std::string cleaned = clean_utf8(text, text.size() * 3);
+  plugin::write_log(log, level, job, of_message ? message : std::string_view(), {cleaned.data(), cleaned.size()});
+}
+
+Result<void> Runner::put_payload(std::size_t size) {
+  SLUICE_PASS_ON(payload_->grow(rounded(size)));
+  control().payload_size = size;
+  control().payload_room = payload_->size();
+  return {};
 }
 
 }  // namespace sluice::isolation

@@ -1,14 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-
-#include "base/clock.hpp"
-#include "base/error.hpp"
-#include "host/isolation/runner_memory.hpp"
 #include "host/isolation/runner_spawner.hpp"
 #include "host/plugin/attempt.hpp"
 #include "host/plugin/handler_instance.hpp"
@@ -33,7 +24,7 @@ class OpenPlugin {
   static Result<std::shared_ptr<const OpenPlugin>> open(const std::string& file);
   /// The very bytes that this process loaded, when a job pinned them; otherwise the file of that name.
   static Result<std::shared_ptr<const OpenPlugin>> open(const plugin::LoadedPlugin& loaded);
-  ~OpenPlugin();
+  ~OpenPlugin() { ::close(descriptor_); }
   OpenPlugin(const OpenPlugin&) = delete;
   OpenPlugin& operator=(const OpenPlugin&) = delete;
 
@@ -84,7 +75,12 @@ class Runner {
   plugin::Outcome handle(const queue::Message& message, std::string_view queue, std::uint32_t max_attempts,
                          plugin::Attempt& attempt, const RunnerLog& log);
   /// Of the message that is at work; it has until `end`. One caller at a time.
-  void request_stop(SteadyTime end, bool lease_lost) noexcept;
+  void request_stop(SteadyTime end, bool lease_lost) noexcept {
+    control().stop_end.store(end.time_since_epoch().count());
+    const std::uint32_t asked = RunnerControl::kStop | (lease_lost ? RunnerControl::kLost : 0);
+    control().stop.store((control().stop.load() | asked) + RunnerControl::kNews);
+    futex_wake(control().stop);
+  }
   /// False once the process has ended, by whatever.
   bool alive() const { return control().ended.load() == 0; }
   /// How it ended, as one line. Once it is not alive.
@@ -105,13 +101,24 @@ class Runner {
     std::string broken;
   };
 
-  Runner(const RunnerSpec& spec, RunnerSpawner& spawner, std::shared_ptr<SharedMemory> control,
-         std::unique_ptr<SharedMemory> payload);
+  Runner(const RunnerSpec& spec, RunnerSpawner& spawner, std::shared_ptr<SharedMemory> control_memory,
+         std::unique_ptr<SharedMemory> payload)
+      : spec_(spec),
+        spawner_(spawner),
+        control_memory_(std::move(control_memory)),
+        payload_(std::move(payload)),
+        reader_(control()) {}
 
   RunnerControl& control() const { return *reinterpret_cast<RunnerControl*>(control_memory_->data()); }
   Result<void> put_payload(std::size_t size);
   Result<void> await_handler(const RunnerLog& log);
-  void give_order(RunnerOrder order);
+  void give_order(RunnerOrder order) {
+    control().order = order;
+    control().orders.fetch_add(1);
+    if (control().runner_sleeps.load() != 0) {
+      futex_wake(control().orders);
+    }
+  }
   bool hear_health(const EventHead& head);
   bool hear_effects(std::int64_t total);
   bool hear_outcome(const EventHead& head, Heard& heard);
@@ -151,21 +158,31 @@ class RunnerInstance final : public plugin::HandlerInstance, private plugin::Att
   /// Errors as Runner::start's, where that is now. `spawner` outlives the instance.
   static Result<std::unique_ptr<plugin::HandlerInstance>> create(RunnerSpec spec, RunnerSpawner& spawner,
                                                                  plugin::HandlerLog log,
-                                                                 RunnerStart start = RunnerStart::now);
+                                                                 RunnerStart start = RunnerStart::now) {
+    auto instance = std::unique_ptr<RunnerInstance>(new RunnerInstance(std::move(spec), spawner, std::move(log)));
+    if (start == RunnerStart::now) {
+      SLUICE_PASS_ON(instance->start());
+    }
+    return std::unique_ptr<plugin::HandlerInstance>(std::move(instance));
+  }
 
   plugin::Outcome handle(const queue::Message& message, std::string_view queue, std::uint32_t max_attempts,
                          plugin::Attempt& attempt) override;
 
  private:
-  RunnerInstance(RunnerSpec spec, RunnerSpawner& spawner, plugin::HandlerLog log);
+  RunnerInstance(RunnerSpec spec, RunnerSpawner& spawner, plugin::HandlerLog log)
+      : spec_(std::move(spec)), spawner_(spawner), log_(std::move(log)) {}
 
-  Result<void> start();
+  Result<void> start() {
+    SLUICE_TRY(runner, Runner::start(spec_, spawner_, {log_, spec_.job, {}}));
+    runner_ = std::move(*runner);
+    return {};
+  }
   /// Nothing once there is a process; otherwise what becomes of the message that waits for one.
   std::optional<plugin::Outcome> make_ready();
   void stop_requested(SteadyTime end, bool lease_lost) noexcept override { runner_->request_stop(end, lease_lost); }
   void extended(Duration) noexcept override {}  // It is the Runner that has asked for it.
 
-  // Fixed after construction.
   const RunnerSpec spec_;
   RunnerSpawner& spawner_;
   const plugin::HandlerLog log_;
@@ -176,5 +193,12 @@ class RunnerInstance final : public plugin::HandlerInstance, private plugin::Att
   SteadyTime not_before_{};
   std::string why_not_;
 };
+
+/// True when the program was started as a Runner, by a host.
+bool is_runner(int argc, char** argv);
+
+/// The whole life of a Runner: makes the handler that it is told of, runs it over one message after the other, and
+/// returns the process's exit status when it is told to end. To be called before anything else of the program.
+int run_runner();
 
 }  // namespace sluice::isolation

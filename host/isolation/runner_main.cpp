@@ -1,5 +1,3 @@
-#include "host/isolation/runner_main.hpp"
-
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -19,6 +17,7 @@
 #include "base/random.hpp"
 #include "base/signal_block.hpp"
 #include "host/isolation/crash_handler.hpp"
+#include "host/isolation/runner.hpp"
 #include "host/isolation/runner_memory.hpp"
 #include "host/isolation/runner_spawner.hpp"
 #include "host/isolation/runner_wire_format.hpp"

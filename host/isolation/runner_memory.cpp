@@ -3,12 +3,9 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <string>
 
 namespace sluice::isolation {
 
@@ -22,6 +19,26 @@ Error no_memory(std::size_t size, int code) {
 char* map(int descriptor, std::size_t size) {
   void* const data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   return data == MAP_FAILED ? nullptr : static_cast<char*>(data);
+}
+
+constexpr std::uint32_t kRoom = RunnerControl::kRoom;
+constexpr Duration kRoomLook = std::chrono::milliseconds(50);
+
+std::uint32_t padded(std::uint32_t size) { return (size + 7U) & ~7U; }
+
+/// Copies over the ring's end, where it must.
+void copy_in(RunnerControl& control, std::uint32_t at, const char* data, std::uint32_t size) {
+  const std::uint32_t offset = at % kRoom;
+  const std::uint32_t first = std::min(size, kRoom - offset);
+  std::copy_n(data, first, control.room.data() + offset);
+  std::copy_n(data + first, size - first, control.room.data());
+}
+
+void copy_out(const RunnerControl& control, std::uint32_t at, char* data, std::uint32_t size) {
+  const std::uint32_t offset = at % kRoom;
+  const std::uint32_t first = std::min(size, kRoom - offset);
+  std::copy_n(control.room.data() + offset, first, data);
+  std::copy_n(control.room.data(), size - first, data + first);
 }
 
 }  // namespace
@@ -93,30 +110,6 @@ void SharedMemory::forget_beyond(std::size_t kept) {
                 static_cast<off_t>(size_ - kept));
   }
 }
-
-namespace {
-
-constexpr std::uint32_t kRoom = RunnerControl::kRoom;
-constexpr Duration kRoomLook = std::chrono::milliseconds(50);
-
-std::uint32_t padded(std::uint32_t size) { return (size + 7U) & ~7U; }
-
-/// Copies over the ring's end, where it must.
-void copy_in(RunnerControl& control, std::uint32_t at, const char* data, std::uint32_t size) {
-  const std::uint32_t offset = at % kRoom;
-  const std::uint32_t first = std::min(size, kRoom - offset);
-  std::copy_n(data, first, control.room.data() + offset);
-  std::copy_n(data + first, size - first, control.room.data());
-}
-
-void copy_out(const RunnerControl& control, std::uint32_t at, char* data, std::uint32_t size) {
-  const std::uint32_t offset = at % kRoom;
-  const std::uint32_t first = std::min(size, kRoom - offset);
-  std::copy_n(control.room.data() + offset, first, data);
-  std::copy_n(control.room.data(), size - first, data + first);
-}
-
-}  // namespace
 
 bool EventWriter::write(RunnerEvent kind, std::int16_t level, std::int64_t number, std::string_view text) noexcept {
   const EventHead head{static_cast<std::uint32_t>(std::min<std::size_t>(text.size(), kEventTextLimit)), kind, level,

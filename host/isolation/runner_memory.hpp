@@ -4,16 +4,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <atomic>
 #include <climits>
-#include <cstddef>
-#include <cstdint>
 #include <ctime>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 

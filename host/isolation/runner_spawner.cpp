@@ -4,22 +4,13 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <csignal>
-#include <cstdint>
 #include <cstring>
-#include <ctime>
-#include <utility>
 
 #include "base/guard.hpp"
 #include "base/signal_block.hpp"
-#include "host/isolation/runner_memory.hpp"
 #include "host/isolation/state_folder.hpp"
 
 namespace sluice::isolation {
@@ -58,6 +49,11 @@ constexpr int kCannotStart = 127;
   ::_exit(kCannotStart);
 }
 
+/// A handler's destructor may flush something.
+constexpr Duration kRetireTime = std::chrono::seconds(5);
+/// The same once the host itself ends, and its own time is running out.
+constexpr Duration kLastTime = std::chrono::seconds(1);
+
 }  // namespace
 
 Result<std::shared_ptr<RunnerProcess>> RunnerProcess::make(const RunnerBirth& birth) {
@@ -82,10 +78,6 @@ Result<std::shared_ptr<RunnerProcess>> RunnerProcess::make(const RunnerBirth& bi
   }
   return std::shared_ptr<RunnerProcess>(new RunnerProcess(pid, descriptor, birth.control));
 }
-
-RunnerProcess::~RunnerProcess() { ::close(descriptor_); }
-
-void RunnerProcess::signal(int number) const { ::syscall(SYS_pidfd_send_signal, descriptor_, number, nullptr, 0); }
 
 std::optional<Duration> RunnerProcess::cpu_time() const {
   clockid_t clock{};
@@ -112,26 +104,7 @@ bool RunnerProcess::reap() {
   return true;
 }
 
-std::optional<int> RunnerProcess::status() const {
-  const int status = status_.load();
-  return status < 0 ? std::nullopt : std::optional(status);
-}
-
-namespace {
-
-/// A handler's destructor may flush something.
-constexpr Duration kRetireTime = std::chrono::seconds(5);
-/// The same once the host itself ends, and its own time is running out.
-constexpr Duration kLastTime = std::chrono::seconds(1);
-
-}  // namespace
-
 RunnerSpawner::RunnerSpawner() : bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-
-RunnerSpawner::~RunnerSpawner() {
-  stop();
-  ::close(bell_);
-}
 
 Result<void> RunnerSpawner::start() {
   if (bell_ < 0) {
@@ -139,12 +112,6 @@ Result<void> RunnerSpawner::start() {
   }
   const SignalBlock block;
   return thread_.start([this](const std::stop_token& stop) { attend(stop); });
-}
-
-void RunnerSpawner::stop() {
-  thread_.request_stop();
-  ring();
-  thread_.stop();
 }
 
 Result<std::shared_ptr<RunnerProcess>> RunnerSpawner::make(RunnerBirth birth) {
@@ -171,28 +138,6 @@ void RunnerSpawner::retire(const std::shared_ptr<RunnerProcess>& process) {
   ring();
 }
 
-void RunnerSpawner::kill_all() {
-  const MutexLock lock(mutex_);
-  closed_ = true;
-  for (const Child& child : children_) {
-    child.process->signal(SIGKILL);
-  }
-}
-
-void RunnerSpawner::ring() const {
-  const std::uint64_t one = 1;
-  static_cast<void>(::write(bell_, &one, sizeof(one)) < 0);
-}
-
-void RunnerSpawner::attend(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    make_what_is_wanted();
-    reap_what_has_ended();
-    wait_for_something(kill_overdue());
-  }
-  end_children();
-}
-
 void RunnerSpawner::make_what_is_wanted() {
   MutexLock lock(mutex_);
   while (!requests_.empty()) {
@@ -210,13 +155,6 @@ void RunnerSpawner::make_what_is_wanted() {
     request->answer = std::move(made);
     answered_.notify_all();
   }
-}
-
-void RunnerSpawner::reap_what_has_ended() {
-  const MutexLock lock(mutex_);
-  children_.erase(
-      std::remove_if(children_.begin(), children_.end(), [](const Child& child) { return child.process->reap(); }),
-      children_.end());
 }
 
 SteadyTime RunnerSpawner::kill_overdue() {

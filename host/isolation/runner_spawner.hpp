@@ -2,14 +2,10 @@
 
 #include <sys/types.h>
 
-#include <atomic>
-#include <memory>
+#include <csignal>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "base/clock.hpp"
-#include "base/error.hpp"
 #include "base/mutex.hpp"
 #include "host/isolation/runner_memory.hpp"
 #include "host/runtime/service.hpp"
@@ -37,21 +33,24 @@ inline constexpr const char* kRunnerWord = "runner";
 class RunnerProcess {
  public:
   static Result<std::shared_ptr<RunnerProcess>> make(const RunnerBirth& birth);
-  ~RunnerProcess();
+  ~RunnerProcess() { ::close(descriptor_); }
   RunnerProcess(const RunnerProcess&) = delete;
   RunnerProcess& operator=(const RunnerProcess&) = delete;
 
   pid_t pid() const { return pid_; }
   /// Readable once it has ended.
   int descriptor() const { return descriptor_; }
-  void signal(int number) const;
+  void signal(int number) const { ::syscall(SYS_pidfd_send_signal, descriptor_, number, nullptr, 0); }
   /// What all its threads have used; nothing once it has ended.
   std::optional<Duration> cpu_time() const;
 
   /// Takes its exit status when it has ended, and wakes the host's thread that waits for it. False: it lives.
   bool reap();
   /// As waitpid tells it; nothing while it lives, or where somebody else has taken it.
-  std::optional<int> status() const;
+  std::optional<int> status() const {
+    const int status = status_.load();
+    return status < 0 ? std::nullopt : std::optional(status);
+  }
 
  private:
   RunnerProcess(pid_t pid, int descriptor, std::shared_ptr<SharedMemory> control)
@@ -68,17 +67,30 @@ class RunnerProcess {
 class RunnerSpawner final : public runtime::Service {
  public:
   RunnerSpawner();
-  ~RunnerSpawner() override;
+  ~RunnerSpawner() override {
+    stop();
+    ::close(bell_);
+  }
 
   Result<void> start() override;
   /// Ends what still lives: those that were told to end get a moment for it.
-  void stop() override;
+  void stop() override {
+    thread_.request_stop();
+    ring();
+    thread_.stop();
+  }
 
   Result<std::shared_ptr<RunnerProcess>> make(RunnerBirth birth);
   /// It has been told to end; it is killed when it takes long.
   void retire(const std::shared_ptr<RunnerProcess>& process);
   /// At a hard stop. Nothing is made any more.
-  void kill_all();
+  void kill_all() {
+    const MutexLock lock(mutex_);
+    closed_ = true;
+    for (const Child& child : children_) {
+      child.process->signal(SIGKILL);
+    }
+  }
   /// That has happened, or it is stopped: what ends now has done nothing wrong.
   bool closed() const { return closed_.load(); }
 
@@ -92,16 +104,30 @@ class RunnerSpawner final : public runtime::Service {
     SteadyTime killed_at = SteadyTime::max();
   };
 
-  void attend(const std::stop_token& stop);
+  void attend(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      make_what_is_wanted();
+      reap_what_has_ended();
+      wait_for_something(kill_overdue());
+    }
+    end_children();
+  }
   void make_what_is_wanted();
-  void reap_what_has_ended();
+  void reap_what_has_ended() {
+    const MutexLock lock(mutex_);
+    children_.erase(
+        std::remove_if(children_.begin(), children_.end(), [](const Child& child) { return child.process->reap(); }),
+        children_.end());
+  }
   /// Kills those whose time has come; when the next one's does.
   SteadyTime kill_overdue();
   void wait_for_something(SteadyTime until);
   void end_children();
-  void ring() const;
+  void ring() const {
+    const std::uint64_t one = 1;
+    static_cast<void>(::write(bell_, &one, sizeof(one)) < 0);
+  }
 
-  // Fixed after construction.
   const SystemClock clock_;
   const int bell_;
   // Synchronises itself; set under mutex_.

@@ -3,11 +3,6 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
-#include <utility>
-#include <variant>
-#include <vector>
-
-#include "base/clock.hpp"
 
 namespace sluice::isolation {
 

@@ -1,27 +1,15 @@
 #include "host/plugin/attempt.hpp"
 
-#include <algorithm>
-
 namespace sluice::plugin {
 
 namespace {
 
-constexpr SteadyTime kNever = SteadyTime::max();
-
 SteadyTime saturating_sum(SteadyTime time, Duration span) {
   const Duration positive = std::max(span, Duration::zero());
-  return positive >= kNever - time ? kNever : time + positive;
+  return positive >= SteadyTime::max() - time ? SteadyTime::max() : time + positive;
 }
 
 }  // namespace
-
-void Attempt::arm(SteadyTime deadline) {
-  first_result_.reset();
-  deadline_.store(deadline.time_since_epoch().count());
-  end_.store(kNever.time_since_epoch().count());
-  stop_.store(false);
-  lost_.store(false);
-}
 
 void Attempt::request_stop(SteadyTime end) {
   {
@@ -34,27 +22,6 @@ void Attempt::request_stop(SteadyTime end) {
     }
   }
   stopped_.notify_all();
-}
-
-void Attempt::lose_lease() {
-  lost_.store(true);
-  request_stop(clock_.steady_now());
-}
-
-SteadyTime Attempt::deadline() const { return SteadyTime(Duration(deadline_.load())); }
-
-SteadyTime Attempt::drain_end() const { return SteadyTime(Duration(end_.load())); }
-
-bool Attempt::timed_out() const {
-  const SteadyTime at = deadline();
-  return at != kNever && clock_.steady_now() >= at;
-}
-
-bool Attempt::stop_requested() const { return stop_.load() || timed_out(); }
-
-Duration Attempt::time_left() const {
-  const SteadyTime at = std::min(deadline(), drain_end());
-  return at == kNever ? Duration::max() : std::max(Duration::zero(), Duration(at - clock_.steady_now()));
 }
 
 bool Attempt::wait_for_stop(Duration timeout) {
@@ -88,14 +55,6 @@ bool Attempt::extend(Duration duration) {
   }
   stopped_.notify_all();
   return true;
-}
-
-void Attempt::watch(AttemptWatcher* watcher) {
-  const MutexLock lock(mutex_);
-  watcher_ = watcher;
-  if (watcher != nullptr && stop_.load()) {
-    watcher->stop_requested(drain_end(), lost_.load());
-  }
 }
 
 }  // namespace sluice::plugin

@@ -57,7 +57,13 @@ class Attempt {
   Attempt& operator=(const Attempt&) = delete;
 
   /// Begins an attempt that times out at `deadline` (SteadyTime::max(): never). Only between attempts.
-  void arm(SteadyTime deadline);
+  void arm(SteadyTime deadline) {
+    first_result_.reset();
+    deadline_.store(deadline.time_since_epoch().count());
+    end_.store(kNever.time_since_epoch().count());
+    stop_.store(false);
+    lost_.store(false);
+  }
   /// The attempt's message is a duplicate of one that is done, whose handler gave this back. Between `arm` and the
   /// handler; null, and so from `arm` on: it is none.
   void set_first_result(std::shared_ptr<const std::string> result) { first_result_ = std::move(result); }
@@ -68,28 +74,44 @@ class Attempt {
   /// one.
   void request_stop(SteadyTime end = SteadyTime::max());
   /// As request_stop with no time left, and `extend` fails from now on.
-  void lose_lease();
+  void lose_lease() {
+    lost_.store(true);
+    request_stop(clock_.steady_now());
+  }
 
   /// True once the stop was requested or the attempt has timed out.
-  bool stop_requested() const;
-  bool timed_out() const;
+  bool stop_requested() const { return stop_.load() || timed_out(); }
+  bool timed_out() const {
+    const SteadyTime at = deadline();
+    return at != kNever && clock_.steady_now() >= at;
+  }
   /// Waits for that, at most `timeout`.
   bool wait_for_stop(Duration timeout);
   /// Until the time-out or the end of the drain, whichever is earlier; zero once passed, Duration::max() without one.
-  Duration time_left() const;
+  Duration time_left() const {
+    const SteadyTime at = std::min(deadline(), drain_end());
+    return at == kNever ? Duration::max() : std::max(Duration::zero(), Duration(at - clock_.steady_now()));
+  }
   /// The time-out alone.
-  SteadyTime deadline() const;
+  SteadyTime deadline() const { return SteadyTime(Duration(deadline_.load())); }
   /// Moves the time-out to now + `duration`; false when the lease is lost.
   bool extend(Duration duration);
 
   /// Tells `watcher` from now on, at once when a stop is requested already; null: nobody. The one before is not called
   /// any more when it returns.
-  void watch(AttemptWatcher* watcher);
+  void watch(AttemptWatcher* watcher) {
+    const MutexLock lock(mutex_);
+    watcher_ = watcher;
+    if (watcher != nullptr && stop_.load()) {
+      watcher->stop_requested(drain_end(), lost_.load());
+    }
+  }
 
  private:
-  SteadyTime drain_end() const;
+  static constexpr SteadyTime kNever = SteadyTime::max();
 
-  // Fixed after construction.
+  SteadyTime drain_end() const { return SteadyTime(Duration(end_.load())); }
+
   const Clock& clock_;
   // Touched by whoever arms the attempt, and then by its worker.
   std::shared_ptr<const std::string> first_result_;

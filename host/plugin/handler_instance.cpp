@@ -1,10 +1,7 @@
 #include "host/plugin/handler_instance.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <exception>
-#include <utility>
-#include <vector>
 
 #include "base/text/utf8.hpp"
 #include "sluice/health.h"
@@ -54,8 +51,6 @@ class HealthBoard::Seat final : public HealthSeat {
   const std::shared_ptr<Notes> notes_;
 };
 
-std::shared_ptr<HealthSeat> HealthBoard::seat() { return std::make_shared<Seat>(notes_); }
-
 std::vector<PartHealth> HealthBoard::parts() const {
   std::vector<PartHealth> all;
   const MutexLock lock(notes_->mutex);
@@ -86,70 +81,6 @@ Duration read_delay(std::int64_t nanoseconds) {
 Outcome make_fault(std::string_view text) {
   return {OutcomeStatus::fault, std::nullopt, clean_utf8(text, kReasonLimit)};
 }
-
-}  // namespace
-
-Outcome read_outcome(const sluice_outcome& reported) {
-  if (reported.struct_size < sizeof(sluice_outcome)) {
-    return make_fault("the handler reported an outcome of " + std::to_string(reported.struct_size) +
-                      " bytes, which is too short to be one: a defect of the plugin");
-  }
-  Outcome outcome;
-  switch (reported.status) {
-    case SLUICE_DONE:
-      outcome.status = OutcomeStatus::done;
-      return outcome;
-    case SLUICE_RELEASE:
-      outcome.status = OutcomeStatus::release;
-      return outcome;
-    case SLUICE_RETRY:
-      outcome.status = OutcomeStatus::retry;
-      if (reported.delay >= 0) {
-        outcome.delay = read_delay(reported.delay);
-      }
-      break;
-    case SLUICE_SNOOZE:
-      outcome.status = OutcomeStatus::snooze;
-      outcome.delay = read_delay(reported.delay);
-      break;
-    case SLUICE_REJECT:
-      outcome.status = OutcomeStatus::reject;
-      break;
-    case SLUICE_DISCARD:
-      outcome.status = OutcomeStatus::discard;
-      break;
-    case SLUICE_FAULT:
-      break;
-    default:
-      return make_fault("the handler reported the unknown status " + std::to_string(reported.status) +
-                        ": a defect of the plugin");
-  }
-  outcome.reason = clean_utf8(view(reported.reason), kReasonLimit);
-  return outcome;
-}
-
-void write_log(const HandlerLog& log, sluice_log_level level, std::string_view job, std::string_view message_id,
-               sluice_string text) noexcept {
-  if (!log) {
-    return;
-  }
-  if (level < SLUICE_LOG_TRACE || level > SLUICE_LOG_ERROR) {
-    level = SLUICE_LOG_INFO;
-  }
-  try {
-    const std::string_view whole = view(text);
-    if (whole.size() <= kLogTextLimit) {
-      log(level, job, message_id, whole);
-    } else {
-      log(level, job, message_id,
-          std::string(cut_utf8(whole, kLogTextLimit)) + "... (cut; it has " + std::to_string(whole.size()) + " bytes)");
-    }
-  } catch (...) {
-    // There is nowhere left to say it.
-  }
-}
-
-namespace {
 
 constexpr const char* kNotAnException = "threw something that is not a std::exception";
 /// A worker keeps room for this many attributes from message to message.
@@ -380,6 +311,66 @@ class TableInstance final : public HandlerInstance {
 
 }  // namespace
 
+Outcome read_outcome(const sluice_outcome& reported) {
+  if (reported.struct_size < sizeof(sluice_outcome)) {
+    return make_fault("the handler reported an outcome of " + std::to_string(reported.struct_size) +
+                      " bytes, which is too short to be one: a defect of the plugin");
+  }
+  Outcome outcome;
+  switch (reported.status) {
+    case SLUICE_DONE:
+      outcome.status = OutcomeStatus::done;
+      return outcome;
+    case SLUICE_RELEASE:
+      outcome.status = OutcomeStatus::release;
+      return outcome;
+    case SLUICE_RETRY:
+      outcome.status = OutcomeStatus::retry;
+      if (reported.delay >= 0) {
+        outcome.delay = read_delay(reported.delay);
+      }
+      break;
+    case SLUICE_SNOOZE:
+      outcome.status = OutcomeStatus::snooze;
+      outcome.delay = read_delay(reported.delay);
+      break;
+    case SLUICE_REJECT:
+      outcome.status = OutcomeStatus::reject;
+      break;
+    case SLUICE_DISCARD:
+      outcome.status = OutcomeStatus::discard;
+      break;
+    case SLUICE_FAULT:
+      break;
+    default:
+      return make_fault("the handler reported the unknown status " + std::to_string(reported.status) +
+                        ": a defect of the plugin");
+  }
+  outcome.reason = clean_utf8(view(reported.reason), kReasonLimit);
+  return outcome;
+}
+
+void write_log(const HandlerLog& log, sluice_log_level level, std::string_view job, std::string_view message_id,
+               sluice_string text) noexcept {
+  if (!log) {
+    return;
+  }
+  if (level < SLUICE_LOG_TRACE || level > SLUICE_LOG_ERROR) {
+    level = SLUICE_LOG_INFO;
+  }
+  try {
+    const std::string_view whole = view(text);
+    if (whole.size() <= kLogTextLimit) {
+      log(level, job, message_id, whole);
+    } else {
+      log(level, job, message_id,
+          std::string(cut_utf8(whole, kLogTextLimit)) + "... (cut; it has " + std::to_string(whole.size()) + " bytes)");
+    }
+  } catch (...) {
+    // There is nowhere left to say it.
+  }
+}
+
 Result<std::unique_ptr<HandlerInstance>> HandlerInstance::create(HandlerSurroundings surroundings,
                                                                  const sluice_handler& handler, std::string job,
                                                                  const OptionValues& options) {
@@ -392,5 +383,7 @@ Result<std::unique_ptr<HandlerInstance>> HandlerInstance::create(HandlerSurround
 }
 
 bool is_concurrent(const sluice_handler& handler) { return (handler.flags & SLUICE_HANDLER_CONCURRENT) != 0; }
+
+std::shared_ptr<HealthSeat> HealthBoard::seat() { return std::make_shared<Seat>(notes_); }
 
 }  // namespace sluice::plugin

@@ -1,22 +1,8 @@
 #pragma once
 
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "base/error.hpp"
-#include "base/mutex.hpp"
 #include "host/plugin/attempt.hpp"
 #include "host/plugin/option_values.hpp"
 #include "host/plugin/staged_effects.hpp"
-#include "host/queue/message.hpp"
-#include "sluice/abi.h"
 
 namespace sluice::plugin {
 

@@ -17,10 +17,7 @@
 #include <cstring>
 #include <filesystem>
 #include <initializer_list>
-#include <memory>
-#include <string_view>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "base/descriptor.hpp"
@@ -106,37 +103,6 @@ std::optional<std::string> refuse_header(const Elf64_Ehdr& header) {
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<std::string> refuse_file(const std::string& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat status {};
-  if (!file.open() || ::fstat(file.get(), &status) != 0) {
-    return std::string("cannot be read: ") + std::strerror(errno);
-  }
-  if (!S_ISREG(status.st_mode)) {
-    return std::string(S_ISDIR(status.st_mode) ? "is a folder" : "is not a regular file") +
-           ", not a plugin: give it another name or move it away";
-  }
-  if (status.st_size == 0) {
-    return "is empty: build or copy it again";
-  }
-  Elf64_Ehdr header{};
-  const auto file_size = static_cast<std::uint64_t>(status.st_size);
-  if (!read_at(file, &header, sizeof(header), 0) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
-    return "is not an ELF shared object: a plugin is what sluice_add_plugin builds";
-  }
-  if (auto refusal = refuse_header(header)) {
-    return refusal;
-  }
-  if (!is_whole(file, header, file_size)) {
-    return "is cut off or damaged: copy it again (to another name, then move it here)";
-  }
-  return std::nullopt;
-}
-
-namespace {
-
 /// What stands between `text` and the next character of `ends`; empty when `text` is not there.
 std::string_view after(std::string_view said, std::string_view text, std::string_view ends) {
   const std::size_t found = said.find(text);
@@ -146,38 +112,6 @@ std::string_view after(std::string_view said, std::string_view text, std::string
   const std::string_view rest = said.substr(found + text.size());
   return rest.substr(0, rest.find_first_of(ends));
 }
-
-}  // namespace
-
-std::string demangled(const std::string& symbol) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
-                                                    &std::free);
-  return status == 0 && name ? std::string(name.get()) : symbol;
-}
-
-std::string explain_load_error(const std::string& file, std::string_view said) {
-  if (const std::string_view symbol = after(said, "undefined symbol: ", " \t\n,"); !symbol.empty()) {
-    return "needs the symbol \"" + demangled(std::string(symbol)) +
-           "\", which no library has: link the one that defines it (LIBRARIES of sluice_add_plugin)";
-  }
-  if (const std::string_view version = after(said, "version `", "'"); !version.empty()) {
-    return "needs " + std::string(version) +
-           ", which this system does not have: build it on this system or an older one";
-  }
-  const std::size_t missing = said.find(": cannot open shared object file");
-  if (missing != std::string_view::npos && said.substr(0, missing) != file) {
-    return "needs the library " + std::string(said.substr(0, missing)) + ", which cannot be opened: install it";
-  }
-  if (said.starts_with(file + ": ")) {
-    said.remove_prefix(file.size() + 2);
-  }
-  std::string text = "cannot be loaded: " + std::string(said);
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
-
-namespace {
 
 using Refusal = std::optional<std::string>;
 
@@ -305,40 +239,6 @@ Refusal refuse_handlers(const sluice_plugin& plugin) {
   return std::nullopt;
 }
 
-}  // namespace
-
-Refusal refuse_plugin(const sluice_plugin& plugin, std::size_t symbol_size) {
-  if (symbol_size != 0 && symbol_size < kPrefixSize) {
-    return bad_size("symbol " SLUICE_PLUGIN_SYMBOL, symbol_size, kPluginSize);
-  }
-  if (plugin.magic != SLUICE_PLUGIN_MAGIC) {
-    return "has a symbol " SLUICE_PLUGIN_SYMBOL
-           " that does not begin as a Sluice plugin does: rebuild it with the SDK, "
-           "or move it out of the plugin folder";
-  }
-  if (Refusal refusal = refuse_version(plugin)) {
-    return refusal;
-  }
-  const std::size_t size =
-      symbol_size == 0 ? plugin.struct_size : std::min<std::size_t>(plugin.struct_size, symbol_size);
-  if (size < kPluginSize) {
-    return bad_size("sluice_plugin", size, kPluginSize);
-  }
-  if (!is_word(plugin.name, "-_.")) {
-    return "has a name that is not 1 to " + std::to_string(kNameLimit) +
-           " letters, digits, '-', '_' or '.': correct it in "
-           "SLUICE_PLUGIN";
-  }
-  if (!is_word(plugin.version, "-_.+~:")) {
-    return "has a version that is not 1 to " + std::to_string(kNameLimit) +
-           " letters, digits or one of \"-_.+~:\": correct "
-           "it in SLUICE_PLUGIN";
-  }
-  return refuse_handlers(plugin);
-}
-
-namespace {
-
 constexpr int kSeals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
 
 Error failed(const std::string& what) { return {ErrorCode::invalid, what + ": " + std::strerror(errno)}; }
@@ -372,36 +272,6 @@ Result<std::size_t> copy(int from, int to) {
     }
   }
 }
-
-}  // namespace
-
-Result<std::shared_ptr<const SealedFile>> SealedFile::copy_of(const std::string& file) {
-  const Descriptor from(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!from.open()) {
-    return failed("cannot be read");
-  }
-  Descriptor to(memory_file(file));
-  if (!to.open()) {
-    return failed("cannot be copied into memory, to compare it with its sha256");
-  }
-  SLUICE_TRY(size, copy(from.get(), to.get()));
-  if (::fcntl(to.get(), F_ADD_SEALS, kSeals) != 0) {
-    return failed("cannot be sealed in memory");
-  }
-  void* const bytes = *size == 0 ? nullptr : ::mmap(nullptr, *size, PROT_READ, MAP_PRIVATE, to.get(), 0);
-  if (bytes == MAP_FAILED) {
-    return failed("cannot be compared with its sha256");
-  }
-  const auto digest = dynamo::sha256({static_cast<const char*>(bytes), *size});
-  if (bytes != nullptr) {
-    ::munmap(bytes, *size);
-  }
-  return std::shared_ptr<const SealedFile>(new SealedFile(to.release(), dynamo::to_hex(digest)));
-}
-
-SealedFile::~SealedFile() { ::close(descriptor_); }
-
-namespace {
 
 /// A library and the memory it was loaded from: the dynamic linker would take another one that came to have the same
 /// descriptor for this one.
@@ -458,6 +328,117 @@ LibraryResult load(const std::string& file, const std::string& path, std::shared
 }
 
 }  // namespace
+
+std::optional<std::string> refuse_file(const std::string& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status {};
+  if (!file.open() || ::fstat(file.get(), &status) != 0) {
+    return std::string("cannot be read: ") + std::strerror(errno);
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return std::string(S_ISDIR(status.st_mode) ? "is a folder" : "is not a regular file") +
+           ", not a plugin: give it another name or move it away";
+  }
+  if (status.st_size == 0) {
+    return "is empty: build or copy it again";
+  }
+  Elf64_Ehdr header{};
+  const auto file_size = static_cast<std::uint64_t>(status.st_size);
+  if (!read_at(file, &header, sizeof(header), 0) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
+    return "is not an ELF shared object: a plugin is what sluice_add_plugin builds";
+  }
+  if (auto refusal = refuse_header(header)) {
+    return refusal;
+  }
+  if (!is_whole(file, header, file_size)) {
+    return "is cut off or damaged: copy it again (to another name, then move it here)";
+  }
+  return std::nullopt;
+}
+
+std::string demangled(const std::string& symbol) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
+                                                    &std::free);
+  return status == 0 && name ? std::string(name.get()) : symbol;
+}
+
+std::string explain_load_error(const std::string& file, std::string_view said) {
+  if (const std::string_view symbol = after(said, "undefined symbol: ", " \t\n,"); !symbol.empty()) {
+    return "needs the symbol \"" + demangled(std::string(symbol)) +
+           "\", which no library has: link the one that defines it (LIBRARIES of sluice_add_plugin)";
+  }
+  if (const std::string_view version = after(said, "version `", "'"); !version.empty()) {
+    return "needs " + std::string(version) +
+           ", which this system does not have: build it on this system or an older one";
+  }
+  const std::size_t missing = said.find(": cannot open shared object file");
+  if (missing != std::string_view::npos && said.substr(0, missing) != file) {
+    return "needs the library " + std::string(said.substr(0, missing)) + ", which cannot be opened: install it";
+  }
+  if (said.starts_with(file + ": ")) {
+    said.remove_prefix(file.size() + 2);
+  }
+  std::string text = "cannot be loaded: " + std::string(said);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+Refusal refuse_plugin(const sluice_plugin& plugin, std::size_t symbol_size) {
+  if (symbol_size != 0 && symbol_size < kPrefixSize) {
+    return bad_size("symbol " SLUICE_PLUGIN_SYMBOL, symbol_size, kPluginSize);
+  }
+  if (plugin.magic != SLUICE_PLUGIN_MAGIC) {
+    return "has a symbol " SLUICE_PLUGIN_SYMBOL
+           " that does not begin as a Sluice plugin does: rebuild it with the SDK, "
+           "or move it out of the plugin folder";
+  }
+  if (Refusal refusal = refuse_version(plugin)) {
+    return refusal;
+  }
+  const std::size_t size =
+      symbol_size == 0 ? plugin.struct_size : std::min<std::size_t>(plugin.struct_size, symbol_size);
+  if (size < kPluginSize) {
+    return bad_size("sluice_plugin", size, kPluginSize);
+  }
+  if (!is_word(plugin.name, "-_.")) {
+    return "has a name that is not 1 to " + std::to_string(kNameLimit) +
+           " letters, digits, '-', '_' or '.': correct it in "
+           "SLUICE_PLUGIN";
+  }
+  if (!is_word(plugin.version, "-_.+~:")) {
+    return "has a version that is not 1 to " + std::to_string(kNameLimit) +
+           " letters, digits or one of \"-_.+~:\": correct "
+           "it in SLUICE_PLUGIN";
+  }
+  return refuse_handlers(plugin);
+}
+
+Result<std::shared_ptr<const SealedFile>> SealedFile::copy_of(const std::string& file) {
+  const Descriptor from(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!from.open()) {
+    return failed("cannot be read");
+  }
+  Descriptor to(memory_file(file));
+  if (!to.open()) {
+    return failed("cannot be copied into memory, to compare it with its sha256");
+  }
+  SLUICE_TRY(size, copy(from.get(), to.get()));
+  if (::fcntl(to.get(), F_ADD_SEALS, kSeals) != 0) {
+    return failed("cannot be sealed in memory");
+  }
+  void* const bytes = *size == 0 ? nullptr : ::mmap(nullptr, *size, PROT_READ, MAP_PRIVATE, to.get(), 0);
+  if (bytes == MAP_FAILED) {
+    return failed("cannot be compared with its sha256");
+  }
+  const auto digest = dynamo::sha256({static_cast<const char*>(bytes), *size});
+  if (bytes != nullptr) {
+    ::munmap(bytes, *size);
+  }
+  return std::shared_ptr<const SealedFile>(new SealedFile(to.release(), dynamo::to_hex(digest)));
+}
+
+SealedFile::~SealedFile() { ::close(descriptor_); }
 
 LibraryResult load_library(const std::string& file) {
   std::error_code code;

@@ -5,9 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
-#include <utility>
-
-#include "host/plugin/plugin_library.hpp"
 
 namespace sluice::plugin {
 
@@ -68,10 +65,6 @@ std::vector<std::string> PluginRegistry::unseen(const std::vector<std::string>& 
     }
   }
   return files;
-}
-
-void PluginRegistry::refuse(const std::string& file, const std::string& why) {
-  known_[file] = {looked_at_.at(file), file + " " + why, false};
 }
 
 std::vector<std::string> PluginRegistry::files_of(const std::string& folder) {
@@ -215,15 +208,6 @@ std::vector<std::string> PluginRegistry::handler_names() const {
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
-}
-
-const LoadedPlugin* PluginRegistry::owner_of(const sluice_handler* handler) const {
-  const auto offers = [handler](const LoadedPlugin& loaded) {
-    const auto* const end = loaded.plugin->handlers + loaded.plugin->handler_count;
-    return std::find(loaded.plugin->handlers, end, handler) != end;
-  };
-  const auto owner = std::find_if(plugins_.begin(), plugins_.end(), offers);
-  return owner == plugins_.end() ? nullptr : &*owner;
 }
 
 PluginPins pins_of(const std::vector<config::JobConfig>& jobs) {

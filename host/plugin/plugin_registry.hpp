@@ -4,15 +4,10 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "base/error.hpp"
 #include "config/config.hpp"
 #include "host/plugin/plugin_library.hpp"
-#include "sluice/abi.h"
 
 namespace sluice::plugin {
 
@@ -63,7 +58,9 @@ class PluginRegistry {
   /// The files that a scan of these folders would load now: not loaded yet, nor refused as they are.
   std::vector<std::string> unseen(const std::vector<std::string>& folders);
   /// Never loads the file as it was when `unseen` named it, but reports it as rejected for this reason.
-  void refuse(const std::string& file, const std::string& why);
+  void refuse(const std::string& file, const std::string& why) {
+    known_[file] = {looked_at_.at(file), file + " " + why, false};
+  }
   /// As a scan does for one file.
   void load(const std::string& file);
 
@@ -79,7 +76,14 @@ class PluginRegistry {
   /// there, was refused, or was loaded as something else.
   Result<const sluice_handler*> handler(const std::string& name, const config::PluginPin& pin) const;
   /// The plugin that offers this very handler; null: none.
-  const LoadedPlugin* owner_of(const sluice_handler* handler) const;
+  const LoadedPlugin* owner_of(const sluice_handler* handler) const {
+    const auto offers = [handler](const LoadedPlugin& loaded) {
+      const auto* const end = loaded.plugin->handlers + loaded.plugin->handler_count;
+      return std::find(loaded.plugin->handlers, end, handler) != end;
+    };
+    const auto owner = std::find_if(plugins_.begin(), plugins_.end(), offers);
+    return owner == plugins_.end() ? nullptr : &*owner;
+  }
   std::vector<std::string> handler_names() const;
 
  private:

@@ -1,7 +1,6 @@
 #include "host/plugin/staged_effects.hpp"
 
 #include <exception>
-#include <utility>
 
 #include "base/text/utf8.hpp"
 #include "base/uuid.hpp"
@@ -13,7 +12,6 @@ static_assert(detail::EffectLimits::kMostActions == queue::kMostEffects);
 static_assert(detail::EffectLimits::kMostBytes == queue::kMostEffectBytes);
 
 constexpr std::size_t kRefusalLimit = 1024;
-constexpr const char* kNoMemory = "there is no memory for it";
 
 std::string copy(sluice_string text) { return std::string(detail::view(text)); }
 
@@ -113,29 +111,6 @@ void read_sql(const sluice_effect_sql& from, queue::EffectWrite& effect) {
 
 }  // namespace
 
-StagedEffects::StagedEffects(const EffectRules& rules, std::shared_ptr<const std::string> first_result)
-    : rules_(rules),
-      first_result_(std::move(first_result)),
-      table_{sizeof(sluice_effects),       rules.store, this, &send, &write_item, &run_sql, &set_result,
-             &StagedEffects::first_result, &clear} {}
-
-std::string StagedEffects::refusal() const {
-  return broken_ ? std::string(kNoMemory) : staging_ ? staging_->refusal : std::string();
-}
-
-std::size_t StagedEffects::count() const {
-  return staging_ ? staging_->effects->messages.size() + staging_->effects->writes.size() : 0;
-}
-
-std::shared_ptr<const queue::Effects> StagedEffects::take() {
-  if (!staging_ || staging_->effects->empty()) {
-    return nullptr;
-  }
-  auto effects = std::move(staging_->effects);
-  staging_.reset();
-  return effects;
-}
-
 template <typename Stage>
 const char* StagedEffects::stage(Stage stage) noexcept {
   try {
@@ -196,20 +171,6 @@ const char* StagedEffects::set_result(const sluice_effects* effects, sluice_stri
     }
     return why;
   });
-}
-
-std::int32_t StagedEffects::first_result(const sluice_effects* effects, sluice_string* result) noexcept {
-  const auto& first = of(effects).first_result_;
-  if (first == nullptr) {
-    return 0;
-  }
-  *result = {first->data(), first->size()};
-  return 1;
-}
-
-void StagedEffects::clear(const sluice_effects* effects) noexcept {
-  of(effects).staging_.reset();
-  of(effects).broken_ = false;
 }
 
 }  // namespace sluice::plugin

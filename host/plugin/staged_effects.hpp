@@ -34,7 +34,11 @@ inline EffectRules effect_rules(const config::JobConfig& job, config::StoreKind 
 class StagedEffects {
  public:
   /// `rules` outlives it. `first_result`: of the duplicate that the message is; null where it is none.
-  StagedEffects(const EffectRules& rules, std::shared_ptr<const std::string> first_result);
+  StagedEffects(const EffectRules& rules, std::shared_ptr<const std::string> first_result)
+      : rules_(rules),
+        first_result_(std::move(first_result)),
+        table_{sizeof(sluice_effects),       rules.store, this, &send, &write_item, &run_sql, &set_result,
+               &StagedEffects::first_result, &clear} {}
   ~StagedEffects() = default;
   StagedEffects(const StagedEffects&) = delete;
   StagedEffects& operator=(const StagedEffects&) = delete;
@@ -43,13 +47,26 @@ class StagedEffects {
   const sluice_effects* table() const { return rules_.random != nullptr ? &table_ : nullptr; }
 
   /// Why nothing may be committed: something was refused. Empty: it may.
-  std::string refusal() const;
+  std::string refusal() const {
+    return broken_ ? std::string(kNoMemory) : staging_ ? staging_->refusal : std::string();
+  }
   /// Messages and writes.
-  std::size_t count() const;
+  std::size_t count() const {
+    return staging_ ? staging_->effects->messages.size() + staging_->effects->writes.size() : 0;
+  }
   /// All of it; null: nothing was staged.
-  std::shared_ptr<const queue::Effects> take();
+  std::shared_ptr<const queue::Effects> take() {
+    if (!staging_ || staging_->effects->empty()) {
+      return nullptr;
+    }
+    auto effects = std::move(staging_->effects);
+    staging_.reset();
+    return effects;
+  }
 
  private:
+  static constexpr const char* kNoMemory = "there is no memory for it";
+
   struct Staging {
     explicit Staging(const EffectRules& rules) : limits(rules.store, rules.keeps_key) {}
 
@@ -64,8 +81,18 @@ class StagedEffects {
   static const char* write_item(const sluice_effects* effects, const sluice_effect_item* item) noexcept;
   static const char* run_sql(const sluice_effects* effects, const sluice_effect_sql* sql) noexcept;
   static const char* set_result(const sluice_effects* effects, sluice_string result) noexcept;
-  static std::int32_t first_result(const sluice_effects* effects, sluice_string* result) noexcept;
-  static void clear(const sluice_effects* effects) noexcept;
+  static std::int32_t first_result(const sluice_effects* effects, sluice_string* result) noexcept {
+    const auto& first = of(effects).first_result_;
+    if (first == nullptr) {
+      return 0;
+    }
+    *result = {first->data(), first->size()};
+    return 1;
+  }
+  static void clear(const sluice_effects* effects) noexcept {
+    of(effects).staging_.reset();
+    of(effects).broken_ = false;
+  }
 
   /// Makes the staging where there is none, and keeps what `stage` answers as the refusal.
   template <typename Stage>

@@ -8,14 +8,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <utility>
 
 #include "base/text/json_reader.hpp"
 #include "base/text/json_string.hpp"
@@ -27,8 +24,8 @@ namespace sluice::runtime {
 namespace {
 
 constexpr std::size_t kDeepest = 16;
-constexpr std::array kVerbs{ControlVerb::about, ControlVerb::look, ControlVerb::reload, ControlVerb::drain,
-                            ControlVerb::cancel_running};
+// In the order of ControlVerb.
+constexpr std::array<std::string_view, 5> kVerbs{"about", "look", "reload", "drain", "cancel_running"};
 
 Error unreadable(std::string_view what, const JsonReader& reader) {
   return Error(ErrorCode::invalid, std::string(what) + " is not one line of JSON as it should be: " + reader.reason());
@@ -41,12 +38,11 @@ bool read_verb(JsonReader& reader, ControlVerb& verb) {
   if (!reader.read_string(name)) {
     return false;
   }
-  const auto found =
-      std::find_if(kVerbs.begin(), kVerbs.end(), [&name](ControlVerb known) { return to_string(known) == name; });
+  const auto found = std::find(kVerbs.begin(), kVerbs.end(), name);
   if (found == kVerbs.end()) {
     return reader.fail("there is no command \"" + name.substr(0, 40) + "\"");
   }
-  verb = *found;
+  verb = static_cast<ControlVerb>(found - kVerbs.begin());
   return true;
 }
 
@@ -77,23 +73,59 @@ void append_member(std::string& text, std::string_view name, std::string_view va
   }
 }
 
+constexpr int kBacklog = 128;
+constexpr const char* kExtension = ".sock";
+
+Error cannot(const std::string& what, int code) {
+  return Error(code == ENOSPC || code == EDQUOT ? ErrorCode::full : ErrorCode::denied,
+               what + ": " + std::strerror(code));
+}
+
+/// The address of a socket's file. One with a long path is reached through a descriptor of its folder, as an address
+/// has room for a hundred characters only.
+class SocketAddress {
+ public:
+  explicit SocketAddress(const std::string& file) {
+    address_.sun_family = AF_UNIX;
+    std::string path = file;
+    if (path.size() >= sizeof(address_.sun_path)) {
+      const std::filesystem::path whole(file);
+      folder_ = Descriptor(::open(whole.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+      path = "/proc/self/fd/" + std::to_string(folder_.get()) + "/" + whole.filename().string();
+    }
+    path.copy(address_.sun_path, sizeof(address_.sun_path) - 1);
+  }
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address_); }
+  socklen_t size() const { return sizeof(address_); }
+
+ private:
+  Descriptor folder_;
+  sockaddr_un address_{};
+};
+
+Descriptor new_socket() { return Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
+
+/// As a host takes it, with the line break.
+constexpr std::size_t kLongestRequest = ControlTalk::kLongestRequest + 1;
+constexpr std::size_t kLongestAnswer = 16 * 1024 * 1024;
+constexpr Duration kIntroductionTime = std::chrono::seconds(1);
+
+Descriptor process_behind(int socket) {
+  ucred credentials{};
+  socklen_t size = sizeof(credentials);
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0 || credentials.pid <= 0) {
+    return Descriptor();
+  }
+  // The library here has no name for it yet.
+  return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, credentials.pid, 0)));
+}
+
+Error hung_up() { return Error(ErrorCode::unavailable, "the host has hung up without a word"); }
+
 }  // namespace
 
-std::string_view to_string(ControlVerb verb) {
-  switch (verb) {
-    case ControlVerb::about:
-      return "about";
-    case ControlVerb::look:
-      return "look";
-    case ControlVerb::reload:
-      return "reload";
-    case ControlVerb::drain:
-      return "drain";
-    case ControlVerb::cancel_running:
-      return "cancel_running";
-  }
-  return {};
-}
+std::string_view to_string(ControlVerb verb) { return kVerbs[static_cast<std::size_t>(verb)]; }
 
 std::string encode(const ControlRequest& request) {
   std::string text = "{\"command\":\"" + std::string(to_string(request.verb)) + "\"";
@@ -170,55 +202,7 @@ Result<ControlAnswer> decode_answer(std::string_view line) {
   return answer;
 }
 
-namespace {
-
-constexpr int kBacklog = 128;
-constexpr const char* kExtension = ".sock";
-
-Error cannot(const std::string& what, int code) {
-  return Error(code == ENOSPC || code == EDQUOT ? ErrorCode::full : ErrorCode::denied,
-               what + ": " + std::strerror(code));
-}
-
-/// The address of a socket's file. One with a long path is reached through a descriptor of its folder, as an address
-/// has room for a hundred characters only.
-class SocketAddress {
- public:
-  explicit SocketAddress(const std::string& file) {
-    address_.sun_family = AF_UNIX;
-    std::string path = file;
-    if (path.size() >= sizeof(address_.sun_path)) {
-      const std::filesystem::path whole(file);
-      folder_ = Descriptor(::open(whole.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-      path = "/proc/self/fd/" + std::to_string(folder_.get()) + "/" + whole.filename().string();
-    }
-    path.copy(address_.sun_path, sizeof(address_.sun_path) - 1);
-  }
-
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address_); }
-  socklen_t size() const { return sizeof(address_); }
-
- private:
-  Descriptor folder_;
-  sockaddr_un address_{};
-};
-
-Descriptor new_socket() { return Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
-
-}  // namespace
-
-std::vector<std::string> ControlFolder::sockets() const {
-  std::vector<std::string> found;
-  std::error_code code;
-  std::filesystem::directory_iterator entries(path_, code);
-  for (; !code && entries != std::filesystem::directory_iterator(); entries.increment(code)) {
-    if (entries->path().extension() == kExtension) {
-      found.push_back(entries->path().string());
-    }
-  }
-  std::sort(found.begin(), found.end());  // Their names begin with the time.
-  return found;
-}
+std::vector<std::string> ControlFolder::sockets() const { return isolation::files_in(path_, kExtension); }
 
 Result<ListeningSocket> ControlFolder::listen() const {
   SLUICE_PASS_ON(isolation::make_private_folder(path_));
@@ -260,43 +244,6 @@ Result<Descriptor> ControlFolder::connect(const std::string& file) {
   return made;
 }
 
-void ControlFolder::remove_dead() const {
-  for (const std::string& file : sockets()) {
-    if (const auto found = connect(file); !found && found.error().code() == ErrorCode::not_found) {
-      ::unlink(file.c_str());
-    }
-  }
-}
-
-namespace {
-
-/// As a host takes it, with the line break.
-constexpr std::size_t kLongestRequest = ControlTalk::kLongestRequest + 1;
-constexpr std::size_t kLongestAnswer = 16 * 1024 * 1024;
-constexpr Duration kIntroductionTime = std::chrono::seconds(1);
-
-Descriptor process_behind(int socket) {
-  ucred credentials{};
-  socklen_t size = sizeof(credentials);
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0 || credentials.pid <= 0) {
-    return Descriptor();
-  }
-  // The library here has no name for it yet.
-  return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, credentials.pid, 0)));
-}
-
-Error hung_up() { return Error(ErrorCode::unavailable, "the host has hung up without a word"); }
-
-}  // namespace
-
-Result<ControlCall> ControlCall::open(const std::string& file, const Clock& clock) {
-  SLUICE_TRY(socket, ControlFolder::connect(file));
-  return ControlCall(std::move(*socket), clock);
-}
-
-ControlCall::ControlCall(Descriptor socket, const Clock& clock)
-    : socket_(std::move(socket)), process_(process_behind(socket_.get())), clock_(&clock) {}
-
 bool ControlCall::wait_for(int descriptor, short events, Deadline deadline) const {
   pollfd watched{descriptor, events, 0};
   while (true) {
@@ -320,11 +267,6 @@ Result<ControlAnswer> ControlCall::ask(const ControlRequest& request, Deadline d
     return hung_up();
   }
   return next(deadline);
-}
-
-Result<ControlAnswer> ControlCall::next(Deadline deadline) {
-  SLUICE_TRY(line, read_line(deadline));
-  return decode_answer(*line);
 }
 
 Result<std::string> ControlCall::read_line(Deadline deadline) {
@@ -377,5 +319,8 @@ LocalHosts find_local_hosts(const ControlFolder& folder, const Clock& clock) {
   }
   return found;
 }
+
+ControlCall::ControlCall(Descriptor socket, const Clock& clock)
+    : socket_(std::move(socket)), process_(process_behind(socket_.get())), clock_(&clock) {}
 
 }  // namespace sluice::runtime

@@ -82,7 +82,13 @@ class ControlFolder {
   static Result<Descriptor> connect(const std::string& file);
 
  private:
-  void remove_dead() const;
+  void remove_dead() const {
+    for (const std::string& file : sockets()) {
+      if (const auto found = connect(file); !found && found.error().code() == ErrorCode::not_found) {
+        ::unlink(file.c_str());
+      }
+    }
+  }
 
   std::string path_;
 };
@@ -91,13 +97,19 @@ class ControlFolder {
 class ControlCall {
  public:
   /// As ControlFolder::connect.
-  static Result<ControlCall> open(const std::string& file, const Clock& clock);
+  static Result<ControlCall> open(const std::string& file, const Clock& clock) {
+    SLUICE_TRY(socket, ControlFolder::connect(file));
+    return ControlCall(std::move(*socket), clock);
+  }
 
   /// Says it and takes the first line. Asked once. `timeout` for a host that does not answer; `unavailable` where it
   /// hangs up, `invalid` where nobody can read what it says. A refusal is an answer.
   Result<ControlAnswer> ask(const ControlRequest& request, Deadline deadline);
   /// The second line, for who has asked to wait for it.
-  Result<ControlAnswer> next(Deadline deadline);
+  Result<ControlAnswer> next(Deadline deadline) {
+    SLUICE_TRY(line, read_line(deadline));
+    return decode_answer(*line);
+  }
   /// Waits until the host's process is gone. False when the deadline passed first. Where the kernel cannot tell, as
   /// between containers, a host that has hung up counts as gone.
   bool wait_for_exit(Deadline deadline);

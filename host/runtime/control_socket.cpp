@@ -1,17 +1,10 @@
 #include "host/runtime/control_socket.hpp"
 
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
-#include <utility>
-#include <vector>
 
 #include "base/assert.hpp"
 
@@ -35,34 +28,6 @@ std::optional<std::string> ControlTalk::received(std::string_view bytes) {
   return std::exchange(request_, {});
 }
 
-void ControlTalk::closed() {
-  if (reads()) {
-    stage_ = Stage::ended;
-  }
-}
-
-void ControlTalk::answer(std::string_view line, Then then, SteadyTime now) {
-  if (stage_ != Stage::asked) {
-    return;
-  }
-  request_.clear();
-  answer_ = std::string(line) + "\n";
-  then_ = then;
-  stage_ = Stage::answering;
-  deadline_ = now + kAnswerTime;
-}
-
-void ControlTalk::second_line(std::string_view line, SteadyTime now) {
-  const bool owed = stage_ == Stage::waiting || (stage_ == Stage::answering && then_ == Then::second_line);
-  if (!owed) {
-    return;
-  }
-  answer_ += std::string(line) + "\n";
-  then_ = Then::end;
-  stage_ = Stage::answering;
-  deadline_ = now + kAnswerTime;
-}
-
 void ControlTalk::sent(std::size_t count, SteadyTime now) {
   sent_ += count;
   if (stage_ != Stage::answering) {
@@ -75,12 +40,6 @@ void ControlTalk::sent(std::size_t count, SteadyTime now) {
   }
 }
 
-void ControlTalk::tick(SteadyTime now) {
-  if (now >= deadline_) {
-    stage_ = Stage::ended;
-  }
-}
-
 namespace {
 
 /// When the process has no descriptor left for a caller, the next try.
@@ -90,9 +49,9 @@ ControlPeer peer_of(int descriptor) {
   ucred credentials{};
   socklen_t size = sizeof(credentials);
   if (::getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
-    return {.user = static_cast<std::uint32_t>(-1), .process = 0};
+    return {.user = static_cast<std::uint32_t>(-1)};
   }
-  return {.user = credentials.uid, .process = credentials.pid};
+  return {.user = credentials.uid};
 }
 
 bool may_ask(const ControlPeer& peer) { return peer.user == 0 || peer.user == ::geteuid(); }
@@ -106,43 +65,31 @@ int poll_time(SteadyTime until, SteadyTime now) {
   return static_cast<int>(std::min<std::int64_t>(left.count(), 60'000));
 }
 
+/// More than any host runs: every worker of many jobs, each on a message with a long id.
+constexpr std::size_t kLongestRecord = 4 * 1024 * 1024;
+
+fleet::Directive order_of(const ControlRequest& request, const ControlPeer& peer, const fleet::HostRecord& host) {
+  fleet::Directive order;
+  order.by = "user " + std::to_string(peer.user) + " at the control socket";
+  if (request.verb == ControlVerb::cancel_running) {
+    order.wish = fleet::Wish::cancel_running;
+    order.target = fleet::Target::message;
+    order.name = request.message;
+  } else {
+    order.wish = request.verb == ControlVerb::drain ? fleet::Wish::drain : fleet::Wish::reload;
+    order.target = fleet::Target::host;
+    order.name = host.instance;
+  }
+  return order;
+}
+
 }  // namespace
-
-Result<std::unique_ptr<ControlSocket>> ControlSocket::open(const ControlFolder& folder, Answer answer,
-                                                           const Clock& clock) {
-  SLUICE_TRY(socket, folder.listen());
-  return std::unique_ptr<ControlSocket>(new ControlSocket(std::move(*socket), std::move(answer), clock));
-}
-
-ControlSocket::ControlSocket(ListeningSocket socket, Answer answer, const Clock& clock)
-    : socket_(std::move(socket)),
-      answer_(std::move(answer)),
-      clock_(clock),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  SLUICE_ASSERT(wake_.open());
-}
-
-ControlSocket::~ControlSocket() { stop(); }
-
-Result<void> ControlSocket::start() {
-  return thread_.start([this](const std::stop_token& stop) { serve(stop); });
-}
 
 void ControlSocket::stop() {
   thread_.request_stop();
   wake();
   thread_.stop();
   ::unlink(socket_.file.c_str());
-}
-
-void ControlSocket::wake() {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof(one));
-}
-
-void ControlSocket::farewell(const ControlEnding& ending) {
-  ::unlink(socket_.file.c_str());
-  tell(ControlReply::kFarewell, {.error = {}, .text = {}, .record = {}, .ending = ending});
 }
 
 void ControlSocket::tell(std::uint64_t number, const ControlAnswer& answer) {
@@ -299,29 +246,7 @@ void ControlSocket::admit() {
   callers_.emplace_back(std::move(accepted), peer, now);
 }
 
-namespace {
-
-/// More than any host runs: every worker of many jobs, each on a message with a long id.
-constexpr std::size_t kLongestRecord = 4 * 1024 * 1024;
-
-fleet::Directive order_of(const ControlRequest& request, const ControlPeer& peer, const fleet::HostRecord& host) {
-  fleet::Directive order;
-  order.by = "user " + std::to_string(peer.user) + " at the control socket";
-  if (request.verb == ControlVerb::cancel_running) {
-    order.wish = fleet::Wish::cancel_running;
-    order.target = fleet::Target::message;
-    order.name = request.message;
-  } else {
-    order.wish = request.verb == ControlVerb::drain ? fleet::Wish::drain : fleet::Wish::reload;
-    order.target = fleet::Target::host;
-    order.name = host.instance;
-  }
-  return order;
-}
-
-}  // namespace
-
-ControlDesk::ControlDesk(const Parts& parts) : parts_(parts) {
+ControlResponder::ControlResponder(const Parts& parts) : parts_(parts) {
   const auto answers = [this](const ControlRequest& request, const ControlPeer& peer) { return answer(request, peer); };
   auto opened = ControlSocket::open(ControlFolder::of(parts.config), answers, parts.clock);
   Result<void> started = opened ? (*opened)->start() : opened.error();
@@ -333,7 +258,7 @@ ControlDesk::ControlDesk(const Parts& parts) : parts_(parts) {
   socket_ = std::move(*opened);
 }
 
-ControlReply ControlDesk::answer(const ControlRequest& request, const ControlPeer& peer) {
+ControlReply ControlResponder::answer(const ControlRequest& request, const ControlPeer& peer) {
   switch (request.verb) {
     case ControlVerb::about:
       return {{.error = {}, .text = {}, .record = write_record(parts_.host.describe(), kLongestRecord), .ending = {}},
@@ -346,7 +271,7 @@ ControlReply ControlDesk::answer(const ControlRequest& request, const ControlPee
   }
 }
 
-ControlReply ControlDesk::obey(const ControlRequest& request, const ControlPeer& peer) {
+ControlReply ControlResponder::obey(const ControlRequest& request, const ControlPeer& peer) {
   if (request.verb == ControlVerb::cancel_running && request.message.empty()) {
     return {ControlAnswer::refusal("\"message\" is missing: the id of the message"), std::nullopt};
   }
@@ -365,12 +290,7 @@ ControlReply ControlDesk::obey(const ControlRequest& request, const ControlPeer&
   return {{.error = {}, .text = answer.text, .record = {}, .ending = {}}, awaits};
 }
 
-void ControlDesk::reload_begins() {
-  const MutexLock lock(mutex_);
-  covered_ = asked_;
-}
-
-void ControlDesk::reload_ended(const ReloadResult& result) {
+void ControlResponder::reload_ended(const ReloadResult& result) {
   std::uint64_t covered = 0;
   {
     const MutexLock lock(mutex_);
@@ -383,10 +303,12 @@ void ControlDesk::reload_ended(const ReloadResult& result) {
   }
 }
 
-void ControlDesk::farewell(const ControlEnding& ending) {
-  if (socket_) {
-    socket_->farewell(ending);
-  }
+ControlSocket::ControlSocket(ListeningSocket socket, Answer answer, const Clock& clock)
+    : socket_(std::move(socket)),
+      answer_(std::move(answer)),
+      clock_(clock),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  SLUICE_ASSERT(wake_.open());
 }
 
 }  // namespace sluice::runtime

@@ -2,19 +2,9 @@
 
 #include <poll.h>
 
-#include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <list>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "base/clock.hpp"
-#include "base/mutex.hpp"
-#include "config/config.hpp"
 #include "host/fleet/host_control.hpp"
 #include "host/observe/log.hpp"
 #include "host/runtime/control_protocol.hpp"
@@ -38,7 +28,11 @@ class ControlTalk {
   /// Takes what the caller wrote. The line, once, when it is whole. What comes after it is thrown away.
   std::optional<std::string> received(std::string_view bytes);
   /// The caller writes nothing more. A caller that only waits has gone then.
-  void closed();
+  void closed() {
+    if (reads()) {
+      stage_ = Stage::ended;
+    }
+  }
   /// The request was longer than is taken; it wants an answer that says so.
   bool too_long() const { return stage_ == Stage::asked && request_.size() > kLongestRequest; }
 
@@ -46,9 +40,27 @@ class ControlTalk {
   void gone() { stage_ = Stage::ended; }
 
   /// Answers the line. `line` has no break.
-  void answer(std::string_view line, Then then, SteadyTime now);
+  void answer(std::string_view line, Then then, SteadyTime now) {
+    if (stage_ != Stage::asked) {
+      return;
+    }
+    request_.clear();
+    answer_ = std::string(line) + "\n";
+    then_ = then;
+    stage_ = Stage::answering;
+    deadline_ = now + kAnswerTime;
+  }
   /// The second line, for a caller that waits for it; nothing for others.
-  void second_line(std::string_view line, SteadyTime now);
+  void second_line(std::string_view line, SteadyTime now) {
+    const bool owed = stage_ == Stage::waiting || (stage_ == Stage::answering && then_ == Then::second_line);
+    if (!owed) {
+      return;
+    }
+    answer_ += std::string(line) + "\n";
+    then_ = Then::end;
+    stage_ = Stage::answering;
+    deadline_ = now + kAnswerTime;
+  }
 
   /// What is to be written.
   std::string_view unsent() const { return std::string_view(answer_).substr(sent_); }
@@ -58,7 +70,11 @@ class ControlTalk {
   bool reads() const { return stage_ == Stage::listening || stage_ == Stage::waiting; }
   /// When nothing has moved until then it is over; SteadyTime::max() for one that waits for its second line.
   SteadyTime deadline() const { return deadline_; }
-  void tick(SteadyTime now);
+  void tick(SteadyTime now) {
+    if (now >= deadline_) {
+      stage_ = Stage::ended;
+    }
+  }
 
  private:
   enum class Stage { listening, asked, answering, waiting, ended };
@@ -74,7 +90,6 @@ class ControlTalk {
 /// Who asks, as the kernel knows him.
 struct ControlPeer {
   std::uint32_t user = 0;
-  std::int32_t process = 0;
 };
 
 /// What a caller is told now, and what it waits for besides.
@@ -99,12 +114,17 @@ class ControlSocket final : public Service {
   static constexpr std::size_t kMostCallers = 32;
 
   /// Makes the folder and the socket; answers begin with `start()`. `clock` outlives it.
-  static Result<std::unique_ptr<ControlSocket>> open(const ControlFolder& folder, Answer answer, const Clock& clock);
-  ~ControlSocket() override;
+  static Result<std::unique_ptr<ControlSocket>> open(const ControlFolder& folder, Answer answer, const Clock& clock) {
+    SLUICE_TRY(socket, folder.listen());
+    return std::unique_ptr<ControlSocket>(new ControlSocket(std::move(*socket), std::move(answer), clock));
+  }
+  ~ControlSocket() override { stop(); }
 
   const std::string& file() const { return socket_.file; }
 
-  Result<void> start() override;
+  Result<void> start() override {
+    return thread_.start([this](const std::stop_token& stop) { serve(stop); });
+  }
   /// Closes all connections, whatever their callers are at, and removes the file.
   void stop() override;
 
@@ -112,7 +132,10 @@ class ControlSocket final : public Service {
   void tell(std::uint64_t number, const ControlAnswer& answer);
   /// Tells all who wait how the host has ended, and removes the file: nobody is answered any more. Returns at once.
   /// Thread-safe.
-  void farewell(const ControlEnding& ending);
+  void farewell(const ControlEnding& ending) {
+    ::unlink(socket_.file.c_str());
+    tell(ControlReply::kFarewell, {.error = {}, .text = {}, .record = {}, .ending = ending});
+  }
 
  private:
   struct Caller {
@@ -140,9 +163,11 @@ class ControlSocket final : public Service {
   ControlReply answer_to(const Question& question) const;
   void reply(Caller& caller, const ControlReply& reply);
   void write_to(Caller& caller);
-  void wake();
+  void wake() {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof(one));
+  }
 
-  // Fixed after construction.
   const ListeningSocket socket_;
   const Answer answer_;
   const Clock& clock_;
@@ -170,9 +195,9 @@ struct ReloadResult {
 
 /// Answers at the control socket on behalf of a host, and tells those who wait how a reload or the host has ended.
 /// Thread-safe. A host without one, as its state folder cannot be written to, works all the same.
-class ControlDesk {
+class ControlResponder {
  public:
-  /// All outlive the desk.
+  /// All outlive it.
   struct Parts {
     const config::HostConfig& config;
     fleet::HostControl& host;
@@ -181,21 +206,27 @@ class ControlDesk {
   };
 
   /// Opens the socket and answers from now on; says in the log why it cannot.
-  explicit ControlDesk(const Parts& parts);
-  ControlDesk(const ControlDesk&) = delete;
-  ControlDesk& operator=(const ControlDesk&) = delete;
+  explicit ControlResponder(const Parts& parts);
+  ControlResponder(const ControlResponder&) = delete;
+  ControlResponder& operator=(const ControlResponder&) = delete;
 
   /// The files are about to be read: what comes of it answers everybody who has asked until now.
-  void reload_begins();
+  void reload_begins() {
+    const MutexLock lock(mutex_);
+    covered_ = asked_;
+  }
   void reload_ended(const ReloadResult& result);
   /// Nobody is answered any more. Returns at once.
-  void farewell(const ControlEnding& ending);
+  void farewell(const ControlEnding& ending) {
+    if (socket_) {
+      socket_->farewell(ending);
+    }
+  }
 
  private:
   ControlReply answer(const ControlRequest& request, const ControlPeer& peer);
   ControlReply obey(const ControlRequest& request, const ControlPeer& peer);
 
-  // Fixed after construction.
   const Parts parts_;
 
   Mutex mutex_;

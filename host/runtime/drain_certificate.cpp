@@ -3,13 +3,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <string_view>
-#include <utility>
 
 #include "base/text/json_string.hpp"
 
@@ -60,6 +56,40 @@ cost::Usage other_of(const cost::CostView& view) {
   return other;
 }
 
+using work::LedgerSnapshot;
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+/// "claimed 9 = 7 done + 1 retried + 1 rejected, stranded 0"; `whole` names the zeroes too.
+std::string sum_text(const LedgerSnapshot& ledger, bool whole) {
+  std::string text = "claimed " + std::to_string(ledger.claimed) + " = ";
+  const std::size_t begin = text.size();
+  for (const work::EndingCount& ending : work::kEndingCounts) {
+    const std::uint64_t count = ledger.*ending.count;
+    if (count == 0 && !whole) {
+      continue;
+    }
+    text += (text.size() == begin ? "" : " + ") + std::to_string(count) + " " + std::string(ending.name);
+  }
+  if (text.size() == begin) {
+    text += "0";
+  }
+  return text + ", stranded " + std::to_string(ledger.stranded);
+}
+
+std::string sum_json(const LedgerSnapshot& ledger) {
+  std::string out = "{\"claimed\":" + std::to_string(ledger.claimed);
+  for (const work::EndingCount& ending : work::kEndingCounts) {
+    out += ",\"" + std::string(ending.name) + "\":" + std::to_string(ledger.*ending.count);
+  }
+  return out + ",\"stranded\":" + std::to_string(ledger.stranded) + "}";
+}
+
+Error cannot_write(const std::string& path) {
+  return {ErrorCode::invalid, "cannot write the drain report " + path + ": " + std::strerror(errno) +
+                                  "; give --drain-report a file in a folder that exists and can be written"};
+}
+
 }  // namespace
 
 bool BookedCost::none() const {
@@ -108,58 +138,13 @@ std::string BookedCost::json() const {
   return out + "}";
 }
 
-namespace {
-
-using work::LedgerSnapshot;
-
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
-/// "claimed 9 = 7 done + 1 retried + 1 rejected, stranded 0"; `whole` names the zeroes too.
-std::string sum_text(const LedgerSnapshot& ledger, bool whole) {
-  std::string text = "claimed " + std::to_string(ledger.claimed) + " = ";
-  const std::size_t begin = text.size();
-  for (const work::EndingCount& ending : work::kEndingCounts) {
-    const std::uint64_t count = ledger.*ending.count;
-    if (count == 0 && !whole) {
-      continue;
-    }
-    text += (text.size() == begin ? "" : " + ") + std::to_string(count) + " " + std::string(ending.name);
-  }
-  if (text.size() == begin) {
-    text += "0";
-  }
-  return text + ", stranded " + std::to_string(ledger.stranded);
-}
-
-std::string sum_json(const LedgerSnapshot& ledger) {
-  std::string out = "{\"claimed\":" + std::to_string(ledger.claimed);
-  for (const work::EndingCount& ending : work::kEndingCounts) {
-    out += ",\"" + std::string(ending.name) + "\":" + std::to_string(ledger.*ending.count);
-  }
-  return out + ",\"stranded\":" + std::to_string(ledger.stranded) + "}";
-}
-
-Error cannot_write(const std::string& path) {
-  return {ErrorCode::invalid, "cannot write the drain report " + path + ": " + std::strerror(errno) +
-                                  "; give --drain-report a file in a folder that exists and can be written"};
-}
-
-}  // namespace
-
-LedgerSnapshot DrainCertificate::total() const {
-  LedgerSnapshot sum;
-  for (const auto& [name, ledger] : jobs) {
-    sum += ledger;
-  }
-  return sum;
-}
-
 std::string DrainCertificate::text() const {
   const LedgerSnapshot sum = total();
   std::array<char, 64> took_text{};
   std::snprintf(took_text.data(), took_text.size(), "; drained in %.1f s, %s", seconds(took),
                 clean ? "clean" : "NOT clean");
-  std::string out = "drain certificate: " + sum_text(sum, true) + took_text.data();
+  std::string out = "drain certificate: " + sum_text(sum, true) + "; drained in " + decimal("%.1f", seconds(took)) +
+                    (clean ? " s, clean" : " s, NOT clean");
   for (const auto& [name, ledger] : jobs) {
     out += "; " + name + ": " + sum_text(ledger, false);
   }
@@ -177,16 +162,12 @@ std::string DrainCertificate::json() const {
   for (const auto& [name, ledger] : jobs) {
     by_job += (by_job.empty() ? "" : ",") + json_quoted(name) + ":" + sum_json(ledger);
   }
-  std::array<char, 32> seconds_text{};
-  std::snprintf(seconds_text.data(), seconds_text.size(), "%.3f", seconds(took));
   std::string out = "{\"total\": " + sum_json(total()) + ", \"jobs\": {" + by_job +
-                    "}, \"seconds\": " + seconds_text.data() + ", \"clean\": " + (clean ? "true" : "false");
+                    "}, \"seconds\": " + decimal("%.3f", seconds(took)) + ", \"clean\": " + (clean ? "true" : "false");
   if (dynamodb) {
-    std::array<char, 160> figures{};
-    std::snprintf(figures.data(), figures.size(),
-                  ", \"dynamodb\": {\"requests\": %llu, \"read_units\": %.1f, \"write_units\": %.1f}",
-                  static_cast<unsigned long long>(dynamodb->requests), dynamodb->read_units, dynamodb->write_units);
-    out += figures.data();
+    out += ", \"dynamodb\": {\"requests\": " + std::to_string(dynamodb->requests) +
+           ", \"read_units\": " + decimal("%.1f", dynamodb->read_units) +
+           ", \"write_units\": " + decimal("%.1f", dynamodb->write_units) + "}";
   }
   if (cost && !cost->none()) {
     out += ", \"cost\": " + cost->json();
@@ -196,35 +177,26 @@ std::string DrainCertificate::json() const {
 
 Result<DrainReportFile> DrainReportFile::open(const std::string& path) {
   if (path.empty()) {
-    return DrainReportFile(path, -1);
+    return DrainReportFile(path, Descriptor());
   }
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-  if (file < 0) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+  if (!file.open()) {
     return cannot_write(path);
   }
-  return DrainReportFile(path, file);
-}
-
-DrainReportFile::DrainReportFile(DrainReportFile&& other) noexcept
-    : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)) {}
-
-DrainReportFile::~DrainReportFile() {
-  if (file_ >= 0) {
-    close(file_);
-  }
+  return DrainReportFile(path, std::move(file));
 }
 
 Result<void> DrainReportFile::write(const DrainCertificate& certificate) {
-  if (file_ < 0) {
+  if (!file_.open()) {
     return {};
   }
   const std::string text = certificate.json();
   std::size_t written = 0;
-  if (ftruncate(file_, 0) != 0 && errno != EINVAL) {  // EINVAL: a pipe or terminal, which has nothing to cut
+  if (ftruncate(file_.get(), 0) != 0 && errno != EINVAL) {  // EINVAL: a pipe or terminal, which has nothing to cut
     return cannot_write(path_);
   }
   while (written < text.size()) {
-    const ssize_t count = ::write(file_, text.data() + written, text.size() - written);
+    const ssize_t count = ::write(file_.get(), text.data() + written, text.size() - written);
     if (count < 0 && errno == EINTR) {
       continue;
     }

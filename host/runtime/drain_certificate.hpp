@@ -1,14 +1,6 @@
 #pragma once
 
-#include <map>
-#include <optional>
-#include <string>
-
-#include "base/clock.hpp"
-#include "base/error.hpp"
-#include "host/cost/cost_book.hpp"
-#include "host/cost/prices.hpp"
-#include "host/runtime/dynamodb_connection.hpp"
+#include "host/runtime/host_queues.hpp"
 #include "host/work/account.hpp"
 
 namespace sluice::runtime {
@@ -33,7 +25,13 @@ struct DrainCertificate {
   std::optional<DynamoDbCost> dynamodb;
   std::optional<BookedCost> cost;  ///< of which job, and for whom; told where anything was spent
 
-  work::LedgerSnapshot total() const;
+  work::LedgerSnapshot total() const {
+    work::LedgerSnapshot sum;
+    for (const auto& [name, ledger] : jobs) {
+      sum += ledger;
+    }
+    return sum;
+  }
 
   /// One line for people.
   std::string text() const;
@@ -48,18 +46,14 @@ class DrainReportFile {
   /// An empty path: no report. ErrorCode::invalid when the file cannot be written.
   static Result<DrainReportFile> open(const std::string& path);
 
-  DrainReportFile(DrainReportFile&& other) noexcept;
-  DrainReportFile& operator=(DrainReportFile&&) = delete;
-  ~DrainReportFile();
-
   /// Replaces the file's content.
   Result<void> write(const DrainCertificate& certificate);
 
  private:
-  DrainReportFile(std::string path, int file) : path_(std::move(path)), file_(file) {}
+  DrainReportFile(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
 
   std::string path_;
-  int file_ = -1;
+  Descriptor file_;  ///< none: no report
 };
 
 }  // namespace sluice::runtime

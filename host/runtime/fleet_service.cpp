@@ -1,8 +1,5 @@
 #include "host/runtime/fleet_service.hpp"
 
-#include <algorithm>
-#include <utility>
-
 #include "base/signal_block.hpp"
 
 namespace sluice::runtime {
@@ -27,14 +24,10 @@ fleet::HostNames names_of(const fleet::HostRecord& identity) {
 FleetService::FleetService(Parts parts, const fleet::HostRecord& identity, QueueNames names)
     : parts_(std::move(parts)), own_(identity.instance), names_(std::move(names)), resolver_(names_of(identity)) {}
 
-FleetService::~FleetService() { stop(); }
-
 Result<void> FleetService::start() {
   const SignalBlock block;
   return thread_.start([this](const std::stop_token& stop) { run(stop); });
 }
-
-void FleetService::stop() { leave(SteadyTime::max()); }
 
 bool FleetService::leave(SteadyTime limit) {
   {
@@ -43,20 +36,6 @@ bool FleetService::leave(SteadyTime limit) {
   }
   return thread_.stop_until(limit);
 }
-
-void FleetService::look_now() {
-  const MutexLock lock(mutex_);
-  look_ = true;
-  changed_.notify_all();
-}
-
-void FleetService::tell_now() {
-  const MutexLock lock(mutex_);
-  tell_ = true;
-  changed_.notify_all();
-}
-
-Deadline FleetService::call_deadline() const { return Deadline::after(parts_.clock, kCallTime); }
 
 void FleetService::open(const std::vector<std::string>& names) {
   const SteadyTime now = parts_.clock.steady_now();
@@ -157,13 +136,6 @@ Result<void> FleetService::perform(Post& post, BoardPollSchedule::Duty duty) {
   return {};
 }
 
-void FleetService::complain(Post& post, const Error& error) {
-  if (!std::exchange(post.complained, true)) {
-    parts_.log.warn("the fleet cannot be told of this host, nor this host what operators want; trying again",
-                    {{"place", post.board->traits().place}, {"why", error.message()}});
-  }
-}
-
 Result<void> FleetService::look(Post& post, Deadline deadline) {
   SLUICE_TRY(notice, post.board->read(Topic::steering, {}, deadline));
   post.seen = notice->version;
@@ -230,15 +202,6 @@ Result<void> FleetService::tell(Post& post, Deadline deadline) {
   return {};
 }
 
-Result<void> FleetService::sweep(Post& post, Deadline deadline) {
-  SLUICE_TRY(hosts, post.board->list(Topic::hosts, deadline));
-  for (const queue::Notice& old : post.sweeper.due(*hosts, post.board->now(), parts_.clock.steady_now())) {
-    // Whoever else sweeps, or the host itself, may have been quicker.
-    static_cast<void>(post.board->take_down(Topic::hosts, old.key, old.version, deadline));
-  }
-  return {};
-}
-
 void FleetService::take_down(Post& post) {
   if (post.told == 0) {
     return;
@@ -256,5 +219,7 @@ void FleetService::take_down(Post& post) {
     }
   }
 }
+
+Deadline FleetService::call_deadline() const { return Deadline::after(parts_.clock, kCallTime); }
 
 }  // namespace sluice::runtime

@@ -1,13 +1,9 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "base/clock.hpp"
-#include "base/mutex.hpp"
 #include "host/fleet/board_poll_schedule.hpp"
 #include "host/fleet/directive_resolver.hpp"
 #include "host/fleet/host_control.hpp"
@@ -38,22 +34,30 @@ class FleetService final : public Service {
 
   /// `identity`: who the host is. What `parts` refer to outlives the service.
   FleetService(Parts parts, const fleet::HostRecord& identity, QueueNames names);
-  ~FleetService() override;
+  ~FleetService() override { stop(); }
 
   /// Looks at the boards of these queues once, so that nothing begins that operators do not want; before `start`. Gives
   /// up on a store that does not answer at once: the thread looks again.
   void look_first(const std::vector<std::string>& names);
 
   Result<void> start() override;
-  void stop() override;
+  void stop() override { leave(SteadyTime::max()); }
   /// As stop: the host ends, and takes its records down. Waits no longer than until `limit`. False: a store is being
   /// asked; who cannot wait for it leaves the process without destroying the service.
   bool leave(SteadyTime limit);
 
   /// Somebody has given a directive. Returns at once, from any thread.
-  void look_now();
+  void look_now() {
+    const MutexLock lock(mutex_);
+    look_ = true;
+    changed_.notify_all();
+  }
   /// The host has something new to tell. The same.
-  void tell_now();
+  void tell_now() {
+    const MutexLock lock(mutex_);
+    tell_ = true;
+    changed_.notify_all();
+  }
 
  private:
   /// A board and how the host stands to it.
@@ -78,12 +82,23 @@ class FleetService final : public Service {
   Result<void> look(Post& post, Deadline deadline);
   void obey(Post& post, fleet::Steering steering);
   Result<void> tell(Post& post, Deadline deadline);
-  Result<void> sweep(Post& post, Deadline deadline);
-  void complain(Post& post, const Error& error);
+  Result<void> sweep(Post& post, Deadline deadline) {
+    SLUICE_TRY(hosts, post.board->list(queue::Topic::hosts, deadline));
+    for (const queue::Notice& old : post.sweeper.due(*hosts, post.board->now(), parts_.clock.steady_now())) {
+      // Whoever else sweeps, or the host itself, may have been quicker.
+      static_cast<void>(post.board->take_down(queue::Topic::hosts, old.key, old.version, deadline));
+    }
+    return {};
+  }
+  void complain(Post& post, const Error& error) {
+    if (!std::exchange(post.complained, true)) {
+      parts_.log.warn("the fleet cannot be told of this host, nor this host what operators want; trying again",
+                      {{"place", post.board->traits().place}, {"why", error.message()}});
+    }
+  }
   void take_down(Post& post);
   Deadline call_deadline() const;
 
-  // Fixed after construction.
   const Parts parts_;
   const std::string own_;
   const QueueNames names_;

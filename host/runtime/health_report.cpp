@@ -1,15 +1,7 @@
 #include "host/runtime/health_report.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cstdio>
-#include <map>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "base/text/json_string.hpp"
 #include "host/work/job_queues.hpp"
@@ -80,55 +72,6 @@ void add_budgets(const cost::CostView& view, std::vector<FigureFamily>& all) {
   }
 }
 
-}  // namespace
-
-std::vector<FigureFamily> depth_figures(const DepthSampler& depths, SteadyTime now) {
-  FigureFamily backlog{"sluice_queue_backlog", "Messages that are due or being worked on, sampled", false, {}};
-  FigureFamily age{"sluice_queue_sample_age_seconds", "How old the sampled depth of a queue is", false, {}};
-  FigureFamily estimated{"sluice_queue_depth_estimated",
-                         "1 where a sampled depth is an estimate or a lower bound, 0 where it is exact",
-                         false,
-                         {}};
-  for (const auto& [queue, depth] : depths.depths()) {
-    for (const auto& [half, stats] : {std::pair("standard", &depth.standard), std::pair("dlq", &depth.dlq)}) {
-      estimated.figures.push_back({{{"queue", queue}, {"half", half}}, stats->at_least ? 1.0 : 0.0});
-    }
-    backlog.figures.push_back({{{"queue", queue}}, static_cast<double>(depth.backlog())});
-    age.figures.push_back({{{"queue", queue}}, seconds(depth.age(now))});
-  }
-  return {std::move(backlog), std::move(age), std::move(estimated)};
-}
-
-std::vector<observe::FigureFamily> ledger_figures(bool kept) {
-  return {{"sluice_crash_ledger",
-           "1 while this host keeps its crash ledger, 0 while it cannot",
-           false,
-           {{{}, kept ? 1.0 : 0.0}}}};
-}
-
-std::vector<FigureFamily> cost_figures(const cost::CostView& view, const cost::Prices& prices) {
-  std::vector<FigureFamily> all;
-  UsageFamilies jobs("sluice_cost_", "for a job's work on a queue", prices);
-  for (const cost::CostView::Row& row : view.rows) {
-    jobs.add({{"sluice_job", row.job}, {"queue", row.queue}}, row.total);
-  }
-  jobs.move_into(all);
-  if (!view.attribute.empty()) {
-    UsageFamilies values("sluice_attribute_", "for messages by a value of their attribute", prices);
-    for (const cost::TopValues::Named& named : view.values.values) {
-      values.add({{"attribute", view.attribute}, {"value", named.value}}, named.usage);
-    }
-    values.add({{"attribute", view.attribute}, {"value", std::string(cost::kOtherValues)}}, view.values.other);
-    values.move_into(all);
-  }
-  if (!view.budgets.empty()) {
-    add_budgets(view, all);
-  }
-  return all;
-}
-
-namespace {
-
 constexpr unsigned kOk = 200;
 constexpr unsigned kNotFound = 404;
 constexpr unsigned kUnavailable = 503;
@@ -179,44 +122,6 @@ observe::HttpReply unknown(const std::string& queue, const std::set<std::string>
   return {kNotFound, "{\"error\": " + json_quoted("no job of this host works on queue " + queue) + ", \"queues\": [" +
                          names + "]}\n"};
 }
-
-}  // namespace
-
-observe::HttpReply scale_of(std::string_view queue, const JobSet& jobs, const std::optional<QueueDepth>& depth,
-                            Duration interval, SteadyTime now) {
-  const std::string name(queue);
-  std::set<std::string> known;
-  for (const queue::QueueAddress& address : jobs.addresses()) {
-    known.insert(address.queue);
-  }
-  if (!known.contains(name)) {
-    return unknown(name, known);
-  }
-  if (!depth) {
-    return unavailable(name, "not counted yet; ask again in a moment");
-  }
-  const Duration age = depth->age(now);
-  if (age > std::max<Duration>(std::chrono::minutes(1), interval * kStaleIntervals)) {
-    return unavailable(name, "the last count is " + seconds_text(age) +
-                                 " s old; ask again in a moment, and look at /healthz if that does not help");
-  }
-  if (depth->backlog() == 0 && depth->standard.at_least) {
-    return unavailable(name, "nothing is known to wait, and not all of it has been counted yet; ask again in a moment");
-  }
-  const Crew crew = crew_of(name, jobs);
-  const auto flag = [](bool set) { return set ? "true" : "false"; };
-  return {kOk, "{\"queue\": " + json_quoted(name) + ", \"backlog\": " + std::to_string(depth->backlog()) +
-                   ", \"ready\": " + std::to_string(depth->standard.ready) +
-                   ", \"delayed\": " + std::to_string(depth->standard.delayed) +
-                   ", \"in_flight\": " + std::to_string(depth->standard.in_flight) + ", \"dead_letters\": " +
-                   std::to_string(depth->dead_letters()) + ", \"oldest_due_seconds\": " + seconds_text(depth->oldest) +
-                   ", \"age_seconds\": " + seconds_text(age) + ", \"approximate\": " + flag(depth->standard.at_least) +
-                   ", \"at_least\": " + flag(depth->standard.at_least) +
-                   ", \"workers\": " + std::to_string(crew.workers) + ", \"running\": " + std::to_string(crew.running) +
-                   ", \"paused\": " + flag(crew.paused) + ", \"held_by_budget\": " + flag(crew.held) + "}\n"};
-}
-
-namespace {
 
 constexpr std::string_view kOutbox = "outbox:";
 
@@ -329,6 +234,85 @@ observe::ProbeResult readied(bool running, const JobSet& jobs, const Lags& lags)
 }
 
 }  // namespace
+
+std::vector<FigureFamily> depth_figures(const DepthSampler& depths, SteadyTime now) {
+  FigureFamily backlog{"sluice_queue_backlog", "Messages that are due or being worked on, sampled", false, {}};
+  FigureFamily age{"sluice_queue_sample_age_seconds", "How old the sampled depth of a queue is", false, {}};
+  FigureFamily estimated{"sluice_queue_depth_estimated",
+                         "1 where a sampled depth is an estimate or a lower bound, 0 where it is exact",
+                         false,
+                         {}};
+  for (const auto& [queue, depth] : depths.depths()) {
+    for (const auto& [half, stats] : {std::pair("standard", &depth.standard), std::pair("dlq", &depth.dlq)}) {
+      estimated.figures.push_back({{{"queue", queue}, {"half", half}}, stats->at_least ? 1.0 : 0.0});
+    }
+    backlog.figures.push_back({{{"queue", queue}}, static_cast<double>(depth.backlog())});
+    age.figures.push_back({{{"queue", queue}}, seconds(depth.age(now))});
+  }
+  return {std::move(backlog), std::move(age), std::move(estimated)};
+}
+
+std::vector<observe::FigureFamily> ledger_figures(bool kept) {
+  return {{"sluice_crash_ledger",
+           "1 while this host keeps its crash ledger, 0 while it cannot",
+           false,
+           {{{}, kept ? 1.0 : 0.0}}}};
+}
+
+std::vector<FigureFamily> cost_figures(const cost::CostView& view, const cost::Prices& prices) {
+  std::vector<FigureFamily> all;
+  UsageFamilies jobs("sluice_cost_", "for a job's work on a queue", prices);
+  for (const cost::CostView::Row& row : view.rows) {
+    jobs.add({{"sluice_job", row.job}, {"queue", row.queue}}, row.total);
+  }
+  jobs.move_into(all);
+  if (!view.attribute.empty()) {
+    UsageFamilies values("sluice_attribute_", "for messages by a value of their attribute", prices);
+    for (const cost::TopValues::Named& named : view.values.values) {
+      values.add({{"attribute", view.attribute}, {"value", named.value}}, named.usage);
+    }
+    values.add({{"attribute", view.attribute}, {"value", std::string(cost::kOtherValues)}}, view.values.other);
+    values.move_into(all);
+  }
+  if (!view.budgets.empty()) {
+    add_budgets(view, all);
+  }
+  return all;
+}
+
+observe::HttpReply scale_of(std::string_view queue, const JobSet& jobs, const std::optional<QueueDepth>& depth,
+                            Duration interval, SteadyTime now) {
+  const std::string name(queue);
+  std::set<std::string> known;
+  for (const queue::QueueAddress& address : jobs.addresses()) {
+    known.insert(address.queue);
+  }
+  if (!known.contains(name)) {
+    return unknown(name, known);
+  }
+  if (!depth) {
+    return unavailable(name, "not counted yet; ask again in a moment");
+  }
+  const Duration age = depth->age(now);
+  if (age > std::max<Duration>(std::chrono::minutes(1), interval * kStaleIntervals)) {
+    return unavailable(name, "the last count is " + seconds_text(age) +
+                                 " s old; ask again in a moment, and look at /healthz if that does not help");
+  }
+  if (depth->backlog() == 0 && depth->standard.at_least) {
+    return unavailable(name, "nothing is known to wait, and not all of it has been counted yet; ask again in a moment");
+  }
+  const Crew crew = crew_of(name, jobs);
+  const auto flag = [](bool set) { return set ? "true" : "false"; };
+  return {kOk, "{\"queue\": " + json_quoted(name) + ", \"backlog\": " + std::to_string(depth->backlog()) +
+                   ", \"ready\": " + std::to_string(depth->standard.ready) +
+                   ", \"delayed\": " + std::to_string(depth->standard.delayed) +
+                   ", \"in_flight\": " + std::to_string(depth->standard.in_flight) + ", \"dead_letters\": " +
+                   std::to_string(depth->dead_letters()) + ", \"oldest_due_seconds\": " + seconds_text(depth->oldest) +
+                   ", \"age_seconds\": " + seconds_text(age) + ", \"approximate\": " + flag(depth->standard.at_least) +
+                   ", \"at_least\": " + flag(depth->standard.at_least) +
+                   ", \"workers\": " + std::to_string(crew.workers) + ", \"running\": " + std::to_string(crew.running) +
+                   ", \"paused\": " + flag(crew.paused) + ", \"held_by_budget\": " + flag(crew.held) + "}\n"};
+}
 
 observe::ProbeResult health_of(const HealthSources& sources) {
   observe::ProbeResult result = judged(sources.jobs);

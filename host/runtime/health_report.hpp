@@ -1,16 +1,7 @@
 #pragma once
 
-#include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "base/clock.hpp"
-#include "config/config.hpp"
 #include "host/cost/cost_book.hpp"
 #include "host/observe/http_endpoint.hpp"
-#include "host/observe/metrics.hpp"
 #include "host/runtime/job_set.hpp"
 #include "host/runtime/queue_probes.hpp"
 #include "host/runtime/telemetry.hpp"

@@ -1,20 +1,10 @@
 #include "host/runtime/host.hpp"
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <utility>
-#include <vector>
-
-#include "base/guard.hpp"
-#include "config/config.hpp"
 #include "host/cost/metered_source.hpp"
 #include "host/observe/build_info.hpp"
 #include "host/queue/joined_source.hpp"
 #include "host/runtime/health_report.hpp"
 #include "host/runtime/host_queues.hpp"
-#include "host/runtime/isolation_ward.hpp"
-#include "host/runtime/job_plan.hpp"
 #include "host/work/job_queues.hpp"
 
 namespace sluice::runtime {
@@ -28,6 +18,36 @@ std::string grouped(std::uint64_t number) {
     text.insert(place, ",");
   }
   return text;
+}
+
+/// A worker whose Runner is about to be killed is not stuck.
+constexpr Duration kBeyondKill = std::chrono::seconds(2);
+
+/// The shortest of its queues: leases are extended in time for each of them.
+Duration visibility_of(const config::HostConfig& host, const config::JobConfig& job) {
+  Duration shortest = host.queue(job.queue).visibility_timeout;
+  for (const config::WeightedQueue& queue : job.queues) {
+    shortest = std::min(shortest, host.queue(queue.name).visibility_timeout);
+  }
+  return shortest;
+}
+
+/// How often the end of an --until-empty run is looked for while the jobs are quiescent; counting a queue costs reads.
+constexpr Duration kEmptyCheckInterval = std::chrono::milliseconds(500);
+constexpr Duration kQuiescenceLook = std::chrono::milliseconds(20);
+constexpr Duration kProgressInterval = std::chrono::seconds(1);
+constexpr Duration kStoreRetry = std::chrono::seconds(1);
+constexpr Duration kReloadLook = std::chrono::milliseconds(100);
+/// What a host that ends may take to say so to the fleet, be there time left of its drain or not.
+constexpr Duration kShortestFarewell = std::chrono::milliseconds(50);
+constexpr Duration kLongestFarewell = std::chrono::milliseconds(400);
+
+std::string progress_text(const std::string& line, bool terminal) { return terminal ? "\r\033[K" + line : line + "\n"; }
+
+/// Whether a store that cannot be opened for this reason may be there later.
+bool waiting_mends(ErrorCode code) {
+  return code == ErrorCode::full || code == ErrorCode::unavailable || code == ErrorCode::throttled ||
+         code == ErrorCode::timeout;
 }
 
 }  // namespace
@@ -86,22 +106,6 @@ std::vector<cost::UnitBudget*> budgets_of(const config::JobConfig& job, const co
   return budgets;
 }
 
-namespace {
-
-/// A worker whose Runner is about to be killed is not stuck.
-constexpr Duration kBeyondKill = std::chrono::seconds(2);
-
-/// The shortest of its queues: leases are extended in time for each of them.
-Duration visibility_of(const config::HostConfig& host, const config::JobConfig& job) {
-  Duration shortest = host.queue(job.queue).visibility_timeout;
-  for (const config::WeightedQueue& queue : job.queues) {
-    shortest = std::min(shortest, host.queue(queue.name).visibility_timeout);
-  }
-  return shortest;
-}
-
-}  // namespace
-
 work::JobSpec job_spec(const JobPlan& plan, const config::HostConfig& config, const std::string& host) {
   const config::QueueConfig queue = config.queue(plan.config.queue);
   work::JobSpec spec;
@@ -122,48 +126,6 @@ work::JobSpec job_spec(const JobPlan& plan, const config::HostConfig& config, co
     spec.stuck_grace = kill_grace(plan.config) + kBeyondKill;
   }
   return spec;
-}
-
-namespace {
-
-/// How often the end of an --until-empty run is looked for while the jobs are quiescent; counting a queue costs reads.
-constexpr Duration kEmptyCheckInterval = std::chrono::milliseconds(500);
-constexpr Duration kQuiescenceLook = std::chrono::milliseconds(20);
-constexpr Duration kProgressInterval = std::chrono::seconds(1);
-constexpr Duration kStoreRetry = std::chrono::seconds(1);
-constexpr Duration kReloadLook = std::chrono::milliseconds(100);
-/// What a host that ends may take to say so to the fleet, be there time left of its drain or not.
-constexpr Duration kShortestFarewell = std::chrono::milliseconds(50);
-constexpr Duration kLongestFarewell = std::chrono::milliseconds(400);
-
-std::string progress_text(const std::string& line, bool terminal) { return terminal ? "\r\033[K" + line : line + "\n"; }
-
-/// Whether a store that cannot be opened for this reason may be there later.
-bool waiting_mends(ErrorCode code) {
-  return code == ErrorCode::full || code == ErrorCode::unavailable || code == ErrorCode::throttled ||
-         code == ErrorCode::timeout;
-}
-
-}  // namespace
-
-Host::Host(const HostParts& parts)
-    : parts_(parts),
-      ward_(
-          {parts.config, parts.name, parts.queues, parts.owners, parts.plugins, parts.log, parts.clock, parts.random}),
-      jobs_([this](const JobPlan& plan) { return make_job(plan); },
-            [this](const Error& error) { parts_.log.error(error.message()); }, parts.clock),
-      probe_(parts.queues, parts.clock, parts.log),
-      emptiness_(parts.queues, parts.clock),
-      depths_([this] { return jobs_.addresses(); }, parts.queues, parts.metrics, parts.clock,
-              parts.config.depth_interval, lag_limits_of(parts.config)),
-      reporter_({parts.config, parts.name, observe::build_info().version, &parts.book}, jobs_, parts.clock,
-                parts.random),
-      command_handler_({parts.config, jobs_, reporter_, parts.events, parts.log}),
-      fleet_({parts.queues, command_handler_,
-              [this](const fleet::HostSteering& standing) { command_handler_.take(standing); }, parts.log, parts.clock},
-             reporter_.identity(), [this] { return queues_of(jobs_.addresses()); }),
-      schedules_(parts.queues, parts.log, parts.clock, parts.name) {
-  command_handler_.look_by([this] { fleet_.look_now(); });
 }
 
 Host::~Host() = default;
@@ -204,7 +166,8 @@ Result<void> Host::prepare(std::vector<JobPlan> plans) {
   SLUICE_PASS_ON(open_http());
   SLUICE_PASS_ON(open_wake());
   SLUICE_PASS_ON(ward_.start());
-  desk_ = std::make_unique<ControlDesk>(ControlDesk::Parts{parts_.config, command_handler_, parts_.log, parts_.clock});
+  responder_ = std::make_unique<ControlResponder>(
+      ControlResponder::Parts{parts_.config, command_handler_, parts_.log, parts_.clock});
   plans_ = std::move(plans);
   SLUICE_PASS_ON(schedules_.take(schedules_of(plans_)));
   auto first = jobs_.prepare(plans_);
@@ -360,7 +323,7 @@ void Host::begin_reload() {
     return;
   }
   reload_waits_ = false;
-  desk_->reload_begins();
+  responder_->reload_begins();
   parts_.errand.send([this] {
     return Errand::Rest([this, next = plan_reload()] {
       if (next) {
@@ -421,9 +384,9 @@ void Host::reload(JobSet::Exchange next) {
                                {"changed", joined(changes.changed)},
                                {"removed", joined(changes.removed)},
                                {"unchanged", changes.unchanged}});
-  desk_->reload_ended({true, "reloaded; added: " + joined(changes.added) + "; changed: " + joined(changes.changed) +
-                                 "; removed: " + joined(changes.removed) +
-                                 "; unchanged: " + std::to_string(changes.unchanged)});
+  responder_->reload_ended(
+      {true, "reloaded; added: " + joined(changes.added) + "; changed: " + joined(changes.changed) +
+                 "; removed: " + joined(changes.removed) + "; unchanged: " + std::to_string(changes.unchanged)});
 }
 
 void Host::refuse_reload(const std::vector<std::string>& reasons) {
@@ -432,13 +395,7 @@ void Host::refuse_reload(const std::vector<std::string>& reasons) {
     parts_.log.error("not reloaded: " + reason);
     text += (text.empty() ? "" : "\n") + reason;
   }
-  desk_->reload_ended({false, text});
-}
-
-void Host::farewell(const ControlEnding& ending) {
-  if (desk_) {
-    desk_->farewell(ending);
-  }
+  responder_->reload_ended({false, text});
 }
 
 void Host::begin_drain() {
@@ -457,13 +414,33 @@ JobSet::Drained Host::drain() {
   parts_.log.info("draining", {{"within", config::format_duration(parts_.config.drain_timeout)}});
   const Deadline deadline = Deadline::after(parts_.clock, parts_.config.drain_timeout);
   JobSet::Drained drained = jobs_.drain(deadline);
-  depths_ended_ = depths_.leave();
+  services_ended_ = depths_.leave();
   const SteadyTime now = parts_.clock.steady_now();
   const SteadyTime last = std::clamp(deadline.time(), now + kShortestFarewell, now + kLongestFarewell);
-  fleet_ended_ = fleet_.leave(last);
-  schedules_ended_ = schedules_.leave(last);
-  wake_ended_ = !wake_ || wake_->leave(last);
+  services_ended_ = fleet_.leave(last) && services_ended_;
+  services_ended_ = schedules_.leave(last) && services_ended_;
+  services_ended_ = (!wake_ || wake_->leave(last)) && services_ended_;
   return drained;
+}
+
+Host::Host(const HostParts& parts)
+    : parts_(parts),
+      ward_(
+          {parts.config, parts.name, parts.queues, parts.owners, parts.plugins, parts.log, parts.clock, parts.random}),
+      jobs_([this](const JobPlan& plan) { return make_job(plan); },
+            [this](const Error& error) { parts_.log.error(error.message()); }, parts.clock),
+      probe_(parts.queues, parts.clock, parts.log),
+      emptiness_(parts.queues, parts.clock),
+      depths_([this] { return jobs_.addresses(); }, parts.queues, parts.metrics, parts.clock,
+              parts.config.depth_interval, lag_limits_of(parts.config)),
+      reporter_({parts.config, parts.name, observe::build_info().version, &parts.book}, jobs_, parts.clock,
+                parts.random),
+      command_handler_({parts.config, jobs_, reporter_, parts.events, parts.log}),
+      fleet_({parts.queues, command_handler_,
+              [this](const fleet::HostSteering& standing) { command_handler_.take(standing); }, parts.log, parts.clock},
+             reporter_.identity(), [this] { return queues_of(jobs_.addresses()); }),
+      schedules_(parts.queues, parts.log, parts.clock, parts.name) {
+  command_handler_.look_by([this] { fleet_.look_now(); });
 }
 
 }  // namespace sluice::runtime

@@ -1,36 +1,14 @@
 #pragma once
 
-#include <atomic>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "base/clock.hpp"
-#include "base/error.hpp"
-#include "base/random.hpp"
-#include "config/config.hpp"
-#include "host/cost/cost_book.hpp"
 #include "host/observe/http_endpoint.hpp"
-#include "host/observe/log.hpp"
-#include "host/observe/metrics.hpp"
-#include "host/plugin/plugin_registry.hpp"
-#include "host/queue/queues.hpp"
-#include "host/queue/source.hpp"
 #include "host/runtime/control_socket.hpp"
 #include "host/runtime/fleet_service.hpp"
-#include "host/runtime/host_events.hpp"
 #include "host/runtime/host_reporter.hpp"
 #include "host/runtime/isolation_ward.hpp"
-#include "host/runtime/job_plan.hpp"
-#include "host/runtime/job_set.hpp"
 #include "host/runtime/queue_probes.hpp"
 #include "host/runtime/scheduler.hpp"
 #include "host/runtime/telemetry.hpp"
 #include "host/runtime/wake_service.hpp"
-#include "host/work/account.hpp"
-#include "host/work/job.hpp"
 
 namespace sluice::runtime {
 
@@ -108,15 +86,17 @@ class Host {
     ward_.hard_stop();
   }
   /// Tells those who wait at the control socket how it has ended. Returns at once; from any thread.
-  void farewell(const ControlEnding& ending);
+  void farewell(const ControlEnding& ending) {
+    if (responder_) {
+      responder_->farewell(ending);
+    }
+  }
   /// Where this host is steered from, by whoever operates it.
   fleet::HostControl& control() { return command_handler_; }
   /// As things stand, for whoever cannot wait for the drain.
   JobSet::Drained account() const { return jobs_.account(); }
   /// A thread still waits for a store's answer, and so would whoever destroys the host. To be asked after the drain.
-  bool waits_for_store() const {
-    return !probe_.verdict() || !depths_ended_ || !fleet_ended_ || !schedules_ended_ || !wake_ended_;
-  }
+  bool waits_for_store() const { return !probe_.verdict() || !services_ended_; }
 
  private:
   Result<std::unique_ptr<work::Job>> make_job(const JobPlan& plan);
@@ -136,7 +116,6 @@ class Host {
   void take_count(const Result<bool>& empty);
   SteadyTime next_look(bool until_empty, bool progress) const;
 
-  // Fixed after construction.
   const HostParts parts_;
 
   // Synchronise themselves.
@@ -156,17 +135,14 @@ class Host {
   JobSet::Exchange first_jobs_;
   std::vector<Schedule> next_schedules_;  ///< of the reload under way
   bool reload_waits_ = false;
-  bool depths_ended_ = true;
-  bool fleet_ended_ = true;
-  bool schedules_ended_ = true;
-  bool wake_ended_ = true;
+  bool services_ended_ = true;
   SteadyTime next_empty_check_{};
   bool counted_empty_ = false;
   std::string uncountable_;  ///< why the last count failed
   std::unique_ptr<observe::HttpEndpoint> http_;
   std::unique_ptr<WakeService> wake_;  ///< null where nobody can wake this host
   // Last, so that nobody is answered any more when the others go.
-  std::unique_ptr<ControlDesk> desk_;
+  std::unique_ptr<ControlResponder> responder_;
 };
 
 }  // namespace sluice::runtime

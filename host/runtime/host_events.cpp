@@ -6,13 +6,12 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdint>
-#include <utility>
+#include <exception>
 
-#include "base/assert.hpp"
 #include "base/guard.hpp"
 
 namespace sluice::runtime {
@@ -29,8 +28,6 @@ void HostEvents::signal(int number) {
   }
   changed_.notify_all();
 }
-
-bool HostEvents::ask_drain() { return terminate(Repeat::no); }
 
 bool HostEvents::terminate(Repeat repeat) {
   std::function<void(int)> action;
@@ -55,41 +52,6 @@ bool HostEvents::terminate(Repeat repeat) {
   }
   changed_.notify_all();
   return true;
-}
-
-void HostEvents::on_termination(std::function<void(int nth)> action) {
-  const MutexLock lock(mutex_);
-  changed_.wait_until(mutex_, SteadyTime::max(), [this]() SLUICE_NO_TSA { return acting_ == 0; });
-  action_ = std::move(action);
-}
-
-void HostEvents::wake() {
-  {
-    const MutexLock lock(mutex_);
-    seen_ = false;
-  }
-  changed_.notify_all();
-}
-
-void HostEvents::wait_until(SteadyTime time) {
-  const MutexLock lock(mutex_);
-  changed_.wait_until(mutex_, time, [this]() SLUICE_NO_TSA { return !seen_; });
-  seen_ = true;
-}
-
-bool HostEvents::terminating() const {
-  const MutexLock lock(mutex_);
-  return terminations_ > 0;
-}
-
-bool HostEvents::hard_stop_requested() const {
-  const MutexLock lock(mutex_);
-  return terminations_ > 1;
-}
-
-bool HostEvents::take_reload() {
-  const MutexLock lock(mutex_);
-  return std::exchange(reload_, false);
 }
 
 namespace {
@@ -151,36 +113,6 @@ void SignalWatcher::watch() {
   }
 }
 
-void Errand::send(Work work) {
-  {
-    const MutexLock lock(mutex_);
-    SLUICE_ASSERT(!under_way_);
-    under_way_ = true;
-    work_ = std::move(work);
-  }
-  changed_.notify_all();
-}
-
-bool Errand::wait_for(Duration span) {
-  const MutexLock lock(mutex_);
-  changed_.wait_until(mutex_, stop_, std::chrono::steady_clock::now() + span, [] { return false; });
-  return !stop_.stop_requested();
-}
-
-bool Errand::under_way() const {
-  const MutexLock lock(mutex_);
-  return under_way_;
-}
-
-std::optional<Errand::Rest> Errand::take() {
-  const MutexLock lock(mutex_);
-  if (!rest_) {
-    return std::nullopt;
-  }
-  under_way_ = false;
-  return std::exchange(rest_, std::nullopt);
-}
-
 void Errand::run(const std::stop_token& stop) {
   stop_ = stop;
   while (true) {
@@ -200,6 +132,69 @@ void Errand::run(const std::stop_token& stop) {
     }
     done_();
   }
+}
+
+bool Watchdog::begin_last_words(int status) {
+  const MutexLock lock(mutex_);
+  if (due_) {
+    return false;
+  }
+  said_by_host_ = true;
+  status_ = status;
+  return true;
+}
+
+void Watchdog::watch(const std::stop_token& stop) {
+  int status = kUnknownStatus;
+  {
+    const MutexLock lock(mutex_);
+    // Again after each wait, because the time may have been brought forward.
+    while (!stop.stop_requested() && std::chrono::steady_clock::now() < end_) {
+      const SteadyTime end = end_;
+      watched_.wait_until(mutex_, stop, end, [this, end]() SLUICE_NO_TSA { return end_ != end; });
+    }
+    if (stop.stop_requested()) {
+      return;
+    }
+    if (!said_by_host_) {
+      due_ = true;
+      spoken_to_.notify_all();
+      watched_.wait_until(mutex_, stop, std::chrono::steady_clock::now() + kLastWordsTime,
+                          [this]() SLUICE_NO_TSA { return said_; });
+    }
+    status = status_.value_or(kUnknownStatus);
+  }
+  if (SLUICE_GUARD(drain_bound)) {
+    leave_(status);
+  }
+}
+
+void Watchdog::speak(const std::stop_token& stop) {
+  LastWords words;
+  {
+    const MutexLock lock(mutex_);
+    if (!spoken_to_.wait(mutex_, stop, [this]() SLUICE_NO_TSA { return due_; })) {
+      return;
+    }
+    words = words_;
+  }
+  try {
+    const Ending ending = words ? words() : Ending();
+    {
+      const MutexLock lock(mutex_);
+      status_ = ending.status;
+    }
+    if (ending.say) {
+      ending.say();
+    }
+  } catch (const std::exception&) {
+    // Without memory there are no words; the end comes all the same.
+  }
+  {
+    const MutexLock lock(mutex_);
+    said_ = true;
+  }
+  watched_.notify_all();
 }
 
 }  // namespace sluice::runtime

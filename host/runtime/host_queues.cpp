@@ -2,14 +2,9 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <set>
-#include <utility>
-#include <vector>
+#include <cstdio>
 
 #include "host/queue/error_groups.hpp"
-#include "host/runtime/dynamodb_connection.hpp"
 #include "host/stores/dedup_sender.hpp"
 #include "host/stores/dynamodb/dynamodb_queues.hpp"
 #include "host/stores/emit_source.hpp"
@@ -23,35 +18,42 @@
 
 namespace sluice::runtime {
 
-std::string host_name(const config::HostConfig& config) {
-  if (!config.name.empty()) {
-    return config.name;
+std::string DynamoDbCost::text(std::uint64_t count, std::string_view noun) const {
+  std::array<char, 160> text{};
+  std::snprintf(text.data(), text.size(), "%llu requests, %.1f RCU, %.1f WCU",
+                static_cast<unsigned long long>(requests), read_units, write_units);
+  std::string out = text.data();
+  if (count > 0) {
+    const auto each = static_cast<double>(count);
+    std::snprintf(text.data(), text.size(), " (%.3f, %.3f and %.2f a ", static_cast<double>(requests) / each,
+                  read_units / each, write_units / each);
+    out.append(text.data()).append(noun).append(")");
   }
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string("host");
+  return out;
 }
 
 namespace {
+
+std::string no_region(const std::string& setting) {
+  return "no AWS region is named; set " + setting + ", the variable AWS_REGION, or region in your AWS profile";
+}
+
+Error settings_error(const dynamo::Error& error) {
+  const bool denied = error.kind == dynamo::ErrorKind::no_credentials;
+  return {denied ? ErrorCode::denied : ErrorCode::invalid, error.message};
+}
+
+/// How somebody says which region a store is in.
+std::string region_setting(const config::HostConfig& host, const std::string& store) {
+  if (host.file.empty()) {
+    return "--region REGION";
+  }
+  return (store.empty() ? "[dynamodb]" : "[stores." + store + "]") + " region in " + host.file;
+}
 
 std::string store_text(const std::string& name) {
   return name.empty() ? "the default store" : "store \"" + name + "\"";
 }
-
-}  // namespace
-
-std::optional<Error> beyond_store(const config::HostConfig& config, const std::string& from, const std::string& to) {
-  const std::string here = config.queue(from).store;
-  const std::string there = config.queue(to).store;
-  if (here == there) {
-    return std::nullopt;
-  }
-  return Error(ErrorCode::invalid, "queue " + to + " lies in " + store_text(there) + ", the handler's queue " + from +
-                                       " in " + store_text(here) +
-                                       ", and a transaction cannot write both; give [queues." + to +
-                                       "] the store of queue " + from + ", or send to a queue that lies there");
-}
-
-namespace {
 
 using queue::outbox::Database;
 using queue::outbox::Settings;
@@ -169,7 +171,93 @@ Result<std::unique_ptr<Database>> database_of(const config::OutboxConfig& outbox
   return queue::outbox::make_postgres_database(settings, seams.clock, seams.random);
 }
 
+queue::DedupRules dedup_of(const config::HostConfig& config, const std::string& queue) {
+  const config::QueueConfig settings = config.queue(queue);
+  return {settings.dedup_by_content, settings.dedup_window};
+}
+
+// Two stores may be one table, in which one process has a heartbeat for each.
+std::string incarnation_in(const std::string& process, const std::string& store) {
+  return store.empty() ? process : process + "." + store;
+}
+
+/// Whether there is anything to hold what handlers send to.
+bool has_emit_rules(const config::HostConfig& config) {
+  return !config.stores.empty() || std::any_of(config.queues.begin(), config.queues.end(),
+                                               [&](const auto& queue) { return dedup_of(config, queue.first).any(); });
+}
+
 }  // namespace
+
+DynamoDbConnection::Options DynamoDbConnection::options_of(const config::HostConfig& host, const std::string& store) {
+  const config::StoreConfig& settings = store.empty() ? host.store : host.stores.at(store);
+  Options options;
+  options.region = settings.region;
+  options.endpoint = settings.endpoint;
+  options.region_setting = region_setting(host, store);
+  for (const auto& [name, queue] : host.queues) {
+    if (queue.store == store) {
+      options.queues.emplace(host.queue(name).table, name);
+    }
+  }
+  return options;
+}
+
+Result<std::unique_ptr<DynamoDbConnection>> DynamoDbConnection::open(const Options& options, const Clock& clock,
+                                                                     Random& random) {
+  std::unique_ptr<DynamoDbConnection> made(new DynamoDbConnection(options));
+  dynamo::Connection::Options connection_options{
+      .region = options.region,
+      .endpoint = options.endpoint,
+      .observer = [connection = made.get()](const dynamo::CallRecord& call) { connection->count(call); }};
+  auto connection =
+      dynamo::Connection::open(std::move(connection_options), no_region(options.region_setting), clock, random);
+  if (connection.has_error()) {
+    return settings_error(connection.error());
+  }
+  made->connection_ = std::move(*connection);
+  return made;
+}
+
+void DynamoDbConnection::count(const dynamo::CallRecord& call) {
+  const auto queue = queues_.find(call.table);
+  if (book_ != nullptr) {
+    book_->spent(queue == queues_.end() ? call.table : queue->second, {1, call.capacity.read, call.capacity.write});
+  }
+  if (metrics_ != nullptr) {
+    metrics_->dynamodb_request({.operation = call.operation,
+                                .table = call.table,
+                                .queue = queue == queues_.end() ? call.table : queue->second,
+                                .read_units = call.capacity.read,
+                                .write_units = call.capacity.write,
+                                .error = call.error ? dynamo::to_string(*call.error) : std::string_view(),
+                                .throttled = call.error == dynamo::ErrorKind::throttled});
+  }
+  const MutexLock lock(mutex_);
+  ++cost_.requests;
+  cost_.read_units += call.capacity.read;
+  cost_.write_units += call.capacity.write;
+}
+
+std::string host_name(const config::HostConfig& config) {
+  if (!config.name.empty()) {
+    return config.name;
+  }
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string("host");
+}
+
+std::optional<Error> beyond_store(const config::HostConfig& config, const std::string& from, const std::string& to) {
+  const std::string here = config.queue(from).store;
+  const std::string there = config.queue(to).store;
+  if (here == there) {
+    return std::nullopt;
+  }
+  return Error(ErrorCode::invalid, "queue " + to + " lies in " + store_text(there) + ", the handler's queue " + from +
+                                       " in " + store_text(here) +
+                                       ", and a transaction cannot write both; give [queues." + to +
+                                       "] the store of queue " + from + ", or send to a queue that lies there");
+}
 
 Result<OpenOutbox> open_outbox(const config::HostConfig& host, const std::string& name, OutboxSeams seams) {
   const auto found = host.outboxes.find(name);
@@ -200,46 +288,6 @@ queue::Selection selection_of(const config::JobConfig& job) {
           .skip_events = job.outbox.skip_events,
           .hold_dead = job.on_dead_letter == config::OnDeadLetter::hold};
 }
-
-namespace {
-
-queue::DedupRules dedup_of(const config::HostConfig& config, const std::string& queue) {
-  const config::QueueConfig settings = config.queue(queue);
-  return {settings.dedup_by_content, settings.dedup_window};
-}
-
-// Two stores may be one table, in which one process has a heartbeat for each.
-std::string incarnation_in(const std::string& process, const std::string& store) {
-  return store.empty() ? process : process + "." + store;
-}
-
-/// Whether there is anything to hold what handlers send to.
-bool has_emit_rules(const config::HostConfig& config) {
-  return !config.stores.empty() || std::any_of(config.queues.begin(), config.queues.end(),
-                                               [&](const auto& queue) { return dedup_of(config, queue.first).any(); });
-}
-
-}  // namespace
-
-class HostQueues::OpenStore {
- public:
-  explicit OpenStore(std::unique_ptr<queue::Queues> queues) : queues_(std::move(queues)) {}
-  OpenStore(std::unique_ptr<DynamoDbConnection> connection, std::unique_ptr<queue::Queues> queues)
-      : connection_(std::move(connection)), queues_(std::move(queues)) {}
-  OpenStore(std::unique_ptr<DynamoDbConnection> connection, std::unique_ptr<queue::DynamoDbQueues> queues)
-      : connection_(std::move(connection)), tables_(queues.get()), queues_(std::move(queues)) {}
-
-  queue::Queues& queues() { return *queues_; }
-  /// Null where none of its queues has owners.
-  queue::DynamoDbQueues* tables() { return tables_; }
-  const DynamoDbConnection* connection() const { return connection_.get(); }
-
- private:
-  std::unique_ptr<DynamoDbConnection> connection_;  // null for SQLite
-  queue::DynamoDbQueues* const tables_ = nullptr;   // the queues
-  // After what it stands on.
-  std::unique_ptr<queue::Queues> queues_;
-};
 
 HostQueues::HostQueues(const config::HostConfig& config, const Clock& clock, Random& random, observe::Metrics* metrics,
                        Report report, cost::CostBook* book)
@@ -283,11 +331,6 @@ Result<std::unique_ptr<queue::Sender>> HostQueues::open_sender(const std::string
   return queue::deduplicating(std::move(*sender), dedup_of(config_, queue));
 }
 
-Result<std::unique_ptr<queue::Operator>> HostQueues::open_operator(const std::string& queue) {
-  const auto store = store_of(queue);
-  return store ? (*store)->open_operator(queue) : store.error();
-}
-
 Result<std::unique_ptr<queue::NoticeBoard>> HostQueues::open_board(const std::string& queue) {
   // An application's table holds no notices: those of its jobs lie in the host's own file, where it has one.
   const bool own_file = config::outbox_named(queue) && config_.store.kind == config::StoreKind::sqlite;
@@ -295,23 +338,13 @@ Result<std::unique_ptr<queue::NoticeBoard>> HostQueues::open_board(const std::st
   return store ? (*store)->open_board(queue) : store.error();
 }
 
-Result<std::unique_ptr<queue::IdempotencyKeys>> HostQueues::open_keys(const std::string& queue) {
-  const auto store = store_of(queue);
-  return store ? (*store)->open_keys(queue) : store.error();
-}
-
-Result<std::unique_ptr<queue::wake::WakePlace>> HostQueues::open_wake_place(const std::string& queue) {
-  const auto store = store_of(queue);
-  return store ? (*store)->open_wake_place(queue) : store.error();
-}
-
 std::optional<DynamoDbCost> HostQueues::cost() const {
   std::vector<const DynamoDbConnection*> connections;
   {
     const MutexLock lock(mutex_);
     for (const auto& [name, slot] : slots_) {
-      if (slot.store && slot.store->connection() != nullptr) {
-        connections.push_back(slot.store->connection());  // stays
+      if (slot.store && slot.store->connection != nullptr) {
+        connections.push_back(slot.store->connection.get());  // stays
       }
     }
   }
@@ -328,22 +361,8 @@ Result<std::unique_ptr<queue::MoveOwnership>> HostQueues::take_custody(const std
     return std::unique_ptr<queue::MoveOwnership>();
   }
   SLUICE_TRY(store, open_store(config_.queue(queue).store));
-  return (*store)->tables() == nullptr ? std::unique_ptr<queue::MoveOwnership>()
-                                       : (*store)->tables()->take_custody(queue, halves);
-}
-
-Result<std::vector<std::string>> HostQueues::made_by_messages_in(const std::string& store, Deadline deadline) {
-  const auto open = store_named(store);
-  return open ? (*open)->made_by_messages(deadline) : open.error();
-}
-
-Result<queue::Queues*> HostQueues::store_of(const std::string& queue) {
-  return store_named(config::outbox_named(queue) ? queue : config_.queue(queue).store);
-}
-
-Result<queue::Queues*> HostQueues::store_named(const std::string& name) {
-  const auto store = open_store(name);
-  return store ? Result<queue::Queues*>(&(*store)->queues()) : store.error();
+  return (*store)->tables == nullptr ? std::unique_ptr<queue::MoveOwnership>()
+                                     : (*store)->tables->take_custody(queue, halves);
 }
 
 Result<HostQueues::OpenStore*> HostQueues::open_store(const std::string& name) {
@@ -376,8 +395,8 @@ Result<void> HostQueues::ended(const queue::EndedOwner& owner, Deadline deadline
   for (const auto& [name, queues] : by_store) {
     const auto store = open_store(name);
     auto told =
-        store && (*store)->tables() != nullptr
-            ? (*store)->tables()->owner_ended(queues, incarnation_in(owner.incarnation, name), owner.settled, deadline)
+        store && (*store)->tables != nullptr
+            ? (*store)->tables->owner_ended(queues, incarnation_in(owner.incarnation, name), owner.settled, deadline)
             : Result<void>();
     if (!store || !told) {
       failure = store ? std::move(told).error() : store.error();
@@ -387,21 +406,20 @@ Result<void> HostQueues::ended(const queue::EndedOwner& owner, Deadline deadline
 }
 
 Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open(const std::string& name) const {
+  auto opened = std::make_unique<OpenStore>();
   if (const auto outbox = config::outbox_named(name)) {
-    return open_outbox_named(*outbox);
+    SLUICE_TRY(made, open_outbox(config_, *outbox, {clock_, random_, metrics_, report_, book_}));
+    opened->connection = std::move(made->connection);
+    opened->queues = std::move(made->queues);
+    return opened;
   }
   const config::StoreConfig& store = name.empty() ? config_.store : config_.stores.at(name);
-  return store.kind == config::StoreKind::sqlite ? open_sqlite(store) : open_dynamodb(name);
-}
-
-Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_outbox_named(const std::string& name) const {
-  SLUICE_TRY(outbox, open_outbox(config_, name, {clock_, random_, metrics_, report_, book_}));
-  return std::make_unique<OpenStore>(std::move(outbox->connection), std::move(outbox->queues));
-}
-
-Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_sqlite(const config::StoreConfig& store) const {
+  if (store.kind == config::StoreKind::dynamodb) {
+    return open_dynamodb(name);
+  }
   SLUICE_TRY(queues, queue::open_sqlite_queues({.path = store.path, .report = report_}, clock_, random_));
-  return std::make_unique<OpenStore>(std::move(*queues));
+  opened->queues = std::move(*queues);
+  return opened;
 }
 
 Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_dynamodb(const std::string& name) const {
@@ -432,7 +450,11 @@ Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_dynamodb(const s
   leased.warn = report_;
   auto queues =
       queue::make_dynamodb_queues(std::move(places), std::move(leased), (*connection)->client(), clock_, random_);
-  return std::make_unique<OpenStore>(std::move(*connection), std::move(queues));
+  auto opened = std::make_unique<OpenStore>();
+  opened->connection = std::move(*connection);
+  opened->tables = queues.get();
+  opened->queues = std::move(queues);
+  return opened;
 }
 
 }  // namespace sluice::runtime

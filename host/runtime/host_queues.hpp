@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -12,14 +14,84 @@
 #include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "config/config.hpp"
+#include "dynamo/client.hpp"
+#include "dynamo/connection.hpp"
 #include "host/cost/cost_book.hpp"
 #include "host/observe/metrics.hpp"
 #include "host/queue/operator.hpp"
 #include "host/queue/queues.hpp"
-#include "host/runtime/dynamodb_connection.hpp"
 #include "host/stores/outbox/outbox_queues.hpp"
 
+namespace sluice::queue {
+class DynamoDbQueues;
+}  // namespace sluice::queue
+
 namespace sluice::runtime {
+
+/// What the DynamoDB client has spent. A value.
+struct DynamoDbCost {
+  std::uint64_t requests = 0;
+  double read_units = 0;
+  double write_units = 0;
+
+  friend DynamoDbCost operator+(const DynamoDbCost& left, const DynamoDbCost& right) {
+    return {left.requests + right.requests, left.read_units + right.read_units, left.write_units + right.write_units};
+  }
+
+  /// "12 requests, 11.5 RCU, 400.0 WCU (0.120, 0.115 and 4.00 a claim)"; the share of each only where there are any.
+  std::string text(std::uint64_t count, std::string_view noun) const;
+};
+
+/// A DynamoDB client with all it stands on, which counts what it spends.
+///
+/// Thread-safe as the client is. Destruction ends what is under way.
+class DynamoDbConnection {
+ public:
+  struct Options {
+    std::string region{};                         ///< empty: from AWS's usual places
+    std::string endpoint{};                       ///< empty: the same, else AWS's own
+    std::string region_setting{};                 ///< how somebody names a region, for the message that none is named
+    observe::Metrics* metrics = nullptr;          ///< told of every request; may be null
+    cost::CostBook* book = nullptr;               ///< told of what every answer reports; may be null
+    std::map<std::string, std::string> queues{};  ///< by table, where the queue's name is another than the table's
+  };
+
+  /// Where the host file says that a store is, and the tables of its queues. `store` is its name, empty for the default
+  /// one.
+  static Options options_of(const config::HostConfig& host, const std::string& store);
+
+  /// Makes no request yet. An Error (invalid) when neither a region nor an endpoint is named anywhere, or AWS's files
+  /// cannot be read. The references, the metrics and the book must outlive the
+  /// connection.
+  static Result<std::unique_ptr<DynamoDbConnection>> open(const Options& options, const Clock& clock, Random& random);
+  DynamoDbConnection(const DynamoDbConnection&) = delete;
+  DynamoDbConnection& operator=(const DynamoDbConnection&) = delete;
+
+  dynamo::Client& client() { return connection_->client(); }
+  /// As it was named; empty where an endpoint makes up for it.
+  const std::string& region() const { return connection_->region(); }
+  /// What all requests so far came to.
+  DynamoDbCost cost() const {
+    const MutexLock lock(mutex_);
+    return cost_;
+  }
+
+ private:
+  explicit DynamoDbConnection(const Options& options)
+      : metrics_(options.metrics), book_(options.book), queues_(options.queues) {}
+
+  void count(const dynamo::CallRecord& call);
+
+  observe::Metrics* const metrics_;
+  cost::CostBook* const book_;
+  const std::map<std::string, std::string> queues_;
+  // Guarded by mutex_.
+  mutable Mutex mutex_;
+  DynamoDbCost cost_ SLUICE_GUARDED_BY(mutex_);
+
+  // Last: its destruction ends the calls that `count` is told of.
+  std::unique_ptr<dynamo::Connection> connection_;
+};
 
 /// What this host is called in failures and among the writers of a table: the host file's name for it, else the
 /// machine's.
@@ -71,11 +143,20 @@ class HostQueues final : public queue::Queues, public queue::Owners {
   Result<std::unique_ptr<queue::Source>> open_selected(const queue::QueueAddress& address,
                                                        const queue::Selection& selection) override;
   Result<std::unique_ptr<queue::Sender>> open_sender(const std::string& queue) override;
-  Result<std::unique_ptr<queue::Operator>> open_operator(const std::string& queue) override;
+  Result<std::unique_ptr<queue::Operator>> open_operator(const std::string& queue) override {
+    const auto store = store_of(queue);
+    return store ? (*store)->open_operator(queue) : store.error();
+  }
   Result<std::unique_ptr<queue::NoticeBoard>> open_board(const std::string& queue) override;
 
-  Result<std::unique_ptr<queue::IdempotencyKeys>> open_keys(const std::string& queue) override;
-  Result<std::unique_ptr<queue::wake::WakePlace>> open_wake_place(const std::string& queue) override;
+  Result<std::unique_ptr<queue::IdempotencyKeys>> open_keys(const std::string& queue) override {
+    const auto store = store_of(queue);
+    return store ? (*store)->open_keys(queue) : store.error();
+  }
+  Result<std::unique_ptr<queue::wake::WakePlace>> open_wake_place(const std::string& queue) override {
+    const auto store = store_of(queue);
+    return store ? (*store)->open_wake_place(queue) : store.error();
+  }
 
   const std::string& incarnation() const override { return incarnation_; }
   /// Opens the stores of those of the queues that hosts own shards of.
@@ -86,14 +167,21 @@ class HostQueues final : public queue::Queues, public queue::Owners {
                                                              const std::vector<queue::Half>& halves);
 
   /// The queues that messages have made in one store; "" is the default one.
-  Result<std::vector<std::string>> made_by_messages_in(const std::string& store, Deadline deadline);
+  Result<std::vector<std::string>> made_by_messages_in(const std::string& store, Deadline deadline) {
+    const auto open = store_named(store);
+    return open ? (*open)->made_by_messages(deadline) : open.error();
+  }
 
   /// What all its stores have spent at DynamoDB so far; nothing where none of those that are open is there.
   std::optional<DynamoDbCost> cost() const;
 
  private:
   /// A store with what it stands on.
-  class OpenStore;
+  struct OpenStore {
+    std::unique_ptr<DynamoDbConnection> connection{};  ///< null for SQLite
+    std::unique_ptr<queue::Queues> queues{};           ///< stand on it
+    queue::DynamoDbQueues* tables = nullptr;           ///< the same; null where none of them has owners
+  };
   /// `store` is null until it is open; then it stays.
   struct Slot {
     bool opening = false;
@@ -102,14 +190,16 @@ class HostQueues final : public queue::Queues, public queue::Owners {
 
   Result<OpenStore*> open_store(const std::string& name);
   /// The open store that the queue lies in, and the one of that name.
-  Result<queue::Queues*> store_of(const std::string& queue);
-  Result<queue::Queues*> store_named(const std::string& name);
+  Result<queue::Queues*> store_of(const std::string& queue) {
+    return store_named(config::outbox_named(queue) ? queue : config_.queue(queue).store);
+  }
+  Result<queue::Queues*> store_named(const std::string& name) {
+    const auto store = open_store(name);
+    return store ? Result<queue::Queues*>((*store)->queues.get()) : store.error();
+  }
   Result<std::unique_ptr<OpenStore>> open(const std::string& name) const;
-  Result<std::unique_ptr<OpenStore>> open_outbox_named(const std::string& name) const;
-  Result<std::unique_ptr<OpenStore>> open_sqlite(const config::StoreConfig& store) const;
   Result<std::unique_ptr<OpenStore>> open_dynamodb(const std::string& name) const;
 
-  // Fixed after construction.
   const config::HostConfig& config_;
   const Clock& clock_;
   Random& random_;

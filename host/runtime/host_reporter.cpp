@@ -2,13 +2,7 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <csignal>
 #include <filesystem>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "base/uuid.hpp"
 #include "host/work/job_queues.hpp"
@@ -63,6 +57,28 @@ double rate(std::uint64_t after, std::uint64_t before, double seconds) {
   return static_cast<double>(after - std::min(before, after)) / seconds;
 }
 
+using fleet::Answer;
+using fleet::Directive;
+using fleet::Wish;
+
+std::string text_of(const fleet::HostSteering& standing) {
+  std::string text;
+  const auto add = [&text](const std::string& more) { text += (text.empty() ? "" : ", ") + more; };
+  for (const std::string& queue : standing.paused_queues) {
+    add("queue " + queue + " paused");
+  }
+  for (const std::string& job : standing.paused_jobs) {
+    add("job " + job + " paused");
+  }
+  for (const auto& [job, workers] : standing.workers) {
+    add("job " + job + " with " + std::to_string(workers) + " workers");
+  }
+  if (!standing.log_level.empty()) {
+    add("log level " + standing.log_level);
+  }
+  return text.empty() ? "as the files say" : text;
+}
+
 }  // namespace
 
 HostReporter::HostReporter(const Facts& facts, const JobSet& jobs, const Clock& clock, Random& random)
@@ -71,16 +87,6 @@ HostReporter::HostReporter(const Facts& facts, const JobSet& jobs, const Clock& 
       book_(facts.book),
       identity_(identity_of(facts, clock, random)),
       log_level_(identity_.file_log_level) {}
-
-void HostReporter::set_address(std::string address) {
-  const MutexLock lock(mutex_);
-  address_ = std::move(address);
-}
-
-void HostReporter::set_log_level(std::string level) {
-  const MutexLock lock(mutex_);
-  log_level_ = std::move(level);
-}
 
 fleet::HostRecord HostReporter::describe() const {
   fleet::HostRecord record = identity_;
@@ -180,32 +186,6 @@ fleet::JobPace HostReporter::pace_of(const std::string& job, const work::JobActi
   return pace;
 }
 
-namespace {
-
-using fleet::Answer;
-using fleet::Directive;
-using fleet::Wish;
-
-std::string text_of(const fleet::HostSteering& standing) {
-  std::string text;
-  const auto add = [&text](const std::string& more) { text += (text.empty() ? "" : ", ") + more; };
-  for (const std::string& queue : standing.paused_queues) {
-    add("queue " + queue + " paused");
-  }
-  for (const std::string& job : standing.paused_jobs) {
-    add("job " + job + " paused");
-  }
-  for (const auto& [job, workers] : standing.workers) {
-    add("job " + job + " with " + std::to_string(workers) + " workers");
-  }
-  if (!standing.log_level.empty()) {
-    add("log level " + standing.log_level);
-  }
-  return text.empty() ? "as the files say" : text;
-}
-
-}  // namespace
-
 void HostCommandHandler::take(const fleet::HostSteering& standing) {
   parts_.jobs.steer([standing](const config::JobConfig& job) {
     const auto workers = standing.workers.find(job.name);
@@ -262,18 +242,6 @@ Answer HostCommandHandler::obey(const Directive& order) {
   answer.done = true;
   parts_.log.info("steered", {{"order", order.text()}, {"by", order.by}, {"result", answer.text}});
   return answer;
-}
-
-std::string HostCommandHandler::drain() { return parts_.events.ask_drain() ? "draining" : "it drains already"; }
-
-std::string HostCommandHandler::reload() {
-  parts_.events.signal(SIGHUP);
-  return "reloading; its log says what came of it";
-}
-
-void HostCommandHandler::look_by(std::function<void()> look) {
-  const MutexLock lock(mutex_);
-  look_ = std::move(look);
 }
 
 void HostCommandHandler::look_now() {

@@ -1,19 +1,11 @@
 #pragma once
 
-#include <atomic>
-#include <functional>
-#include <map>
-#include <string>
+#include <csignal>
 
-#include "base/clock.hpp"
-#include "base/mutex.hpp"
-#include "base/random.hpp"
-#include "config/config.hpp"
 #include "host/cost/cost_book.hpp"
 #include "host/fleet/directive_resolver.hpp"
 #include "host/fleet/host_control.hpp"
 #include "host/fleet/host_record.hpp"
-#include "host/observe/log.hpp"
 #include "host/runtime/host_events.hpp"
 #include "host/runtime/job_set.hpp"
 
@@ -39,8 +31,14 @@ class HostReporter {
   void set_state(fleet::HostState state) { state_ = state; }
   fleet::HostState state() const { return state_; }
   /// Of its HTTP side, once that is open.
-  void set_address(std::string address);
-  void set_log_level(std::string level);
+  void set_address(std::string address) {
+    const MutexLock lock(mutex_);
+    address_ = std::move(address);
+  }
+  void set_log_level(std::string level) {
+    const MutexLock lock(mutex_);
+    log_level_ = std::move(level);
+  }
 
  private:
   /// What a job had done at some moments: paces are measured from the last one that is not too young.
@@ -82,21 +80,27 @@ class HostCommandHandler final : public fleet::HostControl {
     observe::Log& log;
   };
 
-  /// What `parts` refer to outlives the helm.
+  /// What `parts` refer to outlives it.
   explicit HostCommandHandler(const Parts& parts) : parts_(parts) {}
 
   /// Has the host run so, now and whatever jobs come later.
   void take(const fleet::HostSteering& standing);
   /// Who looks at the boards when he is asked to.
-  void look_by(std::function<void()> look);
+  void look_by(std::function<void()> look) {
+    const MutexLock lock(mutex_);
+    look_ = std::move(look);
+  }
 
   fleet::HostRecord describe() const override { return parts_.reporter.describe(); }
   fleet::Answer obey(const fleet::Directive& order) override;
   void look_now() override;
 
  private:
-  std::string drain();
-  std::string reload();
+  std::string drain() { return parts_.events.ask_drain() ? "draining" : "it drains already"; }
+  std::string reload() {
+    parts_.events.signal(SIGHUP);
+    return "reloading; its log says what came of it";
+  }
   void log_at(const std::string& level);
 
   const Parts parts_;

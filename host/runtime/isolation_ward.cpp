@@ -1,12 +1,7 @@
 #include "host/runtime/isolation_ward.hpp"
 
-#include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <filesystem>
-#include <utility>
 
-#include "base/assert.hpp"
 #include "base/guard.hpp"
 #include "host/isolation/runner.hpp"
 #include "host/work/job.hpp"
@@ -49,13 +44,6 @@ IsolationWard::IsolationWard(const WardParts& parts)
              parts.owners != nullptr ? parts.owners->incarnation() : std::string()},
       ledger_(folder_, owner_, parts.clock, parts.log) {}
 
-IsolationWard::~IsolationWard() { stop(); }
-
-Result<void> IsolationWard::start() {
-  ledger_.begin();
-  return spawner_.start();
-}
-
 void IsolationWard::recover(const std::vector<JobPlan>& plans, std::function<void()> looked) {
   std::vector<config::JobConfig> jobs;
   jobs.reserve(plans.size());
@@ -87,26 +75,6 @@ void IsolationWard::recover_first(const std::vector<JobPlan>& plans, HostEvents&
   }
 }
 
-void IsolationWard::stop() {
-  if (recovery_) {
-    recovery_->stop();
-  }
-  spawner_.stop();
-  ledger_.end();
-}
-
-isolation::HandlerFacts IsolationWard::facts_of(const JobPlan& plan) const {
-  return {plan.config.name, plan.plugin_file, plan.config.handler};
-}
-
-std::shared_ptr<isolation::JobLedger> IsolationWard::ledger_for(const JobPlan& plan) {
-  std::vector<isolation::LedgerJob> parts;
-  for (const queue::QueueAddress& address : work::addresses_of(plan.config)) {
-    parts.push_back({facts_of(plan), address});
-  }
-  return ledger_.open(parts);
-}
-
 Result<plugin::InstanceFactory> IsolationWard::runners_for(const JobPlan& plan) {
   isolation::HandlerFacts facts = facts_of(plan);
   const plugin::LoadedPlugin* const owner = parts_.plugins.owner_of(plan.handler);
@@ -129,6 +97,14 @@ Result<plugin::InstanceFactory> IsolationWard::runners_for(const JobPlan& plan) 
     own.health = std::move(health);
     return isolation::RunnerInstance::create(std::move(own), spawner_, work::handler_log(parts_.log), start);
   });
+}
+
+std::shared_ptr<isolation::JobLedger> IsolationWard::ledger_for(const JobPlan& plan) {
+  std::vector<isolation::LedgerJob> parts;
+  for (const queue::QueueAddress& address : work::addresses_of(plan.config)) {
+    parts.push_back({facts_of(plan), address});
+  }
+  return ledger_.open(parts);
 }
 
 }  // namespace sluice::runtime

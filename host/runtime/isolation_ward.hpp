@@ -1,19 +1,7 @@
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "base/clock.hpp"
-#include "base/random.hpp"
-#include "config/config.hpp"
-#include "host/isolation/crash_ledger.hpp"
 #include "host/isolation/runner_spawner.hpp"
-#include "host/observe/log.hpp"
 #include "host/plugin/handler_instance.hpp"
-#include "host/plugin/plugin_registry.hpp"
-#include "host/queue/queues.hpp"
 #include "host/runtime/host_events.hpp"
 #include "host/runtime/job_plan.hpp"
 #include "host/runtime/ledger_recovery.hpp"
@@ -44,20 +32,29 @@ struct WardParts {
 class IsolationWard {
  public:
   explicit IsolationWard(const WardParts& parts);
-  ~IsolationWard();
+  ~IsolationWard() { stop(); }
   IsolationWard(const IsolationWard&) = delete;
   IsolationWard& operator=(const IsolationWard&) = delete;
 
   /// Makes the ledger, where the state folder lets it, and the threads. Before any job. A host that cannot have a
   /// ledger says so in its log, and goes on without until it can.
-  Result<void> start();
+  Result<void> start() {
+    ledger_.begin();
+    return spawner_.start();
+  }
   /// Settles what dead hosts held, by the policies of these jobs; with each reload anew.
   void recover(const std::vector<JobPlan>& plans) { recover(plans, {}); }
   /// The same for the first jobs: returns once what dead hosts held is settled, so that no job claims it before. A
   /// store that does not answer holds up nobody for long, nor does anything a host that is to end.
   void recover_first(const std::vector<JobPlan>& plans, HostEvents& events);
   /// Ends everything. After the jobs.
-  void stop();
+  void stop() {
+    if (recovery_) {
+      recovery_->stop();
+    }
+    spawner_.stop();
+    ledger_.end();
+  }
   /// Kills the Runners.
   void hard_stop() { spawner_.kill_all(); }
 
@@ -71,7 +68,9 @@ class IsolationWard {
 
  private:
   void recover(const std::vector<JobPlan>& plans, std::function<void()> looked);
-  isolation::HandlerFacts facts_of(const JobPlan& plan) const;
+  isolation::HandlerFacts facts_of(const JobPlan& plan) const {
+    return {plan.config.name, plan.plugin_file, plan.config.handler};
+  }
 
   const WardParts parts_;
   const std::string folder_;

@@ -1,16 +1,10 @@
 #include "host/runtime/job_plan.hpp"
 
-#include <algorithm>
 #include <iterator>
-#include <map>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <variant>
 
 #include "config/file_trust.hpp"
 #include "host/runtime/plugin_trial.hpp"
-#include "host/runtime/thread_room.hpp"
+#include "host/runtime/service.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
 #include "host/stores/leased/leased_queues.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
@@ -82,7 +76,7 @@ Parsed<std::vector<JobPlan>> load_job_plans(const config::HostConfig& host, plug
                  [&runs_already](const JobConfig& job) { return !runs_already(job); });
   }
   registry.pin(plugin::pins_of(files.jobs));
-  auto admitted = PluginGate(host, registry).admit(fresh);
+  auto admitted = admit_plugins(host, registry, fresh);
   if (!admitted) {
     add({{{host.file}, admitted.error().message()}});
     return std::move(errors);

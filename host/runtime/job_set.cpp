@@ -1,12 +1,6 @@
 #include "host/runtime/job_set.hpp"
 
-#include <algorithm>
 #include <system_error>
-#include <utility>
-
-#include "base/assert.hpp"
-#include "base/guard.hpp"
-#include "host/runtime/thread_room.hpp"
 
 namespace sluice::runtime {
 
@@ -23,9 +17,6 @@ bool any_left(const Retirements& retirements) {
 }
 
 }  // namespace
-
-JobSet::JobSet(MakeJob make_job, Failed failed, const Clock& clock)
-    : make_job_(std::move(make_job)), failed_(std::move(failed)), clock_(clock) {}
 
 JobSet::~JobSet() = default;
 
@@ -123,15 +114,6 @@ Result<void> JobSet::run(const std::string& name, const Member& member) {
   return {};
 }
 
-void JobSet::steer(Steer steer) {
-  {
-    const MutexLock lock(mutex_);
-    steer_ = std::move(steer);
-    ++said_;
-  }
-  apply_steering(all_jobs());
-}
-
 void JobSet::apply_steering(const std::vector<JobPointer>& jobs) const {
   std::uint64_t applied = 0;
   while (true) {
@@ -149,14 +131,6 @@ void JobSet::apply_steering(const std::vector<JobPointer>& jobs) const {
       job->steer(steer(job->config()));
     }
   }
-}
-
-bool JobSet::cancel(std::string_view message_id) const {
-  bool found = false;
-  for (const JobPointer& job : all_jobs()) {
-    found = job->cancel(message_id) || found;
-  }
-  return found;
 }
 
 void JobSet::retire(Member member, Member successor, Deadline deadline) {
@@ -231,17 +205,6 @@ void JobSet::close_books(const JobPointer& job, const work::DrainReport& report)
   changed_.notify_all();
 }
 
-bool JobSet::runs(const config::JobConfig& job) const {
-  const MutexLock lock(mutex_);
-  const auto found = running_.find(job.name);
-  return found != running_.end() && found->second.job->config().same_job(job);
-}
-
-bool JobSet::exchanging() const {
-  const MutexLock lock(mutex_);
-  return !leaving_.empty();
-}
-
 void JobSet::begin_drain(Deadline deadline) {
   {
     const MutexLock lock(mutex_);
@@ -301,33 +264,6 @@ JobSet::Drained JobSet::account() const {
   return drained;
 }
 
-void JobSet::hard_stop() {
-  for (const JobPointer& job : all_jobs()) {
-    job->hard_stop();
-  }
-}
-
-std::vector<JobSet::JobPointer> JobSet::all_jobs() const {
-  const MutexLock lock(mutex_);
-  return jobs_now();
-}
-
-std::vector<JobSet::JobPointer> JobSet::jobs_now() const {
-  std::vector<JobPointer> jobs = leaving_;
-  for (const auto& [name, member] : running_) {
-    jobs.push_back(member.job);
-  }
-  return jobs;
-}
-
-bool JobSet::quiescent() const {
-  if (exchanging()) {
-    return false;
-  }
-  const std::vector<JobPointer> jobs = all_jobs();
-  return std::all_of(jobs.begin(), jobs.end(), [](const JobPointer& job) { return job->quiescent(); });
-}
-
 std::map<std::string, Error> JobSet::denials() const {
   std::map<std::string, Error> all;
   for (const JobPointer& job : all_jobs()) {
@@ -352,11 +288,6 @@ std::vector<work::StuckHandler> JobSet::stuck() const {
   return all;
 }
 
-bool JobSet::out_of_workers() const {
-  const std::vector<JobPointer> jobs = all_jobs();
-  return std::any_of(jobs.begin(), jobs.end(), [](const JobPointer& job) { return job->out_of_workers(); });
-}
-
 work::LedgerSnapshot JobSet::total() const {
   const std::vector<JobPointer> jobs = all_jobs();
   work::LedgerSnapshot sum;
@@ -368,15 +299,6 @@ work::LedgerSnapshot JobSet::total() const {
     sum += ledger;
   }
   return sum;
-}
-
-std::vector<JobSet::Member> JobSet::members() const {
-  std::vector<Member> all;
-  const MutexLock lock(mutex_);
-  for (const auto& [name, member] : running_) {
-    all.push_back(member);
-  }
-  return all;
 }
 
 std::vector<queue::QueueAddress> JobSet::addresses() const {

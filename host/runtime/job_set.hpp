@@ -1,21 +1,11 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
-#include <functional>
 #include <list>
-#include <map>
-#include <memory>
-#include <string>
-#include <string_view>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "base/deadline.hpp"
-#include "base/error.hpp"
 #include "base/mutex.hpp"
-#include "config/config.hpp"
 #include "host/runtime/job_plan.hpp"
 #include "host/work/job.hpp"
 
@@ -66,7 +56,8 @@ class JobSet {
     bool threads_left = false;
   };
 
-  JobSet(MakeJob make_job, Failed failed, const Clock& clock);
+  JobSet(MakeJob make_job, Failed failed, const Clock& clock)
+      : make_job_(std::move(make_job)), failed_(std::move(failed)), clock_(clock) {}
   ~JobSet();
   JobSet(const JobSet&) = delete;
   JobSet& operator=(const JobSet&) = delete;
@@ -78,9 +69,16 @@ class JobSet {
   Result<void> start(const Exchange& first);
 
   /// True when a job runs that this one would not differ from.
-  bool runs(const config::JobConfig& job) const;
+  bool runs(const config::JobConfig& job) const {
+    const MutexLock lock(mutex_);
+    const auto found = running_.find(job.name);
+    return found != running_.end() && found->second.job->config().same_job(job);
+  }
   /// True while jobs of the last reload are still on their way out; `exchange` must wait for that to end.
-  bool exchanging() const;
+  bool exchanging() const {
+    const MutexLock lock(mutex_);
+    return !leaving_.empty();
+  }
   /// Brings the running jobs to what was prepared. Jobs that are the same run on undisturbed; changed and removed ones
   /// drain in the background within `drain_timeout`, and the changed ones' successors start when they have. A successor
   /// that cannot start gives its predecessor's place back.
@@ -88,9 +86,22 @@ class JobSet {
 
   /// How each job is to run beside what its file says, from now on and whatever jobs come later. No handler starts any
   /// more that this forbids when it has returned. From any thread.
-  void steer(Steer steer);
+  void steer(Steer steer) {
+    {
+      const MutexLock lock(mutex_);
+      steer_ = std::move(steer);
+      ++said_;
+    }
+    apply_steering(all_jobs());
+  }
   /// Sets the stop token of the handler that works on this message; false: none does.
-  bool cancel(std::string_view message_id) const;
+  bool cancel(std::string_view message_id) const {
+    bool found = false;
+    for (const JobPointer& job : all_jobs()) {
+      found = job->cancel(message_id) || found;
+    }
+    return found;
+  }
 
   /// Begins the drain and returns at once; nothing starts any more. From any thread.
   void begin_drain(Deadline deadline);
@@ -99,10 +110,20 @@ class JobSet {
   /// As things stand, for whoever cannot wait for the drain: what has not ended counts as stranded.
   Drained account() const;
   /// Makes a `drain` under way return soon. From any thread, also before or without one.
-  void hard_stop();
+  void hard_stop() {
+    for (const JobPointer& job : all_jobs()) {
+      job->hard_stop();
+    }
+  }
 
   /// True when every job is quiescent and none is being exchanged.
-  bool quiescent() const;
+  bool quiescent() const {
+    if (exchanging()) {
+      return false;
+    }
+    const std::vector<JobPointer> jobs = all_jobs();
+    return std::all_of(jobs.begin(), jobs.end(), [](const JobPointer& job) { return job->quiescent(); });
+  }
   /// The jobs that can do nothing because the store refuses the role, by name, and why.
   std::map<std::string, Error> denials() const;
   std::vector<work::StuckHandler> stuck() const;
@@ -113,10 +134,20 @@ class JobSet {
     }
   }
   /// A job has lost so many workers to handlers that do not return that no more take their place.
-  bool out_of_workers() const;
+  bool out_of_workers() const {
+    const std::vector<JobPointer> jobs = all_jobs();
+    return std::any_of(jobs.begin(), jobs.end(), [](const JobPointer& job) { return job->out_of_workers(); });
+  }
   work::LedgerSnapshot total() const;
   /// The jobs that run, by name.
-  std::vector<Member> members() const;
+  std::vector<Member> members() const {
+    std::vector<Member> all;
+    const MutexLock lock(mutex_);
+    for (const auto& [name, member] : running_) {
+      all.push_back(member);
+    }
+    return all;
+  }
   /// The queues that jobs work on now.
   std::vector<queue::QueueAddress> addresses() const;
 
@@ -136,8 +167,17 @@ class JobSet {
   /// Starts the successor, or the predecessor's like when that fails.
   void hand_over(const JobPlan& predecessor, const Member& successor);
   void close_books(const JobPointer& job, const work::DrainReport& report);
-  std::vector<JobPointer> all_jobs() const;
-  std::vector<JobPointer> jobs_now() const SLUICE_REQUIRES(mutex_);
+  std::vector<JobPointer> all_jobs() const {
+    const MutexLock lock(mutex_);
+    return jobs_now();
+  }
+  std::vector<JobPointer> jobs_now() const SLUICE_REQUIRES(mutex_) {
+    std::vector<JobPointer> jobs = leaving_;
+    for (const auto& [name, member] : running_) {
+      jobs.push_back(member.job);
+    }
+    return jobs;
+  }
 
   // Fixed after construction.
   const MakeJob make_job_;

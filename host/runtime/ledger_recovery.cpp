@@ -5,19 +5,10 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstdint>
-#include <limits>
-#include <map>
-#include <utility>
 
 #include "base/guard.hpp"
 #include "base/signal_block.hpp"
-#include "host/isolation/crash_handler.hpp"
-#include "host/isolation/crash_ledger.hpp"
-#include "host/isolation/state_folder.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/work/task.hpp"
 
@@ -26,11 +17,6 @@ namespace sluice::runtime {
 using isolation::HostLedger;
 using isolation::JobSlots;
 using isolation::LedgerStart;
-
-OwnLedger::OwnLedger(std::string folder, isolation::LedgerOwner owner, const Clock& clock, observe::Log& log)
-    : folder_(std::move(folder)), owner_(std::move(owner)), clock_(clock), log_(log) {}
-
-OwnLedger::~OwnLedger() { end(); }
 
 void OwnLedger::begin() {
   auto made = HostLedger::create(folder_, owner_, clock_);
@@ -61,15 +47,6 @@ SteadyTime OwnLedger::attempt(SteadyTime now) {
   }
   take(std::move(*made));
   return SteadyTime::max();
-}
-
-void OwnLedger::look_after(const isolation::HostLedger& ledger) {
-  if (!trouble_.empty() || ledger.is_whole()) {
-    return;
-  }
-  trouble_ = "the file in " + folder_ + " was removed, replaced or cut off; restart the host, which makes another";
-  log_.warn("the crash ledger is lost: after a crash what was in flight waits for its leases to run out",
-            {{"why", trouble_}});
 }
 
 void OwnLedger::refused(const Error& error, SteadyTime now) {
@@ -124,11 +101,6 @@ std::shared_ptr<isolation::JobLedger> OwnLedger::open(const std::vector<isolatio
   return opened;
 }
 
-std::string OwnLedger::trouble() const {
-  const MutexLock lock(mutex_);
-  return trouble_;
-}
-
 namespace {
 
 using isolation::HeldMessage;
@@ -165,6 +137,36 @@ queue::Completion blame(const HeldMessage& held, const LedgerContents& ledger,
   return work::completion_of(held.receipt, std::move(disposition), now);
 }
 
+using queue::SettleStatus;
+
+/// With the pauses below about four minutes; by then most leases have run out.
+constexpr std::uint32_t kTries = 8;
+constexpr Duration kFirstPause = std::chrono::seconds(1);
+constexpr Duration kLongestPause = std::chrono::minutes(1);
+
+std::uint32_t& column(isolation::LedgerSettlement& tally, Suspicion suspicion) {
+  switch (suspicion) {
+    case Suspicion::blamed:
+      return tally.counted;
+    case Suspicion::suspect:
+      return tally.suspects;
+    case Suspicion::finished:
+      return tally.finished;
+    case Suspicion::innocent:
+      break;
+  }
+  return tally.released;
+}
+
+/// Where the kernel tells of nothing, as on file systems of other machines.
+constexpr Duration kLook = std::chrono::seconds(10);
+constexpr Duration kSettleTime = std::chrono::seconds(3);
+constexpr std::size_t kHistory = 100;
+
+std::string why_it_died(const isolation::LedgerContents& ledger) {
+  return ledger.crash ? ledger.crash->summary() : "nothing says why: killed, out of memory, or power lost";
+}
+
 }  // namespace
 
 std::vector<RecoveryStep> plan_recovery(const LedgerContents& ledger, const std::vector<config::JobConfig>& jobs,
@@ -197,34 +199,6 @@ std::vector<RecoveryStep> plan_recovery(const LedgerContents& ledger, const std:
   return plan;
 }
 
-namespace {
-
-using queue::SettleStatus;
-
-/// With the pauses below about four minutes; by then most leases have run out.
-constexpr std::uint32_t kTries = 8;
-constexpr Duration kFirstPause = std::chrono::seconds(1);
-constexpr Duration kLongestPause = std::chrono::minutes(1);
-
-std::uint32_t& column(isolation::LedgerSettlement& tally, Suspicion suspicion) {
-  switch (suspicion) {
-    case Suspicion::blamed:
-      return tally.counted;
-    case Suspicion::suspect:
-      return tally.suspects;
-    case Suspicion::finished:
-      return tally.finished;
-    case Suspicion::innocent:
-      break;
-  }
-  return tally.released;
-}
-
-}  // namespace
-
-OrphanSettlement::OrphanSettlement(std::unique_ptr<isolation::OrphanLedger> ledger, std::vector<RecoveryStep> steps)
-    : ledger_(std::move(ledger)), open_(std::move(steps)) {}
-
 bool OrphanSettlement::settle(queue::Queues& queues, queue::Owners* owners, SteadyTime now, Deadline deadline) {
   trouble_.clear();
   for (RecoveryStep& step : open_) {
@@ -238,7 +212,7 @@ bool OrphanSettlement::settle(queue::Queues& queues, queue::Owners* owners, Stea
   open_.erase(
       std::remove_if(open_.begin(), open_.end(), [](const RecoveryStep& step) { return step.completions.empty(); }),
       open_.end());
-  due_ = now + std::min(kFirstPause * (1U << std::min(tries_, 16U)), kLongestPause);
+  due_ = now + work::doubled(kFirstPause, tries_, kLongestPause);
   ++tries_;
   const bool last = tries_ >= kTries;
   if (open_.empty() || last) {
@@ -296,50 +270,12 @@ Result<void> OrphanSettlement::close(WallTime now, std::string by) {
   return ledger_->archive(tally_);
 }
 
-namespace {
-
-/// Where the kernel tells of nothing, as on file systems of other machines.
-constexpr Duration kLook = std::chrono::seconds(10);
-constexpr Duration kSettleTime = std::chrono::seconds(3);
-constexpr std::size_t kHistory = 100;
-
-std::string why_it_died(const isolation::LedgerContents& ledger) {
-  return ledger.crash ? ledger.crash->summary() : "nothing says why: killed, out of memory, or power lost";
-}
-
-}  // namespace
-
-LedgerRecovery::LedgerRecovery(RecoveryParts parts)
-    : parts_(std::move(parts)),
-      folder_(parts_.folder),
-      bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      watch_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
-  if (watch_.open()) {
-    // A process that dies closes what it had open; a ledger that is closed for good has lost its owner.
-    ::inotify_add_watch(watch_.get(), parts_.folder.c_str(), IN_CLOSE_WRITE | IN_ONLYDIR);
-  }
-}
-
-LedgerRecovery::~LedgerRecovery() { stop(); }
-
-void LedgerRecovery::use(std::vector<config::JobConfig> jobs) {
-  const MutexLock lock(mutex_);
-  jobs_ = std::move(jobs);
-}
-
 Result<void> LedgerRecovery::start() {
   if (!bell_.open()) {
     return isolation::state_file_error("what dead hosts held cannot be settled", EMFILE);
   }
   const SignalBlock block;
   return thread_.start([this](const std::stop_token& stop) { attend(stop); });
-}
-
-void LedgerRecovery::stop() {
-  thread_.request_stop();
-  const std::uint64_t one = 1;
-  static_cast<void>(::write(bell_.get(), &one, sizeof(one)) < 0);
-  thread_.stop();
 }
 
 void LedgerRecovery::attend(const std::stop_token& stop) {
@@ -352,16 +288,6 @@ void LedgerRecovery::attend(const std::stop_token& stop) {
     if (!stop.stop_requested()) {
       wait_until_something_happens(try_own());
     }
-  }
-}
-
-SteadyTime LedgerRecovery::try_own() {
-  return parts_.own == nullptr ? SteadyTime::max() : parts_.own->attempt(parts_.clock.steady_now());
-}
-
-void LedgerRecovery::take_orphans() {
-  for (const std::string& file : folder_.open_ledgers()) {
-    take(file);
   }
 }
 
@@ -441,6 +367,17 @@ void LedgerRecovery::wait_until_something_happens(SteadyTime at_latest) {
   // What the events say does not matter: the folder is looked at.
   alignas(inotify_event) std::array<char, 4096> events{};
   while (watch_.open() && ::read(watch_.get(), events.data(), events.size()) > 0) {
+  }
+}
+
+LedgerRecovery::LedgerRecovery(RecoveryParts parts)
+    : parts_(std::move(parts)),
+      folder_(parts_.folder),
+      bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      watch_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+  if (watch_.open()) {
+    // A process that dies closes what it had open; a ledger that is closed for good has lost its owner.
+    ::inotify_add_watch(watch_.get(), parts_.folder.c_str(), IN_CLOSE_WRITE | IN_ONLYDIR);
   }
 }
 

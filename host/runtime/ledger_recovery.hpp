@@ -1,15 +1,11 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
-#include "base/clock.hpp"
 #include "base/deadline.hpp"
 #include "base/descriptor.hpp"
-#include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "config/config.hpp"
 #include "host/isolation/crash_ledger.hpp"
@@ -32,8 +28,9 @@ inline constexpr Duration kLedgerRetry = std::chrono::seconds(30);
 class OwnLedger {
  public:
   /// `clock` and `log` outlive the object.
-  OwnLedger(std::string folder, isolation::LedgerOwner owner, const Clock& clock, observe::Log& log);
-  ~OwnLedger();
+  OwnLedger(std::string folder, isolation::LedgerOwner owner, const Clock& clock, observe::Log& log)
+      : folder_(std::move(folder)), owner_(std::move(owner)), clock_(clock), log_(log) {}
+  ~OwnLedger() { end(); }
   OwnLedger(const OwnLedger&) = delete;
   OwnLedger& operator=(const OwnLedger&) = delete;
 
@@ -49,14 +46,23 @@ class OwnLedger {
   /// The part of a job with these queues; never null, and usable for as long as somebody has it.
   std::shared_ptr<isolation::JobLedger> open(const std::vector<isolation::LedgerJob>& parts) SLUICE_EXCLUDES(mutex_);
   /// Why there is none; empty: there is one.
-  std::string trouble() const SLUICE_EXCLUDES(mutex_);
+  std::string trouble() const SLUICE_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return trouble_;
+  }
 
  private:
   void take(std::shared_ptr<isolation::HostLedger> ledger) SLUICE_EXCLUDES(mutex_);
-  void look_after(const isolation::HostLedger& ledger) SLUICE_REQUIRES(mutex_);
+  void look_after(const isolation::HostLedger& ledger) SLUICE_REQUIRES(mutex_) {
+    if (!trouble_.empty() || ledger.is_whole()) {
+      return;
+    }
+    trouble_ = "the file in " + folder_ + " was removed, replaced or cut off; restart the host, which makes another";
+    log_.warn("the crash ledger is lost: after a crash what was in flight waits for its leases to run out",
+              {{"why", trouble_}});
+  }
   void refused(const Error& error, SteadyTime now) SLUICE_EXCLUDES(mutex_);
 
-  // Fixed after construction.
   const std::string folder_;
   const isolation::LedgerOwner owner_;
   const Clock& clock_;
@@ -96,7 +102,8 @@ std::vector<RecoveryStep> plan_recovery(const isolation::LedgerContents& ledger,
 /// count. Of one thread.
 class OrphanSettlement {
  public:
-  OrphanSettlement(std::unique_ptr<isolation::OrphanLedger> ledger, std::vector<RecoveryStep> steps);
+  OrphanSettlement(std::unique_ptr<isolation::OrphanLedger> ledger, std::vector<RecoveryStep> steps)
+      : ledger_(std::move(ledger)), open_(std::move(steps)) {}
 
   /// Settles what is open, and then tells the owners' stores that the host has ended; `owners` may be null. True when
   /// nothing is left to try: everything is settled, or has been tried often enough.
@@ -143,29 +150,42 @@ struct RecoveryParts {
 class LedgerRecovery final : public Service {
  public:
   explicit LedgerRecovery(RecoveryParts parts);
-  ~LedgerRecovery() override;
+  ~LedgerRecovery() override { stop(); }
 
   /// The jobs whose policies count from now on.
-  void use(std::vector<config::JobConfig> jobs);
+  void use(std::vector<config::JobConfig> jobs) {
+    const MutexLock lock(mutex_);
+    jobs_ = std::move(jobs);
+  }
 
   /// True once what lay there at the start was tried, and settled unless its store does not answer. A job that claims
   /// before that may take what is about to be settled, and then nobody is blamed for the death.
   bool has_looked() const { return looked_.load(); }
 
   Result<void> start() override;
-  void stop() override;
+  void stop() override {
+    thread_.request_stop();
+    const std::uint64_t one = 1;
+    static_cast<void>(::write(bell_.get(), &one, sizeof(one)) < 0);
+    thread_.stop();
+  }
 
  private:
   void attend(const std::stop_token& stop);
-  void take_orphans();
+  void take_orphans() {
+    for (const std::string& file : folder_.open_ledgers()) {
+      take(file);
+    }
+  }
   void take(const std::string& file);
   void settle_what_is_due(const std::stop_token& stop);
   void finish(OrphanSettlement& settlement);
   /// This host's own ledger; when to look after it again.
-  SteadyTime try_own();
+  SteadyTime try_own() {
+    return parts_.own == nullptr ? SteadyTime::max() : parts_.own->attempt(parts_.clock.steady_now());
+  }
   void wait_until_something_happens(SteadyTime at_latest);
 
-  // Fixed after construction.
   const RecoveryParts parts_;
   const isolation::LedgerFolder folder_;
   const Descriptor bell_;   ///< eventfd

@@ -11,23 +11,17 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
-#include <string_view>
-#include <utility>
-#include <variant>
 
 #include "base/descriptor.hpp"
 #include "base/guard.hpp"
-#include "config/config.hpp"
-#include "config/file_trust.hpp"
 #include "base/text/visible.hpp"
+#include "config/file_trust.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/runtime/job_plan.hpp"
-#include "host/runtime/thread_room.hpp"
+#include "host/runtime/service.hpp"
 
 extern char** environ;
 namespace sluice::runtime {
@@ -39,6 +33,31 @@ constexpr int kLookMilliseconds = 20;
 /// What is kept of the child's stderr: its end.
 constexpr std::size_t kSaidLimit = 4096;
 constexpr std::size_t kQuoteLimit = 300;
+
+/// A step (loading one file, making or destroying one handler) may take so long.
+constexpr Duration kStepLimit = std::chrono::seconds(10);
+/// What is tried is this very program.
+constexpr const char* kProgram = "/proc/self/exe";
+
+/// How a trial process ended. A value.
+struct TrialEnd {
+  std::string step;   ///< the last that it began; empty: none
+  std::string cause;  ///< what ended it there, with its last line on stderr; empty: it went through
+};
+
+/// What is to be tried. A value.
+struct TrialRequest {
+  std::vector<std::string> files;  ///< plugins to load, in this order
+  plugin::PluginPins pins;         ///< digests that files have to have, or they are not loaded there either
+  std::string host_file;           ///< whose job files are read, when there are jobs
+  std::vector<std::string> jobs;   ///< names of jobs whose handlers are to be made and destroyed
+};
+
+/// What must not be let into this process, and why: text that follows the name of the file or the handler. A value.
+struct TrialVerdict {
+  std::map<std::string, std::string> files;
+  std::map<std::string, std::string> jobs;
+};
 
 /// A pipe whose reading end does not block and whose ends are closed with it.
 class Pipe {
@@ -89,8 +108,8 @@ std::string cause_of(int status) {
 /// The child while it runs. Nothing of it is left at the end of the scope.
 class TrialChild {
  public:
-  std::optional<Error> start(const std::string& program, std::vector<std::string> words);
-  TrialEnd watch(Duration limit);
+  std::optional<Error> start(std::vector<std::string> words);
+  TrialEnd watch();
 
  private:
   void listen();
@@ -103,7 +122,7 @@ class TrialChild {
   std::string said_text_;
 };
 
-std::optional<Error> TrialChild::start(const std::string& program, std::vector<std::string> words) {
+std::optional<Error> TrialChild::start(std::vector<std::string> words) {
   words.insert(words.begin(), "sluice");
   words.insert(words.end(), {"--steps", std::to_string(kStepsDescriptor)});
   std::vector<char*> arguments;
@@ -126,7 +145,7 @@ std::optional<Error> TrialChild::start(const std::string& program, std::vector<s
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
   const int failed = steps_.good() && said_.good()
-                         ? ::posix_spawn(&pid_, program.c_str(), &files, &attributes, arguments.data(), environ)
+                         ? ::posix_spawn(&pid_, kProgram, &files, &attributes, arguments.data(), environ)
                          : EMFILE;
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
@@ -149,17 +168,17 @@ void TrialChild::listen() {
   }
 }
 
-TrialEnd TrialChild::watch(Duration limit) {
+TrialEnd TrialChild::watch() {
   TrialEnd end;
   std::size_t steps_seen = 0;
-  auto deadline = std::chrono::steady_clock::now() + limit;
+  auto deadline = std::chrono::steady_clock::now() + kStepLimit;
   int status = 0;
   while (true) {
     const bool ended = ::waitpid(pid_, &status, WNOHANG) == pid_;
     listen();
     if (step_text_.size() > steps_seen) {
       steps_seen = step_text_.size();
-      deadline = std::chrono::steady_clock::now() + limit;
+      deadline = std::chrono::steady_clock::now() + kStepLimit;
     }
     if (ended) {
       kill_all();  // What it may have started.
@@ -170,7 +189,7 @@ TrialEnd TrialChild::watch(Duration limit) {
       kill_all();
       ::waitpid(pid_, &status, 0);
       end.cause = "did not return within " +
-                  std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit).count()) + " s";
+                  std::to_string(std::chrono::duration_cast<std::chrono::seconds>(kStepLimit).count()) + " s";
       break;
     }
   }
@@ -184,18 +203,6 @@ TrialEnd TrialChild::watch(Duration limit) {
   }
   return end;
 }
-
-}  // namespace
-
-Result<TrialEnd> run_trial_child(const std::string& program, const std::vector<std::string>& words, Duration limit) {
-  TrialChild child;
-  if (auto failed = child.start(program, words)) {
-    return *failed;
-  }
-  return child.watch(limit);
-}
-
-namespace {
 
 // The steps, each followed by the name of a file or a job.
 constexpr std::string_view kLoad = "load ";
@@ -294,21 +301,28 @@ void try_jobs(const std::string& host_file, const std::vector<std::string>& name
   }
 }
 
-}  // namespace
-
-Result<TrialVerdict> PluginTrial::run(TrialRequest request) const {
+/// Tries plugins in a process of their own before this one loads them: what their start-up code and constructors do to
+/// a process (crash it, exit, never return) they do to that one. One process when all is well, and one more for each
+/// file or job that is refused. Fails when there is no process to be had, or it cannot even begin.
+Result<TrialVerdict> try_plugins(TrialRequest request) {
   TrialVerdict verdict;
   while (!request.files.empty() || !request.jobs.empty()) {
-    SLUICE_TRY(end, run_trial_child(program_, command_line(request), step_limit_));
-    if (end->cause.empty()) {
+    TrialChild child;
+    if (auto failed = child.start(command_line(request))) {
+      return *failed;
+    }
+    const TrialEnd end = child.watch();
+    if (end.cause.empty()) {
       break;
     }
-    if (!blame(*end, request, verdict)) {
-      return Error(ErrorCode::unavailable, "plugins cannot be tried: the process for it " + end->cause);
+    if (!blame(end, request, verdict)) {
+      return Error(ErrorCode::unavailable, "plugins cannot be tried: the process for it " + end.cause);
     }
   }
   return verdict;
 }
+
+}  // namespace
 
 void run_trial_process(const std::vector<std::string>& words) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -333,21 +347,22 @@ void run_trial_process(const std::vector<std::string>& words) {
   std::_Exit(0);
 }
 
-Result<std::vector<config::ConfigError>> PluginGate::admit(const std::vector<config::JobConfig>& jobs) {
+Result<std::vector<config::ConfigError>> admit_plugins(const config::HostConfig& host, plugin::PluginRegistry& registry,
+                                                       const std::vector<config::JobConfig>& jobs) {
   TrialRequest request;
-  request.host_file = host_.file;
-  request.pins = registry_.pins();
+  request.host_file = host.file;
+  request.pins = registry.pins();
   std::vector<std::string> fresh;
-  for (const std::string& file : registry_.unseen(host_.plugin_dirs)) {
-    const bool trusted = host_.allow_insecure_files || !SLUICE_GUARD(plugin_file_modes);
+  for (const std::string& file : registry.unseen(host.plugin_dirs)) {
+    const bool trusted = host.allow_insecure_files || !SLUICE_GUARD(plugin_file_modes);
     const auto distrusted = trusted ? std::nullopt : config::distrust(file);
     if (distrusted) {
-      registry_.refuse(file, *distrusted);
+      registry.refuse(file, *distrusted);
     } else {
       fresh.push_back(file);
     }
   }
-  for (const plugin::LoadedPlugin& loaded : registry_.plugins()) {
+  for (const plugin::LoadedPlugin& loaded : registry.plugins()) {
     request.files.push_back(loaded.file);
   }
   request.files.insert(request.files.end(), fresh.begin(), fresh.end());
@@ -356,10 +371,10 @@ Result<std::vector<config::ConfigError>> PluginGate::admit(const std::vector<con
   }
   std::vector<config::ConfigError> errors;
   if ((!fresh.empty() || !jobs.empty()) && SLUICE_GUARD(plugins_tried_first)) {
-    SLUICE_TRY(verdict, trial_.run(std::move(request)));
+    SLUICE_TRY(verdict, try_plugins(std::move(request)));
     for (const std::string& file : fresh) {
       if (const auto found = verdict->files.find(file); found != verdict->files.end()) {
-        registry_.refuse(file, found->second + "; it was tried in a process of its own: mend it or take it away");
+        registry.refuse(file, found->second + "; it was tried in a process of its own: mend it or take it away");
       }
     }
     for (const config::JobConfig& job : jobs) {
@@ -369,7 +384,7 @@ Result<std::vector<config::ConfigError>> PluginGate::admit(const std::vector<con
       }
     }
   }
-  registry_.scan(host_.plugin_dirs);
+  registry.scan(host.plugin_dirs);
   return errors;
 }
 

@@ -1,9 +1,6 @@
 #include "host/runtime/queue_probes.hpp"
 
-#include <algorithm>
 #include <set>
-#include <string>
-#include <utility>
 
 #include "base/guard.hpp"
 
@@ -13,43 +10,14 @@ namespace {
 
 constexpr Duration kSampleTimeout = std::chrono::seconds(20);
 
+constexpr Duration kStatsTimeout = std::chrono::seconds(20);
+
+bool forbids_start(ErrorCode code) {
+  return code == ErrorCode::queue_missing || code == ErrorCode::denied || code == ErrorCode::corrupt ||
+         code == ErrorCode::invalid;
+}
+
 }  // namespace
-
-DepthSampler::DepthSampler(Addresses addresses, queue::Queues& queues, observe::Metrics& metrics, const Clock& clock,
-                           Duration interval, Limits limits)
-    : addresses_(std::move(addresses)),
-      queues_(queues),
-      metrics_(metrics),
-      clock_(clock),
-      interval_(interval),
-      limits_(std::move(limits)) {}
-
-DepthSampler::~DepthSampler() { stop(); }
-
-Result<void> DepthSampler::start() {
-  return thread_.start([this](const std::stop_token& stop) { run(stop); });
-}
-
-void DepthSampler::stop() { thread_.stop(); }
-
-void DepthSampler::asked() {
-  {
-    const MutexLock lock(mutex_);
-    asked_ = true;
-  }
-  changed_.notify_all();
-}
-
-std::optional<QueueDepth> DepthSampler::depth(const std::string& queue) const {
-  const MutexLock lock(mutex_);
-  const auto found = depths_.find(queue);
-  return found == depths_.end() ? std::nullopt : std::optional(found->second);
-}
-
-std::map<std::string, QueueDepth> DepthSampler::depths() const {
-  const MutexLock lock(mutex_);
-  return depths_;
-}
 
 bool DepthSampler::leave() {
   {
@@ -77,21 +45,6 @@ void DepthSampler::run(const std::stop_token& stop) {
     sampling_ = false;
     changed_.wait_until(mutex_, stop, next, [] { return false; });
   }
-}
-
-bool DepthSampler::begin_sample(const std::stop_token& stop) {
-  const MutexLock lock(mutex_);
-  sampling_ = changed_.wait(mutex_, stop, [this]() SLUICE_NO_TSA { return asked_ || !limits_.empty(); }) && !leaving_;
-  return sampling_;
-}
-
-std::map<std::string, DepthSampler::Lag> DepthSampler::lags() const {
-  std::map<std::string, Lag> lags;
-  for (const auto& [name, depth] : depths()) {
-    const auto limit = limits_.find(name);
-    lags[name] = {depth.oldest, limit == limits_.end() ? Duration::zero() : limit->second};
-  }
-  return lags;
 }
 
 void DepthSampler::sample(const std::stop_token& stop, bool all) {
@@ -143,12 +96,6 @@ void DepthSampler::sample(const std::string& name) {
   metrics_.queue_depth(name, "dlq", static_cast<double>(dlq->total()));
 }
 
-namespace {
-
-constexpr Duration kStatsTimeout = std::chrono::seconds(20);
-
-}  // namespace
-
 Result<bool> EmptyCheck::empty(const std::vector<queue::QueueAddress>& addresses) {
   // The cheap look first; it reads an index, which lags behind the table.
   for (const bool consistent : {false, SLUICE_GUARD(index_lag)}) {
@@ -177,15 +124,6 @@ Result<bool> EmptyCheck::empty(const queue::QueueAddress& address, bool consiste
   SLUICE_PASS_ON(stats);
   return stats->ready == 0 && stats->in_flight == 0;
 }
-
-namespace {
-
-bool forbids_start(ErrorCode code) {
-  return code == ErrorCode::queue_missing || code == ErrorCode::denied || code == ErrorCode::corrupt ||
-         code == ErrorCode::invalid;
-}
-
-}  // namespace
 
 Result<void> QueueProbe::start(std::vector<std::string> queues, std::function<void()> ended) {
   std::sort(queues.begin(), queues.end());
@@ -236,11 +174,6 @@ Result<std::unique_ptr<queue::Operator>> QueueProbe::open(const std::string& que
       return opened;
     }
   }
-}
-
-std::optional<QueueProbe::Verdict> QueueProbe::verdict() const {
-  const MutexLock lock(mutex_);
-  return verdict_;
 }
 
 }  // namespace sluice::runtime

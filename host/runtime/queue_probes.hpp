@@ -1,16 +1,11 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "base/clock.hpp"
 #include "base/deadline.hpp"
-#include "base/error.hpp"
-#include "base/mutex.hpp"
 #include "host/observe/log.hpp"
 #include "host/observe/metrics.hpp"
 #include "host/queue/queues.hpp"
@@ -48,32 +43,63 @@ class DepthSampler final : public Service {
 
   /// The references outlive the sampler.
   DepthSampler(Addresses addresses, queue::Queues& queues, observe::Metrics& metrics, const Clock& clock,
-               Duration interval, Limits limits = {});
-  ~DepthSampler() override;
+               Duration interval, Limits limits = {})
+      : addresses_(std::move(addresses)),
+        queues_(queues),
+        metrics_(metrics),
+        clock_(clock),
+        interval_(interval),
+        limits_(std::move(limits)) {}
+  ~DepthSampler() override { stop(); }
 
-  Result<void> start() override;
-  void stop() override;
+  Result<void> start() override {
+    return thread_.start([this](const std::stop_token& stop) { run(stop); });
+  }
+  void stop() override { thread_.stop(); }
   /// Ends it without waiting for a store. False: a store is being asked, and its thread ends only when that has
   /// answered; who cannot wait so long leaves the process without destroying the sampler.
   bool leave();
 
   /// Somebody reads the gauges. Thread-safe, returns at once.
-  void asked();
+  void asked() {
+    {
+      const MutexLock lock(mutex_);
+      asked_ = true;
+    }
+    changed_.notify_all();
+  }
   /// As it was counted last; nothing before the first time.
-  std::optional<QueueDepth> depth(const std::string& queue) const;
-  std::map<std::string, QueueDepth> depths() const;
+  std::optional<QueueDepth> depth(const std::string& queue) const {
+    const MutexLock lock(mutex_);
+    const auto found = depths_.find(queue);
+    return found == depths_.end() ? std::nullopt : std::optional(found->second);
+  }
+  std::map<std::string, QueueDepth> depths() const {
+    const MutexLock lock(mutex_);
+    return depths_;
+  }
   Duration interval() const { return interval_; }
   /// Of the queues that were counted, as they were then. Thread-safe, returns at once.
-  std::map<std::string, Lag> lags() const;
+  std::map<std::string, Lag> lags() const {
+    std::map<std::string, Lag> lags;
+    for (const auto& [name, depth] : depths()) {
+      const auto limit = limits_.find(name);
+      lags[name] = {depth.oldest, limit == limits_.end() ? Duration::zero() : limit->second};
+    }
+    return lags;
+  }
 
  private:
   void run(const std::stop_token& stop);
   /// False when it is told to end instead.
-  bool begin_sample(const std::stop_token& stop);
+  bool begin_sample(const std::stop_token& stop) {
+    const MutexLock lock(mutex_);
+    sampling_ = changed_.wait(mutex_, stop, [this]() SLUICE_NO_TSA { return asked_ || !limits_.empty(); }) && !leaving_;
+    return sampling_;
+  }
   void sample(const std::stop_token& stop, bool all);
   void sample(const std::string& queue);
 
-  // Fixed after construction.
   const Addresses addresses_;
   queue::Queues& queues_;
   observe::Metrics& metrics_;
@@ -139,13 +165,15 @@ class QueueProbe {
     std::optional<Refusal> refusal;  ///< the first one
   };
   /// Nothing while it looks.
-  std::optional<Verdict> verdict() const;
+  std::optional<Verdict> verdict() const {
+    const MutexLock lock(mutex_);
+    return verdict_;
+  }
 
  private:
   Verdict look(const std::vector<std::string>& queues, const std::stop_token& stop);
   Result<std::unique_ptr<queue::Operator>> open(const std::string& queue, const std::stop_token& stop);
 
-  // Fixed after construction.
   queue::Queues& queues_;
   const Clock& clock_;
   observe::Log& log_;

@@ -2,36 +2,15 @@
 
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <initializer_list>
-#include <memory>
-#include <optional>
-#include <utility>
-#include <variant>
-#include <vector>
 
-#include "base/guard.hpp"
 #include "host/observe/build_info.hpp"
-#include "host/observe/log.hpp"
-#include "host/observe/metrics.hpp"
-#include "host/plugin/plugin_registry.hpp"
 #include "host/runtime/drain_certificate.hpp"
-#include "host/runtime/host.hpp"
-#include "host/runtime/host_events.hpp"
 #include "host/runtime/host_queues.hpp"
-#include "host/runtime/job_plan.hpp"
-#include "host/runtime/telemetry.hpp"
-#include "host/runtime/thread_room.hpp"
-#include "host/runtime/watchdog.hpp"
 
 namespace sluice::runtime {
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "host/runtime/host.hpp"
 
 namespace sluice::runtime {

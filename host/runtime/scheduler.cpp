@@ -1,12 +1,8 @@
 #include "host/runtime/scheduler.hpp"
 
-#include <algorithm>
-#include <cstdint>
 #include <set>
-#include <utility>
 
 #include "base/text/hex.hpp"
-#include "base/timestamp.hpp"
 #include "host/fleet/notice_json.hpp"
 
 namespace sluice::runtime {
@@ -20,6 +16,42 @@ std::uint64_t hash_of(const std::string& text) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
   }
   return hash;
+}
+
+using std::chrono::floor;
+using std::chrono::hours;
+using std::chrono::seconds;
+using Time = config::ScheduleTimes::Time;
+
+constexpr Duration kFirstPause = seconds(1);
+constexpr Duration kLongestPause = seconds(60);
+// Each costs money where a board is billed; a restart within it is what the deduplication window is for.
+constexpr Duration kTellInterval = seconds(60);
+// A board's time that lies further ahead was written by a clock that was wrong.
+constexpr seconds kAhead = hours(24);
+constexpr seconds kLeastWindow = hours(24);
+constexpr seconds kMostWindow = hours(24 * 366);
+
+WallTime wall(Time time) { return WallTime(time.time_since_epoch()); }
+Time whole(WallTime time) { return Time(floor<seconds>(time.time_since_epoch())); }
+
+queue::Priority priority_of(const std::string& name) {
+  return queue::priority_named(name).value_or(queue::Priority::normal);
+}
+
+constexpr Duration kCallTimeout = std::chrono::seconds(20);
+// A wall clock that is set is noticed within this.
+constexpr Duration kLongestWait = std::chrono::seconds(30);
+
+/// What was opened before, or is opened now.
+template <typename Side, typename Open>
+Result<Side*> opened(std::map<std::string, std::unique_ptr<Side>>& sides, const std::string& queue, Open open) {
+  auto& side = sides[queue];
+  if (!side) {
+    SLUICE_TRY(made, open());
+    side = std::move(*made);
+  }
+  return side.get();
 }
 
 }  // namespace
@@ -59,31 +91,6 @@ std::string definition_of(const config::ScheduleConfig& schedule) {
                                                  : "\"" + schedule.cron + "\" in " + schedule.time_zone;
   return when + ", message " + hex_digits(hash_of(content), 8) + " to queue " + schedule.queue;
 }
-
-namespace {
-
-using std::chrono::floor;
-using std::chrono::hours;
-using std::chrono::seconds;
-using Time = config::ScheduleTimes::Time;
-
-constexpr Duration kFirstPause = seconds(1);
-constexpr Duration kLongestPause = seconds(60);
-// Each costs money where a board is billed; a restart within it is what the deduplication window is for.
-constexpr Duration kTellInterval = seconds(60);
-// A board's time that lies further ahead was written by a clock that was wrong.
-constexpr seconds kAhead = hours(24);
-constexpr seconds kLeastWindow = hours(24);
-constexpr seconds kMostWindow = hours(24 * 366);
-
-WallTime wall(Time time) { return WallTime(time.time_since_epoch()); }
-Time whole(WallTime time) { return Time(floor<seconds>(time.time_since_epoch())); }
-
-queue::Priority priority_of(const std::string& name) {
-  return queue::priority_named(name).value_or(queue::Priority::normal);
-}
-
-}  // namespace
 
 std::vector<Schedule> schedules_of(const std::vector<JobPlan>& plans) {
   std::vector<Schedule> all;
@@ -313,30 +320,6 @@ void Scheduler::succeeded(Entry& entry) {
   }
 }
 
-std::vector<Scheduler::Line> Scheduler::take_lines() { return std::exchange(lines_, {}); }
-
-namespace {
-
-constexpr Duration kCallTimeout = std::chrono::seconds(20);
-// A wall clock that is set is noticed within this.
-constexpr Duration kLongestWait = std::chrono::seconds(30);
-
-/// What was opened before, or is opened now.
-template <typename Side, typename Open>
-Result<Side*> opened(std::map<std::string, std::unique_ptr<Side>>& sides, const std::string& queue, Open open) {
-  auto& side = sides[queue];
-  if (!side) {
-    SLUICE_TRY(made, open());
-    side = std::move(*made);
-  }
-  return side.get();
-}
-
-}  // namespace
-
-ScheduleService::ScheduleService(queue::Queues& queues, observe::Log& log, const Clock& clock, const std::string& host)
-    : queues_(queues), log_(log), clock_(clock), scheduler_(host) {}
-
 Result<void> ScheduleService::take(const std::vector<Schedule>& schedules) {
   {
     const MutexLock lock(mutex_);
@@ -409,22 +392,12 @@ void ScheduleService::carry_out(const Scheduler::Order& order) {
   }
 }
 
-Result<queue::Notice> ScheduleService::look(const Scheduler::Look& look) {
-  SLUICE_TRY(board, opened(boards_, look.queue, [&] { return queues_.open_board(look.queue); }));
-  return (*board)->read(queue::Topic::schedules, look.name, Deadline::after(clock_, kCallTimeout));
-}
-
 queue::SendResult ScheduleService::send(const Scheduler::Send& send) {
   const auto sender = opened(senders_, send.queue, [&] { return queues_.open_sender(send.queue); });
   if (!sender) {
     return {queue::SendStatus::failed, {}, sender.error()};
   }
   return (*sender)->send(std::span(&send.message, 1), Deadline::after(clock_, kCallTimeout)).front();
-}
-
-Result<std::int64_t> ScheduleService::tell(const Scheduler::Tell& tell) {
-  SLUICE_TRY(board, opened(boards_, tell.queue, [&] { return queues_.open_board(tell.queue); }));
-  return (*board)->post(queue::Topic::schedules, tell.notice, Deadline::after(clock_, kCallTimeout));
 }
 
 void ScheduleService::say() {
@@ -436,6 +409,16 @@ void ScheduleService::say() {
   for (const Scheduler::Line& line : lines) {
     log_.write(line.bad ? observe::LogLevel::warn : observe::LogLevel::info, line.text);
   }
+}
+
+Result<queue::Notice> ScheduleService::look(const Scheduler::Look& look) {
+  SLUICE_TRY(board, opened(boards_, look.queue, [&] { return queues_.open_board(look.queue); }));
+  return (*board)->read(queue::Topic::schedules, look.name, Deadline::after(clock_, kCallTimeout));
+}
+
+Result<std::int64_t> ScheduleService::tell(const Scheduler::Tell& tell) {
+  SLUICE_TRY(board, opened(boards_, tell.queue, [&] { return queues_.open_board(tell.queue); }));
+  return (*board)->post(queue::Topic::schedules, tell.notice, Deadline::after(clock_, kCallTimeout));
 }
 
 }  // namespace sluice::runtime

@@ -1,17 +1,7 @@
 #pragma once
 
 #include <deque>
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "base/clock.hpp"
-#include "base/error.hpp"
-#include "base/mutex.hpp"
-#include "config/config.hpp"
 #include "config/schedule_times.hpp"
 #include "host/observe/log.hpp"
 #include "host/queue/notice_board.hpp"
@@ -99,7 +89,7 @@ class Scheduler {
   void looked(const std::string& name, const Result<queue::Notice>& found, WallTime now);
   void sent(const std::string& name, config::ScheduleTimes::Time due, const queue::SendResult& result, WallTime now);
   void told(const std::string& name, const Result<std::int64_t>& posted, WallTime now);
-  std::vector<Line> take_lines();
+  std::vector<Line> take_lines() { return std::exchange(lines_, {}); }
 
  private:
   using Time = config::ScheduleTimes::Time;
@@ -140,7 +130,8 @@ class Scheduler {
 class ScheduleService final : public Service {
  public:
   /// The references outlive it; `host` is this host's name.
-  ScheduleService(queue::Queues& queues, observe::Log& log, const Clock& clock, const std::string& host);
+  ScheduleService(queue::Queues& queues, observe::Log& log, const Clock& clock, const std::string& host)
+      : queues_(queues), log_(log), clock_(clock), scheduler_(host) {}
   ~ScheduleService() override { stop(); }
 
   /// These schedules from now on. Before `start` or after it, from any thread; the first ones start the thread.
@@ -162,7 +153,6 @@ class ScheduleService final : public Service {
   Result<std::int64_t> tell(const Scheduler::Tell& tell);
   void say();
 
-  // Fixed after construction.
   queue::Queues& queues_;
   observe::Log& log_;
   const Clock& clock_;

@@ -1,8 +1,15 @@
 #include "host/runtime/service.hpp"
 
 #include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <fstream>
+#include <latch>
 #include <system_error>
+#include <vector>
 
 #include "base/guard.hpp"
 
@@ -11,6 +18,24 @@ namespace sluice::runtime {
 namespace {
 
 constexpr std::size_t kMaxThreadName = 15;
+
+constexpr std::size_t kOwnThreads = 3;
+constexpr rlim_t kMebibyte = 1024 * 1024;
+
+/// The limit on processes and threads of the container that this process is in; empty without one.
+std::string container_limit() {
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    if (!line.starts_with("0::")) {
+      continue;
+    }
+    // A container with a namespace of its own sees its group as the root.
+    std::ifstream file("/sys/fs/cgroup" + line.substr(3) + "/pids.max");
+    std::string limit;
+    return file >> limit && limit != "max" ? limit : "";
+  }
+  return "";
+}
 
 }  // namespace
 
@@ -70,6 +95,73 @@ bool ServiceThread::stop_until(SteadyTime time) {
   }
   // All that is left of it is its return.
   return true;
+}
+
+std::size_t threads_of(std::uint32_t concurrency) { return concurrency + kOwnThreads; }
+
+Result<void> room_for_threads(std::size_t count) {
+  if (count == 0 || !SLUICE_GUARD(thread_creation_failure)) {
+    return {};
+  }
+  std::latch gate(1);
+  std::vector<std::jthread> threads;
+  threads.reserve(count);
+  Result<void> room;
+  try {
+    while (threads.size() < count) {
+      threads.emplace_back([&gate] { gate.wait(); });
+    }
+  } catch (const std::system_error& error) {
+    room = Error(ErrorCode::invalid, "the system gives this process " + std::to_string(threads.size()) +
+                                         " more threads, and " + std::to_string(count) + " are needed (" +
+                                         error.code().message() + "; limits: " + thread_limits() +
+                                         "): raise the limit, or lower concurrency");
+  }
+  gate.count_down();
+  return room;
+}
+
+Result<void> room_for_descriptors(std::size_t count) {
+  std::vector<int> opened;
+  opened.reserve(count);
+  Result<void> room;
+  while (room && opened.size() < count) {
+    if (const int descriptor = ::eventfd(0, EFD_CLOEXEC); descriptor >= 0) {
+      opened.push_back(descriptor);
+      continue;
+    }
+    const std::string why = std::generic_category().message(errno);
+    struct rlimit limit {};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    room = Error(ErrorCode::invalid, "the system gives this process " + std::to_string(opened.size()) +
+                                         " more descriptors, and " + std::to_string(count) + " are needed (" + why +
+                                         "); raise the limit on open files (ulimit -n), which is " +
+                                         std::to_string(limit.rlim_cur));
+  }
+  for (const int descriptor : opened) {
+    ::close(descriptor);
+  }
+  return room;
+}
+
+std::string thread_limits() {
+  std::string text;
+  const auto add = [&text](const std::string& limit) { text += (text.empty() ? "" : ", ") + limit; };
+  struct rlimit limit {};
+  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    add("address space " + std::to_string(limit.rlim_cur / kMebibyte) + " MiB (ulimit -v)");
+  }
+  // The stacks of threads are data too.
+  if (::getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    add("data " + std::to_string(limit.rlim_cur / kMebibyte) + " MiB (ulimit -d)");
+  }
+  if (::getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    add("processes and threads of this user " + std::to_string(limit.rlim_cur) + " (ulimit -u)");
+  }
+  if (const std::string container = container_limit(); !container.empty()) {
+    add("processes and threads of this container " + container + " (pids.max)");
+  }
+  return text.empty() ? "none but the system's own" : text;
 }
 
 }  // namespace sluice::runtime

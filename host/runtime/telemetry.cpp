@@ -4,9 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
-#include "host/observe/log_encoder.hpp"
 #include "host/observe/otlp.hpp"
 
 namespace sluice::runtime {
@@ -88,8 +86,8 @@ void Telemetry::add_senders(const Parts& parts, const observe::LogIdentity& iden
   for (const config::LogSender& sender : parts.config.log_senders) {
     observe::LogDestination destination = destination_of(sender, identity, parts.random);
     observe::SenderMetrics& metrics = parts.metrics.sender(destination.collector->name());
-    observe::Shipper::Destination& lane = shipper_.add(std::move(destination.collector), *to_services_, metrics);
-    members.push_back({sender, std::move(destination.encoder), &lane});
+    observe::Shipper::Destination& shipped = shipper_.add(std::move(destination.collector), *to_services_, metrics);
+    members.push_back({sender, std::move(destination.encoder), &shipped});
   }
   senders_ = std::make_unique<observe::LogSenders>(shipper_, parts.clock, parts.random, std::move(members));
 }
@@ -103,8 +101,8 @@ void Telemetry::add_tracer(const Parts& parts, const observe::LogIdentity& ident
   to_collector_->start();
   auto collector = observe::make_otlp(tracing, identity);
   observe::SenderMetrics& metrics = parts.metrics.sender(collector->name());
-  observe::Shipper::Destination& lane = shipper_.add(std::move(collector), *to_collector_, metrics);
-  tracer_ = std::make_unique<observe::Tracer>(tracing, shipper_, lane, parts.clock, parts.random);
+  observe::Shipper::Destination& destination = shipper_.add(std::move(collector), *to_collector_, metrics);
+  tracer_ = std::make_unique<observe::Tracer>(tracing, shipper_, destination, parts.clock, parts.random);
 }
 
 void Telemetry::flush(SteadyTime until) {

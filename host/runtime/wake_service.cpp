@@ -1,9 +1,6 @@
 #include "host/runtime/wake_service.hpp"
 
-#include <algorithm>
-#include <array>
 #include <set>
-#include <utility>
 
 namespace sluice::runtime {
 namespace {
@@ -43,30 +40,6 @@ WakeService::WakeService(const Parts& parts, const config::WakeConfig& config, s
       listener_(std::move(listener)),
       filter_(config.secret) {}
 
-WakeService::~WakeService() { stop(); }
-
-Result<void> WakeService::start() {
-  if (auto started = listening_.start([this](const std::stop_token& stop) { listen(stop); }); !started) {
-    return started;
-  }
-  return announcing_.start([this](const std::stop_token& stop) { attend(stop); });
-}
-
-void WakeService::stop() { leave(SteadyTime::max()); }
-
-void WakeService::withdraw() {
-  const MutexLock lock(mutex_);
-  withdrawn_ = true;
-  changed_.notify_all();
-}
-
-bool WakeService::leave(SteadyTime limit) {
-  listening_.request_stop();
-  const bool ended = announcing_.stop_until(limit);
-  listening_.stop();  // It never waits for anybody.
-  return ended;
-}
-
 void WakeService::listen(const std::stop_token& stop) {
   const std::stop_callback interrupt(stop, [this] { listener_.interrupt(); });
   while (!stop.stop_requested()) {
@@ -77,13 +50,6 @@ void WakeService::listen(const std::stop_token& stop) {
                           [] { return false; });
     }
   }
-}
-
-int WakeService::wait_time() const {
-  const MutexLock lock(mutex_);
-  const SteadyTime now = parts_.clock.steady_now();
-  const Duration wait = std::clamp<Duration>(filter_.next_due() - now, Duration::zero(), kLongestWait);
-  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count());
 }
 
 bool WakeService::take_in() {
@@ -182,15 +148,6 @@ void WakeService::look_at_jobs() {
   targets_ = std::move(targets);
 }
 
-WakeService::Place WakeService::open(const std::string& queue) {
-  if (const auto found = places_.find(queue); found != places_.end()) {
-    return found->second;
-  }
-  auto opened = parts_.queues.open_wake_place(queue);
-  // The job of a queue that cannot be opened says why.
-  return opened ? places_.emplace(queue, std::move(*opened)).first->second : nullptr;
-}
-
 void WakeService::announce(Post& post) {
   const auto where = announced_address();
   const auto told = where ? tell(post, *where) : Result<double>(where.error());
@@ -234,6 +191,13 @@ Result<std::string> WakeService::announced_address() const {
     named->set_port(listener_.address().port());
   }
   return named->text();
+}
+
+int WakeService::wait_time() const {
+  const MutexLock lock(mutex_);
+  const SteadyTime now = parts_.clock.steady_now();
+  const Duration wait = std::clamp<Duration>(filter_.next_due() - now, Duration::zero(), kLongestWait);
+  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count());
 }
 
 void WakeService::take_back() {

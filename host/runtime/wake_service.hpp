@@ -1,14 +1,9 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
-#include <stop_token>
-#include <string>
 #include <vector>
 
-#include "base/clock.hpp"
-#include "base/mutex.hpp"
 #include "config/config.hpp"
 #include "host/observe/log.hpp"
 #include "host/observe/metrics.hpp"
@@ -38,18 +33,32 @@ class WakeService final : public Service {
   /// what the jobs work on now. What `parts` refer to outlives it. Fails when the address cannot be had.
   static Result<std::unique_ptr<WakeService>> open(const Parts& parts, const config::WakeConfig& config,
                                                    std::string host, Addresses addresses);
-  ~WakeService() override;
+  ~WakeService() override { stop(); }
 
   /// Where it listens, its port included.
   std::string address() const { return listener_.address().text(); }
 
-  Result<void> start() override;
-  void stop() override;
+  Result<void> start() override {
+    if (auto started = listening_.start([this](const std::stop_token& stop) { listen(stop); }); !started) {
+      return started;
+    }
+    return announcing_.start([this](const std::stop_token& stop) { attend(stop); });
+  }
+  void stop() override { leave(SteadyTime::max()); }
   /// Nobody is to ring here any more: what was announced is taken back. Returns at once; from any thread.
-  void withdraw();
+  void withdraw() {
+    const MutexLock lock(mutex_);
+    withdrawn_ = true;
+    changed_.notify_all();
+  }
   /// As stop, but waits no longer than until `limit`. False: a store is being asked; who cannot wait for it leaves the
   /// process without destroying the service.
-  bool leave(SteadyTime limit);
+  bool leave(SteadyTime limit) {
+    listening_.request_stop();
+    const bool ended = announcing_.stop_until(limit);
+    listening_.stop();  // It never waits for anybody.
+    return ended;
+  }
 
  private:
   using Place = std::shared_ptr<queue::wake::WakePlace>;
@@ -78,13 +87,19 @@ class WakeService final : public Service {
   void attend(const std::stop_token& stop);
   /// Opens the places of queues that are new, and says who is rung by which bell.
   void look_at_jobs();
-  Place open(const std::string& queue);
+  Place open(const std::string& queue) {
+    if (const auto found = places_.find(queue); found != places_.end()) {
+      return found->second;
+    }
+    auto opened = parts_.queues.open_wake_place(queue);
+    // The job of a queue that cannot be opened says why.
+    return opened ? places_.emplace(queue, std::move(*opened)).first->second : nullptr;
+  }
   void announce(Post& post);
   Result<double> tell(Post& post, const std::string& where);
   Result<std::string> announced_address() const;
   void take_back();
 
-  // Fixed after construction.
   const Parts parts_;
   const config::WakeConfig config_;
   const std::string host_;

@@ -1,10 +1,6 @@
 #include "host/work/account.hpp"
 
-#include <algorithm>
-#include <array>
 #include <bit>
-#include <chrono>
-#include <numeric>
 
 #include "base/text/utf8.hpp"
 #include "host/observe/trace_context.hpp"
@@ -98,14 +94,6 @@ void write(const StepEffects::Line& line, const std::string& job, observe::Log& 
 
 }  // namespace
 
-void StepEffects::about(observe::LogLevel level, std::string_view text, const queue::Message& message,
-                        std::string detail) {
-  line(level, text, message.id, std::move(detail));
-  if (const auto found = message.attributes.find(observe::kTraceParent); found != message.attributes.end()) {
-    lines.back().trace = found->second;
-  }
-}
-
 void StepEffects::lose(const queue::Message& message) {
   if (++lost <= kLostLines) {
     about(observe::LogLevel::warn,
@@ -163,6 +151,14 @@ void publish(const StepEffects& effects, const std::string& job, bool traced, ob
       scope.emplace(*context);
     }
     write(line, job, log);
+  }
+}
+
+void StepEffects::about(observe::LogLevel level, std::string_view text, const queue::Message& message,
+                        std::string detail) {
+  line(level, text, message.id, std::move(detail));
+  if (const auto found = message.attributes.find(observe::kTraceParent); found != message.attributes.end()) {
+    lines.back().trace = found->second;
   }
 }
 

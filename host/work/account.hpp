@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/random.hpp"
 #include "host/observe/log.hpp"
 #include "host/observe/metrics.hpp"
 #include "host/plugin/attempt.hpp"
@@ -220,26 +222,38 @@ class Alarm {
   SteadyTime time_ = SteadyTime::min();
 };
 
+/// `first`, doubled so often, and at most `last`.
+inline Duration doubled(Duration first, std::uint32_t times, Duration last) {
+  return std::min(first * (1U << std::min(times, 16U)), last);
+}
+/// Between half of it and all of it.
+inline Duration jittered(Duration full, Random& random) {
+  return full / 2 + Duration(static_cast<Duration::rep>(static_cast<double>(full.count()) * 0.5 * random.unit()));
+}
+
 /// Failures of one kind of call in a row, logged at the first, then once a minute, so that a store that is down for the
 /// night does not fill the disk. Not thread-safe.
 class FailureRun {
  public:
-  /// One more; true when it should be logged.
-  bool failed(const Error& error, SteadyTime now) {
+  /// One more, with what the log is told when it is time for that.
+  void failed(const Error& error, std::string_view text, SteadyTime now, StepEffects& effects) {
     trouble_ = error;
     denial_ = error.code() == ErrorCode::denied ? std::optional(error) : std::nullopt;
     since_ = count_ == 0 ? now : since_;
-    if (count_++ > 0 && now - logged_at_ < kLogEvery) {
-      return false;
+    if (count_++ == 0 || now - logged_at_ >= kLogEvery) {
+      logged_at_ = now;
+      effects.line(observe::LogLevel::error, text, {}, error.message());
     }
-    logged_at_ = now;
-    return true;
   }
-  /// A call went well; true when that ended a run, which should be logged.
-  bool succeeded() {
+  /// A call went well; true when that ended a run, which the log is told.
+  bool succeeded(std::string_view text, StepEffects& effects) {
     denial_.reset();
     trouble_.reset();
-    return std::exchange(count_, 0) > 0;
+    const bool ended = std::exchange(count_, 0) > 0;
+    if (ended) {
+      effects.line(observe::LogLevel::info, text);
+    }
+    return ended;
   }
 
   static constexpr Duration kPatience = std::chrono::seconds(10);

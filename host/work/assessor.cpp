@@ -1,12 +1,6 @@
 #include "host/work/assessor.hpp"
 
-#include <string_view>
-#include <utility>
-
-#include "base/guard.hpp"
-#include "host/work/claimer.hpp"
 #include "host/work/idempotency_gate.hpp"
-#include "host/work/in_flight_table.hpp"
 #include "host/work/settler.hpp"
 
 namespace sluice::work {
@@ -88,7 +82,7 @@ void Assessor::collect(WorkerBatch& batch, SteadyTime now, StepEffects& effects)
 
 void Assessor::take_over(WorkerBatch::Finished& finished, SteadyTime now, StepEffects& effects) {
   Task& task = *finished.task;
-  task.leave_hand();
+  task.leave_worker();
   const bool counts = task.stage() == TaskStage::dealt;
   if (finished.expired) {
     if (counts) {

@@ -1,13 +1,6 @@
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
-#include "base/clock.hpp"
-#include "base/random.hpp"
-#include "host/work/account.hpp"
 #include "host/work/dispatcher.hpp"
-#include "host/work/task.hpp"
 
 namespace sluice::work {
 
@@ -46,7 +39,6 @@ class Assessor {
   Disposition disposition_of(const Task& task, const WorkerBatch::Finished& finished);
   void log_outcome(const Task& task, const WorkerBatch::Finished& finished, StepEffects& effects) const;
 
-  // Fixed after construction.
   const FailurePolicy policy_;
   InFlightTable& in_flight_;
   Settler& settler_;

@@ -1,9 +1,5 @@
 #include "host/work/claimer.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "base/assert.hpp"
 
 namespace sluice::work {
@@ -17,6 +13,18 @@ double blend(double mean, double value, std::size_t count) {
   const double weight = std::min(0.5, kWeight * static_cast<double>(count));
   return mean + weight * (value - mean);
 }
+
+constexpr double kBucketSeconds = 0.1;
+// Rounding of many small refills must not make a whole token look like a little less.
+constexpr double kSlack = 1e-6;
+
+constexpr Duration kFirstPoll = std::chrono::milliseconds(10);
+constexpr Duration kLastPause = std::chrono::seconds(1);
+constexpr Duration kFirstDue = std::chrono::milliseconds(1);
+constexpr Duration kFirstRetry = std::chrono::milliseconds(100);
+constexpr Duration kLastRetry = std::chrono::seconds(10);
+// So many messages given back in a row are worth a line in the log.
+constexpr std::uint64_t kWorthALine = 100;
 
 }  // namespace
 
@@ -61,14 +69,6 @@ std::size_t ClaimSizer::handful(std::size_t queued, std::size_t workers) const {
   return std::max<std::size_t>(1, std::min(most, share));
 }
 
-namespace {
-
-constexpr double kBucketSeconds = 0.1;
-// Rounding of many small refills must not make a whole token look like a little less.
-constexpr double kSlack = 1e-6;
-
-}  // namespace
-
 RateLimiter::RateLimiter(double rate, SteadyTime now)
     : rate_(std::isfinite(rate) ? rate : 0),
       capacity_(std::max(1.0, rate_ * kBucketSeconds)),
@@ -92,27 +92,6 @@ SteadyTime RateLimiter::next(SteadyTime now) const {
   return std::max(now, filled_at_ + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds)) +
                            std::chrono::microseconds(1));
 }
-
-namespace {
-
-constexpr Duration kFirstPoll = std::chrono::milliseconds(10);
-constexpr Duration kLastPause = std::chrono::seconds(1);
-constexpr Duration kFirstDue = std::chrono::milliseconds(1);
-constexpr Duration kFirstRetry = std::chrono::milliseconds(100);
-constexpr Duration kLastRetry = std::chrono::seconds(10);
-// So many messages given back in a row are worth a line in the log.
-constexpr std::uint64_t kWorthALine = 100;
-
-}  // namespace
-
-Claimer::Claimer(const Settings& settings, Random& random, SteadyTime now)
-    : random_(random),
-      limiter_(settings.rate_limit, now),
-      empty_backoff_(kFirstPoll, std::max(kFirstPoll, settings.poll_interval)),
-      due_backoff_(kFirstDue, kLastPause),
-      failure_backoff_(kFirstRetry, kLastRetry),
-      given_back_backoff_(kFirstPoll, kLastPause),
-      poll_at_(now) {}
 
 Claimer::Order Claimer::next(const Room& room, SteadyTime now) {
   SLUICE_ASSERT(!claiming_);
@@ -140,9 +119,8 @@ void Claimer::claimed(std::size_t count, std::optional<Duration> next_due, Stead
   SLUICE_ASSERT(claiming_);
   claiming_ = false;
   limiter_.refund(order_.count - std::min(order_.count, count));
-  if (failures_.succeeded()) {
+  if (failures_.succeeded("claims work again", effects)) {
     failure_backoff_.reset();
-    effects.line(observe::LogLevel::info, "claims work again");
   }
   found_nothing_ = count == 0 && order_.suspects;
   if (count > 0) {
@@ -166,21 +144,18 @@ void Claimer::failed(const Error& error, SteadyTime now, StepEffects& effects) {
   limiter_.refund(order_.count);
   poll_at_ = now + failure_backoff_.next(random_);
   ++effects.claim_failed;
-  if (failures_.failed(error, now)) {
-    effects.line(observe::LogLevel::error, "cannot claim messages, trying again", {}, error.message());
-  }
+  failures_.failed(error, "cannot claim messages, trying again", now, effects);
 }
 
-void Claimer::lane_free(StepEffects& effects) {
-  if (!order_.suspects) {
-    // The last claim passed suspects over.
-    order_.suspects = true;
-    found_nothing_ = false;
-    wake(effects);
-  }
-}
+Claimer::Claimer(const Settings& settings, Random& random, SteadyTime now)
+    : random_(random),
+      limiter_(settings.rate_limit, now),
+      empty_backoff_(kFirstPoll, std::max(kFirstPoll, settings.poll_interval)),
+      due_backoff_(kFirstDue, kLastPause),
+      failure_backoff_(kFirstRetry, kLastRetry),
+      given_back_backoff_(kFirstPoll, kLastPause),
+      poll_at_(now) {}
 
-// What is given back is ready at once. Claimed again at once, it would go round as fast as the store allows.
 void Claimer::attempt_ended(bool gave_back, StepEffects& effects) {
   if (!gave_back) {
     given_back_ = 0;

@@ -1,15 +1,7 @@
 #pragma once
 
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
 
-#include "base/clock.hpp"
-#include "base/error.hpp"
-#include "base/random.hpp"
-#include "host/queue/source.hpp"
 #include "host/work/account.hpp"
 
 namespace sluice::work {
@@ -149,8 +141,16 @@ class Claimer {
     effects.poller = true;
   }
   /// A suspect may be taken again.
-  void lane_free(StepEffects& effects);
+  void lane_free(StepEffects& effects) {
+    if (!order_.suspects) {
+      // The last claim passed suspects over.
+      order_.suspects = true;
+      found_nothing_ = false;
+      wake(effects);
+    }
+  }
   /// An attempt has ended; `gave_back`: with nothing but the wish to have the message later.
+  // What is given back is ready at once. Claimed again at once, it would go round as fast as the store allows.
   void attempt_ended(bool gave_back, StepEffects& effects);
 
   /// Why nothing can be claimed, where the role may not.
@@ -165,7 +165,6 @@ class Claimer {
   bool found_nothing() const { return found_nothing_ && !claiming_ && !woken_; }
 
  private:
-  // Fixed after construction.
   Random& random_;
 
   RateLimiter limiter_;

@@ -1,11 +1,5 @@
 #include "host/work/dispatcher.hpp"
 
-#include <algorithm>
-#include <iterator>
-#include <utility>
-
-#include "base/assert.hpp"
-#include "base/guard.hpp"
 #include "host/work/assessor.hpp"
 
 namespace sluice::work {
@@ -32,26 +26,6 @@ Task* WorkerBatch::next(SteadyTime now) {
     finished_.push_back({dealt.task, {plugin::OutcomeStatus::release, {}, {}}, Duration::zero(), true, false});
   }
   return nullptr;
-}
-
-bool WorkerBatch::recall(const Task& task) {
-  const MutexLock lock(mutex_);
-  const auto found =
-      std::find_if(unstarted_.begin(), unstarted_.end(), [&](const Dealt& dealt) { return dealt.task == &task; });
-  if (found == unstarted_.end()) {
-    return false;
-  }
-  unstarted_.erase(found);
-  return true;
-}
-
-bool WorkerBatch::request_stop_of(std::string_view message_id) {
-  const MutexLock lock(mutex_);
-  if (running_ == nullptr || running_->message.id != message_id) {
-    return false;
-  }
-  attempt_.request_stop();
-  return true;
 }
 
 namespace {
@@ -90,11 +64,6 @@ std::uint32_t Workforce::enlist(WorkerBatch& batch, SeatKind kind, bool isolated
   *seat = {.batch = &batch, .kind = kind, .isolated = isolated};
   go(*seat, State::idle);
   return static_cast<std::uint32_t>(seat - seats_.begin());
-}
-
-void Workforce::not_made(SeatKind kind, SteadyTime now) {
-  --(kind == SeatKind::worker ? workers_in_making_ : lanes_in_making_);
-  make_after_ = now + kMakeAgain;
 }
 
 bool Workforce::back(std::uint32_t seat) {
@@ -139,26 +108,6 @@ Workforce::Wanted Workforce::want(std::size_t waiting_suspects, SteadyTime now) 
   return wanted;
 }
 
-SteadyTime Workforce::stuck_at(std::uint32_t seat, const WorkerBatch::View& view) const {
-  const Seat& one = seats_[seat];
-  if (one.batch->timeout() <= Duration::zero()) {
-    return SteadyTime::max();
-  }
-  // What is not started yet will not be stuck earlier than if it were.
-  const SteadyTime times_out_at = view.running != nullptr ? view.times_out_at : one.dealt_at + one.batch->timeout();
-  const Duration grace = settings_.stuck_grace + (one.isolated ? kKillTime : Duration::zero());
-  return times_out_at == SteadyTime::max() ? times_out_at : times_out_at + grace;
-}
-
-std::size_t Workforce::active_workers(Duration span, SteadyTime now) const {
-  std::size_t active = free_workers_;
-  for (const Seat& seat : seats_) {
-    const bool recent = seat.state == State::busy && now - seat.dealt_at < span;
-    active += recent && seat.kind == SeatKind::worker ? 1 : 0;
-  }
-  return active;
-}
-
 std::vector<Workforce::Stuck> Workforce::stuck() const {
   std::vector<Stuck> all;
   for (const Seat& seat : seats_) {
@@ -184,15 +133,6 @@ Claimer::Room Dispatcher::room(SteadyTime now) const {
           .suspects = workforce_.busy_lanes() + suspects_.size() + held_suspects() < workforce_.most_lanes()};
 }
 
-std::vector<Task*> Dispatcher::ask(std::size_t most) {
-  if (open_) {
-    const auto end = held_back_.begin() + static_cast<std::ptrdiff_t>(std::min(most, held_back_.size()));
-    asking_.assign(held_back_.begin(), end);
-    held_back_.erase(held_back_.begin(), end);
-  }
-  return asking_;
-}
-
 bool Dispatcher::deal(std::uint32_t seat, SteadyTime now) {
   const bool lane = workforce_.kind(seat) == SeatKind::lane;
   std::deque<Task*>& queue = lane ? suspects_ : queue_;
@@ -212,16 +152,6 @@ bool Dispatcher::deal(std::uint32_t seat, SteadyTime now) {
   return true;
 }
 
-void Dispatcher::call(StepEffects& effects) const {
-  if (!open_) {
-    return;
-  }
-  const std::size_t handful = std::max<std::size_t>(1, sizer_.handful(queue_.size(), workforce_.workers()));
-  effects.workers =
-      std::max(effects.workers, std::min(workforce_.free_workers(), (queue_.size() + handful - 1) / handful));
-  effects.lanes = std::max(effects.lanes, suspects_.size());
-}
-
 void Dispatcher::take_back(std::uint32_t seat) {
   recalled_.clear();
   workforce_.batch(seat).recall(recalled_);
@@ -231,35 +161,10 @@ void Dispatcher::take_back(std::uint32_t seat) {
       (*task)->recall();
       ((*task)->suspect ? suspects_ : queue_).push_front(*task);
     } else {
-      (*task)->leave_hand();
+      (*task)->leave_worker();
       in_flight_.tidy(**task);
     }
   }
-}
-
-void Dispatcher::close() {
-  open_ = false;
-  for (std::uint32_t seat = 0; seat < workforce_.seats(); ++seat) {
-    if (workforce_.is_busy(seat)) {
-      take_back(seat);
-    }
-  }
-}
-
-void Dispatcher::drop_gone() {
-  const auto gone = [](const Task* task) { return task->stage() != TaskStage::queued; };
-  std::erase_if(queue_, gone);
-  std::erase_if(suspects_, gone);
-  std::erase_if(held_back_, gone);
-  std::erase_if(asking_, gone);
-}
-
-std::vector<Task*> Dispatcher::waiting() const {
-  std::vector<Task*> all(queue_.begin(), queue_.end());
-  all.insert(all.end(), suspects_.begin(), suspects_.end());
-  all.insert(all.end(), held_back_.begin(), held_back_.end());
-  all.insert(all.end(), asking_.begin(), asking_.end());
-  return all;
 }
 
 SteadyTime WorkerSupervisor::inspect(SteadyTime now, StepEffects& effects) {
@@ -302,6 +207,11 @@ SteadyTime WorkerSupervisor::hire(SteadyTime now, StepEffects& effects) {
   effects.hire_workers += wanted.workers;
   effects.hire_lanes += wanted.lanes;
   return wanted.look_again;
+}
+
+void Workforce::not_made(SeatKind kind, SteadyTime now) {
+  --(kind == SeatKind::worker ? workers_in_making_ : lanes_in_making_);
+  make_after_ = now + kMakeAgain;
 }
 
 }  // namespace sluice::work

@@ -1,24 +1,9 @@
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <deque>
 #include <iterator>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include "base/assert.hpp"
-#include "base/clock.hpp"
-#include "base/mutex.hpp"
-#include "host/plugin/attempt.hpp"
-#include "host/work/account.hpp"
 #include "host/work/claimer.hpp"
 #include "host/work/in_flight_table.hpp"
-#include "host/work/task.hpp"
 
 namespace sluice::work {
 
@@ -37,7 +22,7 @@ class WorkerBatch {
     Task* task = nullptr;
     plugin::Outcome outcome;
     Duration took{};
-    bool expired = false;    ///< never started: its lease had run out in the hand
+    bool expired = false;    ///< never started: its lease had run out before
     bool timed_out = false;  ///< it ended after its time-out
   };
   struct View {
@@ -54,7 +39,7 @@ class WorkerBatch {
 
   // The worker's side.
 
-  /// Starts the next message and arms the attempt; null when the hand is empty. What may no longer be started by its
+  /// Starts the next message and arms the attempt; null when there is none. What may no longer be started by its
   /// `start_before` is passed over and finishes as expired.
   Task* next(SteadyTime now);
   void finish(plugin::Outcome outcome, SteadyTime now) {
@@ -94,7 +79,16 @@ class WorkerBatch {
     unstarted_.clear();
   }
   /// Takes back one message; false when it has started.
-  bool recall(const Task& task);
+  bool recall(const Task& task) {
+    const MutexLock lock(mutex_);
+    const auto found =
+        std::find_if(unstarted_.begin(), unstarted_.end(), [&](const Dealt& dealt) { return dealt.task == &task; });
+    if (found == unstarted_.end()) {
+      return false;
+    }
+    unstarted_.erase(found);
+    return true;
+  }
   /// Sets the stop token of the running attempt, if any; it is waited for until `end`.
   void request_stop(SteadyTime end) {
     const MutexLock lock(mutex_);
@@ -103,7 +97,14 @@ class WorkerBatch {
     }
   }
   /// Sets that of the message with this id, if it is the one that runs; false: it is not.
-  bool request_stop_of(std::string_view message_id);
+  bool request_stop_of(std::string_view message_id) {
+    const MutexLock lock(mutex_);
+    if (running_ == nullptr || running_->message.id != message_id) {
+      return false;
+    }
+    attempt_.request_stop();
+    return true;
+  }
   /// Sets it, and fails its extensions, if that message is the one that runs.
   void lose_lease(const Task& task) {
     const MutexLock lock(mutex_);
@@ -123,7 +124,6 @@ class WorkerBatch {
     SteadyTime start_before{};
   };
 
-  // Fixed after construction.
   const Duration timeout_;
   // Synchronises itself.
   plugin::Attempt attempt_;
@@ -150,8 +150,8 @@ enum class SeatKind {
   lane,  ///< for suspects
 };
 
-/// Who works for a job: each seat is a worker with its hand. Decides whose handler is stuck, and when a worker is to be
-/// made for one that is lost. Not thread-safe.
+/// Who works for a job: each seat is a worker with its batch. Decides whose handler is stuck, and when a worker is to
+/// be made for one that is lost. Not thread-safe.
 class Workforce {
  public:
   struct Settings {
@@ -198,7 +198,7 @@ class Workforce {
   }
   /// It has come back for more; false: nobody waits for it any more, it shall leave.
   bool back(std::uint32_t seat);
-  /// At most what runs is left in its hand.
+  /// At most what runs is left in its batch.
   void swept(std::uint32_t seat) { seats_[seat].dealt = std::min<std::size_t>(seats_[seat].dealt, 1); }
   /// Its handler does not come back.
   void lose(std::uint32_t seat) {
@@ -217,14 +217,30 @@ class Workforce {
   std::size_t dealt(std::uint32_t seat) const { return seats_[seat].dealt; }
   SteadyTime dealt_at(std::uint32_t seat) const { return seats_[seat].dealt_at; }
   /// When the handler that runs there counts as stuck; SteadyTime::max(): never.
-  SteadyTime stuck_at(std::uint32_t seat, const WorkerBatch::View& view) const;
+  SteadyTime stuck_at(std::uint32_t seat, const WorkerBatch::View& view) const {
+    const Seat& one = seats_[seat];
+    if (one.batch->timeout() <= Duration::zero()) {
+      return SteadyTime::max();
+    }
+    // What is not started yet will not be stuck earlier than if it were.
+    const SteadyTime times_out_at = view.running != nullptr ? view.times_out_at : one.dealt_at + one.batch->timeout();
+    const Duration grace = settings_.stuck_grace + (one.isolated ? kKillTime : Duration::zero());
+    return times_out_at == SteadyTime::max() ? times_out_at : times_out_at + grace;
+  }
 
   std::uint32_t workers() const { return settings_.workers; }
   /// The most suspects that run at a time.
   std::size_t most_lanes() const { return std::clamp<std::size_t>(settings_.workers, kFewestLanes, kMostLanes); }
   std::size_t free_workers() const { return free_workers_; }
   /// Free ones and those that were given work within `span`.
-  std::size_t active_workers(Duration span, SteadyTime now) const;
+  std::size_t active_workers(Duration span, SteadyTime now) const {
+    std::size_t active = free_workers_;
+    for (const Seat& seat : seats_) {
+      const bool recent = seat.state == State::busy && now - seat.dealt_at < span;
+      active += recent && seat.kind == SeatKind::worker ? 1 : 0;
+    }
+    return active;
+  }
   std::size_t busy_lanes() const { return busy_lanes_; }
   bool anybody_busy() const { return busy_workers_ + busy_lanes_ > 0; }
   /// No more workers are made: too many handlers have not returned.
@@ -283,26 +299,60 @@ class Dispatcher {
   void hold_back(Task& task) { held_back_.push_back(&task); }
   bool holds_back() const { return open_ && !held_back_.empty(); }
   /// Those whose keys are asked for now, the first `most` that are held back; until `asked`. None while it is closed.
-  std::vector<Task*> ask(std::size_t most);
+  std::vector<Task*> ask(std::size_t most) {
+    if (open_) {
+      const auto end = held_back_.begin() + static_cast<std::ptrdiff_t>(std::min(most, held_back_.size()));
+      asking_.assign(held_back_.begin(), end);
+      held_back_.erase(held_back_.begin(), end);
+    }
+    return asking_;
+  }
   /// They are answered, and each has been added, held back again or disposed of.
   void asked() { asking_.clear(); }
-  /// Fills the hand of a worker that has none; false: nothing for it.
+  /// Fills the batch of a worker that has none; false: nothing for it.
   bool deal(std::uint32_t seat, SteadyTime now);
   /// There is something for a worker of this kind.
   bool has_work(SeatKind kind) const { return open_ && !(kind == SeatKind::lane ? suspects_ : queue_).empty(); }
   /// Calls as many workers as there is work for.
-  void call(StepEffects& effects) const;
+  void call(StepEffects& effects) const {
+    if (!open_) {
+      return;
+    }
+    const std::size_t handful = std::max<std::size_t>(1, sizer_.handful(queue_.size(), workforce_.workers()));
+    effects.workers =
+        std::max(effects.workers, std::min(workforce_.free_workers(), (queue_.size() + handful - 1) / handful));
+    effects.lanes = std::max(effects.lanes, suspects_.size());
+  }
 
   /// Takes back what a worker has not started; it is the next to be handed out.
   void take_back(std::uint32_t seat);
   /// From now on nobody is handed anything, and what was not started is taken back; until `open`.
-  void close();
+  void close() {
+    open_ = false;
+    for (std::uint32_t seat = 0; seat < workforce_.seats(); ++seat) {
+      if (workforce_.is_busy(seat)) {
+        take_back(seat);
+      }
+    }
+  }
   void open() { open_ = true; }
 
   /// Forgets what waits no more: it was disposed of, or has ended.
-  void drop_gone();
+  void drop_gone() {
+    const auto gone = [](const Task* task) { return task->stage() != TaskStage::queued; };
+    std::erase_if(queue_, gone);
+    std::erase_if(suspects_, gone);
+    std::erase_if(held_back_, gone);
+    std::erase_if(asking_, gone);
+  }
   /// All that waits, in no order.
-  std::vector<Task*> waiting() const;
+  std::vector<Task*> waiting() const {
+    std::vector<Task*> all(queue_.begin(), queue_.end());
+    all.insert(all.end(), suspects_.begin(), suspects_.end());
+    all.insert(all.end(), held_back_.begin(), held_back_.end());
+    all.insert(all.end(), asking_.begin(), asking_.end());
+    return all;
+  }
   std::size_t waiting_suspects() const { return suspects_.size(); }
 
  private:
@@ -312,7 +362,6 @@ class Dispatcher {
                                     std::count_if(asking_.begin(), asking_.end(), suspect));
   }
 
-  // Fixed after construction.
   InFlightTable& in_flight_;
   Workforce& workforce_;
   const ClaimSizer& sizer_;

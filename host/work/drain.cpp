@@ -1,7 +1,5 @@
 #include "host/work/drain.hpp"
 
-#include <algorithm>
-
 #include "host/work/assessor.hpp"
 #include "host/work/claimer.hpp"
 #include "host/work/dispatcher.hpp"
@@ -34,36 +32,6 @@ void Drain::begin(SteadyTime now, SteadyTime deadline, StepEffects& effects) {
   }
   effects.poller = effects.keeper = effects.keys = effects.drained = true;
   parts_.settler.call(now, effects);
-}
-
-bool Drain::nothing_left() const {
-  return parts_.in_flight.open() == 0 && !parts_.claimer.under_way() && parts_.gate.idle();
-}
-
-void Drain::release_waiting(SteadyTime now) {
-  parts_.dispatcher.close();
-  for (Task* task : parts_.dispatcher.waiting()) {
-    parts_.settler.put_back(*task, now);
-  }
-  parts_.dispatcher.drop_gone();
-}
-
-void Drain::stop_what_runs(SteadyTime now, StepEffects& effects) {
-  release_waiting(now);
-  for (std::uint32_t seat = 0; seat < parts_.workforce.seats(); ++seat) {
-    if (parts_.workforce.is_busy(seat)) {
-      parts_.assessor.collect(parts_.workforce.batch(seat), now, effects);
-    }
-  }
-  ask_to_finish();
-}
-
-void Drain::ask_to_finish() {
-  for (std::uint32_t seat = 0; seat < parts_.workforce.seats(); ++seat) {
-    if (parts_.workforce.is_busy(seat)) {
-      parts_.workforce.batch(seat).request_stop(soft_deadline_);
-    }
-  }
 }
 
 void Drain::hard_stop(SteadyTime now, StepEffects& effects) {
@@ -115,6 +83,42 @@ std::optional<SteadyTime> Drain::step(SteadyTime now, StepEffects& effects) {
     return std::nullopt;
   }
   return given_up_ ? deadline_ : std::min(soft_deadline_, deadline_);
+}
+
+void Drain::release_waiting(SteadyTime now) {
+  parts_.dispatcher.close();
+  for (Task* task : parts_.dispatcher.waiting()) {
+    parts_.settler.put_back(*task, now);
+  }
+  parts_.dispatcher.drop_gone();
+}
+
+void Drain::stop_what_runs(SteadyTime now, StepEffects& effects) {
+  release_waiting(now);
+  for (std::uint32_t seat = 0; seat < parts_.workforce.seats(); ++seat) {
+    if (parts_.workforce.is_busy(seat)) {
+      parts_.assessor.collect(parts_.workforce.batch(seat), now, effects);
+    }
+  }
+  ask_to_finish();
+}
+
+void Drain::ask_to_finish() {
+  for (std::uint32_t seat = 0; seat < parts_.workforce.seats(); ++seat) {
+    if (parts_.workforce.is_busy(seat)) {
+      parts_.workforce.batch(seat).request_stop(soft_deadline_);
+    }
+  }
+}
+
+bool Drain::nothing_left() const {
+  return parts_.in_flight.open() == 0 && !parts_.claimer.under_way() && parts_.gate.idle();
+}
+
+void Drain::look(StepEffects& effects) const {
+  if (phase_ == Phase::draining && (hard_ || nothing_left())) {
+    effects.drained = true;
+  }
 }
 
 }  // namespace sluice::work

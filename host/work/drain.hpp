@@ -1,9 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <optional>
-
-#include "base/clock.hpp"
 #include "host/work/account.hpp"
 
 namespace sluice::work {
@@ -46,11 +42,7 @@ class Drain {
   /// Called when it says, and whenever `drained` is set; nothing: it is over.
   std::optional<SteadyTime> step(SteadyTime now, StepEffects& effects);
   /// Calls whoever waits for the end, if it may have come nearer.
-  void look(StepEffects& effects) const {
-    if (phase_ == Phase::draining && (hard_ || nothing_left())) {
-      effects.drained = true;
-    }
-  }
+  void look(StepEffects& effects) const;
 
   bool begun() const { return phase_ != Phase::running; }
   bool over() const { return phase_ == Phase::over; }

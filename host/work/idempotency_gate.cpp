@@ -1,11 +1,5 @@
 #include "host/work/idempotency_gate.hpp"
 
-#include <algorithm>
-#include <optional>
-#include <utility>
-
-#include "base/assert.hpp"
-#include "base/guard.hpp"
 #include "base/text/json_check.hpp"
 #include "base/text/json_pointer.hpp"
 #include "base/text/utf8.hpp"
@@ -19,6 +13,22 @@ namespace {
 
 /// Of a key that stands as its digest.
 constexpr std::size_t kShownOfLong = 64;
+
+using queue::KeyState;
+
+constexpr std::size_t kShownBytes = 100;
+constexpr std::size_t kMostWaits = 10'000;
+constexpr Duration kFirstBackoff = std::chrono::milliseconds(100);
+constexpr Duration kLastBackoff = std::chrono::seconds(5);
+
+std::string shown(const std::string& key) { return "'" + clean_utf8(key, kShownBytes, "?") + "'"; }
+
+/// The same for every message whose handler has staged nothing.
+std::shared_ptr<const queue::Effects> own_record(const IdempotencyGate::Settings& settings) {
+  auto effects = std::make_shared<queue::Effects>();
+  effects->key = queue::KeyRecord{.job = settings.job, .key = {}, .ttl = settings.keys->ttl, .own_id = true};
+  return effects;
+}
 
 }  // namespace
 
@@ -63,63 +73,6 @@ FoundKey MessageKey::of(const queue::Message& message) const {
   }
   found.key = kept_key(std::move(found.key));
   return found;
-}
-
-namespace {
-
-using queue::KeyState;
-
-constexpr std::size_t kShownBytes = 100;
-constexpr std::size_t kMostWaits = 10'000;
-constexpr Duration kFirstBackoff = std::chrono::milliseconds(100);
-constexpr Duration kLastBackoff = std::chrono::seconds(5);
-
-std::string shown(const std::string& key) { return "'" + clean_utf8(key, kShownBytes, "?") + "'"; }
-
-/// Between half of it and all of it.
-Duration jittered(Duration full, Random& random) {
-  return full / 2 + Duration(static_cast<Duration::rep>(static_cast<double>(full.count()) * 0.5 * random.unit()));
-}
-
-Duration doubled(Duration first, std::uint32_t times, Duration last) {
-  return std::min(first * (1U << std::min(times, 10U)), last);
-}
-
-/// The same for every message whose handler has staged nothing.
-std::shared_ptr<const queue::Effects> own_record(const IdempotencyGate::Settings& settings) {
-  auto effects = std::make_shared<queue::Effects>();
-  effects->key = queue::KeyRecord{.job = settings.job, .key = {}, .ttl = settings.keys->ttl, .own_id = true};
-  return effects;
-}
-
-}  // namespace
-
-IdempotencyGate::IdempotencyGate(Settings settings, FailurePolicy policy, InFlightTable& in_flight,
-                                 Dispatcher& dispatcher, Settler& settler, Random& random)
-    : settings_(std::move(settings)),
-      policy_(std::move(policy)),
-      own_id_(settings_.keys && MessageKey(*settings_.keys).own_id()),
-      own_record_(own_id_ ? own_record(settings_) : nullptr),
-      in_flight_(in_flight),
-      dispatcher_(dispatcher),
-      settler_(settler),
-      random_(random) {}
-
-void IdempotencyGate::admit(Task& task, const queue::OwnIdFound& found, SteadyTime now, StepEffects& effects) {
-  if (!settings_.keys) {
-    dispatcher_.add(task);
-  } else if (!own_id_ || !found.asked) {
-    dispatcher_.hold_back(task);
-  } else {
-    Answer answer{.found = {}, .key = found.done ? *found.done : queue::KeyAnswer{}, .left = {}};
-    decide(task, answer, 0, now, effects);
-  }
-}
-
-void IdempotencyGate::call(StepEffects& effects) const {
-  if (settings_.keys && !calling_) {
-    effects.keys = effects.keys || dispatcher_.holds_back() || !in_flight_.ended_marks().empty();
-  }
 }
 
 IdempotencyGate::Order IdempotencyGate::next(SteadyTime now, SteadyTime deadline) {
@@ -190,7 +143,11 @@ void IdempotencyGate::answered(const Order& order, Answers answers, SteadyTime n
   failed_in_a_row_ = failed ? failed_in_a_row_ + 1 : 0;
   ask_at_ =
       failed ? now + jittered(doubled(kFirstBackoff, failed_in_a_row_ - 1, kLastBackoff), random_) : SteadyTime::min();
-  tell(failure, now, effects);
+  if (failure) {
+    failures_.failed(*failure, "cannot look up idempotency keys, trying again; nothing begins meanwhile", now, effects);
+  } else {
+    failures_.succeeded("idempotency keys can be looked up again", effects);
+  }
   dispatcher_.call(effects);
 }
 
@@ -253,11 +210,6 @@ void IdempotencyGate::put_off(Task& task, const Answer& answer, SteadyTime now, 
   settler_.add(task, std::move(later), now);
 }
 
-void IdempotencyGate::turn_away(Task& task, std::string reason, SteadyTime now, StepEffects& effects) {
-  effects.about(observe::LogLevel::warn, "rejected", task.message, reason);
-  settler_.add(task, dispose_unseen(std::move(reason), task.suspect, task.message.attempt, policy_), now);
-}
-
 void IdempotencyGate::duplicate(Task& task, Answer& answer, SteadyTime now, StepEffects& effects) {
   ++effects.duplicates;
   if (settings_.keys->on_duplicate == config::OnDuplicate::run) {
@@ -269,15 +221,6 @@ void IdempotencyGate::duplicate(Task& task, Answer& answer, SteadyTime now, Step
                 task.message,
                 "key " + shown(own_id_ ? task.message.id : answer.found.key) + ", done by " + answer.key.owner);
   settler_.add(task, {queue::CompletionAction::remove, Duration::zero(), {}, Ending::discarded, false}, now);
-}
-
-void IdempotencyGate::tell(const std::optional<Error>& failure, SteadyTime now, StepEffects& effects) {
-  if (failure && failures_.failed(*failure, now)) {
-    effects.line(observe::LogLevel::error, "cannot look up idempotency keys, trying again; nothing begins meanwhile",
-                 {}, failure->message());
-  } else if (!failure && failures_.succeeded()) {
-    effects.line(observe::LogLevel::info, "idempotency keys can be looked up again");
-  }
 }
 
 void IdempotencyGate::seal(const Task& task, const std::shared_ptr<const queue::Effects>& staged,
@@ -302,6 +245,39 @@ void IdempotencyGate::seal(const Task& task, const std::shared_ptr<const queue::
     effects->key.reset();
   }
   disposition.effects = effects->empty() ? nullptr : std::move(effects);
+}
+
+IdempotencyGate::IdempotencyGate(Settings settings, FailurePolicy policy, InFlightTable& in_flight,
+                                 Dispatcher& dispatcher, Settler& settler, Random& random)
+    : settings_(std::move(settings)),
+      policy_(std::move(policy)),
+      own_id_(settings_.keys && MessageKey(*settings_.keys).own_id()),
+      own_record_(own_id_ ? own_record(settings_) : nullptr),
+      in_flight_(in_flight),
+      dispatcher_(dispatcher),
+      settler_(settler),
+      random_(random) {}
+
+void IdempotencyGate::turn_away(Task& task, std::string reason, SteadyTime now, StepEffects& effects) {
+  effects.about(observe::LogLevel::warn, "rejected", task.message, reason);
+  settler_.add(task, dispose_unseen(std::move(reason), task.suspect, task.message.attempt, policy_), now);
+}
+
+void IdempotencyGate::admit(Task& task, const queue::OwnIdFound& found, SteadyTime now, StepEffects& effects) {
+  if (!settings_.keys) {
+    dispatcher_.add(task);
+  } else if (!own_id_ || !found.asked) {
+    dispatcher_.hold_back(task);
+  } else {
+    Answer answer{.found = {}, .key = found.done ? *found.done : queue::KeyAnswer{}, .left = {}};
+    decide(task, answer, 0, now, effects);
+  }
+}
+
+void IdempotencyGate::call(StepEffects& effects) const {
+  if (settings_.keys && !calling_) {
+    effects.keys = effects.keys || dispatcher_.holds_back() || !in_flight_.ended_marks().empty();
+  }
 }
 
 }  // namespace sluice::work

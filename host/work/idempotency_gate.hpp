@@ -1,23 +1,7 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <unordered_map>
-#include <utility>
-#include <vector>
-
-#include "base/clock.hpp"
-#include "base/random.hpp"
-#include "config/config.hpp"
 #include "host/queue/effects.hpp"
-#include "host/queue/idempotency.hpp"
-#include "host/queue/message.hpp"
-#include "host/work/account.hpp"
 #include "host/work/in_flight_table.hpp"
-#include "host/work/task.hpp"
 
 namespace sluice::work {
 
@@ -75,7 +59,7 @@ class IdempotencyGate {
     Duration visibility = std::chrono::seconds(30);
   };
 
-  /// A message that waits at the door. It stays where it is until it is answered, whatever becomes of it.
+  /// A message whose key is asked for. It stays where it is until it is answered, whatever becomes of it.
   struct Ask {
     Task* task = nullptr;
     std::int64_t fence = 0;
@@ -130,9 +114,6 @@ class IdempotencyGate {
   void turn_away(Task& task, std::string reason, SteadyTime now, StepEffects& effects);
   void duplicate(Task& task, Answer& answer, SteadyTime now, StepEffects& effects);
   void renew(Order& order, SteadyTime now);
-  void tell(const std::optional<Error>& failure, SteadyTime now, StepEffects& effects);
-
-  // Fixed after construction.
   const Settings settings_;
   const FailurePolicy policy_;
   const bool own_id_;

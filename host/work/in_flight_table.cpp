@@ -1,13 +1,5 @@
 #include "host/work/in_flight_table.hpp"
 
-#include <algorithm>
-#include <functional>
-#include <memory>
-#include <string_view>
-#include <utility>
-
-#include "base/assert.hpp"
-#include "base/guard.hpp"
 #include "host/observe/trace_context.hpp"
 
 namespace sluice::work {
@@ -16,6 +8,33 @@ namespace {
 
 constexpr Duration kMaxMargin = std::chrono::seconds(1);
 constexpr Duration kMaxCall = std::chrono::seconds(10);
+
+// Never 0, which stands for none.
+std::uint64_t fingerprint_of(const queue::Message& message) {
+  const std::hash<std::string_view> hash;
+  std::uint64_t mixed = hash(message.body);
+  const auto mix = [&](std::string_view text) { mixed = mixed * 0x9e3779b97f4a7c15U + hash(text) + 1; };
+  mix(message.content_type);
+  mix(message.group);
+  for (const auto& [name, value] : message.attributes) {
+    if (name == observe::kTraceParent) {
+      continue;  // each delivery has one of its own
+    }
+    mix(name);
+    mix(value);
+  }
+  return mixed | 1U;
+}
+
+// Only what ended for good may stand for another run. What was to be tried again is tried again.
+bool is_final(const Disposition& disposition) {
+  return disposition.ending == Ending::done || disposition.ending == Ending::discarded ||
+         disposition.ending == Ending::rejected;
+}
+
+std::uint64_t fingerprint_of(const Task& task) {
+  return task.fingerprint != 0 ? task.fingerprint : fingerprint_of(task.message);
+}
 
 }  // namespace
 
@@ -75,48 +94,6 @@ Task* InFlightTable::resume(queue::Delivery& delivery, StepEffects& effects) {
   return nullptr;
 }
 
-void InFlightTable::wait_for_answer(Task& task, queue::Delivery&& delivery) {
-  if (task.newer != nullptr) {
-    account_.ended(Ending::lost);
-  }
-  task.newer = std::make_unique<queue::Delivery>(std::move(delivery));
-  // Nothing else can be written any more, whatever the answer is.
-  if (crash_ledger_ != nullptr) {
-    crash_ledger_->renew(task.slot, task.newer->receipt);
-  }
-}
-
-bool InFlightTable::go_on(Task& task, StepEffects& effects) {
-  if (task.newer == nullptr || closed_) {
-    return false;
-  }
-  const std::unique_ptr<queue::Delivery> newer = std::move(task.newer);
-  task.go_on();
-  account_.ended(Ending::lost);
-  adopt(task, std::move(*newer), effects);
-  return true;
-}
-
-void InFlightTable::adopt(Task& task, queue::Delivery&& newer, StepEffects& effects) {
-  effects.about(observe::LogLevel::warn, "the lease had ended and the message came back; this host goes on with it",
-                task.message);
-  renew(task, std::move(newer.receipt), newer.leased_until);
-  if (newer.leased_until != SteadyTime::max()) {
-    task.lease.begun_at = terms_.granted({}, newer.leased_until).begun_at;
-  }
-}
-
-void InFlightTable::renew(Task& task, queue::Receipt receipt, SteadyTime leased_until) {
-  const Lease before = std::exchange(task.lease, terms_.granted(std::move(receipt), leased_until));
-  task.lease.begun_at = before.begun_at;
-  if (leased_until == SteadyTime::max()) {
-    task.lease.extend_at = before.extend_at;  // nothing is extended: it is when its handler is told
-  }
-  if (crash_ledger_ != nullptr) {
-    crash_ledger_->renew(task.slot, task.lease.receipt);
-  }
-}
-
 void InFlightTable::end(Task& task, Ending ending) {
   if (ending == Ending::lost) {
     task.end_lost();
@@ -154,37 +131,6 @@ void InFlightTable::tidy(Task& task) {
   free_.push_back(&task);
 }
 
-namespace {
-
-// Never 0, which stands for none.
-std::uint64_t fingerprint_of(const queue::Message& message) {
-  const std::hash<std::string_view> hash;
-  std::uint64_t mixed = hash(message.body);
-  const auto mix = [&](std::string_view text) { mixed = mixed * 0x9e3779b97f4a7c15U + hash(text) + 1; };
-  mix(message.content_type);
-  mix(message.group);
-  for (const auto& [name, value] : message.attributes) {
-    if (name == observe::kTraceParent) {
-      continue;  // each delivery has one of its own
-    }
-    mix(name);
-    mix(value);
-  }
-  return mixed | 1U;
-}
-
-// Only what ended for good may stand for another run. What was to be tried again is tried again.
-bool is_final(const Disposition& disposition) {
-  return disposition.ending == Ending::done || disposition.ending == Ending::discarded ||
-         disposition.ending == Ending::rejected;
-}
-
-std::uint64_t fingerprint_of(const Task& task) {
-  return task.fingerprint != 0 ? task.fingerprint : fingerprint_of(task.message);
-}
-
-}  // namespace
-
 bool is_unchanged(const Task& task, const queue::Message& message) {
   return task.message.sent_at == message.sent_at && message.attempt >= task.message.attempt &&
          fingerprint_of(task) == fingerprint_of(message);
@@ -200,22 +146,6 @@ void FinishedWork::keep(Task& task) {
   kept_bytes_ += task.message.body.size();
   if (kept_bytes_ > kKeptBytes) {
     not_written(task);
-  }
-}
-
-void FinishedWork::changed(Task& task) {
-  if (!task.finished_here || is_final(task.disposition)) {
-    return;
-  }
-  not_written(task);
-  task.finished_here = false;
-}
-
-void FinishedWork::not_written(Task& task) {
-  if (task.finished_here && task.fingerprint == 0) {
-    task.fingerprint = fingerprint_of(task.message);
-    kept_bytes_ -= task.message.body.size();
-    task.message.body = {};
   }
 }
 
@@ -265,6 +195,22 @@ std::optional<Disposition> FinishedWork::recognise(const queue::Message& message
   order_.erase(std::find(order_.begin(), order_.end(), message.id));
   remembered_.erase(found);
   return disposition;
+}
+
+void FinishedWork::changed(Task& task) {
+  if (!task.finished_here || is_final(task.disposition)) {
+    return;
+  }
+  not_written(task);
+  task.finished_here = false;
+}
+
+void FinishedWork::not_written(Task& task) {
+  if (task.finished_here && task.fingerprint == 0) {
+    task.fingerprint = fingerprint_of(task.message);
+    kept_bytes_ -= task.message.body.size();
+    task.message.body = {};
+  }
 }
 
 }  // namespace sluice::work

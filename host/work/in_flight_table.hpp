@@ -1,23 +1,9 @@
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <deque>
-#include <optional>
-#include <string>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
-#include "base/clock.hpp"
 #include "base/guard.hpp"
-#include "base/random.hpp"
-#include "host/isolation/crash_ledger.hpp"
-#include "host/queue/idempotency.hpp"
-#include "host/queue/message.hpp"
-#include "host/queue/source.hpp"
-#include "host/work/account.hpp"
 #include "host/work/task.hpp"
 
 namespace sluice::work {
@@ -86,7 +72,7 @@ class LeaseTerms {
 /// to it can let go of it first. Not thread-safe.
 class InFlightTable {
  public:
-  /// `crash_ledger` may be null; it outlives the holdings.
+  /// `crash_ledger` may be null; it outlives the table.
   InFlightTable(const LeaseTerms& terms, isolation::JobLedger* crash_ledger)
       : terms_(terms), crash_ledger_(crash_ledger) {}
   InFlightTable(const InFlightTable&) = delete;
@@ -99,10 +85,28 @@ class InFlightTable {
   Task* resume(queue::Delivery& delivery, StepEffects& effects);
   /// The call with its receipt was answered: if this host has claimed it once more meanwhile, it goes on under that
   /// receipt. False: it has not.
-  bool go_on(Task& task, StepEffects& effects);
+  bool go_on(Task& task, StepEffects& effects) {
+    if (task.newer == nullptr || closed_) {
+      return false;
+    }
+    const std::unique_ptr<queue::Delivery> newer = std::move(task.newer);
+    task.go_on();
+    account_.ended(Ending::lost);
+    adopt(task, std::move(*newer), effects);
+    return true;
+  }
   /// Counts deliveries that were claimed, admitted or not.
   void count_claimed(std::size_t count) { account_.claimed(count); }
-  void renew(Task& task, queue::Receipt receipt, SteadyTime leased_until);
+  void renew(Task& task, queue::Receipt receipt, SteadyTime leased_until) {
+    const Lease before = std::exchange(task.lease, terms_.granted(std::move(receipt), leased_until));
+    task.lease.begun_at = before.begun_at;
+    if (leased_until == SteadyTime::max()) {
+      task.lease.extend_at = before.extend_at;  // nothing is extended: it is when its handler is told
+    }
+    if (crash_ledger_ != nullptr) {
+      crash_ledger_->renew(task.slot, task.lease.receipt);
+    }
+  }
   /// What its end has this process run is under way, or has been answered.
   void committing(Task& task, isolation::Committing how) {
     if (crash_ledger_ != nullptr && SLUICE_GUARD(commits_in_ledger)) {
@@ -142,8 +146,24 @@ class InFlightTable {
   const LeaseTerms& terms() const { return terms_; }
 
  private:
-  void wait_for_answer(Task& task, queue::Delivery&& delivery);
-  void adopt(Task& task, queue::Delivery&& newer, StepEffects& effects);
+  void wait_for_answer(Task& task, queue::Delivery&& delivery) {
+    if (task.newer != nullptr) {
+      account_.ended(Ending::lost);
+    }
+    task.newer = std::make_unique<queue::Delivery>(std::move(delivery));
+    // Nothing else can be written any more, whatever the answer is.
+    if (crash_ledger_ != nullptr) {
+      crash_ledger_->renew(task.slot, task.newer->receipt);
+    }
+  }
+  void adopt(Task& task, queue::Delivery&& newer, StepEffects& effects) {
+    effects.about(observe::LogLevel::warn, "the lease had ended and the message came back; this host goes on with it",
+                  task.message);
+    renew(task, std::move(newer.receipt), newer.leased_until);
+    if (newer.leased_until != SteadyTime::max()) {
+      task.lease.begun_at = terms_.granted({}, newer.leased_until).begun_at;
+    }
+  }
 
   const LeaseTerms terms_;
   isolation::JobLedger* const crash_ledger_;

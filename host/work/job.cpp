@@ -1,10 +1,5 @@
 #include "host/work/job.hpp"
 
-#include <algorithm>
-#include <utility>
-
-#include "base/assert.hpp"
-#include "host/plugin/handler_instance.hpp"
 #include "host/work/job_flow.hpp"
 #include "host/work/job_queues.hpp"
 #include "host/work/job_threads.hpp"

@@ -1,30 +1,10 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "base/clock.hpp"
-#include "base/deadline.hpp"
-#include "base/error.hpp"
-#include "base/random.hpp"
-#include "config/config.hpp"
 #include "host/cost/unit_budget.hpp"
-#include "host/isolation/crash_ledger.hpp"
-#include "host/observe/log.hpp"
-#include "host/observe/metrics.hpp"
 #include "host/observe/tracer.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/plugin/option_values.hpp"
-#include "host/queue/idempotency.hpp"
-#include "host/queue/message.hpp"
-#include "host/queue/source.hpp"
 #include "host/runtime/service.hpp"
-#include "host/work/account.hpp"
 #include "host/work/in_flight_table.hpp"
 #include "sluice/abi.h"
 

@@ -1,11 +1,5 @@
 #include "host/work/job_flow.hpp"
 
-#include <algorithm>
-#include <array>
-#include <utility>
-
-#include "base/guard.hpp"
-
 namespace sluice::work {
 
 namespace {
@@ -70,39 +64,6 @@ void JobFlow::admit(queue::Delivery&& delivery, SteadyTime now, StepEffects& eff
   } else {
     gate_.admit(task, found, now, effects);
   }
-}
-
-bool JobFlow::collect(std::uint32_t seat, SteadyTime now, StepEffects& effects) {
-  assessor_.collect(workforce_.batch(seat), now, effects);
-  const bool stays = workforce_.back(seat);
-  if (workforce_.kind(seat) == SeatKind::lane) {
-    claimer_.lane_free(effects);
-  }
-  after_step(now, effects);
-  return stays;
-}
-
-bool JobFlow::deal(std::uint32_t seat, SteadyTime now, StepEffects& effects) {
-  const bool dealt = dispatcher_.deal(seat, now);
-  if (dealt) {
-    call_keeper(supervisor_.next_look(seat), effects);
-  }
-  if (claimer_.waits_for_room() && dispatcher_.room(now).messages > 0) {
-    claimer_.room_made(effects);
-  }
-  return dealt;
-}
-
-void JobFlow::settled(SettleOrder&& order, std::vector<queue::SettleResult>&& results, SteadyTime now,
-                      StepEffects& effects) {
-  for (queue::Delivery& anew : settler_.settled(std::move(order), std::move(results), now, effects)) {
-    if (!drain_.over()) {
-      admit(std::move(anew), now, effects);
-      dispatcher_.call(effects);
-    }
-  }
-  note_held(effects);
-  after_step(now, effects);
 }
 
 JobFlow::ExtendOrder JobFlow::next_extension(SteadyTime now, StepEffects& effects) {

@@ -1,35 +1,8 @@
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <span>
-#include <stop_token>
-#include <string>
-#include <string_view>
-#include <type_traits>
-#include <utility>
-#include <vector>
-
-#include "base/clock.hpp"
-#include "base/error.hpp"
-#include "base/guard.hpp"
-#include "base/mutex.hpp"
-#include "base/random.hpp"
-#include "host/isolation/crash_ledger.hpp"
-#include "host/observe/log.hpp"
-#include "host/observe/metrics.hpp"
-#include "host/queue/source.hpp"
-#include "host/work/account.hpp"
 #include "host/work/assessor.hpp"
-#include "host/work/claimer.hpp"
-#include "host/work/dispatcher.hpp"
 #include "host/work/drain.hpp"
 #include "host/work/idempotency_gate.hpp"
-#include "host/work/in_flight_table.hpp"
 #include "host/work/lease_keeper.hpp"
 #include "host/work/settler.hpp"
 
@@ -99,8 +72,8 @@ class JobFlow {
     after_step(now, effects);
   }
 
-  // The workers'. A worker that is ready gets its seat; it outlives it. `collect` takes over what its hand has
-  // finished; false: it shall leave. `deal` fills the hand again; false: nothing to do.
+  // The workers'. A worker that is ready gets its seat; it outlives it. `collect` takes over what its batch has
+  // finished; false: it shall leave. `deal` fills it again; false: nothing to do.
   std::uint32_t enlist(WorkerBatch& batch, SeatKind kind, bool isolated, SteadyTime now, StepEffects& effects) {
     const std::uint32_t seat = workforce_.enlist(batch, kind, isolated);
     after_step(now, effects);
@@ -110,8 +83,25 @@ class JobFlow {
     workforce_.leave(seat);
     after_step(now, effects);
   }
-  bool collect(std::uint32_t seat, SteadyTime now, StepEffects& effects);
-  bool deal(std::uint32_t seat, SteadyTime now, StepEffects& effects);
+  bool collect(std::uint32_t seat, SteadyTime now, StepEffects& effects) {
+    assessor_.collect(workforce_.batch(seat), now, effects);
+    const bool stays = workforce_.back(seat);
+    if (workforce_.kind(seat) == SeatKind::lane) {
+      claimer_.lane_free(effects);
+    }
+    after_step(now, effects);
+    return stays;
+  }
+  bool deal(std::uint32_t seat, SteadyTime now, StepEffects& effects) {
+    const bool dealt = dispatcher_.deal(seat, now);
+    if (dealt) {
+      call_keeper(supervisor_.next_look(seat), effects);
+    }
+    if (claimer_.waits_for_room() && dispatcher_.room(now).messages > 0) {
+      claimer_.room_made(effects);
+    }
+    return dealt;
+  }
   bool has_work(SeatKind kind) const {
     return dispatcher_.has_work(kind) || (kind == SeatKind::worker && workforce_.surplus() > 0);
   }
@@ -127,7 +117,16 @@ class JobFlow {
     drain_.look(effects);
     return order;
   }
-  void settled(SettleOrder&& order, std::vector<queue::SettleResult>&& results, SteadyTime now, StepEffects& effects);
+  void settled(SettleOrder&& order, std::vector<queue::SettleResult>&& results, SteadyTime now, StepEffects& effects) {
+    for (queue::Delivery& anew : settler_.settled(std::move(order), std::move(results), now, effects)) {
+      if (!drain_.over()) {
+        admit(std::move(anew), now, effects);
+        dispatcher_.call(effects);
+      }
+    }
+    note_held(effects);
+    after_step(now, effects);
+  }
 
   // The lease keeper's, which looks after the workers too.
   ExtendOrder next_extension(SteadyTime now, StepEffects& effects);

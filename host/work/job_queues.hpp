@@ -1,11 +1,5 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include "config/config.hpp"
-#include "host/queue/message.hpp"
-#include "host/queue/source.hpp"
 #include "host/work/idempotency_gate.hpp"
 
 /// The queues that a job draws from, as its file names them.

@@ -1,45 +1,12 @@
 #include "host/work/job_threads.hpp"
 
-#include <pthread.h>
-
-#include <algorithm>
-#include <system_error>
-#include <utility>
-
-#include "base/guard.hpp"
-
 namespace sluice::work {
 
 namespace {
 
-observe::LogLevel log_level(sluice_log_level level) {
-  switch (level) {
-    case SLUICE_LOG_TRACE:
-      return observe::LogLevel::trace;
-    case SLUICE_LOG_DEBUG:
-      return observe::LogLevel::debug;
-    case SLUICE_LOG_WARN:
-      return observe::LogLevel::warn;
-    case SLUICE_LOG_ERROR:
-      return observe::LogLevel::error;
-    default:
-      return observe::LogLevel::info;
-  }
-}
-
-}  // namespace
-
-plugin::HandlerLog handler_log(observe::Log& log) {
-  return [&log](sluice_log_level level, std::string_view job, std::string_view message_id, std::string_view text) {
-    if (message_id.empty()) {
-      log.write(log_level(level), text, {{"job", job}});
-    } else {
-      log.write(log_level(level), text, {{"job", job}, {"id", message_id}});
-    }
-  };
-}
-
-namespace {
+// Both go from traces to errors; plugin::write_log lets no others through.
+static_assert(SLUICE_LOG_ERROR == static_cast<int>(observe::LogLevel::error));
+observe::LogLevel log_level(sluice_log_level level) { return static_cast<observe::LogLevel>(level); }
 
 /// The claims that go to the keys of one queue, and where they stood among all.
 struct Share {
@@ -59,6 +26,16 @@ Share share_of(std::size_t part, const std::vector<KeyMark>& marks) {
 }
 
 }  // namespace
+
+plugin::HandlerLog handler_log(observe::Log& log) {
+  return [&log](sluice_log_level level, std::string_view job, std::string_view message_id, std::string_view text) {
+    if (message_id.empty()) {
+      log.write(log_level(level), text, {{"job", job}});
+    } else {
+      log.write(log_level(level), text, {{"job", job}, {"id", message_id}});
+    }
+  };
+}
 
 std::optional<Error> KeyCall::release(const std::vector<KeyMark>& marks, Deadline deadline) {
   std::optional<Error> failure;
@@ -187,23 +164,6 @@ std::vector<WorkerPool::Worker*> WorkerPool::request_stop() {
     worker->thread.request_stop();
   }
   return all;
-}
-
-void WorkerPool::stop_idle_until(SteadyTime time) {
-  for (Worker* worker : request_stop()) {
-    if (worker->batch.view().running == nullptr) {
-      worker->thread.stop_until(time);
-    }
-  }
-}
-
-std::uint32_t WorkerPool::running() {
-  std::uint32_t count = 0;
-  const MutexLock lock(mutex_);
-  for (Worker& worker : workers_) {
-    count += worker.thread.running() ? 1 : 0;
-  }
-  return count;
 }
 
 bool WorkerPool::equip(Worker& worker) {

@@ -1,28 +1,8 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <list>
-#include <memory>
-#include <optional>
-#include <stop_token>
-#include <string>
 #include <system_error>
-#include <thread>
-#include <utility>
-#include <vector>
 
-#include "base/clock.hpp"
-#include "base/error.hpp"
-#include "base/mutex.hpp"
-#include "host/isolation/crash_ledger.hpp"
-#include "host/observe/log.hpp"
 #include "host/plugin/handler_instance.hpp"
-#include "host/queue/idempotency.hpp"
-#include "host/queue/source.hpp"
-#include "host/runtime/service.hpp"
-#include "host/work/dispatcher.hpp"
-#include "host/work/idempotency_gate.hpp"
 #include "host/work/job_flow.hpp"
 #include "host/work/job_tracing.hpp"
 
@@ -259,9 +239,22 @@ class WorkerPool final : public runtime::Service {
     }
   }
   /// Stops the workers whose handler has returned, waiting until `time`; the others end when theirs does.
-  void stop_idle_until(SteadyTime time);
+  void stop_idle_until(SteadyTime time) {
+    for (Worker* worker : request_stop()) {
+      if (worker->batch.view().running == nullptr) {
+        worker->thread.stop_until(time);
+      }
+    }
+  }
   /// Threads that have not come to their end.
-  std::uint32_t running();
+  std::uint32_t running() {
+    std::uint32_t count = 0;
+    const MutexLock lock(mutex_);
+    for (Worker& worker : workers_) {
+      count += worker.thread.running() ? 1 : 0;
+    }
+    return count;
+  }
 
  private:
   struct Worker {
@@ -290,7 +283,6 @@ class WorkerPool final : public runtime::Service {
   }
   void work_off(Worker& worker);
 
-  // Fixed after construction.
   SharedFlow& flow_;
   const Settings settings_;
   const MakeInstance make_instance_;

@@ -1,12 +1,5 @@
 #include "host/work/job_tracing.hpp"
 
-#include <algorithm>
-#include <array>
-#include <memory>
-#include <optional>
-#include <utility>
-
-#include "host/observe/trace_context.hpp"
 #include "host/queue/effects.hpp"
 
 namespace sluice::work {

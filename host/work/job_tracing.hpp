@@ -1,17 +1,6 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "base/clock.hpp"
-#include "config/config.hpp"
 #include "host/observe/tracer.hpp"
-#include "host/plugin/attempt.hpp"
-#include "host/queue/source.hpp"
 #include "host/work/task.hpp"
 
 namespace sluice::work {
@@ -57,7 +46,6 @@ class JobTracing {
     return queues_[std::min<std::size_t>(part, queues_.size() - 1)];
   }
 
-  // Fixed after construction.
   observe::Tracer& tracer_;
   const std::string job_;
   const std::string handler_;

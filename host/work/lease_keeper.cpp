@@ -1,26 +1,13 @@
 #include "host/work/lease_keeper.hpp"
 
-#include <algorithm>
 #include <set>
-#include <string_view>
 #include <tuple>
-#include <utility>
 
 #include "host/work/dispatcher.hpp"
 #include "host/work/in_flight_table.hpp"
 #include "host/work/settler.hpp"
 
 namespace sluice::work {
-
-// It has been held as long as anybody may. Its handler is told when the lease ends, and then others may have it.
-void LeaseKeeper::let_lapse(Task& task, SteadyTime now) {
-  if (task.lease.ends_at != SteadyTime::max() && in_flight_.terms().usable(task.lease, now)) {
-    task.lease.extend_at = in_flight_.terms().usable_until(task.lease);
-  } else {
-    workforce_.batch(task.seat).lose_lease(task);
-    task.lease.extend_at = SteadyTime::max();
-  }
-}
 
 bool LeaseKeeper::wants_extension(Task& task, SteadyTime now) {
   if (task.receipt_state() != ReceiptState::ours || now < task.lease.extend_at) {
@@ -34,7 +21,7 @@ bool LeaseKeeper::wants_extension(Task& task, SteadyTime now) {
     case TaskStage::dealt:
       if (workforce_.batch(task.seat).recall(task)) {
         settler_.put_back(task, now);
-        task.leave_hand();
+        task.leave_worker();
         return false;
       }
       if (in_flight_.terms().used_up(task.lease, now)) {
@@ -58,13 +45,6 @@ bool LeaseKeeper::wants_extension(Task& task, SteadyTime now) {
       break;
   }
   return false;
-}
-
-SteadyTime LeaseKeeper::next_look(const Task& task) const {
-  const bool waits = task.stage() == TaskStage::queued || task.stage() == TaskStage::dealt;
-  const bool is_kept = task.stage() == TaskStage::disposed && task.lease.extend_at - task.finished_at < kSettlePatience;
-  const bool extends = task.receipt_state() == ReceiptState::ours && (waits || is_kept);
-  return extends ? task.lease.extend_at : SteadyTime::max();
 }
 
 LeaseKeeper::Order LeaseKeeper::next(SteadyTime now) {
@@ -118,26 +98,19 @@ void LeaseKeeper::extended(Order order, std::vector<queue::ExtendResult> results
       settler_.unpark(task, now);
     }
   }
-  if (failure != nullptr && failures_.failed(*failure, now)) {
-    effects.line(observe::LogLevel::error, "cannot extend leases, trying again", {}, failure->message());
-  } else if (failure == nullptr && failures_.succeeded()) {
-    effects.line(observe::LogLevel::info, "extensions work again");
+  if (failure != nullptr) {
+    failures_.failed(*failure, "cannot extend leases, trying again", now, effects);
+  } else {
+    failures_.succeeded("extensions work again", effects);
   }
-}
-
-SteadyTime LeaseKeeper::retry_at(const Task& task, SteadyTime now) {
-  const SteadyTime end = in_flight_.terms().usable_until(task.lease);
-  const SteadyTime soon = in_flight_.terms().retry_at(now, random_);
-  // Not beyond the lease's end, when its handler must be told.
-  return now < end ? std::min(soon, end) : soon;
 }
 
 void LeaseKeeper::lose(Task& task, StepEffects& effects) {
   const bool queued = task.stage() == TaskStage::queued;
-  if (task.in_hand()) {
+  if (task.with_worker()) {
     WorkerBatch& batch = workforce_.batch(task.seat);
     if (batch.recall(task)) {
-      task.leave_hand();
+      task.leave_worker();
     } else {
       batch.lose_lease(task);
     }
@@ -163,6 +136,22 @@ void LeaseKeeper::taken_back(std::span<const queue::Receipt> receipts, StepEffec
       lose(*task, effects);
     }
   }
+}
+
+void LeaseKeeper::let_lapse(Task& task, SteadyTime now) {
+  if (task.lease.ends_at != SteadyTime::max() && in_flight_.terms().usable(task.lease, now)) {
+    task.lease.extend_at = in_flight_.terms().usable_until(task.lease);
+  } else {
+    workforce_.batch(task.seat).lose_lease(task);
+    task.lease.extend_at = SteadyTime::max();
+  }
+}
+
+SteadyTime LeaseKeeper::retry_at(const Task& task, SteadyTime now) {
+  const SteadyTime end = in_flight_.terms().usable_until(task.lease);
+  const SteadyTime soon = in_flight_.terms().retry_at(now, random_);
+  // Not beyond the lease's end, when its handler must be told.
+  return now < end ? std::min(soon, end) : soon;
 }
 
 }  // namespace sluice::work

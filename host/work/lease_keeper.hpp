@@ -1,14 +1,5 @@
 #pragma once
 
-#include <cstddef>
-#include <span>
-#include <utility>
-#include <vector>
-
-#include "base/clock.hpp"
-#include "base/random.hpp"
-#include "host/queue/source.hpp"
-#include "host/work/account.hpp"
 #include "host/work/task.hpp"
 
 namespace sluice::work {
@@ -50,12 +41,18 @@ class LeaseKeeper {
 
  private:
   bool wants_extension(Task& task, SteadyTime now);
+  // It has been held as long as anybody may. Its handler is told when the lease ends, and then others may have it.
   void let_lapse(Task& task, SteadyTime now);
-  SteadyTime next_look(const Task& task) const;
+  SteadyTime next_look(const Task& task) const {
+    const bool waits = task.stage() == TaskStage::queued || task.stage() == TaskStage::dealt;
+    const bool is_kept =
+        task.stage() == TaskStage::disposed && task.lease.extend_at - task.finished_at < kSettlePatience;
+    const bool extends = task.receipt_state() == ReceiptState::ours && (waits || is_kept);
+    return extends ? task.lease.extend_at : SteadyTime::max();
+  }
   SteadyTime retry_at(const Task& task, SteadyTime now);
   void lose(Task& task, StepEffects& effects);
 
-  // Fixed after construction.
   InFlightTable& in_flight_;
   Dispatcher& dispatcher_;
   Settler& settler_;

@@ -1,10 +1,5 @@
 #include "host/work/settler.hpp"
 
-#include <algorithm>
-#include <memory>
-#include <utility>
-
-#include "base/assert.hpp"
 #include "host/work/claimer.hpp"
 #include "host/work/dispatcher.hpp"
 
@@ -69,9 +64,7 @@ constexpr Duration kFirstBackoff = std::chrono::milliseconds(50);
 constexpr Duration kLastBackoff = std::chrono::seconds(5);
 
 Duration backoff(std::uint32_t tries, Random& random) {
-  const std::uint32_t doublings = std::min(tries > 0 ? tries - 1 : 0U, 10U);
-  const Duration full = std::min(kFirstBackoff * (1U << doublings), kLastBackoff);
-  return full / 2 + Duration(static_cast<Duration::rep>(static_cast<double>(full.count()) * 0.5 * random.unit()));
+  return jittered(doubled(kFirstBackoff, tries > 0 ? tries - 1 : 0, kLastBackoff), random);
 }
 
 bool may_have_happened(const Error& error) {
@@ -86,11 +79,6 @@ bool concerns_one_message(const Error& error) {
 
 }  // namespace
 
-void Settler::add_finished(Task& task, Disposition&& disposition, SteadyTime now) {
-  add(task, std::move(disposition), now);
-  finished_.keep(task);
-}
-
 void Settler::finish(Task& task, bool lost, StepEffects& effects) {
   const Ending ending = task.disposition.ending;
   if (task.stage() != TaskStage::queued && task.stage() != TaskStage::dealt) {
@@ -103,37 +91,6 @@ void Settler::finish(Task& task, bool lost, StepEffects& effects) {
     ++effects.endings[static_cast<std::size_t>(ending)];
   }
   in_flight_.tidy(task);
-}
-
-void Settler::written(Task& task, std::vector<queue::Delivery>& anew, StepEffects& effects) {
-  const std::unique_ptr<queue::Delivery> newer = std::move(task.newer);
-  finish(task, false, effects);
-  if (newer != nullptr) {
-    anew.push_back(std::move(*newer));
-  }
-}
-
-void Settler::let_go(Task& task, bool lost) {
-  Channel& one = channel(task);
-  if (--one.pending == 0) {
-    // Nothing is left to find out by whether it works again.
-    one = {};
-  }
-  finished_.leave(task, lost);
-}
-
-bool Settler::more_is_coming() const {
-  return !hurried_ && sizer_.handler_time() < kQuick && workforce_.anybody_busy();
-}
-
-void Settler::hurry(SteadyTime now, SteadyTime deadline) {
-  hurried_ = true;
-  held_until_ = SteadyTime::min();
-  call_by_ = std::min(call_by_, deadline);
-  for (Channel& one : channels_) {
-    one.open_at = SteadyTime::min();
-  }
-  queue_.hurry(now);
 }
 
 std::size_t Settler::affordable(SteadyTime now) {
@@ -265,11 +222,11 @@ std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::
   for (Task* task : again) {
     try_again(*task, now);
   }
-  if (failure != nullptr && failures_.failed(*failure, now)) {
-    effects.line(observe::LogLevel::error, "cannot settle messages, trying again", {}, failure->message());
-  } else if (failure == nullptr && !refused_anywhere() && failures_.succeeded()) {
+  if (failure != nullptr) {
+    failures_.failed(*failure, "cannot settle messages, trying again", now, effects);
+  } else if (!refused_anywhere()) {
     // Not while one kind of settlement is still refused and only the others are written.
-    effects.line(observe::LogLevel::info, "settlements work again");
+    failures_.succeeded("settlements work again", effects);
   }
   return anew;
 }
@@ -288,16 +245,6 @@ void Settler::failed(Task& task, const Error& error, StepEffects& effects) {
     in_flight_.end(task, Ending::lost);
     ++effects.lost;
   }
-}
-
-// Nothing has been tried of it.
-void Settler::left(Task& task, SteadyTime now, StepEffects& effects) {
-  task.settling_failed(false);
-  --task.tries;
-  in_flight_.go_on(task, effects);
-  effects.keeper = true;
-  finished_.not_written(task);
-  queue_.add(task, now);
 }
 
 void Settler::refused(Task& task, const queue::SettleResult& result, SteadyTime now, StepEffects& effects) {
@@ -333,6 +280,10 @@ void Settler::judge(const Tallies& tallies, SteadyTime now) {
       one.open_at = hurried_ ? now : now + backoff(++one.failures, random_);
     }
   }
+}
+
+bool Settler::more_is_coming() const {
+  return !hurried_ && sizer_.handler_time() < kQuick && workforce_.anybody_busy();
 }
 
 void Settler::try_again(Task& task, SteadyTime now) {

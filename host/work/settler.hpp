@@ -1,20 +1,7 @@
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <deque>
-#include <utility>
-#include <vector>
-
-#include "base/clock.hpp"
-#include "base/random.hpp"
 #include "host/cost/unit_budget.hpp"
-#include "host/queue/source.hpp"
-#include "host/work/account.hpp"
 #include "host/work/in_flight_table.hpp"
-#include "host/work/task.hpp"
 
 namespace sluice::work {
 
@@ -122,7 +109,10 @@ class Settler {
   /// It goes back at once, for anybody: its handler has not begun.
   void put_back(Task& task, SteadyTime now) { add(task, work::put_back(task.suspect), now); }
   /// The same of a task whose handler has come to an end.
-  void add_finished(Task& task, Disposition&& disposition, SteadyTime now);
+  void add_finished(Task& task, Disposition&& disposition, SteadyTime now) {
+    add(task, std::move(disposition), now);
+    finished_.keep(task);
+  }
   /// A handler has come to an end whose message was settled or lost meanwhile.
   void remember(const Task& task, Disposition&& disposition) { finished_.remember(task, std::move(disposition)); }
   /// What this host has made of a message that it could not settle, when it comes back.
@@ -153,7 +143,15 @@ class Settler {
   }
 
   /// From now on nothing waits for company, and back-offs are over. Calls end by `deadline`.
-  void hurry(SteadyTime now, SteadyTime deadline);
+  void hurry(SteadyTime now, SteadyTime deadline) {
+    hurried_ = true;
+    held_until_ = SteadyTime::min();
+    call_by_ = std::min(call_by_, deadline);
+    for (Channel& one : channels_) {
+      one.open_at = SteadyTime::min();
+    }
+    queue_.hurry(now);
+  }
   /// Each completion is tried once more and not again.
   void try_once() { once_ = true; }
   /// Nothing more is written.
@@ -196,15 +194,35 @@ class Settler {
   bool more_is_coming() const;
   bool ready_to_write(Task& task, SteadyTime now);
   void finish(Task& task, bool lost, StepEffects& effects);
-  void written(Task& task, std::vector<queue::Delivery>& anew, StepEffects& effects);
-  void let_go(Task& task, bool lost);
+  void written(Task& task, std::vector<queue::Delivery>& anew, StepEffects& effects) {
+    const std::unique_ptr<queue::Delivery> newer = std::move(task.newer);
+    finish(task, false, effects);
+    if (newer != nullptr) {
+      anew.push_back(std::move(*newer));
+    }
+  }
+  void let_go(Task& task, bool lost) {
+    Channel& one = channel(task);
+    if (--one.pending == 0) {
+      // Nothing is left to find out by whether it works again.
+      one = {};
+    }
+    finished_.leave(task, lost);
+  }
   void failed(Task& task, const Error& error, StepEffects& effects);
-  void left(Task& task, SteadyTime now, StepEffects& effects);
+  // Nothing has been tried of it.
+  void left(Task& task, SteadyTime now, StepEffects& effects) {
+    task.settling_failed(false);
+    --task.tries;
+    in_flight_.go_on(task, effects);
+    effects.keeper = true;
+    finished_.not_written(task);
+    queue_.add(task, now);
+  }
   void refused(Task& task, const queue::SettleResult& result, SteadyTime now, StepEffects& effects);
   void judge(const Tallies& tallies, SteadyTime now);
   void try_again(Task& task, SteadyTime now);
 
-  // Fixed after construction.
   const FailurePolicy policy_;
   InFlightTable& in_flight_;
   const Workforce& workforce_;

@@ -1,10 +1,5 @@
 #include "host/work/task.hpp"
 
-#include <algorithm>
-#include <utility>
-#include <variant>
-
-#include "base/assert.hpp"
 #include "base/guard.hpp"
 #include "host/queue/effects.hpp"
 
@@ -73,7 +68,7 @@ Disposition give_up(std::string reason, std::uint32_t attempt, const FailurePoli
               .ending = Ending::rejected,
               .hold_group = policy.hold};
     case config::DeadLetterPolicy::discard:
-      return {CompletionAction::remove, Duration::zero(), {}, Ending::discarded, false};
+      return {.action = CompletionAction::remove, .ending = Ending::discarded};
     case config::DeadLetterPolicy::keep:
       break;
   }
@@ -133,7 +128,7 @@ Disposition dispose(const plugin::Outcome& outcome, std::uint32_t attempt, const
     case OutcomeStatus::done:
       return {CompletionAction::remove, Duration::zero(), {}, Ending::done, false, outcome.effects};
     case OutcomeStatus::discard:
-      return {CompletionAction::remove, Duration::zero(), {}, Ending::discarded, false};
+      return {.action = CompletionAction::remove, .ending = Ending::discarded};
     case OutcomeStatus::snooze:
       return {CompletionAction::release, bounded(outcome.delay.value_or(Duration::zero())), {}, Ending::snoozed, false};
     case OutcomeStatus::release:

@@ -1,21 +1,8 @@
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <utility>
-
 #include "base/assert.hpp"
-#include "base/clock.hpp"
-#include "base/random.hpp"
 #include "config/config.hpp"
 #include "host/isolation/crash_ledger.hpp"
-#include "host/queue/idempotency.hpp"
-#include "host/queue/source.hpp"
-#include "host/plugin/attempt.hpp"
 #include "host/work/account.hpp"
 
 namespace sluice::work {
@@ -153,7 +140,7 @@ class Task {
   SteadyTime not_before{};        ///< of the next settle call
   bool finished_here = false;     ///< its disposition is what its handler came to
   std::uint64_t fingerprint = 0;  ///< of its content, once that is no longer kept
-  std::size_t place = 0;          ///< in the holdings
+  std::size_t place = 0;          ///< in the table
   KeyHold key;
   std::shared_ptr<const std::string> first_result{};  ///< what the message's duplicate gave back; null: it is none
   /// This host has claimed the message once more while a call with the receipt before was under way. Null: it has not.
@@ -163,35 +150,35 @@ class Task {
   ReceiptState receipt_state() const { return receipt_state_; }
   bool open() const { return stage_ != TaskStage::ended; }
   /// A worker has it, whatever has become of it otherwise.
-  bool in_hand() const { return in_hand_; }
+  bool with_worker() const { return with_worker_; }
   /// A call with its receipt has not been answered.
   bool in_call() const { return stage_ == TaskStage::settling || receipt_state_ == ReceiptState::extending; }
   /// It was lost while its handler ran, and that has not come to an end yet.
-  bool runs_on() const { return runs_on_ && in_hand_; }
+  bool runs_on() const { return runs_on_ && with_worker_; }
   /// Its end has this process run statements of its handler's.
   bool commits_statements() const;
   /// What may have ended a host before, and may end this one, is written when nothing else can be lost by it.
   bool settles_alone() const { return suspect && commits_statements(); }
   /// Its place may be used again.
-  bool over() const { return !open() && !in_hand_ && !asked_ && receipt_state_ != ReceiptState::extending; }
+  bool over() const { return !open() && !with_worker_ && !asked_ && receipt_state_ != ReceiptState::extending; }
 
   /// queued -> dealt
   void deal(std::uint32_t to_seat) {
-    SLUICE_ASSERT(!in_hand_);
+    SLUICE_ASSERT(!with_worker_);
     go(TaskStage::queued, TaskStage::dealt);
-    in_hand_ = true;
+    with_worker_ = true;
     seat = to_seat;
   }
   /// dealt, not started -> queued
   void recall() {
-    SLUICE_ASSERT(in_hand_);
+    SLUICE_ASSERT(with_worker_);
     go(TaskStage::dealt, TaskStage::queued);
-    in_hand_ = false;
+    with_worker_ = false;
   }
   /// its worker has given it back
-  void leave_hand() {
-    SLUICE_ASSERT(in_hand_);
-    in_hand_ = false;
+  void leave_worker() {
+    SLUICE_ASSERT(with_worker_);
+    with_worker_ = false;
   }
   /// queued or dealt -> disposed
   void dispose(Disposition&& what, SteadyTime now) {
@@ -247,7 +234,7 @@ class Task {
   }
   /// the same; where its handler runs on it may be taken up again
   void end_lost() {
-    runs_on_ = stage_ == TaskStage::dealt && in_hand_;
+    runs_on_ = stage_ == TaskStage::dealt && with_worker_;
     end();
   }
   /// ended, and runs on -> dealt
@@ -266,7 +253,7 @@ class Task {
 
   TaskStage stage_ = TaskStage::queued;
   ReceiptState receipt_state_ = ReceiptState::ours;
-  bool in_hand_ = false;
+  bool with_worker_ = false;
   bool asked_ = false;
   bool runs_on_ = false;
 };

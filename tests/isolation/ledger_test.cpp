@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "host/isolation/crash_handler.hpp"
-#include "host/isolation/ledger_format.hpp"
+#include "host/isolation/crash_ledger.hpp"
 #include "host/isolation/state_folder.hpp"
 #include "tests/isolation/ledger_rig.hpp"
 #include "tests/isolation/sanitized.hpp"

@@ -1,7 +1,7 @@
 // The tests' own program stands in for sluice: started as a Runner it is one.
 #include <gtest/gtest.h>
 
-#include "host/isolation/runner_main.hpp"
+#include "host/isolation/runner.hpp"
 
 int main(int argc, char** argv) {
   if (sluice::isolation::is_runner(argc, argv)) {

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <thread>
 
-#include "host/isolation/ledger_format.hpp"
+#include "host/isolation/crash_ledger.hpp"
 #include "tests/runtime/recovery_rig.hpp"
 
 namespace sluice::runtime {

@@ -1,4 +1,4 @@
-#include "host/runtime/thread_room.hpp"
+#include "host/runtime/service.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

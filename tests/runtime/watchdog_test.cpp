@@ -1,4 +1,4 @@
-#include "host/runtime/watchdog.hpp"
+#include "host/runtime/host_events.hpp"
 
 #include <gtest/gtest.h>
 

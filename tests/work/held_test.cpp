@@ -86,7 +86,7 @@ TEST(InFlightTable, KeepATaskThatIsOpenOrWithItsWorker) {
   in_flight.end(task, Ending::lost);
   in_flight.tidy(task);
   EXPECT_EQ(in_flight.size(), 1U);
-  task.leave_hand();
+  task.leave_worker();
   in_flight.tidy(task);
   EXPECT_EQ(in_flight.size(), 0U);
 }

@@ -16,8 +16,8 @@
 #include "host/plugin/plugin_registry.hpp"
 #include "host/runtime/host_queues.hpp"
 #include "host/runtime/job_plan.hpp"
-#include "host/work/job_queues.hpp"
 #include "host/runtime/plugin_trial.hpp"
+#include "host/work/job_queues.hpp"
 
 namespace sluice::cli {
 
@@ -235,7 +235,7 @@ void check_jobs(const config::HostConfig& host, const config::JobFiles& files, R
   const std::vector<JobConfig>& jobs = files.jobs;
   plugin::PluginRegistry registry;
   registry.pin(plugin::pins_of(jobs));
-  const auto admitted = runtime::PluginGate(host, registry).admit(jobs);
+  const auto admitted = runtime::admit_plugins(host, registry, jobs);
   if (!admitted) {
     return report.add({{{host.file}, admitted.error().message()}});
   }
@@ -400,7 +400,7 @@ Exit plugins(const Arguments& arguments, Console& console) {
     registry.pin(plugin::pins_of(jobs.jobs));
   }
   settings.allow_insecure_files = arguments.has(kAllowInsecureFiles);
-  SLUICE_PASS_ON(or_exit(runtime::PluginGate(settings, registry).admit({})));
+  SLUICE_PASS_ON(or_exit(runtime::admit_plugins(settings, registry, {})));
   if (*output == Output::json) {
     print_json(registry, console);
   } else {

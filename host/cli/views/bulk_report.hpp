@@ -11,7 +11,7 @@
 #include "host/cli/console.hpp"
 #include "host/operate/bulk_run.hpp"
 #include "host/queue/message.hpp"
-#include "host/runtime/dynamodb_connection.hpp"
+#include "host/runtime/host_queues.hpp"
 
 namespace sluice::cli {
 
