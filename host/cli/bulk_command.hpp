@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "host/cli/command.hpp"
-#include "host/cli/views/bulk_report.hpp"
+#include "host/cli/views/bulk_view.hpp"
 #include "host/operate/bulk_run.hpp"
 
 namespace sluice::cli {

@@ -37,10 +37,8 @@ class NoticeWriter {
   void put(std::string_view name, WallTime value) { json_.member(name, value); }
   void put(std::string_view name, const std::optional<WallTime>& value);
   template <typename Word>
-    requires std::is_enum_v<Word>
-  void put(std::string_view name, Word value) {
-    put(name, to_string(value));
-  }
+  requires std::is_enum_v<Word>
+  void put(std::string_view name, Word value) { put(name, to_string(value)); }
   /// JSON as it is.
   void raw(std::string_view name, std::string_view json);
 
@@ -138,6 +136,15 @@ Result<void> read_object(std::string_view text, std::string_view what, Member me
                      (json.failed() ? json.reason() + " at " + json.place() : "it is no JSON object"));
   }
   return {};
+}
+
+template <typename Record>
+Result<Record> read_described(std::string_view text, std::string_view what) {
+  Record record;
+  SLUICE_PASS_ON(read_object(text, what, [&record](JsonReader& json, const std::string& name) {
+    return read_described_member(json, name, record);
+  }));
+  return record;
 }
 
 }  // namespace sluice::fleet

@@ -159,14 +159,11 @@ BulkRun::Step BulkRun::find() {
     ++count_.seen;
     if (!message) {
       ++count_.matched;
-      ++count_.failed;
-      step.outcomes.push_back({.id = id, .fate = Fate::failed, .error = message.error()});
+      tell(step, id, Fate::failed, message.error());
     } else if (plan_.this_half_only && message->half != plan_.half) {
-      ++count_.skipped;
-      step.outcomes.push_back({.id = id, .fate = Fate::skipped, .error = elsewhere(message->half)});
+      tell(step, id, Fate::skipped, elsewhere(message->half));
     } else if (!plan_.filter.matches(*message, now)) {
-      ++count_.skipped;
-      step.outcomes.push_back({.id = id, .fate = Fate::skipped, .error = Error(ErrorCode::conflict, "does not match")});
+      tell(step, id, Fate::skipped, Error(ErrorCode::conflict, "does not match"));
     } else {
       ++count_.matched;
       found_.push_back(std::move(*message));
@@ -188,11 +185,7 @@ void BulkRun::plan_only(Step& step) {
     for (const queue::StoredMessage* message : take_batch(step)) {
       const auto* change = std::get_if<queue::Change>(&plan_.work);
       planned_ += change != nullptr ? plan_.tariff.change(*message, change->action) : plan_.tariff.edit(*message);
-      step.outcomes.push_back({.id = message->message.id,
-                               .fate = Fate::planned,
-                               .was_in_flight = is_in_flight(*message, clock_.wall_now()),
-                               .error = {}});
-      ++count_.done;
+      tell(step, message->message.id, Fate::planned, {}, is_in_flight(*message, clock_.wall_now()));
     }
   }
 }
@@ -207,9 +200,7 @@ std::vector<const queue::StoredMessage*> BulkRun::take_batch(Step& step) {
   while (next_ < found_.size() && batch.size() < most) {
     const queue::StoredMessage& message = found_[next_++];
     if (spares(message, now)) {
-      step.outcomes.push_back(
-          {.id = message.message.id, .fate = Fate::skipped, .was_in_flight = true, .error = in_flight(message)});
-      ++count_.skipped;
+      tell(step, message.message.id, Fate::skipped, in_flight(message), true);
     } else {
       batch.push_back(&message);
     }
@@ -274,44 +265,29 @@ std::vector<queue::ChangeResult> BulkRun::edit(std::span<const queue::StoredMess
 }
 
 void BulkRun::put_down(Step& step, const queue::StoredMessage& message, const queue::ChangeResult& result) {
-  BulkOutcome outcome{.id = message.message.id,
-                      .fate = Fate::done,
-                      .was_in_flight = is_in_flight(message, clock_.wall_now()),
-                      .error = {}};
-  switch (result.status) {
-    case queue::ChangeStatus::applied:
-      ++count_.done;
-      break;
-    case queue::ChangeStatus::not_found:
-      if (!plan_.ids.empty()) {
-        outcome.fate = Fate::failed;
-        outcome.error = result.error;
-        ++count_.failed;
-        break;
-      }
-      outcome.fate = Fate::skipped;
-      outcome.error = Error(ErrorCode::not_found, "gone meanwhile");
-      ++count_.skipped;
-      break;
-    case queue::ChangeStatus::conflict:
-      if (!plan_.ids.empty()) {
-        outcome.fate = Fate::failed;
-        outcome.error = result.error;
-        ++count_.failed;
-        break;
-      }
-      outcome.fate = Fate::skipped;
-      outcome.error =
-          plan_.unconditional || plan_.any_state ? result.error : Error(ErrorCode::conflict, "changed meanwhile");
-      ++count_.skipped;
-      break;
-    case queue::ChangeStatus::failed:
-      outcome.fate = Fate::failed;
-      outcome.error = result.error;
-      ++count_.failed;
-      break;
+  using Status = queue::ChangeStatus;
+  const bool applied = result.status == Status::applied;
+  // Of messages that were named each one matters; of a half, one that is gone or changed is not meant any more.
+  const bool failed = result.status == Status::failed || (!applied && !plan_.ids.empty());
+  Error error = result.error;
+  if (applied) {
+    error = {};
+  } else if (!failed && result.status == Status::not_found) {
+    error = Error(ErrorCode::not_found, "gone meanwhile");
+  } else if (!failed && !plan_.unconditional && !plan_.any_state) {
+    error = Error(ErrorCode::conflict, "changed meanwhile");
   }
-  step.outcomes.push_back(std::move(outcome));
+  tell(step, message.message.id,
+       applied  ? Fate::done
+       : failed ? Fate::failed
+                : Fate::skipped,
+       std::move(error), is_in_flight(message, clock_.wall_now()));
+}
+
+void BulkRun::tell(Step& step, std::string id, Fate fate, Error error, bool was_in_flight) {
+  ++(fate == Fate::skipped ? count_.skipped : fate == Fate::failed ? count_.failed : count_.done);
+  step.outcomes.push_back(
+      {.id = std::move(id), .fate = fate, .was_in_flight = was_in_flight, .error = std::move(error)});
 }
 
 }  // namespace sluice::operate

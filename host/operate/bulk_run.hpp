@@ -132,6 +132,8 @@ class BulkRun {
   std::vector<queue::ChangeResult> change(std::span<const queue::StoredMessage* const> batch);
   std::vector<queue::ChangeResult> edit(std::span<const queue::StoredMessage* const> batch);
   void put_down(Step& step, const queue::StoredMessage& message, const queue::ChangeResult& result);
+  /// Counts what became of a message, and tells it.
+  void tell(Step& step, std::string id, BulkOutcome::Fate fate, Error error, bool was_in_flight = false);
   bool spares(const queue::StoredMessage& message, WallTime now) const;
   bool limit_reached() const { return plan_.limit > 0 && count_.done >= plan_.limit; }
   Deadline deadline() const { return Deadline::after(clock_, std::chrono::seconds(30)); }

@@ -15,21 +15,23 @@ void Fields::text(std::string_view key, const Column& column, std::string_view v
   }
 }
 
+void Fields::member(std::string_view key, std::optional<double> value, int digits) {
+  if (json_ != nullptr && !key.empty()) {
+    json_->key(key);
+    value ? json_->word(fixed_decimal(*value, digits)) : json_->null();
+  }
+}
+
 void Fields::rate(std::string_view key, const Column& column, double value, Colour colour) {
   constexpr double kShown = 0.05;
-  if (json_ != nullptr && !key.empty()) {
-    json_->member(key, value, 2);
-  }
+  member(key, value, 2);
   if (row_ != nullptr) {
     cell(column, {rate_text(value), value >= kShown ? colour : Colour::none});
   }
 }
 
 void Fields::seconds(std::string_view key, const Column& column, std::optional<Duration> value) {
-  if (json_ != nullptr && !key.empty()) {
-    json_->key(key);
-    value ? json_->word(fixed_decimal(std::chrono::duration<double>(*value).count(), 3)) : json_->null();
-  }
+  member(key, value ? std::optional(std::chrono::duration<double>(*value).count()) : std::nullopt, 3);
   if (row_ != nullptr) {
     cell(column, time_text(value.value_or(Duration::zero())));
   }

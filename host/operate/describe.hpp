@@ -79,6 +79,8 @@ class Fields {
       json_->member(key, value);
     }
   }
+  /// A number with so many digits behind the point; null where there is none.
+  void member(std::string_view key, std::optional<double> value, int digits);
   /// A record within the record.
   template <typename Record>
   void record(std::string_view key, const Record& one) {

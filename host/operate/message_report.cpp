@@ -1,5 +1,7 @@
 #include "host/operate/message_report.hpp"
 
+#include <algorithm>
+
 #include "base/text/base64.hpp"
 #include "base/text/json_check.hpp"
 #include "base/text/utf8.hpp"
@@ -96,6 +98,26 @@ void describe_failure(const queue::Failure& failure, Fields& fields) {
   }
 }
 
+/// "[2, 0, 0]", on one line even where everything else has lines of its own.
+template <std::size_t size>
+std::string listed(const std::array<std::uint64_t, size>& counts) {
+  std::string text = "[";
+  for (const std::uint64_t count : counts) {
+    text += (text.size() > 1 ? ", " : "") + std::to_string(count);
+  }
+  return text + "]";
+}
+
+/// "billing" or, where there are others, "billing +2".
+std::string most_frequent(const std::map<std::string, std::uint64_t>& counts) {
+  const auto most =
+      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == counts.end()) {
+    return "-";
+  }
+  return most->first + (counts.size() > 1 ? " +" + std::to_string(counts.size() - 1) : "");
+}
+
 }  // namespace
 
 std::string half_text(const queue::StoredMessage& message) {
@@ -182,6 +204,28 @@ void describe(const queue::FailedAttempt& attempt, Fields& fields) {
   fields.member("host", attempt.host);
   fields.member("failed_at", attempt.failed_at);
   describe_spans(attempt.wait, attempt.took, fields);
+}
+
+void describe(const queue::ErrorGroup& group, Fields& fields) {
+  fields.member("error", group.error);
+  fields.number("count", figures("COUNT"), group.count);
+  fields.text("example_id", {"EXAMPLE", false, 36}, group.example);  // a UUID
+  fields.member("last_failed_at", group.last_failed_at);
+  fields.span(figures("LAST"), fields.now() - group.last_failed_at);
+  fields.member("first_failed_at", group.first_failed_at);
+  fields.span(figures("FIRST"), fields.now() - group.first_failed_at);
+  fields.text("fingerprint", {"CAUSE"}, group.fingerprint);
+  fields.member("pattern", group.pattern);
+  fields.cell({"ERROR", false, 80}, {group.count == 1 ? group.error : group.pattern, Colour::red});
+  if (JsonWriter* const json = fields.json()) {
+    json->key("per_hour");
+    json->word(listed(group.per_hour));
+  }
+  fields.cell(figures("LAST HOUR"), std::to_string(group.per_hour.front()));
+  fields.member("handlers", group.handlers);
+  fields.cell({"HANDLER"}, most_frequent(group.handlers));
+  fields.member("hosts", group.hosts);
+  fields.cell({"HOST"}, most_frequent(group.hosts));
 }
 
 }  // namespace sluice::operate

@@ -5,7 +5,7 @@
 #include "host/operate/describe.hpp"
 #include "host/queue/stored_message.hpp"
 
-/// A message as commands show it.
+/// Messages as commands show them, and why they failed.
 namespace sluice::operate {
 
 /// What a list shows of a message: state, counts, and why it failed last. Borrows.
@@ -20,6 +20,8 @@ void describe(const ListedMessage& listed, Fields& fields);
 void describe(const queue::StoredMessage& stored, Fields& fields);
 void describe(const queue::Failure& failure, Fields& fields);
 void describe(const queue::FailedAttempt& attempt, Fields& fields);
+/// Messages of one cause.
+void describe(const queue::ErrorGroup& group, Fields& fields);
 
 /// "STANDARD" or "DLQ"; for a record that names neither what it names, or nothing.
 std::string half_text(const queue::StoredMessage& message);

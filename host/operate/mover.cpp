@@ -21,28 +21,15 @@ struct MoveNotice::Text {
   MoverName mover;
   bool at_work = false;
 
-  static Result<Text> read(const std::string& text) {
-    Text said;
-    auto done = fleet::read_object(text, "the notice of a move", [&said](JsonReader& json, const std::string& name) {
-      return name == "from_place" ? fleet::read_into(json, said.from_place)
-             : name == "to"       ? fleet::read_into(json, said.to)
-             : name == "to_place" ? fleet::read_into(json, said.to_place)
-             : name == "machine"  ? fleet::read_into(json, said.mover.machine)
-             : name == "pid"      ? fleet::read_into(json, said.mover.pid)
-             : name == "at_work"  ? fleet::read_into(json, said.at_work)
-                                  : json.skip();
-    });
-    return done ? Result<Text>(std::move(said)) : Result<Text>(done.error());
-  }
-  std::string write() const {
-    fleet::NoticeWriter json;
-    json.put("from_place", from_place);
-    json.put("to", to);
-    json.put("to_place", to_place);
-    json.put("machine", mover.machine);
-    json.put("pid", mover.pid);
-    json.put("at_work", at_work);
-    return std::move(json).finish();
+  template <typename Record, typename Visit>
+  requires std::same_as<std::remove_const_t<Record>, Text>
+  friend void describe(Record& text, Visit visit) {
+    visit("from_place", text.from_place);
+    visit("to", text.to);
+    visit("to_place", text.to_place);
+    visit("machine", text.mover.machine);
+    visit("pid", text.mover.pid);
+    visit("at_work", text.at_work);
   }
 };
 
@@ -53,7 +40,7 @@ Result<MoveNotice::Entry> MoveNotice::enter(Deadline deadline) {
   SLUICE_TRY(notice, board_.read(kTopic, key(), deadline));
   version_ = notice->version;
   if (version_ != 0) {
-    SLUICE_TRY(said, Text::read(notice->text));
+    SLUICE_TRY(said, fleet::read_described<Text>(notice->text, "the notice of a move"));
     if (said->to != pair_.to || said->to_place != pair_.to_place) {
       return Error(ErrorCode::conflict, "queue " + pair_.from + " is being moved to " + said->to + " in " +
                                             said->to_place + "; run that move again until it ends, then this one");
@@ -87,7 +74,7 @@ Result<void> MoveNotice::post(bool at_work, Deadline deadline) {
   const SteadyTime began = clock_.steady_now();
   const Text text{
       .from_place = pair_.from_place, .to = pair_.to, .to_place = pair_.to_place, .mover = self_, .at_work = at_work};
-  queue::Notice notice{.key = key(), .text = text.write(), .version = version_};
+  queue::Notice notice{.key = key(), .text = fleet::write_described(text), .version = version_};
   auto posted = board_.post(kTopic, notice, deadline);
   if (!posted && posted.error().code() != ErrorCode::denied) {
     // The answer may have been lost: then the notice says so.

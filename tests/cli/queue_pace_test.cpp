@@ -1,8 +1,7 @@
-#include "host/cli/views/queue_pace.hpp"
-
 #include <gtest/gtest.h>
 
-#include "host/cli/views/bulk_progress.hpp"
+#include "host/cli/views/bulk_view.hpp"
+#include "host/cli/views/queue_report.hpp"
 
 namespace sluice::cli {
 namespace {

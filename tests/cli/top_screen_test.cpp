@@ -1,10 +1,8 @@
-#include "host/cli/views/top_screen.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "host/cli/views/output.hpp"
-#include "host/cli/views/top_keys.hpp"
+#include "host/cli/views/top_view.hpp"
 #include "tests/operate/fleet_rig.hpp"
 
 namespace sluice::cli {

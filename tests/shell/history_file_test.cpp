@@ -1,5 +1,3 @@
-#include "host/cli/shell/history_file.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -7,6 +5,8 @@
 
 #include <filesystem>
 #include <fstream>
+
+#include "host/cli/shell/shell.hpp"
 
 namespace sluice::test {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "host/cli/shell/line_source.hpp"
+#include "host/cli/shell/shell.hpp"
 
 namespace sluice::test {
 namespace {

@@ -5,8 +5,7 @@
 
 #include "host/cli/bulk_command.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/views/bulk_progress.hpp"
-#include "host/cli/views/bulk_prompt.hpp"
+#include "host/cli/views/bulk_view.hpp"
 #include "host/cli/views/message_view.hpp"
 
 namespace sluice::cli {

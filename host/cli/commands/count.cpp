@@ -10,7 +10,6 @@
 #include "host/cli/views/json_object.hpp"
 #include "host/cli/views/message_view.hpp"
 #include "host/cli/views/output.hpp"
-#include "host/cli/views/queue_pace.hpp"
 #include "host/cli/views/queue_report.hpp"
 #include "host/work/job_queues.hpp"
 

@@ -9,9 +9,7 @@
 #include "host/cli/views/output.hpp"
 #include "host/cli/views/schedule_text.hpp"
 #include "host/cli/views/terminal_screen.hpp"
-#include "host/cli/views/top_keys.hpp"
-#include "host/cli/views/top_looker.hpp"
-#include "host/cli/views/top_screen.hpp"
+#include "host/cli/views/top_view.hpp"
 #include "host/operate/fleet_report.hpp"
 
 namespace sluice::cli {
@@ -183,11 +181,10 @@ std::string as_json(const operate::TopModel& model, WallTime now) {
 
 /// One picture for a pipe, a file, or a script.
 Exit show_once(FleetSession& session, Output output, Console& console) {
-  TopBoard board(session.queue_names());
-  TopLooker looker(session, board);
-  looker.look(Duration::zero(), std::stop_token(), [] {});
+  TopLookout lookout(session);
+  lookout.look_once();
   const WallTime now = session.clock().wall_now();
-  return board.with([&](operate::TopModel& model) {
+  return lookout.with([&](operate::TopModel& model) {
     if (output == Output::json) {
       console.out(as_json(model, now));
     } else {
@@ -208,9 +205,10 @@ class Top {
       : session_(session),
         console_(console),
         every_(config::format_duration(interval)),
-        board_(session.queue_names()),
-        lookout_(session, board_, interval),
-        screen_(console, signals) {}
+        lookout_(session),
+        screen_(console, signals) {
+    lookout_.start(interval);
+  }
 
   void run() {
     bool ended = !draw();
@@ -226,7 +224,7 @@ class Top {
   /// True when the user wants to end.
   bool press(const std::vector<operate::TopKey>& keys) {
     for (const operate::TopKey& key : keys) {
-      auto wish = board_.with([&key](operate::TopModel& model) { return model.press(key); });
+      auto wish = lookout_.with([&key](operate::TopModel& model) { return model.press(key); });
       if (wish && wish->kind == operate::TopWish::Kind::quit) {
         return true;
       }
@@ -245,14 +243,13 @@ class Top {
                          .now = session_.clock().wall_now(),
                          .every = every_,
                          .cost = lookout_.cost()};
-    return screen_.show(board_.with([&frame](operate::TopModel& model) { return draw_top(model, frame); }));
+    return screen_.show(lookout_.with([&frame](operate::TopModel& model) { return draw_top(model, frame); }));
   }
 
   FleetSession& session_;
   Console& console_;
   const std::string every_;
   TopKeys keys_;
-  TopBoard board_;
   TopLookout lookout_;
   // Last, so that the terminal is given back before anything is waited for.
   TerminalScreen screen_;

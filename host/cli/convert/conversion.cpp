@@ -1,8 +1,377 @@
 #include "host/cli/convert/conversion.hpp"
 
-#include "host/cli/convert/toml_text.hpp"
+#include <algorithm>
+#include <array>
+#include <charconv>
 
 namespace sluice::cli::convert {
+
+namespace {
+
+std::string quoted(std::string_view value) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text = "\"";
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      text += '\\';
+      text += c;
+    } else if (c == '\n') {
+      text += "\\n";
+    } else if (c == '\t') {
+      text += "\\t";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      text += "\\u00";
+      text += kDigits[byte >> 4U];
+      text += kDigits[byte & 15U];
+    } else {
+      text += c;
+    }
+  }
+  return text + "\"";
+}
+
+}  // namespace
+
+void TomlText::comment(std::string_view line) { text_ += "# " + std::string(line) + "\n"; }
+
+void TomlText::table(std::string_view name) { text_ += (text_.empty() ? "[" : "\n[") + std::string(name) + "]\n"; }
+
+void TomlText::line(std::string_view key, std::string_view value) {
+  text_ += key;
+  text_ += " = ";
+  text_ += value;
+  text_ += '\n';
+}
+
+void TomlText::string(std::string_view key, std::string_view value) { line(key, quoted(value)); }
+
+void TomlText::number(std::string_view key, std::int64_t value) { line(key, std::to_string(value)); }
+
+void TomlText::fraction(std::string_view key, double value) {
+  std::array<char, 32> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed).ptr;
+  std::string text(digits.data(), end);
+  line(key, text.find('.') == std::string::npos ? text + ".0" : text);
+}
+
+void TomlText::flag(std::string_view key, bool value) { line(key, value ? "true" : "false"); }
+
+void TomlText::duration(std::string_view key, config::Duration value) {
+  line(key, quoted(config::format_duration(value)));
+}
+
+void TomlText::strings(std::string_view key, const std::vector<Text>& values) {
+  std::string text = "[";
+  for (const Text& value : values) {
+    text += (text.size() == 1 ? "" : ", ") + quoted(value.text);
+  }
+  line(key, text + "]");
+}
+
+namespace {
+
+std::string lowered(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return text;
+}
+
+/// debug, info, warn or error; nothing when absent or, with a complaint, another word.
+std::optional<std::string> level(Fields& fields, const std::string& path) {
+  if (!fields.has(path)) {
+    return std::nullopt;
+  }
+  std::string word = lowered(fields.meaning(path));
+  if (word != "debug" && word != "info" && word != "warn" && word != "error") {
+    fields.complain(path, "must be a valid value");
+    return std::nullopt;
+  }
+  return word;
+}
+
+/// One word, or a list of them.
+std::vector<std::string> handlers(Fields& fields) {
+  std::vector<std::string> words;
+  const std::string one = fields.meaning("logging.handler");
+  if (!one.empty()) {
+    words.push_back(one);
+  } else if (fields.has("logging.handler")) {
+    for (const Text& item : fields.list("logging.handler")) {
+      words.push_back(item.text);
+    }
+  }
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const auto known = {"text", "json", "rollbar", "sentry", "datadog"};
+    if (std::find(known.begin(), known.end(), words[i]) == known.end()) {
+      fields.complain("logging.handlers." + std::to_string(i), "must be a valid value");
+    }
+  }
+  return words;
+}
+
+bool has(const std::vector<std::string>& words, const char* word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// Who it is to the services: outbox-worker took both from [tracking], whether that was enabled or not.
+struct Identity {
+  std::string service = "outbox-worker";
+  std::string environment = "prod";
+};
+
+Identity read_identity(Fields& fields) {
+  Identity identity;
+  if (const auto service = fields.text("tracking.serviceName")) {
+    identity.service = service->text;
+  }
+  if (const auto environment = fields.text("tracking.environment")) {
+    identity.environment = environment->text;
+  }
+  return identity;
+}
+
+/// The handlers as a host has them, whose standard error has one format.
+std::vector<Text> one_format(Fields& fields, const std::vector<std::string>& words) {
+  const char* format = has(words, "datadog") ? "datadog"
+                       : has(words, "json")  ? "json"
+                       : has(words, "text")  ? "text"
+                                             : nullptr;
+  std::vector<Text> kept;
+  for (const std::string& word : words) {
+    const bool is_format = word == "text" || word == "json" || word == "datadog";
+    if (!is_format || word == format) {
+      kept.push_back({word, false});
+    } else {
+      fields.remark("logging.handler", word + " left out: standard error has one format, which is " + format);
+    }
+  }
+  return kept;
+}
+
+void write_rollbar(Fields& fields, const Identity& identity, TomlText& host) {
+  if (!fields.has("logging.rollbar")) {
+    fields.complain("logging.rollbar", "is required");
+    return;
+  }
+  host.table("log.rollbar");
+  copy(fields, "logging.rollbar.token", host, "token", true);
+  host.string("level", level(fields, "logging.rollbar.level").value_or("warn"));
+  host.string("environment", identity.environment);
+}
+
+void write_sentry(Fields& fields, const Identity& identity, TomlText& host) {
+  if (!fields.has("logging.sentry")) {
+    fields.complain("logging.sentry", "is required");
+    return;
+  }
+  host.table("log.sentry");
+  // The program reads dsn, its documentation says DSN.
+  const std::string dsn = fields.has("logging.sentry.DSN") ? "logging.sentry.DSN" : "logging.sentry.dsn";
+  copy(fields, dsn, host, "dsn", true);
+  host.string("level", level(fields, "logging.sentry.level").value_or("warn"));
+  host.string("environment", identity.environment);
+  if (const auto rate = fields.fraction("logging.sentry.sampleRate")) {
+    host.fraction("sample_rate", *rate);
+  }
+  if (const auto personal = fields.flag("logging.sentry.sendDefaultPII")) {
+    host.flag("send_default_pii", *personal);
+  }
+  if (const auto ignored = fields.list("logging.sentry.ignoreErrors"); !ignored.empty()) {
+    host.strings("ignore", ignored);
+    fields.remark("logging.sentry.ignoreErrors",
+                  "there they were patterns; here lines that contain one of them are not sent");
+  }
+}
+
+void write_tracking(Fields& fields, const Identity& identity, TomlText& host) {
+  if (!fields.flag("tracking.enabled").value_or(false)) {
+    fields.leave_out("tracking.agentAddr", "tracking is not enabled");
+    return;
+  }
+  host.table("tracing");
+  copy(fields, "tracking.agentAddr", host, "endpoint", true);
+  host.string("service", identity.service);
+  host.string("environment", identity.environment);
+}
+
+}  // namespace
+
+void write_observation(Fields& fields, TomlText& host) {
+  const Identity identity = read_identity(fields);
+  const std::vector<std::string> words = handlers(fields);
+  const auto least = level(fields, "logging.level");
+  if (least || !words.empty()) {
+    host.table("log");
+  }
+  if (least) {
+    host.string("level", *least);
+  }
+  if (!words.empty()) {
+    host.strings("handler", one_format(fields, words));
+  }
+  if (has(words, "rollbar")) {
+    write_rollbar(fields, identity, host);
+  }
+  if (has(words, "sentry")) {
+    write_sentry(fields, identity, host);
+  }
+  if (has(words, "datadog")) {
+    host.table("log.datadog");
+    host.string("service", identity.service);
+    host.string("environment", identity.environment);
+  }
+  for (const char* sender : {"rollbar", "sentry"}) {
+    if (!has(words, sender)) {
+      fields.leave_out(std::string("logging.") + sender, "it is none of the handlers");
+    }
+  }
+  write_tracking(fields, identity, host);
+}
+
+namespace {
+
+constexpr config::Duration kPollingInterval = std::chrono::seconds(5);
+
+/// A file; relative ones lay beside whoever started outbox-worker.
+void copy_path(Fields& fields, const std::string& path, TomlText& toml, std::string_view key, bool needed = false) {
+  const auto text = fields.text(path, needed);
+  if (!text) {
+    return;
+  }
+  toml.string(key, text->text);
+  if (text->text.front() != '/' && !text->has_variables) {
+    fields.remark(path, "relative paths are relative to host.toml here");
+  }
+}
+
+/// "mysql" or "postgres", by the scheme; empty with a complaint for anything else.
+std::string kind_of_database(Fields& fields) {
+  const std::string uri = fields.meaning("database.uri");
+  for (const auto& [scheme, kind] :
+       {std::pair("mysql://", "mysql"), {"postgres://", "postgres"}, {"postgresql://", "postgres"}}) {
+    if (uri.rfind(scheme, 0) == 0) {
+      return kind;
+    }
+  }
+  if (fields.has("database.uri")) {
+    fields.complain("database.uri",
+                    uri.empty() ? "must be known to tell MySQL from PostgreSQL: set its variable and convert again"
+                                : "must be a valid URL that begins with mysql:// or postgres://");
+  }
+  return {};
+}
+
+void write_url(Fields& fields, TomlText& host) {
+  auto uri = fields.text("database.uri", true);
+  if (!uri) {
+    return;
+  }
+  // The name of a dialer of outbox-worker, by which alone it used its tunnel.
+  const std::string_view dialer = "@mysql+tcp(";
+  if (const std::size_t at = uri->text.find(dialer); at != std::string::npos) {
+    uri->text.replace(at, dialer.size(), "@tcp(");
+  }
+  host.string("url", uri->text);
+}
+
+/// What only MySQL had there.
+void write_tls(Fields& fields, const std::string& name, const std::string& kind, TomlText& host) {
+  if (!fields.has("database.tls")) {
+    return;
+  }
+  if (kind == "postgres") {
+    for (const char* field : {"database.tls.insecureSkipVerify", "database.tls.serverName", "database.tls.caFile"}) {
+      fields.leave_out(field,
+                       "outbox-worker passed over it for PostgreSQL; write [outbox." + name + ".tls] to have it");
+    }
+    return;
+  }
+  host.table("outbox." + name + ".tls");
+  const auto insecure = fields.flag("database.tls.insecureSkipVerify");
+  if (insecure.value_or(false)) {
+    host.flag("verify", false);
+    fields.remark("database.tls.insecureSkipVerify",
+                  "the server's certificate is not looked at; `verify = true` mends that");
+  }
+  copy_path(fields, "database.tls.caFile", host, "ca");
+  copy(fields, "database.tls.serverName", host, "server_name");
+}
+
+void write_ssh(Fields& fields, const std::string& name, const std::string& kind, TomlText& host) {
+  if (!fields.has("database.ssh")) {
+    return;
+  }
+  host.table("outbox." + name + ".ssh");
+  copy(fields, "database.ssh.host", host, "host", true);
+  copy_path(fields, "database.ssh.privateKey", host, "private_key", true);
+  if (const auto port = fields.number("database.ssh.port", {1, 65535, "must be a port"})) {
+    host.number("port", *port);
+  }
+  copy(fields, "database.ssh.username", host, "user");
+  copy_path(fields, "database.ssh.knownHosts", host, "known_hosts");
+  if (const auto algorithms = fields.list("database.ssh.hostKeyAlgorithms"); !algorithms.empty()) {
+    host.strings("host_key_algorithms", algorithms);
+  }
+  if (kind == "postgres") {
+    fields.remark("database.ssh", "outbox-worker had no tunnel for PostgreSQL; here it is used");
+  } else if (fields.meaning("database.uri").find("@mysql+tcp(") == std::string::npos) {
+    fields.remark("database.ssh", "outbox-worker used it only with @mysql+tcp(host:port) in the uri; here it is used");
+  }
+}
+
+void write_table(Fields& fields, TomlText& host) {
+  copy(fields, "outbox.schema", host, "schema");
+  copy(fields, "outbox.tableName", host, "table");
+  copy(fields, "outbox.producerName", host, "producer", true);
+  if (const auto interval = fields.duration_text("outbox.pollingInterval", kPollingInterval)) {
+    host.string("poll_interval", interval->text);
+  }
+  if (const auto limit = fields.number("outbox.findEventLimit", {0, 10'000, "must be no greater than 10000"});
+      limit.value_or(0) > 0) {
+    host.number("fetch_limit", *limit);
+  }
+  if (const auto limit = fields.number("outbox.retryCount", {0, 1000, "must be no greater than 1000"})) {
+    if (*limit == 0) {
+      fields.remark("outbox.retryCount", "outbox-worker takes 0 for its default of 10; so do the new files");
+    } else {
+      host.number("retry_limit", *limit);
+    }
+  }
+}
+
+void leave_pool_out(Fields& fields) {
+  for (const char* field : {"maxOpenConn", "maxIdleConn", "maxLifeTimeSecond", "maxIdleSecond"}) {
+    fields.leave_out(std::string("database.") + field,
+                     "a host has a few connections to each outbox, opened again when they end; there is no pool");
+  }
+}
+
+}  // namespace
+
+void write_outbox(Fields& fields, const std::string& name, TomlText& host) {
+  host.table("outbox." + name);
+  const std::string kind = kind_of_database(fields);
+  host.string("kind", kind);
+  write_url(fields, host);
+  for (const char* field : {"username", "password"}) {
+    copy(fields, std::string("database.") + field, host, field, true);
+  }
+  if (fields.has("outbox")) {
+    write_table(fields, host);
+  } else {
+    fields.complain("outbox", "is required");
+  }
+  write_tls(fields, name, kind, host);
+  write_ssh(fields, name, kind, host);
+  leave_pool_out(fields);
+}
+
+void copy(Fields& fields, const std::string& path, TomlText& toml, std::string_view key, bool needed) {
+  if (const auto text = fields.text(path, needed)) {
+    toml.string(key, text->text);
+  }
+}
 
 Conversion convert_worker_file(const std::string& text, const std::string& name,
                                const config::Environment& environment) {

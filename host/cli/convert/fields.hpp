@@ -1,17 +1,47 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "config/config.hpp"
 #include "host/cli/convert/template.hpp"
-#include "host/cli/convert/yaml_tree.hpp"
 
 namespace sluice::cli::convert {
+
+struct YamlMember;
+
+/// A node of a YAML document: nothing, a scalar, a list or a mapping. A value.
+struct YamlNode {
+  enum class Kind { nothing, scalar, list, mapping };
+  Kind kind = Kind::nothing;
+  std::uint32_t line = 0;  ///< from 1
+  std::string text;        ///< of a scalar
+  std::vector<YamlNode> items;
+  std::vector<YamlMember> members;  ///< in the order of the text
+
+  /// The member of that name; null when there is none.
+  const YamlNode* find(const std::string& key) const;
+};
+
+struct YamlMember {
+  std::string key;
+  YamlNode value;
+};
+
+struct YamlError {
+  std::uint32_t line = 0;
+  std::string what;
+};
+
+/// Reads the first document of a text, aliases and merge keys resolved. Errors name lines and never what stands there.
+/// The one boundary of yaml-cpp.
+std::variant<YamlNode, YamlError> parse_yaml(const std::string& text);
 
 /// What is wrong with fields, each by its path, in the format of outbox-worker's own validation:
 /// "database: (password: cannot be blank; uri: cannot be blank.); outbox: is required."

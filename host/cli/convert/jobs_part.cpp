@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "host/cli/convert/conversion.hpp"
-#include "host/cli/convert/toml_text.hpp"
 
 namespace sluice::cli::convert {
 
@@ -10,12 +9,6 @@ namespace {
 constexpr std::int64_t kConcurrency = 64;  // there it was as many as a poll brought groups
 constexpr config::Duration kRetryBackoff = std::chrono::seconds(20);
 constexpr config::Duration kLongestBase = std::chrono::hours(24);
-
-void copy(Fields& fields, const std::string& path, TomlText& toml, std::string_view key) {
-  if (const auto text = fields.text(path)) {
-    toml.string(key, text->text);
-  }
-}
 
 /// What both kinds of job take from [outbox].
 struct Pace {
@@ -196,19 +189,13 @@ void write_nats_tls(Fields& fields, TomlText& job) {
   copy(fields, "publisher.nats.tls.clientKey", job, "key_file");
 }
 
-void copy_needed(Fields& fields, const std::string& path, TomlText& job, std::string_view key) {
-  if (const auto text = fields.text(path, true)) {
-    job.string(key, text->text);
-  }
-}
-
 void write_nats_user(Fields& fields, TomlText& job) {
   if (fields.has("publisher.nats.userInfo")) {
-    copy_needed(fields, "publisher.nats.userInfo.user", job, "username");
-    copy_needed(fields, "publisher.nats.userInfo.password", job, "password");
+    copy(fields, "publisher.nats.userInfo.user", job, "username", true);
+    copy(fields, "publisher.nats.userInfo.password", job, "password", true);
   }
   if (fields.has("publisher.nats.userCredentials")) {
-    copy_needed(fields, "publisher.nats.userCredentials.userOrChainedFile", job, "credentials_file");
+    copy(fields, "publisher.nats.userCredentials.userOrChainedFile", job, "credentials_file", true);
     copy_first(fields, "publisher.nats.userCredentials.seedFiles", job, "seed_file", "the plugin takes one");
   }
   copy(fields, "publisher.nats.token", job, "token");

@@ -1,8 +1,8 @@
-#include "host/cli/convert/yaml_tree.hpp"
-
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+
+#include "host/cli/convert/fields.hpp"
 
 namespace sluice::cli::convert {
 

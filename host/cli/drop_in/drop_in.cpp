@@ -1,12 +1,393 @@
 #include "host/cli/drop_in/drop_in.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <map>
 
 #include "host/cli/completion.hpp"
+#include "host/cli/drop_in/dynamomq_operations.hpp"
+#include "host/cli/queue_session.hpp"
 #include "host/cli/shell/interactive.hpp"
 
 namespace sluice::cli {
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+// DynamoMQ's spelling of an option, and the one that everything behind this file knows.
+struct Spelling {
+  std::string_view theirs;
+  std::string_view ours;
+};
+constexpr std::array<Spelling, 3> kSpellings{
+    {{"endpoint-url", "endpoint"}, {"index-name", "index"}, {"table-name", "table"}}};
+
+std::string our_name(std::string_view theirs) {
+  const auto* const found = std::find_if(kSpellings.begin(), kSpellings.end(),
+                                         [theirs](const Spelling& spelling) { return spelling.theirs == theirs; });
+  return std::string(found == kSpellings.end() ? theirs : found->ours);
+}
+
+// What every command takes. Those without help are ours.
+const std::vector<Flag>& common_flags() {
+  static const std::vector<Flag> kFlags{
+      {.name = "endpoint-url", .value = "string", .help = "address of DynamoDB, in place of AWS's own"},
+      {.name = "index-name",
+       .value = "string",
+       .help = "index of the table [default: dynamo-mq-index-queue_type-sent_at]",
+       .alias = "queueing-index-name"},
+      {.name = "table-name", .value = "string", .help = "table of the queue [default: dynamo-mq-table]"},
+      {.name = "config", .value = "string"},
+      {.name = "queue", .value = "string"},
+  };
+  return kFlags;
+}
+
+std::vector<Flag> flags_of(const Command* command) {
+  std::vector<Flag> flags = common_flags();
+  if (command != nullptr) {
+    flags.insert(flags.end(), command->flags.begin(), command->flags.end());
+  }
+  return flags;
+}
+
+/// Any command's flag counts until it is known which command it is.
+const Flag* find_flag(const Command* command, const std::string& name) {
+  const auto among = [&name](const std::vector<Flag>& flags) -> const Flag* {
+    const auto found = std::find_if(flags.begin(), flags.end(), [&name](const Flag& flag) {
+      return flag.name == name || (!flag.alias.empty() && flag.alias == name);
+    });
+    return found == flags.end() ? nullptr : &*found;
+  };
+  if (const Flag* common = among(common_flags())) {
+    return common;
+  }
+  return command == nullptr ? nullptr : among(command->flags);
+}
+
+const Command* find(const std::string& name) {
+  const auto found =
+      std::find_if(drop_in_commands().begin(), drop_in_commands().end(), [&name](const Command& command) {
+        return command.name == name || (!command.alias.empty() && command.alias == name);
+      });
+  return found == drop_in_commands().end() ? nullptr : &*found;
+}
+
+/// Where the command's name stands: the first word that is neither a flag nor the value of one.
+std::size_t command_position(const Words& words) {
+  for (std::size_t at = 0; at < words.size(); ++at) {
+    const std::string& word = words[at];
+    if (word == "--") {
+      break;
+    }
+    if (word.empty() || word.front() != '-') {
+      return at;
+    }
+    const bool takes_next = word.rfind("--", 0) == 0 && word.find('=') == std::string::npos && word != "--help";
+    at += takes_next ? 1 : 0;
+  }
+  return words.size();
+}
+
+std::string unknown_command(const std::string& name) {
+  std::string text = "unknown command \"" + name + "\" for \"dynamomq\"";
+  Words known;
+  for (const Command& command : drop_in_commands()) {
+    known.emplace_back(command.name);
+  }
+  if (const auto meant = nearest_word(name, known)) {
+    text += "\n\nDid you mean this?\n\t" + *meant + "\n";
+  }
+  return text;
+}
+
+/// Reads flags one after the other; stops at the first that is wrong.
+class FlagReader {
+ public:
+  explicit FlagReader(const Command* command) : command_(command) {}
+
+  /// What is wrong, or nothing.
+  std::string read(const Words& words) {
+    for (std::size_t at = 0; at < words.size(); ++at) {
+      const std::string& word = words[at];
+      if (word == "--") {
+        break;
+      }
+      if (word == "-h" || word == "--help") {
+        help_ = true;
+      } else if (word.rfind("--", 0) == 0) {
+        if (std::string error = read_long(words, at); !error.empty()) {
+          return error;
+        }
+      } else if (word.size() > 1 && word.front() == '-') {
+        return "unknown shorthand flag: '" + word.substr(1, 1) + "' in " + word;
+      }
+    }
+    return {};
+  }
+
+  bool help() const { return help_; }
+  std::map<std::string, std::string> take_values() { return std::move(values_); }
+
+ private:
+  std::string read_long(const Words& words, std::size_t& at) {
+    const std::string& word = words[at];
+    const auto equals = word.find('=');
+    const std::string name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
+    const Flag* flag = find_flag(command_, name);
+    if (flag == nullptr) {
+      return "unknown flag: --" + name;
+    }
+    std::string& value = values_[our_name(flag->name)];
+    if (flag->value.empty()) {
+      value = "true";
+    } else if (equals != std::string::npos) {
+      value = word.substr(equals + 1);
+    } else if (at + 1 < words.size()) {
+      value = words[++at];
+    } else {
+      return "flag needs an argument: --" + name;
+    }
+    return {};
+  }
+
+  const Command* command_;
+  std::map<std::string, std::string> values_;
+  bool help_ = false;
+};
+
+std::string flag_lines(const Command* command) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (const Flag& flag : flags_of(command)) {
+    if (!flag.help.empty()) {
+      lines.emplace_back(
+          "      --" + std::string(flag.name) + (flag.value.empty() ? "" : " " + std::string(flag.value)), flag.help);
+    }
+  }
+  lines.emplace_back("  -h, --help", "help for " + std::string(command == nullptr ? "dynamomq" : command->name));
+  std::sort(lines.begin(), lines.end(), [](const auto& left, const auto& right) {
+    return left.first.substr(left.first.find("--")) < right.first.substr(right.first.find("--"));
+  });
+  std::size_t column = 0;
+  for (const auto& [left, right] : lines) {
+    column = std::max(column, left.size() + 3);
+  }
+  std::string text;
+  for (const auto& [left, right] : lines) {
+    text += left + std::string(column - left.size(), ' ') + right + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+DropInWords parse_drop_in(const Words& words) {
+  DropInWords parsed;
+  const std::size_t position = command_position(words);
+  Words rest = words;
+  if (position < words.size()) {
+    parsed.command = find(words[position]);
+    if (parsed.command == nullptr) {
+      parsed.error = unknown_command(words[position]);
+      parsed.unknown_command = true;
+      return parsed;
+    }
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(position));
+  }
+  FlagReader reader(parsed.command);
+  parsed.error = reader.read(rest);
+  parsed.wants_help = reader.help();
+  parsed.arguments = Arguments::of(reader.take_values());
+  return parsed;
+}
+
+std::string drop_in_usage(const Command* command) {
+  std::string text = "Usage:\n  dynamomq " + (command == nullptr ? "" : std::string(command->name) + " ") + "[flags]\n";
+  if (command == nullptr) {
+    text += "  dynamomq [command]\n\nAvailable Commands:\n";
+    std::size_t column = 0;
+    for (const Command& listed : drop_in_commands()) {
+      column = std::max(column, listed.name.size() + 1);
+    }
+    for (const Command& listed : drop_in_commands()) {
+      text += "  " + std::string(listed.name) + std::string(column - listed.name.size(), ' ') +
+              std::string(listed.summary) + "\n";
+    }
+  }
+  text += "\nFlags:\n" + flag_lines(command);
+  if (command == nullptr) {
+    text += "\nUse \"dynamomq [command] --help\" for more information about a command.\n";
+  }
+  return text;
+}
+
+std::string drop_in_help(const Command* command) {
+  const std::string about = command == nullptr
+                                ? "Operates message queues in DynamoDB tables: Sluice, in the place of DynamoMQ's own "
+                                  "tool. Without a command it is interactive."
+                                : std::string(command->summary) + ".";
+  return about + "\n\n" + drop_in_usage(command);
+}
+
+namespace {
+
+using queue::StoredMessage;
+
+OrExit<QueueSession> open(const Arguments& arguments) {
+  return QueueSession::open(arguments, QueueSession::Queue::needed, QueueSession::HostFiles::named_only);
+}
+
+Exit show(const Result<StoredMessage>& message, Console& console) {
+  if (message.has_error()) {
+    return Exit::failure(message.error());
+  }
+  console.out(dynamomq_message(*message));
+  return Exit::ok();
+}
+
+using Operation = Result<StoredMessage> (DynamoMqOperations::*)(const std::string& id);
+
+/// A command on one message that shows it afterwards.
+template <Operation operation>
+Exit run_on_message(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(session, open(arguments));
+  return show((DynamoMqOperations(*session).*operation)(arguments.get("id")), console);
+}
+
+using SilentOperation = Result<void> (DynamoMqOperations::*)(const std::string& id);
+
+template <SilentOperation operation>
+Exit run_silently(const Arguments& arguments, Console& /*console*/) {
+  SLUICE_TRY(session, open(arguments));
+  const auto done = (DynamoMqOperations(*session).*operation)(arguments.get("id"));
+  return done.has_error() ? Exit::failure(done.error()) : Exit::ok();
+}
+
+Exit get(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(session, open(arguments));
+  const auto message = DynamoMqOperations(*session).get(arguments.get("id"));
+  if (message.has_error() && message.error().code() == ErrorCode::not_found) {
+    console.out("null\n");
+    return Exit::ok();
+  }
+  return show(message, console);
+}
+
+Exit receive(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(session, open(arguments));
+  return show(DynamoMqOperations(*session).receive(), console);
+}
+
+Exit redrive(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(session, open(arguments));
+  const auto message = DynamoMqOperations(*session).redrive(arguments.get("id"));
+  if (message.has_error()) {
+    return Exit::failure(message.error());
+  }
+  console.out(dynamomq_redriven(*message));
+  return Exit::ok();
+}
+
+Exit ls(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(session, open(arguments));
+  const auto messages = DynamoMqOperations(*session).list();
+  if (messages.has_error()) {
+    return Exit::failure(messages.error());
+  }
+  console.out(dynamomq_statuses(*messages, session->clock().wall_now()));
+  return Exit::ok();
+}
+
+template <queue::Half half>
+Exit count(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(session, open(arguments));
+  const auto overview = DynamoMqOperations(*session).overview(half);
+  if (overview.has_error()) {
+    return Exit::failure(overview.error());
+  }
+  console.out(dynamomq_stats(half, *overview));
+  return Exit::ok();
+}
+
+Exit enqueue_test(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(session, open(arguments));
+  const BulkOutcome outcome = DynamoMqOperations(*session).enqueue_test();
+  console.out(dynamomq_outcome(outcome, false));
+  return outcome.failures.empty() ? Exit::ok() : Exit::failure(outcome.failures.front().error);
+}
+
+Exit purge(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(session, open(arguments));
+  if (console.interactive() && !arguments.has("yes") &&
+      !console.confirm("Remove every message of " + session->queue() + ", the DLQ's too?")) {
+    return Exit::failure("nothing was removed");
+  }
+  const InterruptFlag interrupt;
+  const auto outcome = DynamoMqOperations(*session).purge([&](std::uint64_t done) {
+    console.progress(std::to_string(done) + " removed");
+    return !interrupt.raised();
+  });
+  console.end_progress();
+  if (outcome.has_error()) {
+    return Exit::failure(outcome.error());
+  }
+  console.out(dynamomq_outcome(*outcome, true));
+  if (outcome->denied) {
+    return Exit::failure(*outcome->denied);
+  }
+  if (interrupt.raised()) {
+    return Exit::failure("interrupted; " + std::to_string(outcome->successes.size()) + " messages were removed");
+  }
+  return Exit::ok();
+}
+
+Command make(std::string_view name, std::string_view summary, std::vector<Flag> flags,
+             Exit (*run)(const Arguments&, Console&)) {
+  Command command;
+  command.name = name;
+  command.summary = summary;
+  command.flags = std::move(flags);
+  command.run = run;
+  return command;
+}
+
+Command with_alias(Command command, std::string_view alias) {
+  command.alias = alias;
+  return command;
+}
+
+std::vector<Command> make_commands() {
+  const std::vector<Flag> id{{.name = "id", .value = "string", .help = "id of the message"}};
+  // Scripts may give it where it means nothing, as there.
+  const std::vector<Flag> unused_id{{.name = "id", .value = "string", .help = "not used"}};
+  return {
+      make("completion", "Print the script that completes words: completion bash, zsh, fish or powershell",
+           {{.name = "no-descriptions", .help = "not used"}}, nullptr),
+      make("delete", "Delete the message of an id", id, run_silently<&DynamoMqOperations::remove>),
+      make("dlq", "Count the messages of the DLQ", unused_id, count<queue::Half::dlq>),
+      make("enqueue-test", "Send the test messages A-101, A-202, A-303 and A-404", unused_id, enqueue_test),
+      make("fail", "Make the message of an id visible again", id, run_on_message<&DynamoMqOperations::fail>),
+      make("get", "Show the message of an id", id, get),
+      make("help", "Help about any command", {}, nullptr),
+      make("invalid", "Move the message of an id to the DLQ", id, run_silently<&DynamoMqOperations::invalid>),
+      make("ls", "List ten messages and their states", {}, ls),
+      make("purge", "Delete all messages of both halves", {{.name = "yes", .help = "do not ask on a terminal"}}, purge),
+      // Its help does not name the alias, as DynamoMQ has none; the word is this program's own.
+      with_alias(make("qstat", "Count the messages of the queue", {}, count<queue::Half::standard>), "stats"),
+      make("receive", "Receive the next message, hidden for 30 seconds", {}, receive),
+      make("redrive", "Move the message of an id from the DLQ back", id, redrive),
+      make("reset", "Make the message of an id as if newly sent", id, run_on_message<&DynamoMqOperations::reset>),
+  };
+}
+
+}  // namespace
+
+const std::vector<Command>& drop_in_commands() {
+  static const std::vector<Command> kCommands = make_commands();
+  return kCommands;
+}
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/text/utf8.hpp"
-#include "host/cli/shell/line_source.hpp"
+#include "host/cli/shell/shell.hpp"
 #include "host/cli/views/output.hpp"
 
 namespace sluice::cli {

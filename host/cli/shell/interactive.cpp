@@ -14,9 +14,8 @@
 #include "host/cli/drop_in/dynamomq_operations.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/cli/shell/dynamomq_shell.hpp"
-#include "host/cli/shell/history_file.hpp"
-#include "host/cli/shell/line_source.hpp"
 #include "host/cli/shell/queue_shell.hpp"
+#include "host/cli/shell/shell.hpp"
 
 namespace sluice::cli {
 

@@ -6,7 +6,6 @@
 
 #include "base/text/utf8.hpp"
 #include "base/text/visible.hpp"
-#include "host/cli/shell/line_words.hpp"
 #include "host/cli/shell/words.hpp"
 #include "host/cli/completion.hpp"
 

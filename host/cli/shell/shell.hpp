@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +45,66 @@ class Shell {
   virtual Completion complete(std::string_view before_cursor) = 0;
   /// Whether a line may be written to a file: false when it holds content of messages.
   virtual bool may_be_kept(const std::string& line) const = 0;
+};
+
+/// What somebody typed.
+struct TypedLine {
+  enum class Kind {
+    text,
+    dropped,   ///< Ctrl-C: the line is as if it had never been begun
+    too_long,  ///< beyond the limit of a line; the whole of it was passed over
+    end,
+  };
+  Kind kind = Kind::end;
+  std::string text;
+};
+
+/// Where a shell's lines come from. One thread.
+class LineSource {
+ public:
+  LineSource() = default;
+  LineSource(const LineSource&) = delete;
+  LineSource& operator=(const LineSource&) = delete;
+  virtual ~LineSource() = default;
+
+  /// Shows the prompt and waits for a line, which comes without its line break.
+  virtual TypedLine read(const std::string& prompt) = 0;
+  /// Puts a line into the history that the arrow keys go through.
+  virtual void remember(const std::string& line) = 0;
+};
+
+/// Reads a descriptor byte by byte, so that what follows a line is left to the command on it. `show` gets the prompts.
+std::unique_ptr<LineSource> make_plain_lines(int descriptor, std::function<void(const std::string& prompt)> show);
+
+struct EditedLinesOptions {
+  std::vector<std::string> history;  ///< oldest first
+  std::function<Completion(std::string_view before_cursor)> complete;
+};
+
+/// Edits lines on the terminal that standard input and output are: history, completion, the user's own ~/.editrc.
+/// Takes SIGINT's key off the terminal while a line is edited. Null when the terminal cannot be used. At most one at a
+/// time.
+std::unique_ptr<LineSource> make_edited_lines(EditedLinesOptions options);
+
+/// The lines of former dialogues, in a file that only its owner can read. A value that names the file.
+///
+/// History is a comfort: what cannot be read or written is passed over in silence.
+class HistoryFile {
+ public:
+  /// $XDG_STATE_HOME/sluice/NAME, else ~/.local/state/sluice/NAME; nothing when the environment names no such place.
+  static std::optional<HistoryFile> at_usual_place(const std::string& name);
+
+  explicit HistoryFile(std::string path) : path_(std::move(path)) {}
+
+  const std::string& path() const { return path_; }
+  /// The newest lines, at most 1000, oldest first. Cuts a file that has grown well beyond that.
+  std::vector<std::string> load() const;
+  /// Adds one line at the end; two dialogues at once do not mix their lines up. A line with a line break in it is
+  /// passed over. Makes the file (mode 0600) and its folder (0700) where they are missing.
+  void append(const std::string& line) const;
+
+ private:
+  std::string path_;
 };
 
 }  // namespace sluice::cli

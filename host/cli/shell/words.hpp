@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "host/cli/command.hpp"
 
+/// What the words of a typed line mean to the command that they name.
 namespace sluice::cli {
 
 /// Splits a line as a POSIX shell does, without expanding anything: 'as it is', "with \" and \\", a\ b, # comment.
@@ -24,5 +26,24 @@ struct TypedCommand {
   std::vector<std::string> parameters;
 };
 TypedCommand parse_input(std::string_view line);
+
+/// The command that the words begin with; null when there is none.
+const Command* command_of(const std::vector<std::string>& words);
+
+/// The command's flag of that name or alias; null when it has none.
+const Flag* flag_of(const Command& command, std::string_view name);
+
+/// "where" of "--where" and of "--where=..."; empty for other words.
+std::string_view option_name(std::string_view word);
+
+/// The word that gives an option of that name; null when none does.
+const std::string* given(const std::vector<std::string>& words, std::string_view name);
+bool gives(const std::vector<std::string>& words, const Flag& flag);
+
+/// The plain words that name messages, of a command that takes them: neither its name nor options nor their values.
+std::vector<std::string> plain_ids(const Command& command, const std::vector<std::string>& words);
+
+/// Whether the word after `before` may be a message's id: of a command that takes one as a plain word.
+bool names_messages(const std::vector<std::string>& before, std::string_view typed);
 
 }  // namespace sluice::cli

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/text/json_writer.hpp"
-#include "host/operate/cost_summary.hpp"
+#include "host/operate/cost_report.hpp"
 
 /// What work has cost, as rows for people and as JSON for programs. Pure functions.
 namespace sluice::cli {

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/text/json_writer.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/queue/stored_message.hpp"
@@ -44,5 +48,19 @@ std::string read_units_text(const std::vector<QueueReport>& reports);
 
 /// The causes of what failed as rows, the most frequent first; empty when there are none.
 std::string error_table(const queue::QueueOverview& half, WallTime now, bool colours);
+
+/// How fast a queue grows or shrinks, from looks at it. A value.
+class QueuePace {
+ public:
+  void add(SteadyTime now, std::uint64_t total);
+
+  /// Messages a second over the last looks, negative where the queue shrinks; nothing before there are two.
+  std::optional<double> per_second() const;
+  /// When it is empty at that pace; nothing where it does not shrink.
+  std::optional<Duration> empty_in() const;
+
+ private:
+  std::deque<std::pair<SteadyTime, std::uint64_t>> looks_;
+};
 
 }  // namespace sluice::cli

@@ -75,20 +75,22 @@ std::string remarks(const EffectWrite& write) {
                                                        : "");
 }
 
+/// A line below an action; none where there is nothing to say.
+void add_line(std::string& text, std::string_view what, std::string_view value) {
+  if (!value.empty()) {
+    text += "       " + visible(what) + " " + visible(value) + "\n";
+  }
+}
+
 std::string item_text(const ItemWrite& item, const std::string& remark) {
   std::string text = std::string(operation(item.action)) + " " + visible(item.table) + " " + visible(item.item) +
                      visible(remark) + "\n";
-  const auto line = [&text](std::string_view what, std::string_view value) {
-    if (!value.empty()) {
-      text += "       " + visible(what) + " " + visible(value) + "\n";
-    }
-  };
-  line("UpdateExpression:", item.update);
-  line("ConditionExpression:", item.condition);
+  add_line(text, "UpdateExpression:", item.update);
+  add_line(text, "ConditionExpression:", item.condition);
   for (const auto& [name, attribute] : item.names) {
-    line(name + " =", attribute);
+    add_line(text, name + " =", attribute);
   }
-  line("Values:", item.values);
+  add_line(text, "Values:", item.values);
   return text;
 }
 
@@ -103,18 +105,13 @@ std::string sql_text(const SqlWrite& sql, const std::string& remark) {
 std::string message_text(const EmittedMessage& emitted) {
   const queue::NewMessage& message = emitted.message;
   std::string text = "send to " + visible(emitted.queue) + ": " + visible(message.body) + "\n";
-  const auto line = [&text](std::string_view what, std::string_view value) {
-    if (!value.empty()) {
-      text += "       " + visible(what) + " " + visible(value) + "\n";
-    }
-  };
-  line("id:", message.id);
-  line("group:", message.group);
-  line("delay:", message.delay > Duration::zero() ? config::format_duration(message.delay) : "");
-  line("priority:", message.priority == queue::Priority::normal ? "" : to_string(message.priority));
-  line("dedup id:", message.dedup_id);
+  add_line(text, "id:", message.id);
+  add_line(text, "group:", message.group);
+  add_line(text, "delay:", message.delay > Duration::zero() ? config::format_duration(message.delay) : "");
+  add_line(text, "priority:", message.priority == queue::Priority::normal ? "" : to_string(message.priority));
+  add_line(text, "dedup id:", message.dedup_id);
   for (const auto& [name, value] : message.attributes) {
-    line(name + ":", value);
+    add_line(text, name + ":", value);
   }
   return text;
 }
@@ -176,12 +173,7 @@ void write_item(const ItemWrite& item, JsonWriter& json) {
     json.member("ConditionExpression", item.condition);
   }
   if (!item.names.empty()) {
-    json.key("ExpressionAttributeNames");
-    json.begin_object();
-    for (const auto& [name, attribute] : item.names) {
-      json.member(name, attribute);
-    }
-    json.end_object();
+    json.member("ExpressionAttributeNames", item.names);
   }
   if (!item.values.empty()) {
     json.key("ExpressionAttributeValues");
@@ -241,12 +233,7 @@ void write_message(const EmittedMessage& emitted, JsonWriter& json) {
   json.member("delay", config::format_duration(message.delay));
   json.member("priority", to_string(message.priority));
   json.member("dedup_id", message.dedup_id);
-  json.key("attributes");
-  json.begin_object();
-  for (const auto& [name, value] : message.attributes) {
-    json.member(name, value);
-  }
-  json.end_object();
+  json.member("attributes", message.attributes);
   json.end_object();
 }
 
@@ -287,7 +274,7 @@ void write_dry_run(const DryRun& run, JsonWriter& json) {
   const Effects& effects = effects_of(run);
   json.begin_object();
   json.member("store", run.dynamodb ? "dynamodb" : "sqlite");
-  json.member("actions", std::uint64_t{actions_of(run, effects)});
+  json.member("actions", actions_of(run, effects));
   json.key("messages");
   json.begin_array();
   for (const EmittedMessage& message : effects.messages) {

@@ -1,20 +1,74 @@
-#include "host/cli/shell/history_file.hpp"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <utility>
+
+#include "host/cli/shell/shell.hpp"
 
 namespace sluice::cli {
 
 namespace {
 
+constexpr std::size_t kMaxLine = 1024 * 1024;
+
+class PlainLines final : public LineSource {
+ public:
+  PlainLines(int descriptor, std::function<void(const std::string& prompt)> show)
+      : descriptor_(descriptor), show_(std::move(show)) {}
+
+  TypedLine read(const std::string& prompt) override {
+    show_(prompt);
+    TypedLine line{.kind = TypedLine::Kind::text, .text = {}};
+    char byte = 0;
+    bool any = false;
+    while (take(byte) && byte != '\n') {
+      any = true;
+      if (line.text.size() < kMaxLine) {
+        line.text += byte;
+      } else {
+        line.kind = TypedLine::Kind::too_long;
+      }
+    }
+    if (!any && byte != '\n') {
+      return {};
+    }
+    if (!line.text.empty() && line.text.back() == '\r') {
+      line.text.pop_back();
+    }
+    return line;
+  }
+
+  void remember(const std::string&) override {}
+
+ private:
+  bool take(char& byte) const {
+    ssize_t count = 0;
+    do {
+      count = ::read(descriptor_, &byte, 1);
+    } while (count < 0 && errno == EINTR);
+    return count == 1;
+  }
+
+  int descriptor_;
+  std::function<void(const std::string& prompt)> show_;
+};
+
+}  // namespace
+
+std::unique_ptr<LineSource> make_plain_lines(int descriptor, std::function<void(const std::string& prompt)> show) {
+  return std::make_unique<PlainLines>(descriptor, std::move(show));
+}
+
+namespace {
+
 constexpr std::size_t kKept = 1000;
 constexpr std::size_t kCutAbove = 2 * kKept;
-constexpr std::size_t kMaxLine = 4096;
+constexpr std::size_t kMaxRemembered = 4096;
 constexpr mode_t kOwnerOnly = 0600;
 
 std::string variable(const char* name) {
@@ -79,7 +133,7 @@ std::vector<std::string> HistoryFile::load() const {
   std::ifstream file(path_);
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) {
-    if (!line.empty() && line.size() <= kMaxLine) {
+    if (!line.empty() && line.size() <= kMaxRemembered) {
       lines.push_back(std::move(line));
     }
   }
@@ -95,7 +149,7 @@ std::vector<std::string> HistoryFile::load() const {
 }
 
 void HistoryFile::append(const std::string& line) const {
-  if (line.empty() || line.size() > kMaxLine || line.find('\n') != std::string::npos) {
+  if (line.empty() || line.size() > kMaxRemembered || line.find('\n') != std::string::npos) {
     return;
   }
   make_folder(std::filesystem::path(path_).parent_path());

@@ -7,6 +7,7 @@
 #include "host/cost/prices.hpp"
 #include "host/cost/spent.hpp"
 #include "host/fleet/fleet.hpp"
+#include "host/operate/describe.hpp"
 
 namespace sluice::operate {
 
@@ -39,5 +40,26 @@ struct CostSummary {
 
 /// `queue`: of that one alone; empty: of all. Values are never of one queue alone.
 CostSummary summarize_costs(const fleet::FleetView& view, const std::string& queue, const cost::Prices& prices);
+
+/// A part of what was spent, and by which prices it is shown. Borrows.
+template <typename Part>
+struct Priced {
+  const Part& part;
+  const cost::Prices& prices;
+};
+template <typename Part>
+std::vector<Priced<Part>> priced(const std::vector<Part>& parts, const cost::Prices& prices) {
+  std::vector<Priced<Part>> all;
+  for (const Part& part : parts) {
+    all.push_back({part, prices});
+  }
+  return all;
+}
+
+void describe(const Priced<CostSummary::Row>& row, Fields& fields);
+void describe(const Priced<CostSummary::Value>& value, Fields& fields);
+void describe(const Priced<cost::LayoutCost>& layout, Fields& fields);
+/// The sums, rows and values, for programs alone.
+void describe(const Priced<CostSummary>& costs, Fields& fields);
 
 }  // namespace sluice::operate

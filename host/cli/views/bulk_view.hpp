@@ -6,9 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/text/json_writer.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/console.hpp"
+#include "host/cli/queue_session.hpp"
 #include "host/operate/bulk_run.hpp"
 #include "host/queue/message.hpp"
 #include "host/runtime/host_queues.hpp"
@@ -52,5 +54,30 @@ class BulkReport {
   std::vector<operate::BulkOutcome> failures_;
   std::vector<operate::BulkOutcome> skipped_;
 };
+
+/// How fast a bulk run goes, and how long it will take. A value that is told the time.
+class BulkProgress {
+ public:
+  /// `expected`: the messages that it will change, where somebody has counted them.
+  BulkProgress(SteadyTime began, std::optional<std::uint64_t> expected) : began_(began), expected_(expected) {}
+
+  /// ", 48/s, 20s left"; empty as long as nothing can be said.
+  std::string text(const operate::BulkCount& count, SteadyTime now) const;
+
+ private:
+  SteadyTime began_;
+  std::optional<std::uint64_t> expected_;
+};
+
+/// How many messages a run will change, as far as somebody has counted.
+struct Expected {
+  std::optional<std::uint64_t> messages;
+};
+
+/// Asks whether to do what the plan says, and says in numbers what that is: the limit, what a filter matches (it is
+/// counted first, for a few seconds at most), what stays because it is in flight. Without a terminal it wants --yes.
+/// Nothing is asked for a dry run, for --yes, and for messages that are named one by one.
+OrExit<Expected> agree(QueueSession& session, const operate::BulkPlan& plan, BulkWords words,
+                       const Arguments& arguments, Console& console);
 
 }  // namespace sluice::cli

@@ -1,0 +1,208 @@
+#include "host/operate/cost_report.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/text/decimal.hpp"
+
+namespace sluice::operate {
+namespace {
+
+using Names = std::pair<std::string, std::string>;
+
+// What is extrapolated from less would be chance.
+constexpr Duration kShortest = std::chrono::minutes(1);
+
+cost::Usage usage_of(const fleet::UsageRecord& record) {
+  return {{record.requests, record.read_units, record.write_units},
+          record.messages,
+          record.kib,
+          record.indexed_kib,
+          record.message_seconds,
+          record.kib_seconds};
+}
+
+double hours(Duration duration) {
+  return std::chrono::duration<double, std::ratio<3600>>(std::max(duration, kShortest)).count();
+}
+
+bool held(const fleet::HostRecord& host, const std::string& job) {
+  return std::any_of(host.jobs.begin(), host.jobs.end(),
+                     [&](const fleet::JobRecord& one) { return one.name == job && one.held_by_budget; });
+}
+
+/// Gathers what hosts tell.
+class Gathering {
+ public:
+  Gathering(const std::string& queue, const cost::Prices& prices) : queue_(queue), prices_(prices) {}
+
+  void add(const fleet::HostRecord& host) {
+    ++summary_.hosts;
+    summary_.shortest = summary_.hosts == 1 ? host.spent_in : std::min(summary_.shortest, host.spent_in);
+    summary_.covered = std::max(summary_.covered, host.spent_in);
+    for (const fleet::SpentRecord& spent : host.spent) {
+      if (!queue_.empty() && spent.queue != queue_) {
+        continue;
+      }
+      CostSummary::Row& row = rows_[{spent.queue, spent.job}];
+      ++row.hosts;
+      row.held_hosts += held(host, spent.job) ? 1 : 0;
+      row.hour += usage_of(spent.usage);
+      row.per_hour += prices_.of(usage_of(spent.usage).spent) / hours(host.spent_in);
+    }
+    summary_.attribute = summary_.attribute.empty() ? host.attribute : summary_.attribute;
+    for (const fleet::ValueRecord& value : host.values) {
+      if (host.attribute == summary_.attribute) {
+        values_[value.value] += usage_of(value.usage);
+      }
+    }
+  }
+  void add_silent() { ++summary_.silent; }
+
+  CostSummary take() {
+    for (auto& [names, row] : rows_) {
+      row.queue = names.first;
+      row.job = names.second;
+      summary_.rows.push_back(std::move(row));
+    }
+    std::stable_sort(summary_.rows.begin(), summary_.rows.end(), [](const auto& a, const auto& b) {
+      return a.queue != b.queue ? a.queue < b.queue : a.per_hour > b.per_hour;
+    });
+    for (auto& [value, usage] : values_) {
+      summary_.values.push_back({value, usage});
+    }
+    std::stable_sort(summary_.values.begin(), summary_.values.end(), [this](const auto& a, const auto& b) {
+      const double left = prices_.of(a.usage.spent);
+      const double right = prices_.of(b.usage.spent);
+      return left != right ? left > right : a.usage.messages > b.usage.messages;
+    });
+    return std::move(summary_);
+  }
+
+ private:
+  const std::string& queue_;
+  const cost::Prices& prices_;
+  CostSummary summary_;
+  std::map<Names, CostSummary::Row> rows_;
+  std::map<std::string, cost::Usage> values_;
+};
+
+constexpr std::size_t kWidestName = 32;
+constexpr int kMoneyDigits = 10;
+
+/// `money_title`: over what its money is.
+void describe_usage(const cost::Usage& usage, const cost::Prices& prices, std::string_view money_title,
+                    Fields& fields) {
+  const double money = prices.of(usage.spent);
+  const auto each = [&usage](double sum) {
+    return usage.messages > 0 ? std::optional(sum / usage.messages) : std::nullopt;
+  };
+  const auto each_cell = [&](std::string_view title, double sum, int digits) {
+    fields.cell(figures(title), each(sum) ? fixed_decimal(*each(sum), digits) : "-");
+  };
+  fields.member("messages", usage.messages, 0);
+  fields.member("requests", usage.spent.requests, 2);
+  fields.member("read_units", usage.spent.read_units, 2);
+  fields.member("write_units", usage.spent.write_units, 2);
+  fields.member("money", money, kMoneyDigits);
+  fields.member("requests_per_message", each(usage.spent.requests), 4);
+  fields.member("read_units_per_message", each(usage.spent.read_units), 4);
+  fields.member("write_units_per_message", each(usage.spent.write_units), 4);
+  fields.member("money_per_message", each(money), kMoneyDigits + 2);
+  fields.cell(figures("MESSAGES"), fixed_decimal(usage.messages, 0));
+  each_cell("REQ/MSG", usage.spent.requests, 3);
+  each_cell("RCU/MSG", usage.spent.read_units, 3);
+  each_cell("WCU/MSG", usage.spent.write_units, 2);
+  fields.cell(figures("PER MILLION"), each(money) ? prices.text(*each(money) * 1e6) : "-");
+  fields.cell(figures(money_title), usage.spent.none() && money_title == "LAST HOUR" ? "embedded" : prices.text(money));
+}
+
+void describe_pace(double per_hour, Fields& fields) {
+  fields.member("money_per_hour", per_hour, kMoneyDigits);
+  fields.member("money_per_month", per_hour * cost::kHoursPerMonth, 6);
+}
+
+}  // namespace
+
+void describe(const Priced<CostSummary::Row>& priced, Fields& fields) {
+  const CostSummary::Row& row = priced.part;
+  fields.text("queue", {"QUEUE", false, kWidestName}, row.queue);
+  fields.member("job", row.job);
+  fields.cell({"JOB", false, kWidestName},
+              row.held_hosts > 0 ? Cell(row.job + ", held by budget", Colour::yellow) : Cell(row.job));
+  fields.number("hosts", figures("HOSTS"), row.hosts);
+  fields.member("embedded", row.hour.spent.none());
+  fields.member("held_by_budget_hosts", row.held_hosts);
+  describe_usage(row.hour, priced.prices, "LAST HOUR", fields);
+  describe_pace(row.per_hour, fields);
+  fields.cell(figures("A MONTH"), priced.prices.text(row.per_hour * cost::kHoursPerMonth));
+}
+
+void describe(const Priced<CostSummary::Value>& value, Fields& fields) {
+  fields.text("value", {"VALUE", false, kWidestName}, value.part.value);
+  describe_usage(value.part.usage, value.prices, "SINCE START", fields);
+}
+
+void describe(const Priced<cost::LayoutCost>& priced, Fields& fields) {
+  const auto& [layout, prices] = priced;
+  fields.text("layout", {"LAYOUT"}, layout.layout);
+  fields.member("requests", layout.whole.requests, 2);
+  fields.member("read_units", layout.whole.read_units, 2);
+  fields.member("write_units", layout.whole.write_units, 2);
+  fields.cell(figures("WCU"), fixed_decimal(layout.whole.write_units, 0));
+  fields.cell(figures("RCU"), fixed_decimal(layout.whole.read_units, 0));
+  fields.member("money_of_hosts", layout.money_worked, kMoneyDigits);
+  fields.cell(figures("HOSTS' PART"), prices.text(layout.money_worked));
+  fields.member("storage", layout.storage, kMoneyDigits + 4);
+  fields.cell(figures("STORAGE"), prices.text(layout.storage));
+  fields.member("money", layout.money_whole, kMoneyDigits);
+  fields.member("money_at_most", layout.money_whole_most, kMoneyDigits);
+  fields.cell(figures("WITH SENDING"),
+              prices.text(layout.money_whole) +
+                  (layout.money_whole_most > layout.money_whole ? " to " + prices.text(layout.money_whole_most) : ""));
+  fields.cell({"WHAT IT IS"}, std::string(layout.what));
+}
+
+void describe(const Priced<CostSummary>& priced, Fields& fields) {
+  const auto& [costs, prices] = priced;
+  fields.member("currency", prices.currency());
+  fields.member("as_of", prices.config().as_of);
+  fields.member("hosts", costs.hosts);
+  fields.member("covered_seconds", std::chrono::duration<double>(costs.covered).count(), 0);
+  describe_usage(costs.total(), prices, {}, fields);
+  describe_pace(costs.per_hour(), fields);
+  fields.records("jobs", operate::priced(costs.rows, prices));
+  fields.member("attribute", costs.attribute);
+  fields.records("values", operate::priced(costs.values, prices));
+}
+
+cost::Usage CostSummary::total() const {
+  cost::Usage sum;
+  for (const Row& row : rows) {
+    sum += row.hour;
+  }
+  return sum;
+}
+
+double CostSummary::per_hour() const {
+  double sum = 0;
+  for (const Row& row : rows) {
+    sum += row.per_hour;
+  }
+  return sum;
+}
+
+CostSummary summarize_costs(const fleet::FleetView& view, const std::string& queue, const cost::Prices& prices) {
+  Gathering gathering(queue, prices);
+  for (const fleet::KnownHost& host : view.hosts) {
+    if (host.pulse == fleet::Pulse::silent) {
+      gathering.add_silent();
+    } else {
+      gathering.add(host.record);
+    }
+  }
+  return gathering.take();
+}
+
+}  // namespace sluice::operate
