@@ -12,6 +12,13 @@ constexpr std::size_t kLargestPage = 250;
 constexpr std::size_t kHeavyPageBytes = 8UL * 1024 * 1024;
 constexpr std::size_t kLightPageBytes = 1UL * 1024 * 1024;
 
+constexpr std::size_t kBatchRecords = 500;
+constexpr std::size_t kBatchBytes = 4UL * 1024 * 1024;
+/// Inserting again is safe: what is there already is left alone.
+constexpr int kTries = 3;
+
+bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r") == std::string_view::npos; }
+
 }  // namespace
 
 Result<bool> Exporter::step(std::string& out, Deadline deadline) {
@@ -68,17 +75,6 @@ void Exporter::adapt(std::size_t bytes) {
     page_size_ = std::min(kLargestPage, page_size_ * 2);
   }
 }
-
-namespace {
-
-constexpr std::size_t kBatchRecords = 500;
-constexpr std::size_t kBatchBytes = 4UL * 1024 * 1024;
-/// Inserting again is safe: what is there already is left alone.
-constexpr int kTries = 3;
-
-bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r") == std::string_view::npos; }
-
-}  // namespace
 
 std::optional<Importer::Refusal> Importer::add(std::uint64_t line, std::string_view text) {
   if (is_blank(text)) {

@@ -128,58 +128,6 @@ std::optional<std::string> fit_word(std::string_view field, const FilterValue& l
   return std::string(field) + " is one of " + listed + (meant ? "; did you mean \"" + *meant + "\"?" : "");
 }
 
-}  // namespace
-
-const FilterField* find_filter_field(std::string_view name) {
-  // DynamoMQ's word for it.
-  return find(kFields, name == "status" ? "state" : name);
-}
-
-const FilterField* find_failure_field(std::string_view name) { return find(kFailureFields, name); }
-
-std::string unknown_filter_field(std::string_view name) { return unknown(kFields, name, "unknown field"); }
-
-std::string unknown_failure_field(std::string_view name) {
-  return unknown(kFailureFields, name, "a failure has no field");
-}
-
-std::optional<std::string> fit_literal(const FilterField& field, FilterValue& literal) {
-  const std::string is = std::string(field.name) + " is ";
-  switch (field.type) {
-    case Type::text:
-      return std::holds_alternative<std::string>(literal) ? std::nullopt
-                                                          : std::optional(is + "text; write it in quotes");
-    case Type::number:
-      return std::holds_alternative<FilterNumber>(literal) ? std::nullopt
-                                                           : std::optional(is + "a number; write one such as 3");
-    case Type::span:
-      return std::holds_alternative<Duration>(literal) ? std::nullopt
-                                                       : std::optional(is + "a duration; write one such as 10m");
-    case Type::time:
-      if (const auto* text = std::get_if<std::string>(&literal)) {
-        const auto time = read_time(*text);
-        if (time) {
-          literal = *time;
-        }
-      }
-      return std::holds_alternative<WallTime>(literal)
-                 ? std::nullopt
-                 : std::optional(is + "a time; write one such as 2026-01-31T12:00:00Z");
-    case Type::state:
-      return fit_word(field.name, literal, {"ready", "in_flight", "delayed"});
-    case Type::half:
-      return fit_word(field.name, literal, {"STANDARD", "DLQ"});
-    case Type::failure:
-      return "a failure as a whole cannot be compared; write failure.error, or exists(failure)";
-    case Type::attributes:
-    case Type::data:
-      break;
-  }
-  return std::nullopt;
-}
-
-namespace {
-
 using Node = FilterExpression;
 
 Value value_of(const JsonValue& json) {
@@ -388,6 +336,54 @@ bool reads_content_of(const Node& node) {
 }
 
 }  // namespace
+
+const FilterField* find_filter_field(std::string_view name) {
+  // DynamoMQ's word for it.
+  return find(kFields, name == "status" ? "state" : name);
+}
+
+const FilterField* find_failure_field(std::string_view name) { return find(kFailureFields, name); }
+
+std::string unknown_filter_field(std::string_view name) { return unknown(kFields, name, "unknown field"); }
+
+std::string unknown_failure_field(std::string_view name) {
+  return unknown(kFailureFields, name, "a failure has no field");
+}
+
+std::optional<std::string> fit_literal(const FilterField& field, FilterValue& literal) {
+  const std::string is = std::string(field.name) + " is ";
+  switch (field.type) {
+    case Type::text:
+      return std::holds_alternative<std::string>(literal) ? std::nullopt
+                                                          : std::optional(is + "text; write it in quotes");
+    case Type::number:
+      return std::holds_alternative<FilterNumber>(literal) ? std::nullopt
+                                                           : std::optional(is + "a number; write one such as 3");
+    case Type::span:
+      return std::holds_alternative<Duration>(literal) ? std::nullopt
+                                                       : std::optional(is + "a duration; write one such as 10m");
+    case Type::time:
+      if (const auto* text = std::get_if<std::string>(&literal)) {
+        const auto time = read_time(*text);
+        if (time) {
+          literal = *time;
+        }
+      }
+      return std::holds_alternative<WallTime>(literal)
+                 ? std::nullopt
+                 : std::optional(is + "a time; write one such as 2026-01-31T12:00:00Z");
+    case Type::state:
+      return fit_word(field.name, literal, {"ready", "in_flight", "delayed"});
+    case Type::half:
+      return fit_word(field.name, literal, {"STANDARD", "DLQ"});
+    case Type::failure:
+      return "a failure as a whole cannot be compared; write failure.error, or exists(failure)";
+    case Type::attributes:
+    case Type::data:
+      break;
+  }
+  return std::nullopt;
+}
 
 Filter::Filter(FilterExpression expression)
     : expression_(std::make_shared<const FilterExpression>(std::move(expression))) {}

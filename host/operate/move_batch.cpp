@@ -29,6 +29,30 @@ bool sent_for_later(const queue::StoredMessage& record) {
   return !record.received_at && record.invisible_until && *record.invisible_until == record.message.sent_at;
 }
 
+using queue::Change;
+using queue::ChangeAction;
+using queue::ChangeResult;
+using queue::ChangeStatus;
+using queue::StoredMessage;
+
+Change removal(const std::string& id, std::int64_t version) {
+  return {.id = id, .action = ChangeAction::remove, .version = version};
+}
+
+bool is_unknown(const Error& error) { return error.code() == ErrorCode::unknown_outcome; }
+
+/// The same message, whatever was edited of it.
+bool same_message(const StoredMessage& a, const StoredMessage& b) {
+  return same_millisecond(a.created_at, b.created_at) && a.half == b.half;
+}
+
+/// An error of the store outweighs one of a single message.
+void keep_worst(Result<void>& worst, const Error& error) {
+  if (!worst.has_error() || is_unknown(worst.error())) {
+    worst = error;
+  }
+}
+
 }  // namespace
 
 WallTime MovePair::stamp() const {
@@ -78,34 +102,6 @@ queue::Change showing(const queue::StoredMessage& as_it_was, std::int64_t versio
   }
   return change;
 }
-
-namespace {
-
-using queue::Change;
-using queue::ChangeAction;
-using queue::ChangeResult;
-using queue::ChangeStatus;
-using queue::StoredMessage;
-
-Change removal(const std::string& id, std::int64_t version) {
-  return {.id = id, .action = ChangeAction::remove, .version = version};
-}
-
-bool is_unknown(const Error& error) { return error.code() == ErrorCode::unknown_outcome; }
-
-/// The same message, whatever was edited of it.
-bool same_message(const StoredMessage& a, const StoredMessage& b) {
-  return same_millisecond(a.created_at, b.created_at) && a.half == b.half;
-}
-
-/// An error of the store outweighs one of a single message.
-void keep_worst(Result<void>& worst, const Error& error) {
-  if (!worst.has_error() || is_unknown(worst.error())) {
-    worst = error;
-  }
-}
-
-}  // namespace
 
 void MoveBatch::add(StoredMessage record, bool taken) {
   Parcel& parcel = parcels_.emplace_back();

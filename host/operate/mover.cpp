@@ -11,6 +11,22 @@ namespace {
 
 constexpr auto kTopic = queue::Topic::schedules;
 
+using queue::Half;
+using queue::StoredMessage;
+using State = Mover::Step::State;
+
+constexpr Duration kFirstPoll = std::chrono::milliseconds(200);
+constexpr Duration kLongestPoll = std::chrono::seconds(2);
+/// How long an index may show what has been removed.
+constexpr Duration kIndexDelay = std::chrono::seconds(3);
+constexpr std::size_t kMostRefused = 10'000;
+constexpr std::size_t kLeftBatch = 25;
+
+std::string group_key(Half half, const std::string& group) { return std::string(queue::to_string(half)) + '/' + group; }
+std::string group_key(const StoredMessage& record) { return group_key(record.half, record.message.group); }
+
+Mover::Step failed(const Error& error) { return {.state = State::failed, .until = {}, .error = error, .refusals = {}}; }
+
 }  // namespace
 
 /// What the notice says.
@@ -123,26 +139,6 @@ Result<void> MoveNotice::leave(bool nothing_taken, Deadline deadline) {
   ours_ = false;
   return posted;
 }
-
-namespace {
-
-using queue::Half;
-using queue::StoredMessage;
-using State = Mover::Step::State;
-
-constexpr Duration kFirstPoll = std::chrono::milliseconds(200);
-constexpr Duration kLongestPoll = std::chrono::seconds(2);
-/// How long an index may show what has been removed.
-constexpr Duration kIndexDelay = std::chrono::seconds(3);
-constexpr std::size_t kMostRefused = 10'000;
-constexpr std::size_t kLeftBatch = 25;
-
-std::string group_key(Half half, const std::string& group) { return std::string(queue::to_string(half)) + '/' + group; }
-std::string group_key(const StoredMessage& record) { return group_key(record.half, record.message.group); }
-
-Mover::Step failed(const Error& error) { return {.state = State::failed, .until = {}, .error = error, .refusals = {}}; }
-
-}  // namespace
 
 Mover::Mover(MoveEnds ends, const Clock& clock, MoveNotice* notice, MovePlan plan)
     : ends_(ends),

@@ -27,67 +27,6 @@ void add(queue::QueueStats& stats, const queue::StoredMessage& record, WallTime 
   }
 }
 
-}  // namespace
-
-QueueCounter::QueueCounter(std::unique_ptr<queue::Operator> oper, Method method, const Clock& clock)
-    : operator_(std::move(oper)), method_(method), clock_(clock) {}
-
-Result<QueueCount> QueueCounter::step(Deadline deadline) {
-  for (const auto& [half, sweep] :
-       {std::pair(queue::Half::standard, &standard_), std::pair(queue::Half::dlq, &dead_)}) {
-    if (auto counted = method_ == Method::at_once ? count(half, *sweep, deadline) : page(half, *sweep, deadline);
-        !counted) {
-      return counted.error();
-    }
-  }
-  QueueCount told;
-  const queue::QueueStats& standard = standard_.told();
-  told.ready = standard.ready;
-  told.in_flight = standard.in_flight;
-  told.delayed = standard.delayed;
-  told.oldest_ready = standard.oldest_ready;
-  told.dead = dead_.told().total();
-  told.whole = standard_.last_whole.has_value();
-  told.dead_whole = dead_.last_whole.has_value();
-  told.counted_at = told.whole ? standard_.whole_at : clock_.wall_now();
-  return told;
-}
-
-Result<void> QueueCounter::count(queue::Half half, Sweep& sweep, Deadline deadline) {
-  SLUICE_TRY(stats, operator_->stats({.half = half}, deadline));
-  sweep.last_whole = *stats;
-  sweep.whole_at = clock_.wall_now();
-  return {};
-}
-
-Result<void> QueueCounter::page(queue::Half half, Sweep& sweep, Deadline deadline) {
-  queue::ListRequest request;
-  request.half = half;
-  request.limit = kPage;
-  request.cursor = sweep.cursor;
-  request.content = false;
-  SLUICE_TRY(found, operator_->list(request, deadline));
-  const bool head = sweep.cursor.empty();
-  if (head) {
-    sweep.under_way = {};
-  }
-  const WallTime now = clock_.wall_now();
-  for (const queue::StoredMessage& record : found->messages) {
-    add(sweep.under_way, record, now);
-  }
-  if (head && sweep.last_whole && sweep.under_way.oldest_ready) {
-    sweep.last_whole->oldest_ready = sweep.under_way.oldest_ready;  // known anew, whatever lies behind it
-  }
-  sweep.cursor = std::move(found->next);
-  if (sweep.cursor.empty()) {
-    sweep.last_whole = sweep.under_way;
-    sweep.whole_at = now;
-  }
-  return {};
-}
-
-namespace {
-
 /// Over how long the rate in is taken.
 constexpr Duration kRateSpan = std::chrono::seconds(10);
 constexpr Duration kShortestSpan = std::chrono::milliseconds(900);
@@ -148,6 +87,63 @@ Cell state_cell(const TopQueue& queue) {
 
 }  // namespace
 
+QueueCounter::QueueCounter(std::unique_ptr<queue::Operator> oper, Method method, const Clock& clock)
+    : operator_(std::move(oper)), method_(method), clock_(clock) {}
+
+Result<QueueCount> QueueCounter::step(Deadline deadline) {
+  for (const auto& [half, sweep] :
+       {std::pair(queue::Half::standard, &standard_), std::pair(queue::Half::dlq, &dead_)}) {
+    if (auto counted = method_ == Method::at_once ? count(half, *sweep, deadline) : page(half, *sweep, deadline);
+        !counted) {
+      return counted.error();
+    }
+  }
+  QueueCount told;
+  const queue::QueueStats& standard = standard_.told();
+  told.ready = standard.ready;
+  told.in_flight = standard.in_flight;
+  told.delayed = standard.delayed;
+  told.oldest_ready = standard.oldest_ready;
+  told.dead = dead_.told().total();
+  told.whole = standard_.last_whole.has_value();
+  told.dead_whole = dead_.last_whole.has_value();
+  told.counted_at = told.whole ? standard_.whole_at : clock_.wall_now();
+  return told;
+}
+
+Result<void> QueueCounter::count(queue::Half half, Sweep& sweep, Deadline deadline) {
+  SLUICE_TRY(stats, operator_->stats({.half = half}, deadline));
+  sweep.last_whole = *stats;
+  sweep.whole_at = clock_.wall_now();
+  return {};
+}
+
+Result<void> QueueCounter::page(queue::Half half, Sweep& sweep, Deadline deadline) {
+  queue::ListRequest request;
+  request.half = half;
+  request.limit = kPage;
+  request.cursor = sweep.cursor;
+  request.content = false;
+  SLUICE_TRY(found, operator_->list(request, deadline));
+  const bool head = sweep.cursor.empty();
+  if (head) {
+    sweep.under_way = {};
+  }
+  const WallTime now = clock_.wall_now();
+  for (const queue::StoredMessage& record : found->messages) {
+    add(sweep.under_way, record, now);
+  }
+  if (head && sweep.last_whole && sweep.under_way.oldest_ready) {
+    sweep.last_whole->oldest_ready = sweep.under_way.oldest_ready;  // known anew, whatever lies behind it
+  }
+  sweep.cursor = std::move(found->next);
+  if (sweep.cursor.empty()) {
+    sweep.last_whole = sweep.under_way;
+    sweep.whole_at = now;
+  }
+  return {};
+}
+
 void describe(const TopQueue& queue, Fields& fields) {
   const QueueCount count = queue.count.value_or(QueueCount{});
   const auto number = [&](std::string_view key, std::string_view title, std::uint64_t value, bool whole) {
@@ -172,12 +168,6 @@ void describe(const TopQueue& queue, Fields& fields) {
   if (!queue.trouble.empty()) {
     fields.member("trouble", queue.trouble);
   }
-}
-
-std::string_view to_string(TopOrder order) {
-  constexpr std::array<std::string_view, kTopOrders> kNames{"name",   "ready", "in flight", "delayed", "dlq",
-                                                            "oldest", "in/s",  "out/s",     "failed/s"};
-  return kNames[static_cast<std::size_t>(order)];
 }
 
 TopModel::TopModel(const std::vector<std::string>& queues) {

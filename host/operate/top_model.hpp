@@ -72,7 +72,6 @@ class QueueCounter {
 /// What queues are sorted by, in the order of the columns.
 enum class TopOrder { name, ready, in_flight, delayed, dead, oldest, in, out, failed };
 inline constexpr std::size_t kTopOrders = 9;
-std::string_view to_string(TopOrder order);
 
 /// A queue on the live screen. A value.
 struct TopQueue {

@@ -15,7 +15,7 @@
 #include <filesystem>
 
 #include "base/text/json_reader.hpp"
-#include "base/text/json_string.hpp"
+#include "base/text/json_writer.hpp"
 #include "host/isolation/state_folder.hpp"
 #include "host/runtime/control_socket.hpp"
 
@@ -66,10 +66,9 @@ bool read_ending(JsonReader& reader, ControlEnding& ending) {
   return good && !reader.failed();
 }
 
-void append_member(std::string& text, std::string_view name, std::string_view value) {
+void write_text(JsonWriter& json, std::string_view name, std::string_view value) {
   if (!value.empty()) {
-    text += ",\"" + std::string(name) + "\":";
-    append_json_string(text, value);
+    json.member(name, value);
   }
 }
 
@@ -128,9 +127,15 @@ Error hung_up() { return Error(ErrorCode::unavailable, "the host has hung up wit
 std::string_view to_string(ControlVerb verb) { return kVerbs[static_cast<std::size_t>(verb)]; }
 
 std::string encode(const ControlRequest& request) {
-  std::string text = "{\"command\":\"" + std::string(to_string(request.verb)) + "\"";
-  append_member(text, "message", request.message);
-  return text + (request.wait ? ",\"wait\":true}" : "}");
+  JsonWriter json(JsonWriter::Layout::compact, JsonWriter::Strings::plain);
+  json.begin_object();
+  json.member("command", to_string(request.verb));
+  write_text(json, "message", request.message);
+  if (request.wait) {
+    json.member("wait", true);
+  }
+  json.end_object();
+  return json.take_text();
 }
 
 Result<ControlRequest> decode_request(std::string_view line) {
@@ -159,18 +164,24 @@ Result<ControlRequest> decode_request(std::string_view line) {
 }
 
 std::string encode(const ControlAnswer& answer) {
-  std::string text = answer.error.empty() ? "{\"ok\":true" : "{\"ok\":false";
-  append_member(text, "error", answer.error);
-  append_member(text, "text", answer.text);
+  JsonWriter json(JsonWriter::Layout::compact, JsonWriter::Strings::plain);
+  json.begin_object();
+  json.member("ok", answer.error.empty());
+  write_text(json, "error", answer.error);
+  write_text(json, "text", answer.text);
   if (!answer.record.empty()) {
-    text += ",\"host\":" + answer.record;
+    json.key("host");
+    json.word(answer.record);
   }
   if (answer.ending) {
-    text += ",\"ended\":{\"status\":" + std::to_string(answer.ending->status);
-    append_member(text, "certificate", answer.ending->certificate);
-    text += '}';
+    json.key("ended");
+    json.begin_object();
+    json.member("status", answer.ending->status);
+    write_text(json, "certificate", answer.ending->certificate);
+    json.end_object();
   }
-  return text + '}';
+  json.end_object();
+  return json.take_text();
 }
 
 Result<ControlAnswer> decode_answer(std::string_view line) {

@@ -31,46 +31,6 @@ std::string quoted(std::string_view value) {
   return text + "\"";
 }
 
-}  // namespace
-
-void TomlText::comment(std::string_view line) { text_ += "# " + std::string(line) + "\n"; }
-
-void TomlText::table(std::string_view name) { text_ += (text_.empty() ? "[" : "\n[") + std::string(name) + "]\n"; }
-
-void TomlText::line(std::string_view key, std::string_view value) {
-  text_ += key;
-  text_ += " = ";
-  text_ += value;
-  text_ += '\n';
-}
-
-void TomlText::string(std::string_view key, std::string_view value) { line(key, quoted(value)); }
-
-void TomlText::number(std::string_view key, std::int64_t value) { line(key, std::to_string(value)); }
-
-void TomlText::fraction(std::string_view key, double value) {
-  std::array<char, 32> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed).ptr;
-  std::string text(digits.data(), end);
-  line(key, text.find('.') == std::string::npos ? text + ".0" : text);
-}
-
-void TomlText::flag(std::string_view key, bool value) { line(key, value ? "true" : "false"); }
-
-void TomlText::duration(std::string_view key, config::Duration value) {
-  line(key, quoted(config::format_duration(value)));
-}
-
-void TomlText::strings(std::string_view key, const std::vector<Text>& values) {
-  std::string text = "[";
-  for (const Text& value : values) {
-    text += (text.size() == 1 ? "" : ", ") + quoted(value.text);
-  }
-  line(key, text + "]");
-}
-
-namespace {
-
 std::string lowered(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
@@ -195,8 +155,6 @@ void write_tracking(Fields& fields, const Identity& identity, TomlText& host) {
   host.string("environment", identity.environment);
 }
 
-}  // namespace
-
 void write_observation(Fields& fields, TomlText& host) {
   const Identity identity = read_identity(fields);
   const std::vector<std::string> words = handlers(fields);
@@ -228,8 +186,6 @@ void write_observation(Fields& fields, TomlText& host) {
   }
   write_tracking(fields, identity, host);
 }
-
-namespace {
 
 constexpr config::Duration kPollingInterval = std::chrono::seconds(5);
 
@@ -347,8 +303,6 @@ void leave_pool_out(Fields& fields) {
   }
 }
 
-}  // namespace
-
 void write_outbox(Fields& fields, const std::string& name, TomlText& host) {
   host.table("outbox." + name);
   const std::string kind = kind_of_database(fields);
@@ -365,6 +319,44 @@ void write_outbox(Fields& fields, const std::string& name, TomlText& host) {
   write_tls(fields, name, kind, host);
   write_ssh(fields, name, kind, host);
   leave_pool_out(fields);
+}
+
+}  // namespace
+
+void TomlText::comment(std::string_view line) { text_ += "# " + std::string(line) + "\n"; }
+
+void TomlText::table(std::string_view name) { text_ += (text_.empty() ? "[" : "\n[") + std::string(name) + "]\n"; }
+
+void TomlText::line(std::string_view key, std::string_view value) {
+  text_ += key;
+  text_ += " = ";
+  text_ += value;
+  text_ += '\n';
+}
+
+void TomlText::string(std::string_view key, std::string_view value) { line(key, quoted(value)); }
+
+void TomlText::number(std::string_view key, std::int64_t value) { line(key, std::to_string(value)); }
+
+void TomlText::fraction(std::string_view key, double value) {
+  std::array<char, 32> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed).ptr;
+  std::string text(digits.data(), end);
+  line(key, text.find('.') == std::string::npos ? text + ".0" : text);
+}
+
+void TomlText::flag(std::string_view key, bool value) { line(key, value ? "true" : "false"); }
+
+void TomlText::duration(std::string_view key, config::Duration value) {
+  line(key, quoted(config::format_duration(value)));
+}
+
+void TomlText::strings(std::string_view key, const std::vector<Text>& values) {
+  std::string text = "[";
+  for (const Text& value : values) {
+    text += (text.size() == 1 ? "" : ", ") + quoted(value.text);
+  }
+  line(key, text + "]");
 }
 
 void copy(Fields& fields, const std::string& path, TomlText& toml, std::string_view key, bool needed) {

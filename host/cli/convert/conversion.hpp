@@ -51,9 +51,7 @@ Conversion convert_worker_file(const std::string& text, const std::string& name,
 /// Copies a string where it stands; `needed`: blank is a complaint.
 void copy(Fields& fields, const std::string& path, TomlText& toml, std::string_view key, bool needed = false);
 
-/// The parts of it. Each reads its fields and writes what they come to.
-void write_outbox(Fields& fields, const std::string& name, TomlText& host);
-void write_observation(Fields& fields, TomlText& host);
+/// The jobs of it.
 std::vector<NewFile> write_jobs(Fields& fields, const std::string& name);
 
 }  // namespace sluice::cli::convert

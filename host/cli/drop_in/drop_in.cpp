@@ -181,58 +181,6 @@ std::string flag_lines(const Command* command) {
   return text;
 }
 
-}  // namespace
-
-DropInWords parse_drop_in(const Words& words) {
-  DropInWords parsed;
-  const std::size_t position = command_position(words);
-  Words rest = words;
-  if (position < words.size()) {
-    parsed.command = find(words[position]);
-    if (parsed.command == nullptr) {
-      parsed.error = unknown_command(words[position]);
-      parsed.unknown_command = true;
-      return parsed;
-    }
-    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(position));
-  }
-  FlagReader reader(parsed.command);
-  parsed.error = reader.read(rest);
-  parsed.wants_help = reader.help();
-  parsed.arguments = Arguments::of(reader.take_values());
-  return parsed;
-}
-
-std::string drop_in_usage(const Command* command) {
-  std::string text = "Usage:\n  dynamomq " + (command == nullptr ? "" : std::string(command->name) + " ") + "[flags]\n";
-  if (command == nullptr) {
-    text += "  dynamomq [command]\n\nAvailable Commands:\n";
-    std::size_t column = 0;
-    for (const Command& listed : drop_in_commands()) {
-      column = std::max(column, listed.name.size() + 1);
-    }
-    for (const Command& listed : drop_in_commands()) {
-      text += "  " + std::string(listed.name) + std::string(column - listed.name.size(), ' ') +
-              std::string(listed.summary) + "\n";
-    }
-  }
-  text += "\nFlags:\n" + flag_lines(command);
-  if (command == nullptr) {
-    text += "\nUse \"dynamomq [command] --help\" for more information about a command.\n";
-  }
-  return text;
-}
-
-std::string drop_in_help(const Command* command) {
-  const std::string about = command == nullptr
-                                ? "Operates message queues in DynamoDB tables: Sluice, in the place of DynamoMQ's own "
-                                  "tool. Without a command it is interactive."
-                                : std::string(command->summary) + ".";
-  return about + "\n\n" + drop_in_usage(command);
-}
-
-namespace {
-
 using queue::StoredMessage;
 
 OrExit<QueueSession> open(const Arguments& arguments) {
@@ -382,17 +330,6 @@ std::vector<Command> make_commands() {
   };
 }
 
-}  // namespace
-
-const std::vector<Command>& drop_in_commands() {
-  static const std::vector<Command> kCommands = make_commands();
-  return kCommands;
-}
-
-namespace {
-
-using Words = std::vector<std::string>;
-
 constexpr std::string_view kName = "dynamomq";
 
 /// DynamoMQ says what is wrong on both streams: scripts read the one, people the other.
@@ -473,6 +410,59 @@ int dispatch(const Words& words, Console& console) {
 }
 
 }  // namespace
+
+DropInWords parse_drop_in(const Words& words) {
+  DropInWords parsed;
+  const std::size_t position = command_position(words);
+  Words rest = words;
+  if (position < words.size()) {
+    parsed.command = find(words[position]);
+    if (parsed.command == nullptr) {
+      parsed.error = unknown_command(words[position]);
+      parsed.unknown_command = true;
+      return parsed;
+    }
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(position));
+  }
+  FlagReader reader(parsed.command);
+  parsed.error = reader.read(rest);
+  parsed.wants_help = reader.help();
+  parsed.arguments = Arguments::of(reader.take_values());
+  return parsed;
+}
+
+std::string drop_in_usage(const Command* command) {
+  std::string text = "Usage:\n  dynamomq " + (command == nullptr ? "" : std::string(command->name) + " ") + "[flags]\n";
+  if (command == nullptr) {
+    text += "  dynamomq [command]\n\nAvailable Commands:\n";
+    std::size_t column = 0;
+    for (const Command& listed : drop_in_commands()) {
+      column = std::max(column, listed.name.size() + 1);
+    }
+    for (const Command& listed : drop_in_commands()) {
+      text += "  " + std::string(listed.name) + std::string(column - listed.name.size(), ' ') +
+              std::string(listed.summary) + "\n";
+    }
+  }
+  text += "\nFlags:\n" + flag_lines(command);
+  if (command == nullptr) {
+    text += "\nUse \"dynamomq [command] --help\" for more information about a command.\n";
+  }
+  return text;
+}
+
+std::string drop_in_help(const Command* command) {
+  const std::string about = command == nullptr
+                                ? "Operates message queues in DynamoDB tables: Sluice, in the place of DynamoMQ's own "
+                                  "tool. Without a command it is interactive."
+                                : std::string(command->summary) + ".";
+  return about + "\n\n" + drop_in_usage(command);
+}
+
+const std::vector<Command>& drop_in_commands() {
+  static const std::vector<Command> kCommands = make_commands();
+  return kCommands;
+}
 
 bool is_drop_in(std::string_view program) {
   const auto slash = program.rfind('/');

@@ -58,14 +58,6 @@ class PlainLines final : public LineSource {
   std::function<void(const std::string& prompt)> show_;
 };
 
-}  // namespace
-
-std::unique_ptr<LineSource> make_plain_lines(int descriptor, std::function<void(const std::string& prompt)> show) {
-  return std::make_unique<PlainLines>(descriptor, std::move(show));
-}
-
-namespace {
-
 constexpr std::size_t kKept = 1000;
 constexpr std::size_t kCutAbove = 2 * kKept;
 constexpr std::size_t kMaxRemembered = 4096;
@@ -115,6 +107,10 @@ void replace(const std::string& path, const std::vector<std::string>& lines) {
 }
 
 }  // namespace
+
+std::unique_ptr<LineSource> make_plain_lines(int descriptor, std::function<void(const std::string& prompt)> show) {
+  return std::make_unique<PlainLines>(descriptor, std::move(show));
+}
 
 std::optional<HistoryFile> HistoryFile::at_usual_place(const std::string& name) {
   const std::string state = variable("XDG_STATE_HOME");

@@ -97,6 +97,10 @@ bool is_plain(char letter) {
          (letter >= 'a' && letter <= 'z') || std::string_view("-_.,:/@%+=").find(letter) != std::string_view::npos;
 }
 
+bool takes_plain_ids(const Command& command) {
+  return std::find(command.positional.begin(), command.positional.end(), "id") != command.positional.end();
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> split_words(std::string_view line) { return Splitter(line).split(); }
@@ -141,14 +145,6 @@ TypedCommand parse_input(std::string_view line) {
 }
 
 using Words = std::vector<std::string>;
-
-namespace {
-
-bool takes_plain_ids(const Command& command) {
-  return std::find(command.positional.begin(), command.positional.end(), "id") != command.positional.end();
-}
-
-}  // namespace
 
 const Command* command_of(const Words& words) {
   if (words.empty()) {

@@ -21,6 +21,8 @@ using Fate = operate::BulkOutcome::Fate;
 constexpr std::size_t kMaxFailures = 10'000;
 // What adding up shares of a request may be off by.
 constexpr double kRounding = 1e-6;
+// Before, a rate is that of a single batch.
+constexpr Duration kFirstRate = std::chrono::milliseconds(500);
 
 /// "moved_to_the_front".
 std::string key_of(std::string_view words) {
@@ -41,6 +43,88 @@ Estimate estimate(const operate::BulkRun& run, const runtime::DynamoDbCost& spen
   return {.requests = spent.requests + static_cast<std::uint64_t>(std::ceil(run.planned_cost().requests - kRounding)),
           .read_units = spent.read_units + run.planned_cost().read_units,
           .write_units = run.planned_cost().write_units};
+}
+
+using State = operate::BulkRun::Step::State;
+
+// A person who has typed a command waits that long for its question.
+constexpr Duration kCountingTime = std::chrono::seconds(3);
+
+/// What a run would come to.
+struct Outlook {
+  std::uint64_t changed = 0;
+  std::uint64_t left_alone = 0;  ///< in flight
+  bool at_least = false;         ///< there was no time to count them all
+  bool all = false;              ///< it is the whole half
+};
+
+std::string messages_text(std::uint64_t count) {
+  return std::to_string(count) + (count == 1 ? " message" : " messages");
+}
+
+std::string half_name(const QueueSession& session, queue::Half half) {
+  return (half == queue::Half::dlq ? "the dead-letter half of queue " : "queue ") + session.queue();
+}
+
+/// Where everything matches, the counts of the half say it.
+OrExit<Outlook> count_half(QueueSession& session, const operate::BulkPlan& plan) {
+  const auto stats =
+      session.oper().stats({.half = plan.half, .consistent = plan.consistent, .exact = true}, session.deadline());
+  if (stats.has_error()) {
+    return session.failure(stats.error());
+  }
+  Outlook outlook;
+  outlook.left_alone = plan.force || plan.unconditional || plan.any_state ? 0 : stats->in_flight;
+  outlook.changed = stats->total() - outlook.left_alone;
+  outlook.all = plan.limit == 0 || plan.limit >= stats->total();
+  if (plan.limit > 0) {
+    outlook.changed = std::min<std::uint64_t>(outlook.changed, plan.limit);
+  }
+  return outlook;
+}
+
+/// What a filter matches, only a look can tell.
+OrExit<Outlook> count_matches(QueueSession& session, const operate::BulkPlan& plan) {
+  operate::BulkPlan look = plan;
+  look.dry_run = true;
+  operate::BulkRun run(session.oper(), session.clock(), std::move(look));
+  const SteadyTime end = session.clock().steady_now() + kCountingTime;
+  auto step = run.step();
+  while (step.state == State::more && session.clock().steady_now() < end) {
+    step = run.step();
+  }
+  if (step.state == State::failed) {
+    return session.failure(step.error);
+  }
+  return Outlook{.changed = run.count().done,
+                 .left_alone = run.count().skipped,
+                 .at_least = step.state == State::more,
+                 .all = false};
+}
+
+std::string question(const QueueSession& session, const operate::BulkPlan& plan, BulkWords words,
+                     const Outlook& outlook) {
+  std::string text = std::string(words.verb) + (outlook.all && outlook.left_alone == 0 ? " all " : " ") +
+                     (outlook.at_least ? "at least " : "") + messages_text(outlook.changed) + " of " +
+                     half_name(session, plan.half);
+  text += plan.filter.empty() ? "" : outlook.changed == 1 ? " that matches" : " that match";
+  if (outlook.left_alone > 0) {
+    text += ", leaving " + std::to_string(outlook.left_alone) + " in flight alone";
+  }
+  if (plan.rate > 0 && !outlook.at_least) {
+    const auto seconds = std::ceil(static_cast<double>(outlook.changed) / plan.rate);
+    text += ", in " + short_duration(std::chrono::seconds(static_cast<std::int64_t>(seconds)));
+  }
+  text.front() = static_cast<char>(text.front() - 'a' + 'A');
+  return text + "?";
+}
+
+Exit nobody_to_ask(const QueueSession& session, const operate::BulkPlan& plan, BulkWords words) {
+  const std::string which = plan.limit > 0        ? " at most " + messages_text(plan.limit) + " of "
+                            : plan.filter.empty() ? std::string(" every message of ")
+                                                  : std::string(" messages of ");
+  return Exit::usage("this would " + std::string(words.verb) + which + half_name(session, plan.half) +
+                     " and there is no terminal to ask on; add --yes to confirm, or --dry-run to see which");
 }
 
 }  // namespace
@@ -133,14 +217,10 @@ void BulkReport::write_cost(const operate::BulkRun& run, const std::optional<run
   const Estimate would = estimate(run, *spent);
   json_.begin_object();
   json_.member("requests", would.requests);
-  json_.key("read_units");
-  json_.word(fixed_decimal(would.read_units, 1));
-  json_.key("write_units");
-  json_.word(fixed_decimal(would.write_units, 1));
-  json_.key("spent_requests");
-  json_.value(spent->requests);
-  json_.key("spent_read_units");
-  json_.word(fixed_decimal(spent->read_units, 1));
+  json_.member("read_units", would.read_units, 1);
+  json_.member("write_units", would.write_units, 1);
+  json_.member("spent_requests", spent->requests);
+  json_.member("spent_read_units", spent->read_units, 1);
   json_.end_object();
 }
 
@@ -190,13 +270,6 @@ void BulkReport::finish(const queue::QueueAddress& address, const operate::BulkR
   console_.out(json_.take_line());
 }
 
-namespace {
-
-// Before, a rate is that of a single batch.
-constexpr Duration kFirstRate = std::chrono::milliseconds(500);
-
-}  // namespace
-
 std::string BulkProgress::text(const operate::BulkCount& count, SteadyTime now) const {
   const std::uint64_t through = count.done + count.failed;
   if (now - began_ < kFirstRate || through == 0) {
@@ -211,92 +284,6 @@ std::string BulkProgress::text(const operate::BulkCount& count, SteadyTime now) 
   }
   return text;
 }
-
-namespace {
-
-using State = operate::BulkRun::Step::State;
-
-// A person who has typed a command waits that long for its question.
-constexpr Duration kCountingTime = std::chrono::seconds(3);
-
-/// What a run would come to.
-struct Outlook {
-  std::uint64_t changed = 0;
-  std::uint64_t left_alone = 0;  ///< in flight
-  bool at_least = false;         ///< there was no time to count them all
-  bool all = false;              ///< it is the whole half
-};
-
-std::string messages_text(std::uint64_t count) {
-  return std::to_string(count) + (count == 1 ? " message" : " messages");
-}
-
-std::string half_name(const QueueSession& session, queue::Half half) {
-  return (half == queue::Half::dlq ? "the dead-letter half of queue " : "queue ") + session.queue();
-}
-
-/// Where everything matches, the counts of the half say it.
-OrExit<Outlook> count_half(QueueSession& session, const operate::BulkPlan& plan) {
-  const auto stats =
-      session.oper().stats({.half = plan.half, .consistent = plan.consistent, .exact = true}, session.deadline());
-  if (stats.has_error()) {
-    return session.failure(stats.error());
-  }
-  Outlook outlook;
-  outlook.left_alone = plan.force || plan.unconditional || plan.any_state ? 0 : stats->in_flight;
-  outlook.changed = stats->total() - outlook.left_alone;
-  outlook.all = plan.limit == 0 || plan.limit >= stats->total();
-  if (plan.limit > 0) {
-    outlook.changed = std::min<std::uint64_t>(outlook.changed, plan.limit);
-  }
-  return outlook;
-}
-
-/// What a filter matches, only a look can tell.
-OrExit<Outlook> count_matches(QueueSession& session, const operate::BulkPlan& plan) {
-  operate::BulkPlan look = plan;
-  look.dry_run = true;
-  operate::BulkRun run(session.oper(), session.clock(), std::move(look));
-  const SteadyTime end = session.clock().steady_now() + kCountingTime;
-  auto step = run.step();
-  while (step.state == State::more && session.clock().steady_now() < end) {
-    step = run.step();
-  }
-  if (step.state == State::failed) {
-    return session.failure(step.error);
-  }
-  return Outlook{.changed = run.count().done,
-                 .left_alone = run.count().skipped,
-                 .at_least = step.state == State::more,
-                 .all = false};
-}
-
-std::string question(const QueueSession& session, const operate::BulkPlan& plan, BulkWords words,
-                     const Outlook& outlook) {
-  std::string text = std::string(words.verb) + (outlook.all && outlook.left_alone == 0 ? " all " : " ") +
-                     (outlook.at_least ? "at least " : "") + messages_text(outlook.changed) + " of " +
-                     half_name(session, plan.half);
-  text += plan.filter.empty() ? "" : outlook.changed == 1 ? " that matches" : " that match";
-  if (outlook.left_alone > 0) {
-    text += ", leaving " + std::to_string(outlook.left_alone) + " in flight alone";
-  }
-  if (plan.rate > 0 && !outlook.at_least) {
-    const auto seconds = std::ceil(static_cast<double>(outlook.changed) / plan.rate);
-    text += ", in " + short_duration(std::chrono::seconds(static_cast<std::int64_t>(seconds)));
-  }
-  text.front() = static_cast<char>(text.front() - 'a' + 'A');
-  return text + "?";
-}
-
-Exit nobody_to_ask(const QueueSession& session, const operate::BulkPlan& plan, BulkWords words) {
-  const std::string which = plan.limit > 0        ? " at most " + messages_text(plan.limit) + " of "
-                            : plan.filter.empty() ? std::string(" every message of ")
-                                                  : std::string(" messages of ");
-  return Exit::usage("this would " + std::string(words.verb) + which + half_name(session, plan.half) +
-                     " and there is no terminal to ask on; add --yes to confirm, or --dry-run to see which");
-}
-
-}  // namespace
 
 OrExit<Expected> agree(QueueSession& session, const operate::BulkPlan& plan, BulkWords words,
                        const Arguments& arguments, Console& console) {

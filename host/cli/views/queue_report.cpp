@@ -15,6 +15,8 @@ constexpr std::size_t kFirstIds = 100;
 constexpr std::size_t kErrorGroups = 20;
 /// A look at a long half is many requests; each has its own time-out in the store.
 constexpr Deadline kNoDeadline = Deadline::never();
+// Long enough to even out batches, short enough to show what was changed just now.
+constexpr Duration kWindow = std::chrono::seconds(15);
 
 }  // namespace
 
@@ -33,20 +35,17 @@ OrExit<QueueReport> read_report(QueueSession& session, const std::string& queue,
     return Exit::failure(session.place().explained(opened.error(), queue));
   }
   const auto before = session.cost();
-  if (halves == Halves::both) {
-    auto standard = (*opened)->overview(
-        {.half = queue::Half::standard, .ids = kFirstIds, .errors = kErrorGroups, .exact = exact}, kNoDeadline);
-    if (standard.has_error()) {
-      return Exit::failure(session.place().explained(standard.error(), queue));
+  for (const queue::Half half : {queue::Half::standard, queue::Half::dlq}) {
+    if (half == queue::Half::standard && halves == Halves::dlq) {
+      continue;
     }
-    report.standard = std::move(*standard);
+    auto found =
+        (*opened)->overview({.half = half, .ids = kFirstIds, .errors = kErrorGroups, .exact = exact}, kNoDeadline);
+    if (found.has_error()) {
+      return Exit::failure(session.place().explained(found.error(), queue));
+    }
+    (half == queue::Half::dlq ? report.dlq : report.standard) = std::move(*found);
   }
-  auto dlq = (*opened)->overview({.half = queue::Half::dlq, .ids = kFirstIds, .errors = kErrorGroups, .exact = exact},
-                                 kNoDeadline);
-  if (dlq.has_error()) {
-    return Exit::failure(session.place().explained(dlq.error(), queue));
-  }
-  report.dlq = std::move(*dlq);
   if (const auto after = session.cost()) {
     report.read_units = after->read_units - before.value_or(runtime::DynamoDbCost{}).read_units;
   }
@@ -101,13 +100,6 @@ std::string error_table(const queue::QueueOverview& half, WallTime now, bool col
   }
   return text;
 }
-
-namespace {
-
-// Long enough to even out batches, short enough to show what was changed just now.
-constexpr Duration kWindow = std::chrono::seconds(15);
-
-}  // namespace
 
 void QueuePace::add(SteadyTime now, std::uint64_t total) {
   looks_.emplace_back(now, total);
