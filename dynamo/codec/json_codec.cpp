@@ -16,20 +16,6 @@ namespace {
 // What most values of a message take; only saves the first few growths of the string.
 constexpr std::size_t kTypicalItemBytes = 1024;
 
-template <typename Append>
-void append_list(std::string& out, std::string_view type, std::size_t size, Append append) {
-  out += "{\"";
-  out += type;
-  out += "\":[";
-  for (std::size_t i = 0; i < size; ++i) {
-    if (i > 0) {
-      out.push_back(',');
-    }
-    append(i);
-  }
-  out += "]}";
-}
-
 void append_base64_string(std::string& out, std::string_view bytes) {
   out.push_back('"');
   append_base64(out, bytes);
@@ -43,57 +29,47 @@ struct ValueWriter {
   void operator()(const Null&) const { out += "{\"NULL\":true}"; }
   void operator()(bool value) const { out += value ? "{\"BOOL\":true}" : "{\"BOOL\":false}"; }
   void operator()(const std::string& text) const {
-    out += "{\"S\":";
-    append_json_string(out, text);
-    out.push_back('}');
+    typed("S", [&] { append_json_string(out, text); });
   }
   void operator()(const Number& number) const {
-    out += "{\"N\":";
-    append_json_string(out, number.text);
-    out.push_back('}');
+    typed("N", [&] { append_json_string(out, number.text); });
   }
   void operator()(const Binary& binary) const {
-    out += "{\"B\":";
-    append_base64_string(out, binary.bytes);
-    out.push_back('}');
-  }
-  void operator()(const List& list) const {
-    append_list(out, "L", list.size(), [&](std::size_t i) { append_value(out, list[i]); });
+    typed("B", [&] { append_base64_string(out, binary.bytes); });
   }
   void operator()(const Map& map) const {
-    out += "{\"M\":";
-    append_item(out, map);
-    out.push_back('}');
+    typed("M", [&] { append_item(out, map); });
+  }
+  void operator()(const List& list) const {
+    all("L", list, [&](const AttributeValue& value) { append_value(out, value); });
   }
   void operator()(const StringSet& set) const {
-    append_list(out, "SS", set.values.size(), [&](std::size_t i) { append_json_string(out, set.values[i]); });
+    all("SS", set.values, [&](const std::string& text) { append_json_string(out, text); });
   }
   void operator()(const NumberSet& set) const {
-    append_list(out, "NS", set.values.size(), [&](std::size_t i) { append_json_string(out, set.values[i]); });
+    all("NS", set.values, [&](const std::string& text) { append_json_string(out, text); });
   }
   void operator()(const BinarySet& set) const {
-    append_list(out, "BS", set.values.size(), [&](std::size_t i) { append_base64_string(out, set.values[i]); });
+    all("BS", set.values, [&](const std::string& bytes) { append_base64_string(out, bytes); });
+  }
+
+ private:
+  template <typename Append>
+  void typed(std::string_view type, Append append) const {
+    out += "{\"";
+    out += type;
+    out += "\":";
+    append();
+    out.push_back('}');
+  }
+  template <typename Elements, typename Append>
+  void all(std::string_view type, const Elements& elements, Append append) const {
+    typed(type, [&] { append_joined(out, "[]", elements, append); });
   }
 };
 
 // Longest text of a number that comes from a server: plain digits down to 1E-130 and 38 more, with room to spare.
 constexpr std::size_t kMaxNumberText = 512;
-
-enum class Type { string, number, binary, boolean, null, list, map, string_set, number_set, binary_set };
-
-std::optional<Type> type_of(std::string_view name) {
-  constexpr std::pair<std::string_view, Type> kTypes[] = {
-      {"S", Type::string},      {"N", Type::number},      {"M", Type::map},     {"L", Type::list},
-      {"B", Type::binary},      {"BOOL", Type::boolean},  {"NULL", Type::null}, {"SS", Type::string_set},
-      {"NS", Type::number_set}, {"BS", Type::binary_set},
-  };
-  for (const auto& [type_name, type] : kTypes) {
-    if (type_name == name) {
-      return type;
-    }
-  }
-  return std::nullopt;
-}
 
 bool read_number_text(JsonReader& reader, std::string& text) {
   if (!reader.read_string(text)) {
@@ -146,51 +122,51 @@ bool read_set(JsonReader& reader, AttributeValue& value, Read read) {
   return !reader.failed();
 }
 
-bool read_list(JsonReader& reader, AttributeValue& value) {
-  List list;
+bool read_list(JsonReader& reader, List& list) {
   reader.begin_array();
   while (reader.next_element()) {
     if (!read_value(reader, list.emplace_back())) {
       return false;
     }
   }
-  value = AttributeValue(std::move(list));
   return !reader.failed();
 }
 
-bool read_typed(JsonReader& reader, Type type, AttributeValue& value) {
-  switch (type) {
-    case Type::string:
-      return read_scalar<std::string>(reader, value, read_text);
-    case Type::number:
-      return read_scalar<Number>(reader, value, read_number_text);
-    case Type::binary:
-      return read_scalar<Binary>(reader, value, read_binary);
-    case Type::boolean: {
-      bool flag = false;
-      const bool fine = reader.read_bool(flag);
-      value = AttributeValue(flag);
-      return fine;
-    }
-    case Type::null:
-      value = AttributeValue();
-      return read_null_value(reader);
-    case Type::list:
-      return read_list(reader, value);
-    case Type::map: {
-      Map map;
-      const bool fine = read_item(reader, map);
-      value = AttributeValue(std::move(map));
-      return fine;
-    }
-    case Type::string_set:
-      return read_set<StringSet>(reader, value, read_text);
-    case Type::number_set:
-      return read_set<NumberSet>(reader, value, read_number_text);
-    case Type::binary_set:
-      return read_set<BinarySet>(reader, value, read_binary);
+bool read_typed(JsonReader& reader, std::string_view type, AttributeValue& value) {
+  if (type == "S") {
+    return read_scalar<std::string>(reader, value, read_text);
   }
-  return false;
+  if (type == "N") {
+    return read_scalar<Number>(reader, value, read_number_text);
+  }
+  if (type == "M") {
+    value = Map();
+    return read_item(reader, *value.get<Map>());
+  }
+  if (type == "L") {
+    value = List();
+    return read_list(reader, *value.get<List>());
+  }
+  if (type == "B") {
+    return read_scalar<Binary>(reader, value, read_binary);
+  }
+  if (type == "BOOL") {
+    bool flag = false;
+    const bool fine = reader.read_bool(flag);
+    value = AttributeValue(flag);
+    return fine;
+  }
+  if (type == "NULL") {
+    value = AttributeValue();
+    return read_null_value(reader);
+  }
+  if (type == "SS") {
+    return read_set<StringSet>(reader, value, read_text);
+  }
+  if (type == "NS") {
+    return read_set<NumberSet>(reader, value, read_number_text);
+  }
+  return type == "BS" ? read_set<BinarySet>(reader, value, read_binary) : reader.fail("a value has an unknown type");
 }
 
 }  // namespace
@@ -198,31 +174,19 @@ bool read_typed(JsonReader& reader, Type type, AttributeValue& value) {
 void append_value(std::string& out, const AttributeValue& value) { std::visit(ValueWriter{out}, value.variant()); }
 
 void append_names(std::string& out, const std::map<std::string, std::string>& names) {
-  out.push_back('{');
-  const char* separator = "";
-  for (const auto& [placeholder, name] : names) {
-    out += separator;
-    separator = ",";
-    append_json_string(out, placeholder);
+  append_joined(out, "{}", names, [&out](const auto& name) {
+    append_json_string(out, name.first);
     out.push_back(':');
-    append_json_string(out, name);
-  }
-  out.push_back('}');
+    append_json_string(out, name.second);
+  });
 }
 
 void append_item(std::string& out, const Item& item) {
-  out.push_back('{');
-  bool first = true;
-  for (const auto& [name, value] : item) {
-    if (!first) {
-      out.push_back(',');
-    }
-    first = false;
-    append_json_string(out, name);
+  append_joined(out, "{}", item, [&out](const auto& attribute) {
+    append_json_string(out, attribute.first);
     out.push_back(':');
-    append_value(out, value);
-  }
-  out.push_back('}');
+    append_value(out, attribute.second);
+  });
 }
 
 std::string encode_item(const Item& item) {
@@ -240,11 +204,7 @@ bool read_value(JsonReader& reader, AttributeValue& value) {
   if (!reader.next_member(name)) {
     return reader.fail("a value names no type");
   }
-  const std::optional<Type> type = type_of(name);
-  if (!type) {
-    return reader.fail("a value has an unknown type");
-  }
-  if (!read_typed(reader, *type, value)) {
+  if (!read_typed(reader, name, value)) {
     return false;
   }
   if (reader.next_member(name)) {

@@ -21,6 +21,21 @@ inline constexpr std::size_t kMaxValueDepth = 64;
 /// The longest text of one item: 400 KB whose every byte is escaped or wrapped, with room to spare.
 inline constexpr std::size_t kMaxItemJsonBytes = 16u << 20;
 
+/// Appends elements with commas between them, in brackets; `append` appends one.
+template <typename Elements, typename Append>
+void append_joined(std::string& out, std::string_view brackets, const Elements& elements, Append append) {
+  out.push_back(brackets.front());
+  bool first = true;
+  for (const auto& element : elements) {
+    if (!first) {
+      out.push_back(',');
+    }
+    first = false;
+    append(element);
+  }
+  out.push_back(brackets.back());
+}
+
 std::string encode_item(const Item& item);
 /// The same, appended to what is being built.
 void append_item(std::string& out, const Item& item);

@@ -9,6 +9,7 @@
 #include "base/text/decimal.hpp"
 #include "base/text/json_reader.hpp"
 #include "base/text/json_string.hpp"
+#include "dynamo/codec/json_codec.hpp"
 
 namespace sluice::dynamo {
 
@@ -25,20 +26,6 @@ void append_binary(std::string& out, std::string_view bytes) {
   out.push_back('"');
 }
 
-template <typename Elements, typename Append>
-void append_array(std::string& out, const Elements& elements, Append append) {
-  out.push_back('[');
-  bool first = true;
-  for (const auto& element : elements) {
-    if (!first) {
-      out.push_back(',');
-    }
-    first = false;
-    append(out, element);
-  }
-  out.push_back(']');
-}
-
 // Appends a value by its type; one overload each.
 struct PlainWriter {
   std::string& out;
@@ -48,23 +35,22 @@ struct PlainWriter {
   void operator()(const std::string& text) const { append_json_string(out, text); }
   void operator()(const Number& number) const { append_json_number(out, number.text); }
   void operator()(const Binary& binary) const { append_binary(out, binary.bytes); }
-  void operator()(const List& list) const { append_array(out, list, append_plain_json); }
-  void operator()(const StringSet& set) const { append_array(out, set.values, append_json_string); }
-  void operator()(const NumberSet& set) const { append_array(out, set.values, append_json_number); }
-  void operator()(const BinarySet& set) const { append_array(out, set.values, append_binary); }
+  void operator()(const List& list) const { append_all(list, append_plain_json); }
+  void operator()(const StringSet& set) const { append_all(set.values, append_json_string); }
+  void operator()(const NumberSet& set) const { append_all(set.values, append_json_number); }
+  void operator()(const BinarySet& set) const { append_all(set.values, append_binary); }
   void operator()(const Map& map) const {
-    out.push_back('{');
-    bool first = true;
-    for (const auto& [name, value] : map) {
-      if (!first) {
-        out.push_back(',');
-      }
-      first = false;
-      append_json_string(out, name);
+    append_joined(out, "{}", map, [this](const auto& member) {
+      append_json_string(out, member.first);
       out.push_back(':');
-      append_plain_json(out, value);
-    }
-    out.push_back('}');
+      append_plain_json(out, member.second);
+    });
+  }
+
+ private:
+  template <typename Elements, typename Append>
+  void append_all(const Elements& elements, Append append) const {
+    append_joined(out, "[]", elements, [&](const auto& element) { append(out, element); });
   }
 };
 

@@ -1,6 +1,8 @@
 #include "dynamo/codec/requests.hpp"
 
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "base/text/json_string.hpp"
 #include "dynamo/codec/json_codec.hpp"
@@ -83,26 +85,29 @@ void add_reading(Body& body, const Request& request) {
   ask_capacity(body);
 }
 
+void append_attribute(std::string& out, std::string_view name, std::string_view kind, std::string_view is) {
+  Body body(0);
+  body.text("AttributeName", name);
+  body.text(kind, is);
+  out += std::move(body).finish();
+}
+
 void append_key_schema(std::string& out, const std::string& hash_key, const std::string& range_key) {
-  out += "[{\"AttributeName\":";
-  append_json_string(out, hash_key);
-  out += ",\"KeyType\":\"HASH\"}";
+  std::vector<std::pair<std::string, std::string_view>> keys{{hash_key, "HASH"}};
   if (!range_key.empty()) {
-    out += ",{\"AttributeName\":";
-    append_json_string(out, range_key);
-    out += ",\"KeyType\":\"RANGE\"}";
+    keys.emplace_back(range_key, "RANGE");
   }
-  out.push_back(']');
+  append_joined(out, "[]", keys, [&out](const auto& key) { append_attribute(out, key.first, "KeyType", key.second); });
 }
 
 void append_index(std::string& out, const IndexDescription& index) {
-  out += "{\"IndexName\":";
-  append_json_string(out, index.name);
-  out += ",\"KeySchema\":";
-  append_key_schema(out, index.hash_key, index.range_key);
-  out += ",\"Projection\":{\"ProjectionType\":";
-  append_json_string(out, index.projection.empty() ? "ALL" : index.projection);
-  out += "}}";
+  Body body(0);
+  body.text("IndexName", index.name);
+  append_key_schema(body.member("KeySchema"), index.hash_key, index.range_key);
+  Body projection(0);
+  projection.text("ProjectionType", index.projection.empty() ? "ALL" : index.projection);
+  body.member("Projection") += std::move(projection).finish();
+  out += std::move(body).finish();
 }
 
 std::string_view name_of(TransactAction::Kind kind) {
@@ -132,18 +137,33 @@ std::string encode_action(const TransactAction& action) {
   return std::move(body).finish();
 }
 
+template <typename Request>
+std::string encode_write(const Request& request, std::string_view what, const Item& item_or_key) {
+  Body body(kTypicalBytes);
+  body.text("TableName", request.table);
+  append_item(body.member(what), item_or_key);
+  if constexpr (requires { request.update; }) {
+    body.text_unless_empty("UpdateExpression", request.update);
+  }
+  body.text_unless_empty("ConditionExpression", request.condition);
+  add_expression_attributes(body, request.names, request.values);
+  if constexpr (requires { request.return_values; }) {
+    body.text_unless_empty("ReturnValues", request.return_values);
+  }
+  ask_capacity(body);
+  return std::move(body).finish();
+}
+
 }  // namespace
 
 std::string encode(const TransactWriteRequest& request) {
   Body body(request.actions.size() * kTypicalBytes);
   std::string& out = body.member("TransactItems");
-  out.push_back('[');
-  for (std::size_t i = 0; i < request.actions.size(); ++i) {
+  append_joined(out, "[]", request.actions, [&out](const TransactAction& action) {
     Body one(0);
-    one.member(name_of(request.actions[i].kind)) += encode_action(request.actions[i]);
-    out += (i == 0 ? "" : ",") + std::move(one).finish();
-  }
-  out.push_back(']');
+    one.member(name_of(action.kind)) += encode_action(action);
+    out += std::move(one).finish();
+  });
   body.text_unless_empty("ClientRequestToken", request.token);
   ask_capacity(body);
   return std::move(body).finish();
@@ -160,38 +180,11 @@ std::string encode(const GetItemRequest& request) {
   return std::move(body).finish();
 }
 
-std::string encode(const PutItemRequest& request) {
-  Body body(kTypicalBytes);
-  body.text("TableName", request.table);
-  append_item(body.member("Item"), request.item);
-  body.text_unless_empty("ConditionExpression", request.condition);
-  add_expression_attributes(body, request.names, request.values);
-  ask_capacity(body);
-  return std::move(body).finish();
-}
+std::string encode(const PutItemRequest& request) { return encode_write(request, "Item", request.item); }
 
-std::string encode(const UpdateItemRequest& request) {
-  Body body(kTypicalBytes);
-  body.text("TableName", request.table);
-  append_item(body.member("Key"), request.key);
-  body.text_unless_empty("UpdateExpression", request.update);
-  body.text_unless_empty("ConditionExpression", request.condition);
-  add_expression_attributes(body, request.names, request.values);
-  body.text_unless_empty("ReturnValues", request.return_values);
-  ask_capacity(body);
-  return std::move(body).finish();
-}
+std::string encode(const UpdateItemRequest& request) { return encode_write(request, "Key", request.key); }
 
-std::string encode(const DeleteItemRequest& request) {
-  Body body(kTypicalBytes);
-  body.text("TableName", request.table);
-  append_item(body.member("Key"), request.key);
-  body.text_unless_empty("ConditionExpression", request.condition);
-  add_expression_attributes(body, request.names, request.values);
-  body.text_unless_empty("ReturnValues", request.return_values);
-  ask_capacity(body);
-  return std::move(body).finish();
-}
+std::string encode(const DeleteItemRequest& request) { return encode_write(request, "Key", request.key); }
 
 std::string encode(const QueryRequest& request) {
   Body body(kTypicalBytes);
@@ -214,25 +207,12 @@ std::string encode(const CreateTableRequest& request) {
   body.text("TableName", request.name);
   body.text("BillingMode", "PAY_PER_REQUEST");
   std::string& out = body.member("AttributeDefinitions");
-  out.push_back('[');
-  bool first = true;
-  for (const auto& [name, type] : request.attribute_types) {
-    out += first ? "{\"AttributeName\":" : ",{\"AttributeName\":";
-    first = false;
-    append_json_string(out, name);
-    out += ",\"AttributeType\":";
-    append_json_string(out, type);
-    out.push_back('}');
-  }
-  out.push_back(']');
+  append_joined(out, "[]", request.attribute_types,
+                [&out](const auto& type) { append_attribute(out, type.first, "AttributeType", type.second); });
   append_key_schema(body.member("KeySchema"), request.hash_key, request.range_key);
   if (!request.indexes.empty()) {
-    body.member("GlobalSecondaryIndexes");
-    for (std::size_t i = 0; i < request.indexes.size(); ++i) {
-      out.push_back(i == 0 ? '[' : ',');
-      append_index(out, request.indexes[i]);
-    }
-    out.push_back(']');
+    append_joined(body.member("GlobalSecondaryIndexes"), "[]", request.indexes,
+                  [&out](const IndexDescription& index) { append_index(out, index); });
   }
   if (request.deletion_protection) {
     body.flag("DeletionProtectionEnabled", true);
@@ -243,23 +223,15 @@ std::string encode(const CreateTableRequest& request) {
 std::string encode_batch_execute(std::span<const Statement> statements) {
   Body body(kTypicalBytes + statements.size() * kTypicalStatementBytes);
   std::string& out = body.member("Statements");
-  out.push_back('[');
-  for (std::size_t i = 0; i < statements.size(); ++i) {
-    out += i == 0 ? "{\"Statement\":" : ",{\"Statement\":";
-    append_json_string(out, statements[i].text);
-    if (!statements[i].parameters.empty()) {
-      char separator = '[';
+  append_joined(out, "[]", statements, [&out](const Statement& statement) {
+    out += "{\"Statement\":";
+    append_json_string(out, statement.text);
+    if (!statement.parameters.empty()) {
       out += ",\"Parameters\":";
-      for (const AttributeValue& parameter : statements[i].parameters) {
-        out.push_back(separator);
-        separator = ',';
-        append_value(out, parameter);
-      }
-      out.push_back(']');
+      append_joined(out, "[]", statement.parameters, [&out](const AttributeValue& value) { append_value(out, value); });
     }
     out.push_back('}');
-  }
-  out.push_back(']');
+  });
   ask_capacity(body);
   return std::move(body).finish();
 }
@@ -269,14 +241,9 @@ std::string encode_batch_get(std::string_view table, std::span<const Item> keys)
   std::string& out = body.member("RequestItems");
   out.push_back('{');
   append_json_string(out, table);
-  out += ":{\"ConsistentRead\":true,\"Keys\":[";
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (i > 0) {
-      out.push_back(',');
-    }
-    append_item(out, keys[i]);
-  }
-  out += "]}}";
+  out += ":{\"ConsistentRead\":true,\"Keys\":";
+  append_joined(out, "[]", keys, [&out](const Item& key) { append_item(out, key); });
+  out += "}}";
   ask_capacity(body);
   return std::move(body).finish();
 }
@@ -286,13 +253,13 @@ std::string encode_batch_put(std::string_view table, std::span<const Item> items
   std::string& out = body.member("RequestItems");
   out.push_back('{');
   append_json_string(out, table);
-  out += ":[";
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    out += i == 0 ? "{\"PutRequest\":{\"Item\":" : ",{\"PutRequest\":{\"Item\":";
-    append_item(out, items[i]);
+  out.push_back(':');
+  append_joined(out, "[]", items, [&out](const Item& item) {
+    out += "{\"PutRequest\":{\"Item\":";
+    append_item(out, item);
     out += "}}";
-  }
-  out += "]}";
+  });
+  out.push_back('}');
   ask_capacity(body);
   return std::move(body).finish();
 }
