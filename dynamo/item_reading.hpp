@@ -1,9 +1,11 @@
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "dynamo/attribute_value.hpp"
 
@@ -11,11 +13,31 @@
 namespace sluice::dynamo {
 
 /// Whatever its type is; null when it is absent.
-const AttributeValue* attribute_of(const Item& item, std::string_view name);
+inline const AttributeValue* attribute_of(const Item& item, std::string_view name) {
+  const auto found = item.find(name);
+  return found == item.end() ? nullptr : &found->second;
+}
+
 /// Empty for what is no text.
-std::string text_of(const Item& item, std::string_view name);
+inline std::string text_of(const Item& item, std::string_view name) {
+  const auto* text = find<std::string>(item, name);
+  return text == nullptr ? std::string() : *text;
+}
+
 /// Nothing for a number with a fraction, or beyond 64 bits.
-std::optional<std::int64_t> whole_number(const AttributeValue* value);
-std::optional<std::int64_t> whole_number(const Item& item, std::string_view name);
+inline std::optional<std::int64_t> whole_number(const AttributeValue* value) {
+  const auto* number = value == nullptr ? nullptr : value->get<Number>();
+  if (number == nullptr) {
+    return std::nullopt;
+  }
+  std::int64_t result = 0;
+  const char* const end = number->text.data() + number->text.size();
+  const auto [stop, failure] = std::from_chars(number->text.data(), end, result);
+  return failure != std::errc() || stop != end ? std::nullopt : std::optional(result);
+}
+
+inline std::optional<std::int64_t> whole_number(const Item& item, std::string_view name) {
+  return whole_number(attribute_of(item, name));
+}
 
 }  // namespace sluice::dynamo

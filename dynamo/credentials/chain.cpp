@@ -16,21 +16,6 @@ constexpr int kLifetimeToAdvisory = 4;
 constexpr int kLifetimeToMandatory = 6;
 constexpr int kMostDoublings = 16;
 
-using Source = std::function<Lookup()>;
-
-std::vector<Source> sources_of(const SourceContext& context, const std::string& profile, Deadline deadline) {
-  return {
-      [&context, &profile, deadline] { return assume_role_credentials(context, profile, deadline); },
-      [&context, deadline] { return web_identity_credentials(context, deadline); },
-      [&context, &profile, deadline] { return web_identity_credentials(context, profile, deadline); },
-      [&context, &profile, deadline] { return sso_credentials(context, profile, deadline); },
-      [&context, &profile] { return static_profile_credentials(context, profile); },
-      [&context, &profile, deadline] { return process_credentials(context, profile, deadline); },
-      [&context, deadline] { return container_credentials(context, deadline); },
-      [&context, deadline] { return instance_credentials(context, deadline); },
-  };
-}
-
 /// Gives the same ones for ever.
 class StaticProvider final : public CredentialsProvider {
  public:
@@ -143,23 +128,20 @@ void CachingProvider::refused(const Credentials& credentials) {
 
 Result<Credentials> look_up_credentials(const AwsEnvironment& environment, HttpTransport& transport, const Clock& clock,
                                         Deadline deadline) {
-  Lookup found = environment_credentials(environment);
   std::string tried;
-  const auto decided = [&]() -> bool {
-    if (const auto* absent = std::get_if<NotConfigured>(&found)) {
+  std::optional<Result<Credentials>> found;
+  const auto decided_by = [&](Lookup lookup) {
+    if (const auto* absent = std::get_if<NotConfigured>(&lookup)) {
       tried += (tried.empty() ? "" : "; ") + absent->reason;
-      return false;
+    } else if (const auto* failure = std::get_if<Error>(&lookup)) {
+      found = *failure;
+    } else {
+      found = std::get<Credentials>(std::move(lookup));
     }
-    return true;
+    return found.has_value();
   };
-  const auto as_result = [&]() -> Result<Credentials> {
-    if (auto* failure = std::get_if<Error>(&found)) {
-      return std::move(*failure);
-    }
-    return std::move(std::get<Credentials>(found));
-  };
-  if (decided()) {
-    return as_result();
+  if (decided_by(environment_credentials(environment))) {
+    return *found;
   }
   SLUICE_TRY(profiles, Profiles::load(environment));
   const ActiveProfile active = active_profile(environment);
@@ -168,11 +150,14 @@ Result<Credentials> look_up_credentials(const AwsEnvironment& environment, HttpT
                           ", which is in neither the AWS config nor the credentials file");
   }
   const SourceContext context{environment, *profiles, transport, clock};
-  for (const auto& source : sources_of(context, active.name, deadline)) {
-    found = source();
-    if (decided()) {
-      return as_result();
-    }
+  if (decided_by(assume_role_credentials(context, active.name, deadline)) ||
+      decided_by(web_identity_credentials(context, deadline)) ||
+      decided_by(web_identity_credentials(context, active.name, deadline)) ||
+      decided_by(sso_credentials(context, active.name, deadline)) ||
+      decided_by(static_profile_credentials(context, active.name)) ||
+      decided_by(process_credentials(context, active.name, deadline)) ||
+      decided_by(container_credentials(context, deadline)) || decided_by(instance_credentials(context, deadline))) {
+    return *found;
   }
   return no_credentials(
       "no AWS credentials found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, run "

@@ -17,6 +17,7 @@
 #include "dynamo/endpoints/endpoint_rules.hpp"
 #include "dynamo/settings.hpp"
 #include "dynamo/signing/digest.hpp"
+#include "dynamo/signing/uri.hpp"
 
 namespace sluice::dynamo {
 namespace {
@@ -78,36 +79,33 @@ Field read_field(JsonReader& reader, std::string_view name) {
   return field;
 }
 
-std::vector<Field> read_object(JsonReader& reader) {
-  std::vector<Field> fields;
-  std::string_view name;
-  reader.begin_object();
-  while (reader.next_member(name)) {
-    fields.push_back(read_field(reader, name));
-  }
-  return fields;
-}
-
 /// The members of the object `member` of `text`, or of `text` itself; nothing when there is no such object.
 std::optional<std::vector<Field>> fields_of(std::string_view text, std::string_view member) {
   JsonReader reader(text, kMaxDepth, JsonReader::BadText::refuse);
   std::optional<std::vector<Field>> fields;
+  const auto read_object = [&reader, &fields] {
+    fields.emplace();
+    std::string_view name;
+    reader.begin_object();
+    while (reader.next_member(name)) {
+      fields->push_back(read_field(reader, name));
+    }
+  };
   if (member.empty()) {
-    fields = read_object(reader);
+    read_object();
     return reader.finish() ? fields : std::nullopt;
   }
   std::string_view name;
   reader.begin_object();
   while (reader.next_member(name)) {
-    const bool wanted = name == member;
-    if (wanted && reader.peek() == JsonReader::Kind::object) {
-      fields = read_object(reader);
-      continue;
-    }
-    if (wanted) {
+    if (name != member) {
+      reader.skip();
+    } else if (reader.peek() == JsonReader::Kind::object) {
+      read_object();
+    } else {
       fields.reset();
+      reader.skip();
     }
-    reader.skip();
   }
   return reader.finish() ? fields : std::nullopt;
 }
@@ -131,37 +129,20 @@ constexpr std::size_t kMaxOutput = 64 * 1024;
 constexpr FetchLimits kContainerLimits{std::chrono::seconds(2), std::chrono::seconds(2), 3};
 constexpr const char* kEcsOrigin = "http://169.254.170.2";
 
-/// The host of a URL without user, port and brackets, in lower case; empty when there is none.
-std::string host_of(std::string_view url) {
-  const auto scheme = url.find("://");
-  if (scheme == std::string_view::npos) {
-    return {};
-  }
-  std::string_view authority = url.substr(scheme + 3);
-  authority = authority.substr(0, authority.find_first_of("/?#\\"));
-  if (authority.find('@') != std::string_view::npos) {
-    return {};  // nobody names a user here but to deceive
-  }
-  if (authority.starts_with('[')) {
-    return lower_case(authority.substr(1, authority.find(']') - 1));
-  }
-  return lower_case(authority.substr(0, authority.find(':')));
-}
-
-bool is_loopback_v4(std::string_view host) {
-  return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos;
-}
-
 /// Plain HTTP may go only where it does not leave the machine: the token and the keys are in the clear.
 bool is_allowed(const std::string& url) {
   constexpr std::array<std::string_view, 5> kHosts = {"localhost", "::1", "169.254.170.2", "169.254.170.23",
                                                       "fd00:ec2::23"};
-  const std::string host = host_of(url);
-  const std::string scheme = lower_case(url.substr(0, url.find("://")));
-  if (host.empty() || (scheme != "https" && scheme != "http")) {
+  const std::string lower = lower_case(url);
+  const auto parts = parse_url(lower);  // names no user: nobody names one here but to deceive
+  if (!parts) {
     return false;
   }
-  return scheme == "https" || is_loopback_v4(host) || std::find(kHosts.begin(), kHosts.end(), host) != kHosts.end();
+  std::string_view host = parts->host.substr(0, parts->host.find_first_of("\\"));
+  host = host.starts_with('[') ? host.substr(1, host.find(']') - 1) : host.substr(0, host.find(':'));
+  const bool loopback = host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos;
+  return !host.empty() &&
+         (parts->scheme == "https" || loopback || std::find(kHosts.begin(), kHosts.end(), host) != kHosts.end());
 }
 
 /// The agent's URL; NotConfigured and errors as in a Lookup.

@@ -198,20 +198,13 @@ class RoleChain {
   }
 
   Lookup from_any(const std::string& profile, const std::string& source) {
+    const auto absent = [](const Lookup& found) { return std::holds_alternative<NotConfigured>(found); };
     Lookup found = assume(source);
-    if (std::holds_alternative<NotConfigured>(found)) {
-      found = web_identity_credentials(context_, source, deadline_);
-    }
-    if (std::holds_alternative<NotConfigured>(found)) {
-      found = sso_credentials(context_, source, deadline_);
-    }
-    if (std::holds_alternative<NotConfigured>(found)) {
-      found = process_credentials(context_, source, deadline_);
-    }
-    if (std::holds_alternative<NotConfigured>(found)) {
-      return bad_profile(profile, "its source_profile " + source + " has no credentials");
-    }
-    return found;
+    found = absent(found) ? web_identity_credentials(context_, source, deadline_) : std::move(found);
+    found = absent(found) ? sso_credentials(context_, source, deadline_) : std::move(found);
+    found = absent(found) ? process_credentials(context_, source, deadline_) : std::move(found);
+    return absent(found) ? bad_profile(profile, "its source_profile " + source + " has no credentials")
+                         : std::move(found);
   }
 
   Lookup from_named_source(const std::string& profile, const std::string& source) {

@@ -10,7 +10,6 @@
 #include "host/stores/table/table_keys.hpp"
 
 namespace sluice::queue::dynamodb {
-
 namespace {
 
 constexpr std::string_view kKeysAreForEver =
@@ -136,25 +135,6 @@ class Examination {
   std::vector<table::TableFinding> findings_;
 };
 
-}  // namespace
-
-std::vector<table::TableFinding> examine_table(const dynamo::TableDescription& table, const TableSpec& spec) {
-  return Examination(table, spec).run();
-}
-
-std::vector<std::string_view> key_attributes(const TableLayout& layout) {
-  std::vector<std::string_view> names{layout.hash_key};
-  if (!layout.range_key.empty()) {
-    names.push_back(layout.range_key);
-  }
-  if (layout.indexed) {
-    names.insert(names.end(), {dynamomq::attribute::kQueueType, dynamomq::attribute::kSentAt});
-  }
-  return names;
-}
-
-namespace {
-
 constexpr Duration kFirstLook = std::chrono::milliseconds(20);
 constexpr Duration kLookInterval = std::chrono::seconds(1);
 
@@ -245,7 +225,56 @@ Result<TableOutcome> wait_until_active(dynamo::Client& client, const TableSpec& 
   }
 }
 
+table::TableFinding advice(std::string what, std::string mend) {
+  return {table::FindingLevel::advice, std::move(what), std::move(mend)};
+}
+
+/// Why its TTL can be neither looked at nor switched on.
+table::TableFinding out_of_reach(const TableSpec& spec, const dynamo::Error& error, std::string_view what,
+                                 std::string_view action) {
+  if (error.exception_name.find("UnknownOperation") != std::string::npos) {
+    return advice("this endpoint knows no TTL, so that void marks and keys stay in the table",
+                  "nothing goes wrong by that; on AWS they go");
+  }
+  if (error.kind == dynamo::ErrorKind::access_denied) {
+    return advice("the table's TTL could not be " + std::string(what) + ": " + error.message,
+                  "allow dynamodb:" + std::string(action) + ", or have somebody switch it on who may");
+  }
+  return advice("the table's TTL could not be " + std::string(what) + ": " +
+                    table::store_error({spec.table, spec.table, spec.index, {}}, error).message(),
+                "try again");
+}
+
+std::optional<table::TableFinding> finding_of(const dynamo::TimeToLive& ttl, const TableSpec& spec) {
+  const std::string ours(spec.layout.expires);
+  if (!ttl.on()) {
+    return advice("DynamoDB's TTL is off, so that void marks and keys stay in the table and are paid for",
+                  "switch it on by the attribute " + ours + ", as `sluice table create` does");
+  }
+  if (ttl.attribute != ours) {
+    return advice("DynamoDB's TTL goes by the attribute '" + ttl.attribute +
+                      "', so that void marks and keys stay in the table and are paid for",
+                  "a table has one attribute for it: if nothing needs that one, switch it off and on again by " + ours);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::vector<table::TableFinding> examine_table(const dynamo::TableDescription& table, const TableSpec& spec) {
+  return Examination(table, spec).run();
+}
+
+std::vector<std::string_view> key_attributes(const TableLayout& layout) {
+  std::vector<std::string_view> names{layout.hash_key};
+  if (!layout.range_key.empty()) {
+    names.push_back(layout.range_key);
+  }
+  if (layout.indexed) {
+    names.insert(names.end(), {dynamomq::attribute::kQueueType, dynamomq::attribute::kSentAt});
+  }
+  return names;
+}
 
 Result<TableOutcome> create_queue_table(dynamo::Client& client, const TableSpec& spec, const Clock& clock,
                                         Deadline deadline, const std::stop_token& stop) {
@@ -290,44 +319,6 @@ Result<void> check_table(dynamo::Client& client, const TableSpec& spec, Deadline
   }
   return {};
 }
-
-namespace {
-
-table::TableFinding advice(std::string what, std::string mend) {
-  return {table::FindingLevel::advice, std::move(what), std::move(mend)};
-}
-
-/// Why its TTL can be neither looked at nor switched on.
-table::TableFinding out_of_reach(const TableSpec& spec, const dynamo::Error& error, std::string_view what,
-                                 std::string_view action) {
-  if (error.exception_name.find("UnknownOperation") != std::string::npos) {
-    return advice("this endpoint knows no TTL, so that void marks and keys stay in the table",
-                  "nothing goes wrong by that; on AWS they go");
-  }
-  if (error.kind == dynamo::ErrorKind::access_denied) {
-    return advice("the table's TTL could not be " + std::string(what) + ": " + error.message,
-                  "allow dynamodb:" + std::string(action) + ", or have somebody switch it on who may");
-  }
-  return advice("the table's TTL could not be " + std::string(what) + ": " +
-                    table::store_error({spec.table, spec.table, spec.index, {}}, error).message(),
-                "try again");
-}
-
-std::optional<table::TableFinding> finding_of(const dynamo::TimeToLive& ttl, const TableSpec& spec) {
-  const std::string ours(spec.layout.expires);
-  if (!ttl.on()) {
-    return advice("DynamoDB's TTL is off, so that void marks and keys stay in the table and are paid for",
-                  "switch it on by the attribute " + ours + ", as `sluice table create` does");
-  }
-  if (ttl.attribute != ours) {
-    return advice("DynamoDB's TTL goes by the attribute '" + ttl.attribute +
-                      "', so that void marks and keys stay in the table and are paid for",
-                  "a table has one attribute for it: if nothing needs that one, switch it off and on again by " + ours);
-  }
-  return std::nullopt;
-}
-
-}  // namespace
 
 std::optional<table::TableFinding> examine_ttl(dynamo::Client& client, const TableSpec& spec, Deadline deadline) {
   const auto ttl = client.describe_time_to_live(spec.table, deadline);

@@ -4,7 +4,6 @@
 
 #include "base/guard.hpp"
 #include "host/queue/message.hpp"
-#include "host/stores/dynamomq/outcome_recovery.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -316,14 +315,9 @@ void Claimer::resolve(std::vector<UnresolvedClaim> claims, Deadline deadline, At
       lane_.forget(claim.candidate.id);
       continue;
     }
-    table::StatementOutcome outcome;
-    outcome.fate = table::StatementFate::unknown;
-    OutcomeRecovery::judge({WriteTrace::Kind::update, claim.candidate.id, claim.nonce, claim.candidate.version.number},
-                           &found->second, outcome);
     Candidate current = Candidate::of(found->second);
     // A program of DynamoMQ that has claimed it since leaves our nonce where it is, and counts the version on.
-    const bool ours =
-        outcome.fate == table::StatementFate::done && current.version.number == claim.candidate.version.next();
+    const bool ours = current.nonce == claim.nonce && current.version.number == claim.candidate.version.next();
     if (!ours) {
       // It has not taken effect, at least so far, or somebody else has claimed the message since.
       lane_.disown(current, claim.nonce);

@@ -339,7 +339,7 @@ Result<StoredMessage> DynamoMqOperator::edit(const std::string& id, std::int64_t
 }
 
 std::vector<PutResult> DynamoMqOperator::put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) {
-  auto results = RecordWriter(parts_, place()).put(records, mode, deadline);
+  auto results = put_records(parts_, place(), records, mode, deadline);
   for (const StoredMessage& record : records) {
     queue_.put(record);
   }

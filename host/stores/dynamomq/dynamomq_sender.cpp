@@ -4,6 +4,7 @@
 #include "host/queue/message.hpp"
 #include "host/stores/dynamomq/dynamomq_layout.hpp"
 #include "host/stores/dynamomq/record.hpp"
+#include "host/stores/dynamomq/record_writer.hpp"
 #include "host/stores/table/keyed_inserter.hpp"
 #include "host/stores/table/table_errors.hpp"
 
@@ -84,24 +85,18 @@ void DynamoMqSender::send_plain(const std::vector<Draft>& drafts, std::vector<Se
   if (drafts.empty()) {
     return;
   }
-  std::vector<table::RecordWrite> writes;
-  writes.reserve(drafts.size());
+  std::vector<Insert> inserts;
+  inserts.reserve(drafts.size());
   for (const auto& draft : drafts) {
-    writes.push_back(build_.insert(results[draft.place].id, draft.item));
+    inserts.push_back({.id = results[draft.place].id, .item = &draft.item, .is_new = true});
   }
-  auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::until_known, deadline);
-  std::vector<WriteTrace> traces;
-  traces.reserve(drafts.size());
-  for (const auto& draft : drafts) {
-    traces.push_back({WriteTrace::Kind::insert, results[draft.place].id, nonce_of(draft.item), {}, &draft.item});
-  }
-  recovery_.recover(traces, outcomes, deadline);
+  const auto outcomes = put_new(parts_, place_, inserts, deadline);
   for (std::size_t k = 0; k < drafts.size(); ++k) {
     SendResult& result = results[drafts[k].place];
     if (outcomes[k].fate == table::StatementFate::refused) {
       result = {SendStatus::duplicate_id, result.id, table::duplicate_id(place_, result.id)};
     } else if (outcomes[k].fate != table::StatementFate::done) {
-      result = failed(result.id, recovery_.error_of(outcomes[k]));
+      result = failed(result.id, error_of(place_, outcomes[k]));
     }
   }
 }

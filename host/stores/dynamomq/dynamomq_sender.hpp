@@ -6,8 +6,6 @@
 #include "base/random.hpp"
 #include "host/queue/doorbell.hpp"
 #include "host/queue/sender.hpp"
-#include "host/stores/dynamomq/outcome_recovery.hpp"
-#include "host/stores/dynamomq/record_changes.hpp"
 #include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -21,12 +19,7 @@ class DynamoMqSender final : public Sender {
  public:
   /// The references must outlive the sender.
   DynamoMqSender(table::StoreParts parts, const table::QueueTable& place, Random& random, Doorbell& doorbell)
-      : parts_(parts),
-        place_(place),
-        random_(random),
-        doorbell_(doorbell),
-        recovery_(parts.runner, place),
-        build_(place.table) {}
+      : parts_(parts), place_(place), random_(random), doorbell_(doorbell) {}
 
   std::vector<SendResult> send(std::span<const NewMessage> messages, Deadline deadline) override;
 
@@ -42,8 +35,6 @@ class DynamoMqSender final : public Sender {
   const table::QueueTable& place_;
   Random& random_;
   Doorbell& doorbell_;
-  OutcomeRecovery recovery_;
-  WriteBuilder build_;
 };
 
 }  // namespace sluice::queue::dynamomq

@@ -10,6 +10,15 @@
 #include "host/stores/table/nonce.hpp"
 
 namespace sluice::queue::dynamomq {
+namespace {
+
+constexpr const char* kAfterNonces = "~";  // in the order of characters, behind all that a nonce is made of
+constexpr Duration kInstant = std::chrono::nanoseconds(1);  // what is hidden until a time is due just after it
+
+bool is_suspect(const Candidate& candidate) { return candidate.suspect(); }
+bool is_innocent(const Candidate& candidate) { return !candidate.suspect(); }
+
+}  // namespace
 
 bool CandidateBuffer::add(Candidate candidate, SteadyTime now) {
   const bool suspect = candidate.suspect();
@@ -71,19 +80,6 @@ std::vector<Candidate> CandidateBuffer::take_last_if(std::size_t count,
     }
   }
   return taken;
-}
-
-std::size_t CandidateBuffer::remove_if(const std::function<bool(const Candidate&)>& unwanted) {
-  std::size_t removed = 0;
-  for (auto next = candidates_.begin(); next != candidates_.end();) {
-    if (!unwanted(next->second)) {
-      ++next;
-      continue;
-    }
-    next = remove(next);
-    ++removed;
-  }
-  return removed;
 }
 
 std::vector<std::string> CandidateBuffer::drop_stale(SteadyTime time) {
@@ -224,16 +220,6 @@ bool Contention::leave(const Candidate& candidate, SteadyTime now) {
   return now - left_since_.emplace(candidate.id, now).first->second < kPatience;
 }
 
-namespace {
-
-constexpr const char* kAfterNonces = "~";  // in the order of characters, behind all that a nonce is made of
-constexpr Duration kInstant = std::chrono::nanoseconds(1);  // what is hidden until a time is due just after it
-
-bool is_suspect(const Candidate& candidate) { return candidate.suspect(); }
-bool is_innocent(const Candidate& candidate) { return !candidate.suspect(); }
-
-}  // namespace
-
 HalfBacklog::HalfBacklog(std::string tag, Random& random)
     : tag_(std::move(tag)), random_(random), scanner_(random), contention_(tag_) {}
 
@@ -289,7 +275,7 @@ std::vector<Candidate> HalfBacklog::take_beside_others(const Pick& wanted, table
     }
     return leave;
   };
-  buffer_.remove_if(left);
+  buffer_.take_if(buffer_.size(), left);
   if (wanted.suspects && !buffer_.empty() && buffer_.front()->suspect()) {
     return take(wanted, now);
   }

@@ -36,8 +36,6 @@ class CandidateBuffer {
   std::vector<Candidate> take_last_if(std::size_t count, const std::function<bool(const Candidate&)>& wanted);
   /// The first in order; null when it is empty.
   const Candidate* front() const { return candidates_.empty() ? nullptr : &candidates_.begin()->second; }
-  /// Takes out every one for which `unwanted` holds.
-  std::size_t remove_if(const std::function<bool(const Candidate&)>& unwanted);
   /// Drops all when the last one added has been here since before `time`; returns their sort keys.
   std::vector<std::string> drop_stale(SteadyTime time);
 

@@ -7,7 +7,6 @@
 #include "host/stores/dynamomq/schema.hpp"
 
 namespace sluice::queue::dynamomq {
-
 namespace {
 
 constexpr double kUnreadUnits = 25;  // a guess at what nobody has read
@@ -17,6 +16,18 @@ void sooner(std::optional<WallTime>& due, std::optional<WallTime> other) {
     due = due ? std::min(*due, *other) : other;
   }
 }
+
+constexpr std::size_t kSecondsLength = 19;                  // of "2026-11-20T23:14:00"
+constexpr Duration kInstant = std::chrono::nanoseconds(1);  // what is hidden until a time is due just after it
+constexpr std::string_view kBehindTimestamps = ":";         // the character after '9'
+constexpr char kNext = '!';                                 // after a key: just behind all records that have it
+constexpr double kSmallestRead = 0.5;                       // units; DynamoDB bills no less
+
+std::string second_of(WallTime time) { return format_timestamp(time).substr(0, kSecondsLength); }
+
+const std::string* sort_key_of(const dynamo::Item& key) { return dynamo::find<std::string>(key, attribute::kSentAt); }
+
+WallTime time_of(const std::string& sort_key) { return parse_timestamp_or_end(sort_key).value_or(WallTime{}); }
 
 }  // namespace
 
@@ -132,22 +143,6 @@ void ReadPurse::spend(double units, SteadyTime now) {
   units_ = held(now) - units;
   at_ = now;
 }
-
-namespace {
-
-constexpr std::size_t kSecondsLength = 19;                  // of "2026-11-20T23:14:00"
-constexpr Duration kInstant = std::chrono::nanoseconds(1);  // what is hidden until a time is due just after it
-constexpr std::string_view kBehindTimestamps = ":";         // the character after '9'
-constexpr char kNext = '!';                                 // after a key: just behind all records that have it
-constexpr double kSmallestRead = 0.5;                       // units; DynamoDB bills no less
-
-std::string second_of(WallTime time) { return format_timestamp(time).substr(0, kSecondsLength); }
-
-const std::string* sort_key_of(const dynamo::Item& key) { return dynamo::find<std::string>(key, attribute::kSentAt); }
-
-WallTime time_of(const std::string& sort_key) { return parse_timestamp_or_end(sort_key).value_or(WallTime{}); }
-
-}  // namespace
 
 // In UTF-8 order '.' comes before 'Z', so that "…05Z" is behind every fraction of that second.
 std::string due_bound(WallTime now) { return second_of(now) + 'Z'; }

@@ -9,19 +9,30 @@
 #include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
 #include "dynamo/codec/json_codec.hpp"
+#include "dynamo/codec/plain_json.hpp"
 #include "dynamo/item_reading.hpp"
 #include "host/queue/message.hpp"
-#include "host/stores/dynamomq/body.hpp"
 #include "host/stores/table/item_values.hpp"
 #include "host/stores/table/metadata_items.hpp"
 #include "host/stores/table/nonce.hpp"
+#include "host/stores/table/record_layout.hpp"
 #include "host/stores/table/table_clock.hpp"
 #include "host/stores/table/table_keys.hpp"
-#include "host/stores/table/record_layout.hpp"
 
 namespace sluice::queue::dynamomq {
-
 namespace {
+
+Result<StoredBody> store_json(std::string_view json) {
+  auto value = dynamo::from_plain_json(json);
+  if (!value) {
+    return Error(ErrorCode::invalid, "the body is not JSON that DynamoDB can hold: " + value.error().message +
+                                         "; mend it, or send it as text/plain");
+  }
+  // A JSON text that is one string is stored as that string, which is what a Go reader expects; the kept content type
+  // tells it from plain text.
+  const bool is_string = value->is<std::string>();
+  return StoredBody{std::move(*value), is_string ? std::string(kJson) : std::string()};
+}
 
 using dynamo::attribute_of;
 using dynamo::AttributeValue;
@@ -39,7 +50,117 @@ std::uint64_t fingerprint_of(std::string_view sort_key) { return (table::stable_
 
 Error invalid(std::string message) { return {ErrorCode::invalid, std::move(message)}; }
 
+using dynamo::AttributeValue;
+using dynamo::Item;
+
+constexpr std::array kTimes{attribute::kCreatedAt, attribute::kUpdatedAt, attribute::kSentAt, attribute::kReceivedAt,
+                            attribute::kInvisibleUntilAt};
+
+std::string stored_time(const std::optional<WallTime>& time) { return time ? format_timestamp(*time) : std::string(); }
+
+// All that the fields say, written out anew.
+Result<Item> written_anew(const StoredMessage& record) {
+  auto content = encode_content(table::content_of(record.message));
+  if (!content) {
+    return content;
+  }
+  Item& item = *content;
+  item.emplace(attribute::kId, record.message.id);
+  item.emplace(attribute::kReceiveCount, AttributeValue::number(record.message.attempt));
+  item.emplace(attribute::kQueueType, std::string(to_string(record.half)));
+  item.emplace(attribute::kVersion, AttributeValue::number(record.version));
+  item.emplace(attribute::kCreatedAt, format_timestamp(record.created_at));
+  item.emplace(attribute::kUpdatedAt, format_timestamp(record.updated_at));
+  item.emplace(attribute::kSentAt, format_timestamp(record.message.sent_at));
+  item.emplace(attribute::kReceivedAt, stored_time(record.received_at));
+  item.emplace(attribute::kInvisibleUntilAt, stored_time(record.invisible_until));
+  if (!record.failure.empty()) {
+    item.emplace(attribute::kFailure, table::encode_failure(record.failure));
+  }
+  if (record.suspect) {
+    item.emplace(attribute::kSuspect, AttributeValue::number(1));
+  }
+  return content;
+}
+
+void take(Item& into, const Item& from, std::string_view name) {
+  const auto found = from.find(name);
+  if (found != from.end()) {
+    into.insert_or_assign(std::string(name), found->second);
+  } else if (const auto there = into.find(name); there != into.end()) {
+    into.erase(there);
+  }
+}
+
+bool same_failure(const Failure& a, const Failure& b) {
+  return std::tie(a.error, a.handler, a.host, a.attempts, a.failed_at, a.wait, a.took, a.earlier) ==
+         std::tie(b.error, b.handler, b.host, b.attempts, b.failed_at, b.wait, b.took, b.earlier);
+}
+
+// Puts into `native` what the record says otherwise than `native` does. The content goes as a whole, because a body and
+// its type are read together.
+void overrule(Item& native, const StoredMessage& record, const Item& anew) {
+  const StoredMessage said = decode_record(native);
+  const auto unless = [&](bool same, std::string_view name) {
+    if (!same) {
+      take(native, anew, name);
+    }
+  };
+  const bool same_body =
+      said.message.body == record.message.body && said.message.content_type == record.message.content_type;
+  unless(same_body, attribute::kData);
+  unless(same_body, attribute::kContentType);
+  unless(said.message.attributes == record.message.attributes, attribute::kAttributes);
+  unless(said.message.group == record.message.group, attribute::kGroup);
+  unless(said.message.attempt == record.message.attempt, attribute::kReceiveCount);
+  unless(said.half == record.half, attribute::kQueueType);
+  unless(said.version == record.version, attribute::kVersion);
+  unless(said.created_at == record.created_at, attribute::kCreatedAt);
+  unless(said.updated_at == record.updated_at, attribute::kUpdatedAt);
+  unless(said.message.sent_at == record.message.sent_at, attribute::kSentAt);
+  unless(said.received_at == record.received_at, attribute::kReceivedAt);
+  unless(said.invisible_until == record.invisible_until, attribute::kInvisibleUntilAt);
+  unless(same_failure(said.failure, record.failure), attribute::kFailure);
+  unless(said.suspect == record.suspect, attribute::kSuspect);
+  take(native, anew, attribute::kId);
+}
+
 }  // namespace
+
+Result<StoredBody> store_body(std::string_view bytes, std::string_view content_type) {
+  if (content_type.empty()) {
+    content_type = kTextPlain;
+  }
+  if (content_type == kJson) {
+    return store_json(bytes);
+  }
+  if (content_type == kOctetStream) {
+    return StoredBody{dynamo::Binary{std::string(bytes)}, {}};
+  }
+  const bool text = is_utf8(bytes);
+  StoredBody stored;
+  stored.data = text ? dynamo::AttributeValue(std::string(bytes)) : dynamo::Binary{std::string(bytes)};
+  if (content_type != kTextPlain || !text) {
+    stored.content_type = content_type;
+  }
+  return stored;
+}
+
+Body read_body(const dynamo::AttributeValue* data, std::string_view content_type) {
+  const auto kept = [&](std::string_view implied) {
+    return std::string(content_type.empty() ? implied : content_type);
+  };
+  if (data == nullptr) {
+    return {"null", std::string(kJson)};
+  }
+  if (const auto* text = data->get<std::string>(); text != nullptr && content_type != kJson) {
+    return {*text, kept(kTextPlain)};
+  }
+  if (const auto* binary = data->get<dynamo::Binary>()) {
+    return {binary->bytes, kept(kOctetStream)};
+  }
+  return {dynamo::to_plain_json(*data), std::string(kJson)};
+}
 
 Candidate Candidate::of(const Item& item) {
   Candidate candidate;
@@ -187,85 +308,6 @@ table::VersionMark version_of(const Item& item) {
 }
 
 bool is_marked(const Item& item) { return whole_number(item, attribute::kSuspect).value_or(0) > 0; }
-
-namespace {
-
-using dynamo::AttributeValue;
-using dynamo::Item;
-
-constexpr std::array kTimes{attribute::kCreatedAt, attribute::kUpdatedAt, attribute::kSentAt, attribute::kReceivedAt,
-                            attribute::kInvisibleUntilAt};
-
-std::string stored_time(const std::optional<WallTime>& time) { return time ? format_timestamp(*time) : std::string(); }
-
-// All that the fields say, written out anew.
-Result<Item> written_anew(const StoredMessage& record) {
-  auto content = encode_content(table::content_of(record.message));
-  if (!content) {
-    return content;
-  }
-  Item& item = *content;
-  item.emplace(attribute::kId, record.message.id);
-  item.emplace(attribute::kReceiveCount, AttributeValue::number(record.message.attempt));
-  item.emplace(attribute::kQueueType, std::string(to_string(record.half)));
-  item.emplace(attribute::kVersion, AttributeValue::number(record.version));
-  item.emplace(attribute::kCreatedAt, format_timestamp(record.created_at));
-  item.emplace(attribute::kUpdatedAt, format_timestamp(record.updated_at));
-  item.emplace(attribute::kSentAt, format_timestamp(record.message.sent_at));
-  item.emplace(attribute::kReceivedAt, stored_time(record.received_at));
-  item.emplace(attribute::kInvisibleUntilAt, stored_time(record.invisible_until));
-  if (!record.failure.empty()) {
-    item.emplace(attribute::kFailure, table::encode_failure(record.failure));
-  }
-  if (record.suspect) {
-    item.emplace(attribute::kSuspect, AttributeValue::number(1));
-  }
-  return content;
-}
-
-void take(Item& into, const Item& from, std::string_view name) {
-  const auto found = from.find(name);
-  if (found != from.end()) {
-    into.insert_or_assign(std::string(name), found->second);
-  } else if (const auto there = into.find(name); there != into.end()) {
-    into.erase(there);
-  }
-}
-
-bool same_failure(const Failure& a, const Failure& b) {
-  return std::tie(a.error, a.handler, a.host, a.attempts, a.failed_at, a.wait, a.took, a.earlier) ==
-         std::tie(b.error, b.handler, b.host, b.attempts, b.failed_at, b.wait, b.took, b.earlier);
-}
-
-// Puts into `native` what the record says otherwise than `native` does. The content goes as a whole, because a body and
-// its type are read together.
-void overrule(Item& native, const StoredMessage& record, const Item& anew) {
-  const StoredMessage said = decode_record(native);
-  const auto unless = [&](bool same, std::string_view name) {
-    if (!same) {
-      take(native, anew, name);
-    }
-  };
-  const bool same_body =
-      said.message.body == record.message.body && said.message.content_type == record.message.content_type;
-  unless(same_body, attribute::kData);
-  unless(same_body, attribute::kContentType);
-  unless(said.message.attributes == record.message.attributes, attribute::kAttributes);
-  unless(said.message.group == record.message.group, attribute::kGroup);
-  unless(said.message.attempt == record.message.attempt, attribute::kReceiveCount);
-  unless(said.half == record.half, attribute::kQueueType);
-  unless(said.version == record.version, attribute::kVersion);
-  unless(said.created_at == record.created_at, attribute::kCreatedAt);
-  unless(said.updated_at == record.updated_at, attribute::kUpdatedAt);
-  unless(said.message.sent_at == record.message.sent_at, attribute::kSentAt);
-  unless(said.received_at == record.received_at, attribute::kReceivedAt);
-  unless(said.invisible_until == record.invisible_until, attribute::kInvisibleUntilAt);
-  unless(same_failure(said.failure, record.failure), attribute::kFailure);
-  unless(said.suspect == record.suspect, attribute::kSuspect);
-  take(native, anew, attribute::kId);
-}
-
-}  // namespace
 
 Result<Item> encode_stored(const StoredMessage& record) {
   if (!is_storable_id(record.message.id)) {

@@ -4,10 +4,27 @@
 #include <utility>
 
 #include "host/stores/dynamomq/record.hpp"
+#include "host/stores/dynamomq/record_changes.hpp"
 #include "host/stores/table/item_values.hpp"
+#include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
+
+using table::StatementFate;
+
+bool same(const dynamo::Item& a, const dynamo::Item& b, std::string_view name) {
+  const auto left = a.find(name);
+  const auto right = b.find(name);
+  return left != a.end() && right != b.end() && left->second == right->second;
+}
+
+/// Whether the record is as this insert, or what came after it, has left it.
+bool is_ours(const Insert& insert, const dynamo::Item& record) {
+  return nonce_of(record) == nonce_of(*insert.item) ||
+         (insert.is_new && version_of(record).number > 1 && same(*insert.item, record, attribute::kCreatedAt) &&
+          same(*insert.item, record, attribute::kData));
+}
 
 // DynamoDB's limit for the text of a statement; the values are beside it.
 constexpr std::size_t kMaxStatementBytes = 8192;
@@ -16,10 +33,10 @@ constexpr std::size_t kAroundAName = 5;       // ,'':?
 
 PutResult failed(Error error) { return {PutStatus::failed, std::move(error)}; }
 
-}  // namespace
+constexpr int kMostTries = 4;  // of a replacement whose outcome is unknown
 
 /// A record on its way: its place in the request, and its item.
-struct RecordWriter::Draft {
+struct Draft {
   std::size_t place = 0;
   std::string id;
   dynamo::Item item;
@@ -37,8 +54,8 @@ struct RecordWriter::Draft {
   }
 };
 
-std::vector<RecordWriter::Draft> RecordWriter::draft(std::span<const StoredMessage> records,
-                                                     std::vector<PutResult>& results) const {
+std::vector<Draft> draft_all(const table::StoreParts& parts, std::span<const StoredMessage> records,
+                             std::vector<PutResult>& results) {
   std::vector<Draft> drafts;
   drafts.reserve(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) {
@@ -54,7 +71,7 @@ std::vector<RecordWriter::Draft> RecordWriter::draft(std::span<const StoredMessa
       results[i] = failed(item.error());
       continue;
     }
-    item->insert_or_assign(std::string(attribute::kNonce), parts_.nonces.anonymous());
+    item->insert_or_assign(std::string(attribute::kNonce), parts.nonces.anonymous());
     if (const std::size_t bytes = table::item_bytes(*item); bytes > table::kMaxItemBytes) {
       results[i] = failed({ErrorCode::invalid, "message '" + records[i].message.id + "' takes " +
                                                    std::to_string(bytes) + " bytes as an item and DynamoDB holds " +
@@ -66,44 +83,51 @@ std::vector<RecordWriter::Draft> RecordWriter::draft(std::span<const StoredMessa
   return drafts;
 }
 
-std::vector<PutResult> RecordWriter::put(std::span<const StoredMessage> records, PutMode mode,
-                                         Deadline deadline) const {
-  std::vector<PutResult> results(records.size());
-  const auto drafts = draft(records, results);
-  if (mode == PutMode::insert) {
-    insert(drafts, results, deadline);
-  } else {
-    replace(drafts, results, deadline);
-  }
-  return results;
-}
-
-void RecordWriter::insert(const std::vector<Draft>& drafts, std::vector<PutResult>& results, Deadline deadline) const {
-  std::vector<table::RecordWrite> writes;
-  writes.reserve(drafts.size());
+void insert(const table::StoreParts& parts, const table::QueueTable& place, const std::vector<Draft>& drafts,
+            std::vector<PutResult>& results, Deadline deadline) {
+  std::vector<Insert> inserts;
+  inserts.reserve(drafts.size());
   for (const Draft& draft : drafts) {
-    writes.push_back(build_.insert(draft.id, draft.item));
-    writes.back().alone = !draft.fits_a_statement();
+    inserts.push_back({.id = draft.id, .item = &draft.item, .alone = !draft.fits_a_statement()});
   }
-  auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::until_known, deadline);
-  std::vector<WriteTrace> traces;
-  traces.reserve(drafts.size());
-  for (const Draft& draft : drafts) {
-    traces.push_back({WriteTrace::Kind::insert, draft.id, nonce_of(draft.item), {}});
-  }
-  const OutcomeRecovery recovery(parts_.runner, place_);
-  recovery.recover(traces, outcomes, deadline);
+  const auto outcomes = put_new(parts, place, inserts, deadline);
   for (std::size_t k = 0; k < drafts.size(); ++k) {
     PutResult& result = results[drafts[k].place];
     if (outcomes[k].fate == table::StatementFate::refused) {
       result = {PutStatus::exists, {}};
     } else if (outcomes[k].fate != table::StatementFate::done) {
-      result = failed(recovery.error_of(outcomes[k]));
+      result = failed(error_of(place, outcomes[k]));
     }
   }
 }
 
-void RecordWriter::replace(std::span<const Draft> drafts, std::vector<PutResult>& results, Deadline deadline) const {
+void replace_batch(const table::StoreParts& parts, const table::QueueTable& place, std::span<const Draft> drafts,
+                   std::vector<PutResult>& results, Deadline deadline) {
+  std::vector<dynamo::Item> items;
+  items.reserve(drafts.size());
+  for (const Draft& draft : drafts) {
+    items.push_back(draft.item);
+  }
+  auto written = parts.client.batch_put(place.table, items, deadline);
+  for (int tries = 1; !written && table::outcome_unknown(written.error()) && tries < kMostTries; ++tries) {
+    written = parts.client.batch_put(place.table, items, deadline);
+  }
+  if (written) {
+    return;
+  }
+  if (written.error().kind == dynamo::ErrorKind::validation && drafts.size() > 1) {
+    for (std::size_t k = 0; k < drafts.size(); ++k) {
+      replace_batch(parts, place, drafts.subspan(k, 1), results, deadline);  // one record is to blame, not all of them
+    }
+    return;
+  }
+  for (const Draft& draft : drafts) {
+    results[draft.place] = failed(table::store_error(place, written.error()));
+  }
+}
+
+void replace(const table::StoreParts& parts, const table::QueueTable& place, std::span<const Draft> drafts,
+             std::vector<PutResult>& results, Deadline deadline) {
   std::size_t start = 0;
   std::size_t bytes = 0;
   std::unordered_set<std::string_view> ids;
@@ -112,7 +136,7 @@ void RecordWriter::replace(std::span<const Draft> drafts, std::vector<PutResult>
     const bool full = k == drafts.size() || k - start == table::kMaxStatementsPerBatch ||
                       bytes + more > table::kMaxBatchBytes || ids.count(drafts[k].id) > 0;
     if (full && k > start) {
-      replace_batch(drafts.subspan(start, k - start), results, deadline);
+      replace_batch(parts, place, drafts.subspan(start, k - start), results, deadline);
       start = k;
       bytes = 0;
       ids.clear();
@@ -124,29 +148,65 @@ void RecordWriter::replace(std::span<const Draft> drafts, std::vector<PutResult>
   }
 }
 
-void RecordWriter::replace_batch(std::span<const Draft> drafts, std::vector<PutResult>& results,
-                                 Deadline deadline) const {
-  std::vector<dynamo::Item> items;
-  items.reserve(drafts.size());
-  for (const Draft& draft : drafts) {
-    items.push_back(draft.item);
+}  // namespace
+
+std::vector<table::StatementOutcome> put_new(const table::StoreParts& parts, const table::QueueTable& place,
+                                             std::span<const Insert> inserts, Deadline deadline) {
+  const WriteBuilder build(place.table);
+  std::vector<table::RecordWrite> writes;
+  writes.reserve(inserts.size());
+  for (const Insert& insert : inserts) {
+    writes.push_back(build.insert(insert.id, *insert.item));
+    writes.back().alone = insert.alone;
   }
-  auto written = parts_.client.batch_put(place_.table, items, deadline);
-  for (int tries = 1; !written && table::outcome_unknown(written.error()) && tries < kMaxTries; ++tries) {
-    written = parts_.client.batch_put(place_.table, items, deadline);
-  }
-  if (written) {
-    return;
-  }
-  if (written.error().kind == dynamo::ErrorKind::validation && drafts.size() > 1) {
-    for (std::size_t k = 0; k < drafts.size(); ++k) {
-      replace_batch(drafts.subspan(k, 1), results, deadline);  // one record is to blame, not all of them
+  auto outcomes = parts.runner.run(std::move(writes), table::Repetition::until_known, deadline);
+  std::vector<std::string> doubtful;
+  for (std::size_t i = 0; i < inserts.size(); ++i) {
+    if (table::in_doubt(outcomes[i])) {
+      doubtful.push_back(inserts[i].id);
     }
-    return;
   }
-  for (const Draft& draft : drafts) {
-    results[draft.place] = failed(table::store_error(place_, written.error()));
+  if (doubtful.empty()) {
+    return outcomes;
   }
+  const auto records = parts.runner.read(place.table, attribute::kId, doubtful, deadline);
+  for (std::size_t i = 0; i < inserts.size(); ++i) {
+    table::StatementOutcome& outcome = outcomes[i];
+    if (!table::in_doubt(outcome)) {
+      continue;
+    }
+    const bool refused = outcome.fate == StatementFate::refused;
+    if (!records) {
+      // Why the write itself got no answer says more than why the look afterwards got none; if refused, it got one.
+      outcome.error = refused ? records.error() : outcome.error;
+      outcome.fate = StatementFate::unknown;
+      continue;
+    }
+    const auto found = records->find(inserts[i].id);
+    if (found != records->end()) {
+      outcome.fate = is_ours(inserts[i], found->second) ? StatementFate::done : StatementFate::refused;
+    } else if (refused) {
+      outcome.fate = StatementFate::done;  // its first try was ours, and somebody has finished with it since
+    }
+  }
+  return outcomes;
+}
+
+Error error_of(const table::QueueTable& place, const table::StatementOutcome& outcome) {
+  Error error = table::store_error(place, outcome.error);
+  return outcome.fate == StatementFate::unknown ? Error(ErrorCode::unknown_outcome, error.message()) : error;
+}
+
+std::vector<PutResult> put_records(const table::StoreParts& parts, const table::QueueTable& place,
+                                   std::span<const StoredMessage> records, PutMode mode, Deadline deadline) {
+  std::vector<PutResult> results(records.size());
+  const auto drafts = draft_all(parts, records, results);
+  if (mode == PutMode::insert) {
+    insert(parts, place, drafts, results, deadline);
+  } else {
+    replace(parts, place, drafts, results, deadline);
+  }
+  return results;
 }
 
 }  // namespace sluice::queue::dynamomq

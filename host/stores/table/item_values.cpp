@@ -13,7 +13,6 @@
 #include "dynamo/item_reading.hpp"
 
 namespace sluice::queue::table {
-
 namespace {
 
 using dynamo::AttributeValue;
@@ -52,6 +51,46 @@ struct ValueBytes {
     return total;
   }
 };
+
+using dynamo::attribute_of;
+using dynamo::AttributeValue;
+using dynamo::text_of;
+using dynamo::whole_number;
+
+Duration milliseconds_of(const dynamo::Map& map, std::string_view name) {
+  constexpr std::int64_t kMost = std::numeric_limits<Duration::rep>::max() / 1'000'000;
+  const auto number = whole_number(map, name).value_or(0);
+  return std::chrono::milliseconds(std::clamp<std::int64_t>(number, 0, kMost));
+}
+
+FailedAttempt attempt_of(const dynamo::Map& map) {
+  return {.error = text_of(map, "error"),
+          .host = text_of(map, "host"),
+          .attempt = count_of(attribute_of(map, "attempt")),
+          .wait = milliseconds_of(map, "wait_ms"),
+          .took = milliseconds_of(map, "took_ms"),
+          .failed_at = time_of(map, "failed_at").value_or(WallTime{})};
+}
+
+void add_milliseconds(dynamo::Map& map, Duration wait, Duration took) {
+  const auto count = [](Duration span) { return std::chrono::duration_cast<std::chrono::milliseconds>(span).count(); };
+  if (count(wait) > 0) {
+    map.emplace("wait_ms", AttributeValue::number(count(wait)));
+  }
+  if (count(took) > 0) {
+    map.emplace("took_ms", AttributeValue::number(count(took)));
+  }
+}
+
+AttributeValue encode_attempt(const FailedAttempt& attempt) {
+  dynamo::Map map;
+  map.emplace("error", clean_utf8(attempt.error, kMaxEarlierFailureBytes, "?"));
+  map.emplace("host", clean_utf8(attempt.host, 255, "?"));
+  map.emplace("attempt", AttributeValue::number(attempt.attempt));
+  map.emplace("failed_at", format_timestamp(attempt.failed_at));
+  add_milliseconds(map, attempt.wait, attempt.took);
+  return map;
+}
 
 }  // namespace
 
@@ -112,50 +151,6 @@ Attributes decode_attributes(const dynamo::AttributeValue* value) {
   }
   return attributes;
 }
-
-namespace {
-
-using dynamo::attribute_of;
-using dynamo::AttributeValue;
-using dynamo::text_of;
-using dynamo::whole_number;
-
-Duration milliseconds_of(const dynamo::Map& map, std::string_view name) {
-  constexpr std::int64_t kMost = std::numeric_limits<Duration::rep>::max() / 1'000'000;
-  const auto number = whole_number(map, name).value_or(0);
-  return std::chrono::milliseconds(std::clamp<std::int64_t>(number, 0, kMost));
-}
-
-FailedAttempt attempt_of(const dynamo::Map& map) {
-  return {.error = text_of(map, "error"),
-          .host = text_of(map, "host"),
-          .attempt = count_of(attribute_of(map, "attempt")),
-          .wait = milliseconds_of(map, "wait_ms"),
-          .took = milliseconds_of(map, "took_ms"),
-          .failed_at = time_of(map, "failed_at").value_or(WallTime{})};
-}
-
-void add_milliseconds(dynamo::Map& map, Duration wait, Duration took) {
-  const auto count = [](Duration span) { return std::chrono::duration_cast<std::chrono::milliseconds>(span).count(); };
-  if (count(wait) > 0) {
-    map.emplace("wait_ms", AttributeValue::number(count(wait)));
-  }
-  if (count(took) > 0) {
-    map.emplace("took_ms", AttributeValue::number(count(took)));
-  }
-}
-
-AttributeValue encode_attempt(const FailedAttempt& attempt) {
-  dynamo::Map map;
-  map.emplace("error", clean_utf8(attempt.error, kMaxEarlierFailureBytes, "?"));
-  map.emplace("host", clean_utf8(attempt.host, 255, "?"));
-  map.emplace("attempt", AttributeValue::number(attempt.attempt));
-  map.emplace("failed_at", format_timestamp(attempt.failed_at));
-  add_milliseconds(map, attempt.wait, attempt.took);
-  return map;
-}
-
-}  // namespace
 
 AttributeValue encode_failure(const Failure& failure) {
   dynamo::Map map;

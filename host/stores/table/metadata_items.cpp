@@ -1,21 +1,19 @@
 #include "host/stores/table/metadata_items.hpp"
 
 #include "base/timestamp.hpp"
+#include "dynamo/item_reading.hpp"
 #include "host/stores/table/table_clock.hpp"
 
 namespace sluice::queue::table {
 
 namespace {
 
+using dynamo::text_of;
+
 constexpr std::string_view kClaimed = "claimed";
 constexpr std::string_view kDone = "done";
 // DynamoDB may remove an item as soon as this has passed, by its own clock.
 constexpr Duration kBeyond = std::chrono::hours(1);
-
-std::string text_of(const dynamo::Item& item, std::string_view name) {
-  const auto* text = dynamo::find<std::string>(item, name);
-  return text == nullptr ? std::string() : *text;
-}
 
 dynamo::AttributeValue expiry(WallTime until) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>((until + kBeyond).time_since_epoch());
@@ -24,14 +22,10 @@ dynamo::AttributeValue expiry(WallTime until) {
 
 dynamo::TransactAction put(const std::string& table, std::string id, const std::string& first, const std::string& token,
                            const LoneNames& names) {
-  dynamo::TransactAction action;
-  action.table = table;
-  action.item_or_key = names.key(std::move(id));
-  action.item_or_key.emplace(attribute::kMarkFirst, first);
-  action.item_or_key.emplace(attribute::kMarkToken, token);
-  action.names.emplace("#id", names.hash);
-  action.condition = "attribute_not_exists(#id)";
-  return action;
+  dynamo::Item item = names.key(std::move(id));
+  item.emplace(attribute::kMarkFirst, first);
+  item.emplace(attribute::kMarkToken, token);
+  return put_message(table, item, names);
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 #include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::table {
-
 namespace {
 
 constexpr std::array<std::string_view, RecordWrite::kKinds> kStatementActions{
@@ -32,6 +31,34 @@ std::string warning(std::string_view table) {
          "requests "
          "a message, where batches of 25 need 0.13; the capacity used is the same. To have batches, allow " +
          actions + " on the table and keep what its policy allows now";
+}
+
+std::size_t bytes_of(const RecordWrite& write) {
+  std::size_t total = item_bytes(write.item);
+  for (const auto& [name, value] : write.change.set) {
+    total += value_bytes(value);
+  }
+  return total;
+}
+
+// Whether the refusal names an action of a statement, and that is not this kind's.
+bool means_another(const dynamo::Error& error, RecordWrite::Kind kind) {
+  return error.message.find("PartiQL") != std::string::npos &&
+         error.message.find(statement_action(kind)) == std::string::npos;
+}
+
+/// Of a record's keys.
+struct KeyHash {
+  std::size_t operator()(const std::pair<std::string_view, std::string_view>& keys) const {
+    const std::hash<std::string_view> hash;
+    return hash(keys.first) * 31 + hash(keys.second);
+  }
+};
+
+// Says both ways that were refused, whatever the refusal itself says.
+void name_missing_rights(dynamo::Error& error, RecordWrite::Kind kind) {
+  error.message = "the role may not " + std::string(request_action(kind)) + ", nor " +
+                  std::string(statement_action(kind)) + ": " + error.message;
 }
 
 }  // namespace
@@ -72,38 +99,6 @@ void StatementRights::note_singles(std::string_view table, std::size_t writes) {
   }
   warn_(warning(table));
 }
-
-namespace {
-
-std::size_t bytes_of(const RecordWrite& write) {
-  std::size_t total = item_bytes(write.item);
-  for (const auto& [name, value] : write.change.set) {
-    total += value_bytes(value);
-  }
-  return total;
-}
-
-// Whether the refusal names an action of a statement, and that is not this kind's.
-bool means_another(const dynamo::Error& error, RecordWrite::Kind kind) {
-  return error.message.find("PartiQL") != std::string::npos &&
-         error.message.find(statement_action(kind)) == std::string::npos;
-}
-
-/// Of a record's keys.
-struct KeyHash {
-  std::size_t operator()(const std::pair<std::string_view, std::string_view>& keys) const {
-    const std::hash<std::string_view> hash;
-    return hash(keys.first) * 31 + hash(keys.second);
-  }
-};
-
-// Says both ways that were refused, whatever the refusal itself says.
-void name_missing_rights(dynamo::Error& error, RecordWrite::Kind kind) {
-  error.message = "the role may not " + std::string(request_action(kind)) + ", nor " +
-                  std::string(statement_action(kind)) + ": " + error.message;
-}
-
-}  // namespace
 
 struct StatementRunner::Batch {
   std::vector<std::size_t> members;

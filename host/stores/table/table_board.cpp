@@ -34,19 +34,11 @@ std::string id_of(Topic topic, const std::string& key) {
 /// Of the item that names the hosts.
 std::string roll_id() { return std::string(kNoticePrefix) + "hosts"; }
 
-std::int64_t version_of(const dynamo::Item& item) {
-  return dynamo::whole_number(item, attribute::kNoticeVersion).value_or(0);
-}
-
 Notice notice_of(std::string key, const dynamo::Item& item) {
-  Notice notice{.key = std::move(key), .version = version_of(item)};
-  if (const auto* text = dynamo::find<std::string>(item, attribute::kNoticeText)) {
-    notice.text = *text;
-  }
-  if (const auto* at = dynamo::find<std::string>(item, attribute::kNoticePostedAt)) {
-    notice.posted_at = parse_timestamp(*at).value_or(WallTime{});
-  }
-  return notice;
+  return {.key = std::move(key),
+          .text = dynamo::text_of(item, attribute::kNoticeText),
+          .version = dynamo::whole_number(item, attribute::kNoticeVersion).value_or(0),
+          .posted_at = parse_timestamp(dynamo::text_of(item, attribute::kNoticePostedAt)).value_or(WallTime{})};
 }
 
 }  // namespace

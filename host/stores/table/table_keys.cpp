@@ -14,10 +14,17 @@
 #include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::table {
-
 namespace {
 
 using dynamo::AttributeValue;
+
+// The attributes of a key's item.
+constexpr std::string_view kKeyText = "sluice_key";           ///< B
+constexpr std::string_view kKeyOwner = "sluice_key_owner";    ///< S: the message's id
+constexpr std::string_view kKeyFence = "sluice_key_fence";    ///< N: of the delivery; of a mark only
+constexpr std::string_view kKeyUntil = "sluice_key_until";    ///< N: ms since 1970, DynamoDB's time. Void after it
+constexpr std::string_view kKeyDone = "sluice_key_done";      ///< BOOL, true: done. Absent: in progress
+constexpr std::string_view kKeyResult = "sluice_key_result";  ///< B: what the handler gave back; absent: nothing
 
 std::int64_t milliseconds(WallTime time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
@@ -28,16 +35,17 @@ std::int64_t expiry_seconds(WallTime until) {
   return std::chrono::duration_cast<std::chrono::seconds>(until.time_since_epoch()).count() + 60;
 }
 
-std::string id_of(const std::string& job, std::string_view key, const KeyScope& scope) {
-  return scope.prefix(job) + dynamo::to_hex(dynamo::sha256(key));
+/// The primary key of a key's item.
+dynamo::Item key_item_key(const std::string& job, std::string_view key, const KeyScope& scope) {
+  return scope.names.key(scope.prefix(job) + dynamo::to_hex(dynamo::sha256(key)));
 }
 
 dynamo::PutItemRequest put(const std::string& table, const std::string& job, std::string_view key,
                            const std::string& owner, WallTime until, const KeyScope& scope) {
   dynamo::PutItemRequest request{.table = table, .item = key_item_key(job, key, scope)};
-  request.item.emplace(attribute::kKeyText, dynamo::Binary{std::string(key)});
-  request.item.emplace(attribute::kKeyOwner, owner);
-  request.item.emplace(attribute::kKeyUntil, AttributeValue::number(milliseconds(until)));
+  request.item.emplace(kKeyText, dynamo::Binary{std::string(key)});
+  request.item.emplace(kKeyOwner, owner);
+  request.item.emplace(kKeyUntil, AttributeValue::number(milliseconds(until)));
   request.item.emplace(scope.names.expires, AttributeValue::number(expiry_seconds(until)));
   return request;
 }
@@ -46,63 +54,49 @@ dynamo::PutItemRequest put(const std::string& table, const std::string& job, std
 void or_void(dynamo::PutItemRequest& request, WallTime now, const KeyScope& scope) {
   request.condition = "attribute_not_exists(#id) OR #until <= :now";
   request.names.emplace("#id", scope.names.hash);
-  request.names.emplace("#until", attribute::kKeyUntil);
+  request.names.emplace("#until", kKeyUntil);
   request.values.emplace(":now", AttributeValue::number(milliseconds(now)));
 }
 
-}  // namespace
+// Side by side, of one call: as many as a claim brings.
+constexpr std::size_t kMostAtOnce = 64;
+// A hold is this long at least, so that what a clock may be off does not count.
+constexpr Duration kTolerance = kTimeTolerance;
 
-std::string KeyScope::prefix(const std::string& job) const {
-  const auto part = [](const std::string& name) { return name.empty() ? name : name + "/"; };
-  return std::string(kKeyPrefix) + part(queue) + part(job);
-}
+/// Whether the same try again would be refused for the same reason.
+bool final_refusal(const dynamo::Error& error) { return error.kind == dynamo::ErrorKind::conditional_check_failed; }
 
-dynamo::Item key_item_key(const std::string& job, std::string_view key, const KeyScope& scope) {
-  return scope.names.key(id_of(job, key, scope));
-}
-
+/// Marks a key as in progress: refused where another message has it, in progress or done.
 dynamo::PutItemRequest mark_request(const std::string& table, const KeyClaim& claim, WallTime now,
                                     const KeyScope& scope) {
   auto request = put(table, claim.job, claim.key, claim.owner, core::mark_end(claim, now), scope);
-  request.item.emplace(attribute::kKeyFence, AttributeValue::number(claim.fence));
+  request.item.emplace(kKeyFence, AttributeValue::number(claim.fence));
   or_void(request, now, scope);
   request.condition += " OR (#owner = :owner AND attribute_not_exists(#done))";
-  request.names.emplace("#owner", attribute::kKeyOwner);
-  request.names.emplace("#done", attribute::kKeyDone);
+  request.names.emplace("#owner", kKeyOwner);
+  request.names.emplace("#done", kKeyDone);
   request.values.emplace(":owner", claim.owner);
   return request;
 }
 
+/// Takes the owner's mark away: refused where it is another's, or done.
 dynamo::DeleteItemRequest unmark_request(const std::string& table, const KeyClaim& claim, const KeyScope& scope) {
   dynamo::DeleteItemRequest request{.table = table, .key = key_item_key(claim.job, claim.key, scope)};
   request.condition = "#owner = :owner AND #fence = :fence AND attribute_not_exists(#done)";
-  request.names.emplace("#owner", attribute::kKeyOwner);
-  request.names.emplace("#fence", attribute::kKeyFence);
+  request.names.emplace("#owner", kKeyOwner);
+  request.names.emplace("#fence", kKeyFence);
   request.values.emplace(":fence", AttributeValue::number(claim.fence));
-  request.names.emplace("#done", attribute::kKeyDone);
+  request.names.emplace("#done", kKeyDone);
   request.values.emplace(":owner", claim.owner);
   return request;
 }
 
-dynamo::PutItemRequest record_request(const std::string& table, const KeyRecord& record, const std::string& owner,
-                                      WallTime now, const KeyScope& scope) {
-  auto request = put(table, record.job, record.key_of(owner), owner, later(now, record.ttl), scope);
-  request.item.emplace(attribute::kKeyDone, true);
-  if (!record.result.empty()) {
-    request.item.emplace(attribute::kKeyResult, dynamo::Binary{record.result});
-  }
-  or_void(request, now, scope);
-  request.condition += " OR #owner = :owner";
-  request.names.emplace("#owner", attribute::kKeyOwner);
-  request.values.emplace(":owner", owner);
-  return request;
-}
-
+/// What an item says. False: it is no key's item, or one of another queue.
 bool read_key_item(const dynamo::Item& item, StoredKey& key, const KeyScope& scope) {
   const auto* id = dynamo::find<std::string>(item, scope.names.hash);
-  const auto* text = dynamo::find<dynamo::Binary>(item, attribute::kKeyText);
-  const auto* owner = dynamo::find<std::string>(item, attribute::kKeyOwner);
-  const auto until = dynamo::whole_number(item, attribute::kKeyUntil);
+  const auto* text = dynamo::find<dynamo::Binary>(item, kKeyText);
+  const auto* owner = dynamo::find<std::string>(item, kKeyOwner);
+  const auto until = dynamo::whole_number(item, kKeyUntil);
   const std::string prefix = scope.prefix();
   if (id == nullptr || !id->starts_with(prefix) || text == nullptr || owner == nullptr || !until) {
     return false;
@@ -115,25 +109,34 @@ bool read_key_item(const dynamo::Item& item, StoredKey& key, const KeyScope& sco
   }
   key.key = text->bytes;
   key.owner = *owner;
-  const auto* done = dynamo::find<bool>(item, attribute::kKeyDone);
+  const auto* done = dynamo::find<bool>(item, kKeyDone);
   key.done = done != nullptr && *done;
-  const auto* result = dynamo::find<dynamo::Binary>(item, attribute::kKeyResult);
+  const auto* result = dynamo::find<dynamo::Binary>(item, kKeyResult);
   key.result = result == nullptr ? std::string() : result->bytes;
   key.until = WallTime(std::chrono::milliseconds(*until));
   return true;
 }
 
-namespace {
-
-// Side by side, of one call: as many as a claim brings.
-constexpr std::size_t kMostAtOnce = 64;
-// A hold is this long at least, so that what a clock may be off does not count.
-constexpr Duration kTolerance = kTimeTolerance;
-
-/// Whether the same try again would be refused for the same reason.
-bool final_refusal(const dynamo::Error& error) { return error.kind == dynamo::ErrorKind::conditional_check_failed; }
-
 }  // namespace
+
+std::string KeyScope::prefix(const std::string& job) const {
+  const auto part = [](const std::string& name) { return name.empty() ? name : name + "/"; };
+  return std::string(kKeyPrefix) + part(queue) + part(job);
+}
+
+dynamo::PutItemRequest record_request(const std::string& table, const KeyRecord& record, const std::string& owner,
+                                      WallTime now, const KeyScope& scope) {
+  auto request = put(table, record.job, record.key_of(owner), owner, later(now, record.ttl), scope);
+  request.item.emplace(kKeyDone, true);
+  if (!record.result.empty()) {
+    request.item.emplace(kKeyResult, dynamo::Binary{record.result});
+  }
+  or_void(request, now, scope);
+  request.condition += " OR #owner = :owner";
+  request.names.emplace("#owner", kKeyOwner);
+  request.values.emplace(":owner", owner);
+  return request;
+}
 
 std::vector<KeyAnswer> TableKeys::begin(std::span<const KeyClaim> claims, Deadline deadline) {
   std::vector<KeyAnswer> answers(claims.size());

@@ -23,15 +23,6 @@ namespace sluice::queue::table {
 inline constexpr std::string_view kKeyPrefix = "sluice:key/";
 constexpr bool is_key_id(std::string_view id) { return id.substr(0, kKeyPrefix.size()) == kKeyPrefix; }
 
-namespace attribute {
-inline constexpr std::string_view kKeyText = "sluice_key";         ///< B
-inline constexpr std::string_view kKeyOwner = "sluice_key_owner";  ///< S: the message's id
-inline constexpr std::string_view kKeyFence = "sluice_key_fence";  ///< N: of the delivery; of a mark only
-inline constexpr std::string_view kKeyUntil = "sluice_key_until";  ///< N: ms since 1970, DynamoDB's time. Void after it
-inline constexpr std::string_view kKeyDone = "sluice_key_done";    ///< BOOL, true: done. Absent: in progress
-inline constexpr std::string_view kKeyResult = "sluice_key_result";  ///< B: what the handler gave back; absent: nothing
-}  // namespace attribute
-
 /// Whose keys: of a table of one queue, or of a queue among several of its table.
 struct KeyScope {
   const LoneNames& names;
@@ -41,22 +32,11 @@ struct KeyScope {
   std::string prefix(const std::string& job = {}) const;
 };
 
-/// The primary key of a key's item.
-dynamo::Item key_item_key(const std::string& job, std::string_view key, const KeyScope& scope);
-
-/// Marks a key as in progress: refused where another message has it, in progress or done.
-dynamo::PutItemRequest mark_request(const std::string& table, const KeyClaim& claim, WallTime now,
-                                    const KeyScope& scope);
-/// Takes the owner's mark away: refused where it is another's, or done.
-dynamo::DeleteItemRequest unmark_request(const std::string& table, const KeyClaim& claim, const KeyScope& scope);
 /// Puts down that a key is done, in place of the owner's mark. Its condition fails where another message has the key by
 /// now, in progress or done, so that the transaction it belongs to must not commit. It fits into a transaction as it
 /// is.
 dynamo::PutItemRequest record_request(const std::string& table, const KeyRecord& record, const std::string& owner,
                                       WallTime now, const KeyScope& scope);
-
-/// What an item says. False: it is no key's item, or one of another queue.
-bool read_key_item(const dynamo::Item& item, StoredKey& key, const KeyScope& scope);
 
 /// The idempotency keys of the jobs on one queue: an item for each, judged by DynamoDB's time, so that none has to wait
 /// until DynamoDB's TTL removes it. A mark costs one write unit for each KB, and one more where it is taken away; a

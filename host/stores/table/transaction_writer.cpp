@@ -48,11 +48,80 @@ std::string token_of(const std::string& queue, const Receipt& receipt, const dyn
   return dynamo::to_hex(dynamo::sha256(named + dynamo::encode(request))).substr(0, kTokenCharacters);
 }
 
+// A token lives for ten minutes at DynamoDB; a little less is sure.
+constexpr Duration kTokenLife = std::chrono::minutes(9);
+
+std::string condition_words(const std::string& name, const std::string& condition, bool reject) {
+  return name + " was refused: " +
+         refused_condition("its condition does not hold", condition, reject ? OnRefusal::reject : OnRefusal::retry);
+}
+
+// Names a table at its end, or before anything that is no part of a name.
+bool names_table(const std::string& text, const std::string& table) {
+  const std::string arn_end = ":table/" + table;
+  for (std::size_t at = text.find(arn_end); at != std::string::npos; at = text.find(arn_end, at + 1)) {
+    const std::size_t after = at + arn_end.size();
+    const bool more = after < text.size() && (std::isalnum(static_cast<unsigned char>(text[after])) != 0 ||
+                                              text[after] == '_' || text[after] == '-' || text[after] == '.');
+    if (!more) {
+      return true;
+    }
+  }
+  return false;
+}
+
+TransactionWriter::Outcome refusal(Error error, bool reject = false) {
+  TransactionWriter::Outcome outcome;
+  outcome.refused = SettleResult{SettleStatus::refused, std::move(error), reject};
+  return outcome;
+}
+
+TransactionWriter::Outcome refusal(ErrorCode code, std::string text, bool reject) {
+  return refusal(Error(code, std::move(text)), reject);
+}
+
+TransactionWriter::Outcome failure(const dynamo::Error& error) {
+  TransactionWriter::Outcome outcome;
+  outcome.outcome.error = error;
+  outcome.outcome.fate = outcome_unknown(error) ? StatementFate::unknown : StatementFate::failed;
+  return outcome;
+}
+
 }  // namespace
 
-bool TransactionDrafter::add_message(TransactionDraft& draft, const EmittedMessage& emitted,
-                                     const std::string& void_mark, WallTime now) const {
-  using Kind = TransactionDraft::Name::Kind;
+/// The transaction that one completion with effects comes to. A value.
+struct TransactionWriter::Draft {
+  /// What one action is called where it is refused.
+  struct Name {
+    enum class Kind { own, message, mark, write, key } kind = Kind::own;
+    std::string text{};
+    bool reject = false;
+  };
+
+  std::size_t place = 0;
+  const Completion* completion = nullptr;
+  /// The writes of the message's own records, the one with its fence first.
+  const std::vector<dynamo::TransactAction>* own = nullptr;
+  dynamo::TransactWriteRequest request{};
+  OpenTransactions::Asked kept{};  ///< that is made again, if it was made before
+  std::vector<Name> names{};       ///< of the actions
+  /// Messages, by their number, that are duplicates of ones sent before: accepted, and not stored.
+  std::set<std::size_t> left_out{};
+  std::vector<std::string> void_marks{};  ///< by message: the token of a mark that is to be replaced
+  std::optional<SettleResult> refused{};
+
+  bool refuse(Error error, bool reject = false) {
+    refused = SettleResult{SettleStatus::refused, std::move(error), reject};
+    return false;
+  }
+  bool refuse(ErrorCode code, std::string text, bool reject = false) {
+    return refuse(Error(code, std::move(text)), reject);
+  }
+};
+
+bool TransactionWriter::add_message(Draft& draft, const EmittedMessage& emitted, const std::string& void_mark,
+                                    WallTime now) const {
+  using Kind = Draft::Name::Kind;
   const auto layout = layouts_(emitted.queue);
   const NewMessage& message = emitted.message;
   const std::string name = name_of(emitted);
@@ -80,7 +149,7 @@ bool TransactionDrafter::add_message(TransactionDraft& draft, const EmittedMessa
   return true;
 }
 
-bool TransactionDrafter::add_messages(TransactionDraft& draft, const Effects& effects, WallTime now) const {
+bool TransactionWriter::add_messages(Draft& draft, const Effects& effects, WallTime now) const {
   // An item can be in a transaction once, and the second of two with one mark would be a duplicate of the first.
   std::set<std::pair<std::string, std::string>> marks;
   draft.void_marks.resize(effects.messages.size());
@@ -103,7 +172,7 @@ bool TransactionDrafter::add_messages(TransactionDraft& draft, const Effects& ef
   return true;
 }
 
-bool TransactionDrafter::add_writes(TransactionDraft& draft, const Effects& effects) const {
+bool TransactionWriter::add_writes(Draft& draft, const Effects& effects) const {
   // Whatever else is in the transaction so far lies in tables of queues.
   std::set<std::string> tables{place_.table};
   for (const TransactAction& action : draft.request.actions) {
@@ -148,12 +217,12 @@ bool TransactionDrafter::add_writes(TransactionDraft& draft, const Effects& effe
                                      .condition = wanted->condition,
                                      .names = wanted->names,
                                      .values = std::move(*values)});
-    draft.names.push_back({TransactionDraft::Name::Kind::write, std::move(name), reject});
+    draft.names.push_back({Draft::Name::Kind::write, std::move(name), reject});
   }
   return true;
 }
 
-void TransactionDrafter::fill(TransactionDraft& draft, WallTime now) const {
+void TransactionWriter::fill(Draft& draft, WallTime now) const {
   draft.request = {};
   draft.names.clear();
   if (draft.own != nullptr) {
@@ -172,7 +241,7 @@ void TransactionDrafter::fill(TransactionDraft& draft, WallTime now) const {
     if (effects.key) {
       draft.request.actions.push_back(
           layouts_(place_.queue)->key_record(*effects.key, draft.completion->receipt.id, now));
-      draft.names.push_back({TransactionDraft::Name::Kind::key, "its idempotency key"});
+      draft.names.push_back({Draft::Name::Kind::key, "its idempotency key"});
     }
   }
   if (draft.request.actions.size() > dynamo::kMostActions) {
@@ -184,8 +253,7 @@ void TransactionDrafter::fill(TransactionDraft& draft, WallTime now) const {
   draft.request.token = token_of(place_.queue, draft.completion->receipt, draft.request);
 }
 
-std::optional<dynamo::Error> TransactionDrafter::leave_out_duplicates(TransactionDraft& draft,
-                                                                      Deadline deadline) const {
+std::optional<dynamo::Error> TransactionWriter::leave_out_duplicates(Draft& draft, Deadline deadline) const {
   const auto& messages = draft.completion->effects->messages;
   std::map<std::string, std::vector<std::size_t>> by_queue;
   for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -223,51 +291,6 @@ std::optional<dynamo::Error> TransactionDrafter::leave_out_duplicates(Transactio
   return std::nullopt;
 }
 
-namespace {
-
-// A token lives for ten minutes at DynamoDB; a little less is sure.
-constexpr Duration kTokenLife = std::chrono::minutes(9);
-
-std::string condition_words(const TransactionDraft& draft, std::size_t i) {
-  const auto& name = draft.names[i];
-  const std::string asked = i < draft.request.actions.size() ? draft.request.actions[i].condition : std::string();
-  return name.text + " was refused: " +
-         refused_condition("its condition does not hold", asked, name.reject ? OnRefusal::reject : OnRefusal::retry);
-}
-
-// Names a table at its end, or before anything that is no part of a name.
-bool names_table(const std::string& text, const std::string& table) {
-  const std::string arn_end = ":table/" + table;
-  for (std::size_t at = text.find(arn_end); at != std::string::npos; at = text.find(arn_end, at + 1)) {
-    const std::size_t after = at + arn_end.size();
-    const bool more = after < text.size() && (std::isalnum(static_cast<unsigned char>(text[after])) != 0 ||
-                                              text[after] == '_' || text[after] == '-' || text[after] == '.');
-    if (!more) {
-      return true;
-    }
-  }
-  return false;
-}
-
-TransactionWriter::Outcome refusal(Error error, bool reject = false) {
-  TransactionWriter::Outcome outcome;
-  outcome.refused = SettleResult{SettleStatus::refused, std::move(error), reject};
-  return outcome;
-}
-
-TransactionWriter::Outcome refusal(ErrorCode code, std::string text, bool reject) {
-  return refusal(Error(code, std::move(text)), reject);
-}
-
-TransactionWriter::Outcome failure(const dynamo::Error& error) {
-  TransactionWriter::Outcome outcome;
-  outcome.outcome.error = error;
-  outcome.outcome.fate = outcome_unknown(error) ? StatementFate::unknown : StatementFate::failed;
-  return outcome;
-}
-
-}  // namespace
-
 std::vector<TransactionWriter::Outcome> TransactionWriter::write(std::span<const Wanted> wanted, Deadline deadline) {
   std::vector<Outcome> outcomes(wanted.size());
   if (wanted.empty()) {
@@ -286,7 +309,7 @@ std::vector<TransactionWriter::Outcome> TransactionWriter::write(std::span<const
     Draft one{.place = i, .completion = wanted[i].completion, .own = &wanted[i].own};
     one.kept = open_.take(wanted[i].completion->receipt);
     one.left_out = one.kept.left_out;
-    drafter_.fill(one, now);
+    fill(one, now);
     if (one.refused) {
       outcomes[i].refused = std::move(one.refused);
       continue;
@@ -307,17 +330,18 @@ std::vector<TransactionWriter::Outcome> TransactionWriter::write(std::span<const
 }
 
 /// What of them can be made again; the others have their outcome.
-std::vector<TransactionDraft> TransactionWriter::without_duplicates(std::vector<Draft> drafts,
-                                                                    std::vector<Outcome>& outcomes, Deadline deadline) {
+std::vector<TransactionWriter::Draft> TransactionWriter::without_duplicates(std::vector<Draft> drafts,
+                                                                            std::vector<Outcome>& outcomes,
+                                                                            Deadline deadline) {
   std::vector<Draft> again;
   for (Draft& one : drafts) {
     Outcome& outcome = outcomes[one.place];
-    if (const auto unread = drafter_.leave_out_duplicates(one, deadline)) {
+    if (const auto unread = leave_out_duplicates(one, deadline)) {
       outcome = failure(*unread);
       continue;
     }
     if (!one.refused) {
-      drafter_.fill(one, parts_.clock.wall_now());
+      fill(one, parts_.clock.wall_now());
     }
     if (one.refused) {
       outcome.refused = std::move(one.refused);
@@ -407,6 +431,9 @@ TransactionWriter::Outcome TransactionWriter::cancelled(const Draft& draft, cons
   const auto& reasons = answer.reasons;
   const auto kind = [&](std::size_t i) { return dynamo::error_kind(reasons[i].code, 0); };
   const std::size_t count = std::min(reasons.size(), draft.names.size());
+  const auto condition_of = [&actions = draft.request.actions](std::size_t i) {
+    return i < actions.size() ? actions[i].condition : std::string();
+  };
   const auto failed = [&](std::size_t i, dynamo::ErrorKind wanted) {
     return reasons[i].code != "None" && !reasons[i].code.empty() && kind(i) == wanted;
   };
@@ -444,7 +471,7 @@ TransactionWriter::Outcome TransactionWriter::cancelled(const Draft& draft, cons
     if (failed(i, dynamo::ErrorKind::conditional_check_failed) && name.kind != Kind::mark) {
       return name.kind == Kind::message
                  ? refusal(ErrorCode::duplicate_id, name.text + " was refused: " + taken_id().message(), false)
-                 : refusal(ErrorCode::conflict, condition_words(draft, i), name.reject);
+                 : refusal(ErrorCode::conflict, condition_words(name.text, condition_of(i), name.reject), name.reject);
     }
   }
   for (std::size_t i = 0; i < count; ++i) {

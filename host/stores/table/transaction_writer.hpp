@@ -73,62 +73,6 @@ class OpenTransactions {
   std::deque<Key> order_ SLUICE_GUARDED_BY(mutex_);
 };
 
-/// The transaction that one completion with effects comes to. A value.
-struct TransactionDraft {
-  /// What one action is called where it is refused.
-  struct Name {
-    enum class Kind { own, message, mark, write, key } kind = Kind::own;
-    std::string text{};
-    bool reject = false;
-  };
-
-  std::size_t place = 0;
-  const Completion* completion = nullptr;
-  /// The writes of the message's own records, the one with its fence first.
-  const std::vector<dynamo::TransactAction>* own = nullptr;
-  dynamo::TransactWriteRequest request{};
-  OpenTransactions::Asked kept{};  ///< that is made again, if it was made before
-  std::vector<Name> names{};       ///< of the actions
-  /// Messages, by their number, that are duplicates of ones sent before: accepted, and not stored.
-  std::set<std::size_t> left_out{};
-  std::vector<std::string> void_marks{};  ///< by message: the token of a mark that is to be replaced
-  std::optional<SettleResult> refused{};
-
-  bool refuse(Error error, bool reject = false) {
-    refused = SettleResult{SettleStatus::refused, std::move(error), reject};
-    return false;
-  }
-  bool refuse(ErrorCode code, std::string text, bool reject = false) {
-    return refuse(Error(code, std::move(text)), reject);
-  }
-};
-
-/// Makes drafts, and makes them anew once it is known which of their messages were sent before. Made for one call. Not
-/// thread-safe.
-class TransactionDrafter {
- public:
-  /// `layouts` knows every queue that messages may be sent to, and the message's own.
-  TransactionDrafter(StoreParts parts, const QueueTable& place, RecordLayouts layouts)
-      : parts_(parts), place_(place), layouts_(std::move(layouts)) {}
-
-  /// Fills in request and names, or `refused`, by completion, own, left_out and void_marks.
-  void fill(TransactionDraft& draft, WallTime now) const;
-
-  /// Reads what stands in the way of the marks of its messages, and leaves out those that are duplicates; or refuses
-  /// the draft. An error: the tables could not be read.
-  std::optional<dynamo::Error> leave_out_duplicates(TransactionDraft& draft, Deadline deadline) const;
-
- private:
-  bool add_messages(TransactionDraft& draft, const Effects& effects, WallTime now) const;
-  bool add_message(TransactionDraft& draft, const EmittedMessage& emitted, const std::string& void_mark,
-                   WallTime now) const;
-  bool add_writes(TransactionDraft& draft, const Effects& effects) const;
-
-  StoreParts parts_;
-  const QueueTable& place_;
-  const RecordLayouts layouts_;
-};
-
 /// Writes completions that carry effects: each is one TransactWriteItems, whose first action is the write of the
 /// message's own record with its fence, followed by the messages with their marks, the handler's writes and the key. A
 /// message that turns out to be a duplicate of one sent before is left out, and the rest is made without it.
@@ -143,7 +87,7 @@ class TransactionWriter {
   static constexpr int kMaxRounds = 4;            ///< of one transaction, each with the duplicates left out that it met
 
   TransactionWriter(StoreParts parts, const QueueTable& place, OpenTransactions& open, RecordLayouts layouts)
-      : parts_(parts), place_(place), open_(open), drafter_(parts, place, std::move(layouts)) {}
+      : parts_(parts), place_(place), open_(open), layouts_(std::move(layouts)) {}
 
   struct Wanted {
     const Completion* completion;
@@ -161,7 +105,16 @@ class TransactionWriter {
   std::vector<Outcome> write(std::span<const Wanted> wanted, Deadline deadline);
 
  private:
-  using Draft = TransactionDraft;
+  struct Draft;
+
+  /// Fills in request and names, or `refused`, by completion, own, left_out and void_marks.
+  void fill(Draft& draft, WallTime now) const;
+  bool add_messages(Draft& draft, const Effects& effects, WallTime now) const;
+  bool add_message(Draft& draft, const EmittedMessage& emitted, const std::string& void_mark, WallTime now) const;
+  bool add_writes(Draft& draft, const Effects& effects) const;
+  /// Reads what stands in the way of the marks of its messages, and leaves out those that are duplicates; or refuses
+  /// the draft. An error: the tables could not be read.
+  std::optional<dynamo::Error> leave_out_duplicates(Draft& draft, Deadline deadline) const;
 
   void send(std::span<Draft> drafts, std::vector<Outcome>& outcomes, std::vector<Draft>& duplicates, Deadline deadline);
   std::vector<Draft> without_duplicates(std::vector<Draft> drafts, std::vector<Outcome>& outcomes, Deadline deadline);
@@ -172,7 +125,7 @@ class TransactionWriter {
   StoreParts parts_;
   const QueueTable& place_;
   OpenTransactions& open_;
-  const TransactionDrafter drafter_;
+  const RecordLayouts layouts_;
 };
 
 }  // namespace sluice::queue::table

@@ -1,8 +1,7 @@
-#include "host/stores/dynamomq/body.hpp"
-
 #include <gmock/gmock.h>
 
 #include "host/queue/message.hpp"
+#include "host/stores/dynamomq/record.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "host/stores/dynamomq/body.hpp"
+#include "host/stores/dynamomq/record.hpp"
 
 namespace sluice::test {
 namespace {
