@@ -137,9 +137,10 @@ Error too_many(const char* what, std::size_t count, std::size_t most) {
           "a batch of " + std::to_string(count) + " " + what + ": DynamoDB takes at most " + std::to_string(most)};
 }
 
-Error nothing_read(std::size_t keys) {
+Error nothing_done(std::size_t left, bool reads) {
   return {ErrorKind::throttled,
-          "DynamoDB left all of " + std::to_string(keys) + " keys unread; it asks for fewer requests"};
+          reads ? "DynamoDB left all of " + std::to_string(left) + " keys unread; it asks for fewer requests"
+                : "DynamoDB left " + std::to_string(left) + " items unwritten; it asks for fewer requests"};
 }
 
 }  // namespace
@@ -162,6 +163,9 @@ class Client::Core {
   template <typename Output>
   static std::vector<Result<Output>> results_of(std::span<Call> calls, std::span<Output> outputs);
 
+  /// Reads the items of these keys, or puts these items, and asks again for what DynamoDB leaves undone.
+  Result<std::vector<Item>> batch(const std::string& table, std::span<const Item> items, Usage usage,
+                                  Deadline deadline);
   /// Waits, as between two attempts, when the policy wants another try; nothing then, else what to return.
   std::optional<Error> pause_before_retry(const Error& error, RetryState& state, Deadline deadline);
   Result<std::string> endpoint_url(Deadline deadline);
@@ -614,53 +618,48 @@ std::vector<Result<BatchStatementOutput>> Client::batch_execute(std::span<const 
   return Core::results_of(std::span(calls), std::span(outputs));
 }
 
-Result<std::vector<Item>> Client::batch_get(const std::string& table, std::span<const Item> keys, Deadline deadline) {
-  if (keys.size() > kMaxBatchKeys) {
-    return too_many("keys", keys.size(), kMaxBatchKeys);
+Result<std::vector<Item>> Client::Core::batch(const std::string& table, std::span<const Item> items, Usage usage,
+                                              Deadline deadline) {
+  const bool reads = usage == Usage::read;
+  const std::size_t most = reads ? kMaxBatchKeys : kMaxBatchPuts;
+  if (items.size() > most) {
+    return too_many(reads ? "keys" : "items", items.size(), most);
   }
-  std::vector<Item> items;
-  std::vector<Item> left(keys.begin(), keys.end());
-  RetryState unread;
+  const auto decode = [usage](std::string_view body) { return decode_batch(body, usage); };
+  std::vector<Item> read;
+  std::vector<Item> left(items.begin(), items.end());
+  RetryState undone;
   while (!left.empty()) {
-    SLUICE_TRY(output, core_->ask<BatchGetOutput>(reading_call("BatchGetItem", table, encode_batch_get(table, left)),
-                                                  decode_batch_get, deadline));
-    const bool progress = output->unprocessed_keys.size() < left.size();
-    std::move(output->items.begin(), output->items.end(), std::back_inserter(items));
-    left = std::move(output->unprocessed_keys);
-    if (progress) {
-      unread = {};  // 16 MB an answer is a limit of DynamoDB's, and no sign of trouble
-    } else if (auto failure = core_->pause_before_retry(nothing_read(left.size()), unread, deadline)) {
-      return std::move(*failure);
+    auto output = ask<BatchOutput>(reads ? reading_call("BatchGetItem", table, encode_batch_get(table, left))
+                                         : writing_call("BatchWriteItem", table, encode_batch_put(table, left)),
+                                   decode, deadline);
+    std::optional<Error> failure;
+    if (output) {
+      const bool progress = output->left.size() < left.size();
+      std::move(output->items.begin(), output->items.end(), std::back_inserter(read));
+      left = std::move(output->left);
+      if (reads && progress) {
+        undone = {};  // 16 MB an answer is a limit of DynamoDB's, and no sign of trouble
+      } else if (!left.empty()) {
+        failure = pause_before_retry(nothing_done(left.size(), reads), undone, deadline);
+      }
+    } else {
+      failure = output.error();
+    }
+    if (failure) {
+      failure->outcome_unknown = !reads && (failure->outcome_unknown || left.size() < items.size());
+      return *std::move(failure);
     }
   }
-  return items;
+  return read;
+}
+
+Result<std::vector<Item>> Client::batch_get(const std::string& table, std::span<const Item> keys, Deadline deadline) {
+  return core_->batch(table, keys, Usage::read, deadline);
 }
 
 Result<void> Client::batch_put(const std::string& table, std::span<const Item> items, Deadline deadline) {
-  if (items.size() > kMaxBatchPuts) {
-    return too_many("items", items.size(), kMaxBatchPuts);
-  }
-  std::vector<Item> left(items.begin(), items.end());
-  RetryState unwritten;
-  while (!left.empty()) {
-    auto output = core_->ask<BatchPutOutput>(writing_call("BatchWriteItem", table, encode_batch_put(table, left)),
-                                             decode_batch_put, deadline);
-    if (!output) {
-      Error failure = output.error();
-      failure.outcome_unknown = failure.outcome_unknown || left.size() < items.size();
-      return failure;
-    }
-    const Error nothing(ErrorKind::throttled, "DynamoDB left " + std::to_string(output->unprocessed_items.size()) +
-                                                  " items unwritten; it asks for fewer requests");
-    left = std::move(output->unprocessed_items);
-    if (left.empty()) {
-      break;
-    }
-    if (auto failure = core_->pause_before_retry(nothing, unwritten, deadline)) {
-      failure->outcome_unknown = left.size() < items.size();
-      return std::move(*failure);
-    }
-  }
+  SLUICE_PASS_ON(core_->batch(table, items, Usage::write, deadline));
   return {};
 }
 

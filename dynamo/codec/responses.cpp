@@ -256,26 +256,20 @@ Result<BatchStatementOutput> decode_batch_execute(std::string_view body, std::si
   return output;
 }
 
-Result<BatchGetOutput> decode_batch_get(std::string_view body) {
-  return decode_response<BatchGetOutput>(
-      body, "answer to BatchGetItem", [](JsonReader& reader, BatchGetOutput& output, std::string_view name) {
+Result<BatchOutput> decode_batch(std::string_view body, Usage usage) {
+  return decode_response<BatchOutput>(
+      body, usage == Usage::read ? "answer to BatchGetItem" : "answer to BatchWriteItem",
+      [usage](JsonReader& reader, BatchOutput& output, std::string_view name) {
         if (name == "Responses") {
           return took_tables(reader, output.items);
         }
         if (name == "UnprocessedKeys") {
-          return took_unprocessed(reader, output.unprocessed_keys);
+          return took_unprocessed(reader, output.left);
         }
-        return name == "ConsumedCapacity" && took_capacity(reader, Usage::read, output.capacity);
-      });
-}
-
-Result<BatchPutOutput> decode_batch_put(std::string_view body) {
-  return decode_response<BatchPutOutput>(
-      body, "answer to BatchWriteItem", [](JsonReader& reader, BatchPutOutput& output, std::string_view name) {
         if (name == "UnprocessedItems") {
-          return took_unwritten(reader, output.unprocessed_items);
+          return took_unwritten(reader, output.left);
         }
-        return name == "ConsumedCapacity" && took_capacity(reader, Usage::write, output.capacity);
+        return name == "ConsumedCapacity" && took_capacity(reader, usage, output.capacity);
       });
 }
 

@@ -35,20 +35,13 @@ Result<TableDescription> decode_table(std::string_view body);
 /// DescribeTimeToLive ("TimeToLiveDescription") and UpdateTimeToLive ("TimeToLiveSpecification").
 Result<TimeToLive> decode_time_to_live(std::string_view body);
 
-struct BatchGetOutput {
-  std::vector<Item> items;
-  std::vector<Item> unprocessed_keys;  ///< ask again for these
+struct BatchOutput {
+  std::vector<Item> items;  ///< that were read
+  std::vector<Item> left;   ///< keys or items: ask again for these
   Capacity capacity;
 };
-/// BatchGetItem of one table.
-Result<BatchGetOutput> decode_batch_get(std::string_view body);
-
-struct BatchPutOutput {
-  std::vector<Item> unprocessed_items;  ///< ask again for these
-  Capacity capacity;
-};
-/// BatchWriteItem of one table, puts only.
-Result<BatchPutOutput> decode_batch_put(std::string_view body);
+/// BatchGetItem, and BatchWriteItem with puts only, of one table.
+Result<BatchOutput> decode_batch(std::string_view body, Usage usage);
 
 /// What an answer other than 200 means. Never fails: a body that is not DynamoDB's, such as a proxy's page, gives a
 /// readable line too. The message is one line of at most kMaxErrorText bytes.

@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require_fine(dynamo::decode_page(body));
   require_fine(dynamo::decode_item_output(body, dynamo::Usage::write));
   require_fine(dynamo::decode_batch_execute(body, 3, dynamo::Usage::write));
-  require_fine(dynamo::decode_batch_get(body));
+  require_fine(dynamo::decode_batch(body, dynamo::Usage::read));
   require_fine(dynamo::decode_table(body));
   const dynamo::Headers headers{{"x-amzn-requestid", std::string(body.substr(0, 40))},
                                 {"x-amz-retry-after", std::string(body.substr(0, 6))},

@@ -138,29 +138,32 @@ TEST(Responses, UsageOfStatements) {
 }
 
 TEST(Responses, BatchGet) {
-  const auto output = decode_batch_get(
+  const auto output = decode_batch(
       R"({"Responses":{"t":[{"id":{"S":"a"}},{"id":{"S":"b"}}]},
           "UnprocessedKeys":{"t":{"ConsistentRead":true,"Keys":[{"id":{"S":"c"}}]}},
-          "ConsumedCapacity":[{"TableName":"t","CapacityUnits":2.0}]})");
+          "ConsumedCapacity":[{"TableName":"t","CapacityUnits":2.0}]})",
+      Usage::read);
   ASSERT_TRUE(output) << output.error().message;
   EXPECT_EQ(output->items.size(), 2u);
-  EXPECT_EQ(output->unprocessed_keys, (std::vector<Item>{{{"id", AttributeValue("c")}}}));
+  EXPECT_EQ(output->left, (std::vector<Item>{{{"id", AttributeValue("c")}}}));
   EXPECT_EQ(output->capacity.read, 2);
-  const auto empty = decode_batch_get(R"({"Responses":{},"UnprocessedKeys":{}})");
+  const auto empty = decode_batch(R"({"Responses":{},"UnprocessedKeys":{}})", Usage::read);
   ASSERT_TRUE(empty);
-  EXPECT_TRUE(empty->items.empty() && empty->unprocessed_keys.empty());
+  EXPECT_TRUE(empty->items.empty() && empty->left.empty());
 }
 
 TEST(Responses, BatchPut) {
-  const auto output = decode_batch_put(
+  const auto output = decode_batch(
       R"({"UnprocessedItems":{"t":[{"PutRequest":{"Item":{"id":{"S":"a"}}}},{"DeleteRequest":{"Key":{}}},
                                    {"PutRequest":{"Later":1,"Item":{"id":{"S":"b"}}}}]},
-          "ItemCollectionMetrics":{},"ConsumedCapacity":[{"TableName":"t","CapacityUnits":3.0}]})");
+          "ItemCollectionMetrics":{},"ConsumedCapacity":[{"TableName":"t","CapacityUnits":3.0}]})",
+      Usage::write);
   ASSERT_TRUE(output) << output.error().message;
-  EXPECT_EQ(output->unprocessed_items, (std::vector<Item>{{{"id", AttributeValue("a")}}, {{"id", AttributeValue("b")}}}));
+  EXPECT_EQ(output->left, (std::vector<Item>{{{"id", AttributeValue("a")}}, {{"id", AttributeValue("b")}}}));
   EXPECT_EQ(output->capacity.write, 3);
-  EXPECT_TRUE(decode_batch_put("{}")->unprocessed_items.empty());
-  EXPECT_TRUE(decode_batch_put(R"({"UnprocessedItems":{"t":[{"PutRequest":{"Item":{"id":7}}}]}})").has_error());
+  EXPECT_TRUE(decode_batch("{}", Usage::write)->left.empty());
+  EXPECT_TRUE(
+      decode_batch(R"({"UnprocessedItems":{"t":[{"PutRequest":{"Item":{"id":7}}}]}})", Usage::write).has_error());
 }
 
 TEST(Responses, TableOfProvisionedCapacityWithStreamAndSizes) {
