@@ -8,7 +8,6 @@
 
 #include "dynamo/credentials/sources.hpp"
 #include "dynamo/credentials/sts.hpp"
-#include "dynamo/credentials/subprocess.hpp"
 #include "dynamo/server_time.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
 #include "base/timestamp.hpp"
-#include "dynamo/credentials/subprocess.hpp"
+#include "dynamo/credentials/sources.hpp"
 #include "tests/dynamo/credentials/aws_fixture.hpp"
 
 namespace sluice::dynamo {

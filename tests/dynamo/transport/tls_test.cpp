@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "dynamo/credentials/subprocess.hpp"
+#include "dynamo/credentials/sources.hpp"
 #include "tests/dynamo/transport/transport_support.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/loopback.hpp"
