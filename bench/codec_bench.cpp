@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "dynamo/codec/json_codec.hpp"
-#include "dynamo/codec/plain_json.hpp"
 #include "dynamo/codec/requests.hpp"
 #include "dynamo/codec/responses.hpp"
 #include "dynamo/signing/signer.hpp"

@@ -1,5 +1,6 @@
 #include "dynamo/codec/json_codec.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -169,6 +170,128 @@ bool read_typed(JsonReader& reader, std::string_view type, AttributeValue& value
   return type == "BS" ? read_set<BinarySet>(reader, value, read_binary) : reader.fail("a value has an unknown type");
 }
 
+// DynamoDB's own bounds.
+constexpr std::size_t kMaxSignificantDigits = 38;
+constexpr std::int64_t kLargestMagnitude = 125;
+constexpr std::int64_t kSmallestMagnitude = -130;
+
+void append_binary(std::string& out, std::string_view bytes) {
+  out.push_back('"');
+  append_base64(out, bytes);
+  out.push_back('"');
+}
+
+// Appends a value by its type; one overload each.
+struct PlainWriter {
+  std::string& out;
+
+  void operator()(const Null&) const { out += "null"; }
+  void operator()(bool value) const { out += value ? "true" : "false"; }
+  void operator()(const std::string& text) const { append_json_string(out, text); }
+  void operator()(const Number& number) const { append_json_number(out, number.text); }
+  void operator()(const Binary& binary) const { append_binary(out, binary.bytes); }
+  void operator()(const List& list) const { append_all(list, append_plain_json); }
+  void operator()(const StringSet& set) const { append_all(set.values, append_json_string); }
+  void operator()(const NumberSet& set) const { append_all(set.values, append_json_number); }
+  void operator()(const BinarySet& set) const { append_all(set.values, append_binary); }
+  void operator()(const Map& map) const {
+    append_joined(out, "{}", map, [this](const auto& member) {
+      append_json_string(out, member.first);
+      out.push_back(':');
+      append_plain_json(out, member.second);
+    });
+  }
+
+ private:
+  template <typename Elements, typename Append>
+  void append_all(const Elements& elements, Append append) const {
+    append_joined(out, "[]", elements, [&](const auto& element) { append(out, element); });
+  }
+};
+
+bool read_plain(JsonReader& reader, std::size_t depth, AttributeValue& value);
+
+bool read_object(JsonReader& reader, std::size_t depth, AttributeValue& value) {
+  Map map;
+  std::string_view name;
+  reader.begin_object();
+  while (reader.next_member(name)) {
+    const auto [slot, added] = map.try_emplace(std::string(name));
+    if (!added) {
+      std::string reason = "the key ";
+      append_json_string(reason, slot->first.substr(0, 60));
+      return reader.fail(reason + " is there twice");
+    }
+    if (!read_plain(reader, depth + 1, slot->second)) {
+      return false;
+    }
+  }
+  value = AttributeValue(std::move(map));
+  return !reader.failed();
+}
+
+bool read_array(JsonReader& reader, std::size_t depth, AttributeValue& value) {
+  List list;
+  reader.begin_array();
+  while (reader.next_element()) {
+    if (!read_plain(reader, depth + 1, list.emplace_back())) {
+      return false;
+    }
+  }
+  value = AttributeValue(std::move(list));
+  return !reader.failed();
+}
+
+bool read_plain_number(JsonReader& reader, AttributeValue& value) {
+  std::string_view text;
+  if (!reader.read_number(text)) {
+    return false;
+  }
+  const std::string objection = number_objection(text);
+  if (!objection.empty()) {
+    const bool long_text = text.size() > 60;
+    return reader.fail("DynamoDB cannot hold the number " + std::string(text.substr(0, 60)) +
+                       (long_text ? "...: " : ": ") + objection);
+  }
+  // A zero with a huge exponent is still a zero; not every reader of it would agree.
+  const bool zero = text.substr(0, text.find_first_of("eE")).find_first_of("123456789") == std::string_view::npos;
+  const bool odd = text.find_first_of("eE") != std::string_view::npos;
+  value = AttributeValue(Number{zero && odd ? "0" : std::string(text)});
+  return true;
+}
+
+bool read_plain(JsonReader& reader, std::size_t depth, AttributeValue& value) {
+  if (depth > kMaxPlainJsonDepth) {
+    return reader.fail("it is nested deeper than DynamoDB's 32 levels");
+  }
+  switch (reader.peek()) {
+    case JsonReader::Kind::object:
+      return read_object(reader, depth, value);
+    case JsonReader::Kind::array:
+      return read_array(reader, depth, value);
+    case JsonReader::Kind::number:
+      return read_plain_number(reader, value);
+    case JsonReader::Kind::string: {
+      std::string text;
+      const bool fine = reader.read_string(text);
+      value = AttributeValue(std::move(text));
+      return fine;
+    }
+    case JsonReader::Kind::boolean: {
+      bool flag = false;
+      const bool fine = reader.read_bool(flag);
+      value = AttributeValue(flag);
+      return fine;
+    }
+    case JsonReader::Kind::null:
+      value = AttributeValue();
+      return reader.read_null();
+    case JsonReader::Kind::nothing:
+      break;
+  }
+  return reader.fail("a value is expected");
+}
+
 }  // namespace
 
 void append_value(std::string& out, const AttributeValue& value) { std::visit(ValueWriter{out}, value.variant()); }
@@ -239,6 +362,48 @@ Result<Item> decode_item(std::string_view json) {
   }
   return Error(ErrorKind::malformed_response,
                "the item cannot be read: " + reader.reason() + " (" + reader.place() + ")");
+}
+
+void append_plain_json(std::string& out, const AttributeValue& value) { std::visit(PlainWriter{out}, value.variant()); }
+
+std::string to_plain_json(const AttributeValue& value) {
+  std::string out;
+  append_plain_json(out, value);
+  return out;
+}
+
+std::string number_objection(std::string_view text) {
+  const std::optional<Decimal> decimal = parse_decimal(text);
+  if (!decimal) {
+    return "it is not a number";
+  }
+  const DecimalValue value = value_of(*decimal);
+  if (value.digits.empty()) {
+    return "";
+  }
+  if (value.digits.size() > kMaxSignificantDigits) {
+    return "it has " + std::to_string(value.digits.size()) + " significant digits and DynamoDB keeps 38";
+  }
+  const std::int64_t magnitude = value.exponent - 1;  // of the first digit
+  if (magnitude > kLargestMagnitude) {
+    return "it is larger than DynamoDB's largest number, 9.99E+125";
+  }
+  if (magnitude < kSmallestMagnitude) {
+    return "it is closer to zero than DynamoDB's smallest number, 1E-130";
+  }
+  return "";
+}
+
+Result<AttributeValue> from_plain_json(std::string_view json) {
+  if (json.size() > kMaxPlainJsonBytes) {
+    return Error(ErrorKind::validation, "the JSON is longer than 16 MiB, far beyond the 400 KB of an item");
+  }
+  AttributeValue value;
+  JsonReader reader(json, kMaxPlainJsonDepth, JsonReader::BadText::refuse);
+  if (read_plain(reader, 1, value) && reader.finish()) {
+    return value;
+  }
+  return Error(ErrorKind::validation, "the JSON is wrong at " + reader.place() + ": " + reader.reason());
 }
 
 }  // namespace sluice::dynamo

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "dynamo/codec/json_codec.hpp"
-#include "dynamo/codec/plain_json.hpp"
 
 namespace {
 

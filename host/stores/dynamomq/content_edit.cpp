@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/text/base64.hpp"
-#include "dynamo/codec/plain_json.hpp"
+#include "dynamo/codec/json_codec.hpp"
 #include "host/stores/dynamomq/record.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 

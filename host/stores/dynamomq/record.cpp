@@ -9,7 +9,6 @@
 #include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
 #include "dynamo/codec/json_codec.hpp"
-#include "dynamo/codec/plain_json.hpp"
 #include "dynamo/item_reading.hpp"
 #include "host/queue/message.hpp"
 #include "host/stores/table/item_values.hpp"

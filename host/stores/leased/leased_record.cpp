@@ -6,7 +6,7 @@
 
 #include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
-#include "dynamo/codec/plain_json.hpp"
+#include "dynamo/codec/json_codec.hpp"
 #include "dynamo/item_reading.hpp"
 #include "host/stores/table/item_values.hpp"
 

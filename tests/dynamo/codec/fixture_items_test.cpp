@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "dynamo/codec/json_codec.hpp"
-#include "dynamo/codec/plain_json.hpp"
 
 namespace sluice::dynamo {
 namespace {

@@ -1,6 +1,6 @@
-#include "dynamo/codec/plain_json.hpp"
-
 #include <gtest/gtest.h>
+
+#include "dynamo/codec/json_codec.hpp"
 
 namespace sluice::dynamo {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/timestamp.hpp"
-#include "dynamo/codec/plain_json.hpp"
+#include "dynamo/codec/json_codec.hpp"
 
 namespace sluice::queue::outbox {
 namespace {
