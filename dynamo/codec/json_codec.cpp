@@ -175,12 +175,6 @@ constexpr std::size_t kMaxSignificantDigits = 38;
 constexpr std::int64_t kLargestMagnitude = 125;
 constexpr std::int64_t kSmallestMagnitude = -130;
 
-void append_binary(std::string& out, std::string_view bytes) {
-  out.push_back('"');
-  append_base64(out, bytes);
-  out.push_back('"');
-}
-
 // Appends a value by its type; one overload each.
 struct PlainWriter {
   std::string& out;
@@ -189,11 +183,11 @@ struct PlainWriter {
   void operator()(bool value) const { out += value ? "true" : "false"; }
   void operator()(const std::string& text) const { append_json_string(out, text); }
   void operator()(const Number& number) const { append_json_number(out, number.text); }
-  void operator()(const Binary& binary) const { append_binary(out, binary.bytes); }
+  void operator()(const Binary& binary) const { append_base64_string(out, binary.bytes); }
   void operator()(const List& list) const { append_all(list, append_plain_json); }
   void operator()(const StringSet& set) const { append_all(set.values, append_json_string); }
   void operator()(const NumberSet& set) const { append_all(set.values, append_json_number); }
-  void operator()(const BinarySet& set) const { append_all(set.values, append_binary); }
+  void operator()(const BinarySet& set) const { append_all(set.values, append_base64_string); }
   void operator()(const Map& map) const {
     append_joined(out, "{}", map, [this](const auto& member) {
       append_json_string(out, member.first);
