@@ -258,7 +258,7 @@ bool is_allowed(const std::string& url) {
   if (!parts) {
     return false;
   }
-  std::string_view host = parts->host.substr(0, parts->host.find_first_of("\\"));
+  std::string_view host = parts->host.substr(0, parts->host.find('\\'));
   host = host.starts_with('[') ? host.substr(1, host.find(']') - 1) : host.substr(0, host.find(':'));
   const bool loopback = host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos;
   return !host.empty() &&
