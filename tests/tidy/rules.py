@@ -87,6 +87,11 @@ PRODUCT_SUFFIXES = (".cpp", ".hpp", ".h", ".c")
 # Where each room is described, with the lines that it may have.
 ROOMS_PAGE = "docs/understand/rooms.md"
 MAX_FILE_LINES = {"product": 900, "tests": 800}
+MAX_PUBLIC_METHODS = 20
+# Those that are larger, and may not grow.
+LARGER_CLASSES = {"HalfBacklog": 21, "OwnedBacklog": 24, "Job": 21, "Workforce": 28, "JobFlow": 32, "Task": 26}
+MAX_LAYERS = 7
+DEEPER_ROOMS = {"host/stores/sqlite": 9}
 
 # What a compiler does not read as code, longest forms first: raw strings, strings, characters, comments.
 NOT_CODE = re.compile(r'R"(?P<mark>[^()\s\\"]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|(?<![\w])\'(?:\\.|[^\'\\\n])+\''
@@ -251,6 +256,89 @@ def overgrown_rooms(tree):
             yield f"{ROOMS_PAGE}: the room {room} is empty"
         elif lines > limits[room]:
             yield f"{room}: {lines} lines, and {ROOMS_PAGE} gives it {limits[room]}; remove some, or decide on more there"
+
+
+def bodies(code, pattern):
+    """Name and body of each braced thing that the pattern finds the head of."""
+    for head in re.finditer(pattern, code):
+        depth, at = 1, head.end()
+        while at < len(code) and depth:
+            depth += {"{": 1, "}": -1}.get(code[at], 0)
+            at += 1
+        yield head.group("name"), code[head.end():at - 1]
+
+
+CLASS_HEAD = r"\b(?P<kind>class|struct)\s+(?:SLUICE_\w+(?:\([^)]*\))?\s+)?(?P<name>\w+)(?:\s+final)?\s*(?::[^;{()]*)?\{"
+
+
+def public_methods(name, body, kind):
+    """Names of member functions that everybody may call: no constructors, operators and friends."""
+    body = re.sub(r"#[^\n]*", "", body)
+    while True:  # what is inside of inner braces
+        shorter = re.sub(r"\{[^{}]*\}", ";", body)
+        if shorter == body:
+            break
+        body = shorter
+    public, found = kind == "struct", set()
+    for piece in re.split(r"(\b(?:public|private|protected)\s*:(?!:))|;", body):
+        if piece is None:
+            continue
+        access = re.fullmatch(r"\s*(public|private|protected)\s*:", piece)
+        if access:
+            public = access.group(1) == "public"
+            continue
+        if not public or re.match(r"\s*(friend|using|static_assert|enum|struct|class|typedef)\b", piece):
+            continue
+        method = re.match(r"[^(=]*?(~?\w+)\s*\(", re.sub(r"template\s*<[^>]*>|\[\[\w+\]\]", "", piece))
+        if method and method.group(1) not in (name, "~" + name, "operator") and "operator" not in piece.split("(")[0]:
+            if not method.group(1).startswith("SLUICE_"):
+                found.add(method.group(1))
+    return found
+
+
+def oversized_classes(tree):
+    """A class is in one file, and has so many public methods at most."""
+    declared = {}
+    for path in tree.files(("base", "config", "dynamo", "host", "client"), (".hpp",)):
+        code = tree.code(path)
+        for head in re.finditer(CLASS_HEAD, code):
+            name, body = next(bodies(code[head.start():], CLASS_HEAD))
+            methods = public_methods(name, body, head.group("kind"))
+            limit = LARGER_CLASSES.get(name, MAX_PUBLIC_METHODS)
+            if len(methods) > limit:
+                yield f"{path}: {name} has {len(methods)} public methods, limit {limit}"
+            declared.setdefault(os.path.dirname(path), set()).add(name)
+    defined = {}
+    for path in tree.files(("base", "config", "dynamo", "host", "client"), (".cpp",)):
+        folder = os.path.dirname(path)
+        for definition in re.finditer(r"^(?:\w[\w:&*<>, \[\]]*?\b)?(?<!::)(\w+)::~?\w+\(", tree.code(path), flags=re.M):
+            name = definition.group(1)
+            if name in declared.get(folder, ()):
+                defined.setdefault((folder, name), set()).add(path)
+    for (_, name), paths in sorted(defined.items()):
+        if len(paths) > 1:
+            yield f"{name} is in several files: {', '.join(sorted(paths))}"
+
+
+def deep_rooms(tree):
+    """In each room the longest way from a header by its includes within the room has so many headers at most."""
+    limits = rooms(tree)
+    includes = {path: tree.includes(path) for path in tree.files(SOURCE_FOLDERS, (".hpp", ".h"))}
+    layers = {}
+
+    def layer(path):
+        if path not in layers:
+            layers[path] = (1, path)
+            own = [other for other in includes[path] if other in includes and room_of(other, limits) == room_of(path, limits)]
+            deepest = max((layer(other) for other in own if other != path), default=(0, ""))
+            layers[path] = (deepest[0] + 1, f"{path} > {deepest[1]}" if deepest[1] else path)
+        return layers[path]
+
+    for path in includes:
+        depth, way = layer(path)
+        limit = DEEPER_ROOMS.get(room_of(path, limits), MAX_LAYERS)
+        if depth > limit:
+            yield f"{depth} layers, limit {limit}: {way}"
 
 
 def unguarded_headers(tree):

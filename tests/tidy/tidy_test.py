@@ -43,6 +43,13 @@ PLANTED = (
                              "host/work/a.cpp": "\n" * 3}, "host/work: 3 lines"),
     (rules.overgrown_rooms, {"docs/understand/rooms.md": "| `base` | text | 10 |\n", "base/a.cpp": "\n", "sdk/a.h": "\n"}, "sdk/a.h is in no room"),
     (rules.overgrown_rooms, {"docs/understand/rooms.md": "| `base` | text | 10 |\n"}, "is empty"),
+    (rules.oversized_classes, {"host/work/a.hpp": "class A {\n public:\n" + "".join(f"  int f{i}() const {{ return 1; }}\n" for i in range(21)) + "};\n"},
+     "A has 21 public methods"),
+    (rules.oversized_classes, {"host/work/a.hpp": "class A {\n  void f();\n  void g();\n};\n", "host/work/a.cpp": "void A::f() {}\n",
+                               "host/work/b.cpp": "void A::g() {}\n"}, "A is in several files"),
+    (rules.deep_rooms, {"docs/understand/rooms.md": "| `host/work` | a | 100 |\n",
+                        **{f"host/work/a{i}.hpp": f'#include "host/work/a{i + 1}.hpp"\n' for i in range(8)}, "host/work/a8.hpp": "\n"},
+     "9 layers"),
     (rules.unguarded_headers, {"host/work/a.hpp": "// #pragma once\n"}, "host/work/a.hpp"),
     (rules.unknown_guards, {"base/a.cpp": "if (SLUICE_GUARD(one)) {}\n"}, "one is not in"),
     (rules.unknown_guards, {"tests/guards/guards.txt": "# names\none | a | b | c\n",
@@ -64,9 +71,14 @@ HARMLESS = (
                               "tests/a/one.cpp": "", "tests/a/two.cpp": ""}),
     (rules.unlisted_sources, {"tests/CMakeLists.txt": "f(${CMAKE_CURRENT_SOURCE_DIR}/a.cpp ${PROJECT_SOURCE_DIR}/base/b.c)\n",
                               "tests/a.cpp": "", "base/b.c": ""}),
+    # Constructors, operators and what is private do not count; a call is no definition.
+    (rules.oversized_classes, {"host/work/a.hpp": "class A {\n public:\n  A();\n  A& operator=(const A&);\n private:\n"
+                                                  + "".join(f"  void f{i}();\n" for i in range(21)) + "};\n",
+                               "host/work/a.cpp": "void A::f() {}\n", "host/work/b.cpp": "void g() {\n  A::f();\n}\n"}),
 )
 RULES = (rules.wrong_arrows, rules.wrong_host_arrows, rules.wrong_store_arrows, rules.wrong_client_arrows, rules.strayed_third_party_headers,
-         rules.banned_tokens, rules.raw_locks, rules.god_files, rules.overgrown_rooms, rules.unguarded_headers,
+         rules.banned_tokens, rules.raw_locks, rules.god_files, rules.oversized_classes, rules.deep_rooms,
+         rules.overgrown_rooms, rules.unguarded_headers,
          rules.unknown_guards, rules.unlisted_sources)
 
 
