@@ -130,8 +130,7 @@ void OwnedHalf::own(std::span<const ShardHolder::Shard> shards, std::uint32_t al
         news.ready = true;
       } else if (found->second.closing && !mine.closing) {
         // It stays after all: what was dropped is read anew.
-        found->second =
-            Shard{.reader = ShardReader(now, true), .number = ++taken_, .dead = std::move(found->second.dead)};
+        found->second = Shard{.reader = ShardReader(now, true), .number = ++taken_, .dead = found->second.dead};
         backlog_.reopen_shard(mine.number);
       }
       Shard& shard = shards_.at(mine.number);
