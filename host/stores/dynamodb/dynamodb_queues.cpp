@@ -90,7 +90,7 @@ class BothLayouts final : public DynamoDbQueues {
   std::map<std::string, std::string> leased_tables_;  ///< by queue
   std::set<std::string> dynamomq_queues_;             ///< those that are named
   std::unique_ptr<leased::LeasedQueues> leased_;
-  std::unique_ptr<dynamomq::DynamoMqQueues> dynamomq_;
+  std::unique_ptr<table::TableQueues> dynamomq_;
 };
 
 }  // namespace

@@ -51,6 +51,16 @@ dynamo::UpdateItemRequest withdraw_request(const std::string& table, const std::
   return request;
 }
 
+Result<std::vector<wake::Announcement>> read_bells(const table::StoreParts& parts, const table::QueueTable& place,
+                                                   Deadline deadline) {
+  const auto found =
+      parts.client.get_item({.table = place.table, .key = bell_item_key(), .consistent = false}, deadline);
+  if (!found) {
+    return table::store_error(place, found.error());
+  }
+  return read_bell_item(found->item);
+}
+
 std::vector<wake::Announcement> read_bell_item(const dynamo::Item& item) {
   std::vector<wake::Announcement> announcements;
   for (const auto& [name, value] : item) {

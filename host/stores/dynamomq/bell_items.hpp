@@ -7,6 +7,7 @@
 #include "dynamo/attribute_value.hpp"
 #include "dynamo/client.hpp"
 #include "host/queue/wake/announcement.hpp"
+#include "host/stores/table/store_parts.hpp"
 
 /// Where hosts are woken, in one item of a DynamoMQ table. Like notices, it has no `queue_type`, so that no index holds
 /// it, and none of DynamoMQ's attributes but `id`; each host writes one attribute of it.
@@ -25,6 +26,9 @@ dynamo::UpdateItemRequest announce_request(const std::string& table, const wake:
 /// Takes a host's announcement away: refused where there is no item.
 dynamo::UpdateItemRequest withdraw_request(const std::string& table, const std::string& host);
 
+/// What hosts announce in a table, for at most half a read unit for each 4 KB.
+Result<std::vector<wake::Announcement>> read_bells(const table::StoreParts& parts, const table::QueueTable& place,
+                                                   Deadline deadline);
 /// What the item says, without what nobody can read.
 std::vector<wake::Announcement> read_bell_item(const dynamo::Item& item);
 

@@ -69,7 +69,7 @@ table::DeliveryWrite CompletionWriter::end(const Completion& completion, std::si
     write.has_failure = change.failure.has_value();
   }
   write.action = completion.action;
-  write.with_effects = completion.effects ? &completion : nullptr;
+  write.in_transaction = completion.effects ? &completion : nullptr;
   return write;
 }
 

@@ -12,8 +12,7 @@
 #include "host/queue/queues.hpp"
 #include "host/queue/wake/ringer.hpp"
 #include "host/stores/dynamomq/schema.hpp"
-#include "host/stores/table/record_layout.hpp"
-#include "host/stores/table/store_parts.hpp"
+#include "host/stores/table/table_queues.hpp"
 
 namespace sluice::queue::dynamomq {
 
@@ -40,20 +39,9 @@ struct DynamoMqOptions {
 /// What sources of these tables can do.
 inline constexpr SourceTraits kDynamoMqTraits{.sequence = true, .transactions = true};
 
-/// Queues in tables of DynamoMQ v0.11.0; its Go programs can work on the same tables at the same time.
-///
-/// The references must outlive them. `client.stop()` ends what is under way. Two of them on one table should differ in
-/// host name or seed, because both go into the nonce by which one recognises its own writes. What is sent or changed
-/// through them wakes the sources that were opened from them, and with `ring` other hosts, too; their destruction then
-/// waits for what is being rung.
-class DynamoMqQueues : public Queues {
- public:
-  /// How a queue's table holds what a transaction brings to it, of whichever layout.
-  virtual std::unique_ptr<table::RecordLayout> layout_of(const std::string& queue) = 0;
-  /// Something that is durable by now was put there, by whomever. Returns at once.
-  virtual void ring(const QueueAddress& address) = 0;
-};
-std::unique_ptr<DynamoMqQueues> make_dynamomq_queues(DynamoMqOptions options, dynamo::Client& client,
-                                                     const Clock& clock, Random& random);
+/// Queues in tables of DynamoMQ v0.11.0; its Go programs can work on the same tables at the same time. The references
+/// must outlive them.
+std::unique_ptr<table::TableQueues> make_dynamomq_queues(DynamoMqOptions options, dynamo::Client& client,
+                                                         const Clock& clock, Random& random);
 
 }  // namespace sluice::queue::dynamomq

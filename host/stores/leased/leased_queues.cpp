@@ -3,18 +3,14 @@
 #include <utility>
 
 #include "base/mutex.hpp"
-#include "host/queue/doorbell.hpp"
 #include "host/queue/message.hpp"
+#include "host/queue/wake/datagram_socket.hpp"
 #include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/leased_operator.hpp"
 #include "host/stores/leased/leased_sender.hpp"
 #include "host/stores/leased/leased_source.hpp"
-#include "host/stores/leased/leased_wake_place.hpp"
 #include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/leased/shard_move_ownership.hpp"
-#include "host/stores/table/ringers.hpp"
-#include "host/stores/table/table_board.hpp"
-#include "host/stores/table/table_keys.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -45,32 +41,67 @@ struct QueueState {
   WriterState dlq;
 };
 
+std::string bell_of_name(const std::string& table, const std::string& half) { return table + "/" + half; }
+
+/// How hosts and producers name a half of a queue to each other: many queues lie in one table.
+std::string bell_of(const table::QueueTable& place, Half half) {
+  return bell_of_name(place.table, half_name(place.queue, half));
+}
+
+// A heartbeat says nothing of when the next one comes; a third of the lease is usual, and a lease is what it may take.
+std::optional<wake::Announcement> announcement_of(const std::string& table, const dynamo::Item& item) {
+  const auto host = decode_beat(item);
+  const auto written_at = time_of(item, attribute::kUpdated);
+  if (!host || !written_at || host->beat.leaving) {
+    return std::nullopt;
+  }
+  const auto address = wake::Address::parse(host->bell);
+  if (!address || address->wildcard() || address->port() == 0) {
+    return std::nullopt;
+  }
+  wake::Announcement told{
+      .host = host->beat.host, .address = address->text(), .queues = {}, .at = *written_at, .every = host->beat.lease};
+  for (const std::string& half : host->beat.works_on) {
+    std::string bell = bell_of_name(table, half);
+    if (bell.size() <= wake::kMostNameBytes) {
+      told.queues.push_back(std::move(bell));
+    }
+  }
+  return told;
+}
+
+/// What the heartbeats of a table say of where its hosts are woken, for half a read unit for each 4 KB of them. Hosts
+/// that leave, and heartbeats that nobody can read, are not among it.
+Result<std::vector<wake::Announcement>> read_bells(const table::StoreParts& parts, const table::QueueTable& place,
+                                                   Deadline deadline) {
+  const auto hosts = read_partition(parts.client, place.table, std::string(kHosts), false, deadline);
+  if (!hosts) {
+    return table::store_error(place, hosts.error());
+  }
+  std::vector<wake::Announcement> announcements;
+  for (const dynamo::Item& host : *hosts) {
+    if (auto told = announcement_of(place.table, host)) {
+      announcements.push_back(std::move(*told));
+    }
+  }
+  return announcements;
+}
+
 class AllLeasedQueues final : public LeasedQueues {
  public:
-  AllLeasedQueues(LeasedOptions options, dynamo::Client& client, const Clock& clock, Random& random)
-      : options_(std::move(options)),
-        client_(client),
+  AllLeasedQueues(const LeasedOptions& options, dynamo::Client& client, const Clock& clock, Random& random)
+      : LeasedQueues({.host = options.host,
+                      .locate = [options](const std::string& queue) { return locate(options, queue); },
+                      .names = kLoneNames,
+                      .bells = {.read = read_bells, .bell = bell_of},
+                      .warn = options.warn,
+                      .ring = options.ring,
+                      .other_layouts = options.other_layouts,
+                      .ring_elsewhere = options.ring_elsewhere},
+                     client, clock, random),
+        options_(options),
         machine_(clock),
-        random_(random),
-        nonces_(options_.host, random),
-        clock_(client, clock, options_.warn),
-        runner_(client, clock, random, options_.warn),
-        locate_([this](const std::string& queue) { return locate(options_, queue); }),
-        layouts_([this](const std::string& queue) { return layout_of(queue); }),
-        store_{client, clock_, runner_, nonces_, locate_, layouts_},
-        parts_{store_, random_},
-        ringers_({.read = [this](const table::QueueTable& place,
-                                 Deadline deadline) { return read_bells(store_, place, deadline); },
-                  .bell = bell_of},
-                 options_.ring, clock_, random),
-        doorbell_([this](const QueueAddress& address) {
-          // A handler here may have sent to a queue of the other layout.
-          if (!options_.ring_elsewhere || !options_.ring_elsewhere(address)) {
-            ringers_.rang(locate(options_, address.queue), address.half);
-          }
-        }) {}
-
-  void ring(const QueueAddress& address) override { doorbell_.ring(address); }
+        leased_{parts_, random_} {}
 
   Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {
     QueueState& state = this->state(address.queue);
@@ -86,35 +117,21 @@ class AllLeasedQueues final : public LeasedQueues {
              [this, &state, &writer, half = address.half](std::span<const Completion> completions,
                                                           std::span<const std::optional<Held>> held,
                                                           Deadline deadline) {
-               return LeasedWriter(store_, state.queue.place, half, writer).settle(completions, held, deadline);
+               return LeasedWriter(parts_, state.queue.place, half, writer).settle(completions, held, deadline);
              },
          .note_failure = [&writer](const std::string& id,
                                    const Failure& failure) { writer.failures.note(id, failure); }});
     auto borrower = std::make_unique<DirectClaimer>(
-        store_, state.queue.place, address.half, writer, [&state](Deadline deadline) -> Result<std::uint32_t> {
+        parts_, state.queue.place, address.half, writer, [&state](Deadline deadline) -> Result<std::uint32_t> {
           const auto shards = state.queue.shards.get(deadline);
           return shards ? Result<std::uint32_t>(shards->most_ever) : shards.error();
         });
     return std::unique_ptr<Source>(std::make_unique<LeasedSource>(table, half, std::move(borrower), doorbell_));
   }
 
-  std::unique_ptr<table::RecordLayout> layout_of(const std::string& queue) override {
-    if (auto other = options_.other_layouts ? options_.other_layouts(queue) : nullptr) {
-      return other;
-    }
-    return make_leased_layout(store_, locate(options_, queue), [this, queue](const NewMessage& message, WallTime now) {
-      // Where the number cannot be read, the configured one is as good: a shard that is beyond it is drained.
-      LeasedQueue& known = state(queue).queue;
-      const auto shards = known.shards.settled(Deadline::after(machine_, kShardsTime));
-      const std::uint32_t count = shards ? shards->count : location_of(options_, queue).shards;
-      return Place{partition_of(queue, Half::standard, shard_of(message.group, count, random_)),
-                   known.keys.next(message.priority, later(known.keys.stamp(now), message.delay), random_)};
-    });
-  }
-
   Result<void> owner_ended(const std::string& queue, const std::string& incarnation, bool settled,
                            Deadline deadline) override {
-    return mark_ended(client_, locate(options_, queue), incarnation, settled, deadline);
+    return mark_ended(parts_.client, locate(options_, queue), incarnation, settled, deadline);
   }
 
   std::unique_ptr<MoveOwnership> take_custody(const std::string& queue, const std::vector<Half>& halves) override {
@@ -127,41 +144,54 @@ class AllLeasedQueues final : public LeasedQueues {
                                                  .lease = options_.lease,
                                                  .warn = options_.warn,
                                                  .own_thread = options_.own_threads}},
-        parts_, state.queue, doorbell_, machine_);
+        leased_, state.queue, doorbell_, machine_);
   }
 
   Result<std::unique_ptr<Sender>> open_sender(const std::string& queue) override {
-    return std::unique_ptr<Sender>(std::make_unique<LeasedSender>(parts_, state(queue).queue, doorbell_));
+    return std::unique_ptr<Sender>(std::make_unique<LeasedSender>(leased_, state(queue).queue, doorbell_));
   }
 
   Result<std::unique_ptr<Operator>> open_operator(const std::string& queue) override {
-    return std::unique_ptr<Operator>(std::make_unique<LeasedOperator>(parts_, state(queue).queue, doorbell_));
-  }
-
-  Result<std::unique_ptr<NoticeBoard>> open_board(const std::string& queue) override {
-    return std::unique_ptr<NoticeBoard>(
-        std::make_unique<table::TableBoard>(store_, locate(options_, queue), kLoneNames));
-  }
-
-  Result<std::unique_ptr<IdempotencyKeys>> open_keys(const std::string& queue) override {
-    return std::unique_ptr<IdempotencyKeys>(
-        std::make_unique<table::TableKeys>(store_, locate(options_, queue), table::KeyScope{kLoneNames, queue}));
-  }
-
-  Result<std::unique_ptr<wake::WakePlace>> open_wake_place(const std::string& queue) override {
-    table::QueueTable place = locate(options_, queue);
-    wake::Ringer* const ringer = ringers_.of(place);
-    OwnedTable& table = table_of(place);
-    return std::unique_ptr<wake::WakePlace>(
-        std::make_unique<LeasedWakePlace>(store_, std::move(place), table, doorbell_, ringer));
+    return std::unique_ptr<Operator>(std::make_unique<LeasedOperator>(leased_, state(queue).queue, doorbell_));
   }
 
  private:
+  std::unique_ptr<table::RecordLayout> own_layout(const std::string& queue) override {
+    return make_leased_layout(parts_, locate(options_, queue), [this, queue](const NewMessage& message, WallTime now) {
+      // Where the number cannot be read, the configured one is as good: a shard that is beyond it is drained.
+      LeasedQueue& known = state(queue).queue;
+      const auto shards = known.shards.settled(Deadline::after(machine_, kShardsTime));
+      const std::uint32_t count = shards ? shards->count : location_of(options_, queue).shards;
+      return Place{partition_of(queue, Half::standard, shard_of(message.group, count, random_)),
+                   known.keys.next(message.priority, later(known.keys.stamp(now), message.delay), random_)};
+    });
+  }
+
+  // Heartbeats, which are written in any case, say it; which queues a host is woken for is what it works on. One write
+  // unit where the address is another than before.
+  Result<double> announce(const table::QueueTable& place, const wake::Announcement& announcement,
+                          Deadline deadline) override {
+    leave_out(place, table_of(place).coordinator().host());
+    SLUICE_PASS_ON(listen_at(place, announcement.address, deadline));
+    return 0.0;
+  }
+  Result<void> withdraw(const table::QueueTable& place, const std::string& /*host*/, Deadline deadline) override {
+    return listen_at(place, {}, deadline);
+  }
+  Result<void> listen_at(const table::QueueTable& place, const std::string& address, Deadline deadline) {
+    if (table_of(place).coordinator().listen_at(address, deadline)) {
+      return {};
+    }
+    return Error(ErrorCode::unavailable, "no heartbeat can be written to table '" + place.table + "'" +
+                                             (place.region.empty() ? "" : " in " + place.region) +
+                                             "; the next one will say it");
+  }
+
   QueueState& state(const std::string& queue) {
     const MutexLock lock(mutex_);
     auto& known = states_[queue];
     if (!known) {
-      known = std::make_unique<QueueState>(options_, queue, store_, [this, queue](Half half) {
+      known = std::make_unique<QueueState>(options_, queue, parts_, [this, queue](Half half) {
         return own_word({queue, half});
       });
     }
@@ -190,27 +220,15 @@ class AllLeasedQueues final : public LeasedQueues {
                                                                           .lease = options_.lease,
                                                                           .warn = options_.warn,
                                                                           .own_thread = options_.own_threads},
-                                           store_, machine_, random_);
+                                           parts_, machine_, random_);
     }
     return *known;
   }
 
   // Fixed after construction.
   const LeasedOptions options_;
-  dynamo::Client& client_;
   const Clock& machine_;
-  Random& random_;
-  table::NonceSource nonces_;
-  table::TableClock clock_;
-  table::StatementRunner runner_;
-  const table::QueueLocator locate_;
-  const table::RecordLayouts layouts_;
-  const table::StoreParts store_;
-  const LeasedParts parts_;
-
-  // Synchronise themselves.
-  table::Ringers ringers_;
-  Doorbell doorbell_;
+  const LeasedParts leased_;
 
   Mutex mutex_;
   // Guarded by mutex_. States are never removed, so that references to them live as long as the queues.
@@ -220,9 +238,9 @@ class AllLeasedQueues final : public LeasedQueues {
 
 }  // namespace
 
-std::unique_ptr<LeasedQueues> make_leased_queues(LeasedOptions options, dynamo::Client& client, const Clock& clock,
-                                                 Random& random) {
-  return std::make_unique<AllLeasedQueues>(std::move(options), client, clock, random);
+std::unique_ptr<LeasedQueues> make_leased_queues(const LeasedOptions& options, dynamo::Client& client,
+                                                 const Clock& clock, Random& random) {
+  return std::make_unique<AllLeasedQueues>(options, client, clock, random);
 }
 
 }  // namespace sluice::queue::leased

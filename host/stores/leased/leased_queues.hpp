@@ -16,7 +16,7 @@
 #include "host/queue/wake/ringer.hpp"
 #include "host/stores/leased/direct_claimer.hpp"
 #include "host/stores/leased/leased_schema.hpp"
-#include "host/stores/table/record_layout.hpp"
+#include "host/stores/table/table_queues.hpp"
 
 namespace sluice::queue::leased {
 
@@ -47,24 +47,20 @@ struct LeasedOptions {
 };
 
 /// Queues in tables of the leased layout, many in one if need be.
-///
-/// The references must outlive them. `client.stop()` ends what is under way. Two of them on one table should differ in
-/// host name or seed, because both go into the nonce by which one recognises its own writes. What is sent or changed
-/// through them wakes the sources that were opened from them.
-class LeasedQueues : public Queues {
+class LeasedQueues : public table::TableQueues {
  public:
-  /// How a queue's table holds what a transaction brings to it, of whichever layout.
-  virtual std::unique_ptr<table::RecordLayout> layout_of(const std::string& queue) = 0;
-  /// As DynamoMqQueues'.
-  virtual void ring(const QueueAddress& address) = 0;
   /// The owner of that incarnation has ended, as is known for certain: says so in the queue's table. Without a
   /// heartbeat there, nothing is to be said.
   virtual Result<void> owner_ended(const std::string& queue, const std::string& incarnation, bool settled,
                                    Deadline deadline) = 0;
   /// Asks the hosts for all shards of these halves, to carry their messages elsewhere. The queues outlive it.
   virtual std::unique_ptr<MoveOwnership> take_custody(const std::string& queue, const std::vector<Half>& halves) = 0;
+
+ protected:
+  using TableQueues::TableQueues;
 };
-std::unique_ptr<LeasedQueues> make_leased_queues(LeasedOptions options, dynamo::Client& client, const Clock& clock,
-                                                 Random& random);
+/// The references must outlive them.
+std::unique_ptr<LeasedQueues> make_leased_queues(const LeasedOptions& options, dynamo::Client& client,
+                                                 const Clock& clock, Random& random);
 
 }  // namespace sluice::queue::leased

@@ -2,13 +2,19 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
+#include <utility>
 
 #include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
 #include "dynamo/codec/json_codec.hpp"
 #include "dynamo/item_reading.hpp"
+#include "dynamo/signing/digest.hpp"
+#include "host/stores/leased/made_ids.hpp"
 #include "host/stores/table/item_values.hpp"
+#include "host/stores/table/nonce.hpp"
+#include "host/stores/table/record_layout.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -17,6 +23,43 @@ using dynamo::attribute_of;
 using dynamo::AttributeValue;
 using dynamo::Item;
 using dynamo::whole_number;
+
+constexpr std::size_t kMostGroupInAKey = 512;
+constexpr std::int64_t kMostMark = std::numeric_limits<std::int32_t>::max();
+constexpr std::uint64_t kMostMillis = (std::uint64_t{1} << (5 * kTimeDigits)) - 1;
+// What is moved to the front goes below all that was moved so before: the keys count backwards from 2000, by the ms
+// since 2020. They last until 2049, and what is moved later lies at their end.
+constexpr WallTime kFrontBegins{std::chrono::seconds(1'577'836'800)};  // 2020-01-01
+
+void append_digits(std::string& out, std::uint64_t value, std::size_t digits) {
+  for (std::size_t left = digits; left > 0; --left) {
+    out += kBase32Digits[(value >> (5 * (left - 1))) & 31U];
+  }
+}
+
+std::string key_prefix(Priority priority, WallTime due) {
+  std::string key(1, static_cast<char>('0' + static_cast<int>(priority)));
+  append_digits(key, static_cast<std::uint64_t>(millis_of(due)), kTimeDigits);
+  return key;
+}
+
+std::string joined(std::string_view queue, std::string_view mark, std::string_view rest) {
+  std::string whole(queue);
+  whole += mark;
+  whole += rest;
+  return whole;
+}
+
+// Without zeros in front, so that no shard has two names.
+std::optional<std::uint32_t> shard_number(std::string_view digits) {
+  std::uint32_t number = 0;
+  const char* end = digits.data() + digits.size();
+  const auto [stop, failure] = std::from_chars(digits.data(), end, number);
+  if (failure != std::errc() || stop != end || number >= kMostShards || (digits.size() > 1 && digits.front() == '0')) {
+    return std::nullopt;
+  }
+  return number;
+}
 
 /// An item's attributes by their names, which are one letter each. Found in one walk: a message is asked for a dozen of
 /// them, most of which it does not have.
@@ -196,7 +239,260 @@ StoredMessage standing_in(const Letters& item, const Where& where, Half half) {
   return record;
 }
 
+constexpr std::array kKnown{
+    attribute::kPartition,    attribute::kSort,        attribute::kBody,      attribute::kContentType,
+    attribute::kAttributes,   attribute::kGroup,       attribute::kPriority,  attribute::kVersion,
+    attribute::kReceiveCount, attribute::kNotBefore,   attribute::kFailure,   attribute::kOwnId,
+    attribute::kSuspect,      attribute::kSentAt,      attribute::kCreatedAt, attribute::kUpdated,
+    attribute::kReceived,     attribute::kUniqueToken, attribute::kNonce,     attribute::kHold,
+    attribute::kNative,
+};
+
+// What the native form of a message calls its id and its body, whatever the layout: DynamoMQ's names.
+constexpr std::string_view kNativeId = "id";
+constexpr std::string_view kNativeData = "data";
+
+Error invalid(std::string message) { return {ErrorCode::invalid, std::move(message)}; }
+
+void put_content_type(Item& item, std::string_view type, bool text) {
+  if (type == kJson) {
+    item.emplace(attribute::kContentType, AttributeValue::number(1));
+  } else if (type != (text ? kTextPlain : kOctetStream)) {
+    item.emplace(attribute::kContentType, std::string(type));
+  }
+}
+
+void put_place(Item& item, const Place& place) {
+  item.insert_or_assign(std::string(attribute::kPartition), place.partition);
+  item.insert_or_assign(std::string(attribute::kSort), place.sort);
+}
+
+void put_time(Item& item, std::string_view name, WallTime time, WallTime implied) {
+  if (millis_of(time) != millis_of(implied)) {
+    item.emplace(name, stored_time(time));
+  }
+}
+
+// All that the fields say, but for the content.
+void put_standing(Item& item, const StoredMessage& record, const Place& place) {
+  put_place(item, place);
+  put_priority(item, record.message.priority);
+  put_time(item, attribute::kSentAt, record.message.sent_at, due_of(place.sort));
+  put_time(item, attribute::kCreatedAt, record.created_at, record.message.sent_at);
+  put_time(item, attribute::kUpdated, record.updated_at, record.created_at);
+  if (record.version != 1) {
+    item.emplace(attribute::kVersion, AttributeValue::number(record.version));
+  }
+  if (record.message.attempt != 0) {
+    item.emplace(attribute::kReceiveCount, AttributeValue::number(record.message.attempt));
+  }
+  if (record.received_at) {
+    item.emplace(attribute::kReceived, stored_time(*record.received_at));
+  }
+  if (record.invisible_until) {
+    item.emplace(attribute::kNotBefore, stored_time(*record.invisible_until));
+  }
+  if (!record.failure.empty()) {
+    item.emplace(attribute::kFailure, table::encode_failure(record.failure));
+  }
+  if (record.suspect) {
+    item.emplace(attribute::kSuspect, AttributeValue::number(1));
+  }
+}
+
 }  // namespace
+
+// Keys, and the ids that are made of them.
+
+std::int64_t mark_of(const Place& place) {
+  return static_cast<std::int64_t>(table::stable_hash(place.sort) % kMostMark) + 1;
+}
+
+bool may_be_at(const Receipt& receipt, const Place& place) {
+  return receipt.locator <= 0 || receipt.locator > kMostMark || receipt.locator == mark_of(place);
+}
+
+dynamo::Item Place::key() const {
+  return {{std::string(attribute::kPartition), partition}, {std::string(attribute::kSort), sort}};
+}
+
+Place Place::of(const dynamo::Item& item) {
+  return {dynamo::text_of(item, attribute::kPartition), dynamo::text_of(item, attribute::kSort)};
+}
+
+std::string partition_of(std::string_view queue, Half half, std::uint32_t shard) {
+  return joined(queue, half == Half::dlq ? "!" : "#", std::to_string(shard));
+}
+
+std::optional<Partition> parse_partition(std::string_view partition) {
+  const auto mark = partition.find_last_of("#!");
+  if (mark == std::string_view::npos || mark == 0) {
+    return std::nullopt;
+  }
+  const auto shard = shard_number(partition.substr(mark + 1));
+  if (!shard) {
+    return std::nullopt;
+  }
+  return Partition{.queue = std::string(partition.substr(0, mark)),
+                   .half = partition[mark] == '!' ? Half::dlq : Half::standard,
+                   .shard = *shard};
+}
+
+Half half_of(const dynamo::Item& item) {
+  const auto partition = parse_partition(Place::of(item).partition);
+  return partition ? partition->half : Half::standard;
+}
+
+std::string ownership_partition(std::string_view queue, Half half) {
+  return joined(queue, half == Half::dlq ? "@dlq" : "@", "");
+}
+
+std::string ownership_sort(std::uint32_t shard) {
+  std::string digits = std::to_string(shard);
+  return digits.insert(0, digits.size() < 4 ? 4 - digits.size() : 0, '0');
+}
+
+std::optional<std::uint32_t> shard_of_ownership(std::string_view sort) {
+  if (sort.size() != 4) {
+    return std::nullopt;
+  }
+  const auto first = std::min(sort.find_first_not_of('0'), sort.size() - 1);
+  return shard_number(sort.substr(first));
+}
+
+std::string half_name(std::string_view queue, Half half) { return joined(queue, half == Half::dlq ? "!" : "", ""); }
+
+std::string hold_partition_of(std::string_view queue, std::uint32_t shard) {
+  return joined(queue, "%", std::to_string(shard));
+}
+
+Place hold_place(std::string_view queue, std::uint32_t shard, std::string_view group) {
+  return {hold_partition_of(queue, shard), group.size() <= kMostGroupInAKey
+                                               ? joined("g", group, "")
+                                               : joined("h", dynamo::to_hex(dynamo::sha256(group)), "")};
+}
+
+std::int64_t millis_of(WallTime time) {
+  const auto millis = std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch()).count();
+  return std::max<std::int64_t>(millis, 0);
+}
+
+WallTime time_of_millis(std::int64_t millis) {
+  constexpr std::int64_t kEnd = std::chrono::milliseconds(std::chrono::seconds(9'214'646'399)).count();
+  static_assert(kEnd < static_cast<std::int64_t>(kMostMillis));
+  return WallTime(std::chrono::milliseconds(std::clamp<std::int64_t>(millis, 0, kEnd)));
+}
+
+WallTime whole_milliseconds(WallTime time) { return time_of_millis(millis_of(time)); }
+
+std::string sort_key_of(Priority priority, WallTime due, Random& random) {
+  const std::uint64_t high = random.next();
+  return sort_key_of(priority, due, high, random.next());
+}
+
+std::string sort_key_of(Priority priority, WallTime due, std::uint64_t high, std::uint64_t low) {
+  std::string key = key_prefix(priority, due);
+  append_digits(key, high, kChanceDigits / 2);
+  append_digits(key, low, kChanceDigits / 2);
+  return key;
+}
+
+std::string first_sort_key(Priority priority, WallTime due) {
+  return key_prefix(priority, due) + std::string(kChanceDigits, kBase32Digits.front());
+}
+
+std::string last_sort_key(Priority priority, WallTime due) {
+  return key_prefix(priority, due) + std::string(kChanceDigits, kBase32Digits.back());
+}
+
+WallTime due_of(std::string_view sort) {
+  if (!is_sort_key(sort)) {
+    return {};
+  }
+  return time_of_millis(static_cast<std::int64_t>(read_digits(sort.substr(1, kTimeDigits)).value_or(0)));
+}
+
+Priority priority_of(std::string_view sort) {
+  return is_sort_key(sort) ? static_cast<Priority>(sort.front() - '0') : Priority::normal;
+}
+
+std::string front_sort_key(WallTime now, Random& random) {
+  const Duration since = std::clamp<Duration>(now - kFrontBegins, Duration::zero(), kFrontEnd.time_since_epoch());
+  return sort_key_of(Priority::critical, kFrontEnd - std::chrono::milliseconds(1) - since, random);
+}
+
+std::string made_id(std::string_view sort, std::uint32_t shard) {
+  std::string id(sort);
+  append_digits(id, shard, kShardDigits);
+  return id;
+}
+
+std::string spelt_moment(const Moment& moment) {
+  std::string text;
+  append_digits(text, static_cast<std::uint64_t>(millis_of(moment.time)), kTimeDigits);
+  append_digits(text, moment.shards - 1, kShardDigits);
+  return text;
+}
+
+std::optional<Moment> read_moment(std::string_view text) {
+  const auto millis = read_digits(text.substr(0, kTimeDigits));
+  const auto shards = text.size() == kTimeDigits + kShardDigits ? read_digits(text.substr(kTimeDigits)) : std::nullopt;
+  if (!millis || !shards) {
+    return std::nullopt;
+  }
+  return Moment{.time = time_of_millis(static_cast<std::int64_t>(*millis)),
+                .shards = static_cast<std::uint32_t>(*shards) + 1};
+}
+
+std::optional<std::pair<std::string, std::uint32_t>> listed_keys(std::string_view id) {
+  if (id.size() <= kShardDigits) {
+    return std::nullopt;
+  }
+  const std::size_t sort_bytes = id.size() - kShardDigits;
+  const auto shard = read_digits(id.substr(sort_bytes));
+  if (!shard) {
+    return std::nullopt;
+  }
+  return std::pair(std::string(id.substr(0, sort_bytes)), static_cast<std::uint32_t>(*shard));
+}
+
+std::optional<std::pair<std::string, std::uint32_t>> place_of_made_id(std::string_view id) {
+  auto keys = listed_keys(id);
+  return keys && is_sort_key(keys->first) ? std::move(keys) : std::nullopt;
+}
+
+std::optional<Place> made_place(std::string_view queue, std::string_view id) {
+  auto made = place_of_made_id(id);
+  if (!made) {
+    return std::nullopt;
+  }
+  return Place{partition_of(queue, Half::standard, made->second), std::move(made->first)};
+}
+
+std::string alias_partition_of(std::string_view queue, std::string_view id) { return joined(queue, "#id/", id); }
+
+Place alias_place(std::string_view queue, std::string_view id) {
+  return {alias_partition_of(queue, id), std::string(kAlone)};
+}
+
+Place alias_target(const dynamo::Item& alias) {
+  return {dynamo::text_of(alias, attribute::kTarget), dynamo::text_of(alias, attribute::kTargetSort)};
+}
+
+std::size_t most_id_bytes(std::string_view queue) {
+  const std::size_t taken = alias_partition_of(queue, "").size();
+  return taken < table::kMaxIdBytes ? table::kMaxIdBytes - taken : 0;
+}
+
+bool is_storable_id(std::string_view queue, std::string_view id) {
+  return !id.empty() && id.size() <= most_id_bytes(queue) && is_utf8(id);
+}
+
+std::string unstorable_id(std::string_view queue) {
+  return "a message id must be 1 to " + std::to_string(most_id_bytes(queue)) + " bytes of UTF-8 in a leased queue";
+}
+
+// What is read.
 
 std::string id_of(const Item& item) {
   const Letters letters(item);
@@ -268,6 +564,119 @@ StoredMessage decode_record(const Item& item, Half half) {
 std::string oddity_of(const Item& item) {
   const Letters letters(item);
   return oddity_in(letters, Where(letters));
+}
+
+// What is written.
+
+void put_priority(Item& item, Priority priority) {
+  if (priority != Priority::normal) {
+    item.emplace(attribute::kPriority, AttributeValue::number(static_cast<int>(priority)));
+  }
+}
+
+AttributeValue stored_time(WallTime time) { return AttributeValue::number(millis_of(time)); }
+
+Result<Item> encode_content(const NewMessage& message) {
+  const std::string_view type = message.content_type.empty() ? kTextPlain : std::string_view(message.content_type);
+  if (!is_utf8(type) || !is_utf8(message.group)) {
+    return invalid("content type and group must be UTF-8");
+  }
+  const bool text = type != kOctetStream && is_utf8(message.body);
+  Item item;
+  item.emplace(attribute::kBody, text ? AttributeValue(message.body) : AttributeValue(dynamo::Binary{message.body}));
+  put_content_type(item, type, text);
+  if (!message.group.empty()) {
+    item.emplace(attribute::kGroup, message.group);
+  }
+  SLUICE_TRY(attributes, table::encode_attributes(message.attributes));
+  if (!attributes->empty()) {
+    item.emplace(attribute::kAttributes, std::move(*attributes));
+  }
+  return item;
+}
+
+Result<Item> encode_record(const NewMessage& message, const NewRecord& record) {
+  auto content = encode_content(message);
+  if (!content) {
+    return content;
+  }
+  Item& item = *content;
+  put_place(item, record.place);
+  put_time(item, attribute::kCreatedAt, record.now, due_of(record.place.sort));
+  if (!record.own_id.empty()) {
+    item.emplace(attribute::kOwnId, record.own_id);
+  }
+  put_priority(item, message.priority);
+  if (auto error = table::too_large(item, kLifeBytes)) {
+    return std::move(*error);
+  }
+  return content;
+}
+
+Result<Item> encode_stored(const StoredMessage& record, const Place& place) {
+  auto content = encode_content(table::content_of(record.message));
+  if (!content) {
+    return content;
+  }
+  put_standing(*content, record, place);
+  if (made_id(place.sort, parse_partition(place.partition).value_or(Partition{}).shard) != record.message.id) {
+    content->emplace(attribute::kOwnId, record.message.id);
+  }
+  if (!record.native.empty()) {
+    if (const auto native = dynamo::decode_item(record.native); !native) {
+      return invalid("the native form of message '" + record.message.id + "' is no item: " + native.error().message);
+    }
+    content->emplace(attribute::kNative, record.native);
+  }
+  if (auto error = table::too_large(*content, kLifeBytes)) {
+    return std::move(*error);
+  }
+  return content;
+}
+
+std::string native_of(const Item& item) {
+  if (const auto* kept = dynamo::find<std::string>(item, attribute::kNative)) {
+    return *kept;
+  }
+  Item foreign;
+  for (const auto& [name, value] : item) {
+    if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end()) {
+      foreign.emplace(name, value);
+    }
+  }
+  const auto body = item.find(attribute::kBody);
+  if (body != item.end() && !body->second.is<std::string>() && !body->second.is<dynamo::Binary>()) {
+    foreign.emplace(kNativeData, body->second);
+  }
+  if (foreign.empty()) {
+    return {};
+  }
+  foreign.insert_or_assign(std::string(kNativeId), id_of(item));
+  return dynamo::encode_item(foreign);
+}
+
+void touch(Item& item, std::string_view nonce, WallTime now) {
+  const std::int64_t version = next_version(version_of(item));
+  item.insert_or_assign(std::string(attribute::kVersion), AttributeValue::number(version));
+  item.insert_or_assign(std::string(attribute::kNonce), std::string(nonce));
+  item.insert_or_assign(std::string(attribute::kUpdated), stored_time(now));
+}
+
+Item moved_item(Item item, const Place& to, std::optional<WallTime> sent_at) {
+  const std::string id = id_of(item);
+  const auto sent_before = time_of(item, attribute::kSentAt).value_or(due_of(Place::of(item).sort));
+  const auto created_at = time_of(item, attribute::kCreatedAt).value_or(sent_before);
+  put_place(item, to);
+  item.insert_or_assign(std::string(attribute::kOwnId), id);
+  for (const std::string_view name : {attribute::kSentAt, attribute::kCreatedAt}) {
+    if (const auto stale = item.find(name); stale != item.end()) {
+      item.erase(stale);
+    }
+  }
+  const WallTime sent = sent_at.value_or(sent_before);
+  put_time(item, attribute::kSentAt, sent, due_of(to.sort));
+  put_time(item, attribute::kCreatedAt, created_at, sent);
+  return item;
 }
 
 }  // namespace sluice::queue::leased

@@ -79,15 +79,6 @@ std::string sort_key_of(Priority priority, WallTime due, std::uint64_t high, std
 /// The lowest key of that priority and time, and the highest.
 std::string first_sort_key(Priority priority, WallTime due);
 std::string last_sort_key(Priority priority, WallTime due);
-/// What a sort key is made of.
-struct KeyParts {
-  Priority priority = Priority::normal;
-  std::uint64_t millis = 0;
-  std::uint64_t high = 0;  ///< of its chance, 40 bits
-  std::uint64_t low = 0;   ///< the other 40
-};
-/// Nothing for what is no sort key.
-std::optional<KeyParts> parts_of_key(std::string_view sort);
 /// Of what is no such key: the epoch.
 WallTime due_of(std::string_view sort);
 /// The priority that the key sorts by, which is the message's own unless it was moved to the front.

@@ -1,44 +1,33 @@
 #include "host/stores/leased/leased_writer.hpp"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
-#include "base/guard.hpp"
 #include "host/queue/message.hpp"
-#include "host/stores/leased/leased_transactions.hpp"
-#include "host/stores/leased/leased_writes.hpp"
 #include "host/stores/table/table_clock.hpp"
 #include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::leased {
-
-using dynamo::AttributeValue;
-using table::in_doubt;
-using table::RecordChange;
-using table::Repetition;
-using table::StatementFate;
-using table::StatementOutcome;
-
 namespace {
 
-// What became of a write, by the record as it stands; null: there is none.
-void judge(const std::string& nonce, std::int64_t before, const dynamo::Item* record, StatementOutcome& outcome) {
-  const bool removal = nonce.empty();
-  if (record == nullptr) {
-    outcome.fate = removal ? StatementFate::done : StatementFate::refused;
-  } else if (!removal && Candidate::of(*record).nonce == nonce) {
-    outcome.fate = StatementFate::done;
-    outcome.item = *record;
-  } else if (Candidate::of(*record).version != before) {
-    outcome.fate = StatementFate::refused;
-  }
-  // Otherwise what is unknown stays so: it may still arrive.
+using dynamo::AttributeValue;
+using dynamo::TransactAction;
+
+// Where the chance begins in a sort key: after the priority and the time.
+constexpr std::size_t kSortTimeEnd = 11;
+
+TransactAction put(const std::string& table, dynamo::Item item) {
+  return {.kind = TransactAction::Kind::put, .table = table, .item_or_key = std::move(item)};
 }
 
-}  // namespace
+TransactAction remove(const std::string& table, const Place& place) {
+  return {.kind = TransactAction::Kind::remove, .table = table, .item_or_key = place.key()};
+}
 
-Held Held::of(const table::FoundRecord& found) {
+std::uint32_t shard_at(const Place& place) { return parse_partition(place.partition).value_or(Partition{}).shard; }
+
+/// Of a record that a write has claimed.
+Held held_of(const table::FoundRecord& found) {
   const Candidate record = Candidate::of(found.item);
   return {.place = record.place,
           .version = record.version,
@@ -49,59 +38,7 @@ Held Held::of(const table::FoundRecord& found) {
           .held_group = record.hold ? record.group : std::string()};
 }
 
-/// One conditional write on its way.
-struct LeasedWriter::Write {
-  std::size_t index = 0;  ///< of the completion or receipt
-  const Receipt* receipt = nullptr;
-  table::RecordWrite record;  ///< until it is performed
-  Place place;
-  std::string nonce;  ///< that it leaves; a removal leaves none
-  std::int64_t before = 0;
-  std::optional<CompletionAction> action;  ///< nothing: it prolongs the lease
-  StatementOutcome outcome;
-};
-
-bool LeasedWriter::is_plain(const Completion& completion) const {
-  return !completion.effects && (completion.action != CompletionAction::dead_letter || half_ == Half::dlq);
-}
-
-LeasedWriter::Write LeasedWriter::update(const Receipt& receipt, const Held& held, std::int64_t version, WallTime now,
-                                         RecordChange change) {
-  Write write;
-  write.receipt = &receipt;
-  write.place = held.place;
-  write.nonce = parts_.nonces.next();
-  write.before = version;
-  write.record = update_message(place_.table, {held.place, version}, write.nonce, now, std::move(change));
-  return write;
-}
-
-void WriterState::remember(const Receipt& receipt, core::StateChange& change) const {
-  if (change.failure) {
-    change.failure->earlier = failures.earlier(receipt.id);
-  }
-}
-
-LeasedWriter::Write LeasedWriter::end_write(const Completion& completion, const Held& held, std::int64_t version,
-                                            WallTime now, bool with_failure) {
-  if (completion.action == CompletionAction::remove) {
-    Write write;
-    write.receipt = &completion.receipt;
-    write.place = held.place;
-    write.before = version;
-    write.action = completion.action;
-    write.record = remove_message(place_.table, {held.place, version});
-    return write;
-  }
-  core::StateChange change = end_of(completion, held, now);
-  state_.remember(completion.receipt, change);
-  if (!with_failure) {
-    change.failure.reset();
-  }
-  Write write = update(completion.receipt, held, version, now, attributes_of(change, held.marked));
-  write.action = completion.action;
-  return write;
-}
+}  // namespace
 
 core::StateChange end_of(const Completion& completion, const Held& held, WallTime now) {
   const std::uint32_t attempt = held.receive_count + (held.counted ? 0 : 1);
@@ -113,194 +50,229 @@ core::StateChange end_of(const Completion& completion, const Held& held, WallTim
   return change;
 }
 
-void LeasedWriter::perform(std::span<Write> writes, Deadline deadline) {
-  std::vector<table::RecordWrite> records;
-  records.reserve(writes.size());
-  for (Write& write : writes) {
-    records.push_back(std::move(write.record));
-  }
-  auto made = parts_.runner.run(std::move(records), Repetition::until_known, deadline);
-  std::set<Place> doubtful;
-  for (std::size_t i = 0; i < writes.size(); ++i) {
-    StatementOutcome& outcome = writes[i].outcome = std::move(made[i]);
-    // Nothing to remove, and no try of ours before that could have: it was somebody else.
-    const bool nothing = outcome.fate == StatementFate::done && outcome.item.empty() && !outcome.repeated;
-    if (nothing && writes[i].nonce.empty()) {
-      outcome.fate = StatementFate::refused;
-    }
-    if (in_doubt(outcome)) {
-      doubtful.insert(writes[i].place);
+// Whoever has lost sight of where a message lies finds it by its id. One with another version is another's by now.
+void LeasedWriter::look_up(const std::vector<const Receipt*>& receipts, std::span<std::optional<Held>> held,
+                           Results& known, Deadline deadline) const {
+  std::set<std::string> ids;
+  for (std::size_t i = 0; i < receipts.size(); ++i) {
+    if (!held[i]) {
+      ids.insert(receipts[i]->id);
     }
   }
-  if (doubtful.empty()) {
+  if (ids.empty()) {
     return;
   }
-  const auto records_now = read_places(parts_.client, place_, doubtful, deadline);
-  for (Write& write : writes) {
-    if (!in_doubt(write.outcome)) {
+  const auto found = find_records(parts_.client, place_, ids, deadline);
+  for (std::size_t i = 0; i < receipts.size(); ++i) {
+    const Receipt& receipt = *receipts[i];
+    if (held[i]) {
       continue;
     }
-    if (records_now) {
-      const auto found = records_now->find(write.place);
-      judge(write.nonce, write.before, found == records_now->end() ? nullptr : &found->second, write.outcome);
-    } else if (write.outcome.fate == StatementFate::refused) {
-      write.outcome.fate = StatementFate::unknown;
-      write.outcome.error = records_now.error();
-    }
-  }
-}
-
-// Looks into refusals of what earlier calls have tried to write with an unknown outcome.
-void LeasedWriter::build_upon_own(std::vector<Write>& writes, const Rewrite& rewrite, Deadline deadline) {
-  std::set<Place> places;
-  std::vector<std::pair<Write*, std::vector<table::DoubtfulWrite>>> in_question;
-  for (Write& write : writes) {
-    if (write.outcome.fate == StatementFate::refused) {
-      if (auto doubts = state_.doubts.about(*write.receipt); !doubts.empty()) {
-        places.insert(write.place);
-        in_question.emplace_back(&write, std::move(doubts));
-      }
-    }
-  }
-  if (places.empty()) {
-    return;
-  }
-  const auto records = read_places(parts_.client, place_, places, deadline);
-  std::vector<Write> again;
-  std::vector<Write*> instead_of;
-  for (auto& [write, doubts] : in_question) {
-    if (!records) {
-      write->outcome.fate = StatementFate::unknown;
-      write->outcome.error = records.error();
-      continue;
-    }
-    const auto found = records->find(write->place);
-    const bool there = found != records->end();
-    const std::string nonce = there ? Candidate::of(found->second).nonce : std::string();
-    const auto own = std::find_if(doubts.begin(), doubts.end(), [&](const table::DoubtfulWrite& doubt) {
-      return there ? doubt.nonce == nonce : doubt.action == CompletionAction::remove;
-    });
-    if (own == doubts.end()) {
-      continue;
-    }
-    if (own->action) {
-      write->outcome.fate = own->action == write->action ? StatementFate::done : StatementFate::refused;
+    if (!found) {
+      known[i] = SettleResult{SettleStatus::failed, store_error(place_, found.error())};
+    } else if (const table::FoundRecord& one = found->at(receipt.id); !one.there()) {
+      // An earlier try whose answer was lost may be what took it away.
+      const auto doubts = state_.doubts.about(receipt);
+      const bool own = std::any_of(doubts.begin(), doubts.end(),
+                                   [](const auto& doubt) { return doubt.action == CompletionAction::remove; });
+      known[i] = SettleResult{own ? SettleStatus::applied : SettleStatus::lost, {}};
+    } else if (half_of(one.item) != half_ || !may_be_at(receipt, Place::of(one.item))) {
+      known[i] = SettleResult{SettleStatus::lost, {}};  // it has moved since, or was sent again under a free id
     } else {
-      again.push_back(rewrite(*write, Candidate::of(found->second).version));
-      instead_of.push_back(write);
-    }
-  }
-  perform(again, deadline);
-  for (std::size_t k = 0; k < again.size(); ++k) {
-    again[k].index = instead_of[k]->index;
-    *instead_of[k] = std::move(again[k]);
-  }
-}
-
-void LeasedWriter::commit(std::vector<Write>& writes, const Rewrite& rewrite, Deadline deadline) {
-  perform(writes, deadline);
-  if (SLUICE_GUARD(nonce_across_extend_calls)) {
-    build_upon_own(writes, rewrite, deadline);
-  }
-  for (const Write& write : writes) {
-    if (write.outcome.fate == StatementFate::unknown) {
-      state_.doubts.remember(*write.receipt, {write.nonce, write.action});
-    } else if (write.outcome.fate != StatementFate::failed) {
-      state_.doubts.clear(*write.receipt);
+      held[i] = held_of(one);
+      held[i]->version = receipt.version;  // by which it is fenced, whatever the record has become
     }
   }
 }
 
-SettleResult LeasedWriter::result_of(const StatementOutcome& outcome) const {
-  switch (outcome.fate) {
-    case StatementFate::done:
-      return {SettleStatus::applied, {}};
-    case StatementFate::refused:
-      return {SettleStatus::lost, {}};
-    case StatementFate::unknown:
-      return {SettleStatus::failed, Error(ErrorCode::unknown_outcome, store_error(place_, outcome.error).message())};
-    case StatementFate::failed:
-      break;
+table::DeliveryWrite LeasedWriter::end(const Ending& ending, std::int64_t version, WallTime now,
+                                       bool with_failure) const {
+  const Completion& completion = ending.completion;
+  const Held& held = ending.held;
+  const bool removes = completion.action == CompletionAction::remove;
+  core::StateChange change = end_of(completion, held, now);
+  if (!with_failure) {
+    change.failure.reset();
+  } else if (change.failure) {
+    change.failure->earlier = state_.failures.earlier(completion.receipt.id);
   }
-  return {SettleStatus::failed, store_error(place_, outcome.error)};
+  table::DeliveryWrite write;
+  write.receipt = &completion.receipt;
+  write.action = completion.action;
+  write.has_failure = change.failure.has_value();
+  if (removes || moves(completion)) {
+    write.record = remove_message(place_.table, {held.place, version});
+  } else {
+    write.nonce = parts_.nonces.next();
+    write.record =
+        update_message(place_.table, {held.place, version}, write.nonce, now, attributes_of(change, held.marked));
+  }
+  if (!completion.effects && !moves(completion)) {
+    return write;
+  }
+  write.in_transaction = &completion;
+  if (held.fence) {
+    write.beside.push_back(owner_check(place_.table, *held.fence));
+  }
+  if (removes && !held.held_group.empty()) {
+    write.beside.push_back(remove(place_.table, hold_place(place_.queue, shard_at(held.place), held.held_group)));
+  }
+  if (removes && held.aliased) {
+    write.beside.push_back(remove(place_.table, alias_place(place_.queue, completion.receipt.id)));
+  }
+  if (moves(completion)) {
+    add_move(write, ending, change, now);
+  }
+  return write;
+}
+
+// A dead letter keeps its content, its history and its id; it begins anew where it lies then.
+void LeasedWriter::add_move(table::DeliveryWrite& write, const Ending& ending, const core::StateChange& change,
+                            WallTime now) const {
+  const Completion& completion = ending.completion;
+  const Held& held = ending.held;
+  // Its chance is as good as it was; dead letters lie in the order of their deaths, whatever their priority.
+  const std::string first = first_sort_key(Priority::normal, now);
+  const std::string sort = first.substr(0, kSortTimeEnd) + held.place.sort.substr(kSortTimeEnd);
+  const Place to{partition_of(place_.queue, Half::dlq, shard_at(held.place)), sort};
+  dynamo::Item item = moved_item(*ending.record, to, due_of(sort));
+  change_item(item, change);
+  item.insert_or_assign(std::string(attribute::kVersion), AttributeValue::number(completion.receipt.version + 1));
+  item.insert_or_assign(std::string(attribute::kNonce), parts_.nonces.next());
+  item.insert_or_assign(std::string(attribute::kUpdated), stored_time(now));
+  const Candidate candidate = Candidate::of(*ending.record);
+  if (completion.hold_group && !candidate.group.empty()) {
+    item.insert_or_assign(std::string(attribute::kHold), AttributeValue::number(1));
+    dynamo::Item hold = hold_place(place_.queue, shard_at(held.place), candidate.group).key();
+    hold.emplace(attribute::kOwnId, candidate.id);
+    hold.emplace(attribute::kTargetSort, held.place.sort);
+    hold.emplace(attribute::kGroup, candidate.group);
+    write.beside.push_back(put(place_.table, std::move(hold)));
+  }
+  write.beside.push_back(put(place_.table, std::move(item)));
+  write.beside.push_back(put_alias_anyway(place_, candidate.id, to));
+}
+
+bool LeasedWriter::has_moved(const Ending& ending, Deadline deadline) const {
+  const Receipt& receipt = ending.completion.receipt;
+  if (!ending.tried) {
+    return false;
+  }
+  const auto found = find_records(parts_.client, place_, {receipt.id}, deadline);
+  if (!found || !found->at(receipt.id).there()) {
+    return false;
+  }
+  const Candidate record = Candidate::of(found->at(receipt.id).item);
+  return record.place != ending.held.place && record.version == receipt.version + 1;
 }
 
 std::vector<SettleResult> LeasedWriter::settle(std::span<const Completion> completions,
                                                std::span<const std::optional<Held>> held, Deadline deadline) {
-  std::vector<std::optional<SettleResult>> results(completions.size());
-  std::vector<std::optional<Held>> places(held.begin(), held.end());
+  Results results(completions.size());
+  std::vector<std::optional<Held>> known(held.begin(), held.end());
   std::vector<const Receipt*> receipts;
   receipts.reserve(completions.size());
   for (const Completion& completion : completions) {
     receipts.push_back(&completion.receipt);
   }
-  look_up(receipts, places, results, deadline);
-  settle_plainly(completions, places, results, deadline);
-  std::vector<LeasedTransactions::Wanted> wanted;
-  std::vector<std::size_t> indexes;
+  look_up(receipts, known, results, deadline);
+  std::set<Place> to_move;
   for (std::size_t i = 0; i < completions.size(); ++i) {
-    if (!results[i]) {
-      wanted.push_back({&completions[i], &*places[i]});
-      indexes.push_back(i);
+    if (!results[i] && moves(completions[i])) {
+      to_move.insert(known[i]->place);
     }
   }
-  if (!wanted.empty()) {
-    auto made = LeasedTransactions(parts_, place_, half_, state_).settle(wanted, deadline);
-    for (std::size_t k = 0; k < indexes.size(); ++k) {
-      results[indexes[k]] = std::move(made[k]);
+  const auto records = read_places(parts_.client, place_, to_move, deadline);
+  const WallTime now = parts_.clock.wall_now();
+  std::vector<Ending> endings;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < completions.size(); ++i) {
+    if (results[i]) {
+      continue;
+    }
+    Ending ending{completions[i], *known[i]};
+    if (moves(completions[i])) {
+      if (!records) {
+        results[i] = SettleResult{SettleStatus::failed, store_error(place_, records.error())};
+        continue;
+      }
+      const auto doubts = state_.doubts.about(completions[i].receipt);
+      ending.tried = std::any_of(doubts.begin(), doubts.end(), [](const table::DoubtfulWrite& doubt) {
+        return doubt.action == CompletionAction::dead_letter;
+      });
+      const auto found = records->find(known[i]->place);
+      if (found == records->end() || version_of(found->second).number != completions[i].receipt.version) {
+        results[i] = SettleResult{has_moved(ending, deadline) ? SettleStatus::applied : SettleStatus::lost, {}};
+        continue;
+      }
+      ending.record = &found->second;
+    }
+    endings.push_back(ending);
+    places.push_back(i);
+  }
+  const auto write_of = [&](std::size_t k, std::int64_t version, bool with_failure) {
+    table::DeliveryWrite write = end(endings[k], version, now, with_failure);
+    write.index = k;
+    return write;
+  };
+  std::vector<table::DeliveryWrite> writes;
+  writes.reserve(endings.size());
+  for (std::size_t k = 0; k < endings.size(); ++k) {
+    writes.push_back(write_of(k, endings[k].completion.receipt.version, true));
+  }
+  writer_.commit(writes, write_of, deadline);
+  std::vector<Ending> ended;
+  for (std::size_t k = 0; k < writes.size(); ++k) {
+    SettleResult& result = results[places[k]].emplace(writer_.result_of(writes[k]));
+    if (result.status == SettleStatus::lost && !writes[k].never_applied && has_moved(endings[k], deadline)) {
+      result.status = SettleStatus::applied;
+    }
+    if (result.status == SettleStatus::applied && writes[k].in_transaction == nullptr) {
+      ended.push_back(endings[k]);
     }
   }
-  std::vector<SettleResult> known;
-  known.reserve(results.size());
+  drop_companions(ended, deadline);
+  std::vector<SettleResult> all;
+  all.reserve(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
-    known.push_back(std::move(*results[i]));
-    if (known.back().status == SettleStatus::applied || known.back().status == SettleStatus::lost) {
+    all.push_back(std::move(*results[i]));
+    if (all.back().status == SettleStatus::applied || all.back().status == SettleStatus::lost) {
       state_.failures.forget(completions[i].receipt.id);
     }
   }
-  return known;
+  return all;
 }
 
-void LeasedWriter::settle_plainly(std::span<const Completion> completions, std::span<const std::optional<Held>> held,
-                                  std::vector<std::optional<SettleResult>>& results, Deadline deadline) {
-  const WallTime now = parts_.clock.wall_now();
-  std::vector<Write> writes;
-  writes.reserve(completions.size());
-  for (std::size_t i = 0; i < completions.size(); ++i) {
-    if (!results[i] && is_plain(completions[i])) {
-      writes.push_back(end_write(completions[i], *held[i], completions[i].receipt.version, now, true));
-      writes.back().index = i;
+// What goes with those that are gone. An alias that leads nowhere does no harm: whoever sends with its id again
+// overwrites it.
+void LeasedWriter::drop_companions(const std::vector<Ending>& ended, Deadline deadline) const {
+  std::vector<table::RecordWrite> removals;
+  for (const Ending& one : ended) {
+    const Held& held = one.held;
+    const std::string& id = one.completion.receipt.id;
+    if (one.completion.action != CompletionAction::remove) {
+      continue;
+    }
+    if (held.aliased) {
+      removals.push_back(remove_alias(place_.table, place_.queue, id, held.place));
+    }
+    if (!held.held_group.empty()) {
+      removals.push_back(remove_hold(place_.table, place_.queue, shard_at(held.place), held.held_group, id));
     }
   }
-  if (writes.empty()) {
-    return;
+  if (!removals.empty()) {
+    parts_.runner.run(std::move(removals), table::Repetition::until_known, deadline);
   }
-  bool with_failure = true;
-  const Rewrite rewrite = [&](const Write& before, std::int64_t version) {
-    return end_write(completions[before.index], *held[before.index], version, now, with_failure);
-  };
-  commit(writes, rewrite, deadline);
-  // A record close to 400 KB has no room for the reason of its failure. The message matters more.
-  with_failure = false;
-  std::vector<Write> again;
-  for (const Write& write : writes) {
-    const bool invalid = write.outcome.fate == StatementFate::failed &&
-                         write.outcome.error.kind == dynamo::ErrorKind::validation &&
-                         !completions[write.index].failure.empty();
-    if (invalid) {
-      again.push_back(rewrite(write, write.before));
-      again.back().index = write.index;
-    } else {
-      results[write.index] = result_of(write.outcome);
-    }
-  }
-  if (!again.empty()) {
-    commit(again, rewrite, deadline);
-    for (const Write& write : again) {
-      results[write.index] = result_of(write.outcome);
-    }
-  }
-  drop_companions(completions, held, results, deadline);
+}
+
+table::DeliveryWrite LeasedWriter::extension(const Receipt& receipt, const Held& held, std::int64_t version,
+                                             WallTime now, WallTime until) const {
+  table::DeliveryWrite write;
+  write.receipt = &receipt;
+  write.nonce = parts_.nonces.next();
+  write.record = update_message(place_.table, {held.place, version}, write.nonce, now,
+                                attributes_of(core::extension(until), false));
+  return write;
 }
 
 std::vector<ExtendResult> LeasedWriter::extend(std::span<const Receipt> receipts, std::span<std::optional<Held>> held,
@@ -318,36 +290,30 @@ std::vector<ExtendResult> LeasedWriter::extend(std::span<const Receipt> receipts
   for (const Receipt& receipt : receipts) {
     all.push_back(&receipt);
   }
-  std::vector<std::optional<SettleResult>> known(receipts.size());
+  Results known(receipts.size());
   look_up(all, held, known, deadline);
-  std::vector<Write> writes;
+  const auto write_of = [&](std::size_t i, std::int64_t version, bool) {
+    table::DeliveryWrite write = extension(receipts[i], *held[i], version, now.wall, until);
+    write.index = i;
+    return write;
+  };
+  std::vector<table::DeliveryWrite> writes;
   for (std::size_t i = 0; i < receipts.size(); ++i) {
     if (known[i]) {
       results[i].status = known[i]->status;
       results[i].error = std::move(known[i]->error);
-      continue;
+    } else {
+      writes.push_back(write_of(i, receipts[i].version, false));
     }
-    writes.push_back(
-        update(receipts[i], *held[i], receipts[i].version, now.wall, attributes_of(core::extension(until), false)));
-    writes.back().index = i;
   }
-  commit(
-      writes,
-      [&](const Write& before, std::int64_t version) {
-        Write write = update(*before.receipt, *held[before.index], version, now.wall,
-                             attributes_of(core::extension(until), false));
-        write.index = before.index;
-        return write;
-      },
-      deadline);
-  for (const Write& write : writes) {
-    SettleResult settled = result_of(write.outcome);
+  writer_.commit(writes, write_of, deadline);
+  for (const table::DeliveryWrite& write : writes) {
+    SettleResult settled = writer_.result_of(write);
     ExtendResult& result = results[write.index];
     result.status = settled.status;
     result.error = std::move(settled.error);
     if (result.status == SettleStatus::applied) {
-      result.receipt = *write.receipt;
-      result.receipt.version = write.before + 1;
+      result.receipt = {write.receipt->id, write.version(), write.receipt->locator};
       result.leased_until = table::until(now.steady, visibility);
       held[write.index]->version = result.receipt.version;
     }

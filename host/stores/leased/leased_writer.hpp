@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,12 +11,11 @@
 #include "host/queue/source.hpp"
 #include "host/stores/core/transitions.hpp"
 #include "host/stores/leased/leased_layout.hpp"
-#include "host/stores/leased/leased_record.hpp"
 #include "host/stores/leased/leased_writes.hpp"
-#include "host/stores/table/writer_memory.hpp"
-#include "host/stores/table/transaction_writer.hpp"
-#include "host/stores/table/statement_runner.hpp"
+#include "host/stores/table/delivery_writer.hpp"
 #include "host/stores/table/store_parts.hpp"
+#include "host/stores/table/transaction_writer.hpp"
+#include "host/stores/table/writer_memory.hpp"
 
 namespace sluice::queue::leased {
 
@@ -31,9 +30,6 @@ struct Held {
   bool aliased = false;               ///< its id does not say where it lies, so that an alias does
   std::string held_group{};           ///< that waits for this dead letter; empty: none
   std::optional<OwnerFence> fence{};  ///< where the queue is strict, of what is committed with effects
-
-  /// Of a record that a write has claimed.
-  static Held of(const table::FoundRecord& found);
 };
 
 /// What an end comes to. The receive count is named where the record has another one.
@@ -44,19 +40,21 @@ struct WriterState {
   table::DoubtfulWrites doubts;
   table::FailureMemory failures;
   table::OpenTransactions transactions;
-
-  /// Adds the failures before this one to a failure that is to be written.
-  void remember(const Receipt& receipt, core::StateChange& change) const;
 };
 
 /// Settles and extends deliveries of one queue half, each conditional on the version that its record had. A removal is
-/// one statement of a batch, 1 WCU; a retry or release the same as an update. A dead letter moves to another partition
-/// and is a transaction. One whose outcome is unknown is recognised by the nonce that it leaves, in later calls too.
+/// one statement of a batch, 1 WCU; a retry or release the same as an update. A dead letter moves to the other half's
+/// partition under a new key, with an alias by which its id finds it; that is a transaction, as is what has effects.
 /// Made for one call. Not thread-safe.
 class LeasedWriter {
  public:
   LeasedWriter(table::StoreParts parts, const table::QueueTable& place, Half half, WriterState& state)
-      : parts_(parts), place_(place), half_(half), state_(state) {}
+      : parts_(parts),
+        place_(place),
+        half_(half),
+        state_(state),
+        writer_(parts, place, {attribute::kNonce, [](const dynamo::Item& item) { return version_of(item).number; }},
+                state.doubts, state.transactions) {}
 
   /// One of `held` for each completion, in their order; nothing: nobody knows where it lies, and it is looked for.
   std::vector<SettleResult> settle(std::span<const Completion> completions, std::span<const std::optional<Held>> held,
@@ -67,30 +65,34 @@ class LeasedWriter {
                                    Duration visibility, Deadline deadline);
 
  private:
-  struct Write;
-  /// Makes a write anew, for a record of that version.
-  using Rewrite = std::function<Write(const Write& before, std::int64_t version)>;
+  using Results = std::vector<std::optional<SettleResult>>;
 
-  void look_up(std::span<const Receipt* const> receipts, std::span<std::optional<Held>> held,
-               std::vector<std::optional<SettleResult>>& known, Deadline deadline);
-  Write end_write(const Completion& completion, const Held& held, std::int64_t version, WallTime now,
-                  bool with_failure);
-  Write update(const Receipt& receipt, const Held& held, std::int64_t version, WallTime now,
-               table::RecordChange change);
-  void commit(std::vector<Write>& writes, const Rewrite& rewrite, Deadline deadline);
-  void perform(std::span<Write> writes, Deadline deadline);
-  void build_upon_own(std::vector<Write>& writes, const Rewrite& rewrite, Deadline deadline);
-  void settle_plainly(std::span<const Completion> completions, std::span<const std::optional<Held>> held,
-                      std::vector<std::optional<SettleResult>>& results, Deadline deadline);
-  void drop_companions(std::span<const Completion> completions, std::span<const std::optional<Held>> held,
-                       std::span<const std::optional<SettleResult>> results, Deadline deadline);
-  SettleResult result_of(const table::StatementOutcome& outcome) const;
-  bool is_plain(const Completion& completion) const;
+  /// One that is to be settled, and what has to be known for it.
+  struct Ending {
+    const Completion& completion;
+    const Held& held;
+    const dynamo::Item* record = nullptr;  ///< of one that moves
+    bool tried = false;                    ///< an earlier call has done the same, and did not learn what came of it
+  };
 
-  table::StoreParts parts_;
+  void look_up(const std::vector<const Receipt*>& receipts, std::span<std::optional<Held>> held, Results& known,
+               Deadline deadline) const;
+  bool moves(const Completion& completion) const {
+    return completion.action == CompletionAction::dead_letter && half_ == Half::standard;
+  }
+  table::DeliveryWrite end(const Ending& ending, std::int64_t version, WallTime now, bool with_failure) const;
+  void add_move(table::DeliveryWrite& write, const Ending& ending, const core::StateChange& change, WallTime now) const;
+  table::DeliveryWrite extension(const Receipt& receipt, const Held& held, std::int64_t version, WallTime now,
+                                 WallTime until) const;
+  /// Whether an earlier call, whose answer was lost, has made a dead letter of it.
+  bool has_moved(const Ending& ending, Deadline deadline) const;
+  void drop_companions(const std::vector<Ending>& ended, Deadline deadline) const;
+
+  const table::StoreParts parts_;
   const table::QueueTable& place_;
   const Half half_;
   WriterState& state_;
+  table::DeliveryWriter writer_;
 };
 
 }  // namespace sluice::queue::leased

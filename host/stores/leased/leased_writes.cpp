@@ -148,31 +148,15 @@ RecordChange attributes_of(const core::StateChange& change, bool marked) {
 }
 
 void change_item(dynamo::Item& item, const core::StateChange& change) {
-  const auto put = [&item](std::string_view name, std::optional<AttributeValue> value) {
-    if (const auto found = item.find(name); found != item.end() && !value) {
-      item.erase(found);
-    } else if (value) {
-      item.insert_or_assign(std::string(name), std::move(*value));
+  const RecordChange made = attributes_of(change, true);
+  for (const auto& [name, value] : made.set) {
+    const bool none = value == AttributeValue::number(0) || (name == attribute::kFailure && change.failure->empty());
+    item.insert_or_assign(std::string(name), value);
+    if (none) {
+      item.erase(std::string(name));
     }
-  };
-  const auto time = [](std::optional<WallTime> at) { return at ? std::optional(stored_time(*at)) : std::nullopt; };
-  if (change.receives) {
-    put(attribute::kReceiveCount,
-        *change.receives == 0 ? std::nullopt : std::optional(AttributeValue::number(*change.receives)));
   }
-  if (change.received_at) {
-    put(attribute::kReceived, time(*change.received_at));
-  }
-  if (change.hidden_until) {
-    put(attribute::kNotBefore, time(*change.hidden_until));
-  }
-  if (change.suspect) {
-    put(attribute::kSuspect, *change.suspect ? std::optional(AttributeValue::number(1)) : std::nullopt);
-  }
-  if (change.failure) {
-    put(attribute::kFailure,
-        change.failure->empty() ? std::nullopt : std::optional(table::encode_failure(*change.failure)));
-  }
+  item.erase(std::string(made.removed));
 }
 
 }  // namespace sluice::queue::leased

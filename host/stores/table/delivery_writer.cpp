@@ -1,10 +1,11 @@
 #include "host/stores/table/delivery_writer.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/guard.hpp"
 #include "dynamo/item_reading.hpp"
-#include "host/stores/table/item_values.hpp"
+#include "host/stores/table/record_layout.hpp"
 
 namespace sluice::queue::table {
 namespace {
@@ -62,14 +63,14 @@ void DeliveryWriter::perform(std::span<DeliveryWrite> writes, Deadline deadline)
     write.names_ = write.record.names;
     if (write.hindered) {
       write.outcome.error = *write.hindered;
-    } else if (write.with_effects == nullptr) {
+    } else if (write.in_transaction == nullptr) {
       records.push_back(std::move(write.record));
     }
   }
   auto made = parts_.runner.run(std::move(records), Repetition::until_known, deadline);
   std::size_t k = 0;
   for (DeliveryWrite& write : writes) {
-    if (write.hindered || write.with_effects != nullptr) {
+    if (write.hindered || write.in_transaction != nullptr) {
       continue;
     }
     write.outcome = std::move(made[k++]);
@@ -124,8 +125,10 @@ void DeliveryWriter::perform_transactions(std::span<DeliveryWrite> writes, Deadl
   std::vector<TransactionWriter::Wanted> wanted;
   std::vector<DeliveryWrite*> made_by;
   for (DeliveryWrite& write : writes) {
-    if (write.with_effects != nullptr && !write.hindered) {
-      wanted.push_back({write.with_effects, {action_of(write.record)}});
+    if (write.in_transaction != nullptr && !write.hindered) {
+      std::vector<dynamo::TransactAction> own{action_of(write.record)};
+      std::move(write.beside.begin(), write.beside.end(), std::back_inserter(own));
+      wanted.push_back({write.in_transaction, std::move(own)});
       made_by.push_back(&write);
     }
   }
@@ -224,15 +227,12 @@ dynamo::Result<DeliveryWriter::Records> DeliveryWriter::read(const std::vector<c
   for (auto& [key, item] : keys) {
     wanted.push_back(std::move(item));
   }
+  SLUICE_TRY(items, read_items(parts_.client, place_.table, wanted, deadline));
   Records records;
-  for (std::size_t from = 0; from < wanted.size(); from += kMaxKeysPerBatchGet) {
-    const std::size_t count = std::min(kMaxKeysPerBatchGet, wanted.size() - from);
-    SLUICE_TRY(items, parts_.client.batch_get(place_.table, std::span(wanted).subspan(from, count), deadline));
-    for (dynamo::Item& item : *items) {
-      DeliveryWrite::Key key(dynamo::text_of(item, names.hash),
-                             names.range.empty() ? std::string() : dynamo::text_of(item, names.range));
-      records.insert_or_assign(std::move(key), std::move(item));
-    }
+  for (dynamo::Item& item : *items) {
+    DeliveryWrite::Key key(dynamo::text_of(item, names.hash),
+                           names.range.empty() ? std::string() : dynamo::text_of(item, names.range));
+    records.insert_or_assign(std::move(key), std::move(item));
   }
   return records;
 }

@@ -24,12 +24,13 @@ namespace sluice::queue::table {
 struct DeliveryWrite {
   std::size_t index = 0;  ///< of the completion or receipt in its call
   const Receipt* receipt = nullptr;
-  RecordWrite record;                        ///< moved away when the write is made
-  std::string nonce{};                       ///< that it leaves; a removal leaves none
-  std::optional<CompletionAction> action{};  ///< nothing: it prolongs the lease
-  bool has_failure = false;                  ///< it writes why the attempt has failed
-  const Completion* with_effects = nullptr;  ///< its effects are committed with it, in one transaction
-  std::optional<dynamo::Error> hindered{};   ///< why it cannot be made
+  RecordWrite record;                            ///< moved away when the write is made
+  std::string nonce{};                           ///< that it leaves; a removal leaves none
+  std::optional<CompletionAction> action{};      ///< nothing: it prolongs the lease
+  bool has_failure = false;                      ///< it writes why the attempt has failed
+  const Completion* in_transaction = nullptr;    ///< its effects are committed with it, in one transaction
+  std::vector<dynamo::TransactAction> beside{};  ///< what else of the store that transaction writes
+  std::optional<dynamo::Error> hindered{};       ///< why it cannot be made
 
   StatementOutcome outcome{};
   std::optional<SettleResult> refused{};  ///< because of its effects

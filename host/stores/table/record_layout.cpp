@@ -6,9 +6,9 @@
 #include "base/uuid.hpp"
 #include "host/stores/core/keys.hpp"
 #include "host/stores/table/item_values.hpp"
-#include "host/stores/table/table_keys.hpp"
 #include "host/stores/table/nonce.hpp"
 #include "host/stores/table/statements.hpp"
+#include "host/stores/table/table_keys.hpp"
 
 namespace sluice::queue::table {
 namespace {

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "base/random.hpp"
+#include "host/queue/doorbell.hpp"
+#include "host/queue/queues.hpp"
+#include "host/queue/wake/ringer.hpp"
+#include "host/stores/table/record_layout.hpp"
+#include "host/stores/table/store_parts.hpp"
+
+namespace sluice::queue::table {
+
+/// How the tables of one layout tell whom to ring. Called from any thread.
+struct Bells {
+  /// What hosts announce in that table.
+  Result<std::vector<wake::Announcement>> (*read)(const StoreParts& parts, const QueueTable& place, Deadline deadline);
+  /// How hosts and producers name that half of the queue to each other.
+  std::string (*bell)(const QueueTable& place, Half half);
+};
+
+/// Queues in tables of one layout, as far as layouts do not differ.
+///
+/// The references must outlive them. `client.stop()` ends what is under way. Two of them on one table should differ in
+/// host name or seed, because both go into the nonce by which one recognises its own writes. What is sent or changed
+/// through them wakes the sources that were opened from them, and with `ring` other hosts, too; their destruction then
+/// waits for what is being rung.
+class TableQueues : public Queues {
+ public:
+  /// How a queue's table holds what a transaction brings to it, of whichever layout.
+  std::unique_ptr<RecordLayout> layout_of(const std::string& queue);
+  /// Something that is durable by now was put there, by whomever. Returns at once.
+  void ring(const QueueAddress& address) { doorbell_.ring(address); }
+
+  Result<std::unique_ptr<NoticeBoard>> open_board(const std::string& queue) override;
+  Result<std::unique_ptr<IdempotencyKeys>> open_keys(const std::string& queue) override;
+  Result<std::unique_ptr<wake::WakePlace>> open_wake_place(const std::string& queue) override;
+
+ protected:
+  struct Settings {
+    std::string host;
+    QueueLocator locate;
+    LoneNames names;
+    Bells bells;
+    std::function<void(const std::string&)> warn;
+    std::optional<wake::RingerOptions> ring;
+    RecordLayouts other_layouts;
+    std::function<bool(const QueueAddress&)> ring_elsewhere;
+  };
+  TableQueues(Settings settings, dynamo::Client& client, const Clock& clock, Random& random);
+
+  virtual std::unique_ptr<RecordLayout> own_layout(const std::string& queue) = 0;
+  /// Puts an announcement into the table in the place of what that host said before. The write units that it took.
+  virtual Result<double> announce(const QueueTable& place, const wake::Announcement& announcement,
+                                  Deadline deadline) = 0;
+  virtual Result<void> withdraw(const QueueTable& place, const std::string& host, Deadline deadline) = 0;
+  /// Never rings this process for what it puts into the table.
+  void leave_out(const QueueTable& place, const std::string& host);
+
+  // Fixed after construction.
+  const Settings settings_;
+  Random& random_;
+  NonceSource nonces_;
+  TableClock clock_;
+  StatementRunner runner_;
+  const RecordLayouts layouts_;
+  const StoreParts parts_;
+
+ private:
+  class WakePlace;
+
+  /// Who rings for a table; null where nobody does.
+  wake::Ringer* ringer_of(const QueueTable& place);
+
+  Mutex ringers_mutex_;
+  std::map<std::string, std::unique_ptr<wake::Ringer>> ringers_ SLUICE_GUARDED_BY(ringers_mutex_);  ///< by table
+
+ protected:
+  Doorbell doorbell_;
+};
+
+}  // namespace sluice::queue::table
