@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "base/assert.hpp"
+#include "host/queue/weighted_turns.hpp"
 
 namespace sluice::queue {
 
@@ -57,26 +59,20 @@ void JoinedSource::stop() {
   }
 }
 
-// Each part gains its weight; who has most is next and pays what all of them gained.
 JoinedSource::Shares JoinedSource::share_out(std::size_t max) {
   Shares shares{.of = std::vector<std::size_t>(parts_.size()), .first = 0};
-  std::int64_t total = 0;
-  for (const Part& part : parts_) {
-    total += part.weight;
-  }
-  const MutexLock lock(mutex_);
   const std::size_t dealt = std::min(max, kDealt);
+  const MutexLock lock(mutex_);
   for (std::size_t i = 0; i < dealt; ++i) {
-    for (std::size_t part = 0; part < parts_.size(); ++part) {
-      credits_[part] += parts_[part].weight;
-    }
-    const auto next = std::max_element(credits_.begin(), credits_.end()) - credits_.begin();
-    credits_[static_cast<std::size_t>(next)] -= total;
-    ++shares.of[static_cast<std::size_t>(next)];
-    shares.first = i == 0 ? static_cast<std::size_t>(next) : shares.first;
+    const auto weight = [this](std::size_t part) { return std::int64_t{parts_[part].weight}; };
+    const std::size_t next = next_turn(credits_, weight, [](std::size_t) { return true; }).value_or(0);
+    ++shares.of[next];
+    shares.first = i == 0 ? next : shares.first;
   }
+  const auto add = [](std::size_t sum, const Part& part) { return sum + part.weight; };
+  const std::size_t total = std::accumulate(parts_.begin(), parts_.end(), std::size_t{0}, add);
   for (std::size_t part = 0; part < parts_.size(); ++part) {
-    shares.of[part] += (max - dealt) * parts_[part].weight / static_cast<std::size_t>(total);
+    shares.of[part] += (max - dealt) * parts_[part].weight / total;
   }
   return shares;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "host/queue/weighted_turns.hpp"
+
 namespace sluice::queue::owned {
 
 void PriorityScheduler::clear() {
@@ -18,30 +20,20 @@ std::size_t PriorityScheduler::size() const {
   return all;
 }
 
-// Each priority that waits saves up its weight; whoever has most goes, and pays what all of them have saved.
 std::optional<Turn> PriorityScheduler::next(const std::array<std::uint16_t, kPriorities>& weights,
                                             const std::function<bool(const Spot&)>& may_go) {
-  std::optional<Turn> chosen;
-  std::size_t chosen_priority = 0;
-  std::int64_t sum = 0;
+  std::array<std::optional<Turn>, kPriorities> first;
   for (std::size_t i = 0; i < kPriorities; ++i) {
-    const auto first =
+    const auto found =
         std::find_if(ready_[i].begin(), ready_[i].end(), [&](const Turn& turn) { return may_go(turn.spot); });
-    if (first == ready_[i].end()) {
-      continue;
-    }
-    const auto weight = std::max<std::int64_t>(1, weights[i]);
-    sum += weight;
-    credit_[i] += weight;
-    if (!chosen || credit_[i] > credit_[chosen_priority]) {
-      chosen = *first;
-      chosen_priority = i;
+    if (found != ready_[i].end()) {
+      first[i] = *found;
     }
   }
-  if (chosen) {
-    credit_[chosen_priority] -= sum;
-  }
-  return chosen;
+  const auto next = next_turn(
+      credit_, [&weights](std::size_t i) { return std::max<std::int64_t>(1, weights[i]); },
+      [&first](std::size_t i) { return first[i].has_value(); });
+  return next ? first[*next] : std::nullopt;
 }
 
 }  // namespace sluice::queue::owned

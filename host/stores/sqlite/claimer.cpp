@@ -6,6 +6,7 @@
 
 #include "base/guard.hpp"
 #include "base/timestamp.hpp"
+#include "host/queue/weighted_turns.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
 
 namespace sluice::queue::sqlite {
@@ -39,53 +40,13 @@ int strictness(Kept kept) {
 
 }  // namespace
 
-// Each one that waits gains its weight; who has most is next and pays what all of them gained.
-std::optional<std::size_t> PriorityScheduler::next(std::int64_t half, const ClaimRules& rules,
-                                                   const std::array<bool, kPriorities>& waits) {
-  auto& credits = credits_[half];
-  std::int64_t gained = 0;
-  std::optional<std::size_t> next;
-  for (std::size_t i = 0; i < kPriorities; ++i) {
-    if (!waits[i]) {
-      continue;
-    }
-    const std::int64_t weight = std::max<std::int64_t>(1, rules.weights[i]);
-    credits[i] += weight;
-    gained += weight;
-    if (!next || credits[i] > credits[*next]) {
-      next = i;
-    }
-  }
-  if (next) {
-    credits[*next] -= gained;
-  }
-  return next;
-}
-
 Claimer::Claimer(Connection& connection, Records& records)
-    : records_(records),
+    : connection_(connection),
+      records_(records),
       ready_(records.ready()),
       groups_(records.groups()),
       oldest_{Statement(connection, oldest()), Statement(connection, oldest()), Statement(connection, oldest()),
-              Statement(connection, oldest())},
-      suspect_(connection, "SELECT " + std::string(kDeliveryColumns) +
-                               " FROM sluice_deliveries AS d JOIN sluice_messages AS m ON m.seq = d.seq WHERE "
-                               "d.seq = ?1"),
-      lease_first_(connection, "INSERT INTO sluice_deliveries VALUES (?1, ?2, ?3, 1, 2, 1, ?4, ?5, ?5, NULL, 0)"),
-      // The whole head at once, when all of it is new: the usual case, in which one statement each is twice as fast.
-      lease_head_(
-          connection,
-          "INSERT INTO sluice_deliveries SELECT seq, ?6, ?4, 1, 2, 1, sent_at, ?5, ?5, NULL, 0 FROM sluice_ready "
-          "WHERE half = ?1 AND (sent_at, seq) <= (?2, ?3)"),
-      lease_again_(
-          connection,
-          "UPDATE sluice_deliveries SET until = ?2, leased = 1, version = version + 1, receives = receives + 1, "
-          "received_at = ?3, updated_at = ?3 WHERE seq = ?1"),
-      lease_suspect_(connection,
-                     "UPDATE sluice_deliveries SET until = ?2, leased = 1, version = version + 1, receives = ?4, "
-                     "received_at = ?3, updated_at = ?3, suspect = 1 WHERE seq = ?1"),
-      ready_delete_head_(connection, "DELETE FROM sluice_ready WHERE half = ?1 AND (sent_at, seq) <= (?2, ?3)"),
-      messages_(connection, "SELECT messages FROM sluice_halves WHERE half = ?1") {}
+              Statement(connection, oldest())} {}
 
 Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lease& lease) {
   keep_order(half, request);
@@ -157,8 +118,10 @@ bool Claimer::claim_round(std::int64_t half, const ClaimRules& rules, const Leas
   for (std::size_t i = 0; i < kPriorities; ++i) {
     waits[i] = oldest_[i].bind(ready_half(half, static_cast<Priority>(i)), stored(lease.now)).row();
   }
+  auto& credits = credits_[half];
+  const auto weight = [&rules](std::size_t i) { return std::max<std::int64_t>(1, rules.weights[i]); };
   bool whole = true;
-  while (const auto next = turns_.next(half, rules, waits)) {
+  while (const auto next = next_turn(credits, weight, [&waits](std::size_t i) { return waits[i]; })) {
     Statement& row = oldest_[*next];
     Found& range = found[*next];
     if (auto delivery = read_delivery(row, lease)) {

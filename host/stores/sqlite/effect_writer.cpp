@@ -21,15 +21,6 @@ std::string on_table(const std::string& table) { return table.empty() ? "" : " o
 
 }  // namespace
 
-EffectWriter::EffectWriter(Connection& connection, const Parts& parts, std::size_t most_bytes)
-    : connection_(connection),
-      parts_(parts),
-      most_bytes_(most_bytes),
-      statements_(connection),
-      savepoint_(connection, "SAVEPOINT effects"),
-      release_(connection, "RELEASE effects"),
-      roll_back_(connection, "ROLLBACK TO effects") {}
-
 bool EffectWriter::Course::goes_on(const Error& error) {
   if (error.code() == kBarred) {
     // Only with what fitted before it: that it is refused has to be committed before the next one fails.

@@ -34,7 +34,8 @@ class EffectWriter {
     NewMessages& sending;
     Keys& keys;
   };
-  EffectWriter(Connection& connection, const Parts& parts, std::size_t most_bytes);
+  EffectWriter(Connection& connection, const Parts& parts, std::size_t most_bytes)
+      : connection_(connection), parts_(parts), most_bytes_(most_bytes), statements_(connection) {}
 
   /// How far a call has come that may take several transactions: everybody else waits for one, so that it takes no more
   /// completions once it has lasted, and what makes one fail is to be found. By the completions' index in the call.
@@ -98,9 +99,9 @@ class EffectWriter {
   const Parts parts_;
   const std::size_t most_bytes_;
   UserStatements statements_;
-  Statement savepoint_;
-  Statement release_;
-  Statement roll_back_;
+  Statement savepoint_{connection_, "SAVEPOINT effects"};
+  Statement release_{connection_, "RELEASE effects"};
+  Statement roll_back_{connection_, "ROLLBACK TO effects"};
   SteadyTime begun_at_{};  ///< the transaction
   // Of the current call; members so that their memory is there for the next one.
   std::vector<std::size_t> with_effects_;

@@ -34,29 +34,6 @@ Kept kept_for(const ClaimRules& rules) {
   return rules.fair ? Kept::fair : Kept::none;
 }
 
-GroupOrder::GroupOrder(Connection& connection, ReadyIndex& ready_index)
-    : connection_(connection),
-      ready_index_(ready_index),
-      load_(connection, "SELECT number, head, head_sent, turn, others, last_sent FROM sluice_groups WHERE id = ?1"),
-      insert_(connection,
-              "INSERT INTO sluice_groups (id, half, head_sent, turn, others, last_sent) "
-              "VALUES (?1, ?2, 0, 0, 0, 0)"),
-      update_(connection,
-              "UPDATE sluice_groups SET head = ?2, head_sent = ?3, turn = ?4, others = ?5, last_sent = ?6 "
-              "WHERE number = ?1"),
-      drop_(connection, "DELETE FROM sluice_groups WHERE number = ?1"),
-      wait_(connection, "INSERT OR IGNORE INTO sluice_waiting VALUES (?1, ?2, ?3, ?4)"),
-      first_(
-          connection,
-          "SELECT sent_at, seq, suspected FROM sluice_waiting WHERE group_number = ?1 ORDER BY sent_at, seq LIMIT 1"),
-      leave_(connection, "DELETE FROM sluice_waiting WHERE group_number = ?1 AND sent_at = ?2 AND seq = ?3"),
-      bits_(connection, "SELECT kept FROM sluice_queues WHERE id = ?1"),
-      head_state_(connection,
-                  "SELECT until IS NOT NULL, received_at IS NOT NULL OR suspect FROM sluice_deliveries WHERE seq = ?1"),
-      hold_(connection, "INSERT OR REPLACE INTO sluice_holds VALUES (?1, ?2, ?3, ?4)"),
-      let_go_(connection, "DELETE FROM sluice_holds WHERE seq = ?1"),
-      held_place_(connection, "SELECT sent_at, half, group_id FROM sluice_holds WHERE seq = ?1") {}
-
 void GroupOrder::begin() {
   known_.clear();
   offered_.clear();
@@ -211,6 +188,15 @@ void GroupOrder::balance(Group& group, const std::optional<Place>& came) {
   }
 }
 
+template <typename Change>
+void GroupOrder::update(std::int64_t half, std::int64_t id, const std::optional<Place>& came, Change change) {
+  const Group old = load(half, id);
+  Group now = old;
+  change(now);
+  balance(now, came);
+  store(old, now);
+}
+
 void GroupOrder::change(const MessageRecord* before, const MessageRecord* after) {
   if (before != nullptr && after != nullptr && same_for_group(*before, *after)) {
     return;
@@ -219,21 +205,15 @@ void GroupOrder::change(const MessageRecord* before, const MessageRecord* after)
   const std::int64_t to = after == nullptr ? 0 : group_of(after->half, after->group);
   const auto came = after != nullptr && !after->until ? std::optional(place_of(*after)) : std::nullopt;
   if (from != 0) {
-    const Group old = load(before->half, from);
-    Group now = old;
-    take(now, *before);
-    if (to == from) {
-      give(now, *after);
-    }
-    balance(now, to == from ? came : std::nullopt);
-    store(old, now);
+    update(before->half, from, to == from ? came : std::nullopt, [&](Group& group) {
+      take(group, *before);
+      if (to == from) {
+        give(group, *after);
+      }
+    });
   }
   if (to != 0 && to != from) {
-    const Group old = load(after->half, to);
-    Group now = old;
-    give(now, *after);
-    balance(now, came);
-    store(old, now);
+    update(after->half, to, came, [&](Group& group) { give(group, *after); });
   }
 }
 
@@ -241,25 +221,21 @@ void GroupOrder::end(std::int64_t half, std::int64_t group, std::int64_t seq) {
   if (kept(half) == Kept::fair) {
     return;
   }
-  const Group old = load(half, group);
-  Group now = old;
-  if (now.head == seq) {
-    now.head.reset();
-  } else {
-    now.others = std::max<std::int64_t>(0, now.others - 1);
-  }
-  balance(now);
-  store(old, now);
+  update(half, group, {}, [seq](Group& now) {
+    if (now.head == seq) {
+      now.head.reset();
+    } else {
+      now.others = std::max<std::int64_t>(0, now.others - 1);
+    }
+  });
 }
 
 void GroupOrder::claimed(std::int64_t half, std::int64_t group, std::int64_t seq) {
-  const Group old = load(half, group);
-  if (old.head == seq) {
-    Group now = old;
-    now.head.reset();
-    balance(now);
-    store(old, now);
-  }
+  update(half, group, {}, [seq](Group& now) {
+    if (now.head == seq) {
+      now.head.reset();
+    }
+  });
 }
 
 std::int64_t GroupOrder::arrive(std::int64_t half, std::int64_t group, const Place& place) {
@@ -287,10 +263,7 @@ void GroupOrder::hold(const MessageRecord& head) {
     return;
   }
   hold_.bind(head.seq, head.half, group, stored(head.sent_at)).run();
-  const Group old = load(head.half, group);
-  Group now = old;
-  ++now.others;
-  store(old, now);
+  update(head.half, group, {}, [](Group& now) { ++now.others; });
 }
 
 void GroupOrder::let_go(std::int64_t seq) {
@@ -303,11 +276,7 @@ void GroupOrder::let_go(std::int64_t seq) {
     return;
   }
   let_go_.bind(seq).run();
-  const Group old = load(half, group);
-  Group now = old;
-  now.others = std::max<std::int64_t>(0, now.others - 1);
-  balance(now);
-  store(old, now);
+  update(half, group, {}, [](Group& now) { now.others = std::max<std::int64_t>(0, now.others - 1); });
 }
 
 std::optional<WallTime> GroupOrder::held_place(std::int64_t seq) { return loaded(held_place_.bind(seq).only()); }
@@ -346,11 +315,7 @@ void GroupOrder::end_order(std::int64_t half) {
   for (const auto& [seq, id] : holds) {
     if (id != 0) {
       again.bind(seq, id).run();
-      const Group old = load(half, id);
-      Group now = old;
-      ++now.others;
-      balance(now);
-      store(old, now);
+      update(half, id, {}, [](Group& now) { ++now.others; });
     }
   }
 }

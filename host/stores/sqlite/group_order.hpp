@@ -29,7 +29,7 @@ Kept kept_for(const ClaimRules& rules);
 /// Works inside a transaction of its connection.
 class GroupOrder {
  public:
-  GroupOrder(Connection& connection, ReadyIndex& ready_index);
+  GroupOrder(Connection& connection, ReadyIndex& ready_index) : connection_(connection), ready_index_(ready_index) {}
 
   /// At the start of each transaction.
   void begin();
@@ -90,6 +90,9 @@ class GroupOrder {
     std::int64_t last_sent = 0;  ///< about: nobody who waits was sent later
     friend bool operator==(const Group&, const Group&) = default;
   };
+  /// Makes a change of a group, and sees to it that it offers what it may. `came`: as `balance` has it.
+  template <typename Change>
+  void update(std::int64_t half, std::int64_t id, const std::optional<Place>& came, Change change);
   Group load(std::int64_t half, std::int64_t id);
   void store(const Group& before, Group& after);
   /// Gives it a row where it has none.
@@ -111,18 +114,28 @@ class GroupOrder {
 
   Connection& connection_;
   ReadyIndex& ready_index_;
-  Statement load_;
-  Statement insert_;
-  Statement update_;
-  Statement drop_;
-  Statement wait_;
-  Statement first_;
-  Statement leave_;
-  Statement bits_;
-  Statement head_state_;
-  Statement hold_;
-  Statement let_go_;
-  Statement held_place_;
+  Statement load_{connection_,
+                  "SELECT number, head, head_sent, turn, others, last_sent FROM sluice_groups WHERE id = ?1"};
+  Statement insert_{connection_,
+                    "INSERT INTO sluice_groups (id, half, head_sent, turn, others, last_sent) "
+                    "VALUES (?1, ?2, 0, 0, 0, 0)"};
+  Statement update_{connection_,
+                    "UPDATE sluice_groups SET head = ?2, head_sent = ?3, turn = ?4, others = ?5, last_sent = ?6 "
+                    "WHERE number = ?1"};
+  Statement drop_{connection_, "DELETE FROM sluice_groups WHERE number = ?1"};
+  Statement wait_{connection_, "INSERT OR IGNORE INTO sluice_waiting VALUES (?1, ?2, ?3, ?4)"};
+  Statement first_{
+      connection_,
+      "SELECT sent_at, seq, suspected FROM sluice_waiting WHERE group_number = ?1 ORDER BY sent_at, seq LIMIT "
+      "1"};
+  Statement leave_{connection_, "DELETE FROM sluice_waiting WHERE group_number = ?1 AND sent_at = ?2 AND seq = ?3"};
+  Statement bits_{connection_, "SELECT kept FROM sluice_queues WHERE id = ?1"};
+  Statement head_state_{
+      connection_,
+      "SELECT until IS NOT NULL, received_at IS NOT NULL OR suspect FROM sluice_deliveries WHERE seq = ?1"};
+  Statement hold_{connection_, "INSERT OR REPLACE INTO sluice_holds VALUES (?1, ?2, ?3, ?4)"};
+  Statement let_go_{connection_, "DELETE FROM sluice_holds WHERE seq = ?1"};
+  Statement held_place_{connection_, "SELECT sent_at, half, group_id FROM sluice_holds WHERE seq = ?1"};
   std::vector<std::pair<std::int64_t, std::int64_t>> known_;  ///< bits by queue, of this transaction
   std::vector<std::int64_t> offered_;                         ///< halves
   WallTime now_{};

@@ -40,18 +40,6 @@ StoredKey stored_key(const Statement& row) {
 
 }  // namespace
 
-Keys::Keys(Connection& connection)
-    : job_find_(connection, "SELECT id FROM sluice_key_jobs WHERE queue = ?1 AND job = ?2"),
-      job_insert_(connection, "INSERT INTO sluice_key_jobs (queue, job) VALUES (?1, ?2)"),
-      find_(connection, "SELECT done, owner, until, result FROM sluice_keys WHERE job = ?1 AND key = ?2"),
-      put_(connection, "INSERT OR REPLACE INTO sluice_keys VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"),
-      release_(connection,
-               "DELETE FROM sluice_keys WHERE job = ?1 AND key = ?2 AND owner IS ?3 AND fence = ?4 AND NOT done"),
-      drop_(connection, "DELETE FROM sluice_keys WHERE job = ?1 AND key = ?2"),
-      expire_(connection,
-              "DELETE FROM sluice_keys WHERE (job, key) IN "
-              "(SELECT job, key FROM sluice_keys WHERE until <= ?1 ORDER BY until LIMIT ?2)") {}
-
 void Keys::begin() {
   jobs_.clear();
   written_ = 0;

@@ -20,7 +20,7 @@ namespace sluice::queue::sqlite {
 /// transaction of its connection. One whose time has passed counts for nothing, and is swept by those who write.
 class Keys {
  public:
-  explicit Keys(Connection& connection);
+  explicit Keys(Connection& connection) : connection_(connection) {}
 
   /// At the start of each transaction, and before its commit.
   void begin();
@@ -55,13 +55,17 @@ class Keys {
   std::optional<StoredKey> find(std::int64_t job, std::string_view key);
   KeyAnswer claim(std::optional<std::int64_t> job, const KeyClaim& claim, WallTime now);
 
-  Statement job_find_;
-  Statement job_insert_;
-  Statement find_;
-  Statement put_;
-  Statement release_;
-  Statement drop_;
-  Statement expire_;
+  Connection& connection_;
+  Statement job_find_{connection_, "SELECT id FROM sluice_key_jobs WHERE queue = ?1 AND job = ?2"};
+  Statement job_insert_{connection_, "INSERT INTO sluice_key_jobs (queue, job) VALUES (?1, ?2)"};
+  Statement find_{connection_, "SELECT done, owner, until, result FROM sluice_keys WHERE job = ?1 AND key = ?2"};
+  Statement put_{connection_, "INSERT OR REPLACE INTO sluice_keys VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"};
+  Statement release_{connection_,
+                     "DELETE FROM sluice_keys WHERE job = ?1 AND key = ?2 AND owner IS ?3 AND fence = ?4 AND NOT done"};
+  Statement drop_{connection_, "DELETE FROM sluice_keys WHERE job = ?1 AND key = ?2"};
+  Statement expire_{connection_,
+                    "DELETE FROM sluice_keys WHERE (job, key) IN "
+                    "(SELECT job, key FROM sluice_keys WHERE until <= ?1 ORDER BY until LIMIT ?2)"};
   std::vector<KnownJob> jobs_;  ///< of this transaction
   std::int64_t written_ = 0;    ///< in it
   WallTime now_{};

@@ -1,7 +1,6 @@
 #include "host/stores/sqlite/message_record.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <utility>
 
@@ -79,9 +78,6 @@ std::string encode_failure(const Failure& failure) {
   write(out, cut_utf8(failure.host, kErrorLimit));
   write(out, std::to_string(failure.attempts));
   write(out, std::to_string(failure.failed_at.time_since_epoch().count()));
-  if (failure.wait <= Duration::zero() && failure.took <= Duration::zero() && failure.earlier.empty()) {
-    return out;
-  }
   write(out, std::to_string(failure.wait.count()));
   write(out, std::to_string(failure.took.count()));
   for (const FailedAttempt& attempt : failure.earlier) {
@@ -95,68 +91,52 @@ std::string encode_failure(const Failure& failure) {
   return out;
 }
 
-namespace {
-
-/// What versions before did not write; what cannot be read is left out.
-void decode_attempts(std::string_view bytes, Failure& failure) {
+Failure decode_failure(std::string_view bytes) {
+  Failure failure;
+  if (bytes.empty()) {
+    return failure;
+  }
   bool good = true;
+  const auto text = [&](std::string& target) {
+    const auto found = good ? read(bytes) : std::nullopt;
+    good = found.has_value();
+    target = found.value_or(std::string_view());
+  };
   const auto number = [&](auto& target) {
-    const auto text = read(bytes);
-    good = good && text && read_number(*text, target);
+    const auto found = good ? read(bytes) : std::nullopt;
+    good = found && read_number(*found, target);
   };
   const auto span = [&](Duration& target) {
     Duration::rep count = 0;
     number(count);
     target = Duration(good ? count : 0);
   };
-  if (bytes.empty()) {
-    return;
-  }
+  Duration failed_at{};
+  text(failure.error);
+  text(failure.handler);
+  text(failure.host);
+  number(failure.attempts);
+  span(failed_at);
+  failure.failed_at = WallTime(failed_at);
   span(failure.wait);
   span(failure.took);
-  while (good && !bytes.empty() && failure.earlier.size() < kEarlierFailures) {
+  if (!good) {
+    return {.error = "(the stored reason cannot be read)", .handler = {}, .host = {}};
+  }
+  while (!bytes.empty() && failure.earlier.size() < kEarlierFailures) {
     FailedAttempt attempt;
-    const auto error = read(bytes);
-    const auto host = error ? read(bytes) : std::nullopt;
-    good = host.has_value();
-    attempt.error = error.value_or(std::string_view());
-    attempt.host = host.value_or(std::string_view());
+    text(attempt.error);
+    text(attempt.host);
     number(attempt.attempt);
     span(attempt.wait);
     span(attempt.took);
-    Duration failed_at{};
     span(failed_at);
     attempt.failed_at = WallTime(failed_at);
-    if (good) {
-      failure.earlier.push_back(std::move(attempt));
+    if (!good) {
+      break;  // What cannot be read of them is left out.
     }
+    failure.earlier.push_back(std::move(attempt));
   }
-}
-
-}  // namespace
-
-Failure decode_failure(std::string_view bytes) {
-  Failure failure;
-  if (bytes.empty()) {
-    return failure;
-  }
-  std::array<std::string_view, 5> fields;
-  for (std::string_view& field : fields) {
-    const auto text = read(bytes);
-    if (!text) {
-      failure.error = "(the stored reason cannot be read)";
-      return failure;
-    }
-    field = *text;
-  }
-  Duration::rep failed_at = 0;
-  failure.error = fields[0];
-  failure.handler = fields[1];
-  failure.host = fields[2];
-  if (read_number(fields[3], failure.attempts) && read_number(fields[4], failed_at)) {
-    failure.failed_at = WallTime(Duration(failed_at));
-  }
-  decode_attempts(bytes, failure);
   return failure;
 }
 

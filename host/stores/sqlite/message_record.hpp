@@ -47,7 +47,7 @@ std::optional<Attributes> decode_attributes(std::string_view bytes);
 inline constexpr std::size_t kErrorLimit = 4096;
 /// The same of an attempt before the last one.
 inline constexpr std::size_t kEarlierErrorLimit = 120;
-/// A failure as stored: five netstrings, two more with the spans of its attempt, and six for each one before.
+/// A failure as stored: seven netstrings, and six for each attempt before.
 /// Unreadable bytes are shown as an error text instead of being an error.
 std::string encode_failure(const Failure& failure);
 Failure decode_failure(std::string_view bytes);
@@ -118,6 +118,9 @@ struct MessageRecord {
   /// set aside for good. Which of the times is the later one says nothing: the clock may have been set back.
   bool blocks() const { return until && (received_at || (sent_at != *until && *until < kEndOfTime)); }
 };
+
+/// The seq of a queue's message by its id: both halves have one index of ids.
+inline constexpr const char* kFindById = "SELECT seq FROM sluice_messages WHERE id = ?1 AND half / 2 = ?2";
 
 /// The version of a message that nobody has touched is 1, and that of its first lease one more.
 inline constexpr std::int64_t kFirstLease = 2;

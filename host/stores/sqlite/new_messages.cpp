@@ -8,25 +8,6 @@
 
 namespace sluice::queue::sqlite {
 
-SendMarks::SendMarks(Connection& connection, Records& records)
-    : records_(records),
-      clock_read_(connection, "SELECT last, ahead FROM sluice_send_clock"),
-      clock_write_(connection, "UPDATE sluice_send_clock SET last = ?1, ahead = ?2"),
-      dedup_find_(connection, "SELECT id FROM sluice_dedup_ids WHERE queue = ?1 AND key = ?2 AND until > ?3"),
-      dedup_write_(connection, "INSERT OR REPLACE INTO sluice_dedup_ids VALUES (?1, ?2, ?3, ?4)"),
-      // More than one send adds, so that what has piled up goes in time.
-      dedup_sweep_(connection,
-                   "DELETE FROM sluice_dedup_ids WHERE (queue, key) IN "
-                   "(SELECT queue, key FROM sluice_dedup_ids WHERE until <= ?1 ORDER BY until LIMIT 4)"),
-      unique_find_(connection, "SELECT seq, until_done FROM sluice_unique_keys WHERE queue = ?1 AND key = ?2"),
-      unique_write_(connection, "INSERT OR REPLACE INTO sluice_unique_keys VALUES (?1, ?2, ?3, ?4)"),
-      unique_sweep_(
-          connection,
-          "DELETE FROM sluice_unique_keys WHERE seq IN (SELECT seq FROM sluice_unique_keys WHERE seq > ?1 ORDER BY seq "
-          "LIMIT 4) AND NOT EXISTS (SELECT 1 FROM sluice_messages AS m WHERE m.seq = sluice_unique_keys.seq)"),
-      unique_end_(connection,
-                  "SELECT max(seq) FROM (SELECT seq FROM sluice_unique_keys WHERE seq > ?1 ORDER BY seq LIMIT 4)") {}
-
 void SendMarks::begin(WallTime now) {
   std::int64_t last = 0;
   std::int64_t ahead = 0;
@@ -97,17 +78,6 @@ void SendMarks::sweep() {
   }
   swept_to_ = end > swept_to_ ? end : 0;  // round again
 }
-
-NewMessages::NewMessages(Connection& connection, Records& records)
-    : records_(records),
-      marks_(connection, records),
-      insert_(connection,
-              "INSERT OR IGNORE INTO sluice_messages (seq, half, sent_at, created_at, id, content_type, message_group, "
-              "attributes, body, priority) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"),
-      insert_ready_(connection,
-                    "INSERT OR FAIL INTO sluice_ready SELECT half, sent_at, seq FROM sluice_messages "
-                    "WHERE seq BETWEEN ?1 AND ?2"),
-      retime_(connection, "UPDATE sluice_messages SET sent_at = ?2 WHERE seq = ?1") {}
 
 void NewMessages::insert(std::int64_t queue, const NewMessage& message, SendResult& result, WallTime now) {
   const bool keyed = has_send_keys(message);

@@ -22,7 +22,7 @@ namespace sluice::queue::sqlite {
 /// back, the windows go on from where they were. When it is set forward they end that much sooner.
 class SendMarks {
  public:
-  SendMarks(Connection& connection, Records& records);
+  SendMarks(Connection& connection, Records& records) : connection_(connection), records_(records) {}
 
   /// Before the first message of a call: what follows happens at `now` on the machine's clock.
   void begin(WallTime now);
@@ -36,16 +36,25 @@ class SendMarks {
   std::optional<std::string> holder_of(std::int64_t queue, const std::string& key);
   void sweep();
 
+  Connection& connection_;
   Records& records_;
-  Statement clock_read_;
-  Statement clock_write_;
-  Statement dedup_find_;
-  Statement dedup_write_;
-  Statement dedup_sweep_;
-  Statement unique_find_;
-  Statement unique_write_;
-  Statement unique_sweep_;
-  Statement unique_end_;
+  Statement clock_read_{connection_, "SELECT last, ahead FROM sluice_send_clock"};
+  Statement clock_write_{connection_, "UPDATE sluice_send_clock SET last = ?1, ahead = ?2"};
+  Statement dedup_find_{connection_, "SELECT id FROM sluice_dedup_ids WHERE queue = ?1 AND key = ?2 AND until > ?3"};
+  Statement dedup_write_{connection_, "INSERT OR REPLACE INTO sluice_dedup_ids VALUES (?1, ?2, ?3, ?4)"};
+  // More than one send adds, so that what has piled up goes in time.
+  Statement dedup_sweep_{connection_,
+                         "DELETE FROM sluice_dedup_ids WHERE (queue, key) IN "
+                         "(SELECT queue, key FROM sluice_dedup_ids WHERE until <= ?1 ORDER BY until LIMIT 4)"};
+  Statement unique_find_{connection_, "SELECT seq, until_done FROM sluice_unique_keys WHERE queue = ?1 AND key = ?2"};
+  Statement unique_write_{connection_, "INSERT OR REPLACE INTO sluice_unique_keys VALUES (?1, ?2, ?3, ?4)"};
+  Statement unique_sweep_{
+      connection_,
+      "DELETE FROM sluice_unique_keys WHERE seq IN (SELECT seq FROM sluice_unique_keys WHERE seq > ?1 ORDER BY "
+      "seq "
+      "LIMIT 4) AND NOT EXISTS (SELECT 1 FROM sluice_messages AS m WHERE m.seq = sluice_unique_keys.seq)"};
+  Statement unique_end_{
+      connection_, "SELECT max(seq) FROM (SELECT seq FROM sluice_unique_keys WHERE seq > ?1 ORDER BY seq LIMIT 4)"};
   std::int64_t now_ = 0;       ///< on the file's clock
   std::int64_t swept_to_ = 0;  ///< of the unique keys, by seq
 };
@@ -53,7 +62,8 @@ class SendMarks {
 /// Puts down what is sent. Works inside a transaction of its connection.
 class NewMessages {
  public:
-  NewMessages(Connection& connection, Records& records);
+  NewMessages(Connection& connection, Records& records)
+      : connection_(connection), records_(records), marks_(connection, records) {}
 
   /// Sets the status of each message's result to sent, duplicate_id, or deduplicated with the first message's id;
   /// results that have failed already are left out. Each message has an id. `messages`: of values or of pointers.
@@ -77,12 +87,18 @@ class NewMessages {
   /// Puts those into `ready` that wait for it.
   void place_plain();
 
+  Connection& connection_;
   Records& records_;
   SendMarks marks_;
   bool marks_begun_ = false;  ///< for the current call
-  Statement insert_;
-  Statement insert_ready_;
-  Statement retime_;
+  Statement insert_{
+      connection_,
+      "INSERT OR IGNORE INTO sluice_messages (seq, half, sent_at, created_at, id, content_type, message_group, "
+      "attributes, body, priority) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"};
+  Statement insert_ready_{connection_,
+                          "INSERT OR FAIL INTO sluice_ready SELECT half, sent_at, seq FROM sluice_messages "
+                          "WHERE seq BETWEEN ?1 AND ?2"};
+  Statement retime_{connection_, "UPDATE sluice_messages SET sent_at = ?2 WHERE seq = ?1"};
   // Seqs of messages that lie in `ready` as they were sent: one statement for all of them.
   std::int64_t plain_from_ = 0;
   std::int64_t plain_to_ = 0;  ///< 0: there are none

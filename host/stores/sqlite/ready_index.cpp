@@ -20,31 +20,6 @@ std::string all_of_half() {
          "WHERE half = ?1 AND until IS NOT NULL";
 }
 
-ReadyIndex::ReadyIndex(Connection& connection)
-    : insert_(connection, "INSERT OR IGNORE INTO sluice_ready VALUES (?1, ?2, ?3)"),
-      delete_(connection, "DELETE FROM sluice_ready WHERE half = ?1 AND sent_at = ?2 AND seq = ?3"),
-      due_(connection,
-           "SELECT seq, until, leased, updated_at FROM sluice_deliveries INDEXED BY sluice_deliveries_due "
-           "WHERE half = ?1 AND until < ?2 AND until IS NOT NULL ORDER BY until"),
-      first_(connection,
-             "SELECT sent_at, seq FROM sluice_ready WHERE half = ?1 AND sent_at <= ?2 ORDER BY sent_at, seq LIMIT 1"),
-      next_until_(connection,
-                  "SELECT min(until) FROM sluice_deliveries INDEXED BY sluice_deliveries_due "
-                  "WHERE half = ?1 AND until IS NOT NULL AND until >= ?2"),
-      next_sent_(connection,
-                 "SELECT min(at) FROM (" +
-                     in_each_range("SELECT min(sent_at) AS at FROM sluice_ready WHERE half = % AND sent_at > ?2") +
-                     ")"),
-      front_(connection, "SELECT min(at) FROM (" +
-                             in_each_range("SELECT min(sent_at) AS at FROM sluice_ready WHERE half = %") +
-                             " UNION ALL SELECT min(sent_at) FROM sluice_deliveries INDEXED BY sluice_deliveries_due "
-                             "WHERE half = ?1 AND until IS NOT NULL)"),
-      front_ordered_(connection, "SELECT min(m.sent_at) FROM (" + all_of_half() +
-                                     ") AS p CROSS JOIN sluice_messages AS m ON m.seq = p.seq"),
-      in_flight_(connection,
-                 "SELECT count(*) FROM (SELECT 1 FROM sluice_deliveries WHERE half = ?1 AND until IS NOT NULL AND "
-                 "until >= ?2 AND leased = 1 LIMIT ?3)") {}
-
 WallTime ReadyIndex::end() const {
   const WallTime until = loaded(due_.integer(1));
   const bool leased = due_.integer(2) != 0;

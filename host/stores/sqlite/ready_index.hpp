@@ -96,7 +96,7 @@ class ClockSteps {
 /// Works inside a transaction of its connection.
 class ReadyIndex {
  public:
-  explicit ReadyIndex(Connection& connection);
+  explicit ReadyIndex(Connection& connection) : connection_(connection) {}
 
   /// A message can be claimed from here on, in its turn; `range` as `ready_half` or `suspect_half` gives it.
   void put(std::int64_t range, const Place& place) { insert_.bind(range, place.first, place.second).run(); }
@@ -129,16 +129,34 @@ class ReadyIndex {
   /// When the lease or delay ends at whose row `due_` stands.
   WallTime end() const;
 
+  Connection& connection_;
   ClockSteps steps_;
-  Statement insert_;
-  Statement delete_;
-  Statement due_;
-  Statement first_;
-  Statement next_until_;
-  Statement next_sent_;
-  Statement front_;
-  Statement front_ordered_;
-  Statement in_flight_;
+  Statement insert_{connection_, "INSERT OR IGNORE INTO sluice_ready VALUES (?1, ?2, ?3)"};
+  Statement delete_{connection_, "DELETE FROM sluice_ready WHERE half = ?1 AND sent_at = ?2 AND seq = ?3"};
+  Statement due_{connection_,
+                 "SELECT seq, until, leased, updated_at FROM sluice_deliveries INDEXED BY sluice_deliveries_due "
+                 "WHERE half = ?1 AND until < ?2 AND until IS NOT NULL ORDER BY until"};
+  Statement first_{
+      connection_,
+      "SELECT sent_at, seq FROM sluice_ready WHERE half = ?1 AND sent_at <= ?2 ORDER BY sent_at, seq LIMIT 1"};
+  Statement next_until_{connection_,
+                        "SELECT min(until) FROM sluice_deliveries INDEXED BY sluice_deliveries_due "
+                        "WHERE half = ?1 AND until IS NOT NULL AND until >= ?2"};
+  Statement next_sent_{
+      connection_, "SELECT min(at) FROM (" +
+                       in_each_range("SELECT min(sent_at) AS at FROM sluice_ready WHERE half = % AND sent_at > ?2") +
+                       ")"};
+  Statement front_{connection_,
+                   "SELECT min(at) FROM (" +
+                       in_each_range("SELECT min(sent_at) AS at FROM sluice_ready WHERE half = %") +
+                       " UNION ALL SELECT min(sent_at) FROM sluice_deliveries INDEXED BY sluice_deliveries_due "
+                       "WHERE half = ?1 AND until IS NOT NULL)"};
+  Statement front_ordered_{connection_, "SELECT min(m.sent_at) FROM (" + all_of_half() +
+                                            ") AS p CROSS JOIN sluice_messages AS m ON m.seq = p.seq"};
+  Statement in_flight_{
+      connection_,
+      "SELECT count(*) FROM (SELECT 1 FROM sluice_deliveries WHERE half = ?1 AND until IS NOT NULL AND "
+      "until >= ?2 AND leased = 1 LIMIT ?3)"};
 };
 
 }  // namespace sluice::queue::sqlite

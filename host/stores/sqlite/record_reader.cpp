@@ -1,7 +1,6 @@
 #include "host/stores/sqlite/record_reader.hpp"
 
 #include <algorithm>
-#include <atomic>
 
 #include "host/queue/error_groups.hpp"
 #include "host/stores/sqlite/group_order.hpp"
@@ -60,23 +59,12 @@ constexpr std::int64_t kOrderedHeads = 1'000;
 
 Error too_late() { return {ErrorCode::timeout, "the deadline passed before the store had read; allow more time"}; }
 
-// Of this process. Versions of two connections say nothing of each other.
-std::atomic<std::uint64_t> readers{0};
-
 }  // namespace
 
 RecordReader::RecordReader(Connection& connection)
-    : number_(++readers),
-      connection_(connection),
-      version_(connection, "PRAGMA data_version"),
-      queue_(connection, "SELECT id FROM sluice_queues WHERE name = ?1"),
-      kept_(connection, "SELECT kept FROM sluice_queues WHERE id = ?1"),
-      queues_(connection, "SELECT name FROM sluice_queues ORDER BY name"),
-      by_id_(connection, kFindById),
+    : connection_(connection),
       record_(connection, select_record("m.content_type, m.message_group, m.attributes, m.body")),
       head_(connection, select_record("NULL, NULL, NULL, NULL")),
-      native_(connection, "SELECT native FROM sluice_messages WHERE seq = ?1"),
-      id_(connection, "SELECT id FROM sluice_messages WHERE seq = ?1"),
       list_(connection, list_sql(">", "ASC")),
       list_newest_(connection, list_sql("<", "DESC")),
       list_ordered_(connection, list_ordered_sql(">", "ASC")),
@@ -85,11 +73,7 @@ RecordReader::RecordReader(Connection& connection)
       hidden_(connection, "SELECT seq FROM (" + std::string(kWaiting) +
                               " AND (until >= ?2 OR sent_at > ?2) UNION ALL " +
                               in_each_range("SELECT sent_at, seq FROM sluice_ready WHERE half = % AND sent_at > ?2") +
-                              ") ORDER BY sent_at, seq LIMIT ?3"),
-      // CROSS JOIN: the failures first, and only their messages.
-      failures_(connection,
-                "SELECT d.failure, m.id FROM sluice_deliveries AS d CROSS JOIN sluice_messages AS m ON m.seq = d.seq "
-                "WHERE d.half = ?1 AND d.failure IS NOT NULL") {}
+                              ") ORDER BY sent_at, seq LIMIT ?3") {}
 
 std::vector<std::string> RecordReader::queues() {
   std::vector<std::string> names;

@@ -27,9 +27,6 @@ class RecordReader {
  public:
   explicit RecordReader(Connection& connection);
 
-  /// Another one after each commit of anybody's, this process's writer included, and for each reader.
-  using Version = std::pair<std::uint64_t, std::int64_t>;
-  Version version() { return {number_, version_.only().value_or(0)}; }
   /// For what is read beside messages.
   Connection& connection() { return connection_; }
 
@@ -54,24 +51,26 @@ class RecordReader {
   bool ordered(std::int64_t half);
   std::string text(Statement& statement, std::int64_t seq);
 
-  const std::uint64_t number_;
   Connection& connection_;
-  Statement version_;
-  Statement queue_;
-  Statement kept_;
-  Statement queues_;
-  Statement by_id_;
+  Statement queue_{connection_, "SELECT id FROM sluice_queues WHERE name = ?1"};
+  Statement kept_{connection_, "SELECT kept FROM sluice_queues WHERE id = ?1"};
+  Statement queues_{connection_, "SELECT name FROM sluice_queues ORDER BY name"};
+  Statement by_id_{connection_, kFindById};
   Statement record_;
   Statement head_;
-  Statement native_;
-  Statement id_;
+  Statement native_{connection_, "SELECT native FROM sluice_messages WHERE seq = ?1"};
+  Statement id_{connection_, "SELECT id FROM sluice_messages WHERE seq = ?1"};
   Statement list_;
   Statement list_newest_;
   Statement list_ordered_;
   Statement list_ordered_newest_;
   Statement stats_;
   Statement hidden_;
-  Statement failures_;
+  // CROSS JOIN: the failures first, and only their messages.
+  Statement failures_{
+      connection_,
+      "SELECT d.failure, m.id FROM sluice_deliveries AS d CROSS JOIN sluice_messages AS m ON m.seq = d.seq "
+      "WHERE d.half = ?1 AND d.failure IS NOT NULL"};
 };
 
 /// Reads one after the other on a thread and a connection of their own: so that no caller waits beyond its deadline,

@@ -12,13 +12,6 @@ std::int64_t as_number(bool value) { return value ? 1 : 0; }
 
 }  // namespace
 
-Tally::Tally(Connection& connection)
-    : read_(connection, "SELECT next_seq FROM sluice_counters"),
-      write_(connection, "UPDATE sluice_counters SET next_seq = ?1"),
-      half_(connection,
-            "INSERT INTO sluice_halves VALUES (?1, ?2) ON CONFLICT (half) DO UPDATE SET messages = messages + "
-            "excluded.messages") {}
-
 void Tally::begin() {
   changes_.clear();
   next_seq_ = 0;
@@ -51,39 +44,6 @@ void Tally::finish() {
     write_.bind(next_seq_).run();
   }
 }
-
-Records::Records(Connection& connection)
-    : connection_(connection),
-      tally_(connection),
-      ready_(connection),
-      groups_(connection, ready_),
-      queue_find_(connection, "SELECT id, kept FROM sluice_queues WHERE name = ?1"),
-      queue_insert_(connection, "INSERT INTO sluice_queues (name) VALUES (?1)"),
-      by_id_(connection, kFindById),
-      record_(connection,
-              "SELECT m.id, m.half, m.sent_at, d.version, d.receives, d.until, d.received_at, d.failure, "
-              "d.suspect, m.message_group, m.priority "
-              "FROM sluice_messages AS m LEFT JOIN sluice_deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1"),
-      remove_leased_(
-          connection,
-          "DELETE FROM sluice_messages WHERE seq = ?1 AND id = ?2 AND EXISTS (SELECT 1 FROM sluice_deliveries AS d "
-          "WHERE d.seq = ?1 AND d.version = ?3 AND d.half = ?4 AND d.until IS NOT NULL)"),
-      group_(connection, "SELECT message_group FROM sluice_messages WHERE seq = ?1"),
-      brought_back_(connection, "UPDATE sluice_deliveries SET until = NULL WHERE seq = ?1"),
-      message_delete_(connection, "DELETE FROM sluice_messages WHERE seq = ?1"),
-      message_move_(connection, "UPDATE sluice_messages SET half = ?2, sent_at = ?3 WHERE seq = ?1"),
-      message_put_(connection,
-                   "INSERT INTO sluice_messages (seq, half, sent_at, created_at, id, content_type, message_group, "
-                   "attributes, body, native, priority) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"),
-      content_(connection,
-               "UPDATE sluice_messages SET content_type = ?2, message_group = ?3, attributes = ?4, body = ?5, "
-               "priority = ?6 WHERE seq = ?1"),
-      created_(connection, "UPDATE sluice_messages SET created_at = ?2 WHERE seq = ?1"),
-      delivery_delete_(connection, "DELETE FROM sluice_deliveries WHERE seq = ?1"),
-      delivery_delete_run_(connection, "DELETE FROM sluice_deliveries WHERE seq BETWEEN ?1 AND ?2"),
-      delivery_write_(
-          connection,
-          "INSERT OR REPLACE INTO sluice_deliveries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)") {}
 
 void Records::begin() {
   tally_.begin();

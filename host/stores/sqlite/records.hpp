@@ -18,14 +18,11 @@
 
 namespace sluice::queue::sqlite {
 
-/// The seq of a queue's message by its id: both halves have one index of ids.
-inline constexpr const char* kFindById = "SELECT seq FROM sluice_messages WHERE id = ?1 AND half / 2 = ?2";
-
 /// What one transaction changes in the counters of the file. They are read at most once and written at most once in it,
 /// and let `stats` know how many messages there are without counting them.
 class Tally {
  public:
-  explicit Tally(Connection& connection);
+  explicit Tally(Connection& connection) : connection_(connection) {}
 
   /// At the start of each transaction.
   void begin();
@@ -43,9 +40,12 @@ class Tally {
   void back_to(const Mark& mark) { changes_ = mark; }
 
  private:
-  Statement read_;
-  Statement write_;
-  Statement half_;
+  Connection& connection_;
+  Statement read_{connection_, "SELECT next_seq FROM sluice_counters"};
+  Statement write_{connection_, "UPDATE sluice_counters SET next_seq = ?1"};
+  Statement half_{connection_,
+                  "INSERT INTO sluice_halves VALUES (?1, ?2) ON CONFLICT (half) DO UPDATE SET messages = messages + "
+                  "excluded.messages"};
   Mark changes_;
   std::int64_t next_seq_ = 0;  ///< 0: not read
 };
@@ -54,7 +54,8 @@ class Tally {
 /// removed. Works inside a transaction of its connection.
 class Records {
  public:
-  explicit Records(Connection& connection);
+  explicit Records(Connection& connection)
+      : connection_(connection), tally_(connection), ready_(connection), groups_(connection, ready_) {}
 
   /// At the start of each transaction, and before its commit.
   void begin();
@@ -106,21 +107,33 @@ class Records {
   Tally tally_;
   ReadyIndex ready_;
   GroupOrder groups_;
-  Statement queue_find_;
-  Statement queue_insert_;
-  Statement by_id_;
-  Statement record_;
-  Statement remove_leased_;
-  Statement group_;
-  Statement brought_back_;
-  Statement message_delete_;
-  Statement message_move_;
-  Statement message_put_;
-  Statement content_;
-  Statement created_;
-  Statement delivery_delete_;
-  Statement delivery_delete_run_;
-  Statement delivery_write_;
+  Statement queue_find_{connection_, "SELECT id, kept FROM sluice_queues WHERE name = ?1"};
+  Statement queue_insert_{connection_, "INSERT INTO sluice_queues (name) VALUES (?1)"};
+  Statement by_id_{connection_, kFindById};
+  Statement record_{connection_,
+                    "SELECT m.id, m.half, m.sent_at, d.version, d.receives, d.until, d.received_at, d.failure, "
+                    "d.suspect, m.message_group, m.priority "
+                    "FROM sluice_messages AS m LEFT JOIN sluice_deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1"};
+  Statement remove_leased_{
+      connection_,
+      "DELETE FROM sluice_messages WHERE seq = ?1 AND id = ?2 AND EXISTS (SELECT 1 FROM sluice_deliveries AS d "
+      "WHERE d.seq = ?1 AND d.version = ?3 AND d.half = ?4 AND d.until IS NOT NULL)"};
+  Statement group_{connection_, "SELECT message_group FROM sluice_messages WHERE seq = ?1"};
+  Statement brought_back_{connection_, "UPDATE sluice_deliveries SET until = NULL WHERE seq = ?1"};
+  Statement message_delete_{connection_, "DELETE FROM sluice_messages WHERE seq = ?1"};
+  Statement message_move_{connection_, "UPDATE sluice_messages SET half = ?2, sent_at = ?3 WHERE seq = ?1"};
+  Statement message_put_{
+      connection_,
+      "INSERT INTO sluice_messages (seq, half, sent_at, created_at, id, content_type, message_group, "
+      "attributes, body, native, priority) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"};
+  Statement content_{connection_,
+                     "UPDATE sluice_messages SET content_type = ?2, message_group = ?3, attributes = ?4, body = ?5, "
+                     "priority = ?6 WHERE seq = ?1"};
+  Statement created_{connection_, "UPDATE sluice_messages SET created_at = ?2 WHERE seq = ?1"};
+  Statement delivery_delete_{connection_, "DELETE FROM sluice_deliveries WHERE seq = ?1"};
+  Statement delivery_delete_run_{connection_, "DELETE FROM sluice_deliveries WHERE seq BETWEEN ?1 AND ?2"};
+  Statement delivery_write_{
+      connection_, "INSERT OR REPLACE INTO sluice_deliveries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"};
 };
 
 }  // namespace sluice::queue::sqlite

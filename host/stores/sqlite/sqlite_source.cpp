@@ -4,7 +4,6 @@
 #include <numeric>
 #include <utility>
 
-#include "host/stores/sqlite/quiet_file.hpp"
 #include "host/stores/sqlite/roles.hpp"
 #include "host/stores/sqlite/store_lock_file.hpp"
 #include "host/stores/sqlite/store_thread.hpp"
@@ -80,7 +79,6 @@ class SqliteSource final : public Source {
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) override;
 
  private:
-  std::optional<RecordReader::Version> file_version(Deadline deadline);
   Result<Claimed> look(const ClaimRequest& request, Deadline deadline);
   void settle_batch(std::span<const Completion> completions, std::span<SettleResult> results, Deadline deadline);
   Result<void> settle_some(const std::shared_ptr<Settling>& settling, Deadline deadline);
@@ -97,7 +95,6 @@ class SqliteSource final : public Source {
   std::atomic<bool> held_{false};  ///< the last claim found as much in flight as may be
   std::atomic<bool> told_of_order_{false};
   std::atomic<std::uint64_t> limit_{0};  ///< of what may be in flight, as the last claim had it; 0: none
-  QuietFile quiet_;
 
   Mutex mutex_;
   // Guarded by mutex_.
@@ -127,31 +124,14 @@ void SqliteSource::stop() {
 
 Result<Claimed> SqliteSource::claim(const ClaimRequest& request, Deadline deadline) {
   const auto watch = this->watch();
-  QuietFile::Moment begun;
-  if (watch) {
-    // In this order: whoever sends has written before he rings.
-    begun.heard = watch->heard();
-    begun.version = file_version(deadline);
-    begun.wall = store_.clock().wall_now();
-    begun.steady = store_.clock().steady_now();
-  }
-  auto nothing = watch ? quiet_.same_again(request, begun) : std::nullopt;
-  auto claimed = nothing ? Result<Claimed>(std::move(*nothing)) : look(request, deadline);
-  if (!claimed) {
-    quiet_.forget();
-  } else if (!nothing) {
-    quiet_.looked(request, begun, *claimed);
-  }
+  // In this order: whoever sends has written before he rings.
+  const std::uint64_t heard = watch ? watch->heard() : 0;
+  auto claimed = look(request, deadline);
   const bool over_limit = !claimed && claimed.error().code() == ErrorCode::over_limit;
   if (watch && (over_limit || (claimed && claimed->deliveries.size() < request.max))) {
-    watch->arm(begun.heard);
+    watch->arm(heard);
   }
   return claimed;
-}
-
-std::optional<RecordReader::Version> SqliteSource::file_version(Deadline deadline) {
-  const auto read = store_.read<RecordReader::Version>([](RecordReader& reader) { return reader.version(); }, deadline);
-  return read ? std::optional(*read) : std::nullopt;
 }
 
 Result<Claimed> SqliteSource::look(const ClaimRequest& request, Deadline deadline) {
