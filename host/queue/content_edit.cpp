@@ -188,9 +188,6 @@ Result<void> edit_attribute(Message& message, const ContentEdit& edit) {
 
 Result<void> edit_content_type(Message& message, const ContentEdit& edit) {
   const std::string path = "content_type";
-  if (edit.path.size() != 1) {
-    return refusal(path, "it has nothing inside");
-  }
   if (!edit.json) {
     return refusal(path, "it cannot be taken away; set it to text/plain");
   }
@@ -206,9 +203,6 @@ Result<void> edit_content_type(Message& message, const ContentEdit& edit) {
 }
 
 Result<void> edit_group(Message& message, const ContentEdit& edit) {
-  if (edit.path.size() != 1) {
-    return refusal("group", "it has nothing inside");
-  }
   if (!edit.json) {
     message.group.clear();
     return {};
@@ -219,9 +213,6 @@ Result<void> edit_group(Message& message, const ContentEdit& edit) {
 }
 
 Result<void> edit_priority(Message& message, const ContentEdit& edit) {
-  if (edit.path.size() != 1) {
-    return refusal("priority", "it has nothing inside");
-  }
   if (!edit.json) {
     message.priority = Priority::normal;
     return {};
@@ -243,6 +234,10 @@ Result<void> apply_edit(Message& message, const ContentEdit& edit) {
   }
   if (name == "attributes") {
     return edit_attribute(message, edit);
+  }
+  const bool whole = name == "content_type" || name == "group" || name == "priority";
+  if (whole && edit.path.size() != 1) {
+    return refusal(name, "it has nothing inside");
   }
   if (name == "content_type") {
     return edit_content_type(message, edit);

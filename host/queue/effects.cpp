@@ -1,5 +1,6 @@
 #include "host/queue/effects.hpp"
 
+#include <array>
 #include <set>
 #include <utility>
 
@@ -64,17 +65,8 @@ std::string on_one_line(std::string_view text) {
 }  // namespace
 
 std::string_view to_string(ItemAction action) {
-  switch (action) {
-    case ItemAction::put:
-      return "put";
-    case ItemAction::update:
-      return "update";
-    case ItemAction::remove:
-      return "delete";
-    case ItemAction::check:
-      break;
-  }
-  return "check";
+  constexpr std::array<std::string_view, 4> kNames{"put", "update", "delete", "check"};
+  return kNames.at(static_cast<std::size_t>(action));
 }
 
 std::size_t effect_bytes(const Effects& effects) {

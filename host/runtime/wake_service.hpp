@@ -9,8 +9,8 @@
 #include "host/observe/metrics.hpp"
 #include "host/queue/queues.hpp"
 #include "host/queue/wake/announcement.hpp"
+#include "host/queue/wake/datagram.hpp"
 #include "host/queue/wake/datagram_socket.hpp"
-#include "host/queue/wake/ring_filter.hpp"
 #include "host/runtime/service.hpp"
 
 namespace sluice::runtime {

@@ -8,7 +8,6 @@
 
 #include "host/queue/wake/announcement.hpp"
 #include "host/queue/wake/datagram.hpp"
-#include "host/queue/wake/ring_filter.hpp"
 
 namespace {
 

@@ -1,5 +1,3 @@
-#include "host/queue/wake/ring_filter.hpp"
-
 #include <gtest/gtest.h>
 
 #include <map>

@@ -2,9 +2,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "base/clock.hpp"
 
@@ -42,6 +48,69 @@ class Datagram {
   Ring ring_;
   std::string content_;    ///< what the signature is about
   std::string signature_;  ///< empty: none
+};
+
+/// What a datagram that came in was worth.
+enum class RingResult {
+  rung,           ///< the queue is to be looked at now
+  limited,        ///< it will be looked at soon, as it has just been often enough
+  unknown_queue,  ///< nobody here works on it
+  malformed,      ///< no datagram of ours
+  without_signature,
+  forged,    ///< signed with another secret
+  stale,     ///< rung too long ago, or by a clock that is wrong
+  replayed,  ///< seen before
+};
+inline constexpr std::size_t kRingResults = 8;
+
+std::string_view to_string(RingResult result);  // "rung", ..., "unsigned", ...
+
+/// Decides which datagrams wake a queue. Whoever can send them costs the queue no more than so many looks a second, and
+/// whoever is to have the secret and has it not, none. Step function; not thread-safe.
+class RingFilter {
+ public:
+  /// Looks a second at one queue that datagrams may bring about; with a secret, by those who have it.
+  static constexpr double kLooks = 10;
+  static constexpr double kSignedLooks = 100;
+  /// How old a signed datagram may be, and how far the clocks of those who ring and are rung may differ.
+  static constexpr Duration kTolerance = std::chrono::seconds(60);
+  /// Signed datagrams remembered, so that none counts twice.
+  static constexpr std::size_t kRemembered = 65'536;
+
+  /// The clock by which those who ring for a queue tell the time.
+  using WallClock = std::function<WallTime()>;
+  struct Judgement {
+    RingResult result = RingResult::malformed;
+    std::string queue;  ///< with `rung` and `limited`
+  };
+
+  explicit RingFilter(std::string secret) : secret_(std::move(secret)) {}
+
+  /// The queues that this host works on from now on, by their bells' names.
+  void know(std::map<std::string, WallClock> queues);
+  Judgement judge(std::string_view bytes, SteadyTime now);
+  /// Those that were limited, whose turn has come: once for however many datagrams.
+  std::vector<std::string> take_due(SteadyTime now);
+  /// When `take_due` will have something; SteadyTime::max() for never.
+  SteadyTime next_due() const;
+
+ private:
+  struct Line {
+    WallClock clock;
+    double looks = 0;  ///< that may be made at `at`
+    SteadyTime at{};
+    bool owed = false;
+  };
+
+  RingResult refusal(const Datagram& datagram, const Line& line);
+  bool first_time(std::uint64_t nonce, WallTime at);
+  double rate() const { return secret_.empty() ? kLooks : kSignedLooks; }
+  void fill(Line& line, SteadyTime now) const;
+
+  const std::string secret_;
+  std::map<std::string, Line, std::less<>> lines_;
+  std::unordered_set<std::uint64_t> nonces_;
+  std::deque<std::uint64_t> nonces_by_age_;
 };
 
 }  // namespace sluice::queue::wake
