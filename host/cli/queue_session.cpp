@@ -142,6 +142,7 @@ OrExit<void> check_job_files(const config::HostConfig& host) {
 
 Exit configuration_exit(const std::vector<config::ConfigError>& errors) {
   std::vector<std::string> lines;
+  lines.reserve(errors.size());
   for (const auto& error : errors) {
     lines.push_back(error.text());
   }

@@ -74,7 +74,7 @@ std::string rows_of(const std::vector<Record>& records, WallTime now, RowsView v
 
 /// Shows records to programs as an array, and to people as rows or, where there are none, by saying `nothing`.
 template <typename Record>
-void show_all(const std::vector<Record>& records, WallTime now, std::vector<std::string_view> columns,
+void show_all(const std::vector<Record>& records, WallTime now, const std::vector<std::string_view>& columns,
               std::string_view nothing, Output output, Console& console) {
   if (output == Output::json) {
     JsonWriter json(JsonWriter::Layout::indented);
@@ -83,7 +83,7 @@ void show_all(const std::vector<Record>& records, WallTime now, std::vector<std:
   } else if (records.empty()) {
     console.note(nothing);
   } else {
-    console.out(rows_of(records, now, {.colours = console.output_has_colour(), .columns = std::move(columns)}));
+    console.out(rows_of(records, now, {.colours = console.output_has_colour(), .columns = columns}));
   }
 }
 
