@@ -144,8 +144,8 @@ std::vector<ConfigError> try_handlers(const config::HostConfig& host, const std:
       console.note(std::string(job) + ": " + std::string(text));
     };
     const auto effects = plugin::effect_rules(plan.config, host.store_of(plan.config.queue).kind, random, clock);
-    const auto instance =
-        plugin::HandlerInstance::create_in({log, {}, {}, effects}, *plan.handler, plan.config.name, plan.options);
+    const auto instance = plugin::HandlerInstance::create({.log = log, .effects = effects}, *plan.handler,
+                                                          plan.config.name, plan.options);
     if (instance.has_error()) {
       errors.push_back({plan.config.handler_place, instance.error().message()});
     }
@@ -439,7 +439,7 @@ OrExit<plugin::Outcome> handle(const JobPlan& plan, const config::HostConfig& ho
   const plugin::EffectRules effects =
       plugin::effect_rules(plan.config, host.store_of(plan.config.queue).kind, random, clock);
   const auto instance =
-      plugin::HandlerInstance::create_in({log, {}, {}, effects}, *plan.handler, plan.config.name, plan.options);
+      plugin::HandlerInstance::create({.log = log, .effects = effects}, *plan.handler, plan.config.name, plan.options);
   if (instance.has_error()) {
     return Exit(kExitConfiguration, instance.error().message());
   }
