@@ -255,6 +255,9 @@ Result<Descriptor> ControlFolder::connect(const std::string& file) {
   return made;
 }
 
+ControlCall::ControlCall(Descriptor socket, const Clock& clock)
+    : socket_(std::move(socket)), process_(process_behind(socket_.get())), clock_(&clock) {}
+
 bool ControlCall::wait_for(int descriptor, short events, Deadline deadline) const {
   pollfd watched{descriptor, events, 0};
   while (true) {
@@ -330,8 +333,5 @@ LocalHosts find_local_hosts(const ControlFolder& folder, const Clock& clock) {
   }
   return found;
 }
-
-ControlCall::ControlCall(Descriptor socket, const Clock& clock)
-    : socket_(std::move(socket)), process_(process_behind(socket_.get())), clock_(&clock) {}
 
 }  // namespace sluice::runtime

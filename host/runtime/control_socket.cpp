@@ -85,6 +85,14 @@ fleet::Directive order_of(const ControlRequest& request, const ControlPeer& peer
 
 }  // namespace
 
+ControlSocket::ControlSocket(ListeningSocket socket, Answer answer, const Clock& clock)
+    : socket_(std::move(socket)),
+      answer_(std::move(answer)),
+      clock_(clock),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  SLUICE_ASSERT(wake_.open());
+}
+
 void ControlSocket::stop() {
   thread_.request_stop();
   wake();
@@ -301,14 +309,6 @@ void ControlResponder::reload_ended(const ReloadResult& result) {
     told.text = result.taken ? result.text : std::string();
     socket_->tell(covered, told);
   }
-}
-
-ControlSocket::ControlSocket(ListeningSocket socket, Answer answer, const Clock& clock)
-    : socket_(std::move(socket)),
-      answer_(std::move(answer)),
-      clock_(clock),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  SLUICE_ASSERT(wake_.open());
 }
 
 }  // namespace sluice::runtime

@@ -128,6 +128,26 @@ work::JobSpec job_spec(const JobPlan& plan, const config::HostConfig& config, co
   return spec;
 }
 
+Host::Host(const HostParts& parts)
+    : parts_(parts),
+      ward_(
+          {parts.config, parts.name, parts.queues, parts.owners, parts.plugins, parts.log, parts.clock, parts.random}),
+      jobs_([this](const JobPlan& plan) { return make_job(plan); },
+            [this](const Error& error) { parts_.log.error(error.message()); }, parts.clock),
+      probe_(parts.queues, parts.clock, parts.log),
+      emptiness_(parts.queues, parts.clock),
+      depths_([this] { return jobs_.addresses(); }, parts.queues, parts.metrics, parts.clock,
+              parts.config.depth_interval, lag_limits_of(parts.config)),
+      reporter_({parts.config, parts.name, observe::build_info().version, &parts.book}, jobs_, parts.clock,
+                parts.random),
+      command_handler_({parts.config, jobs_, reporter_, parts.events, parts.log}),
+      fleet_({parts.queues, command_handler_,
+              [this](const fleet::HostSteering& standing) { command_handler_.take(standing); }, parts.log, parts.clock},
+             reporter_.identity(), [this] { return queues_of(jobs_.addresses()); }),
+      schedules_(parts.queues, parts.log, parts.clock, parts.name) {
+  command_handler_.look_by([this] { fleet_.look_now(); });
+}
+
 Host::~Host() = default;
 
 Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
@@ -421,26 +441,6 @@ JobSet::Drained Host::drain() {
   services_ended_ = schedules_.leave(last) && services_ended_;
   services_ended_ = (!wake_ || wake_->leave(last)) && services_ended_;
   return drained;
-}
-
-Host::Host(const HostParts& parts)
-    : parts_(parts),
-      ward_(
-          {parts.config, parts.name, parts.queues, parts.owners, parts.plugins, parts.log, parts.clock, parts.random}),
-      jobs_([this](const JobPlan& plan) { return make_job(plan); },
-            [this](const Error& error) { parts_.log.error(error.message()); }, parts.clock),
-      probe_(parts.queues, parts.clock, parts.log),
-      emptiness_(parts.queues, parts.clock),
-      depths_([this] { return jobs_.addresses(); }, parts.queues, parts.metrics, parts.clock,
-              parts.config.depth_interval, lag_limits_of(parts.config)),
-      reporter_({parts.config, parts.name, observe::build_info().version, &parts.book}, jobs_, parts.clock,
-                parts.random),
-      command_handler_({parts.config, jobs_, reporter_, parts.events, parts.log}),
-      fleet_({parts.queues, command_handler_,
-              [this](const fleet::HostSteering& standing) { command_handler_.take(standing); }, parts.log, parts.clock},
-             reporter_.identity(), [this] { return queues_of(jobs_.addresses()); }),
-      schedules_(parts.queues, parts.log, parts.clock, parts.name) {
-  command_handler_.look_by([this] { fleet_.look_now(); });
 }
 
 }  // namespace sluice::runtime

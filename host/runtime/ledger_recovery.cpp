@@ -270,6 +270,17 @@ Result<void> OrphanSettlement::close(WallTime now, std::string by) {
   return ledger_->archive(tally_);
 }
 
+LedgerRecovery::LedgerRecovery(RecoveryParts parts)
+    : parts_(std::move(parts)),
+      folder_(parts_.folder),
+      bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      watch_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+  if (watch_.open()) {
+    // A process that dies closes what it had open; a ledger that is closed for good has lost its owner.
+    ::inotify_add_watch(watch_.get(), parts_.folder.c_str(), IN_CLOSE_WRITE | IN_ONLYDIR);
+  }
+}
+
 Result<void> LedgerRecovery::start() {
   if (!bell_.open()) {
     return isolation::state_file_error("what dead hosts held cannot be settled", EMFILE);
@@ -367,17 +378,6 @@ void LedgerRecovery::wait_until_something_happens(SteadyTime at_latest) {
   // What the events say does not matter: the folder is looked at.
   alignas(inotify_event) std::array<char, 4096> events{};
   while (watch_.open() && ::read(watch_.get(), events.data(), events.size()) > 0) {
-  }
-}
-
-LedgerRecovery::LedgerRecovery(RecoveryParts parts)
-    : parts_(std::move(parts)),
-      folder_(parts_.folder),
-      bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      watch_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
-  if (watch_.open()) {
-    // A process that dies closes what it had open; a ledger that is closed for good has lost its owner.
-    ::inotify_add_watch(watch_.get(), parts_.folder.c_str(), IN_CLOSE_WRITE | IN_ONLYDIR);
   }
 }
 

@@ -93,6 +93,15 @@ SteadyTime RateLimiter::next(SteadyTime now) const {
                            std::chrono::microseconds(1));
 }
 
+Claimer::Claimer(const Settings& settings, Random& random, SteadyTime now)
+    : random_(random),
+      limiter_(settings.rate_limit, now),
+      empty_backoff_(kFirstPoll, std::max(kFirstPoll, settings.poll_interval)),
+      due_backoff_(kFirstDue, kLastPause),
+      failure_backoff_(kFirstRetry, kLastRetry),
+      given_back_backoff_(kFirstPoll, kLastPause),
+      poll_at_(now) {}
+
 Claimer::Order Claimer::next(const Room& room, SteadyTime now) {
   SLUICE_ASSERT(!claiming_);
   // A wake cuts the wait for new messages short, not the back-off from a store that fails or from a handler that gives
@@ -146,15 +155,6 @@ void Claimer::failed(const Error& error, SteadyTime now, StepEffects& effects) {
   ++effects.claim_failed;
   failures_.failed(error, "cannot claim messages, trying again", now, effects);
 }
-
-Claimer::Claimer(const Settings& settings, Random& random, SteadyTime now)
-    : random_(random),
-      limiter_(settings.rate_limit, now),
-      empty_backoff_(kFirstPoll, std::max(kFirstPoll, settings.poll_interval)),
-      due_backoff_(kFirstDue, kLastPause),
-      failure_backoff_(kFirstRetry, kLastRetry),
-      given_back_backoff_(kFirstPoll, kLastPause),
-      poll_at_(now) {}
 
 void Claimer::attempt_ended(bool gave_back, StepEffects& effects) {
   if (!gave_back) {

@@ -75,6 +75,17 @@ FoundKey MessageKey::of(const queue::Message& message) const {
   return found;
 }
 
+IdempotencyGate::IdempotencyGate(Settings settings, FailurePolicy policy, InFlightTable& in_flight,
+                                 Dispatcher& dispatcher, Settler& settler, Random& random)
+    : settings_(std::move(settings)),
+      policy_(std::move(policy)),
+      own_id_(settings_.keys && MessageKey(*settings_.keys).own_id()),
+      own_record_(own_id_ ? own_record(settings_) : nullptr),
+      in_flight_(in_flight),
+      dispatcher_(dispatcher),
+      settler_(settler),
+      random_(random) {}
+
 IdempotencyGate::Order IdempotencyGate::next(SteadyTime now, SteadyTime deadline) {
   SLUICE_ASSERT(!calling_);
   Order order;
@@ -246,17 +257,6 @@ void IdempotencyGate::seal(const Task& task, const std::shared_ptr<const queue::
   }
   disposition.effects = effects->empty() ? nullptr : std::move(effects);
 }
-
-IdempotencyGate::IdempotencyGate(Settings settings, FailurePolicy policy, InFlightTable& in_flight,
-                                 Dispatcher& dispatcher, Settler& settler, Random& random)
-    : settings_(std::move(settings)),
-      policy_(std::move(policy)),
-      own_id_(settings_.keys && MessageKey(*settings_.keys).own_id()),
-      own_record_(own_id_ ? own_record(settings_) : nullptr),
-      in_flight_(in_flight),
-      dispatcher_(dispatcher),
-      settler_(settler),
-      random_(random) {}
 
 void IdempotencyGate::turn_away(Task& task, std::string reason, SteadyTime now, StepEffects& effects) {
   effects.about(observe::LogLevel::warn, "rejected", task.message, reason);

@@ -40,7 +40,6 @@ class ControlSocketTest : public testing::Test {
         folder_,
         [this](const ControlRequest& request, const ControlPeer& peer) {
           user_ = peer.user;
-          process_ = peer.process;
           ControlReply reply;
           reply.answer.text = std::string(to_string(request.verb)) + " " + request.message;
           if (request.wait) {
@@ -93,14 +92,12 @@ class ControlSocketTest : public testing::Test {
   ControlFolder folder_{""};
   SystemClock clock_;
   std::uint32_t user_ = 77;
-  std::int32_t process_ = 0;
 };
 
 TEST_F(ControlSocketTest, AnswersAndKnowsWhoAsks) {
   const auto server = serve();
   EXPECT_EQ(answer_to({ControlVerb::cancel_running, "A-1"}), "cancel_running A-1");
   EXPECT_EQ(user_, ::geteuid());
-  EXPECT_EQ(process_, ::getpid());
 }
 
 TEST_F(ControlSocketTest, IsForItsOwnerAlone) {
