@@ -257,22 +257,10 @@ Doorbell& SharedStore::doorbell() { return core_->doorbell; }
 StoreLockFile* SharedStore::lock_file() { return core_->lock_file.get(); }
 Unconfirmed& SharedStore::unconfirmed() { return core_->unconfirmed; }
 
-Result<void> SharedStore::write(Write write, Deadline deadline) {
-  if (core_->read_only) {
-    return *core_->read_only;
-  }
-  const auto with_writer = [this](std::function<void(Writer&)> work) -> std::function<void()> {
-    if (!work) {
-      return {};
-    }
-    return [writer = core_->writer.get(), work = std::move(work)] { work(*writer); };
-  };
-  return core_->commits->run({.work = with_writer(std::move(write.work)),
-                              .flush = write.flush,
-                              .committed = std::move(write.committed),
-                              .unconfirmed = std::move(write.unconfirmed),
-                              .undo = with_writer(std::move(write.undo))},
-                             deadline);
+Writer* SharedStore::writer() const { return core_->writer.get(); }
+
+Result<void> SharedStore::commit(CommitQueue::Task task, Deadline deadline) {
+  return core_->read_only ? Result<void>(*core_->read_only) : core_->commits->run(std::move(task), deadline);
 }
 
 Result<void> SharedStore::look(std::function<void(RecordReader&)> work, Deadline deadline) {

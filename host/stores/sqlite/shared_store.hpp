@@ -17,6 +17,7 @@
 #include "host/queue/doorbell.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/sqlite/claimer.hpp"
+#include "host/stores/sqlite/commit_queue.hpp"
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/effect_writer.hpp"
 #include "host/stores/sqlite/keys.hpp"
@@ -80,17 +81,10 @@ struct Writer {
   EffectWriter effects;
 };
 
-/// What one caller wants written, as CommitQueue::Task has it. It owns what it touches: its caller may have left.
-struct Write {
-  std::function<void(Writer&)> work;
-  bool flush = true;
-  std::function<void()> committed = {};
-  std::function<void()> unconfirmed = {};
-  std::function<void(Writer&)> undo = {};
-};
-/// The same of a write that makes something.
+/// What one caller wants written, as CommitQueue::Task has it, and what that makes. It owns what it touches: its caller
+/// may have left.
 template <typename Made>
-struct WriteOf {
+struct Write {
   std::function<Made(Writer&)> work;
   bool flush = true;
   std::function<void(const Made&)> committed = {};
@@ -111,23 +105,22 @@ class SharedStore {
   /// Why nothing can be written, where the file is opened for reading.
   const std::optional<Error>& read_only() const;
 
-  /// Returns when `write` is done, or with the reason why it is not.
-  Result<void> write(Write write, Deadline deadline);
+  /// Returns what `write` has made when it is done, or the reason why it is not.
   template <typename Made>
-  Result<Made> write(WriteOf<Made> write, Deadline deadline) {
+  Result<Made> write(Write<Made> write, Deadline deadline) {
     const auto made = std::make_shared<Made>();
-    Write whole{.work = [made, work = std::move(write.work)](Writer& writer) { *made = work(writer); },
-                .flush = write.flush};
+    CommitQueue::Task task{.work = [made, to = writer(), work = std::move(write.work)] { *made = work(*to); },
+                           .flush = write.flush};
     if (write.committed) {
-      whole.committed = [made, committed = std::move(write.committed)] { committed(*made); };
+      task.committed = [made, committed = std::move(write.committed)] { committed(*made); };
     }
     if (write.unconfirmed) {
-      whole.unconfirmed = [made, unconfirmed = std::move(write.unconfirmed)] { unconfirmed(*made); };
+      task.unconfirmed = [made, unconfirmed = std::move(write.unconfirmed)] { unconfirmed(*made); };
     }
     if (write.undo) {
-      whole.undo = [made, undo = std::move(write.undo)](Writer& writer) { undo(writer, *made); };
+      task.undo = [made, to = writer(), undo = std::move(write.undo)] { undo(*to, *made); };
     }
-    SLUICE_PASS_ON(this->write(std::move(whole), deadline));
+    SLUICE_PASS_ON(commit(std::move(task), deadline));
     return std::move(*made);
   }
   /// Returns what `work` has seen on one state of the file. It owns what it touches, too.
@@ -156,6 +149,8 @@ class SharedStore {
 
  private:
   struct Core;
+  Writer* writer() const;
+  Result<void> commit(CommitQueue::Task task, Deadline deadline);
   Result<void> look(std::function<void(RecordReader&)> work, Deadline deadline);
 
   // Fixed after construction.

@@ -31,11 +31,14 @@ class SqliteKeys final : public IdempotencyKeys {
 
   Result<void> release(std::span<const KeyClaim> claims, Deadline deadline) override {
     const auto work = [claims = std::vector<KeyClaim>(claims.begin(), claims.end()), queue = queue_](Writer& writer) {
-      if (const auto number = writer.records.queue(queue)) {
+      const auto number = writer.records.queue(queue);
+      if (number) {
         writer.keys.release(*number, claims);
       }
+      return number.has_value();
     };
-    return store_.write({.work = work, .flush = false}, deadline);
+    SLUICE_PASS_ON(store_.write<bool>({.work = work, .flush = false}, deadline));
+    return {};
   }
 
   Result<KeyPage> list(const std::string& job, std::size_t limit, const std::string& cursor,

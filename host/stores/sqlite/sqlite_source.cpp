@@ -260,8 +260,10 @@ Result<void> SqliteSource::settle_some(const std::shared_ptr<Settling>& settling
         outcomes[i].status = SettleStatus::applied;
       }
     }
+    return settling;
   };
-  const auto ring = [settling, address = address_, held = held_.load(), &doorbell = store_.doorbell()] {
+  using Settled = std::shared_ptr<Settling>;
+  const auto ring = [address = address_, held = held_.load(), &doorbell = store_.doorbell()](const Settled& settling) {
     if (settling->offered) {
       doorbell.ring(address);
     }
@@ -273,8 +275,11 @@ Result<void> SqliteSource::settle_some(const std::shared_ptr<Settling>& settling
       doorbell.ring(address);  // there is room in flight again
     }
   };
-  const auto remember = [settling, &unconfirmed] { unconfirmed.add_settled(settling->completions, settling->results); };
-  return store_.write({.work = work, .committed = ring, .unconfirmed = remember}, deadline);
+  const auto remember = [&unconfirmed](const Settled& settling) {
+    unconfirmed.add_settled(settling->completions, settling->results);
+  };
+  SLUICE_PASS_ON(store_.write<Settled>({.work = work, .committed = ring, .unconfirmed = remember}, deadline));
+  return {};
 }
 
 std::vector<ExtendResult> SqliteSource::extend(std::span<const Receipt> receipts, Duration visibility,
