@@ -15,6 +15,7 @@
 #include "host/cost/prices.hpp"
 #include "host/cost/spent.hpp"
 #include "host/cost/unit_budget.hpp"
+#include "host/queue/source.hpp"
 
 namespace sluice::cost {
 
@@ -179,5 +180,13 @@ class CostBook::Account {
   const Names names_;
   UnitBudget* const budget_;
 };
+
+/// The source of one job's queue, whose calls are put down to the job: each call's consumed capacity to its account
+/// and, where an attribute is told apart, to the messages of the call by their size in begun KiB. A claim waits for the
+/// queue's budget: it then finds nothing, and says when to ask again. `account` outlives the source.
+std::unique_ptr<queue::Source> metered(std::unique_ptr<queue::Source> source, CostBook::Account& account);
+
+/// The size by which a call's cost is shared among its messages: of id, body, attributes and group, in begun KiB.
+double kib_of(const queue::Message& message);
 
 }  // namespace sluice::cost

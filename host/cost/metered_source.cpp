@@ -1,5 +1,3 @@
-#include "host/cost/metered_source.hpp"
-
 #include <algorithm>
 #include <map>
 #include <string>
@@ -9,6 +7,7 @@
 
 #include "base/mutex.hpp"
 #include "base/text/utf8.hpp"
+#include "host/cost/cost_book.hpp"
 #include "host/cost/spent.hpp"
 
 namespace sluice::cost {
@@ -23,11 +22,7 @@ constexpr std::size_t kFirstTidying = 4096;
 constexpr std::size_t kRecordBytes = 282;
 
 std::size_t bytes_of(const queue::Message& message) {
-  std::size_t bytes = message.id.size() + message.body.size() + message.group.size();
-  for (const auto& [name, value] : message.attributes) {
-    bytes += name.size() + value.size();
-  }
-  return bytes;
+  return message.id.size() + queue::content_bytes(message) - message.content_type.size();
 }
 
 double begun_kib(std::size_t bytes) { return static_cast<double>(std::max<std::size_t>(1, (bytes + kKib - 1) / kKib)); }

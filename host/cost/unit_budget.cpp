@@ -6,8 +6,6 @@
 namespace sluice::cost {
 namespace {
 
-// Of a full bucket, what must be there for a claim.
-constexpr double kClaimShare = 0.25;
 // So many are claimed or settled while nobody knows yet what a message costs.
 constexpr std::size_t kFirstBatch = 10;
 constexpr double kMostMessages = 1e6;
@@ -75,46 +73,12 @@ SteadyTime UnitBudget::wait(double share, SteadyTime now) {
   return at;
 }
 
-SteadyTime UnitBudget::claim_at(SteadyTime now) { return wait(kClaimShare, now); }
-
-SteadyTime UnitBudget::settle_at(SteadyTime now) { return wait(0, now); }
-
 std::size_t UnitBudget::most(const PerMessage& cost, SteadyTime now) const {
   if (!cost.known) {
     return kFirstBatch;
   }
   return static_cast<std::size_t>(
       std::min(writes_.room(cost.mean.write_units, now), reads_.room(cost.mean.read_units, now)));
-}
-
-std::size_t UnitBudget::claim_most(SteadyTime now) {
-  const MutexLock lock(mutex_);
-  return most(claims_, now);
-}
-
-std::size_t UnitBudget::settle_most(SteadyTime now) {
-  const MutexLock lock(mutex_);
-  return most(settlements_, now);
-}
-
-void UnitBudget::claimed(std::size_t messages, const Spent& spent) {
-  const MutexLock lock(mutex_);
-  claims_.learn(messages, spent);
-}
-
-void UnitBudget::settled(std::size_t messages, const Spent& spent) {
-  const MutexLock lock(mutex_);
-  settlements_.learn(messages, spent);
-}
-
-bool UnitBudget::holds(SteadyTime now) const {
-  const MutexLock lock(mutex_);
-  return held_until_ > now;
-}
-
-Duration UnitBudget::waited(SteadyTime now) const {
-  const MutexLock lock(mutex_);
-  return waited_ - std::max(held_until_ - now, Duration::zero());
 }
 
 }  // namespace sluice::cost

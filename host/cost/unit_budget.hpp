@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "base/clock.hpp"
@@ -27,22 +28,43 @@ class UnitBudget {
   void charge(const Spent& spent, SteadyTime now);
 
   /// When a claim may begin; at most `now`: at once. And for how many messages, by what those before have cost.
-  SteadyTime claim_at(SteadyTime now);
-  std::size_t claim_most(SteadyTime now);
+  SteadyTime claim_at(SteadyTime now) { return wait(kClaimShare, now); }
+  std::size_t claim_most(SteadyTime now) {
+    const MutexLock lock(mutex_);
+    return most(claims_, now);
+  }
   /// The same of settlements.
-  SteadyTime settle_at(SteadyTime now);
-  std::size_t settle_most(SteadyTime now);
+  SteadyTime settle_at(SteadyTime now) { return wait(0, now); }
+  std::size_t settle_most(SteadyTime now) {
+    const MutexLock lock(mutex_);
+    return most(settlements_, now);
+  }
   /// What a claim or a settlement of so many messages has cost.
-  void claimed(std::size_t messages, const Spent& spent);
-  void settled(std::size_t messages, const Spent& spent);
+  void claimed(std::size_t messages, const Spent& spent) {
+    const MutexLock lock(mutex_);
+    claims_.learn(messages, spent);
+  }
+  void settled(std::size_t messages, const Spent& spent) {
+    const MutexLock lock(mutex_);
+    settlements_.learn(messages, spent);
+  }
 
   const Limits& limits() const { return limits_; }
   /// Somebody waits for it at this moment.
-  bool holds(SteadyTime now) const;
+  bool holds(SteadyTime now) const {
+    const MutexLock lock(mutex_);
+    return held_until_ > now;
+  }
   /// How long somebody has waited for it, all in all.
-  Duration waited(SteadyTime now) const;
+  Duration waited(SteadyTime now) const {
+    const MutexLock lock(mutex_);
+    return waited_ - std::max(held_until_ - now, Duration::zero());
+  }
 
  private:
+  /// Of a full bucket, what must be there for a claim.
+  static constexpr double kClaimShare = 0.25;
+
   class Bucket {
    public:
     Bucket(double rate, SteadyTime now);

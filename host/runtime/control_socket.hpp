@@ -5,7 +5,7 @@
 #include <list>
 #include <memory>
 
-#include "host/fleet/host_control.hpp"
+#include "host/fleet/directive_resolver.hpp"
 #include "host/observe/log.hpp"
 #include "host/runtime/control_protocol.hpp"
 #include "host/runtime/service.hpp"

@@ -6,7 +6,6 @@
 
 #include "host/fleet/board_poll_schedule.hpp"
 #include "host/fleet/directive_resolver.hpp"
-#include "host/fleet/host_control.hpp"
 #include "host/observe/log.hpp"
 #include "host/queue/queues.hpp"
 #include "host/runtime/service.hpp"

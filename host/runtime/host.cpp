@@ -1,6 +1,6 @@
 #include "host/runtime/host.hpp"
 
-#include "host/cost/metered_source.hpp"
+#include "host/cost/cost_book.hpp"
 #include "host/observe/build_info.hpp"
 #include "host/queue/joined_source.hpp"
 #include "host/runtime/health_report.hpp"

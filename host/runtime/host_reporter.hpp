@@ -4,7 +4,6 @@
 
 #include "host/cost/cost_book.hpp"
 #include "host/fleet/directive_resolver.hpp"
-#include "host/fleet/host_control.hpp"
 #include "host/fleet/host_record.hpp"
 #include "host/runtime/host_events.hpp"
 #include "host/runtime/job_set.hpp"

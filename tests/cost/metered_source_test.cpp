@@ -1,8 +1,7 @@
 // The real DynamoMQ store on the model of DynamoDB, under virtual time: what is put down to whom is what was consumed.
-#include "host/cost/metered_source.hpp"
-
 #include <gtest/gtest.h>
 
+#include "host/cost/cost_book.hpp"
 #include "host/cost/spent.hpp"
 #include "host/stores/dynamodb/table.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
