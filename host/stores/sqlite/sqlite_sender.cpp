@@ -56,20 +56,15 @@ class SqliteSender final : public Sender {
     for (NewMessage& message : messages) {
       message.id = message.id.empty() ? make_uuid_v7(store_.random(), now) : std::move(message.id);
     }
+    if (batch_of(messages) == messages.size()) {
+      return send_batch(std::move(messages), deadline);
+    }
     std::vector<SendResult> results;
-    for (std::size_t from = 0; from < messages.size();) {
-      const auto rest = std::span(messages).subspan(from);
-      const std::size_t count = batch_of(rest);
-      from += count;
-      auto sent =
-          count == messages.size()
-              ? send_batch(std::move(messages), deadline)
-              : send_batch({std::move_iterator(rest.begin()), std::move_iterator(rest.begin() + count)}, deadline);
-      if (results.empty()) {
-        results = std::move(sent);
-      } else {
-        std::move(sent.begin(), sent.end(), std::back_inserter(results));
-      }
+    for (std::span<NewMessage> rest(messages); !rest.empty();) {
+      const auto batch = rest.first(batch_of(rest));
+      auto sent = send_batch({std::move_iterator(batch.begin()), std::move_iterator(batch.end())}, deadline);
+      std::move(sent.begin(), sent.end(), std::back_inserter(results));
+      rest = rest.subspan(batch.size());
     }
     return results;
   }
