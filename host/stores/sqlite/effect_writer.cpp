@@ -6,6 +6,9 @@
 
 #include "base/guard.hpp"
 #include "host/stores/sqlite/commit_queue.hpp"
+#include "host/stores/sqlite/keys.hpp"
+#include "host/stores/sqlite/new_messages.hpp"
+#include "host/stores/sqlite/records.hpp"
 #include "host/stores/sqlite/store_thread.hpp"
 
 namespace sluice::queue::sqlite {

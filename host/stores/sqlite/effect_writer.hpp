@@ -11,14 +11,16 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "host/queue/effects.hpp"
+#include "host/queue/sender.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/sqlite/connection.hpp"
-#include "host/stores/sqlite/keys.hpp"
-#include "host/stores/sqlite/new_messages.hpp"
-#include "host/stores/sqlite/records.hpp"
 #include "host/stores/sqlite/user_statements.hpp"
 
 namespace sluice::queue::sqlite {
+
+class Keys;
+class NewMessages;
+class Records;
 
 /// Settles completions that carry effects, inside a transaction of its connection: each with all of its effects or not
 /// at all, and without a trace in the others.

@@ -4,10 +4,11 @@
 #include <string>
 
 #include "host/queue/queues.hpp"
-#include "host/stores/sqlite/shared_store.hpp"
 
 /// The sides of the queues of one file. `store` outlives what is made.
 namespace sluice::queue::sqlite {
+
+class SharedStore;
 
 /// One half of a queue, for a job.
 std::unique_ptr<Source> make_source(SharedStore& store, QueueAddress address);

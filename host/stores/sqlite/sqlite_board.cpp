@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "host/stores/sqlite/roles.hpp"
+#include "host/stores/sqlite/shared_store.hpp"
 
 namespace sluice::queue::sqlite {
 

@@ -8,6 +8,7 @@
 #include "host/queue/content_edit.hpp"
 #include "host/stores/core/transitions.hpp"
 #include "host/stores/sqlite/roles.hpp"
+#include "host/stores/sqlite/shared_store.hpp"
 
 namespace sluice::queue::sqlite {
 

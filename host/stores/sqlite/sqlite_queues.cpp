@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "host/stores/sqlite/roles.hpp"
+#include "host/stores/sqlite/shared_store.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
 
 namespace sluice::queue {

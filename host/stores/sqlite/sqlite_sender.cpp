@@ -5,6 +5,7 @@
 
 #include "base/uuid.hpp"
 #include "host/stores/sqlite/roles.hpp"
+#include "host/stores/sqlite/shared_store.hpp"
 
 namespace sluice::queue::sqlite {
 

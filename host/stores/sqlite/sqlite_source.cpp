@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "host/stores/sqlite/roles.hpp"
+#include "host/stores/sqlite/shared_store.hpp"
 #include "host/stores/sqlite/store_lock_file.hpp"
 #include "host/stores/sqlite/store_thread.hpp"
 
