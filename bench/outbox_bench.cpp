@@ -31,7 +31,7 @@
 namespace sluice::bench {
 namespace {
 
-using Connection = queue::outbox::postgres::PostgresConnection;
+using Connection = queue::outbox::sql::SqlConnection;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -112,7 +112,8 @@ void wait(Duration span) {
 
 std::unique_ptr<Connection> connect(const test::PostgresServer& server) {
   for (int attempt = 0; attempt < 500; ++attempt) {
-    if (auto opened = Connection::open({.url = server.url()}, Deadline::after(kClock, seconds(10)))) {
+    if (auto opened =
+            queue::outbox::postgres::connect({.url = server.url()}, "", Deadline::after(kClock, seconds(10)))) {
       return std::move(*opened);
     }
     wait(milliseconds(20));

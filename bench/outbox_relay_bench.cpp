@@ -78,8 +78,8 @@ Deadline in_ten_minutes() { return Deadline::after(kClock, seconds(600)); }
 Database mariadb(const test::MariaDbServer& server, SeededRandom& random) {
   namespace mysql = queue::outbox::mysql;
   const queue::outbox::ConnectSettings root{.url = server.url("mysql"), .lease = std::chrono::minutes(10)};
-  const std::shared_ptr<mysql::MysqlConnection> session =
-      opened([&] { return mysql::MysqlConnection::open(root, *mysql::address_of(root), kClock, in_ten_minutes()); });
+  const std::shared_ptr<queue::outbox::sql::SqlConnection> session =
+      opened([&] { return mysql::connect(root, kClock, in_ten_minutes()); });
   Database database{.kind = "mysql", .url = server.url("bench")};
   database.sql = [session](const std::string& statement) {
     const auto answer = session->run(statement, in_ten_minutes());
@@ -99,9 +99,10 @@ Database mariadb(const test::MariaDbServer& server, SeededRandom& random) {
 }
 
 Database postgres(const test::PostgresServer& server, SeededRandom& random) {
-  using Connection = queue::outbox::postgres::PostgresConnection;
-  const std::shared_ptr<Connection> connection =
-      opened([&] { return Connection::open({.url = server.url()}, Deadline::after(kClock, seconds(10))); });
+  using Connection = queue::outbox::sql::SqlConnection;
+  const std::shared_ptr<Connection> connection = opened([&] {
+    return queue::outbox::postgres::connect({.url = server.url()}, "", Deadline::after(kClock, seconds(10)));
+  });
   Database database{.kind = "postgres", .url = server.url()};
   database.sql = [connection](const std::string& statement) {
     const auto answer = connection->run(statement, in_ten_minutes());

@@ -127,17 +127,16 @@ Result<std::shared_ptr<queue::outbox::Tunnel>> tunnel_of(const config::OutboxCon
   }
   SLUICE_TRY(target, target_of(outbox));
   const config::OutboxSsh& ssh = *outbox.ssh;
-  return std::shared_ptr<queue::outbox::Tunnel>(std::make_shared<queue::outbox::SshTunnel>(
-      queue::outbox::SshSettings{.host = ssh.host,
-                                 .port = ssh.port,
-                                 .user = ssh.user,
-                                 .private_key = ssh.private_key,
-                                 .known_hosts = ssh.known_hosts,
-                                 .host_key_algorithms = ssh.host_key_algorithms,
-                                 .check_host_key = ssh.check_host_key,
-                                 .target_host = target->host,
-                                 .target_port = target->port},
-      clock));
+  return queue::outbox::make_ssh_tunnel(queue::outbox::SshSettings{.host = ssh.host,
+                                                                   .port = ssh.port,
+                                                                   .user = ssh.user,
+                                                                   .private_key = ssh.private_key,
+                                                                   .known_hosts = ssh.known_hosts,
+                                                                   .host_key_algorithms = ssh.host_key_algorithms,
+                                                                   .check_host_key = ssh.check_host_key,
+                                                                   .target_host = target->host,
+                                                                   .target_port = target->port},
+                                        clock);
 }
 
 /// The one place that knows which databases there are.

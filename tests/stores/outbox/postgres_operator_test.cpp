@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "host/stores/outbox/outbox_operator.hpp"
+#include "host/stores/outbox/outbox_queues.hpp"
 #include "host/stores/outbox/postgres/connection.hpp"
 #include "host/stores/outbox/postgres/postgres_database.hpp"
 #include "tests/stores/outbox/postgres_rig.hpp"

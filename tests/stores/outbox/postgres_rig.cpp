@@ -10,7 +10,6 @@ namespace sluice::test {
 
 using queue::outbox::OutboxSource;
 using queue::outbox::Settings;
-using queue::outbox::postgres::PostgresConnection;
 
 PostgresServer* postgres() {
   static const std::unique_ptr<PostgresServer> server = PostgresServer::start();
@@ -21,8 +20,8 @@ OutboxTable::OutboxTable(bool side_table) : side_table_(side_table) {
   static std::atomic<int> tables = 0;
   name_ = "outbox_" + std::to_string(++tables);
   for (int attempt = 0; attempt < 200 && !connection_; ++attempt) {
-    auto opened =
-        PostgresConnection::open({.url = postgres()->url()}, Deadline::after(SystemClock(), std::chrono::seconds(20)));
+    auto opened = queue::outbox::postgres::connect({.url = postgres()->url()}, "",
+                                                   Deadline::after(SystemClock(), std::chrono::seconds(20)));
     if (opened) {
       connection_ = std::move(*opened);
     }

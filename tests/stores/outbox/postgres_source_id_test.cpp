@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "host/stores/outbox/outbox_operator.hpp"
+#include "host/stores/outbox/outbox_queues.hpp"
 #include "host/stores/outbox/postgres/postgres_database.hpp"
 #include "tests/stores/outbox/postgres_rig.hpp"
 
@@ -39,9 +39,9 @@ Settings in_database(const OutboxTable& table, const std::string& url, const std
 void make_table(const Settings& settings) {
   const SystemClock clock;
   const Deadline soon = Deadline::after(clock, seconds(60));
-  std::unique_ptr<postgres::PostgresConnection> connection;
+  std::unique_ptr<sql::SqlConnection> connection;
   for (int attempt = 0; attempt < 200 && !connection; ++attempt) {
-    if (auto opened = postgres::PostgresConnection::open(settings.connect, soon)) {
+    if (auto opened = postgres::connect(settings.connect, "", soon)) {
       connection = std::move(*opened);
     }
   }

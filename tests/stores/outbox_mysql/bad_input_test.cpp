@@ -54,7 +54,7 @@ TEST_F(MysqlBadInput, AServerThatDoesNotAnswerIsWaitedForUntilTheDeadlineOnly) {
 
 TEST_F(MysqlBadInput, AQueryThatTakesTooLongEndsTheSession) {
   const ConnectSettings connect{.url = server().url(name())};
-  const auto session = MysqlConnection::open(connect, address_of(connect).value(), clock_, soon()).value();
+  const auto session = mysql::connect(connect, clock_, soon()).value();
   const auto slept = session->run("SELECT SLEEP(1000)", Deadline::after(clock_, std::chrono::milliseconds(200)));
   ASSERT_TRUE(slept.has_error());
   EXPECT_EQ(slept.error().code(), ErrorCode::timeout);

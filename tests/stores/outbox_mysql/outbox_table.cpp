@@ -23,7 +23,7 @@ void OutboxTable::SetUp() {
   static std::atomic<int> count{0};
   name_ = "t" + std::to_string(++count);
   const ConnectSettings connect{.url = server_->url("mysql")};
-  auto root = MysqlConnection::open(connect, address_of(connect).value(), clock_, soon());
+  auto root = mysql::connect(connect, clock_, soon());
   ASSERT_TRUE(root) << root.error().message();
   root_ = std::move(*root);
   sql("SET SESSION wait_timeout = 28800");

@@ -57,7 +57,7 @@ class OutboxTable : public testing::Test {
   static std::unique_ptr<test::MariaDbServer> server_;
   std::string name_;
   mutable std::vector<std::shared_ptr<Database>> databases_;
-  std::unique_ptr<MysqlConnection> root_;
+  std::unique_ptr<sql::SqlConnection> root_;
 };
 
 }  // namespace sluice::queue::outbox::mysql

@@ -54,8 +54,7 @@ class MysqlTls : public OutboxTable {
   }
   /// The cipher of the session, or why there is none.
   std::string cipher(const Settings& settings) {
-    const auto address = address_of(settings.connect);
-    const auto session = MysqlConnection::open(settings.connect, *address, clock_, soon());
+    const auto session = connect(settings.connect, clock_, soon());
     if (session.has_error()) {
       return session.error().message();
     }
@@ -125,7 +124,7 @@ TEST_F(MysqlTls, WorksThroughATunnel) {
                   .target_port = static_cast<std::uint32_t>(server().port())};
   Settings through = settings();
   through.connect.url = "mysql://root@db.internal:3306/" + name();
-  through.connect.tunnel = std::make_shared<SshTunnel>(way, clock_);
+  through.connect.tunnel = make_ssh_tunnel(way, clock_);
   insert(1, "t", "a", "\"" + std::string(300'000, 'x') + "\"");
   const auto session = database(through)->open_reader(true, soon());
   ASSERT_TRUE(session) << session.error().message();

@@ -1,12 +1,11 @@
 #include "host/stores/outbox/dynamodb/row_items.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <limits>
 #include <vector>
 
 #include "base/timestamp.hpp"
 #include "dynamo/codec/json_codec.hpp"
+#include "dynamo/item_reading.hpp"
 
 namespace sluice::queue::outbox {
 namespace {
@@ -15,14 +14,6 @@ constexpr std::string_view kDead = "dead#";
 
 using dynamo::AttributeValue;
 using dynamo::Item;
-
-template <typename Number>
-std::optional<Number> whole(std::string_view text) {
-  Number number{};
-  const char* end = text.data() + text.size();
-  const auto [stop, failure] = std::from_chars(text.data(), end, number);
-  return failure == std::errc() && stop == end && !text.empty() ? std::optional<Number>(number) : std::nullopt;
-}
 
 const AttributeValue* value_of(const Item& item, const std::string& name) {
   const auto found = item.find(name);
@@ -54,10 +45,6 @@ bool names_type(const std::vector<std::string>& types, const std::string& type) 
                      [&](const std::string& one) { return one == type || one == resource; });
 }
 
-bool names(const std::vector<std::string>& events, const std::string& event) {
-  return std::find(events.begin(), events.end(), event) != events.end();
-}
-
 }  // namespace
 
 std::string partition_of(std::uint32_t bucket) { return std::to_string(bucket); }
@@ -68,8 +55,8 @@ std::optional<std::uint32_t> bucket_in(std::string_view partition) {
   if (partition.starts_with(kDead)) {
     partition.remove_prefix(kDead.size());
   }
-  const auto bucket = whole<std::uint32_t>(partition);
-  return bucket && partition_of(*bucket) == partition ? bucket : std::nullopt;
+  const auto key = row_key_of(std::string(partition) + "/0");
+  return key && partition_of(key->part) == partition ? std::optional(key->part) : std::nullopt;
 }
 
 Item key_of(const Columns& columns, const std::string& partition, std::int64_t id) {
@@ -80,8 +67,7 @@ Item key_of(const Columns& columns, const std::string& partition, std::int64_t i
 }
 
 std::optional<std::int64_t> RowItems::id_of(const Item& item) const {
-  const auto* number = dynamo::find<dynamo::Number>(item, table_.columns.id);
-  return number == nullptr ? std::nullopt : whole<std::int64_t>(number->text);
+  return dynamo::whole_number(item, table_.columns.id);
 }
 
 Row RowItems::row_of(const Item& item, WallTime now) const {
@@ -103,9 +89,8 @@ Row RowItems::row_of(const Item& item, WallTime now) const {
   read(columns.aggregate_id, row.group.id, false);
   read(columns.event, row.event, true);
   read(columns.payload, row.payload, true);
-  if (const auto* count = dynamo::find<dynamo::Number>(item, columns.retry_count)) {
-    row.retries = whole<std::uint32_t>(count->text).value_or(0);
-  }
+  const auto retries = dynamo::whole_number(item, columns.retry_count).value_or(0);
+  row.retries = retries >= 0 && retries < RowKey::kWhole ? static_cast<std::uint32_t>(retries) : 0;
   if (const auto due = time_of(item, columns.retry_at); due && *due > now) {
     row.wait = *due - now;
   }
@@ -130,8 +115,11 @@ StoredRow RowItems::stored_row_of(const Item& item, WallTime now) const {
 }
 
 bool wants(const Filter& filter, const std::string& type, const std::string& event) {
+  const auto has = [&event](const std::vector<std::string>& events) {
+    return std::find(events.begin(), events.end(), event) != events.end();
+  };
   return (filter.types.empty() || names_type(filter.types, type)) && !names_type(filter.deny_types, type) &&
-         (filter.events.empty() || names(filter.events, event)) && !names(filter.skip_events, event);
+         (filter.events.empty() || has(filter.events)) && !has(filter.skip_events);
 }
 
 }  // namespace sluice::queue::outbox

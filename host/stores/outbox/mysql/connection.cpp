@@ -6,9 +6,13 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "host/stores/outbox/mysql/tls_probe.hpp"
+#include "host/stores/outbox/mysql/url.hpp"
 #include "host/stores/outbox/network/tcp_connect.hpp"
 
 namespace sluice::queue::outbox::mysql {
@@ -18,6 +22,7 @@ namespace {
 using sql::Answer;
 using sql::Cell;
 using sql::Cells;
+using sql::SqlConnection;
 
 constexpr unsigned int kSyntaxError = 1064;
 
@@ -99,255 +104,278 @@ void set_up_library() {
 
 const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
 
+/// A session with a server of MySQL or MariaDB. The one boundary of libmariadb, used without its blocking calls, so
+/// that deadlines hold.
+class MysqlConnection final : public sql::SqlConnection {
+ public:
+  static Result<std::unique_ptr<SqlConnection>> open(const ConnectSettings& settings, const Clock& clock,
+                                                     Deadline deadline) {
+    set_up_library();
+    SLUICE_TRY(known, address_of(settings));
+    const ServerAddress& address = *known;
+    std::string socket = address.socket;
+    if (settings.tunnel != nullptr) {
+      SLUICE_TRY(private_socket, settings.tunnel->socket(deadline));
+      socket = *private_socket;
+    }
+    MYSQL* mysql = mysql_init(nullptr);
+    if (mysql == nullptr) {
+      return Error(ErrorCode::internal, "libmariadb gives no session");
+    }
+    std::unique_ptr<MysqlConnection> session(new MysqlConnection(mysql, address.place(), clock));
+    session->configure(settings, address);
+    SLUICE_PASS_ON(session->expect_server(settings, address, socket, deadline));
+    SLUICE_PASS_ON(session->connect(address, socket, deadline));
+    SLUICE_PASS_ON(session->settle_in(settings, deadline));
+    return std::unique_ptr<SqlConnection>(std::move(session));
+  }
+
+  ~MysqlConnection() override { close(); }
+
+  Result<Answer> run(const std::string& statement, Deadline deadline) override {
+    Answer answer;
+    SLUICE_TRY(touched, query(
+                            statement,
+                            [&answer](Cells&& row) {
+                              answer.rows.push_back(std::move(row));
+                              return true;
+                            },
+                            deadline));
+    answer.touched = *touched;
+    return answer;
+  }
+
+  Result<bool> stream(const std::string& statement, const sql::TakeRow& take, Deadline deadline) override {
+    bool all = true;
+    SLUICE_PASS_ON(query(
+        statement, [&](Cells&& row) { return all = take(std::move(row)); }, deadline));
+    return all;
+  }
+
+  Result<std::vector<Answer>> run_together(std::span<const std::string> statements, Deadline deadline) override {
+    std::vector<Answer> answers;
+    const auto run_all = [&]() -> Result<void> {
+      answers.clear();
+      for (const std::string& statement : statements) {
+        SLUICE_TRY(answer, run(statement, deadline));
+        answers.push_back(*std::move(answer));
+      }
+      return {};
+    };
+    SLUICE_PASS_ON(in_transaction(*this, run_all, deadline));
+    return answers;
+  }
+
+  // Before MariaDB 10.6 and MySQL 8.0.1 it waits as long as innodb_lock_wait_timeout says.
+  Result<Answer> lock_rows(const std::string& select, bool skip, Deadline deadline) override {
+    if (skip && skips_locked_) {
+      syntax_error_ = false;
+      auto rows = run(select + " FOR UPDATE SKIP LOCKED", deadline);
+      if (rows || !syntax_error_) {
+        return rows;
+      }
+      skips_locked_ = false;
+    }
+    return run(select + " FOR UPDATE", deadline);
+  }
+
+  /// Waits for `wake` or the deadline.
+  Result<std::vector<std::string>> wait(int wake, Deadline deadline) override {
+    pollfd watched{wake, POLLIN, 0};
+    (void)poll_until(std::span(&watched, 1), clock_, deadline);
+    return std::vector<std::string>();
+  }
+
+  void close() override {
+    if (mysql_ == nullptr) {
+      return;
+    }
+    // A polite farewell may block; the server takes the end of the connection for one.
+    const auto socket = mysql_get_socket(mysql_);
+    if (socket >= 0) {
+      ::shutdown(socket, SHUT_RDWR);
+    }
+    mysql_close(mysql_);
+    mysql_ = nullptr;
+  }
+
+  Result<void> begin(Deadline deadline) override {
+    const auto begun = run("START TRANSACTION", deadline);
+    return begun ? Result<void>() : begun.error();
+  }
+
+  Result<void> end(bool commit, Deadline deadline) override {
+    const auto ended = run(commit ? "COMMIT" : "ROLLBACK", deadline);
+    return ended ? Result<void>() : ended.error();
+  }
+
+  int tries() const override { return 4; }
+  std::int64_t greeted_as() const override { return static_cast<std::int64_t>(mysql_thread_id(mysql_)); }
+
+ private:
+  MysqlConnection(MYSQL* mysql, std::string place, const Clock& clock)
+      : mysql_(mysql), place_(std::move(place)), clock_(clock) {}
+
+  void configure(const ConnectSettings& settings, const ServerAddress& address) {
+    const my_bool no = 0;
+    const unsigned int off = 0;
+    mysql_options(mysql_, MYSQL_OPT_NONBLOCK, nullptr);
+    mysql_options(mysql_, MYSQL_OPT_RECONNECT, &no);
+    mysql_options(mysql_, MYSQL_OPT_LOCAL_INFILE, &off);
+    mysql_options(mysql_, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+    mysql_options4(mysql_, MYSQL_OPT_CONNECT_ATTR_ADD, "program_name", settings.application.c_str());
+    // Otherwise "localhost" would be the socket of whatever server this machine has.
+    const unsigned int protocol =
+        address.socket.empty() && settings.tunnel == nullptr ? MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET;
+    mysql_options(mysql_, MYSQL_OPT_PROTOCOL, &protocol);
+  }
+
+  /// TLS with a server that has to be `name`, or the host that is connected to where it is empty.
+  Result<void> expect_server(const ConnectSettings& settings, const ServerAddress& address, const std::string& socket,
+                             Deadline deadline) {
+    if (address.tls == TlsUse::none) {
+      return {};
+    }
+    const TlsSettings& tls = settings.tls;
+    const my_bool no = 0;
+    const my_bool yes = 1;
+    const std::string name = tls.server_name.empty() ? address.host : tls.server_name;
+    const bool otherwise = !socket.empty() || name != address.host;
+    const bool checked = address.tls == TlsUse::checked;
+    mysql_ssl_set(mysql_, or_null(tls.key), or_null(tls.certificate), or_null(tls.ca), nullptr, nullptr);
+    mysql_options(mysql_, MYSQL_OPT_SSL_ENFORCE, address.tls == TlsUse::preferred ? &no : &yes);
+    mysql_options(mysql_, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, checked && !otherwise ? &yes : &no);
+    if (!checked || !otherwise) {
+      return {};
+    }
+    // libmariadb knows the host's name only; what it can be held to is a certificate that was found to be good.
+    SLUICE_TRY(fingerprint, fingerprint_of_server(address, socket, tls, name, clock_, deadline));
+    mysql_options(mysql_, MARIADB_OPT_TLS_PEER_FP, fingerprint->c_str());
+    return {};
+  }
+
+  Result<void> connect(const ServerAddress& address, const std::string& socket, Deadline deadline) {
+    MYSQL* connected = nullptr;
+    const bool local = !socket.empty();
+    int status = mysql_real_connect_start(&connected, mysql_, local ? nullptr : address.host.c_str(),
+                                          address.user.c_str(), address.password.c_str(), address.database.c_str(),
+                                          local ? 0 : address.port, or_null(socket), CLIENT_FOUND_ROWS);
+    const bool in_time = drive(
+        status, [&](int events) { return mysql_real_connect_cont(&connected, mysql_, events); }, deadline);
+    return connected == nullptr || !in_time ? Result<void>(failed(in_time)) : Result<void>();
+  }
+
+  Result<void> settle_in(const ConnectSettings& settings, Deadline deadline) {
+    const auto lease = std::max<std::int64_t>(2, std::chrono::ceil<std::chrono::seconds>(settings.lease).count());
+    const std::string seconds = std::to_string(lease);
+    // A session of which nothing is heard for the lease ends, and with it its locks; without a strict mode a text that
+    // is too long for last_error is cut.
+    const auto done =
+        run("SET SESSION time_zone = '+00:00', sql_mode = 'NO_ENGINE_SUBSTITUTION', wait_timeout = " + seconds +
+                ", net_read_timeout = " + seconds + ", innodb_lock_wait_timeout = 2",
+            deadline);
+    SLUICE_PASS_ON(done);
+    const auto level = run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", deadline);
+    return level.has_error() ? Result<void>(level.error()) : Result<void>();
+  }
+
+  /// Runs a statement; how many rows it has touched.
+  Result<std::uint64_t> query(const std::string& statement, const sql::TakeRow& take, Deadline deadline) {
+    if (mysql_ == nullptr) {
+      return Error(ErrorCode::unavailable, place_ + ": the session has ended");
+    }
+    int answer = 0;
+    const int status = mysql_real_query_start(&answer, mysql_, statement.data(), statement.size());
+    const bool in_time = drive(
+        status, [&](int events) { return mysql_real_query_cont(&answer, mysql_, events); }, deadline);
+    if (answer != 0 || !in_time) {
+      return failed(in_time);
+    }
+    if (mysql_field_count(mysql_) != 0) {
+      SLUICE_PASS_ON(read_rows(take, deadline));
+      return 0;
+    }
+    return mysql_affected_rows(mysql_);
+  }
+
+  Result<void> read_rows(const sql::TakeRow& take, Deadline deadline) {
+    MYSQL_RES* result = mysql_use_result(mysql_);
+    if (result == nullptr) {
+      return failed(true);
+    }
+    const unsigned int fields = mysql_num_fields(result);
+    bool in_time = true;
+    bool taking = true;
+    while (in_time) {
+      MYSQL_ROW row = nullptr;
+      const int status = mysql_fetch_row_start(&row, result);
+      in_time = drive(
+          status, [&](int events) { return mysql_fetch_row_cont(&row, result, events); }, deadline);
+      if (row == nullptr || !in_time) {
+        break;
+      }
+      if (!taking) {
+        continue;  // the others are read off and dropped
+      }
+      const unsigned long* lengths = mysql_fetch_lengths(result);
+      Cells cells;
+      cells.reserve(fields);
+      for (unsigned int i = 0; i < fields; ++i) {
+        cells.push_back(row[i] == nullptr ? Cell() : Cell(std::string(row[i], lengths[i])));
+      }
+      taking = take(std::move(cells));
+    }
+    const unsigned int code = mysql_errno(mysql_);
+    const std::string text = mysql_error(mysql_);
+    mysql_free_result(result);
+    return in_time && code == 0 ? Result<void>() : failed(in_time, code, text);
+  }
+
+  /// Runs an operation of libmariadb that does not block to its end; false when the deadline has passed.
+  bool drive(int status, const std::function<int(int)>& go_on, Deadline deadline) {
+    bool in_time = true;
+    while (status != 0) {
+      const auto socket = mysql_get_socket(mysql_);
+      pollfd watched{socket, events_of(status), 0};
+      const Duration left = deadline.left(clock_.steady_now());
+      if (left == Duration::zero()) {
+        // Nothing that is under way can be given up, but it fails once its socket is closed.
+        in_time = false;
+        ::shutdown(socket, SHUT_RDWR);
+        status = go_on(MYSQL_WAIT_READ | MYSQL_WAIT_WRITE);
+        continue;
+      }
+      const auto milliseconds =
+          std::chrono::ceil<std::chrono::milliseconds>(std::min<Duration>(left, std::chrono::minutes(1)));
+      if (::poll(&watched, 1, static_cast<int>(milliseconds.count())) > 0) {
+        status = go_on(status_of(watched.revents));
+      }
+    }
+    return in_time;
+  }
+
+  Error failed(bool in_time) { return failed(in_time, mysql_errno(mysql_), mysql_error(mysql_)); }
+
+  Error failed(bool in_time, unsigned int code, const std::string& text) {
+    syntax_error_ = code == kSyntaxError;
+    Error error = in_time ? error_of(code, text, place_) : Error(ErrorCode::timeout, place_ + ": no answer in time");
+    if (!in_time || error.code() == ErrorCode::unavailable) {
+      close();
+    }
+    return error;
+  }
+
+  MYSQL* mysql_;
+  const std::string place_;
+  const Clock& clock_;
+  bool syntax_error_ = false;  ///< of the last statement
+  bool skips_locked_ = true;   ///< until the server turns out not to know how
+};
+
 }  // namespace
 
-MysqlConnection::MysqlConnection(st_mysql* mysql, std::string place, const Clock& clock)
-    : mysql_(mysql), place_(std::move(place)), clock_(clock) {}
-
-MysqlConnection::~MysqlConnection() { close(); }
-
-void MysqlConnection::close() {
-  if (mysql_ == nullptr) {
-    return;
-  }
-  // A polite farewell may block; the server takes the end of the connection for one.
-  const auto socket = mysql_get_socket(mysql_);
-  if (socket >= 0) {
-    ::shutdown(socket, SHUT_RDWR);
-  }
-  mysql_close(mysql_);
-  mysql_ = nullptr;
-}
-
-Result<std::unique_ptr<MysqlConnection>> MysqlConnection::open(const ConnectSettings& settings,
-                                                               const ServerAddress& address, const Clock& clock,
-                                                               Deadline deadline) {
-  set_up_library();
-  std::string socket = address.socket;
-  if (settings.tunnel != nullptr) {
-    SLUICE_TRY(private_socket, settings.tunnel->socket(deadline));
-    socket = *private_socket;
-  }
-  st_mysql* mysql = mysql_init(nullptr);
-  if (mysql == nullptr) {
-    return Error(ErrorCode::internal, "libmariadb gives no session");
-  }
-  std::unique_ptr<MysqlConnection> session(new MysqlConnection(mysql, address.place(), clock));
-  session->configure(settings, address);
-  SLUICE_PASS_ON(session->expect_server(settings, address, socket, deadline));
-  SLUICE_PASS_ON(session->connect(address, socket, deadline));
-  SLUICE_PASS_ON(session->settle_in(settings, deadline));
-  return session;
-}
-
-void MysqlConnection::configure(const ConnectSettings& settings, const ServerAddress& address) {
-  const my_bool no = 0;
-  const unsigned int off = 0;
-  mysql_options(mysql_, MYSQL_OPT_NONBLOCK, nullptr);
-  mysql_options(mysql_, MYSQL_OPT_RECONNECT, &no);
-  mysql_options(mysql_, MYSQL_OPT_LOCAL_INFILE, &off);
-  mysql_options(mysql_, MYSQL_SET_CHARSET_NAME, "utf8mb4");
-  mysql_options4(mysql_, MYSQL_OPT_CONNECT_ATTR_ADD, "program_name", settings.application.c_str());
-  // Otherwise "localhost" would be the socket of whatever server this machine has.
-  const unsigned int protocol =
-      address.socket.empty() && settings.tunnel == nullptr ? MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET;
-  mysql_options(mysql_, MYSQL_OPT_PROTOCOL, &protocol);
-}
-
-Result<void> MysqlConnection::expect_server(const ConnectSettings& settings, const ServerAddress& address,
-                                            const std::string& socket, Deadline deadline) {
-  if (address.tls == TlsUse::none) {
-    return {};
-  }
-  const TlsSettings& tls = settings.tls;
-  const my_bool no = 0;
-  const my_bool yes = 1;
-  const std::string name = tls.server_name.empty() ? address.host : tls.server_name;
-  const bool otherwise = !socket.empty() || name != address.host;
-  const bool checked = address.tls == TlsUse::checked;
-  mysql_ssl_set(mysql_, or_null(tls.key), or_null(tls.certificate), or_null(tls.ca), nullptr, nullptr);
-  mysql_options(mysql_, MYSQL_OPT_SSL_ENFORCE, address.tls == TlsUse::preferred ? &no : &yes);
-  mysql_options(mysql_, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, checked && !otherwise ? &yes : &no);
-  if (!checked || !otherwise) {
-    return {};
-  }
-  // libmariadb knows the host's name only; what it can be held to is a certificate that was found to be good.
-  SLUICE_TRY(fingerprint, fingerprint_of_server(address, socket, tls, name, clock_, deadline));
-  mysql_options(mysql_, MARIADB_OPT_TLS_PEER_FP, fingerprint->c_str());
-  return {};
-}
-
-Result<void> MysqlConnection::connect(const ServerAddress& address, const std::string& socket, Deadline deadline) {
-  MYSQL* connected = nullptr;
-  const bool local = !socket.empty();
-  int status = mysql_real_connect_start(&connected, mysql_, local ? nullptr : address.host.c_str(),
-                                        address.user.c_str(), address.password.c_str(), address.database.c_str(),
-                                        local ? 0 : address.port, or_null(socket), CLIENT_FOUND_ROWS);
-  const bool in_time = drive(
-      status, [&](int events) { return mysql_real_connect_cont(&connected, mysql_, events); }, deadline);
-  return connected == nullptr || !in_time ? Result<void>(failed(in_time)) : Result<void>();
-}
-
-Result<void> MysqlConnection::settle_in(const ConnectSettings& settings, Deadline deadline) {
-  const auto lease = std::max<std::int64_t>(2, std::chrono::ceil<std::chrono::seconds>(settings.lease).count());
-  const std::string seconds = std::to_string(lease);
-  // A session of which nothing is heard for the lease ends, and with it its locks; without a strict mode a text that is
-  // too long for last_error is cut.
-  const auto done =
-      run("SET SESSION time_zone = '+00:00', sql_mode = 'NO_ENGINE_SUBSTITUTION', wait_timeout = " + seconds +
-              ", net_read_timeout = " + seconds + ", innodb_lock_wait_timeout = 2",
-          deadline);
-  SLUICE_PASS_ON(done);
-  const auto level = run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", deadline);
-  return level.has_error() ? Result<void>(level.error()) : Result<void>();
-}
-
-bool MysqlConnection::drive(int status, const std::function<int(int)>& go_on, Deadline deadline) {
-  bool in_time = true;
-  while (status != 0) {
-    const auto socket = mysql_get_socket(mysql_);
-    pollfd watched{socket, events_of(status), 0};
-    const Duration left = deadline.left(clock_.steady_now());
-    if (left == Duration::zero()) {
-      // Nothing that is under way can be given up, but it fails once its socket is closed.
-      in_time = false;
-      ::shutdown(socket, SHUT_RDWR);
-      status = go_on(MYSQL_WAIT_READ | MYSQL_WAIT_WRITE);
-      continue;
-    }
-    const auto milliseconds =
-        std::chrono::ceil<std::chrono::milliseconds>(std::min<Duration>(left, std::chrono::minutes(1)));
-    if (::poll(&watched, 1, static_cast<int>(milliseconds.count())) > 0) {
-      status = go_on(status_of(watched.revents));
-    }
-  }
-  return in_time;
-}
-
-Error MysqlConnection::failed(bool in_time) { return failed(in_time, mysql_errno(mysql_), mysql_error(mysql_)); }
-
-Error MysqlConnection::failed(bool in_time, unsigned int code, const std::string& text) {
-  syntax_error_ = code == kSyntaxError;
-  Error error = in_time ? error_of(code, text, place_) : Error(ErrorCode::timeout, place_ + ": no answer in time");
-  if (!in_time || error.code() == ErrorCode::unavailable) {
-    close();
-  }
-  return error;
-}
-
-Result<std::uint64_t> MysqlConnection::query(const std::string& statement, const sql::TakeRow& take,
-                                             Deadline deadline) {
-  if (mysql_ == nullptr) {
-    return Error(ErrorCode::unavailable, place_ + ": the session has ended");
-  }
-  int answer = 0;
-  const int status = mysql_real_query_start(&answer, mysql_, statement.data(), statement.size());
-  const bool in_time = drive(
-      status, [&](int events) { return mysql_real_query_cont(&answer, mysql_, events); }, deadline);
-  if (answer != 0 || !in_time) {
-    return failed(in_time);
-  }
-  if (mysql_field_count(mysql_) != 0) {
-    SLUICE_PASS_ON(read_rows(take, deadline));
-    return 0;
-  }
-  return mysql_affected_rows(mysql_);
-}
-
-Result<void> MysqlConnection::read_rows(const sql::TakeRow& take, Deadline deadline) {
-  MYSQL_RES* result = mysql_use_result(mysql_);
-  if (result == nullptr) {
-    return failed(true);
-  }
-  const unsigned int fields = mysql_num_fields(result);
-  bool in_time = true;
-  bool taking = true;
-  while (in_time) {
-    MYSQL_ROW row = nullptr;
-    const int status = mysql_fetch_row_start(&row, result);
-    in_time = drive(
-        status, [&](int events) { return mysql_fetch_row_cont(&row, result, events); }, deadline);
-    if (row == nullptr || !in_time) {
-      break;
-    }
-    if (!taking) {
-      continue;  // the others are read off and dropped
-    }
-    const unsigned long* lengths = mysql_fetch_lengths(result);
-    Cells cells;
-    cells.reserve(fields);
-    for (unsigned int i = 0; i < fields; ++i) {
-      cells.push_back(row[i] == nullptr ? Cell() : Cell(std::string(row[i], lengths[i])));
-    }
-    taking = take(std::move(cells));
-  }
-  const unsigned int code = mysql_errno(mysql_);
-  const std::string text = mysql_error(mysql_);
-  mysql_free_result(result);
-  return in_time && code == 0 ? Result<void>() : failed(in_time, code, text);
-}
-
-Result<Answer> MysqlConnection::run(const std::string& statement, Deadline deadline) {
-  Answer answer;
-  SLUICE_TRY(touched, query(
-                          statement,
-                          [&answer](Cells&& row) {
-                            answer.rows.push_back(std::move(row));
-                            return true;
-                          },
-                          deadline));
-  answer.touched = *touched;
-  return answer;
-}
-
-Result<bool> MysqlConnection::stream(const std::string& statement, const sql::TakeRow& take, Deadline deadline) {
-  bool all = true;
-  SLUICE_PASS_ON(query(
-      statement, [&](Cells&& row) { return all = take(std::move(row)); }, deadline));
-  return all;
-}
-
-Result<std::vector<Answer>> MysqlConnection::run_together(std::span<const std::string> statements, Deadline deadline) {
-  std::vector<Answer> answers;
-  const auto run_all = [&]() -> Result<void> {
-    answers.clear();
-    for (const std::string& statement : statements) {
-      SLUICE_TRY(answer, run(statement, deadline));
-      answers.push_back(*std::move(answer));
-    }
-    return {};
-  };
-  SLUICE_PASS_ON(in_transaction(*this, run_all, deadline));
-  return answers;
-}
-
-// Before MariaDB 10.6 and MySQL 8.0.1 it waits as long as innodb_lock_wait_timeout says.
-Result<Answer> MysqlConnection::lock_rows(const std::string& select, bool skip, Deadline deadline) {
-  if (skip && skips_locked_) {
-    syntax_error_ = false;
-    auto rows = run(select + " FOR UPDATE SKIP LOCKED", deadline);
-    if (rows || !syntax_error_) {
-      return rows;
-    }
-    skips_locked_ = false;
-  }
-  return run(select + " FOR UPDATE", deadline);
-}
-
-Result<std::vector<std::string>> MysqlConnection::wait(int wake, Deadline deadline) {
-  pollfd watched{wake, POLLIN, 0};
-  (void)poll_until(std::span(&watched, 1), clock_, deadline);
-  return std::vector<std::string>();
-}
-
-Result<void> MysqlConnection::begin(Deadline deadline) {
-  const auto begun = run("START TRANSACTION", deadline);
-  return begun ? Result<void>() : begun.error();
-}
-
-Result<void> MysqlConnection::end(bool commit, Deadline deadline) {
-  const auto ended = run(commit ? "COMMIT" : "ROLLBACK", deadline);
-  return ended ? Result<void>() : ended.error();
+Result<std::unique_ptr<SqlConnection>> connect(const ConnectSettings& settings, const Clock& clock, Deadline deadline) {
+  return MysqlConnection::open(settings, clock, deadline);
 }
 
 }  // namespace sluice::queue::outbox::mysql

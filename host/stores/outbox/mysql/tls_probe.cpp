@@ -7,12 +7,16 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <span>
 
 #include "base/descriptor.hpp"
+#include "base/text/hex.hpp"
 #include "host/stores/outbox/network/tcp_connect.hpp"
 
 namespace sluice::queue::outbox::mysql {
@@ -26,15 +30,8 @@ constexpr std::uint32_t kFlags = 0x200 | kSslFlag | 0x8000 | 0x80000;
 constexpr std::size_t kMostGreeting = 64UL * 1024;
 constexpr char kUtf8 = 45;
 
-struct ContextDeleter {
-  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
-};
-struct SslDeleter {
-  void operator()(SSL* ssl) const { SSL_free(ssl); }
-};
-struct CertificateDeleter {
-  void operator()(X509* certificate) const { X509_free(certificate); }
-};
+template <typename T>
+using Owned = std::unique_ptr<T, void (*)(T*)>;
 
 class Probe {
  public:
@@ -87,13 +84,13 @@ class Probe {
   }
 
   Result<std::string> handshake(const TlsSettings& tls, const std::string& name) {
-    const std::unique_ptr<SSL_CTX, ContextDeleter> context(SSL_CTX_new(TLS_client_method()));
+    const Owned<SSL_CTX> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
     if (context == nullptr || SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION) != 1) {
       return Error(ErrorCode::internal, "OpenSSL gives no context");
     }
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
     SLUICE_PASS_ON(read_files(*context, tls));
-    const std::unique_ptr<SSL, SslDeleter> ssl(SSL_new(context.get()));
+    const Owned<SSL> ssl(SSL_new(context.get()), SSL_free);
     if (ssl == nullptr || SSL_set_fd(ssl.get(), socket_.get()) != 1 || !expect(*ssl, name)) {
       return Error(ErrorCode::internal, "OpenSSL gives no connection");
     }
@@ -122,29 +119,31 @@ class Probe {
                              : ready;
   }
 
-  Result<std::string> receive(std::size_t size) const {
-    std::string bytes(size, '\0');
-    for (std::size_t have = 0; have < size;) {
-      SLUICE_PASS_ON(wait(POLLIN));
-      const auto part = ::recv(socket_.get(), bytes.data() + have, size - have, 0);
-      if (part == 0 || (part < 0 && errno != EAGAIN && errno != EINTR)) {
+  /// Goes on until `part` has moved all bytes, each time what it can of those behind `done`.
+  template <typename Part>
+  Result<void> move_all(std::size_t size, short events, Part part) const {
+    for (std::size_t done = 0; done < size;) {
+      SLUICE_PASS_ON(wait(events));
+      const ssize_t moved = part(done);
+      if ((moved == 0 && events == POLLIN) || (moved < 0 && errno != EAGAIN && errno != EINTR)) {
         return Error(ErrorCode::unavailable, place_ + ": the connection has ended");
       }
-      have += part < 0 ? 0 : static_cast<std::size_t>(part);
+      done += moved < 0 ? 0 : static_cast<std::size_t>(moved);
     }
+    return {};
+  }
+
+  Result<std::string> receive(std::size_t size) const {
+    std::string bytes(size, '\0');
+    SLUICE_PASS_ON(move_all(
+        size, POLLIN, [&](std::size_t done) { return ::recv(socket_.get(), bytes.data() + done, size - done, 0); }));
     return bytes;
   }
 
   Result<void> send(const std::string& bytes) const {
-    for (std::size_t sent = 0; sent < bytes.size();) {
-      SLUICE_PASS_ON(wait(POLLOUT));
-      const auto part = ::send(socket_.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-      if (part < 0 && errno != EAGAIN && errno != EINTR) {
-        return Error(ErrorCode::unavailable, place_ + ": the connection has ended");
-      }
-      sent += part < 0 ? 0 : static_cast<std::size_t>(part);
-    }
-    return {};
+    return move_all(bytes.size(), POLLOUT, [&](std::size_t done) {
+      return ::send(socket_.get(), bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL);
+    });
   }
 
   Result<void> read_files(SSL_CTX& context, const TlsSettings& tls) const {
@@ -188,18 +187,14 @@ class Probe {
   }
 
   Result<std::string> fingerprint(SSL& ssl) const {
-    const std::unique_ptr<X509, CertificateDeleter> certificate(SSL_get1_peer_certificate(&ssl));
+    const Owned<X509> certificate(SSL_get1_peer_certificate(&ssl), X509_free);
     std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
     unsigned int size = 0;
     if (certificate == nullptr || X509_digest(certificate.get(), EVP_sha1(), digest.data(), &size) != 1) {
       return refused("it shows no certificate");
     }
-    constexpr std::string_view kDigits = "0123456789ABCDEF";
-    std::string text;
-    for (unsigned int i = 0; i < size; ++i) {
-      text += kDigits[digest[i] >> 4U];
-      text += kDigits[digest[i] & 15U];
-    }
+    std::string text = to_hex(std::span(digest).first(size));
+    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::toupper(c); });
     return text;
   }
 

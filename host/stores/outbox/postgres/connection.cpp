@@ -21,6 +21,7 @@ namespace {
 using sql::Answer;
 using sql::Cell;
 using sql::Cells;
+using sql::SqlConnection;
 
 const SystemClock kClock;
 
@@ -252,19 +253,10 @@ Error connect_error(const std::string& text, const ConnectionInfo& info) {
   return {meaning->code, shown + "; " + meaning->mend};
 }
 
-bool is_error(const PGresult* result) {
-  const ExecStatusType status = PQresultStatus(result);
-  return status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE || status == PGRES_NONFATAL_ERROR;
-}
-
 Error error_of(const PGresult* result) {
   const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
   const char* text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
   return statement_error(state == nullptr ? "" : state, text == nullptr ? PQresultErrorMessage(result) : text);
-}
-
-bool send(PGconn* connection, const std::string& statement) {
-  return PQsendQueryParams(connection, statement.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) == 1;
 }
 
 Cells cells_of(const PGresult* result, int row) {
@@ -316,267 +308,253 @@ Error statement_error(std::string_view sqlstate, std::string text) {
   return {meaning->code, text + " (SQLSTATE " + std::string(sqlstate) + ")" + (mend.empty() ? "" : "; " + mend)};
 }
 
-PostgresConnection::~PostgresConnection() { close(); }
+namespace {
 
-void PostgresConnection::close() {
-  if (connection_ != nullptr) {
-    PQfinish(std::exchange(connection_, nullptr));
-  }
-}
-
-int PostgresConnection::server_process() const { return PQbackendPID(connection_); }
-
-Result<std::unique_ptr<PostgresConnection>> PostgresConnection::open(const ConnectSettings& settings,
-                                                                     Deadline deadline) {
-  SLUICE_TRY(info, connection_info(settings, deadline));
-  std::vector<const char*> keys;
-  std::vector<const char*> values;
-  for (const auto& [key, value] : *info) {
-    keys.push_back(key.c_str());
-    values.push_back(value.c_str());
-  }
-  keys.push_back(nullptr);
-  values.push_back(nullptr);
-  PGconn* const raw = PQconnectStartParams(keys.data(), values.data(), 1);
-  if (raw == nullptr) {
-    return Error(ErrorCode::unavailable, "no memory for a connection");
-  }
-  std::unique_ptr<PostgresConnection> connection(new PostgresConnection(raw));
-  PQsetNoticeProcessor(
-      raw, [](void*, const char*) {}, nullptr);
-  PostgresPollingStatusType status = PQstatus(raw) == CONNECTION_BAD ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING;
-  while (status == PGRES_POLLING_READING || status == PGRES_POLLING_WRITING) {
-    const short events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT | POLLIN;
-    if (connection->await(events, -1, deadline) == Step::late) {
-      return Error(ErrorCode::unavailable, "the server did not answer in time");
+/// A session with a PostgreSQL server: the only place that knows libpq.
+class PostgresConnection final : public sql::SqlConnection {
+ public:
+  static Result<std::unique_ptr<SqlConnection>> open(const ConnectSettings& settings, const std::string& preamble,
+                                                     Deadline deadline) {
+    SLUICE_TRY(info, connection_info(settings, deadline));
+    std::vector<const char*> keys;
+    std::vector<const char*> values;
+    for (const auto& [key, value] : *info) {
+      keys.push_back(key.c_str());
+      values.push_back(value.c_str());
     }
-    status = PQconnectPoll(raw);
+    keys.push_back(nullptr);
+    values.push_back(nullptr);
+    PGconn* const raw = PQconnectStartParams(keys.data(), values.data(), 1);
+    if (raw == nullptr) {
+      return Error(ErrorCode::unavailable, "no memory for a connection");
+    }
+    std::unique_ptr<PostgresConnection> connection(new PostgresConnection(raw, preamble));
+    PQsetNoticeProcessor(
+        raw, [](void*, const char*) {}, nullptr);
+    PostgresPollingStatusType status = PQstatus(raw) == CONNECTION_BAD ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING;
+    while (status == PGRES_POLLING_READING || status == PGRES_POLLING_WRITING) {
+      const short events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT | POLLIN;
+      if (connection->await(events, -1, deadline) == Step::late) {
+        return Error(ErrorCode::unavailable, "the server did not answer in time");
+      }
+      status = PQconnectPoll(raw);
+    }
+    if (status != PGRES_POLLING_OK) {
+      return connect_error(PQerrorMessage(raw), *info);
+    }
+    PQsetnonblocking(raw, 1);
+    return std::unique_ptr<SqlConnection>(std::move(connection));
   }
-  if (status != PGRES_POLLING_OK) {
-    return connect_error(PQerrorMessage(raw), *info);
-  }
-  PQsetnonblocking(raw, 1);
-  return connection;
-}
 
-PostgresConnection::Step PostgresConnection::await(short events, int wake, Deadline deadline, bool* woken) {
-  std::array<pollfd, 2> watched{{{PQsocket(connection_), events, 0}, {wake, POLLIN, 0}}};
-  const auto ready = poll_until(watched, kClock, deadline);
-  if (ready && woken != nullptr) {
-    *woken = watched[1].revents != 0;
-  }
-  return ready ? Step::done : ready.error().code() == ErrorCode::timeout ? Step::late : Step::broken;
-}
+  ~PostgresConnection() override { close(); }
 
-Error PostgresConnection::lost(const char* what, bool late) {
-  std::string text = late ? std::string(what) + " did not end in time" : std::string(PQerrorMessage(connection_));
-  close();
-  return {late ? ErrorCode::timeout : ErrorCode::unavailable, statement_error("", std::move(text)).message()};
-}
+  Result<Answer> run(const std::string& statement, Deadline deadline) override {
+    auto answers = exchange({statement}, deadline);
+    return answers ? Result<Answer>(std::move(answers->back())) : known(answers.error(), deadline);
+  }
 
-Error PostgresConnection::refused(const Error& error) {
-  if (PQstatus(connection_) != CONNECTION_OK || error.code() == ErrorCode::unavailable) {
-    close();
+  Result<bool> stream(const std::string& statement, const sql::TakeRow& take, Deadline deadline) override {
+    const auto answers = exchange({statement}, deadline, take);
+    return answers ? Result<bool>(!answers->empty()) : known(answers.error(), deadline);
   }
-  return error;
-}
 
-PostgresConnection::Step PostgresConnection::flush(Deadline deadline) {
-  while (true) {
-    const int left = PQflush(connection_);
-    if (left <= 0) {
-      return left == 0 ? Step::done : Step::broken;
-    }
-    if (const Step step = await(POLLOUT | POLLIN, -1, deadline); step != Step::done) {
-      return step;
-    }
-    if (PQconsumeInput(connection_) == 0) {
-      return Step::broken;
-    }
+  /// In one round trip.
+  Result<std::vector<Answer>> run_together(std::span<const std::string> statements, Deadline deadline) override {
+    return exchange({statements.begin(), statements.end()}, deadline);
   }
-}
 
-Result<pg_result*> PostgresConnection::next_result(Deadline deadline) {
-  while (PQisBusy(connection_) == 1) {
-    const Step step = await(POLLIN, -1, deadline);
-    if (step != Step::done || PQconsumeInput(connection_) == 0) {
-      return lost("the statement", step == Step::late);
-    }
+  Result<Answer> lock_rows(const std::string& select, bool skip, Deadline deadline) override {
+    return run(select + (skip ? " FOR UPDATE SKIP LOCKED" : " FOR UPDATE"), deadline);
   }
-  return PQgetResult(connection_);
-}
 
-Result<std::vector<Answer>> PostgresConnection::run_pipeline(std::span<const std::string> statements,
-                                                             Deadline deadline) {
-  if (connection_ == nullptr) {
-    return closed();
-  }
-  bool sent = PQenterPipelineMode(connection_) == 1;
-  for (const std::string& statement : statements) {
-    sent = sent && send(connection_, statement);
-  }
-  sent = sent && PQpipelineSync(connection_) == 1;
-  const Step step = sent ? flush(deadline) : Step::broken;
-  if (step != Step::done) {
-    return Error(ErrorCode::unknown_outcome, lost("the transaction", step == Step::late).message());
-  }
-  std::vector<Answer> answers;
-  std::optional<Error> error;
-  // Each statement's results end with a null pointer; after the last statement comes the end of the pipeline.
-  while (true) {
-    const auto result = next_result(deadline);
-    if (!result) {
-      return Error(ErrorCode::unknown_outcome, error ? error->message() : result.error().message());
-    }
-    if (*result == nullptr) {
-      continue;
-    }
-    const OwnedResult owned(*result);
-    if (PQresultStatus(*result) == PGRES_PIPELINE_SYNC) {
-      break;
-    }
-    if (is_error(*result) && !error) {
-      error = error_of(*result);
-      if (PQstatus(connection_) != CONNECTION_OK) {
-        // The server was going away while it worked: whether it had committed before, nobody knows.
-        close();
-        return Error(ErrorCode::unknown_outcome, error->message());
+  Result<std::vector<std::string>> wait(int wake, Deadline deadline) override {
+    std::vector<std::string> payloads;
+    while (connection_ != nullptr) {
+      if (PQconsumeInput(connection_) == 0) {
+        return lost("the wait", false);
+      }
+      while (PGnotify* const notify = PQnotifies(connection_)) {
+        payloads.emplace_back(notify->extra == nullptr ? "" : notify->extra);
+        PQfreemem(notify);
+      }
+      if (!payloads.empty()) {
+        return payloads;
+      }
+      bool woken = false;
+      const Step step = await(POLLIN, wake, deadline, &woken);
+      if (step == Step::broken) {
+        return lost("the wait", false);
+      }
+      if (woken || step == Step::late) {
+        return payloads;
       }
     }
-    answers.push_back(answer_of(*result));
-  }
-  PQexitPipelineMode(connection_);
-  if (error) {
-    return refused(*error);
-  }
-  return answers;
-}
-
-Result<bool> PostgresConnection::stream_alone(const std::string& statement, const sql::TakeRow& take,
-                                              Deadline deadline) {
-  if (connection_ == nullptr) {
     return closed();
   }
-  const bool sent = send(connection_, statement) && PQsetSingleRowMode(connection_) == 1;
-  const Step step = sent ? flush(deadline) : Step::broken;
-  if (step != Step::done) {
-    return lost("the statement", step == Step::late);
-  }
-  bool enough = false;
-  std::optional<Error> error;
-  while (true) {
-    const auto result = next_result(deadline);
-    if (!result) {
-      return error ? *error : result.error();
-    }
-    if (*result == nullptr) {
-      break;
-    }
-    const OwnedResult owned(*result);
-    if (is_error(*result)) {
-      error = enough ? error : error_of(*result);  // after `enough` it is what was asked for
-    } else if (PQresultStatus(*result) == PGRES_SINGLE_TUPLE && !enough && !take(cells_of(*result, 0))) {
-      enough = true;
-      std::array<char, 256> complaint{};
-      PGcancel* const cancel = PQgetCancel(connection_);
-      PQcancel(cancel, complaint.data(), complaint.size());
-      PQfreeCancel(cancel);
-    }
-  }
-  if (error) {
-    return refused(*error);
-  }
-  return !enough;
-}
 
-Result<Answer> PostgresConnection::run(const std::string& statement, Deadline deadline) {
-  std::vector<std::string> statements{statement};
-  if (!preamble_.empty() && !in_transaction_) {
-    statements.insert(statements.begin(), preamble_);
-  }
-  auto answers = run_pipeline(statements, deadline);
-  if (answers) {
-    return std::move(answers->back());
-  }
-  const Error& error = answers.error();
-  if (error.code() != ErrorCode::unknown_outcome) {
-    return error;
-  }
-  return Error(deadline.passed(kClock.steady_now()) ? ErrorCode::timeout : ErrorCode::unavailable, error.message());
-}
-
-Result<std::vector<Answer>> PostgresConnection::run_together(std::span<const std::string> statements,
-                                                             Deadline deadline) {
-  if (preamble_.empty()) {
-    return run_pipeline(statements, deadline);
-  }
-  std::vector<std::string> all{preamble_};
-  all.insert(all.end(), statements.begin(), statements.end());
-  auto answers = run_pipeline(all, deadline);
-  if (answers) {
-    answers->erase(answers->begin());
-  }
-  return answers;
-}
-
-Result<bool> PostgresConnection::stream(const std::string& statement, const sql::TakeRow& take, Deadline deadline) {
-  if (preamble_.empty()) {
-    return stream_alone(statement, take, deadline);
-  }
-  SLUICE_PASS_ON(begin(deadline));
-  auto streamed = stream_alone(statement, take, deadline);
-  // After an error, and after a query that was told to stop, this is a rollback: nothing was to be written.
-  const auto ended = connection_ == nullptr ? Result<void>() : end(true, deadline);
-  return ended || !streamed ? streamed : Result<bool>(ended.error());
-}
-
-Result<void> PostgresConnection::begin(Deadline deadline) {
-  std::vector<std::string> statements{"BEGIN"};
-  if (!preamble_.empty()) {
-    statements.push_back(preamble_);
-  }
-  const auto begun = run_pipeline(statements, deadline);
-  in_transaction_ = begun.has_value();
-  if (begun) {
-    return {};
-  }
-  const bool lost = begun.error().code() == ErrorCode::unknown_outcome;
-  return Error(lost ? ErrorCode::unavailable : begun.error().code(), begun.error().message());
-}
-
-Result<void> PostgresConnection::end(bool commit, Deadline deadline) {
-  const auto ended = run(commit ? "COMMIT" : "ROLLBACK", deadline);
-  in_transaction_ = false;
-  return ended ? Result<void>() : ended.error();
-}
-
-Result<Answer> PostgresConnection::lock_rows(const std::string& select, bool skip, Deadline deadline) {
-  return run(select + (skip ? " FOR UPDATE SKIP LOCKED" : " FOR UPDATE"), deadline);
-}
-
-Result<std::vector<std::string>> PostgresConnection::wait(int wake, Deadline deadline) {
-  std::vector<std::string> payloads;
-  while (connection_ != nullptr) {
-    if (PQconsumeInput(connection_) == 0) {
-      return lost("the wait", false);
-    }
-    while (PGnotify* const notify = PQnotifies(connection_)) {
-      payloads.emplace_back(notify->extra == nullptr ? "" : notify->extra);
-      PQfreemem(notify);
-    }
-    if (!payloads.empty()) {
-      return payloads;
-    }
-    bool woken = false;
-    const Step step = await(POLLIN, wake, deadline, &woken);
-    if (step == Step::broken) {
-      return lost("the wait", false);
-    }
-    if (woken || step == Step::late) {
-      return payloads;
+  void close() override {
+    if (connection_ != nullptr) {
+      PQfinish(std::exchange(connection_, nullptr));
     }
   }
-  return closed();
+
+  Result<void> begin(Deadline deadline) override {
+    std::vector<std::string> statements{"BEGIN"};
+    if (!preamble_.empty()) {
+      statements.push_back(preamble_);
+    }
+    in_transaction_ = true;
+    const auto begun = exchange(std::move(statements), deadline);
+    return begun ? Result<void>() : known(begun.error(), deadline);
+  }
+
+  Result<void> end(bool commit, Deadline deadline) override {
+    const auto ended = run(commit ? "COMMIT" : "ROLLBACK", deadline);
+    in_transaction_ = false;
+    return ended ? Result<void>() : ended.error();
+  }
+
+  std::int64_t greeted_as() const override { return PQbackendPID(connection_); }
+
+ private:
+  PostgresConnection(PGconn* connection, std::string preamble)
+      : connection_(connection), preamble_(std::move(preamble)) {}
+
+  /// All of them in one round trip and, but for a transaction that has begun, one transaction. `take`: is given the
+  /// rows of the last one as they come; once it has enough, the server is told to stop, and there are no answers.
+  Result<std::vector<Answer>> exchange(std::vector<std::string> statements, Deadline deadline,
+                                       const sql::TakeRow& take = nullptr) {
+    if (connection_ == nullptr) {
+      return closed();
+    }
+    if (!preamble_.empty() && !in_transaction_) {
+      statements.insert(statements.begin(), preamble_);
+    }
+    bool sent = PQenterPipelineMode(connection_) == 1;
+    for (const std::string& statement : statements) {
+      sent = sent && PQsendQueryParams(connection_, statement.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) == 1;
+    }
+    sent = sent && PQpipelineSync(connection_) == 1;
+    const Step step = sent ? flush(deadline) : Step::broken;
+    if (step != Step::done) {
+      return Error(ErrorCode::unknown_outcome, lost("the transaction", step == Step::late).message());
+    }
+    std::vector<Answer> answers(statements.size());
+    std::optional<Error> error;
+    bool enough = false;
+    // Each statement's results end with a null pointer; after the last statement comes the end of the pipeline.
+    for (std::size_t place = 0;;) {
+      if (take && place + 1 == statements.size()) {
+        PQsetSingleRowMode(connection_);  // does nothing once results have come
+      }
+      const auto result = next_result(deadline);
+      if (!result) {
+        return Error(ErrorCode::unknown_outcome, error ? error->message() : result.error().message());
+      }
+      if (*result == nullptr) {
+        ++place;
+        continue;
+      }
+      const OwnedResult owned(*result);
+      const ExecStatusType status = PQresultStatus(*result);
+      if (status == PGRES_PIPELINE_SYNC) {
+        break;
+      }
+      if (status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE || status == PGRES_NONFATAL_ERROR) {
+        error = error || enough ? error : error_of(*result);  // after `enough` it is what was asked for
+        if (PQstatus(connection_) != CONNECTION_OK) {
+          // The server was going away while it worked: whether it had committed before, nobody knows.
+          const Error gone = error.value_or(error_of(*result));
+          close();
+          return Error(ErrorCode::unknown_outcome, gone.message());
+        }
+      } else if (status == PGRES_SINGLE_TUPLE && !enough && !take(cells_of(*result, 0))) {
+        enough = true;
+        std::array<char, 256> complaint{};
+        PGcancel* const cancel = PQgetCancel(connection_);
+        PQcancel(cancel, complaint.data(), complaint.size());
+        PQfreeCancel(cancel);
+      } else if (place < answers.size() && (status == PGRES_COMMAND_OK || (status == PGRES_TUPLES_OK && !take))) {
+        answers[place] = answer_of(*result);
+      }
+    }
+    PQexitPipelineMode(connection_);
+    if (error) {
+      if (PQstatus(connection_) != CONNECTION_OK || error->code() == ErrorCode::unavailable) {
+        close();
+      }
+      return *error;
+    }
+    if (enough) {
+      answers.clear();
+    } else if (answers.size() > 1 && !preamble_.empty() && !in_transaction_) {
+      answers.erase(answers.begin());
+    }
+    return answers;
+  }
+
+  /// Of a request that leaves nothing unknown: it only reads, or is one of several of a transaction.
+  static Error known(const Error& error, Deadline deadline) {
+    if (error.code() != ErrorCode::unknown_outcome) {
+      return error;
+    }
+    return {deadline.passed(kClock.steady_now()) ? ErrorCode::timeout : ErrorCode::unavailable, error.message()};
+  }
+
+  enum class Step : std::uint8_t { done, late, broken };
+
+  Step await(short events, int wake, Deadline deadline, bool* woken = nullptr) {
+    std::array<pollfd, 2> watched{{{PQsocket(connection_), events, 0}, {wake, POLLIN, 0}}};
+    const auto ready = poll_until(watched, kClock, deadline);
+    if (ready && woken != nullptr) {
+      *woken = watched[1].revents != 0;
+    }
+    return ready ? Step::done : ready.error().code() == ErrorCode::timeout ? Step::late : Step::broken;
+  }
+
+  Step flush(Deadline deadline) {
+    while (true) {
+      const int left = PQflush(connection_);
+      if (left <= 0) {
+        return left == 0 ? Step::done : Step::broken;
+      }
+      if (const Step step = await(POLLOUT | POLLIN, -1, deadline); step != Step::done) {
+        return step;
+      }
+      if (PQconsumeInput(connection_) == 0) {
+        return Step::broken;
+      }
+    }
+  }
+
+  /// The next result of what was sent; null: there are no more.
+  Result<pg_result*> next_result(Deadline deadline) {
+    while (PQisBusy(connection_) == 1) {
+      const Step step = await(POLLIN, -1, deadline);
+      if (step != Step::done || PQconsumeInput(connection_) == 0) {
+        return lost("the statement", step == Step::late);
+      }
+    }
+    return PQgetResult(connection_);
+  }
+
+  /// Closes, and says why.
+  Error lost(const char* what, bool late) {
+    std::string text = late ? std::string(what) + " did not end in time" : std::string(PQerrorMessage(connection_));
+    close();
+    return {late ? ErrorCode::timeout : ErrorCode::unavailable, statement_error("", std::move(text)).message()};
+  }
+
+  PGconn* connection_;
+  const std::string preamble_;
+  bool in_transaction_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<SqlConnection>> connect(const ConnectSettings& settings, const std::string& preamble,
+                                               Deadline deadline) {
+  return PostgresConnection::open(settings, preamble, deadline);
 }
 
 }  // namespace sluice::queue::outbox::postgres

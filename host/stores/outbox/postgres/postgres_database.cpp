@@ -9,13 +9,11 @@
 #include "host/stores/outbox/lease_locks.hpp"
 #include "host/stores/outbox/postgres/connection.hpp"
 #include "host/stores/outbox/postgres/locks.hpp"
-#include "host/stores/outbox/sql/inspection.hpp"
 #include "host/stores/outbox/sql/sql_server.hpp"
 
 namespace sluice::queue::outbox {
 namespace {
 
-using postgres::PostgresConnection;
 using sql::Cells;
 using sql::flag_of;
 using sql::Inspection;
@@ -141,6 +139,33 @@ CREATE TABLE IF NOT EXISTS @SIDE (
 ) WITH (fillfactor = 50);
 )";
 
+constexpr const char* kHasGroupIndex =
+    R"(SELECT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = to_regclass(@TABLE_TEXT) AND i.indisvalid AND
+(SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum IN (i.indkey[0], i.indkey[1]) AND
+a.attname IN (@1, @2)) = 2))";
+
+constexpr const char* kIdentity =
+    R"(SELECT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = a.attrelid AND i.indisunique AND i.indisvalid AND
+i.indpred IS NULL AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum), a.attidentity <> '' OR EXISTS (SELECT 1 FROM
+pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum AND pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%')
+FROM pg_attribute a WHERE a.attrelid = to_regclass(@TABLE_TEXT) AND a.attname = @1 AND NOT a.attisdropped)";
+
+constexpr const char* kRights =
+    R"(SELECT has_table_privilege(@TABLE_TEXT::regclass, 'SELECT'), COALESCE((SELECT string_agg(c, ', ') FROM
+unnest(ARRAY[@1]) AS c JOIN pg_attribute a ON a.attrelid = @TABLE_TEXT::regclass AND a.attname = c AND NOT a.attisdropped
+WHERE NOT has_column_privilege(@TABLE_TEXT::regclass, a.attnum, 'UPDATE')), ''), current_user)";
+
+constexpr const char* kSideTable =
+    R"(SELECT to_regclass(@1) IS NOT NULL, COALESCE((SELECT string_agg(p, ', ') FROM
+unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS p WHERE NOT has_table_privilege(to_regclass(@1), p)), ''),
+current_user)";
+
+constexpr const char* kHelpers =
+    R"(SELECT EXISTS (SELECT 1 FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+WHERE i.indrelid = @TABLE_TEXT::regclass AND i.indisvalid AND a.attname = @1 AND
+pg_get_expr(i.indpred, i.indrelid) LIKE '%IS NULL%'), EXISTS (SELECT 1 FROM pg_trigger t JOIN pg_proc p ON
+p.oid = t.tgfoid WHERE t.tgrelid = @TABLE_TEXT::regclass AND p.prosrc LIKE '%pg_notify%' AND t.tgenabled <> 'D'))";
+
 class PostgresServer final : public SqlServer {
  public:
   explicit PostgresServer(const Settings& settings) : SqlServer(settings, kDialect) {}
@@ -148,7 +173,6 @@ class PostgresServer final : public SqlServer {
   // No statement or lock for ever. With coordination = "table" the settings are given with every request, for a pool's
   // connections are everybody's.
   Result<std::unique_ptr<SqlConnection>> connect(Use use, Deadline deadline) override {
-    SLUICE_TRY(connection, PostgresConnection::open(settings().connect, deadline));
     const bool pooled = settings().connect.side_table;
     const bool reads = use == Use::rows || use == Use::rows_and_news;
     std::string statement;
@@ -166,9 +190,8 @@ class PostgresServer final : public SqlServer {
       set("enable_bitmapscan", "off");
       set("enable_sort", "off");
     }
-    if (pooled) {
-      (*connection)->begin_each_with(statement);
-    } else {
+    SLUICE_TRY(connection, postgres::connect(settings().connect, pooled ? statement : "", deadline));
+    if (!pooled) {
       SLUICE_PASS_ON((*connection)->run(statement, deadline));
     }
     if (use == Use::locks) {
@@ -181,7 +204,7 @@ class PostgresServer final : public SqlServer {
       SLUICE_TRY(indexed, has_group_index(**connection, deadline));
       group_index_ = *indexed;
     }
-    return std::unique_ptr<SqlConnection>(*std::move(connection));
+    return connection;
   }
 
   std::unique_ptr<LockSession> locks_on(std::unique_ptr<SqlConnection> connection) override {
@@ -241,10 +264,9 @@ class PostgresServer final : public SqlServer {
 
   /// The id of the cluster, which its physical standbys share, and in it those of the database and the table.
   Result<SourceId> source_id(SqlConnection& connection, Deadline deadline) override {
-    SLUICE_TRY(named,
-               connection.run(table().sql("SELECT d.oid::text || '-' || to_regclass(@TABLE_TEXT)::oid::text FROM "
-                                          "pg_database d WHERE d.datname = current_database()"),
-                              deadline));
+    SLUICE_TRY(named, ask(connection, deadline,
+                          "SELECT d.oid::text || '-' || to_regclass(@TABLE_TEXT)::oid::text FROM pg_database d WHERE "
+                          "d.datname = current_database()"));
     if (named->rows.empty() || !named->rows.front()[0]) {
       return postgres::no_table(table());
     }
@@ -275,10 +297,10 @@ class PostgresServer final : public SqlServer {
  private:
   Result<void> limit_idleness(SqlConnection& connection, Deadline deadline) const {
     const auto lease = std::chrono::duration_cast<std::chrono::milliseconds>(settings().connect.lease);
-    SLUICE_PASS_ON(connection.run(table().sql("SELECT set_config('idle_session_timeout', '@1', false) WHERE "
-                                              "current_setting('server_version_num')::int >= @2",
-                                              {std::to_string(lease.count()), std::to_string(kIdleLimitSince)}),
-                                  deadline));
+    SLUICE_PASS_ON(ask(connection, deadline,
+                       "SELECT set_config('idle_session_timeout', '@1', false) WHERE "
+                       "current_setting('server_version_num')::int >= @2",
+                       {std::to_string(lease.count()), std::to_string(kIdleLimitSince)}));
     return {};
   }
 
@@ -286,13 +308,7 @@ class PostgresServer final : public SqlServer {
   Result<bool> has_group_index(SqlConnection& connection, Deadline deadline) const {
     const Columns& names = settings().table.columns;
     SLUICE_TRY(found,
-               connection.run(
-                   table().sql("SELECT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = to_regclass(@TABLE_TEXT) "
-                               "AND i.indisvalid AND (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = "
-                               "i.indrelid AND a.attnum IN (i.indkey[0], i.indkey[1]) AND a.attname IN (@1, @2)) "
-                               "= 2)",
-                               {literal(names.aggregate_type), literal(names.aggregate_id)}),
-                   deadline));
+               ask(connection, deadline, kHasGroupIndex, {literal(names.aggregate_type), literal(names.aggregate_id)}));
     return flag_of(found->rows.front()[0]);
   }
 
@@ -326,11 +342,10 @@ class PostgresServer final : public SqlServer {
       return number_of(answer->rows.front()[0]);
     };
     SLUICE_TRY(own, process_of(connection));
-    // All connections of this server's are of that class.
-    if (*own == static_cast<const PostgresConnection&>(connection).server_process()) {
+    if (*own == connection.greeted_as()) {
       return false;
     }
-    SLUICE_TRY(other, PostgresConnection::open(settings().connect, deadline));
+    SLUICE_TRY(other, postgres::connect(settings().connect, "", deadline));
     for (int i = 0; i < kLooksAtPool; ++i) {
       // Which process answers the one while the other has one to itself.
       SLUICE_PASS_ON((*other)->run("BEGIN", deadline));
@@ -353,11 +368,10 @@ class PostgresServer final : public SqlServer {
 
 Result<std::vector<Finding>> PostgresServer::inspect(SqlConnection& connection, Deadline deadline) {
   Inspection found(table(), table().sql("table @TABLE"));
-  SLUICE_TRY(state,
-             connection.run(table().sql("SELECT to_regclass(@TABLE_TEXT) IS NOT NULL, pg_is_in_recovery(), "
-                                        "current_setting('default_transaction_read_only')::boolean, current_user, "
-                                        "current_setting('server_version_num')"),
-                            deadline));
+  SLUICE_TRY(state, ask(connection, deadline,
+                        "SELECT to_regclass(@TABLE_TEXT) IS NOT NULL, pg_is_in_recovery(), "
+                        "current_setting('default_transaction_read_only')::boolean, current_user, "
+                        "current_setting('server_version_num')"));
   const Cells& row = state->rows.front();
   if (flag_of(row[1])) {
     found.fatal(ErrorCode::unavailable,
@@ -371,26 +385,16 @@ Result<std::vector<Finding>> PostgresServer::inspect(SqlConnection& connection, 
     found.fatal(missing.code(), missing.message());
     return std::move(found).findings();
   }
-  SLUICE_TRY(columns, connection.run(table().sql("SELECT a.attname, format_type(a.atttypid, NULL) FROM pg_attribute a "
-                                                 "WHERE a.attrelid = to_regclass(@TABLE_TEXT) AND a.attnum > 0 AND NOT "
-                                                 "a.attisdropped"),
-                                     deadline));
+  SLUICE_TRY(columns, ask(connection, deadline,
+                          "SELECT a.attname, format_type(a.atttypid, NULL) FROM pg_attribute a WHERE a.attrelid = "
+                          "to_regclass(@TABLE_TEXT) AND a.attnum > 0 AND NOT a.attisdropped"));
   std::map<std::string, std::string> types;
   for (const Cells& column : columns->rows) {
     types.emplace(column[0].value_or(""), column[1].value_or(""));
   }
   found.columns(types, kTypes);
   SLUICE_PASS_ON(look_at_rights(connection, found, deadline));
-  SLUICE_TRY(identity, connection.run(
-                           table().sql("SELECT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = a.attrelid AND "
-                                       "i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1 AND "
-                                       "i.indkey[0] = a.attnum), a.attidentity <> '' OR EXISTS (SELECT 1 FROM "
-                                       "pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum AND "
-                                       "pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%') FROM pg_attribute a WHERE "
-                                       "a.attrelid = to_regclass(@TABLE_TEXT) AND a.attname = @1 AND NOT "
-                                       "a.attisdropped",
-                                       {literal(settings().table.columns.id)}),
-                           deadline));
+  SLUICE_TRY(identity, ask(connection, deadline, kIdentity, {literal(settings().table.columns.id)}));
   if (!identity->rows.empty()) {
     const Cells& flags = identity->rows.front();
     found.identity(flag_of(flags[0]), flag_of(flags[1]), "its values come from a sequence");
@@ -418,14 +422,7 @@ Result<void> PostgresServer::look_at_rights(SqlConnection& connection, Inspectio
   const Columns& names = settings().table.columns;
   std::string written = literal(names.retry_at) + ", " + literal(names.retry_count) + ", " + literal(names.sent_at);
   written += table().keeps_errors() ? ", " + literal(names.last_error) : "";
-  SLUICE_TRY(answer,
-             connection.run(table().sql("SELECT has_table_privilege(@TABLE_TEXT::regclass, 'SELECT'), COALESCE((SELECT "
-                                        "string_agg(c, ', ') FROM unnest(ARRAY[@1]) AS c JOIN pg_attribute a ON "
-                                        "a.attrelid = @TABLE_TEXT::regclass AND a.attname = c AND NOT a.attisdropped "
-                                        "WHERE NOT has_column_privilege(@TABLE_TEXT::regclass, a.attnum, 'UPDATE')), "
-                                        "''), current_user",
-                                        {written}),
-                            deadline));
+  SLUICE_TRY(answer, ask(connection, deadline, kRights, {written}));
   const Cells& row = answer->rows.front();
   const std::string user = "user " + row[2].value_or("");
   if (!flag_of(row[0])) {
@@ -439,12 +436,7 @@ Result<void> PostgresServer::look_at_rights(SqlConnection& connection, Inspectio
 }
 
 Result<void> PostgresServer::look_at_side_table(SqlConnection& connection, Inspection& found, Deadline deadline) const {
-  SLUICE_TRY(answer,
-             connection.run(table().sql("SELECT to_regclass(@1) IS NOT NULL, COALESCE((SELECT string_agg(p, ', ') FROM "
-                                        "unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS p WHERE NOT "
-                                        "has_table_privilege(to_regclass(@1), p)), ''), current_user",
-                                        {literal(table().sql("@SIDE"))}),
-                            deadline));
+  SLUICE_TRY(answer, ask(connection, deadline, kSideTable, {literal(table().sql("@SIDE"))}));
   const Cells& row = answer->rows.front();
   const std::string user = row[2].value_or("");
   if (!flag_of(row[0])) {
@@ -465,15 +457,7 @@ Result<void> PostgresServer::look_at_side_table(SqlConnection& connection, Inspe
 // What makes it quick.
 Result<void> PostgresServer::look_at_helpers(SqlConnection& connection, Inspection& found, Deadline deadline) const {
   const Columns& names = settings().table.columns;
-  SLUICE_TRY(answer, connection.run(
-                         table().sql("SELECT EXISTS (SELECT 1 FROM pg_index i JOIN pg_attribute a ON a.attrelid = "
-                                     "i.indrelid AND a.attnum = i.indkey[0] WHERE i.indrelid = @TABLE_TEXT::regclass "
-                                     "AND i.indisvalid AND a.attname = @1 AND pg_get_expr(i.indpred, i.indrelid) "
-                                     "LIKE '%IS NULL%'), EXISTS (SELECT 1 FROM pg_trigger t JOIN pg_proc p ON p.oid = "
-                                     "t.tgfoid WHERE t.tgrelid = @TABLE_TEXT::regclass AND p.prosrc LIKE "
-                                     "'%pg_notify%' AND t.tgenabled <> 'D')",
-                                     {literal(names.id)}),
-                         deadline));
+  SLUICE_TRY(answer, ask(connection, deadline, kHelpers, {literal(names.id)}));
   const std::string mend = "; `sluice outbox ddl` prints it";
   if (!flag_of(answer->rows.front()[0])) {
     found.remark(

@@ -52,13 +52,16 @@ class SqlConnection {
   virtual Result<std::vector<std::string>> wait(int wake, Deadline deadline) = 0;
   /// Ends the session, and with it its locks.
   virtual void close() = 0;
+  /// What the session was called when it was let in: by the server, or by a pool in between.
+  virtual std::int64_t greeted_as() const = 0;
 
   virtual Result<void> begin(Deadline deadline) = 0;
   virtual Result<void> end(bool commit, Deadline deadline) = 0;
+  /// How often a transaction is tried that a deadlock or a lock of somebody else's has ended.
+  virtual int tries() const { return 1; }
 };
 
-/// Runs `work` between `begin` and `end`; once more after a deadlock, or where somebody held a lock for too long. It is
-/// rolled back when it fails.
+/// Runs `work` between `begin` and `end`, as often as `tries` says. It is rolled back when it fails.
 Result<void> in_transaction(SqlConnection& connection, const std::function<Result<void>()>& work, Deadline deadline);
 
 }  // namespace sluice::queue::outbox::sql

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -49,6 +51,12 @@ class SqlServer {
   virtual Result<std::vector<Finding>> inspect(SqlConnection& connection, Deadline deadline) = 0;
   virtual std::string ddl() const = 0;
 
+ protected:
+  Result<Answer> ask(SqlConnection& connection, Deadline deadline, std::string_view pattern,
+                     std::initializer_list<std::string> values = {}) const {
+    return connection.run(table_.sql(pattern, values), deadline);
+  }
+
  private:
   const Settings settings_;
   const SqlTable table_;
@@ -57,6 +65,42 @@ class SqlServer {
 /// Writes marks as LockSession::mark says. `fence` may be null.
 Result<std::vector<MarkStatus>> write_marks(SqlServer& server, SqlConnection& connection, std::span<const Mark> marks,
                                             const MarkFence* fence, Deadline deadline);
+
+/// The types that columns may have, as a server's catalogue calls them, and what to call them for a person.
+struct ColumnTypes {
+  struct Kind {
+    std::vector<std::string> types;
+    const char* expected;
+  };
+  Kind id, text, payload, time, count, reason;
+};
+
+/// What an inspection finds out about one table, in words.
+class Inspection {
+ public:
+  /// `table`: what it is called in findings.
+  Inspection(const SqlTable& sql, std::string table) : sql_(sql), table_(std::move(table)) {}
+
+  void fatal(ErrorCode code, std::string text) { findings_.push_back({true, code, std::move(text)}); }
+  void remark(std::string text) { findings_.push_back({false, ErrorCode::invalid, std::move(text)}); }
+  const std::string& table() const { return table_; }
+  bool empty() const { return findings_.empty(); }
+
+  /// Compares the columns that there are, by name, with those that the settings name.
+  void columns(const std::map<std::string, std::string>& types, const ColumnTypes& expected);
+  /// `unique`: some index says so of ids alone; `counted`: the server makes their values, `how` says by what.
+  void identity(bool unique, bool counted, const char* how);
+  /// Fatal ones first.
+  std::vector<Finding> findings() &&;
+
+ private:
+  void column(const char* key, const std::string& name, const ColumnTypes::Kind& kind,
+              const std::map<std::string, std::string>& types);
+
+  const SqlTable& sql_;
+  const std::string table_;
+  std::vector<Finding> findings_;
+};
 
 /// An outbox table of that server. `clock` and `random` outlive it.
 std::unique_ptr<Database> make_sql_database(std::unique_ptr<SqlServer> server, const Clock& clock, Random& random);

@@ -1,8 +1,81 @@
-#include "host/stores/outbox/sql/inspection.hpp"
+#include "host/stores/outbox/sql/sql_server.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
+#include <unordered_map>
+
+#include "host/stores/outbox/reconnect.hpp"
 
 namespace sluice::queue::outbox::sql {
+
+std::int64_t number_of(const Cell& cell) {
+  std::int64_t number = 0;
+  if (cell) {
+    std::from_chars(cell->data(), cell->data() + cell->size(), number);
+  }
+  return number;
+}
+
+bool flag_of(const Cell& cell) { return cell == "t" || cell == "1"; }
+
+std::string text_of(Cell&& cell) { return cell ? *std::move(cell) : std::string(); }
+
+Result<void> in_transaction(SqlConnection& connection, const std::function<Result<void>()>& work, Deadline deadline) {
+  for (int attempt = 1;; ++attempt) {
+    SLUICE_PASS_ON(connection.begin(deadline));
+    const auto worked = work();
+    if (worked) {
+      const auto committed = connection.end(true, deadline);
+      if (committed || !ends_session(committed.error().code())) {
+        return committed;
+      }
+      // The server may have done it before it was gone.
+      return Error(ErrorCode::unknown_outcome, committed.error().message());
+    }
+    // Where the session is over the server rolls back itself.
+    if (ends_session(worked.error().code()) || connection.end(false, deadline).has_error() ||
+        worked.error().code() != ErrorCode::throttled || attempt >= connection.tries()) {
+      return worked;
+    }
+  }
+}
+
+Result<std::vector<MarkStatus>> write_marks(SqlServer& server, SqlConnection& connection, std::span<const Mark> marks,
+                                            const MarkFence* fence, Deadline deadline) {
+  std::vector<MarkStatus> statuses(marks.size(), MarkStatus::written);
+  if (marks.empty()) {
+    return statuses;
+  }
+  SLUICE_TRY(written, server.write(connection, marks, fence, deadline));
+  std::vector<std::int64_t> missing;
+  for (const Mark& mark : marks) {
+    if (!written->contains(mark.id)) {
+      missing.push_back(mark.id);
+    }
+  }
+  if (missing.empty()) {
+    return statuses;
+  }
+  const auto pending = connection.run(
+      server.table().sql("SELECT @ID, @TRIES FROM @TABLE WHERE @UNSENT AND @ID IN (@1)", {list_of(missing)}), deadline);
+  if (!pending) {
+    // What the transaction wrote is committed; of the rest nothing is known.
+    return Error(ends_session(pending.error().code()) ? ErrorCode::unknown_outcome : pending.error().code(),
+                 pending.error().message());
+  }
+  std::unordered_map<std::int64_t, std::uint32_t> retries;
+  for (const Cells& row : pending->rows) {
+    retries[number_of(row[0])] = static_cast<std::uint32_t>(number_of(row[1]));
+  }
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    if (!written->contains(marks[i].id)) {
+      const auto found = retries.find(marks[i].id);
+      statuses[i] = status_of_unwritten(marks[i], found == retries.end() ? std::nullopt : std::optional(found->second));
+    }
+  }
+  return statuses;
+}
 
 void Inspection::column(const char* key, const std::string& name, const ColumnTypes::Kind& kind,
                         const std::map<std::string, std::string>& types) {
