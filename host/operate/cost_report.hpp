@@ -50,6 +50,7 @@ struct Priced {
 template <typename Part>
 std::vector<Priced<Part>> priced(const std::vector<Part>& parts, const cost::Prices& prices) {
   std::vector<Priced<Part>> all;
+  all.reserve(parts.size());
   for (const Part& part : parts) {
     all.push_back({part, prices});
   }
