@@ -54,8 +54,8 @@ constexpr table::LayoutNames kLayoutNames{.record = kRecordNames,
 
 class LeasedLayout final : public table::RecordLayout {
  public:
-  LeasedLayout(table::StoreParts parts, const table::QueueTable& place, PlaceChoice place_for)
-      : RecordLayout(parts, place, kLayoutNames, place.queue), place_for_(std::move(place_for)) {}
+  LeasedLayout(table::StoreParts parts, table::QueueTable place, std::string queue, PlaceChoice place_for)
+      : RecordLayout(parts, std::move(place), kLayoutNames, std::move(queue)), place_for_(std::move(place_for)) {}
 
   dynamo::Result<table::FoundRecords> find(const std::set<std::string>& ids, Deadline deadline) const override {
     return find_records(parts().client, place(), ids, deadline);
@@ -164,7 +164,8 @@ dynamo::Result<table::FoundRecords> find_records(dynamo::Client& client, const t
 
 std::unique_ptr<table::RecordLayout> make_leased_layout(table::StoreParts parts, table::QueueTable place,
                                                         PlaceChoice place_for) {
-  return std::make_unique<LeasedLayout>(parts, place, std::move(place_for));
+  std::string queue = place.queue;
+  return std::make_unique<LeasedLayout>(parts, std::move(place), std::move(queue), std::move(place_for));
 }
 
 void LeasedInserter::judge(Entry& entry) const {

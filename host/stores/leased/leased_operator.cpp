@@ -515,6 +515,7 @@ std::vector<PutResult> LeasedOperator::put(std::span<const StoredMessage> record
   }
   LeasedInserter(parts_, *layout_, random_).insert(std::move(drafts), deadline);
   std::vector<PutResult> results;
+  results.reserve(fates.size());
   for (SendResult& fate : fates) {
     results.push_back(fate.status == SendStatus::sent           ? PutResult{}
                       : fate.status == SendStatus::duplicate_id ? PutResult{PutStatus::exists, {}}
