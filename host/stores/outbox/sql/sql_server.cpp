@@ -24,9 +24,9 @@ std::string text_of(Cell&& cell) { return cell ? *std::move(cell) : std::string(
 Result<void> in_transaction(SqlConnection& connection, const std::function<Result<void>()>& work, Deadline deadline) {
   for (int attempt = 1;; ++attempt) {
     SLUICE_PASS_ON(connection.begin(deadline));
-    const auto worked = work();
+    auto worked = work();
     if (worked) {
-      const auto committed = connection.end(true, deadline);
+      auto committed = connection.end(true, deadline);
       if (committed || !ends_session(committed.error().code())) {
         return committed;
       }
