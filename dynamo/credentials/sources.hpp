@@ -65,7 +65,7 @@ struct SourceContext {
   const Clock& clock;
 };
 
-// Each source is a function that looks once, blocks, and keeps nothing; one file each. `profile` is a profile's name.
+// Each source is a function that looks once, blocks, and keeps nothing. `profile` is a profile's name.
 
 /// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_ACCOUNT_ID, AWS_CREDENTIAL_EXPIRATION.
 Lookup environment_credentials(const AwsEnvironment& environment);
