@@ -62,106 +62,102 @@ OrExit<Look> look(QueueSession& session, const Wanted& wanted) {
   return seen;
 }
 
-/// "~20140", "~20140+" where there may be more.
-std::string count_text(std::uint64_t count, const queue::QueueStats& of) {
-  return std::to_string(count) + (of.at_least ? "+" : "");
-}
-
 /// Why the numbers are not the last word.
 std::string caveat_text(const queue::QueueStats& counts) { return counts.at_least ? ", and at least so much" : ""; }
 
 /// How old the numbers of a queue are.
 Duration age_of(const QueueReport& report) { return report.standard.counts.age.value_or(Duration::zero()); }
 
-void write(JsonWriter& json, const QueueReport& report, const Look& seen, const Paces& paces) {
+/// A queue as a look has found it.
+struct CountedQueue {
+  const QueueReport& report;
+  const Look& look;
+  const QueuePace* pace = nullptr;  ///< how fast it grows or shrinks; null: nobody watches it
+};
+
+void describe(const CountedQueue& counted, operate::Fields& fields) {
+  const QueueReport& report = counted.report;
   const queue::QueueStats& counts = report.standard.counts;
-  const auto figure_or_null = [](std::optional<double> number) {
-    return or_null(number.has_value(), figure(number.value_or(0), 3));
+  const queue::QueueStats& dead = report.dlq.counts;
+  JsonWriter* const json = fields.json();
+  const auto count = [&fields](const char* key, const char* title, std::uint64_t number, const queue::QueueStats& of) {
+    const Colour colour = number > 0 && key == std::string_view("dlq") ? Colour::red : Colour::none;
+    fields.member(key, number);
+    fields.cell(operate::figures(title), {std::to_string(number) + (of.at_least ? "+" : ""), colour});
   };
-  const auto oldest = report.oldest_ready(seen.now);
-  json.begin_object();
-  write_queue_stats(json, report.standard);
-  put_members(json, "queue", report.queue, "total", counts.total(), "ready", counts.ready, "in_flight",
-              counts.in_flight, "delayed", counts.delayed, "dlq", report.dlq.counts.total(), "oldest_ready_seconds",
-              figure_or_null(oldest ? std::optional(seconds(*oldest)) : std::nullopt), "age_seconds",
-              figure(seconds(age_of(report)), 3), "approximate", counts.at_least, "at_least", counts.at_least,
-              "dlq_approximate", report.dlq.counts.at_least);
-  if (const auto pace = paces.find(report.queue); pace != paces.end()) {
-    const auto left = pace->second.empty_in();
-    put_members(json, "change_per_second", figure_or_null(pace->second.per_second()), "empty_in_seconds",
-                figure_or_null(left ? std::optional(seconds(*left)) : std::nullopt));
+  const auto figure_or_null = [json](const char* key, std::optional<double> number) {
+    if (json != nullptr) {
+      put_members(*json, key, or_null(number.has_value(), figure(number.value_or(0), 3)));
+    }
+  };
+  const auto span = [&](const char* key, const char* title, std::optional<Duration> time) {
+    figure_or_null(key, time ? std::optional(seconds(*time)) : std::nullopt);
+    fields.cell(operate::figures(title), time ? short_duration(*time) : "-");
+  };
+  if (json != nullptr) {
+    write_queue_stats(*json, report.standard);
   }
-  write_errors(json, "dlq_errors", report.dlq);
-  write_errors(json, "retry_errors", report.standard);
-  write_read_units(json, report);
-  if (seen.hosts) {
-    json.key("cost");
-    json.begin_object();
-    write_costs(json, operate::summarize_costs(*seen.hosts, report.queue, seen.prices), seen.prices);
-    json.end_object();
+  fields.text("queue", {"QUEUE"}, report.queue);
+  count("total", "TOTAL", counts.total(), counts);
+  count("ready", "READY", counts.ready, counts);
+  fields.number("in_flight", operate::figures("IN FLIGHT"), counts.in_flight);
+  count("delayed", "DELAYED", counts.delayed, counts);
+  count("dlq", "DLQ", dead.total(), dead);
+  span("oldest_ready_seconds", "OLDEST READY", report.oldest_ready(counted.look.now));
+  figure_or_null("age_seconds", seconds(age_of(report)));
+  fields.member("approximate", counts.at_least);
+  fields.member("at_least", counts.at_least);
+  fields.member("dlq_approximate", dead.at_least);
+  if (counted.pace != nullptr) {
+    const auto rate = counted.pace->per_second();
+    figure_or_null("change_per_second", rate);
+    fields.cell(operate::figures("CHANGE"), rate ? (*rate > 0 ? "+" : "") + fixed_decimal(*rate, 1) + "/s" : "-");
+    span("empty_in_seconds", "EMPTY IN", counted.pace->empty_in());
   }
-  json.end_object();
+  if (json == nullptr) {
+    return;
+  }
+  write_errors(*json, "dlq_errors", report.dlq);
+  write_errors(*json, "retry_errors", report.standard);
+  write_read_units(*json, report);
+  if (const Look& look = counted.look; look.hosts) {
+    json->key("cost");
+    json->begin_object();
+    write_costs(*json, operate::summarize_costs(*look.hosts, report.queue, look.prices), look.prices);
+    json->end_object();
+  }
 }
 
-std::string as_json(const Look& seen, JsonWriter::Layout layout, const Paces& paces = {}) {
-  JsonWriter json(layout);
-  if (seen.one) {
-    write(json, seen.reports.front(), seen, paces);
-    return json.take_line();
+std::vector<CountedQueue> counted_queues(const Look& seen, const Paces* paces) {
+  std::vector<CountedQueue> all;
+  all.reserve(seen.reports.size());
+  for (const QueueReport& report : seen.reports) {
+    all.push_back({report, seen, paces == nullptr ? nullptr : &paces->at(report.queue)});
   }
-  array_of(seen.reports, [&](JsonWriter& each, const QueueReport& report) { write(each, report, seen, paces); })(json);
+  return all;
+}
+
+std::string as_json(const Look& seen, JsonWriter::Layout layout, const Paces* paces = nullptr) {
+  JsonWriter json(layout);
+  const auto all = counted_queues(seen, paces);
+  seen.one ? operate::write_object(json, all.front(), seen.now) : operate::write_all(json, all, seen.now);
   return json.take_line();
 }
 
-/// "-48.2/s"; "-" where there is no pace yet.
-std::string pace_text(const QueuePace& pace) {
-  const auto rate = pace.per_second();
-  return rate ? (*rate > 0 ? "+" : "") + fixed_decimal(*rate, 1) + "/s" : "-";
-}
-
 /// `watched`: with how fast the queues grow or shrink.
-TextTable counts_table(bool colours, bool watched) {
-  std::vector<TextTable::Column> columns{{.title = "QUEUE"},
-                                         {.title = "READY", .right = true},
-                                         {.title = "IN FLIGHT", .right = true},
-                                         {.title = "DELAYED", .right = true},
-                                         {.title = "TOTAL", .right = true},
-                                         {.title = "DLQ", .right = true},
-                                         {.title = "OLDEST READY", .right = true}};
+RowsView rows_view(bool colours, bool watched) {
+  RowsView view{.colours = colours,
+                .columns = {"QUEUE", "READY", "IN FLIGHT", "DELAYED", "TOTAL", "DLQ", "OLDEST READY"}};
   if (watched) {
-    columns.push_back({.title = "CHANGE", .right = true});
-    columns.push_back({.title = "EMPTY IN", .right = true});
+    view.columns.insert(view.columns.end(), {"CHANGE", "EMPTY IN"});
   }
-  return {std::move(columns), colours};
-}
-
-void add_counts(TextTable& table, const Look& seen, const Paces* paces) {
-  for (const QueueReport& report : seen.reports) {
-    const queue::QueueStats& counts = report.standard.counts;
-    const std::uint64_t dead = report.dlq.counts.total();
-    const auto oldest = report.oldest_ready(seen.now);
-    std::vector<TextTable::Cell> cells{report.queue,
-                                       count_text(counts.ready, counts),
-                                       std::to_string(counts.in_flight),
-                                       count_text(counts.delayed, counts),
-                                       count_text(counts.total(), counts),
-                                       {count_text(dead, report.dlq.counts), dead == 0 ? Colour::none : Colour::red},
-                                       oldest ? short_duration(*oldest) : "-"};
-    if (paces != nullptr) {
-      const QueuePace& pace = paces->at(report.queue);
-      const auto left = pace.empty_in();
-      cells.emplace_back(pace_text(pace));
-      cells.emplace_back(left ? short_duration(*left) : "-");
-    }
-    table.add(std::move(cells));
-  }
+  return view;
 }
 
 /// The counts, and under them why messages lie in the DLQ or wait for another attempt.
 std::string as_text(const Look& seen, bool colours, const Paces* paces = nullptr) {
-  TextTable table = counts_table(colours, paces != nullptr);
-  add_counts(table, seen, paces);
-  std::string text = table.take() + read_units_text(seen.reports);
+  std::string text = rows_of(counted_queues(seen, paces), seen.now, rows_view(colours, paces != nullptr)) +
+                     read_units_text(seen.reports);
   for (const QueueReport& report : seen.reports) {
     if (report.standard.counts.age) {
       text += report.queue + " as it was " + short_duration(age_of(report)) + " ago" +
@@ -195,7 +191,7 @@ class Watch {
         wanted_(wanted),
         console_(console),
         output_(output),
-        rows_(counts_table(console.output_has_colour(), true)) {}
+        rows_(rows_view(console.output_has_colour(), true)) {}
 
   Exit run(Duration interval) {
     const InterruptFlag interrupt;
@@ -229,11 +225,13 @@ class Watch {
       const bool colours = console_.output_has_colour();
       console_.out(kClearScreen);
       console_.out(output_ == Output::text ? headline(seen.now, colours) + as_text(seen, colours, &paces_)
-                                           : as_json(seen, JsonWriter::Layout::indented, paces_));
+                                           : as_json(seen, JsonWriter::Layout::indented, &paces_));
     } else if (output_ == Output::json) {
-      console_.out(as_json(seen, JsonWriter::Layout::compact, paces_));
+      console_.out(as_json(seen, JsonWriter::Layout::compact, &paces_));
     } else {
-      add_counts(rows_, seen, &paces_);
+      for (const CountedQueue& queue : counted_queues(seen, &paces_)) {
+        rows_.add_record(operate::row_of(queue, seen.now));
+      }
       console_.out(rows_.take());
     }
     console_.flush();
