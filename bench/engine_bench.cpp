@@ -231,7 +231,7 @@ void dispatch(const Options& options) {
         auto results = store.settle(order.completions, Deadline::never());
         flow.settled(std::move(order), std::move(results), kClock.steady_now(), effects);
       }
-      notes = {};
+      effects = {};
     }
   });
   std::printf("dispatch on one worker       %10.0f ns of processor a message\n",

@@ -263,10 +263,10 @@ class SharedFlow {
       return result;
     }
   }
-  template <typename Look>
-  auto look(Look look) const SLUICE_EXCLUDES(mutex_) {
+  template <typename Question>
+  auto look(Question question) const SLUICE_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
-    return std::invoke(look, std::as_const(flow_));
+    return std::invoke(question, std::as_const(flow_));
   }
 
   /// Waits until it is called (again, since `seen`), `until`, or a stop request.

@@ -44,11 +44,6 @@ std::int64_t number_of(const Item& item, std::string_view name) {
   return value;
 }
 
-std::string text_of(const Item& item, std::string_view name) {
-  const auto* text = dynamo::find<std::string>(item, name);
-  return text == nullptr ? std::string() : *text;
-}
-
 bool is_held(const Item& item) { return !text_of(item, attribute::kReceivedAt).empty(); }
 
 queue::Receipt receipt_of(const Item& item) {

@@ -233,11 +233,11 @@ class SqliteOperator final : public Operator {
                              Deadline deadline) override {
     const Editing editing{id, version, {edits.begin(), edits.end()}, store_.most_bytes()};
     struct Edited {
-      Result<StoredMessage> record = Error();
       bool freed = false;
+      Result<StoredMessage> record = Error();
     };
     const auto work = [editing, queue = queue_, &clock = store_.clock()](Writer& writer) {
-      Edited edited{edit_record(writer, queue, editing, clock.wall_now()), false};
+      Edited edited{false, edit_record(writer, queue, editing, clock.wall_now())};
       edited.freed = freed_any(writer, queue);
       return edited;
     };

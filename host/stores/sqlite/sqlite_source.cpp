@@ -264,20 +264,20 @@ Result<void> SqliteSource::settle_some(const std::shared_ptr<Settling>& settling
     return settling;
   };
   using Settled = std::shared_ptr<Settling>;
-  const auto ring = [address = address_, held = held_.load(), &doorbell = store_.doorbell()](const Settled& settling) {
-    if (settling->offered) {
+  const auto ring = [address = address_, held = held_.load(), &doorbell = store_.doorbell()](const Settled& settled) {
+    if (settled->offered) {
       doorbell.ring(address);
     }
-    if (settling->let_go) {
+    if (settled->let_go) {
       doorbell.ring({address.queue, Half::standard});
     }
-    doorbell.ring_settled(address, settling->completions, settling->results);
-    if (held || settling->was_full) {
+    doorbell.ring_settled(address, settled->completions, settled->results);
+    if (held || settled->was_full) {
       doorbell.ring(address);  // there is room in flight again
     }
   };
-  const auto remember = [&unconfirmed](const Settled& settling) {
-    unconfirmed.add_settled(settling->completions, settling->results);
+  const auto remember = [&unconfirmed](const Settled& settled) {
+    unconfirmed.add_settled(settled->completions, settled->results);
   };
   SLUICE_PASS_ON(store_.write<Settled>({.work = work, .committed = ring, .unconfirmed = remember}, deadline));
   return {};
