@@ -340,6 +340,7 @@ std::vector<TransactionWriter::Draft> TransactionWriter::without_duplicates(std:
       outcome = failure(*unread);
       continue;
     }
+    one.kept = {};  // it met a mark, and so was not applied
     if (!one.refused) {
       fill(one, parts_.clock.wall_now());
     }
@@ -375,7 +376,11 @@ void TransactionWriter::send(std::span<Draft> drafts, std::vector<Outcome>& outc
     const SteadyTime first_at = again ? draft.kept.first_at : asked_at;
     outcome.never_applied =
         again && parts_.clock.steady_now() - first_at < kTokenLife && SLUICE_GUARD(transaction_token);
-    if (outcome.outcome.fate == StatementFate::unknown) {
+    // One that may have been applied before stays in question until an answer tells: being refused a connection, a
+    // conflict or a throttled partition tells nothing about it.
+    const bool in_question =
+        again && outcome.outcome.fate == StatementFate::failed && !outcome.refused && !outcome.met_mark;
+    if (outcome.outcome.fate == StatementFate::unknown || in_question) {
       open_.remember(draft.completion->receipt,
                      {std::make_shared<const dynamo::TransactWriteRequest>(std::move(draft.request)),
                       std::move(draft.left_out), first_at});
