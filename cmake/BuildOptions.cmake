@@ -21,8 +21,10 @@ add_library(sluice::build_options ALIAS sluice_build_options)
 target_compile_options(sluice_build_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
   -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # gcc 12 takes an empty std::optional's storage for a value in optimised code.
-  target_compile_options(sluice_build_options INTERFACE -Wno-maybe-uninitialized)
+  # gcc 12 takes an empty std::optional's storage for a value in optimised code, and the short buffer of a std::string for
+  # all that it may hold, of which it only speaks where the standard library's headers are precompiled.
+  target_compile_options(sluice_build_options INTERFACE -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow
+    -Wno-stringop-overread)
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(sluice_build_options INTERFACE -Wthread-safety)

@@ -1,7 +1,6 @@
-# The headers of the standard library and of the test framework are parsed once, not in each of 1,300 sources, where they took half
-# of the time of a build: one set for the product's libraries, one for the tests' programs. Whoever is compiled by other flags (plugins,
-# the client) parses them himself, as gcc does: it warns of what it finds in such a set as if it were ours. No source may count on
-# what stands here: a release build shows what it forgot.
+# The headers of the standard library and of the test framework are parsed once, not in each source, where they took half of the time
+# of a build: one set for the product's libraries, one for the tests' programs. What is compiled by other flags (plugins, the client)
+# parses them itself. No source may count on what stands here: a build with -DSLUICE_PRECOMPILED=OFF shows what it forgot.
 option(SLUICE_PRECOMPILED "Parse the headers of the standard library once" ON)
 
 set(sluice_std_headers
@@ -26,7 +25,7 @@ function(sluice_precompile set folder type)
   endforeach()
 endfunction()
 
-if(SLUICE_PRECOMPILED AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+if(SLUICE_PRECOMPILED)
   add_library(sluice_std STATIC EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
   target_link_libraries(sluice_std PRIVATE sluice::build_options)
   target_precompile_headers(sluice_std PRIVATE ${sluice_std_headers})
