@@ -54,13 +54,11 @@ void JobFlow::admit(queue::Delivery&& delivery, SteadyTime now, StepEffects& eff
   Task& task = in_flight_.admit(std::move(delivery));
   in_flight_.terms().limit(task.lease, now);
   call_keeper(task.lease.extend_at, effects);
-  if (drain_.begun()) {
-    // The call was under way when the drain began.
-    settler_.put_back(task, now);
-  } else if (assessor_.settles_at_once(task, now, effects)) {
+  if (!drain_.begun() && assessor_.settles_at_once(task, now, effects)) {
     return;
-  } else if (paused_) {
-    settler_.put_back(task, now);
+  }
+  if (drain_.begun() || paused_) {
+    settler_.put_back(task, now);  // the call was under way when the drain or the pause began
   } else {
     gate_.admit(task, found, now, effects);
   }
