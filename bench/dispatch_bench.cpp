@@ -7,7 +7,7 @@
 #include <string>
 
 #include "host/plugin/handler_instance.hpp"
-#include "host/plugin/plugin_library.hpp"
+#include "host/plugin/plugin_registry.hpp"
 
 namespace sluice {
 namespace {

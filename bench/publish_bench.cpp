@@ -17,7 +17,7 @@
 #include "base/mutex.hpp"
 #include "bench/memory_queue.hpp"
 #include "host/plugin/option_values.hpp"
-#include "host/plugin/plugin_library.hpp"
+#include "host/plugin/plugin_registry.hpp"
 #include "host/work/job.hpp"
 #include "tests/publishers/jet_stream.hpp"
 #include "tests/support/nats_server.hpp"

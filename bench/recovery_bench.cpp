@@ -14,7 +14,7 @@
 
 #include "host/isolation/crash_ledger.hpp"
 #include "host/runtime/host_queues.hpp"
-#include "host/runtime/ledger_recovery.hpp"
+#include "host/runtime/isolation_ward.hpp"
 
 namespace sluice {
 namespace {

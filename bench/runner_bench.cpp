@@ -9,7 +9,7 @@
 #include <string>
 
 #include "host/isolation/runner.hpp"
-#include "host/plugin/plugin_library.hpp"
+#include "host/plugin/plugin_registry.hpp"
 
 namespace sluice::isolation {
 namespace {

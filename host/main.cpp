@@ -10,7 +10,7 @@
 #include "host/cli/command.hpp"
 #include "host/cli/drop_in/drop_in.hpp"
 #include "host/isolation/runner.hpp"
-#include "host/runtime/plugin_trial.hpp"
+#include "host/runtime/job_plan.hpp"
 
 namespace {
 

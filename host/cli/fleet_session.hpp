@@ -8,7 +8,7 @@
 #include "host/fleet/fleet.hpp"
 #include "host/operate/fleet_report.hpp"
 #include "host/operate/known_names.hpp"
-#include "host/runtime/control_protocol.hpp"
+#include "host/runtime/control_socket.hpp"
 
 namespace sluice::cli {
 

@@ -1,6 +1,5 @@
 #include "host/fleet/board_poll_schedule.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "host/fleet/fleet.hpp"

@@ -1,14 +1,8 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "base/clock.hpp"
 #include "host/queue/notice_board.hpp"
 
 namespace sluice::fleet {

@@ -1,10 +1,5 @@
 #include "host/fleet/fleet.hpp"
 
-#include <algorithm>
-#include <array>
-#include <map>
-#include <utility>
-
 #include "base/uuid.hpp"
 
 namespace sluice::fleet {

@@ -1,20 +1,7 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "base/clock.hpp"
-#include "base/deadline.hpp"
-#include "base/error.hpp"
 #include "base/random.hpp"
-#include "host/fleet/host_record.hpp"
 #include "host/fleet/steering.hpp"
-#include "host/queue/notice_board.hpp"
 #include "host/queue/queues.hpp"
 
 namespace sluice::fleet {

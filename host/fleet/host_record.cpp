@@ -1,8 +1,6 @@
 #include "host/fleet/host_record.hpp"
 
-#include <algorithm>
 #include <array>
-#include <utility>
 
 #include "host/fleet/notice_json.hpp"
 

@@ -1,15 +1,7 @@
 #pragma once
 
-#include <concepts>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
-#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text/json_reader.hpp"
 #include "base/text/json_writer.hpp"

@@ -1,29 +1,13 @@
 #include <fcntl.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
-#include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <memory>
-#include <string>
-#include <thread>
-#include <utility>
 
-#include "base/clock.hpp"
-#include "base/mutex.hpp"
-#include "base/random.hpp"
 #include "base/signal_block.hpp"
-#include "host/isolation/crash_handler.hpp"
 #include "host/isolation/runner.hpp"
-#include "host/isolation/runner_memory.hpp"
-#include "host/isolation/runner_spawner.hpp"
-#include "host/isolation/runner_wire_format.hpp"
 #include "host/isolation/state_folder.hpp"
-#include "host/plugin/handler_instance.hpp"
-#include "host/plugin/plugin_library.hpp"
 
 namespace sluice::isolation {
 namespace {

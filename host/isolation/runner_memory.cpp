@@ -6,9 +6,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <limits>
 
 namespace sluice::isolation {
-
 namespace {
 
 Error no_memory(std::size_t size, int code) {
@@ -39,6 +39,277 @@ void copy_out(const RunnerControl& control, std::uint32_t at, char* data, std::u
   const std::uint32_t first = std::min(size, kRoom - offset);
   std::copy_n(control.room.data() + offset, first, data);
   std::copy_n(control.room.data(), size - first, data + first);
+}
+
+// Each kind of record has one list of its fields (`fields`), which is walked to count its bytes, to write them and to
+// read them.
+
+/// Writes numbers as they lie in memory, and text behind its length; without a place to write to it counts only.
+class Writer {
+ public:
+  static constexpr bool kReads = false;
+
+  explicit Writer(char* at = nullptr) : at_(at) {}
+
+  template <typename Number>
+  void number(Number value) {
+    put(&value, sizeof(value));
+  }
+  template <typename Enum>
+  void enumerator(Enum value, Enum) {
+    number(static_cast<std::uint8_t>(value));
+  }
+  void text(std::string_view value) {
+    number(static_cast<std::uint64_t>(value.size()));
+    put(value.data(), value.size());
+  }
+  template <typename List, typename Each>
+  void list(const List& values, std::size_t, Each each) {
+    number(static_cast<std::uint64_t>(values.size()));
+    for (const auto& value : values) {
+      each(value);
+    }
+  }
+  template <typename Map>
+  void map(const Map& values) {
+    number(static_cast<std::uint64_t>(values.size()));
+    for (const auto& [name, value] : values) {
+      text(name);
+      text(value);
+    }
+  }
+  std::size_t size() const { return size_; }
+
+ private:
+  void put(const void* bytes, std::size_t size) {
+    if (at_ != nullptr && size > 0) {
+      std::memcpy(at_ + size_, bytes, size);
+    }
+    size_ += size;
+  }
+
+  char* const at_;
+  std::size_t size_ = 0;
+};
+
+/// Reads the same, within its bytes whatever they say.
+class Reader {
+ public:
+  static constexpr bool kReads = true;
+
+  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+
+  template <typename Number>
+  void number(Number& value) {
+    if (bytes_.size() < sizeof(value)) {
+      good_ = false;
+      value = {};
+      return;
+    }
+    std::memcpy(&value, bytes_.data(), sizeof(value));
+    bytes_.remove_prefix(sizeof(value));
+  }
+  template <typename Enum>
+  void enumerator(Enum& value, Enum last) {
+    std::uint8_t read = 0;
+    number(read);
+    good_ = good_ && read <= static_cast<std::uint8_t>(last);
+    value = static_cast<Enum>(read);
+  }
+  void text(std::string& value) { value = view(); }
+  template <typename List, typename Each>
+  void list(List& values, std::size_t most, Each each) {
+    const std::uint64_t size = length();
+    good_ = good_ && size <= most;
+    for (std::uint64_t i = 0; i < size && good_; ++i) {
+      each(values.emplace_back());
+    }
+  }
+  template <typename Map>
+  void map(Map& values) {
+    values.clear();
+    const std::uint64_t size = length();
+    for (std::uint64_t i = 0; i < size && good_; ++i) {
+      const std::string_view name = view();
+      values.insert_or_assign(std::string(name), std::string(view()));
+    }
+  }
+  void refuse() { good_ = false; }
+  bool complete() const { return good_ && bytes_.empty(); }
+
+ private:
+  std::uint64_t length() {
+    std::uint64_t size = 0;
+    number(size);
+    return size;
+  }
+  std::string_view view() {
+    const std::uint64_t size = length();
+    good_ = good_ && size <= bytes_.size();
+    const std::string_view value = bytes_.substr(0, good_ ? size : 0);
+    bytes_.remove_prefix(value.size());
+    return value;
+  }
+
+  std::string_view bytes_;
+  bool good_ = true;
+};
+
+constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
+
+template <typename Archive, typename Optional, typename Each>
+void optional(Archive& io, Optional& value, Each each) {
+  bool there = value.has_value();
+  io.number(there);
+  if constexpr (Archive::kReads) {
+    value = there ? Optional(std::in_place) : Optional();
+  }
+  if (there) {
+    each(*value);
+  }
+}
+
+template <typename Archive, typename Options>
+void option_fields(Archive& io, Options& options) {
+  io.list(options, kAny, [&io](auto& value) {
+    io.text(value.name);
+    io.number(value.type);
+    io.text(value.string);
+    io.number(value.integer);
+    io.number(value.number);
+    io.list(value.items, kAny, [&io](auto& item) { io.text(item); });
+  });
+}
+
+template <typename Archive, typename Setup>
+void fields(Archive& io, Setup& setup) {
+  io.text(setup.job);
+  io.text(setup.plugin);
+  io.text(setup.handler);
+  io.number(setup.memory);
+  io.number(setup.effects);
+  io.number(setup.keeps_key);
+}
+
+/// What a message is made of; `first_result` is a text, empty where there is none.
+template <typename Archive, typename Message, typename Queue, typename Attempts>
+void message_fields(Archive& io, Message& message, Queue& queue, Attempts& max_attempts) {
+  io.text(queue);
+  io.number(max_attempts);
+  io.number(message.attempt);
+  if constexpr (Archive::kReads) {
+    std::int64_t sent_at = 0;
+    io.number(sent_at);
+    message.sent_at = WallTime(Duration(sent_at));
+  } else {
+    io.number(static_cast<std::int64_t>(message.sent_at.time_since_epoch().count()));
+  }
+  io.text(message.id);
+  io.text(message.content_type);
+  io.text(message.group);
+  io.map(message.attributes);
+  io.text(message.body);
+}
+
+template <typename Archive, typename Span>
+void duration(Archive& io, Span& span) {
+  auto count = static_cast<std::int64_t>(span.count());
+  io.number(count);
+  if constexpr (Archive::kReads) {
+    span = Duration(count);
+    if (count < 0) {
+      io.refuse();
+    }
+  }
+}
+
+template <typename Archive, typename Emitted>
+void emitted_fields(Archive& io, Emitted& emitted) {
+  auto& message = emitted.message;
+  for (auto* text :
+       {&emitted.queue, &message.id, &message.body, &message.content_type, &message.group, &message.dedup_id}) {
+    io.text(*text);
+  }
+  io.map(message.attributes);
+  duration(io, message.delay);
+  duration(io, message.dedup_window);
+  io.enumerator(message.priority, queue::Priority::low);
+  io.number(emitted.made_id);
+}
+
+template <typename Variant, std::size_t... kIndexes>
+void emplace(Variant& value, std::size_t index, std::index_sequence<kIndexes...>) {
+  ((index == kIndexes ? static_cast<void>(value.template emplace<kIndexes>()) : void()), ...);
+}
+
+template <typename Archive, typename Variant, typename Each>
+void variant(Archive& io, Variant& value, Each each) {
+  auto index = static_cast<std::uint8_t>(value.index());
+  io.number(index);
+  if constexpr (Archive::kReads) {
+    constexpr std::size_t kKinds = std::variant_size_v<Variant>;
+    if (index >= kKinds) {
+      io.refuse();
+    }
+    emplace(value, index, std::make_index_sequence<kKinds>());
+  }
+  std::visit(each, value);
+}
+
+template <typename Archive, typename Value>
+void value_fields(Archive& io, Value& value) {
+  using Plain = std::remove_const_t<Value>;
+  if constexpr (std::is_arithmetic_v<Plain>) {
+    io.number(value);
+  } else if constexpr (std::is_same_v<Plain, std::string>) {
+    io.text(value);
+  } else if constexpr (std::is_same_v<Plain, queue::SqlBlob>) {
+    io.text(value.bytes);
+  }
+}
+
+template <typename Archive, typename Write>
+void write_fields(Archive& io, Write& write) {
+  if constexpr (std::is_same_v<std::remove_const_t<Write>, queue::ItemWrite>) {
+    io.enumerator(write.action, queue::ItemAction::check);
+    for (auto* text : {&write.table, &write.item, &write.update, &write.condition, &write.values}) {
+      io.text(*text);
+    }
+    io.map(write.names);
+  } else {
+    io.text(write.statement);
+    optional(io, write.rows, [&io](auto& rows) { io.number(rows); });
+    io.list(write.parameters, kAny,
+            [&io](auto& parameter) { variant(io, parameter, [&io](auto& value) { value_fields(io, value); }); });
+  }
+}
+
+template <typename Archive, typename Effects>
+void effect_fields(Archive& io, Effects& effects) {
+  optional(io, effects.key, [&io](auto& key) { io.text(key.result); });
+  io.list(effects.messages, queue::kMostEffects, [&io](auto& emitted) { emitted_fields(io, emitted); });
+  io.list(effects.writes, queue::kMostEffects, [&io](auto& effect) {
+    io.text(effect.label);
+    io.enumerator(effect.on_refusal, queue::OnRefusal::reject);
+    variant(io, effect.write, [&io](auto& write) { write_fields(io, write); });
+  });
+}
+
+void message_record(Writer& io, const queue::Message& message, const MessageFacts& facts) {
+  io.number(facts.first_result != nullptr);
+  io.text(facts.first_result != nullptr ? std::string_view(*facts.first_result) : std::string_view());
+  message_fields(io, message, facts.queue, facts.max_attempts);
+}
+
+/// Counts the bytes, and then writes them.
+template <typename Put>
+std::string packed(Put put) {
+  Writer measure;
+  put(measure);
+  std::string bytes(measure.size(), '\0');
+  Writer writer(bytes.data());
+  put(writer);
+  return bytes;
 }
 
 }  // namespace
@@ -158,6 +429,59 @@ EventReader::Found EventReader::read(EventHead& head, std::string& text) {
     futex_wake(control_.consumed);
   }
   return Found::event;
+}
+
+std::string pack_setup(const RunnerSetup& setup) {
+  return packed([&setup](Writer& io) {
+    fields(io, setup);
+    option_fields(io, setup.options.values());
+  });
+}
+
+std::optional<RunnerSetup> unpack_setup(std::string_view bytes) {
+  Reader from(bytes);
+  RunnerSetup setup;
+  std::vector<plugin::OptionValues::Value> options;
+  fields(from, setup);
+  option_fields(from, options);
+  for (plugin::OptionValues::Value& value : options) {
+    setup.options.add(std::move(value));
+  }
+  return from.complete() ? std::optional(std::move(setup)) : std::nullopt;
+}
+
+std::size_t packed_size(const queue::Message& message, const MessageFacts& facts) {
+  Writer measure;
+  message_record(measure, message, facts);
+  return measure.size();
+}
+
+void pack_message(const queue::Message& message, const MessageFacts& facts, char* bytes) {
+  Writer writer(bytes);
+  message_record(writer, message, facts);
+}
+
+bool unpack_message(std::string_view bytes, WireMessage& into) {
+  Reader from(bytes);
+  bool duplicate = false;
+  std::string first_result;
+  from.number(duplicate);
+  from.text(first_result);
+  into.first_result = duplicate ? std::make_shared<const std::string>(std::move(first_result)) : nullptr;
+  message_fields(from, into.message, into.queue, into.max_attempts);
+  return from.complete();
+}
+
+std::string pack_effects(const queue::Effects& effects) {
+  return packed([&effects](Writer& io) { effect_fields(io, effects); });
+}
+
+std::shared_ptr<const queue::Effects> unpack_effects(std::string_view bytes) {
+  auto effects = std::make_shared<queue::Effects>();
+  Reader from(bytes);
+  effect_fields(from, *effects);
+  const bool few = effects->messages.size() + effects->writes.size() < queue::kMostEffects;
+  return from.complete() && few ? effects : nullptr;
 }
 
 }  // namespace sluice::isolation

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "host/cost/prices.hpp"
-#include "host/cost/spent.hpp"
 #include "host/fleet/fleet.hpp"
 #include "host/operate/describe.hpp"
 

@@ -4,70 +4,117 @@
 #include <exception>
 
 #include "base/text/utf8.hpp"
+#include "base/uuid.hpp"
 #include "sluice/health.h"
 
 namespace sluice::plugin {
+namespace {
 
-class HealthBoard::Seat final : public HealthSeat {
- public:
-  explicit Seat(std::shared_ptr<Notes> notes) : notes_(std::move(notes)) {}
-  ~Seat() override { forget(); }
-
-  void report(std::string_view part, bool works, std::string_view text) noexcept override {
-    try {
-      take(part, works, text);
-    } catch (const std::exception&) {
-      // Without memory nothing is said; it is not the handler's affair.
-    }
-  }
-  void clear() noexcept override { forget(); }
-
- private:
-  void take(std::string_view part, bool works, std::string_view text) {
-    if (part.empty() || part.size() > kHealthNameLimit) {
-      return;
-    }
-    Note note{works, clean_utf8(text, kHealthTextLimit)};
-    std::replace(note.text.begin(), note.text.end(), '\n', ' ');
-    const MutexLock lock(notes_->mutex);
-    const auto mine = std::count_if(notes_->by_part.begin(), notes_->by_part.end(),
-                                    [this](const auto& entry) { return entry.second.count(this) > 0; });
-    const std::string name = clean_utf8(part, kHealthNameLimit);
-    const auto found = notes_->by_part.find(name);
-    const bool known = found != notes_->by_part.end() && found->second.count(this) > 0;
-    if (known || static_cast<std::size_t>(mine) < kHealthParts) {
-      notes_->by_part[name][this] = std::move(note);
-    }
-  }
-
-  void forget() noexcept {
-    const MutexLock lock(notes_->mutex);
-    for (auto part = notes_->by_part.begin(); part != notes_->by_part.end();) {
-      part->second.erase(this);
-      part = part->second.empty() ? notes_->by_part.erase(part) : std::next(part);
-    }
-  }
-
-  const std::shared_ptr<Notes> notes_;
-};
-
-std::vector<PartHealth> HealthBoard::parts() const {
-  std::vector<PartHealth> all;
-  const MutexLock lock(notes_->mutex);
-  for (const auto& [part, notes] : notes_->by_part) {
-    const auto fails = [](const auto& note) { return !note.second.works; };
-    const auto failing = std::count_if(notes.begin(), notes.end(), fails);
-    const auto shown = failing == 0 ? notes.begin() : std::find_if(notes.begin(), notes.end(), fails);
-    PartHealth health{part, failing == 0, shown->second.text};
-    if (failing > 0 && static_cast<std::size_t>(failing) < notes.size()) {
-      health.text += " (so say " + std::to_string(failing) + " of " + std::to_string(notes.size()) + " workers)";
-    }
-    all.push_back(std::move(health));
-  }
-  return all;
+SteadyTime saturating_sum(SteadyTime time, Duration span) {
+  const Duration positive = std::max(span, Duration::zero());
+  return positive >= SteadyTime::max() - time ? SteadyTime::max() : time + positive;
 }
 
-namespace {
+static_assert(detail::EffectLimits::kMostActions == queue::kMostEffects);
+static_assert(detail::EffectLimits::kMostBytes == queue::kMostEffectBytes);
+
+constexpr std::size_t kRefusalLimit = 1024;
+
+std::string copy(sluice_string text) { return std::string(detail::view(text)); }
+
+queue::Priority priority_of(sluice_priority priority) {
+  switch (priority) {
+    case SLUICE_PRIORITY_CRITICAL:
+      return queue::Priority::critical;
+    case SLUICE_PRIORITY_HIGH:
+      return queue::Priority::high;
+    case SLUICE_PRIORITY_LOW:
+      return queue::Priority::low;
+    default:
+      return queue::Priority::normal;
+  }
+}
+
+void read_message(const sluice_effect_message& from, const EffectRules& rules, queue::EmittedMessage& emitted) {
+  emitted.queue = copy(from.queue);
+  emitted.made_id = from.id.size == 0;
+  queue::NewMessage& message = emitted.message;
+  message.id = emitted.made_id ? make_uuid_v7(*rules.random, rules.clock->wall_now()) : copy(from.id);
+  message.body = copy(from.body);
+  if (from.content_type.size > 0) {
+    message.content_type = copy(from.content_type);
+  }
+  for (std::size_t i = 0; i < from.attribute_count; ++i) {
+    message.attributes.insert_or_assign(copy(from.attributes[i].name), copy(from.attributes[i].value));
+  }
+  message.group = copy(from.group);
+  message.delay = Duration(from.delay);
+  message.priority = priority_of(from.priority);
+  message.dedup_id = copy(from.dedup_id);
+  if (from.dedup_window > 0) {
+    message.dedup_window = Duration(from.dedup_window);
+  }
+}
+
+queue::OnRefusal on_refusal(sluice_on_refusal what) {
+  return what == SLUICE_REFUSED_REJECT ? queue::OnRefusal::reject : queue::OnRefusal::retry;
+}
+
+queue::ItemAction action_of(sluice_item_action action) {
+  switch (action) {
+    case SLUICE_ITEM_PUT:
+      return queue::ItemAction::put;
+    case SLUICE_ITEM_UPDATE:
+      return queue::ItemAction::update;
+    case SLUICE_ITEM_DELETE:
+      return queue::ItemAction::remove;
+    default:
+      return queue::ItemAction::check;
+  }
+}
+
+queue::EffectWrite read_item(const sluice_effect_item& from) {
+  queue::ItemWrite write{.action = action_of(from.action),
+                         .table = copy(from.table),
+                         .item = copy(from.item),
+                         .update = copy(from.update),
+                         .condition = copy(from.condition),
+                         .names = {},
+                         .values = copy(from.values)};
+  for (std::size_t i = 0; i < from.name_count; ++i) {
+    write.names.insert_or_assign(copy(from.names[i].name), copy(from.names[i].value));
+  }
+  return {std::move(write), copy(from.label), on_refusal(from.on_refusal)};
+}
+
+queue::SqlValue read_value(const sluice_sql_value& value) {
+  switch (value.type) {
+    case SLUICE_SQL_INTEGER:
+      return value.integer;
+    case SLUICE_SQL_REAL:
+      return value.real;
+    case SLUICE_SQL_TEXT:
+      return copy(value.bytes);
+    case SLUICE_SQL_BLOB:
+      return queue::SqlBlob{copy(value.bytes)};
+    default:
+      return std::monostate();
+  }
+}
+
+void read_sql(const sluice_effect_sql& from, queue::EffectWrite& effect) {
+  effect.label = copy(from.label);
+  effect.on_refusal = on_refusal(from.on_refusal);
+  auto& write = effect.write.emplace<queue::SqlWrite>();
+  write.statement = copy(from.statement);
+  write.parameters.reserve(from.parameter_count);
+  for (std::size_t i = 0; i < from.parameter_count; ++i) {
+    write.parameters.push_back(read_value(from.parameters[i]));
+  }
+  if (from.rows >= 0) {
+    write.rows = from.rows;
+  }
+}
 
 std::string_view view(sluice_string text) {
   return text.data == nullptr ? std::string_view() : std::string_view(text.data, text.size);
@@ -310,6 +357,173 @@ class TableInstance final : public HandlerInstance {
 };
 
 }  // namespace
+
+void Attempt::request_stop(SteadyTime end) {
+  {
+    // Under the lock, so that a waiter cannot miss it between its look and its sleep.
+    const MutexLock lock(mutex_);
+    end_.store(std::min(end_.load(), end.time_since_epoch().count()));
+    stop_.store(true);
+    if (watcher_ != nullptr) {
+      watcher_->stop_requested(drain_end(), lost_.load());
+    }
+  }
+  stopped_.notify_all();
+}
+
+bool Attempt::wait_for_stop(Duration timeout) {
+  // A thread sleeps on the machine's clock, whatever clock the attempt goes by.
+  const SystemClock machine;
+  const SteadyTime end = saturating_sum(machine.steady_now(), timeout);
+  MutexLock lock(mutex_);
+  while (!stop_requested()) {
+    const SteadyTime now = machine.steady_now();
+    if (now >= end) {
+      return false;
+    }
+    // The time-out may be moved meanwhile, so what woke us is looked at afresh.
+    const SteadyTime::rep seen = deadline_.load();
+    const SteadyTime wake = std::min(end, saturating_sum(now, time_left()));
+    stopped_.wait_until(mutex_, wake, [this, seen] { return stop_.load() || deadline_.load() != seen; });
+  }
+  return true;
+}
+
+bool Attempt::extend(Duration duration) {
+  {
+    const MutexLock lock(mutex_);
+    if (lost_.load()) {
+      return false;
+    }
+    deadline_.store(saturating_sum(clock_.steady_now(), duration).time_since_epoch().count());
+    if (watcher_ != nullptr) {
+      watcher_->extended(duration);
+    }
+  }
+  stopped_.notify_all();
+  return true;
+}
+
+template <typename Stage>
+const char* StagedEffects::stage(Stage stage) noexcept {
+  try {
+    if (!staging_) {
+      staging_.emplace(rules_);
+    }
+    const std::string why = stage(*staging_);
+    if (why.empty()) {
+      return nullptr;
+    }
+    staging_->last = clean_utf8(why, kRefusalLimit);
+    if (staging_->refusal.empty()) {
+      staging_->refusal = staging_->last;
+    }
+    return staging_->last.c_str();
+  } catch (const std::exception&) {
+    broken_ = true;  // What is left of it must not be committed.
+    return kNoMemory;
+  }
+}
+
+const char* StagedEffects::send(const sluice_effects* effects, const sluice_effect_message* message) noexcept {
+  StagedEffects& self = of(effects);
+  return self.stage([&](Staging& staging) {
+    std::string why = staging.limits.admit(*message);
+    if (why.empty()) {
+      read_message(*message, self.rules_, staging.effects->messages.emplace_back());
+    }
+    return why;
+  });
+}
+
+const char* StagedEffects::write_item(const sluice_effects* effects, const sluice_effect_item* item) noexcept {
+  return of(effects).stage([&](Staging& staging) {
+    std::string why = staging.limits.admit(*item);
+    if (why.empty()) {
+      staging.effects->writes.push_back(read_item(*item));
+    }
+    return why;
+  });
+}
+
+const char* StagedEffects::run_sql(const sluice_effects* effects, const sluice_effect_sql* sql) noexcept {
+  return of(effects).stage([&](Staging& staging) {
+    std::string why = staging.limits.admit(*sql);
+    if (why.empty()) {
+      read_sql(*sql, staging.effects->writes.emplace_back());
+    }
+    return why;
+  });
+}
+
+const char* StagedEffects::set_result(const sluice_effects* effects, sluice_string result) noexcept {
+  return of(effects).stage([&](Staging& staging) {
+    std::string why = staging.limits.admit_result(result.size);
+    if (why.empty()) {
+      staging.effects->key = queue::KeyRecord{{}, {}, copy(result), {}};
+    }
+    return why;
+  });
+}
+
+class HealthBoard::Seat final : public HealthSeat {
+ public:
+  explicit Seat(std::shared_ptr<Notes> notes) : notes_(std::move(notes)) {}
+  ~Seat() override { forget(); }
+
+  void report(std::string_view part, bool works, std::string_view text) noexcept override {
+    try {
+      take(part, works, text);
+    } catch (const std::exception&) {
+      // Without memory nothing is said; it is not the handler's affair.
+    }
+  }
+  void clear() noexcept override { forget(); }
+
+ private:
+  void take(std::string_view part, bool works, std::string_view text) {
+    if (part.empty() || part.size() > kHealthNameLimit) {
+      return;
+    }
+    Note note{works, clean_utf8(text, kHealthTextLimit)};
+    std::replace(note.text.begin(), note.text.end(), '\n', ' ');
+    const MutexLock lock(notes_->mutex);
+    const auto mine = std::count_if(notes_->by_part.begin(), notes_->by_part.end(),
+                                    [this](const auto& entry) { return entry.second.count(this) > 0; });
+    const std::string name = clean_utf8(part, kHealthNameLimit);
+    const auto found = notes_->by_part.find(name);
+    const bool known = found != notes_->by_part.end() && found->second.count(this) > 0;
+    if (known || static_cast<std::size_t>(mine) < kHealthParts) {
+      notes_->by_part[name][this] = std::move(note);
+    }
+  }
+
+  void forget() noexcept {
+    const MutexLock lock(notes_->mutex);
+    for (auto part = notes_->by_part.begin(); part != notes_->by_part.end();) {
+      part->second.erase(this);
+      part = part->second.empty() ? notes_->by_part.erase(part) : std::next(part);
+    }
+  }
+
+  const std::shared_ptr<Notes> notes_;
+};
+
+std::vector<PartHealth> HealthBoard::parts() const {
+  std::vector<PartHealth> all;
+  const MutexLock lock(notes_->mutex);
+  for (const auto& [part, notes] : notes_->by_part) {
+    const auto fails = [](const auto& note) { return !note.second.works; };
+    const auto failing = std::count_if(notes.begin(), notes.end(), fails);
+    const auto shown = failing == 0 ? notes.begin() : std::find_if(notes.begin(), notes.end(), fails);
+    PartHealth health{part, failing == 0, shown->second.text};
+    if (failing > 0 && static_cast<std::size_t>(failing) < notes.size()) {
+      health.text += " (so say " + std::to_string(failing) + " of " + std::to_string(notes.size()) + " workers)";
+    }
+    all.push_back(std::move(health));
+  }
+  return all;
+}
 
 Outcome read_outcome(const sluice_outcome& reported) {
   if (reported.struct_size < sizeof(sluice_outcome)) {

@@ -1,10 +1,219 @@
 #pragma once
 
-#include "host/plugin/attempt.hpp"
+#include <atomic>
+
+#include "base/random.hpp"
 #include "host/plugin/option_values.hpp"
-#include "host/plugin/staged_effects.hpp"
+#include "host/queue/effects.hpp"
+#include "host/queue/source.hpp"
+#include "sluice/detail/effect_limits.hpp"
+#include "sluice/effects.h"
 
 namespace sluice::plugin {
+
+/// What a handler made of a message; the names are the ABI's, but for the last: the process that ran the handler has
+/// ended or had to be killed, and `reason` says how.
+enum class OutcomeStatus { done, retry, snooze, reject, discard, release, fault, crashed };
+inline constexpr std::size_t kOutcomes = 8;
+/// The outcomes' names, in metrics and traces.
+inline constexpr std::array<std::string_view, kOutcomes> kOutcomeNames{"done",    "retry",   "snooze", "reject",
+                                                                       "discard", "release", "fault",  "crashed"};
+constexpr std::string_view to_string(OutcomeStatus status) { return kOutcomeNames[static_cast<std::size_t>(status)]; }
+
+/// A value.
+struct Outcome {
+  OutcomeStatus status = OutcomeStatus::fault;
+  std::optional<Duration> delay;  ///< for snooze always, for retry when the handler named one; never negative
+  std::string reason;             ///< at most 4,096 bytes of valid UTF-8
+  std::shared_ptr<const queue::Effects> effects{};  ///< with `done`: what it staged; null: nothing
+};
+
+/// Is told what happens to an attempt, while whoever does it waits and the attempt is locked: to be quick, and to call
+/// nothing of the attempt. Thread-safe.
+class AttemptWatcher {
+ public:
+  AttemptWatcher() = default;
+  AttemptWatcher(const AttemptWatcher&) = delete;
+  AttemptWatcher& operator=(const AttemptWatcher&) = delete;
+  virtual ~AttemptWatcher() = default;
+
+  /// The handler has until `end`; said again when that comes earlier.
+  virtual void stop_requested(SteadyTime end, bool lease_lost) noexcept = 0;
+  /// The time-out is that far from now.
+  virtual void extended(Duration duration) noexcept = 0;
+};
+
+/// One attempt at a message, as the host steers it while the handler runs: its time-out and its stop.
+///
+/// Thread-safe. A resource that its worker owns and re-arms for each message; cheap to arm (no allocation, no lock).
+class Attempt {
+ public:
+  explicit Attempt(const Clock& clock) : clock_(clock) {}
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+
+  /// Begins an attempt that times out at `deadline` (SteadyTime::max(): never). Only between attempts.
+  void arm(SteadyTime deadline) {
+    first_result_.reset();
+    deadline_.store(deadline.time_since_epoch().count());
+    end_.store(kNever.time_since_epoch().count());
+    stop_.store(false);
+    lost_.store(false);
+  }
+  /// The attempt's message is a duplicate of one that is done, whose handler gave this back. Between `arm` and the
+  /// handler; null, and so from `arm` on: it is none.
+  void set_first_result(std::shared_ptr<const std::string> result) { first_result_ = std::move(result); }
+  /// For the thread that runs the handler.
+  const std::shared_ptr<const std::string>& first_result() const { return first_result_; }
+
+  /// Asks the handler to finish: the host drains, and waits for it until `end`. May be called again with an earlier
+  /// one.
+  void request_stop(SteadyTime end = SteadyTime::max());
+  /// As request_stop with no time left, and `extend` fails from now on.
+  void lose_lease() {
+    lost_.store(true);
+    request_stop(clock_.steady_now());
+  }
+
+  /// True once the stop was requested or the attempt has timed out.
+  bool stop_requested() const { return stop_.load() || timed_out(); }
+  bool timed_out() const {
+    const SteadyTime at = deadline();
+    return at != kNever && clock_.steady_now() >= at;
+  }
+  /// Waits for that, at most `timeout`.
+  bool wait_for_stop(Duration timeout);
+  /// Until the time-out or the end of the drain, whichever is earlier; zero once passed, Duration::max() without one.
+  Duration time_left() const {
+    const SteadyTime at = std::min(deadline(), drain_end());
+    return at == kNever ? Duration::max() : std::max(Duration::zero(), Duration(at - clock_.steady_now()));
+  }
+  /// The time-out alone.
+  SteadyTime deadline() const { return SteadyTime(Duration(deadline_.load())); }
+  /// Moves the time-out to now + `duration`; false when the lease is lost.
+  bool extend(Duration duration);
+
+  /// Tells `watcher` from now on, at once when a stop is requested already; null: nobody. The one before is not called
+  /// any more when it returns.
+  void watch(AttemptWatcher* watcher) {
+    const MutexLock lock(mutex_);
+    watcher_ = watcher;
+    if (watcher != nullptr && stop_.load()) {
+      watcher->stop_requested(drain_end(), lost_.load());
+    }
+  }
+
+ private:
+  static constexpr SteadyTime kNever = SteadyTime::max();
+
+  SteadyTime drain_end() const { return SteadyTime(Duration(end_.load())); }
+
+  const Clock& clock_;
+  // Touched by whoever arms the attempt, and then by its worker.
+  std::shared_ptr<const std::string> first_result_;
+  // Synchronise themselves.
+  std::atomic<SteadyTime::rep> deadline_{SteadyTime::max().time_since_epoch().count()};
+  std::atomic<SteadyTime::rep> end_{SteadyTime::max().time_since_epoch().count()};  // of the drain
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> lost_{false};
+  Mutex mutex_;
+  Condition stopped_;
+  // Guarded by mutex_.
+  AttemptWatcher* watcher_ SLUICE_GUARDED_BY(mutex_) = nullptr;
+};
+
+/// What the handlers of a job may have committed together with a message. A value.
+struct EffectRules {
+  sluice_store store = SLUICE_STORE_NONE;  ///< of the job's queue; none: it has no transactions
+  bool keeps_key = false;                  ///< an idempotency record is written besides
+  // For the ids of messages without one; both outlive whoever has the rules. Null: no effects.
+  Random* random = nullptr;
+  const Clock* clock = nullptr;
+};
+
+/// The rules for a job whose queue lies in such a store. `random` and `clock` outlive whoever has them.
+inline EffectRules effect_rules(const config::JobConfig& job, config::StoreKind store, Random& random,
+                                const Clock& clock) {
+  return {store == config::StoreKind::dynamodb ? SLUICE_STORE_DYNAMODB : SLUICE_STORE_SQLITE,
+          job.idempotency.has_value(), &random, &clock};
+}
+
+/// "sluice.effects/1" for one attempt: gathers what a handler stages. Costs nothing until something is staged. Of the
+/// worker's thread.
+class StagedEffects {
+ public:
+  /// `rules` outlives it. `first_result`: of the duplicate that the message is; null where it is none.
+  StagedEffects(const EffectRules& rules, std::shared_ptr<const std::string> first_result)
+      : rules_(rules),
+        first_result_(std::move(first_result)),
+        table_{sizeof(sluice_effects),       rules.store, this, &send, &write_item, &run_sql, &set_result,
+               &StagedEffects::first_result, &clear} {}
+  ~StagedEffects() = default;
+  StagedEffects(const StagedEffects&) = delete;
+  StagedEffects& operator=(const StagedEffects&) = delete;
+
+  /// What the plugin is given; null where the rules know no effects.
+  const sluice_effects* table() const { return rules_.random != nullptr ? &table_ : nullptr; }
+
+  /// Why nothing may be committed: something was refused. Empty: it may.
+  std::string refusal() const {
+    return broken_ ? std::string(kNoMemory) : staging_ ? staging_->refusal : std::string();
+  }
+  /// Messages and writes.
+  std::size_t count() const {
+    return staging_ ? staging_->effects->messages.size() + staging_->effects->writes.size() : 0;
+  }
+  /// All of it; null: nothing was staged.
+  std::shared_ptr<const queue::Effects> take() {
+    if (!staging_ || staging_->effects->empty()) {
+      return nullptr;
+    }
+    auto effects = std::move(staging_->effects);
+    staging_.reset();
+    return effects;
+  }
+
+ private:
+  static constexpr const char* kNoMemory = "there is no memory for it";
+
+  struct Staging {
+    explicit Staging(const EffectRules& rules) : limits(rules.store, rules.keeps_key) {}
+
+    detail::EffectLimits limits;
+    std::shared_ptr<queue::Effects> effects = std::make_shared<queue::Effects>();
+    std::string refusal;  ///< the first one
+    std::string last;     ///< what the plugin holds
+  };
+
+  static StagedEffects& of(const sluice_effects* effects) { return *static_cast<StagedEffects*>(effects->host); }
+  static const char* send(const sluice_effects* effects, const sluice_effect_message* message) noexcept;
+  static const char* write_item(const sluice_effects* effects, const sluice_effect_item* item) noexcept;
+  static const char* run_sql(const sluice_effects* effects, const sluice_effect_sql* sql) noexcept;
+  static const char* set_result(const sluice_effects* effects, sluice_string result) noexcept;
+  static std::int32_t first_result(const sluice_effects* effects, sluice_string* result) noexcept {
+    const auto& first = of(effects).first_result_;
+    if (first == nullptr) {
+      return 0;
+    }
+    *result = {first->data(), first->size()};
+    return 1;
+  }
+  static void clear(const sluice_effects* effects) noexcept {
+    of(effects).staging_.reset();
+    of(effects).broken_ = false;
+  }
+
+  /// Makes the staging where there is none, and keeps what `stage` answers as the refusal.
+  template <typename Stage>
+  const char* stage(Stage stage) noexcept;
+
+  // Fixed after construction.
+  const EffectRules& rules_;
+  const std::shared_ptr<const std::string> first_result_;
+  sluice_effects table_;
+  std::optional<Staging> staging_;
+  bool broken_ = false;  ///< there was no memory for something
+};
 
 /// What of a report is taken.
 inline constexpr std::size_t kHealthNameLimit = 64;

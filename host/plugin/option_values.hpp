@@ -1,9 +1,5 @@
 #pragma once
 
-#include <map>
-#include <string>
-#include <vector>
-
 #include "config/config.hpp"
 #include "sluice/abi.h"
 

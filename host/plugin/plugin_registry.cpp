@@ -1,14 +1,327 @@
 #include "host/plugin/plugin_registry.hpp"
 
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <boost/dll/shared_library.hpp>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <initializer_list>
 #include <system_error>
 
-namespace sluice::plugin {
+#include "base/descriptor.hpp"
+#include "base/guard.hpp"
+#include "base/mutex.hpp"
+#include "dynamo/signing/digest.hpp"
 
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
+
+namespace sluice::plugin {
 namespace {
+
+#if defined(__x86_64__)
+constexpr std::uint16_t kMachine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr std::uint16_t kMachine = EM_AARCH64;
+#elif defined(__riscv)
+constexpr std::uint16_t kMachine = EM_RISCV;
+#else
+#error "name this machine's ELF number here"
+#endif
+constexpr unsigned char kByteOrder = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
+constexpr std::uint16_t kSegmentLimit = 1024;
+
+std::string machine_name(std::uint16_t machine) {
+  switch (machine) {
+    case EM_X86_64:
+      return "x86-64";
+    case EM_AARCH64:
+      return "arm64";
+    case EM_RISCV:
+      return "RISC-V";
+    case EM_386:
+      return "32-bit x86";
+    case EM_ARM:
+      return "32-bit ARM";
+    default:
+      return "machine number " + std::to_string(machine);
+  }
+}
+
+bool read_at(const Descriptor& file, void* data, std::size_t size, std::uint64_t offset) {
+  return ::pread(file.get(), data, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
+}
+
+bool within(std::uint64_t offset, std::uint64_t size, std::uint64_t file_size) {
+  return offset <= file_size && size <= file_size - offset;
+}
+
+/// True when everything that the header promises is inside the file.
+bool is_whole(const Descriptor& file, const Elf64_Ehdr& header, std::uint64_t file_size) {
+  if (!within(header.e_shoff, std::uint64_t{header.e_shnum} * header.e_shentsize, file_size) ||
+      header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0 || header.e_phnum > kSegmentLimit) {
+    return false;
+  }
+  std::vector<Elf64_Phdr> segments(header.e_phnum);
+  if (!read_at(file, segments.data(), segments.size() * sizeof(Elf64_Phdr), header.e_phoff)) {
+    return false;
+  }
+  for (const Elf64_Phdr& segment : segments) {
+    if (segment.p_type == PT_LOAD && !within(segment.p_offset, segment.p_filesz, file_size)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::optional<std::string> refuse_header(const Elf64_Ehdr& header) {
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != kByteOrder || header.e_machine != kMachine) {
+    return "is built for " + machine_name(header.e_machine) + ", and this machine is " + machine_name(kMachine) +
+           ": build it for this machine";
+  }
+  if (header.e_type != ET_DYN) {
+    return std::string("is an ELF ") +
+           (header.e_type == ET_REL    ? "object file"
+            : header.e_type == ET_EXEC ? "program"
+                                       : "file") +
+           ", not a shared object: build it with sluice_add_plugin";
+  }
+  return std::nullopt;
+}
+
+/// What stands between `text` and the next character of `ends`; empty when `text` is not there.
+std::string_view after(std::string_view said, std::string_view text, std::string_view ends) {
+  const std::size_t found = said.find(text);
+  if (found == std::string_view::npos) {
+    return {};
+  }
+  const std::string_view rest = said.substr(found + text.size());
+  return rest.substr(0, rest.find_first_of(ends));
+}
+
+using Refusal = std::optional<std::string>;
+
+// The sizes in version 1.0, below which no struct of this major version can be.
+constexpr std::size_t kPluginSize = offsetof(sluice_plugin, handler_count) + sizeof(std::size_t);
+constexpr std::size_t kHandlerSize = offsetof(sluice_handler, extension) + sizeof(void*);
+constexpr std::size_t kOptionSize = offsetof(sluice_option, help) + sizeof(void*);
+// What every major version has in common: enough to tell which one it is.
+constexpr std::size_t kPrefixSize = offsetof(sluice_plugin, abi_minor) + sizeof(std::uint32_t);
+
+std::string version_text(std::uint32_t major, std::uint32_t minor) {
+  return std::to_string(major) + "." + std::to_string(minor);
+}
+
+std::string quoted(const char* text) { return "\"" + std::string(text, strnlen(text, kNameLimit)) + "\""; }
+
+bool is_word(const char* text, std::string_view besides) {
+  if (text == nullptr) {
+    return false;
+  }
+  const std::size_t size = strnlen(text, kNameLimit + 1);
+  return size > 0 && size <= kNameLimit && std::all_of(text, text + size, [besides](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  besides.find(c) != std::string_view::npos;
+         });
+}
+
+std::string bad_size(std::string_view what, std::size_t has, std::size_t needs) {
+  return "has a " + std::string(what) + " of " + std::to_string(has) + " bytes, and in ABI 1.0 it has " +
+         std::to_string(needs) + ": rebuild it with the SDK";
+}
+
+Refusal refuse_version(const sluice_plugin& plugin) {
+  const std::string mine = version_text(SLUICE_ABI_MAJOR, SLUICE_ABI_MINOR);
+  const std::string built = "is built for plugin ABI " + version_text(plugin.abi_major, plugin.abi_minor);
+  if (plugin.abi_major != SLUICE_ABI_MAJOR) {
+    return built + ", and this host runs ABI " + mine + ": " +
+           (plugin.abi_major > SLUICE_ABI_MAJOR ? "update the host, or rebuild the plugin with sluice-sdk "
+                                                : "rebuild the plugin with sluice-sdk ") +
+           std::to_string(SLUICE_ABI_MAJOR);
+  }
+  if (plugin.abi_minor > SLUICE_ABI_MINOR) {
+    return built + ", and this host knows it up to " + mine +
+           ": update the host, or rebuild the plugin with sluice-sdk " + mine;
+  }
+  return std::nullopt;
+}
+
+Refusal refuse_option(const sluice_option* option, const std::string& owner) {
+  if (option == nullptr) {
+    return owner + " declares an option that is NULL: a defect of the plugin";
+  }
+  if (option->struct_size < kOptionSize) {
+    return bad_size("sluice_option", option->struct_size, kOptionSize);
+  }
+  if (!is_word(option->name, "-_")) {
+    return owner + " declares an option whose name is not 1 to " + std::to_string(kNameLimit) +
+           " letters, digits, '-' or '_': a defect of the plugin";
+  }
+  if (option->type < SLUICE_OPTION_STRING || option->type > SLUICE_OPTION_MAP) {
+    return owner + " declares the option " + quoted(option->name) + " with the unknown type " +
+           std::to_string(option->type) + ": a defect of the plugin";
+  }
+  return std::nullopt;
+}
+
+Refusal refuse_options(const sluice_handler& handler, const std::string& owner) {
+  if (handler.option_count > kOptionLimit || (handler.options == nullptr && handler.option_count > 0)) {
+    return owner + " declares " + std::to_string(handler.option_count) + " options, and at most " +
+           std::to_string(kOptionLimit) + " in a list that is not NULL can be: a defect of the plugin";
+  }
+  for (std::size_t i = 0; i < handler.option_count; ++i) {
+    if (Refusal refusal = refuse_option(handler.options[i], owner)) {
+      return refusal;
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (std::strcmp(handler.options[i]->name, handler.options[j]->name) == 0) {
+        return owner + " declares the option " + quoted(handler.options[i]->name) + " twice: a defect of the plugin";
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+Refusal refuse_handler(const sluice_handler* handler) {
+  if (handler == nullptr) {
+    return "has a handler that is NULL: a defect of the plugin";
+  }
+  if (handler->struct_size < kHandlerSize) {
+    return bad_size("sluice_handler", handler->struct_size, kHandlerSize);
+  }
+  if (!is_word(handler->name, "-_.")) {
+    return "has a handler whose name is not 1 to " + std::to_string(kNameLimit) +
+           " letters, digits, '-', '_' or '.': a defect of the plugin";
+  }
+  const std::string owner = "has a handler " + quoted(handler->name) + " that";
+  if (handler->create == nullptr || handler->destroy == nullptr || handler->handle == nullptr) {
+    const char* missing = handler->create == nullptr ? "create" : handler->destroy == nullptr ? "destroy" : "handle";
+    return owner + " has no function `" + missing + "`: a defect of the plugin";
+  }
+  if (handler->help != nullptr && strnlen(handler->help, kHelpLimit + 1) > kHelpLimit) {
+    return owner + " has a help text of more than " + std::to_string(kHelpLimit) + " bytes: a defect of the plugin";
+  }
+  return refuse_options(*handler, owner);
+}
+
+Refusal refuse_handlers(const sluice_plugin& plugin) {
+  if (plugin.handler_count == 0 || plugin.handlers == nullptr) {
+    return "has no handlers: name them in SLUICE_PLUGIN";
+  }
+  if (plugin.handler_count > kHandlerLimit) {
+    return "has " + std::to_string(plugin.handler_count) + " handlers, and at most " + std::to_string(kHandlerLimit) +
+           " can be in one plugin: split it";
+  }
+  for (std::size_t i = 0; i < plugin.handler_count; ++i) {
+    if (Refusal refusal = refuse_handler(plugin.handlers[i])) {
+      return refusal;
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (std::strcmp(plugin.handlers[i]->name, plugin.handlers[j]->name) == 0) {
+        return "has two handlers named " + quoted(plugin.handlers[i]->name) + ": give each a name of its own";
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+constexpr int kSeals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
+
+Error failed(const std::string& what) { return {ErrorCode::invalid, what + ": " + std::strerror(errno)}; }
+
+int memory_file(const std::string& file) {
+  const std::string name = file.substr(file.rfind('/') + 1).substr(0, 200);
+  const int made = ::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+  // Kernels before 6.3 do not know that a file in memory may be one that is not to be executed.
+  return made >= 0 || errno != EINVAL ? made : ::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
+}
+
+/// The size of what was copied.
+Result<std::size_t> copy(int from, int to) {
+  std::vector<char> buffer(std::size_t{64} * 1024);
+  std::size_t copied = 0;
+  while (true) {
+    const ssize_t got = ::read(from, buffer.data(), buffer.size());
+    if (got == 0) {
+      return copied;
+    }
+    if (got < 0 && errno != EINTR) {
+      return failed("cannot be read");
+    }
+    for (ssize_t done = 0; done < got;) {
+      const ssize_t written = ::write(to, buffer.data() + done, static_cast<std::size_t>(got - done));
+      if (written < 0 && errno != EINTR) {
+        return failed("cannot be copied into memory, to compare it with its sha256");
+      }
+      done += std::max<ssize_t>(written, 0);
+      copied += static_cast<std::size_t>(std::max<ssize_t>(written, 0));
+    }
+  }
+}
+
+/// A library and the memory it was loaded from: the dynamic linker would take another one that came to have the same
+/// descriptor for this one.
+struct KeptLibrary {
+  boost::dll::shared_library library;
+  std::shared_ptr<const SealedFile> bytes;
+};
+
+/// Keeps a library loaded until the process ends, beyond every destructor.
+void keep(KeptLibrary library) {
+  static Mutex& mutex = *new Mutex;
+  static auto& kept = *new std::vector<KeptLibrary>;
+  const MutexLock lock(mutex);
+  kept.push_back(std::move(library));
+}
+
+/// The bytes that the file's symbol table gives for the symbol at `address`; 0 when it does not say.
+std::size_t symbol_size(const void* address) {
+  Dl_info info{};
+  void* entry = nullptr;
+  if (::dladdr1(address, &info, &entry, RTLD_DL_SYMENT) == 0 || entry == nullptr || info.dli_saddr != address) {
+    return 0;
+  }
+  return static_cast<const ElfW(Sym)*>(entry)->st_size;
+}
+
+/// Loads `path`, which is where the bytes of `file` are.
+LibraryResult load(const std::string& file, const std::string& path, std::shared_ptr<const SealedFile> bytes) {
+  const auto refused = [&file](const std::string& why, bool loaded) {
+    return LibraryResult{nullptr, file + " " + why, loaded, nullptr};
+  };
+  if (const auto why = refuse_file(path)) {
+    return refused(*why, false);
+  }
+  std::error_code code;
+  boost::dll::shared_library library;
+  library.load(path, code, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
+  if (!library.is_loaded()) {
+    const char* said = ::dlerror();
+    return refused(explain_load_error(path, said == nullptr ? code.message() : said), false);
+  }
+  const void* symbol = ::dlsym(library.native(), SLUICE_PLUGIN_SYMBOL);
+  keep({std::move(library), bytes});
+  if (symbol == nullptr) {
+    return refused("has no symbol " SLUICE_PLUGIN_SYMBOL
+                   ": it is not a Sluice plugin, or was built without SLUICE_PLUGIN and sluice_add_plugin",
+                   true);
+  }
+  const auto* plugin = static_cast<const sluice_plugin*>(symbol);
+  if (const auto why = refuse_plugin(*plugin, symbol_size(symbol))) {
+    return refused(*why, true);
+  }
+  return {plugin, {}, true, std::move(bytes)};
+}
 
 constexpr std::size_t kFileLimit = 1000;
 // Unusable files that an error about a missing handler gives the reason for.
@@ -40,6 +353,142 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+std::optional<std::string> refuse_file(const std::string& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status {};
+  if (!file.open() || ::fstat(file.get(), &status) != 0) {
+    return std::string("cannot be read: ") + std::strerror(errno);
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return std::string(S_ISDIR(status.st_mode) ? "is a folder" : "is not a regular file") +
+           ", not a plugin: give it another name or move it away";
+  }
+  if (status.st_size == 0) {
+    return "is empty: build or copy it again";
+  }
+  Elf64_Ehdr header{};
+  const auto file_size = static_cast<std::uint64_t>(status.st_size);
+  if (!read_at(file, &header, sizeof(header), 0) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
+    return "is not an ELF shared object: a plugin is what sluice_add_plugin builds";
+  }
+  if (auto refusal = refuse_header(header)) {
+    return refusal;
+  }
+  if (!is_whole(file, header, file_size)) {
+    return "is cut off or damaged: copy it again (to another name, then move it here)";
+  }
+  return std::nullopt;
+}
+
+std::string demangled(const std::string& symbol) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
+                                                    &std::free);
+  return status == 0 && name ? std::string(name.get()) : symbol;
+}
+
+std::string explain_load_error(const std::string& file, std::string_view said) {
+  if (const std::string_view symbol = after(said, "undefined symbol: ", " \t\n,"); !symbol.empty()) {
+    return "needs the symbol \"" + demangled(std::string(symbol)) +
+           "\", which no library has: link the one that defines it (LIBRARIES of sluice_add_plugin)";
+  }
+  if (const std::string_view version = after(said, "version `", "'"); !version.empty()) {
+    return "needs " + std::string(version) +
+           ", which this system does not have: build it on this system or an older one";
+  }
+  const std::size_t missing = said.find(": cannot open shared object file");
+  if (missing != std::string_view::npos && said.substr(0, missing) != file) {
+    return "needs the library " + std::string(said.substr(0, missing)) + ", which cannot be opened: install it";
+  }
+  if (said.starts_with(file + ": ")) {
+    said.remove_prefix(file.size() + 2);
+  }
+  std::string text = "cannot be loaded: " + std::string(said);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+Refusal refuse_plugin(const sluice_plugin& plugin, std::size_t symbol_size) {
+  if (symbol_size != 0 && symbol_size < kPrefixSize) {
+    return bad_size("symbol " SLUICE_PLUGIN_SYMBOL, symbol_size, kPluginSize);
+  }
+  if (plugin.magic != SLUICE_PLUGIN_MAGIC) {
+    return "has a symbol " SLUICE_PLUGIN_SYMBOL
+           " that does not begin as a Sluice plugin does: rebuild it with the SDK, "
+           "or move it out of the plugin folder";
+  }
+  if (Refusal refusal = refuse_version(plugin)) {
+    return refusal;
+  }
+  const std::size_t size =
+      symbol_size == 0 ? plugin.struct_size : std::min<std::size_t>(plugin.struct_size, symbol_size);
+  if (size < kPluginSize) {
+    return bad_size("sluice_plugin", size, kPluginSize);
+  }
+  if (!is_word(plugin.name, "-_.")) {
+    return "has a name that is not 1 to " + std::to_string(kNameLimit) +
+           " letters, digits, '-', '_' or '.': correct it in "
+           "SLUICE_PLUGIN";
+  }
+  if (!is_word(plugin.version, "-_.+~:")) {
+    return "has a version that is not 1 to " + std::to_string(kNameLimit) +
+           " letters, digits or one of \"-_.+~:\": correct "
+           "it in SLUICE_PLUGIN";
+  }
+  return refuse_handlers(plugin);
+}
+
+Result<std::shared_ptr<const SealedFile>> SealedFile::copy_of(const std::string& file) {
+  const Descriptor from(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!from.open()) {
+    return failed("cannot be read");
+  }
+  Descriptor to(memory_file(file));
+  if (!to.open()) {
+    return failed("cannot be copied into memory, to compare it with its sha256");
+  }
+  SLUICE_TRY(size, copy(from.get(), to.get()));
+  if (::fcntl(to.get(), F_ADD_SEALS, kSeals) != 0) {
+    return failed("cannot be sealed in memory");
+  }
+  void* const bytes = *size == 0 ? nullptr : ::mmap(nullptr, *size, PROT_READ, MAP_PRIVATE, to.get(), 0);
+  if (bytes == MAP_FAILED) {
+    return failed("cannot be compared with its sha256");
+  }
+  const auto digest = dynamo::sha256({static_cast<const char*>(bytes), *size});
+  if (bytes != nullptr) {
+    ::munmap(bytes, *size);
+  }
+  return std::shared_ptr<const SealedFile>(new SealedFile(to.release(), dynamo::to_hex(digest)));
+}
+
+SealedFile::~SealedFile() { ::close(descriptor_); }
+
+LibraryResult load_library(const std::string& file) {
+  std::error_code code;
+  // Without a slash in it the dynamic linker would search its own folders for the name.
+  const std::filesystem::path path = std::filesystem::absolute(file, code);
+  return load(file, path.string(), nullptr);
+}
+
+LibraryResult load_pinned_library(const std::string& file, const std::string& sha256) {
+  const auto refused = [&file](const std::string& why) {
+    return LibraryResult{nullptr, file + " " + why, false, nullptr};
+  };
+  if (const auto why = refuse_file(file)) {
+    return refused(*why);
+  }
+  const auto bytes = SealedFile::copy_of(file);
+  if (!bytes) {
+    return refused(bytes.error().message());
+  }
+  if ((*bytes)->sha256() != sha256 && SLUICE_GUARD(plugin_pins)) {
+    return refused("has the sha256 " + (*bytes)->sha256() + ", and a job pins " + sha256 +
+                   ": put the file that was meant in its place, or correct sha256 in the job's [job.plugin]");
+  }
+  return load(file, (*bytes)->path(), *bytes);
+}
 
 void PluginRegistry::scan(const std::vector<std::string>& folders) {
   folders_ = folders;

@@ -1,10 +1,184 @@
 #pragma once
 
-#include "host/cost/cost_book.hpp"
 #include "host/observe/http_endpoint.hpp"
+#include "host/queue/queues.hpp"
 #include "host/runtime/job_set.hpp"
-#include "host/runtime/queue_probes.hpp"
 #include "host/runtime/telemetry.hpp"
+
+namespace sluice::runtime {
+
+/// How much lies in a queue, as it was counted last. A value.
+struct QueueDepth {
+  queue::QueueStats standard;
+  queue::QueueStats dlq;
+  Duration oldest{};  ///< how long the oldest ready message had waited; zero without one
+  SteadyTime at{};    ///< when it was asked for
+
+  /// What workers are needed for: due, or being worked on.
+  std::uint64_t backlog() const { return standard.ready + standard.in_flight; }
+  std::uint64_t dead_letters() const { return dlq.total(); }
+  Duration age(SteadyTime now) const { return now - at + standard.age.value_or(Duration::zero()); }
+};
+
+/// Keeps the depths of queues, and their gauges. Counting a queue costs reads on DynamoDB, so it happens only when
+/// somebody has asked for them, and no more than once in `interval`: a scrape shows the depth as the scrape before it
+/// caused it. A queue with a limit to its lag is counted all the time.
+class DepthSampler final : public Service {
+ public:
+  using Addresses = std::function<std::vector<queue::QueueAddress>()>;
+  using Limits = std::map<std::string, Duration>;  ///< by queue
+
+  /// For how long the oldest message of a queue has waited. A value.
+  struct Lag {
+    Duration age{};
+    Duration limit{};  ///< zero: there is none
+    bool beyond() const { return limit > Duration::zero() && age > limit; }
+  };
+
+  /// The references outlive the sampler.
+  DepthSampler(Addresses addresses, queue::Queues& queues, observe::Metrics& metrics, const Clock& clock,
+               Duration interval, Limits limits = {})
+      : addresses_(std::move(addresses)),
+        queues_(queues),
+        metrics_(metrics),
+        clock_(clock),
+        interval_(interval),
+        limits_(std::move(limits)) {}
+  ~DepthSampler() override { stop(); }
+
+  Result<void> start() override {
+    return thread_.start([this](const std::stop_token& stop) { run(stop); });
+  }
+  void stop() override { thread_.stop(); }
+  /// Ends it without waiting for a store. False: a store is being asked, and its thread ends only when that has
+  /// answered; who cannot wait so long leaves the process without destroying the sampler.
+  bool leave();
+
+  /// Somebody reads the gauges. Thread-safe, returns at once.
+  void asked() {
+    {
+      const MutexLock lock(mutex_);
+      asked_ = true;
+    }
+    changed_.notify_all();
+  }
+  /// As it was counted last; nothing before the first time.
+  std::optional<QueueDepth> depth(const std::string& queue) const {
+    const MutexLock lock(mutex_);
+    const auto found = depths_.find(queue);
+    return found == depths_.end() ? std::nullopt : std::optional(found->second);
+  }
+  std::map<std::string, QueueDepth> depths() const {
+    const MutexLock lock(mutex_);
+    return depths_;
+  }
+  Duration interval() const { return interval_; }
+  /// Of the queues that were counted, as they were then. Thread-safe, returns at once.
+  std::map<std::string, Lag> lags() const {
+    std::map<std::string, Lag> lags;
+    for (const auto& [name, depth] : depths()) {
+      const auto limit = limits_.find(name);
+      lags[name] = {depth.oldest, limit == limits_.end() ? Duration::zero() : limit->second};
+    }
+    return lags;
+  }
+
+ private:
+  void run(const std::stop_token& stop);
+  /// False when it is told to end instead.
+  bool begin_sample(const std::stop_token& stop) {
+    const MutexLock lock(mutex_);
+    sampling_ = changed_.wait(mutex_, stop, [this]() SLUICE_NO_TSA { return asked_ || !limits_.empty(); }) && !leaving_;
+    return sampling_;
+  }
+  void sample(const std::stop_token& stop, bool all);
+  void sample(const std::string& queue);
+
+  const Addresses addresses_;
+  queue::Queues& queues_;
+  observe::Metrics& metrics_;
+  const Clock& clock_;
+  const Duration interval_;
+  const Limits limits_;
+
+  mutable Mutex mutex_;
+  Condition changed_;
+  std::map<std::string, QueueDepth> depths_ SLUICE_GUARDED_BY(mutex_);
+  bool asked_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool sampling_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool leaving_ SLUICE_GUARDED_BY(mutex_) = false;  ///< no sample begins any more
+
+  // Touched only by the thread.
+  std::map<std::string, std::unique_ptr<queue::Operator>> operators_;
+
+  // Last, so that it ends before what it uses.
+  ServiceThread thread_{"sluice-depths"};
+};
+
+/// Whether queues have nothing due and nothing in flight, here or elsewhere. One thread at a time. The references
+/// outlive it.
+class EmptyCheck {
+ public:
+  EmptyCheck(queue::Queues& queues, const Clock& clock) : queues_(queues), clock_(clock) {}
+
+  /// Where a cheap count says that all of them are, a consistent one has the last word: an index that lags behind shows
+  /// nothing of what was sent just now. An Error that names the queue when one cannot be counted.
+  Result<bool> empty(const std::vector<queue::QueueAddress>& addresses);
+
+ private:
+  Result<bool> empty(const queue::QueueAddress& address, bool consistent);
+
+  queue::Queues& queues_;
+  const Clock& clock_;
+  std::map<std::string, std::unique_ptr<queue::Operator>> operators_;
+};
+
+/// One look at each queue before anything runs: failures that waiting does not mend are better said at the start than
+/// in a log that nobody reads. A store that cannot be opened for a reason that may pass is waited for, since without it
+/// no job can be made; one that is open and does not answer is not. On a thread of its own, so that a store that does
+/// not answer holds up no signal. The references outlive it. Destruction waits for the look under way.
+class QueueProbe {
+ public:
+  /// For the looks at all queues together.
+  static constexpr Duration kTimeout = std::chrono::seconds(15);
+
+  /// Before a store that could not be opened is tried again.
+  static constexpr Duration kOpenAgain = std::chrono::seconds(1);
+
+  QueueProbe(queue::Queues& queues, const Clock& clock, observe::Log& log)
+      : queues_(queues), clock_(clock), log_(log) {}
+
+  /// Called once. `ended` is called on the probe's thread when there is a result.
+  Result<void> start(std::vector<std::string> queues, std::function<void()> ended);
+  /// A queue that forbids the start, and why.
+  struct Refusal {
+    std::string queue;
+    Error error;
+  };
+  struct Verdict {
+    std::optional<Refusal> refusal;  ///< the first one
+  };
+  /// Nothing while it looks.
+  std::optional<Verdict> verdict() const {
+    const MutexLock lock(mutex_);
+    return verdict_;
+  }
+
+ private:
+  Verdict look(const std::vector<std::string>& queues, const std::stop_token& stop);
+  Result<std::unique_ptr<queue::Operator>> open(const std::string& queue, const std::stop_token& stop);
+
+  queue::Queues& queues_;
+  const Clock& clock_;
+  observe::Log& log_;
+
+  mutable Mutex mutex_;
+  Condition changed_;
+  std::optional<Verdict> verdict_ SLUICE_GUARDED_BY(mutex_);
+  ServiceThread thread_{"sluice-probe"};
+};
+
+}  // namespace sluice::runtime
 
 /// What /metrics shows of what others keep. Pure functions.
 namespace sluice::runtime {

@@ -1,9 +1,7 @@
 #include "host/runtime/host.hpp"
 
-#include "host/cost/cost_book.hpp"
 #include "host/observe/build_info.hpp"
 #include "host/queue/joined_source.hpp"
-#include "host/runtime/health_report.hpp"
 #include "host/runtime/host_queues.hpp"
 #include "host/work/job_queues.hpp"
 

@@ -1,13 +1,10 @@
 #pragma once
 
-#include "host/observe/http_endpoint.hpp"
 #include "host/runtime/control_socket.hpp"
 #include "host/runtime/fleet_service.hpp"
-#include "host/runtime/host_reporter.hpp"
+#include "host/runtime/health_report.hpp"
 #include "host/runtime/isolation_ward.hpp"
-#include "host/runtime/queue_probes.hpp"
 #include "host/runtime/scheduler.hpp"
-#include "host/runtime/telemetry.hpp"
 #include "host/runtime/wake_service.hpp"
 
 namespace sluice::runtime {

@@ -5,7 +5,6 @@
 #include <cstdio>
 
 #include "host/queue/error_groups.hpp"
-#include "host/stores/dedup_sender.hpp"
 #include "host/stores/dynamodb/dynamodb_queues.hpp"
 #include "host/stores/emit_source.hpp"
 #include "host/stores/leased/ownership_items.hpp"

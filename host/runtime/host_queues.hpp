@@ -1,25 +1,8 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "base/clock.hpp"
-#include "base/error.hpp"
-#include "base/mutex.hpp"
-#include "base/random.hpp"
-#include "config/config.hpp"
-#include "dynamo/client.hpp"
 #include "dynamo/connection.hpp"
 #include "host/cost/cost_book.hpp"
 #include "host/observe/metrics.hpp"
-#include "host/queue/operator.hpp"
-#include "host/queue/queues.hpp"
 #include "host/stores/outbox/outbox_queues.hpp"
 
 namespace sluice::queue {

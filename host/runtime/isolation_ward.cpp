@@ -1,15 +1,83 @@
 #include "host/runtime/isolation_ward.hpp"
 
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+
+#include <cerrno>
 #include <filesystem>
 
-#include "base/guard.hpp"
-#include "host/isolation/runner.hpp"
+#include "base/signal_block.hpp"
 #include "host/work/job.hpp"
 #include "host/work/job_queues.hpp"
 #include "host/work/job_threads.hpp"
 
 namespace sluice::runtime {
 namespace {
+
+using isolation::HeldMessage;
+using isolation::LedgerContents;
+
+config::JobConfig job_of(const HeldMessage& held, const std::vector<config::JobConfig>& jobs) {
+  const auto found =
+      std::find_if(jobs.begin(), jobs.end(), [&](const config::JobConfig& job) { return job.name == held.job; });
+  if (found != jobs.end()) {
+    return *found;
+  }
+  config::JobConfig unknown;
+  unknown.source = held.address.half == queue::Half::dlq ? config::Source::dlq : config::Source::standard;
+  unknown.retry.max_attempts = std::numeric_limits<std::uint32_t>::max();
+  return unknown;
+}
+
+std::string why_blamed(const HeldMessage& held, const LedgerContents& ledger) {
+  if (held.committing == isolation::Committing::no) {
+    return ledger.crash->failure_text(plugin::kReasonLimit);
+  }
+  return "its host ended while it committed the statements of this message, and of no other: " +
+         (ledger.crash ? ledger.crash->failure_text(plugin::kReasonLimit / 2)
+                       : std::string("nothing says why: killed, out of memory, or power lost"));
+}
+
+queue::Completion blame(const HeldMessage& held, const LedgerContents& ledger,
+                        const std::vector<config::JobConfig>& jobs, Random& random, WallTime now) {
+  work::FailurePolicy policy(job_of(held, jobs), ledger.host);
+  if (held.blamed) {
+    policy.handler = ledger.crash->handler;
+  }
+  work::Disposition disposition = work::dispose_crash(why_blamed(held, ledger), held.attempt, policy, random);
+  return work::completion_of(held.receipt, std::move(disposition), now);
+}
+
+using queue::SettleStatus;
+
+/// With the pauses below about four minutes; by then most leases have run out.
+constexpr std::uint32_t kTries = 8;
+constexpr Duration kFirstPause = std::chrono::seconds(1);
+constexpr Duration kLongestPause = std::chrono::minutes(1);
+
+std::uint32_t& column(isolation::LedgerSettlement& tally, Suspicion suspicion) {
+  switch (suspicion) {
+    case Suspicion::blamed:
+      return tally.counted;
+    case Suspicion::suspect:
+      return tally.suspects;
+    case Suspicion::finished:
+      return tally.finished;
+    case Suspicion::innocent:
+      break;
+  }
+  return tally.released;
+}
+
+/// Where the kernel tells of nothing, as on file systems of other machines.
+constexpr Duration kLook = std::chrono::seconds(10);
+constexpr Duration kSettleTime = std::chrono::seconds(3);
+constexpr std::size_t kHistory = 100;
+
+std::string why_it_died(const isolation::LedgerContents& ledger) {
+  return ledger.crash ? ledger.crash->summary() : "nothing says why: killed, out of memory, or power lost";
+}
 
 // The first jobs begin without what a store that does not answer keeps from being settled.
 constexpr Duration kRecoveryTime = std::chrono::seconds(3);
@@ -29,6 +97,305 @@ isolation::RunnerLimits limits_of(const config::JobConfig& job) {
 }
 
 }  // namespace
+
+using isolation::HostLedger;
+using isolation::JobSlots;
+using isolation::LedgerStart;
+
+void OwnLedger::begin() {
+  auto made = HostLedger::create(folder_, owner_, clock_);
+  isolation::install_crash_handler(made ? &(*made)->crash_record() : nullptr);
+  if (!made) {
+    refused(made.error(), clock_.steady_now());
+    return;
+  }
+  const MutexLock lock(mutex_);
+  ledger_ = std::move(*made);
+}
+
+SteadyTime OwnLedger::attempt(SteadyTime now) {
+  {
+    const MutexLock lock(mutex_);
+    if (ledger_) {
+      look_after(*ledger_);
+      return SteadyTime::max();
+    }
+    if (now < due_) {
+      return due_;
+    }
+  }
+  auto made = HostLedger::create(folder_, owner_, clock_, LedgerStart::late);
+  if (!made) {
+    refused(made.error(), now);
+    return now + kLedgerRetry;
+  }
+  take(std::move(*made));
+  return SteadyTime::max();
+}
+
+void OwnLedger::refused(const Error& error, SteadyTime now) {
+  {
+    const MutexLock lock(mutex_);
+    due_ = now + kLedgerRetry;
+    if (!std::exchange(trouble_, error.message()).empty()) {
+      return;
+    }
+  }
+  log_.warn("no crash ledger: after a crash what was in flight waits for its leases to run out; it is tried again",
+            {{"why", error.message()}, {"every", "30s"}});
+}
+
+void OwnLedger::take(std::shared_ptr<HostLedger> ledger) {
+  isolation::install_crash_handler(&ledger->crash_record());
+  std::size_t unrecorded = 0;
+  {
+    const MutexLock lock(mutex_);
+    for (const std::weak_ptr<JobSlots>& waiting : std::exchange(waiting_, {})) {
+      if (const auto job = waiting.lock()) {
+        unrecorded += job->attach(ledger);
+      }
+    }
+    ledger->has_all_jobs();
+    ledger_ = std::move(ledger);
+    trouble_.clear();
+    due_ = SteadyTime::max();
+  }
+  log_.info("the crash ledger is kept from now on", {{"folder", folder_}, {"held_before", unrecorded}});
+}
+
+void OwnLedger::end() {
+  const MutexLock lock(mutex_);
+  if (ledger_) {
+    isolation::install_crash_handler(nullptr);
+  }
+  ledger_.reset();
+  waiting_.clear();
+  due_ = SteadyTime::max();
+}
+
+std::shared_ptr<isolation::JobLedger> OwnLedger::open(const std::vector<isolation::LedgerJob>& parts) {
+  const MutexLock lock(mutex_);
+  auto opened = std::make_shared<JobSlots>(parts);
+  std::erase_if(waiting_, [](const auto& waiting) { return waiting.expired(); });
+  if (ledger_) {
+    opened->attach(ledger_);
+  } else {
+    waiting_.push_back(opened);
+  }
+  return opened;
+}
+
+std::vector<RecoveryStep> plan_recovery(const LedgerContents& ledger, const std::vector<config::JobConfig>& jobs,
+                                        Random& random, WallTime now) {
+  const bool known = ledger.crash && ledger.crash->blamed;
+  std::map<queue::QueueAddress, RecoveryStep> steps;
+  for (const HeldMessage& held : ledger.held) {
+    RecoveryStep& step = steps.try_emplace(held.address, RecoveryStep{held.address, {}, {}}).first->second;
+    if (held.finished && SLUICE_GUARD(finished_before_death_not_run_again)) {
+      step.completions.push_back({.receipt = held.receipt, .action = queue::CompletionAction::remove});
+      step.suspicions.push_back(Suspicion::finished);
+      continue;
+    }
+    const bool alone = held.committing == isolation::Committing::alone && !known;
+    const bool counts = alone || (SLUICE_GUARD(innocents_beside_a_bomb) ? held.blamed : known);
+    if (counts) {
+      step.completions.push_back(blame(held, ledger, jobs, random, now));
+      step.suspicions.push_back(Suspicion::blamed);
+      continue;
+    }
+    const bool accused = (held.running || held.committing != isolation::Committing::no) && !known;
+    step.completions.push_back(work::completion_of(held.receipt, work::put_back(accused || held.suspect), now));
+    step.suspicions.push_back(accused ? Suspicion::suspect : Suspicion::innocent);
+  }
+  std::vector<RecoveryStep> plan;
+  plan.reserve(steps.size());
+  for (auto& [address, step] : steps) {
+    plan.push_back(std::move(step));
+  }
+  return plan;
+}
+
+bool OrphanSettlement::settle(queue::Queues& queues, queue::Owners* owners, SteadyTime now, Deadline deadline) {
+  trouble_.clear();
+  for (RecoveryStep& step : open_) {
+    auto source = queues.open_source(step.address);
+    if (source) {
+      settle_step(step, **source, deadline);
+    } else {
+      trouble_ = source.error().message();
+    }
+  }
+  open_.erase(
+      std::remove_if(open_.begin(), open_.end(), [](const RecoveryStep& step) { return step.completions.empty(); }),
+      open_.end());
+  due_ = now + work::doubled(kFirstPause, tries_, kLongestPause);
+  ++tries_;
+  const bool last = tries_ >= kTries;
+  if (open_.empty() || last) {
+    tell(owners, deadline);
+  }
+  return (open_.empty() && told_) || last;
+}
+
+// Not before its messages are settled: whoever takes its shards then knows what was at work by what their records say.
+void OrphanSettlement::tell(queue::Owners* owners, Deadline deadline) {
+  const isolation::LedgerContents& ledger = contents();
+  if (told_ || owners == nullptr || ledger.incarnation.empty() || ledger.queues.empty()) {
+    told_ = true;
+    return;
+  }
+  auto told = owners->ended({ledger.incarnation, ledger.queues, open_.empty() && ledger.complete}, deadline);
+  told_ = told.has_value();
+  if (!told) {
+    trouble_ = told.error().message();
+  }
+}
+
+void OrphanSettlement::settle_step(RecoveryStep& step, queue::Source& source, Deadline deadline) {
+  const std::vector<queue::SettleResult> results = source.settle(step.completions, deadline);
+  RecoveryStep left{step.address, {}, {}};
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    switch (results[i].status) {
+      case SettleStatus::applied:
+        ++column(tally_, step.suspicions[i]);
+        break;
+      case SettleStatus::lost:
+        ++tally_.gone;
+        break;
+      case SettleStatus::refused:
+      case SettleStatus::failed:
+        trouble_ = results[i].error.message();
+        left.completions.push_back(std::move(step.completions[i]));
+        left.suspicions.push_back(step.suspicions[i]);
+        break;
+    }
+  }
+  step = std::move(left);
+}
+
+Result<void> OrphanSettlement::close(WallTime now, std::string by) {
+  for (const RecoveryStep& step : open_) {
+    tally_.unsettled += static_cast<std::uint32_t>(step.completions.size());
+  }
+  if (ledger_->contents().held.empty() && !ledger_->contents().crash) {
+    ledger_->remove();
+    return {};
+  }
+  tally_.time = now;
+  tally_.by = std::move(by);
+  return ledger_->archive(tally_);
+}
+
+LedgerRecovery::LedgerRecovery(RecoveryParts parts)
+    : parts_(std::move(parts)),
+      folder_(parts_.folder),
+      bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      watch_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+  if (watch_.open()) {
+    // A process that dies closes what it had open; a ledger that is closed for good has lost its owner.
+    ::inotify_add_watch(watch_.get(), parts_.folder.c_str(), IN_CLOSE_WRITE | IN_ONLYDIR);
+  }
+}
+
+Result<void> LedgerRecovery::start() {
+  if (!bell_.open()) {
+    return isolation::state_file_error("what dead hosts held cannot be settled", EMFILE);
+  }
+  const SignalBlock block;
+  return thread_.start([this](const std::stop_token& stop) { attend(stop); });
+}
+
+void LedgerRecovery::attend(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    take_orphans();
+    settle_what_is_due(stop);
+    if (!looked_.exchange(true) && parts_.looked) {
+      parts_.looked();
+    }
+    if (!stop.stop_requested()) {
+      wait_until_something_happens(try_own());
+    }
+  }
+}
+
+void LedgerRecovery::take(const std::string& file) {
+  auto orphan = isolation::OrphanLedger::take(file);
+  if (!orphan && orphan.error().code() == ErrorCode::corrupt) {
+    parts_.log.warn("a crash ledger cannot be read and is set aside; what it held comes back when its leases run out",
+                    {{"why", orphan.error().message()}, {"kept", folder_.set_aside(file)}});
+    return;
+  }
+  if (!orphan) {
+    if (std::find(troubled_.begin(), troubled_.end(), file) == troubled_.end()) {
+      troubled_.push_back(file);
+      parts_.log.warn("a crash ledger cannot be settled", {{"why", orphan.error().message()}});
+    }
+    return;
+  }
+  if (!*orphan || (*orphan)->contents().config != parts_.owner.config) {
+    return;
+  }
+  std::vector<config::JobConfig> jobs;
+  {
+    const MutexLock lock(mutex_);
+    jobs = jobs_;
+  }
+  auto steps = plan_recovery((*orphan)->contents(), jobs, parts_.random, parts_.clock.wall_now());
+  under_way_.push_back(std::make_unique<OrphanSettlement>(std::move(*orphan), std::move(steps)));
+}
+
+void LedgerRecovery::settle_what_is_due(const std::stop_token& stop) {
+  for (auto& settlement : under_way_) {
+    const SteadyTime now = parts_.clock.steady_now();
+    if (stop.stop_requested() || now < settlement->due()) {
+      continue;
+    }
+    if (settlement->settle(parts_.queues, parts_.owners, now, Deadline::after(parts_.clock, kSettleTime))) {
+      finish(*settlement);
+      settlement.reset();
+    } else {
+      parts_.log.warn("what a dead host held cannot be settled yet",
+                      {{"host", settlement->contents().host}, {"why", settlement->trouble()}});
+    }
+  }
+  under_way_.erase(std::remove(under_way_.begin(), under_way_.end(), nullptr), under_way_.end());
+}
+
+void LedgerRecovery::finish(OrphanSettlement& settlement) {
+  const auto closed = settlement.close(parts_.clock.wall_now(), parts_.owner.host);
+  const isolation::LedgerContents& ledger = settlement.contents();
+  const isolation::LedgerSettlement& tally = settlement.tally();
+  if (!closed) {
+    parts_.log.warn("a settled crash ledger cannot be kept", {{"why", closed.error().message()}});
+  }
+  if (ledger.held.empty() && !ledger.crash) {
+    return;
+  }
+  parts_.log.warn("settled what a dead host held", {{"host", ledger.host},
+                                                    {"died", why_it_died(ledger)},
+                                                    {"counted", tally.counted},
+                                                    {"suspects", tally.suspects},
+                                                    {"released", tally.released},
+                                                    {"finished", tally.finished},
+                                                    {"gone", tally.gone},
+                                                    {"unsettled", tally.unsettled}});
+  folder_.forget_all_but(kHistory);
+}
+
+void LedgerRecovery::wait_until_something_happens(SteadyTime at_latest) {
+  const SteadyTime now = parts_.clock.steady_now();
+  SteadyTime until = std::min(now + kLook, at_latest);
+  for (const auto& settlement : under_way_) {
+    until = std::min(until, settlement->due());
+  }
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::max(until - now, Duration::zero()));
+  std::array<pollfd, 2> waits{pollfd{bell_.get(), POLLIN, 0}, pollfd{watch_.get(), POLLIN, 0}};
+  ::poll(waits.data(), waits.size(), static_cast<int>(left.count()));
+  // What the events say does not matter: the folder is looked at.
+  alignas(inotify_event) std::array<char, 4096> events{};
+  while (watch_.open() && ::read(watch_.get(), events.data(), events.size()) > 0) {
+  }
+}
 
 Duration kill_grace(const config::JobConfig& job) {
   // A worker whose handler is a process of its own is not stuck: it is freed before anybody takes it for that.

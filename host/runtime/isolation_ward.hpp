@@ -1,12 +1,198 @@
 #pragma once
 
-#include "host/isolation/runner_spawner.hpp"
-#include "host/plugin/handler_instance.hpp"
+#include "host/isolation/crash_ledger.hpp"
+#include "host/isolation/runner.hpp"
+#include "host/observe/log.hpp"
+#include "host/queue/queues.hpp"
 #include "host/runtime/host_events.hpp"
 #include "host/runtime/job_plan.hpp"
-#include "host/runtime/ledger_recovery.hpp"
 
 namespace sluice::runtime {
+
+/// A host that could not make its crash ledger tries again after this.
+inline constexpr Duration kLedgerRetry = std::chrono::seconds(30);
+
+/// This host's crash ledger, from the start or from later on: decides when it is tried again, gives jobs their parts,
+/// and the crash handler its place. One that comes late is honest: what is held and is not in it is counted in it,
+/// until the last of that is settled. One that is lost while it is in use stays lost until the host is restarted.
+///
+/// Thread-safe; `begin`, `attempt` and `end` by one thread at a time.
+class OwnLedger {
+ public:
+  /// `clock` and `log` outlive the object.
+  OwnLedger(std::string folder, isolation::LedgerOwner owner, const Clock& clock, observe::Log& log)
+      : folder_(std::move(folder)), owner_(std::move(owner)), clock_(clock), log_(log) {}
+  ~OwnLedger() { end(); }
+  OwnLedger(const OwnLedger&) = delete;
+  OwnLedger& operator=(const OwnLedger&) = delete;
+
+  /// Makes it. A host that cannot have one says so in its log, and goes on without until `attempt` brings it. Before
+  /// any job.
+  void begin();
+  /// Tries again if that is due, and says when it is next; SteadyTime::max(): it is there, and if it was lost meanwhile
+  /// the log says so.
+  SteadyTime attempt(SteadyTime now) SLUICE_EXCLUDES(mutex_);
+  /// Gives it up. What is held in it then stays for the next host.
+  void end() SLUICE_EXCLUDES(mutex_);
+
+  /// The part of a job with these queues; never null, and usable for as long as somebody has it.
+  std::shared_ptr<isolation::JobLedger> open(const std::vector<isolation::LedgerJob>& parts) SLUICE_EXCLUDES(mutex_);
+  /// Why there is none; empty: there is one.
+  std::string trouble() const SLUICE_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return trouble_;
+  }
+
+ private:
+  void take(std::shared_ptr<isolation::HostLedger> ledger) SLUICE_EXCLUDES(mutex_);
+  void look_after(const isolation::HostLedger& ledger) SLUICE_REQUIRES(mutex_) {
+    if (!trouble_.empty() || ledger.is_whole()) {
+      return;
+    }
+    trouble_ = "the file in " + folder_ + " was removed, replaced or cut off; restart the host, which makes another";
+    log_.warn("the crash ledger is lost: after a crash what was in flight waits for its leases to run out",
+              {{"why", trouble_}});
+  }
+  void refused(const Error& error, SteadyTime now) SLUICE_EXCLUDES(mutex_);
+
+  const std::string folder_;
+  const isolation::LedgerOwner owner_;
+  const Clock& clock_;
+  observe::Log& log_;
+  // Guarded by mutex_.
+  mutable Mutex mutex_;
+  std::shared_ptr<isolation::HostLedger> ledger_ SLUICE_GUARDED_BY(mutex_);
+  std::vector<std::weak_ptr<isolation::JobSlots>> waiting_ SLUICE_GUARDED_BY(mutex_);
+  std::string trouble_ SLUICE_GUARDED_BY(mutex_);
+  SteadyTime due_ SLUICE_GUARDED_BY(mutex_) = SteadyTime::max();
+};
+
+/// Who a message that a dead host held is taken for.
+enum class Suspicion {
+  blamed,    ///< its handler ended the host, or what was committed of it alone: the attempt counts
+  suspect,   ///< it was at work, and nobody knows what ended the host: to be run where it can hurt nobody
+  finished,  ///< its handler had come back: it is removed, as the dead host was about to
+  innocent,  ///< released, as if nobody had ever claimed it
+};
+
+/// What one source is to be told. A value; the two lists go together.
+struct RecoveryStep {
+  queue::QueueAddress address;
+  std::vector<queue::Completion> completions;
+  std::vector<Suspicion> suspicions;
+};
+
+/// Decides on everything that a dead host held. What a handler had finished is removed, not run again. Where a crash is
+/// blamed on a message, that one alone counts, by its job's policy, and is a suspect from now on; otherwise whatever
+/// ran or was being committed is suspect, and a suspect that was being committed counts, since no other place is left
+/// to find out. All others get their attempt back. A job that is not among `jobs` any more is taken to have attempts
+/// without end: whoever has it again decides.
+std::vector<RecoveryStep> plan_recovery(const isolation::LedgerContents& ledger,
+                                        const std::vector<config::JobConfig>& jobs, Random& random, WallTime now);
+
+/// A dead host's ledger on its way to history: tells the sources, again where they could not be reached, and keeps
+/// count. Of one thread.
+class OrphanSettlement {
+ public:
+  OrphanSettlement(std::unique_ptr<isolation::OrphanLedger> ledger, std::vector<RecoveryStep> steps)
+      : ledger_(std::move(ledger)), open_(std::move(steps)) {}
+
+  /// Settles what is open, and then tells the owners' stores that the host has ended; `owners` may be null. True when
+  /// nothing is left to try: everything is settled, or has been tried often enough.
+  bool settle(queue::Queues& queues, queue::Owners* owners, SteadyTime now, Deadline deadline);
+  /// When to try again.
+  SteadyTime due() const { return due_; }
+
+  const isolation::LedgerContents& contents() const { return ledger_->contents(); }
+  /// What came of it so far.
+  const isolation::LedgerSettlement& tally() const { return tally_; }
+  /// Why something is still open; empty: nothing is.
+  const std::string& trouble() const { return trouble_; }
+  /// The end: it becomes history, or goes where it has nothing to tell.
+  Result<void> close(WallTime now, std::string by);
+
+ private:
+  void tell(queue::Owners* owners, Deadline deadline);
+  void settle_step(RecoveryStep& step, queue::Source& source, Deadline deadline);
+
+  const std::unique_ptr<isolation::OrphanLedger> ledger_;
+  std::vector<RecoveryStep> open_;
+  isolation::LedgerSettlement tally_;
+  std::string trouble_;
+  bool told_ = false;  ///< the owners' stores
+  std::uint32_t tries_ = 0;
+  SteadyTime due_{};
+};
+
+/// What a recovery works with. All of it outlives the recovery.
+struct RecoveryParts {
+  std::string folder;            ///< of the ledgers
+  isolation::LedgerOwner owner;  ///< this host: only ledgers of its own host file are its affair
+  queue::Queues& queues;
+  queue::Owners* owners;  ///< of the same stores; may be null
+  const Clock& clock;
+  Random& random;
+  observe::Log& log;
+  std::function<void()> looked;  ///< called by its thread once what lay there at its start was tried; may be empty
+  OwnLedger* own = nullptr;      ///< this host's, which its thread tries again where there is none yet; may be null
+};
+
+/// Settles what dead hosts held: those before this one, as soon as it starts, and its neighbours on the same folder, as
+/// soon as the kernel says that one of them has closed its ledger. Thread-safe.
+class LedgerRecovery final : public Service {
+ public:
+  explicit LedgerRecovery(RecoveryParts parts);
+  ~LedgerRecovery() override { stop(); }
+
+  /// The jobs whose policies count from now on.
+  void use(std::vector<config::JobConfig> jobs) {
+    const MutexLock lock(mutex_);
+    jobs_ = std::move(jobs);
+  }
+
+  /// True once what lay there at the start was tried, and settled unless its store does not answer. A job that claims
+  /// before that may take what is about to be settled, and then nobody is blamed for the death.
+  bool has_looked() const { return looked_.load(); }
+
+  Result<void> start() override;
+  void stop() override {
+    thread_.request_stop();
+    const std::uint64_t one = 1;
+    static_cast<void>(::write(bell_.get(), &one, sizeof(one)) < 0);
+    thread_.stop();
+  }
+
+ private:
+  void attend(const std::stop_token& stop);
+  void take_orphans() {
+    for (const std::string& file : folder_.open_ledgers()) {
+      take(file);
+    }
+  }
+  void take(const std::string& file);
+  void settle_what_is_due(const std::stop_token& stop);
+  void finish(OrphanSettlement& settlement);
+  /// This host's own ledger; when to look after it again.
+  SteadyTime try_own() {
+    return parts_.own == nullptr ? SteadyTime::max() : parts_.own->attempt(parts_.clock.steady_now());
+  }
+  void wait_until_something_happens(SteadyTime at_latest);
+
+  const RecoveryParts parts_;
+  const isolation::LedgerFolder folder_;
+  const Descriptor bell_;   ///< eventfd
+  const Descriptor watch_;  ///< tells of files that are closed in the folder; none: nobody does
+  // Synchronises itself.
+  std::atomic<bool> looked_{false};
+  // Guarded by mutex_.
+  Mutex mutex_;
+  std::vector<config::JobConfig> jobs_ SLUICE_GUARDED_BY(mutex_);
+  // Touched only by its thread.
+  std::vector<std::unique_ptr<OrphanSettlement>> under_way_;
+  std::vector<std::string> troubled_;  ///< files that were complained of
+
+  ServiceThread thread_{"sluice-recovery"};
+};
 
 /// Where a host's ledgers lie.
 std::string ledger_folder(const config::HostConfig& config);

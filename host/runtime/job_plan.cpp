@@ -1,9 +1,19 @@
 #include "host/runtime/job_plan.hpp"
 
-#include <iterator>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "base/text/visible.hpp"
 #include "config/file_trust.hpp"
-#include "host/runtime/plugin_trial.hpp"
 #include "host/runtime/service.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
 #include "host/stores/leased/leased_queues.hpp"
@@ -11,9 +21,388 @@
 #include "host/work/job_queues.hpp"
 
 namespace sluice::runtime {
+namespace {
 
 using config::ConfigError;
 using config::JobConfig;
+
+const queue::SourceTraits& traits_of(const config::HostConfig& host, const std::string& queue) {
+  if (host.store_of(queue).kind == config::StoreKind::sqlite) {
+    return queue::kSqliteTraits;
+  }
+  return host.leased(queue) ? queue::leased::kLeasedTraits : queue::dynamomq::kDynamoMqTraits;
+}
+
+/// Whole queues in order need one line, and a leased queue has one for each of its shards; empty: nothing.
+std::string shards_refusal(const config::HostConfig& host, const JobConfig& job, const std::string& queue) {
+  const std::uint32_t shards = host.queue(queue).shards;
+  if (job.order != config::Order::queue || !host.leased(queue) || shards == 1) {
+    return {};
+  }
+  return "queue \"" + queue + "\" has " + std::to_string(shards) +
+         " shards, each with an order of its own; give it shards = 1, or use order = \"group\"";
+}
+
+constexpr std::string_view kNoPriorities =
+    "which has no priorities; use a queue for each class and one job with queues = [\"urgent:6\", \"bulk:1\"], "
+    "layout = \"leased\", or a SQLite store";
+
+std::string where(const std::string& queue) { return "queue \"" + queue + "\" lies in a DynamoDB table, "; }
+
+/// What one queue of a job cannot give; empty: nothing.
+std::string refusal(const JobConfig& job, const std::string& queue, const queue::SourceTraits& traits) {
+  if (job.order == config::Order::group && !traits.groups) {
+    return where(queue) +
+           "where groups cannot be kept in order beside Go programs, which would take their messages in between; use "
+           "order = \"queue\", a queue for each group, layout = \"leased\", or a SQLite store";
+  }
+  if (job.order == config::Order::queue && !traits.sequence) {
+    return where(queue) + "which cannot hand out one message after the other; use a SQLite store";
+  }
+  if (job.fair && !traits.groups) {
+    return where(queue) +
+           "which has no turns by group; use a queue for each group and one job with queues = [\"a:1\", \"b:1\"], "
+           "layout = \"leased\", or a SQLite store";
+  }
+  if (job.on_dead_letter == config::OnDeadLetter::hold && !traits.groups) {
+    return where(queue) +
+           "where nothing can be held behind a dead letter, since Go programs would go on; use on_dead_letter = "
+           "\"continue\", layout = \"leased\", or a SQLite store";
+  }
+  const bool weighs = job.weighs_priorities || !(job.priorities == config::PriorityWeights());
+  if (weighs && !traits.priorities) {
+    return where(queue) + std::string(kNoPriorities);
+  }
+  return {};
+}
+
+/// What its schedules send and the store of their queue does not take.
+void add_schedules(const config::HostConfig& host, const JobConfig& job, std::vector<ConfigError>& errors) {
+  for (const config::ScheduleConfig& schedule : job.schedules) {
+    const std::string& queue = schedule.queue.empty() ? job.queue : schedule.queue;
+    const bool normal = schedule.priority.empty() || schedule.priority == "normal";
+    if (!normal && !traits_of(host, queue).priorities) {
+      errors.push_back({schedule.place, where(queue) + std::string(kNoPriorities)});
+    }
+  }
+}
+
+/// What an outbox cannot give a job; empty: nothing.
+std::string outbox_refusal(const JobConfig& job) {
+  const std::string where = "\"" + job.queue + "\" is a table of an application, ";
+  if (job.idempotency) {
+    return where + "which keeps no idempotency keys; take [job.idempotency] away (a row's id tells a repetition)";
+  }
+  if (job.weighs_priorities || !(job.priorities == config::PriorityWeights())) {
+    return where + "which has no priorities; use a job for each class, with types in [job.outbox]";
+  }
+  return {};
+}
+
+std::string order_text(const JobConfig& job) {
+  const std::string order = job.order == config::Order::group   ? "group"
+                            : job.order == config::Order::queue ? "queue"
+                                                                : "none";
+  return "order = \"" + order + "\"" + (job.fair ? " and fair = true" : "") +
+         (job.on_dead_letter == config::OnDeadLetter::hold ? " and on_dead_letter = \"hold\"" : "");
+}
+
+constexpr int kStepsDescriptor = 3;
+constexpr int kLookMilliseconds = 20;
+/// What is kept of the child's stderr: its end.
+constexpr std::size_t kSaidLimit = 4096;
+constexpr std::size_t kQuoteLimit = 300;
+
+/// A step (loading one file, making or destroying one handler) may take so long.
+constexpr Duration kStepLimit = std::chrono::seconds(10);
+/// What is tried is this very program.
+constexpr const char* kProgram = "/proc/self/exe";
+
+/// How a trial process ended. A value.
+struct TrialEnd {
+  std::string step;   ///< the last that it began; empty: none
+  std::string cause;  ///< what ended it there, with its last line on stderr; empty: it went through
+};
+
+/// What is to be tried. A value.
+struct TrialRequest {
+  std::vector<std::string> files;  ///< plugins to load, in this order
+  plugin::PluginPins pins;         ///< digests that files have to have, or they are not loaded there either
+  std::string host_file;           ///< whose job files are read, when there are jobs
+  std::vector<std::string> jobs;   ///< names of jobs whose handlers are to be made and destroyed
+};
+
+/// What must not be let into this process, and why: text that follows the name of the file or the handler. A value.
+struct TrialVerdict {
+  std::map<std::string, std::string> files;
+  std::map<std::string, std::string> jobs;
+};
+
+/// A pipe whose reading end does not block and whose ends are closed with it.
+class Pipe {
+ public:
+  Pipe() {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) == 0) {
+      reader_ = Descriptor(ends[0]);
+      writer_ = Descriptor(ends[1]);
+      ::fcntl(reader(), F_SETFL, O_NONBLOCK);
+    }
+  }
+
+  bool good() const { return reader_.open(); }
+  int reader() const { return reader_.get(); }
+  int writer() const { return writer_.get(); }
+  void close_writer() { writer_.close(); }
+
+  /// Appends what is there to `text`.
+  void read_into(std::string& text) const {
+    std::array<char, 4096> buffer{};
+    for (ssize_t got = 0; (got = ::read(reader(), buffer.data(), buffer.size())) > 0;) {
+      text.append(buffer.data(), static_cast<std::size_t>(got));
+    }
+  }
+
+ private:
+  Descriptor reader_;
+  Descriptor writer_;
+};
+
+std::string last_line(std::string_view text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) {
+    text.remove_suffix(1);
+  }
+  const std::size_t begin = text.rfind('\n');
+  return std::string(text.substr(begin == std::string_view::npos ? 0 : begin + 1).substr(0, kQuoteLimit));
+}
+
+std::string cause_of(int status) {
+  if (WIFSIGNALED(status)) {
+    const int signal = WTERMSIG(status);
+    return "ended the process by signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ")";
+  }
+  return "ended the process with exit code " + std::to_string(WEXITSTATUS(status));
+}
+
+/// The child while it runs. Nothing of it is left at the end of the scope.
+class TrialChild {
+ public:
+  std::optional<Error> start(std::vector<std::string> words);
+  TrialEnd watch();
+
+ private:
+  void listen();
+  void kill_all() const { ::kill(-pid_, SIGKILL); }
+
+  Pipe steps_;
+  Pipe said_;
+  pid_t pid_ = -1;
+  std::string step_text_;
+  std::string said_text_;
+};
+
+std::optional<Error> TrialChild::start(std::vector<std::string> words) {
+  words.insert(words.begin(), "sluice");
+  words.insert(words.end(), {"--steps", std::to_string(kStepsDescriptor)});
+  std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
+  for (std::string& word : words) {
+    arguments.push_back(word.data());
+  }
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&files);
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, said_.writer(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&files, said_.writer(), STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&files, steps_.writer(), kStepsDescriptor);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  const int failed = steps_.good() && said_.good()
+                         ? ::posix_spawn(&pid_, kProgram, &files, &attributes, arguments.data(), environ)
+                         : EMFILE;
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  steps_.close_writer();
+  said_.close_writer();
+  if (failed != 0) {
+    return Error(ErrorCode::unavailable, std::string("no process to try plugins in: ") + std::strerror(failed) +
+                                             " (limits: " + thread_limits() + "); raise the limit");
+  }
+  return std::nullopt;
+}
+
+void TrialChild::listen() {
+  std::array<pollfd, 2> waits{pollfd{steps_.reader(), POLLIN, 0}, pollfd{said_.reader(), POLLIN, 0}};
+  ::poll(waits.data(), waits.size(), kLookMilliseconds);
+  steps_.read_into(step_text_);
+  said_.read_into(said_text_);
+  if (said_text_.size() > kSaidLimit) {
+    said_text_.erase(0, said_text_.size() - kSaidLimit);
+  }
+}
+
+TrialEnd TrialChild::watch() {
+  TrialEnd end;
+  std::size_t steps_seen = 0;
+  auto deadline = std::chrono::steady_clock::now() + kStepLimit;
+  int status = 0;
+  while (true) {
+    const bool ended = ::waitpid(pid_, &status, WNOHANG) == pid_;
+    listen();
+    if (step_text_.size() > steps_seen) {
+      steps_seen = step_text_.size();
+      deadline = std::chrono::steady_clock::now() + kStepLimit;
+    }
+    if (ended) {
+      kill_all();  // What it may have started.
+      end.cause = cause_of(status);
+      break;
+    }
+    if (std::chrono::steady_clock::now() >= deadline) {
+      kill_all();
+      ::waitpid(pid_, &status, 0);
+      end.cause = "did not return within " +
+                  std::to_string(std::chrono::duration_cast<std::chrono::seconds>(kStepLimit).count()) + " s";
+      break;
+    }
+  }
+  end.step = last_line(step_text_);
+  if (end.step == "end") {
+    return {};
+  }
+  if (const std::string said = last_line(said_text_); !said.empty()) {
+    end.cause += ", and said ";
+    append_visible_json(end.cause, said);
+  }
+  return end;
+}
+
+// The steps, each followed by the name of a file or a job.
+constexpr std::string_view kLoad = "load ";
+constexpr std::string_view kCreate = "create ";
+constexpr std::string_view kDestroy = "destroy ";
+
+std::vector<std::string> command_line(const TrialRequest& request) {
+  std::vector<std::string> words{kTrialWord};
+  const auto add = [&words](const char* name, const std::string& value) {
+    words.emplace_back(name);
+    words.push_back(value);
+  };
+  for (const auto& [name, sha256] : request.pins) {
+    add("--pin", sha256 + name);
+  }
+  for (const std::string& file : request.files) {
+    add("--file", file);
+  }
+  for (const std::string& job : request.jobs) {
+    add("--job", job);
+  }
+  if (!request.jobs.empty()) {
+    add("--config", request.host_file);
+  }
+  return words;
+}
+
+/// Of the words that follow "--pin".
+plugin::PluginPins read_pins(const std::vector<std::string>& words) {
+  constexpr std::size_t kDigits = 64;
+  plugin::PluginPins pins;
+  for (const std::string& word : words) {
+    if (word.size() > kDigits) {
+      pins.emplace(word.substr(kDigits), word.substr(0, kDigits));
+    }
+  }
+  return pins;
+}
+
+/// Moves what the step was about from the request to the verdict; false when the trial ended in no such step.
+bool blame(const TrialEnd& end, TrialRequest& request, TrialVerdict& verdict) {
+  const auto move = [&end](std::string_view step, const char* when, std::vector<std::string>& from,
+                           std::map<std::string, std::string>& to) {
+    if (!end.step.starts_with(step)) {
+      return false;
+    }
+    const std::string name = end.step.substr(step.size());
+    to[name] = end.cause + " when it was " + when;
+    return std::erase(from, name) > 0;
+  };
+  return move(kLoad, "loaded", request.files, verdict.files) || move(kCreate, "created", request.jobs, verdict.jobs) ||
+         move(kDestroy, "destroyed", request.jobs, verdict.jobs);
+}
+
+/// Says what comes next, to whoever finds this process dead.
+class Steps {
+ public:
+  explicit Steps(int descriptor) : descriptor_(descriptor) {}
+  void next(std::string_view step, std::string_view name) const {
+    std::string line(step);
+    line += name;
+    line += '\n';
+    [[maybe_unused]] const auto written = ::write(descriptor_, line.data(), line.size());
+  }
+
+ private:
+  int descriptor_;
+};
+
+void try_job(const config::JobConfig& job, const plugin::EffectRules& effects, const plugin::PluginRegistry& registry,
+             const Steps& steps) {
+  const auto planned = plan_jobs({job}, registry);
+  if (!std::holds_alternative<std::vector<JobPlan>>(planned)) {
+    return;
+  }
+  const JobPlan& plan = std::get<std::vector<JobPlan>>(planned).front();
+  steps.next(kCreate, job.name);
+  const auto instance = plugin::HandlerInstance::create({{}, effects}, *plan.handler, job.name, plan.options);
+  steps.next(kDestroy, job.name);
+}
+
+void try_jobs(const std::string& host_file, const std::vector<std::string>& names,
+              const plugin::PluginRegistry& registry, const Steps& steps) {
+  const auto environment = config::process_environment();
+  const auto host = config::load_host_config(host_file, environment);
+  if (!std::holds_alternative<config::HostConfig>(host)) {
+    return;
+  }
+  const auto& settings = std::get<config::HostConfig>(host);
+  SeededRandom random;
+  const SystemClock clock;
+  for (const config::JobConfig& job : config::load_job_files(settings, environment).jobs) {
+    if (std::find(names.begin(), names.end(), job.name) != names.end()) {
+      try_job(job, plugin::effect_rules(job, settings.store_of(job.queue).kind, random, clock), registry, steps);
+    }
+  }
+}
+
+/// Tries plugins in a process of their own before this one loads them: what their start-up code and constructors do to
+/// a process (crash it, exit, never return) they do to that one. One process when all is well, and one more for each
+/// file or job that is refused. Fails when there is no process to be had, or it cannot even begin.
+Result<TrialVerdict> try_plugins(TrialRequest request) {
+  TrialVerdict verdict;
+  while (!request.files.empty() || !request.jobs.empty()) {
+    TrialChild child;
+    if (auto failed = child.start(command_line(request))) {
+      return *failed;
+    }
+    const TrialEnd end = child.watch();
+    if (end.cause.empty()) {
+      break;
+    }
+    if (!blame(end, request, verdict)) {
+      return Error(ErrorCode::unavailable, "plugins cannot be tried: the process for it " + end.cause);
+    }
+  }
+  return verdict;
+}
+
+}  // namespace
+
 using config::Parsed;
 
 Parsed<std::vector<JobPlan>> plan_jobs(const std::vector<JobConfig>& jobs, const plugin::PluginRegistry& registry) {
@@ -101,94 +490,6 @@ Error cannot_start(const JobPlan& plan, const Error& error) {
   return {error.code(), std::move(text)};
 }
 
-namespace {
-
-using config::ConfigError;
-using config::JobConfig;
-
-const queue::SourceTraits& traits_of(const config::HostConfig& host, const std::string& queue) {
-  if (host.store_of(queue).kind == config::StoreKind::sqlite) {
-    return queue::kSqliteTraits;
-  }
-  return host.leased(queue) ? queue::leased::kLeasedTraits : queue::dynamomq::kDynamoMqTraits;
-}
-
-/// Whole queues in order need one line, and a leased queue has one for each of its shards; empty: nothing.
-std::string shards_refusal(const config::HostConfig& host, const JobConfig& job, const std::string& queue) {
-  const std::uint32_t shards = host.queue(queue).shards;
-  if (job.order != config::Order::queue || !host.leased(queue) || shards == 1) {
-    return {};
-  }
-  return "queue \"" + queue + "\" has " + std::to_string(shards) +
-         " shards, each with an order of its own; give it shards = 1, or use order = \"group\"";
-}
-
-constexpr std::string_view kNoPriorities =
-    "which has no priorities; use a queue for each class and one job with queues = [\"urgent:6\", \"bulk:1\"], "
-    "layout = \"leased\", or a SQLite store";
-
-std::string where(const std::string& queue) { return "queue \"" + queue + "\" lies in a DynamoDB table, "; }
-
-/// What one queue of a job cannot give; empty: nothing.
-std::string refusal(const JobConfig& job, const std::string& queue, const queue::SourceTraits& traits) {
-  if (job.order == config::Order::group && !traits.groups) {
-    return where(queue) +
-           "where groups cannot be kept in order beside Go programs, which would take their messages in between; use "
-           "order = \"queue\", a queue for each group, layout = \"leased\", or a SQLite store";
-  }
-  if (job.order == config::Order::queue && !traits.sequence) {
-    return where(queue) + "which cannot hand out one message after the other; use a SQLite store";
-  }
-  if (job.fair && !traits.groups) {
-    return where(queue) +
-           "which has no turns by group; use a queue for each group and one job with queues = [\"a:1\", \"b:1\"], "
-           "layout = \"leased\", or a SQLite store";
-  }
-  if (job.on_dead_letter == config::OnDeadLetter::hold && !traits.groups) {
-    return where(queue) +
-           "where nothing can be held behind a dead letter, since Go programs would go on; use on_dead_letter = "
-           "\"continue\", layout = \"leased\", or a SQLite store";
-  }
-  const bool weighs = job.weighs_priorities || !(job.priorities == config::PriorityWeights());
-  if (weighs && !traits.priorities) {
-    return where(queue) + std::string(kNoPriorities);
-  }
-  return {};
-}
-
-/// What its schedules send and the store of their queue does not take.
-void add_schedules(const config::HostConfig& host, const JobConfig& job, std::vector<ConfigError>& errors) {
-  for (const config::ScheduleConfig& schedule : job.schedules) {
-    const std::string& queue = schedule.queue.empty() ? job.queue : schedule.queue;
-    const bool normal = schedule.priority.empty() || schedule.priority == "normal";
-    if (!normal && !traits_of(host, queue).priorities) {
-      errors.push_back({schedule.place, where(queue) + std::string(kNoPriorities)});
-    }
-  }
-}
-
-/// What an outbox cannot give a job; empty: nothing.
-std::string outbox_refusal(const JobConfig& job) {
-  const std::string where = "\"" + job.queue + "\" is a table of an application, ";
-  if (job.idempotency) {
-    return where + "which keeps no idempotency keys; take [job.idempotency] away (a row's id tells a repetition)";
-  }
-  if (job.weighs_priorities || !(job.priorities == config::PriorityWeights())) {
-    return where + "which has no priorities; use a job for each class, with types in [job.outbox]";
-  }
-  return {};
-}
-
-std::string order_text(const JobConfig& job) {
-  const std::string order = job.order == config::Order::group   ? "group"
-                            : job.order == config::Order::queue ? "queue"
-                                                                : "none";
-  return "order = \"" + order + "\"" + (job.fair ? " and fair = true" : "") +
-         (job.on_dead_letter == config::OnDeadLetter::hold ? " and on_dead_letter = \"hold\"" : "");
-}
-
-}  // namespace
-
 std::vector<ConfigError> refused_rules(const config::HostConfig& host, const std::vector<JobConfig>& jobs) {
   std::vector<ConfigError> errors;
   std::map<std::pair<std::string, config::Source>, const JobConfig*> first_on;
@@ -245,6 +546,75 @@ std::string joined(const std::vector<std::string>& names) {
     text += (text.empty() ? "" : ", ") + name;
   }
   return text.empty() ? "none" : text;
+}
+
+}  // namespace sluice::runtime
+
+extern char** environ;
+namespace sluice::runtime {
+
+void run_trial_process(const std::vector<std::string>& words) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const struct rlimit no_core {};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  std::map<std::string, std::vector<std::string>> values;
+  for (std::size_t i = 1; i + 1 < words.size(); i += 2) {
+    values[words[i]].push_back(words[i + 1]);
+  }
+  const Steps steps(values["--steps"].empty() ? STDERR_FILENO : std::atoi(values["--steps"].front().c_str()));
+  plugin::PluginRegistry registry;
+  registry.pin(read_pins(values["--pin"]));
+  for (const std::string& file : values["--file"]) {
+    steps.next(kLoad, file);
+    registry.load(file);
+  }
+  steps.next("loaded", "");
+  if (!values["--config"].empty()) {
+    try_jobs(values["--config"].front(), values["--job"], registry, steps);
+  }
+  steps.next("end", "");
+  std::_Exit(0);
+}
+
+Result<std::vector<config::ConfigError>> admit_plugins(const config::HostConfig& host, plugin::PluginRegistry& registry,
+                                                       const std::vector<config::JobConfig>& jobs) {
+  TrialRequest request;
+  request.host_file = host.file;
+  request.pins = registry.pins();
+  std::vector<std::string> fresh;
+  for (const std::string& file : registry.unseen(host.plugin_dirs)) {
+    const bool trusted = host.allow_insecure_files || !SLUICE_GUARD(plugin_file_modes);
+    const auto distrusted = trusted ? std::nullopt : config::distrust(file);
+    if (distrusted) {
+      registry.refuse(file, *distrusted);
+    } else {
+      fresh.push_back(file);
+    }
+  }
+  for (const plugin::LoadedPlugin& loaded : registry.plugins()) {
+    request.files.push_back(loaded.file);
+  }
+  request.files.insert(request.files.end(), fresh.begin(), fresh.end());
+  for (const config::JobConfig& job : jobs) {
+    request.jobs.push_back(job.name);
+  }
+  std::vector<config::ConfigError> errors;
+  if ((!fresh.empty() || !jobs.empty()) && SLUICE_GUARD(plugins_tried_first)) {
+    SLUICE_TRY(verdict, try_plugins(std::move(request)));
+    for (const std::string& file : fresh) {
+      if (const auto found = verdict->files.find(file); found != verdict->files.end()) {
+        registry.refuse(file, found->second + "; it was tried in a process of its own: mend it or take it away");
+      }
+    }
+    for (const config::JobConfig& job : jobs) {
+      if (const auto found = verdict->jobs.find(job.name); found != verdict->jobs.end()) {
+        errors.push_back({job.handler_place, "the handler \"" + job.handler + "\" " + found->second +
+                                                 ", with this job's options, in a process that tried it"});
+      }
+    }
+  }
+  registry.scan(host.plugin_dirs);
+  return errors;
 }
 
 }  // namespace sluice::runtime

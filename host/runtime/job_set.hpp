@@ -1,11 +1,5 @@
 #pragma once
 
-#include <atomic>
-#include <list>
-#include <thread>
-
-#include "base/deadline.hpp"
-#include "base/mutex.hpp"
 #include "host/runtime/job_plan.hpp"
 #include "host/work/job.hpp"
 

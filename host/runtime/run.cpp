@@ -10,7 +10,6 @@
 
 #include "host/observe/build_info.hpp"
 #include "host/runtime/drain_certificate.hpp"
-#include "host/runtime/host_queues.hpp"
 
 namespace sluice::runtime {
 

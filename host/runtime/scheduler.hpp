@@ -4,9 +4,7 @@
 
 #include "config/schedule_times.hpp"
 #include "host/observe/log.hpp"
-#include "host/queue/notice_board.hpp"
 #include "host/queue/queues.hpp"
-#include "host/queue/sender.hpp"
 #include "host/runtime/job_plan.hpp"
 #include "host/runtime/service.hpp"
 

@@ -1,14 +1,9 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <stop_token>
-#include <string>
 #include <thread>
-#include <utility>
 
-#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/mutex.hpp"
 

@@ -1,18 +1,8 @@
 #pragma once
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "base/clock.hpp"
-#include "base/error.hpp"
-#include "base/random.hpp"
-#include "config/config.hpp"
 #include "dynamo/transport/curl_transport.hpp"
-#include "host/observe/log.hpp"
 #include "host/observe/log_senders.hpp"
 #include "host/observe/metrics.hpp"
-#include "host/observe/shipper.hpp"
 #include "host/observe/tracer.hpp"
 
 namespace sluice::runtime {

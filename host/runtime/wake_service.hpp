@@ -1,14 +1,9 @@
 #pragma once
 
-#include <map>
-#include <memory>
-#include <vector>
-
 #include "config/config.hpp"
 #include "host/observe/log.hpp"
 #include "host/observe/metrics.hpp"
 #include "host/queue/queues.hpp"
-#include "host/queue/wake/announcement.hpp"
 #include "host/queue/wake/datagram.hpp"
 #include "host/queue/wake/datagram_socket.hpp"
 #include "host/runtime/service.hpp"

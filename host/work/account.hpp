@@ -1,23 +1,10 @@
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <numeric>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include "base/clock.hpp"
-#include "base/error.hpp"
-#include "base/random.hpp"
 #include "host/observe/log.hpp"
 #include "host/observe/metrics.hpp"
-#include "host/plugin/attempt.hpp"
-#include "host/queue/message.hpp"
+#include "host/plugin/handler_instance.hpp"
 
 namespace sluice::work {
 

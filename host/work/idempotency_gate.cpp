@@ -4,8 +4,6 @@
 #include "base/text/json_pointer.hpp"
 #include "base/text/utf8.hpp"
 #include "dynamo/signing/digest.hpp"
-#include "host/work/dispatcher.hpp"
-#include "host/work/settler.hpp"
 
 namespace sluice::work {
 

@@ -1,12 +1,8 @@
 #pragma once
 
-#include "host/queue/effects.hpp"
-#include "host/work/in_flight_table.hpp"
+#include "host/work/settler.hpp"
 
 namespace sluice::work {
-
-class Dispatcher;
-class Settler;
 
 /// A longer key stands as its first bytes and its SHA-256, so that a store's index and an operator's screen stay small.
 inline constexpr std::size_t kLongestKey = 1024;

@@ -3,10 +3,263 @@
 #include <deque>
 #include <unordered_map>
 
+#include "base/assert.hpp"
 #include "base/guard.hpp"
-#include "host/work/task.hpp"
+#include "host/isolation/crash_ledger.hpp"
+#include "host/work/account.hpp"
 
 namespace sluice::work {
+
+/// No message is put off for longer, whatever a handler asks for: far enough for every use, near enough for every
+/// store.
+inline constexpr Duration kMaxDelay = std::chrono::hours(24 * 366);
+
+/// When a failed message is tried again. A value.
+class RetryPolicy {
+ public:
+  explicit RetryPolicy(const config::RetryConfig& config) : config_(config) {}
+
+  /// The wait after attempt number `attempt` (from 1) failed: grows as configured up to its maximum, then jittered.
+  Duration delay(std::uint32_t attempt, Random& random) const;
+  /// The longest wait, for messages that are kept although their attempts are used up.
+  Duration longest() const { return config_.max; }
+
+  /// True when attempt number `attempt` was the last one. A maximum of 0 means no limit.
+  bool used_up(std::uint32_t attempt) const { return config_.max_attempts != 0 && attempt >= config_.max_attempts; }
+  /// True when attempt number `attempt` must not begin any more: earlier ones ended without a word, with their process.
+  bool exhausted(std::uint32_t attempt) const { return config_.max_attempts != 0 && attempt > config_.max_attempts; }
+  std::uint32_t max_attempts() const { return config_.max_attempts; }
+
+ private:
+  Duration grown(std::uint32_t attempt) const;
+
+  config::RetryConfig config_;
+};
+
+/// What becomes of a message: what the source is asked to do, and the account's column once it has done so. A value.
+struct Disposition {
+  queue::CompletionAction action = queue::CompletionAction::release;
+  Duration delay{};
+  queue::Failure failure;
+  Ending ending = Ending::released;
+  bool suspect = false;                             ///< as Completion's
+  std::shared_ptr<const queue::Effects> effects{};  ///< as Completion's
+  bool hold_group = false;                          ///< as Completion's
+};
+
+/// A job's rules for messages that did not work out. A value.
+struct FailurePolicy {
+  RetryPolicy retry;
+  config::DeadLetterPolicy dead_letter = config::DeadLetterPolicy::move;
+  std::string handler;
+  std::string host;
+  bool in_dlq = false;
+  bool hold = false;  ///< a dead letter keeps its group waiting
+
+  /// `source` dlq: there is nowhere further to move to, so that `move` is `keep` there.
+  FailurePolicy(const config::JobConfig& config, std::string host_name);
+};
+
+/// Decides on a handler's outcome of attempt number `attempt`. Attempts that are used up, and rejected messages, follow
+/// the dead-letter policy.
+Disposition dispose(const plugin::Outcome& outcome, std::uint32_t attempt, const FailurePolicy& policy, Random& random);
+
+/// Decides on a message that was claimed once too often: it never reaches the handler again. Since no handler has told
+/// us anything of it, it is never discarded: where the policy says so it goes to the DLQ, and in the DLQ it is kept.
+Disposition dispose_exhausted(std::uint32_t attempt, const FailurePolicy& policy);
+
+/// Decides on a message that is rejected before its handler has seen it. It has not cost the attempt that its claim
+/// counted, is never discarded, and in the DLQ it is kept as it was.
+Disposition dispose_unseen(std::string why, bool suspect, std::uint32_t attempt, const FailurePolicy& policy);
+
+/// Decides on a message whose handler ended its process, or was never seen again, in attempt number `attempt`; `why`
+/// says how. As a failed attempt, and a suspect from now on. Also for whoever finds the crash ledger of a dead host.
+Disposition dispose_crash(std::string why, std::uint32_t attempt, const FailurePolicy& policy, Random& random);
+
+/// Decides on a message whose handler was done in attempt number `attempt`, but whose effects the store refused for the
+/// reason `why`: nothing is committed of them. `reject`: its author wants such a message rejected, not retried.
+Disposition dispose_refused(const std::string& why, bool reject, std::uint32_t attempt, const FailurePolicy& policy,
+                            Random& random);
+
+/// Puts a message back at once for anybody; its handler has not begun. A suspect stays one.
+Disposition put_back(bool suspect);
+
+/// What the source is asked for. `now` is written into the failure, if there is one.
+queue::Completion completion_of(queue::Receipt receipt, Disposition&& disposition, WallTime now);
+
+/// The right to work on a message until a time, on this process's own monotonic clock, as the source has granted it.
+struct Lease {
+  queue::Receipt receipt;
+  SteadyTime ends_at{};
+  SteadyTime extend_at{};
+  SteadyTime begun_at{};  ///< when it was claimed; the epoch: not known
+};
+
+enum class TaskStage {
+  queued,    ///< waits for a worker
+  dealt,     ///< with a worker: about to be started, running, or finished and not collected yet
+  disposed,  ///< its disposition waits to be written
+  parked,    ///< the same, and waits for the receipt that an extension under way will bring
+  settling,  ///< in a settle call
+  ended,     ///< its ending is in the account
+};
+
+enum class ReceiptState {
+  ours,
+  extending,  ///< in an extend call: void once that has taken effect
+  unsure,     ///< a settle call may have taken effect: to be repeated before anything else touches it
+};
+
+/// A claim of an idempotency key, and whose: the part of the source that its message is of.
+struct KeyMark {
+  queue::KeyClaim claim;
+  std::uint16_t part = 0;
+};
+
+/// What a message holds of its idempotency key, once it was let in.
+struct KeyHold {
+  std::string key{};       ///< empty where it is the message's own id
+  std::int64_t fence = 0;  ///< of the mark
+  bool held = false;       ///< a record is due when the message is done
+  bool marked = false;     ///< a mark is to be renewed, and released unless it becomes the record
+  SteadyTime renew_at = SteadyTime::max();
+};
+
+/// One claimed message on its way through a job. Lives in the job's InFlightTable. Its stage changes only as the
+/// methods below say; anything else is a defect and ends the process.
+class Task {
+ public:
+  // Read by the worker that has it; nobody writes them meanwhile.
+  queue::Message message;
+  isolation::HeldSlot slot = 0;  ///< in the crash ledger
+  bool suspect = false;
+  std::uint16_t part = 0;  ///< of the source, as Receipt's
+
+  Lease lease;
+  Disposition disposition;
+  std::uint32_t seat = 0;         ///< of the worker that has or had it
+  std::uint32_t tries = 0;        ///< settle calls that failed
+  SteadyTime finished_at{};       ///< when it got its disposition
+  SteadyTime not_before{};        ///< of the next settle call
+  bool finished_here = false;     ///< its disposition is what its handler came to
+  std::uint64_t fingerprint = 0;  ///< of its content, once that is no longer kept
+  std::size_t place = 0;          ///< in the table
+  KeyHold key;
+  std::shared_ptr<const std::string> first_result{};  ///< what the message's duplicate gave back; null: it is none
+  /// This host has claimed the message once more while a call with the receipt before was under way. Null: it has not.
+  std::unique_ptr<queue::Delivery> newer{};
+
+  TaskStage stage() const { return stage_; }
+  ReceiptState receipt_state() const { return receipt_state_; }
+  bool open() const { return stage_ != TaskStage::ended; }
+  /// A worker has it, whatever has become of it otherwise.
+  bool with_worker() const { return with_worker_; }
+  /// A call with its receipt has not been answered.
+  bool in_call() const { return stage_ == TaskStage::settling || receipt_state_ == ReceiptState::extending; }
+  /// It was lost while its handler ran, and that has not come to an end yet.
+  bool runs_on() const { return runs_on_ && with_worker_; }
+  /// Its end has this process run statements of its handler's.
+  bool commits_statements() const;
+  /// What may have ended a host before, and may end this one, is written when nothing else can be lost by it.
+  bool settles_alone() const { return suspect && commits_statements(); }
+  /// Its place may be used again.
+  bool over() const { return !open() && !with_worker_ && !asked_ && receipt_state_ != ReceiptState::extending; }
+
+  /// queued -> dealt
+  void deal(std::uint32_t to_seat) {
+    SLUICE_ASSERT(!with_worker_);
+    go(TaskStage::queued, TaskStage::dealt);
+    with_worker_ = true;
+    seat = to_seat;
+  }
+  /// dealt, not started -> queued
+  void recall() {
+    SLUICE_ASSERT(with_worker_);
+    go(TaskStage::dealt, TaskStage::queued);
+    with_worker_ = false;
+  }
+  /// its worker has given it back
+  void leave_worker() {
+    SLUICE_ASSERT(with_worker_);
+    with_worker_ = false;
+  }
+  /// queued or dealt -> disposed
+  void dispose(Disposition&& what, SteadyTime now) {
+    SLUICE_ASSERT(stage_ == TaskStage::queued || stage_ == TaskStage::dealt);
+    stage_ = TaskStage::disposed;
+    disposition = std::move(what);
+    finished_at = now;
+  }
+  /// disposed -> parked
+  void park() {
+    SLUICE_ASSERT(receipt_state_ == ReceiptState::extending);
+    go(TaskStage::disposed, TaskStage::parked);
+  }
+  /// parked -> disposed
+  void unpark() {
+    SLUICE_ASSERT(receipt_state_ == ReceiptState::ours);
+    go(TaskStage::parked, TaskStage::disposed);
+  }
+  /// disposed -> settling
+  void begin_settling() {
+    SLUICE_ASSERT(receipt_state_ != ReceiptState::extending);
+    go(TaskStage::disposed, TaskStage::settling);
+  }
+  /// settling -> disposed
+  void settling_failed(bool may_have_happened) {
+    go(TaskStage::settling, TaskStage::disposed);
+    ++tries;
+    receipt_state_ = may_have_happened ? ReceiptState::unsure : ReceiptState::ours;
+  }
+  void begin_asking() { asked_ = true; }  ///< for its key: until then its place and its message stay
+  void end_asking() { asked_ = false; }
+  void begin_extending() {
+    SLUICE_ASSERT(stage_ == TaskStage::dealt || stage_ == TaskStage::disposed);
+    SLUICE_ASSERT(receipt_state_ == ReceiptState::ours);
+    receipt_state_ = ReceiptState::extending;
+  }
+  void end_extending() {
+    SLUICE_ASSERT(receipt_state_ == ReceiptState::extending);
+    receipt_state_ = ReceiptState::ours;
+  }
+  /// The receipt is a newer one, under which nothing has been tried: settling -> disposed, or any other stage as it is.
+  void go_on() {
+    SLUICE_ASSERT(open() && receipt_state_ != ReceiptState::extending);
+    if (stage_ == TaskStage::settling) {
+      stage_ = TaskStage::disposed;
+    }
+    receipt_state_ = ReceiptState::ours;
+  }
+  /// any but ended -> ended
+  void end() {
+    SLUICE_ASSERT(stage_ != TaskStage::ended);
+    stage_ = TaskStage::ended;
+  }
+  /// the same; where its handler runs on it may be taken up again
+  void end_lost() {
+    runs_on_ = stage_ == TaskStage::dealt && with_worker_;
+    end();
+  }
+  /// ended, and runs on -> dealt
+  void take_up() {
+    SLUICE_ASSERT(runs_on() && receipt_state_ == ReceiptState::ours);
+    go(TaskStage::ended, TaskStage::dealt);
+    runs_on_ = false;
+  }
+  void write_off() { runs_on_ = false; }  ///< its handler is not waited for any more
+
+ private:
+  void go(TaskStage from, TaskStage to) {
+    SLUICE_ASSERT(stage_ == from);
+    stage_ = to;
+  }
+
+  TaskStage stage_ = TaskStage::queued;
+  ReceiptState receipt_state_ = ReceiptState::ours;
+  bool with_worker_ = false;
+  bool asked_ = false;
+  bool runs_on_ = false;
+};
 
 /// What one of a job's queues grants. A value.
 struct QueueLease {

@@ -1,6 +1,5 @@
 #include "host/work/job.hpp"
 
-#include "host/work/job_flow.hpp"
 #include "host/work/job_queues.hpp"
 #include "host/work/job_threads.hpp"
 

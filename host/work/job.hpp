@@ -1,12 +1,8 @@
 #pragma once
 
-#include "host/cost/unit_budget.hpp"
+#include "host/cost/cost_book.hpp"
 #include "host/observe/tracer.hpp"
-#include "host/plugin/handler_instance.hpp"
-#include "host/plugin/option_values.hpp"
-#include "host/runtime/service.hpp"
 #include "host/work/in_flight_table.hpp"
-#include "sluice/abi.h"
 
 namespace sluice::work {
 

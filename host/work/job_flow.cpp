@@ -1,14 +1,333 @@
 #include "host/work/job_flow.hpp"
 
 namespace sluice::work {
-
 namespace {
+
+using observe::LogLevel;
+using plugin::OutcomeStatus;
+
+/// Without digits that say nothing.
+Duration shown(Duration duration) {
+  return duration >= std::chrono::seconds(1)
+             ? Duration(std::chrono::duration_cast<std::chrono::seconds>(duration))
+             : Duration(std::chrono::duration_cast<std::chrono::milliseconds>(duration));
+}
+
+// Attempts shorter than this are counted as one mean for each handful.
+constexpr Duration kCountedAlone = std::chrono::milliseconds(1);
+
+/// The handler has come back after its time-out: whatever it says of it, that is why.
+void call_time_out(plugin::Outcome& outcome, Duration took) {
+  const bool failed = outcome.status == OutcomeStatus::retry || outcome.status == OutcomeStatus::fault;
+  if (failed && outcome.reason.find("timed out") == std::string::npos) {
+    outcome.reason = "timed out after " + config::format_duration(shown(took)) +
+                     (outcome.reason.empty() ? std::string() : ": " + outcome.reason);
+  }
+}
+
+bool is_fault(OutcomeStatus status) { return status == OutcomeStatus::fault || status == OutcomeStatus::crashed; }
+
+// What an attempt that failed is logged as; whether there is another one is what a reader wants to know first.
+void note_failed(const Task& task, const WorkerBatch::Finished& finished, StepEffects& effects) {
+  const plugin::Outcome& outcome = finished.outcome;
+  const Ending ending = task.disposition.ending;
+  const bool fault = is_fault(outcome.status);
+  auto level = LogLevel::warn;
+  std::string_view text;
+  if (ending == Ending::rejected) {
+    text = fault ? "the handler failed in the last attempt, the message goes to the DLQ"
+                 : "not retried after the last attempt, the message goes to the DLQ";
+  } else if (ending == Ending::discarded) {
+    text = fault ? "the handler failed in the last attempt, the message is discarded"
+                 : "not retried after the last attempt, the message is discarded";
+  } else {
+    level = fault ? LogLevel::warn : LogLevel::info;
+    text = fault ? "the handler failed" : "to be retried";
+  }
+  effects.about(level, text, task.message, outcome.reason);
+  effects.lines.back().attempt = task.message.attempt;
+  effects.lines.back().took = finished.took;
+  if (ending == Ending::retried) {
+    effects.lines.back().wait = task.disposition.delay;
+  }
+}
+
+// Before the deadline, what is left running is released, so that the release itself still fits.
+constexpr Duration kMaxReserve = std::chrono::seconds(2);
 
 // In the order of SharedFlow::Caller.
 constexpr std::array kCalls{&StepEffects::poller, &StepEffects::settler, &StepEffects::keeper, &StepEffects::drained,
                             &StepEffects::keys};
 
 }  // namespace
+
+void Assessor::collect(WorkerBatch& batch, SteadyTime now, StepEffects& effects) {
+  finished_.clear();
+  batch.collect(finished_);
+  Duration quick{};
+  std::size_t quick_count = 0;
+  for (WorkerBatch::Finished& one : finished_) {
+    if (!one.expired && one.took < kCountedAlone) {
+      quick += one.took;
+      ++quick_count;
+    } else if (!one.expired) {
+      sizer_.handled(one.took, 1);
+      times_.add(one.took, 1);
+      effects.handler_times.emplace_back(one.took, 1);
+    }
+    take_over(one, now, effects);
+  }
+  if (quick_count > 0) {
+    sizer_.handled(quick, quick_count);
+    times_.add(quick / static_cast<Duration::rep>(quick_count), quick_count);
+    effects.handler_times.emplace_back(quick / static_cast<Duration::rep>(quick_count), quick_count);
+  }
+}
+
+void Assessor::take_over(WorkerBatch::Finished& finished, SteadyTime now, StepEffects& effects) {
+  Task& task = *finished.task;
+  task.leave_worker();
+  const bool counts = task.stage() == TaskStage::dealt;
+  if (finished.expired) {
+    if (counts) {
+      settler_.put_back(task, now);
+    }
+    in_flight_.tidy(task);
+    return;
+  }
+  // However late: the store's fence knows whether somebody has taken the message meanwhile.
+  if (!SLUICE_GUARD(late_work_settled) && counts && !in_flight_.terms().usable(task.lease, now)) {
+    in_flight_.lose(task, effects);
+    in_flight_.tidy(task);
+    return;
+  }
+  effects.outcome(finished.outcome.status);
+  if (finished.timed_out) {
+    ++effects.timed_out;
+    times_.timed_out();
+    call_time_out(finished.outcome, finished.took);
+  }
+  claimer_.attempt_ended(finished.outcome.status == OutcomeStatus::release, effects);
+  if (counts) {
+    settler_.add_finished(task, disposition_of(task, finished), now);
+    log_outcome(task, finished, effects);
+  } else {
+    settler_.remember(task, disposition_of(task, finished));
+    effects.about(LogLevel::warn, "a handler has returned after its message was given up", task.message,
+                  finished.outcome.reason);
+    in_flight_.tidy(task);
+  }
+}
+
+Disposition Assessor::disposition_of(const Task& task, const WorkerBatch::Finished& finished) {
+  Disposition disposition = dispose(finished.outcome, task.message.attempt, policy_, random_);
+  disposition.failure.took = finished.took;
+  gate_.seal(task, finished.outcome.effects, disposition);
+  return disposition;
+}
+
+void Assessor::log_outcome(const Task& task, const WorkerBatch::Finished& finished, StepEffects& effects) const {
+  const plugin::Outcome& outcome = finished.outcome;
+  switch (outcome.status) {
+    case OutcomeStatus::reject:
+      effects.about(LogLevel::warn, "rejected", task.message, outcome.reason);
+      break;
+    case OutcomeStatus::fault:
+    case OutcomeStatus::crashed:
+    case OutcomeStatus::retry:
+      note_failed(task, finished, effects);
+      break;
+    case OutcomeStatus::discard:
+      effects.about(LogLevel::info, "discarded", task.message, outcome.reason);
+      break;
+    case OutcomeStatus::done:
+    case OutcomeStatus::snooze:
+    case OutcomeStatus::release:
+      break;
+  }
+}
+
+bool Assessor::settles_at_once(Task& task, SteadyTime now, StepEffects& effects) {
+  if (auto known = settler_.recognise(task.message); known && SLUICE_GUARD(finished_not_run_again)) {
+    effects.about(LogLevel::info,
+                  "this host has finished the message before and could not write it; it is not run again",
+                  task.message);
+    settler_.add_finished(task, std::move(*known), now);
+    return true;
+  }
+  const std::uint32_t attempt = task.message.attempt;
+  if (!policy_.retry.exhausted(attempt)) {
+    return false;
+  }
+  ++effects.exhausted;
+  Disposition disposition = dispose_exhausted(attempt, policy_);
+  effects.about(LogLevel::warn, "attempts are used up, the handler is not run again", task.message,
+                disposition.failure.error);
+  settler_.add(task, std::move(disposition), now);
+  return true;
+}
+
+void Assessor::give_up(Task& task, Duration limit, SteadyTime now, StepEffects& effects) {
+  const std::string why = "timed out: the handler did not return within " + config::format_duration(shown(limit)) +
+                          ", it is stuck and its worker is lost";
+  ++effects.timed_out;
+  times_.timed_out();
+  effects.about(LogLevel::error, "the handler ignores its stop token and is stuck; its message is taken from it",
+                task.message, policy_.handler + ": " + why + ". Mend the handler");
+  task.write_off();
+  if (task.stage() == TaskStage::dealt) {
+    Disposition disposition = dispose_crash(why, task.message.attempt, policy_, random_);
+    disposition.failure.took = limit;
+    settler_.add(task, std::move(disposition), now);
+  }
+}
+
+SteadyTime WorkerSupervisor::inspect(SteadyTime now, StepEffects& effects) {
+  SteadyTime next = SteadyTime::max();
+  for (std::uint32_t seat = 0; seat < workforce_.seats(); ++seat) {
+    if (workforce_.is_busy(seat)) {
+      look_at(seat, now, effects);
+      // Whoever is about to come back is not waited for without a pause.
+      next = std::min(next, std::max(next_look(seat), now + kLateHandful));
+    }
+  }
+  return next;
+}
+
+void WorkerSupervisor::look_at(std::uint32_t seat, SteadyTime now, StepEffects& effects) {
+  if (workforce_.dealt(seat) > 1 && now - workforce_.dealt_at(seat) >= kLateHandful) {
+    dispatcher_.take_back(seat);
+    assessor_.collect(workforce_.batch(seat), now, effects);
+  }
+  const WorkerBatch::View view = workforce_.batch(seat).view();
+  const bool stuck = view.running != nullptr && now >= workforce_.stuck_at(seat, view);
+  if (!stuck || !SLUICE_GUARD(stuck_slot)) {
+    return;
+  }
+  dispatcher_.take_back(seat);
+  workforce_.lose(seat);
+  assessor_.give_up(*view.running, now - view.started_at, now, effects);
+}
+
+SteadyTime WorkerSupervisor::next_look(std::uint32_t seat) const {
+  if (!workforce_.is_busy(seat)) {
+    return SteadyTime::max();
+  }
+  const SteadyTime stuck_at = workforce_.stuck_at(seat, workforce_.batch(seat).view());
+  return workforce_.dealt(seat) > 1 ? std::min(stuck_at, workforce_.dealt_at(seat) + kLateHandful) : stuck_at;
+}
+
+SteadyTime WorkerSupervisor::hire(SteadyTime now, StepEffects& effects) {
+  const Workforce::Wanted wanted = workforce_.want(dispatcher_.waiting_suspects(), now);
+  effects.hire_workers += wanted.workers;
+  effects.hire_lanes += wanted.lanes;
+  return wanted.look_again;
+}
+
+void Drain::begin(SteadyTime now, SteadyTime deadline, StepEffects& effects) {
+  if (phase_ == Phase::over) {
+    return;
+  }
+  deadline_ = std::min(deadline_, deadline);
+  if (deadline_ != SteadyTime::max()) {
+    const Duration left = std::max(Duration::zero(), Duration(deadline_ - now));
+    soft_deadline_ = std::min(soft_deadline_, deadline_ - std::min(left / 5, kMaxReserve));
+  }
+  parts_.settler.hurry(now, deadline_);
+  if (phase_ == Phase::running) {
+    phase_ = Phase::draining;
+    stop_what_runs(now, effects);
+  }
+  effects.poller = effects.keeper = effects.keys = effects.drained = true;
+  parts_.settler.call(now, effects);
+}
+
+void Drain::hard_stop(SteadyTime now, StepEffects& effects) {
+  if (phase_ == Phase::over || hard_) {
+    return;
+  }
+  hard_ = true;
+  begin(now, now + kHardStopTime, effects);
+  soft_deadline_ = now;
+  ask_to_finish();
+  parts_.settler.try_once();
+  parts_.settler.call(now, effects);
+}
+
+void Drain::give_up_what_runs(SteadyTime now, StepEffects& effects) {
+  given_up_ = true;
+  for (std::uint32_t seat = 0; seat < parts_.workforce.seats(); ++seat) {
+    if (!parts_.workforce.is_busy(seat)) {
+      continue;
+    }
+    WorkerBatch& batch = parts_.workforce.batch(seat);
+    parts_.assessor.collect(batch, now, effects);
+    Task* task = batch.view().running;
+    if (task == nullptr || task->stage() != TaskStage::dealt) {
+      continue;
+    }
+    batch.lose_lease(*task);
+    effects.about(observe::LogLevel::warn, "the handler has not finished in time, its message is released",
+                  task->message, "handler " + parts_.assessor.handler());
+    parts_.settler.put_back(*task, now);
+    ++abandoned_;
+  }
+  parts_.settler.call(now, effects);
+}
+
+std::optional<SteadyTime> Drain::step(SteadyTime now, StepEffects& effects) {
+  if (phase_ == Phase::over) {
+    return std::nullopt;
+  }
+  if (now >= soft_deadline_ && !given_up_) {
+    give_up_what_runs(now, effects);
+  }
+  const bool tried_once = hard_ && given_up_ && !parts_.claimer.under_way() && !parts_.keeper.under_way() &&
+                          parts_.settler.idle() && parts_.gate.idle();
+  if (nothing_left() || tried_once || now >= deadline_) {
+    phase_ = Phase::over;
+    parts_.in_flight.close();
+    parts_.settler.end();
+    return std::nullopt;
+  }
+  return given_up_ ? deadline_ : std::min(soft_deadline_, deadline_);
+}
+
+void Drain::release_waiting(SteadyTime now) {
+  parts_.dispatcher.close();
+  for (Task* task : parts_.dispatcher.waiting()) {
+    parts_.settler.put_back(*task, now);
+  }
+  parts_.dispatcher.drop_gone();
+}
+
+void Drain::stop_what_runs(SteadyTime now, StepEffects& effects) {
+  release_waiting(now);
+  for (std::uint32_t seat = 0; seat < parts_.workforce.seats(); ++seat) {
+    if (parts_.workforce.is_busy(seat)) {
+      parts_.assessor.collect(parts_.workforce.batch(seat), now, effects);
+    }
+  }
+  ask_to_finish();
+}
+
+void Drain::ask_to_finish() {
+  for (std::uint32_t seat = 0; seat < parts_.workforce.seats(); ++seat) {
+    if (parts_.workforce.is_busy(seat)) {
+      parts_.workforce.batch(seat).request_stop(soft_deadline_);
+    }
+  }
+}
+
+bool Drain::nothing_left() const {
+  return parts_.in_flight.open() == 0 && !parts_.claimer.under_way() && parts_.gate.idle();
+}
+
+void Drain::look(StepEffects& effects) const {
+  if (phase_ == Phase::draining && (hard_ || nothing_left())) {
+    effects.drained = true;
+  }
+}
 
 void JobFlow::claimed(Result<queue::Claimed> result, SteadyTime now, StepEffects& effects) {
   const auto gone = std::exchange(gone_while_claiming_, {});

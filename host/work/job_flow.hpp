@@ -1,12 +1,129 @@
 #pragma once
 
-#include "host/work/assessor.hpp"
-#include "host/work/drain.hpp"
 #include "host/work/idempotency_gate.hpp"
-#include "host/work/lease_keeper.hpp"
-#include "host/work/settler.hpp"
 
 namespace sluice::work {
+
+/// Decides what becomes of messages by the job's failure policy: of what handlers have made of them, of what a claim
+/// brought that no handler shall see, and of handlers that do not return. Not thread-safe.
+class Assessor {
+ public:
+  Assessor(FailurePolicy policy, InFlightTable& in_flight, Settler& settler, Claimer& claimer,
+           const IdempotencyGate& gate, ClaimSizer& sizer, Random& random)
+      : policy_(std::move(policy)),
+        in_flight_(in_flight),
+        settler_(settler),
+        claimer_(claimer),
+        gate_(gate),
+        sizer_(sizer),
+        random_(random) {}
+
+  /// Takes over what the worker has finished.
+  void collect(WorkerBatch& batch, SteadyTime now, StepEffects& effects);
+  /// True: this host knows what becomes of the message without its handler, and it is on its way to be written.
+  bool settles_at_once(Task& task, SteadyTime now, StepEffects& effects);
+  /// Its handler has not returned within `limit`.
+  void give_up(Task& task, Duration limit, SteadyTime now, StepEffects& effects);
+  const HandlerTimes& times() const { return times_; }
+  /// The handler's name, for what is said of it.
+  const std::string& handler() const { return policy_.handler; }
+
+ private:
+  void take_over(WorkerBatch::Finished& finished, SteadyTime now, StepEffects& effects);
+  Disposition disposition_of(const Task& task, const WorkerBatch::Finished& finished);
+  void log_outcome(const Task& task, const WorkerBatch::Finished& finished, StepEffects& effects) const;
+
+  const FailurePolicy policy_;
+  InFlightTable& in_flight_;
+  Settler& settler_;
+  Claimer& claimer_;
+  const IdempotencyGate& gate_;
+  ClaimSizer& sizer_;
+  Random& random_;
+
+  HandlerTimes times_;
+  std::vector<WorkerBatch::Finished> finished_;  ///< scratch
+};
+
+/// A worker that has not come back with its handful by then is deep in a long attempt: the rest is taken from it.
+inline constexpr Duration kLateHandful = std::chrono::milliseconds(20);
+
+/// Watches the workers: takes late handfuls back, gives up handlers that do not return, and has workers made in the
+/// place of those that are lost. Not thread-safe.
+class WorkerSupervisor {
+ public:
+  WorkerSupervisor(Workforce& workforce, Dispatcher& dispatcher, Assessor& assessor)
+      : workforce_(workforce), dispatcher_(dispatcher), assessor_(assessor) {}
+
+  /// Looks at everybody; says when to look again.
+  SteadyTime inspect(SteadyTime now, StepEffects& effects);
+  /// When to look at a worker that was given work just now.
+  SteadyTime next_look(std::uint32_t seat) const;
+  /// Has the threads made that are missing; says when to ask again.
+  SteadyTime hire(SteadyTime now, StepEffects& effects);
+
+ private:
+  void look_at(std::uint32_t seat, SteadyTime now, StepEffects& effects);
+
+  Workforce& workforce_;
+  Dispatcher& dispatcher_;
+  Assessor& assessor_;
+};
+
+/// What a hard stop may take to release what is held.
+inline constexpr Duration kHardStopTime = std::chrono::seconds(2);
+
+/// Decides how a job ends: what is released, when handlers that still run are given up, and when it is over. Not
+/// thread-safe.
+class Drain {
+ public:
+  /// What there is to bring to its end.
+  struct Parts {
+    InFlightTable& in_flight;
+    Dispatcher& dispatcher;
+    Workforce& workforce;
+    Assessor& assessor;
+    Settler& settler;
+    const LeaseKeeper& keeper;
+    const Claimer& claimer;
+    const IdempotencyGate& gate;
+  };
+
+  explicit Drain(const Parts& parts) : parts_(parts) {}
+
+  /// Begins, or brings the end forward.
+  void begin(SteadyTime now, SteadyTime deadline, StepEffects& effects);
+  void hard_stop(SteadyTime now, StepEffects& effects);
+  /// Nobody is handed anything any more, and what waits goes back: for a pause too.
+  void release_waiting(SteadyTime now);
+  /// Called when it says, and whenever `drained` is set; nothing: it is over.
+  std::optional<SteadyTime> step(SteadyTime now, StepEffects& effects);
+  /// Calls whoever waits for the end, if it may have come nearer.
+  void look(StepEffects& effects) const;
+
+  bool begun() const { return phase_ != Phase::running; }
+  bool over() const { return phase_ == Phase::over; }
+  /// Handlers whose messages were released while they ran, whatever has become of them since.
+  std::uint32_t abandoned() const { return abandoned_; }
+  /// When it is over at the latest.
+  SteadyTime deadline() const { return deadline_; }
+
+ private:
+  enum class Phase { running, draining, over };
+
+  void stop_what_runs(SteadyTime now, StepEffects& effects);
+  void ask_to_finish();
+  void give_up_what_runs(SteadyTime now, StepEffects& effects);
+  bool nothing_left() const;
+
+  const Parts parts_;
+  Phase phase_ = Phase::running;
+  bool hard_ = false;
+  bool given_up_ = false;
+  std::uint32_t abandoned_ = 0;
+  SteadyTime soft_deadline_ = SteadyTime::max();
+  SteadyTime deadline_ = SteadyTime::max();
+};
 
 /// How one job's messages flow: Source.claim -> workers -> Outcome -> Source.settle, leases kept beside. It decides
 /// nothing itself; it tells those who do what has happened, in the right order:

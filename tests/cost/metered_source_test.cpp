@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "host/cost/cost_book.hpp"
-#include "host/cost/spent.hpp"
+#include "host/cost/prices.hpp"
 #include "host/stores/dynamodb/table.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"

@@ -1,4 +1,4 @@
-#include "host/cost/unit_budget.hpp"
+#include "host/cost/cost_book.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "host/fleet/directive_resolver.hpp"
+#include "host/fleet/steering.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

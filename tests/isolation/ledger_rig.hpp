@@ -14,7 +14,6 @@
 
 #include "base/clock.hpp"
 #include "host/isolation/crash_ledger.hpp"
-#include "host/isolation/ledger_file.hpp"
 
 namespace sluice::isolation {
 

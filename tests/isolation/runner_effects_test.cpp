@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
-#include "host/isolation/runner_wire_format.hpp"
+#include "host/isolation/runner_memory.hpp"
 #include "host/isolation/runner.hpp"
 
 namespace sluice::isolation {

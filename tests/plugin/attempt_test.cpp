@@ -1,4 +1,4 @@
-#include "host/plugin/attempt.hpp"
+#include "host/plugin/handler_instance.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <new>
 
 #include "base/random.hpp"
-#include "host/plugin/staged_effects.hpp"
+#include "host/plugin/handler_instance.hpp"
 #include "tests/plugin/plugin_fixture.hpp"
 
 namespace {

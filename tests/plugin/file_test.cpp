@@ -7,7 +7,7 @@
 #include <functional>
 #include <sstream>
 
-#include "host/plugin/plugin_library.hpp"
+#include "host/plugin/plugin_registry.hpp"
 #include "tests/plugin/plugin_fixture.hpp"
 
 namespace sluice::plugin {

@@ -1,4 +1,4 @@
-#include "host/plugin/plugin_library.hpp"
+#include "host/plugin/plugin_registry.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

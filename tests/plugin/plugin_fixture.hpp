@@ -13,7 +13,7 @@
 
 #include "base/mutex.hpp"
 #include "host/plugin/handler_instance.hpp"
-#include "host/plugin/plugin_library.hpp"
+#include "host/plugin/plugin_registry.hpp"
 #include "tests/support/fake_clock.hpp"
 
 namespace sluice::plugin {

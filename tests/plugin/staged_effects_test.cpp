@@ -1,7 +1,6 @@
-#include "host/plugin/staged_effects.hpp"
+#include "host/plugin/handler_instance.hpp"
 
 #include "base/random.hpp"
-#include "host/plugin/handler_instance.hpp"
 #include "tests/plugin/plugin_fixture.hpp"
 
 namespace sluice::plugin {

@@ -14,7 +14,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "host/runtime/control_protocol.hpp"
 
 namespace sluice::runtime {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "host/runtime/control_protocol.hpp"
 
 namespace sluice::runtime {
 namespace {

@@ -1,4 +1,4 @@
-#include "host/runtime/queue_probes.hpp"
+#include "host/runtime/health_report.hpp"
 
 #include <gtest/gtest.h>
 

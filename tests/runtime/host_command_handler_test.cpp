@@ -1,6 +1,6 @@
 // Where a host is steered from, and what it says of itself, over real jobs.
 
-#include "host/runtime/host_reporter.hpp"
+#include "host/runtime/fleet_service.hpp"
 
 #include <gmock/gmock.h>
 

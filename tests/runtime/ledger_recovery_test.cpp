@@ -1,4 +1,4 @@
-#include "host/runtime/ledger_recovery.hpp"
+#include "host/runtime/isolation_ward.hpp"
 
 #include <fstream>
 #include <string>

@@ -6,7 +6,7 @@
 #include <csignal>
 
 #include "host/isolation/crash_handler.hpp"
-#include "host/runtime/ledger_recovery.hpp"
+#include "host/runtime/isolation_ward.hpp"
 #include "tests/isolation/ledger_rig.hpp"
 #include "tests/support/desk.hpp"
 #include "tests/support/fake_clock.hpp"

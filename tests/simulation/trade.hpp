@@ -7,7 +7,7 @@
 
 #include "base/random.hpp"
 #include "host/queue/sender.hpp"
-#include "host/work/task.hpp"
+#include "host/work/in_flight_table.hpp"
 #include "tests/simulation/backend.hpp"
 #include "tests/simulation/books.hpp"
 #include "tests/simulation/plan.hpp"

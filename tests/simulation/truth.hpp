@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "host/plugin/attempt.hpp"
+#include "host/plugin/handler_instance.hpp"
 #include "host/queue/source.hpp"
 
 namespace sluice::simulation {

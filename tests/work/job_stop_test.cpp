@@ -4,7 +4,7 @@
 #include <atomic>
 #include <thread>
 
-#include "host/work/drain.hpp"
+#include "host/work/job_flow.hpp"
 #include "host/work/job.hpp"
 #include "tests/work/job_rig.hpp"
 

@@ -1,4 +1,4 @@
-#include "host/work/job_tracing.hpp"
+#include "host/work/job_threads.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // The small step classes that say when and how much to claim.
 #include <gtest/gtest.h>
 
-#include "host/work/claimer.hpp"
+#include "host/work/dispatcher.hpp"
 
 namespace sluice::work {
 namespace {

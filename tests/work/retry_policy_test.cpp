@@ -1,4 +1,4 @@
-#include "host/work/task.hpp"
+#include "host/work/in_flight_table.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include "host/cli/command.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/cli/views/json_object.hpp"
-#include "host/isolation/ledger_file.hpp"
+#include "host/isolation/crash_ledger.hpp"
 #include "host/observe/build_info.hpp"
 #include "host/observe/health_probe.hpp"
 #include "host/runtime/isolation_ward.hpp"

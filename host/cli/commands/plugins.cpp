@@ -11,12 +11,10 @@
 #include "host/cli/views/schedule_text.hpp"
 #include "host/cli/views/steering_remarks.hpp"
 #include "host/cli/views/transaction_report.hpp"
-#include "host/plugin/attempt.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/plugin/plugin_registry.hpp"
 #include "host/runtime/host_queues.hpp"
 #include "host/runtime/job_plan.hpp"
-#include "host/runtime/plugin_trial.hpp"
 #include "host/work/job_queues.hpp"
 
 namespace sluice::cli {

@@ -9,7 +9,7 @@
 #include "base/text/visible.hpp"
 #include "config/config.hpp"
 #include "host/queue/effects.hpp"
-#include "host/work/task.hpp"
+#include "host/work/in_flight_table.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/text/json_writer.hpp"
-#include "host/plugin/attempt.hpp"
+#include "host/plugin/handler_instance.hpp"
 #include "host/queue/effects.hpp"
 
 namespace sluice::cli {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "host/queue/wake/announcement.hpp"
-#include "host/work/claimer.hpp"
+#include "host/work/dispatcher.hpp"
 #include "tests/support/simulated_fleet/process.hpp"
 
 namespace sluice::test::sim {
