@@ -43,9 +43,9 @@
 #include "bench/raw_sqlite.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
+#include "host/work/dispatcher.hpp"
 #include "host/work/job.hpp"
 #include "host/work/job_flow.hpp"
-#include "host/work/dispatcher.hpp"
 #include "sluice/effects.h"
 
 namespace sluice::bench {
@@ -433,7 +433,7 @@ void latency(const Options& options, const std::string& folder) {
   job->start();
   std::vector<double> milliseconds;
   for (std::uint64_t i = 0; i < options.latency; ++i) {
-    while (!job->quiescent()) {
+    while (!job->activity().quiescent) {
       wait(1ms);
     }
     queue::NewMessage message;

@@ -28,7 +28,9 @@ void life_of_a_message(benchmark::State& state) {
     state.SkipWithError(ledger.error().message().c_str());
     return;
   }
-  const auto job = (*ledger)->open({{{"bench", "/plugins/noop.so", "noop"}, {"bench", queue::Half::standard}}});
+  const auto job = std::make_unique<JobSlots>(
+      std::vector<LedgerJob>{{{"bench", "/plugins/noop.so", "noop"}, {"bench", queue::Half::standard}}});
+  job->attach(*ledger);
   // As in an engine at work: many are held, and one after the other starts, ends and goes.
   std::vector<queue::Delivery> deliveries(kHeld);
   for (std::size_t i = 0; i < kHeld; ++i) {

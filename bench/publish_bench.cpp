@@ -16,7 +16,7 @@
 
 #include "base/mutex.hpp"
 #include "bench/memory_queue.hpp"
-#include "host/plugin/option_values.hpp"
+#include "host/plugin/handler_instance.hpp"
 #include "host/plugin/plugin_registry.hpp"
 #include "host/work/job.hpp"
 #include "tests/publishers/jet_stream.hpp"

@@ -51,7 +51,9 @@ void leave_ledger(queue::Queues& queues, const std::string& folder, const Clock&
   const pid_t child = ::fork();
   if (child == 0) {
     auto ledger = isolation::HostLedger::create(folder, {"dead", "host.toml"}, clock);
-    const auto job = (*ledger)->open({{{"bench", "noop.so", "noop"}, kAddress}});
+    const auto job = std::make_unique<isolation::JobSlots>(
+        std::vector<isolation::LedgerJob>{{{"bench", "noop.so", "noop"}, kAddress}});
+    job->attach(*ledger);
     for (std::size_t i = 0; i < kMessages; ++i) {
       const isolation::HeldSlot slot = job->hold(claimed->deliveries[i]);
       if (i < 8) {

@@ -26,7 +26,7 @@ const sluice_handler& handler() {
 }
 
 Result<std::unique_ptr<plugin::HandlerInstance>> in_process() {
-  auto file = OpenPlugin::open(SLUICE_NOOP_PLUGIN);
+  auto file = open_plugin(SLUICE_NOOP_PLUGIN);
   if (!file) {
     return file.error();
   }

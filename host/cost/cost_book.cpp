@@ -24,8 +24,7 @@ std::int64_t minute_of(SteadyTime time) {
 
 // So many are known for each that is shown.
 constexpr std::size_t kKnownPerShown = 10;
-// By so much a value must be dearer than the cheapest one shown before it takes its place, lest two of a kind change
-// places all the time.
+// By so much a value must be dearer than the cheapest shown to take its place, lest two change places all the time.
 constexpr double kAhead = 1.25;
 
 // So that among values that cost nothing, as on SQLite, those of most messages are told.

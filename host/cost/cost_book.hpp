@@ -166,8 +166,7 @@ class TopValues {
   Usage gone_;
 };
 
-/// What is told instead of an attribute's value: of messages that lack it, of claims that found nothing, of all values
-/// that are not told one by one.
+/// Told instead of an attribute's value: it has none; a claim found nothing; it is not told one by one.
 inline constexpr std::string_view kNoValue = "(none)";
 inline constexpr std::string_view kIdle = "(idle)";
 inline constexpr std::string_view kOtherValues = "(other)";

@@ -78,9 +78,8 @@ class BoardPollSchedule {
   std::array<Retry, 4> retries_{};
 };
 
-/// Decides which records on a board are those of hosts that died without a word so long ago that nobody needs to see
-/// them any more. By their age; and, as a record may be dated in the future or be garbage, by whether it has changed
-/// while this host watched. Not thread-safe.
+/// Decides which records are of hosts that died without a word long ago: by their age and, as dates may be wrong,
+/// by whether they changed while this host watched. Not thread-safe.
 class Sweeper {
  public:
   /// `own` is the key of this host's record.

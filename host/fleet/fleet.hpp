@@ -9,14 +9,12 @@ namespace sluice::fleet {
 /// What a notice shall say instead of what it says; nothing: it stays. May be asked several times.
 using Revise = std::function<Result<std::optional<std::string>>(const std::string& text)>;
 
-/// Changes the one notice of a topic by what it says at that moment, and again from the begin when somebody else was in
-/// between; so no one's change is lost. Returns the version that it has then. `revise` has to recognise what it made
-/// itself, for an answer may be lost.
+/// Changes the one notice of a topic, again from the start when somebody was in between, so that no change is lost.
+/// Returns its version then. `revise` has to recognise what it made itself, for an answer may be lost.
 Result<std::int64_t> revise_notice(queue::NoticeBoard& board, queue::Topic topic, const Revise& revise,
                                    Deadline deadline);
 
-/// What several boards tell, the newest first. A deed that was noted on each of them, because it is about hosts of all
-/// of them, appears once, with all its places.
+/// What several boards tell, the newest first. A deed that several have appears once, with all its places.
 std::vector<AuditEntry> merge_audits(std::vector<AuditEntry> entries);
 
 /// Notes on the board what somebody did, each deed by itself; none: nothing is written. What is repeated at the very
@@ -111,12 +109,10 @@ class Fleet {
   /// another error when a board did not take it, others may have.
   Result<std::vector<Given>> give(const Directive& directive, const std::string& queue, const std::string& who,
                                   Deadline deadline);
-  /// Takes back what stands of `wish` (nothing: of every one that stands) about `name` (empty: about anything), on
-  /// every board. What was taken back.
+  /// Takes back what stands of `wish` (nothing: of all) about `name` (empty: anything), on every board; what that was.
   Result<std::vector<Given>> reset(std::optional<Wish> wish, const std::string& name, const std::string& who,
                                    Deadline deadline);
-  /// Notes a deed that went another way than over the boards, such as a control socket: on the board of `queue`, or on
-  /// every one where that is empty.
+  /// Notes a deed that went over no board, on the one of `queue`; empty: on every one.
   Result<void> note(const Directive& directive, const std::string& queue, const std::string& who, Deadline deadline);
 
   /// What has become of a directive that was given, as far as `view` tells.

@@ -48,11 +48,11 @@ void describe(Record& job, Visit visit) {
   visit("slowest_ms", job.pace.slowest);
 }
 
-template <Described<UsageRecord> Record, typename Visit>
+template <Described<cost::Usage> Record, typename Visit>
 void describe(Record& usage, Visit visit) {
-  visit("requests", usage.requests);
-  visit("rcu", usage.read_units);
-  visit("wcu", usage.write_units);
+  visit("requests", usage.spent.requests);
+  visit("rcu", usage.spent.read_units);
+  visit("wcu", usage.spent.write_units);
   visit("messages", usage.messages);
   visit("kib", usage.kib);
   visit("indexed_kib", usage.indexed_kib);

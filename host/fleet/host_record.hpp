@@ -1,11 +1,10 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
-#include <vector>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "host/cost/prices.hpp"
 
 namespace sluice::fleet {
 
@@ -61,29 +60,17 @@ struct JobRecord {
   JobPace pace;
 };
 
-/// What was used: requests and units are DynamoDB's, `kib` the size of the messages in begun KiB. A value.
-struct UsageRecord {
-  double requests = 0;
-  double read_units = 0;
-  double write_units = 0;
-  double messages = 0;
-  double kib = 0;
-  double indexed_kib = 0;
-  double message_seconds = 0;
-  double kib_seconds = 0;
-};
-
 /// What a job on one host has used on one queue in the last hour. A value.
 struct SpentRecord {
   std::string queue;
   std::string job;  ///< "(shared)": what no job has caused by itself
-  UsageRecord usage;
+  cost::Usage usage;
 };
 
 /// What messages with one value of an attribute have used on one host. A value.
 struct ValueRecord {
   std::string value;
-  UsageRecord usage;
+  cost::Usage usage;
 };
 
 /// What a host says to a directive, once it has seen it. A value.
@@ -128,8 +115,7 @@ struct HostRecord {
 /// The record as JSON on one line. Of `running`, `values`, `spent`, answers (the oldest) and jobs, in this order, those
 /// are left out that do not fit into `most_bytes`.
 std::string write_record(const HostRecord& record, std::size_t most_bytes);
-/// Unknown members are passed over, so that hosts of other versions can be read. ErrorCode::corrupt, saying where, for
-/// what is no record.
+/// Unknown members are passed over, for hosts of other versions. ErrorCode::corrupt for what is no record.
 Result<HostRecord> read_record(std::string_view text);
 
 /// The queues of a job by what its record says of them.

@@ -8,8 +8,7 @@
 
 namespace sluice::fleet {
 
-/// Writes a notice: one JSON object on one line. Members that say nothing (empty, zero, false) are left out, as notices
-/// are billed by their size.
+/// Writes a notice: one JSON object on one line. Empty, zero and false are left out, as notices are billed by size.
 class NoticeWriter {
  public:
   NoticeWriter() { json_.begin_object(); }

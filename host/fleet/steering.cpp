@@ -10,12 +10,14 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kWishes{"pause", "scale", "log-level", "drain", "reload", "cancel-running"};
 constexpr std::array<std::string_view, 5> kTargets{"queue", "job", "host", "all", "message"};
-constexpr std::array<std::string_view, 5> kLevels{"trace", "debug", "info", "warn", "error"};
 
+/// A word that only other versions know is read as the one behind the last.
 template <typename Word, std::size_t count>
-std::optional<Word> find_word(const std::array<std::string_view, count>& words, std::string_view word) {
-  const auto found = std::find(words.begin(), words.end(), word);
-  return found == words.end() ? std::nullopt : std::optional(static_cast<Word>(found - words.begin()));
+bool read_word(JsonReader& json, const std::array<std::string_view, count>& words, Word& word) {
+  std::string text;
+  const bool is_read = read_into(json, text);
+  word = static_cast<Word>(std::find(words.begin(), words.end(), text) - words.begin());
+  return is_read;
 }
 
 bool fits(Wish wish, Target target) {
@@ -35,43 +37,6 @@ bool fits(Wish wish, Target target) {
   return target == Target::message;
 }
 
-std::string write(const Directive& directive) {
-  NoticeWriter line;
-  line.put("id", directive.id);
-  line.put("wish", to_string(directive.wish));
-  line.put("target", to_string(directive.target));
-  line.put("name", directive.name);
-  line.put("value", directive.value);
-  line.put("by", directive.by);
-  line.put("at", directive.at);
-  return std::move(line).finish();
-}
-
-/// Nothing where this version does not know the wish or its target.
-std::optional<Directive> read(JsonReader& json) {
-  Directive directive;
-  std::string wish;
-  std::string target;
-  read_members(json, [&](const std::string& name) {
-    return name == "id"       ? read_into(json, directive.id)
-           : name == "wish"   ? read_into(json, wish)
-           : name == "target" ? read_into(json, target)
-           : name == "name"   ? read_into(json, directive.name)
-           : name == "value"  ? read_into(json, directive.value)
-           : name == "by"     ? read_into(json, directive.by)
-           : name == "at"     ? read_into(json, directive.at)
-                              : json.skip();
-  });
-  const auto known_wish = find_word<Wish>(kWishes, wish);
-  const auto known_target = find_word<Target>(kTargets, target);
-  if (!known_wish || !known_target) {
-    return std::nullopt;
-  }
-  directive.wish = *known_wish;
-  directive.target = *known_target;
-  return directive;
-}
-
 bool is_in(const std::vector<Directive>& directives, const std::string& id) {
   return std::any_of(directives.begin(), directives.end(),
                      [&id](const Directive& directive) { return directive.id == id; });
@@ -82,6 +47,20 @@ bool concerns(const Directive& directive, const JobRecord& job) {
 }
 
 }  // namespace
+
+bool read_into(JsonReader& json, Wish& wish) { return read_word(json, kWishes, wish); }
+bool read_into(JsonReader& json, Target& target) { return read_word(json, kTargets, target); }
+
+template <Described<Directive> Record, typename Visit>
+void describe(Record& directive, Visit visit) {
+  visit("id", directive.id);
+  visit("wish", directive.wish);
+  visit("target", directive.target);
+  visit("name", directive.name);
+  visit("value", directive.value);
+  visit("by", directive.by);
+  visit("at", directive.at);
+}
 
 template <Described<AuditEntry> Record, typename Visit>
 void describe(Record& entry, Visit visit) {
@@ -134,7 +113,7 @@ std::optional<std::string> flaw_of(const Directive& directive) {
            "\"; to have nothing started, pause it";
   }
   if (directive.wish == Wish::log_level &&
-      std::find(kLevels.begin(), kLevels.end(), directive.value) == kLevels.end()) {
+      std::find(kLogLevels.begin(), kLogLevels.end(), directive.value) == kLogLevels.end()) {
     return "a log level is trace, debug, info, warn or error, not \"" + directive.value + "\"";
   }
   return std::nullopt;
@@ -146,7 +125,7 @@ std::string write_steering(const Steering& steering) {
   }
   std::string directives = "[";
   for (const Directive& directive : steering.directives) {
-    directives += (directives.size() > 1 ? "," : "") + write(directive);
+    directives += (directives.size() > 1 ? "," : "") + write_described(directive);
   }
   NoticeWriter line;
   line.put("watched_until", steering.watched_until);
@@ -159,14 +138,18 @@ Result<Steering> read_steering(std::string_view text) {
   if (text.empty()) {
     return steering;
   }
+  constexpr auto kNoWish = static_cast<Wish>(kWishes.size());
+  constexpr auto kNoTarget = static_cast<Target>(kTargets.size());
+  const auto read_one = [&steering](JsonReader& json) {
+    Directive directive{.wish = kNoWish, .target = kNoTarget};
+    read_members(json, [&](const std::string& name) { return read_described_member(json, name, directive); });
+    if (directive.wish != kNoWish && directive.target != kNoTarget) {
+      steering.directives.push_back(std::move(directive));
+    }
+  };
   SLUICE_PASS_ON(read_object(text, "what operators want", [&](JsonReader& json, const std::string& name) {
     return name == "watched_until" ? read_into(json, steering.watched_until)
-           : name == "directives"  ? read_elements(json,
-                                                   [&] {
-                                                    if (auto directive = read(json)) {
-                                                      steering.directives.push_back(std::move(*directive));
-                                                    }
-                                                  })
+           : name == "directives"  ? read_elements(json, [&] { read_one(json); })
                                    : json.skip();
   }));
   return steering;
@@ -204,7 +187,7 @@ Result<std::vector<AuditEntry>> read_audit(std::string_view text) {
 bool DirectiveResolver::means_us(const Directive& directive) const {
   switch (directive.target) {
     case Target::host:
-      return names_.include(directive.name);
+      return identity_.is_called(directive.name);
     case Target::all:
     case Target::message:
       return true;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <set>
 
 #include "host/fleet/host_record.hpp"
@@ -29,6 +28,8 @@ inline constexpr Duration kOrderLife = std::chrono::minutes(10);
 /// The most directives on one board, and the longest name in one, in bytes.
 inline constexpr std::size_t kMaxDirectives = 256;
 inline constexpr std::size_t kMaxTargetBytes = 1'024;
+/// What a log_level may be, from the most to the least that is told.
+inline constexpr std::array<std::string_view, 5> kLogLevels{"trace", "debug", "info", "warn", "error"};
 /// The most workers of a job.
 inline constexpr std::uint32_t kMostWorkers = 1'024;
 
@@ -50,8 +51,7 @@ struct Directive {
   }
 };
 
-/// Why nobody could obey it, wherever it was given: a target of the wrong kind, 0 or 2,000 workers, a level that there
-/// is not. Nothing when it is sound.
+/// Why nobody could obey it: a wrong target, number of workers or level. Nothing when it is sound.
 std::optional<std::string> flaw_of(const Directive& directive);
 
 /// The number of a scale; nothing where it is none that a job can have.
@@ -65,8 +65,7 @@ struct Steering {
 
 /// As JSON on one line; an empty steering is an empty text.
 std::string write_steering(const Steering& steering);
-/// Passes over members and directives that it does not know, so that an older host can read what a newer command wrote.
-/// ErrorCode::corrupt for what is no steering.
+/// Passes over what only newer commands know. ErrorCode::corrupt for what is no steering.
 Result<Steering> read_steering(std::string_view text);
 
 /// One deed of an operator. A value.
@@ -95,21 +94,12 @@ struct HostSteering {
   friend bool operator==(const HostSteering&, const HostSteering&) = default;
 };
 
-/// A host as directives may mean it. A value.
-struct HostNames {
-  std::string instance;
-  std::string name;
-  std::string label;
-
-  bool include(std::string_view word) const { return word == instance || word == name || word == label; }
-};
-
-/// Makes of what boards say what a host has to do. What stands is what the latest of two boards says about one thing;
-/// of orders it remembers which it has met, so that each is carried out once, and none that was given before the first
-/// look at its board. Not thread-safe.
+/// Makes of what boards say what a host has to do. Of two boards the latest word about a thing stands; each order is
+/// carried out once, and none that was given before the first look at its board. Not thread-safe.
 class DirectiveResolver {
  public:
-  explicit DirectiveResolver(HostNames names) : names_(std::move(names)) {}
+  /// `identity`: who the host is.
+  explicit DirectiveResolver(HostRecord identity) : identity_(std::move(identity)) {}
 
   /// A board says this now. The orders that are to be carried out, in the order of giving.
   std::vector<Directive> read(const std::string& place, Steering steering);
@@ -130,7 +120,7 @@ class DirectiveResolver {
   void add_up();
 
   // Fixed after construction.
-  const HostNames names_;
+  const HostRecord identity_;
 
   std::map<std::string, Board> boards_;
   HostSteering standing_;
@@ -148,8 +138,7 @@ class HostControl {
   /// The host as it stands, `running` filled, `seen` and `answers` empty.
   virtual HostRecord describe() const = 0;
 
-  /// Carries out an order (drain, reload, cancel_running) that means this host, once. The answer says what came of it;
-  /// drain and reload have begun then.
+  /// Carries out an order (drain, reload, cancel_running) that means this host; drain and reload have begun then.
   virtual Answer obey(const Directive& order) = 0;
 
   /// Looks at the boards now: somebody has just given a directive there.

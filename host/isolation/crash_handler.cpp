@@ -30,8 +30,7 @@ namespace {
 /// Unwinding takes about 8 KiB of it, and a plugin's own signal handlers may come on top.
 constexpr std::size_t kSignalStack = 64 * 1024;
 
-/// A thread's stack for signals, with a page below it that nobody may touch. Left alone where somebody, such as a
-/// sanitizer, has given the thread one already.
+/// A thread's stack for signals, with a guard page below. Left alone where somebody has given the thread one already.
 class SignalStack {
  public:
   SignalStack() noexcept {

@@ -70,8 +70,7 @@ struct CrashRecord {
 };
 static_assert(std::is_standard_layout_v<CrashRecord> && std::atomic<std::uint32_t>::is_always_lock_free);
 
-/// One message that a job holds: its place in the crash ledger's file. 0: it has none (there is no file yet, or no room
-/// in it).
+/// The place of a held message in the crash ledger's file. 0: it has none.
 using HeldSlot = std::uint32_t;
 
 /// Whose code a thread runs. Outlives every handler that is started with it.
@@ -124,8 +123,7 @@ void survive_truncation(FileMemory* memory);
 /// goes on: for a process that is about to be killed because it hangs.
 void install_look_handler(int signal);
 
-/// The functions that an ELF file names, to find the one at an offset. A value; empty for a file that is none, or that
-/// has been stripped.
+/// The functions that an ELF file names, by offset. A value; empty for a file that has none.
 class SymbolTable {
  public:
   explicit SymbolTable(const std::string& file);
@@ -169,8 +167,7 @@ struct CrashReport {
   std::string summary() const;
   /// "explode() in bomb.so < handle() in bomb.so", its upper part; empty when none is known.
   std::string stack_text() const;
-  /// The summary with the stack_text, one line of at most `limit` bytes: equal for equal crashes, so that
-  /// failures can be counted by it.
+  /// The summary with the stack_text, one line of at most `limit` bytes; equal for equal crashes.
   std::string failure_text(std::size_t limit) const;
 };
 

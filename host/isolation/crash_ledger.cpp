@@ -163,8 +163,8 @@ Result<LedgerContents> parse(const std::string& file, const LedgerBytes& bytes) 
   return contents;
 }
 
-int open_ledger(const std::string& file, int flags) {
-  return ::open(file.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+Descriptor open_ledger(const std::string& file, int flags) {
+  return Descriptor(::open(file.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
 }
 
 Error cannot_open(const std::string& file, int code) {
@@ -185,21 +185,20 @@ Result<std::shared_ptr<HostLedger>> HostLedger::create(const std::string& folder
   const std::string file = folder + "/" + std::to_string(now) + "-" + std::to_string(::getpid()) + ".ledger";
   // Nobody takes it for one without an owner before it has its name, and by then it is locked.
   const std::string unfinished = file + ".new";
-  const int descriptor =
-      ::open(unfinished.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, SLUICE_GUARD(file_modes) ? 0600 : 0644);
-  if (descriptor < 0) {
+  Descriptor made(
+      ::open(unfinished.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, SLUICE_GUARD(file_modes) ? 0600 : 0644));
+  if (!made.open()) {
     return cannot("made", file, errno);
   }
   const auto give_up = [&](const std::string& what, int code) {
     ::unlink(unfinished.c_str());
-    ::close(descriptor);
     return cannot(what, file, code);
   };
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+  if (::flock(made.get(), LOCK_EX | LOCK_NB) != 0) {
     return give_up("locked", errno);
   }
   const std::size_t size = format::file_size(format::kSlotsAtFirst);
-  if (const int code = allocate(descriptor, size); code != 0) {
+  if (const int code = allocate(made.get(), size); code != 0) {
     return give_up("given room", code);
   }
   const std::size_t reserved = format::file_size(format::kSlotsAtMost);
@@ -207,12 +206,12 @@ Result<std::shared_ptr<HostLedger>> HostLedger::create(const std::string& folder
   if (base == MAP_FAILED) {
     return give_up("mapped", errno);
   }
-  if (!map(descriptor, static_cast<char*>(base), size)) {
+  if (!map(made.get(), static_cast<char*>(base), size)) {
     const int code = errno;
     ::munmap(base, reserved);
     return give_up("mapped", code);
   }
-  auto ledger = std::shared_ptr<HostLedger>(new HostLedger(descriptor, static_cast<char*>(base), file));
+  auto ledger = std::shared_ptr<HostLedger>(new HostLedger(std::move(made), static_cast<char*>(base), file));
   format::Head& head = ledger->head();
   head.magic = format::kMagic;
   head.version = format::kVersion;
@@ -226,15 +225,13 @@ Result<std::shared_ptr<HostLedger>> HostLedger::create(const std::string& folder
   // Whoever finds it before its jobs have their parts knows that there was more.
   head.unrecorded.store(start == LedgerStart::late ? 1 : 0);
   if (::rename(unfinished.c_str(), file.c_str()) != 0) {
-    const int code = errno;
-    ::unlink(unfinished.c_str());
-    return cannot("made", file, code);
+    return give_up("made", errno);
   }
   return ledger;
 }
 
-HostLedger::HostLedger(int descriptor, char* base, std::string file)
-    : descriptor_(descriptor),
+HostLedger::HostLedger(Descriptor descriptor, char* base, std::string file)
+    : descriptor_(std::move(descriptor)),
       base_(base),
       file_(std::move(file)),
       memory_{base_, format::file_size(format::kSlotsAtMost)} {
@@ -242,7 +239,7 @@ HostLedger::HostLedger(int descriptor, char* base, std::string file)
 }
 
 HostLedger::~HostLedger() {
-  if (is_file_at(file_, descriptor_)) {
+  if (is_file_at(file_, descriptor_.get())) {
     bool empty = crash_record().state.load() == CrashRecord::none;
     const std::uint32_t slots = head().slots.load();
     for (std::uint32_t i = 0; i < slots && empty; ++i) {
@@ -255,18 +252,11 @@ HostLedger::~HostLedger() {
   }
   survive_truncation(nullptr);
   ::munmap(base_, format::file_size(format::kSlotsAtMost));
-  ::close(descriptor_);
-}
-
-std::unique_ptr<JobLedger> HostLedger::open(const std::vector<LedgerJob>& queues) {
-  auto opened = std::make_unique<JobSlots>(queues);
-  opened->attach(shared_from_this());
-  return opened;
 }
 
 bool HostLedger::is_whole() const {
   struct stat status {};
-  return is_file_at(file_, descriptor_) && ::fstat(descriptor_, &status) == 0 &&
+  return is_file_at(file_, descriptor_.get()) && ::fstat(descriptor_.get(), &status) == 0 &&
          status.st_size >= static_cast<off_t>(format::file_size(head().slots.load())) && !memory_.cut_off.load();
 }
 
@@ -294,7 +284,7 @@ bool HostLedger::grow() {
   }
   const std::size_t size = format::file_size(more);
   // The pages that are in use are mapped anew at the same addresses, to the same bytes.
-  if (!is_whole() || allocate(descriptor_, size) != 0 || !map(descriptor_, base_, size)) {
+  if (!is_whole() || allocate(descriptor_.get(), size) != 0 || !map(descriptor_.get(), base_, size)) {
     return false;
   }
   head().slots.store(more);
@@ -432,57 +422,41 @@ void JobSlots::drop(HeldSlot held) noexcept {
 }
 
 Result<LedgerContents> read_ledger(const std::string& file) {
-  const int descriptor = open_ledger(file, O_RDONLY);
-  if (descriptor < 0) {
-    return cannot_open(file, errno);
-  }
-  const LedgerBytes bytes(descriptor);
-  ::close(descriptor);
-  return parse(file, bytes);
+  const Descriptor opened = open_ledger(file, O_RDONLY);
+  return opened.open() ? parse(file, LedgerBytes(opened.get())) : cannot_open(file, errno);
 }
 
 bool has_owner(const std::string& file) {
-  const int descriptor = open_ledger(file, O_RDONLY);
-  const bool owned = descriptor >= 0 && ::flock(descriptor, LOCK_SH | LOCK_NB) != 0;
-  if (descriptor >= 0) {
-    ::close(descriptor);
-  }
-  return owned;
+  const Descriptor opened = open_ledger(file, O_RDONLY);
+  return opened.open() && ::flock(opened.get(), LOCK_SH | LOCK_NB) != 0;
 }
 
 Result<std::unique_ptr<OrphanLedger>> OrphanLedger::take(const std::string& file) {
   // For reading, so that whoever waits for ledgers to be closed by their writers is not woken by those who look.
-  const int descriptor = open_ledger(file, O_RDONLY);
-  if (descriptor < 0 && errno == ENOENT) {
-    return std::unique_ptr<OrphanLedger>();
-  }
-  if (descriptor < 0) {
-    return cannot_open(file, errno);
+  Descriptor opened = open_ledger(file, O_RDONLY);
+  if (!opened.open()) {
+    return errno == ENOENT ? Result<std::unique_ptr<OrphanLedger>>(std::unique_ptr<OrphanLedger>())
+                           : cannot_open(file, errno);
   }
   // Between the open and the lock somebody else may have settled it, and given it another name.
-  const bool owned = SLUICE_GUARD(ledger_owner_lock) && ::flock(descriptor, LOCK_EX | LOCK_NB) != 0;
-  if (owned || !is_file_at(file, descriptor)) {
-    ::close(descriptor);
+  const bool owned = SLUICE_GUARD(ledger_owner_lock) && ::flock(opened.get(), LOCK_EX | LOCK_NB) != 0;
+  if (owned || !is_file_at(file, opened.get())) {
     return std::unique_ptr<OrphanLedger>();
   }
-  auto contents = parse(file, LedgerBytes(descriptor));
-  if (!contents) {
-    ::close(descriptor);
-    return contents.error();
-  }
-  return std::unique_ptr<OrphanLedger>(new OrphanLedger(descriptor, std::move(*contents)));
+  SLUICE_TRY(contents, parse(file, LedgerBytes(opened.get())));
+  return std::unique_ptr<OrphanLedger>(new OrphanLedger(std::move(opened), std::move(*contents)));
 }
 
 Result<void> OrphanLedger::archive(const LedgerSettlement& settlement) {
-  const LedgerBytes before(descriptor_);
-  const int writable = open_ledger(contents_.file, O_RDWR);
+  const LedgerBytes before(descriptor_.get());
+  Descriptor writable = open_ledger(contents_.file, O_RDWR);
   // What was held moves together, so that the rest of the file can go.
   std::uint32_t kept = 0;
-  bool written = writable >= 0;
+  bool written = writable.open();
   for (std::uint32_t i = 0; i < before.head().slots.load(); ++i) {
     const format::Slot& slot = before.slot(i);
     if (const std::uint32_t state = slot.state.load(); state != format::kFree && state != format::kGone) {
-      written = written && write_all(writable, &slot, sizeof(slot), format::file_size(kept));
+      written = written && write_all(writable.get(), &slot, sizeof(slot), format::file_size(kept));
       ++kept;
     }
   }
@@ -490,18 +464,12 @@ Result<void> OrphanLedger::archive(const LedgerSettlement& settlement) {
   settled.time = settlement.time.time_since_epoch().count();
   settled.counts = static_cast<const format::SettledCounts&>(settlement);
   settled.by.assign(settlement.by);
-  written = written && write_all(writable, &settled, sizeof(settled), offsetof(format::Head, settled)) &&
-            write_all(writable, &kept, sizeof(kept), offsetof(format::Head, slots)) &&
-            ::ftruncate(writable, static_cast<off_t>(format::file_size(kept))) == 0;
-  const int code = errno;
-  if (writable >= 0) {
-    ::close(writable);
-  }
-  if (!written) {
-    return Error(ErrorCode::denied, "the crash ledger " + contents_.file + " cannot be kept: " + std::strerror(code));
-  }
+  written = written && write_all(writable.get(), &settled, sizeof(settled), offsetof(format::Head, settled)) &&
+            write_all(writable.get(), &kept, sizeof(kept), offsetof(format::Head, slots)) &&
+            ::ftruncate(writable.get(), static_cast<off_t>(format::file_size(kept))) == 0;
+  writable.close();
   const std::string done = std::filesystem::path(contents_.file).replace_extension(".done").string();
-  if (::rename(contents_.file.c_str(), done.c_str()) != 0) {
+  if (!written || ::rename(contents_.file.c_str(), done.c_str()) != 0) {
     return Error(ErrorCode::denied, "the crash ledger " + contents_.file + " cannot be kept: " + std::strerror(errno));
   }
   return {};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/descriptor.hpp"
 #include "base/mutex.hpp"
 #include "host/isolation/crash_handler.hpp"
 #include "host/isolation/state_folder.hpp"
@@ -95,8 +96,7 @@ constexpr std::size_t file_size(std::uint32_t slots) { return kSlotsAt + std::si
 /// What this process holds and runs, in a file that outlives it.
 namespace sluice::isolation {
 
-/// Whether the statements of a message, which its handler has staged and this process runs, are being committed, and in
-/// what company.
+/// Whether statements that a message's handler has staged are being committed, and whether with others'.
 enum class Committing : std::uint8_t { no, together, alone };
 
 /// A job's part of the crash ledger. All methods are noexcept, make no system call and take at most 100 ns together for
@@ -115,11 +115,9 @@ class JobLedger {
   virtual HeldSlot hold(const queue::Delivery& delivery) noexcept = 0;
   /// An extension has changed the receipt.
   virtual void renew(HeldSlot slot, const queue::Receipt& receipt) noexcept = 0;
-  /// The handler begins on the calling thread with the message of this id, which a crash is then blamed on. The id
-  /// lives until `ended`.
+  /// The handler begins on this thread with the message of this id, which lives until `ended`: a crash is blamed on it.
   virtual void started(HeldSlot slot, std::string_view id) noexcept = 0;
-  /// It has come back. `finished`: all that is left is to remove the message, with nothing committed beside it; whoever
-  /// finds this ledger then does that.
+  /// It has come back. `finished`: all that is left is to remove the message; whoever finds this ledger does that.
   virtual void ended(HeldSlot slot, bool finished) noexcept = 0;
   /// After `ended`: what ends the process from now on may be what is committed.
   virtual void committing(HeldSlot slot, Committing how) noexcept = 0;
@@ -154,7 +152,7 @@ class JobSlots;
 /// Thread-safe; shared by the host and the parts of its jobs. Nothing of it makes a system call while messages pass,
 /// but for the rare moments in which the file grows. The file disappears with the object unless something is held in
 /// it.
-class HostLedger : public std::enable_shared_from_this<HostLedger> {
+class HostLedger {
  public:
   /// Makes a file in `folder` (made too, 0700). An Error that names cause and mend where that cannot be: the host goes
   /// on without. One that is made late says that it does not tell of everything, until `has_all_jobs`.
@@ -164,14 +162,10 @@ class HostLedger : public std::enable_shared_from_this<HostLedger> {
   HostLedger(const HostLedger&) = delete;
   HostLedger& operator=(const HostLedger&) = delete;
 
-  /// The part of a job with these queues; never null.
-  std::unique_ptr<JobLedger> open(const std::vector<LedgerJob>& queues);
-
   /// Once, of a ledger that was made late: every job that holds something has its part.
   void has_all_jobs() { head().unrecorded.fetch_sub(1); }
 
-  /// False: its file was removed, replaced or cut off. It can be used as before, but the next host will not know what
-  /// is held.
+  /// False: its file was removed, replaced or cut off: the next host will not know what is held.
   bool is_whole() const;
 
   /// Where the crash handler writes.
@@ -180,7 +174,7 @@ class HostLedger : public std::enable_shared_from_this<HostLedger> {
  private:
   friend class JobSlots;
 
-  HostLedger(int descriptor, char* base, std::string file);
+  HostLedger(Descriptor descriptor, char* base, std::string file);
   format::Head& head() const { return *reinterpret_cast<format::Head*>(base_); }
   format::JobEntry& job(std::size_t index) {
     return reinterpret_cast<format::JobEntry*>(base_ + format::kJobsAt)[index];
@@ -194,7 +188,7 @@ class HostLedger : public std::enable_shared_from_this<HostLedger> {
   bool grow() SLUICE_REQUIRES(mutex_);
 
   // Fixed after construction. The addresses stay what they are as the file grows.
-  const int descriptor_;
+  const Descriptor descriptor_;
   char* const base_;
   const std::string file_;
   FileMemory memory_;  ///< synchronises itself
@@ -308,7 +302,6 @@ class OrphanLedger {
  public:
   /// Null when its owner lives, somebody else has it, or it is gone. Errors as read_ledger's.
   static Result<std::unique_ptr<OrphanLedger>> take(const std::string& file);
-  ~OrphanLedger() { ::close(descriptor_); }
   OrphanLedger(const OrphanLedger&) = delete;
   OrphanLedger& operator=(const OrphanLedger&) = delete;
 
@@ -320,9 +313,10 @@ class OrphanLedger {
   void remove() { ::unlink(contents_.file.c_str()); }
 
  private:
-  OrphanLedger(int descriptor, LedgerContents contents) : descriptor_(descriptor), contents_(std::move(contents)) {}
+  OrphanLedger(Descriptor descriptor, LedgerContents contents)
+      : descriptor_(std::move(descriptor)), contents_(std::move(contents)) {}
 
-  const int descriptor_;
+  const Descriptor descriptor_;
   LedgerContents contents_;
 };
 

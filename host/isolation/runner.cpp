@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -126,8 +125,8 @@ Result<std::shared_ptr<RunnerProcess>> RunnerProcess::make(const RunnerBirth& bi
   if (pid == 0) {
     become_runner(birth, arguments.data(), parent);
   }
-  const int descriptor = pid < 0 ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
-  if (descriptor < 0) {
+  Descriptor descriptor(pid < 0 ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!descriptor.open()) {
     const int code = errno;
     if (pid > 0) {
       ::kill(pid, SIGKILL);
@@ -136,7 +135,7 @@ Result<std::shared_ptr<RunnerProcess>> RunnerProcess::make(const RunnerBirth& bi
     return Error(ErrorCode::unavailable,
                  "no process for a handler of job '" + birth.job + "' can be made: " + std::strerror(code));
   }
-  return std::shared_ptr<RunnerProcess>(new RunnerProcess(pid, descriptor, birth.control));
+  return std::shared_ptr<RunnerProcess>(new RunnerProcess(pid, std::move(descriptor), birth.control));
 }
 
 std::optional<Duration> RunnerProcess::cpu_time() const {
@@ -164,10 +163,8 @@ bool RunnerProcess::reap() {
   return true;
 }
 
-RunnerSpawner::RunnerSpawner() : bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-
 Result<void> RunnerSpawner::start() {
-  if (bell_ < 0) {
+  if (!bell_.open()) {
     return state_file_error("no descriptor to look after handlers' processes", EMFILE);
   }
   const SignalBlock block;
@@ -232,7 +229,7 @@ SteadyTime RunnerSpawner::kill_overdue() {
 }
 
 void RunnerSpawner::wait_for_something(SteadyTime until) {
-  std::vector<pollfd> waits{{bell_, POLLIN, 0}};
+  std::vector<pollfd> waits{{bell_.get(), POLLIN, 0}};
   {
     const MutexLock lock(mutex_);
     for (const Child& child : children_) {
@@ -246,7 +243,7 @@ void RunnerSpawner::wait_for_something(SteadyTime until) {
   }
   ::poll(waits.data(), waits.size(), timeout);
   std::uint64_t rung = 0;
-  static_cast<void>(::read(bell_, &rung, sizeof(rung)) < 0);
+  static_cast<void>(::read(bell_.get(), &rung, sizeof(rung)) < 0);
 }
 
 void RunnerSpawner::end_children() {
@@ -272,23 +269,20 @@ void RunnerSpawner::end_children() {
   }
 }
 
-Result<std::shared_ptr<const OpenPlugin>> OpenPlugin::open(const std::string& file) {
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) {
-    return Error(ErrorCode::invalid, file + " cannot be opened: " + std::strerror(errno));
-  }
-  return std::shared_ptr<const OpenPlugin>(new OpenPlugin(descriptor));
+Result<OpenPlugin> open_plugin(const std::string& file) {
+  auto opened = std::make_shared<const Descriptor>(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  return opened->open() ? Result<OpenPlugin>(std::move(opened))
+                        : Error(ErrorCode::invalid, file + " cannot be opened: " + std::strerror(errno));
 }
 
-Result<std::shared_ptr<const OpenPlugin>> OpenPlugin::open(const plugin::LoadedPlugin& loaded) {
+Result<OpenPlugin> open_plugin(const plugin::LoadedPlugin& loaded) {
   if (loaded.bytes == nullptr) {
-    return open(loaded.file);
+    return open_plugin(loaded.file);
   }
-  const int descriptor = ::fcntl(loaded.bytes->descriptor(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  if (descriptor < 0) {
-    return Error(ErrorCode::unavailable, loaded.file + " cannot be handed on: " + std::strerror(errno));
-  }
-  return std::shared_ptr<const OpenPlugin>(new OpenPlugin(descriptor));
+  auto copy =
+      std::make_shared<const Descriptor>(::fcntl(loaded.bytes->descriptor(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  return copy->open() ? Result<OpenPlugin>(std::move(copy))
+                      : Error(ErrorCode::unavailable, loaded.file + " cannot be handed on: " + std::strerror(errno));
 }
 
 Runner::~Runner() {
@@ -310,8 +304,7 @@ Result<std::unique_ptr<Runner>> Runner::start(const RunnerSpec& spec, RunnerSpaw
   SLUICE_PASS_ON(runner->put_payload(begin.size()));
   std::memcpy(runner->payload_->data(), begin.data(), begin.size());
   runner->give_order(RunnerOrder::start);
-  auto process =
-      spawner.make({runner->control_memory_, runner->payload_->descriptor(), spec.file->descriptor(), spec.job});
+  auto process = spawner.make({runner->control_memory_, runner->payload_->descriptor(), spec.file->get(), spec.job});
   SLUICE_PASS_ON(process);
   runner->process_ = std::move(*process);
   SLUICE_PASS_ON(runner->await_handler(log));

@@ -1,9 +1,10 @@
 #pragma once
 
+#include <sys/eventfd.h>
+
 #include <csignal>
 
 #include "host/isolation/runner_memory.hpp"
-#include "host/plugin/handler_instance.hpp"
 #include "host/plugin/plugin_registry.hpp"
 #include "host/runtime/service.hpp"
 
@@ -30,14 +31,13 @@ inline constexpr const char* kRunnerWord = "runner";
 class RunnerProcess {
  public:
   static Result<std::shared_ptr<RunnerProcess>> make(const RunnerBirth& birth);
-  ~RunnerProcess() { ::close(descriptor_); }
   RunnerProcess(const RunnerProcess&) = delete;
   RunnerProcess& operator=(const RunnerProcess&) = delete;
 
   pid_t pid() const { return pid_; }
   /// Readable once it has ended.
-  int descriptor() const { return descriptor_; }
-  void signal(int number) const { ::syscall(SYS_pidfd_send_signal, descriptor_, number, nullptr, 0); }
+  int descriptor() const { return descriptor_.get(); }
+  void signal(int number) const { ::syscall(SYS_pidfd_send_signal, descriptor_.get(), number, nullptr, 0); }
   /// What all its threads have used; nothing once it has ended.
   std::optional<Duration> cpu_time() const;
 
@@ -50,11 +50,11 @@ class RunnerProcess {
   }
 
  private:
-  RunnerProcess(pid_t pid, int descriptor, std::shared_ptr<SharedMemory> control)
-      : pid_(pid), descriptor_(descriptor), control_(std::move(control)) {}
+  RunnerProcess(pid_t pid, Descriptor descriptor, std::shared_ptr<SharedMemory> control)
+      : pid_(pid), descriptor_(std::move(descriptor)), control_(std::move(control)) {}
 
   const pid_t pid_;
-  const int descriptor_;
+  const Descriptor descriptor_;
   const std::shared_ptr<SharedMemory> control_;
   std::atomic<int> status_{-1};
 };
@@ -63,11 +63,7 @@ class RunnerProcess {
 /// made it, and workers come and go. Thread-safe. Outlives what it has made.
 class RunnerSpawner final : public runtime::Service {
  public:
-  RunnerSpawner();
-  ~RunnerSpawner() override {
-    stop();
-    ::close(bell_);
-  }
+  ~RunnerSpawner() override { stop(); }
 
   Result<void> start() override;
   /// Ends what still lives: those that were told to end get a moment for it.
@@ -122,11 +118,11 @@ class RunnerSpawner final : public runtime::Service {
   void end_children();
   void ring() const {
     const std::uint64_t one = 1;
-    static_cast<void>(::write(bell_, &one, sizeof(one)) < 0);
+    static_cast<void>(::write(bell_.get(), &one, sizeof(one)) < 0);
   }
 
-  const SystemClock clock_;
-  const int bell_;
+  const SystemClock clock_{};
+  const Descriptor bell_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   // Synchronises itself; set under mutex_.
   std::atomic<bool> closed_{false};
   // Guarded by mutex_.
@@ -146,23 +142,11 @@ struct RunnerLimits {
   Duration kill_grace = std::chrono::seconds(5);  ///< from an attempt's time-out to the end of the process
 };
 
-/// A plugin's file kept open, so that it is the same one whatever comes to lie under its name. A resource.
-class OpenPlugin {
- public:
-  static Result<std::shared_ptr<const OpenPlugin>> open(const std::string& file);
-  /// The very bytes that this process loaded, when a job pinned them; otherwise the file of that name.
-  static Result<std::shared_ptr<const OpenPlugin>> open(const plugin::LoadedPlugin& loaded);
-  ~OpenPlugin() { ::close(descriptor_); }
-  OpenPlugin(const OpenPlugin&) = delete;
-  OpenPlugin& operator=(const OpenPlugin&) = delete;
-
-  int descriptor() const { return descriptor_; }
-
- private:
-  explicit OpenPlugin(int descriptor) : descriptor_(descriptor) {}
-
-  const int descriptor_;
-};
+/// A plugin's file kept open, so that it is the same one whatever comes to lie under its name.
+using OpenPlugin = std::shared_ptr<const Descriptor>;
+Result<OpenPlugin> open_plugin(const std::string& file);
+/// The very bytes that this process loaded, when a job pinned them; otherwise the file of that name.
+Result<OpenPlugin> open_plugin(const plugin::LoadedPlugin& loaded);
 
 /// Which handler a Runner runs, and how. A value.
 struct RunnerSpec {
@@ -171,7 +155,7 @@ struct RunnerSpec {
   std::string handler;
   plugin::OptionValues options;
   RunnerLimits limits;
-  std::shared_ptr<const OpenPlugin> file;  ///< of `plugin`
+  OpenPlugin file;  ///< of `plugin`
   plugin::EffectRules effects{};
   std::shared_ptr<plugin::HealthSeat> health{};  ///< where it tells how what it works with fares; may be null
 };
@@ -189,9 +173,8 @@ struct RunnerLog {
 /// thread; only `request_stop` may come from others.
 class Runner {
  public:
-  /// Makes the process and waits until it has made the handler. `spec` and `spawner` outlive it. An Error with the
-  /// handler's name: `invalid` when the handler refuses, or its process ends or hangs over making it; `unavailable`
-  /// when there is no process to be had.
+  /// Makes the process and waits until it has made the handler. `spec` and `spawner` outlive it. `invalid` when the
+  /// handler refuses, or its process ends or hangs over making it; `unavailable` when there is no process to be had.
   static Result<std::unique_ptr<Runner>> start(const RunnerSpec& spec, RunnerSpawner& spawner, const RunnerLog& log);
   ~Runner();
   Runner(const Runner&) = delete;

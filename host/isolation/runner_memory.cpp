@@ -1,12 +1,10 @@
 #include "host/isolation/runner_memory.hpp"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
-#include <limits>
 
 namespace sluice::isolation {
 namespace {
@@ -41,8 +39,7 @@ void copy_out(const RunnerControl& control, std::uint32_t at, char* data, std::u
   std::copy_n(control.room.data(), size - first, data + first);
 }
 
-// Each kind of record has one list of its fields (`fields`), which is walked to count its bytes, to write them and to
-// read them.
+// Each kind of record has one list of its fields (`fields`), walked to count its bytes, to write and to read them.
 
 /// Writes numbers as they lie in memory, and text behind its length; without a place to write to it counts only.
 class Writer {
@@ -315,48 +312,32 @@ std::string packed(Put put) {
 }  // namespace
 
 Result<std::unique_ptr<SharedMemory>> SharedMemory::create(const char* name, std::size_t size) {
-  const int descriptor = ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (descriptor < 0) {
+  Descriptor made(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  const bool sized = made.open() && ::ftruncate(made.get(), static_cast<off_t>(size)) == 0 &&
+                     ::fcntl(made.get(), F_ADD_SEALS, F_SEAL_SHRINK) == 0;
+  char* const data = sized ? map(made.get(), size) : nullptr;
+  if (data == nullptr) {
     return no_memory(size, errno);
   }
-  char* const data =
-      ::ftruncate(descriptor, static_cast<off_t>(size)) == 0 && ::fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK) == 0
-          ? map(descriptor, size)
-          : nullptr;
-  if (data == nullptr) {
-    const int code = errno;
-    ::close(descriptor);
-    return no_memory(size, code);
-  }
-  return std::unique_ptr<SharedMemory>(new SharedMemory(descriptor, data, size));
+  return std::unique_ptr<SharedMemory>(new SharedMemory(std::move(made), data, size));
 }
 
 Result<std::unique_ptr<SharedMemory>> SharedMemory::attach(int descriptor) {
+  const Descriptor given(descriptor);
   struct stat status {};
-  char* data = nullptr;
-  if (::fstat(descriptor, &status) == 0 && status.st_size > 0) {
-    data = map(descriptor, static_cast<std::size_t>(status.st_size));
-  }
-  const int code = errno;
-  ::close(descriptor);
+  const bool sized = ::fstat(descriptor, &status) == 0 && status.st_size > 0;
+  char* const data = sized ? map(descriptor, static_cast<std::size_t>(status.st_size)) : nullptr;
   if (data == nullptr) {
-    return no_memory(0, code);
+    return no_memory(0, errno);
   }
-  return std::unique_ptr<SharedMemory>(new SharedMemory(-1, data, static_cast<std::size_t>(status.st_size)));
-}
-
-SharedMemory::~SharedMemory() {
-  ::munmap(data_, size_);
-  if (descriptor_ >= 0) {
-    ::close(descriptor_);
-  }
+  return std::unique_ptr<SharedMemory>(new SharedMemory(Descriptor(), data, static_cast<std::size_t>(status.st_size)));
 }
 
 Result<void> SharedMemory::grow(std::size_t size) {
   if (size <= size_) {
     return {};
   }
-  if (::ftruncate(descriptor_, static_cast<off_t>(size)) != 0) {
+  if (::ftruncate(descriptor_.get(), static_cast<off_t>(size)) != 0) {
     return no_memory(size, errno);
   }
   return follow(size);
@@ -377,7 +358,7 @@ Result<void> SharedMemory::follow(std::size_t size) {
 
 void SharedMemory::forget_beyond(std::size_t kept) {
   if (size_ > kept) {
-    ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(kept),
+    ::fallocate(descriptor_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(kept),
                 static_cast<off_t>(size_ - kept));
   }
 }

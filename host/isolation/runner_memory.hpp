@@ -1,18 +1,17 @@
 #pragma once
 
 #include <linux/futex.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <climits>
 #include <ctime>
-#include <memory>
 #include <thread>
 
+#include "base/descriptor.hpp"
 #include "host/isolation/crash_handler.hpp"
-#include "host/plugin/option_values.hpp"
-#include "host/queue/effects.hpp"
-#include "sluice/effects.h"
+#include "host/plugin/handler_instance.hpp"
 
 /// The kernel's way of waiting for a word of memory, here between processes.
 namespace sluice::isolation {
@@ -82,14 +81,14 @@ class SharedMemory {
   static Result<std::unique_ptr<SharedMemory>> create(const char* name, std::size_t size);
   /// The piece behind a descriptor that this process was given, which is closed.
   static Result<std::unique_ptr<SharedMemory>> attach(int descriptor);
-  ~SharedMemory();
+  ~SharedMemory() { ::munmap(data_, size_); }
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
 
   char* data() const { return data_; }
   std::size_t size() const { return size_; }
   /// -1 for one that was attached.
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return descriptor_.get(); }
 
   /// Makes room for `size` bytes; `data` may be another place afterwards. For the one who created it.
   Result<void> grow(std::size_t size);
@@ -99,9 +98,10 @@ class SharedMemory {
   void forget_beyond(std::size_t kept);
 
  private:
-  SharedMemory(int descriptor, char* data, std::size_t size) : descriptor_(descriptor), data_(data), size_(size) {}
+  SharedMemory(Descriptor descriptor, char* data, std::size_t size)
+      : descriptor_(std::move(descriptor)), data_(data), size_(size) {}
 
-  const int descriptor_;
+  const Descriptor descriptor_;
   char* data_;
   std::size_t size_;
 };

@@ -14,15 +14,6 @@ using Names = std::pair<std::string, std::string>;
 // What is extrapolated from less would be chance.
 constexpr Duration kShortest = std::chrono::minutes(1);
 
-cost::Usage usage_of(const fleet::UsageRecord& record) {
-  return {{record.requests, record.read_units, record.write_units},
-          record.messages,
-          record.kib,
-          record.indexed_kib,
-          record.message_seconds,
-          record.kib_seconds};
-}
-
 double hours(Duration duration) {
   return std::chrono::duration<double, std::ratio<3600>>(std::max(duration, kShortest)).count();
 }
@@ -48,13 +39,13 @@ class Gathering {
       CostSummary::Row& row = rows_[{spent.queue, spent.job}];
       ++row.hosts;
       row.held_hosts += held(host, spent.job) ? 1 : 0;
-      row.hour += usage_of(spent.usage);
-      row.per_hour += prices_.of(usage_of(spent.usage).spent) / hours(host.spent_in);
+      row.hour += spent.usage;
+      row.per_hour += prices_.of(spent.usage.spent) / hours(host.spent_in);
     }
     summary_.attribute = summary_.attribute.empty() ? host.attribute : summary_.attribute;
     for (const fleet::ValueRecord& value : host.values) {
       if (host.attribute == summary_.attribute) {
-        values_[value.value] += usage_of(value.usage);
+        values_[value.value] += value.usage;
       }
     }
   }

@@ -3,13 +3,37 @@
 #include <atomic>
 
 #include "base/random.hpp"
-#include "host/plugin/option_values.hpp"
+#include "config/config.hpp"
 #include "host/queue/effects.hpp"
 #include "host/queue/source.hpp"
+#include "sluice/abi.h"
 #include "sluice/detail/effect_limits.hpp"
 #include "sluice/effects.h"
 
 namespace sluice::plugin {
+
+/// Options of one job, checked against the handler's declaration and completed with its defaults. A value.
+class OptionValues {
+ public:
+  struct Value {
+    std::string name;
+    sluice_option_type type = SLUICE_OPTION_STRING;
+    std::string string;
+    std::int64_t integer = 0;
+    double number = 0;
+    std::vector<std::string> items;
+  };
+
+  void add(Value value) { values_.push_back(std::move(value)); }
+  const std::vector<Value>& values() const { return values_; }
+
+ private:
+  std::vector<Value> values_;
+};
+
+/// Checks [job.options] against what the handler declares: unknown name (with the nearest known one), wrong type,
+/// missing required option; every error with its place. For a handler with open options everything passes as it is.
+config::Parsed<OptionValues> bind_options(const sluice_handler& handler, const config::JobConfig& job);
 
 /// What a handler made of a message; the names are the ABI's, but for the last: the process that ran the handler has
 /// ended or had to be killed, and `reason` says how.
@@ -28,8 +52,7 @@ struct Outcome {
   std::shared_ptr<const queue::Effects> effects{};  ///< with `done`: what it staged; null: nothing
 };
 
-/// Is told what happens to an attempt, while whoever does it waits and the attempt is locked: to be quick, and to call
-/// nothing of the attempt. Thread-safe.
+/// Is told what happens to an attempt, under its lock: to be quick, and to call nothing of it. Thread-safe.
 class AttemptWatcher {
  public:
   AttemptWatcher() = default;
@@ -66,8 +89,7 @@ class Attempt {
   /// For the thread that runs the handler.
   const std::shared_ptr<const std::string>& first_result() const { return first_result_; }
 
-  /// Asks the handler to finish: the host drains, and waits for it until `end`. May be called again with an earlier
-  /// one.
+  /// Asks the handler to finish; it is waited for until `end`, which a later call may bring forward.
   void request_stop(SteadyTime end = SteadyTime::max());
   /// As request_stop with no time left, and `extend` fails from now on.
   void lose_lease() {
@@ -93,8 +115,7 @@ class Attempt {
   /// Moves the time-out to now + `duration`; false when the lease is lost.
   bool extend(Duration duration);
 
-  /// Tells `watcher` from now on, at once when a stop is requested already; null: nobody. The one before is not called
-  /// any more when it returns.
+  /// Tells `watcher` from now on, also of a stop before; null: nobody. The one before is not called any more then.
   void watch(AttemptWatcher* watcher) {
     const MutexLock lock(mutex_);
     watcher_ = watcher;
@@ -138,8 +159,7 @@ inline EffectRules effect_rules(const config::JobConfig& job, config::StoreKind 
           job.idempotency.has_value(), &random, &clock};
 }
 
-/// "sluice.effects/1" for one attempt: gathers what a handler stages. Costs nothing until something is staged. Of the
-/// worker's thread.
+/// "sluice.effects/1" for one attempt: gathers what a handler stages. Of the worker's thread.
 class StagedEffects {
  public:
   /// `rules` outlives it. `first_result`: of the duplicate that the message is; null where it is none.
@@ -232,8 +252,7 @@ class HealthSeat {
  public:
   virtual ~HealthSeat() = default;
 
-  /// Replaces what was said of the part. A name that is empty or too long, and more parts than an instance may have,
-  /// are not taken.
+  /// Replaces what was said of the part. Bad names, and more parts than an instance may have, are not taken.
   virtual void report(std::string_view part, bool works, std::string_view text) noexcept = 0;
   /// Takes back everything that was said.
   virtual void clear() noexcept = 0;
@@ -279,8 +298,7 @@ struct HandlerSurroundings {
 /// Nothing that the plugin throws comes out of it: it becomes an Error or a fault.
 class HandlerInstance {
  public:
-  /// `handler` and what it points to outlive the instance (plugins are never unloaded). An Error of code `invalid` with
-  /// the plugin's own words when it refuses.
+  /// `handler` and what it points to outlive the instance. `invalid` with the plugin's own words when it refuses.
   static Result<std::unique_ptr<HandlerInstance>> create(HandlerSurroundings surroundings,
                                                          const sluice_handler& handler, std::string job,
                                                          const OptionValues& options);

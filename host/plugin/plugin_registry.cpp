@@ -269,8 +269,7 @@ Result<std::size_t> copy(int from, int to) {
   }
 }
 
-/// A library and the memory it was loaded from: the dynamic linker would take another one that came to have the same
-/// descriptor for this one.
+/// A library and the memory it was loaded from, whose descriptor the dynamic linker knows it by.
 struct KeptLibrary {
   boost::dll::shared_library library;
   std::shared_ptr<const SealedFile> bytes;

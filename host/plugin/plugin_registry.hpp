@@ -18,8 +18,7 @@ std::optional<std::string> refuse_file(const std::string& file);
 /// "shape(int)" of "_Z5shapei"; the same text when it is no mangled name.
 std::string demangled(const std::string& symbol);
 
-/// What the dynamic linker said about `file`, as one line for a person: what is missing and the mend, without the
-/// file's name.
+/// What the dynamic linker said about `file`, as one line: what is missing and the mend, without the file's name.
 std::string explain_load_error(const std::string& file, std::string_view said);
 
 /// Limits of one plugin.
@@ -68,9 +67,8 @@ struct LibraryResult {
 /// initialisers run. A loaded file is never unloaded: thread-locals and threads of a plugin may outlive any use of it.
 LibraryResult load_library(const std::string& file);
 
-/// The same for a file that must have this SHA-256 (64 lower-case digits): no byte of it is executed before it has been
-/// compared, and what was compared is what is loaded. It is loaded from memory, so that it finds no library by
-/// `$ORIGIN`.
+/// The same for a file that must have this SHA-256 (64 lower-case digits): what was compared is what is executed, from
+/// memory, so that it finds no library by `$ORIGIN`.
 LibraryResult load_pinned_library(const std::string& file, const std::string& sha256);
 
 /// A loaded plugin. Its pointers live as long as the process: plugins are never unloaded.

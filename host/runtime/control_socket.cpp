@@ -14,7 +14,7 @@
 
 #include "base/assert.hpp"
 #include "base/text/json_reader.hpp"
-#include "base/text/json_writer.hpp"
+#include "host/fleet/notice_json.hpp"
 #include "host/isolation/state_folder.hpp"
 
 namespace sluice::runtime {
@@ -63,12 +63,6 @@ bool read_ending(JsonReader& reader, ControlEnding& ending) {
   return good && !reader.failed();
 }
 
-void write_text(JsonWriter& json, std::string_view name, std::string_view value) {
-  if (!value.empty()) {
-    json.member(name, value);
-  }
-}
-
 constexpr int kBacklog = 128;
 constexpr const char* kExtension = ".sock";
 
@@ -77,8 +71,7 @@ Error cannot(const std::string& what, int code) {
                what + ": " + std::strerror(code));
 }
 
-/// The address of a socket's file. One with a long path is reached through a descriptor of its folder, as an address
-/// has room for a hundred characters only.
+/// The address of a socket's file. A long path is reached through a descriptor of its folder: an address is short.
 class SocketAddress {
  public:
   explicit SocketAddress(const std::string& file) {
@@ -107,29 +100,24 @@ constexpr std::size_t kLongestRequest = ControlTalk::kLongestRequest + 1;
 constexpr std::size_t kLongestAnswer = 16 * 1024 * 1024;
 constexpr Duration kIntroductionTime = std::chrono::seconds(1);
 
-Descriptor process_behind(int socket) {
-  ucred credentials{};
+/// The process at the other end; a `pid` of 0 where the kernel does not tell.
+ucred peer_of(int socket) {
+  ucred credentials{.pid = 0, .uid = static_cast<uid_t>(-1), .gid = 0};
   socklen_t size = sizeof(credentials);
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0 || credentials.pid <= 0) {
-    return Descriptor();
-  }
+  ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size);
+  return credentials;
+}
+
+Descriptor process_behind(int socket) {
+  const pid_t pid = peer_of(socket).pid;
   // The library here has no name for it yet.
-  return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, credentials.pid, 0)));
+  return Descriptor(pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1);
 }
 
 Error hung_up() { return Error(ErrorCode::unavailable, "the host has hung up without a word"); }
 
 /// When the process has no descriptor left for a caller, the next try.
 constexpr Duration kAcceptRetry = std::chrono::milliseconds(100);
-
-ControlPeer peer_of(int descriptor) {
-  ucred credentials{};
-  socklen_t size = sizeof(credentials);
-  if (::getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
-    return {.user = static_cast<std::uint32_t>(-1)};
-  }
-  return {.user = credentials.uid};
-}
 
 bool may_ask(const ControlPeer& peer) { return peer.user == 0 || peer.user == ::geteuid(); }
 
@@ -165,15 +153,11 @@ fleet::Directive order_of(const ControlRequest& request, const ControlPeer& peer
 std::string_view to_string(ControlVerb verb) { return kVerbs[static_cast<std::size_t>(verb)]; }
 
 std::string encode(const ControlRequest& request) {
-  JsonWriter json(JsonWriter::Layout::compact, JsonWriter::Strings::plain);
-  json.begin_object();
-  json.member("command", to_string(request.verb));
-  write_text(json, "message", request.message);
-  if (request.wait) {
-    json.member("wait", true);
-  }
-  json.end_object();
-  return json.take_text();
+  fleet::NoticeWriter line;
+  line.put("command", request.verb);
+  line.put("message", request.message);
+  line.put("wait", request.wait);
+  return std::move(line).finish();
 }
 
 Result<ControlRequest> decode_request(std::string_view line) {
@@ -202,24 +186,20 @@ Result<ControlRequest> decode_request(std::string_view line) {
 }
 
 std::string encode(const ControlAnswer& answer) {
-  JsonWriter json(JsonWriter::Layout::compact, JsonWriter::Strings::plain);
-  json.begin_object();
-  json.member("ok", answer.error.empty());
-  write_text(json, "error", answer.error);
-  write_text(json, "text", answer.text);
+  fleet::NoticeWriter line;
+  line.raw("ok", answer.error.empty() ? "true" : "false");
+  line.put("error", answer.error);
+  line.put("text", answer.text);
   if (!answer.record.empty()) {
-    json.key("host");
-    json.word(answer.record);
+    line.raw("host", answer.record);
   }
   if (answer.ending) {
-    json.key("ended");
-    json.begin_object();
-    json.member("status", answer.ending->status);
-    write_text(json, "certificate", answer.ending->certificate);
-    json.end_object();
+    fleet::NoticeWriter ending;
+    ending.raw("status", std::to_string(answer.ending->status));
+    ending.put("certificate", answer.ending->certificate);
+    line.raw("ended", std::move(ending).finish());
   }
-  json.end_object();
-  return json.take_text();
+  return std::move(line).finish();
 }
 
 Result<ControlAnswer> decode_answer(std::string_view line) {
@@ -563,7 +543,7 @@ void ControlSocket::admit() {
     accepts_again_ = passes ? SteadyTime{} : now + kAcceptRetry;
     return;
   }
-  const ControlPeer peer = peer_of(accepted.get());
+  const ControlPeer peer{.user = peer_of(accepted.get()).uid};
   const MutexLock lock(mutex_);
   if (callers_.size() >= kMostCallers) {
     callers_.pop_front();

@@ -6,13 +6,11 @@
 
 #include "base/deadline.hpp"
 #include "base/descriptor.hpp"
-#include "config/config.hpp"
 #include "host/fleet/steering.hpp"
 #include "host/observe/log.hpp"
 #include "host/runtime/service.hpp"
 
-/// What is said on a host's control socket: one line of JSON each way, and a second answer when a reload or a drain is
-/// through for those who wait for it. Values.
+/// One line of JSON each way on a host's control socket, and a second answer for who waits for a reload or a drain.
 namespace sluice::runtime {
 
 enum class ControlVerb {
@@ -256,8 +254,7 @@ class ControlSocket final : public Service {
 
   /// Tells those who wait for something up to this number what came of it. Returns at once. Thread-safe.
   void tell(std::uint64_t number, const ControlAnswer& answer);
-  /// Tells all who wait how the host has ended, and removes the file: nobody is answered any more. Returns at once.
-  /// Thread-safe.
+  /// Tells all who wait how the host has ended, and removes the file. Returns at once. Thread-safe.
   void farewell(const ControlEnding& ending) {
     ::unlink(socket_.file.c_str());
     tell(ControlReply::kFarewell, {.error = {}, .text = {}, .record = {}, .ending = ending});

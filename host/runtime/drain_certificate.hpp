@@ -39,8 +39,7 @@ struct DrainCertificate {
   std::string json() const;
 };
 
-/// Where the certificate goes as JSON. Opened before the host starts, so that a wrong path is a configuration error and
-/// not a surprise at the end.
+/// Where the certificate goes as JSON. Opened before the host starts, so that a wrong path is known then.
 class DrainReportFile {
  public:
   /// An empty path: no report. ErrorCode::invalid when the file cannot be written.

@@ -18,8 +18,6 @@ constexpr std::size_t kInstanceDigits = 8;
 // A record is billed by its size.
 constexpr std::size_t kMostValues = 10;
 
-constexpr std::array<std::string_view, 5> kLevels{"trace", "debug", "info", "warn", "error"};
-
 fleet::HostRecord identity_of(const HostReporter::Facts& facts, const Clock& clock, Random& random) {
   fleet::HostRecord record;
   record.name = facts.name;
@@ -29,26 +27,21 @@ fleet::HostRecord identity_of(const HostReporter::Facts& facts, const Clock& clo
   record.version = facts.version;
   record.host_file = facts.config.file;
   record.started_at = clock.wall_now();
-  record.file_log_level = kLevels.at(static_cast<std::size_t>(facts.config.log_level));
+  record.file_log_level = fleet::kLogLevels.at(static_cast<std::size_t>(facts.config.log_level));
   return record;
-}
-
-fleet::UsageRecord record_of(const cost::Usage& usage) {
-  return {usage.spent.requests, usage.spent.read_units, usage.spent.write_units, usage.messages, usage.kib,
-          usage.indexed_kib,    usage.message_seconds,  usage.kib_seconds};
 }
 
 void add_costs(const cost::CostView& view, fleet::HostRecord& record) {
   record.spent_in = view.covered;
   for (const cost::CostView::Row& row : view.rows) {
     if (!row.hour.none()) {
-      record.spent.push_back({row.queue, row.job, record_of(row.hour)});
+      record.spent.push_back({row.queue, row.job, row.hour});
     }
   }
   record.attribute = view.attribute;
   for (const cost::TopValues::Named& named : view.values.values) {
     if (record.values.size() < kMostValues) {
-      record.values.push_back({named.value, record_of(named.usage)});
+      record.values.push_back({named.value, named.usage});
     }
   }
 }
@@ -88,10 +81,6 @@ constexpr Duration kFirstLookTime = std::chrono::seconds(2);
 /// Of all calls by which a host that ends takes its records down.
 constexpr Duration kFarewellTime = std::chrono::milliseconds(300);
 constexpr Duration kOpenAgain = std::chrono::seconds(10);
-
-fleet::HostNames names_of(const fleet::HostRecord& identity) {
-  return {identity.instance, identity.name, identity.label()};
-}
 
 }  // namespace
 
@@ -214,9 +203,9 @@ void HostCommandHandler::take(const fleet::HostSteering& standing) {
 }
 
 void HostCommandHandler::log_at(const std::string& level) {
-  const auto known = std::find(kLevels.begin(), kLevels.end(), level);
-  if (known != kLevels.end()) {
-    parts_.log.set(static_cast<observe::LogLevel>(known - kLevels.begin()),
+  const auto known = std::find(fleet::kLogLevels.begin(), fleet::kLogLevels.end(), level);
+  if (known != fleet::kLogLevels.end()) {
+    parts_.log.set(static_cast<observe::LogLevel>(known - fleet::kLogLevels.begin()),
                    static_cast<observe::LogFormat>(parts_.config.log_format));
     parts_.reporter.set_log_level(level);
   }
@@ -270,7 +259,7 @@ void HostCommandHandler::look_now() {
 }
 
 FleetService::FleetService(Parts parts, const fleet::HostRecord& identity, QueueNames names)
-    : parts_(std::move(parts)), own_(identity.instance), names_(std::move(names)), resolver_(names_of(identity)) {}
+    : parts_(std::move(parts)), own_(identity.instance), names_(std::move(names)), resolver_(identity) {}
 
 Result<void> FleetService::start() {
   const SignalBlock block;

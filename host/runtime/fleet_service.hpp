@@ -67,8 +67,7 @@ class HostReporter {
   mutable std::map<std::string, Milestones> milestones_ SLUICE_GUARDED_BY(mutex_);
 };
 
-/// Where a host is steered from: what stands goes to its jobs and its log, orders to its jobs and its main thread, as
-/// if signals had come. Thread-safe.
+/// Where a host is steered from: what stands goes to its jobs and log, orders as signals would. Thread-safe.
 class HostCommandHandler final : public fleet::HostControl {
  public:
   struct Parts {

@@ -9,9 +9,22 @@
 namespace sluice::runtime {
 namespace {
 
-constexpr Duration kSampleTimeout = std::chrono::seconds(20);
-
 constexpr Duration kStatsTimeout = std::chrono::seconds(20);
+/// For the looks at all queues together before a start, and before a store that could not be opened is tried again.
+constexpr Duration kProbeTimeout = std::chrono::seconds(15);
+constexpr Duration kOpenAgain = std::chrono::seconds(1);
+
+/// What was opened before, or is opened now.
+Result<queue::Operator*> operator_of(const std::string& queue,
+                                     std::map<std::string, std::unique_ptr<queue::Operator>>& operators,
+                                     queue::Queues& queues) {
+  auto& opened = operators[queue];
+  if (!opened) {
+    SLUICE_TRY(made, queues.open_operator(queue));
+    opened = std::move(*made);
+  }
+  return opened.get();
+}
 
 bool forbids_start(ErrorCode code) {
   return code == ErrorCode::queue_missing || code == ErrorCode::denied || code == ErrorCode::corrupt ||
@@ -114,7 +127,7 @@ Crew crew_of(const std::string& queue, const JobSet& jobs) {
 
 std::string seconds_text(Duration duration) {
   std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.3f", std::chrono::duration<double>(duration).count());
+  std::snprintf(text.data(), text.size(), "%.3f", seconds(duration));
   return text.data();
 }
 
@@ -243,30 +256,17 @@ observe::ProbeResult readied(bool running, const JobSet& jobs, const Lags& lags)
 
 }  // namespace
 
-bool DepthSampler::leave() {
-  {
-    const MutexLock lock(mutex_);
-    leaving_ = true;
-    if (sampling_ && SLUICE_GUARD(hung_sampler_left)) {
-      thread_.request_stop();
-      return false;
-    }
-  }
-  stop();
-  return true;
-}
-
 void DepthSampler::run(const std::stop_token& stop) {
-  while (begin_sample(stop)) {
-    const SteadyTime next = clock_.steady_now() + interval_;
+  while (!stop.stop_requested()) {
     bool all = false;
     {
       const MutexLock lock(mutex_);
+      changed_.wait(mutex_, stop, [this]() SLUICE_NO_TSA { return asked_ || !limits_.empty(); });
       all = std::exchange(asked_, false);
     }
+    const SteadyTime next = clock_.steady_now() + interval_;
     sample(stop, all);
     const MutexLock lock(mutex_);
-    sampling_ = false;
     changed_.wait_until(mutex_, stop, next, [] { return false; });
   }
 }
@@ -287,21 +287,18 @@ void DepthSampler::sample(const std::stop_token& stop, bool all) {
 }
 
 void DepthSampler::sample(const std::string& name) {
-  auto& opened = operators_[name];
+  const auto opened = operator_of(name, operators_, queues_);
   if (!opened) {
-    auto again = queues_.open_operator(name);
-    if (!again) {
-      return;
-    }
-    opened = std::move(*again);
+    return;
   }
+  queue::Operator& counted = **opened;
   const SteadyTime asked_at = clock_.steady_now();
-  const Deadline deadline = Deadline::after(clock_, kSampleTimeout);
-  const auto standard = opened->stats({.half = queue::Half::standard, .cheap = true}, deadline);
+  const Deadline deadline = Deadline::after(clock_, kStatsTimeout);
+  const auto standard = counted.stats({.half = queue::Half::standard, .cheap = true}, deadline);
   if (!standard) {
     return;  // The claims of the same queue report the failure; the gauges keep their last value.
   }
-  const auto dlq = opened->stats({.half = queue::Half::dlq, .cheap = true}, deadline);
+  const auto dlq = counted.stats({.half = queue::Half::dlq, .cheap = true}, deadline);
   if (!dlq) {
     return;
   }
@@ -338,66 +335,39 @@ Result<bool> EmptyCheck::empty(const std::vector<queue::QueueAddress>& addresses
 }
 
 Result<bool> EmptyCheck::empty(const queue::QueueAddress& address, bool consistent) {
-  auto& opened = operators_[address.queue];
-  if (!opened) {
-    SLUICE_TRY(again, queues_.open_operator(address.queue));
-    opened = std::move(*again);
-  }
+  SLUICE_TRY(opened, operator_of(address.queue, operators_, queues_));
   const auto stats =
-      opened->stats({.half = address.half, .consistent = consistent}, Deadline::after(clock_, kStatsTimeout));
+      (*opened)->stats({.half = address.half, .consistent = consistent}, Deadline::after(clock_, kStatsTimeout));
   SLUICE_PASS_ON(stats);
   return stats->ready == 0 && stats->in_flight == 0;
 }
 
-Result<void> QueueProbe::start(std::vector<std::string> queues, std::function<void()> ended) {
-  std::sort(queues.begin(), queues.end());
-  queues.erase(std::unique(queues.begin(), queues.end()), queues.end());
-  return thread_.start([this, queues = std::move(queues), ended = std::move(ended)](const std::stop_token& stop) {
-    auto verdict = look(queues, stop);
-    {
-      const MutexLock lock(mutex_);
-      verdict_ = std::move(verdict);
+std::optional<QueueRefusal> probe_queues(std::vector<std::string> names, queue::Queues& queues, const Clock& clock,
+                                         observe::Log& log, const Pause& pause) {
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  const Deadline deadline = Deadline::after(clock, kProbeTimeout);
+  for (const std::string& name : names) {
+    std::string told;
+    auto opened = queues.open_operator(name);
+    for (; !opened && !forbids_start(opened.error().code()) && pause(kOpenAgain); opened = queues.open_operator(name)) {
+      if (opened.error().message() != told) {
+        told = opened.error().message();
+        log.warn("the store of a queue cannot be opened yet; trying again", {{"queue", name}, {"error", told}});
+      }
     }
-    ended();
-  });
-}
-
-QueueProbe::Verdict QueueProbe::look(const std::vector<std::string>& queues, const std::stop_token& stop) {
-  const Deadline deadline = Deadline::after(clock_, kTimeout);
-  for (const std::string& queue : queues) {
-    const auto opened = open(queue, stop);
     if (!opened) {
-      return {Refusal{queue, opened.error()}};
+      return QueueRefusal{name, opened.error()};
     }
     const auto page = (*opened)->list({.limit = 1, .content = false}, deadline);
-    if (page) {
-      continue;
+    if (!page && forbids_start(page.error().code())) {
+      return QueueRefusal{name, page.error()};
     }
-    if (forbids_start(page.error().code())) {
-      return {Refusal{queue, page.error()}};
-    }
-    log_.warn("queue does not answer yet", {{"queue", queue}, {"error", page.error().message()}});
-  }
-  return {};
-}
-
-Result<std::unique_ptr<queue::Operator>> QueueProbe::open(const std::string& queue, const std::stop_token& stop) {
-  std::string told;
-  while (true) {
-    auto opened = queues_.open_operator(queue);
-    if (opened || forbids_start(opened.error().code())) {
-      return opened;
-    }
-    if (opened.error().message() != told) {
-      told = opened.error().message();
-      log_.warn("the store of a queue cannot be opened yet; trying again", {{"queue", queue}, {"error", told}});
-    }
-    const MutexLock lock(mutex_);
-    changed_.wait_until(mutex_, stop, clock_.steady_now() + kOpenAgain, [] { return false; });
-    if (stop.stop_requested()) {
-      return opened;
+    if (!page) {
+      log.warn("queue does not answer yet", {{"queue", name}, {"error", page.error().message()}});
     }
   }
+  return std::nullopt;
 }
 
 std::vector<FigureFamily> depth_figures(const DepthSampler& depths, SteadyTime now) {

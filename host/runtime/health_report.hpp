@@ -50,9 +50,11 @@ class DepthSampler final : public Service {
     return thread_.start([this](const std::stop_token& stop) { run(stop); });
   }
   void stop() override { thread_.stop(); }
-  /// Ends it without waiting for a store. False: a store is being asked, and its thread ends only when that has
-  /// answered; who cannot wait so long leaves the process without destroying the sampler.
-  bool leave();
+  /// As stop, but waits no longer than until `limit`. False: a store is being asked, and its thread ends only when that
+  /// has answered; who cannot wait so long leaves the process without destroying the sampler.
+  bool leave(SteadyTime limit) {
+    return thread_.stop_until(SLUICE_GUARD(hung_sampler_left) ? limit : SteadyTime::max());
+  }
 
   /// Somebody reads the gauges. Thread-safe, returns at once.
   void asked() {
@@ -85,12 +87,6 @@ class DepthSampler final : public Service {
 
  private:
   void run(const std::stop_token& stop);
-  /// False when it is told to end instead.
-  bool begin_sample(const std::stop_token& stop) {
-    const MutexLock lock(mutex_);
-    sampling_ = changed_.wait(mutex_, stop, [this]() SLUICE_NO_TSA { return asked_ || !limits_.empty(); }) && !leaving_;
-    return sampling_;
-  }
   void sample(const std::stop_token& stop, bool all);
   void sample(const std::string& queue);
 
@@ -105,8 +101,6 @@ class DepthSampler final : public Service {
   Condition changed_;
   std::map<std::string, QueueDepth> depths_ SLUICE_GUARDED_BY(mutex_);
   bool asked_ SLUICE_GUARDED_BY(mutex_) = false;
-  bool sampling_ SLUICE_GUARDED_BY(mutex_) = false;
-  bool leaving_ SLUICE_GUARDED_BY(mutex_) = false;  ///< no sample begins any more
 
   // Touched only by the thread.
   std::map<std::string, std::unique_ptr<queue::Operator>> operators_;
@@ -115,8 +109,7 @@ class DepthSampler final : public Service {
   ServiceThread thread_{"sluice-depths"};
 };
 
-/// Whether queues have nothing due and nothing in flight, here or elsewhere. One thread at a time. The references
-/// outlive it.
+/// Whether queues have nothing due or in flight, here or elsewhere. Of one thread. The references outlive it.
 class EmptyCheck {
  public:
   EmptyCheck(queue::Queues& queues, const Clock& clock) : queues_(queues), clock_(clock) {}
@@ -133,63 +126,26 @@ class EmptyCheck {
   std::map<std::string, std::unique_ptr<queue::Operator>> operators_;
 };
 
-/// One look at each queue before anything runs: failures that waiting does not mend are better said at the start than
-/// in a log that nobody reads. A store that cannot be opened for a reason that may pass is waited for, since without it
-/// no job can be made; one that is open and does not answer is not. On a thread of its own, so that a store that does
-/// not answer holds up no signal. The references outlive it. Destruction waits for the look under way.
-class QueueProbe {
- public:
-  /// For the looks at all queues together.
-  static constexpr Duration kTimeout = std::chrono::seconds(15);
-
-  /// Before a store that could not be opened is tried again.
-  static constexpr Duration kOpenAgain = std::chrono::seconds(1);
-
-  QueueProbe(queue::Queues& queues, const Clock& clock, observe::Log& log)
-      : queues_(queues), clock_(clock), log_(log) {}
-
-  /// Called once. `ended` is called on the probe's thread when there is a result.
-  Result<void> start(std::vector<std::string> queues, std::function<void()> ended);
-  /// A queue that forbids the start, and why.
-  struct Refusal {
-    std::string queue;
-    Error error;
-  };
-  struct Verdict {
-    std::optional<Refusal> refusal;  ///< the first one
-  };
-  /// Nothing while it looks.
-  std::optional<Verdict> verdict() const {
-    const MutexLock lock(mutex_);
-    return verdict_;
-  }
-
- private:
-  Verdict look(const std::vector<std::string>& queues, const std::stop_token& stop);
-  Result<std::unique_ptr<queue::Operator>> open(const std::string& queue, const std::stop_token& stop);
-
-  queue::Queues& queues_;
-  const Clock& clock_;
-  observe::Log& log_;
-
-  mutable Mutex mutex_;
-  Condition changed_;
-  std::optional<Verdict> verdict_ SLUICE_GUARDED_BY(mutex_);
-  ServiceThread thread_{"sluice-probe"};
+/// A queue that forbids the start, and why.
+struct QueueRefusal {
+  std::string queue;
+  Error error;
 };
+/// Waits so long; false: nobody wants the result any more.
+using Pause = std::function<bool(Duration)>;
 
-}  // namespace sluice::runtime
+/// One look at each queue before anything runs, for failures that waiting does not mend: the first of them, or nothing.
+/// A store that cannot be opened for a reason that may pass is waited for, since without it no job can be made.
+std::optional<QueueRefusal> probe_queues(std::vector<std::string> names, queue::Queues& queues, const Clock& clock,
+                                         observe::Log& log, const Pause& pause);
 
 /// What /metrics shows of what others keep. Pure functions.
-namespace sluice::runtime {
-
 std::vector<observe::FigureFamily> depth_figures(const DepthSampler& depths, SteadyTime now);
 std::vector<observe::FigureFamily> ledger_figures(bool kept);
 std::vector<observe::FigureFamily> cost_figures(const cost::CostView& view, const cost::Prices& prices);
 
-/// What /scale/QUEUE says to an autoscaler, from the numbers that are there: 200 with them, 404 for a queue that no job
-/// here works on, 503 while there are none or only such as nobody should scale by. `depth`: as it was counted last,
-/// once in `interval` at most.
+/// What /scale/QUEUE says to an autoscaler: 200 with the numbers, 404 for a queue that no job here works on, 503 while
+/// there are none to scale by. `depth`: as it was counted last, once in `interval` at most.
 observe::HttpReply scale_of(std::string_view queue, const JobSet& jobs, const std::optional<QueueDepth>& depth,
                             Duration interval, SteadyTime now);
 

@@ -132,7 +132,6 @@ Host::Host(const HostParts& parts)
           {parts.config, parts.name, parts.queues, parts.owners, parts.plugins, parts.log, parts.clock, parts.random}),
       jobs_([this](const JobPlan& plan) { return make_job(plan); },
             [this](const Error& error) { parts_.log.error(error.message()); }, parts.clock),
-      probe_(parts.queues, parts.clock, parts.log),
       emptiness_(parts.queues, parts.clock),
       depths_([this] { return jobs_.addresses(); }, parts.queues, parts.metrics, parts.clock,
               parts.config.depth_interval, lag_limits_of(parts.config)),
@@ -259,16 +258,18 @@ Result<void> Host::open_wake() {
 }
 
 Result<void> Host::probe(HostEvents& events) {
-  SLUICE_PASS_ON(probe_.start(queues_of(plans_), [&events] { events.wake(); }));
-  auto verdict = probe_.verdict();
-  for (; !verdict && !events.terminating(); verdict = probe_.verdict()) {
+  parts_.errand.send([this] {
+    auto found = probe_queues(queues_of(plans_), parts_.queues, parts_.clock, parts_.log,
+                              [this](Duration span) { return parts_.errand.wait_for(span); });
+    return Errand::Rest([this, found = std::move(found)] { refusal_ = found; });
+  });
+  while (parts_.errand.under_way() && !events.terminating()) {
     events.wait_until(SteadyTime::max());
+    if (auto rest = parts_.errand.take()) {
+      (*rest)();
+    }
   }
-  if (verdict && verdict->refusal) {
-    const auto& [queue, error] = *verdict->refusal;
-    return Error(error.code(), parts_.explain(queue, error));
-  }
-  return {};
+  return refusal_ ? Error(refusal_->error.code(), parts_.explain(refusal_->queue, refusal_->error)) : Result<void>();
 }
 
 void Host::run(HostEvents& events, bool until_empty, bool progress) {
@@ -432,9 +433,9 @@ JobSet::Drained Host::drain() {
   parts_.log.info("draining", {{"within", config::format_duration(parts_.config.drain_timeout)}});
   const Deadline deadline = Deadline::after(parts_.clock, parts_.config.drain_timeout);
   JobSet::Drained drained = jobs_.drain(deadline);
-  services_ended_ = depths_.leave();
   const SteadyTime now = parts_.clock.steady_now();
   const SteadyTime last = std::clamp(deadline.time(), now + kShortestFarewell, now + kLongestFarewell);
+  services_ended_ = depths_.leave(last);
   services_ended_ = fleet_.leave(last) && services_ended_;
   services_ended_ = schedules_.leave(last) && services_ended_;
   services_ended_ = (!wake_ || wake_->leave(last)) && services_ended_;

@@ -22,8 +22,7 @@ class ProgressLine {
   std::uint64_t last_ended_ = 0;
 };
 
-/// What a job draws from: one queue's source, or those of several joined. What they cost is written into `book`, which
-/// outlives them.
+/// What a job draws from: one queue's source, or several joined. `book`, where their cost goes, outlives them.
 Result<std::unique_ptr<queue::Source>> open_source(queue::Queues& queues, const config::HostConfig& host,
                                                    const config::JobConfig& job, cost::CostBook& book);
 /// The budgets of those of its queues that have one.
@@ -65,13 +64,11 @@ class Host {
   /// Opens the HTTP side and makes the jobs. Fails when the address is taken, a handler refuses its job, or the system
   /// has no room for the threads. Waits while a store cannot be opened for a reason that passes.
   Result<void> prepare(std::vector<JobPlan> plans);
-  /// Starts what was prepared. Fails when a queue cannot be worked on for a reason that waiting does not mend, or a job
-  /// gets no threads; a drain has to follow then. When `events` ask for a drain meanwhile it returns at once, and
-  /// nothing runs.
+  /// Starts what was prepared. Fails when a queue cannot be worked on for good, or a job has no threads; a drain has to
+  /// follow then. When `events` ask for a drain meanwhile it returns at once, and nothing runs.
   Result<void> start(HostEvents& events);
 
-  /// Works through signals until a drain is asked for. `until_empty`: also ends when the queues are empty. `progress`:
-  /// shows a line of totals each second.
+  /// Works through signals until a drain, or `until_empty` until the queues are empty. `progress`: a line a second.
   void run(HostEvents& events, bool until_empty, bool progress);
 
   /// Ends the jobs within the configured drain time-out.
@@ -93,7 +90,7 @@ class Host {
   /// As things stand, for whoever cannot wait for the drain.
   JobSet::Drained account() const { return jobs_.account(); }
   /// A thread still waits for a store's answer, and so would whoever destroys the host. To be asked after the drain.
-  bool waits_for_store() const { return !probe_.verdict() || !services_ended_; }
+  bool waits_for_store() const { return !services_ended_; }
 
  private:
   Result<std::unique_ptr<work::Job>> make_job(const JobPlan& plan);
@@ -102,8 +99,7 @@ class Host {
   Result<void> probe(HostEvents& events);
   void begin_reload();
   void look_at_host_file() const;
-  /// On the errand's thread. Nothing, and the log and the control socket say why, when the files ask for what cannot
-  /// be.
+  /// On the errand's thread. Nothing, and it is told why, when the files ask for what cannot be.
   std::optional<JobSet::Exchange> plan_reload();
   void reload(JobSet::Exchange next);
   void refuse_reload(const std::vector<std::string>& reasons);
@@ -119,7 +115,6 @@ class Host {
   std::atomic<bool> ready_{false};
   IsolationWard ward_;
   JobSet jobs_;
-  QueueProbe probe_;
   EmptyCheck emptiness_;  // touched only by the errand
   DepthSampler depths_;
   HostReporter reporter_;
@@ -132,6 +127,7 @@ class Host {
   JobSet::Exchange first_jobs_;
   std::vector<Schedule> next_schedules_;  ///< of the reload under way
   bool reload_waits_ = false;
+  std::optional<QueueRefusal> refusal_;
   bool services_ended_ = true;
   SteadyTime next_empty_check_{};
   bool counted_empty_ = false;

@@ -70,9 +70,8 @@ class SignalWatcher final : public Service {
   /// Called on the watcher's thread with the signal's number; must not block.
   using OnSignal = std::function<void(int signal)>;
 
-  /// Blocks the watched signals in the calling thread and all it starts from now on, and ignores SIGPIPE and
-  /// SIGXFSZ, which are errors of write(2) instead. Call it first thing, before any thread exists; what arrives from
-  /// then on waits until a watcher starts.
+  /// Blocks the watched signals in this thread and all it starts: they wait for a watcher. Ignores SIGPIPE and
+  /// SIGXFSZ, which are errors of write(2) instead. Call it before any thread exists.
   static void block_signals();
 
   explicit SignalWatcher(OnSignal on_signal);
@@ -202,9 +201,8 @@ class Watchdog final : public Service {
     watched_.notify_all();
   }
 
-  /// To be called by whoever wants to say the last words. True once: the process's exit code is `status` from now on,
-  /// also when it has to be left in the middle of what follows. False when the watchdog is at it; then everything must
-  /// be left as it is until the process ends.
+  /// Before the host says the last words. True once: `status` is the exit code from now on, even if the process must
+  /// be left in the middle. False when the watchdog is at it; then everything must be left as it is.
   bool begin_last_words(int status);
 
  private:

@@ -354,14 +354,14 @@ std::optional<DynamoDbCost> HostQueues::cost() const {
   return sum;
 }
 
-Result<std::unique_ptr<queue::MoveOwnership>> HostQueues::take_custody(const std::string& queue,
-                                                                       const std::vector<queue::Half>& halves) {
+Result<std::unique_ptr<queue::MoveOwnership>> HostQueues::take_ownership(const std::string& queue,
+                                                                         const std::vector<queue::Half>& halves) {
   if (config::outbox_named(queue)) {
     return std::unique_ptr<queue::MoveOwnership>();
   }
   SLUICE_TRY(store, open_store(config_.queue(queue).store));
   return (*store)->tables == nullptr ? std::unique_ptr<queue::MoveOwnership>()
-                                     : (*store)->tables->take_custody(queue, halves);
+                                     : (*store)->tables->take_ownership(queue, halves);
 }
 
 Result<HostQueues::OpenStore*> HostQueues::open_store(const std::string& name) {

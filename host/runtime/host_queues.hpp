@@ -39,13 +39,11 @@ class DynamoDbConnection {
     std::map<std::string, std::string> queues{};  ///< by table, where the queue's name is another than the table's
   };
 
-  /// Where the host file says that a store is, and the tables of its queues. `store` is its name, empty for the default
-  /// one.
+  /// Where the host file says that a store is, and the tables of its queues. Empty: the default one.
   static Options options_of(const config::HostConfig& host, const std::string& store);
 
-  /// Makes no request yet. An Error (invalid) when neither a region nor an endpoint is named anywhere, or AWS's files
-  /// cannot be read. The references, the metrics and the book must outlive the
-  /// connection.
+  /// Makes no request yet. `invalid` when neither region nor endpoint is named anywhere, or AWS's files cannot be read.
+  /// The references, the metrics and the book outlive the connection.
   static Result<std::unique_ptr<DynamoDbConnection>> open(const Options& options, const Clock& clock, Random& random);
   DynamoDbConnection(const DynamoDbConnection&) = delete;
   DynamoDbConnection& operator=(const DynamoDbConnection&) = delete;
@@ -76,17 +74,13 @@ class DynamoDbConnection {
   std::unique_ptr<dynamo::Connection> connection_;
 };
 
-/// What this host is called in failures and among the writers of a table: the host file's name for it, else the
-/// machine's.
+/// This host's name in failures and among a table's writers: the host file's, else the machine's.
 std::string host_name(const config::HostConfig& config);
 
-/// Why a message cannot be sent to a queue in one transaction with the end of another queue's message: it lies in
-/// another store. Nothing: it can.
+/// Why one transaction cannot end a message and send to another queue: it lies in another store. Nothing: it can.
 std::optional<Error> beyond_store(const config::HostConfig& config, const std::string& from, const std::string& to);
 
-/// From [outbox.NAME] of a host file to the store that it describes.
-/// What is told of an outbox and what it is given. The references, and `metrics` and `book` unless they are null,
-/// outlive it.
+/// What an outbox is given, and what is told of it. The references, metrics and book outlive it.
 struct OutboxSeams {
   const Clock& clock;
   Random& random;
@@ -101,8 +95,7 @@ struct OpenOutbox {
   std::unique_ptr<queue::outbox::OutboxQueues> queues;
 };
 
-/// Connects to nothing yet. ErrorCode::queue_missing where the host file has none of that name, `invalid` for what the
-/// kind cannot do.
+/// Connects to nothing yet. `queue_missing` for an unknown name, `invalid` for what the kind cannot do.
 Result<OpenOutbox> open_outbox(const config::HostConfig& host, const std::string& name, OutboxSeams seams);
 
 /// Which rows the job takes.
@@ -146,8 +139,8 @@ class HostQueues final : public queue::Queues, public queue::Owners {
   Result<void> ended(const queue::EndedOwner& owner, Deadline deadline) override;
 
   /// A queue whose hosts own parts of it, to be carried elsewhere; null for any other, which needs no such thing.
-  Result<std::unique_ptr<queue::MoveOwnership>> take_custody(const std::string& queue,
-                                                             const std::vector<queue::Half>& halves);
+  Result<std::unique_ptr<queue::MoveOwnership>> take_ownership(const std::string& queue,
+                                                               const std::vector<queue::Half>& halves);
 
   /// The queues that messages have made in one store; "" is the default one.
   Result<std::vector<std::string>> made_by_messages_in(const std::string& store, Deadline deadline) {

@@ -1,7 +1,6 @@
 #include "host/runtime/isolation_ward.hpp"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/inotify.h>
 
 #include <cerrno>
@@ -446,7 +445,7 @@ Result<plugin::InstanceFactory> IsolationWard::runners_for(const JobPlan& plan) 
   isolation::HandlerFacts facts = facts_of(plan);
   const plugin::LoadedPlugin* const owner = parts_.plugins.owner_of(plan.handler);
   SLUICE_ASSERT(owner != nullptr);
-  SLUICE_TRY(file, isolation::OpenPlugin::open(*owner));
+  SLUICE_TRY(file, isolation::open_plugin(*owner));
   isolation::RunnerSpec spec{std::move(facts.job),
                              std::move(facts.plugin),
                              std::move(facts.handler),

@@ -26,11 +26,9 @@ class OwnLedger {
   OwnLedger(const OwnLedger&) = delete;
   OwnLedger& operator=(const OwnLedger&) = delete;
 
-  /// Makes it. A host that cannot have one says so in its log, and goes on without until `attempt` brings it. Before
-  /// any job.
+  /// Makes it, before any job. A host that cannot have one says so, and goes on without until `attempt` brings it.
   void begin();
-  /// Tries again if that is due, and says when it is next; SteadyTime::max(): it is there, and if it was lost meanwhile
-  /// the log says so.
+  /// Tries again if that is due; when it is next. SteadyTime::max(): it is there; if it was lost the log says so.
   SteadyTime attempt(SteadyTime now) SLUICE_EXCLUDES(mutex_);
   /// Gives it up. What is held in it then stays for the next host.
   void end() SLUICE_EXCLUDES(mutex_);
@@ -90,8 +88,7 @@ struct RecoveryStep {
 std::vector<RecoveryStep> plan_recovery(const isolation::LedgerContents& ledger,
                                         const std::vector<config::JobConfig>& jobs, Random& random, WallTime now);
 
-/// A dead host's ledger on its way to history: tells the sources, again where they could not be reached, and keeps
-/// count. Of one thread.
+/// A dead host's ledger on its way to history: tells the sources, again where it must, and counts. Of one thread.
 class OrphanSettlement {
  public:
   OrphanSettlement(std::unique_ptr<isolation::OrphanLedger> ledger, std::vector<RecoveryStep> steps)
@@ -212,9 +209,8 @@ struct WardParts {
   Random& random;
 };
 
-/// What a host has against handlers that end their process: its crash ledger and crash handler, the recovery of what
-/// dead hosts held, and the Runners. Outlives the host's jobs. Used by one thread at a time; `hard_stop` and
-/// `ledger_trouble` by any.
+/// What a host has against handlers that end their process: crash ledger and handler, recovery, Runners. Outlives the
+/// jobs. Used by one thread at a time; `hard_stop` and `ledger_trouble` by any.
 class IsolationWard {
  public:
   explicit IsolationWard(const WardParts& parts);
@@ -248,8 +244,7 @@ class IsolationWard {
   std::string ledger_trouble() const { return ledger_.trouble(); }
   /// A job's part of the ledger; never null.
   std::shared_ptr<isolation::JobLedger> ledger_for(const JobPlan& plan);
-  /// Makes instances of the job's handler in processes of their own, for one worker each. Fails when the plugin's file
-  /// is not there any more.
+  /// Makes instances of the job's handler in processes of their own. Fails when the plugin's file is gone.
   Result<plugin::InstanceFactory> runners_for(const JobPlan& plan);
 
  private:

@@ -1,8 +1,7 @@
 #pragma once
 
-#include "host/plugin/option_values.hpp"
+#include "host/plugin/handler_instance.hpp"
 #include "host/plugin/plugin_registry.hpp"
-#include "host/queue/message.hpp"
 
 namespace sluice::runtime {
 
@@ -33,8 +32,7 @@ Error cannot_start(const JobPlan& plan, const Error& error);
 /// An error for each of the host file, its state folder and these jobs' files that others may write.
 std::vector<config::ConfigError> distrusted(const config::HostConfig& host, const std::vector<config::JobConfig>& jobs);
 
-/// What jobs want of the order of messages that the stores of their queues cannot do, or that two jobs on one queue
-/// want differently: an error for each.
+/// An error for each order that a job wants and its store cannot keep, or two jobs on one queue want differently.
 std::vector<config::ConfigError> refused_rules(const config::HostConfig& host,
                                                const std::vector<config::JobConfig>& jobs);
 

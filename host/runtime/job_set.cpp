@@ -2,6 +2,8 @@
 
 #include <system_error>
 
+#include "host/work/job_queues.hpp"
+
 namespace sluice::runtime {
 
 namespace {
@@ -253,10 +255,11 @@ JobSet::Drained JobSet::account() const {
     undead = undead_;
   }
   for (const JobPointer& job : open) {
-    work::LedgerSnapshot ledger = job->ledger();
+    const work::JobActivity activity = job->activity();
+    work::LedgerSnapshot ledger = activity.ledger;
     ledger.stranded += ledger.in_flight();
     drained.jobs[job->config().name] += ledger;
-    drained.clean = drained.clean && ledger.stranded == 0 && job->handlers_running() == 0 && !job->denial();
+    drained.clean = drained.clean && ledger.stranded == 0 && activity.running.empty() && !activity.denial;
   }
   for (const JobPointer& job : undead) {
     drained.threads_left = drained.threads_left || !job->at_rest();
@@ -267,7 +270,7 @@ JobSet::Drained JobSet::account() const {
 std::map<std::string, Error> JobSet::denials() const {
   std::map<std::string, Error> all;
   for (const JobPointer& job : all_jobs()) {
-    if (auto denial = job->denial()) {
+    if (auto denial = job->activity().denial) {
       all.emplace(job->config().name, std::move(*denial));
     }
   }
@@ -304,7 +307,7 @@ work::LedgerSnapshot JobSet::total() const {
 std::vector<queue::QueueAddress> JobSet::addresses() const {
   std::vector<queue::QueueAddress> all;
   for (const JobPointer& job : all_jobs()) {
-    const auto some = job->addresses();
+    const auto some = work::addresses_of(job->config());
     all.insert(all.end(), some.begin(), some.end());
   }
   std::sort(all.begin(), all.end());

@@ -45,8 +45,7 @@ class JobSet {
   struct Drained {
     std::map<std::string, work::LedgerSnapshot> jobs;
     bool clean = true;
-    /// Handlers have not returned, or threads of jobs that were exchanged: the set must not be destroyed, but the
-    /// process left.
+    /// Handlers or threads of exchanged jobs have not returned: the process is to be left, not the set destroyed.
     bool threads_left = false;
   };
 
@@ -116,7 +115,7 @@ class JobSet {
       return false;
     }
     const std::vector<JobPointer> jobs = all_jobs();
-    return std::all_of(jobs.begin(), jobs.end(), [](const JobPointer& job) { return job->quiescent(); });
+    return std::all_of(jobs.begin(), jobs.end(), [](const JobPointer& job) { return job->activity().quiescent; });
   }
   /// The jobs that can do nothing because the store refuses the role, by name, and why.
   std::map<std::string, Error> denials() const;
@@ -130,7 +129,7 @@ class JobSet {
   /// A job has lost so many workers to handlers that do not return that no more take their place.
   bool out_of_workers() const {
     const std::vector<JobPointer> jobs = all_jobs();
-    return std::any_of(jobs.begin(), jobs.end(), [](const JobPointer& job) { return job->out_of_workers(); });
+    return std::any_of(jobs.begin(), jobs.end(), [](const JobPointer& job) { return job->activity().out_of_workers; });
   }
   work::LedgerSnapshot total() const;
   /// The jobs that run, by name.

@@ -81,8 +81,7 @@ constexpr int kClean = 0;
 constexpr int kAbandoned = 75;
 constexpr int kConfiguration = 78;
 
-/// The process has ended by the drain time-out and a second, or two seconds after a hard stop: these, and the time for
-/// the watchdog's last words.
+/// The process has ended a second after the drain time-out, or two after a hard stop: these, and the last words.
 constexpr Duration kDrainMargin = std::chrono::milliseconds(600);
 constexpr Duration kHardStopMargin = std::chrono::milliseconds(1600);
 /// For a reader of stderr that has stalled.

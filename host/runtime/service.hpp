@@ -25,8 +25,7 @@ class Service {
   virtual void stop() = 0;
 };
 
-/// One thread with the contract of a Service: started at most once, stopped any number of times from any thread. A
-/// resource; its destructor stops.
+/// One thread with the contract of a Service. A resource; its destructor stops.
 class ServiceThread {
  public:
   /// `name` shows in the system's tools, cut to 15 bytes, and in what is said where the thread cannot be made.
@@ -35,8 +34,7 @@ class ServiceThread {
   ServiceThread(const ServiceThread&) = delete;
   ServiceThread& operator=(const ServiceThread&) = delete;
 
-  /// Runs `loop`, which returns soon after a stop was requested. Nothing happens after `stop`. ErrorCode::unavailable
-  /// when the system gives no thread.
+  /// Runs `loop`, which returns soon after a stop request. Nothing after `stop`. `unavailable` when there is no thread.
   Result<void> start(std::function<void(std::stop_token)> loop);
   void request_stop();
   /// Requests the stop and returns when the thread has ended.
@@ -66,8 +64,7 @@ std::size_t threads_of(std::uint32_t concurrency);
 /// that are set, when it does not. Makes them and lets them go, which takes about 10 microseconds each.
 Result<void> room_for_threads(std::size_t count);
 
-/// Whether this process may open so many more files at this moment; ErrorCode::invalid, with the limit, when it may
-/// not.
+/// Whether this process may open so many more files now; ErrorCode::invalid, with the limit, when not.
 Result<void> room_for_descriptors(std::size_t count);
 
 /// The limits on threads that are set for this process, such as "address space 400 MiB (ulimit -v)".

@@ -21,8 +21,7 @@ class Telemetry {
     Random& random;
   };
 
-  /// Begins: lines of the log are sent from now on. Fails where a file that it needs cannot be read, or the system has
-  /// no thread. All parts outlive it.
+  /// Begins to send lines of the log. Fails without a file that it needs, or a thread. All parts outlive it.
   static Result<std::unique_ptr<Telemetry>> open(const Parts& parts);
   /// What has not been sent by then is dropped.
   ~Telemetry();

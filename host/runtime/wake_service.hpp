@@ -46,8 +46,7 @@ class WakeService final : public Service {
     withdrawn_ = true;
     changed_.notify_all();
   }
-  /// As stop, but waits no longer than until `limit`. False: a store is being asked; who cannot wait for it leaves the
-  /// process without destroying the service.
+  /// As stop, but only until `limit`. False: a store is being asked; leave the process without destroying the service.
   bool leave(SteadyTime limit) {
     listening_.request_stop();
     const bool ended = announcing_.stop_until(limit);

@@ -16,14 +16,6 @@ LedgerSnapshot& LedgerSnapshot::operator+=(const LedgerSnapshot& other) {
   return *this;
 }
 
-LedgerSnapshot Account::snapshot() const {
-  LedgerSnapshot snapshot{.claimed = claimed_, .stranded = stranded_};
-  for (std::size_t i = 0; i < kEndings; ++i) {
-    snapshot.*kEndingCounts[i].count = endings_[i];
-  }
-  return snapshot;
-}
-
 void HandlerTimes::add(Duration each, std::uint64_t count) {
   const auto micros = static_cast<std::uint64_t>(
       std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::microseconds>(each).count()));

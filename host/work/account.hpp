@@ -1,7 +1,5 @@
 #pragma once
 
-#include <numeric>
-
 #include "host/observe/log.hpp"
 #include "host/observe/metrics.hpp"
 #include "host/plugin/handler_instance.hpp"
@@ -49,20 +47,16 @@ inline constexpr std::array<EndingCount, kEndings> kEndingCounts{{{"done", &Ledg
 /// Counts where the messages of one job have gone. Not thread-safe: its owner's lock guards it.
 class Account {
  public:
-  void claimed(std::uint64_t count) { claimed_ += count; }
-  void ended(Ending ending) { ++endings_[static_cast<std::size_t>(ending)]; }
+  void claimed(std::uint64_t count) { counts_.claimed += count; }
+  void ended(Ending ending) { ++(counts_.*kEndingCounts[static_cast<std::size_t>(ending)].count); }
   /// Ends the book: whatever has not ended by now is stranded.
-  void close() { stranded_ += open(); }
+  void close() { counts_.stranded += open(); }
 
-  std::uint64_t open() const {
-    return claimed_ - stranded_ - std::accumulate(endings_.begin(), endings_.end(), std::uint64_t{0});
-  }
-  LedgerSnapshot snapshot() const;
+  std::uint64_t open() const { return counts_.in_flight(); }
+  const LedgerSnapshot& snapshot() const { return counts_; }
 
  private:
-  std::uint64_t claimed_ = 0;
-  std::array<std::uint64_t, kEndings> endings_{};
-  std::uint64_t stranded_ = 0;
+  LedgerSnapshot counts_;
 };
 
 /// How long a job's handlers have taken, since it began. A value: the difference of two tells of the time between.
@@ -125,7 +119,11 @@ struct JobActivity {
   std::vector<RunningHandler> running;
   std::optional<Error> trouble{};  ///< why claims or settlements fail just now
   bool cut_off = false;            ///< they have failed for long
-  bool held_by_budget = false;     ///< it waits for what one of its queues may cost
+  std::optional<Error> denial{};   ///< why it can do nothing: the store refuses the role what it takes
+  bool out_of_workers = false;     ///< so many are stuck that no more workers take their place
+  bool claiming = false;           ///< a call of the source has not been answered
+  bool quiescent = false;       ///< nothing is held, and the last claim, begun after the last wake, found nothing due
+  bool held_by_budget = false;  ///< it waits for what one of its queues may cost
 };
 
 /// What a step of the flow leaves to be done once its lock is free: threads to wake, counts and log lines to publish.
@@ -144,7 +142,7 @@ struct StepEffects {
 
   // Whom to wake.
   std::size_t workers = 0;
-  std::size_t lanes = 0;
+  std::size_t quarantine = 0;
   bool poller = false;
   bool settler = false;
   bool keeper = false;
@@ -153,7 +151,7 @@ struct StepEffects {
 
   // Threads to make.
   std::size_t hire_workers = 0;
-  std::size_t hire_lanes = 0;
+  std::size_t hire_quarantine = 0;
 
   // What to count.
   std::uint64_t claimed = 0;
@@ -179,8 +177,7 @@ struct StepEffects {
   }
   /// A line about one message.
   void about(observe::LogLevel level, std::string_view text, const queue::Message& message, std::string detail = {});
-  /// A message is no longer ours. Where a step loses many, as it does when the host's own lease has ended, all but the
-  /// first have a line together.
+  /// A message is no longer ours. Where a step loses many, all but the first have a line together.
   void lose(const queue::Message& message);
 };
 
@@ -189,8 +186,7 @@ struct StepEffects {
 void publish(const StepEffects& effects, const std::string& job, bool traced, observe::Log& log,
              observe::JobMetrics& metrics);
 
-/// Until when a thread sleeps that was given nothing to do, so that it is woken for what must be done earlier and for
-/// nothing else. Not thread-safe.
+/// Until when a thread sleeps that has nothing to do: it is woken for what is due earlier only. Not thread-safe.
 class Alarm {
  public:
   /// True when the thread must be woken for what is to be done at `time`.

@@ -196,10 +196,10 @@ void Workforce::count(const Seat& seat, std::size_t change) {
     case State::leaving:
       break;
     case State::idle:
-      (worker ? free_workers_ : free_lanes_) += change;
+      (worker ? free_workers_ : free_quarantine_) += change;
       break;
     case State::busy:
-      (worker ? busy_workers_ : busy_lanes_) += change;
+      (worker ? busy_workers_ : busy_quarantine_) += change;
       break;
     case State::lost:
       lost_ += change;
@@ -208,7 +208,7 @@ void Workforce::count(const Seat& seat, std::size_t change) {
 }
 
 std::uint32_t Workforce::enlist(WorkerBatch& batch, SeatKind kind, bool isolated) {
-  std::size_t& in_making = kind == SeatKind::worker ? workers_in_making_ : lanes_in_making_;
+  std::size_t& in_making = kind == SeatKind::worker ? workers_in_making_ : quarantine_in_making_;
   SLUICE_ASSERT(in_making > 0);
   --in_making;
   auto seat = std::find_if(seats_.begin(), seats_.end(), [](const Seat& one) { return one.state == State::vacant; });
@@ -231,9 +231,9 @@ bool Workforce::back(std::uint32_t seat) {
   }
   if (one.state == State::lost) {
     const bool worker = one.kind == SeatKind::worker;
-    const std::size_t others =
-        worker ? free_workers_ + busy_workers_ + workers_in_making_ : free_lanes_ + busy_lanes_ + lanes_in_making_;
-    if (others >= (worker ? settings_.workers : most_lanes())) {
+    const std::size_t others = worker ? free_workers_ + busy_workers_ + workers_in_making_
+                                      : free_quarantine_ + busy_quarantine_ + quarantine_in_making_;
+    if (others >= (worker ? settings_.workers : most_quarantined())) {
       return false;
     }
   }
@@ -246,33 +246,20 @@ bool Workforce::back(std::uint32_t seat) {
 
 Workforce::Wanted Workforce::want(std::size_t waiting_suspects, SteadyTime now) {
   const std::size_t workers = free_workers_ + busy_workers_ + workers_in_making_;
-  const std::size_t lanes = free_lanes_ + busy_lanes_ + lanes_in_making_;
+  const std::size_t quarantined = free_quarantine_ + busy_quarantine_ + quarantine_in_making_;
   Wanted wanted;
   wanted.workers = settings_.workers - std::min<std::size_t>(settings_.workers, workers);
-  const std::size_t needed = waiting_suspects - std::min(waiting_suspects, free_lanes_ + lanes_in_making_);
-  wanted.lanes = std::min(needed, most_lanes() - std::min(most_lanes(), lanes));
-  if (wanted.workers + wanted.lanes == 0 || loss_limit_reached()) {
+  const std::size_t needed = waiting_suspects - std::min(waiting_suspects, free_quarantine_ + quarantine_in_making_);
+  wanted.quarantine = std::min(needed, most_quarantined() - std::min(most_quarantined(), quarantined));
+  if (wanted.workers + wanted.quarantine == 0 || loss_limit_reached()) {
     return {};
   }
   if (now < make_after_) {
     return {0, 0, make_after_};
   }
   workers_in_making_ += wanted.workers;
-  lanes_in_making_ += wanted.lanes;
+  quarantine_in_making_ += wanted.quarantine;
   return wanted;
-}
-
-std::vector<Workforce::Stuck> Workforce::stuck() const {
-  std::vector<Stuck> all;
-  for (const Seat& seat : seats_) {
-    if (seat.state == State::lost) {
-      const WorkerBatch::View view = seat.batch->view();
-      if (view.running != nullptr) {
-        all.push_back({view.running->message.id, view.started_at});
-      }
-    }
-  }
-  return all;
 }
 
 Claimer::Room Dispatcher::room(SteadyTime now) const {
@@ -283,18 +270,19 @@ Claimer::Room Dispatcher::room(SteadyTime now) const {
                               .active = workforce_.active_workers(kStartHorizon, now),
                               .queued = queue_.size() + held_back_.size(),
                               .asking = asking_.size()};
-  return {.messages = std::min(sizer_.room(pool), kMaxHeld - in_flight_.size()),
-          .suspects = workforce_.busy_lanes() + suspects_.size() + held_suspects() < workforce_.most_lanes()};
+  return {
+      .messages = std::min(sizer_.room(pool), kMaxHeld - in_flight_.size()),
+      .suspects = workforce_.busy_quarantine() + suspects_.size() + held_suspects() < workforce_.most_quarantined()};
 }
 
 bool Dispatcher::deal(std::uint32_t seat, SteadyTime now) {
-  const bool lane = workforce_.kind(seat) == SeatKind::lane;
-  std::deque<Task*>& queue = lane ? suspects_ : queue_;
+  const bool suspects = workforce_.seats()[seat].kind == SeatKind::quarantine;
+  std::deque<Task*>& queue = suspects ? suspects_ : queue_;
   if (!open_ || queue.empty()) {
     return false;
   }
-  const std::size_t count = lane ? 1 : sizer_.handful(queue.size(), workforce_.workers());
-  WorkerBatch& batch = workforce_.batch(seat);
+  const std::size_t count = suspects ? 1 : sizer_.handful(queue.size(), workforce_.workers());
+  WorkerBatch& batch = *workforce_.seats()[seat].batch;
   std::size_t dealt = 0;
   for (; dealt < count && !queue.empty(); ++dealt) {
     Task& task = *queue.front();
@@ -308,7 +296,7 @@ bool Dispatcher::deal(std::uint32_t seat, SteadyTime now) {
 
 void Dispatcher::take_back(std::uint32_t seat) {
   recalled_.clear();
-  workforce_.batch(seat).recall(recalled_);
+  workforce_.seats()[seat].batch->recall(recalled_);
   workforce_.swept(seat);
   for (auto task = recalled_.rbegin(); task != recalled_.rend(); ++task) {
     if ((*task)->stage() == TaskStage::dealt) {
@@ -322,7 +310,7 @@ void Dispatcher::take_back(std::uint32_t seat) {
 }
 
 void Workforce::not_made(SeatKind kind, SteadyTime now) {
-  --(kind == SeatKind::worker ? workers_in_making_ : lanes_in_making_);
+  --(kind == SeatKind::worker ? workers_in_making_ : quarantine_in_making_);
   make_after_ = now + kMakeAgain;
 }
 

@@ -17,8 +17,7 @@ inline constexpr std::size_t kClaimBytes = 16U << 20U;
 inline constexpr std::size_t kMaxHandful = 64;
 inline constexpr Duration kHandfulTime = std::chrono::milliseconds(1);
 
-/// Learns how long handlers take and how large messages are, and says how much to claim and to hand out. Not
-/// thread-safe.
+/// Learns the time of handlers and the size of messages, and says how much to claim and to deal. Not thread-safe.
 class ClaimSizer {
  public:
   struct Pool {
@@ -64,8 +63,7 @@ class RateLimiter {
       tokens_ = std::min(capacity_, tokens_ + static_cast<double>(count));
     }
   }
-  /// When it is worth looking again after `available` said 0: half a bucket is there, so that high rates claim in
-  /// batches instead of message by message.
+  /// When to look again after `available` said 0: with half a bucket, so that high rates claim in batches.
   SteadyTime next(SteadyTime now) const;
 
  private:
@@ -142,7 +140,7 @@ class Claimer {
     effects.poller = true;
   }
   /// A suspect may be taken again.
-  void lane_free(StepEffects& effects) {
+  void quarantine_free(StepEffects& effects) {
     if (!order_.suspects) {
       // The last claim passed suspects over.
       order_.suspects = true;
@@ -308,20 +306,18 @@ class WorkerBatch {
   std::vector<Finished> finished_ SLUICE_GUARDED_BY(mutex_);
 };
 
-/// The fewest workers that a job may lose to handlers that do not return before it stops replacing them; as many as it
-/// has where that is more.
+/// So many workers, or as many as it has, a job may lose to handlers that do not return before it replaces no more.
 inline constexpr std::uint32_t kMinLossLimit = 4;
-/// A job runs as many suspects at a time as it has workers, within these bounds, each on a lane of its own beside the
-/// workers: a second one, so that one that hangs does not hold up the others; and no more than there is memory for, as
-/// each lane has a process.
-inline constexpr std::size_t kFewestLanes = 2;
-inline constexpr std::size_t kMostLanes = 16;
+/// A job runs as many suspects at a time as it has workers, within these bounds, in quarantine beside them: two at
+/// least, so that one that hangs does not hold up the others, and at most as many processes as there is memory for.
+inline constexpr std::size_t kFewestQuarantined = 2;
+inline constexpr std::size_t kMostQuarantined = 16;
 /// Whoever runs handlers in other processes kills what does not return; only then has its worker something to explain.
 inline constexpr Duration kKillTime = std::chrono::seconds(5);
 
 enum class SeatKind {
   worker,
-  lane,  ///< for suspects
+  quarantine,  ///< for suspects, beside the workers
 };
 
 /// Who works for a job: each seat is a worker with its batch. Decides whose handler is stuck, and when a worker is to
@@ -332,14 +328,19 @@ class Workforce {
     std::uint32_t workers = 1;
     Duration stuck_grace = std::chrono::seconds(5);
   };
-  struct Stuck {
-    std::string message_id;
-    SteadyTime started_at{};
+  enum class State { vacant, idle, busy, lost, leaving };
+  struct Seat {
+    WorkerBatch* batch = nullptr;  ///< null while it is vacant
+    SeatKind kind = SeatKind::worker;
+    bool isolated = false;  ///< its handlers run in a process of their own
+    State state = State::vacant;
+    std::size_t dealt = 0;
+    SteadyTime dealt_at{};
   };
   /// Threads that are to be made now.
   struct Wanted {
     std::size_t workers = 0;
-    std::size_t lanes = 0;
+    std::size_t quarantine = 0;
     SteadyTime look_again = SteadyTime::max();
   };
 
@@ -348,8 +349,7 @@ class Workforce {
 
   /// A worker is ready. `isolated`: its handlers run in a process of their own.
   std::uint32_t enlist(WorkerBatch& batch, SeatKind kind, bool isolated);
-  /// So many workers there shall be from now on. Missing ones are wanted, those that are too many leave when they come
-  /// back.
+  /// So many there shall be: missing ones are wanted, those that are too many leave when they come back.
   void set_workers(std::uint32_t workers) { settings_.workers = workers; }
   /// Workers that are too many.
   std::size_t surplus() const {
@@ -382,17 +382,9 @@ class Workforce {
   /// What is missing, with so many suspects waiting; it counts as being made from then on.
   Wanted want(std::size_t waiting_suspects, SteadyTime now);
 
-  WorkerBatch& batch(std::uint32_t seat) const { return *seats_[seat].batch; }
-  SeatKind kind(std::uint32_t seat) const { return seats_[seat].kind; }
-  std::size_t seats() const { return seats_.size(); }
-  bool is_busy(std::uint32_t seat) const { return seats_[seat].state == State::busy; }
-  bool is_lost(std::uint32_t seat) const { return seats_[seat].state == State::lost; }
-  bool is_vacant(std::uint32_t seat) const { return seats_[seat].state == State::vacant; }
-  std::size_t dealt(std::uint32_t seat) const { return seats_[seat].dealt; }
-  SteadyTime dealt_at(std::uint32_t seat) const { return seats_[seat].dealt_at; }
+  const std::vector<Seat>& seats() const { return seats_; }
   /// When the handler that runs there counts as stuck; SteadyTime::max(): never.
-  SteadyTime stuck_at(std::uint32_t seat, const WorkerBatch::View& view) const {
-    const Seat& one = seats_[seat];
+  SteadyTime stuck_at(const Seat& one, const WorkerBatch::View& view) const {
     if (one.batch->timeout() <= Duration::zero()) {
       return SteadyTime::max();
     }
@@ -404,7 +396,9 @@ class Workforce {
 
   std::uint32_t workers() const { return settings_.workers; }
   /// The most suspects that run at a time.
-  std::size_t most_lanes() const { return std::clamp<std::size_t>(settings_.workers, kFewestLanes, kMostLanes); }
+  std::size_t most_quarantined() const {
+    return std::clamp<std::size_t>(settings_.workers, kFewestQuarantined, kMostQuarantined);
+  }
   std::size_t free_workers() const { return free_workers_; }
   /// Free ones and those that were given work within `span`.
   std::size_t active_workers(Duration span, SteadyTime now) const {
@@ -415,28 +409,12 @@ class Workforce {
     }
     return active;
   }
-  std::size_t busy_lanes() const { return busy_lanes_; }
-  bool anybody_busy() const { return busy_workers_ + busy_lanes_ > 0; }
+  std::size_t busy_quarantine() const { return busy_quarantine_; }
+  bool anybody_busy() const { return busy_workers_ + busy_quarantine_ > 0; }
   /// No more workers are made: too many handlers have not returned.
   bool loss_limit_reached() const { return lost_ >= std::max(kMinLossLimit, settings_.workers); }
-  std::vector<Stuck> stuck() const;
-  std::uint32_t handlers_running() const {
-    return static_cast<std::uint32_t>(std::count_if(seats_.begin(), seats_.end(), [](const Seat& seat) {
-      return seat.state != State::vacant && seat.batch->view().running != nullptr;
-    }));
-  }
 
  private:
-  enum class State { vacant, idle, busy, lost, leaving };
-  struct Seat {
-    WorkerBatch* batch = nullptr;
-    SeatKind kind = SeatKind::worker;
-    bool isolated = false;
-    State state = State::vacant;
-    std::size_t dealt = 0;
-    SteadyTime dealt_at{};
-  };
-
   void go(Seat& seat, State to) {
     count(seat, static_cast<std::size_t>(-1));
     seat.state = to;
@@ -448,18 +426,18 @@ class Workforce {
   std::vector<Seat> seats_;
   std::size_t free_workers_ = 0;
   std::size_t busy_workers_ = 0;
-  std::size_t free_lanes_ = 0;
-  std::size_t busy_lanes_ = 0;
+  std::size_t free_quarantine_ = 0;
+  std::size_t busy_quarantine_ = 0;
   std::size_t lost_ = 0;
   std::size_t workers_in_making_;
-  std::size_t lanes_in_making_ = 0;
+  std::size_t quarantine_in_making_ = 0;
   SteadyTime make_after_ = SteadyTime::min();
 };
 
 /// The most messages that a job holds, in whatever stage, so that a source that stopped answering stops the claims too.
 inline constexpr std::size_t kMaxHeld = 4 * kMaxClaim;
 
-/// Decides who is handed what: messages wait here for a worker, suspects for a lane. Not thread-safe.
+/// Decides who is handed what: messages wait here for a worker, suspects for a place in quarantine. Not thread-safe.
 class Dispatcher {
  public:
   Dispatcher(InFlightTable& in_flight, Workforce& workforce, const ClaimSizer& sizer)
@@ -486,7 +464,7 @@ class Dispatcher {
   /// Fills the batch of a worker that has none; false: nothing for it.
   bool deal(std::uint32_t seat, SteadyTime now);
   /// There is something for a worker of this kind.
-  bool has_work(SeatKind kind) const { return open_ && !(kind == SeatKind::lane ? suspects_ : queue_).empty(); }
+  bool has_work(SeatKind kind) const { return open_ && !(kind == SeatKind::quarantine ? suspects_ : queue_).empty(); }
   /// Calls as many workers as there is work for.
   void call(StepEffects& effects) const {
     if (!open_) {
@@ -495,7 +473,7 @@ class Dispatcher {
     const std::size_t handful = std::max<std::size_t>(1, sizer_.handful(queue_.size(), workforce_.workers()));
     effects.workers =
         std::max(effects.workers, std::min(workforce_.free_workers(), (queue_.size() + handful - 1) / handful));
-    effects.lanes = std::max(effects.lanes, suspects_.size());
+    effects.quarantine = std::max(effects.quarantine, suspects_.size());
   }
 
   /// Takes back what a worker has not started; it is the next to be handed out.
@@ -503,8 +481,8 @@ class Dispatcher {
   /// From now on nobody is handed anything, and what was not started is taken back; until `open`.
   void close() {
     open_ = false;
-    for (std::uint32_t seat = 0; seat < workforce_.seats(); ++seat) {
-      if (workforce_.is_busy(seat)) {
+    for (std::uint32_t seat = 0; seat < workforce_.seats().size(); ++seat) {
+      if (workforce_.seats()[seat].state == Workforce::State::busy) {
         take_back(seat);
       }
     }

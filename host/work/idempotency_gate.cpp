@@ -96,7 +96,7 @@ IdempotencyGate::Order IdempotencyGate::next(SteadyTime now, SteadyTime deadline
   renew(order, now);
   if (now >= ask_at_) {
     for (Task* task : dispatcher_.ask(kMaxKeyBatch)) {
-      task->begin_asking();
+      task->asked = true;
       order.asks.push_back({task, task->lease.receipt.version});
     }
   }
@@ -133,7 +133,7 @@ void IdempotencyGate::answered(const Order& order, Answers answers, SteadyTime n
   for (std::size_t i = 0; i < order.asks.size(); ++i) {
     Task& task = *order.asks[i].task;
     Answer& answer = answers.asks[i];
-    task.end_asking();
+    task.asked = false;
     if (task.stage() != TaskStage::queued) {
       // It went back meanwhile, without having begun.
       if (answer.found.missing.empty() && answer.key.state == KeyState::ours && !own_id_) {

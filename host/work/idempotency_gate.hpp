@@ -27,8 +27,7 @@ class MessageKey {
   const config::IdempotencyConfig config_;
 };
 
-/// The string or number that an RFC 6901 pointer names in a JSON text: a string's characters, a number as it is
-/// written.
+/// What an RFC 6901 pointer names in a JSON text: a string's characters, or a number as it is written.
 FoundKey key_in_json(const std::string& json, const std::string& pointer);
 
 /// A key as it is kept: itself, or what stands for one that is longer than kLongestKey.
@@ -36,17 +35,15 @@ std::string kept_key(std::string key);
 
 /// The most messages whose keys are asked for in one call.
 inline constexpr std::size_t kMaxKeyBatch = 1000;
-/// A mark holds so many visibility timeouts and is renewed after one of them, as long as its message is held: it ends
-/// with the host that made it.
+/// A mark holds for so many visibility timeouts and is renewed after one while its message is held.
 inline constexpr int kMarkLeases = 3;
 /// A message whose key is another's waits about so long at first, and at most, before it is looked at again.
 inline constexpr Duration kFirstKeyWait = std::chrono::milliseconds(100);
 inline constexpr Duration kLastKeyWait = std::chrono::seconds(5);
 
 /// Decides whether a claimed message's handler may begin, where a job has idempotency keys: of the messages with one
-/// key the first one is let in, the others wait, are rejected or skipped as the job says. Sees to it that a key's mark
-/// is renewed while its message is held, released when that ends otherwise than done, and recorded with what is done.
-/// Not thread-safe.
+/// key the first is let in; others wait, are rejected or skipped as the job says. Has a key's mark renewed while the
+/// message is held, released when that ends otherwise than done, and recorded with what is done. Not thread-safe.
 class IdempotencyGate {
  public:
   struct Settings {
@@ -71,8 +68,7 @@ class IdempotencyGate {
 
     bool empty() const { return asks.empty() && renewals.empty() && releases.empty(); }
   };
-  /// What was found of one message: its key, which is left out where it is its own id, and how that stands. Without a
-  /// key `found.missing` says why.
+  /// What was found of one message: its key, unless that is its own id, or why there is none; and how that stands.
   struct Answer {
     FoundKey found;
     queue::KeyAnswer key;

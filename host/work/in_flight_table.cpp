@@ -219,8 +219,7 @@ queue::Completion completion_of(queue::Receipt receipt, Disposition&& dispositio
           .hold_group = disposition.hold_group};
 }
 
-bool Task::commits_statements() const {
-  const auto& effects = disposition.effects;
+bool Disposition::commits_statements() const {
   return effects && std::any_of(effects->writes.begin(), effects->writes.end(), [](const queue::EffectWrite& write) {
            return std::holds_alternative<queue::SqlWrite>(write.write);
          });
@@ -261,8 +260,9 @@ Task* InFlightTable::resume(queue::Delivery& delivery, StepEffects& effects) {
     const bool same = task->part == delivery.receipt.part && task->message.id == delivery.message.id &&
                       is_unchanged(*task, delivery.message);
     // Whoever waits for the key of what was lost may have been let in meanwhile.
-    const bool runs_on = task->runs_on() && !task->in_call() && !task->key.marked;
-    const bool in_call = task->open() && task->in_call();
+    const bool unanswered = task->stage() == TaskStage::settling || task->receipt_state() == ReceiptState::extending;
+    const bool runs_on = task->runs_on() && !unanswered && !task->key.marked;
+    const bool in_call = task->open() && unanswered;
     if (!same || !(task->open() || runs_on) || (in_call && !SLUICE_GUARD(own_claim_waits))) {
       continue;
     }
@@ -283,11 +283,7 @@ Task* InFlightTable::resume(queue::Delivery& delivery, StepEffects& effects) {
 }
 
 void InFlightTable::end(Task& task, Ending ending) {
-  if (ending == Ending::lost) {
-    task.end_lost();
-  } else {
-    task.end();
-  }
+  task.end(ending == Ending::lost);
   if (task.key.marked && ending != Ending::done) {
     release_mark({{{}, task.key.key, task.message.id, {}, task.key.fence}, task.part});
   }

@@ -10,8 +10,7 @@
 
 namespace sluice::work {
 
-/// No message is put off for longer, whatever a handler asks for: far enough for every use, near enough for every
-/// store.
+/// No message is put off for longer, whatever a handler asks for: every store can keep such a time.
 inline constexpr Duration kMaxDelay = std::chrono::hours(24 * 366);
 
 /// When a failed message is tried again. A value.
@@ -45,6 +44,9 @@ struct Disposition {
   bool suspect = false;                             ///< as Completion's
   std::shared_ptr<const queue::Effects> effects{};  ///< as Completion's
   bool hold_group = false;                          ///< as Completion's
+
+  /// It has this process run statements of its handler's.
+  bool commits_statements() const;
 };
 
 /// A job's rules for messages that did not work out. A value.
@@ -60,8 +62,7 @@ struct FailurePolicy {
   FailurePolicy(const config::JobConfig& config, std::string host_name);
 };
 
-/// Decides on a handler's outcome of attempt number `attempt`. Attempts that are used up, and rejected messages, follow
-/// the dead-letter policy.
+/// Decides on a handler's outcome. Attempts that are used up and rejected messages follow the dead-letter policy.
 Disposition dispose(const plugin::Outcome& outcome, std::uint32_t attempt, const FailurePolicy& policy, Random& random);
 
 /// Decides on a message that was claimed once too often: it never reaches the handler again. Since no handler has told
@@ -145,6 +146,7 @@ class Task {
   std::uint64_t fingerprint = 0;  ///< of its content, once that is no longer kept
   std::size_t place = 0;          ///< in the table
   KeyHold key;
+  bool asked = false;  ///< for its key: until it is answered its place and its message stay
   std::shared_ptr<const std::string> first_result{};  ///< what the message's duplicate gave back; null: it is none
   /// This host has claimed the message once more while a call with the receipt before was under way. Null: it has not.
   std::unique_ptr<queue::Delivery> newer{};
@@ -154,16 +156,12 @@ class Task {
   bool open() const { return stage_ != TaskStage::ended; }
   /// A worker has it, whatever has become of it otherwise.
   bool with_worker() const { return with_worker_; }
-  /// A call with its receipt has not been answered.
-  bool in_call() const { return stage_ == TaskStage::settling || receipt_state_ == ReceiptState::extending; }
   /// It was lost while its handler ran, and that has not come to an end yet.
   bool runs_on() const { return runs_on_ && with_worker_; }
-  /// Its end has this process run statements of its handler's.
-  bool commits_statements() const;
   /// What may have ended a host before, and may end this one, is written when nothing else can be lost by it.
-  bool settles_alone() const { return suspect && commits_statements(); }
+  bool settles_alone() const { return suspect && disposition.commits_statements(); }
   /// Its place may be used again.
-  bool over() const { return !open() && !with_worker_ && !asked_ && receipt_state_ != ReceiptState::extending; }
+  bool over() const { return !open() && !with_worker_ && !asked && receipt_state_ != ReceiptState::extending; }
 
   /// queued -> dealt
   void deal(std::uint32_t to_seat) {
@@ -195,11 +193,6 @@ class Task {
     SLUICE_ASSERT(receipt_state_ == ReceiptState::extending);
     go(TaskStage::disposed, TaskStage::parked);
   }
-  /// parked -> disposed
-  void unpark() {
-    SLUICE_ASSERT(receipt_state_ == ReceiptState::ours);
-    go(TaskStage::parked, TaskStage::disposed);
-  }
   /// disposed -> settling
   void begin_settling() {
     SLUICE_ASSERT(receipt_state_ != ReceiptState::extending);
@@ -211,16 +204,18 @@ class Task {
     ++tries;
     receipt_state_ = may_have_happened ? ReceiptState::unsure : ReceiptState::ours;
   }
-  void begin_asking() { asked_ = true; }  ///< for its key: until then its place and its message stay
-  void end_asking() { asked_ = false; }
   void begin_extending() {
     SLUICE_ASSERT(stage_ == TaskStage::dealt || stage_ == TaskStage::disposed);
     SLUICE_ASSERT(receipt_state_ == ReceiptState::ours);
     receipt_state_ = ReceiptState::extending;
   }
-  void end_extending() {
+  /// parked -> disposed, or any other stage as it is. True: it was parked, and is to be written now.
+  bool end_extending() {
     SLUICE_ASSERT(receipt_state_ == ReceiptState::extending);
     receipt_state_ = ReceiptState::ours;
+    const bool parked = stage_ == TaskStage::parked;
+    stage_ = parked ? TaskStage::disposed : stage_;
+    return parked;
   }
   /// The receipt is a newer one, under which nothing has been tried: settling -> disposed, or any other stage as it is.
   void go_on() {
@@ -230,15 +225,11 @@ class Task {
     }
     receipt_state_ = ReceiptState::ours;
   }
-  /// any but ended -> ended
-  void end() {
+  /// any but ended -> ended. `lost`: where its handler runs on it may be taken up again.
+  void end(bool lost) {
     SLUICE_ASSERT(stage_ != TaskStage::ended);
+    runs_on_ = lost && stage_ == TaskStage::dealt && with_worker_;
     stage_ = TaskStage::ended;
-  }
-  /// the same; where its handler runs on it may be taken up again
-  void end_lost() {
-    runs_on_ = stage_ == TaskStage::dealt && with_worker_;
-    end();
   }
   /// ended, and runs on -> dealt
   void take_up() {
@@ -257,7 +248,6 @@ class Task {
   TaskStage stage_ = TaskStage::queued;
   ReceiptState receipt_state_ = ReceiptState::ours;
   bool with_worker_ = false;
-  bool asked_ = false;
   bool runs_on_ = false;
 };
 
@@ -332,12 +322,10 @@ class InFlightTable {
   InFlightTable& operator=(const InFlightTable&) = delete;
 
   Task& admit(queue::Delivery&& delivery);
-  /// The message has come back as it was before this host was done with it, because its lease had ended. It goes on
-  /// under the new receipt, at once or when the call with the old one has been answered, and the old claim counts as
-  /// lost. Null: it is not held.
+  /// The message has come back as it was, since its lease had ended. It goes on under the new receipt, at once or once
+  /// the call with the old one is answered, and the old claim counts as lost. Null: it is not held.
   Task* resume(queue::Delivery& delivery, StepEffects& effects);
-  /// The call with its receipt was answered: if this host has claimed it once more meanwhile, it goes on under that
-  /// receipt. False: it has not.
+  /// The call with its receipt was answered: it goes on under a newer claim of this host. False: there is none.
   bool go_on(Task& task, StepEffects& effects) {
     if (task.newer == nullptr || closed_) {
       return false;

@@ -76,7 +76,7 @@ class InstanceMaker {
 
   // Thread-safe from the end of `make_first` on.
   Result<WorkerInstance> make(SeatKind kind) {
-    if (isolated_ && (spec_.isolated || kind == SeatKind::lane)) {
+    if (isolated_ && (spec_.isolated || kind == SeatKind::quarantine)) {
       SLUICE_TRY(apart, isolated_(health_.seat()));
       return WorkerInstance{std::move(*apart), true};
     }
@@ -250,75 +250,47 @@ DrainReport Job::drain(Deadline deadline) {
     caller->stop_until(until);
   }
   parts_->shared.metrics().workers(0, stuck().size());
-  return parts_->shared.look([](const JobFlow& flow) {
-    return DrainReport{flow.in_flight().account(), flow.workforce().handlers_running(), flow.drain().abandoned(),
-                       flow.claim_under_way(), flow.denial().has_value()};
-  });
+  const JobActivity left = activity();
+  return {left.ledger, static_cast<std::uint32_t>(left.running.size()),
+          parts_->shared.look([](const JobFlow& flow) { return flow.drain().abandoned(); }), left.claiming,
+          left.denial.has_value()};
 }
 
 void Job::hard_stop() {
   parts_->shared.run([](JobFlow& flow, SteadyTime now, StepEffects& effects) { flow.drain().hard_stop(now, effects); });
 }
 
-void Job::wake() { parts_->shared.run(&JobFlow::wake); }
-
 void Job::steer(const JobSteering& steering) {
-  const std::uint32_t workers = steering.workers == 0 ? config().concurrency : steering.workers;
-  SLUICE_ASSERT(workers <= config::kMaxConcurrency);
-  parts_->shared.run([&](JobFlow& flow, SteadyTime now, StepEffects& effects) {
-    flow.pause(steering.paused, now, effects);
-    if (workers != flow.workforce().workers()) {
-      flow.scale(workers, now, effects);
-    }
-  });
+  SLUICE_ASSERT(steering.workers <= config::kMaxConcurrency);
+  parts_->shared.run(&JobFlow::steer, steering);
 }
 
 bool Job::cancel(std::string_view message_id) { return parts_->shared.run(&JobFlow::cancel, message_id); }
 
 JobActivity Job::activity() const {
   const SteadyTime now = parts_->shared.clock().steady_now();
-  const bool held = std::any_of(parts_->budgets.begin(), parts_->budgets.end(),
-                                [now](const cost::UnitBudget* budget) { return budget->holds(now); });
-  return parts_->shared.look([held, now](const JobFlow& flow) {
-    return JobActivity{.paused = flow.paused(),
-                       .workers = flow.workforce().workers(),
-                       .ledger = flow.in_flight().account(),
-                       .times = flow.handler_times(),
-                       .running = flow.running(),
-                       .trouble = flow.trouble(),
-                       .cut_off = flow.cut_off(now),
-                       .held_by_budget = held};
-  });
+  JobActivity activity = parts_->shared.look([now](const JobFlow& flow) { return flow.activity(now); });
+  activity.held_by_budget = std::any_of(parts_->budgets.begin(), parts_->budgets.end(),
+                                        [now](const cost::UnitBudget* budget) { return budget->holds(now); });
+  return activity;
 }
-
-bool Job::quiescent() const { return parts_->shared.look(&JobFlow::quiescent); }
-
-std::optional<Error> Job::denial() const { return parts_->shared.look(&JobFlow::denial); }
 
 LedgerSnapshot Job::ledger() const {
   return parts_->shared.look([](const JobFlow& flow) { return flow.in_flight().account(); });
 }
 
 std::vector<StuckHandler> Job::stuck() const {
-  const auto found = parts_->shared.look([](const JobFlow& flow) { return flow.workforce().stuck(); });
   const SteadyTime now = parts_->shared.clock().steady_now();
   std::vector<StuckHandler> all;
-  all.reserve(found.size());
-  for (const Workforce::Stuck& stuck : found) {
-    all.push_back({config().name, config().handler, stuck.message_id, now - stuck.started_at});
+  for (const RunningHandler& handler : activity().running) {
+    if (handler.stuck) {
+      all.push_back({config().name, config().handler, handler.message_id, now - handler.started_at});
+    }
   }
   return all;
 }
 
 void Job::publish_workers() const { parts_->shared.metrics().workers(config().concurrency, stuck().size()); }
-
-std::uint32_t Job::handlers_running() const {
-  return parts_->shared.look([](const JobFlow& flow) { return flow.workforce().handlers_running(); });
-}
-
-bool Job::out_of_workers() const {
-  return parts_->shared.look([](const JobFlow& flow) { return flow.workforce().loss_limit_reached(); });
-}
 
 bool Job::at_rest() const {
   const auto callers = parts_->callers();
@@ -329,7 +301,5 @@ bool Job::at_rest() const {
 const config::JobConfig& Job::config() const { return parts_->spec.config; }
 
 std::vector<plugin::PartHealth> Job::parts() const { return parts_->instances.parts(); }
-
-std::vector<queue::QueueAddress> Job::addresses() const { return addresses_of(parts_->spec.config); }
 
 }  // namespace sluice::work

@@ -32,8 +32,7 @@ struct JobSeams {
   observe::JobMetrics& metrics;
   /// The job's part of the crash ledger, given up with the job; may be null.
   std::shared_ptr<isolation::JobLedger> crash_ledger;
-  /// Makes instances that run the handler in a process of their own. Empty: there are none, and
-  /// suspects run in this process, on lanes of their own.
+  /// Makes instances that run the handler in a process of their own. Empty: suspects run in this process.
   plugin::InstanceFactory isolated;
   /// Says in one line what is wrong with the queue and how a person mends it. Empty: what the source says is logged.
   std::function<std::string(const Error& error)> explain;
@@ -78,8 +77,7 @@ class Job final : public runtime::Service {
                                              const JobSeams& seams);
   ~Job() override;
 
-  /// Makes the threads. Where the system does not give them all, those that were made are stopped again, and the error
-  /// names the limit.
+  /// Makes the threads: all of them, or none and an error that names the limit.
   Result<void> start() override;
   /// `hard_stop`, then waits until every thread has ended, handlers included.
   void stop() override;
@@ -90,26 +88,15 @@ class Job final : public runtime::Service {
   /// As begin_drain, then waits for the end: by the deadline at the latest every handler has returned or its message
   /// was released, settlements are written, and the threads (but those of handlers that do not return) have ended.
   DrainReport drain(Deadline deadline);
-  /// Ends without waiting for handlers: one short try to release what is held. Returns at once; a `drain` under way
-  /// returns within about `kHardStopTime`.
+  /// Ends without waiting for handlers: one short try to release what is held. A `drain` returns soon after it.
   void hard_stop();
 
-  /// Runs it so from now on, until it is said otherwise. When it returns no handler starts any more that a pause
-  /// forbids.
+  /// Runs it so from now on. When it returns no handler starts any more that a pause forbids.
   void steer(const JobSteering& steering);
-  /// Sets the stop token of the handler that works on this message, whose outcome is what it then returns. False: it is
-  /// not worked on here.
+  /// Sets the stop token of the handler that works on this message. False: it is not worked on here.
   bool cancel(std::string_view message_id);
   JobActivity activity() const;
 
-  /// There may be a message: poll now instead of at the end of the back-off.
-  void wake();
-
-  /// Nothing is held here and the last claim, begun after the last wake, found nothing due. For --until-empty.
-  bool quiescent() const;
-  /// Why the job can do nothing, where the store refuses the role what it takes; nothing otherwise. Not ready
-  /// meanwhile.
-  std::optional<Error> denial() const;
   LedgerSnapshot ledger() const;
   /// Handlers stuck at this moment. Their messages are settled, and other workers have taken their place.
   std::vector<StuckHandler> stuck() const;
@@ -117,14 +104,9 @@ class Job final : public runtime::Service {
   std::vector<plugin::PartHealth> parts() const;
   /// Brings the gauges of its workers up to date.
   void publish_workers() const;
-  /// So many are stuck that no more workers take their place; /healthz is 503 meanwhile.
-  bool out_of_workers() const;
   /// None of its threads runs: it can be destroyed without waiting.
   bool at_rest() const;
-  /// Handlers at work at this moment.
-  std::uint32_t handlers_running() const;
   const config::JobConfig& config() const;
-  std::vector<queue::QueueAddress> addresses() const;
 
  private:
   class Parts;

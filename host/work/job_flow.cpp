@@ -184,8 +184,8 @@ void Assessor::give_up(Task& task, Duration limit, SteadyTime now, StepEffects& 
 
 SteadyTime WorkerSupervisor::inspect(SteadyTime now, StepEffects& effects) {
   SteadyTime next = SteadyTime::max();
-  for (std::uint32_t seat = 0; seat < workforce_.seats(); ++seat) {
-    if (workforce_.is_busy(seat)) {
+  for (std::uint32_t seat = 0; seat < workforce_.seats().size(); ++seat) {
+    if (workforce_.seats()[seat].state == Workforce::State::busy) {
       look_at(seat, now, effects);
       // Whoever is about to come back is not waited for without a pause.
       next = std::min(next, std::max(next_look(seat), now + kLateHandful));
@@ -194,33 +194,35 @@ SteadyTime WorkerSupervisor::inspect(SteadyTime now, StepEffects& effects) {
   return next;
 }
 
-void WorkerSupervisor::look_at(std::uint32_t seat, SteadyTime now, StepEffects& effects) {
-  if (workforce_.dealt(seat) > 1 && now - workforce_.dealt_at(seat) >= kLateHandful) {
-    dispatcher_.take_back(seat);
-    assessor_.collect(workforce_.batch(seat), now, effects);
+void WorkerSupervisor::look_at(std::uint32_t number, SteadyTime now, StepEffects& effects) {
+  const Workforce::Seat& seat = workforce_.seats()[number];
+  if (seat.dealt > 1 && now - seat.dealt_at >= kLateHandful) {
+    dispatcher_.take_back(number);
+    assessor_.collect(*seat.batch, now, effects);
   }
-  const WorkerBatch::View view = workforce_.batch(seat).view();
+  const WorkerBatch::View view = seat.batch->view();
   const bool stuck = view.running != nullptr && now >= workforce_.stuck_at(seat, view);
   if (!stuck || !SLUICE_GUARD(stuck_slot)) {
     return;
   }
-  dispatcher_.take_back(seat);
-  workforce_.lose(seat);
+  dispatcher_.take_back(number);
+  workforce_.lose(number);
   assessor_.give_up(*view.running, now - view.started_at, now, effects);
 }
 
-SteadyTime WorkerSupervisor::next_look(std::uint32_t seat) const {
-  if (!workforce_.is_busy(seat)) {
+SteadyTime WorkerSupervisor::next_look(std::uint32_t number) const {
+  const Workforce::Seat& seat = workforce_.seats()[number];
+  if (seat.state != Workforce::State::busy) {
     return SteadyTime::max();
   }
-  const SteadyTime stuck_at = workforce_.stuck_at(seat, workforce_.batch(seat).view());
-  return workforce_.dealt(seat) > 1 ? std::min(stuck_at, workforce_.dealt_at(seat) + kLateHandful) : stuck_at;
+  const SteadyTime stuck_at = workforce_.stuck_at(seat, seat.batch->view());
+  return seat.dealt > 1 ? std::min(stuck_at, seat.dealt_at + kLateHandful) : stuck_at;
 }
 
 SteadyTime WorkerSupervisor::hire(SteadyTime now, StepEffects& effects) {
   const Workforce::Wanted wanted = workforce_.want(dispatcher_.waiting_suspects(), now);
   effects.hire_workers += wanted.workers;
-  effects.hire_lanes += wanted.lanes;
+  effects.hire_quarantine += wanted.quarantine;
   return wanted.look_again;
 }
 
@@ -256,11 +258,11 @@ void Drain::hard_stop(SteadyTime now, StepEffects& effects) {
 
 void Drain::give_up_what_runs(SteadyTime now, StepEffects& effects) {
   given_up_ = true;
-  for (std::uint32_t seat = 0; seat < parts_.workforce.seats(); ++seat) {
-    if (!parts_.workforce.is_busy(seat)) {
+  for (const Workforce::Seat& seat : parts_.workforce.seats()) {
+    if (seat.state != Workforce::State::busy) {
       continue;
     }
-    WorkerBatch& batch = parts_.workforce.batch(seat);
+    WorkerBatch& batch = *seat.batch;
     parts_.assessor.collect(batch, now, effects);
     Task* task = batch.view().running;
     if (task == nullptr || task->stage() != TaskStage::dealt) {
@@ -303,18 +305,18 @@ void Drain::release_waiting(SteadyTime now) {
 
 void Drain::stop_what_runs(SteadyTime now, StepEffects& effects) {
   release_waiting(now);
-  for (std::uint32_t seat = 0; seat < parts_.workforce.seats(); ++seat) {
-    if (parts_.workforce.is_busy(seat)) {
-      parts_.assessor.collect(parts_.workforce.batch(seat), now, effects);
+  for (const Workforce::Seat& seat : parts_.workforce.seats()) {
+    if (seat.state == Workforce::State::busy) {
+      parts_.assessor.collect(*seat.batch, now, effects);
     }
   }
   ask_to_finish();
 }
 
 void Drain::ask_to_finish() {
-  for (std::uint32_t seat = 0; seat < parts_.workforce.seats(); ++seat) {
-    if (parts_.workforce.is_busy(seat)) {
-      parts_.workforce.batch(seat).request_stop(soft_deadline_);
+  for (const Workforce::Seat& seat : parts_.workforce.seats()) {
+    if (seat.state == Workforce::State::busy) {
+      seat.batch->request_stop(soft_deadline_);
     }
   }
 }
@@ -328,6 +330,22 @@ void Drain::look(StepEffects& effects) const {
     effects.drained = true;
   }
 }
+
+JobFlow::JobFlow(const Settings& settings, FailurePolicy policy, Random& random, isolation::JobLedger* crash_ledger,
+                 SteadyTime now)
+    : in_flight_(
+          settings.leases.empty() ? LeaseTerms(settings.visibility, settings.max_lease) : LeaseTerms(settings.leases),
+          crash_ledger),
+      file_workers_(settings.workers),
+      workforce_({.workers = settings.workers, .stuck_grace = settings.stuck_grace}),
+      claimer_(settings.claiming, random, now),
+      settler_(policy, in_flight_, workforce_, sizer_, random, settings.budgets),
+      dispatcher_(in_flight_, workforce_, sizer_),
+      gate_({settings.keys, settings.job, settings.visibility}, policy, in_flight_, dispatcher_, settler_, random),
+      assessor_(std::move(policy), in_flight_, settler_, claimer_, gate_, sizer_, random),
+      keeper_(in_flight_, dispatcher_, settler_, workforce_, random),
+      supervisor_(workforce_, dispatcher_, assessor_),
+      drain_({in_flight_, dispatcher_, workforce_, assessor_, settler_, keeper_, claimer_, gate_}) {}
 
 void JobFlow::claimed(Result<queue::Claimed> result, SteadyTime now, StepEffects& effects) {
   const auto gone = std::exchange(gone_while_claiming_, {});
@@ -400,40 +418,51 @@ JobFlow::ExtendOrder JobFlow::next_extension(SteadyTime now, StepEffects& effect
   return order;
 }
 
-void JobFlow::pause(bool paused, SteadyTime now, StepEffects& effects) {
-  if (paused == paused_ || drain_.begun()) {
-    return;
+void JobFlow::steer(const JobSteering& steering, SteadyTime now, StepEffects& effects) {
+  const std::uint32_t workers = steering.workers == 0 ? file_workers_ : steering.workers;
+  if (steering.paused != paused_ && !drain_.begun()) {
+    paused_ = steering.paused;
+    if (paused_) {
+      drain_.release_waiting(now);
+    } else {
+      claimer_.wake(effects);
+    }
   }
-  paused_ = paused;
-  if (paused) {
-    drain_.release_waiting(now);
-  } else {
-    claimer_.wake(effects);
+  if (workers != workforce_.workers()) {
+    workforce_.set_workers(workers);
+    effects.workers = std::max(effects.workers, workforce_.surplus());
   }
   after_step(now, effects);
 }
 
-std::vector<RunningHandler> JobFlow::running() const {
-  std::vector<RunningHandler> all;
-  for (std::uint32_t seat = 0; seat < workforce_.seats(); ++seat) {
-    if (workforce_.is_vacant(seat)) {
-      continue;
-    }
-    const WorkerBatch& batch = workforce_.batch(seat);
-    const WorkerBatch::View view = batch.view();
+JobActivity JobFlow::activity(SteadyTime now) const {
+  JobActivity activity{.paused = paused_,
+                       .workers = workforce_.workers(),
+                       .ledger = in_flight_.account(),
+                       .times = assessor_.times(),
+                       .running = {},
+                       .trouble = claimer_.trouble() ? claimer_.trouble() : settler_.trouble(),
+                       .cut_off = (!paused_ && claimer_.cut_off(now)) || settler_.cut_off(now),
+                       .denial = denial(),
+                       .out_of_workers = workforce_.loss_limit_reached(),
+                       .claiming = claimer_.under_way(),
+                       .quiescent = !drain_.begun() && claimer_.found_nothing() && in_flight_.open() == 0};
+  for (std::uint32_t number = 0; number < workforce_.seats().size(); ++number) {
+    const Workforce::Seat& seat = workforce_.seats()[number];
+    const WorkerBatch::View view = seat.batch != nullptr ? seat.batch->view() : WorkerBatch::View{};
     if (view.running != nullptr) {
-      all.push_back({.message_id = view.running->message.id,
-                     .worker = seat,
-                     .attempt = view.running->message.attempt,
-                     .part = view.running->part,
-                     .started_at = view.started_at,
-                     .times_out_at = view.times_out_at,
-                     .leased_until = view.running->lease.ends_at,
-                     .stuck = workforce_.is_lost(seat),
-                     .stop_requested = batch.stop_requested()});
+      activity.running.push_back({.message_id = view.running->message.id,
+                                  .worker = number,
+                                  .attempt = view.running->message.attempt,
+                                  .part = view.running->part,
+                                  .started_at = view.started_at,
+                                  .times_out_at = view.times_out_at,
+                                  .leased_until = view.running->lease.ends_at,
+                                  .stuck = seat.state == Workforce::State::lost,
+                                  .stop_requested = seat.batch->stop_requested()});
     }
   }
-  return all;
+  return activity;
 }
 
 void JobFlow::after_step(SteadyTime now, StepEffects& effects) {
@@ -467,8 +496,8 @@ void SharedFlow::tell(const StepEffects& effects) {
   for (std::size_t i = 0; i < effects.workers; ++i) {
     work_.notify_one();
   }
-  for (std::size_t i = 0; i < effects.lanes; ++i) {
-    lane_work_.notify_one();
+  for (std::size_t i = 0; i < effects.quarantine; ++i) {
+    quarantine_work_.notify_one();
   }
   for (std::size_t i = 0; i < kCalls.size(); ++i) {
     if (effects.*kCalls[i]) {
@@ -479,8 +508,8 @@ void SharedFlow::tell(const StepEffects& effects) {
   for (std::size_t i = 0; i < effects.hire_workers && hire_; ++i) {
     hire_(SeatKind::worker);
   }
-  for (std::size_t i = 0; i < effects.hire_lanes && hire_; ++i) {
-    hire_(SeatKind::lane);
+  for (std::size_t i = 0; i < effects.hire_quarantine && hire_; ++i) {
+    hire_(SeatKind::quarantine);
   }
 }
 

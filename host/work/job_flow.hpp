@@ -58,12 +58,12 @@ class WorkerSupervisor {
   /// Looks at everybody; says when to look again.
   SteadyTime inspect(SteadyTime now, StepEffects& effects);
   /// When to look at a worker that was given work just now.
-  SteadyTime next_look(std::uint32_t seat) const;
+  SteadyTime next_look(std::uint32_t number) const;
   /// Has the threads made that are missing; says when to ask again.
   SteadyTime hire(SteadyTime now, StepEffects& effects);
 
  private:
-  void look_at(std::uint32_t seat, SteadyTime now, StepEffects& effects);
+  void look_at(std::uint32_t number, SteadyTime now, StepEffects& effects);
 
   Workforce& workforce_;
   Dispatcher& dispatcher_;
@@ -73,8 +73,7 @@ class WorkerSupervisor {
 /// What a hard stop may take to release what is held.
 inline constexpr Duration kHardStopTime = std::chrono::seconds(2);
 
-/// Decides how a job ends: what is released, when handlers that still run are given up, and when it is over. Not
-/// thread-safe.
+/// Decides how a job ends: what is released, when handlers are given up, when it is over. Not thread-safe.
 class Drain {
  public:
   /// What there is to bring to its end.
@@ -156,19 +155,7 @@ class JobFlow {
 
   /// `random` and `crash_ledger`, which may be null, outlive the flow.
   JobFlow(const Settings& settings, FailurePolicy policy, Random& random, isolation::JobLedger* crash_ledger,
-          SteadyTime now)
-      : in_flight_(
-            settings.leases.empty() ? LeaseTerms(settings.visibility, settings.max_lease) : LeaseTerms(settings.leases),
-            crash_ledger),
-        workforce_({.workers = settings.workers, .stuck_grace = settings.stuck_grace}),
-        claimer_(settings.claiming, random, now),
-        settler_(policy, in_flight_, workforce_, sizer_, random, settings.budgets),
-        dispatcher_(in_flight_, workforce_, sizer_),
-        gate_({settings.keys, settings.job, settings.visibility}, policy, in_flight_, dispatcher_, settler_, random),
-        assessor_(std::move(policy), in_flight_, settler_, claimer_, gate_, sizer_, random),
-        keeper_(in_flight_, dispatcher_, settler_, workforce_, random),
-        supervisor_(workforce_, dispatcher_, assessor_),
-        drain_({in_flight_, dispatcher_, workforce_, assessor_, settler_, keeper_, claimer_, gate_}) {}
+          SteadyTime now);
 
   // The poller's.
   ClaimOrder next_claim(SteadyTime now) {
@@ -190,21 +177,21 @@ class JobFlow {
   }
 
   // The workers'. A worker that is ready gets its seat; it outlives it. `collect` takes over what its batch has
-  // finished; false: it shall leave. `deal` fills it again; false: nothing to do.
+  // finished; false: it shall leave, which its last `collect` says. `deal` fills it again; false: nothing to do.
+  enum class Then { goes_on, leaves };
   std::uint32_t enlist(WorkerBatch& batch, SeatKind kind, bool isolated, SteadyTime now, StepEffects& effects) {
     const std::uint32_t seat = workforce_.enlist(batch, kind, isolated);
     after_step(now, effects);
     return seat;
   }
-  void leave(std::uint32_t seat, SteadyTime now, StepEffects& effects) {
-    workforce_.leave(seat);
-    after_step(now, effects);
-  }
-  bool collect(std::uint32_t seat, SteadyTime now, StepEffects& effects) {
-    assessor_.collect(workforce_.batch(seat), now, effects);
+  bool collect(std::uint32_t seat, SteadyTime now, StepEffects& effects, Then then = Then::goes_on) {
+    assessor_.collect(*workforce_.seats()[seat].batch, now, effects);
     const bool stays = workforce_.back(seat);
-    if (workforce_.kind(seat) == SeatKind::lane) {
-      claimer_.lane_free(effects);
+    if (workforce_.seats()[seat].kind == SeatKind::quarantine) {
+      claimer_.quarantine_free(effects);
+    }
+    if (then == Then::leaves) {
+      workforce_.leave(seat);
     }
     after_step(now, effects);
     return stays;
@@ -260,50 +247,31 @@ class JobFlow {
   }
 
   // The operators'.
-  /// While it is paused nothing is claimed and no handler starts; what was claimed and has not started goes back at
-  /// once, without burning an attempt; what runs goes on to its end.
-  void pause(bool paused, SteadyTime now, StepEffects& effects);
-  bool paused() const { return paused_; }
-  /// From now on so many workers.
-  void scale(std::uint32_t workers, SteadyTime now, StepEffects& effects) {
-    workforce_.set_workers(workers);
-    effects.workers = std::max(effects.workers, workforce_.surplus());
-    after_step(now, effects);
-  }
+  /// Runs it so from now on. While it is paused nothing is claimed and no handler starts; what was claimed and has not
+  /// started goes back at once, without burning an attempt; what runs goes on to its end.
+  void steer(const JobSteering& steering, SteadyTime now, StepEffects& effects);
   /// Sets the stop token of the handler that works on this message; false: there is none.
   bool cancel(std::string_view message_id) {
     bool found = false;
-    for (std::uint32_t seat = 0; seat < workforce_.seats(); ++seat) {
-      found = (!workforce_.is_vacant(seat) && workforce_.batch(seat).request_stop_of(message_id)) || found;
+    for (const Workforce::Seat& seat : workforce_.seats()) {
+      found = (seat.batch != nullptr && seat.batch->request_stop_of(message_id)) || found;
     }
     return found;
   }
-  std::vector<RunningHandler> running() const;
-  const HandlerTimes& handler_times() const { return assessor_.times(); }
 
   Drain& drain() { return drain_; }
   const Drain& drain() const { return drain_; }
   const InFlightTable& in_flight() const { return in_flight_; }
-  const Workforce& workforce() const { return workforce_; }
-  /// A call of the source has not been answered.
-  bool claim_under_way() const { return claimer_.under_way(); }
-  /// Why the job cannot do its work, where the store refuses the role.
-  std::optional<Error> denial() const {
-    if (auto denied = claimer_.denial()) {
-      return denied;
-    }
-    const auto denied = settler_.denial();
-    return denied ? denied : gate_.denial();
-  }
-  /// The store has answered no claim, or no settlement, with success for long.
-  bool cut_off(SteadyTime now) const { return (!paused() && claimer_.cut_off(now)) || settler_.cut_off(now); }
-  /// Why claims or settlements fail just now.
-  std::optional<Error> trouble() const { return claimer_.trouble() ? claimer_.trouble() : settler_.trouble(); }
-  /// Nothing is held, and the last claim, begun after the last wake, found nothing due.
-  bool quiescent() const { return !drain_.begun() && claimer_.found_nothing() && in_flight_.open() == 0; }
+  /// What it is at, but for `held_by_budget`.
+  JobActivity activity(SteadyTime now) const;
 
  private:
   void admit(queue::Delivery&& delivery, SteadyTime now, StepEffects& effects);
+  std::optional<Error> denial() const {
+    auto denied = claimer_.denial();
+    denied = denied ? std::move(denied) : settler_.denial();
+    return denied ? denied : gate_.denial();
+  }
   // A source that does not take what was finished gets no more to finish.
   bool blocked(SteadyTime now) const { return settler_.blocked(now) && SLUICE_GUARD(blocked_job_claims_nothing); }
   void call_keeper(SteadyTime at, StepEffects& effects) { effects.keeper = keeper_alarm_.set(at) || effects.keeper; }
@@ -315,6 +283,7 @@ class JobFlow {
 
   ClaimSizer sizer_;
   InFlightTable in_flight_;
+  const std::uint32_t file_workers_;  ///< as the job file says
   Workforce workforce_;
   Claimer claimer_;
   Settler settler_;
@@ -330,8 +299,7 @@ class JobFlow {
   bool shut_ = false;  ///< nothing is dealt
 };
 
-/// A job's flow with its lock: what the job's threads share. Runs steps under the lock; wakes, counts, logs and has
-/// threads made after it.
+/// A job's flow with its lock. Runs steps under it; wakes, counts, logs and has threads made after it.
 class SharedFlow {
  public:
   /// Who waits to be called, besides the workers.
@@ -415,7 +383,7 @@ class SharedFlow {
   };
 
   Waiting& waiting(Caller caller) { return waiting_[static_cast<std::size_t>(caller)]; }
-  Condition& work(SeatKind kind) { return kind == SeatKind::lane ? lane_work_ : work_; }
+  Condition& work(SeatKind kind) { return kind == SeatKind::quarantine ? quarantine_work_ : work_; }
   void count_calls(const StepEffects& effects) SLUICE_REQUIRES(mutex_);
   void tell(const StepEffects& effects) SLUICE_EXCLUDES(mutex_);
 
@@ -432,7 +400,7 @@ class SharedFlow {
   // The conditions synchronise themselves, the counts are guarded by mutex_.
   std::array<Waiting, 5> waiting_;
   Condition work_;
-  Condition lane_work_;
+  Condition quarantine_work_;
 };
 
 }  // namespace sluice::work

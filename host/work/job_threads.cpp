@@ -300,7 +300,7 @@ Result<void> WorkerPool::make(SeatKind kind, WorkerInstance instance) {
   workers_.remove_if([](Worker& worker) { return worker.thread.ended(); });
   Worker& worker = workers_.emplace_back(
       flow_.clock(), settings_.timeout, kind,
-      (kind == SeatKind::lane ? "sluice-lane-" : "sluice-work-") + std::to_string(next_number_++));
+      (kind == SeatKind::quarantine ? "sluice-susp-" : "sluice-work-") + std::to_string(next_number_++));
   worker.instance = std::move(instance);
   auto started = worker.thread.start([this, &worker](const std::stop_token& stop) { run(worker, stop); });
   if (!started) {
@@ -359,8 +359,7 @@ void WorkerPool::run(Worker& worker, const std::stop_token& stop) {
   }
   // What the last handful brought is handed over even when the pool ends.
   flow_.run([&](JobFlow& flow, SteadyTime now, StepEffects& effects) {
-    flow.collect(seat, now, effects);
-    flow.leave(seat, now, effects);
+    flow.collect(seat, now, effects, JobFlow::Then::leaves);
   });
   worker.instance = {};
 }

@@ -114,8 +114,7 @@ class ClaimCall {
                                      SteadyTime now,
                                      StepEffects& effects) { flow.claimed(std::move(answer), now, effects); };
 
-  /// `explain` may be empty: then a failure says what the source says. `tracing` may be null. `own_ids_of` is as
-  /// ClaimRequest's.
+  /// `explain` may be empty, `tracing` null. `own_ids_of` is as ClaimRequest's.
   ClaimCall(queue::Source& source, Duration visibility, const Clock& clock, ExplainError explain,
             const queue::ClaimRules& rules = {}, JobTracing* tracing = nullptr, std::string own_ids_of = {})
       : source_(source),
@@ -238,8 +237,8 @@ class KeyCall {
   const Clock& clock_;
 };
 
-/// A suspect's lane ends when nothing has come to it for so long.
-inline constexpr Duration kLaneIdle = std::chrono::seconds(30);
+/// A worker for suspects ends when nothing has come to it for so long.
+inline constexpr Duration kQuarantineIdle = std::chrono::seconds(30);
 
 /// An instance of the job's handler for one worker, and where it runs.
 struct WorkerInstance {
@@ -248,7 +247,7 @@ struct WorkerInstance {
 };
 
 /// The threads that run handlers, one attempt each at a time: the workers that it begins with, those that take the
-/// place of lost ones, and lanes for suspects, as the flow asks for them. A worker destroys its instance when it ends.
+/// place of lost ones, and those for suspects, as the flow asks for them. A worker destroys its instance when it ends.
 class WorkerPool final : public runtime::Service {
  public:
   struct Settings {
@@ -262,8 +261,7 @@ class WorkerPool final : public runtime::Service {
   /// Makes what a thread that comes later works with; called on that thread.
   using MakeInstance = std::function<Result<WorkerInstance>(SeatKind kind)>;
 
-  /// As many workers as there are `instances`; two share a handler only if it is concurrent. `crash_ledger` may be
-  /// null.
+  /// As many workers as `instances`; two share a handler only if it is concurrent. `crash_ledger` may be null.
   WorkerPool(SharedFlow& flow, Settings settings, std::vector<WorkerInstance> instances, MakeInstance make_instance,
              isolation::JobLedger* crash_ledger)
       : flow_(flow),
@@ -325,7 +323,8 @@ class WorkerPool final : public runtime::Service {
   void run(Worker& worker, const std::stop_token& stop);
   bool equip(Worker& worker);
   bool await_work(const Worker& worker, const std::stop_token& stop) {
-    const SteadyTime until = worker.kind == SeatKind::lane ? flow_.clock().steady_now() + kLaneIdle : SteadyTime::max();
+    const SteadyTime until =
+        worker.kind == SeatKind::quarantine ? flow_.clock().steady_now() + kQuarantineIdle : SteadyTime::max();
     return flow_.wait_work(worker.kind, stop, until);
   }
   void work_off(Worker& worker);

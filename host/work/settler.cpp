@@ -145,7 +145,7 @@ Settler::Order Settler::next(SteadyTime now, WallTime wall) {
         continue;
       }
       task->begin_settling();
-      if (task->commits_statements()) {
+      if (task->disposition.commits_statements()) {
         in_flight_.committing(*task,
                               task->settles_alone() ? isolation::Committing::alone : isolation::Committing::together);
       }
@@ -184,7 +184,7 @@ std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::
     }
     task.disposition.failure = std::move(order.completions[i].failure);
     task.disposition.effects = std::move(order.completions[i].effects);
-    if (task.commits_statements()) {
+    if (task.disposition.commits_statements()) {
       in_flight_.committing(task, isolation::Committing::no);
     }
     if (results[i].status == queue::SettleStatus::lost) {
@@ -305,7 +305,7 @@ bool LeaseKeeper::wants_extension(Task& task, SteadyTime now) {
       settler_.put_back(task, now);
       return false;
     case TaskStage::dealt:
-      if (workforce_.batch(task.seat).recall(task)) {
+      if (workforce_.seats()[task.seat].batch->recall(task)) {
         settler_.put_back(task, now);
         task.leave_worker();
         return false;
@@ -316,7 +316,7 @@ bool LeaseKeeper::wants_extension(Task& task, SteadyTime now) {
       }
       if (!in_flight_.terms().usable(task.lease, now)) {
         // Somebody else may have it any moment. Until he does it can still be extended, and settled.
-        workforce_.batch(task.seat).lose_lease(task);
+        workforce_.seats()[task.seat].batch->lose_lease(task);
       }
       return true;
     case TaskStage::disposed:
@@ -361,7 +361,7 @@ void LeaseKeeper::extended(Order order, std::vector<queue::ExtendResult> results
   const Error* failure = nullptr;
   for (std::size_t i = 0; i < order.tasks.size(); ++i) {
     Task& task = *order.tasks[i];
-    task.end_extending();
+    const bool waits_for_it = task.end_extending();
     if (!task.open()) {
       in_flight_.tidy(task);
       continue;
@@ -380,8 +380,8 @@ void LeaseKeeper::extended(Order order, std::vector<queue::ExtendResult> results
     } else if (!overtaken) {
       in_flight_.renew(task, std::move(results[i].receipt), results[i].leased_until);
     }
-    if (task.stage() == TaskStage::parked) {
-      settler_.unpark(task, now);
+    if (waits_for_it) {
+      settler_.write_again(task, now);
     }
   }
   if (failure != nullptr) {
@@ -394,7 +394,7 @@ void LeaseKeeper::extended(Order order, std::vector<queue::ExtendResult> results
 void LeaseKeeper::lose(Task& task, StepEffects& effects) {
   const bool queued = task.stage() == TaskStage::queued;
   if (task.with_worker()) {
-    WorkerBatch& batch = workforce_.batch(task.seat);
+    WorkerBatch& batch = *workforce_.seats()[task.seat].batch;
     if (batch.recall(task)) {
       task.leave_worker();
     } else {
@@ -428,7 +428,7 @@ void LeaseKeeper::let_lapse(Task& task, SteadyTime now) {
   if (task.lease.ends_at != SteadyTime::max() && in_flight_.terms().usable(task.lease, now)) {
     task.lease.extend_at = in_flight_.terms().usable_until(task.lease);
   } else {
-    workforce_.batch(task.seat).lose_lease(task);
+    workforce_.seats()[task.seat].batch->lose_lease(task);
     task.lease.extend_at = SteadyTime::max();
   }
 }

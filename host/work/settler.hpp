@@ -10,9 +10,8 @@ inline constexpr std::size_t kMaxSettleBatch = 1000;
 /// Under load completions wait this long for company; never when no more are about to come.
 inline constexpr Duration kSettleLinger = std::chrono::milliseconds(2);
 
-/// Tasks whose disposition is to be written, in batches: at once when nothing else is coming, larger under load, again
-/// later when the source failed. One that settles alone comes behind all others, and then before those that came
-/// meanwhile. Not thread-safe.
+/// Tasks whose disposition is to be written, in batches: at once when nothing else is coming, larger under load, later
+/// again when the source failed. One that settles alone takes turns with the others. Not thread-safe.
 class SettleQueue {
  public:
   void add(Task& task, SteadyTime now) {
@@ -71,8 +70,7 @@ inline constexpr Duration kSilence = std::chrono::milliseconds(500);
 inline constexpr Duration kLongestHold = std::chrono::minutes(1);
 
 /// Decides when dispositions are written, and what becomes of those that could not be. Only the source's answer ends a
-/// message: a lease that has ended in the eyes of this host is no reason not to try, since the receipt fences the
-/// write. Not thread-safe.
+/// message: also after its lease has ended it is tried, since the receipt fences the write. Not thread-safe.
 class Settler {
  public:
   struct Order {
@@ -115,10 +113,7 @@ class Settler {
   /// What this host has made of a message that it could not settle, when it comes back.
   std::optional<Disposition> recognise(const queue::Message& message) { return finished_.recognise(message); }
   /// The receipt that a parked task waited for has come, or will not.
-  void unpark(Task& task, SteadyTime now) {
-    task.unpark();
-    queue_.add(task, now);
-  }
+  void write_again(Task& task, SteadyTime now) { queue_.add(task, now); }
   /// Ends a task as lost that is not in a settle call.
   void lose(Task& task, StepEffects& effects) {
     if (task.stage() == TaskStage::disposed) {
@@ -154,8 +149,7 @@ class Settler {
   /// Nothing more is written.
   void end() { ended_ = true; }
 
-  /// Completions of some kind cannot be written, or a call has long had no answer: nothing more should be claimed or
-  /// started.
+  /// Some completions cannot be written, or a call has long had no answer: nothing more should be claimed or started.
   bool blocked(SteadyTime now) const { return refused_anywhere() || (settling_ && now - called_at_ >= kSilence); }
   /// Why completions cannot be written, where the role may not.
   std::optional<Error> denial() const { return failures_.denial(); }

@@ -186,7 +186,7 @@ TEST(ConformanceConsumer, N61_AHandlerThatTakesLongerThanTheShutdownMay) {
   EXPECT_EQ(report.handlers_running, 1U);
   EXPECT_EQ(rig.stats().ready, 1U) << "and what it was at is given back";
   gate.open();
-  EXPECT_TRUE(rig.await_that([&] { return rig.job->handlers_running() == 0; }));
+  EXPECT_TRUE(rig.await_that([&] { return rig.job->activity().running.size() == 0; }));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-#include "host/fleet/steering.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "host/fleet/steering.hpp"
 
 namespace sluice::fleet {
 namespace {
@@ -26,7 +26,7 @@ std::vector<JobRecord> mailer() {
 
 class DirectiveResolverTest : public ::testing::Test {
  protected:
-  DirectiveResolver resolver_{{"ops:7:abc", "ops", "ops:7"}};
+  DirectiveResolver resolver_{{.instance = "ops:7:abc", .name = "ops", .pid = 7}};
 };
 
 TEST_F(DirectiveResolverTest, WhatStandsAddsUpAndGoes) {

@@ -60,10 +60,10 @@ HostRecord full_record() {
   job.pace = {.claimed = 1.5, .done = 1.25, .failed = 0.25, .mean = 20ms, .p95 = 40ms, .slowest = 2s};
   record.answers.push_back({"d-1", true, "stop token set"});
   record.spent_in = std::chrono::minutes(20);
-  record.spent = {{"orders", "mailer", {12, 3.5, 480, 120, 130, 240, 1.25, 0.75}},
-                  {"orders", "(shared)", {4, 2, 0, 0, 0}}};
+  record.spent = {{"orders", "mailer", {{12, 3.5, 480}, 120, 130, 240, 1.25, 0.75}},
+                  {"orders", "(shared)", {{4, 2, 0}, 0, 0}}};
   record.attribute = "tenant";
-  record.values = {{"acme", {6.25, 1, 240, 60, 65}}};
+  record.values = {{"acme", {{6.25, 1, 240}, 60, 65}}};
   record.running_total = 1;
   record.detailed = true;
   record.running.push_back(running("m-1"));
@@ -82,7 +82,7 @@ TEST(HostRecord, ComesBackAsItWasWritten) {
   EXPECT_EQ(read->jobs.at(0).pace.slowest, 2s);
   EXPECT_EQ(read->jobs.at(0).timed_out, 3U);
   EXPECT_EQ(read->spent_in, std::chrono::minutes(20));
-  EXPECT_EQ(read->spent.at(0).usage.write_units, 480);
+  EXPECT_EQ(read->spent.at(0).usage.spent.write_units, 480);
   EXPECT_EQ(read->spent.at(0).usage.indexed_kib, 240);
   EXPECT_EQ(read->spent.at(0).usage.message_seconds, 1.25);
   EXPECT_EQ(read->spent.at(0).usage.kib_seconds, 0.75);
@@ -132,7 +132,7 @@ TEST(HostRecord, AnIdleHostTakesLittleMoreThanAKilobyte) {
   record.running.clear();
   record.answers.clear();
   record.values.clear();
-  record.spent = {{"mails", "mailer", {3600, 1800, 0, 0, 0}}, {"mails", "(shared)", {3720, 1860, 120, 0, 0}}};
+  record.spent = {{"mails", "mailer", {{3600, 1800, 0}, 0, 0}}, {"mails", "(shared)", {{3720, 1860, 120}, 0, 0}}};
   record.jobs.resize(2, record.jobs.front());
   EXPECT_LT(write_record(record, kPlenty).size(), 1'280U);
 }

@@ -35,7 +35,7 @@ class CrashHandlerTest : public testing::Test {
       ::dup2(pipe[1], STDERR_FILENO);
       const auto ledger = open_ledger_in(folder_.path());
       install_crash_handler(&ledger->crash_record());
-      const auto job = ledger->open({ledger_job()});
+      const auto job = open_job(ledger, {ledger_job()});
       const HeldSlot other = job->hold(delivery("innocent"));
       const HeldSlot slot = job->hold(delivery("bomb-1"));
       std::jthread neighbour([&] { job->started(other, "innocent"); });

@@ -52,6 +52,13 @@ inline LedgerJob ledger_job(const std::string& name = "orders", const std::strin
   return {{name, "/plugins/bomb.so", "bomb"}, {queue, queue::Half::standard}};
 }
 
+/// The part of a job in a ledger.
+inline std::shared_ptr<JobLedger> open_job(const std::shared_ptr<HostLedger>& ledger, std::vector<LedgerJob> queues) {
+  auto job = std::make_shared<JobSlots>(std::move(queues));
+  job->attach(ledger);
+  return job;
+}
+
 inline std::shared_ptr<HostLedger> open_ledger_in(const std::string& folder,
                                                   const std::string& incarnation = "host-a/12345678") {
   static const SystemClock clock;

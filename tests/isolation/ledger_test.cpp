@@ -33,7 +33,7 @@ class LedgerTest : public testing::Test {
   void leave_ledger(const std::function<void(JobLedger&)>& body) {
     const int status = status_of([&] {
       const auto ledger = open_ledger_in(folder_.path());
-      const auto job = ledger->open({ledger_job()});
+      const auto job = open_job(ledger, {ledger_job()});
       body(*job);
       ::raise(SIGKILL);
     });
@@ -117,10 +117,10 @@ TEST_F(LedgerTest, TellsAsWhomItOwnedWhatAndThatItTellsAll) {
 
 TEST_F(LedgerTest, OnlyTheQueuesOfJobsThatWereThereInTheEndAreItsOwn) {
   const auto ledger = open_ledger_in(folder_.path());
-  ledger->open({ledger_job("gone", "given up")});
-  const auto first = ledger->open({ledger_job("first", "b")});
-  const auto second = ledger->open({ledger_job("second", "a")});
-  const auto third = ledger->open({ledger_job("third", "b")});
+  open_job(ledger, {ledger_job("gone", "given up")});
+  const auto first = open_job(ledger, {ledger_job("first", "b")});
+  const auto second = open_job(ledger, {ledger_job("second", "a")});
+  const auto third = open_job(ledger, {ledger_job("third", "b")});
   EXPECT_THAT(read().queues, ElementsAre("a", "b"));
 }
 
@@ -141,7 +141,7 @@ TEST_F(LedgerTest, GrowsBeyondWhatItBeganWith) {
 
 TEST_F(LedgerTest, PlacesAreUsedAgain) {
   const auto ledger = open_ledger_in(folder_.path());
-  const auto job = ledger->open({ledger_job()});
+  const auto job = open_job(ledger, {ledger_job()});
   for (int i = 0; i < 10'000; ++i) {
     job->drop(job->hold(delivery("a")));
   }
@@ -150,7 +150,7 @@ TEST_F(LedgerTest, PlacesAreUsedAgain) {
 
 TEST_F(LedgerTest, AnIdThatDoesNotFitIsNotHeldAndDoesNoHarm) {
   const auto ledger = open_ledger_in(folder_.path());
-  const auto job = ledger->open({ledger_job()});
+  const auto job = open_job(ledger, {ledger_job()});
   const HeldSlot slot = job->hold(delivery(std::string(format::kIdLimit + 1, 'x')));
   EXPECT_EQ(slot, 0U);
   job->renew(slot, {});
@@ -182,11 +182,11 @@ TEST_F(LedgerTest, TheReturnOfALostHandlerTouchesNobodyElsesPlace) {
 TEST_F(LedgerTest, JobsAreToldApartAndTheirPlacesComeBack) {
   const auto ledger = open_ledger_in(folder_.path());
   {
-    const auto gone = ledger->open({ledger_job("gone")});
+    const auto gone = open_job(ledger, {ledger_job("gone")});
     gone->hold(delivery("forgotten"));
   }
-  const auto first = ledger->open({ledger_job("first", "a")});
-  const auto second = ledger->open({{{"second", "p.so", "h"}, {"b", queue::Half::dlq}}});
+  const auto first = open_job(ledger, {ledger_job("first", "a")});
+  const auto second = open_job(ledger, {{{"second", "p.so", "h"}, {"b", queue::Half::dlq}}});
   first->hold(delivery("1"));
   second->hold(delivery("2"));
   const LedgerContents contents = read();
@@ -199,13 +199,13 @@ TEST_F(LedgerTest, JobsAreToldApartAndTheirPlacesComeBack) {
 
 TEST_F(LedgerTest, MoreJobsThanThereIsRoomForDoWithout) {
   const auto ledger = open_ledger_in(folder_.path());
-  std::vector<std::unique_ptr<JobLedger>> jobs;
+  std::vector<std::shared_ptr<JobLedger>> jobs;
   for (std::size_t i = 0; i < format::kJobs; ++i) {
-    jobs.push_back(ledger->open({ledger_job()}));
+    jobs.push_back(open_job(ledger, {ledger_job()}));
     ASSERT_TRUE(jobs.back());
   }
   {
-    const auto one_more = ledger->open({ledger_job()});
+    const auto one_more = open_job(ledger, {ledger_job()});
     EXPECT_TRUE(read().complete) << "it holds nothing yet";
     EXPECT_EQ(one_more->hold(delivery("a")), 0U);
     one_more->hold(delivery("b"));
@@ -218,7 +218,7 @@ TEST_F(LedgerTest, MoreJobsThanThereIsRoomForDoWithout) {
 TEST_F(LedgerTest, ACleanEndLeavesNothingBehind) {
   {
     const auto ledger = open_ledger_in(folder_.path());
-    const auto job = ledger->open({ledger_job()});
+    const auto job = open_job(ledger, {ledger_job()});
     job->drop(job->hold(delivery("a")));
   }
   EXPECT_THAT(folder_.ledgers().open_ledgers(), IsEmpty());
@@ -277,7 +277,7 @@ TEST_F(LedgerTest, AFileThatIsCutOffUnderItEndsNobody) {
     const int status = status_of([&] {
       const auto ledger = open_ledger_in(folder_.path());
       install_crash_handler(&ledger->crash_record());
-      const auto job = ledger->open({ledger_job()});
+      const auto job = open_job(ledger, {ledger_job()});
       const HeldSlot before = job->hold(delivery("before"));
       job->started(before, "before");
       if (!ledger->is_whole()) {
@@ -291,7 +291,7 @@ TEST_F(LedgerTest, AFileThatIsCutOffUnderItEndsNobody) {
       }
       job->ended(before, false);
       job->drop(before);
-      ledger->open({ledger_job("other")})->hold(delivery("other"));
+      open_job(ledger, {ledger_job("other")})->hold(delivery("other"));
       if (ledger->is_whole()) {
         ::_exit(2);
       }

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
-#include "host/isolation/runner_memory.hpp"
 #include "host/isolation/runner.hpp"
+#include "host/isolation/runner_memory.hpp"
 
 namespace sluice::isolation {
 namespace {
@@ -20,7 +20,7 @@ class RunnerEffectsTest : public testing::Test {
 
   void open(sluice_store store) {
     RunnerSpec spec{"orders", SLUICE_TEST_PLUGINS "/stages.so", "stages", {}, {}, {}, {store, false, &random_}};
-    auto file = OpenPlugin::open(spec.plugin);
+    auto file = open_plugin(spec.plugin);
     ASSERT_TRUE(file);
     spec.file = *file;
     auto created = RunnerInstance::create(std::move(spec), spawner_, {});

@@ -1,3 +1,5 @@
+#include "host/isolation/runner.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -8,7 +10,6 @@
 #include <functional>
 #include <thread>
 
-#include "host/isolation/runner.hpp"
 #include "tests/isolation/ledger_rig.hpp"
 #include "tests/isolation/sanitized.hpp"
 
@@ -50,7 +51,7 @@ class RunnerTest : public testing::Test {
     spec.options.add({"path", SLUICE_OPTION_STRING, "", 0, 0, {}});
     spec.options.add({"sleep", SLUICE_OPTION_DURATION, "0s", 0, 0, {}});
     spec.options.add({"create", SLUICE_OPTION_STRING, create, 0, 0, {}});
-    auto file = OpenPlugin::open(spec.plugin);
+    auto file = open_plugin(spec.plugin);
     EXPECT_TRUE(file);
     spec.file = *file;
     return RunnerInstance::create(
@@ -107,7 +108,7 @@ TEST_F(RunnerTest, TheHandlerSeesTheWholeMessage) {
 TEST_F(RunnerTest, HowTheBrokerFaresIsHeardAndForgottenWithTheProcess) {
   plugin::HealthBoard board;
   RunnerSpec spec{"orders", SLUICE_TEST_PLUGINS "/fares.so", "fares", {}, {}, {}};
-  auto file = OpenPlugin::open(spec.plugin);
+  auto file = open_plugin(spec.plugin);
   ASSERT_TRUE(file);
   spec.file = *file;
   spec.health = board.seat();
@@ -330,7 +331,7 @@ TEST_F(RunnerTest, APluginThatIsReplacedOnDiskStaysTheOneThatWasOpened) {
   spec.options.add({"path", SLUICE_OPTION_STRING, "", 0, 0, {}});
   spec.options.add({"sleep", SLUICE_OPTION_DURATION, "0s", 0, 0, {}});
   spec.options.add({"create", SLUICE_OPTION_STRING, "", 0, 0, {}});
-  spec.file = *OpenPlugin::open(file);
+  spec.file = *open_plugin(file);
   std::filesystem::remove(file);
   std::ofstream(file) << "not a plugin any more";
   const auto created = RunnerInstance::create(std::move(spec), spawner_, {});
@@ -349,7 +350,7 @@ TEST_F(RunnerTest, APinnedPluginIsTheBytesThatTheHostLoadedWhateverIsWrittenInto
   spec.options.add({"path", SLUICE_OPTION_STRING, "", 0, 0, {}});
   spec.options.add({"sleep", SLUICE_OPTION_DURATION, "0s", 0, 0, {}});
   spec.options.add({"create", SLUICE_OPTION_STRING, "", 0, 0, {}});
-  spec.file = *OpenPlugin::open(plugin::LoadedPlugin{file, nullptr, *bytes});
+  spec.file = *open_plugin(plugin::LoadedPlugin{file, nullptr, *bytes});
   const auto created = RunnerInstance::create(std::move(spec), spawner_, {});
   EXPECT_TRUE(created) << created.error().message();
 }

@@ -1,7 +1,6 @@
-#include "host/plugin/option_values.hpp"
-
 #include <gtest/gtest.h>
 
+#include "host/plugin/handler_instance.hpp"
 #include "sluice/detail/option_text.hpp"
 #include "sluice/handler.hpp"
 #include "sluice/testing.hpp"

@@ -1,5 +1,3 @@
-#include "host/runtime/health_report.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <thread>
 
 #include "base/random.hpp"
+#include "host/runtime/health_report.hpp"
 #include "tests/support/sim_queues.hpp"
 
 namespace sluice::runtime {
@@ -40,7 +39,7 @@ TEST_F(DepthSamplerTest, IsLeftWhileAStoreDoesNotAnswer) {
   ASSERT_TRUE(sampler_.start());
   sampler_.asked();
   asked_.wait();
-  EXPECT_FALSE(sampler_.leave());
+  EXPECT_FALSE(sampler_.leave(SystemClock().steady_now()));
   answers_.count_down();
 }
 
@@ -76,7 +75,7 @@ TEST_F(DepthSamplerTest, KeepsTheNumbersForWhoeverAsksNext) {
 
 TEST_F(DepthSamplerTest, EndsAtOnceWhereNothingIsAsked) {
   ASSERT_TRUE(sampler_.start());
-  EXPECT_TRUE(sampler_.leave());
+  EXPECT_TRUE(sampler_.leave(SteadyTime::max()));
   sampler_.asked();
   EXPECT_THAT(metrics_.text(), Not(HasSubstr("orders")));
 }

@@ -1,10 +1,9 @@
-#include "host/runtime/isolation_ward.hpp"
-
 #include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "host/runtime/isolation_ward.hpp"
 #include "tests/runtime/recovery_rig.hpp"
 
 namespace sluice::runtime {
@@ -61,7 +60,7 @@ class OrphanSettlementTest : public testing::Test {
     isolation::status_of([&] {
       const auto ledger = isolation::open_ledger_in(folder_.path());
       isolation::install_crash_handler(&ledger->crash_record(), isolation::CrashNotice::none);
-      const auto job = ledger->open({isolation::ledger_job()});
+      const auto job = isolation::open_job(ledger, {isolation::ledger_job()});
       for (const queue::Delivery& delivery : *claimed) {
         const isolation::HeldSlot slot = job->hold(delivery);
         if (delivery.message.id == "m0") {
@@ -148,7 +147,7 @@ TEST_F(OrphanSettlementTest, OwnersThatCannotBeToldAreToldLaterAndNothingIsSettl
 TEST_F(OrphanSettlementTest, AHostThatHeldNothingIsNoOwnerAnyMoreEither) {
   isolation::status_of([&] {
     const auto ledger = isolation::open_ledger_in(folder_.path());
-    const auto job = ledger->open({isolation::ledger_job()});
+    const auto job = isolation::open_job(ledger, {isolation::ledger_job()});
     ::raise(SIGKILL);
   });
   OrphanSettlement settlement = take();
@@ -160,7 +159,7 @@ TEST_F(OrphanSettlementTest, AHostThatHeldNothingIsNoOwnerAnyMoreEither) {
 TEST_F(OrphanSettlementTest, WhatALedgerDoesNotTellOfStaysInDoubt) {
   isolation::status_of([&] {
     const auto ledger = isolation::open_ledger_in(folder_.path());
-    const auto job = ledger->open({isolation::ledger_job()});
+    const auto job = isolation::open_job(ledger, {isolation::ledger_job()});
     job->started(job->hold(isolation::delivery(std::string(2000, 'x'))), "x");
     ::raise(SIGKILL);
   });

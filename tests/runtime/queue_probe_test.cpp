@@ -1,8 +1,7 @@
-#include "host/runtime/health_report.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "host/runtime/health_report.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/sim_queues.hpp"
 
@@ -13,31 +12,10 @@ using test::StoreCall;
 
 class QueueProbeTest : public ::testing::Test {
  protected:
-  std::optional<QueueProbe::Verdict> look(std::vector<std::string> queues) {
-    QueueProbe probe(queues_, clock_, log_);
-    HasEnded ended;
-    EXPECT_TRUE(probe.start(std::move(queues), [&ended] { ended.set(); }));
-    ended.wait();
-    return probe.verdict();
+  std::optional<QueueRefusal> look(std::vector<std::string> names) { return look(std::move(names), queues_); }
+  std::optional<QueueRefusal> look(std::vector<std::string> names, queue::Queues& queues) {
+    return probe_queues(std::move(names), queues, clock_, log_, [](Duration) { return true; });
   }
-
-  class HasEnded {
-   public:
-    void set() {
-      const MutexLock lock(mutex_);
-      ended_ = true;
-      changed_.notify_all();
-    }
-    void wait() {
-      const MutexLock lock(mutex_);
-      changed_.wait_until(mutex_, SteadyTime::max(), [this]() SLUICE_NO_TSA { return ended_; });
-    }
-
-   private:
-    Mutex mutex_;
-    Condition changed_;
-    bool ended_ SLUICE_GUARDED_BY(mutex_) = false;
-  };
 
   test::FakeClock clock_;
   SeededRandom random_{1};
@@ -46,9 +24,7 @@ class QueueProbeTest : public ::testing::Test {
 };
 
 TEST_F(QueueProbeTest, LooksOnceAtEachQueueHoweverManyJobsItHas) {
-  const auto verdict = look({"b", "a", "b", "a"});
-  ASSERT_TRUE(verdict);
-  EXPECT_FALSE(verdict->refusal);
+  EXPECT_FALSE(look({"b", "a", "b", "a"}));
   const auto calls = queues_.calls();
   ASSERT_EQ(calls.size(), 2U);
   EXPECT_EQ(calls[0].address.queue, "a");
@@ -59,9 +35,7 @@ TEST_F(QueueProbeTest, AQueueThatDoesNotAnswerYetDoesNotForbidTheStart) {
   std::size_t looks = 0;
   for (const ErrorCode code : {ErrorCode::unavailable, ErrorCode::full, ErrorCode::timeout, ErrorCode::throttled}) {
     queues_.fail_next(StoreCall::list, 1, Error(code, "not now"));
-    const auto verdict = look({"a", "b"});
-    ASSERT_TRUE(verdict);
-    EXPECT_FALSE(verdict->refusal);
+    EXPECT_FALSE(look({"a", "b"}));
     looks += 2;
     EXPECT_EQ(queues_.count(StoreCall::list), looks);
   }
@@ -70,11 +44,10 @@ TEST_F(QueueProbeTest, AQueueThatDoesNotAnswerYetDoesNotForbidTheStart) {
 TEST_F(QueueProbeTest, WhatWaitingDoesNotMendForbidsIt) {
   for (const ErrorCode code : {ErrorCode::queue_missing, ErrorCode::denied, ErrorCode::corrupt, ErrorCode::invalid}) {
     queues_.fail_next(StoreCall::list, 1, Error(code, "mend it"));
-    const auto verdict = look({"a"});
-    ASSERT_TRUE(verdict);
-    ASSERT_TRUE(verdict->refusal);
-    EXPECT_EQ(verdict->refusal->queue, "a");
-    EXPECT_EQ(verdict->refusal->error.message(), "mend it");
+    const auto refusal = look({"a"});
+    ASSERT_TRUE(refusal);
+    EXPECT_EQ(refusal->queue, "a");
+    EXPECT_EQ(refusal->error.message(), "mend it");
   }
 }
 
@@ -109,28 +82,21 @@ class QueuesThatOpenLate final : public queue::Queues {
 TEST_F(QueueProbeTest, AStoreThatCannotBeOpenedYetIsWaitedFor) {
   for (const ErrorCode code : {ErrorCode::full, ErrorCode::unavailable}) {
     QueuesThatOpenLate late(queues_, code);
-    QueueProbe probe(late, clock_, log_);
-    HasEnded ended;
-    EXPECT_TRUE(probe.start({"a"}, [&ended] { ended.set(); }));
-    ended.wait();
-    EXPECT_FALSE(probe.verdict()->refusal);
+    EXPECT_FALSE(look({"a"}, late));
     EXPECT_EQ(late.tries(), 3);
   }
 }
 
 TEST_F(QueueProbeTest, AStoreThatCannotBeOpenedForGoodForbidsTheStart) {
   QueuesThatOpenLate late(queues_, ErrorCode::corrupt);
-  QueueProbe probe(late, clock_, log_);
-  HasEnded ended;
-  EXPECT_TRUE(probe.start({"a"}, [&ended] { ended.set(); }));
-  ended.wait();
-  ASSERT_TRUE(probe.verdict()->refusal);
+  EXPECT_TRUE(look({"a"}, late));
   EXPECT_EQ(late.tries(), 1);
 }
 
-TEST_F(QueueProbeTest, HasNoResultBeforeItHasLooked) {
-  const QueueProbe probe(queues_, clock_, log_);
-  EXPECT_FALSE(probe.verdict());
+TEST_F(QueueProbeTest, AStoreIsNotWaitedForWhereNobodyWantsTheResult) {
+  QueuesThatOpenLate late(queues_, ErrorCode::unavailable);
+  EXPECT_TRUE(probe_queues({"a"}, late, clock_, log_, [](Duration) { return false; }));
+  EXPECT_EQ(late.tries(), 1);
 }
 
 }  // namespace

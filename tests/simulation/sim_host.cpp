@@ -75,12 +75,12 @@ void SimHost::step(const std::function<void(SteadyTime, StepEffects&)>& body) {
     when(now, [this] { step_drain(); });
   }
   call(work::SeatKind::worker, effects.workers);
-  call(work::SeatKind::lane, effects.lanes);
+  call(work::SeatKind::quarantine, effects.quarantine);
   for (; effects.hire_workers > 0; --effects.hire_workers) {
     when(now + 1ms, [this] { hire(work::SeatKind::worker); });
   }
-  for (; effects.hire_lanes > 0; --effects.hire_lanes) {
-    when(now + 1ms, [this] { hire(work::SeatKind::lane); });
+  for (; effects.hire_quarantine > 0; --effects.hire_quarantine) {
+    when(now + 1ms, [this] { hire(work::SeatKind::quarantine); });
   }
 }
 
@@ -95,7 +95,9 @@ void SimHost::call(work::SeatKind kind, std::size_t count) {
 
 void SimHost::hire(work::SeatKind kind) {
   Worker& worker = workers_.emplace_back(loop().clock(), world_.job.timeout, kind);
-  step([&](SteadyTime now, StepEffects& effects) { worker.seat = flow_.enlist(worker.batch, kind, false, now, effects); });
+  step([&](SteadyTime now, StepEffects& effects) {
+    worker.seat = flow_.enlist(worker.batch, kind, false, now, effects);
+  });
   deal(worker);
 }
 
@@ -231,13 +233,14 @@ void SimHost::ask() {
   }
   asking_ = true;
   using Answer = work::IdempotencyGate::Answers;
-  call<Answer>(
-      [this, order] { return port_.ask(*order); },
-      [this, order](Answer answer) {
-        asking_ = false;
-        step([&](SteadyTime now, StepEffects& effects) { flow_.keys_answered(*order, std::move(answer), now, effects); });
-        ask();
-      });
+  call<Answer>([this, order] { return port_.ask(*order); },
+               [this, order](Answer answer) {
+                 asking_ = false;
+                 step([&](SteadyTime now, StepEffects& effects) {
+                   flow_.keys_answered(*order, std::move(answer), now, effects);
+                 });
+                 ask();
+               });
 }
 
 void SimHost::deal(Worker& worker) {
@@ -247,7 +250,7 @@ void SimHost::deal(Worker& worker) {
   step([&](SteadyTime now, StepEffects& effects) {
     worker.gone = !flow_.collect(worker.seat, now, effects);
     if (worker.gone) {
-      flow_.leave(worker.seat, now, effects);
+      flow_.collect(worker.seat, now, effects, work::JobFlow::Then::leaves);
     } else {
       worker.busy = flow_.deal(worker.seat, now, effects);
     }
@@ -292,7 +295,7 @@ void SimHost::run_next(Worker& worker) {
 
 // On a lane it hurts nobody but itself, as in a process of its own.
 void SimHost::explode(Worker& worker) {
-  if (worker.kind == work::SeatKind::lane) {
+  if (worker.kind == work::SeatKind::quarantine) {
     when(loop().now() + 1ms, [this, &worker] { finish(worker, {OutcomeStatus::crashed, {}, "SIGABRT"}); });
     return;
   }

@@ -24,9 +24,9 @@ void poll_suspect(FlowRig& rig) {
 TEST(Suspect, RunsOnALaneOfItsOwnAndStaysOneWhenItCrashes) {
   FlowRig rig(1);
   poll_suspect(rig);
-  EXPECT_EQ(rig.effects.hire_lanes, 1U);
+  EXPECT_EQ(rig.effects.hire_quarantine, 1U);
   EXPECT_EQ(rig.start(0), nullptr) << "a worker does not touch it";
-  const std::uint32_t lane = rig.enlist(SeatKind::lane, true);
+  const std::uint32_t lane = rig.enlist(SeatKind::quarantine, true);
   ASSERT_NE(rig.start(lane), nullptr);
   rig.finish(lane, OutcomeStatus::crashed);
   ASSERT_EQ(rig.settle(), 1U);
@@ -37,7 +37,7 @@ TEST(Suspect, RunsOnALaneOfItsOwnAndStaysOneWhenItCrashes) {
 TEST(Suspect, IsClearedByComingToAnEnd) {
   FlowRig rig(1);
   poll_suspect(rig);
-  const std::uint32_t lane = rig.enlist(SeatKind::lane);
+  const std::uint32_t lane = rig.enlist(SeatKind::quarantine);
   ASSERT_NE(rig.start(lane), nullptr);
   rig.finish(lane, OutcomeStatus::retry);
   ASSERT_EQ(rig.settle(), 1U);
@@ -56,16 +56,16 @@ TEST(Suspect, ThatHasNotBegunIsReleasedAsOne) {
 TEST(Suspect, IsNotAskedForWhileTheLanesAreBusy) {
   FlowRig rig(1);
   std::uint32_t lane = 0;
-  for (std::size_t i = 0; i < kFewestLanes; ++i) {
+  for (std::size_t i = 0; i < kFewestQuarantined; ++i) {
     poll_suspect(rig);
-    lane = rig.enlist(SeatKind::lane);
+    lane = rig.enlist(SeatKind::quarantine);
     ASSERT_NE(rig.start(lane), nullptr);
   }
   const auto order = rig.flow.next_claim(rig.now());
   EXPECT_GT(order.count, 0U);
   EXPECT_FALSE(order.suspects);
   rig.flow.claimed(queue::Claimed{}, rig.now(), rig.effects);
-  EXPECT_FALSE(rig.flow.quiescent()) << "some may have been passed over";
+  EXPECT_FALSE(rig.activity().quiescent) << "some may have been passed over";
   rig.finish(lane);
   EXPECT_TRUE(rig.flow.next_claim(rig.now()).suspects) << "at once, whatever the back-off";
 }
@@ -79,7 +79,7 @@ std::vector<std::uint32_t> fill_lanes(FlowRig& rig, std::size_t& left, std::vect
     rig.flow.claimed(std::move(claimed), rig.now(), rig.effects);
     --left;
     if (idle.empty()) {
-      idle.push_back(rig.enlist(SeatKind::lane, true));
+      idle.push_back(rig.enlist(SeatKind::quarantine, true));
     }
     busy.push_back(idle.back());
     idle.pop_back();
@@ -97,7 +97,7 @@ TEST(Suspect, AsManyRunAtATimeAsTheJobHasWorkersWithinBounds) {
     FlowRig rig(workers);
     std::size_t left = 1000;
     EXPECT_EQ(fill_lanes(rig, left).size(), lanes) << workers;
-    EXPECT_EQ(rig.effects.hire_lanes, lanes) << workers;
+    EXPECT_EQ(rig.effects.hire_quarantine, lanes) << workers;
   }
 }
 
@@ -373,7 +373,7 @@ std::string run_with_statements(FlowRig& rig, bool suspect = false) {
   claimed.deliveries[0].suspect = suspect;
   std::string id = claimed.deliveries[0].message.id;
   rig.flow.claimed(std::move(claimed), rig.now(), rig.effects);
-  const std::uint32_t seat = !suspect ? 0 : rig.batches.size() > 1 ? 1 : rig.enlist(SeatKind::lane, true);
+  const std::uint32_t seat = !suspect ? 0 : rig.batches.size() > 1 ? 1 : rig.enlist(SeatKind::quarantine, true);
   EXPECT_NE(rig.start(seat), nullptr);
   rig.crash_ledger.ended(rig.batches[seat].view().running->slot, false);
   rig.batches[seat].finish(done_with_statements(), rig.now());

@@ -1,6 +1,6 @@
-#include "host/work/in_flight_table.hpp"
-
 #include <gtest/gtest.h>
+
+#include "host/work/in_flight_table.hpp"
 
 namespace sluice::work {
 namespace {

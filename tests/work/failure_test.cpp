@@ -38,7 +38,7 @@ TEST(Failures, ATimeOutIsCalledATimeOut) {
   FlowRig done(1);
   EXPECT_EQ(fail(done, 61s, {OutcomeStatus::done, {}, {}}).action, CompletionAction::remove) << "done is done";
   EXPECT_EQ(done.effects.timed_out, 1U);
-  EXPECT_EQ(done.flow.handler_times().time_outs(), 1U);
+  EXPECT_EQ(done.activity().times.time_outs(), 1U);
   FlowRig quick(1);
   EXPECT_EQ(fail(quick, 59s, {OutcomeStatus::retry, {}, "refused"}).failure.error, "refused");
   EXPECT_EQ(quick.effects.timed_out, 0U);
@@ -78,7 +78,7 @@ TEST(Failures, OfAStuckHandlerSaySo) {
   EXPECT_EQ(why.error, "timed out: the handler did not return within 66s, it is stuck and its worker is lost");
   EXPECT_EQ(why.took, 66s);
   EXPECT_EQ(rig.effects.timed_out, 1U);
-  EXPECT_EQ(rig.flow.handler_times().time_outs(), 1U);
+  EXPECT_EQ(rig.activity().times.time_outs(), 1U);
 }
 
 }  // namespace

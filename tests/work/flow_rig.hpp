@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "host/work/job_flow.hpp"
 #include "host/work/dispatcher.hpp"
+#include "host/work/job_flow.hpp"
 #include "tests/support/fake_clock.hpp"
 
 namespace sluice::work {
@@ -115,6 +115,12 @@ struct FlowRig {
     flow.collect(worker, now(), effects);
   }
 
+  JobActivity activity() const { return flow.activity(now()); }
+  std::size_t stuck() const {
+    const JobActivity now_at = activity();
+    return static_cast<std::size_t>(std::count_if(now_at.running.begin(), now_at.running.end(),
+                                                  [](const RunningHandler& handler) { return handler.stuck; }));
+  }
   LedgerSnapshot account() const { return flow.in_flight().account(); }
 
   /// One settle call; the number of settlements.

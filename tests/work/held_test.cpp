@@ -1,9 +1,9 @@
 // What is held: leases, hands, the settle queue.
 #include <gtest/gtest.h>
 
+#include "host/work/dispatcher.hpp"
 #include "host/work/in_flight_table.hpp"
 #include "host/work/settler.hpp"
-#include "host/work/dispatcher.hpp"
 #include "tests/support/fake_clock.hpp"
 
 namespace sluice::work {
@@ -101,8 +101,8 @@ TEST(TaskDeathTest, RefusesWhatIsNoLegalStep) {
   EXPECT_DEATH(task.dispose(put_back(false), kStart), "");
   task.begin_settling();
   EXPECT_DEATH(task.begin_extending(), "");
-  task.end();
-  EXPECT_DEATH(task.end(), "");
+  task.end(false);
+  EXPECT_DEATH(task.end(false), "");
 }
 
 TEST(FinishedWork, KnowsAMessageThatComesBackAsItWas) {

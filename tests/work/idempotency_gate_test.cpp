@@ -457,7 +457,7 @@ TEST(IdempotencyGateTest, ADrainReleasesWhatWaitsAtTheDoorAndEndsAfterItsMarks) 
 TEST(IdempotencyGateTest, APausedJobAsksForNothing) {
   KeyRig rig;
   rig.poll(1);
-  rig.flow.pause(true, rig.now(), rig.effects);
+  rig.flow.steer({.paused = true}, rig.now(), rig.effects);
   EXPECT_TRUE(rig.ask().empty());
   EXPECT_EQ(rig.settle(), 1U) << "what waits goes back";
 }

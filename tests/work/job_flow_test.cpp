@@ -74,15 +74,15 @@ TEST(JobFlowClaims, PausesAsLongAsThePollIntervalAtMost) {
 TEST(JobFlowClaims, ARoleThatMayNotClaimIsADenialOnceItIsSure) {
   FlowRig rig;
   for (int failure = 1; failure <= 3; ++failure) {
-    EXPECT_FALSE(rig.flow.denial()) << "a token may be renewed just then";
+    EXPECT_FALSE(rig.activity().denial) << "a token may be renewed just then";
     ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
     rig.flow.claimed(Error(ErrorCode::denied, "no dynamodb:UpdateItem"), rig.now(), rig.effects);
     rig.pass(20s);
   }
-  ASSERT_TRUE(rig.flow.denial());
-  EXPECT_EQ(rig.flow.denial()->message(), "no dynamodb:UpdateItem");
+  ASSERT_TRUE(rig.activity().denial);
+  EXPECT_EQ(rig.activity().denial->message(), "no dynamodb:UpdateItem");
   EXPECT_GT(rig.poll(0), 0U);
-  EXPECT_FALSE(rig.flow.denial()) << "it was granted";
+  EXPECT_FALSE(rig.activity().denial) << "it was granted";
 }
 
 TEST(JobFlowClaims, AreCutOffOnceNoneOfSeveralHasGoneWellForTenSeconds) {
@@ -93,21 +93,21 @@ TEST(JobFlowClaims, AreCutOffOnceNoneOfSeveralHasGoneWellForTenSeconds) {
   };
   fail();
   rig.pass(20s);
-  EXPECT_FALSE(rig.flow.cut_off(rig.now())) << "one may go wrong";
+  EXPECT_FALSE(rig.activity().cut_off) << "one may go wrong";
   EXPECT_GT(rig.poll(0), 0U);
   rig.pass(20s);
   fail();
   rig.pass(5s);
   fail();
-  EXPECT_FALSE(rig.flow.cut_off(rig.now()));
+  EXPECT_FALSE(rig.activity().cut_off);
   rig.pass(5s);
-  EXPECT_TRUE(rig.flow.cut_off(rig.now()));
-  rig.flow.pause(true, rig.now(), rig.effects);
-  EXPECT_FALSE(rig.flow.cut_off(rig.now())) << "nothing asks";
-  rig.flow.pause(false, rig.now(), rig.effects);
+  EXPECT_TRUE(rig.activity().cut_off);
+  rig.flow.steer({.paused = true}, rig.now(), rig.effects);
+  EXPECT_FALSE(rig.activity().cut_off) << "nothing asks";
+  rig.flow.steer({.paused = false}, rig.now(), rig.effects);
   rig.pass(20s);
   EXPECT_GT(rig.poll(0), 0U);
-  EXPECT_FALSE(rig.flow.cut_off(rig.now()));
+  EXPECT_FALSE(rig.activity().cut_off);
 }
 
 TEST(JobFlowSettlements, AreCutOffAsLongAsSomethingWaitsToBeWritten) {
@@ -119,11 +119,11 @@ TEST(JobFlowSettlements, AreCutOffAsLongAsSomethingWaitsToBeWritten) {
     rig.settle(queue::SettleStatus::failed);
     rig.pass(1s);
   }
-  EXPECT_TRUE(rig.flow.cut_off(rig.now()));
+  EXPECT_TRUE(rig.activity().cut_off);
   const std::vector<queue::Receipt> gone{{"m-0", 1, 0}};
   rig.flow.taken_back(gone, rig.now(), rig.effects);
   EXPECT_EQ(rig.settle(), 0U);
-  EXPECT_FALSE(rig.flow.cut_off(rig.now())) << "nothing asks";
+  EXPECT_FALSE(rig.activity().cut_off) << "nothing asks";
 }
 
 TEST(JobFlowClaims, PollsWhenTheNextMessageIsDue) {
@@ -154,7 +154,7 @@ TEST(JobFlowClaims, AWakeDuringAClaimIsNotForgotten) {
   ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
   rig.flow.wake(rig.effects);
   rig.flow.claimed(queue::Claimed{}, rig.now(), rig.effects);
-  EXPECT_FALSE(rig.flow.quiescent());
+  EXPECT_FALSE(rig.activity().quiescent);
   EXPECT_GT(rig.flow.next_claim(rig.now()).count, 0U);
 }
 
@@ -499,26 +499,26 @@ TEST(JobFlowStuck, AnAttemptThatExtendsItselfIsNot) {
     rig.extend();
     rig.pass(10s);
   }
-  EXPECT_TRUE(rig.flow.workforce().stuck().empty());
+  EXPECT_EQ(rig.stuck(), 0U);
   rig.finish(0);
   EXPECT_EQ(rig.settle(), 1U);
 }
 
 TEST(JobFlowQuiescence, NeedsAnEmptyAnswerAndEmptyHands) {
   FlowRig rig(1);
-  EXPECT_FALSE(rig.flow.quiescent());
+  EXPECT_FALSE(rig.activity().quiescent);
   rig.poll(0);
-  EXPECT_TRUE(rig.flow.quiescent());
+  EXPECT_TRUE(rig.activity().quiescent);
   rig.flow.wake(rig.effects);
-  EXPECT_FALSE(rig.flow.quiescent());
+  EXPECT_FALSE(rig.activity().quiescent);
   rig.poll(1);
-  EXPECT_FALSE(rig.flow.quiescent());
+  EXPECT_FALSE(rig.activity().quiescent);
   rig.start(0);
   rig.finish(0);
   rig.settle();
-  EXPECT_FALSE(rig.flow.quiescent()) << "it has not looked since";
+  EXPECT_FALSE(rig.activity().quiescent) << "it has not looked since";
   rig.poll(0);
-  EXPECT_TRUE(rig.flow.quiescent());
+  EXPECT_TRUE(rig.activity().quiescent);
 }
 
 TEST(JobFlowDrain, ReleasesWhatHasNotStartedAndStopsWhatHas) {
@@ -547,7 +547,7 @@ TEST(JobFlowDrain, AClaimThatAnswersAfterTheEndIsStranded) {
   rig.flow.drain().begin(rig.now(), rig.now() + 1s, rig.effects);
   rig.pass(1s);
   EXPECT_EQ(rig.flow.drain().step(rig.now(), rig.effects), std::nullopt);
-  EXPECT_TRUE(rig.flow.claim_under_way());
+  EXPECT_TRUE(rig.activity().claiming);
   rig.flow.claimed(rig.messages(2), rig.now(), rig.effects);
   const LedgerSnapshot ledger = rig.account();
   EXPECT_EQ(ledger.claimed, 2U);
@@ -576,7 +576,7 @@ TEST(JobFlowDrain, AnAbandonedHandlerNeitherSettlesNorCountsTwice) {
   EXPECT_EQ(rig.settle(), 1U);
   EXPECT_EQ(rig.last[0].action, CompletionAction::release);
   EXPECT_EQ(rig.flow.drain().step(rig.now(), rig.effects), std::nullopt);
-  EXPECT_EQ(rig.flow.workforce().handlers_running(), 1U);
+  EXPECT_EQ(rig.activity().running.size(), 1U);
   rig.finish(0);
   EXPECT_EQ(rig.settle(), 0U);
   EXPECT_EQ(rig.account().released, 1U);

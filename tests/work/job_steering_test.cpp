@@ -28,7 +28,7 @@ TEST(JobSteering, NoHandlerStartsAfterAPauseReturns) {
   for (int round = 0; round < 5; ++round) {
     rig.job->steer(paused());
     // What had started before may still begin its call; from the moment when nothing runs nothing may.
-    ASSERT_TRUE(rig.await_that([&] { return rig.job->handlers_running() == 0; }));
+    ASSERT_TRUE(rig.await_that([&] { return rig.job->activity().running.size() == 0; }));
     is_paused = true;
     const std::uint64_t done = rig.job->ledger().done;
     ASSERT_TRUE(rig.await([](const LedgerSnapshot& ledger) { return ledger.in_flight() == 0; }));
@@ -95,7 +95,7 @@ TEST(JobSteering, CancelSetsTheStopTokenAndKeepsTheOutcome) {
   JobRig rig(std::move(script));
   ASSERT_TRUE(rig.job->start());
   rig.send({"a"});
-  ASSERT_TRUE(rig.await_that([&] { return rig.job->handlers_running() == 1; }));
+  ASSERT_TRUE(rig.await_that([&] { return rig.job->activity().running.size() == 1; }));
   EXPECT_FALSE(rig.job->cancel("b"));
   EXPECT_TRUE(rig.job->cancel("a"));
   EXPECT_TRUE(rig.await([](const LedgerSnapshot& ledger) { return ledger.rejected == 1; }));

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <thread>
 
-#include "host/work/job_flow.hpp"
 #include "host/work/job.hpp"
+#include "host/work/job_flow.hpp"
 #include "tests/work/job_rig.hpp"
 
 namespace sluice::work {
@@ -135,7 +135,7 @@ TEST(JobDrain, ReleasesWhatIsStillRunningAtTheEndWithinTheBound) {
   EXPECT_FALSE(report.clean());
   EXPECT_EQ(rig.stats().ready, 4U);
   gate.open();
-  ASSERT_TRUE(rig.await_that([&] { return rig.job->handlers_running() == 0; }));
+  ASSERT_TRUE(rig.await_that([&] { return rig.job->activity().running.size() == 0; }));
   rig.job->stop();
   EXPECT_EQ(rig.job->ledger(), report.ledger) << "what comes in after the end changes nothing";
   EXPECT_EQ(rig.stats().ready, 4U);
@@ -198,7 +198,7 @@ TEST(JobHardStop, HasAbandonedWhatItGaveUpHoweverSoonItReturns) {
   DrainReport report = rig.job->drain(rig.in(1h));
   EXPECT_FALSE(report.clean());
   gate.open();
-  ASSERT_TRUE(rig.await_that([&] { return rig.job->handlers_running() == 0; }));
+  ASSERT_TRUE(rig.await_that([&] { return rig.job->activity().running.size() == 0; }));
   report = rig.job->drain(rig.in(1h));
   EXPECT_EQ(report.handlers_running, 0U);
   EXPECT_FALSE(report.clean()) << "its message was released while it ran";

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include "host/work/job.hpp"
 #include "host/work/dispatcher.hpp"
+#include "host/work/job.hpp"
 #include "tests/work/job_rig.hpp"
 
 namespace sluice::work {
@@ -81,7 +81,7 @@ TEST(JobStuck, GivesItsSlotBackWithANewInstance) {
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done == 20; }));
   EXPECT_EQ(rig.record().instances, 2);
   EXPECT_EQ(rig.job->stuck().size(), 1U);
-  EXPECT_FALSE(rig.job->out_of_workers());
+  EXPECT_FALSE(rig.job->activity().out_of_workers);
   gate.open();
   ASSERT_TRUE(rig.await_that([&] { return rig.job->stuck().empty(); }));
   ASSERT_TRUE(rig.await_that([&] { return rig.record().destroyed == 1; })) << "its worker is not needed any more";
@@ -95,12 +95,12 @@ TEST(JobStuck, SoManyWorkersAreReplacedAndNoMore) {
   });
   rig.send_many(10);
   rig.job->start();
-  ASSERT_TRUE(rig.await_that([&] { return rig.job->out_of_workers(); }));
+  ASSERT_TRUE(rig.await_that([&] { return rig.job->activity().out_of_workers; }));
   EXPECT_EQ(rig.job->stuck().size(), kMinLossLimit);
   EXPECT_EQ(rig.record().started.size(), kMinLossLimit);
   gate.open();
   // They come back, and the job goes on.
-  ASSERT_TRUE(rig.await_that([&] { return !rig.job->out_of_workers(); }));
+  ASSERT_TRUE(rig.await_that([&] { return !rig.job->activity().out_of_workers; }));
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done >= 6; }));
 }
 

@@ -174,7 +174,7 @@ TEST(Job, ASerialHandlerHasAnInstanceForEachWorker) {
   rig.send_many(20);
   rig.job->start();
   EXPECT_TRUE(gate.await_arrivals(4)) << "all four workers are in their handler at once";
-  EXPECT_EQ(rig.job->handlers_running(), 4U);
+  EXPECT_EQ(rig.job->activity().running.size(), 4U);
   gate.open();
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done == 20; }));
   EXPECT_EQ(rig.record().instances, 4);
@@ -233,15 +233,15 @@ TEST(Job, BecomesQuiescentAndIsNotWhileItHoldsSomething) {
                     return static_cast<sluice_status>(SLUICE_DONE);
                   },
               .create = {}});
-  EXPECT_FALSE(rig.job->quiescent()) << "it has not looked yet";
+  EXPECT_FALSE(rig.job->activity().quiescent) << "it has not looked yet";
   rig.send({"later"}, 1h);
   rig.job->start();
-  EXPECT_TRUE(rig.await_that([&] { return rig.job->quiescent(); })) << "what is delayed does not count";
+  EXPECT_TRUE(rig.await_that([&] { return rig.job->activity().quiescent; })) << "what is delayed does not count";
   rig.send({"A-1"});
   ASSERT_TRUE(gate.await_arrivals(1));
-  EXPECT_FALSE(rig.job->quiescent());
+  EXPECT_FALSE(rig.job->activity().quiescent);
   gate.open();
-  EXPECT_TRUE(rig.await_that([&] { return rig.job->quiescent(); }));
+  EXPECT_TRUE(rig.await_that([&] { return rig.job->activity().quiescent; }));
   EXPECT_EQ(rig.job->ledger().done, 1U);
 }
 
@@ -250,7 +250,7 @@ TEST(Job, ClaimsThatFailAreTriedAgain) {
   rig.sim.fail_next(test::StoreCall::claim, 2, Error(ErrorCode::unavailable, "down"));
   rig.send({"A-1"});
   rig.job->start();
-  EXPECT_FALSE(rig.job->quiescent());
+  EXPECT_FALSE(rig.job->activity().quiescent);
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done == 1; }));
   EXPECT_EQ(rig.metrics.count("claim_failed"), 2U);
 }
@@ -305,7 +305,7 @@ TEST(Job, AReceiptThatIsNoLongerOursIsLostAndTheHandlerHearsOfIt) {
   EXPECT_EQ(rig.sim.lose_receipts({"orders"}, 1h), 1U);
   gate.open();
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.lost == 1; }));
-  ASSERT_TRUE(rig.await_that([&] { return rig.job->handlers_running() == 0; }));
+  ASSERT_TRUE(rig.await_that([&] { return rig.job->activity().running.size() == 0; }));
   EXPECT_TRUE(told);
   const DrainReport report = rig.job->drain(rig.in(5s));
   EXPECT_EQ(report.ledger.done, 0U);

@@ -1,5 +1,3 @@
-#include "host/work/job_threads.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,8 +7,9 @@
 #include "host/observe/protobuf.hpp"
 #include "host/observe/trace_context.hpp"
 #include "host/queue/effects.hpp"
-#include "host/work/in_flight_table.hpp"
 #include "host/work/account.hpp"
+#include "host/work/in_flight_table.hpp"
+#include "host/work/job_threads.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/fake_transport.hpp"
 

@@ -1,7 +1,7 @@
-#include "host/work/idempotency_gate.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "host/work/idempotency_gate.hpp"
 
 namespace sluice::work {
 namespace {

@@ -30,7 +30,7 @@ class OwnClaim : public ::testing::Test {
     again.deliveries[0].receipt.version = version;
     again.deliveries[0].leased_until = rig_.now() + rig_.visibility;
     rig_.flow.claimed(std::move(again), rig_.now(), rig_.effects);
-    EXPECT_FALSE(rig_.flow.has_work(SeatKind::lane)) << "a second run";
+    EXPECT_FALSE(rig_.flow.has_work(SeatKind::quarantine)) << "a second run";
   }
   JobFlow::SettleOrder settling() {
     auto order = rig_.flow.next_settlement(rig_.now(), rig_.clock.wall_now(), rig_.effects);
@@ -47,12 +47,12 @@ class OwnClaim : public ::testing::Test {
   }
   void settled(JobFlow::SettleOrder order, queue::SettleResult result) {
     rig_.flow.settled(std::move(order), {std::move(result)}, rig_.now(), rig_.effects);
-    EXPECT_FALSE(rig_.flow.has_work(SeatKind::lane)) << "a second run";
+    EXPECT_FALSE(rig_.flow.has_work(SeatKind::quarantine)) << "a second run";
   }
   void extended(JobFlow::ExtendOrder order, SettleStatus status) {
     auto results = rig_.extensions(order, status);
     rig_.flow.extended(std::move(order), std::move(results), rig_.now(), rig_.effects);
-    EXPECT_FALSE(rig_.flow.has_work(SeatKind::lane)) << "a second run";
+    EXPECT_FALSE(rig_.flow.has_work(SeatKind::quarantine)) << "a second run";
   }
   /// What is finished is written under this version, and the account is balanced then.
   void expect_written(std::int64_t version, CompletionAction action = CompletionAction::remove) {
@@ -114,7 +114,7 @@ TEST_F(OwnClaim, AfterASettlementThatWasWrittenIsTheNextTry) {
   rig_.flow.settled(std::move(order), {{SettleStatus::applied, {}}}, rig_.now(), rig_.effects);
   EXPECT_EQ(rig_.account().retried, 1U);
   EXPECT_EQ(rig_.settle(), 0U) << "given back it would be claimed before that is known, again and again";
-  const std::uint32_t lane = rig_.enlist(SeatKind::lane, true);
+  const std::uint32_t lane = rig_.enlist(SeatKind::quarantine, true);
   ASSERT_NE(rig_.start(lane), nullptr);
   rig_.finish(lane);
   expect_written(3);
@@ -140,7 +140,7 @@ TEST_F(OwnClaim, OfAMessageThatSomebodyChangedIsForAnotherRun) {
   changed.deliveries[0].receipt.version = 3;
   changed.deliveries[0].message.body = "edited";
   rig_.flow.claimed(std::move(changed), rig_.now(), rig_.effects);
-  const std::uint32_t lane = rig_.enlist(SeatKind::lane, true);
+  const std::uint32_t lane = rig_.enlist(SeatKind::quarantine, true);
   EXPECT_NE(rig_.start(lane), nullptr);
   rig_.flow.settled(std::move(order), {{SettleStatus::lost, {}}}, rig_.now(), rig_.effects);
   rig_.finish(lane);
@@ -187,11 +187,11 @@ TEST_F(OwnClaim, DoesNotWaitForAHandlerThatIsStuck) {
   extended(std::move(order), SettleStatus::lost);
   rig_.pass(rig_.timeout + 6s);
   rig_.extend();
-  ASSERT_EQ(rig_.flow.workforce().stuck().size(), 1U);
+  ASSERT_EQ(rig_.stuck(), 1U);
   queue::Claimed again = back_;
   again.deliveries[0].receipt.version = 2;
   rig_.flow.claimed(std::move(again), rig_.now(), rig_.effects);
-  EXPECT_TRUE(rig_.flow.has_work(SeatKind::lane));
+  EXPECT_TRUE(rig_.flow.has_work(SeatKind::quarantine));
 }
 
 TEST_F(OwnClaim, IsSettledWithinTheDrain) {

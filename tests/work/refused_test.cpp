@@ -74,7 +74,7 @@ TEST(RefusedEffects, AreDroppedAndTheMessageIsRetriedWithTheReason) {
   EXPECT_EQ(rig.account().ended(), rig.account().claimed);
   EXPECT_EQ(rig.effects.effects_refused, 1U);
   EXPECT_EQ(rig.effects.settle_failed, 0U);
-  EXPECT_FALSE(rig.flow.denial());
+  EXPECT_FALSE(rig.activity().denial);
   ASSERT_FALSE(rig.effects.lines.empty());
   EXPECT_EQ(rig.effects.lines.front().text, "its effects were refused, to be retried");
   EXPECT_EQ(rig.effects.lines.front().message_id, "m-0");
@@ -135,7 +135,7 @@ TEST(Effects, ThatACallHadNoTimeForAreAskedForAgainAtOnce) {
   run_to_its_end(rig);
   const auto asked =
       settle(rig, {.status = SettleStatus::failed, .error = Error(ErrorCode::unavailable, "no time"), .left = true});
-  EXPECT_FALSE(rig.flow.denial());
+  EXPECT_FALSE(rig.activity().denial);
   EXPECT_TRUE(rig.effects.lines.empty()) << "no failure of the store";
   EXPECT_EQ(rig.effects.settle_failed, 0U);
   EXPECT_TRUE(rig.flow.next_claim(rig.now()).count > 0) << "it is not blocked";

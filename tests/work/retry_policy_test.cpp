@@ -1,8 +1,8 @@
-#include "host/work/in_flight_table.hpp"
-
 #include <gtest/gtest.h>
 
 #include <limits>
+
+#include "host/work/in_flight_table.hpp"
 
 namespace sluice::work {
 namespace {

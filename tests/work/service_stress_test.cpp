@@ -4,8 +4,8 @@
 #include <functional>
 #include <thread>
 
-#include "host/work/job_threads.hpp"
 #include "host/work/job_flow.hpp"
+#include "host/work/job_threads.hpp"
 #include "tests/work/job_rig.hpp"
 
 namespace sluice::work {

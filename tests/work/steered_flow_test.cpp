@@ -16,9 +16,9 @@ using queue::CompletionAction;
 
 class SteeredFlow : public ::testing::Test {
  protected:
-  void pause(FlowRig& rig) { rig.flow.pause(true, rig.now(), rig.effects); }
-  void resume(FlowRig& rig) { rig.flow.pause(false, rig.now(), rig.effects); }
-  void scale(FlowRig& rig, std::uint32_t workers) { rig.flow.scale(workers, rig.now(), rig.effects); }
+  void pause(FlowRig& rig) { rig.flow.steer({.paused = true}, rig.now(), rig.effects); }
+  void resume(FlowRig& rig) { rig.flow.steer({.paused = false}, rig.now(), rig.effects); }
+  void scale(FlowRig& rig, std::uint32_t workers) { rig.flow.steer({.workers = workers}, rig.now(), rig.effects); }
 };
 
 TEST_F(SteeredFlow, APauseClaimsNothingAndAResumeAtOnce) {
@@ -118,7 +118,7 @@ TEST_F(SteeredFlow, IdleWorkersThatAreTooManyLeave) {
     EXPECT_EQ(rig.flow.has_work(SeatKind::worker), left < 3);
     if (!rig.flow.collect(seat, rig.now(), rig.effects)) {
       EXPECT_FALSE(rig.flow.collect(seat, rig.now(), rig.effects)) << "it does not change its mind";
-      rig.flow.leave(seat, rig.now(), rig.effects);
+      rig.flow.collect(seat, rig.now(), rig.effects, JobFlow::Then::leaves);
       ++left;
     }
   }
@@ -135,7 +135,7 @@ TEST_F(SteeredFlow, BusyWorkersThatAreTooManyFinishFirst) {
   scale(rig, 1);
   rig.batches[1].finish({OutcomeStatus::done, {}, {}}, rig.now());
   EXPECT_FALSE(rig.flow.collect(1, rig.now(), rig.effects));
-  rig.flow.leave(1, rig.now(), rig.effects);
+  rig.flow.collect(1, rig.now(), rig.effects, JobFlow::Then::leaves);
   rig.batches[0].finish({OutcomeStatus::done, {}, {}}, rig.now());
   EXPECT_TRUE(rig.flow.collect(0, rig.now(), rig.effects));
   EXPECT_EQ(rig.settle(), 2U);
@@ -155,7 +155,7 @@ TEST_F(SteeredFlow, UpAndDownAtOnceEndsWithWhatWasSaidLast) {
     if (rig.flow.collect(seat, rig.now(), rig.effects)) {
       ++stay;
     } else {
-      rig.flow.leave(seat, rig.now(), rig.effects);
+      rig.flow.collect(seat, rig.now(), rig.effects, JobFlow::Then::leaves);
     }
   }
   EXPECT_EQ(stay, 3);
@@ -181,11 +181,11 @@ TEST_F(SteeredFlow, CancelsOnlyTheMessageThatIsMeant) {
 
 TEST_F(SteeredFlow, SaysWhatRuns) {
   FlowRig rig(2);
-  EXPECT_TRUE(rig.flow.running().empty());
+  EXPECT_TRUE(rig.activity().running.empty());
   rig.poll(2, 3);
   rig.start(1);
   rig.pass(5s);
-  const auto running = rig.flow.running();
+  const auto running = rig.activity().running;
   ASSERT_EQ(running.size(), 1U);
   EXPECT_EQ(running[0].message_id, "m-0");
   EXPECT_EQ(running[0].worker, 1U);
@@ -195,8 +195,8 @@ TEST_F(SteeredFlow, SaysWhatRuns) {
   EXPECT_FALSE(running[0].stuck);
   rig.pass(70s);
   rig.extend();
-  ASSERT_EQ(rig.flow.running().size(), 1U);
-  EXPECT_TRUE(rig.flow.running()[0].stuck);
+  ASSERT_EQ(rig.activity().running.size(), 1U);
+  EXPECT_TRUE(rig.activity().running[0].stuck);
 }
 
 TEST(HandlerTimes, TellsOfTheTimeBetween) {

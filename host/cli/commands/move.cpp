@@ -454,7 +454,7 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Output out
     return Exit::failure("the audit: " + session.place().explained(noted.error(), plan.pair.from));
   }
   // Where hosts own the queue's shards they hand them over, and get them back at the end.
-  auto ownership = session.queues().take_custody(plan.pair.from, plan.resumed ? kBothHalves : plan.halves);
+  auto ownership = session.queues().take_ownership(plan.pair.from, plan.resumed ? kBothHalves : plan.halves);
   if (!ownership) {
     static_cast<void>(notice.leave(!plan.resumed, session.deadline()));
     return Exit::failure(session.place().explained(ownership.error(), plan.pair.from));

@@ -77,8 +77,8 @@ class BothLayouts final : public DynamoDbQueues {
     return failure ? Result<void>(*std::move(failure)) : Result<void>();
   }
 
-  std::unique_ptr<MoveOwnership> take_custody(const std::string& queue, const std::vector<Half>& halves) override {
-    return leased_tables_.contains(queue) ? leased_->take_custody(queue, halves) : nullptr;
+  std::unique_ptr<MoveOwnership> take_ownership(const std::string& queue, const std::vector<Half>& halves) override {
+    return leased_tables_.contains(queue) ? leased_->take_ownership(queue, halves) : nullptr;
   }
 
  private:

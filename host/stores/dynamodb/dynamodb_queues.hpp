@@ -18,7 +18,7 @@ class DynamoDbQueues : public Queues {
   virtual Result<void> owner_ended(const std::set<std::string>& queues, const std::string& incarnation, bool settled,
                                    Deadline deadline) = 0;
   /// As LeasedQueues'. Null for a queue of the other layout, of which hosts own nothing.
-  virtual std::unique_ptr<MoveOwnership> take_custody(const std::string& queue, const std::vector<Half>& halves) = 0;
+  virtual std::unique_ptr<MoveOwnership> take_ownership(const std::string& queue, const std::vector<Half>& halves) = 0;
 };
 
 /// Those that `leased` names lie in that layout, all others in DynamoMQ's. They share one client. The references must

@@ -134,7 +134,7 @@ class AllLeasedQueues final : public LeasedQueues {
     return mark_ended(parts_.client, locate(options_, queue), incarnation, settled, deadline);
   }
 
-  std::unique_ptr<MoveOwnership> take_custody(const std::string& queue, const std::vector<Half>& halves) override {
+  std::unique_ptr<MoveOwnership> take_ownership(const std::string& queue, const std::vector<Half>& halves) override {
     QueueState& state = this->state(queue);
     return std::make_unique<ShardMoveOwnership>(
         ShardMoveOwnership::Settings{.halves = halves,

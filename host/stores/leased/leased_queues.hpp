@@ -54,7 +54,7 @@ class LeasedQueues : public table::TableQueues {
   virtual Result<void> owner_ended(const std::string& queue, const std::string& incarnation, bool settled,
                                    Deadline deadline) = 0;
   /// Asks the hosts for all shards of these halves, to carry their messages elsewhere. The queues outlive it.
-  virtual std::unique_ptr<MoveOwnership> take_custody(const std::string& queue, const std::vector<Half>& halves) = 0;
+  virtual std::unique_ptr<MoveOwnership> take_ownership(const std::string& queue, const std::vector<Half>& halves) = 0;
 
  protected:
   using TableQueues::TableQueues;

@@ -43,8 +43,8 @@ class MoverProcess {
     if (change) {
       change(plan);
     }
-    custody_ =
-        queues_->take_custody(kOwnersQueue, plan.resumed ? std::vector<Half>{Half::standard, Half::dlq} : plan.halves);
+    custody_ = queues_->take_ownership(kOwnersQueue,
+                                       plan.resumed ? std::vector<Half>{Half::standard, Half::dlq} : plan.halves);
     mover_ =
         std::make_unique<Mover>(operate::MoveEnds{custody_->oper(), *to_, *from_board_, *to_board_, custody_.get()},
                                 process_.clock, nullptr, plan);
