@@ -395,8 +395,6 @@ CostBook::CostBook(const config::HostConfig& host, const Clock& clock)
   }
 }
 
-CostBook::~CostBook() = default;
-
 void CostBook::spent(const std::string& queue, const Spent& spent) {
   SpendScope* scope = SpendScope::current();
   const std::string& whose = scope == nullptr ? queue : scope->queue();

@@ -7,11 +7,9 @@
 namespace sluice::cost {
 
 /// Keeps what this host spends on one queue below a number of units a second: a token bucket that holds a second's
-/// worth. What is taken out is what DynamoDB's answers reported, never a guess beforehand: the bucket may go below
-/// nothing, and the debt is paid back by waiting.
-///
-/// Settlements go before claims: those begin as soon as there is no debt, claims only while a quarter of the bucket is
-/// left. Extensions of leases do not wait and are not asked about. Thread-safe; is told the time and waits for nothing.
+/// worth. What DynamoDB's answers report is taken out afterwards; a debt is paid back by waiting. Settlements begin as
+/// soon as there is no debt, claims while a quarter of the bucket is left; extensions do not wait. Thread-safe; is told
+/// the time.
 class UnitBudget {
  public:
   /// Units a second; 0: no limit.
@@ -120,12 +118,9 @@ class HourRing {
   std::array<Minute, kMinutes> minutes_{};
 };
 
-/// What the values of an attribute have used: the dearest ones one by one, the others as one. However many values there
-/// are, it keeps a bounded number of them.
-///
-/// What is told of a value is what it used since it is told one by one, so that each figure only grows: a value that
-/// another takes the place of vanishes, and begins at nothing should it come back. Which are the dearest is found by
-/// the Space-Saving algorithm. Not thread-safe: its owner's lock guards it.
+/// What the values of an attribute have used: the dearest ones, by the Space-Saving algorithm, one by one, the others
+/// as one. What is told of a value is what it used since it is told one by one, so that each figure only grows; one
+/// whose place another takes begins at nothing should it come back. Not thread-safe: its owner's lock guards it.
 class TopValues {
  public:
   struct Named {
@@ -203,7 +198,6 @@ class CostBook {
   class Account;
 
   CostBook(const config::HostConfig& host, const Clock& clock);
-  ~CostBook();
   CostBook(const CostBook&) = delete;
   CostBook& operator=(const CostBook&) = delete;
 

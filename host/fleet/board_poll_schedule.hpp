@@ -7,11 +7,9 @@
 
 namespace sluice::fleet {
 
-/// Decides when a host does what at one board: looks at what operators want, tells of itself, sweeps away what hosts
-/// have left that died without a word.
-///
-/// Looking and telling cost money on some boards: an idle host spends at most kIdleWriteUnits there, however much it
-/// has to tell and on however many boards. Step function: takes the time, makes no call. Not thread-safe.
+/// Decides when a host looks at what operators want on one board, tells of itself, and sweeps away what dead hosts
+/// left. An idle host spends at most kIdleWriteUnits, however much it tells on however many boards. A step function:
+/// takes the time, makes no call. Not thread-safe.
 class BoardPollSchedule {
  public:
   /// Write units a second, over all boards of a host.

@@ -173,8 +173,6 @@ Result<std::unique_ptr<Fleet>> Fleet::open(queue::Queues& queues, const std::vec
   return fleet;
 }
 
-Fleet::~Fleet() = default;
-
 Result<FleetView> Fleet::hosts(Deadline deadline) {
   FleetView view;
   std::optional<Error> unread;

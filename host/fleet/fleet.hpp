@@ -90,7 +90,6 @@ class Fleet {
   /// Opens the boards of these queues. Fails where one cannot be opened. `queues` and `random` outlive it.
   static Result<std::unique_ptr<Fleet>> open(queue::Queues& queues, const std::vector<std::string>& names,
                                              Random& random);
-  ~Fleet();
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;
 
@@ -103,10 +102,9 @@ class Fleet {
   /// Hosts tell in detail, every few seconds, for that long from now on; to be said again while somebody looks.
   Result<void> watch(Duration span, Deadline deadline);
 
-  /// Gives a directive (without id, `by`, `at`) and notes it for the audit; one result for each board that it was given
-  /// on. `queue` is where a job or a message lies, as far as the caller knows; empty: wherever a host knows the job or
-  /// the host that is meant, else on every board. ErrorCode::invalid, with nothing written, for one with a flaw;
-  /// another error when a board did not take it, others may have.
+  /// Gives a directive (without id, `by`, `at`) and notes it for the audit; one result for each board. `queue` is where
+  /// a job or a message lies; empty: wherever a host knows what is meant, else on every board. ErrorCode::invalid, with
+  /// nothing written, for one with a flaw; another error when a board did not take it, others may have.
   Result<std::vector<Given>> give(const Directive& directive, const std::string& queue, const std::string& who,
                                   Deadline deadline);
   /// Takes back what stands of `wish` (nothing: of all) about `name` (empty: anything), on every board; what that was.

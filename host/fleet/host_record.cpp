@@ -183,8 +183,6 @@ bool read_into(JsonReader& json, HostState& state) {
 
 std::string_view to_string(HostState state) { return kStates.at(static_cast<std::size_t>(state)); }
 
-bool HostRecord::is_called(std::string_view word) const { return word == name || word == instance || word == label(); }
-
 std::string write_record(const HostRecord& record, std::size_t most_bytes) {
   // What the brackets, names and counts of the lists take.
   constexpr std::size_t kFrame = 128;

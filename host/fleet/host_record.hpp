@@ -109,7 +109,7 @@ struct HostRecord {
   /// "name:pid", as people write it.
   std::string label() const { return name + ":" + std::to_string(pid); }
   /// True for its name, its label and its instance.
-  bool is_called(std::string_view word) const;
+  bool is_called(std::string_view word) const { return word == name || word == instance || word == label(); }
 };
 
 /// The record as JSON on one line. Of `running`, `values`, `spent`, answers (the oldest) and jobs, in this order, those

@@ -98,13 +98,11 @@ enum class CrashNotice {
   none,  ///< whoever reads the record says it
 };
 
-/// From now on SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, an exception that nobody catches, and exit() called inside a
-/// handler are written into `record`: signal, plugin, handler, message and stack, and one line on stderr. Then the
-/// signal does what it does anyhow (a core, an exit status); exit() inside a handler ends with status 70.
-///
-/// A thread that runs no handler blames nobody, nor does a signal that another process sent. A signal that somebody
-/// handles already, such as a sanitizer, is left to him. `record` outlives the process's use of it, or is replaced by
-/// another call; null: only the line is written. Once more than one thread runs, only to replace the record.
+/// From now on SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, an exception that nobody catches, and exit() inside a handler
+/// are written into `record`: signal, plugin, handler, message and stack, and one line on stderr. Then the signal does
+/// what it does anyhow; exit() inside a handler ends with status 70. A thread that runs no handler blames nobody, nor
+/// does a signal of another process; one that somebody handles already is left to him. `record` outlives its use, or is
+/// replaced by another call, the only one once more than one thread runs; null: only the line is written.
 void install_crash_handler(CrashRecord* record, CrashNotice notice = CrashNotice::line);
 
 /// Memory that is a file's, which somebody may cut off.

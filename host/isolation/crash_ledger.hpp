@@ -99,11 +99,9 @@ namespace sluice::isolation {
 /// Whether statements that a message's handler has staged are being committed, and whether with others'.
 enum class Committing : std::uint8_t { no, together, alone };
 
-/// A job's part of the crash ledger. All methods are noexcept, make no system call and take at most 100 ns together for
-/// one message; a null JobLedger pointer is how "no ledger" is spelled.
-///
-/// `hold`, `renew`, `committing` and `drop` are called under the job's lock; `started` and `ended` by the worker that
-/// runs the message.
+/// A job's part of the crash ledger; null is how "no ledger" is spelled. All methods are noexcept, make no system call
+/// and take at most 100 ns together for one message. `started` and `ended` are called by the worker that runs the
+/// message, the others under the job's lock.
 class JobLedger {
  public:
   JobLedger() = default;
@@ -147,11 +145,9 @@ enum class LedgerStart {
 class JobSlots;
 
 /// The crash ledger of this process: a file in memory that the kernel keeps when the process is gone, locked for as
-/// long as it lives. A ledger whose lock can be had has no living owner, whatever its process number says.
-///
-/// Thread-safe; shared by the host and the parts of its jobs. Nothing of it makes a system call while messages pass,
-/// but for the rare moments in which the file grows. The file disappears with the object unless something is held in
-/// it.
+/// long as it lives: one whose lock can be had has no living owner. Thread-safe; shared by the host and its jobs. No
+/// system call is made while messages pass, unless the file grows. It disappears with the object unless something is
+/// held in it.
 class HostLedger {
  public:
   /// Makes a file in `folder` (made too, 0700). An Error that names cause and mend where that cannot be: the host goes
@@ -250,10 +246,7 @@ class JobSlots final : public JobLedger {
   std::int32_t unrecorded_ = 0;  ///< held without a slot
 };
 
-}  // namespace sluice::isolation
-
-/// Crash ledgers as those see them who read them: the next host, and `sluice crashes`.
-namespace sluice::isolation {
+// Crash ledgers as those see them who read them: the next host, and `sluice crashes`.
 
 /// A message that a host held when it ended. A value.
 struct HeldMessage {

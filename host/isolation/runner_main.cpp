@@ -24,10 +24,8 @@ Result<const sluice_handler*> find_handler(const RunnerSetup& start) {
   if (library.plugin == nullptr) {
     return Error(ErrorCode::invalid, library.why);
   }
-  for (std::size_t i = 0; i < library.plugin->handler_count; ++i) {
-    if (library.plugin->handlers[i]->name == start.handler) {
-      return library.plugin->handlers[i];
-    }
+  if (const sluice_handler* found = plugin::find_handler(*library.plugin, start.handler)) {
+    return found;
   }
   return Error(ErrorCode::invalid, start.plugin + " has no handler \"" + start.handler + "\" any more");
 }

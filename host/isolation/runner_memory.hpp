@@ -31,10 +31,8 @@ inline void futex_wake(const std::atomic<std::uint32_t>& word) noexcept {
 }
 
 /// How long it is worth looking at a word of memory before one sleeps on it: as long as it has taken of late, and not
-/// at all where it takes too long, or where there is no second processor to change it meanwhile. Of one thread.
-///
-/// Now and then it looks as long as it ever may: two who wait for each other would otherwise never find out that the
-/// answer comes quickly to one who is awake, for it takes a sleeper longer to wake than the other one looks.
+/// at all where that is too long, or with one processor. Now and then it looks longest: two sleepers that wait for each
+/// other would never find out that the answer comes quickly to one who is awake. Of one thread.
 class SpinBudget {
  public:
   /// True once `happened()`, false when it is time to sleep.
@@ -189,10 +187,7 @@ class EventReader {
   RunnerControl& control_;
 };
 
-}  // namespace sluice::isolation
-
-/// What travels between a host and a Runner, as bytes. Both ends are the same program, so there is no version.
-namespace sluice::isolation {
+// What travels between a host and a Runner, as bytes. Both ends are the same program, so there is no version.
 
 /// How a Runner begins. A value.
 struct RunnerSetup {

@@ -168,7 +168,6 @@ class StagedEffects {
         first_result_(std::move(first_result)),
         table_{sizeof(sluice_effects),       rules.store, this, &send, &write_item, &run_sql, &set_result,
                &StagedEffects::first_result, &clear} {}
-  ~StagedEffects() = default;
   StagedEffects(const StagedEffects&) = delete;
   StagedEffects& operator=(const StagedEffects&) = delete;
 

@@ -337,12 +337,6 @@ FileIdentity identify(const std::string& file) {
 
 std::string name_of(const std::string& file) { return std::filesystem::path(file).filename().string(); }
 
-const sluice_handler* find_handler(const sluice_plugin& plugin, const std::string& name) {
-  const auto* const end = plugin.handlers + plugin.handler_count;
-  const auto* const found = std::find_if(plugin.handlers, end, [&name](const auto* one) { return one->name == name; });
-  return found == end ? nullptr : *found;
-}
-
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) {
@@ -487,6 +481,12 @@ LibraryResult load_pinned_library(const std::string& file, const std::string& sh
                    ": put the file that was meant in its place, or correct sha256 in the job's [job.plugin]");
   }
   return load(file, (*bytes)->path(), *bytes);
+}
+
+const sluice_handler* find_handler(const sluice_plugin& plugin, const std::string& name) {
+  const auto* const end = plugin.handlers + plugin.handler_count;
+  const auto* const found = std::find_if(plugin.handlers, end, [&name](const auto* one) { return one->name == name; });
+  return found == end ? nullptr : *found;
 }
 
 void PluginRegistry::scan(const std::vector<std::string>& folders) {

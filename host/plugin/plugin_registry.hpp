@@ -71,6 +71,9 @@ LibraryResult load_library(const std::string& file);
 /// memory, so that it finds no library by `$ORIGIN`.
 LibraryResult load_pinned_library(const std::string& file, const std::string& sha256);
 
+/// The handler of that name; null: the plugin has none.
+const sluice_handler* find_handler(const sluice_plugin& plugin, const std::string& name);
+
 /// A loaded plugin. Its pointers live as long as the process: plugins are never unloaded.
 struct LoadedPlugin {
   std::string file;

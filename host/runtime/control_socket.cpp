@@ -13,7 +13,6 @@
 #include <filesystem>
 
 #include "base/assert.hpp"
-#include "base/text/json_reader.hpp"
 #include "host/fleet/notice_json.hpp"
 #include "host/isolation/state_folder.hpp"
 
@@ -235,7 +234,11 @@ std::vector<std::string> ControlFolder::sockets() const { return isolation::file
 
 Result<ListeningSocket> ControlFolder::listen() const {
   SLUICE_PASS_ON(isolation::make_private_folder(path_));
-  remove_dead();
+  for (const std::string& dead : sockets()) {
+    if (const auto found = connect(dead); !found && found.error().code() == ErrorCode::not_found) {
+      ::unlink(dead.c_str());
+    }
+  }
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();
   const std::string file = path_ + "/" + std::to_string(now) + "-" + std::to_string(::getpid()) + kExtension;
   const std::string unfinished = file + ".new";

@@ -78,14 +78,6 @@ class ControlFolder {
   static Result<Descriptor> connect(const std::string& file);
 
  private:
-  void remove_dead() const {
-    for (const std::string& file : sockets()) {
-      if (const auto found = connect(file); !found && found.error().code() == ErrorCode::not_found) {
-        ::unlink(file.c_str());
-      }
-    }
-  }
-
   std::string path_;
 };
 
@@ -225,11 +217,9 @@ struct ControlReply {
   std::optional<std::uint64_t> awaits;  ///< the number of what will be told, from 1
 };
 
-/// The host's side of its control socket: one request a connection, from the host's own user and from root.
-///
-/// One thread that sleeps while nobody asks. Callers cannot hurt it: a request has five seconds and 4 KiB, an answer
-/// five seconds to be taken, and the oldest of too many connections makes room for the newest. It never holds up the
-/// end of the host, and its file goes with it.
+/// The host's side of its control socket: one request a connection, from the host's own user and from root. Callers
+/// cannot hurt it: a request has five seconds and 4 KiB, an answer five seconds to be taken, and the oldest of too many
+/// connections makes room for the newest. It never holds up the end of the host, and its file goes with it.
 class ControlSocket final : public Service {
  public:
   /// Called on the socket's thread, one at a time, under no lock; must be quick.

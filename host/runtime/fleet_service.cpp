@@ -226,10 +226,11 @@ Answer HostCommandHandler::obey(const Directive& order) {
   }
   switch (order.wish) {
     case Wish::drain:
-      answer.text = drain();
+      answer.text = parts_.events.ask_drain() ? "draining" : "it drains already";
       break;
     case Wish::reload:
-      answer.text = reload();
+      parts_.events.signal(SIGHUP);
+      answer.text = "reloading; its log says what came of it";
       break;
     case Wish::cancel_running:
       if (!parts_.jobs.cancel(order.name)) {
@@ -360,13 +361,14 @@ SteadyTime FleetService::attend(Post& post, const std::stop_token& stop) {
 }
 
 Result<void> FleetService::perform(Post& post, BoardPollSchedule::Duty duty) {
+  const Deadline deadline = Deadline::after(parts_.clock, kCallTime);
   switch (duty) {
     case BoardPollSchedule::Duty::look:
-      return look(post, call_deadline());
+      return look(post, deadline);
     case BoardPollSchedule::Duty::tell:
-      return tell(post, call_deadline());
+      return tell(post, deadline);
     case BoardPollSchedule::Duty::sweep:
-      return sweep(post, call_deadline());
+      return sweep(post, deadline);
     case BoardPollSchedule::Duty::none:
       break;
   }
@@ -456,7 +458,5 @@ void FleetService::take_down(Post& post) {
     }
   }
 }
-
-Deadline FleetService::call_deadline() const { return Deadline::after(parts_.clock, kCallTime); }
 
 }  // namespace sluice::runtime

@@ -94,11 +94,6 @@ class HostCommandHandler final : public fleet::HostControl {
   void look_now() override;
 
  private:
-  std::string drain() { return parts_.events.ask_drain() ? "draining" : "it drains already"; }
-  std::string reload() {
-    parts_.events.signal(SIGHUP);
-    return "reloading; its log says what came of it";
-  }
   void log_at(const std::string& level);
 
   const Parts parts_;
@@ -106,11 +101,9 @@ class HostCommandHandler final : public fleet::HostControl {
   std::function<void()> look_ SLUICE_GUARDED_BY(mutex_);
 };
 
-/// A host's place in its fleet: tells of the host on the boards of its queues, and obeys what operators want there.
-/// When it does what, the BoardPollSchedule of each board decides; what it comes to, the DirectiveResolver.
-///
-/// One thread makes all calls of boards. A board that fails is left alone for a while, and holds up neither jobs nor
-/// their drain.
+/// A host's place in its fleet: tells of the host on the boards of its queues, and obeys what operators want there, on
+/// one thread. A BoardPollSchedule decides when, the DirectiveResolver what. A board that fails is left alone for a
+/// while.
 class FleetService final : public Service {
  public:
   /// The queues whose boards are attended now.
@@ -190,7 +183,6 @@ class FleetService final : public Service {
     }
   }
   void take_down(Post& post);
-  Deadline call_deadline() const;
 
   const Parts parts_;
   const std::string own_;

@@ -161,11 +161,8 @@ struct HealthSources {
   std::string ledger_trouble;  ///< why there is no crash ledger; empty: there is one
 };
 
-/// What /healthz and /readyz say.
-///
-/// Whether a host is healthy does not depend on its stores and collectors: it waits for the first, and works without
-/// the second, and without a crash ledger too. All are named, each with how it fares, and so is what handlers say of
-/// their brokers. It is not ready while a job's store has failed it for long, or an outbox lags by more than its
+/// What /healthz and /readyz say: how each store, collector, broker and the crash ledger fare. The host is healthy
+/// without them. It is not ready while a job's store has failed it for long, or an outbox lags by more than its
 /// `lag_limit`.
 observe::ProbeResult health_of(const HealthSources& sources);
 observe::ProbeResult readiness_of(bool running, const HealthSources& sources);

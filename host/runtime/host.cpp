@@ -21,15 +21,6 @@ std::string grouped(std::uint64_t number) {
 /// A worker whose Runner is about to be killed is not stuck.
 constexpr Duration kBeyondKill = std::chrono::seconds(2);
 
-/// The shortest of its queues: leases are extended in time for each of them.
-Duration visibility_of(const config::HostConfig& host, const config::JobConfig& job) {
-  Duration shortest = host.queue(job.queue).visibility_timeout;
-  for (const config::WeightedQueue& queue : job.queues) {
-    shortest = std::min(shortest, host.queue(queue.name).visibility_timeout);
-  }
-  return shortest;
-}
-
 /// How often the end of an --until-empty run is looked for while the jobs are quiescent; counting a queue costs reads.
 constexpr Duration kEmptyCheckInterval = std::chrono::milliseconds(500);
 constexpr Duration kQuiescenceLook = std::chrono::milliseconds(20);
@@ -110,10 +101,9 @@ work::JobSpec job_spec(const JobPlan& plan, const config::HostConfig& config, co
   spec.config = plan.config;
   spec.handler = plan.handler;
   spec.options = plan.options;
-  spec.visibility_timeout = visibility_of(config, plan.config);
   spec.max_in_flight = queue.max_in_flight;
-  spec.max_lease = queue.max_lease;
-  for (const config::WeightedQueue& one : plan.config.queues) {
+  spec.leases.clear();
+  for (const config::WeightedQueue& one : work::queues_of(plan.config)) {
     const config::QueueConfig own = config.queue(one.name);
     spec.leases.push_back({own.visibility_timeout, own.max_lease});
   }
@@ -144,8 +134,6 @@ Host::Host(const HostParts& parts)
       schedules_(parts.queues, parts.log, parts.clock, parts.name) {
   command_handler_.look_by([this] { fleet_.look_now(); });
 }
-
-Host::~Host() = default;
 
 Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
   work::JobSpec spec = job_spec(plan, parts_.config, parts_.name);

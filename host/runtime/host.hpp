@@ -57,7 +57,6 @@ struct HostParts {
 class Host {
  public:
   explicit Host(const HostParts& parts);
-  ~Host();
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 

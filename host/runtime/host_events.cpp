@@ -85,8 +85,6 @@ SignalWatcher::SignalWatcher(OnSignal on_signal)
   SLUICE_ASSERT(signals_.open() && wake_.open());
 }
 
-SignalWatcher::~SignalWatcher() { stop(); }
-
 Result<void> SignalWatcher::start() {
   return thread_.start([this](const std::stop_token&) { watch(); });
 }

@@ -75,7 +75,7 @@ class SignalWatcher final : public Service {
   static void block_signals();
 
   explicit SignalWatcher(OnSignal on_signal);
-  ~SignalWatcher() override;
+  ~SignalWatcher() override { stop(); }
 
   Result<void> start() override;
   void stop() override;
@@ -154,11 +154,9 @@ class Errand final : public Service {
   ServiceThread thread_{"sluice-errand"};
 };
 
-/// Keeps the host's word on when it ends, whatever hangs: a store, a plugin's code, a lock, the log's reader. It
-/// belongs to whoever takes signals. Thread-safe.
-///
-/// The end has last words (the drain certificate), said once: by the host itself when it comes to it in time, else by a
-/// second thread of the watchdog's, which may hang in them too. Then the process is left without a destructor.
+/// Keeps the host's word on when it ends, whatever hangs. Belongs to whoever takes signals. Thread-safe. The end has
+/// last words (the drain certificate), said once: by the host when it comes to it in time, else by a second thread of
+/// the watchdog's, which may hang in them too. Then the process is left without a destructor.
 class Watchdog final : public Service {
  public:
   /// How long its last words may take: the process has ended by the time given plus this.

@@ -298,8 +298,6 @@ HostQueues::HostQueues(const config::HostConfig& config, const Clock& clock, Ran
       book_(book),
       incarnation_(queue::leased::make_incarnation(host_name(config), random)) {}
 
-HostQueues::~HostQueues() = default;
-
 Result<std::unique_ptr<queue::Source>> HostQueues::open_source(const queue::QueueAddress& address) {
   const auto store = store_of(address.queue);
   auto source = store ? (*store)->open_source(address) : Result<std::unique_ptr<queue::Source>>(store.error());

@@ -101,10 +101,8 @@ Result<OpenOutbox> open_outbox(const config::HostConfig& host, const std::string
 /// Which rows the job takes.
 queue::Selection selection_of(const config::JobConfig& job);
 
-/// The queues of a host file, each in the store that the file names for it; and its outboxes, as "outbox:NAME".
-///
-/// A store is opened when something of it is opened for the first time: SQLite's file is then opened or made, while
-/// DynamoDB gets no request yet. Where that fails the next call tries again. Thread-safe.
+/// The queues of a host file, each in its store; and its outboxes, as "outbox:NAME". A store is opened with the first
+/// thing in it, DynamoDB without a request; where that fails the next call tries again. Thread-safe.
 class HostQueues final : public queue::Queues, public queue::Owners {
  public:
   /// What a store has to say to people while it works, from any thread: one line each, seldom.
@@ -113,7 +111,6 @@ class HostQueues final : public queue::Queues, public queue::Owners {
   /// The references, and `metrics` and `book` unless they are null, must outlive it.
   HostQueues(const config::HostConfig& config, const Clock& clock, Random& random, observe::Metrics* metrics,
              Report report = {}, cost::CostBook* book = nullptr);
-  ~HostQueues() override;
 
   Result<std::unique_ptr<queue::Source>> open_source(const queue::QueueAddress& address) override;
   Result<std::unique_ptr<queue::Source>> open_selected(const queue::QueueAddress& address,

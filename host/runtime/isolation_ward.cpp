@@ -306,13 +306,16 @@ Result<void> LedgerRecovery::start() {
 
 void LedgerRecovery::attend(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    take_orphans();
+    for (const std::string& file : folder_.open_ledgers()) {
+      take(file);
+    }
     settle_what_is_due(stop);
     if (!looked_.exchange(true) && parts_.looked) {
       parts_.looked();
     }
     if (!stop.stop_requested()) {
-      wait_until_something_happens(try_own());
+      wait_until_something_happens(parts_.own == nullptr ? SteadyTime::max()
+                                                         : parts_.own->attempt(parts_.clock.steady_now()));
     }
   }
 }

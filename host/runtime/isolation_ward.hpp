@@ -13,10 +13,9 @@ namespace sluice::runtime {
 inline constexpr Duration kLedgerRetry = std::chrono::seconds(30);
 
 /// This host's crash ledger, from the start or from later on: decides when it is tried again, gives jobs their parts,
-/// and the crash handler its place. One that comes late is honest: what is held and is not in it is counted in it,
-/// until the last of that is settled. One that is lost while it is in use stays lost until the host is restarted.
-///
-/// Thread-safe; `begin`, `attempt` and `end` by one thread at a time.
+/// and the crash handler its place. One that comes late counts what is held and is not in it, until that is settled;
+/// one that is lost in use stays lost until a restart. Thread-safe; `begin`, `attempt` and `end` by one thread at a
+/// time.
 class OwnLedger {
  public:
   /// `clock` and `log` outlive the object.
@@ -80,11 +79,10 @@ struct RecoveryStep {
   std::vector<Suspicion> suspicions;
 };
 
-/// Decides on everything that a dead host held. What a handler had finished is removed, not run again. Where a crash is
-/// blamed on a message, that one alone counts, by its job's policy, and is a suspect from now on; otherwise whatever
-/// ran or was being committed is suspect, and a suspect that was being committed counts, since no other place is left
-/// to find out. All others get their attempt back. A job that is not among `jobs` any more is taken to have attempts
-/// without end: whoever has it again decides.
+/// Decides on everything that a dead host held. What a handler had finished is removed. Where a crash is blamed on a
+/// message, that one alone counts, by its job's policy, and is a suspect from now on; otherwise what ran or was being
+/// committed is suspect, and a suspect that was being committed counts, since there is no other place left to find out.
+/// All others get their attempt back. A job that is not among `jobs` is taken to have attempts without end.
 std::vector<RecoveryStep> plan_recovery(const isolation::LedgerContents& ledger,
                                         const std::vector<config::JobConfig>& jobs, Random& random, WallTime now);
 
@@ -161,18 +159,9 @@ class LedgerRecovery final : public Service {
 
  private:
   void attend(const std::stop_token& stop);
-  void take_orphans() {
-    for (const std::string& file : folder_.open_ledgers()) {
-      take(file);
-    }
-  }
   void take(const std::string& file);
   void settle_what_is_due(const std::stop_token& stop);
   void finish(OrphanSettlement& settlement);
-  /// This host's own ledger; when to look after it again.
-  SteadyTime try_own() {
-    return parts_.own == nullptr ? SteadyTime::max() : parts_.own->attempt(parts_.clock.steady_now());
-  }
   void wait_until_something_happens(SteadyTime at_latest);
 
   const RecoveryParts parts_;

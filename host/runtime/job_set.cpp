@@ -20,8 +20,6 @@ bool any_left(const Retirements& retirements) {
 
 }  // namespace
 
-JobSet::~JobSet() = default;
-
 Result<JobSet::Exchange> JobSet::prepare(const std::vector<JobPlan>& plans) const {
   std::map<std::string, Member> before;
   {

@@ -5,10 +5,9 @@
 
 namespace sluice::runtime {
 
-/// The jobs that a host runs, by name: started together, exchanged one by one at a reload, drained together.
-///
-/// `start`, `exchange` and `drain` are called by the host's main thread, `prepare` by the one that may wait; the rest
-/// by any. No lock is held while a job starts, drains or is destroyed, so that counting is possible whatever hangs.
+/// The jobs that a host runs, by name: started together, exchanged one by one at a reload, drained together. `start`,
+/// `exchange` and `drain` are the main thread's, `prepare` of who may wait, the rest anybody's. No lock is held while a
+/// job starts, drains or is destroyed, so that counting is possible whatever hangs.
 class JobSet {
  public:
   using JobPointer = std::shared_ptr<work::Job>;
@@ -51,7 +50,6 @@ class JobSet {
 
   JobSet(MakeJob make_job, Failed failed, const Clock& clock)
       : make_job_(std::move(make_job)), failed_(std::move(failed)), clock_(clock) {}
-  ~JobSet();
   JobSet(const JobSet&) = delete;
   JobSet& operator=(const JobSet&) = delete;
 

@@ -34,12 +34,10 @@ struct Schedule {
 /// All schedules of the jobs, each with the queue that it sends to.
 std::vector<Schedule> schedules_of(const std::vector<JobPlan>& plans);
 
-/// Decides when a message of a schedule is sent, and what the hosts tell each other about it. Not thread-safe.
-///
-/// Every host that has a schedule sends at each time that is due, with a deduplication id made of the schedule's name
-/// and that time: so one message is stored, however many hosts there are and however often they start. What was sent
-/// last stands on the board of the schedule's queue, so that a host which starts knows what it has missed; and how each
-/// host has the schedule, so that two that differ are told.
+/// Decides when a message of a schedule is sent, and what the hosts tell each other about it. Every host that has it
+/// sends each time that is due, with a deduplication id of name and time, so that one message is stored. What was sent
+/// last stands on the board of its queue, for hosts that start; and how each host has it, so that two that differ are
+/// told. Not thread-safe.
 class Scheduler {
  public:
   /// Of what was missed with catch_up = "all", so many at most.

@@ -9,11 +9,9 @@
 
 namespace sluice::runtime {
 
-/// Anything with a thread. A resource: one owner, not copyable, not movable.
-///
-/// `start()` is called at most once; it fails where the system gives no thread, and nothing runs then. `stop()` may be
-/// called from any thread, any number of times, also before `start()` (which then does nothing), and returns only when
-/// the thread has ended. Destruction stops.
+/// Anything with a thread. A resource: not copyable, not movable. `start()` is called at most once; it fails where
+/// there is no thread to be had. `stop()` may be called from any thread, any number of times, also before `start()`,
+/// which then does nothing; it returns when the thread has ended. Destruction stops.
 class Service {
  public:
   Service() = default;

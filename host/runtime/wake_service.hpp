@@ -10,10 +10,9 @@
 
 namespace sluice::runtime {
 
-/// Lets other machines wake this host: announces where it can be rung, at the places of the queues that its jobs work
-/// on, and takes the datagrams in. What a datagram is worth, the RingFilter decides; when to announce, an Announcer for
-/// each place. One thread listens and never calls a store; the other makes the calls. Neither holds up jobs or their
-/// drain.
+/// Lets other machines wake this host: announces where it can be rung, at the places of its jobs' queues, and takes the
+/// datagrams in. A RingFilter decides what a datagram is worth, an Announcer for each place when to announce. One
+/// thread listens and never calls a store; the other makes the calls. Neither holds up jobs or their drain.
 class WakeService final : public Service {
  public:
   using Addresses = std::function<std::vector<queue::QueueAddress>()>;

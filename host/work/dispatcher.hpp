@@ -184,10 +184,8 @@ class Claimer {
 /// Whether a handler that has come back with `outcome` leaves nothing to commit but the end of its message.
 bool only_removal_is_left(const Task& task, const plugin::Outcome& outcome);
 
-/// The messages that one worker has taken: those it will start, the one it runs, those it has finished. While the
-/// worker is deep in a long attempt the flow takes back the first and the last kind.
-///
-/// Thread-safe; its lock is taken last and held for moments. A resource: the worker's, for the job's life.
+/// The messages that one worker has taken: those it will start, the one it runs, those it has finished. While it is
+/// deep in a long attempt the flow takes back the others. Thread-safe; its lock is taken last and held for moments.
 class WorkerBatch {
  public:
   struct Finished {

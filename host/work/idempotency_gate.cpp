@@ -88,7 +88,7 @@ IdempotencyGate::Order IdempotencyGate::next(SteadyTime now, SteadyTime deadline
   SLUICE_ASSERT(!calling_);
   Order order;
   order.deadline = std::min(now + kSourceTimeout, deadline);
-  order.hold_for = own_id_ ? Duration::zero() : kMarkLeases * settings_.visibility;
+  order.hold_for = own_id_ ? Duration::zero() : kMarkLeases * in_flight_.terms().visibility();
   order.releases = in_flight_.take_ended_marks();
   for (KeyMark& mark : order.releases) {
     mark.claim.job = settings_.job;
@@ -117,7 +117,7 @@ void IdempotencyGate::renew(Order& order, SteadyTime now) {
     }
     if (hold.renew_at <= now && SLUICE_GUARD(key_mark_renewal)) {
       order.renewals.push_back({{settings_.job, hold.key, task->message.id, order.hold_for, hold.fence}, task->part});
-      hold.renew_at = now + settings_.visibility;
+      hold.renew_at = now + in_flight_.terms().visibility();
     }
     renew_at_ = std::min(renew_at_, std::max(hold.renew_at, now));
   }
@@ -191,7 +191,7 @@ void IdempotencyGate::let_in(Task& task, Answer& answer, std::int64_t fence, Ste
                 .fence = fence,
                 .held = true,
                 .marked = true,
-                .renew_at = now + settings_.visibility};
+                .renew_at = now + in_flight_.terms().visibility()};
     renew_at_ = std::min(renew_at_, task.key.renew_at);
   }
   dispatcher_.add(task);

@@ -49,7 +49,6 @@ class IdempotencyGate {
   struct Settings {
     std::optional<config::IdempotencyConfig> keys;  ///< nothing: everybody is let in, at no cost
     std::string job;
-    Duration visibility = std::chrono::seconds(30);
   };
 
   /// A message whose key is asked for. It stays where it is until it is answered, whatever becomes of it.

@@ -254,16 +254,13 @@ class Task {
 /// What one of a job's queues grants. A value.
 struct QueueLease {
   Duration visibility = std::chrono::seconds(30);
-  Duration longest = std::chrono::hours(12);
+  Duration longest = std::chrono::hours(12);  ///< since the claim, however often it is extended
 };
 
 /// When leases are extended, and until when they may be used. A value.
 class LeaseTerms {
  public:
-  /// No lease lasts longer than `longest` since its claim, however often it is extended.
-  explicit LeaseTerms(Duration visibility, Duration longest = std::chrono::hours(12))
-      : LeaseTerms(std::vector{QueueLease{visibility, longest}}) {}
-  /// Of several queues, by the part that a receipt is of; at least one.
+  /// Of a job's queues, by the part that a receipt is of; at least one.
   explicit LeaseTerms(std::vector<QueueLease> queues)
       : queues_(std::move(queues)),
         visibility_(std::min_element(queues_.begin(), queues_.end(), [](const auto& one, const auto& other) {
@@ -309,10 +306,8 @@ class LeaseTerms {
   Duration visibility_;
 };
 
-/// What one job holds, and how each of it ended: the only place where tasks are made and end. Tells the crash ledger.
-///
-/// Owns the tasks; their addresses are stable. A task whose end was noted stays until `tidy`, so that those who point
-/// to it can let go of it first. Not thread-safe.
+/// What one job holds, and how each of it ended. Owns the tasks, whose addresses are stable; one that has ended stays
+/// until `tidy`, so that those who point to it can let go of it first. Tells the crash ledger. Not thread-safe.
 class InFlightTable {
  public:
   /// `crash_ledger` may be null; it outlives the table.

@@ -20,7 +20,9 @@ Result<void> check(const JobSpec& spec) {
     return Error(ErrorCode::invalid,
                  job + "concurrency must be between 1 and " + std::to_string(config::kMaxConcurrency));
   }
-  if (spec.visibility_timeout < kMinVisibility || spec.visibility_timeout > std::chrono::hours(24)) {
+  if (std::any_of(spec.leases.begin(), spec.leases.end(), [](const QueueLease& lease) {
+        return lease.visibility < kMinVisibility || lease.visibility > std::chrono::hours(24);
+      })) {
     return Error(ErrorCode::invalid, job + "the queue's visibility_timeout must be between 100ms and 24h");
   }
   if (spec.config.timeout < Duration::zero()) {
@@ -105,9 +107,7 @@ class InstanceMaker {
 
 JobFlow::Settings flow_settings(const JobSpec& spec, const JobSeams& seams) {
   return {.workers = spec.config.concurrency,
-          .visibility = spec.visibility_timeout,
           .stuck_grace = spec.stuck_grace,
-          .max_lease = spec.max_lease,
           .leases = spec.leases,
           .claiming = {.rate_limit = spec.config.rate_limit, .poll_interval = spec.config.poll_interval},
           .keys = spec.config.idempotency,
@@ -140,10 +140,10 @@ class Job::Parts {
         tracing(seams.tracer == nullptr
                     ? nullptr
                     : std::make_unique<JobTracing>(*seams.tracer, spec.config, queue_names(spec.config))),
-        poller(shared, ClaimCall(*source, spec.visibility_timeout, seams.clock, seams.explain,
+        poller(shared, ClaimCall(*source, flow.in_flight().terms().visibility(), seams.clock, seams.explain,
                                  rules_of(spec.config, spec.max_in_flight), tracing.get(), own_ids_of(spec.config))),
         settler(shared, SettleCall(*source, tracing.get())),
-        keeper(shared, ExtendCall(*source, spec.visibility_timeout)),
+        keeper(shared, ExtendCall(*source, flow.in_flight().terms().visibility())),
         keys(std::move(its_keys)) {
     if (!keys.empty()) {
       asker = std::make_unique<CallLoop<KeyCall>>(

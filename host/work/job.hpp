@@ -14,11 +14,9 @@ struct JobSpec {
   config::JobConfig config;
   const sluice_handler* handler = nullptr;  ///< never null; lives as long as the process
   plugin::OptionValues options;
-  Duration visibility_timeout = std::chrono::seconds(30);  ///< of one claim, extended while its handler runs
-  std::uint64_t max_in_flight = 0;                         ///< of the queue, everybody's; 0: no limit
-  Duration max_lease = std::chrono::hours(12);             ///< since the claim, however often it is extended
-  std::vector<QueueLease> leases{};                        ///< of each of several queues; empty: the two above
-  std::string host;                                        ///< this host's name, written into failures
+  std::uint64_t max_in_flight = 0;               ///< of the queue, everybody's; 0: no limit
+  std::vector<QueueLease> leases{QueueLease{}};  ///< of each of its queues
+  std::string host;                              ///< this host's name, written into failures
   Duration stuck_grace = kStuckGrace;
   config::StoreKind store = config::StoreKind::sqlite;  ///< that the queue lies in: what effects are written in
   bool isolated = false;  ///< every worker runs its handlers in a process of its own, not suspects alone
@@ -62,12 +60,10 @@ struct DrainReport {
   bool clean() const { return ledger.stranded == 0 && handlers_running == 0 && abandoned == 0 && !claim_under_way; }
 };
 
-/// One job: claims messages of one queue, runs the handler over them and settles what came out, on `concurrency` worker
-/// threads and one each for claiming, settling and extending leases.
-///
-/// Thread-safe. The usual end is `drain`, which returns by its deadline whatever handlers and source do. What has not
-/// returned by then, a handler, a call of the source, or an instance's destruction, still has its thread: a job that is
-/// not `at_rest` waits in its destructor. Keep the object until it is, or leave the process without destroying it.
+/// One job: claims messages, runs the handler over them and settles what came out, on `concurrency` worker threads and
+/// one each for claiming, settling and extending leases. Thread-safe. The usual end is `drain`, which returns by its
+/// deadline. What has not returned by then still has its thread: a job that is not `at_rest` waits in its destructor.
+/// Keep the object until it is, or leave the process without destroying it.
 class Job final : public runtime::Service {
  public:
   /// Makes the handler's instances: one, or one for each worker when the handler is not concurrent. Fails with the

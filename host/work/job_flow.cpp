@@ -333,15 +333,13 @@ void Drain::look(StepEffects& effects) const {
 
 JobFlow::JobFlow(const Settings& settings, FailurePolicy policy, Random& random, isolation::JobLedger* crash_ledger,
                  SteadyTime now)
-    : in_flight_(
-          settings.leases.empty() ? LeaseTerms(settings.visibility, settings.max_lease) : LeaseTerms(settings.leases),
-          crash_ledger),
+    : in_flight_(LeaseTerms(settings.leases), crash_ledger),
       file_workers_(settings.workers),
       workforce_({.workers = settings.workers, .stuck_grace = settings.stuck_grace}),
       claimer_(settings.claiming, random, now),
       settler_(policy, in_flight_, workforce_, sizer_, random, settings.budgets),
       dispatcher_(in_flight_, workforce_, sizer_),
-      gate_({settings.keys, settings.job, settings.visibility}, policy, in_flight_, dispatcher_, settler_, random),
+      gate_({settings.keys, settings.job}, policy, in_flight_, dispatcher_, settler_, random),
       assessor_(std::move(policy), in_flight_, settler_, claimer_, gate_, sizer_, random),
       keeper_(in_flight_, dispatcher_, settler_, workforce_, random),
       supervisor_(workforce_, dispatcher_, assessor_),

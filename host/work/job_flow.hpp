@@ -139,10 +139,8 @@ class JobFlow {
  public:
   struct Settings {
     std::uint32_t workers = 1;
-    Duration visibility = std::chrono::seconds(30);
     Duration stuck_grace = std::chrono::seconds(5);
-    Duration max_lease = std::chrono::hours(12);
-    std::vector<QueueLease> leases{};  ///< of each of several queues; empty: the two above
+    std::vector<QueueLease> leases{QueueLease{}};  ///< of each of its queues
     Claimer::Settings claiming;
     std::optional<config::IdempotencyConfig> keys{};
     std::string job{};

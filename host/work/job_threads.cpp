@@ -353,7 +353,11 @@ void WorkerPool::run(Worker& worker, const std::stop_token& stop) {
     });
     if (dealt) {
       work_off(worker);
-    } else if (stays && !await_work(worker, stop)) {
+      continue;
+    }
+    const SteadyTime until =
+        worker.kind == SeatKind::quarantine ? flow_.clock().steady_now() + kQuarantineIdle : SteadyTime::max();
+    if (stays && !flow_.wait_work(worker.kind, stop, until)) {
       break;
     }
   }

@@ -17,12 +17,9 @@ struct SpanNames {
   static SpanNames of(std::string_view queue);
 };
 
-/// A job's messages in traces: three spans each, claim, and below it handle and settle. Exists where tracing is on.
-/// Thread-safe; asks nobody, and keeps nothing: where a message is in its trace the message itself says.
-///
-/// A message that is claimed gets a place of its own in the trace that its `traceparent` names, or in a new one, and
-/// carries it as its `traceparent` from then on, the claim's span before it. So a handler reads what it is to hand on,
-/// and messages that it sends have it already.
+/// A job's messages in traces: three spans each, claim, and below it handle and settle. Thread-safe; keeps nothing:
+/// where a message is in its trace the message itself says. One that is claimed gets a place of its own in the trace
+/// that its `traceparent` names, or in a new one, and carries that on to its handler and to messages that this sends.
 class JobTracing {
  public:
   /// `queues` by the part of their source. The tracer outlives it.
@@ -58,13 +55,11 @@ class JobTracing {
 /// What handlers write, as lines of the host's log with their job and message. `log` outlives it.
 plugin::HandlerLog handler_log(observe::Log& log);
 
-/// The thread that makes one kind of call for a job: asks the flow for an order, waits where there is none, carries it
-/// out without the lock, and reports what came of it. When, and what, the flow decides. Each kind has a thread of its
-/// own, so that no claim or settlement, however slow, lets a lease run out.
-///
-/// A `Call` says what kind it is: `kCaller`, `kName`, `kNext`, which step of the flow gives an order, `make(order)`,
-/// and `kReport`, which step takes order and answer. What that leaves of them is freed without the lock. It may have a
-/// `begin(flow)` and an `end()`, which come before the first order and after the last.
+/// The thread that makes one kind of call for a job: asks the flow for an order, carries it out without the lock, and
+/// reports what came of it. Each kind has a thread of its own, so that no call, however slow, lets a lease run out. A
+/// `Call` says what kind it is: `kCaller`, `kName`, `kNext`, which step of the flow gives an order, `make(order)`, and
+/// `kReport`, which step takes order and answer; it may have a `begin(flow)` before the first and an `end()` after the
+/// last.
 template <typename Call>
 class CallLoop final : public runtime::Service {
  public:
@@ -322,11 +317,6 @@ class WorkerPool final : public runtime::Service {
   std::vector<Worker*> request_stop() SLUICE_EXCLUDES(mutex_);
   void run(Worker& worker, const std::stop_token& stop);
   bool equip(Worker& worker);
-  bool await_work(const Worker& worker, const std::stop_token& stop) {
-    const SteadyTime until =
-        worker.kind == SeatKind::quarantine ? flow_.clock().steady_now() + kQuarantineIdle : SteadyTime::max();
-    return flow_.wait_work(worker.kind, stop, until);
-  }
   void work_off(Worker& worker);
 
   SharedFlow& flow_;

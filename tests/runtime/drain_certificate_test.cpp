@@ -1,5 +1,3 @@
-#include "host/runtime/drain_certificate.hpp"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -8,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+
+#include "host/runtime/run.hpp"
 
 namespace sluice::runtime {
 namespace {

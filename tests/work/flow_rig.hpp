@@ -50,10 +50,7 @@ struct FlowRig {
     config.retry.max_attempts = 3;
     return config;
   }
-  static JobFlow::Settings settings() {
-    return {
-        .workers = 1, .visibility = std::chrono::seconds(30), .stuck_grace = std::chrono::seconds(5), .claiming = {}};
-  }
+  static JobFlow::Settings settings() { return {.workers = 1, .stuck_grace = std::chrono::seconds(5), .claiming = {}}; }
   static JobFlow::Settings with_workers(std::size_t workers, JobFlow::Settings wanted) {
     wanted.workers = static_cast<std::uint32_t>(workers);
     return wanted;
@@ -61,7 +58,7 @@ struct FlowRig {
 
   explicit FlowRig(std::size_t workers = 2, const JobFlow::Settings& wanted = settings(),
                    const config::JobConfig& config = job(), Duration attempt_timeout = std::chrono::seconds(60))
-      : visibility(wanted.visibility),
+      : visibility(wanted.leases.front().visibility),
         timeout(attempt_timeout),
         flow(with_workers(workers, wanted), FailurePolicy(config, "worker-a"), random, &crash_ledger,
              clock.steady_now()) {

@@ -25,7 +25,7 @@ queue::Delivery delivery(const std::string& id) {
 }
 
 TEST(LeaseTerms, StopShortOfWhatTheSourceGrants) {
-  const LeaseTerms terms(30s);
+  const LeaseTerms terms({QueueLease{30s}});
   const Lease lease = terms.granted({"a", 1, 0}, kStart + 30s);
   EXPECT_EQ(lease.ends_at, kStart + 30s);
   EXPECT_EQ(lease.extend_at, kStart + 15s);
@@ -37,7 +37,7 @@ TEST(LeaseTerms, StopShortOfWhatTheSourceGrants) {
 TEST(LeaseTerms, SeveralTriesFitBeforeTheEnd) {
   SeededRandom random(1);
   for (const Duration visibility : {Duration(200ms), Duration(30s), Duration(12h)}) {
-    const LeaseTerms terms(visibility);
+    const LeaseTerms terms({QueueLease{visibility}});
     const Lease lease = terms.granted({"a", 1, 0}, kStart + visibility);
     int tries = 0;
     for (SteadyTime now = lease.extend_at; terms.usable(lease, now); now = terms.retry_at(now, random)) {
@@ -50,7 +50,7 @@ TEST(LeaseTerms, SeveralTriesFitBeforeTheEnd) {
 }
 
 TEST(InFlightTable, ReusePlacesAndKeepAddresses) {
-  InFlightTable in_flight(LeaseTerms(30s), nullptr);
+  InFlightTable in_flight(LeaseTerms({QueueLease{30s}}), nullptr);
   Task& a = in_flight.admit(delivery("a"));
   Task& b = in_flight.admit(delivery("b"));
   Task& c = in_flight.admit(delivery("c"));
@@ -67,7 +67,7 @@ TEST(InFlightTable, ReusePlacesAndKeepAddresses) {
 
 TEST(InFlightTable, AMessageOfAnotherQueueWithTheSameIdIsAnotherMessage) {
   StepEffects effects;
-  InFlightTable in_flight(LeaseTerms(30s), nullptr);
+  InFlightTable in_flight(LeaseTerms({QueueLease{30s}}), nullptr);
   in_flight.admit(delivery("a"));
   queue::Delivery other = delivery("a");
   other.receipt.part = 1;
@@ -78,7 +78,7 @@ TEST(InFlightTable, AMessageOfAnotherQueueWithTheSameIdIsAnotherMessage) {
 }
 
 TEST(InFlightTable, KeepATaskThatIsOpenOrWithItsWorker) {
-  InFlightTable in_flight(LeaseTerms(30s), nullptr);
+  InFlightTable in_flight(LeaseTerms({QueueLease{30s}}), nullptr);
   Task& task = in_flight.admit(delivery("a"));
   in_flight.tidy(task);
   EXPECT_EQ(in_flight.size(), 1U);

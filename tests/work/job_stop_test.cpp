@@ -109,7 +109,7 @@ TEST(JobDrain, RunningHandlersGetTheirStopTokenAndTimeToFinish) {
 
 TEST(JobDrain, KeepsExtendingLeasesMeanwhile) {
   Gate gate;
-  JobRig rig(deaf(gate), [](JobSpec& spec) { spec.visibility_timeout = 1s; });
+  JobRig rig(deaf(gate), [](JobSpec& spec) { spec.leases.front().visibility = 1s; });
   rig.send({"A-1"});
   rig.job->start();
   ASSERT_TRUE(gate.await_arrivals(1));
@@ -238,7 +238,7 @@ constexpr Duration kShortVisibility = 1s;
 
 TEST(JobLease, AHandlerMayRunForManyVisibilityTimeouts) {
   Gate gate;
-  JobRig rig(deaf(gate), [](JobSpec& spec) { spec.visibility_timeout = kShortVisibility; });
+  JobRig rig(deaf(gate), [](JobSpec& spec) { spec.leases.front().visibility = kShortVisibility; });
   rig.send({"A-1"});
   rig.job->start();
   ASSERT_TRUE(rig.await_that([&] { return rig.sim.count(StoreCall::extend) >= 5; }));
@@ -259,7 +259,7 @@ TEST(JobLease, ASlowSettlementDoesNotHoldUpExtensions) {
                     return done();
                   },
               .create = {}},
-             [](JobSpec& spec) { spec.visibility_timeout = kShortVisibility; });
+             [](JobSpec& spec) { spec.leases.front().visibility = kShortVisibility; });
   rig.sim.set_fault_source([&](StoreCall call, const queue::QueueAddress&) -> std::optional<test::StoreFault> {
     if (call == StoreCall::settle) {
       settle.pass();
@@ -286,7 +286,7 @@ TEST(JobLease, WhatIsStillAtWorkWhenItsLeaseEndsIsToldAndSettledAllTheSame) {
                     return done();
                   },
               .create = {}},
-             [](JobSpec& spec) { spec.visibility_timeout = 300ms; });
+             [](JobSpec& spec) { spec.leases.front().visibility = 300ms; });
   rig.sim.fail_next(StoreCall::extend, 1000, Error(ErrorCode::unavailable, "down"));
   rig.send({"A-1"});
   rig.job->start();
@@ -298,7 +298,7 @@ TEST(JobLease, WhatIsStillAtWorkWhenItsLeaseEndsIsToldAndSettledAllTheSame) {
 
 TEST(JobLease, WhatComesBackWhileItIsStillAtWorkIsNotStartedTwice) {
   Gate gate;
-  JobRig rig(deaf(gate), [](JobSpec& spec) { spec.visibility_timeout = 200ms; });
+  JobRig rig(deaf(gate), [](JobSpec& spec) { spec.leases.front().visibility = 200ms; });
   rig.sim.fail_next(StoreCall::extend, 1000, Error(ErrorCode::unavailable, "down"));
   rig.send({"A-1"});
   rig.job->start();
@@ -324,7 +324,7 @@ TEST_P(HangingCall, HoldsUpNoDrainAndNoHardStop) {
                       return done();
                     },
                 .create = {}},
-               [](JobSpec& spec) { spec.visibility_timeout = 300ms; });
+               [](JobSpec& spec) { spec.leases.front().visibility = 300ms; });
     rig.sim.set_fault_source([&](StoreCall call, const queue::QueueAddress&) -> std::optional<test::StoreFault> {
       if (call == GetParam()) {
         gate.pass();

@@ -220,7 +220,7 @@ TEST(Job, ASpecificationThatCannotRunIsRefused) {
             std::string::npos);
   EXPECT_NE(JobRig({}, [](JobSpec& spec) { spec.config.concurrency = 1'000'000; }).error.find("concurrency"),
             std::string::npos);
-  EXPECT_NE(JobRig({}, [](JobSpec& spec) { spec.visibility_timeout = 0s; }).error.find("visibility_timeout"),
+  EXPECT_NE(JobRig({}, [](JobSpec& spec) { spec.leases.front().visibility = 0s; }).error.find("visibility_timeout"),
             std::string::npos);
   EXPECT_NE(JobRig({}, [](JobSpec& spec) { spec.config.timeout = -1s; }).error.find("timeout"), std::string::npos);
 }
@@ -298,7 +298,7 @@ TEST(Job, AReceiptThatIsNoLongerOursIsLostAndTheHandlerHearsOfIt) {
                     return static_cast<sluice_status>(SLUICE_DONE);
                   },
               .create = {}},
-             [](JobSpec& spec) { spec.visibility_timeout = 400ms; });
+             [](JobSpec& spec) { spec.leases.front().visibility = 400ms; });
   rig.send({"A-1"});
   rig.job->start();
   ASSERT_TRUE(gate.await_arrivals(1));

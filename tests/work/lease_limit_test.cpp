@@ -17,7 +17,7 @@ using std::chrono_literals::operator""s;
 
 JobFlow::Settings at_most(Duration lease) {
   JobFlow::Settings settings = FlowRig::settings();
-  settings.max_lease = lease;
+  settings.leases.front().longest = lease;
   return settings;
 }
 
