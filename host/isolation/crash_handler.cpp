@@ -91,6 +91,7 @@ Place find_place(std::uint64_t address) noexcept {
 #if defined(DLFO_STRUCT_HAS_EH_DBASE)
   // Takes no lock, where dladdr() may wait for a thread that loads a library.
   dl_find_object found{};
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): registers hold numbers
   if (::_dl_find_object(reinterpret_cast<void*>(address), &found) == 0) {
     map = found.dlfo_link_map;
   }
@@ -186,6 +187,7 @@ void capture_stack(CrashRecord& record, const ucontext_t* context) noexcept {
   if (at.link != 0) {
     add_frame(record, at.link);
   } else if (at.stack != 0 && at.stack % sizeof(std::uint64_t) == 0) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): registers hold numbers
     add_frame(record, *reinterpret_cast<const std::uint64_t*>(at.stack));
   }
 }
