@@ -16,8 +16,9 @@
 #include <utility>
 
 #include "base/mutex.hpp"
+#include "base/text/json_writer.hpp"
 #include "base/text/percent.hpp"
-#include "host/observe/probe_result.hpp"
+#include "base/text/visible.hpp"
 
 namespace sluice::observe {
 
@@ -39,6 +40,8 @@ constexpr std::chrono::seconds kAnswerTime(5);
 constexpr std::chrono::seconds kDiscardTime(1);
 /// When the process has no descriptor left for a connection, the next try.
 constexpr std::chrono::milliseconds kAcceptRetry(100);
+
+const char* status_word(bool ok) { return ok ? "ok" : "failing"; }
 
 struct ListenAddress {
   std::string host;
@@ -360,6 +363,34 @@ class HttpEndpoint::Server {
   bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;
   std::jthread thread_ SLUICE_GUARDED_BY(mutex_);
 };
+
+std::string probe_json(const ProbeResult& result) {
+  JsonWriter json;
+  json.begin_object();
+  json.member("status", status_word(result.ok));
+  json.member("text", result.text);
+  json.key("components");
+  json.begin_object();
+  for (const Component& component : result.components) {
+    json.key(component.name);
+    json.begin_object();
+    json.member("status", status_word(component.ok));
+    json.member("text", component.text);
+    json.end_object();
+  }
+  json.end_object();
+  json.end_object();
+  return json.take_line();
+}
+
+std::string probe_text(const ProbeResult& result) {
+  std::string body = result.text + "\n";
+  for (const Component& component : result.components) {
+    append_visible(body, component.name + ": " + component.text);
+    body += '\n';
+  }
+  return body;
+}
 
 HttpEndpoint::HttpEndpoint(std::unique_ptr<Server> server) : server_(std::move(server)) {}
 

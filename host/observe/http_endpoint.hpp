@@ -4,12 +4,31 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
-#include "host/observe/probe_result.hpp"
 #include "host/runtime/service.hpp"
 
 namespace sluice::observe {
+
+/// A part of the host, or what it works with, and how it fares. A value.
+struct Component {
+  std::string name;
+  bool ok = true;
+  std::string text;  ///< one line
+};
+
+/// What a probe answers: HTTP 200 when ok, 503 otherwise, with the text as the body.
+struct ProbeResult {
+  bool ok = true;
+  std::string text;                     ///< one line, such as "ready" or "draining"
+  std::vector<Component> components{};  ///< told beside it
+};
+
+/// Its text, and below it a line for each component.
+std::string probe_text(const ProbeResult& result);
+/// `{"status":"ok","text":"ready","components":{"store":{"status":"ok","text":"ok"}}}`, or "failing".
+std::string probe_json(const ProbeResult& result);
 
 /// An answer in JSON. A value.
 struct HttpReply {
@@ -27,9 +46,8 @@ struct HttpHandlers {
 };
 
 /// The host's HTTP side: GET and HEAD of /healthz, /readyz, /metrics and /scale/QUEUE, one request a
-/// connection. A probe answers with
-/// its text, and below it a line for each component; as JSON where the request accepts that alone, or asks for
-/// `?format=json`.
+/// connection. A probe answers with its text, and below it a line for each component; as JSON where the request accepts
+/// that alone, or asks for `?format=json`.
 ///
 /// One thread that sleeps while nobody asks. Clients cannot hurt it: a request has five seconds and 8 KiB of header, an
 /// answer five seconds to be taken, and the oldest of too many connections makes room for the newest.

@@ -1,13 +1,272 @@
 #include "host/observe/log_senders.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <map>
 #include <utility>
+
+#include "base/timestamp.hpp"
+#include "base/uuid.hpp"
+#include "host/observe/trace_context.hpp"
 
 namespace sluice::observe {
 
 namespace {
 
-LogLevel level_of(const config::LogSender& sender) { return static_cast<LogLevel>(sender.level); }
+using Texts = std::map<std::string, std::string>;
+
+/// As Sentry and Rollbar name it.
+std::string_view level_of(LogLevel level) {
+  switch (level) {
+    case LogLevel::error:
+      return "error";
+    case LogLevel::warn:
+      return "warning";
+    case LogLevel::info:
+      return "info";
+    default:
+      return "debug";
+  }
+}
+
+/// The fields that may go out, as members. A message's id is often a customer's or an order's number: without `pii` it
+/// stays here.
+void write_public_fields(JsonWriter& json, std::span<const LogField> fields, bool pii) {
+  for (const LogField& field : fields) {
+    if (pii || field.name() != "id") {
+      write_fields(json, {&field, 1});
+    }
+  }
+}
+
+/// What the services have in common: a POST to one address.
+class HttpService : public LogService {
+ public:
+  const std::string& name() const override { return name_; }
+  ShipLimits limits() const override { return limits_; }
+  dynamo::HttpRequest request(std::span<const std::string> items, WallTime now) const override {
+    return {.method = "POST", .url = url_, .headers = headers_, .body = body_of(items, now)};
+  }
+  Judgement judge(const dynamo::HttpResult& result) const override {
+    return judge_status(result, {408, 429, 500, 502, 503, 504}, credential_);
+  }
+
+ protected:
+  /// `credential`: as an error calls it, such as "token in [log.rollbar]".
+  HttpService(const config::LogSender& sender, LogIdentity identity, std::string name, std::string credential)
+      : sender_(sender), identity_(std::move(identity)), name_(std::move(name)), credential_(std::move(credential)) {}
+  virtual std::string body_of(std::span<const std::string> items, WallTime now) const = 0;
+
+  /// One item a request, at once.
+  void send_singly(std::size_t most_bytes) {
+    limits_.items = 1'000;
+    limits_.batch_items = 1;
+    limits_.batch_bytes = most_bytes;
+    limits_.linger = Duration::zero();
+  }
+
+  // Fixed after construction.
+  const config::LogSender sender_;
+  const LogIdentity identity_;
+  ShipLimits limits_;
+  std::string url_;
+  dynamo::Headers headers_;
+
+ private:
+  const std::string name_;
+  const std::string credential_;
+};
+
+/// An item is the event's id, and then the event itself: the envelope names both. One event an envelope, as Sentry
+/// asks.
+class Sentry final : public HttpService {
+ public:
+  /// The DSN was checked when it was read: scheme://key[:secret]@host[/path]/project.
+  Sentry(const config::LogSender& sender, const LogIdentity& identity, Random& random)
+      : HttpService(sender, identity, "sentry", "dsn in [log.sentry]"), random_(random) {
+    const std::string& dsn = sender_.secret;
+    const std::size_t key = dsn.find("://") + 3;
+    const std::size_t at = dsn.find('@');
+    const std::size_t project = dsn.rfind('/') + 1;
+    const std::string credential = dsn.substr(key, at - key);
+    const std::size_t colon = credential.find(':');
+    url_ = dsn.substr(0, key) + dsn.substr(at + 1, project - at - 1) + "api/" + dsn.substr(project) + "/envelope/";
+    std::string auth = "Sentry sentry_version=7, sentry_client=sluice/" + identity.version +
+                       ", sentry_key=" + credential.substr(0, colon);
+    if (colon != std::string::npos) {
+      auth += ", sentry_secret=" + credential.substr(colon + 1);
+    }
+    headers_ = {{"Content-Type", "application/x-sentry-envelope"}, {"X-Sentry-Auth", auth}};
+    JsonWriter sdk;
+    sdk.value(Texts{{"name", "sluice"}, {"version", identity.version}});
+    sdk_ = sdk.take_text();
+    send_singly(std::size_t{1} << 20);  // Sentry's limit
+  }
+
+  std::string encode(const LogLine& line, WallTime now) const override {
+    std::string id = make_uuid(random_);
+    std::erase(id, '-');
+    JsonWriter json;
+    json.begin_object();
+    json.member("event_id", id);
+    json.member("timestamp", now);
+    json.member("platform", "other");
+    json.member("logger", "sluice");
+    json.member("level", level_of(line.level));
+    json.member("logentry", Texts{{"formatted", std::string(line.message)}});
+    json.member("release", "sluice@" + identity_.version);
+    if (!sender_.environment.empty()) {
+      json.member("environment", sender_.environment);
+    }
+    if (sender_.send_default_pii) {
+      json.member("server_name", identity_.host);
+    }
+    if (const TraceContext* trace = TraceScope::current()) {
+      json.member("contexts", std::map<std::string, Texts>{
+                                  {"trace", {{"trace_id", hex_of(trace->trace)}, {"span_id", hex_of(trace->span)}}}});
+    }
+    // Those of the configuration, and the job, by which people look for their events.
+    auto tags = sender_.tags;
+    for (const LogField& field : line.fields) {
+      if (field.name() == "job") {
+        tags.emplace("job", field.value());
+      }
+    }
+    if (!tags.empty()) {
+      json.member("tags", tags);
+    }
+    json.key("extra");
+    json.begin_object();
+    write_public_fields(json, line.fields, sender_.send_default_pii);
+    json.end_object();
+    json.end_object();
+    return id + json.take_text();
+  }
+
+ private:
+  static constexpr std::size_t kEventIdDigits = 32;
+
+  std::string body_of(std::span<const std::string> items, WallTime now) const override {
+    std::string body;
+    for (const std::string& item : items) {
+      const std::string event = item.substr(kEventIdDigits);
+      body += R"({"event_id":")" + item.substr(0, kEventIdDigits) + R"(","sent_at":")" + format_timestamp(now) +
+              R"(","sdk":)" + sdk_ + "}\n" + R"({"type":"event","content_type":"application/json","length":)" +
+              std::to_string(event.size()) + "}\n" + event + "\n";
+    }
+    return body;
+  }
+
+  Random& random_;
+  std::string sdk_;
+};
+
+/// One item a request: its API has no other.
+class Rollbar final : public HttpService {
+ public:
+  Rollbar(const config::LogSender& sender, const LogIdentity& identity, Random& random)
+      : HttpService(sender, identity, "rollbar", "token in [log.rollbar]"), random_(random) {
+    url_ = sender_.endpoint + "/api/1/item/";
+    headers_ = {{"Content-Type", "application/json"}, {"X-Rollbar-Access-Token", sender_.secret}};
+    send_singly(std::size_t{512} << 10);  // Rollbar's limit
+  }
+
+  std::string encode(const LogLine& line, WallTime now) const override {
+    JsonWriter json;
+    json.begin_object();
+    json.key("data");
+    json.begin_object();
+    json.member("environment", sender_.environment);
+    json.key("body");
+    json.begin_object();
+    json.key("message");
+    json.begin_object();
+    json.member("body", line.message);
+    write_public_fields(json, line.fields, sender_.send_default_pii);
+    json.end_object();
+    json.end_object();
+    json.member("level", level_of(line.level));
+    json.member("timestamp", std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count());
+    json.member("platform", "linux");
+    json.member("language", "c++");
+    json.member("code_version", identity_.version);
+    json.member("uuid", make_uuid(random_));
+    if (sender_.send_default_pii) {
+      json.member("server", Texts{{"host", identity_.host}});
+    }
+    auto custom = sender_.tags;
+    if (const TraceContext* trace = TraceScope::current()) {
+      custom["trace_id"] = hex_of(trace->trace);
+      custom["span_id"] = hex_of(trace->span);
+    }
+    if (!custom.empty()) {
+      json.member("custom", custom);
+    }
+    json.member("notifier", Texts{{"name", "sluice"}, {"version", identity_.version}});
+    json.end_object();
+    json.end_object();
+    return json.take_text();
+  }
+
+ private:
+  std::string body_of(std::span<const std::string> items, WallTime) const override {
+    return items.empty() ? std::string() : items.front();
+  }
+
+  Random& random_;
+};
+
+/// "env:prod,version:1.0.0,team:orders": how Datadog writes tags. A comma ends one, so that none may hold another.
+std::string tags_of(const std::string& environment, const std::string& version,
+                    const std::map<std::string, std::string>& more) {
+  std::string tags;
+  const auto add = [&tags](const std::string& name, const std::string& value) {
+    if (value.empty()) {
+      return;
+    }
+    std::string tag = name + ":" + value;
+    for (char& c : tag) {
+      c = c == ',' ? '_' : c;
+    }
+    tags += (tags.empty() ? "" : ",") + tag;
+  };
+  add("env", environment);
+  add("version", version);
+  for (const auto& [name, value] : more) {
+    add(name, value);
+  }
+  return tags;
+}
+
+class Datadog final : public HttpService {
+ public:
+  Datadog(const config::LogSender& sender, const LogIdentity& identity)
+      : HttpService(sender, identity, "datadog", "api_key in [log.datadog]"),
+        members_(datadog_members({sender.service, sender.environment, sender.tags}, identity)) {
+    url_ = sender_.endpoint + "/api/v2/logs";
+    headers_ = {{"Content-Type", "application/json"}, {"DD-API-KEY", sender_.secret}};
+    limits_.batch_items = 1'000;
+    limits_.batch_bytes = std::size_t{4} << 20;  // Datadog takes 5 MB
+    limits_.bytes = std::size_t{8} << 20;
+  }
+
+  std::string encode(const LogLine& line, WallTime now) const override {
+    return R"({"timestamp":")" + format_timestamp(now) + R"(",)" + format_line(LogFormat::datadog, members_, line);
+  }
+
+ private:
+  std::string body_of(std::span<const std::string> items, WallTime) const override {
+    std::string body = "[";
+    for (const std::string& item : items) {
+      body += (body.size() > 1 ? "," : "") + item;
+    }
+    return body + "]";
+  }
+
+  const std::string members_;
+};
+
+LogLevel least_of(const config::LogSender& sender) { return static_cast<LogLevel>(sender.level); }
 
 bool ignores(const config::LogSender& sender, const LogLine& line) {
   const auto within = [](std::string_view text, const std::string& part) {
@@ -22,21 +281,54 @@ bool ignores(const config::LogSender& sender, const LogLine& line) {
 
 }  // namespace
 
+std::unique_ptr<LogService> make_log_service(const config::LogSender& sender, const LogIdentity& identity,
+                                             Random& random) {
+  switch (sender.kind) {
+    case config::SenderKind::rollbar:
+      return std::make_unique<Rollbar>(sender, identity, random);
+    case config::SenderKind::sentry:
+      return std::make_unique<Sentry>(sender, identity, random);
+    case config::SenderKind::datadog:
+      break;
+  }
+  return std::make_unique<Datadog>(sender, identity);
+}
+
+std::string datadog_members(const config::DatadogFormat& format, const LogIdentity& identity) {
+  JsonWriter json;
+  json.begin_object();
+  const auto add = [&json](std::string_view name, const std::string& value) {
+    if (!value.empty()) {
+      json.member(name, value);
+    }
+  };
+  add("ddsource", "sluice");
+  add("service", format.service);
+  add("hostname", identity.host);
+  add("ddtags", tags_of(format.environment, identity.version, format.tags));
+  add("dd.service", format.service);
+  add("dd.env", format.environment);
+  add("dd.version", identity.version);
+  json.end_object();
+  const std::string object = json.take_text();
+  return object.substr(1, object.size() - 2);
+}
+
 LogSenders::LogSenders(Shipper& shipper, const Clock& clock, Random& random, std::vector<Member> members)
     : shipper_(shipper), clock_(clock), random_(random), members_(std::move(members)) {
   for (const Member& member : members_) {
-    level_ = std::min(level_, level_of(member.settings));
+    level_ = std::min(level_, least_of(member.settings));
   }
 }
 
 void LogSenders::take(const LogLine& line) {
   for (const Member& member : members_) {
     const config::LogSender& settings = member.settings;
-    if (line.level < level_of(settings) || ignores(settings, line) ||
+    if (line.level < least_of(settings) || ignores(settings, line) ||
         (settings.sample_rate < 1 && random_.unit() >= settings.sample_rate)) {
       continue;
     }
-    shipper_.put(*member.lane, member.encoder->encode(line, clock_.wall_now()));
+    shipper_.put(*member.destination, member.service->encode(line, clock_.wall_now()));
   }
 }
 

@@ -8,19 +8,30 @@
 #include "base/random.hpp"
 #include "config/config.hpp"
 #include "host/observe/log.hpp"
-#include "host/observe/log_encoder.hpp"
 #include "host/observe/shipper.hpp"
 
 namespace sluice::observe {
 
+/// A service that takes log lines, and how a line is written for it.
+class LogService : public Collector {
+ public:
+  virtual std::string encode(const LogLine& line, WallTime now) const = 0;
+};
+
+/// That of the sender's kind. `random` outlives it.
+std::unique_ptr<LogService> make_log_service(const config::LogSender& sender, const LogIdentity& identity,
+                                             Random& random);
+
+/// What every line of the datadog format has beside its own, as members of a JSON object.
+std::string datadog_members(const config::DatadogFormat& format, const LogIdentity& identity);
+
 /// Hands the log's lines to those services that want them: by level, without those to be ignored, a share of them.
 class LogSenders final : public LogTap {
  public:
-  /// One destination of the senders, each in its lane.
   struct Member {
     config::LogSender settings;
-    std::unique_ptr<LogEncoder> encoder;
-    Shipper::Destination* lane = nullptr;
+    const LogService* service = nullptr;  ///< the destination's
+    Shipper::Destination* destination = nullptr;
   };
 
   /// All of them outlive it.

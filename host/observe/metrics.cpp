@@ -2,29 +2,32 @@
 
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
-#include <map>
-#include <utility>
-#include <vector>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <sstream>
 
-#include "base/mutex.hpp"
 #include "host/observe/build_info.hpp"
-#include "host/observe/duration_histogram.hpp"
-#include "host/observe/process_families.hpp"
-#include "host/observe/prometheus_outbox.hpp"
 
 namespace sluice::observe {
 
 namespace {
 
-using Labels = prometheus::Labels;
-using CounterFamily = prometheus::Family<prometheus::Counter>;
-using GaugeFamily = prometheus::Family<prometheus::Gauge>;
+using prometheus::Counter;
+using prometheus::Gauge;
+using prometheus::Histogram;
+using prometheus::Labels;
+using prometheus::MetricType;
 
 constexpr std::array<std::string_view, 9> kOutcomes{"done",    "retry", "snooze",    "reject",   "discard",
                                                     "release", "fault", "exhausted", "duplicate"};
@@ -32,82 +35,171 @@ constexpr std::array<std::string_view, 6> kEndings{"done", "retried", "snoozed",
 // Prometheus gives every series a label `job` of its own, and renames one that is there already.
 constexpr const char* kJobLabel = "sluice_job";
 
-CounterFamily& counter(prometheus::Registry& registry, const char* name, const char* help) {
-  return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
+constexpr std::size_t kMostTypes = 100;
+constexpr std::size_t kMostReasons = 50;
+
+const Histogram::BucketBoundaries kSeconds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
+                                           1,     2.5,    5,     10,   30,    60,   300, 1800, 3600};
+const Histogram::BucketBoundaries kRows{1, 2, 5, 10, 25, 50, 100, 250, 500, 1000};
+
+// The registry gives the same family for the same name, and a family the same series for the same labels.
+
+Counter& counter(prometheus::Registry& registry, const char* name, const char* help, const Labels& labels) {
+  return prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add(labels);
 }
 
-GaugeFamily& gauge(prometheus::Registry& registry, const char* name, const char* help) {
-  return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
+Gauge& gauge(prometheus::Registry& registry, const char* name, const char* help, const Labels& labels) {
+  return prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add(labels);
 }
 
-/// The families that carry a job's labels.
-struct JobFamilies {
-  explicit JobFamilies(prometheus::Registry& registry)
-      : claims(counter(registry, "sluice_claims_total", "Messages claimed")),
-        claim_failures(counter(registry, "sluice_claim_failures_total", "Claim requests that failed")),
-        outcomes(counter(registry, "sluice_outcomes_total", "Outcomes of attempts, by outcome")),
-        attempts(counter(registry, "sluice_attempts_total", "Attempts that a handler has finished")),
-        settle_failures(counter(registry, "sluice_settle_failures_total", "Settlements that failed")),
-        effects_refused(counter(registry, "sluice_effects_refused_total",
-                                "Messages whose effects the store refused; nothing of them was committed")),
-        lost_receipts(counter(registry, "sluice_lost_receipts_total",
-                              "Receipts found to be no longer ours, at settle or extend")),
-        in_flight(gauge(registry, "sluice_in_flight", "Messages that this host holds at the moment")),
-        timeouts(counter(registry, "sluice_timeouts_total", "Attempts that ran into their time-out")),
-        settled(counter(registry, "sluice_settled_total", "Messages whose attempt is written, by ending")),
-        concurrency(gauge(registry, "sluice_concurrency", "Workers that the job is configured to have")),
-        stuck(gauge(registry, "sluice_stuck_handlers", "Handlers that have not returned long after their time-out")) {}
+Histogram& histogram(prometheus::Registry& registry, const char* name, const char* help, const std::string& outbox,
+                     const Histogram::BucketBoundaries& bounds) {
+  return prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add({{"outbox", outbox}}, bounds);
+}
 
-  CounterFamily& claims;
-  CounterFamily& claim_failures;
-  CounterFamily& outcomes;
-  CounterFamily& attempts;
-  CounterFamily& settle_failures;
-  CounterFamily& effects_refused;
-  CounterFamily& lost_receipts;
-  GaugeFamily& in_flight;
-  CounterFamily& timeouts;
-  CounterFamily& settled;
-  GaugeFamily& concurrency;
-  GaugeFamily& stuck;
+Counter& outcome_counter(prometheus::Registry& registry, Labels labels, std::string_view outcome) {
+  labels["outcome"] = outcome;
+  return counter(registry, "sluice_outcomes_total", "Outcomes of attempts, by outcome", labels);
+}
+
+/// How long attempts took, by buckets. Thread-safe; an observation is two atomic additions, whatever its count, where
+/// the library's own histogram takes a lock and touches every bucket.
+class DurationHistogram {
+ public:
+  /// `count` times the same duration.
+  void observe(Duration duration, std::uint64_t count) {
+    const double seconds = std::chrono::duration<double>(duration).count();
+    const auto* bound = std::lower_bound(kUpperBounds.begin(), kUpperBounds.end(), seconds);
+    buckets_[static_cast<std::size_t>(bound - kUpperBounds.begin())].fetch_add(count, std::memory_order_relaxed);
+    const auto nanoseconds = static_cast<std::uint64_t>(std::max(duration, Duration::zero()).count());
+    sum_.fetch_add(nanoseconds * count, std::memory_order_relaxed);
+  }
+
+  /// The sample without its labels. Observations made meanwhile may be in the sum and not yet in the buckets.
+  prometheus::ClientMetric collect() const {
+    prometheus::ClientMetric metric;
+    std::uint64_t cumulative = 0;
+    for (std::size_t index = 0; index < buckets_.size(); ++index) {
+      cumulative += buckets_[index].load(std::memory_order_relaxed);
+      const bool last = index == kUpperBounds.size();
+      metric.histogram.bucket.push_back(
+          {cumulative, last ? std::numeric_limits<double>::infinity() : kUpperBounds[index]});
+    }
+    metric.histogram.sample_count = cumulative;
+    const std::chrono::duration<double, std::nano> sum(sum_.load(std::memory_order_relaxed));
+    metric.histogram.sample_sum = std::chrono::duration<double>(sum).count();
+    return metric;
+  }
+
+ private:
+  /// From handlers that only touch memory to those that run for minutes.
+  static constexpr std::array<double, 16> kUpperBounds{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.25,
+                                                       0.5,    1,      2.5,   5,     10,   30,   60,  300};
+
+  std::array<std::atomic<std::uint64_t>, kUpperBounds.size() + 1> buckets_{};
+  std::atomic<std::uint64_t> sum_{0};  // nanoseconds; enough for five centuries
 };
 
+prometheus::MetricFamily family_of(const FigureFamily& family) {
+  prometheus::MetricFamily out{family.name, family.help, family.counter ? MetricType::Counter : MetricType::Gauge, {}};
+  for (const Figure& figure : family.figures) {
+    prometheus::ClientMetric metric;
+    for (const auto& [name, value] : figure.labels) {
+      metric.label.push_back({name, value});
+    }
+    (family.counter ? metric.counter.value : metric.gauge.value) = figure.value;
+    out.metric.push_back(std::move(metric));
+  }
+  return out;
+}
+
+/// Of /proc/self/stat from the state on, which follows the parenthesised command name: proc(5).
+std::vector<double> stat_fields() {
+  std::ifstream file("/proc/self/stat");
+  std::string line;
+  std::getline(file, line);
+  std::istringstream rest(line.substr(std::min(line.rfind(')'), line.size() - 1) + 1));
+  std::vector<double> fields;
+  for (std::string field; rest >> field;) {
+    fields.push_back(std::strtod(field.c_str(), nullptr));
+  }
+  return fields;
+}
+
+double boot_time() {
+  std::ifstream file("/proc/stat");
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("btime ", 0) == 0) {
+      return std::strtod(line.c_str() + 6, nullptr);
+    }
+  }
+  return 0;
+}
+
+double count_open_files() {
+  std::error_code failed;
+  std::filesystem::directory_iterator entries("/proc/self/fd", failed);
+  double count = 0;
+  while (!failed && entries != std::filesystem::directory_iterator()) {
+    ++count;
+    entries.increment(failed);
+  }
+  return count == 0 ? 0 : count - 1;  // the one that looks
+}
+
+/// What the kernel says about this process; what cannot be read is 0.
+std::vector<FigureFamily> process_figures() {
+  constexpr std::size_t kUserTicks = 11;
+  constexpr std::size_t kSystemTicks = 12;
+  constexpr std::size_t kThreads = 17;
+  constexpr std::size_t kStartTicks = 19;
+  constexpr std::size_t kResidentPages = 21;
+  std::vector<double> fields = stat_fields();
+  const double boot = fields.size() > kResidentPages ? boot_time() : 0;
+  fields.resize(std::max(fields.size(), kResidentPages + 1));
+  const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  const auto page = static_cast<double>(::sysconf(_SC_PAGESIZE));
+  rlimit limit{};
+  const bool limited = ::getrlimit(RLIMIT_NOFILE, &limit) == 0;
+  return {
+      {"process_cpu_seconds_total",
+       "User and system time",
+       true,
+       {{{}, (fields[kUserTicks] + fields[kSystemTicks]) / ticks}}},
+      {"process_start_time_seconds", "Start, in seconds since 1970", false, {{{}, boot + fields[kStartTicks] / ticks}}},
+      {"process_resident_memory_bytes", "Resident memory", false, {{{}, fields[kResidentPages] * page}}},
+      {"process_threads", "Threads", false, {{{}, fields[kThreads]}}},
+      {"process_open_fds", "Open file descriptors", false, {{{}, count_open_files()}}},
+      {"process_max_fds",
+       "Limit of open file descriptors",
+       false,
+       {{{}, limited ? static_cast<double>(limit.rlim_cur) : 0}}}};
+}
+
+}  // namespace
+
 /// Holds the counters themselves, so that a call neither looks up a label nor allocates.
-class PrometheusJob final : public JobMetrics {
+class Metrics::PrometheusJob final : public JobMetrics {
  public:
-  PrometheusJob(JobFamilies& families, const Labels& labels)
-      : families_(families),
-        labels_(labels),
-        claims_(families.claims.Add(labels)),
-        claim_failures_(families.claim_failures.Add(labels)),
-        attempts_(families.attempts.Add(labels)),
-        settle_failures_(families.settle_failures.Add(labels)),
-        effects_refused_(families.effects_refused.Add(labels)),
-        lost_receipts_(families.lost_receipts.Add(labels)),
-        in_flight_(families.in_flight.Add(labels)),
-        timeouts_(families.timeouts.Add(labels)),
-        concurrency_(families.concurrency.Add(labels)),
-        stuck_(families.stuck.Add(labels)) {
+  PrometheusJob(prometheus::Registry& registry, Labels labels) : registry_(registry), labels_(std::move(labels)) {
     for (std::size_t index = 0; index < kEndings.size(); ++index) {
-      Labels with_ending = labels;
+      Labels with_ending = labels_;
       with_ending["ending"] = kEndings[index];
-      settled_[index] = &families.settled.Add(with_ending);
+      settled_[index] =
+          &counter(registry, "sluice_settled_total", "Messages whose attempt is written, by ending", with_ending);
     }
     for (std::size_t index = 0; index < kOutcomes.size(); ++index) {
-      outcomes_[index] = &outcome_counter(kOutcomes[index]);
+      outcomes_[index] = &outcome_counter(registry, labels_, kOutcomes[index]);
     }
   }
 
   void claimed(std::uint64_t count) override { claims_.Increment(static_cast<double>(count)); }
 
   void outcome(std::string_view outcome, std::uint64_t count) override {
-    for (std::size_t index = 0; index < kOutcomes.size(); ++index) {
-      if (kOutcomes[index] == outcome) {
-        outcomes_[index]->Increment(static_cast<double>(count));
-        return;
-      }
-    }
-    outcome_counter(outcome).Increment(static_cast<double>(count));
+    const auto* const known = std::find(kOutcomes.begin(), kOutcomes.end(), outcome);
+    Counter& attempts = known == kOutcomes.end() ? outcome_counter(registry_, labels_, outcome)
+                                                 : *outcomes_[static_cast<std::size_t>(known - kOutcomes.begin())];
+    attempts.Increment(static_cast<double>(count));
   }
 
   void handler_time(Duration duration, std::uint64_t count) override {
@@ -144,238 +236,145 @@ class PrometheusJob final : public JobMetrics {
   }
 
  private:
-  prometheus::Counter& outcome_counter(std::string_view outcome) {
-    Labels labels = labels_;
-    labels["outcome"] = outcome;
-    return families_.outcomes.Add(labels);
-  }
-
   // Fixed after construction; what they refer to synchronises itself.
-  JobFamilies& families_;
+  prometheus::Registry& registry_;
   const Labels labels_;
-  prometheus::Counter& claims_;
-  prometheus::Counter& claim_failures_;
-  prometheus::Counter& attempts_;
-  prometheus::Counter& settle_failures_;
-  prometheus::Counter& effects_refused_;
-  prometheus::Counter& lost_receipts_;
-  prometheus::Gauge& in_flight_;
-  prometheus::Counter& timeouts_;
-  prometheus::Gauge& concurrency_;
-  prometheus::Gauge& stuck_;
-  std::array<prometheus::Counter*, kOutcomes.size()> outcomes_{};
-  std::array<prometheus::Counter*, kEndings.size()> settled_{};
+  Counter& claims_ = counter(registry_, "sluice_claims_total", "Messages claimed", labels_);
+  Counter& claim_failures_ = counter(registry_, "sluice_claim_failures_total", "Claim requests that failed", labels_);
+  Counter& attempts_ = counter(registry_, "sluice_attempts_total", "Attempts that a handler has finished", labels_);
+  Counter& settle_failures_ = counter(registry_, "sluice_settle_failures_total", "Settlements that failed", labels_);
+  Counter& effects_refused_ =
+      counter(registry_, "sluice_effects_refused_total",
+              "Messages whose effects the store refused; nothing of them was committed", labels_);
+  Counter& lost_receipts_ = counter(registry_, "sluice_lost_receipts_total",
+                                    "Receipts found to be no longer ours, at settle or extend", labels_);
+  Counter& timeouts_ = counter(registry_, "sluice_timeouts_total", "Attempts that ran into their time-out", labels_);
+  Gauge& in_flight_ = gauge(registry_, "sluice_in_flight", "Messages that this host holds at the moment", labels_);
+  Gauge& concurrency_ = gauge(registry_, "sluice_concurrency", "Workers that the job is configured to have", labels_);
+  Gauge& stuck_ =
+      gauge(registry_, "sluice_stuck_handlers", "Handlers that have not returned long after their time-out", labels_);
+  std::array<Counter*, kOutcomes.size()> outcomes_{};
+  std::array<Counter*, kEndings.size()> settled_{};
   // Synchronises itself.
   DurationHistogram durations_;
 };
 
-struct DynamoFamilies {
-  explicit DynamoFamilies(prometheus::Registry& registry)
-      : requests(counter(registry, "sluice_dynamodb_requests_total", "HTTP requests to DynamoDB, retries included")),
-        errors(counter(registry, "sluice_dynamodb_errors_total", "DynamoDB requests that failed, by kind of error")),
-        throttles(counter(registry, "sluice_dynamodb_throttles_total", "DynamoDB requests that were throttled")),
-        read_units(counter(registry, "sluice_dynamodb_read_units_total", "Read capacity units that answers reported")),
-        write_units(
-            counter(registry, "sluice_dynamodb_write_units_total", "Write capacity units that answers reported")) {}
+OutboxMetrics::OutboxMetrics(prometheus::Registry& registry, std::string outbox)
+    : registry_(registry),
+      outbox_(std::move(outbox)),
+      latency_(histogram(registry, "sluice_outbox_publish_seconds",
+                         "From a row's created_at, or its first fetch, until it is marked as sent", outbox_, kSeconds)),
+      batches_(histogram(registry, "sluice_outbox_marked_rows", "Rows marked in one transaction", outbox_, kRows)) {}
 
-  CounterFamily& requests;
-  CounterFamily& errors;
-  CounterFamily& throttles;
-  CounterFamily& read_units;
-  CounterFamily& write_units;
-};
-
-struct DynamoCounters {
-  DynamoCounters(DynamoFamilies& families, const Labels& labels)
-      : requests(families.requests.Add(labels)),
-        throttles(families.throttles.Add(labels)),
-        read_units(families.read_units.Add(labels)),
-        write_units(families.write_units.Add(labels)) {}
-
-  prometheus::Counter& requests;
-  prometheus::Counter& throttles;
-  prometheus::Counter& read_units;
-  prometheus::Counter& write_units;
-};
-
-class PrometheusSender final : public SenderMetrics {
- public:
-  PrometheusSender(prometheus::Registry& registry, const Labels& labels)
-      : sent_(
-            counter(registry, "sluice_sender_sent_total", "Log lines or spans that their collector took").Add(labels)),
-        dropped_(counter(registry, "sluice_sender_dropped_total", "Log lines or spans that were given up").Add(labels)),
-        failed_(counter(registry, "sluice_sender_failures_total", "Requests to a collector that failed").Add(labels)),
-        waiting_(
-            gauge(registry, "sluice_sender_queue", "Log lines or spans that wait for their collector").Add(labels)) {}
-
-  void sent(std::uint64_t count) override { sent_.Increment(static_cast<double>(count)); }
-  void dropped(std::uint64_t count) override { dropped_.Increment(static_cast<double>(count)); }
-  void failed(std::uint64_t requests) override { failed_.Increment(static_cast<double>(requests)); }
-  void waiting(std::size_t now) override { waiting_.Set(static_cast<double>(now)); }
-
- private:
-  prometheus::Counter& sent_;
-  prometheus::Counter& dropped_;
-  prometheus::Counter& failed_;
-  prometheus::Gauge& waiting_;
-};
-
-}  // namespace
-
-class Metrics::Registry {
- public:
-  Registry()
-      : jobs_(registry_),
-        dynamo_(registry_),
-        depth_(gauge(registry_, "sluice_queue_depth", "Messages in a queue by state, sampled")),
-        oldest_(
-            gauge(registry_, "sluice_queue_oldest_seconds", "How long the oldest ready message has waited, sampled")) {
-    const BuildInfo build = build_info();
-    gauge(registry_, "sluice_build_info", "Always 1; says what runs")
-        .Add({{"version", build.version}, {"abi", build.abi}, {"compiler", build.compiler}})
-        .Set(1);
+std::string OutboxMetrics::bounded(std::set<std::string>& known, const std::string& name, std::size_t most) {
+  const MutexLock lock(mutex_);
+  if (known.size() < most) {
+    known.insert(name);
   }
+  return known.contains(name) ? name : "other";
+}
 
-  JobMetrics& job(const std::string& job, const std::string& queue) {
-    MutexLock lock(mutex_);
-    auto& entry = by_job_[{job, queue}];
-    if (!entry) {
-      entry = std::make_unique<PrometheusJob>(jobs_, Labels{{kJobLabel, job}, {"queue", queue}});
-    }
-    return *entry;
-  }
+void OutboxMetrics::published(const std::string& type, Duration latency) {
+  counter(registry_, "sluice_outbox_published_total", "Rows marked as sent, by aggregate type",
+          {{"outbox", outbox_}, {"type", bounded(types_, type, kMostTypes)}})
+      .Increment();
+  latency_.Observe(std::chrono::duration<double>(latency).count());
+}
 
-  void queue_depth(const std::string& queue, std::string_view state, double messages) {
-    depth_.Add({{"queue", queue}, {"state", std::string(state)}}).Set(messages);
-  }
+void OutboxMetrics::failed(const std::string& type, const std::string& reason) {
+  counter(registry_, "sluice_outbox_failed_total", "Rows marked as failed, by aggregate type and reason",
+          {{"outbox", outbox_},
+           {"type", bounded(failed_types_, type, kMostTypes)},
+           {"reason", bounded(reasons_, reason, kMostReasons)}})
+      .Increment();
+}
 
-  SenderMetrics& sender(const std::string& name) {
-    const MutexLock lock(mutex_);
-    auto& sender = senders_[name];
-    if (sender == nullptr) {
-      sender = std::make_unique<PrometheusSender>(registry_, Labels{{"sender", name}});
-    }
-    return *sender;
-  }
+void OutboxMetrics::marked(std::size_t rows) { batches_.Observe(static_cast<double>(rows)); }
 
-  OutboxMetrics& outbox(const std::string& name) {
-    const MutexLock lock(mutex_);
-    auto& outbox = outboxes_[name];
-    if (outbox == nullptr) {
-      outbox = std::make_unique<PrometheusOutbox>(registry_, name);
-    }
-    return *outbox;
-  }
-
-  void queue_oldest(const std::string& queue, Duration age) {
-    oldest_.Add({{"queue", queue}}).Set(std::chrono::duration<double>(age).count());
-  }
-
-  void wake_datagrams(std::string_view result, std::uint64_t count) {
-    // A host that nobody can wake has no such family.
-    counter(registry_, "sluice_wake_datagrams_total", "Datagrams that came to wake this host, by what they were worth")
-        .Add({{"result", std::string(result)}})
-        .Increment(static_cast<double>(count));
-  }
-
-  void dynamodb_error(const DynamoDbAttempt& attempt) {
-    Labels labels = labels_of(attempt);
-    labels.emplace("error", attempt.error);
-    dynamo_.errors.Add(labels).Increment();
-  }
-
-  DynamoCounters& dynamodb(const DynamoDbAttempt& attempt) {
-    MutexLock lock(mutex_);
-    std::pair key(std::string(attempt.operation), std::string(attempt.table));
-    const auto found = by_operation_.find(key);
-    if (found != by_operation_.end()) {
-      return found->second;
-    }
-    return by_operation_.emplace(std::move(key), DynamoCounters(dynamo_, labels_of(attempt))).first->second;
-  }
-
-  void collect_from(Figures figures) { figures_.push_back(std::move(figures)); }
-
-  std::string text() const {
-    auto families = registry_.Collect();
-    families.push_back(durations());
-    for (const Metrics::Figures& figures : figures_) {
-      for (const FigureFamily& family : figures()) {
-        families.push_back(family_of(family));
-      }
-    }
-    append_process(families);
-    return prometheus::TextSerializer().Serialize(families);
-  }
-
- private:
-  static Labels labels_of(const DynamoDbAttempt& attempt) {
-    return {{"operation", std::string(attempt.operation)},
-            {"queue", std::string(attempt.queue)},
-            {"table", std::string(attempt.table)}};
-  }
-
-  prometheus::MetricFamily durations() const {
-    prometheus::MetricFamily family{"sluice_handler_duration_seconds",
-                                    "How long handlers took for one attempt",
-                                    prometheus::MetricType::Histogram,
-                                    {}};
-    MutexLock lock(mutex_);
-    for (const auto& [names, job] : by_job_) {
-      family.metric.push_back(job->durations());
-    }
-    return family;
-  }
-
-  // Synchronise themselves.
-  prometheus::Registry registry_;
-  JobFamilies jobs_;
-  DynamoFamilies dynamo_;
-  GaugeFamily& depth_;
-  GaugeFamily& oldest_;
-  // Fixed before the first text.
-  std::vector<Metrics::Figures> figures_;
-  // Guarded by mutex_; entries stay for ever, so references to them may leave the lock.
-  mutable Mutex mutex_;
-  std::map<std::pair<std::string, std::string>, std::unique_ptr<PrometheusJob>> by_job_ SLUICE_GUARDED_BY(mutex_);
-  std::map<std::pair<std::string, std::string>, DynamoCounters> by_operation_ SLUICE_GUARDED_BY(mutex_);
-  std::map<std::string, std::unique_ptr<PrometheusSender>> senders_ SLUICE_GUARDED_BY(mutex_);
-  std::map<std::string, std::unique_ptr<PrometheusOutbox>> outboxes_ SLUICE_GUARDED_BY(mutex_);
-};
-
-Metrics::Metrics() : registry_(std::make_unique<Registry>()) {}
+Metrics::Metrics() : registry_(std::make_unique<prometheus::Registry>()) {
+  const BuildInfo build = build_info();
+  gauge(*registry_, "sluice_build_info", "Always 1; says what runs",
+        {{"version", build.version}, {"abi", build.abi}, {"compiler", build.compiler}})
+      .Set(1);
+}
 
 Metrics::~Metrics() = default;
 
-JobMetrics& Metrics::job(const std::string& job, const std::string& queue) { return registry_->job(job, queue); }
+JobMetrics& Metrics::job(const std::string& job, const std::string& queue) {
+  const MutexLock lock(mutex_);
+  auto& entry = by_job_[{job, queue}];
+  if (!entry) {
+    entry = std::make_unique<PrometheusJob>(*registry_, Labels{{kJobLabel, job}, {"queue", queue}});
+  }
+  return *entry;
+}
 
-SenderMetrics& Metrics::sender(const std::string& name) { return registry_->sender(name); }
-
-OutboxMetrics& Metrics::outbox(const std::string& name) { return registry_->outbox(name); }
+OutboxMetrics& Metrics::outbox(const std::string& name) {
+  const MutexLock lock(mutex_);
+  auto& outbox = outboxes_[name];
+  if (outbox == nullptr) {
+    outbox = std::make_unique<OutboxMetrics>(*registry_, name);
+  }
+  return *outbox;
+}
 
 void Metrics::queue_depth(const std::string& queue, std::string_view state, double messages) {
-  registry_->queue_depth(queue, state, messages);
+  gauge(*registry_, "sluice_queue_depth", "Messages in a queue by state, sampled",
+        {{"queue", queue}, {"state", std::string(state)}})
+      .Set(messages);
 }
 
-void Metrics::queue_oldest(const std::string& queue, Duration age) { registry_->queue_oldest(queue, age); }
+void Metrics::queue_oldest(const std::string& queue, Duration age) {
+  gauge(*registry_, "sluice_queue_oldest_seconds", "How long the oldest ready message has waited, sampled",
+        {{"queue", queue}})
+      .Set(std::chrono::duration<double>(age).count());
+}
 
-void Metrics::wake_datagrams(std::string_view result, std::uint64_t count) { registry_->wake_datagrams(result, count); }
+void Metrics::wake_datagrams(std::string_view result, std::uint64_t count) {
+  counter(*registry_, "sluice_wake_datagrams_total", "Datagrams that came to wake this host, by what they were worth",
+          {{"result", std::string(result)}})
+      .Increment(static_cast<double>(count));
+}
 
 void Metrics::dynamodb_request(const DynamoDbAttempt& attempt) {
-  DynamoCounters& counters = registry_->dynamodb(attempt);
-  counters.requests.Increment();
-  counters.read_units.Increment(attempt.read_units);
-  counters.write_units.Increment(attempt.write_units);
-  if (attempt.throttled) {
-    counters.throttles.Increment();
-  }
+  Labels labels{{"operation", std::string(attempt.operation)},
+                {"queue", std::string(attempt.queue)},
+                {"table", std::string(attempt.table)}};
+  const auto add = [&](const char* name, const char* help, double amount) {
+    counter(*registry_, name, help, labels).Increment(amount);
+  };
+  add("sluice_dynamodb_requests_total", "HTTP requests to DynamoDB, retries included", 1);
+  add("sluice_dynamodb_throttles_total", "DynamoDB requests that were throttled", attempt.throttled ? 1 : 0);
+  add("sluice_dynamodb_read_units_total", "Read capacity units that answers reported", attempt.read_units);
+  add("sluice_dynamodb_write_units_total", "Write capacity units that answers reported", attempt.write_units);
   if (!attempt.error.empty()) {
-    registry_->dynamodb_error(attempt);
+    labels.emplace("error", attempt.error);
+    add("sluice_dynamodb_errors_total", "DynamoDB requests that failed, by kind of error", 1);
   }
 }
 
-void Metrics::collect_from(Figures figures) { registry_->collect_from(std::move(figures)); }
+void Metrics::collect_from(Figures figures) { figures_.push_back(std::move(figures)); }
 
-std::string Metrics::text() const { return registry_->text(); }
+std::string Metrics::text() const {
+  auto families = registry_->Collect();
+  prometheus::MetricFamily durations{
+      "sluice_handler_duration_seconds", "How long handlers took for one attempt", MetricType::Histogram, {}};
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [names, job] : by_job_) {
+      durations.metric.push_back(job->durations());
+    }
+  }
+  families.push_back(std::move(durations));
+  for (const Figures& figures : figures_) {
+    for (const FigureFamily& family : figures()) {
+      families.push_back(family_of(family));
+    }
+  }
+  for (const FigureFamily& family : process_figures()) {
+    families.push_back(family_of(family));
+  }
+  return prometheus::TextSerializer().Serialize(families);
+}
 
 }  // namespace sluice::observe

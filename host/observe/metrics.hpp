@@ -2,15 +2,21 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
-#include "host/observe/outbox_metrics.hpp"
-#include "host/observe/sender_metrics.hpp"
+#include "base/mutex.hpp"
+
+namespace prometheus {
+class Histogram;
+class Registry;
+}  // namespace prometheus
 
 namespace sluice::observe {
 
@@ -38,6 +44,31 @@ class JobMetrics {
   virtual void settled(std::string_view ending, std::uint64_t count) = 0;
   /// How many workers the job is to have, and how many handlers do not return.
   virtual void workers(std::uint64_t configured, std::uint64_t stuck) = 0;
+};
+
+/// The counters of one outbox. Thread-safe. Lives as long as its Metrics. Types and reasons beyond a number of them are
+/// counted as "other", so that no application can fill a collector.
+class OutboxMetrics {
+ public:
+  OutboxMetrics(prometheus::Registry& registry, std::string outbox);
+
+  void published(const std::string& type, Duration latency);
+  void failed(const std::string& type, const std::string& reason);
+  void marked(std::size_t rows);
+
+ private:
+  /// The name itself, or "other" where there are so many already.
+  std::string bounded(std::set<std::string>& known, const std::string& name, std::size_t most);
+
+  prometheus::Registry& registry_;
+  const std::string outbox_;
+  prometheus::Histogram& latency_;
+  prometheus::Histogram& batches_;
+  Mutex mutex_;
+  // Guarded by mutex_.
+  std::set<std::string> types_;
+  std::set<std::string> failed_types_;
+  std::set<std::string> reasons_;
 };
 
 /// One HTTP attempt of the DynamoDB client.
@@ -75,9 +106,6 @@ class Metrics {
 
   /// The counters of a job; the same object for the same names.
   JobMetrics& job(const std::string& job, const std::string& queue);
-  /// Those of a sender of log lines or spans; the same object for the same name.
-  SenderMetrics& sender(const std::string& name);
-
   /// Those of an outbox; the same object for the same name.
   OutboxMetrics& outbox(const std::string& name);
 
@@ -96,8 +124,16 @@ class Metrics {
   std::string text() const;
 
  private:
-  class Registry;
-  std::unique_ptr<Registry> registry_;
+  class PrometheusJob;
+
+  // Synchronises itself.
+  const std::unique_ptr<prometheus::Registry> registry_;
+  // Fixed before the first text.
+  std::vector<Figures> figures_;
+  // Entries stay for ever, so references to them may leave the lock.
+  mutable Mutex mutex_;
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<PrometheusJob>> by_job_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::string, std::unique_ptr<OutboxMetrics>> outboxes_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::observe

@@ -4,11 +4,115 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "base/text/utf8.hpp"
 #include "base/text/visible.hpp"
-#include "host/observe/protobuf.hpp"
+
+namespace sluice::observe::protobuf {
+
+namespace {
+
+constexpr std::uint32_t kVarint = 0;
+constexpr std::uint32_t kFixed64 = 1;
+constexpr std::uint32_t kDelimited = 2;
+constexpr std::uint32_t kFixed32 = 5;
+constexpr unsigned kMostShift = 63;
+
+void append_varint(std::string& out, std::uint64_t value) {
+  while (value >= 0x80) {
+    out += static_cast<char>((value & 0x7fU) | 0x80U);
+    value >>= 7U;
+  }
+  out += static_cast<char>(value);
+}
+
+void append_key(std::string& out, std::uint32_t field, std::uint32_t kind) { append_varint(out, field << 3U | kind); }
+
+void append_little_endian(std::string& out, std::uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i) {
+    out += static_cast<char>(value >> (8U * static_cast<unsigned>(i)) & 0xffU);
+  }
+}
+
+std::optional<std::uint64_t> take_varint(std::string_view& from) {
+  std::uint64_t value = 0;
+  for (unsigned shift = 0; shift <= kMostShift; shift += 7) {
+    if (from.empty()) {
+      return std::nullopt;
+    }
+    const auto byte = static_cast<unsigned char>(from.front());
+    from.remove_prefix(1);
+    value |= static_cast<std::uint64_t>(byte & 0x7fU) << shift;
+    if (byte < 0x80) {
+      return value;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void append_number(std::string& out, std::uint32_t field, std::uint64_t value) {
+  append_key(out, field, kVarint);
+  append_varint(out, value);
+}
+
+void append_fixed32(std::string& out, std::uint32_t field, std::uint32_t value) {
+  append_key(out, field, kFixed32);
+  append_little_endian(out, value, 4);
+}
+
+void append_fixed64(std::string& out, std::uint32_t field, std::uint64_t value) {
+  append_key(out, field, kFixed64);
+  append_little_endian(out, value, 8);
+}
+
+void append_bytes(std::string& out, std::uint32_t field, std::string_view bytes) {
+  append_key(out, field, kDelimited);
+  append_varint(out, bytes.size());
+  out += bytes;
+}
+
+bool read(std::string_view message,
+          const std::function<void(std::uint32_t field, std::uint64_t number, std::string_view bytes)>& found) {
+  while (!message.empty()) {
+    const auto key = take_varint(message);
+    if (!key) {
+      return false;
+    }
+    const auto field = static_cast<std::uint32_t>(*key >> 3U);
+    const std::uint64_t kind = *key & 7U;
+    if (kind == kVarint) {
+      const auto value = take_varint(message);
+      if (!value) {
+        return false;
+      }
+      found(field, *value, {});
+      continue;
+    }
+    std::uint64_t size = kind == kFixed64 ? 8 : 4;
+    if (kind == kDelimited) {
+      const auto length = take_varint(message);
+      if (!length) {
+        return false;
+      }
+      size = *length;
+    } else if (kind != kFixed64 && kind != kFixed32) {
+      return false;
+    }
+    if (size > message.size()) {
+      return false;
+    }
+    found(field, 0, message.substr(0, size));
+    message.remove_prefix(size);
+  }
+  return true;
+}
+
+}  // namespace sluice::observe::protobuf
 
 namespace sluice::observe {
 
@@ -48,9 +152,9 @@ constexpr std::uint32_t kStatus = 15;
 constexpr std::uint32_t kFlags = 16;
 }  // namespace span_field
 
-std::string bytes_of(std::uint64_t number) {
+std::string bytes_of(std::uint64_t number, unsigned count = 8) {
   std::string bytes;
-  for (unsigned shift = 64; shift > 0;) {
+  for (unsigned shift = 8 * count; shift > 0;) {
     shift -= 8;
     bytes += static_cast<char>(number >> shift & 0xffU);
   }
@@ -113,14 +217,21 @@ Judgement partial_success(std::string_view response) {
   return judgement;
 }
 
-/// What both protocols have in common.
-class Otlp : public Collector {
+/// Over HTTP a batch is a request; over gRPC one unary call, a frame there and a frame and trailers back.
+class Otlp final : public Collector {
  public:
-  Otlp(const config::TracingConfig& tracing, const LogIdentity& identity) : url_(tracing.endpoint) {
+  Otlp(const config::TracingConfig& tracing, const LogIdentity& identity)
+      : grpc_(tracing.protocol == config::TraceProtocol::grpc),
+        url_(tracing.endpoint + (grpc_ ? "/opentelemetry.proto.collector.trace.v1.TraceService/Export" : "")) {
     for (const auto& [name, value] : tracing.headers) {
       headers_.emplace_back(name, value);
     }
     headers_.emplace_back("User-Agent", "sluice/" + identity.version);
+    headers_.emplace_back("Content-Type", grpc_ ? "application/grpc" : "application/x-protobuf");
+    if (grpc_) {
+      headers_.emplace_back("TE", "trailers");
+      headers_.emplace_back("grpc-timeout", "10S");
+    }
     std::map<std::string, std::string> attributes = tracing.attributes;
     attributes["service.name"] = tracing.service;
     attributes.emplace("service.version", identity.version);
@@ -146,7 +257,26 @@ class Otlp : public Collector {
     return limits;
   }
 
- protected:
+  dynamo::HttpRequest request(std::span<const std::string> items, WallTime) const override {
+    const std::string message = export_request(items);
+    dynamo::HttpRequest made{.method = "POST", .url = url_, .headers = headers_, .body = {}};
+    if (grpc_) {
+      made.body += '\0';
+      made.body += bytes_of(message.size(), 4);
+    }
+    made.body += message;
+    return made;
+  }
+
+  Judgement judge(const dynamo::HttpResult& result) const override {
+    Judgement judgement = judge_status(result, {429, 502, 503, 504}, "headers of [tracing]");
+    if (judgement.kind != Judgement::Kind::taken) {
+      return judgement;
+    }
+    return grpc_ ? judge_call(*result) : partial_success(result->body);
+  }
+
+ private:
   std::string export_request(std::span<const std::string> items) const {
     std::string spans;
     append_bytes(spans, scope_spans::kScope, scope_);
@@ -161,73 +291,24 @@ class Otlp : public Collector {
     return whole;
   }
 
-  const std::string url_;
-  dynamo::Headers headers_;
-
- private:
-  const std::string name_ = "otlp";
-  std::string resource_;
-  std::string scope_;
-};
-
-class OtlpHttp final : public Otlp {
- public:
-  using Otlp::Otlp;
-
-  dynamo::HttpRequest request(std::span<const std::string> items, WallTime) const override {
-    dynamo::HttpRequest made{.method = "POST", .url = url_, .headers = headers_, .body = export_request(items)};
-    made.headers.emplace_back("Content-Type", "application/x-protobuf");
-    return made;
-  }
-  Judgement judge(const dynamo::HttpResult& result) const override {
-    Judgement judgement = judge_status(result, {429, 502, 503, 504}, "headers of [tracing]");
-    return judgement.kind == Judgement::Kind::taken ? partial_success(result->body) : judgement;
-  }
-};
-
-/// One unary call for each batch: a frame there, a frame and trailers back.
-class OtlpGrpc final : public Otlp {
- public:
-  OtlpGrpc(const config::TracingConfig& tracing, const LogIdentity& identity) : Otlp(tracing, identity) {}
-
-  dynamo::HttpRequest request(std::span<const std::string> items, WallTime) const override {
-    const std::string message = export_request(items);
-    dynamo::HttpRequest made{.method = "POST",
-                             .url = url_ + "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
-                             .headers = headers_,
-                             .body = std::string(1, '\0')};
-    for (unsigned shift = 32; shift > 0;) {
-      shift -= 8;
-      made.body += static_cast<char>(message.size() >> shift & 0xffU);
-    }
-    made.body += message;
-    made.headers.emplace_back("Content-Type", "application/grpc");
-    made.headers.emplace_back("TE", "trailers");
-    made.headers.emplace_back("grpc-timeout", "10S");
-    return made;
-  }
-
-  Judgement judge(const dynamo::HttpResult& result) const override {
-    Judgement judgement = judge_status(result, {429, 502, 503, 504}, "headers of [tracing]");
-    if (judgement.kind != Judgement::Kind::taken) {
-      return judgement;
-    }
-    const std::string* status = result->header("grpc-status");
+  /// What the trailers of a call say.
+  static Judgement judge_call(const dynamo::HttpResponse& response) {
+    const std::string* status = response.header("grpc-status");
     if (status == nullptr) {
       return {Judgement::Kind::again, 0, std::nullopt, "it does not answer as gRPC does; is the port right?"};
     }
     if (*status == "0") {
       constexpr std::size_t kFrameHeader = 5;
-      return partial_success(std::string_view(result->body).substr(std::min(kFrameHeader, result->body.size())));
+      return partial_success(std::string_view(response.body).substr(std::min(kFrameHeader, response.body.size())));
     }
     // CANCELLED, DEADLINE_EXCEEDED, ABORTED, OUT_OF_RANGE, UNAVAILABLE, DATA_LOSS; RESOURCE_EXHAUSTED where the
     // collector says that it recovers.
     constexpr std::array<std::string_view, 6> kAgain{"1", "4", "10", "11", "14", "15"};
     const bool again = std::find(kAgain.begin(), kAgain.end(), *status) != kAgain.end() ||
-                       (*status == "8" && result->header("grpc-status-details-bin") != nullptr);
+                       (*status == "8" && response.header("grpc-status-details-bin") != nullptr);
     std::string why = "it answered with gRPC status ";
     append_visible(why, *status);
-    if (const std::string* text = result->header("grpc-message")) {
+    if (const std::string* text = response.header("grpc-message")) {
       why += " (";
       append_visible(why, clean_utf8(*text, 256));
       why += ')';
@@ -235,8 +316,15 @@ class OtlpGrpc final : public Otlp {
     if (*status == "16" || *status == "7") {
       why += "; are the headers of [tracing] right?";
     }
-    return {again ? Judgement::Kind::again : Judgement::Kind::refused, 0, retry_after(*result), std::move(why)};
+    return {again ? Judgement::Kind::again : Judgement::Kind::refused, 0, retry_after(response), std::move(why)};
   }
+
+  const std::string name_ = "otlp";
+  const bool grpc_;
+  const std::string url_;
+  dynamo::Headers headers_;
+  std::string resource_;
+  std::string scope_;
 };
 
 }  // namespace
@@ -271,10 +359,7 @@ std::string encode_span(const Span& span, WallTime wall, SteadyTime now) {
 }
 
 std::unique_ptr<Collector> make_otlp(const config::TracingConfig& tracing, const LogIdentity& identity) {
-  if (tracing.protocol == config::TraceProtocol::http) {
-    return std::make_unique<OtlpHttp>(tracing, identity);
-  }
-  return std::make_unique<OtlpGrpc>(tracing, identity);
+  return std::make_unique<Otlp>(tracing, identity);
 }
 
 }  // namespace sluice::observe

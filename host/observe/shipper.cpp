@@ -1,6 +1,7 @@
 #include "host/observe/shipper.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <system_error>
 #include <utility>
 
@@ -8,23 +9,188 @@
 
 namespace sluice::observe {
 
+namespace {
+
+constexpr int kUnauthorized = 401;
+constexpr int kForbidden = 403;
+/// Longer than this nobody is left alone: it could be a mistake.
+constexpr std::int64_t kLongestWaitSeconds = 3600;
+
+constexpr Duration kFirstWait = std::chrono::seconds(1);
+constexpr Duration kLongestWait = std::chrono::seconds(60);
+constexpr Duration kHurriedWait = std::chrono::milliseconds(100);
+/// A batch that could not be handed over for so long never will be, and those behind it are newer.
+constexpr Duration kGiveUpAfter = std::chrono::minutes(5);
+constexpr Duration kNoticeEvery = std::chrono::minutes(1);
+constexpr std::uint32_t kMostDoublings = 6;
+constexpr const char* kNoRoom = "it does not keep up";
+
+}  // namespace
+
+std::optional<Duration> retry_after(const dynamo::HttpResponse& response) {
+  const std::string* text = response.header("retry-after");
+  if (text == nullptr) {
+    return std::nullopt;
+  }
+  std::int64_t seconds = 0;
+  const char* end = text->data() + text->size();
+  const auto [rest, failed] = std::from_chars(text->data(), end, seconds);
+  if (failed != std::errc() || rest != end || seconds < 0) {
+    return std::nullopt;
+  }
+  return std::chrono::seconds(std::min(seconds, kLongestWaitSeconds));
+}
+
+Judgement judge_status(const dynamo::HttpResult& result, std::initializer_list<int> again,
+                       const std::string& credential) {
+  if (!result) {
+    return {Judgement::Kind::again, 0, std::nullopt, result.error().message};
+  }
+  const int status = result->status;
+  if (status >= 200 && status < 300) {
+    return {};
+  }
+  std::string why = "it answered " + std::to_string(status);
+  if (std::find(again.begin(), again.end(), status) != again.end()) {
+    return {Judgement::Kind::again, 0, retry_after(*result), std::move(why)};
+  }
+  if (status == kUnauthorized || status == kForbidden) {
+    why += "; is the " + credential + " right?";
+  }
+  return {Judgement::Kind::refused, 0, std::nullopt, std::move(why)};
+}
+
+bool ShipQueue::put(std::string item, SteadyTime now) {
+  if (figures_.waiting >= limits_.items || waiting_bytes_ + item.size() > limits_.bytes) {
+    drop(1, trouble_.empty() ? kNoRoom : trouble_);
+    return false;
+  }
+  waiting_bytes_ += item.size();
+  ++figures_.waiting;
+  waiting_.push_back({std::move(item), now});
+  return true;
+}
+
+ShipQueue::Order ShipQueue::next(SteadyTime now) {
+  Order order;
+  if (under_way_ || idle()) {
+    return order;
+  }
+  if (now < not_before_) {
+    order.wake = not_before_;
+    return order;
+  }
+  if (batch_.empty()) {
+    const bool full = waiting_.size() >= limits_.batch_items || waiting_bytes_ >= limits_.batch_bytes;
+    const SteadyTime due = waiting_.front().since + limits_.linger;
+    if (!full && !hurried_until_ && now < due) {
+      order.wake = due;
+      return order;
+    }
+    fill_batch(now);
+  }
+  under_way_ = true;
+  order.send = true;
+  order.deadline = now + limits_.patience;
+  if (hurried_until_) {
+    order.deadline = std::min(order.deadline, *hurried_until_);
+  }
+  return order;
+}
+
+void ShipQueue::fill_batch(SteadyTime now) {
+  std::size_t bytes = 0;
+  while (!waiting_.empty() && batch_.size() < limits_.batch_items &&
+         (batch_.empty() || bytes + waiting_.front().text.size() <= limits_.batch_bytes)) {
+    bytes += waiting_.front().text.size();
+    batch_.push_back(std::move(waiting_.front().text));
+    waiting_.pop_front();
+  }
+  batch_since_ = now;
+}
+
+void ShipQueue::end_batch() {
+  for (const std::string& item : batch_) {
+    waiting_bytes_ -= item.size();
+  }
+  figures_.waiting -= batch_.size();
+  batch_.clear();
+}
+
+void ShipQueue::answered(const Judgement& judgement, SteadyTime now) {
+  under_way_ = false;
+  const std::size_t count = batch_.size();
+  if (judgement.kind == Judgement::Kind::taken) {
+    const std::size_t rejected = std::min(judgement.rejected, count);
+    figures_.sent += count - rejected;
+    end_batch();
+    failures_ = 0;
+    not_before_ = SteadyTime::min();
+    trouble_ = judgement.why;
+    if (rejected > 0) {
+      drop(rejected, judgement.why);
+    }
+    return;
+  }
+  ++figures_.failed;
+  trouble_ = judgement.why;
+  if (judgement.kind == Judgement::Kind::refused || now - batch_since_ >= kGiveUpAfter) {
+    end_batch();
+    drop(count, judgement.why);
+  }
+  // Half of the wait is left to chance, so that hosts which failed together do not come back together.
+  const Duration full = std::min(kFirstWait * (1U << std::min(failures_++, kMostDoublings)), kLongestWait);
+  const Duration wait = full / 2 + std::chrono::duration_cast<Duration>(full / 2 * random_.unit());
+  not_before_ = now + std::max(wait, judgement.wait.value_or(Duration::zero()));
+  if (hurried_until_) {
+    not_before_ = now + kHurriedWait;
+  }
+}
+
+void ShipQueue::hurry(SteadyTime now, SteadyTime until) {
+  hurried_until_ = until;
+  not_before_ = std::min(not_before_, now);
+}
+
+void ShipQueue::give_up() {
+  const std::size_t left = figures_.waiting;
+  waiting_.clear();
+  batch_.clear();
+  under_way_ = false;
+  waiting_bytes_ = 0;
+  figures_.waiting = 0;
+  if (left > 0) {
+    drop(left, trouble_.empty() ? "the host has ended" : trouble_);
+  }
+}
+
+void ShipQueue::drop(std::size_t count, const std::string& why) {
+  figures_.dropped += count;
+  untold_ += count;
+  untold_why_ = why;
+}
+
+std::optional<ShipQueue::Notice> ShipQueue::notice(SteadyTime now) {
+  if (!has_notice(now)) {
+    return std::nullopt;
+  }
+  next_notice_ = now + kNoticeEvery;
+  return Notice{std::exchange(untold_, 0), untold_why_};
+}
+
 /// One collector and what waits for it. Guarded by the shipper's lock but for what is fixed.
 class Shipper::Destination {
  public:
-  Destination(std::unique_ptr<Collector> its_collector, dynamo::HttpTransport& its_transport,
-              SenderMetrics& its_metrics, Random& random)
+  Destination(std::unique_ptr<Collector> its_collector, dynamo::HttpTransport& its_transport, Random& random)
       : collector(std::move(its_collector)),
         transport(its_transport),
-        metrics(its_metrics),
         batch_items(collector->limits().batch_items),
         queue(collector->limits(), random) {}
 
   const std::unique_ptr<Collector> collector;
   dynamo::HttpTransport& transport;
-  SenderMetrics& metrics;
   const std::size_t batch_items;
   ShipQueue queue;
-  ShipQueue::Figures published;
 };
 
 Shipper::Shipper(const Clock& clock, Random& random, Tell tell)
@@ -32,10 +198,9 @@ Shipper::Shipper(const Clock& clock, Random& random, Tell tell)
 
 Shipper::~Shipper() { stop(); }
 
-Shipper::Destination& Shipper::add(std::unique_ptr<Collector> collector, dynamo::HttpTransport& transport,
-                                   SenderMetrics& metrics) {
+Shipper::Destination& Shipper::add(std::unique_ptr<Collector> collector, dynamo::HttpTransport& transport) {
   const MutexLock lock(mutex_);
-  return lanes_.emplace_back(std::move(collector), transport, metrics, random_);
+  return lanes_.emplace_back(std::move(collector), transport, random_);
 }
 
 void Shipper::put(Destination& lane, std::string item) {
@@ -47,7 +212,6 @@ void Shipper::put(Destination& lane, std::string item) {
     const SteadyTime now = clock_.steady_now();
     const std::size_t before = lane.queue.figures().waiting;
     const bool taken = lane.queue.put(std::move(item), now);
-    publish(lane);
     // The thread is woken for the first one, for a full batch, and for what it has to tell.
     const bool news = taken ? before == 0 || before + 1 == lane.batch_items : lane.queue.has_notice(now);
     if (!news) {
@@ -82,7 +246,6 @@ void Shipper::stop() {
   const MutexLock lock(mutex_);
   for (Destination& lane : lanes_) {
     lane.queue.give_up();
-    publish(lane);
   }
 }
 
@@ -164,26 +327,9 @@ void Shipper::answered(Destination& lane, const dynamo::HttpResult& result) {
       return;
     }
     lane.queue.answered(judgement, clock_.steady_now());
-    publish(lane);
     ++changes_;
   }
   changed_.notify_all();
-}
-
-void Shipper::publish(Destination& lane) {
-  const ShipQueue::Figures& now = lane.queue.figures();
-  const auto added = [](std::uint64_t after, std::uint64_t before, auto&& count) {
-    if (after > before) {
-      count(after - before);
-    }
-  };
-  added(now.sent, lane.published.sent, [&](std::uint64_t more) { lane.metrics.sent(more); });
-  added(now.dropped, lane.published.dropped, [&](std::uint64_t more) { lane.metrics.dropped(more); });
-  added(now.failed, lane.published.failed, [&](std::uint64_t more) { lane.metrics.failed(more); });
-  if (now.waiting != lane.published.waiting) {
-    lane.metrics.waiting(now.waiting);
-  }
-  lane.published = now;
 }
 
 }  // namespace sluice::observe

@@ -2,8 +2,6 @@
 
 #include <limits>
 
-#include "host/observe/otlp.hpp"
-
 namespace sluice::observe {
 
 namespace {

@@ -5,8 +5,8 @@
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "config/config.hpp"
+#include "host/observe/otlp.hpp"
 #include "host/observe/shipper.hpp"
-#include "host/observe/span.hpp"
 #include "host/observe/trace_context.hpp"
 
 namespace sluice::observe {

@@ -394,6 +394,24 @@ std::vector<observe::FigureFamily> ledger_figures(bool kept) {
            {{{}, kept ? 1.0 : 0.0}}}};
 }
 
+std::vector<FigureFamily> sender_figures(const std::vector<observe::SenderStatus>& statuses) {
+  if (statuses.empty()) {
+    return {};
+  }
+  FigureFamily sent{"sluice_sender_sent_total", "Log lines or spans that their collector took", true, {}};
+  FigureFamily dropped{"sluice_sender_dropped_total", "Log lines or spans that were given up", true, {}};
+  FigureFamily failed{"sluice_sender_failures_total", "Requests to a collector that failed", true, {}};
+  FigureFamily waiting{"sluice_sender_queue", "Log lines or spans that wait for their collector", false, {}};
+  for (const observe::SenderStatus& status : statuses) {
+    const std::vector<std::pair<std::string, std::string>> labels{{"sender", status.name}};
+    sent.figures.push_back({labels, static_cast<double>(status.figures.sent)});
+    dropped.figures.push_back({labels, static_cast<double>(status.figures.dropped)});
+    failed.figures.push_back({labels, static_cast<double>(status.figures.failed)});
+    waiting.figures.push_back({labels, static_cast<double>(status.figures.waiting)});
+  }
+  return {std::move(sent), std::move(dropped), std::move(failed), std::move(waiting)};
+}
+
 std::vector<FigureFamily> cost_figures(const cost::CostView& view, const cost::Prices& prices) {
   std::vector<FigureFamily> all;
   UsageFamilies jobs("sluice_cost_", "for a job's work on a queue", prices);

@@ -2,6 +2,7 @@
 
 #include "host/observe/http_endpoint.hpp"
 #include "host/queue/queues.hpp"
+#include "host/observe/metrics.hpp"
 #include "host/runtime/job_set.hpp"
 #include "host/runtime/telemetry.hpp"
 
@@ -142,6 +143,8 @@ std::optional<QueueRefusal> probe_queues(std::vector<std::string> names, queue::
 /// What /metrics shows of what others keep. Pure functions.
 std::vector<observe::FigureFamily> depth_figures(const DepthSampler& depths, SteadyTime now);
 std::vector<observe::FigureFamily> ledger_figures(bool kept);
+/// Of who is sent log lines and spans; none where nobody is.
+std::vector<observe::FigureFamily> sender_figures(const std::vector<observe::SenderStatus>& statuses);
 std::vector<observe::FigureFamily> cost_figures(const cost::CostView& view, const cost::Prices& prices);
 
 /// What /scale/QUEUE says to an autoscaler: 200 with the numbers, 404 for a queue that no job here works on, 503 while

@@ -225,6 +225,9 @@ Result<void> Host::open_http() {
   };
   parts_.metrics.collect_from([this] { return depth_figures(depths_, parts_.clock.steady_now()); });
   parts_.metrics.collect_from([this] { return ledger_figures(ward_.ledger_trouble().empty()); });
+  if (parts_.telemetry != nullptr) {
+    parts_.metrics.collect_from([this] { return sender_figures(parts_.telemetry->statuses()); });
+  }
   parts_.metrics.collect_from([this] { return cost_figures(parts_.book.view(), parts_.book.prices()); });
   SLUICE_TRY(endpoint, observe::HttpEndpoint::open(parts_.config.http_listen, std::move(handlers)));
   http_ = std::move(*endpoint);

@@ -265,8 +265,8 @@ Prepared Run::prepare() {
     ground->name = host_name(ground->config);
     log_.set(static_cast<observe::LogLevel>(ground->config.log_level),
              static_cast<observe::LogFormat>(ground->config.log_format));
-    auto telemetry = Telemetry::open(
-        {ground->config, ground->name, observe::build_info().version, log_, ground->metrics, clock_, random_});
+    auto telemetry =
+        Telemetry::open({ground->config, ground->name, observe::build_info().version, log_, clock_, random_});
     if (!telemetry) {
       return Refusal{telemetry.error().message()};
     }

@@ -22,19 +22,6 @@ dynamo::CurlTransportOptions transport_options() {
   return options;
 }
 
-observe::LogDestination destination_of(const config::LogSender& sender, const observe::LogIdentity& identity,
-                                       Random& random) {
-  switch (sender.kind) {
-    case config::SenderKind::rollbar:
-      return observe::make_rollbar(sender, identity, random);
-    case config::SenderKind::sentry:
-      return observe::make_sentry(sender, identity, random);
-    case config::SenderKind::datadog:
-      break;
-  }
-  return observe::make_datadog(sender, identity);
-}
-
 }  // namespace
 
 Telemetry::Telemetry(const Parts& parts)
@@ -84,10 +71,9 @@ void Telemetry::add_senders(const Parts& parts, const observe::LogIdentity& iden
   to_services_->start();
   std::vector<observe::LogSenders::Member> members;
   for (const config::LogSender& sender : parts.config.log_senders) {
-    observe::LogDestination destination = destination_of(sender, identity, parts.random);
-    observe::SenderMetrics& metrics = parts.metrics.sender(destination.collector->name());
-    observe::Shipper::Destination& shipped = shipper_.add(std::move(destination.collector), *to_services_, metrics);
-    members.push_back({sender, std::move(destination.encoder), &shipped});
+    auto service = observe::make_log_service(sender, identity, parts.random);
+    const observe::LogService* encoder = service.get();
+    members.push_back({sender, encoder, &shipper_.add(std::move(service), *to_services_)});
   }
   senders_ = std::make_unique<observe::LogSenders>(shipper_, parts.clock, parts.random, std::move(members));
 }
@@ -99,9 +85,7 @@ void Telemetry::add_tracer(const Parts& parts, const observe::LogIdentity& ident
   options.http2 = tracing.protocol == config::TraceProtocol::grpc;
   to_collector_ = std::make_unique<dynamo::CurlTransport>(parts.clock, options);
   to_collector_->start();
-  auto collector = observe::make_otlp(tracing, identity);
-  observe::SenderMetrics& metrics = parts.metrics.sender(collector->name());
-  observe::Shipper::Destination& destination = shipper_.add(std::move(collector), *to_collector_, metrics);
+  observe::Shipper::Destination& destination = shipper_.add(observe::make_otlp(tracing, identity), *to_collector_);
   tracer_ = std::make_unique<observe::Tracer>(tracing, shipper_, destination, parts.clock, parts.random);
 }
 

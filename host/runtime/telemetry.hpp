@@ -3,6 +3,7 @@
 #include "dynamo/transport/curl_transport.hpp"
 #include "host/observe/log_senders.hpp"
 #include "host/observe/metrics.hpp"
+#include "host/observe/shipper.hpp"
 #include "host/observe/tracer.hpp"
 
 namespace sluice::runtime {
@@ -16,7 +17,6 @@ class Telemetry {
     std::string host;  ///< its name
     std::string version;
     observe::Log& log;
-    observe::Metrics& metrics;
     const Clock& clock;
     Random& random;
   };

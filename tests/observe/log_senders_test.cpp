@@ -5,7 +5,6 @@
 
 #include <boost/json.hpp>
 
-#include "host/observe/metrics.hpp"
 #include "host/observe/trace_context.hpp"
 #include "tests/support/fake_random.hpp"
 #include "tests/support/fake_transport.hpp"
@@ -23,26 +22,26 @@ constexpr const char* kTrace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b716920
 
 class LogSendersTest : public testing::Test {
  protected:
-  static std::string encode(const LogDestination& to, LogLevel level = LogLevel::warn) {
+  static std::string encode(const LogService& to, LogLevel level = LogLevel::warn) {
     const std::initializer_list<LogField> fields{{"job", "orders"}, {"id", "A-101"}, {"attempt", 2}};
-    return to.encoder->encode({level, "failed: \"x\"\n", fields}, kNow);
+    return to.encode({level, "failed: \"x\"\n", fields}, kNow);
   }
-  static dynamo::HttpRequest request_of(const LogDestination& to, const std::vector<std::string>& items) {
-    return to.collector->request(items, kNow);
+  static dynamo::HttpRequest request_of(const LogService& to, const std::vector<std::string>& items) {
+    return to.request(items, kNow);
   }
 
   test::FakeRandom random{0.5};
 };
 
 TEST_F(LogSendersTest, RollbarGetsAnItemAsItsApiHasThem) {
-  const LogDestination to = make_rollbar({.kind = SenderKind::rollbar,
-                                          .secret = "s3cret",
-                                          .endpoint = "https://api.rollbar.com",
-                                          .environment = "production",
-                                          .tags = {{"team", "orders"}}},
-                                         kIdentity, random);
-  const std::string item = encode(to);
-  const auto request = request_of(to, {item});
+  const auto to = make_log_service({.kind = SenderKind::rollbar,
+                                    .secret = "s3cret",
+                                    .endpoint = "https://api.rollbar.com",
+                                    .environment = "production",
+                                    .tags = {{"team", "orders"}}},
+                                   kIdentity, random);
+  const std::string item = encode(*to);
+  const auto request = request_of(*to, {item});
   EXPECT_EQ(request.method, "POST");
   EXPECT_EQ(request.url, "https://api.rollbar.com/api/1/item/");
   EXPECT_EQ(test::header_of(request, "X-Rollbar-Access-Token"), "s3cret");
@@ -63,17 +62,17 @@ TEST_F(LogSendersTest, RollbarGetsAnItemAsItsApiHasThem) {
   EXPECT_EQ(message.at("attempt"), 2);
   EXPECT_FALSE(message.contains("id")) << "only with send_default_pii";
   EXPECT_FALSE(data.contains("server"));
-  EXPECT_EQ(to.collector->limits().batch_items, 1U);
+  EXPECT_EQ(to->limits().batch_items, 1U);
 }
 
 TEST_F(LogSendersTest, SentryGetsAnEnvelopeOfOneEvent) {
-  const LogDestination to = make_sentry({.kind = SenderKind::sentry,
-                                         .secret = "https://pub1ic:s3cret@o1.ingest.sentry.io/base/42",
-                                         .environment = "prod",
-                                         .tags = {{"team", "orders"}}},
-                                        kIdentity, random);
+  const auto to = make_log_service({.kind = SenderKind::sentry,
+                                    .secret = "https://pub1ic:s3cret@o1.ingest.sentry.io/base/42",
+                                    .environment = "prod",
+                                    .tags = {{"team", "orders"}}},
+                                   kIdentity, random);
   const TraceScope scope(*parse_traceparent(kTrace));
-  const auto request = request_of(to, {encode(to, LogLevel::error)});
+  const auto request = request_of(*to, {encode(*to, LogLevel::error)});
   EXPECT_EQ(request.url, "https://o1.ingest.sentry.io/base/api/42/envelope/");
   EXPECT_EQ(test::header_of(request, "Content-Type"), "application/x-sentry-envelope");
   EXPECT_EQ(test::header_of(request, "X-Sentry-Auth"),
@@ -107,26 +106,26 @@ TEST_F(LogSendersTest, SentryGetsAnEnvelopeOfOneEvent) {
 }
 
 TEST_F(LogSendersTest, WhatMayTellWhoSomebodyIsGoesOutOnlyWhenAskedFor) {
-  const LogDestination sentry = make_sentry(
+  const auto sentry = make_log_service(
       {.kind = SenderKind::sentry, .secret = "https://key@sentry.io/42", .send_default_pii = true}, kIdentity, random);
-  const std::string body = request_of(sentry, {encode(sentry)}).body;
+  const std::string body = request_of(*sentry, {encode(*sentry)}).body;
   EXPECT_THAT(body, testing::HasSubstr(R"("server_name":"machine-1")"));
   EXPECT_THAT(body, testing::HasSubstr(R"("id":"A-101")"));
-  const LogDestination rollbar =
-      make_rollbar({.kind = SenderKind::rollbar, .secret = "t", .send_default_pii = true}, kIdentity, random);
-  EXPECT_THAT(encode(rollbar), testing::HasSubstr(R"("server":{"host":"machine-1"})"));
+  const auto rollbar =
+      make_log_service({.kind = SenderKind::rollbar, .secret = "t", .send_default_pii = true}, kIdentity, random);
+  EXPECT_THAT(encode(*rollbar), testing::HasSubstr(R"("server":{"host":"machine-1"})"));
 }
 
 TEST_F(LogSendersTest, DatadogGetsAnArrayWithItsReservedAttributes) {
-  const LogDestination to = make_datadog({.kind = SenderKind::datadog,
-                                          .secret = "k3y",
-                                          .endpoint = "https://http-intake.logs.datadoghq.eu",
-                                          .environment = "prod",
-                                          .service = "mailer",
-                                          .tags = {{"team", "a,b"}}},
-                                         kIdentity);
+  const auto to = make_log_service({.kind = SenderKind::datadog,
+                                    .secret = "k3y",
+                                    .endpoint = "https://http-intake.logs.datadoghq.eu",
+                                    .environment = "prod",
+                                    .service = "mailer",
+                                    .tags = {{"team", "a,b"}}},
+                                   kIdentity, random);
   const TraceScope scope(*parse_traceparent(kTrace));
-  const auto request = request_of(to, {encode(to), encode(to, LogLevel::trace)});
+  const auto request = request_of(*to, {encode(*to), encode(*to, LogLevel::trace)});
   EXPECT_EQ(request.url, "https://http-intake.logs.datadoghq.eu/api/v2/logs");
   EXPECT_EQ(test::header_of(request, "DD-API-KEY"), "k3y");
   const json::value read = json::parse(request.body);
@@ -144,14 +143,14 @@ TEST_F(LogSendersTest, DatadogGetsAnArrayWithItsReservedAttributes) {
   EXPECT_EQ(line.at("dd.span_id"), "13235353014750950193");
   EXPECT_EQ(line.at("job"), "orders");
   EXPECT_EQ(read.at(1).at("status"), "debug");
-  EXPECT_LE(to.collector->limits().batch_items, 1000U);
-  EXPECT_LE(to.collector->limits().batch_bytes, 5'000'000U);
+  EXPECT_LE(to->limits().batch_items, 1000U);
+  EXPECT_LE(to->limits().batch_bytes, 5'000'000U);
 }
 
 TEST_F(LogSendersTest, AnswersAreJudgedAndSecretsNotRepeated) {
-  const LogDestination to = make_datadog({.kind = SenderKind::datadog, .secret = "k3y"}, kIdentity);
+  const auto to = make_log_service({.kind = SenderKind::datadog, .secret = "k3y"}, kIdentity, random);
   const auto judge = [&](int status) {
-    return to.collector->judge(test::FakeTransport::response(status, "bad key k3y", {{"retry-after", "7"}}));
+    return to->judge(test::FakeTransport::response(status, "bad key k3y", {{"retry-after", "7"}}));
   };
   EXPECT_EQ(judge(202).kind, Judgement::Kind::taken);
   EXPECT_EQ(judge(429).kind, Judgement::Kind::again);
@@ -159,20 +158,19 @@ TEST_F(LogSendersTest, AnswersAreJudgedAndSecretsNotRepeated) {
   EXPECT_EQ(judge(503).kind, Judgement::Kind::again);
   EXPECT_EQ(judge(413).kind, Judgement::Kind::refused);
   EXPECT_EQ(judge(403).why, "it answered 403; is the api_key in [log.datadog] right?");
-  EXPECT_EQ(to.collector->judge(dynamo::Error(dynamo::ErrorKind::timeout, "no answer")).kind, Judgement::Kind::again);
+  EXPECT_EQ(to->judge(dynamo::Error(dynamo::ErrorKind::timeout, "no answer")).kind, Judgement::Kind::again);
 }
 
 TEST(LogTaps, EachServiceHasItsLevelItsShareAndWhatItIgnores) {
   SystemClock clock;
   SeededRandom random(7);
-  Metrics metrics;
   Shipper shipper(clock, random, [](const std::string&) {});
   test::FakeTransport transport([](const dynamo::HttpRequest&) { return test::FakeTransport::response(200, ""); });
   const auto member = [&](LogSender sender) {
     sender.kind = SenderKind::rollbar;
-    LogDestination to = make_rollbar(sender, kIdentity, random);
-    Shipper::Destination& lane = shipper.add(std::move(to.collector), transport, metrics.sender(sender.environment));
-    return LogSenders::Member{sender, std::move(to.encoder), &lane};
+    auto service = make_log_service(sender, kIdentity, random);
+    const LogService* encoder = service.get();
+    return LogSenders::Member{sender, encoder, &shipper.add(std::move(service), transport)};
   };
   std::vector<LogSenders::Member> members;
   members.push_back(member({.level = config::LogLevel::error, .environment = "errors"}));

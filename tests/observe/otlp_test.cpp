@@ -10,7 +10,6 @@
 #include <fstream>
 #include <limits>
 
-#include "host/observe/protobuf.hpp"
 #include "tests/support/fake_transport.hpp"
 
 namespace sluice::observe {

@@ -1,6 +1,6 @@
-#include "host/observe/probe_result.hpp"
-
 #include <gtest/gtest.h>
+
+#include "host/observe/http_endpoint.hpp"
 
 namespace sluice::observe {
 namespace {

@@ -1,7 +1,6 @@
-#include "host/observe/ship_queue.hpp"
-
 #include <gtest/gtest.h>
 
+#include "host/observe/shipper.hpp"
 #include "tests/support/fake_random.hpp"
 
 namespace sluice::observe {

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
-
 #include "base/random.hpp"
 #include "tests/support/fake_transport.hpp"
 
@@ -14,19 +12,6 @@ namespace {
 using std::chrono::seconds;
 
 constexpr Duration kPatience = seconds(20);
-
-class CountingSender final : public SenderMetrics {
- public:
-  void sent(std::uint64_t count) override { sent_count += count; }
-  void dropped(std::uint64_t count) override { dropped_count += count; }
-  void failed(std::uint64_t requests) override { failed_count += requests; }
-  void waiting(std::size_t now) override { waiting_now = now; }
-
-  std::atomic<std::uint64_t> sent_count{0};
-  std::atomic<std::uint64_t> dropped_count{0};
-  std::atomic<std::uint64_t> failed_count{0};
-  std::atomic<std::size_t> waiting_now{0};
-};
 
 class PlainCollector final : public Collector {
  public:
@@ -51,13 +36,13 @@ class PlainCollector final : public Collector {
 class ShipperTest : public testing::Test {
  protected:
   Shipper::Destination& lane(std::size_t room = 100) {
-    return shipper.add(std::make_unique<PlainCollector>(room), transport, metrics);
+    return shipper.add(std::make_unique<PlainCollector>(room), transport);
   }
+  ShipQueue::Figures figures() const { return shipper.statuses().at(0).figures; }
   SteadyTime soon() const { return clock.steady_now() + kPatience; }
 
   SystemClock clock;
   SeededRandom random{1};
-  CountingSender metrics;
   Mutex mutex;
   std::vector<std::string> told;
   Shipper shipper{clock, random, [this](const std::string& text) {
@@ -81,8 +66,8 @@ TEST_F(ShipperTest, AFlushBringsEverythingInBatches) {
     all += request.body;
   }
   EXPECT_EQ(all, "a;b;");
-  EXPECT_EQ(metrics.sent_count, 2U);
-  EXPECT_EQ(metrics.waiting_now, 0U);
+  EXPECT_EQ(figures().sent, 2U);
+  EXPECT_EQ(figures().waiting, 0U);
 }
 
 TEST_F(ShipperTest, ACollectorThatNeverAnswersHoldsUpNobodyAndIsTold) {
@@ -92,14 +77,14 @@ TEST_F(ShipperTest, ACollectorThatNeverAnswersHoldsUpNobodyAndIsTold) {
   for (int i = 0; i < 1000; ++i) {
     shipper.put(to, "x");
   }
-  EXPECT_EQ(metrics.dropped_count, 997U);
-  EXPECT_EQ(metrics.waiting_now, 3U);
+  EXPECT_EQ(figures().dropped, 997U);
+  EXPECT_EQ(figures().waiting, 3U);
   EXPECT_FALSE(shipper.flush(clock.steady_now()));
   transport.wait_for_requests(1);
   shipper.stop();
-  EXPECT_EQ(metrics.dropped_count, 1000U) << "what was under way counts as dropped";
+  EXPECT_EQ(figures().dropped, 1000U) << "what was under way counts as dropped";
   EXPECT_TRUE(transport.release(test::FakeTransport::response(200, ""))) << "an answer after the end is nobody's";
-  EXPECT_EQ(metrics.sent_count, 0U);
+  EXPECT_EQ(figures().sent, 0U);
   const MutexLock lock(mutex);
   ASSERT_EQ(told.size(), 1U);
   EXPECT_THAT(told[0], testing::ContainsRegex("^[0-9]+ items for plain were dropped: it does not keep up$"));
@@ -116,7 +101,7 @@ TEST_F(ShipperTest, StatusesNameWhatIsWrong) {
   EXPECT_EQ(statuses[0].name, "plain");
   EXPECT_EQ(statuses[0].trouble, "it answered 401; is the token right?");
   EXPECT_EQ(statuses[0].figures.dropped, 1U);
-  EXPECT_EQ(metrics.failed_count, 1U);
+  EXPECT_EQ(figures().failed, 1U);
 }
 
 TEST_F(ShipperTest, StopsAnyNumberOfTimesAndTakesNothingAfterwards) {

@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
-#include "host/observe/metrics.hpp"
-#include "host/observe/otlp.hpp"
 #include "tests/support/fake_transport.hpp"
 
 namespace sluice::observe {
@@ -19,13 +17,12 @@ class TracerTest : public testing::Test {
                                  .protocol = config::TraceProtocol::http,
                                  .sampler = sampler,
                                  .ratio = ratio};
-    lane = &shipper.add(make_otlp(config, {"h", "1"}), transport, metrics.sender("otlp"));
+    lane = &shipper.add(make_otlp(config, {"h", "1"}), transport);
     return Tracer(config, shipper, *lane, clock, random);
   }
 
   SystemClock clock;
   SeededRandom random{5};
-  Metrics metrics;
   Shipper shipper{clock, random, [](const std::string&) {}};
   Shipper::Destination* lane = nullptr;
   test::FakeTransport transport{[](const dynamo::HttpRequest&) { return test::FakeTransport::response(200, ""); }};

@@ -67,7 +67,6 @@ BOUNDARIES = {
     r"libssh/": ("host/stores/outbox/tunnel/ssh_tunnel.cpp",),
     r"yaml-cpp/": ("host/cli/convert/yaml_tree.cpp",),
     r"libpq-fe\.h": ("host/stores/outbox/postgres/connection.cpp",),
-    r"spdlog/|fmt/": ("host/observe/",),
     r"prometheus/": ("host/observe/",),
     r"httplib\.h": ("host/observe/",),
     r"histedit\.h": ("host/cli/shell/edited_lines.cpp",),

@@ -4,7 +4,6 @@
 #include "base/random.hpp"
 #include "host/observe/metrics.hpp"
 #include "host/observe/otlp.hpp"
-#include "host/observe/protobuf.hpp"
 #include "host/observe/trace_context.hpp"
 #include "host/queue/effects.hpp"
 #include "host/work/account.hpp"
