@@ -2,13 +2,19 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
 #include <sluice/handler.hpp>
 #include <stdexcept>
@@ -19,12 +25,389 @@
 #include <vector>
 
 #include "child.hpp"
-#include "command.hpp"
-#include "environment.hpp"
-#include "exit_codes.hpp"
-#include "output.hpp"
 
 namespace {
+
+/// A program and its arguments, found once when the job starts.
+struct Command {
+  std::string program;                 ///< a path
+  std::vector<std::string> arguments;  ///< from argv[0] on
+};
+
+/// Finds the program of `words`: as a path when it has a slash (relative to `folder`, unless that is empty), else in
+/// the folders of `search_path`. With `shell`, the first word is a script for /bin/sh and the others are its $1, $2 and
+/// so on. Throws std::invalid_argument with a sentence for the user when there is nothing to run.
+Command find_command(const std::vector<std::string>& words, bool shell, const std::string& folder,
+                     const std::string& search_path);
+
+bool is_executable(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && ::access(path.c_str(), X_OK) == 0;
+}
+
+std::string search(const std::string& name, std::string_view search_path) {
+  while (true) {
+    const std::size_t end = search_path.find(':');
+    const std::string folder(search_path.substr(0, end));
+    // An empty folder would mean the current one; a queue's messages shall not depend on where the host was started.
+    if (!folder.empty() && is_executable(folder + "/" + name)) {
+      return folder + "/" + name;
+    }
+    if (end == std::string_view::npos) {
+      return {};
+    }
+    search_path.remove_prefix(end + 1);
+  }
+}
+
+Command find_command(const std::vector<std::string>& words, bool shell, const std::string& folder,
+                     const std::string& search_path) {
+  if (words.empty() || words.front().empty()) {
+    throw std::invalid_argument(R"(the option "command" is empty; write it as ["program", "argument"])");
+  }
+  for (const std::string& word : words) {
+    if (word.find('\0') != std::string::npos) {
+      throw std::invalid_argument("the option \"command\" has a zero byte in it");
+    }
+  }
+  if (shell) {
+    // The word after the script is its $0.
+    std::vector<std::string> arguments{"sh", "-c", words.front(), "sh"};
+    arguments.insert(arguments.end(), words.begin() + 1, words.end());
+    return {"/bin/sh", std::move(arguments)};
+  }
+  const std::string& name = words.front();
+  if (name.find('/') == std::string::npos) {
+    const std::string program = search(name, search_path);
+    if (program.empty()) {
+      throw std::invalid_argument("the command \"" + name + "\" is in no folder of PATH, which is \"" + search_path +
+                                  "\"; name it with its folder, or set PATH in the option \"env\"");
+    }
+    return {program, words};
+  }
+  const std::string seen_from_here = name.front() == '/' || folder.empty() ? name : folder + "/" + name;
+  if (!is_executable(seen_from_here)) {
+    throw std::invalid_argument("the command \"" + seen_from_here + "\" is not an executable file");
+  }
+  return {name, words};
+}
+
+// A build that tests whether tests notice brings its own.
+#ifndef SLUICE_GUARD
+#define SLUICE_GUARD(name) true
+#endif
+
+/// Variables by name: what of a child's environment is the same for all messages.
+using Variables = std::map<std::string, std::string>;
+
+/// What of the host's own environment a command gets. AWS_* holds the host's keys, or the way to them.
+enum class Inherited { nothing, all_but_aws, everything };
+
+/// What is inherited, without what could be taken for a message's, and `extra` on top. Throws std::invalid_argument
+/// when a name in `extra` cannot be a variable's.
+Variables base_environment(Inherited inherited, const Variables& extra);
+
+/// "NAME=value" for each of `base` and for what the message says: SLUICE_MESSAGE_ID, SLUICE_QUEUE, SLUICE_ATTEMPT,
+/// SLUICE_MAX_ATTEMPTS, SLUICE_CONTENT_TYPE, SLUICE_GROUP and SLUICE_ATTR_<NAME>. The message wins.
+std::vector<std::string> message_environment(const Variables& base, const sluice::Message& message);
+
+/// SLUICE_ATTR_ and the name in upper case, with '_' for everything that is neither a letter nor a digit.
+std::string attribute_variable(std::string_view name);
+
+constexpr std::string_view kAttributePrefix = "SLUICE_ATTR_";
+constexpr std::string_view kAwsPrefix = "AWS_";
+
+bool begins_with(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+
+/// Variables end at a zero byte; a longer value is cut there, as the child would see it anyway.
+std::string until_zero(std::string_view text) { return std::string(text.substr(0, text.find('\0'))); }
+
+Variables base_environment(Inherited inherited, const Variables& extra) {
+  Variables variables;
+  for (char** entry = inherited == Inherited::nothing ? nullptr : environ; entry != nullptr && *entry != nullptr;
+       ++entry) {
+    const std::string_view text = *entry;
+    const std::size_t equals = text.find('=');
+    const bool secret =
+        inherited == Inherited::all_but_aws && begins_with(text, kAwsPrefix) && SLUICE_GUARD(exec_keeps_keys);
+    const bool withheld = secret || begins_with(text, kAttributePrefix);
+    if (equals != std::string_view::npos && !withheld) {
+      variables.emplace(text.substr(0, equals), text.substr(equals + 1));
+    }
+  }
+  for (const auto& [name, value] : extra) {
+    if (name.empty() || name.find_first_of(std::string_view("=\0", 2)) != std::string::npos) {
+      throw std::invalid_argument("the option \"env\" has \"" + name + "\", which cannot be the name of a variable");
+    }
+    variables[name] = until_zero(value);
+  }
+  return variables;
+}
+
+std::string attribute_variable(std::string_view name) {
+  std::string variable(kAttributePrefix);
+  for (const char c : name) {
+    const bool lower = c >= 'a' && c <= 'z';
+    const bool kept = (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    variable += lower ? static_cast<char>(c - 'a' + 'A') : kept ? c : '_';
+  }
+  return variable;
+}
+
+std::vector<std::string> message_environment(const Variables& base, const sluice::Message& message) {
+  Variables variables = base;
+  for (const auto [name, value] : message.attributes()) {
+    variables[attribute_variable(name)] = until_zero(value);
+  }
+  variables["SLUICE_MESSAGE_ID"] = until_zero(message.id());
+  variables["SLUICE_QUEUE"] = until_zero(message.queue());
+  variables["SLUICE_ATTEMPT"] = std::to_string(message.attempt());
+  variables["SLUICE_MAX_ATTEMPTS"] = std::to_string(message.max_attempts());
+  variables["SLUICE_CONTENT_TYPE"] = until_zero(message.content_type());
+  variables["SLUICE_GROUP"] = until_zero(message.group());
+  std::vector<std::string> entries;
+  entries.reserve(variables.size());
+  for (const auto& [name, value] : variables) {
+    entries.push_back(name + "=" + value);
+  }
+  return entries;
+}
+
+/// What an exit code means for the message.
+struct Verdict {
+  sluice_status status = SLUICE_RETRY;
+  std::optional<std::chrono::nanoseconds> delay;  ///< of a retry or a snooze
+
+  sluice::Outcome outcome(std::string reason) const;
+};
+
+/// From exit codes to verdicts: 0 done, 65 reject, 75 retry, everything else and death by a signal retry, unless
+/// changed.
+class ExitCodes {
+ public:
+  /// `changes` as the option "exit_codes" has them: "3", "default" or "signal" to "done", "retry", "retry 30s",
+  /// "snooze 5m", "reject", "discard" or "release". Throws std::invalid_argument for anything else.
+  explicit ExitCodes(const std::map<std::string, std::string>& changes);
+
+  const Verdict& of_exit(int code) const;
+  const Verdict& of_signal() const { return signal_; }
+
+ private:
+  std::map<int, Verdict> verdicts_;
+  Verdict default_;
+  Verdict signal_;
+};
+
+using std::chrono::nanoseconds;
+
+constexpr std::int64_t kLongestSeconds = 7 * 24 * 3600;
+
+/// "500ms", "30s", "5m", "2h" or "1d", up to a week.
+std::optional<nanoseconds> parse_delay(std::string_view text) {
+  std::int64_t count = -1;
+  const auto [rest, code] = std::from_chars(text.data(), text.data() + text.size(), count);
+  const std::string_view unit(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
+  const std::int64_t milliseconds = unit == "ms"  ? 1
+                                    : unit == "s" ? 1000
+                                    : unit == "m" ? 60'000
+                                    : unit == "h" ? 3'600'000
+                                    : unit == "d" ? 86'400'000
+                                                  : 0;
+  if (code != std::errc() || milliseconds == 0 || count < 0 || count > kLongestSeconds * 1000 / milliseconds) {
+    return std::nullopt;
+  }
+  return std::chrono::milliseconds(count * milliseconds);
+}
+
+std::optional<Verdict> parse_verdict(std::string_view text) {
+  const std::size_t space = text.find(' ');
+  const std::string_view word = text.substr(0, space);
+  std::optional<nanoseconds> delay;
+  if (space != std::string_view::npos) {
+    delay = parse_delay(text.substr(space + 1));
+    if (!delay || (word != "retry" && word != "snooze")) {
+      return std::nullopt;
+    }
+  }
+  if (word == "done") return Verdict{SLUICE_DONE, {}};
+  if (word == "retry") return Verdict{SLUICE_RETRY, delay};
+  if (word == "snooze" && delay) return Verdict{SLUICE_SNOOZE, delay};
+  if (word == "reject") return Verdict{SLUICE_REJECT, {}};
+  if (word == "discard") return Verdict{SLUICE_DISCARD, {}};
+  if (word == "release") return Verdict{SLUICE_RELEASE, {}};
+  return std::nullopt;
+}
+
+std::optional<int> parse_code(std::string_view text) {
+  int code = -1;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), code);
+  const bool whole = error == std::errc() && rest == text.data() + text.size();
+  return whole && code >= 0 && code <= 255 ? std::optional(code) : std::nullopt;
+}
+
+sluice::Outcome Verdict::outcome(std::string reason) const {
+  switch (status) {
+    case SLUICE_DONE:
+      return sluice::done();
+    case SLUICE_SNOOZE:
+      return sluice::snooze(*delay);
+    case SLUICE_REJECT:
+      return sluice::reject(std::move(reason));
+    case SLUICE_DISCARD:
+      return sluice::discard(std::move(reason));
+    case SLUICE_RELEASE:
+      return sluice::release();
+    default:
+      return delay ? sluice::retry(*delay, std::move(reason)) : sluice::retry(std::move(reason));
+  }
+}
+
+ExitCodes::ExitCodes(const std::map<std::string, std::string>& changes)
+    : verdicts_{{0, {SLUICE_DONE, {}}}, {65, {SLUICE_REJECT, {}}}, {75, {SLUICE_RETRY, {}}}} {
+  for (const auto& [key, value] : changes) {
+    const std::optional<Verdict> verdict = parse_verdict(value);
+    if (!verdict) {
+      throw std::invalid_argument("the option \"exit_codes\" has \"" + value + "\" for \"" + key +
+                                  "\"; it may be done, retry, retry 30s, snooze 5m, reject, discard or release");
+    }
+    const std::optional<int> code = parse_code(key);
+    if (code) {
+      verdicts_[*code] = *verdict;
+    } else if (key == "default") {
+      default_ = *verdict;
+    } else if (key == "signal") {
+      signal_ = *verdict;
+    } else {
+      throw std::invalid_argument("the option \"exit_codes\" has \"" + key +
+                                  "\"; it may name exit codes from 0 to 255, \"default\" and \"signal\"");
+    }
+  }
+}
+
+const Verdict& ExitCodes::of_exit(int code) const {
+  const auto found = verdicts_.find(code);
+  return found == verdicts_.end() ? default_ : found->second;
+}
+
+/// How much output of one attempt may still go to the log; both streams share it.
+class OutputBudget {
+ public:
+  explicit OutputBudget(std::size_t limit) : limit_(limit), left_(limit) {}
+
+  /// Takes up to `size` from the budget and answers how much that was.
+  std::size_t take(std::size_t size);
+  /// True the first time after something was refused.
+  bool just_exceeded();
+  std::size_t limit() const { return limit_; }
+
+ private:
+  std::size_t limit_;
+  std::size_t left_;
+  bool exceeded_ = false;
+  bool told_ = false;
+};
+
+/// One output stream on its way into the log, line by line, and the memory of its end.
+class OutputStream {
+ public:
+  /// No `level`: not logged, only remembered.
+  OutputStream(const sluice::Context& context, std::optional<sluice_log_level> level, OutputBudget& budget)
+      : context_(context), level_(level), budget_(budget) {}
+  OutputStream(const OutputStream&) = delete;
+  OutputStream& operator=(const OutputStream&) = delete;
+
+  void write(std::string_view bytes);
+  /// Logs a last line that has no end.
+  void finish();
+  /// The last lines, joined by " | ".
+  std::string tail() const;
+
+ private:
+  void end_line();
+
+  const sluice::Context& context_;
+  std::optional<sluice_log_level> level_;
+  OutputBudget& budget_;
+  std::string line_;
+  std::string tail_;
+};
+
+constexpr std::size_t kMaxLine = 4096;
+constexpr std::size_t kMaxTail = 1024;
+constexpr int kTailLines = 5;
+
+std::string_view trimmed(std::string_view line) {
+  while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t')) {
+    line.remove_suffix(1);
+  }
+  return line;
+}
+
+std::size_t OutputBudget::take(std::size_t size) {
+  const std::size_t taken = std::min(size, left_);
+  left_ -= taken;
+  exceeded_ = exceeded_ || taken < size;
+  return taken;
+}
+
+bool OutputBudget::just_exceeded() {
+  const bool now = exceeded_ && !told_;
+  told_ = exceeded_;
+  return now;
+}
+
+void OutputStream::write(std::string_view bytes) {
+  tail_.append(bytes.substr(bytes.size() - std::min(bytes.size(), kMaxTail)));
+  tail_.erase(0, tail_.size() - std::min(tail_.size(), kMaxTail));
+  if (!level_) {
+    return;
+  }
+  bytes = bytes.substr(0, budget_.take(bytes.size()));
+  while (!bytes.empty()) {
+    const std::size_t newline = bytes.find('\n');
+    const std::size_t size = std::min({bytes.size(), newline, kMaxLine - line_.size()});
+    line_ += bytes.substr(0, size);
+    bytes.remove_prefix(size);
+    if (size == newline) {
+      bytes.remove_prefix(1);
+      end_line();
+    } else if (line_.size() == kMaxLine) {
+      end_line();
+    }
+  }
+  if (budget_.just_exceeded()) {
+    context_.warn("output beyond " + std::to_string(budget_.limit()) +
+                  " bytes is not logged; see the option output_limit");
+  }
+}
+
+void OutputStream::end_line() {
+  if (const std::string_view line = trimmed(line_); !line.empty()) {
+    context_.log(*level_, line);
+  }
+  line_.clear();
+}
+
+void OutputStream::finish() {
+  if (level_) {
+    end_line();
+  }
+}
+
+std::string OutputStream::tail() const {
+  std::string result;
+  std::string_view rest = tail_;
+  for (int lines = 0; lines < kTailLines && !rest.empty();) {
+    const std::size_t newline = rest.rfind('\n');
+    const std::string_view line = trimmed(newline == std::string_view::npos ? rest : rest.substr(newline + 1));
+    if (!line.empty()) {
+      result = result.empty() ? std::string(line) : std::string(line) + " | " + result;
+      ++lines;
+    }
+    rest = newline == std::string_view::npos ? std::string_view() : rest.substr(0, newline);
+  }
+  return result;
+}
 
 using std::chrono::nanoseconds;
 using SteadyTime = std::chrono::steady_clock::time_point;

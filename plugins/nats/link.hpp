@@ -7,15 +7,78 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <sluice/handler.hpp>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "acknowledgements.hpp"
 #include "settings.hpp"
+
+/// What came of one message that was sent to the server. A value.
+struct Answer {
+  enum class End : std::uint8_t {
+    stored,         ///< JetStream has it, now or since an earlier try
+    no_stream,      ///< nobody takes the subject
+    refused,        ///< JetStream said no; `code` and `text` say why
+    not_permitted,  ///< the user may not publish there
+    too_large,      ///< larger than the server takes; nothing was sent
+    timed_out,      ///< no acknowledgement came; it may be stored all the same
+    lost,           ///< the connection broke before the acknowledgement
+    unreachable,    ///< no server answers; nothing was sent
+    stopped,        ///< the handler was asked to finish; nothing was sent
+  };
+  End end = End::timed_out;
+  int code = 0;
+  std::string text{};
+};
+
+/// Who waits for which acknowledgement. Messages are known by their address. Thread-safe.
+class Acknowledgements {
+ public:
+  /// One thread's wait for one message.
+  class Waiter {
+   public:
+    explicit Waiter(std::string_view subject) : subject_(subject) {}
+    Waiter(const Waiter&) = delete;
+    Waiter& operator=(const Waiter&) = delete;
+
+    /// Waits until the answer is there, at most this long; returns whether it is.
+    bool wait_for(std::chrono::nanoseconds span);
+    /// Once it is there.
+    Answer take() { return std::move(answer_); }
+
+   private:
+    friend class Acknowledgements;
+    void set(Answer answer);
+
+    const std::string_view subject_;
+    std::mutex mutex_;
+    std::condition_variable answered_;
+    bool done_ = false;
+    Answer answer_;
+  };
+
+  /// From now on the message's answer goes to this waiter, which lives until it is answered or forgotten.
+  void expect(const void* message, Waiter& waiter);
+  /// No answer is wanted any more. Where one is on its way already, waits for it, which takes no time.
+  void forget(const void* message, Waiter& waiter);
+  void answer(const void* message, Answer answer);
+  void answer_all(const Answer& answer);
+  /// Answers those whose subject stands in quotes in this text of the server's.
+  void answer_quoted(std::string_view text, const Answer& answer);
+  std::size_t waiting() const;
+
+ private:
+  mutable std::mutex mutex_;
+  // Guarded by mutex_.
+  std::unordered_map<const void*, Waiter*> waiters_;
+};
 
 /// One message for the server. Borrows.
 struct Publication {
@@ -107,4 +170,49 @@ class Link {
 
   std::unique_ptr<State> state_;
   LinkEvents& events_;
+};
+
+/// Publishes over one connection, which it never gives up. It is made when the first message comes, or at once where
+/// the host shows how the broker fares: a thread of its own then connects, and tells of each change. Many threads are
+/// in `publish` at once, each with one message in flight. `settings` outlives it.
+class Broker {
+ public:
+  /// Throws std::invalid_argument for settings that the library refuses.
+  Broker(const Settings& settings, sluice::Host host);
+  ~Broker();
+  Broker(const Broker&) = delete;
+  Broker& operator=(const Broker&) = delete;
+
+  /// Returns when JetStream has the message, or it is known not to take it, or time is up. What a lost connection
+  /// leaves open is sent again on the next one, under the same id.
+  Answer publish(const Publication& publication, const sluice::Context& context);
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+
+  Answer publish_over_links(const Publication& publication, const sluice::Context& context);
+  std::shared_ptr<Link> connected_link(Time ends, const sluice::Context& context, Answer& failure);
+  /// Under the lock: gives up a connection that is closed for good, and makes one where that is due.
+  void renew(std::unique_lock<std::mutex>& lock);
+  void connect_once(std::unique_lock<std::mutex>& lock);
+  Answer send(Link& link, const Publication& publication, Time ends, const sluice::Context& context) const;
+  std::chrono::milliseconds reconnect_pause();
+  /// The thread: keeps the connection, and shows how it fares.
+  void keep(const std::stop_token& stop);
+  /// Under the lock.
+  std::pair<bool, std::string> health() const;
+
+  const Settings& settings_;
+  LinkEvents& events_;  ///< as long as the process
+  const Link::Options options_;
+
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  std::shared_ptr<Link> link_;
+  bool connecting_ = false;
+  Time next_attempt_{};
+  std::string last_error_;
+  std::minstd_rand random_;
+
+  std::jthread keeper_;
 };

@@ -7,8 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "publishing/routes.hpp"
-#include "publishing/text.hpp"
+#include "publishing/publishing.hpp"
 
 namespace {
 
@@ -44,12 +43,9 @@ class Queue {
 
   sluice::Outcome handle(const sluice::Message& message, sluice::Context& context) const {
     const publishing::Envelope envelope = identity_.envelope(message);
-    if (routes_.skips(envelope.event)) {
-      return sluice::discard("the event \"" + publishing::one_line(envelope.event) + "\" is in skip_events");
-    }
     const auto target = routes_.find(envelope);
-    if (const auto* nowhere = std::get_if<publishing::Unroutable>(&target)) {
-      return routes_.without_destination(*nowhere);
+    if (const auto* end = std::get_if<sluice::Outcome>(&target)) {
+      return *end;
     }
     send(std::get<publishing::Target>(target).name, message, envelope, context);
     return sluice::done();

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "entry.hpp"
+#include "protocol.hpp"
 
 namespace sns {
 

@@ -13,10 +13,9 @@
 #include <thread>
 #include <vector>
 
-#include "answers.hpp"
 #include "base/clock.hpp"
 #include "base/random.hpp"
-#include "entry.hpp"
+#include "protocol.hpp"
 #include "service.hpp"
 
 namespace sns {

@@ -1,6 +1,8 @@
 // Publishes each message to a topic of Amazon SNS.
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <memory>
 #include <sluice/handler.hpp>
 #include <string>
@@ -8,13 +10,147 @@
 #include <variant>
 #include <vector>
 
-#include "directory.hpp"
-#include "entry.hpp"
+#include "dynamo/signing/uri.hpp"
 #include "publisher.hpp"
-#include "publishing/routes.hpp"
-#include "publishing/text.hpp"
+#include "publishing/publishing.hpp"
 #include "service.hpp"
-#include "settings.hpp"
+
+namespace sns {
+
+/// The options of an SNS job, checked. A value.
+struct Settings {
+  static constexpr std::array<sluice::OptionSpec, 20> kOptions = {
+      sluice::option<std::string>("topic",
+                                  "The topic, by ARN or name, of messages for which neither a rule nor their "
+                                  "type says it."),
+      sluice::option<std::string>("region",
+                                  "Where topics are that are known by name; default: from AWS's usual places. "
+                                  "An ARN names its own."),
+      sluice::option<std::string>("endpoint", "An address instead of AWS's own: for emulators."),
+      sluice::option<std::string>("access_key_id", "A key instead of AWS's usual places; with secret_access_key."),
+      sluice::option<std::string>("secret_access_key", "Its secret; best as ${VARIABLE}.").secret(),
+      sluice::option<std::string>("session_token", "Of keys that are temporary.").secret(),
+      sluice::option<std::vector<std::string>>("allow_topics",
+                                               "Topics that may be published to, by ARN or name with *; default: all."),
+      sluice::option<std::vector<std::string>>("deny_topics", "Topics that may not, in the same way."),
+      sluice::option<std::vector<std::string>>(
+          "ignore_unreadable_topics", "Topics, in the same way, that are used though their attributes cannot be read."),
+      sluice::option<std::chrono::milliseconds>("refetch_interval", "24h", "How long the list of topics is good for."),
+      sluice::option<std::string>("group_id", "hash",
+                                  "An aggregate id that can be no MessageGroupId: hash it, or reject the message."),
+      sluice::option<bool>("group_on_standard", "false", "Send MessageGroupId to topics that are not FIFO, too."),
+      sluice::option<std::vector<std::string>>("attributes", R"(["traceparent", "tracestate"])",
+                                               "Attributes of the message that go out under the same names."),
+      sluice::option<std::vector<std::string>>(
+          "retry_errors",
+          R"(["NotFound", "AuthorizationError", "AccessDenied*", "InvalidSecurity", "SignatureDoesNotMatch", "KMS*"])",
+          "Lasting errors of SNS that are retried by the job's policy, since an operator can mend them; with *. Others "
+          "reject the message."),
+      sluice::option<std::string>("outage", "retry",
+                                  "What becomes of messages while SNS cannot be reached: retry, which counts as an "
+                                  "attempt, or snooze, which does not."),
+      sluice::option<std::chrono::milliseconds>("snooze_time", "10s", "For how long, then."),
+      sluice::option<std::int64_t>("attempts", "3",
+                                   "How often a throttled or failed request is made before the job's "
+                                   "retry policy decides, up to 10."),
+      sluice::option<std::chrono::milliseconds>("timeout", "10s", "For one request."),
+      sluice::option<std::chrono::milliseconds>("linger", "5ms", "How long a batch waits for another message to come."),
+      sluice::option<std::chrono::milliseconds>("linger_max", "50ms",
+                                                "How long a message waits for its batch at most."),
+  };
+
+  /// Throws std::invalid_argument with a sentence for the user.
+  static Settings read(const sluice::Options& options);
+
+  AccessSettings access;
+  DirectorySettings directory;
+  EntryRules entries;
+  QueueLimits queue;
+  std::vector<std::string> attributes;
+  std::vector<std::string> retried_errors;
+  bool snooze_outages = false;
+  std::chrono::milliseconds snooze_time{};
+  std::chrono::milliseconds timeout{};
+};
+
+namespace {
+
+using publishing::bounded;
+using publishing::refuse;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""h;
+
+bool is_attribute_name(const std::string& text) {
+  constexpr std::size_t kMaxLength = 256;
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+           c == '.';
+  };
+  return !text.empty() && text.size() <= kMaxLength && text.front() != '.' && text.back() != '.' &&
+         text.find("..") == std::string::npos && std::all_of(text.begin(), text.end(), fits);
+}
+
+std::vector<std::string> attributes_option(const sluice::Options& options) {
+  // Ten are the most that SNS hands to a queue with the bare message; two are ours.
+  constexpr std::size_t kMost = 8;
+  auto names = options.list("attributes");
+  for (const std::string& name : names) {
+    if (!is_attribute_name(name) || name == "Event" || name == "Producer") {
+      refuse("attributes", "has \"" + publishing::one_line(name) + "\", which cannot be the name of an attribute");
+    }
+  }
+  if (names.size() > kMost) {
+    refuse("attributes", "has " + std::to_string(names.size()) + " names; 8 are the most");
+  }
+  return names;
+}
+
+void read_access(const sluice::Options& options, AccessSettings& access) {
+  access.region = options.get("region", "");
+  access.endpoint = options.get("endpoint", "");
+  access.access_key_id = options.get("access_key_id", "");
+  access.secret_access_key = options.get("secret_access_key", "");
+  access.session_token = options.get("session_token", "");
+  if (options.has("endpoint") && !sluice::dynamo::parse_url(access.endpoint)) {
+    refuse("endpoint", "must be an address such as \"http://127.0.0.1:4566\"");
+  }
+  if (options.has("region") && !is_region(access.region)) {
+    refuse("region", "must be a region such as \"eu-west-1\"");
+  }
+  if (options.has("access_key_id") != options.has("secret_access_key")) {
+    refuse("access_key_id", "and \"secret_access_key\" belong together; set both, or neither");
+  }
+}
+
+}  // namespace
+
+Settings Settings::read(const sluice::Options& options) {
+  constexpr std::int64_t kMostAttempts = 10;
+  Settings settings;
+  read_access(options, settings.access);
+  settings.directory.allowed = options.list("allow_topics");
+  settings.directory.denied = options.list("deny_topics");
+  settings.directory.unreadable = options.list("ignore_unreadable_topics");
+  settings.directory.refetch = bounded(options, "refetch_interval", 1ms, 24h * 365);
+  settings.entries.hash_groups = publishing::one_of(options, "group_id", {"hash", "reject"}) == "hash";
+  settings.entries.group_on_standard = options.get<bool>("group_on_standard");
+  settings.attributes = attributes_option(options);
+  settings.retried_errors = options.list("retry_errors");
+  settings.snooze_outages = publishing::one_of(options, "outage", {"retry", "snooze"}) == "snooze";
+  settings.snooze_time = bounded(options, "snooze_time", 1ms, 24h);
+  settings.timeout = bounded(options, "timeout", 1ms, 1h);
+  settings.queue.linger = bounded(options, "linger", 0ms, 1h);
+  settings.queue.longest_wait =
+      std::max<sluice::Duration>(bounded(options, "linger_max", 0ms, 1h), settings.queue.linger);
+  const auto attempts = options.get<std::int64_t>("attempts");
+  if (attempts < 1 || attempts > kMostAttempts) {
+    refuse("attempts", "must be from 1 to 10");
+  }
+  settings.queue.attempts = static_cast<int>(attempts);
+  return settings;
+}
+
+}  // namespace sns
 
 namespace {
 
@@ -46,19 +182,16 @@ class Sns {
 
   sluice::Outcome handle(const sluice::Message& message, sluice::Context& context) const {
     const publishing::Envelope envelope = identity_.envelope(message);
-    if (routes_.skips(envelope.event)) {
-      return sluice::discard("the event \"" + publishing::one_line(envelope.event) + "\" is in skip_events");
-    }
     const auto target = routes_.find(envelope);
-    if (const auto* nowhere = std::get_if<publishing::Unroutable>(&target)) {
-      return routes_.without_destination(*nowhere);
+    if (const auto* end = std::get_if<sluice::Outcome>(&target)) {
+      return *end;
     }
     if (context.stop_requested()) {
       return sluice::release();
     }
     const auto topic = topic_of(std::get<publishing::Target>(target));
     if (const auto* missing = std::get_if<sns::Directory::Missing>(&topic)) {
-      return routes_.without_destination({missing->reason});
+      return routes_.without_destination(missing->reason);
     }
     if (const auto* failure = std::get_if<sns::Failure>(&topic)) {
       return judge(*failure, "SNS: ", context);

@@ -1,19 +1,251 @@
 // Compares a file's hash with the one a message names.
 
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <openssl/evp.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <new>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <sluice/handler.hpp>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 
-#include "digest.hpp"
-#include "file.hpp"
-#include "request.hpp"
-
 namespace {
+
+/// A hash function that OpenSSL offers. Fetched once; digests of it may be made on any thread.
+class HashFunction {
+ public:
+  /// `name` as OpenSSL calls it, such as "SHA256".
+  explicit HashFunction(const char* name);
+  /// False when this machine's OpenSSL does not offer it, as MD5 where only FIPS functions are allowed.
+  bool available() const { return function_ != nullptr; }
+  const EVP_MD* get() const { return function_.get(); }
+
+ private:
+  struct Free {
+    void operator()(EVP_MD* function) const { EVP_MD_free(function); }
+  };
+  std::unique_ptr<EVP_MD, Free> function_;
+};
+
+/// One hash in the making. Throws std::bad_alloc when OpenSSL has no memory.
+class Digest {
+ public:
+  explicit Digest(const HashFunction& function);
+  void update(const char* bytes, std::size_t size);
+  /// In lower-case hexadecimal.
+  std::string finish();
+
+ private:
+  struct Free {
+    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+  };
+  std::unique_ptr<EVP_MD_CTX, Free> context_;
+};
+
+void require(int result) {
+  if (result != 1) {
+    throw std::bad_alloc();  // With a function that was fetched, memory is all these calls can lack.
+  }
+}
+
+HashFunction::HashFunction(const char* name) : function_(EVP_MD_fetch(nullptr, name, nullptr)) {}
+
+Digest::Digest(const HashFunction& function) : context_(EVP_MD_CTX_new()) {
+  require(context_ != nullptr ? EVP_DigestInit_ex2(context_.get(), function.get(), nullptr) : 0);
+}
+
+void Digest::update(const char* bytes, std::size_t size) { require(EVP_DigestUpdate(context_.get(), bytes, size)); }
+
+std::string Digest::finish() {
+  constexpr char kHex[] = "0123456789abcdef";
+  unsigned char bytes[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  require(EVP_DigestFinal_ex(context_.get(), bytes, &size));
+  std::string text;
+  for (unsigned i = 0; i < size; ++i) {
+    text += {kHex[bytes[i] >> 4U], kHex[bytes[i] & 15U]};
+  }
+  return text;
+}
+
+/// A regular file open for reading. A resource.
+class File {
+ public:
+  File() = default;
+  ~File();
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  /// Opens `path`; with a `root`, as a process would see it whose root folder that is: no "..", no link leads out of
+  /// it. 0, or the errno that says why not; EISDIR for a folder, EINVAL for anything else that is no regular file.
+  int open(const std::string& root, const std::string& path);
+
+  /// Reads on; `*size` is 0 at the end. 0, or an errno.
+  int read(char* buffer, std::size_t capacity, std::size_t* size);
+
+ private:
+  int fd_ = -1;
+};
+
+// Non-blocking, so that a FIFO without a writer does not hang the worker; a regular file is not affected.
+constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+constexpr int kMaxRaces = 8;
+
+bool climbs(const std::string& path) { return ("/" + path + "/").find("/../") != std::string::npos; }
+
+/// -1 with errno.
+int open_beneath(int root, const std::string& path) {
+  open_how how{};
+  how.flags = kFlags;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  long fd = -1;
+  // EAGAIN: something on the way was renamed meanwhile, and the kernel cannot vouch for the path.
+  for (int i = 0; i < kMaxRaces && fd < 0 && (i == 0 || errno == EAGAIN); ++i) {
+    fd = ::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how);
+  }
+  if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) {
+    return static_cast<int>(fd);
+  }
+  // Old kernels, and containers that forbid what they do not know: without "..", and only links can lead out.
+  if (climbs(path)) {
+    errno = EXDEV;
+    return -1;
+  }
+  return ::openat(root, ("./" + path).c_str(), kFlags);
+}
+
+File::~File() {
+  if (fd_ >= 0) {
+    ::close(fd_);
+  }
+}
+
+int File::open(const std::string& root, const std::string& path) {
+  if (root.empty()) {
+    fd_ = ::open(path.c_str(), kFlags);
+  } else {
+    const int folder = ::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) {
+      return errno;
+    }
+    fd_ = open_beneath(folder, path);
+    const int error = errno;
+    ::close(folder);
+    errno = error;
+  }
+  struct stat status {};
+  if (fd_ < 0 || ::fstat(fd_, &status) != 0) {
+    return errno;
+  }
+  if (S_ISDIR(status.st_mode)) {
+    return EISDIR;
+  }
+  return S_ISREG(status.st_mode) ? 0 : EINVAL;
+}
+
+int File::read(char* buffer, std::size_t capacity, std::size_t* size) {
+  ssize_t got = -1;
+  do {
+    got = ::read(fd_, buffer, capacity);
+  } while (got < 0 && errno == EINTR);
+  *size = got < 0 ? 0 : static_cast<std::size_t>(got);
+  return got < 0 ? errno : 0;
+}
+
+/// What a message asks for. Hashes are in lower-case hexadecimal; at least one is there.
+struct Request {
+  std::string path;
+  std::optional<std::string> md5;
+  std::optional<std::string> sha256;
+};
+
+/// The body is no request; the text says what is wrong with it.
+class BadRequest : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Reads `{"path": ..., "md5": ... or "sha256": ...}`; other members are ignored. Throws BadRequest.
+Request parse_request(std::string_view body);
+
+using nlohmann::json;
+
+constexpr std::size_t kMaxBody = 64 * 1024;
+
+json parse_object(std::string_view body) {
+  if (body.size() > kMaxBody) {
+    throw BadRequest("the body is larger than " + std::to_string(kMaxBody) + " bytes");
+  }
+  json value;
+  try {
+    value = json::parse(body.begin(), body.end());
+  } catch (const json::parse_error& error) {
+    // what() is "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
+    const std::string what = error.what();
+    const std::size_t label = what.find("] ");
+    throw BadRequest("the body is not JSON: " + (label == std::string::npos ? what : what.substr(label + 2)));
+  }
+  if (!value.is_object()) {
+    throw BadRequest(std::string("the body is ") + value.type_name() +
+                     R"(, not an object like {"path": "...", "sha256": "..."})");
+  }
+  return value;
+}
+
+std::optional<std::string> text_member(const json& object, const char* name) {
+  const auto found = object.find(name);
+  if (found == object.end() || found->is_null()) {
+    return std::nullopt;
+  }
+  if (!found->is_string()) {
+    throw BadRequest(std::string("\"") + name + "\" is " + found->type_name() + ", not a string");
+  }
+  return found->get<std::string>();
+}
+
+std::optional<std::string> hash_member(const json& object, const char* name, std::size_t digits) {
+  std::optional<std::string> hash = text_member(object, name);
+  if (!hash) {
+    return std::nullopt;
+  }
+  for (char& c : *hash) {
+    c = c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  const bool hexadecimal = hash->find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (hash->size() != digits || !hexadecimal) {
+    throw BadRequest(std::string("\"") + name + "\" is not a hash of " + std::to_string(digits) +
+                     " hexadecimal digits");
+  }
+  return hash;
+}
+
+Request parse_request(std::string_view body) {
+  const json object = parse_object(body);
+  const std::optional<std::string> path = text_member(object, "path");
+  if (!path || path->empty()) {
+    throw BadRequest("the body has no \"path\"");
+  }
+  if (path->find('\0') != std::string::npos) {
+    throw BadRequest("\"path\" has a zero byte in it");
+  }
+  Request request{*path, hash_member(object, "md5", 32), hash_member(object, "sha256", 64)};
+  if (!request.md5 && !request.sha256) {
+    throw BadRequest("the body has neither \"md5\" nor \"sha256\"");
+  }
+  return request;
+}
 
 constexpr std::size_t kChunk = 64 * 1024;
 

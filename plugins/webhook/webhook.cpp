@@ -1,15 +1,625 @@
 // POSTs each message to an address.
 
-#include <chrono>
-#include <sluice/handler.hpp>
-#include <string>
+#include <curl/curl.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <strings.h>
 
-#include "answer.hpp"
-#include "headers.hpp"
-#include "sender.hpp"
-#include "settings.hpp"
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <sluice/handler.hpp>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
 
 namespace {
+
+/// The options of a webhook job, checked. A value.
+struct Settings {
+  std::string url;
+  std::string method;
+  std::map<std::string, std::string> headers;
+  std::string content_type;
+  std::string attribute_prefix;
+  std::string bearer_token;  ///< empty: none
+  std::string hmac_secret;   ///< empty: no signature
+  std::string hmac_header;
+  std::chrono::milliseconds connect_timeout{};
+  std::chrono::milliseconds timeout{};
+  std::chrono::nanoseconds retry_after_max{};
+  std::size_t response_limit = 0;
+  long redirects = 0;
+  std::string ca_file;
+
+  /// Throws std::invalid_argument with a sentence for the user.
+  static Settings read(const sluice::Options& options);
+};
+
+/// True for the characters that a header's name consists of.
+bool is_token(const std::string& text);
+
+using std::chrono::milliseconds;
+
+constexpr std::chrono::hours kLongest(24);
+
+[[noreturn]] void refuse(const std::string& option, const std::string& why) {
+  throw std::invalid_argument("the option \"" + option + "\" " + why);
+}
+
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; });
+}
+
+std::string url_option(const sluice::Options& options) {
+  auto url = options.get<std::string>("url");
+  CURLU* parsed = curl_url();
+  const bool good = parsed != nullptr && url.find('\0') == std::string::npos &&
+                    curl_url_set(parsed, CURLUPART_URL, url.c_str(), 0) == CURLUE_OK;
+  char* scheme = nullptr;
+  std::string word;
+  if (good && curl_url_get(parsed, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK) {
+    word = scheme;
+    curl_free(scheme);
+  }
+  curl_url_cleanup(parsed);
+  if (word != "http" && word != "https") {
+    refuse("url", "must be an address such as \"https://example.com/hook\"");
+  }
+  return url;
+}
+
+milliseconds timeout_option(const sluice::Options& options, const char* name) {
+  const auto value = options.get<milliseconds>(name);
+  if (value <= milliseconds::zero() || value > kLongest) {
+    refuse(name, "must be from 1ms to 1d");
+  }
+  return value;
+}
+
+std::int64_t number_option(const sluice::Options& options, const char* name, std::int64_t least, std::int64_t most) {
+  const auto value = options.get<std::int64_t>(name);
+  if (value < least || value > most) {
+    refuse(name, "must be from " + std::to_string(least) + " to " + std::to_string(most) + "; it is " +
+                     std::to_string(value));
+  }
+  return value;
+}
+
+std::string method_option(const sluice::Options& options) {
+  auto method = options.get<std::string>("method");
+  if (method != "POST" && method != "PUT" && method != "PATCH" && method != "DELETE") {
+    refuse("method", "must be POST, PUT, PATCH or DELETE; it is \"" + method + "\"");
+  }
+  return method;
+}
+
+std::string token_option(const sluice::Options& options, const char* name) {
+  auto value = options.get<std::string>(name);
+  if (!is_token(value)) {
+    refuse(name, "may hold letters, digits and '-' only");
+  }
+  return value;
+}
+
+/// A value out of the environment variable that the option names; empty without the option. Never part of an error.
+std::string secret_from_environment(const sluice::Options& options, const char* name) {
+  if (!options.has(name)) {
+    return {};
+  }
+  const auto variable = options.get<std::string>(name);
+  const char* value = std::getenv(variable.c_str());
+  if (value == nullptr || *value == '\0') {
+    refuse(name, "names the environment variable \"" + variable + "\", which is not set");
+  }
+  if (has_control(value)) {
+    refuse(name, "names the environment variable \"" + variable +
+                     "\", which has a control character in it, such as a "
+                     "line's end");
+  }
+  return value;
+}
+
+std::string hmac_secret_option(const sluice::Options& options) {
+  if (options.has("hmac_secret") && options.has("hmac_secret_env")) {
+    refuse("hmac_secret", "and \"hmac_secret_env\" are both set; one of them is enough");
+  }
+  if (options.has("hmac_secret") && options.get("hmac_secret", "").empty()) {
+    refuse("hmac_secret", "is empty");
+  }
+  return options.has("hmac_secret") ? options.get("hmac_secret", "")
+                                    : secret_from_environment(options, "hmac_secret_env");
+}
+
+std::map<std::string, std::string> headers_option(const sluice::Options& options) {
+  std::map<std::string, std::string> headers = options.map("headers");
+  for (const auto& [name, value] : headers) {
+    if (!is_token(name)) {
+      refuse("headers", "has \"" + name + "\", which cannot be the name of a header");
+    }
+    if (has_control(value)) {
+      refuse("headers", "has a control character in the value of \"" + name + "\"");
+    }
+  }
+  return headers;
+}
+
+std::string ca_file_option(const sluice::Options& options) {
+  std::string file = options.get("ca_file", "");
+  if (options.has("ca_file")) {
+    std::FILE* opened = std::fopen(file.c_str(), "re");
+    if (opened == nullptr) {
+      refuse("ca_file", "names \"" + file + "\", which cannot be read");
+    }
+    std::fclose(opened);
+  }
+  return file;
+}
+
+bool is_token(const std::string& text) {
+  constexpr std::string_view kSpecial = "!#$%&'*+-.^_`|~";
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           kSpecial.find(c) != std::string_view::npos;
+  });
+}
+
+Settings Settings::read(const sluice::Options& options) {
+  Settings settings;
+  settings.url = url_option(options);
+  settings.method = method_option(options);
+  settings.headers = headers_option(options);
+  settings.content_type = options.get("content_type", "");
+  if (has_control(settings.content_type)) {
+    refuse("content_type", "has a control character in it");
+  }
+  settings.attribute_prefix = options.get("attribute_prefix", "");
+  if (!settings.attribute_prefix.empty()) {
+    settings.attribute_prefix = token_option(options, "attribute_prefix");
+  }
+  settings.bearer_token = secret_from_environment(options, "bearer_token_env");
+  settings.hmac_secret = hmac_secret_option(options);
+  settings.hmac_header = token_option(options, "hmac_header");
+  settings.connect_timeout = timeout_option(options, "connect_timeout");
+  settings.timeout = timeout_option(options, "timeout");
+  settings.retry_after_max = options.duration("retry_after_max");
+  settings.response_limit = static_cast<std::size_t>(number_option(options, "response_limit", 0, 16 * 1024 * 1024));
+  settings.redirects = static_cast<long>(number_option(options, "redirects", 0, 10));
+  settings.ca_file = ca_file_option(options);
+  return settings;
+}
+
+std::string hmac_sha256(std::string_view secret, std::string_view text) {
+  constexpr char kHex[] = "0123456789abcdef";
+  unsigned char bytes[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  if (HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
+           reinterpret_cast<const unsigned char*>(text.data()), text.size(), bytes, &size) == nullptr) {
+    throw std::runtime_error("OpenSSL cannot make the signature");
+  }
+  std::string result;
+  for (unsigned i = 0; i < size; ++i) {
+    result += {kHex[bytes[i] >> 4U], kHex[bytes[i] & 15U]};
+  }
+  return result;
+}
+
+/// Header lines as curl takes them. Moves; frees what it holds.
+class HeaderList {
+ public:
+  /// A value of any bytes is made safe: control characters become spaces. Throws std::bad_alloc.
+  void add(std::string_view name, std::string_view value);
+  /// Keeps curl from sending a header of its own.
+  void suppress(const std::string& name);
+  const curl_slist* get() const { return lines_.get(); }
+
+ private:
+  void append(const std::string& line);
+
+  struct Free {
+    void operator()(curl_slist* lines) const { curl_slist_free_all(lines); }
+  };
+  std::unique_ptr<curl_slist, Free> lines_;
+};
+
+/// All headers of a message's request. What the job's `headers` name is never set by anything else.
+HeaderList request_headers(const Settings& settings, const sluice::Message& message);
+
+bool same_name(const std::string& a, const std::string& b) { return ::strcasecmp(a.c_str(), b.c_str()) == 0; }
+
+std::string safe_value(std::string_view value) {
+  std::string safe(value);
+  std::replace_if(
+      safe.begin(), safe.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  return safe;
+}
+
+/// An attribute's name as part of a header's: what may not stand there becomes '-'.
+std::string safe_name(std::string_view name) {
+  std::string safe(name);
+  for (char& c : safe) {
+    c = is_token(std::string(1, c)) ? c : '-';
+  }
+  return safe;
+}
+
+/// Adds headers unless the job's own `headers` have them.
+class HeaderWriter {
+ public:
+  explicit HeaderWriter(const Settings& settings) : settings_(settings) {
+    for (const auto& [name, value] : settings.headers) {
+      list_.add(name, value);
+    }
+  }
+
+  void add(const std::string& name, std::string_view value) {
+    const bool taken = std::any_of(settings_.headers.begin(), settings_.headers.end(),
+                                   [&](const auto& header) { return same_name(header.first, name); });
+    if (!taken) {
+      list_.add(name, value);
+    }
+  }
+  HeaderList take() { return std::move(list_); }
+
+ private:
+  const Settings& settings_;
+  HeaderList list_;
+};
+
+void HeaderList::add(std::string_view name, std::string_view value) {
+  const std::string safe = safe_value(value);
+  const bool blank = safe.find_first_not_of(' ') == std::string::npos;
+  // For curl "Name:" means a header to leave out, and "Name;" one without a value.
+  const std::string line = blank ? std::string(name) + ";" : std::string(name) + ": " + safe;
+  append(line);
+}
+
+void HeaderList::suppress(const std::string& name) { append(name + ":"); }
+
+void HeaderList::append(const std::string& line) {
+  curl_slist* longer = curl_slist_append(lines_.get(), line.c_str());
+  if (longer == nullptr) {
+    throw std::bad_alloc();
+  }
+  static_cast<void>(lines_.release());
+  lines_.reset(longer);
+}
+
+HeaderList request_headers(const Settings& settings, const sluice::Message& message) {
+  HeaderWriter headers(settings);
+  const std::string_view type = settings.content_type.empty() ? message.content_type() : settings.content_type;
+  headers.add("Content-Type", type.empty() ? "application/octet-stream" : type);
+  headers.add("X-Sluice-Message-Id", message.id());
+  headers.add("X-Sluice-Queue", message.queue());
+  headers.add("X-Sluice-Attempt", std::to_string(message.attempt()));
+  headers.add("Idempotency-Key", message.id());
+  if (!settings.attribute_prefix.empty()) {
+    for (const auto [name, value] : message.attributes()) {
+      headers.add(settings.attribute_prefix + safe_name(name), value);
+    }
+  }
+  // By the names that W3C gives them, so that the server's spans are of the same trace.
+  for (const char* const name : {"traceparent", "tracestate"}) {
+    if (const auto value = message.attribute(name)) {
+      headers.add(name, *value);
+    }
+  }
+  if (!settings.bearer_token.empty()) {
+    headers.add("Authorization", "Bearer " + settings.bearer_token);
+  }
+  if (!settings.hmac_secret.empty()) {
+    headers.add(settings.hmac_header, "sha256=" + hmac_sha256(settings.hmac_secret, message.body()));
+  }
+  HeaderList list = headers.take();
+  // curl would otherwise wait up to a second for a server's permission to send a larger body.
+  list.suppress("Expect");
+  return list;
+}
+
+// A build that tests whether tests notice brings its own.
+#ifndef SLUICE_GUARD
+#define SLUICE_GUARD(name) true
+#endif
+
+/// Scheme, host and port of an address, such as "https://example.com:443"; empty when it is none. Two addresses of the
+/// same origin are the same server as far as anybody can tell.
+std::string origin_of(const std::string& url);
+
+struct FreeUrl {
+  void operator()(CURLU* url) const { curl_url_cleanup(url); }
+};
+
+std::string part(CURLU* url, CURLUPart which) {
+  char* text = nullptr;
+  if (curl_url_get(url, which, &text, CURLU_DEFAULT_PORT) != CURLUE_OK) {
+    return {};
+  }
+  std::string copy(text);
+  curl_free(text);
+  std::transform(copy.begin(), copy.end(), copy.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return copy;
+}
+
+std::string origin_of(const std::string& url) {
+  const std::unique_ptr<CURLU, FreeUrl> parsed(curl_url());
+  if (parsed == nullptr || curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) {
+    return {};
+  }
+  return part(parsed.get(), CURLUPART_SCHEME) + "://" + part(parsed.get(), CURLUPART_HOST) + ":" +
+         part(parsed.get(), CURLUPART_PORT);
+}
+
+/// What came of a request. A value.
+struct Answer {
+  enum class End {
+    answered,  ///< `status` is the server's last word
+    failed,    ///< no answer; `error` says why
+    stopped,   ///< the handler was asked to finish first
+  };
+  End end = End::failed;
+  long status = 0;
+  std::string body;                                 ///< at most the response limit of it
+  std::optional<std::chrono::seconds> retry_after;  ///< as the server asks, from now on
+  std::string error;
+  std::string stray_redirect;  ///< the other origin that a redirect leads to, which is not followed; empty: none
+};
+
+/// Turns an answer into an outcome: 2xx done; 408, 425, 429, 5xx and no answer retry, after what the server asks up to
+/// `retry_after_max`; everything else reject.
+sluice::Outcome judge(const Answer& answer, std::chrono::nanoseconds retry_after_max);
+
+constexpr std::size_t kShownBody = 200;
+
+bool is_temporary(long status) {
+  return status == 408 || status == 425 || status == 429 || (status >= 500 && status <= 599);
+}
+
+/// "HTTP 404: the first bytes of the body, on one line".
+std::string describe(const Answer& answer) {
+  std::string text = "HTTP " + std::to_string(answer.status);
+  std::string shown = answer.body.substr(0, kShownBody);
+  for (char& c : shown) {
+    c = static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+  }
+  shown.erase(0, std::min(shown.find_first_not_of(' '), shown.size()));
+  if (!answer.stray_redirect.empty()) {
+    text += " (a redirect to " + answer.stray_redirect + ", which is another origin and gets nothing of the message)";
+  } else if (answer.status >= 300 && answer.status <= 399) {
+    text += " (a redirect that is not followed; see the option redirects)";
+  }
+  if (!shown.empty()) {
+    text += ": " + shown + (answer.body.size() > kShownBody ? "..." : "");
+  }
+  return text;
+}
+
+sluice::Outcome judge(const Answer& answer, std::chrono::nanoseconds retry_after_max) {
+  if (answer.end == Answer::End::stopped) {
+    return sluice::release();
+  }
+  if (answer.end == Answer::End::failed) {
+    return sluice::retry(answer.error);
+  }
+  if (answer.status >= 200 && answer.status <= 299) {
+    return sluice::done();
+  }
+  if (!is_temporary(answer.status)) {
+    return sluice::reject(describe(answer));
+  }
+  if (answer.retry_after) {
+    const auto limit = std::chrono::duration_cast<std::chrono::seconds>(retry_after_max);
+    const std::chrono::nanoseconds delay =
+        *answer.retry_after > limit ? retry_after_max : std::chrono::nanoseconds(*answer.retry_after);
+    return sluice::retry(delay, describe(answer));
+  }
+  return sluice::retry(describe(answer));
+}
+
+/// Sends requests one after the other and keeps the connection alive between them. Used by one thread at a time.
+/// `settings` outlives it.
+class Sender {
+ public:
+  explicit Sender(const Settings& settings);
+  ~Sender();
+  Sender(const Sender&) = delete;
+  Sender& operator=(const Sender&) = delete;
+
+  /// Returns when the answer is there, or soon after the context asks to stop. Redirects are followed as far as the
+  /// settings allow, and never to another origin: what the headers hold is meant for this one alone.
+  Answer send(std::string_view body, const HeaderList& headers, const sluice::Context& context);
+
+ private:
+  void configure();
+  Answer exchange(const std::string& url, std::chrono::milliseconds timeout, const sluice::Context& context);
+  CURLcode perform(const sluice::Context& context, bool* stopped);
+
+  struct FreeEasy {
+    void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
+  };
+  struct FreeMulti {
+    void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
+  };
+
+  const Settings& settings_;
+  const std::string origin_;
+  std::unique_ptr<CURLM, FreeMulti> multi_;
+  std::unique_ptr<CURL, FreeEasy> easy_;  ///< destroyed first
+};
+
+// How late a stop may be noticed.
+constexpr int kTickMilliseconds = 50;
+
+/// The host and other plugins use the same libcurl, which counts its users; so it is never cleaned up here.
+void start_curl_once() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+      throw std::runtime_error("libcurl cannot be started");
+    }
+  });
+}
+
+/// What of an answer is kept.
+struct Received {
+  CURL* easy = nullptr;
+  std::size_t limit = 0;
+  bool headers_complete = false;
+  std::string body{};
+};
+
+std::size_t receive_header(char* data, std::size_t, std::size_t size, void* user) {
+  auto& received = *static_cast<Received*>(user);
+  const std::string_view line(data, size);
+  if (line.substr(0, 5) == "HTTP/") {
+    received.headers_complete = false;  // Of one that only announced the answer; the next begins.
+  } else if (line == "\r\n" || line == "\n") {
+    long status = 0;
+    curl_easy_getinfo(received.easy, CURLINFO_RESPONSE_CODE, &status);
+    received.headers_complete = status >= 200;  // Others only announce the answer.
+  }
+  return size;
+}
+
+std::size_t receive_body(char* data, std::size_t, std::size_t size, void* user) {
+  auto& received = *static_cast<Received*>(user);
+  const std::size_t kept = std::min(size, received.limit - received.body.size());
+  received.body.append(data, kept);
+  // Less than what came ends the transfer: a body that nobody will look at is not worth reading.
+  return kept;
+}
+
+/// From seconds and from a date alike.
+std::optional<std::chrono::seconds> retry_after(CURL* easy) {
+  curl_off_t seconds = 0;
+  const bool there = curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK && seconds > 0;
+  return there ? std::optional(std::chrono::seconds(seconds)) : std::nullopt;
+}
+
+Sender::Sender(const Settings& settings) : settings_(settings), origin_(origin_of(settings.url)) {
+  start_curl_once();
+  multi_.reset(curl_multi_init());
+  easy_.reset(curl_easy_init());
+  if (multi_ == nullptr || easy_ == nullptr) {
+    throw std::bad_alloc();
+  }
+  configure();
+}
+
+Sender::~Sender() = default;
+
+void Sender::configure() {
+  CURL* easy = easy_.get();
+  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  // curl would send our headers along to whatever host a redirect names.
+  curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+  curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, settings_.method.c_str());
+  curl_easy_setopt(easy, CURLOPT_USERAGENT, "sluice-webhook/1.0.0");
+  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(settings_.connect_timeout.count()));
+  curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+  curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+  curl_easy_setopt(easy, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+  curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, &receive_header);
+  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &receive_body);
+  if (!settings_.ca_file.empty()) {
+    curl_easy_setopt(easy, CURLOPT_CAINFO, settings_.ca_file.c_str());
+  }
+}
+
+CURLcode Sender::perform(const sluice::Context& context, bool* stopped) {
+  if (curl_multi_add_handle(multi_.get(), easy_.get()) != CURLM_OK) {
+    return CURLE_FAILED_INIT;
+  }
+  CURLcode code = CURLE_FAILED_INIT;
+  for (int running = 1; running > 0;) {
+    *stopped = context.stop_requested();
+    if (*stopped || curl_multi_perform(multi_.get(), &running) != CURLM_OK) {
+      break;
+    }
+    int left = 0;
+    while (const CURLMsg* message = curl_multi_info_read(multi_.get(), &left)) {
+      code = message->msg == CURLMSG_DONE ? message->data.result : code;
+    }
+    if (running > 0) {
+      curl_multi_poll(multi_.get(), nullptr, 0, kTickMilliseconds, nullptr);
+    }
+  }
+  // Keeps the connection for the next request when this one has ended; drops it otherwise.
+  curl_multi_remove_handle(multi_.get(), easy_.get());
+  return code;
+}
+
+Answer Sender::send(std::string_view body, const HeaderList& headers, const sluice::Context& context) {
+  using std::chrono::milliseconds;
+  using std::chrono::steady_clock;
+  CURL* easy = easy_.get();
+  curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body.empty() ? "" : body.data());
+  curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers.get());
+  const auto ends = steady_clock::now() + settings_.timeout;
+  std::string url = settings_.url;
+  Answer answer;
+  for (long redirects = 0;; ++redirects) {
+    const auto left = std::chrono::ceil<milliseconds>(ends - steady_clock::now());
+    // curl takes 0 for no limit.
+    answer = exchange(url, std::max(left, milliseconds(1)), context);
+    char* next = nullptr;
+    curl_easy_getinfo(easy, CURLINFO_REDIRECT_URL, &next);
+    if (answer.end != Answer::End::answered || next == nullptr || redirects >= settings_.redirects) {
+      break;
+    }
+    url = next;
+    if (SLUICE_GUARD(webhook_origin) && origin_of(url) != origin_) {
+      answer.stray_redirect = origin_of(url);
+      break;
+    }
+  }
+  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, nullptr);
+  return answer;
+}
+
+Answer Sender::exchange(const std::string& url, std::chrono::milliseconds timeout, const sluice::Context& context) {
+  CURL* easy = easy_.get();
+  Received received{easy, settings_.response_limit};
+  char why[CURL_ERROR_SIZE] = "";
+  curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(timeout.count()));
+  curl_easy_setopt(easy, CURLOPT_HEADERDATA, &received);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, &received);
+  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, why);
+  bool stopped = false;
+  const CURLcode code = perform(context, &stopped);
+  curl_easy_setopt(easy, CURLOPT_HEADERDATA, nullptr);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, nullptr);
+  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, nullptr);
+
+  Answer answer;
+  curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &answer.status);
+  // The status is the server's decision. That the body behind it did not come whole changes nothing, and to send again
+  // what was accepted would be wrong.
+  if (received.headers_complete) {
+    answer.end = Answer::End::answered;
+    answer.body = std::move(received.body);
+    answer.retry_after = retry_after(easy);
+  } else if (stopped) {
+    answer.end = Answer::End::stopped;
+  } else {
+    answer.error = why[0] != '\0'     ? why
+                   : code == CURLE_OK ? "the answer broke off within its headers"
+                                      : curl_easy_strerror(code);
+  }
+  return answer;
+}
 
 using std::chrono::nanoseconds;
 

@@ -2,11 +2,10 @@
 
 #include <gmock/gmock.h>
 
-#include "entry.hpp"
+#include "protocol.hpp"
 #include "publisher.hpp"
-#include "publishing/text.hpp"
+#include "publishing/publishing.hpp"
 #include "service.hpp"
-#include "answers.hpp"
 
 namespace sluice::publishers {
 namespace {

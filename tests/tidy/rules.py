@@ -61,7 +61,7 @@ BOUNDARIES = {
     r"cctz/": ("config/time_zone.cpp",),
     r"boost/dll": ("host/plugin/",),
     r"nats/": ("plugins/nats/link.cpp",),
-    r"expat\.h": ("plugins/sns/answers.cpp",),
+    r"expat\.h": ("plugins/sns/protocol.cpp",),
     r"sqlite3\.h": ("host/stores/sqlite/",),
     r"mysql\.h|mysql/|mariadb/": ("host/stores/outbox/mysql/connection.cpp",),
     r"libssh/": ("host/stores/outbox/tunnel/ssh_tunnel.cpp",),

@@ -125,8 +125,7 @@ class JobTracingTest : public testing::Test {
   config::TracingConfig config{.endpoint = "http://c/v1/traces", .protocol = config::TraceProtocol::http};
   observe::Shipper shipper{clock, random, [](const std::string&) {}};
   test::FakeTransport transport{[](const dynamo::HttpRequest&) { return test::FakeTransport::response(200, ""); }};
-  observe::Shipper::Destination& lane =
-      shipper.add(observe::make_otlp(config, {"h", "1"}), transport, metrics.sender("otlp"));
+  observe::Shipper::Destination& lane = shipper.add(observe::make_otlp(config, {"h", "1"}), transport);
   std::optional<observe::Tracer> tracer;
 };
 

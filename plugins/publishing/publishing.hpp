@@ -10,6 +10,22 @@
 
 namespace publishing {
 
+/// True for the bytes that no header, name or subject may hold: below a space, and DEL.
+constexpr bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+bool has_control(std::string_view text);
+
+/// A text of anybody's making as one line: control characters become spaces, and what is longer than `limit` is cut.
+std::string one_line(std::string_view text, std::size_t limit = 200);
+
+/// True when the pattern, in which each `*` stands for any text, fits the whole of `text`.
+bool matches(std::string_view pattern, std::string_view text);
+
+/// True when the whole text is UTF-8.
+bool is_utf8(std::string_view text);
+
+/// SHA-256 in lower-case hexadecimal. Throws std::runtime_error when the cryptography library has none.
+std::string sha256_hex(std::string_view bytes);
+
 /// A destination's name in the form of AWS, ARN, or the same form for other systems, RN:
 /// `arn:aws:sns:eu-west-1:123456789012:orders`, `rn::nats:::orders`. Borrows the text.
 struct ResourceName {
@@ -85,11 +101,6 @@ std::string one_of(const sluice::Options& options, const char* name, std::initia
 std::chrono::milliseconds bounded(const sluice::Options& options, const char* name, std::chrono::milliseconds least,
                                   std::chrono::milliseconds most);
 
-/// Why a message goes nowhere, for people.
-struct Unroutable {
-  std::string reason;
-};
-
 /// Which message goes where. Rules of the job come first, by event, then by type; then the type itself, where it is an
 /// ARN or RN of this publisher's service; then the job's one destination.
 ///
@@ -112,10 +123,10 @@ class Routes {
   /// names the job's one destination. Throws std::invalid_argument for a rule that leads to another service.
   Routes(const sluice::Options& options, std::vector<std::string> services, std::string fallback);
 
-  std::variant<Target, Unroutable> find(const Envelope& envelope) const;
+  /// Otherwise what becomes of the message: its event is to be skipped, or it has no destination.
+  std::variant<Target, sluice::Outcome> find(const Envelope& envelope) const;
   /// What becomes of a message without a destination.
-  sluice::Outcome without_destination(const Unroutable& why) const;
-  bool skips(std::string_view event) const;
+  sluice::Outcome without_destination(const std::string& why) const;
 
  private:
   struct Rule {
