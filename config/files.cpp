@@ -1,15 +1,24 @@
 #include "config/files.hpp"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <deque>
 #include <filesystem>
+#include <iterator>
 #include <set>
 #include <system_error>
 #include <utility>
+
+#include "config/sections.hpp"
+#include "config/syntax.hpp"
 
 namespace sluice::config {
 
@@ -141,6 +150,179 @@ MatchedFiles match_files(const HostConfig& host) {
 
 std::string resolve_path(const std::string& path, const std::string& file) {
   return (std::filesystem::path(file).parent_path() / path).lexically_normal().string();
+}
+
+namespace {
+
+// As the kernel's own limit on the way through links.
+constexpr int kLinkLimit = 40;
+constexpr const char* kWayOut = ", or allow it with --allow-insecure-files";
+
+/// The private group that many systems give each user, which nobody else is in: the owner's, or this process's own, as
+/// the fsGroup of a pod is.
+bool is_private_group(gid_t group, uid_t owner) {
+  if (group != owner && group != ::geteuid()) {
+    return false;
+  }
+  std::array<char, 16384> buffer{};
+  struct group entry {};
+  struct group* found = nullptr;
+  const int failed = ::getgrgid_r(group, &entry, buffer.data(), buffer.size(), &found);
+  return failed == 0 && (found == nullptr || found->gr_mem[0] == nullptr);
+}
+
+bool is_read_only(const std::string& path) {
+  struct statvfs system {};
+  return ::statvfs(path.c_str(), &system) == 0 && (system.f_flag & ST_RDONLY) != 0;
+}
+
+std::string mode_text(mode_t mode) {
+  std::array<char, 8> text{};
+  std::snprintf(text.data(), text.size(), "%04o", mode & 07777U);
+  return text.data();
+}
+
+/// What is wrong with one file, folder or link, as text that follows its name; nothing when it is in order.
+std::optional<std::string> complaint(const struct stat& status) {
+  if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
+    return " belongs to user " + std::to_string(status.st_uid) + ", who may change what this host (user " +
+           std::to_string(::geteuid()) + ") does: chown it, mount it read-only" + kWayOut;
+  }
+  if (S_ISLNK(status.st_mode) || (S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0)) {
+    return std::nullopt;
+  }
+  if ((status.st_mode & S_IWOTH) != 0) {
+    return " may be written by everybody (mode " + mode_text(status.st_mode) + "): chmod go-w it" + kWayOut;
+  }
+  if ((status.st_mode & S_IWGRP) != 0 && !is_private_group(status.st_gid, status.st_uid)) {
+    return " may be written by group " + std::to_string(status.st_gid) + " (mode " + mode_text(status.st_mode) +
+           "): chmod g-w it" + kWayOut;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> distrust(const std::string& file) {
+  std::error_code failed;
+  const std::filesystem::path whole = std::filesystem::absolute(file, failed);
+  std::deque<std::filesystem::path> ahead(whole.begin(), whole.end());
+  std::filesystem::path here;
+  for (int links = 0; !ahead.empty() && links <= kLinkLimit;) {
+    const std::filesystem::path next = here / ahead.front();
+    ahead.pop_front();
+    struct stat status {};
+    if (::lstat(next.c_str(), &status) != 0) {
+      return std::nullopt;
+    }
+    if (const auto wrong = complaint(status); wrong && !is_read_only(next.string())) {
+      const std::string it = next == whole ? "it" : (S_ISDIR(status.st_mode) ? "the folder " : "") + next.string();
+      return "is not used, because " + it + *wrong;
+    }
+    if (!S_ISLNK(status.st_mode)) {
+      here = next;
+      continue;
+    }
+    ++links;
+    const std::filesystem::path target = std::filesystem::read_symlink(next, failed);
+    ahead.insert(ahead.begin(), target.begin(), target.end());
+    if (target.is_absolute()) {
+      here.clear();
+    }
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+template <typename T>
+std::vector<ConfigError>* errors_of(Parsed<T>& parsed) {
+  return std::get_if<std::vector<ConfigError>>(&parsed);
+}
+
+void append(std::vector<ConfigError>& errors, std::vector<ConfigError> more) {
+  errors.insert(errors.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+Parsed<JobConfig> load_job(const std::string& file, const Environment& environment) {
+  Parsed<std::string> text = read_config_file(file);
+  if (auto* errors = errors_of(text)) {
+    return std::move(*errors);
+  }
+  return parse_job_config(std::get<std::string>(text), file, environment);
+}
+
+/// "jobs.d/a.toml:2", or only the file where the name is the file's.
+std::string line_of(const Place& place) {
+  return place.line == 0 ? place.file : place.file + ":" + std::to_string(place.line);
+}
+
+/// The name makes the deduplication id by which one message is sent, however many hosts and files there are.
+void check_schedules(const JobConfig& job, std::map<std::string, Place>& names, std::vector<ConfigError>& errors) {
+  for (const ScheduleConfig& schedule : job.schedules) {
+    const auto [first, added] = names.emplace(schedule.name, schedule.place);
+    if (!added) {
+      errors.push_back({schedule.place, "the schedule name '" + schedule.name + "' is taken by " +
+                                            line_of(first->second) + "; give one of them another name"});
+    }
+  }
+}
+
+/// What only shows when a job is seen beside the host and the other jobs.
+std::vector<ConfigError> check_together(const std::vector<JobConfig>& jobs, const HostConfig& host) {
+  std::vector<ConfigError> errors;
+  std::map<std::string, Place> names;
+  std::map<std::string, Place> schedules;
+  for (const JobConfig& job : jobs) {
+    check_schedules(job, schedules, errors);
+    const auto [first, added] = names.emplace(job.name, job.name_place);
+    if (!added) {
+      errors.push_back({job.name_place, "the job name '" + job.name + "' is taken by " + line_of(first->second) +
+                                            "; give one of them another 'name' in [job]"});
+    }
+    if (!outbox_named(job.queue) && host.store_of(job.queue).kind == StoreKind::dynamodb &&
+        table_complaint(host.queue(job.queue).table) != nullptr) {
+      errors.push_back({job.queue_place, "the queue's name '" + job.queue +
+                                             "' cannot be a table's, which has 3 to 255 " +
+                                             "characters; set 'table' in [queues." + job.queue + "] of " + host.file});
+    }
+  }
+  return errors;
+}
+
+}  // namespace
+
+Parsed<HostConfig> load_host_config(const std::string& file, const Environment& environment) {
+  Parsed<std::string> text = read_config_file(file);
+  if (auto* errors = errors_of(text)) {
+    return std::move(*errors);
+  }
+  return parse_host_config(std::get<std::string>(text), file, environment);
+}
+
+JobFiles load_job_files(const HostConfig& host, const Environment& environment) {
+  JobFiles result;
+  MatchedFiles matched = match_files(host);
+  result.errors = std::move(matched.errors);
+  for (const std::string& file : matched.files) {
+    Parsed<JobConfig> job = load_job(file, environment);
+    if (auto* wrong = errors_of(job)) {
+      append(result.errors, std::move(*wrong));
+    } else {
+      result.jobs.push_back(std::get<JobConfig>(std::move(job)));
+    }
+  }
+  append(result.errors, check_together(result.jobs, host));
+  append(result.errors, join_outboxes(result.jobs, host));
+  return result;
+}
+
+Parsed<std::vector<JobConfig>> load_job_configs(const HostConfig& host, const Environment& environment) {
+  JobFiles files = load_job_files(host, environment);
+  if (!files.errors.empty()) {
+    return std::move(files.errors);
+  }
+  return std::move(files.jobs);
 }
 
 }  // namespace sluice::config

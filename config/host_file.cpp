@@ -1,7 +1,11 @@
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "config/document.hpp"
 #include "config/files.hpp"
@@ -12,6 +16,370 @@
 namespace sluice::config {
 
 namespace {
+
+constexpr std::size_t kCurrencyLetters = 3;
+constexpr std::uint32_t kMostValues = 200;
+
+const char* currency_complaint(const std::string& text) {
+  const bool letters = std::all_of(text.begin(), text.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  return text.size() == kCurrencyLetters && letters ? nullptr : "three capital letters, such as \"USD\"";
+}
+
+void read_cost(Section cost, HostConfig& config) {
+  CostConfig& read = config.cost;
+  struct Price {
+    const char* key;
+    double* target;
+    const char* example;
+  };
+  const std::array<Price, 5> prices{{{"write_unit", &read.write_unit, "0.625 for a million of them"},
+                                     {"read_unit", &read.read_unit, "0.125 for a million of them"},
+                                     {"storage", &read.storage, "0.25 for a GB and month"},
+                                     {"sqs_request", &read.sqs_request, "0.40 for a million of them"},
+                                     {"sqs_fifo_request", &read.sqs_fifo_request, "0.50 for a million of them"}}};
+  cost.read("currency", read.currency, currency_complaint);
+  const Member* first = cost.find("currency");
+  for (const Price& price : prices) {
+    cost.read_amount(price.key, *price.target, price.example);
+    const Member* member = cost.find(price.key);
+    first = first == nullptr ? member : first;
+  }
+  cost.read_day("as_of", read.as_of);
+  read.own_prices = first != nullptr;
+  if (read.own_prices && cost.find("as_of") == nullptr) {
+    cost.error_at_key(first->key, "is a price of some day: say of which one beside it, as in as_of = 2026-11-01");
+  }
+  cost.read("attribute", read.attribute, label_complaint);
+  cost.read("top", read.top, 1, kMostValues);
+}
+
+void read_budget(Section& section, StoreKind kind, QueueConfig& queue) {
+  section.read_limit("max_write_units", queue.max_write_units, "100 for 100 write units a second");
+  section.read_limit("max_read_units", queue.max_read_units, "50 for 50 read units a second");
+  if (kind == StoreKind::sqlite) {
+    section.refuse({"max_write_units", "max_read_units"},
+                   "needs a queue in a DynamoDB table: SQLite is embedded and has no capacity to "
+                   "keep below; limit the job with 'rate_limit' instead");
+  }
+}
+
+constexpr std::size_t kShortestSecret = 16;
+constexpr std::size_t kLongestSecret = 255;
+constexpr std::array<std::string_view, 2> kWildcards{"0.0.0.0", "[::]"};
+
+const char* address_complaint(const std::string& text) {
+  return listen_complaint(text) == nullptr ? nullptr : "\"host:port\", such as \"10.0.0.5:7011\" or \"[fd00::5]:7011\"";
+}
+
+bool is_wildcard(const std::string& address) {
+  const std::string host = address.substr(0, address.rfind(':'));
+  return std::find(kWildcards.begin(), kWildcards.end(), host) != kWildcards.end();
+}
+
+const char* announce_complaint(const std::string& text) {
+  if (is_wildcard(text)) {
+    return "an address that others can send to; leave it out where 'listen' names one";
+  }
+  return address_complaint(text);
+}
+
+const char* secret_complaint(const std::string& text) {
+  const bool good = text.size() >= kShortestSecret && text.size() <= kLongestSecret;
+  return good ? nullptr : "16 to 255 bytes, such as `openssl rand -hex 32` prints";
+}
+
+void read_wake(Section wake, HostConfig& config) {
+  WakeConfig& read = config.wake;
+  wake.read("listen", read.listen, address_complaint);
+  wake.read("announce", read.announce, announce_complaint);
+  wake.read_secret("secret", read.secret, secret_complaint);
+  wake.read("ring", read.ring);
+  const Member* listen = wake.find("listen");
+  const Member* announce = wake.find("announce");
+  if (announce != nullptr && listen == nullptr) {
+    wake.error_at_key("announce", "goes with 'listen' only; add it, or leave this out");
+  }
+  if (listen != nullptr && announce == nullptr && is_wildcard(read.listen)) {
+    wake.error_at_value("listen",
+                        "stands for every address of this machine, so that "
+                        "others cannot be told where to send; add 'announce' "
+                        "with the one that they reach");
+  }
+}
+
+constexpr std::array<Choice<TraceProtocol>, 2> kProtocols{
+    {{"grpc", TraceProtocol::grpc}, {"http", TraceProtocol::http}}};
+constexpr std::array<Choice<TraceSampler>, 4> kSamplers{{{"always", TraceSampler::always},
+                                                         {"never", TraceSampler::never},
+                                                         {"ratio", TraceSampler::ratio},
+                                                         {"parent", TraceSampler::parent}}};
+
+constexpr const char* kExpected =
+    "where an OTLP collector listens, such as \"http://localhost:4317\" or "
+    "\"https://collector.example.com:4318/v1/traces\"";
+
+/// "host:port" is what other OTLP programs call it, and is not encrypted there either.
+std::string with_scheme(const std::string& text) {
+  return text.find("://") == std::string::npos ? "http://" + text : text;
+}
+
+const char* collector_complaint(const std::string& text) {
+  return !text.empty() && is_http_url(with_scheme(text), true) ? nullptr : kExpected;
+}
+
+/// With the protocol's own port, and for HTTP its own path, where none are given.
+std::string completed(const std::string& text, TraceProtocol protocol) {
+  std::string url = with_scheme(text);
+  const std::size_t host = url.find("://") + 3;
+  const std::size_t path = std::min(url.find('/', host), url.size());
+  const std::string_view authority = std::string_view(url).substr(host, path - host);
+  const std::size_t bracket = authority.rfind(']');
+  const std::size_t colon = authority.find(':', bracket == std::string_view::npos ? 0 : bracket);
+  std::string tail = url.substr(path);
+  if (tail.empty() || tail == "/") {
+    tail = protocol == TraceProtocol::http ? "/v1/traces" : "";
+  }
+  std::string port;
+  if (colon == std::string_view::npos) {
+    port = protocol == TraceProtocol::http ? ":4318" : ":4317";
+  }
+  return url.substr(0, path) + port + tail;
+}
+
+bool is_header_name(const std::string& name) {
+  return std::all_of(name.begin(), name.end(),
+                     [](char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+void check_headers(Section& tracing, TracingConfig& read) {
+  for (const auto& [name, value] : read.headers) {
+    if (!is_header_name(name)) {
+      tracing.error_at_value("headers",
+                             "must have names of letters, digits, '-', '_' and '.'; it has \"" + abridged(name) + "\"");
+    }
+  }
+}
+
+void read_tracing(Section tracing, HostConfig& config) {
+  if (!tracing.present()) {
+    return;
+  }
+  TracingConfig read;
+  const Member* endpoint =
+      tracing.require("endpoint", "say where the collector is, as in endpoint = \"http://localhost:4317\"");
+  tracing.read_url("endpoint", read.endpoint, collector_complaint);
+  tracing.read("protocol", read.protocol, kProtocols);
+  tracing.read("sampler", read.sampler, kSamplers);
+  tracing.read_share("ratio", read.ratio);
+  const Member* ratio = tracing.find("ratio");
+  if (ratio != nullptr && (read.sampler == TraceSampler::always || read.sampler == TraceSampler::never)) {
+    tracing.error_at_key("ratio", "goes with sampler = \"ratio\" or \"parent\" only; leave it out");
+  }
+  tracing.read("service", read.service, label_complaint);
+  tracing.read("environment", read.environment, label_complaint);
+  tracing.read("attributes", read.attributes);
+  tracing.read("headers", read.headers);
+  check_headers(tracing, read);
+  tracing.read("ca", read.ca, path_complaint);
+  if (!read.ca.empty()) {
+    read.ca = resolve_path(read.ca, config.file);
+  }
+  if (endpoint != nullptr && !read.endpoint.empty()) {
+    const bool has_path =
+        with_scheme(read.endpoint).find('/', with_scheme(read.endpoint).find("://") + 3) != std::string::npos;
+    if (read.protocol == TraceProtocol::grpc && has_path) {
+      tracing.error_at_value("endpoint",
+                             "has a path, which gRPC has none of; leave it out, or say protocol = \"http\"");
+    }
+    read.endpoint = completed(read.endpoint, read.protocol);
+  }
+  config.tracing = std::move(read);
+}
+
+constexpr std::array<Choice<LogLevel>, 5> kLogLevels{{{"trace", LogLevel::trace},
+                                                      {"debug", LogLevel::debug},
+                                                      {"info", LogLevel::info},
+                                                      {"warn", LogLevel::warn},
+                                                      {"error", LogLevel::error}}};
+constexpr std::array<Choice<LogFormat>, 2> kLogFormats{{{"text", LogFormat::text}, {"json", LogFormat::json}}};
+const std::vector<std::string> kHandlers{"text", "json", "rollbar", "sentry", "datadog"};
+
+const char* url_complaint(const std::string& text) {
+  return is_http_url(text, false) ? nullptr : "an address such as \"https://collector.example.com\"";
+}
+
+const char* site_complaint(const std::string& text) {
+  const bool good = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return is_letter(c) || is_digit(c) || c == '.' || c == '-';
+  });
+  return good ? nullptr : "a Datadog site, such as \"datadoghq.com\" or \"datadoghq.eu\"";
+}
+
+/// "https://KEY@host[:port][/path]/PROJECT".
+const char* dsn_complaint(const std::string& text) {
+  constexpr const char* kDsn = "a DSN, \"https://KEY@HOST/PROJECT\", as Sentry shows it";
+  const std::size_t scheme = text.find("://");
+  const std::size_t at = text.find('@');
+  if (scheme == std::string::npos || at == std::string::npos || at < scheme + 4) {
+    return kDsn;
+  }
+  const std::string plain = text.substr(0, scheme + 3) + text.substr(at + 1);
+  const std::size_t slash = text.rfind('/');
+  const std::string_view key = std::string_view(text).substr(scheme + 3, at - scheme - 3);
+  const auto is_word = [](char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '_'; };
+  const bool key_is_good = std::all_of(key.begin(), key.end(), [&](char c) { return is_word(c) || c == ':'; });
+  const bool project_is_good = slash > at && slash + 1 < text.size() &&
+                               std::all_of(text.begin() + static_cast<std::ptrdiff_t>(slash) + 1, text.end(), is_word);
+  return is_http_url(plain, true) && key_is_good && project_is_good ? nullptr : kDsn;
+}
+
+bool has(const std::vector<std::string>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+struct Handlers {
+  std::vector<std::string> words;
+  bool sound = true;  ///< all of them could be read
+};
+
+/// Of `handler`, which may be one or a list.
+Handlers read_handlers(Section& log) {
+  const Member* member = log.find("handler");
+  Handlers read;
+  if (member == nullptr) {
+    return read;
+  }
+  const auto take = [&](const Value& value) {
+    const auto* text = std::get_if<std::string>(&value.content);
+    if (std::holds_alternative<BrokenValue>(value.content)) {
+      read.sound = false;
+      return;
+    }
+    const bool known = text != nullptr && std::find(kHandlers.begin(), kHandlers.end(), *text) != kHandlers.end();
+    const bool twice = known && has(read.words, *text);
+    if (!known) {
+      read.sound = false;
+      const auto meant = text == nullptr ? std::nullopt : nearest(*text, kHandlers);
+      log.error(value.place,
+                log.naming("handler") +
+                    "must be one, or a list, of \"text\", \"json\", \"rollbar\", \"sentry\" and "
+                    "\"datadog\"; " +
+                    (text == nullptr ? std::string("it has ") + kind_of(value) : "it has \"" + abridged(*text) + "\"") +
+                    (meant ? ": did you mean \"" + *meant + "\"?" : ""));
+    } else if (twice) {
+      log.error(value.place, log.naming("handler") + "has \"" + *text + "\" twice");
+    } else {
+      read.words.push_back(*text);
+    }
+  };
+  if (const auto* list = std::get_if<Array>(&member->value.content)) {
+    std::for_each(list->begin(), list->end(), take);
+  } else {
+    take(member->value);
+  }
+  return read;
+}
+
+/// What the senders have in common.
+void read_common(Section& section, LogSender& sender) {
+  section.read("level", sender.level, kLogLevels);
+  section.read("environment", sender.environment, label_complaint);
+  section.read("tags", sender.tags);
+  section.read_share("sample_rate", sender.sample_rate);
+  section.read("ignore", sender.ignore, label_complaint);
+}
+
+LogSender read_rollbar(Section& section) {
+  LogSender sender{.kind = SenderKind::rollbar, .endpoint = "https://api.rollbar.com", .environment = "production"};
+  read_common(section, sender);
+  section.require("token", "give a token with the scope post_server_item, as in token = \"${ROLLBAR_TOKEN}\"");
+  section.read_secret("token", sender.secret, token_complaint);
+  section.read_url("endpoint", sender.endpoint, url_complaint);
+  section.read("send_default_pii", sender.send_default_pii);
+  return sender;
+}
+
+LogSender read_sentry(Section& section) {
+  LogSender sender{.kind = SenderKind::sentry};
+  read_common(section, sender);
+  section.require("dsn", "give the project's DSN, as in dsn = \"${SENTRY_DSN}\"");
+  section.read_secret("dsn", sender.secret, dsn_complaint);
+  section.read("send_default_pii", sender.send_default_pii);
+  return sender;
+}
+
+/// Nothing where no key is given: then it is a format alone.
+std::optional<LogSender> read_datadog(Section& section, HostConfig& config) {
+  LogSender sender{.kind = SenderKind::datadog, .level = config.log_level, .service = config.datadog.service};
+  read_common(section, sender);
+  section.read("service", sender.service, label_complaint);
+  section.read_secret("api_key", sender.secret, token_complaint);
+  std::string site = "datadoghq.com";
+  section.read("site", site, site_complaint);
+  sender.endpoint = "https://http-intake.logs." + site;
+  section.read_url("endpoint", sender.endpoint, url_complaint);
+  sender.send_default_pii = true;  // Datadog's own agent sends the host's name with everything
+  config.datadog = {sender.service, sender.environment, sender.tags};
+  if (section.find("api_key") != nullptr) {
+    return sender;
+  }
+  section.refuse({"level", "sample_rate", "ignore", "site", "endpoint"},
+                 "is about what is sent, and without 'api_key' nothing is: lines are written to "
+                 "standard error for Datadog's agent; give the key or leave this out");
+  return std::nullopt;
+}
+
+/// What stands on standard error, which has one format.
+void choose_format(Section& log, const std::vector<std::string>& handlers, HostConfig& config) {
+  const bool sends = std::any_of(config.log_senders.begin(), config.log_senders.end(),
+                                 [](const LogSender& sender) { return sender.kind == SenderKind::datadog; });
+  std::vector<std::string> formats;
+  for (const std::string& word : handlers) {
+    if (word == "text" || word == "json" || (word == "datadog" && !sends)) {
+      formats.push_back(word);
+    }
+  }
+  if (formats.size() > 1) {
+    log.error_at_value("handler", "asks for standard error as \"" + formats[0] + "\" and as \"" + formats[1] +
+                                      "\"; keep one of them" +
+                                      (has(formats, "datadog") ? ", or give [log.datadog] an 'api_key', so that "
+                                                                 "lines are sent there instead"
+                                                               : ""));
+  }
+  if (const Member* format = log.find("format"); format != nullptr && !formats.empty()) {
+    log.error_at_key("format", "stands beside a 'handler' that says it already; leave it out");
+  }
+  if (!formats.empty()) {
+    config.log_format = formats.front() == "text"   ? LogFormat::text
+                        : formats.front() == "json" ? LogFormat::json
+                                                    : LogFormat::datadog;
+  }
+}
+
+void read_log(Section log, HostConfig& config) {
+  log.read("level", config.log_level, kLogLevels);
+  log.read("format", config.log_format, kLogFormats);
+  const Handlers handlers = read_handlers(log);
+  for (const char* kind : {"rollbar", "sentry", "datadog"}) {
+    Section section = log.section(kind);
+    const bool wanted = has(handlers.words, kind);
+    if (section.present() && !wanted && handlers.sound) {
+      section.error_here(std::string(" is used by nobody: put \"") + kind +
+                         "\" into 'handler' of [log], or take the section away");
+    }
+    if (!wanted && !section.present()) {
+      continue;
+    }
+    if (std::string_view(kind) == "rollbar") {
+      config.log_senders.push_back(read_rollbar(section));
+    } else if (std::string_view(kind) == "sentry") {
+      config.log_senders.push_back(read_sentry(section));
+    } else if (auto sender = read_datadog(section, config)) {
+      config.log_senders.push_back(std::move(*sender));
+    }
+  }
+  choose_format(log, handlers.words, config);
+}
 
 using std::chrono::hours;
 using std::chrono::seconds;
@@ -34,46 +402,20 @@ void read_host(Section host, HostConfig& config) {
   host.read("state_dir", config.state_dir, path_complaint);
 }
 
-/// The members of a table at the file's top level; none when it is absent.
-const Table& members_of(const Table& root, std::string_view key) {
-  static const Table kNone;
-  for (const Member& top : root) {
-    if (const auto* table = std::get_if<Table>(&top.value.content); table != nullptr && top.key == key) {
-      return *table;
-    }
-  }
-  return kNone;
-}
-
-void check_name(Reader& reader, const Member& member, const std::string& whose) {
-  if (const char* expected = name_complaint(member.key)) {
-    reader.error(member.place,
-                 whose + " name must be " + std::string(expected) + "; it is \"" + abridged(member.key) + "\"");
-  }
-}
-
 /// The file, and the place that names it, of each SQLite store so far.
 using StoreFiles = std::map<std::string, std::string>;
 
 /// Two stores on one file would not know of each other, although they are in one process.
-void check_file(Reader& reader, const Place& place, const std::string& title, const std::string& path,
-                StoreFiles& files) {
-  const auto [first, added] = files.emplace(std::filesystem::path(path).lexically_normal().string(), title);
+void check_file(Section& section, const std::string& path, StoreFiles& files) {
+  const auto [first, added] = files.emplace(std::filesystem::path(path).lexically_normal().string(), section.title());
   if (!added) {
-    reader.error(place, "'path' in " + title + " is the file of " + first->second + " too; a file is one store: give " +
-                            "one of them another, or name one of them only");
+    section.error_at_value("path", "is the file of " + first->second +
+                                       " too; a file is one store: give one of them another, or name one of them only");
   }
 }
 
-/// A key that the other kind of store has.
-void refuse_key(Reader& reader, Section& section, const std::string& key, const char* kind) {
-  if (const Member* member = section.find(key)) {
-    reader.error(member->place, section.naming(key) + "goes with kind = \"" + kind + "\" only; leave it out");
-  }
-}
-
-void read_store(Section section, Reader& reader, const Member& member, HostConfig& config, StoreFiles& files) {
-  check_name(reader, member, "a store's");
+void read_store(Section section, const Member& member, HostConfig& config, StoreFiles& files) {
+  section.check_name(member, "a store's");
   StoreConfig store;
   if (section.require("kind", "give it as \"sqlite\" or \"dynamodb\"") == nullptr ||
       !section.read("kind", store.kind, kStoreKinds)) {
@@ -81,16 +423,15 @@ void read_store(Section section, Reader& reader, const Member& member, HostConfi
       section.find(key);  // which of them it may have is not known
     }
   } else if (store.kind == StoreKind::sqlite) {
-    refuse_key(reader, section, "region", "dynamodb");
-    refuse_key(reader, section, "endpoint", "dynamodb");
+    section.refuse({"region", "endpoint"}, "goes with kind = \"dynamodb\" only; leave it out");
     const Member* path = section.require("path", "give the file that it lies in");
     section.read("path", store.path, path_complaint);
     if (path != nullptr) {
       store.path = resolve_path(store.path, config.file);
-      check_file(reader, path->value.place, section.title(), store.path, files);
+      check_file(section, store.path, files);
     }
   } else {
-    refuse_key(reader, section, "path", "sqlite");
+    section.refuse({"path"}, "goes with kind = \"sqlite\" only; leave it out");
     section.read("region", store.region, region_complaint);
     section.read("endpoint", store.endpoint, endpoint_complaint);
   }
@@ -107,19 +448,19 @@ void read_default_store(Section root, HostConfig& config) {
   dynamodb.read("endpoint", config.store.endpoint, endpoint_complaint);
 }
 
-void read_stores(Section root, Reader& reader, const Table& tree, HostConfig& config) {
+void read_stores(Section root, HostConfig& config) {
   read_default_store(root, config);
   StoreFiles files;
   if (config.store.kind == StoreKind::sqlite) {
     files.emplace(std::filesystem::path(config.store.path).lexically_normal().string(), "the default store");
   }
   Section stores = root.section("stores");
-  for (const Member& member : members_of(tree, "stores")) {
-    read_store(stores.section(member.key), reader, member, config, files);
+  for (const Member& member : stores.members()) {
+    read_store(stores.section(member.key), member, config, files);
   }
 }
 
-void read_store_name(Section& section, Reader& reader, const HostConfig& config, QueueConfig& queue) {
+void read_store_name(Section& section, const HostConfig& config, QueueConfig& queue) {
   section.read("store", queue.store, name_complaint);
   if (queue.store.empty() || config.stores.contains(queue.store)) {
     return;
@@ -131,11 +472,10 @@ void read_store_name(Section& section, Reader& reader, const HostConfig& config,
     listed += (listed.empty() ? "" : ", ") + name;
   }
   const auto meant = nearest(queue.store, names);
-  reader.error(section.find("store")->value.place, section.naming("store") + "names no store: there is no [stores." +
-                                                       abridged(queue.store) + "]; " +
-                                                       (meant           ? "did you mean \"" + *meant + "\"?"
-                                                        : names.empty() ? "leave it out for the default store"
-                                                                        : "known are " + listed));
+  section.error_at_value("store", "names no store: there is no [stores." + abridged(queue.store) + "]; " +
+                                      (meant           ? "did you mean \"" + *meant + "\"?"
+                                       : names.empty() ? "leave it out for the default store"
+                                                       : "known are " + listed));
 }
 
 StoreKind kind_of(const HostConfig& config, const QueueConfig& queue) {
@@ -148,25 +488,22 @@ constexpr std::array<Choice<Fence>, 2> kFences{{{"none", Fence::none}, {"strict"
 constexpr std::uint32_t kMostShards = 1024;
 
 /// How the queue lies in its table, and what goes with one layout only.
-void read_layout(Section& section, Reader& reader, const HostConfig& config, QueueConfig& queue) {
+void read_layout(Section& section, const HostConfig& config, QueueConfig& queue) {
   section.read("layout", queue.layout, kLayouts);
   section.read("shards", queue.shards, 1, kMostShards);
   section.read("fence", queue.fence, kFences);
   const bool leased = queue.layout == Layout::leased;
-  if (const Member* layout = section.find("layout"); leased && kind_of(config, queue) != StoreKind::dynamodb) {
-    reader.error(layout->place, section.naming("layout") +
-                                    "is how a queue lies in a DynamoDB table, and this one lies in a SQLite file; take "
-                                    "it away, or give the queue a store of kind = \"dynamodb\"");
+  if (leased && kind_of(config, queue) != StoreKind::dynamodb) {
+    section.error_at_key("layout",
+                         "is how a queue lies in a DynamoDB table, and this one lies in a SQLite file; take "
+                         "it away, or give the queue a store of kind = \"dynamodb\"");
   }
-  for (const char* key : {"shards", "fence"}) {
-    if (const Member* member = section.find(key); member != nullptr && !leased) {
-      reader.error(member->place, section.naming(key) + "goes with layout = \"leased\" only; leave it out");
-    }
-  }
-  if (const Member* index = section.find("index"); index != nullptr && leased) {
-    reader.error(index->place, section.naming("index") +
-                                   "goes with layout = \"dynamomq\" only: a leased table has no "
-                                   "index; leave it out");
+  if (!leased) {
+    section.refuse({"shards", "fence"}, "goes with layout = \"leased\" only; leave it out");
+  } else {
+    section.refuse({"index"},
+                   "goes with layout = \"dynamomq\" only: a leased table has no "
+                   "index; leave it out");
   }
   if (leased && section.find("table") == nullptr) {
     queue.table = kLeasedTable;
@@ -177,7 +514,7 @@ constexpr std::array<Choice<bool>, 2> kDedups{{{"id", false}, {"content", true}}
 constexpr std::uint32_t kMostInFlight = 120'000;  // SQS's
 
 /// What SQS has for a queue: deduplication, and limits of what is in flight.
-void read_sending_rules(Section& section, Reader& reader, const HostConfig& config, QueueConfig& queue) {
+void read_sending_rules(Section& section, const HostConfig& config, QueueConfig& queue) {
   section.read("dedup", queue.dedup_by_content, kDedups);
   section.read("dedup_window", queue.dedup_window, {seconds(1), hours(24 * 14)});
   std::uint32_t in_flight = 0;
@@ -186,39 +523,38 @@ void read_sending_rules(Section& section, Reader& reader, const HostConfig& conf
   section.read("max_lease", queue.max_lease, {seconds(1), hours(12)});
   const Member* lease = section.find("max_lease");
   if (lease != nullptr && queue.max_lease < queue.visibility_timeout) {
-    reader.error(lease->value.place, section.naming("max_lease") + "must not be shorter than visibility_timeout, " +
-                                         format_duration(queue.visibility_timeout) + "; it is " +
-                                         format_duration(queue.max_lease));
+    section.error_at_value("max_lease", "must not be shorter than visibility_timeout, " +
+                                            format_duration(queue.visibility_timeout) + "; it is " +
+                                            format_duration(queue.max_lease));
   }
-  read_budget(section, reader, kind_of(config, queue), queue);
+  read_budget(section, kind_of(config, queue), queue);
   const Member* limit = section.find("max_in_flight");
   if (limit != nullptr && kind_of(config, queue) == StoreKind::dynamodb && queue.layout != Layout::leased) {
-    reader.error(limit->place,
-                 section.naming("max_in_flight") +
-                     "needs a queue on SQLite or a leased one: in a table of DynamoMQ's layout nobody can "
-                     "count what is in flight without reading all of it; limit each host's job with "
-                     "'concurrency' instead");
+    section.error_at_key("max_in_flight",
+                         "needs a queue on SQLite or a leased one: in a table of DynamoMQ's layout nobody can "
+                         "count what is in flight without reading all of it; limit each host's job with "
+                         "'concurrency' instead");
   }
 }
 
-void read_queue(Section section, Reader& reader, const Member& member, HostConfig& config) {
-  check_name(reader, member, "a queue's");
+void read_queue(Section section, const Member& member, HostConfig& config) {
+  section.check_name(member, "a queue's");
   QueueConfig queue;
   queue.table = member.key;
-  read_store_name(section, reader, config, queue);
+  read_store_name(section, config, queue);
   section.read("table", queue.table, table_complaint);
   section.read("index", queue.index, table_complaint);
-  read_layout(section, reader, config, queue);
+  read_layout(section, config, queue);
   // DynamoDB itself sets no limit; SQS's twelve hours is what users of queues expect, and below a second a lease would
   // lapse between two extensions.
   section.read("visibility_timeout", queue.visibility_timeout, {seconds(1), hours(12)});
-  read_sending_rules(section, reader, config, queue);
+  read_sending_rules(section, config, queue);
   config.queues.emplace(member.key, std::move(queue));
 }
 
-void read_queues(Section queues, Reader& reader, const Table& tree, HostConfig& config) {
-  for (const Member& member : members_of(tree, "queues")) {
-    read_queue(queues.section(member.key), reader, member, config);
+void read_queues(Section queues, HostConfig& config) {
+  for (const Member& member : queues.members()) {
+    read_queue(queues.section(member.key), member, config);
   }
 }
 
@@ -245,16 +581,16 @@ Parsed<HostConfig> parse_host_config(const std::string& text, const std::string&
   HostConfig config;
   config.file = file;
   read_host(root.section("host"), config);
-  read_log(root.section("log"), reader, config);
-  read_tracing(root.section("tracing"), reader, config);
+  read_log(root.section("log"), config);
+  read_tracing(root.section("tracing"), config);
   Section http = root.section("http");
   http.read("listen", config.http_listen, listen_complaint);
   http.read("depth_interval", config.depth_interval, {seconds(1), hours(24)});
-  read_cost(root.section("cost"), reader, config);
-  read_wake(root.section("wake"), reader, config);
-  read_stores(root, reader, document.root, config);
-  read_queues(root.section("queues"), reader, document.root, config);
-  read_outboxes(root, reader, document.root, config);
+  read_cost(root.section("cost"), config);
+  read_wake(root.section("wake"), config);
+  read_stores(root, config);
+  read_queues(root.section("queues"), config);
+  read_outboxes(root.section("outbox"), config);
   resolve_paths(config);
   if (std::vector<ConfigError> errors = reader.finish(); !errors.empty()) {
     return errors;

@@ -1,17 +1,250 @@
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "config/document.hpp"
 #include "config/reader.hpp"
+#include "config/schedule_times.hpp"
 #include "config/sections.hpp"
 #include "config/syntax.hpp"
+#include "config/time_zone.hpp"
 
 namespace sluice::config {
 
 namespace {
+
+constexpr std::array<Choice<WhileRunning>, 2> kWhileRunning{
+    {{"wait", WhileRunning::wait}, {"reject", WhileRunning::reject}}};
+constexpr std::array<Choice<OnDuplicate>, 2> kOnDuplicate{{{"skip", OnDuplicate::skip}, {"run", OnDuplicate::run}}};
+constexpr std::array<Choice<OnMissingKey>, 2> kOnMissing{
+    {{"reject", OnMissingKey::reject}, {"run", OnMissingKey::run}}};
+
+constexpr std::string_view kMessage = "message";
+constexpr std::string_view kAttribute = "attribute:";
+constexpr std::string_view kBody = "body:";
+constexpr Duration kLongestTtl = std::chrono::hours(24 * 365);
+
+/// As RFC 6901 has it: nothing, or parts that each begin with "/", where "~" is followed by 0 or 1.
+bool is_json_pointer(std::string_view text) {
+  if (!text.empty() && text.front() != '/') {
+    return false;
+  }
+  for (std::size_t at = text.find('~'); at != std::string_view::npos; at = text.find('~', at + 1)) {
+    if (at + 1 == text.size() || (text[at + 1] != '0' && text[at + 1] != '1')) {
+      return false;
+    }
+  }
+  return true;
+}
+
+const char* key_complaint(const std::string& text) {
+  const bool attribute = text.starts_with(kAttribute) && text.size() > kAttribute.size();
+  const bool body = text.starts_with(kBody) && is_json_pointer(std::string_view(text).substr(kBody.size()));
+  return text == kMessage || attribute || body
+             ? nullptr
+             : "\"message\", \"attribute:NAME\" or \"body:\" and a JSON pointer, such as \"body:/order/id\"";
+}
+
+void read_idempotency(Section idempotency, JobConfig& config) {
+  if (!idempotency.present()) {
+    return;
+  }
+  IdempotencyConfig read;
+  if (idempotency.require("key", "say what tells messages apart, as in key = \"message\"") != nullptr) {
+    std::string key(kMessage);
+    idempotency.read("key", key, key_complaint);
+    if (key.starts_with(kAttribute)) {
+      read.kind = IdempotencyConfig::Kind::attribute;
+      read.path = key.substr(kAttribute.size());
+    } else if (key.starts_with(kBody)) {
+      read.kind = IdempotencyConfig::Kind::body;
+      read.path = key.substr(kBody.size());
+    }
+  }
+  idempotency.read("ttl", read.ttl, {std::chrono::seconds(1), kLongestTtl});
+  idempotency.read("while_running", read.while_running, kWhileRunning);
+  idempotency.read("on_duplicate", read.on_duplicate, kOnDuplicate);
+  idempotency.read("on_missing", read.on_missing, kOnMissing);
+  config.idempotency = std::move(read);
+}
+
+constexpr std::array<Choice<Order>, 3> kOrders{
+    {{"none", Order::none}, {"group", Order::group}, {"queue", Order::queue}}};
+constexpr std::array<Choice<OnDeadLetter>, 2> kOnDeadLetter{
+    {{"continue", OnDeadLetter::go_on}, {"hold", OnDeadLetter::hold}}};
+
+constexpr std::uint32_t kMaxWeight = 1000;
+/// "orders:6" or "orders"; nothing for anything else.
+std::optional<WeightedQueue> parse_weighted(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  WeightedQueue queue{.name = text.substr(0, colon)};
+  if (colon != std::string::npos) {
+    const char* const end = text.data() + text.size();
+    const auto [rest, code] = std::from_chars(text.data() + colon + 1, end, queue.weight);
+    if (code != std::errc() || rest != end || queue.weight == 0 || queue.weight > kMaxWeight) {
+      return std::nullopt;
+    }
+  }
+  return name_complaint(queue.name) == nullptr ? std::optional(queue) : std::nullopt;
+}
+
+const char* weighted_complaint(const std::string& text) {
+  return parse_weighted(text) ? nullptr : "a queue and its weight of 1 to 1000, such as \"orders:6\"";
+}
+
+void read_queues(Section job, JobConfig& config) {
+  const Member* several = job.find("queues");
+  if (several == nullptr) {
+    if (job.require("queue", "name the queue, as in queue = \"orders\"") != nullptr) {
+      job.read("queue", config.queue, name_complaint);
+      config.queue_place = job.find("queue")->value.place;
+    }
+    return;
+  }
+  config.queue_place = several->value.place;
+  if (job.find("queue") != nullptr) {
+    job.error_at_key("queue", "cannot stand beside 'queues'; put it into that list");
+    return;
+  }
+  std::vector<std::string> texts;
+  job.read("queues", texts, weighted_complaint);
+  for (const std::string& text : texts) {
+    const auto queue = parse_weighted(text);
+    if (!queue) {
+      continue;
+    }
+    const auto same = [&](const WeightedQueue& other) { return other.name == queue->name; };
+    if (std::any_of(config.queues.begin(), config.queues.end(), same)) {
+      job.error_at_value("queues", "names \"" + queue->name + "\" twice; give it one weight");
+    }
+    config.queues.push_back(*queue);
+  }
+  const auto* list = std::get_if<Array>(&several->value.content);
+  if (list != nullptr && list->empty()) {
+    job.error_at_value("queues", "is empty; name queues, as in queues = [\"urgent:6\", \"bulk:1\"]");
+  }
+  config.queue = config.queues.empty() ? "" : config.queues.front().name;
+}
+
+void read_order(Section job, JobConfig& config) {
+  job.read("order", config.order, kOrders);
+  job.read("fair", config.fair);
+  if (config.fair && config.order != Order::none) {
+    job.error_at_key("fair", "is for messages without order; with 'order' groups have their turns anyway");
+  }
+  job.read("on_dead_letter", config.on_dead_letter, kOnDeadLetter);
+  if (config.on_dead_letter == OnDeadLetter::hold) {
+    if (config.order == Order::none) {
+      job.error_at_key("on_dead_letter", "needs an order to hold up: set order = \"group\" or \"queue\"");
+    } else if (config.dead_letter != DeadLetterPolicy::move) {
+      job.error_at_key("on_dead_letter",
+                       "needs dead letters: with source = \"dlq\" or another 'policy' in "
+                       "[job.dead_letter] than \"move\" there are none; take it away");
+    }
+  }
+}
+
+void read_priorities(Section priorities, JobConfig& config) {
+  config.weighs_priorities = priorities.present();
+  priorities.read("critical", config.priorities.critical, 1, kMaxWeight);
+  priorities.read("high", config.priorities.high, 1, kMaxWeight);
+  priorities.read("normal", config.priorities.normal, 1, kMaxWeight);
+  priorities.read("low", config.priorities.low, 1, kMaxWeight);
+  if (priorities.present() && (config.order != Order::none || config.fair)) {
+    priorities.error_here(
+        " cannot stand beside 'order' or 'fair', which give the turns by group; take one away, "
+        "or use a queue for each class and one job with queues = [\"urgent:6\", \"bulk:1\"]");
+  }
+}
+
+using std::chrono::hours;
+using std::chrono::seconds;
+
+constexpr std::array<Choice<CatchUp>, 3> kCatchUps{
+    {{"none", CatchUp::none}, {"last", CatchUp::last}, {"all", CatchUp::all}}};
+constexpr std::size_t kMostText = 256UL * 1024;
+
+const char* text_complaint(const std::string& text) {
+  return text.size() <= kMostText ? nullptr : "at most 256 KiB; send where the rest lies";
+}
+const char* type_complaint(const std::string& text) {
+  return !text.empty() && text.size() <= 255 ? nullptr : "a content type, such as \"application/json\"";
+}
+const char* priority_complaint(const std::string& text) {
+  return text == "critical" || text == "high" || text == "normal" || text == "low"
+             ? nullptr
+             : "\"critical\", \"high\", \"normal\" or \"low\"";
+}
+const char* any_complaint(const std::string&) { return nullptr; }
+
+void read_cron(Section& section, ScheduleConfig& schedule) {
+  section.read("cron", schedule.cron, any_complaint);
+  const Member* cron = section.find("cron");
+  if (cron == nullptr || !std::holds_alternative<std::string>(cron->value.content)) {
+    return;
+  }
+  const auto line = parse_cron(schedule.cron);
+  if (const auto* wrong = std::get_if<std::string>(&line)) {
+    section.error_at_value("cron", *wrong);
+  }
+}
+
+void read_zone(Section& section, ScheduleConfig& schedule) {
+  section.read("time_zone", schedule.time_zone, any_complaint);
+  const Member* zone = section.find("time_zone");
+  if (zone == nullptr || !std::holds_alternative<std::string>(zone->value.content)) {
+    return;
+  }
+  if (!TimeZone::find(schedule.time_zone)) {
+    section.error_at_value(
+        "time_zone", "names no time zone of this machine: \"" + abridged(schedule.time_zone) + "\"; " +
+                         (TimeZone::any_installed() ? "give its IANA name, such as \"Europe/Vienna\" or \"UTC\""
+                                                    : "its time zone data is missing: install the package tzdata"));
+  }
+}
+
+ScheduleConfig read_schedule(Section section, const Member& member) {
+  ScheduleConfig schedule;
+  schedule.name = member.key;
+  schedule.place = member.place;
+  section.check_name(member, "a schedule's");
+  read_cron(section, schedule);
+  section.read("every", schedule.every, {seconds(1), hours(7 * 24)});
+  const Member* every = section.find("every");
+  const bool cron = section.find("cron") != nullptr;
+  if (cron == (every != nullptr)) {
+    section.error(member.place, section.title() + (cron ? " has both 'cron' and 'every'; keep one of them"
+                                                        : " has neither 'cron' nor 'every'; say when it is due, as in "
+                                                          "cron = \"30 6 * * MON-FRI\" or every = \"15m\""));
+  } else if (every != nullptr && schedule.every % seconds(1) != Duration::zero()) {
+    section.error_at_value("every", "must be whole seconds");
+  }
+  read_zone(section, schedule);
+  if (!cron) {
+    section.refuse({"time_zone"}, "goes with 'cron' only; an interval has none: leave it out");
+  }
+  section.read("catch_up", schedule.catch_up, kCatchUps);
+  section.read("queue", schedule.queue, name_complaint);
+  section.read("body", schedule.body, text_complaint);
+  section.read("content_type", schedule.content_type, type_complaint);
+  section.read("group", schedule.group, text_complaint);
+  section.read("priority", schedule.priority, priority_complaint);
+  section.read("attributes", schedule.attributes, false);
+  return schedule;
+}
+
+void read_schedules(Section schedules, JobConfig& config) {
+  for (const Member& member : schedules.members()) {
+    config.schedules.push_back(read_schedule(schedules.section(member.key), member));
+  }
+}
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
@@ -60,8 +293,8 @@ const char* memory_complaint(const std::string& text) {
 /// What [job.options] may hold, out of what TOML may hold.
 class OptionReader {
  public:
-  OptionReader(const Member& member, Reader& reader)
-      : member_(member), reader_(reader), naming_("'" + abridged(member.key) + "' in [job.options] ") {}
+  OptionReader(const Member& member, Section& job)
+      : member_(member), job_(job), naming_("'" + abridged(member.key) + "' in [job.options] ") {}
 
   /// Nothing after an error.
   std::optional<OptionValue> read() const {
@@ -71,7 +304,7 @@ class OptionReader {
  private:
   std::nullopt_t fail(const Value& value, const std::string& message) const {
     if (!std::holds_alternative<BrokenValue>(value.content)) {
-      reader_.error(value.place, naming_ + message);
+      job_.error(value.place, naming_ + message);
     }
     return std::nullopt;
   }
@@ -113,28 +346,28 @@ class OptionReader {
   std::optional<OptionValue> convert(const BrokenValue&) const { return std::nullopt; }
 
   const Member& member_;
-  Reader& reader_;
+  Section& job_;
   std::string naming_;
 };
 
-void read_options(Section job, Reader& reader, JobConfig& config) {
+void read_options(Section job, JobConfig& config) {
   const Member* options = job.find("options");
   if (options == nullptr) {
     return;
   }
   const auto* table = std::get_if<Table>(&options->value.content);
   if (table == nullptr) {
-    reader.error(options->value.place, job.naming("options") + "must be a table, written as [job.options]");
+    job.error_at_value("options", "must be a table, written as [job.options]");
     return;
   }
   for (const Member& member : *table) {
-    if (std::optional<OptionValue> value = OptionReader(member, reader).read()) {
+    if (std::optional<OptionValue> value = OptionReader(member, job).read()) {
       config.options.emplace(member.key, Option{*std::move(value), member.place});
     }
   }
 }
 
-void read_retry(Section retry, Reader& reader, RetryConfig& config) {
+void read_retry(Section retry, RetryConfig& config) {
   retry.read("max_attempts", config.max_attempts, 1, kMaxAttempts);
   retry.read("backoff", config.backoff, kBackoffs);
   retry.read("base", config.base, {Duration::zero(), kWeek});
@@ -143,15 +376,14 @@ void read_retry(Section retry, Reader& reader, RetryConfig& config) {
   if (config.base > config.max) {
     const Member* base = retry.find("base");
     const Place place = base == nullptr ? retry.find("max")->value.place : base->value.place;
-    reader.error(place, "'base' in [job.retry] must not be longer than 'max': " + format_duration(config.base) +
-                            " and " + format_duration(config.max));
+    retry.error(place, "'base' in [job.retry] must not be longer than 'max': " + format_duration(config.base) +
+                           " and " + format_duration(config.max));
   }
 }
 
-void read_limits(Section limits, Reader& reader, JobConfig& config) {
+void read_limits(Section limits, JobConfig& config) {
   if (limits.present() && config.isolation == Isolation::thread) {
-    reader.error(limits.place(),
-                 "[job.limits] needs a process to limit: set isolation = \"process\" in [job], or take it away");
+    limits.error_here(" needs a process to limit: set isolation = \"process\" in [job], or take it away");
   }
   std::string memory;
   limits.read("memory", memory, memory_complaint);
@@ -191,23 +423,22 @@ void read_plugin(Section plugin, JobConfig& config) {
   config.plugin = std::move(pin);
 }
 
-void read_dead_letter(Section dead_letter, Reader& reader, JobConfig& config) {
+void read_dead_letter(Section dead_letter, JobConfig& config) {
   // What fails in a dead-letter queue stays there: there is nowhere further to move it.
   config.dead_letter = config.source == Source::dlq ? DeadLetterPolicy::keep : DeadLetterPolicy::move;
   dead_letter.read("policy", config.dead_letter, kPolicies);
   if (config.source == Source::dlq && config.dead_letter == DeadLetterPolicy::move) {
-    reader.error(
-        dead_letter.find("policy")->value.place,
-        "'policy' in [job.dead_letter] cannot be \"move\" for a job with source = \"dlq\", whose messages are there "
-        "already; use \"keep\" or \"discard\"");
+    dead_letter.error_at_value("policy",
+                               "cannot be \"move\" for a job with source = \"dlq\", whose messages are there "
+                               "already; use \"keep\" or \"discard\"");
   }
 }
 
 /// Reads [job] itself; the tables inside it are read by others.
-void read_job(Section job, Reader& reader, JobConfig& config) {
+void read_job(Section job, JobConfig& config) {
   job.read("name", config.name, name_complaint);
-  if (!read_outbox_source(job, reader, config)) {
-    read_queues(job, reader, config);
+  if (!read_outbox_source(job, config)) {
+    read_queues(job, config);
     job.read("source", config.source, kSources);
   }
   if (job.require("handler", "name a plugin's handler, as in handler = \"log\"") != nullptr) {
@@ -224,7 +455,7 @@ void read_job(Section job, Reader& reader, JobConfig& config) {
 }
 
 /// The job's name is its file's unless it has one of its own, and then must do as a name.
-void read_name(Section job, Reader& reader, JobConfig& config) {
+void read_name(Section job, JobConfig& config) {
   if (const Member* name = job.find("name")) {
     config.name_place = name->value.place;
     return;
@@ -233,8 +464,8 @@ void read_name(Section job, Reader& reader, JobConfig& config) {
   config.name = (path.extension() == ".toml" ? path.stem() : path.filename()).string();
   config.name_place = {config.file};
   if (const char* expected = name_complaint(config.name)) {
-    reader.error({config.file}, "the file's name is no name for a job, which must be " + std::string(expected) +
-                                    "; set 'name' in [job] or rename the file");
+    job.error({config.file}, "the file's name is no name for a job, which must be " + std::string(expected) +
+                                 "; set 'name' in [job] or rename the file");
   }
 }
 
@@ -250,19 +481,19 @@ Parsed<JobConfig> parse_job_config(const std::string& text, const std::string& f
   config.file = file;
   Section job = reader.root().section("job");
   if (job.present() || reader.root().find("job") == nullptr) {
-    read_job(job, reader, config);
-    read_name(job, reader, config);
+    read_job(job, config);
+    read_name(job, config);
     read_plugin(job.section("plugin"), config);
-    read_limits(job.section("limits"), reader, config);
-    read_retry(job.section("retry"), reader, config.retry);
-    read_dead_letter(job.section("dead_letter"), reader, config);
+    read_limits(job.section("limits"), config);
+    read_retry(job.section("retry"), config.retry);
+    read_dead_letter(job.section("dead_letter"), config);
     read_idempotency(job.section("idempotency"), config);
-    read_order(job, reader, config);
-    read_outbox_filter(job, reader, config);
-    read_priorities(job.section("priorities"), reader, config);
-    read_options(job, reader, config);
+    read_order(job, config);
+    read_outbox_filter(job, config);
+    read_priorities(job.section("priorities"), config);
+    read_options(job, config);
   }
-  read_schedules(reader.root(), reader, std::get<Document>(parsed).root, config);
+  read_schedules(reader.root().section("schedule"), config);
   if (std::vector<ConfigError> errors = reader.finish(); !errors.empty()) {
     return errors;
   }

@@ -56,7 +56,7 @@ bool is_url_of(OutboxKind kind, std::string_view url) {
   return url.starts_with("mysql://") || rest.starts_with("tcp(") || rest.starts_with("unix(");
 }
 
-void read_url(Section& section, Reader& reader, OutboxConfig& outbox) {
+void read_url(Section& section, OutboxConfig& outbox) {
   const bool postgres = outbox.kind == OutboxKind::postgres;
   const std::string shape =
       postgres ? "\"postgres://USER:PASSWORD@HOST:5432/DATABASE\"" : "\"mysql://USER:PASSWORD@HOST:3306/DATABASE\"";
@@ -66,8 +66,8 @@ void read_url(Section& section, Reader& reader, OutboxConfig& outbox) {
   }
   section.read_secret("url", outbox.url, no_complaint);
   if (std::holds_alternative<std::string>(member->value.content) && !is_url_of(outbox.kind, outbox.url)) {
-    reader.error(member->value.place, section.naming("url") + "must have the form " + shape +
-                                          " (the value is not shown, for it may hold a password)");
+    section.error_at_value("url",
+                           "must have the form " + shape + " (the value is not shown, for it may hold a password)");
   }
 }
 
@@ -84,7 +84,7 @@ void read_columns(Section columns, OutboxColumns& names) {
   columns.read("last_error", names.last_error, identifier_complaint);
 }
 
-void read_tls(Section section, Reader& reader, const std::string& file, OutboxConfig& outbox) {
+void read_tls(Section section, const std::string& file, OutboxConfig& outbox) {
   if (!section.present()) {
     return;
   }
@@ -95,7 +95,7 @@ void read_tls(Section section, Reader& reader, const std::string& file, OutboxCo
   section.read("certificate", tls.certificate, path_complaint);
   section.read("key", tls.key, path_complaint);
   if (tls.certificate.empty() != tls.key.empty()) {
-    reader.error(section.place(), section.title() + " has one of 'certificate' and 'key'; give both, or neither");
+    section.error_here(" has one of 'certificate' and 'key'; give both, or neither");
   }
   for (std::string* path : {&tls.ca, &tls.certificate, &tls.key}) {
     *path = path->empty() ? "" : resolve_path(*path, file);
@@ -103,7 +103,7 @@ void read_tls(Section section, Reader& reader, const std::string& file, OutboxCo
   outbox.tls = std::move(tls);
 }
 
-void read_ssh(Section section, Reader& reader, const std::string& file, OutboxConfig& outbox) {
+void read_ssh(Section section, const std::string& file, OutboxConfig& outbox) {
   if (!section.present()) {
     return;
   }
@@ -123,41 +123,32 @@ void read_ssh(Section section, Reader& reader, const std::string& file, OutboxCo
     *path = path->empty() ? "" : resolve_path(*path, file);
   }
   if (outbox.tls && outbox.kind == OutboxKind::postgres) {
-    reader.error(section.place(), section.title() +
-                                      " cannot stand beside its 'tls': libpq encrypts nothing on the private socket of "
-                                      "the tunnel, which SSH encrypts; take one of them away");
+    section.error_here(
+        " cannot stand beside its 'tls': libpq encrypts nothing on the private socket of "
+        "the tunnel, which SSH encrypts; take one of them away");
   }
   outbox.ssh = std::move(ssh);
 }
 
-/// Keys that the other kinds have.
-void refuse_keys(Section& section, Reader& reader, std::initializer_list<const char*> keys, const char* kinds) {
-  for (const char* key : keys) {
-    if (const Member* member = section.find(key)) {
-      reader.error(member->place, section.naming(key) + "goes with kind = " + kinds + " only; leave it out");
-    }
-  }
-}
-
-void read_sql(Section& section, Reader& reader, const std::string& file, OutboxConfig& outbox) {
-  refuse_keys(section, reader, {"region", "endpoint"}, "\"dynamodb\"");
-  read_url(section, reader, outbox);
+void read_sql(Section& section, const std::string& file, OutboxConfig& outbox) {
+  section.refuse({"region", "endpoint"}, "goes with kind = \"dynamodb\" only; leave it out");
+  read_url(section, outbox);
   section.read("username", outbox.username, text_complaint);
   section.read_secret("password", outbox.password, no_complaint);
   section.read("schema", outbox.schema, identifier_complaint);
   section.read("coordination", outbox.side_table, kCoordination);
-  read_tls(section.section("tls"), reader, file, outbox);
-  read_ssh(section.section("ssh"), reader, file, outbox);
+  read_tls(section.section("tls"), file, outbox);
+  read_ssh(section.section("ssh"), file, outbox);
 }
 
-void read_dynamodb(Section& section, Reader& reader, OutboxConfig& outbox) {
-  refuse_keys(section, reader, {"url", "username", "password", "schema", "coordination", "tls", "ssh"},
-              "\"postgres\" or \"mysql\"");
+void read_dynamodb(Section& section, OutboxConfig& outbox) {
+  section.refuse({"url", "username", "password", "schema", "coordination", "tls", "ssh"},
+                 "goes with kind = \"postgres\" or \"mysql\" only; leave it out");
   section.read("region", outbox.region, region_complaint);
   section.read("endpoint", outbox.endpoint, endpoint_complaint);
 }
 
-void read_rows(Section& section, Reader& reader, OutboxConfig& outbox) {
+void read_rows(Section& section, OutboxConfig& outbox) {
   section.read("table", outbox.table, identifier_complaint);
   section.read("producer", outbox.producer, text_complaint);
   section.read("poll_interval", outbox.poll_interval, {milliseconds(10), hours(1)});
@@ -170,20 +161,16 @@ void read_rows(Section& section, Reader& reader, OutboxConfig& outbox) {
   section.read("attributes", outbox.attributes, identifier_complaint);
   for (const char* taken : {"event", "aggregate_type", "aggregate_id", "producer"}) {
     if (std::find(outbox.attributes.begin(), outbox.attributes.end(), taken) != outbox.attributes.end()) {
-      reader.error(section.find("attributes")->value.place,
-                   section.naming("attributes") + "names \"" + taken + "\", which every message has anyway");
+      section.error_at_value("attributes", std::string("names \"") + taken + "\", which every message has anyway");
     }
   }
   read_columns(section.section("columns"), outbox.columns);
 }
 
-void read_outbox(Section section, Reader& reader, const Member& member, HostConfig& config) {
-  if (const char* expected = name_complaint(member.key)) {
-    reader.error(member.place,
-                 "an outbox's name must be " + std::string(expected) + "; it is \"" + abridged(member.key) + "\"");
-  }
+void read_outbox(Section section, const Member& member, HostConfig& config) {
+  section.check_name(member, "an outbox's");
   OutboxConfig outbox;
-  read_rows(section, reader, outbox);
+  read_rows(section, outbox);
   if (section.require("kind", "give it as \"postgres\", \"mysql\" or \"dynamodb\"") == nullptr ||
       !section.read("kind", outbox.kind, kKinds)) {
     for (const char* key :
@@ -191,21 +178,14 @@ void read_outbox(Section section, Reader& reader, const Member& member, HostConf
       section.find(key);  // which of them it may have is not known
     }
   } else if (outbox.kind == OutboxKind::dynamodb) {
-    read_dynamodb(section, reader, outbox);
+    read_dynamodb(section, outbox);
   } else {
-    read_sql(section, reader, config.file, outbox);
+    read_sql(section, config.file, outbox);
   }
   config.outboxes.emplace(member.key, std::move(outbox));
 }
 
 const char* filter_complaint(const std::string& text) { return text.empty() ? "a text that is not empty" : nullptr; }
-
-/// A key of [job] that no outbox can honour.
-void refuse_job_key(Section& job, Reader& reader, const char* key, const std::string& why) {
-  if (const Member* member = job.find(key)) {
-    reader.error(member->place, job.naming(key) + why);
-  }
-}
 
 bool overlap(const std::vector<std::string>& one, const std::vector<std::string>& other) {
   return std::any_of(one.begin(), one.end(), [&other](const std::string& text) {
@@ -256,20 +236,13 @@ void join_outbox(JobConfig& job, const HostConfig& host, std::vector<ConfigError
 
 }  // namespace
 
-void read_outboxes(Section root, Reader& reader, const Table& tree, HostConfig& config) {
-  Section outboxes = root.section("outbox");
-  for (const Member& top : tree) {
-    const auto* table = top.key == "outbox" ? std::get_if<Table>(&top.value.content) : nullptr;
-    if (table == nullptr) {
-      continue;
-    }
-    for (const Member& member : *table) {
-      read_outbox(outboxes.section(member.key), reader, member, config);
-    }
+void read_outboxes(Section outboxes, HostConfig& config) {
+  for (const Member& member : outboxes.members()) {
+    read_outbox(outboxes.section(member.key), member, config);
   }
 }
 
-bool read_outbox_source(Section job, Reader& reader, JobConfig& config) {
+bool read_outbox_source(Section job, JobConfig& config) {
   const Member* source = job.find("source");
   const auto* text = source == nullptr ? nullptr : std::get_if<std::string>(&source->value.content);
   const auto name = text == nullptr ? std::nullopt : outbox_named(*text);
@@ -277,11 +250,11 @@ bool read_outbox_source(Section job, Reader& reader, JobConfig& config) {
     return false;
   }
   if (const char* expected = name_complaint(*name)) {
-    reader.error(source->value.place,
-                 job.naming("source") + "must be \"outbox:\" and " + expected + "; it is \"" + abridged(*text) + "\"");
+    job.error_at_value("source",
+                       std::string("must be \"outbox:\" and ") + expected + "; it is \"" + abridged(*text) + "\"");
   }
-  refuse_job_key(job, reader, "queue", "cannot stand beside source = \"outbox:NAME\", which names it; leave it out");
-  refuse_job_key(job, reader, "queues", "cannot stand beside source = \"outbox:NAME\"; an outbox has a job of its own");
+  job.refuse({"queue"}, "cannot stand beside source = \"outbox:NAME\", which names it; leave it out");
+  job.refuse({"queues"}, "cannot stand beside source = \"outbox:NAME\"; an outbox has a job of its own");
   config.queue = *text;
   config.queue_place = source->value.place;
   config.order = Order::group;
@@ -294,7 +267,7 @@ bool read_outbox_source(Section job, Reader& reader, JobConfig& config) {
   return true;
 }
 
-void read_outbox_filter(Section job, Reader& reader, JobConfig& config) {
+void read_outbox_filter(Section job, JobConfig& config) {
   Section filter = job.section("outbox");
   filter.read("types", config.outbox.types, filter_complaint);
   filter.read("deny_types", config.outbox.deny_types, filter_complaint);
@@ -302,21 +275,21 @@ void read_outbox_filter(Section job, Reader& reader, JobConfig& config) {
   filter.read("skip_events", config.outbox.skip_events, filter_complaint);
   if (!outbox_named(config.queue)) {
     if (filter.present()) {
-      reader.error(filter.place(),
-                   "[job.outbox] needs rows to choose from: set source = \"outbox:NAME\" in [job], or "
-                   "take it away");
+      filter.error_here(
+          " needs rows to choose from: set source = \"outbox:NAME\" in [job], or "
+          "take it away");
     }
     return;
   }
   if (const Member* order = job.find("order"); order != nullptr && config.order != Order::group) {
-    reader.error(order->place, job.naming("order") +
-                                   "cannot be changed for an outbox, whose rows go out in order within each "
-                                   "aggregate_id; leave it out");
+    job.error_at_key("order",
+                     "cannot be changed for an outbox, whose rows go out in order within each "
+                     "aggregate_id; leave it out");
   }
   if (config.dead_letter == DeadLetterPolicy::keep) {
-    reader.error(job.place(),
-                 "'policy' in [job.dead_letter] cannot be \"keep\" for an outbox: a row whose tries are "
-                 "used up stays in the table as a dead letter anyway; use \"move\" or \"discard\"");
+    job.error(job.place(),
+              "'policy' in [job.dead_letter] cannot be \"keep\" for an outbox: a row whose tries are "
+              "used up stays in the table as a dead letter anyway; use \"move\" or \"discard\"");
   }
 }
 

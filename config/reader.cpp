@@ -87,6 +87,37 @@ Place Section::place() const { return reader_->sections_[index_].place; }
 
 std::string Section::naming(const std::string& key) const { return "'" + key + "' in " + title() + " "; }
 
+void Section::error(const Place& place, std::string text) { reader_->error(place, std::move(text)); }
+
+void Section::error_here(const std::string& text) { error(place(), title() + text); }
+
+void Section::error_at_key(const std::string& key, const std::string& text) {
+  error(find(key)->place, naming(key) + text);
+}
+
+void Section::error_at_value(const std::string& key, const std::string& text) {
+  error(find(key)->value.place, naming(key) + text);
+}
+
+void Section::refuse(std::initializer_list<const char*> keys, const std::string& text) {
+  for (const char* key : keys) {
+    if (find(key) != nullptr) {
+      error_at_key(key, text);
+    }
+  }
+}
+
+void Section::check_name(const Member& member, const std::string& whose) {
+  if (const char* expected = name_complaint(member.key)) {
+    error(member.place, whose + " name must be " + std::string(expected) + "; it is \"" + abridged(member.key) + "\"");
+  }
+}
+
+const Table& Section::members() const {
+  static const Table kNone;
+  return table_ == nullptr ? kNone : *table_;
+}
+
 const Member* Section::find(const std::string& key) {
   std::vector<std::string>& keys = reader_->sections_[index_].keys;
   if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
@@ -103,7 +134,7 @@ const Member* Section::find(const std::string& key) {
 const Member* Section::require(const std::string& key, const std::string& mend) {
   const Member* member = find(key);
   if (member == nullptr) {
-    reader_->error(place(), title() + " has no '" + key + "'; " + mend);
+    error(place(), title() + " has no '" + key + "'; " + mend);
   }
   return member;
 }
@@ -115,7 +146,7 @@ const Value* Section::find_sound(const std::string& key) {
 }
 
 void Section::wrong_type(const std::string& key, const Value& value, const std::string& expected) {
-  reader_->error(value.place, naming(key) + "must be " + expected + ", not " + kind_of(value));
+  error(value.place, naming(key) + "must be " + expected + ", not " + kind_of(value));
 }
 
 void Section::read(const std::string& key, std::string& target, Complaint complaint) {
@@ -127,7 +158,7 @@ void Section::read(const std::string& key, std::string& target, Complaint compla
   if (text == nullptr) {
     wrong_type(key, *value, "a string");
   } else if (const char* expected = complaint(*text)) {
-    reader_->error(value->place, naming(key) + "must be " + expected + "; it is " + quoted(*text));
+    error_at_value(key, std::string("must be ") + expected + "; it is " + quoted(*text));
   } else {
     target = *text;
   }
@@ -144,9 +175,9 @@ void Section::read(const std::string& key, std::uint32_t& target, std::uint32_t 
   if (integer && *integer >= least && *integer <= most) {
     target = static_cast<std::uint32_t>(*integer);
   } else if (integer) {
-    reader_->error(value->place, naming(key) + "must be " + expected + "; it is " + std::to_string(*integer));
+    error_at_value(key, std::string("must be ") + expected + "; it is " + std::to_string(*integer));
   } else if (text != nullptr && value->from_environment) {
-    reader_->error(value->place, naming(key) + "must be " + expected + "; it is " + quoted(*text));
+    error_at_value(key, std::string("must be ") + expected + "; it is " + quoted(*text));
   } else {
     wrong_type(key, *value, expected);
   }
@@ -164,11 +195,10 @@ void Section::read(const std::string& key, Duration& target, DurationBounds boun
   }
   const std::optional<Duration> duration = parse_duration(*text);
   if (!duration) {
-    reader_->error(value->place,
-                   naming(key) + "must be a duration, such as \"1500ms\", \"30s\" or \"15m\"; it is " + quoted(*text));
+    error_at_value(key, "must be a duration, such as \"1500ms\", \"30s\" or \"15m\"; it is " + quoted(*text));
   } else if (*duration < bounds.least || *duration > bounds.most) {
-    reader_->error(value->place, naming(key) + "must be from " + format_duration(bounds.least) + " to " +
-                                     format_duration(bounds.most) + "; it is " + quoted(*text));
+    error_at_value(key, "must be from " + format_duration(bounds.least) + " to " + format_duration(bounds.most) +
+                            "; it is " + quoted(*text));
   } else {
     target = *duration;
   }
@@ -191,9 +221,9 @@ void Section::read(const std::string& key, std::vector<std::string>& target, Com
       continue;
     }
     if (text == nullptr) {
-      reader_->error(element.place, naming(key) + "must hold strings only, not " + kind_of(element));
+      error(element.place, naming(key) + "must hold strings only, not " + kind_of(element));
     } else if (const char* expected = complaint(*text)) {
-      reader_->error(element.place, naming(key) + "must name " + expected + "; it has " + quoted(*text));
+      error(element.place, naming(key) + "must name " + expected + "; it has " + quoted(*text));
     } else {
       result.push_back(*text);
     }
@@ -214,8 +244,8 @@ std::size_t Section::choose(const std::string& key, const std::vector<std::strin
   const auto found = std::find(words.begin(), words.end(), *text);
   if (found == words.end()) {
     const std::optional<std::string> meant = nearest(*text, words);
-    reader_->error(value->place, naming(key) + "must be " + listed(words) + "; it is " + quoted(*text) +
-                                     (meant ? ": did you mean " + quoted(*meant) + "?" : ""));
+    error_at_value(key, "must be " + listed(words) + "; it is " + quoted(*text) +
+                            (meant ? ": did you mean " + quoted(*meant) + "?" : ""));
   }
   return static_cast<std::size_t>(found - words.begin());
 }
@@ -292,7 +322,7 @@ void Section::read(const std::string& key, bool& target) {
   } else if (text != nullptr && value->from_environment && (*text == "true" || *text == "false")) {
     target = *text == "true";
   } else {
-    reader_->error(value->place, naming(key) + "must be true or false");
+    error_at_value(key, "must be true or false");
   }
 }
 
@@ -302,7 +332,7 @@ void Section::read_number(const std::string& key, double& target, bool (*good)(d
   if (number && good(*number)) {
     target = *number;
   } else if (value != nullptr) {
-    reader_->error(value->place, naming(key) + "must be a number " + expected);
+    error_at_value(key, "must be a number " + expected);
   }
 }
 
@@ -332,20 +362,20 @@ void Section::read_day(const std::string& key, std::string& target) {
   const auto* text = std::get_if<std::string>(&value->content);
   const std::string day = foreign != nullptr ? foreign->text : text != nullptr ? *text : std::string();
   if (!is_day(day)) {
-    reader_->error(value->place, naming(key) + "must be a day, such as 2026-11-01");
+    error_at_value(key, "must be a day, such as 2026-11-01");
     return;
   }
   target = day;
 }
 
-void Section::read(const std::string& key, std::map<std::string, std::string>& target) {
+void Section::read(const std::string& key, std::map<std::string, std::string>& target, bool plain) {
   const Value* value = find_sound(key);
   if (value == nullptr) {
     return;
   }
   const auto* table = std::get_if<Table>(&value->content);
   if (table == nullptr) {
-    reader_->error(value->place, naming(key) + "must be a table of strings, not " + kind_of(*value));
+    error_at_value(key, std::string("must be a table of strings, not ") + kind_of(*value));
     return;
   }
   for (const Member& entry : *table) {
@@ -355,11 +385,10 @@ void Section::read(const std::string& key, std::map<std::string, std::string>& t
       continue;
     }
     if (text == nullptr) {
-      reader_->error(entry.value.place,
-                     naming(key) + "must hold strings only; " + name + " is " + kind_of(entry.value));
-    } else if (entry.key.empty() || has_control(entry.key) || has_control(*text)) {
-      reader_->error(entry.value.place,
-                     naming(key) + "must hold names and values without control characters; " + name + " does not");
+      error(entry.value.place, naming(key) + "must hold strings only; " + name + " is " + kind_of(entry.value));
+    } else if (plain && (entry.key.empty() || has_control(entry.key) || has_control(*text))) {
+      error(entry.value.place,
+            naming(key) + "must hold names and values without control characters; " + name + " does not");
     } else {
       target.insert_or_assign(entry.key, *text);
     }
@@ -373,9 +402,9 @@ void Section::read_secret(const std::string& key, std::string& target, Complaint
   }
   const auto* text = std::get_if<std::string>(&value->content);
   if (text == nullptr) {
-    reader_->error(value->place, naming(key) + "must be a string, not " + kind_of(*value));
+    error_at_value(key, std::string("must be a string, not ") + kind_of(*value));
   } else if (const char* expected = complaint(*text)) {
-    reader_->error(value->place, naming(key) + "must be " + expected + "; its value is not shown here");
+    error_at_value(key, std::string("must be ") + expected + "; its value is not shown here");
   } else {
     target = *text;
   }

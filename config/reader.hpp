@@ -2,6 +2,7 @@
 
 #include <array>
 #include <deque>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
@@ -50,7 +51,8 @@ class Section {
   void read(const std::string& key, std::vector<std::string>& target, Complaint complaint);
   void read(const std::string& key, bool& target);
   /// A table of strings; no value of it appears in an error.
-  void read(const std::string& key, std::map<std::string, std::string>& target);
+  /// `plain`: names that are not empty, and no control characters in them and their values.
+  void read(const std::string& key, std::map<std::string, std::string>& target, bool plain = true);
   // Numbers also as text out of the environment, and at most a billion; `example` goes into the error.
   /// From 0 to 1.
   void read_share(const std::string& key, double& target);
@@ -82,8 +84,21 @@ class Section {
   /// The table inside this one.
   Section section(const std::string& key);
 
+  /// Its members, be they known or not; none when it is absent.
+  const Table& members() const;
+
   /// "'key' in [section] ": how an error about a key of this table begins.
   std::string naming(const std::string& key) const;
+  /// An error about a key that is there: "'key' in [section] " and the text, at the place of the key or of its value.
+  void error_at_key(const std::string& key, const std::string& text);
+  void error_at_value(const std::string& key, const std::string& text);
+  /// The same for each of the keys that is there.
+  void refuse(std::initializer_list<const char*> keys, const std::string& text);
+  /// An error about the table: its title and the text.
+  void error_here(const std::string& text);
+  void error(const Place& place, std::string text);
+  /// An error where a member's key is no name; `whose`: "a queue's".
+  void check_name(const Member& member, const std::string& whose);
 
  private:
   friend class Reader;

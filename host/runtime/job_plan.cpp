@@ -13,7 +13,7 @@
 #include <cstring>
 
 #include "base/text/visible.hpp"
-#include "config/file_trust.hpp"
+#include "config/files.hpp"
 #include "host/runtime/service.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
 #include "host/stores/leased/leased_queues.hpp"

@@ -1,4 +1,4 @@
-#include "config/file_trust.hpp"
+#include "config/files.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
