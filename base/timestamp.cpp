@@ -7,51 +7,49 @@ namespace sluice {
 namespace {
 
 using std::chrono::days;
-using std::chrono::sys_days;
 
-constexpr int kFractionDigits = 9;
+constexpr std::size_t kFractionDigits = 9;
 
-/// Takes exactly `count` digits off the front; nothing when there are fewer.
-std::optional<int> take_digits(std::string_view& text, std::size_t count) {
-  if (text.size() < count) {
+/// Takes text of the form of `pattern` off the front, in which 'd' is a digit and all else itself; the numbers that its
+/// runs of digits are. Nothing when the text has another form.
+template <std::size_t kCount>
+std::optional<std::array<int, kCount>> take(std::string_view& text, std::string_view pattern) {
+  std::array<int, kCount> numbers{};
+  std::size_t number = 0;
+  if (text.size() < pattern.size()) {
     return std::nullopt;
   }
-  int value = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (text[i] < '0' || text[i] > '9') {
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != 'd') {
+      ++number;
+      if (text[i] != pattern[i]) {
+        return std::nullopt;
+      }
+    } else if (text[i] < '0' || text[i] > '9') {
       return std::nullopt;
+    } else {
+      numbers[number] = numbers[number] * 10 + (text[i] - '0');
     }
-    value = value * 10 + (text[i] - '0');
   }
-  text.remove_prefix(count);
-  return value;
+  text.remove_prefix(pattern.size());
+  return numbers;
 }
 
-bool take(std::string_view& text, char expected) {
-  if (text.empty() || text.front() != expected) {
-    return false;
+/// ".25" as nanoseconds, and nothing as none; nothing for a point without digits.
+std::optional<Duration> take_fraction(std::string_view& text) {
+  if (!text.starts_with('.')) {
+    return Duration::zero();
   }
-  text.remove_prefix(1);
-  return true;
-}
-
-std::optional<std::int64_t> take_fraction(std::string_view& text) {
   std::int64_t nanoseconds = 0;
-  int digits = 0;
-  while (!text.empty() && text.front() >= '0' && text.front() <= '9') {
-    if (digits < kFractionDigits) {
-      nanoseconds = nanoseconds * 10 + (text.front() - '0');
-    }
-    ++digits;
-    text.remove_prefix(1);
+  std::size_t size = 1;
+  for (; size < text.size() && text[size] >= '0' && text[size] <= '9'; ++size) {
+    nanoseconds = size <= kFractionDigits ? nanoseconds * 10 + (text[size] - '0') : nanoseconds;
   }
-  if (digits == 0) {
-    return std::nullopt;
-  }
-  for (; digits < kFractionDigits; ++digits) {
+  for (std::size_t digits = size; digits <= kFractionDigits; ++digits) {
     nanoseconds *= 10;
   }
-  return nanoseconds;
+  text.remove_prefix(size);
+  return size > 1 ? std::optional(Duration(nanoseconds)) : std::nullopt;
 }
 
 /// "Z" or "+hh:mm" or "-hh:mm", and nothing behind it.
@@ -59,58 +57,16 @@ std::optional<std::chrono::minutes> take_offset(std::string_view text) {
   if (text == "Z") {
     return std::chrono::minutes{0};
   }
-  if (text.empty() || (text.front() != '+' && text.front() != '-')) {
+  const bool west = text.starts_with('-');
+  if (!west && !text.starts_with('+')) {
     return std::nullopt;
   }
-  const int sign = text.front() == '-' ? -1 : 1;
   text.remove_prefix(1);
-  const auto hours = take_digits(text, 2);
-  if (!hours || *hours > 23 || !take(text, ':')) {
+  const auto parts = take<2>(text, "dd:dd");
+  if (!parts || (*parts)[0] > 23 || (*parts)[1] > 59 || !text.empty()) {
     return std::nullopt;
   }
-  const auto minutes = take_digits(text, 2);
-  if (!minutes || *minutes > 59 || !text.empty()) {
-    return std::nullopt;
-  }
-  return std::chrono::minutes{sign * (*hours * 60 + *minutes)};
-}
-
-std::optional<sys_days> take_date(std::string_view& text) {
-  const auto year = take_digits(text, 4);
-  if (!year || !take(text, '-')) {
-    return std::nullopt;
-  }
-  const auto month = take_digits(text, 2);
-  if (!month || !take(text, '-')) {
-    return std::nullopt;
-  }
-  const auto day = take_digits(text, 2);
-  if (!day) {
-    return std::nullopt;
-  }
-  const std::chrono::year_month_day date{std::chrono::year{*year}, std::chrono::month{static_cast<unsigned>(*month)},
-                                         std::chrono::day{static_cast<unsigned>(*day)}};
-  // The span that 64 bits of nanoseconds can hold, whole years only.
-  if (!date.ok() || *year < 1678 || *year > 2261) {
-    return std::nullopt;
-  }
-  return sys_days{date};
-}
-
-std::optional<std::chrono::seconds> take_time_of_day(std::string_view& text) {
-  const auto hour = take_digits(text, 2);
-  if (!hour || *hour > 23 || !take(text, ':')) {
-    return std::nullopt;
-  }
-  const auto minute = take_digits(text, 2);
-  if (!minute || *minute > 59 || !take(text, ':')) {
-    return std::nullopt;
-  }
-  const auto second = take_digits(text, 2);
-  if (!second || *second > 59) {
-    return std::nullopt;
-  }
-  return std::chrono::hours{*hour} + std::chrono::minutes{*minute} + std::chrono::seconds{*second};
+  return std::chrono::minutes{(west ? -1 : 1) * ((*parts)[0] * 60 + (*parts)[1])};
 }
 
 }  // namespace
@@ -120,36 +76,31 @@ std::string format_timestamp(WallTime time) {
   const std::chrono::year_month_day date{day};
   const std::chrono::hh_mm_ss<Duration> clock{time - day};
   std::array<char, 64> text{};
-  const int size = std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%09lldZ",
-                                 static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                                 static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()),
-                                 static_cast<int>(clock.minutes().count()), static_cast<int>(clock.seconds().count()),
-                                 static_cast<long long>(clock.subseconds().count()));
+  const int size =
+      std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%09lldZ", static_cast<int>(date.year()),
+                    static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                    static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+                    static_cast<int>(clock.seconds().count()), static_cast<long long>(clock.subseconds().count()));
   return std::string(text.data(), static_cast<std::size_t>(size));
 }
 
 std::optional<WallTime> parse_timestamp(std::string_view text) {
-  const auto date = take_date(text);
-  if (!date || !take(text, 'T')) {
+  const auto parts = take<6>(text, "dddd-dd-ddTdd:dd:dd");
+  if (!parts) {
     return std::nullopt;
   }
-  const auto time_of_day = take_time_of_day(text);
-  if (!time_of_day) {
-    return std::nullopt;
-  }
-  std::int64_t nanoseconds = 0;
-  if (take(text, '.')) {
-    const auto fraction = take_fraction(text);
-    if (!fraction) {
-      return std::nullopt;
-    }
-    nanoseconds = *fraction;
-  }
+  const auto& [year, month, day, hour, minute, second] = *parts;
+  const std::chrono::year_month_day date{std::chrono::year{year}, std::chrono::month{static_cast<unsigned>(month)},
+                                         std::chrono::day{static_cast<unsigned>(day)}};
+  // The span that 64 bits of nanoseconds can hold, whole years only.
+  const bool good = date.ok() && year >= 1678 && year <= 2261 && hour <= 23 && minute <= 59 && second <= 59;
+  const auto fraction = take_fraction(text);
   const auto offset = take_offset(text);
-  if (!offset) {
+  if (!good || !fraction || !offset) {
     return std::nullopt;
   }
-  return WallTime(*date) + *time_of_day - *offset + Duration(nanoseconds);
+  return WallTime(std::chrono::sys_days{date}) + std::chrono::hours{hour} + std::chrono::minutes{minute} +
+         std::chrono::seconds{second} - *offset + *fraction;
 }
 
 std::optional<WallTime> parse_timestamp_or_end(std::string_view text) {

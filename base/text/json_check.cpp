@@ -1,6 +1,5 @@
 #include "base/text/json_check.hpp"
 
-#include "base/text/json_cursor.hpp"
 #include "base/text/json_reader.hpp"
 
 namespace sluice {

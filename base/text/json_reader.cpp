@@ -1,15 +1,190 @@
 #include "base/text/json_reader.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
+#include <vector>
+
+#include "base/text/json_check.hpp"
+#include "base/text/utf8.hpp"
 
 namespace sluice {
 
 namespace {
 
-constexpr JsonCursor::Problem kTooDeep = "it is nested too deep";
+using Problem = JsonCursor::Problem;
+using BadText = JsonCursor::BadText;
 
-char closing_of(bool object) { return object ? '}' : ']'; }
+bool is_high_surrogate(unsigned unit) { return unit >= 0xD800 && unit <= 0xDBFF; }
+bool is_low_surrogate(unsigned unit) { return unit >= 0xDC00 && unit <= 0xDFFF; }
+
+/// What a string holds that is not plain: escapes, and bytes that are no ASCII.
+class OddCharacters {
+ public:
+  OddCharacters(const char* at, const char* end, BadText bad_text, std::string* out)
+      : at_(at), end_(end), bad_text_(bad_text), out_(out) {}
+
+  const char* at() const { return at_; }
+
+  /// To behind the closing quote.
+  Problem pass() {
+    while (true) {
+      const std::size_t run = plain_run(left());
+      append({at_, run});
+      at_ += run;
+      if (at_ == end_) {
+        return "the text ends within a string";
+      }
+      if (*at_ == '"') {
+        ++at_;
+        return nullptr;
+      }
+      if (const Problem problem = *at_ == '\\' ? escape() : odd_byte(); problem != nullptr) {
+        return problem;
+      }
+    }
+  }
+
+ private:
+  std::string_view left() const { return {at_, static_cast<std::size_t>(end_ - at_)}; }
+  void append(std::string_view characters) {
+    if (out_ != nullptr) {
+      *out_ += characters;
+    }
+  }
+  void append_character(unsigned character) {
+    if (out_ != nullptr) {
+      append_utf8(*out_, character);
+    }
+  }
+
+  Problem odd_byte() {
+    if (static_cast<unsigned char>(*at_) < 0x20) {
+      return "a control character must be escaped";
+    }
+    const std::size_t length = utf8_length(left());
+    if (length == 0 && bad_text_ == BadText::refuse) {
+      return "the text is not UTF-8";
+    }
+    append(length > 0 ? left().substr(0, length) : std::string_view(kReplacementCharacter));
+    at_ += length > 0 ? length : 1;
+    return nullptr;
+  }
+
+  Problem escape() {
+    const char c = left().size() > 1 ? at_[1] : '\0';
+    if (c == 'u') {
+      return unicode_escape();
+    }
+    constexpr std::string_view kEscapes = "\"\\/bfnrt";
+    constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
+    const std::size_t which = c == '\0' ? std::string_view::npos : kEscapes.find(c);
+    if (which == std::string_view::npos) {
+      return "there is no such escape";
+    }
+    append(kMeanings.substr(which, 1));
+    at_ += 2;
+    return nullptr;
+  }
+
+  Problem unicode_escape() {
+    const char* const start = at_;
+    unsigned unit = 0;
+    if (const Problem problem = hex4(unit); problem != nullptr) {
+      return problem;
+    }
+    if (is_high_surrogate(unit) && left().starts_with("\\u")) {
+      const char* const second = at_;
+      unsigned low = 0;
+      if (const Problem problem = hex4(low); problem != nullptr) {
+        return problem;
+      }
+      if (is_low_surrogate(low)) {
+        append_character(0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00));
+        return nullptr;
+      }
+      at_ = second;
+    }
+    if (!is_high_surrogate(unit) && !is_low_surrogate(unit)) {
+      append_character(unit);
+      return nullptr;
+    }
+    if (bad_text_ == BadText::refuse) {
+      at_ = start;
+      return "half a surrogate pair is no character";
+    }
+    append(kReplacementCharacter);
+    return nullptr;
+  }
+
+  Problem hex4(unsigned& unit) {
+    constexpr Problem kNoHex = "four hexadecimal digits are expected";
+    if (left().size() < 6) {
+      return kNoHex;
+    }
+    unit = 0;
+    for (const char c : left().substr(2, 4)) {
+      const bool letter = (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+      if (!letter && !JsonCursor::is_digit(c)) {
+        return kNoHex;
+      }
+      unit = unit * 16 + (letter ? (static_cast<unsigned>(c) | 0x20u) - 'a' + 10 : static_cast<unsigned>(c - '0'));
+    }
+    at_ += 6;
+    return nullptr;
+  }
+
+  const char* at_;
+  const char* const end_;
+  const BadText bad_text_;
+  std::string* const out_;
+};
+
+}  // namespace
+
+JsonCursor::Stop JsonCursor::number_from(const char* at, const char* end) {
+  constexpr Problem kNoDigit = "a digit is expected";
+  const auto digits = [&at, end] {
+    const char* const first = at;
+    while (at != end && is_digit(*at)) {
+      ++at;
+    }
+    return at != first;
+  };
+  at += *at == '-' ? 1 : 0;
+  if (at != end && *at == '0') {
+    ++at;
+    if (at != end && is_digit(*at)) {
+      return {at, "a number must not begin with 0"};
+    }
+  } else if (!digits()) {
+    return {at, kNoDigit};
+  }
+  if (at != end && *at == '.') {
+    ++at;
+    if (!digits()) {
+      return {at, kNoDigit};
+    }
+  }
+  if (at != end && (*at == 'e' || *at == 'E')) {
+    ++at;
+    at += at != end && (*at == '+' || *at == '-') ? 1 : 0;
+    if (!digits()) {
+      return {at, kNoDigit};
+    }
+  }
+  return {at, nullptr};
+}
+
+JsonCursor::Stop JsonCursor::rest_of_string(const char* at, const char* end, BadText bad_text, std::string* out) {
+  OddCharacters characters(at, end, bad_text, out);
+  const Problem problem = characters.pass();
+  return {characters.at(), problem};
+}
+
+namespace {
+
+constexpr JsonCursor::Problem kTooDeep = "it is nested too deep";
 
 }  // namespace
 
@@ -132,62 +307,27 @@ bool JsonReader::read_null() {
   return is_fine(cursor_.word("null"));
 }
 
-// Its state is in variables, so that it stays in registers: most of what is sent and edited goes through here.
-JsonReader::Passed JsonReader::pass_value(JsonCursor cursor, std::size_t depth) const {
-  constexpr std::size_t kMostOpen = 64;
-  std::uint64_t objects = 0;  // which of those that are open are objects, the innermost one lowest
-  std::size_t open = 0;
-  const auto closing = [&objects] { return closing_of((objects & 1U) != 0); };
-  while (true) {
-    JsonCursor::Problem problem = nullptr;
-    bool more = false;
-    const char first = cursor.peek();
-    if ((first == '{' || first == '[') && open < kMostOpen) {
-      if (depth + open == max_depth_) {
-        return {cursor, kTooDeep};
-      }
-      cursor.pass();
-      ++open;
-      objects = objects << 1U | (first == '{' ? 1U : 0U);
-      problem = cursor.next(closing(), true, more);
-    } else {
-      if (first == '{' || first == '[') {
-        const Passed inner = pass_value(cursor, depth + open);
-        cursor = inner.cursor;
-        problem = inner.problem;
-      } else {
-        problem = cursor.scalar(first, bad_text_);
-      }
-      if (problem != nullptr || open == 0) {
-        return {cursor, problem};
-      }
-      problem = cursor.next(closing(), false, more);
-    }
-    // Up to where another value begins, or the outermost one has ended.
-    while (problem == nullptr && !more) {
-      objects >>= 1U;
-      if (--open == 0) {
-        return {cursor, nullptr};
-      }
-      problem = cursor.next(closing(), false, more);
-    }
-    if (problem == nullptr && (objects & 1U) != 0) {
-      problem = cursor.name(bad_text_, nullptr);
-      problem = problem == nullptr ? cursor.colon() : problem;
-    }
-    if (problem != nullptr) {
-      return {cursor, problem};
-    }
-  }
-}
-
 bool JsonReader::skip() {
-  if (failed()) {
-    return false;
+  switch (peek()) {
+    case Kind::object:
+      begin_object();
+      while (next('}')) {
+        if (!is_fine(cursor_.name(bad_text_, nullptr)) || !is_fine(cursor_.colon()) || !skip()) {
+          return false;
+        }
+      }
+      return !failed();
+    case Kind::array:
+      begin_array();
+      while (next(']')) {
+        if (!skip()) {
+          return false;
+        }
+      }
+      return !failed();
+    default:
+      return !failed() && is_fine(cursor_.scalar(cursor_.peek(), bad_text_));
   }
-  const Passed passed = pass_value(cursor_, depth_);
-  cursor_ = passed.cursor;
-  return is_fine(passed.problem);
 }
 
 bool JsonReader::read_raw(std::string_view& text) {
@@ -206,6 +346,80 @@ bool JsonReader::finish() {
   }
   cursor_.peek();
   return cursor_.at_end() || fail("there is more text after the value");
+}
+
+namespace {
+
+/// The parts of a pointer, unescaped.
+std::vector<std::string> parts_of(std::string_view pointer) {
+  std::vector<std::string> parts;
+  while (!pointer.empty()) {
+    pointer.remove_prefix(1);
+    const std::string_view escaped = pointer.substr(0, pointer.find('/'));
+    pointer.remove_prefix(escaped.size());
+    std::string& part = parts.emplace_back();
+    for (std::size_t at = 0; at < escaped.size(); ++at) {
+      const bool escape = escaped[at] == '~' && at + 1 < escaped.size();
+      part += escape ? (escaped[++at] == '0' ? '~' : '/') : escaped[at];
+    }
+  }
+  return parts;
+}
+
+/// An element's number as RFC 6901 writes it: no sign, no leading zero.
+std::optional<std::uint64_t> index_of(const std::string& part) {
+  std::uint64_t index = 0;
+  const char* const end = part.data() + part.size();
+  const auto [rest, code] = std::from_chars(part.data(), end, index);
+  const bool plain = part == "0" || (!part.empty() && part.front() != '0');
+  return code == std::errc() && rest == end && plain ? std::optional(index) : std::nullopt;
+}
+
+/// Moves to the value that `part` names in the object or array that begins here; false: there is none.
+bool step_into(JsonReader& reader, const std::string& part) {
+  if (reader.peek() == JsonReader::Kind::object) {
+    std::string_view name;
+    reader.begin_object();
+    while (reader.next_member(name)) {
+      if (name == part) {
+        return true;
+      }
+      reader.skip();
+    }
+    return false;
+  }
+  const auto index = index_of(part);
+  if (reader.peek() != JsonReader::Kind::array || !index) {
+    return false;
+  }
+  reader.begin_array();
+  for (std::uint64_t at = 0; reader.next_element(); ++at) {
+    if (at == *index) {
+      return true;
+    }
+    reader.skip();
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<JsonScalar> json_at(std::string_view json, std::string_view pointer) {
+  JsonReader reader(json, kJsonDepth, JsonReader::BadText::refuse);
+  for (const std::string& part : parts_of(pointer)) {
+    if (!step_into(reader, part)) {
+      return std::nullopt;
+    }
+  }
+  JsonScalar found{reader.peek(), {}};
+  std::string_view written;
+  if (found.kind == JsonReader::Kind::string) {
+    reader.read_string(found.text);
+  } else if (found.kind == JsonReader::Kind::number || found.kind == JsonReader::Kind::boolean) {
+    reader.read_raw(written);
+    found.text = written;
+  }
+  return reader.failed() ? std::nullopt : std::optional(std::move(found));
 }
 
 }  // namespace sluice

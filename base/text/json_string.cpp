@@ -1,9 +1,5 @@
 #include "base/text/json_string.hpp"
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -22,18 +18,6 @@ constexpr std::uint64_t kHighBits = 0x8080808080808080u;
 constexpr std::uint64_t below(std::uint64_t word, unsigned limit) { return (word - kOnes * limit) & ~word & kHighBits; }
 
 bool is_plain(unsigned char byte) { return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\'; }
-
-#ifdef __SSE2__
-// How many bytes at the start of a block are plain. Beyond ASCII they are negative here.
-constexpr std::size_t kBlockBytes = 16;
-std::size_t plain_bytes(const char* block) {
-  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block));
-  const __m128i special =
-      _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')), _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));
-  const __m128i odd = _mm_or_si128(special, _mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20)));
-  return static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(_mm_movemask_epi8(odd)) | 1U << kBlockBytes));
-}
-#endif
 
 }  // namespace
 
@@ -64,13 +48,6 @@ void append_json_escape(std::string& out, unsigned char c) {
 
 std::size_t plain_run(std::string_view text) {
   std::size_t i = 0;
-#ifdef __SSE2__
-  for (; i + kBlockBytes <= text.size(); i += kBlockBytes) {
-    if (const std::size_t run = plain_bytes(text.data() + i); run < kBlockBytes) {
-      return i + run;
-    }
-  }
-#endif
   for (; i + 8 <= text.size(); i += 8) {
     std::uint64_t word = 0;
     std::memcpy(&word, text.data() + i, 8);

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/text/json_check.hpp"
-#include "base/text/json_pointer.hpp"
+#include "base/text/json_reader.hpp"
 #include "base/text/utf8.hpp"
 
 namespace sluice::operate {

@@ -5,7 +5,6 @@
 #include "host/observe/metrics.hpp"
 #include "host/queue/queues.hpp"
 #include "host/queue/wake/datagram.hpp"
-#include "host/queue/wake/datagram_socket.hpp"
 #include "host/runtime/service.hpp"
 
 namespace sluice::runtime {

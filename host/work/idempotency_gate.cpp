@@ -1,7 +1,7 @@
 #include "host/work/idempotency_gate.hpp"
 
 #include "base/text/json_check.hpp"
-#include "base/text/json_pointer.hpp"
+#include "base/text/json_reader.hpp"
 #include "base/text/utf8.hpp"
 #include "dynamo/signing/digest.hpp"
 

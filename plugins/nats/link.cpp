@@ -1,7 +1,5 @@
 #include "link.hpp"
 
-#include <nats/nats.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -152,11 +150,6 @@ void check(natsStatus status, const char* what) {
   }
 }
 
-struct DestroyMessage {
-  void operator()(natsMsg* message) const { natsMsg_Destroy(message); }
-};
-using MessagePointer = std::unique_ptr<natsMsg, DestroyMessage>;
-
 }  // namespace
 
 std::size_t Publication::size() const {
@@ -170,86 +163,60 @@ std::size_t Publication::size() const {
   return body.size() + (bytes == 0 ? 0 : bytes + kPrologue);
 }
 
-struct Link::Options::State {
+NatsPointer<natsOptions> make_options(const Settings& settings, LinkEvents& events) {
   natsOptions* options = nullptr;
-};
-
-Link::Options::Options(const Settings& settings, LinkEvents& events) : state_(std::make_unique<State>()) {
-  natsOptions*& options = state_->options;
   check(natsOptions_Create(&options), "libnats cannot be started");
-  try {
-    std::vector<const char*> servers;
-    servers.reserve(settings.servers.size());
-    for (const std::string& server : settings.servers) {
-      servers.push_back(server.c_str());
-    }
-    check(natsOptions_SetServers(options, servers.data(), static_cast<int>(servers.size())), "the option \"servers\"");
-    check(natsOptions_SetName(options, settings.name.c_str()), "the option \"name\"");
-    check(natsOptions_SetTimeout(options, settings.connect_timeout.count()), "the option \"connect_timeout\"");
-    natsOptions_SetMaxReconnect(options, -1);
-    natsOptions_SetReconnectWait(options, settings.reconnect_wait.count());
-    natsOptions_SetReconnectJitter(options, settings.reconnect_jitter.count(), settings.reconnect_jitter_tls.count());
-    natsOptions_SetDisconnectedCB(options, &on_lost, &events);
-    natsOptions_SetReconnectedCB(options, &on_restored, &events);
-    natsOptions_SetClosedCB(options, &on_closed, &events);
-    natsOptions_SetErrorHandler(options, &on_error, &events);
-    if (!settings.username.empty()) {
-      check(natsOptions_SetUserInfo(options, settings.username.c_str(), settings.password.c_str()), "the user");
-    }
-    if (!settings.token.empty()) {
-      check(natsOptions_SetToken(options, settings.token.c_str()), "the option \"token\"");
-    }
-    if (!settings.credentials_file.empty()) {
-      const char* seed = settings.seed_file.empty() ? nullptr : settings.seed_file.c_str();
-      check(natsOptions_SetUserCredentialsFromFiles(options, settings.credentials_file.c_str(), seed),
-            "the option \"credentials_file\"");
-    }
-    if (settings.tls) {
-      check(natsOptions_SetSecure(options, true), "the option \"tls\"");
-      natsOptions_SkipServerVerification(options, !settings.tls_verify);
-    }
-    if (!settings.ca_file.empty()) {
-      check(natsOptions_LoadCATrustedCertificates(options, settings.ca_file.c_str()), "the option \"ca_file\"");
-    }
-    if (!settings.certificate_file.empty()) {
-      check(natsOptions_LoadCertificatesChain(options, settings.certificate_file.c_str(), settings.key_file.c_str()),
-            "the options \"certificate_file\" and \"key_file\"");
-    }
-    if (!settings.server_name.empty()) {
-      check(natsOptions_SetExpectedHostname(options, settings.server_name.c_str()), "the option \"server_name\"");
-    }
-  } catch (...) {
-    natsOptions_Destroy(options);
-    throw;
+  NatsPointer<natsOptions> owned(options);
+  std::vector<const char*> servers;
+  servers.reserve(settings.servers.size());
+  for (const std::string& server : settings.servers) {
+    servers.push_back(server.c_str());
   }
+  check(natsOptions_SetServers(options, servers.data(), static_cast<int>(servers.size())), "the option \"servers\"");
+  check(natsOptions_SetName(options, settings.name.c_str()), "the option \"name\"");
+  check(natsOptions_SetTimeout(options, settings.connect_timeout.count()), "the option \"connect_timeout\"");
+  natsOptions_SetMaxReconnect(options, -1);
+  natsOptions_SetReconnectWait(options, settings.reconnect_wait.count());
+  natsOptions_SetReconnectJitter(options, settings.reconnect_jitter.count(), settings.reconnect_jitter_tls.count());
+  natsOptions_SetDisconnectedCB(options, &on_lost, &events);
+  natsOptions_SetReconnectedCB(options, &on_restored, &events);
+  natsOptions_SetClosedCB(options, &on_closed, &events);
+  natsOptions_SetErrorHandler(options, &on_error, &events);
+  if (!settings.username.empty()) {
+    check(natsOptions_SetUserInfo(options, settings.username.c_str(), settings.password.c_str()), "the user");
+  }
+  if (!settings.token.empty()) {
+    check(natsOptions_SetToken(options, settings.token.c_str()), "the option \"token\"");
+  }
+  if (!settings.credentials_file.empty()) {
+    const char* seed = settings.seed_file.empty() ? nullptr : settings.seed_file.c_str();
+    check(natsOptions_SetUserCredentialsFromFiles(options, settings.credentials_file.c_str(), seed),
+          "the option \"credentials_file\"");
+  }
+  if (settings.tls) {
+    check(natsOptions_SetSecure(options, true), "the option \"tls\"");
+    natsOptions_SkipServerVerification(options, !settings.tls_verify);
+  }
+  if (!settings.ca_file.empty()) {
+    check(natsOptions_LoadCATrustedCertificates(options, settings.ca_file.c_str()), "the option \"ca_file\"");
+  }
+  if (!settings.certificate_file.empty()) {
+    check(natsOptions_LoadCertificatesChain(options, settings.certificate_file.c_str(), settings.key_file.c_str()),
+          "the options \"certificate_file\" and \"key_file\"");
+  }
+  if (!settings.server_name.empty()) {
+    check(natsOptions_SetExpectedHostname(options, settings.server_name.c_str()), "the option \"server_name\"");
+  }
+  return owned;
 }
 
-Link::Options::~Options() { natsOptions_Destroy(state_->options); }
-
-struct Link::State {
+std::variant<std::unique_ptr<Link>, std::string> Link::connect(const Settings& settings, natsOptions* options,
+                                                               LinkEvents& events) {
   natsConnection* connection = nullptr;
   jsCtx* stream = nullptr;
-  std::string expected_stream;
-  std::string domain;
-  std::int64_t acknowledgement_milliseconds = 0;
-};
-
-Link::Link(std::unique_ptr<State> state, LinkEvents& events) : state_(std::move(state)), events_(events) {}
-
-Link::~Link() {
-  // The context first: it still uses the connection, and forgets what was not acknowledged.
-  jsCtx_Destroy(state_->stream);
-  natsConnection_Destroy(state_->connection);
-}
-
-std::variant<std::unique_ptr<Link>, std::string> Link::connect(const Settings& settings, const Options& options,
-                                                               LinkEvents& events) {
-  auto state = std::make_unique<State>();
-  state->expected_stream = settings.stream;
-  state->domain = settings.domain;
-  state->acknowledgement_milliseconds = settings.timeout.count();
-  std::unique_ptr<Link> link(new Link(std::move(state), events));
-  natsStatus status = natsConnection_Connect(&link->state_->connection, options.state_->options);
+  natsStatus status = natsConnection_Connect(&connection, options);
+  std::unique_ptr<Link> link(new Link(settings, events));
+  link->connection_.reset(connection);
   if (status == NATS_OK) {
     jsOptions js;
     jsOptions_Init(&js);
@@ -257,25 +224,26 @@ std::variant<std::unique_ptr<Link>, std::string> Link::connect(const Settings& s
     js.PublishAsync.AckHandlerClosure = &events;
     js.Domain = settings.domain.empty() ? nullptr : settings.domain.c_str();
     js.Wait = kQuestionMilliseconds;
-    status = natsConnection_JetStream(&link->state_->stream, link->state_->connection, &js);
+    status = natsConnection_JetStream(&stream, connection, &js);
+    link->stream_.reset(stream);
   }
   if (status != NATS_OK) {
     return text_of(status);
   }
-  on_restored(link->state_->connection, &events);
+  on_restored(connection, &events);
   return link;
 }
 
-bool Link::connected() const { return natsConnection_Status(state_->connection) == NATS_CONN_STATUS_CONNECTED; }
+bool Link::connected() const { return natsConnection_Status(connection_.get()) == NATS_CONN_STATUS_CONNECTED; }
 
-bool Link::closed() const { return natsConnection_IsClosed(state_->connection); }
+bool Link::closed() const { return natsConnection_IsClosed(connection_.get()); }
 
-std::string Link::last_error() const { return last_error_of(state_->connection); }
+std::string Link::last_error() const { return last_error_of(connection_.get()); }
 
-std::string Link::url() const { return url_of(state_->connection); }
+std::string Link::url() const { return url_of(connection_.get()); }
 
 std::optional<std::size_t> Link::max_payload() const {
-  const std::int64_t bytes = natsConnection_GetMaxPayload(state_->connection);
+  const std::int64_t bytes = natsConnection_GetMaxPayload(connection_.get());
   return bytes > 0 ? std::optional(static_cast<std::size_t>(bytes)) : std::nullopt;
 }
 
@@ -286,7 +254,7 @@ std::optional<Answer> Link::send(const Publication& publication, Acknowledgement
                      static_cast<int>(publication.body.size())) != NATS_OK) {
     throw std::bad_alloc();
   }
-  MessagePointer owned(made);
+  NatsPointer<natsMsg> owned(made);
   for (const auto& [name, value] : publication.headers) {
     if (natsMsgHeader_Set(made, name.c_str(), value.c_str()) != NATS_OK) {
       throw std::bad_alloc();
@@ -294,13 +262,13 @@ std::optional<Answer> Link::send(const Publication& publication, Acknowledgement
   }
   jsPubOptions options;
   jsPubOptions_Init(&options);
-  options.MaxWait = state_->acknowledgement_milliseconds;
+  options.MaxWait = settings_.timeout.count();
   options.MsgId = publication.id.empty() ? nullptr : publication.id.c_str();
-  options.ExpectStream = state_->expected_stream.empty() ? nullptr : state_->expected_stream.c_str();
+  options.ExpectStream = settings_.stream.empty() ? nullptr : settings_.stream.c_str();
   // Before it is sent: the answer may be there before the call returns.
   events_.acknowledgements.expect(made, waiter);
   natsMsg* handed_over = owned.release();
-  const natsStatus status = js_PublishMsgAsync(state_->stream, &handed_over, &options);
+  const natsStatus status = js_PublishMsgAsync(stream_.get(), &handed_over, &options);
   if (status == NATS_OK) {
     *message = made;
     return std::nullopt;
@@ -312,10 +280,10 @@ std::optional<Answer> Link::send(const Publication& publication, Acknowledgement
 }
 
 std::string Link::why_no_stream(std::string_view subject) const {
-  std::string where = state_->domain.empty() ? std::string() : " in the domain \"" + state_->domain + "\"";
+  std::string where = settings_.domain.empty() ? std::string() : " in the domain \"" + settings_.domain + "\"";
   jsAccountInfo* account = nullptr;
   jsErrCode code = static_cast<jsErrCode>(0);
-  const natsStatus status = js_GetAccountInfo(&account, state_->stream, nullptr, &code);
+  const natsStatus status = js_GetAccountInfo(&account, stream_.get(), nullptr, &code);
   jsAccountInfo_Destroy(account);
   if (status == NATS_NO_RESPONDERS || code == JSNotEnabledErr || code == JSNotEnabledForAccountErr) {
     return "JetStream is not enabled" + where + " for this account; enable it on the server";
@@ -410,7 +378,10 @@ std::chrono::steady_clock::time_point earlier(std::chrono::steady_clock::time_po
 }  // namespace
 
 Broker::Broker(const Settings& settings, sluice::Host host)
-    : settings_(settings), events_(make_events(host)), options_(settings, events_), random_(std::random_device()()) {
+    : settings_(settings),
+      events_(make_events(host)),
+      options_(make_options(settings, events_)),
+      random_(std::random_device()()) {
   if (host.shows_health()) {
     keeper_ = std::jthread([this](const std::stop_token& stop) { keep(stop); });
   }
@@ -554,7 +525,7 @@ std::pair<bool, std::string> Broker::health() const {
 void Broker::connect_once(std::unique_lock<std::mutex>& lock) {
   connecting_ = true;
   lock.unlock();
-  auto connected = Link::connect(settings_, options_, events_);
+  auto connected = Link::connect(settings_, options_.get(), events_);
   lock.lock();
   connecting_ = false;
   if (auto* made = std::get_if<std::unique_ptr<Link>>(&connected)) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <nats/nats.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -126,28 +128,26 @@ class LinkEvents {
   std::uint64_t changes_ = 0;
 };
 
-/// A connection to NATS with its JetStream context: the one place that knows libnats. Thread-safe.
+/// Frees what the library has made.
+struct NatsDestroy {
+  void operator()(natsMsg* message) const { natsMsg_Destroy(message); }
+  void operator()(natsOptions* options) const { natsOptions_Destroy(options); }
+  void operator()(natsConnection* connection) const { natsConnection_Destroy(connection); }
+  void operator()(jsCtx* stream) const { jsCtx_Destroy(stream); }
+};
+template <typename T>
+using NatsPointer = std::unique_ptr<T, NatsDestroy>;
+
+/// What the library makes of the settings. Throws std::invalid_argument for files that it cannot use.
+NatsPointer<natsOptions> make_options(const Settings& settings, LinkEvents& events);
+
+/// A connection to NATS with its JetStream context. Thread-safe. The settings outlive it.
 class Link {
  public:
-  /// What the library makes of the settings. Throws std::invalid_argument for files that it cannot use.
-  class Options {
-   public:
-    Options(const Settings& settings, LinkEvents& events);
-    ~Options();
-    Options(const Options&) = delete;
-    Options& operator=(const Options&) = delete;
-
-   private:
-    friend class Link;
-    struct State;
-    std::unique_ptr<State> state_;
-  };
-
   /// Tries each server once; the connection, or why there is none. Once it has been up it is restored for ever, but
   /// for a server that refuses its user twice: then it is closed.
-  static std::variant<std::unique_ptr<Link>, std::string> connect(const Settings& settings, const Options& options,
+  static std::variant<std::unique_ptr<Link>, std::string> connect(const Settings& settings, natsOptions* options,
                                                                   LinkEvents& events);
-  ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
@@ -165,11 +165,12 @@ class Link {
   std::string why_no_stream(std::string_view subject) const;
 
  private:
-  struct State;
-  Link(std::unique_ptr<State> state, LinkEvents& events);
+  Link(const Settings& settings, LinkEvents& events) : settings_(settings), events_(events) {}
 
-  std::unique_ptr<State> state_;
+  const Settings& settings_;
   LinkEvents& events_;
+  NatsPointer<natsConnection> connection_;
+  NatsPointer<jsCtx> stream_;  ///< destroyed first: it still uses the connection, and forgets what was not acknowledged
 };
 
 /// Publishes over one connection, which it never gives up. It is made when the first message comes, or at once where
@@ -204,7 +205,7 @@ class Broker {
 
   const Settings& settings_;
   LinkEvents& events_;  ///< as long as the process
-  const Link::Options options_;
+  const NatsPointer<natsOptions> options_;
 
   std::mutex mutex_;
   // Guarded by mutex_.

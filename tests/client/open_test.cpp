@@ -10,7 +10,6 @@
 
 #include "dynamo/connection.hpp"
 #include "host/queue/wake/datagram.hpp"
-#include "host/queue/wake/datagram_socket.hpp"
 #include "host/stores/dynamodb/table.hpp"
 #include "tests/client/client_rig.hpp"
 #include "tests/stores/dynamomq/emulated_tables.hpp"

@@ -60,7 +60,7 @@ BOUNDARIES = {
     r"toml\+\+/|toml\.hpp": ("config/",),
     r"cctz/": ("config/time_zone.cpp",),
     r"boost/dll": ("host/plugin/",),
-    r"nats/": ("plugins/nats/link.cpp",),
+    r"nats/": ("plugins/nats/",),
     r"expat\.h": ("plugins/sns/protocol.cpp",),
     r"sqlite3\.h": ("host/stores/sqlite/",),
     r"mysql\.h|mysql/|mariadb/": ("host/stores/outbox/mysql/connection.cpp",),

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "host/queue/wake/datagram_socket.hpp"
+#include "host/queue/wake/datagram.hpp"
 
 namespace sluice::queue::wake {
 namespace {

@@ -12,7 +12,6 @@
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "host/queue/wake/datagram.hpp"
-#include "host/queue/wake/datagram_socket.hpp"
 
 namespace sluice::queue::wake {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "host/queue/wake/datagram_socket.hpp"
+#include "host/queue/wake/datagram.hpp"
 
 namespace sluice::queue::wake {
 

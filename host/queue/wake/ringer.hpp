@@ -17,7 +17,7 @@
 #include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "host/queue/wake/announcement.hpp"
-#include "host/queue/wake/datagram_socket.hpp"
+#include "host/queue/wake/datagram.hpp"
 
 namespace sluice::queue::wake {
 

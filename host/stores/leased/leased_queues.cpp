@@ -4,7 +4,7 @@
 
 #include "base/mutex.hpp"
 #include "host/queue/message.hpp"
-#include "host/queue/wake/datagram_socket.hpp"
+#include "host/queue/wake/datagram.hpp"
 #include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/leased_operator.hpp"
 #include "host/stores/leased/leased_sender.hpp"

@@ -22,8 +22,7 @@
 #include <vector>
 
 #include "sluice/abi.h"
-#include "sluice/detail/test_effects.hpp"
-#include "sluice/detail/test_options.hpp"
+#include "sluice/detail/test_kit.hpp"
 #include "sluice/handler.hpp"
 
 namespace sluice::testing {

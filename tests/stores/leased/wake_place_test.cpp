@@ -10,7 +10,6 @@
 
 #include "host/queue/effects.hpp"
 #include "host/queue/wake/datagram.hpp"
-#include "host/queue/wake/datagram_socket.hpp"
 #include "host/stores/dynamodb/dynamodb_queues.hpp"
 #include "host/stores/dynamodb/table.hpp"
 #include "host/stores/leased/leased_queues.hpp"
