@@ -17,7 +17,7 @@
 #include <system_error>
 #include <utility>
 
-#include "config/sections.hpp"
+#include "config/reader.hpp"
 #include "config/syntax.hpp"
 
 namespace sluice::config {

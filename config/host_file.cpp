@@ -10,7 +10,6 @@
 #include "config/document.hpp"
 #include "config/files.hpp"
 #include "config/reader.hpp"
-#include "config/sections.hpp"
 #include "config/syntax.hpp"
 
 namespace sluice::config {

@@ -12,9 +12,7 @@
 #include "config/document.hpp"
 #include "config/reader.hpp"
 #include "config/schedule_times.hpp"
-#include "config/sections.hpp"
 #include "config/syntax.hpp"
-#include "config/time_zone.hpp"
 
 namespace sluice::config {
 

@@ -5,7 +5,6 @@
 
 #include "config/files.hpp"
 #include "config/reader.hpp"
-#include "config/sections.hpp"
 #include "config/syntax.hpp"
 
 namespace sluice::config {

@@ -3,6 +3,12 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "config/document.hpp"
 
 namespace sluice::config {
 
@@ -173,6 +179,276 @@ const char* pattern_complaint(const std::string& text) {
     return "files, such as \"jobs.d/*.toml\", not a folder";
   }
   return path_complaint(text);
+}
+
+namespace {
+
+// toml++ limits the depth of tables and arrays, but not of dotted keys; the length of a line does.
+constexpr std::size_t kMaxLine = 16 * 1024;
+
+Place place_of(std::string_view text, std::size_t offset, const std::string& file) {
+  const std::string_view before = text.substr(0, offset);
+  const std::size_t line_start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
+  const auto lines = std::count(before.begin(), before.end(), '\n');
+  const auto characters = std::count_if(before.begin() + static_cast<std::ptrdiff_t>(line_start), before.end(),
+                                        [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; });
+  return {file, static_cast<std::uint32_t>(lines + 1), static_cast<std::uint32_t>(characters + 1)};
+}
+
+std::optional<ConfigError> check_lines(const std::string& text, const std::string& file) {
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    if (end - begin > kMaxLine) {
+      return ConfigError{place_of(text, begin, file), "the line is longer than " + std::to_string(kMaxLine) + " bytes"};
+    }
+    begin = end + 1;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ConfigError> check_text(const std::string& text, const std::string& file) {
+  if (text.rfind("\xff\xfe", 0) == 0 || text.rfind("\xfe\xff", 0) == 0) {
+    return ConfigError{{file}, "the file is UTF-16; save it as UTF-8"};
+  }
+  if (const std::size_t zero = text.find('\0'); zero != std::string::npos) {
+    return ConfigError{place_of(text, zero, file), "a zero byte: this is not a text file"};
+  }
+  if (const std::size_t bad = find_invalid_utf8(text); bad != std::string::npos) {
+    return ConfigError{place_of(text, bad, file), "bytes that are not UTF-8; save the file as UTF-8"};
+  }
+  return check_lines(text, file);
+}
+
+namespace {
+
+constexpr int kMaxDepth = 8;
+constexpr std::size_t kMaxExpanded = 1024 * 1024;
+
+/// The closing brace that belongs to the `${` before `begin`, or npos.
+std::size_t closing_brace(std::string_view text, std::size_t begin) {
+  int open = 1;
+  for (std::size_t i = begin; i < text.size(); ++i) {
+    if (text.substr(i, 2) == "${") {
+      ++open;
+    } else if (text[i] == '}' && --open == 0) {
+      return i;
+    }
+  }
+  return std::string_view::npos;
+}
+
+std::size_t name_length(std::string_view text) {
+  std::size_t length = 0;
+  while (length < text.size() &&
+         (is_letter(text[length]) || text[length] == '_' || (length > 0 && is_digit(text[length])))) {
+    ++length;
+  }
+  return length;
+}
+
+class Expander {
+ public:
+  explicit Expander(const Environment& environment) : environment_(environment) {}
+
+  std::string expand(std::string_view text, int depth) {
+    std::string result;
+    std::size_t i = 0;
+    while (i < text.size() && error_.empty()) {
+      if (text.substr(i, 3) == "$${") {
+        result += "${";
+        i += 3;
+      } else if (text.substr(i, 2) == "${") {
+        const std::size_t end = closing_brace(text, i + 2);
+        if (end == std::string_view::npos) {
+          fail("'${' without its '}'; write '$${' for a literal '${'");
+          break;
+        }
+        result += reference(text.substr(i + 2, end - i - 2), depth);
+        i = end + 1;
+      } else {
+        result += text[i++];
+      }
+      if (result.size() > kMaxExpanded) {
+        fail("the string is longer than " + std::to_string(kMaxExpanded) + " bytes once expanded");
+      }
+    }
+    return result;
+  }
+
+  const std::string& error() const { return error_; }
+  bool found_reference() const { return found_reference_; }
+
+ private:
+  /// What stands between the braces: NAME, NAME:-default or NAME:?message.
+  std::string reference(std::string_view inside, int depth) {
+    found_reference_ = true;
+    const std::string name(inside.substr(0, name_length(inside)));
+    const std::string_view rest = inside.substr(name.size());
+    const std::string_view form = rest.substr(0, 2);
+    if (name.empty() || !(rest.empty() || form == ":-" || form == ":?")) {
+      return fail("'${" + abridged(inside) + "}' is not ${VAR}, ${VAR:-default} or ${VAR:?message}");
+    }
+    const std::optional<std::string> value = environment_(name);
+    if (value && (rest.empty() || !value->empty())) {
+      return checked(name, *value);
+    }
+    if (form == ":-") {
+      return depth < kMaxDepth ? expand(rest.substr(2), depth + 1)
+                               : fail("defaults of variables are nested too deeply");
+    }
+    const std::string state = value ? "' is empty" : "' is not set";
+    if (form == ":?") {
+      const std::string message = one_line(rest.substr(2));
+      return fail("environment variable '" + name + state + (message.empty() ? "" : ": " + message));
+    }
+    return fail("environment variable '" + name + state + "; set it, or give a default as ${" + name + ":-...}");
+  }
+
+  std::string checked(const std::string& name, const std::string& value) {
+    if (find_invalid_utf8(value) != std::string::npos) {
+      return fail("the value of environment variable '" + name + "' is not UTF-8");
+    }
+    return value;
+  }
+
+  std::string fail(std::string why) {
+    if (error_.empty()) {
+      error_ = std::move(why);
+    }
+    return {};
+  }
+
+  const Environment& environment_;
+  std::string error_;
+  bool found_reference_ = false;
+};
+
+}  // namespace
+
+Expansion expand(const std::string& text, const Environment& environment) {
+  Expander expander(environment);
+  std::string expanded = expander.expand(text, 0);
+  return {std::move(expanded), expander.error(), expander.found_reference()};
+}
+
+namespace {
+
+constexpr std::string_view kBlank = " \t\r";
+
+std::string_view trimmed(std::string_view text) {
+  const auto begin = text.find_first_not_of(kBlank);
+  return begin == std::string_view::npos ? std::string_view()
+                                         : text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
+}
+
+/// The lines of a file, counted from 1.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : text_(text) {}
+
+  std::string_view line(std::size_t number) const {
+    std::string_view rest = text_;
+    for (std::size_t at = 1; at < number && !rest.empty(); ++at) {
+      rest.remove_prefix(std::min(rest.find('\n'), rest.size() - 1) + 1);
+    }
+    return rest.substr(0, rest.find('\n'));
+  }
+
+ private:
+  std::string_view text_;
+};
+
+/// "key = value" of a line, where it is one with a plain key.
+struct Pair {
+  std::string_view key;
+  std::string_view value;  ///< without a comment behind it
+  std::size_t value_column = 0;
+};
+
+std::optional<Pair> pair_of(std::string_view line) {
+  const auto equals = line.find('=');
+  if (equals == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const std::string_view key = trimmed(line.substr(0, equals));
+  const bool plain = !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {
+    return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.';
+  });
+  const auto begin = line.find_first_not_of(kBlank, equals + 1);
+  if (!plain || begin == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const auto comment = std::min(line.find('#', begin), line.size());
+  return Pair{key, trimmed(line.substr(begin, comment - begin)), begin + 1};
+}
+
+/// What can only be a text: it begins like a word, a path or a number, and is none of TOML's values.
+bool is_bare_text(std::string_view value) {
+  constexpr std::string_view kOfNumbersAndTimes = "0123456789_.+-:eETZ";
+  const bool begins = !value.empty() && (is_letter(value[0]) || is_digit(value[0]) || value[0] == '/' ||
+                                         value[0] == '.' || value[0] == '~' || value[0] == '$' || value[0] == '*');
+  return begins && value.find_first_of("\"'=[]{}") == std::string_view::npos && value != "true" && value != "false" &&
+         value.find_first_not_of(kOfNumbersAndTimes) != std::string_view::npos;
+}
+
+std::optional<ConfigError> unquoted(std::string_view line, const Place& at) {
+  const auto pair = pair_of(line);
+  if (!pair || at.column < pair->value_column || !is_bare_text(pair->value)) {
+    return std::nullopt;
+  }
+  return ConfigError{{at.file, at.line, static_cast<std::uint32_t>(pair->value_column)},
+                     "a text stands in quotes: " + std::string(pair->key) + " = \"" + abridged(pair->value) + "\""};
+}
+
+bool is_header(std::string_view line) { return trimmed(line).substr(0, 1) == "["; }
+
+/// The line above `at` that has the key in the same table; 0 when it is not to be seen.
+std::size_t first_line_of_key(const Lines& lines, std::size_t at, std::string_view key) {
+  std::size_t first = 0;
+  for (std::size_t number = at - 1; number > 0 && !is_header(lines.line(number)); --number) {
+    const auto pair = pair_of(lines.line(number));
+    first = pair && pair->key == key ? number : first;
+  }
+  return first;
+}
+
+std::size_t first_line_of_table(const Lines& lines, std::size_t at, std::string_view header) {
+  for (std::size_t number = 1; number < at; ++number) {
+    if (trimmed(lines.line(number)) == header) {
+      return number;
+    }
+  }
+  return 0;
+}
+
+std::optional<ConfigError> given_twice(const Lines& lines, const Place& at) {
+  const std::string_view line = lines.line(at.line);
+  const std::string_view header = trimmed(line);
+  const std::size_t column = std::min(line.find_first_not_of(kBlank), line.size()) + 1;
+  const auto say = [&](const std::string& what, std::size_t first) -> std::optional<ConfigError> {
+    if (first == 0) {
+      return std::nullopt;
+    }
+    return ConfigError{{at.file, at.line, static_cast<std::uint32_t>(column)},
+                       what + " is given twice, first in line " + std::to_string(first)};
+  };
+  if (is_header(line)) {
+    return say(one_line(header), first_line_of_table(lines, at.line, header));
+  }
+  const auto pair = pair_of(line);
+  return pair ? say("'" + std::string(pair->key) + "'", first_line_of_key(lines, at.line, pair->key)) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ConfigError> syntax_hint(std::string_view text, const Place& at, std::string_view complaint) {
+  const Lines lines(text);
+  if (complaint.find("cannot redefine") != std::string_view::npos) {
+    return given_twice(lines, at);
+  }
+  return unquoted(lines.line(at.line), at);
 }
 
 }  // namespace sluice::config

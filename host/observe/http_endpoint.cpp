@@ -1,5 +1,11 @@
 #include "host/observe/http_endpoint.hpp"
 
+#include <netdb.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -8,13 +14,17 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <cstring>
 #include <map>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "base/descriptor.hpp"
 #include "base/mutex.hpp"
 #include "base/text/json_writer.hpp"
 #include "base/text/percent.hpp"
@@ -231,11 +241,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool closed_ = false;
 };
 
-}  // namespace
-
-class HttpEndpoint::Server {
+class Server final : public HttpEndpoint {
  public:
   explicit Server(HttpHandlers handlers) : handlers_(std::move(handlers)) {}
+  ~Server() override { end(); }
 
   error_code listen(const ListenAddress& address) {
     error_code failed;
@@ -259,9 +268,9 @@ class HttpEndpoint::Server {
     return failed;
   }
 
-  std::string address() const { return address_; }
+  std::string address() const override { return address_; }
 
-  Result<void> start() {
+  Result<void> start() override {
     MutexLock lock(mutex_);
     if (stopped_) {
       return {};
@@ -275,7 +284,10 @@ class HttpEndpoint::Server {
     return {};
   }
 
-  void stop() {
+  void stop() override { end(); }
+
+ private:
+  void end() {
     MutexLock lock(mutex_);
     stopped_ = true;
     io_.stop();
@@ -290,7 +302,6 @@ class HttpEndpoint::Server {
     connections_.clear();
   }
 
- private:
   error_code bind(const tcp::endpoint& endpoint) {
     error_code failed;
     acceptor_.close(failed);
@@ -364,6 +375,8 @@ class HttpEndpoint::Server {
   std::jthread thread_ SLUICE_GUARDED_BY(mutex_);
 };
 
+}  // namespace
+
 std::string probe_json(const ProbeResult& result) {
   JsonWriter json;
   json.begin_object();
@@ -392,23 +405,93 @@ std::string probe_text(const ProbeResult& result) {
   return body;
 }
 
-HttpEndpoint::HttpEndpoint(std::unique_ptr<Server> server) : server_(std::move(server)) {}
-
-HttpEndpoint::~HttpEndpoint() { server_->stop(); }
-
 Result<std::unique_ptr<HttpEndpoint>> HttpEndpoint::open(const std::string& listen, HttpHandlers handlers) {
   SLUICE_TRY(address, parse_listen(listen));
   auto server = std::make_unique<Server>(std::move(handlers));
   if (const auto failed = server->listen(*address)) {
     return listen_error(listen, failed);
   }
-  return std::unique_ptr<HttpEndpoint>(new HttpEndpoint(std::move(server)));
+  return std::unique_ptr<HttpEndpoint>(std::move(server));
 }
 
-std::string HttpEndpoint::address() const { return server_->address(); }
+namespace {
 
-Result<void> HttpEndpoint::start() { return server_->start(); }
+constexpr std::size_t kMaxAnswerBytes = 64 * 1024;
+constexpr std::string_view kStatusLine = "HTTP/1.1 ";
 
-void HttpEndpoint::stop() { server_->stop(); }
+Error silence(const std::string& listen, const std::string& why) {
+  return {ErrorCode::unavailable, "no host answers on " + listen + ": " + why};
+}
+
+/// Where a process of this machine reaches "host:port".
+std::string loopback_of(const std::string& host) {
+  if (host.empty() || host == "0.0.0.0") {
+    return "127.0.0.1";
+  }
+  if (host.front() != '[') {
+    return host;
+  }
+  const std::string inside = host.substr(1, host.size() - 2);
+  return inside == "::" ? "::1" : inside;
+}
+
+void set_patience(int descriptor, std::chrono::milliseconds patience) {
+  timeval time{};
+  time.tv_sec = patience.count() / 1000;
+  time.tv_usec = (patience.count() % 1000) * 1000;
+  ::setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+  ::setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+}
+
+/// Everything until the other side closes; empty when it does not in time.
+std::string exchange(int descriptor, const std::string& request) {
+  if (::send(descriptor, request.data(), request.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request.size())) {
+    return {};
+  }
+  std::string answer;
+  std::array<char, 4096> part{};
+  while (answer.size() < kMaxAnswerBytes) {
+    const ssize_t got = ::recv(descriptor, part.data(), part.size(), 0);
+    if (got < 0) {
+      return {};
+    }
+    if (got == 0) {
+      break;
+    }
+    answer.append(part.data(), static_cast<std::size_t>(got));
+  }
+  return answer;
+}
+
+}  // namespace
+
+Result<ProbeAnswer> probe(const std::string& listen, const std::string& path, std::chrono::milliseconds patience) {
+  const auto colon = std::min(listen.rfind(':'), listen.size());
+  const std::string host = loopback_of(listen.substr(0, colon));
+  const std::string port = listen.substr(std::min(colon + 1, listen.size()));
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int failed = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found); failed != 0) {
+    return silence(listen, ::gai_strerror(failed));
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> address(found, ::freeaddrinfo);
+  const Descriptor socket(::socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  set_patience(socket.get(), patience);
+  if (::connect(socket.get(), address->ai_addr, address->ai_addrlen) != 0) {
+    return silence(listen, std::strerror(errno));
+  }
+  const std::string answer =
+      exchange(socket.get(), "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n");
+  ProbeAnswer result;
+  const auto body = answer.find("\r\n\r\n");
+  if (answer.rfind(kStatusLine, 0) != 0 || body == std::string::npos) {
+    return silence(listen, "it accepts connections, and does not answer as a host does");
+  }
+  const char* status = answer.data() + kStatusLine.size();
+  std::from_chars(status, answer.data() + body, result.status);
+  result.text = answer.substr(body + 4);
+  return result;
+}
 
 }  // namespace sluice::observe

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -51,25 +52,26 @@ struct HttpHandlers {
 ///
 /// One thread that sleeps while nobody asks. Clients cannot hurt it: a request has five seconds and 8 KiB of header, an
 /// answer five seconds to be taken, and the oldest of too many connections makes room for the newest.
-class HttpEndpoint final : public runtime::Service {
+class HttpEndpoint : public runtime::Service {
  public:
   /// Binds and listens at once, so that a port in use is known before the host starts; answers begin with `start()`.
   /// `listen` is "host:port", "[v6 address]:port" or ":port" for all interfaces; port 0 picks a free one. Errors are of
   /// code `invalid` (text), `conflict` (in use), `denied` or `unavailable`.
   static Result<std::unique_ptr<HttpEndpoint>> open(const std::string& listen, HttpHandlers handlers);
-  ~HttpEndpoint() override;
 
   /// What it listens on, with the real port: "127.0.0.1:9464".
-  std::string address() const;
-
-  Result<void> start() override;
-  /// Closes all connections, whatever their clients are at.
-  void stop() override;
-
- private:
-  class Server;
-  explicit HttpEndpoint(std::unique_ptr<Server> server);
-  std::unique_ptr<Server> server_;
+  virtual std::string address() const = 0;
+  // A stop closes all connections, whatever their clients are at.
 };
+
+/// What a host answered. A value.
+struct ProbeAnswer {
+  int status = 0;    ///< of HTTP
+  std::string text;  ///< the body
+};
+
+/// Asks the host that listens on `listen`, written as in `[http] listen`, for `path`. An address that means every
+/// interface is asked on the loopback. An error, `unavailable`, when nobody answers within `patience`. From any thread.
+Result<ProbeAnswer> probe(const std::string& listen, const std::string& path, std::chrono::milliseconds patience);
 
 }  // namespace sluice::observe

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "config/config.hpp"
-#include "config/sections.hpp"
+#include "config/reader.hpp"
 #include "tests/config/support.hpp"
 
 namespace sluice::config {

@@ -1,5 +1,3 @@
-#include "host/observe/health_probe.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -58,7 +58,7 @@ BOUNDARIES = {
     r"openssl/": ("dynamo/signing/", "dynamo/credentials/", "plugins/",
                   "host/stores/outbox/mysql/tls_probe.cpp"),
     r"toml\+\+/|toml\.hpp": ("config/",),
-    r"cctz/": ("config/time_zone.cpp",),
+    r"cctz/": ("config/schedule_times.cpp",),
     r"boost/dll": ("host/plugin/",),
     r"nats/": ("plugins/nats/",),
     r"expat\.h": ("plugins/sns/protocol.cpp",),

@@ -9,7 +9,7 @@
 #include "host/cli/views/json_object.hpp"
 #include "host/isolation/crash_ledger.hpp"
 #include "host/observe/build_info.hpp"
-#include "host/observe/health_probe.hpp"
+#include "host/observe/http_endpoint.hpp"
 #include "host/runtime/isolation_ward.hpp"
 #include "host/runtime/run.hpp"
 
