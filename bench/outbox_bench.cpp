@@ -23,7 +23,6 @@
 #include "base/mutex.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/stores/outbox/outbox_source.hpp"
-#include "host/stores/outbox/postgres/connection.hpp"
 #include "host/stores/outbox/postgres/postgres_database.hpp"
 #include "host/work/job.hpp"
 #include "tests/support/postgres_server.hpp"

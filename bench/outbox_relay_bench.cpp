@@ -25,9 +25,7 @@
 
 #include "base/mutex.hpp"
 #include "base/random.hpp"
-#include "host/stores/outbox/mysql/connection.hpp"
 #include "host/stores/outbox/mysql/mysql_database.hpp"
-#include "host/stores/outbox/postgres/connection.hpp"
 #include "host/stores/outbox/postgres/postgres_database.hpp"
 #include "tests/publishers/jet_stream.hpp"
 #include "tests/support/mariadb_server.hpp"

@@ -10,8 +10,6 @@
 #include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/outbox/dynamodb/dynamodb_outbox.hpp"
 #include "host/stores/outbox/mysql/mysql_database.hpp"
-#include "host/stores/outbox/mysql/url.hpp"
-#include "host/stores/outbox/postgres/connection.hpp"
 #include "host/stores/outbox/postgres/postgres_database.hpp"
 #include "host/stores/outbox/tunnel/ssh_tunnel.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"

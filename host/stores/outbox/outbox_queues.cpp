@@ -5,7 +5,7 @@
 
 #include "host/queue/error_groups.hpp"
 #include "host/queue/message.hpp"
-#include "host/stores/outbox/reconnect.hpp"
+#include "host/stores/outbox/database.hpp"
 
 namespace sluice::queue::outbox {
 namespace {
@@ -14,30 +14,8 @@ namespace {
 constexpr std::size_t kOverviewPage = 1000;
 constexpr std::size_t kOverviewRows = 100'000;
 
-Part part_of(Half half) { return half == Half::dlq ? Part::dead : Part::pending; }
-
 // A version of 0 would stand for a record that has none.
 std::int64_t version_of(std::uint32_t retries) { return static_cast<std::int64_t>(retries) + 1; }
-
-/// Nothing where an outbox cannot do it.
-std::optional<RowAction> action_of(ChangeAction action) {
-  switch (action) {
-    case ChangeAction::remove:
-      return RowAction::discard;
-    case ChangeAction::set_visibility:
-    case ChangeAction::delay:
-      return RowAction::delay;
-    case ChangeAction::dead_letter:
-      return RowAction::dead_letter;
-    case ChangeAction::redrive:
-      return RowAction::redrive;
-    case ChangeAction::reset:
-      return RowAction::reset;
-    case ChangeAction::move_to_front:
-      break;
-  }
-  return std::nullopt;
-}
 
 }  // namespace
 
@@ -149,10 +127,8 @@ Result<StoredMessage> OutboxOperator::get(const std::string& id, Deadline deadli
 
 Result<ListPage> OutboxOperator::list(const ListRequest& request, Deadline deadline) {
   SLUICE_PASS_ON(inspected(deadline));
-  ListRows wanted{.part = part_of(request.half),
-                  .newest_first = request.newest_first,
-                  .limit = request.limit,
-                  .payload = request.content};
+  ListRows wanted{
+      .half = request.half, .newest_first = request.newest_first, .limit = request.limit, .payload = request.content};
   if (!request.cursor.empty()) {
     wanted.beyond = row_key_of(request.cursor);
     if (!wanted.beyond) {
@@ -231,16 +207,15 @@ std::vector<ChangeResult> OutboxOperator::change(std::span<const Change> changes
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const auto id = row_key_of(changes[i].id);
-    const auto action = action_of(changes[i].action);
     if (!id) {
       results[i] = {ChangeStatus::not_found, 0, no_message(name(), changes[i].id)};
-    } else if (!action) {
+    } else if (changes[i].action == ChangeAction::move_to_front) {
       results[i] = {ChangeStatus::failed, 0,
                     Error(ErrorCode::invalid, "rows of an outbox go out by id; none can be moved to the front")};
     } else {
       RowChange change{.id = id->id,
                        .part = id->part,
-                       .action = *action,
+                       .action = changes[i].action,
                        .after = std::max(changes[i].after, Duration::zero()),
                        .error = reason_of(changes[i].failure.error)};
       if (changes[i].version && *changes[i].version > 0) {

@@ -11,8 +11,8 @@
 #include "host/queue/operator.hpp"
 #include "host/queue/queues.hpp"
 #include "host/stores/outbox/database.hpp"
-#include "host/stores/outbox/outbox_message.hpp"
 #include "host/stores/outbox/outbox_source.hpp"
+#include "host/stores/outbox/rows.hpp"
 
 namespace sluice::queue::outbox {
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "host/stores/outbox/outbox_message.hpp"
 
 namespace sluice::queue::outbox {
 namespace {
@@ -17,18 +16,24 @@ constexpr std::size_t kMostRemembered = 4096;
 constexpr Duration kPutAsideTime = std::chrono::seconds(10);
 
 RowScheduler::Settings line_settings(const OutboxOptions& options, const Selection& selection) {
-  return {.filter = {.types = selection.types,
-                     .deny_types = selection.deny_types,
-                     .events = selection.events,
-                     .skip_events = selection.skip_events},
+  return {.filter = selection,
           .fetch_limit = options.fetch_limit,
           .poll_interval = options.poll_interval,
-          .hold_dead = selection.hold_dead,
           .resend_sent = options.settings.table.resend_sent};
 }
 
-LockHolder::Settings lock_settings(const OutboxOptions& options, const Selection& selection) {
-  return {.space = {selection.job, options.settings.table.buckets}, .lease = options.settings.connect.lease};
+/// What becomes of the row in memory once its mark is written.
+Fate fate_of(const Completion& completion) {
+  switch (completion.action) {
+    case CompletionAction::remove:
+      return {Fate::Kind::sent};
+    case CompletionAction::dead_letter:
+      return {.kind = Fate::Kind::dead, .stored = true};
+    case CompletionAction::retry:
+    case CompletionAction::release:
+      break;
+  }
+  return {Fate::Kind::put_back, completion.delay, completion.action == CompletionAction::retry};
 }
 
 // The database will not have it, and would not have it again: not a matter of the session.
@@ -45,7 +50,8 @@ OutboxSource::OutboxSource(OutboxOptions options, const Selection& selection, Da
       database_(database),
       clock_(clock),
       reader_(line_settings(options_, selection), database, clock, random, row_events()),
-      holder_(lock_settings(options_, selection), database, clock, random, lock_events()) {}
+      holder_({.space = {selection.job, options_.settings.table.buckets}, .lease = options_.settings.connect.lease},
+              database, clock, random, reader_, [this] { lost_all(); }) {}
 
 OutboxSource::~OutboxSource() { stop(); }
 
@@ -64,23 +70,6 @@ RowReader::Events OutboxSource::row_events() {
                      " groups wait, for a retry or behind a dead letter; others go on, and what is beyond that number "
                      "is read again with each poll until fewer wait");
               }};
-}
-
-LockHolder::Events OutboxSource::lock_events() {
-  return {.took =
-              [this](std::span<const std::uint32_t> buckets) {
-                reader_.run([buckets](RowScheduler& rows) { return rows.take_buckets(buckets), true; });
-              },
-          .leaving =
-              [this](std::span<const std::uint32_t> buckets) {
-                reader_.run([buckets](RowScheduler& rows) { return rows.leave_buckets(buckets), true; });
-              },
-          .nothing_out =
-              [this](std::uint32_t bucket) {
-                return reader_.run([bucket](RowScheduler& rows) { return rows.out_of(bucket) == 0; });
-              },
-          .lost = [this] { lost_all(); },
-          .trouble = [this](std::optional<Error> error) { reader_.locks_trouble(std::move(error)); }};
 }
 
 std::shared_ptr<owned::EventGate> OutboxSource::events() const {

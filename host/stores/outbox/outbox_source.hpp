@@ -15,9 +15,7 @@
 #include "host/queue/queues.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/outbox/database.hpp"
-#include "host/stores/outbox/lock_holder.hpp"
-#include "host/stores/outbox/outbox_message.hpp"
-#include "host/stores/outbox/row_reader.hpp"
+#include "host/stores/outbox/session_threads.hpp"
 #include "host/stores/owned/event_gate.hpp"
 
 namespace sluice::queue::outbox {
@@ -87,7 +85,6 @@ class OutboxSource final : public Source {
     std::string type;
   };
 
-  LockHolder::Events lock_events();
   RowReader::Events row_events();
   void lost_all();
   bool is_ours(const Receipt& receipt, const RowKey& id) const SLUICE_REQUIRES(mutex_);

@@ -205,7 +205,7 @@ void RowScheduler::settled(const RowKey& key, Fate fate, SteadyTime now) {
   }
   const Out out = std::move(found->second);
   out_.erase(found);
-  const bool ends = fate.kind == Fate::Kind::sent || (fate.kind == Fate::Kind::dead && !settings_.hold_dead);
+  const bool ends = fate.kind == Fate::Kind::sent || (fate.kind == Fate::Kind::dead && !settings_.filter.hold_dead);
   if (out.group.id.empty()) {
     if (!ends && fate.kind != Fate::Kind::dead) {
       sweep_by(now + fate.wait);
@@ -314,7 +314,7 @@ ReadOrder RowScheduler::next_read(SteadyTime now) {
     order->number = number_;
     order->request.buckets = bucket_list_;
     order->request.filter = &settings_.filter;
-    order->request.dead = settings_.hold_dead;
+    order->request.dead = settings_.filter.hold_dead;
     reading_ = true;
     return *std::move(order);
   }
@@ -422,7 +422,7 @@ std::vector<Row> RowScheduler::page_read(const ReadOrder& order, Page page, Stea
     if (broken(row)) {
       unreadable.push_back(row);
     }
-    if (broken(row) && (row.group.id.empty() || !settings_.hold_dead)) {
+    if (broken(row) && (row.group.id.empty() || !settings_.filter.hold_dead)) {
       continue;
     }
     if (row.group.id.empty()) {
@@ -462,7 +462,7 @@ void RowScheduler::admit_of_group(Row&& row, SteadyTime now) {
   }
 }
 
-std::vector<Row> RowScheduler::groups_read(const ReadOrder& order, std::vector<GroupRows> answers, SteadyTime now) {
+std::vector<Row> RowScheduler::groups_read(const ReadOrder& order, std::vector<Page> answers, SteadyTime now) {
   SLUICE_ASSERT(reading_);
   std::vector<Row> unreadable;
   for (std::size_t i = 0; i < order.groups.size() && i < answers.size(); ++i) {
@@ -480,7 +480,7 @@ std::vector<Row> RowScheduler::groups_read(const ReadOrder& order, std::vector<G
   return unreadable;
 }
 
-void RowScheduler::load(Lines::iterator line, GroupRows&& answer, SteadyTime now, std::vector<Row>& unreadable) {
+void RowScheduler::load(Lines::iterator line, Page&& answer, SteadyTime now, std::vector<Row>& unreadable) {
   GroupBacklog& group = line->second;
   --closed_;
   group.closed = false;

@@ -52,10 +52,9 @@ struct Fate {
 class RowScheduler {
  public:
   struct Settings {
-    Filter filter{};
+    Selection filter{};
     std::size_t fetch_limit = 1000;
     Duration poll_interval = std::chrono::seconds(5);
-    bool hold_dead = false;
     bool resend_sent = false;
     std::size_t bytes = 16U << 20U;      ///< of payloads in memory
     std::size_t per_group = 32;          ///< rows of one group in memory
@@ -74,7 +73,7 @@ class RowScheduler {
   ReadOrder next_read(SteadyTime now);
   /// The rows that cannot be handed out, which are to be marked as dead.
   std::vector<Row> page_read(const ReadOrder& order, Page page, SteadyTime now);
-  std::vector<Row> groups_read(const ReadOrder& order, std::vector<GroupRows> answers, SteadyTime now);
+  std::vector<Row> groups_read(const ReadOrder& order, std::vector<Page> answers, SteadyTime now);
   void read_failed() { end_read(); }
   /// New rows have been committed.
   void rows_told(SteadyTime now);
@@ -127,12 +126,12 @@ class RowScheduler {
   bool is_passed_over(const Group& group) const;
   /// What follows from a change of the line: whether it is to be read, or is nothing to be remembered any more.
   void look_after(Lines::iterator line);
-  void load(Lines::iterator line, GroupRows&& answer, SteadyTime now, std::vector<Row>& unreadable);
+  void load(Lines::iterator line, Page&& answer, SteadyTime now, std::vector<Row>& unreadable);
   static bool waits(const Row& row) { return (row.wait && *row.wait > Duration::zero()) || row.dead; }
   /// It cannot be handed out, and is to be marked as dead.
   static bool broken(const Row& row) { return !row.unreadable.empty() && !waits(row); }
   /// Nothing of its group goes before it.
-  bool stops(const Row& row) const { return waits(row) || (broken(row) && settings_.hold_dead); }
+  bool stops(const Row& row) const { return waits(row) || (broken(row) && settings_.filter.hold_dead); }
   SteadyTime hold_of(const Row& row, SteadyTime now) const;
   std::optional<ReadOrder> group_order(SteadyTime now);
   std::optional<ReadOrder> page_order(SteadyTime now);

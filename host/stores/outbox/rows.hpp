@@ -15,8 +15,11 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "host/queue/message.hpp"
+#include "host/queue/operator.hpp"
+#include "host/queue/queues.hpp"
+#include "host/queue/source.hpp"
 
-/// Rows of an outbox table, and what is asked and told of them. Values.
+/// Rows of an outbox table, what is asked and told of them, and how they and messages stand for each other. Values.
 namespace sluice::queue::outbox {
 
 /// What a row is known by: its id, and where ids are unique only within a part of the table (a bucket of DynamoDB's),
@@ -68,40 +71,25 @@ struct Row {
   RowKey key() const { return {id, part}; }
 };
 
-/// Which rows a job wants; empty lists: all. An entry of a list of types stands for a whole aggregate_type, or for the
-/// resource that an ARN or RN ends with (after its fifth colon).
-struct Filter {
-  std::vector<std::string> types;
-  std::vector<std::string> deny_types;
-  std::vector<std::string> events;
-  std::vector<std::string> skip_events;
-
-  friend bool operator==(const Filter&, const Filter&) = default;
-};
-
 /// What is to be read.
 struct FetchRequest {
   std::int64_t after = 0;                  ///< rows with a greater id
   bool from_start = true;                  ///< instead of `after`: whatever its sign, the first id of the table
   std::span<const std::uint32_t> buckets;  ///< these alone; never empty
   std::span<const Group> without;          ///< sorted: rows of these are passed over in the database
-  const Filter* filter = nullptr;          ///< never null
-  bool dead = false;                       ///< dead letters too
+  /// Never null. An entry of a list of types stands for a whole aggregate_type, or for the resource that an ARN or RN
+  /// ends with (after its fifth colon).
+  const Selection* filter = nullptr;
+  bool dead = false;  ///< dead letters too
   std::size_t limit = 1000;
   /// Of payloads, about: a page ends with the row that goes beyond, and is not held in memory further.
   std::size_t bytes = 16U << 20U;
 };
 
-/// Rows in the order of their ids.
+/// Rows of a table or of one group, in the order of their ids.
 struct Page {
   std::vector<Row> rows;
   bool more = false;  ///< there may be more after the last one
-};
-
-/// Rows of one group, from its first one.
-struct GroupRows {
-  std::vector<Row> rows;
-  bool more = false;
 };
 
 enum class MarkKind : std::uint8_t {
@@ -145,15 +133,8 @@ struct StoredRow {
   std::string last_error;
 };
 
-/// Which rows an operator sees.
-enum class Part : std::uint8_t {
-  pending,  ///< not sent, tries left: the queue's standard half
-  dead,     ///< not sent, no tries left: its DLQ half
-  sent,
-};
-
 struct ListRows {
-  Part part = Part::pending;
+  Half half = Half::standard;    ///< of rows that were not sent: with tries left, or without
   std::optional<RowKey> beyond;  ///< those after it (before it, when the newest come first)
   bool newest_first = false;
   std::size_t limit = 10;
@@ -177,19 +158,11 @@ struct CountRequest {
   bool details = false;  ///< by type and by error too
 };
 
-enum class RowAction : std::uint8_t {
-  redrive,      ///< retry_count and retry_at NULL again, of a dead letter; elsewhere: conflict
-  reset,        ///< the same of any row that was not sent
-  delay,        ///< retry_at = now + `after`; not of what was sent
-  dead_letter,  ///< retry_count = the limit, last_error = `error`; of what was not sent
-  discard,      ///< sent_at = now without having been published: the row stays, for the table is the application's
-  remove,       ///< the row is deleted
-};
-
+/// What an operator wants of a row: see `edit_of`.
 struct RowChange {
   std::int64_t id = 0;
   std::uint32_t part = RowKey::kWhole;
-  RowAction action = RowAction::redrive;
+  ChangeAction action = ChangeAction::redrive;  ///< but `move_to_front`, which no outbox can do
   Duration after{};
   std::string error{};
   std::optional<std::uint32_t> only_if{};  ///< only where retry_count (NULL is 0) is still this
@@ -217,5 +190,51 @@ struct Finding {
   ErrorCode code = ErrorCode::invalid;
   std::string text;  ///< one line: what is wrong, where, and the mend
 };
+
+/// What shall be true of a row after a mark or an operator's change, and where it takes effect. Each database spells it
+/// in its own words, for rows that were not sent. A value.
+struct RowEdit {
+  enum class Value : std::uint8_t { keep, clear, set };
+
+  bool dead_only = false;                  ///< of a dead letter only
+  std::optional<std::uint32_t> only_if{};  ///< only where retry_count (NULL is 0) is still this
+  bool sent = false;      ///< sent_at = now; where rows that were sent are not kept, the row is deleted
+  bool gives_up = false;  ///< it is a dead letter afterwards
+  Value tries = Value::keep;
+  std::uint32_t retries = 0;  ///< retry_count
+  bool at_least = false;      ///< a retry_count that is higher stays
+  Value due = Value::keep;
+  Duration after{};  ///< retry_at: so long from now
+  Value reason = Value::keep;
+  std::string error{};  ///< last_error, where there is such a column
+};
+
+/// To remove a row is to mark it as sent without having published it: the table is the application's.
+RowEdit edit_of(const RowChange& change, std::uint32_t retry_limit);
+RowEdit edit_of(const Mark& mark);
+
+/// Whether it takes effect on a row that was not sent.
+bool takes_effect(const RowEdit& edit, std::uint32_t retries, bool dead);
+/// retry_count after it; nothing: NULL.
+std::optional<std::uint32_t> retries_after(const RowEdit& edit, std::uint32_t retries);
+/// Of a mark that was not written. `retries`: the row's retry_count where it is still to be published.
+MarkStatus status_of_unwritten(const Mark& mark, std::optional<std::uint32_t> retries);
+
+/// Where a row comes from, as it goes out with it.
+struct Origin {
+  std::string producer;
+  std::string source_id;  ///< of its table, by which brokers know a row again; empty: not known for certain
+};
+/// `producer` as it is configured, or empty.
+Origin origin_of(const std::string& producer, const SourceId& source);
+/// The row as a handler is given it. `now` is its `sent_at` where the table does not say.
+Message message_of(Row&& row, const Origin& origin, WallTime now);
+
+/// Why a row failed, as every database can keep it: UTF-8 without NUL, and no longer than this many bytes.
+inline constexpr std::size_t kLongestReason = 4096;
+std::string reason_of(std::string_view error);
+
+/// What a completion writes about the row that its receipt names; nothing where nothing is written: a release.
+std::optional<Mark> mark_of(const Completion& completion, const RowKey& key, std::uint32_t retry_limit);
 
 }  // namespace sluice::queue::outbox

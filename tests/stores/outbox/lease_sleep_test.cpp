@@ -12,7 +12,7 @@
 
 #include "base/random.hpp"
 #include "host/stores/outbox/lease_locks.hpp"
-#include "host/stores/outbox/lock_holder.hpp"
+#include "host/stores/outbox/session_threads.hpp"
 #include "tests/support/fake_clock.hpp"
 
 namespace sluice::queue::outbox {
@@ -116,7 +116,7 @@ class MemoryDatabase final : public Database {
  public:
   explicit MemoryDatabase(std::function<std::unique_ptr<LockSession>()> open) : open_(std::move(open)) {}
   Result<std::unique_ptr<LockSession>> open_locks(Deadline /*deadline*/) override { return open_(); }
-  Result<std::unique_ptr<ReadSession>> open_reader(bool /*listen*/, Deadline /*deadline*/) override {
+  Result<std::unique_ptr<ReadSession>> open_reader(Deadline /*deadline*/) override {
     return Error(ErrorCode::unavailable, "nobody reads here");
   }
   Result<std::unique_ptr<AdminSession>> open_admin(Deadline /*deadline*/) override {
@@ -159,12 +159,8 @@ TEST_F(SleepingLease, NoRowIsHandedOutOnceTheMachineHasSleptForALease) {
       }
     });
   });
-  LockHolder holder({.space = {"orders/relay", 1}, .lease = kLease}, database, clock_, random_,
-                    {.took = [](auto) {},
-                     .leaving = [](auto) {},
-                     .nothing_out = [](auto) { return true; },
-                     .lost = [] {},
-                     .trouble = [](const auto&) {}});
+  RowReader rows({}, database, clock_, random_, {});
+  LockHolder holder({.space = {"orders/relay", 1}, .lease = kLease}, database, clock_, random_, rows, [] {});
   holder.start();
   asked.get_future().wait();  // from here on nothing renews it
   EXPECT_TRUE(holder.usable());

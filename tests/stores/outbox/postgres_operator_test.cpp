@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "host/stores/outbox/outbox_queues.hpp"
-#include "host/stores/outbox/postgres/connection.hpp"
 #include "host/stores/outbox/postgres/postgres_database.hpp"
 #include "tests/stores/outbox/postgres_rig.hpp"
 

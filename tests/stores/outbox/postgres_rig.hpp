@@ -11,7 +11,7 @@
 #include "host/queue/source.hpp"
 #include "host/stores/outbox/database.hpp"
 #include "host/stores/outbox/outbox_source.hpp"
-#include "host/stores/outbox/postgres/connection.hpp"
+#include "host/stores/outbox/postgres/postgres_database.hpp"
 #include "tests/support/postgres_server.hpp"
 
 namespace sluice::test {

@@ -24,7 +24,7 @@ SourceId source_of(Settings settings, const std::string& host = "one") {
   SeededRandom random;
   const Deadline soon = Deadline::after(clock, seconds(20));
   const auto database = make_postgres_database(settings, clock, random);
-  auto session = database->open_reader(true, soon);
+  auto session = database->open_reader(soon);
   const auto source = session ? (*session)->source_id(soon) : Result<SourceId>(session.error());
   EXPECT_TRUE(source) << source.error().message();
   return source ? *source : SourceId();

@@ -1,8 +1,8 @@
 // What a mark and an operator's change make of a row, for all databases.
 
-#include "host/stores/outbox/row_edit.hpp"
-
 #include <gtest/gtest.h>
+
+#include "host/stores/outbox/rows.hpp"
 
 namespace sluice::queue::outbox {
 namespace {
@@ -10,31 +10,31 @@ namespace {
 using Value = RowEdit::Value;
 constexpr std::uint32_t kLimit = 10;
 
-RowEdit edit(RowAction action, std::string error = {}) {
+RowEdit edit(ChangeAction action, std::string error = {}) {
   return edit_of(RowChange{.action = action, .after = std::chrono::seconds(5), .error = std::move(error)}, kLimit);
 }
 
 TEST(RowEdit, ARedriveIsAResetOfDeadLettersOnly) {
-  for (const RowAction action : {RowAction::redrive, RowAction::reset}) {
+  for (const ChangeAction action : {ChangeAction::redrive, ChangeAction::reset}) {
     const RowEdit fresh = edit(action);
     EXPECT_EQ(retries_after(fresh, 12), std::nullopt);
     EXPECT_EQ(fresh.due, Value::clear);
     EXPECT_EQ(fresh.reason, Value::clear);
     EXPECT_TRUE(takes_effect(fresh, 12, true));
-    EXPECT_EQ(takes_effect(fresh, 3, false), action == RowAction::reset);
+    EXPECT_EQ(takes_effect(fresh, 3, false), action == ChangeAction::reset);
   }
 }
 
 TEST(RowEdit, ADeadLetterHasAsManyTriesAsTheLimitOrMore) {
-  EXPECT_EQ(retries_after(edit(RowAction::dead_letter), 2), kLimit);
-  EXPECT_EQ(retries_after(edit(RowAction::dead_letter), 12), 12U);
-  EXPECT_EQ(edit(RowAction::dead_letter).reason, Value::keep) << "no reason is given";
-  EXPECT_EQ(edit(RowAction::dead_letter, "by hand").error, "by hand");
+  EXPECT_EQ(retries_after(edit(ChangeAction::dead_letter), 2), kLimit);
+  EXPECT_EQ(retries_after(edit(ChangeAction::dead_letter), 12), 12U);
+  EXPECT_EQ(edit(ChangeAction::dead_letter).reason, Value::keep) << "no reason is given";
+  EXPECT_EQ(edit(ChangeAction::dead_letter, "by hand").error, "by hand");
 }
 
 TEST(RowEdit, ADelayKeepsTheTriesAndAMarkSetsThem) {
-  EXPECT_EQ(retries_after(edit(RowAction::delay), 3), 3U);
-  EXPECT_EQ(edit(RowAction::delay).after, std::chrono::seconds(5));
+  EXPECT_EQ(retries_after(edit(ChangeAction::delay), 3), 3U);
+  EXPECT_EQ(edit(ChangeAction::delay).after, std::chrono::seconds(5));
   const RowEdit failed = edit_of(Mark{.kind = MarkKind::retry, .retries = 4, .wait = std::chrono::seconds(9)});
   EXPECT_EQ(retries_after(failed, 7), 4U);
   EXPECT_EQ(failed.due, Value::set);
@@ -42,15 +42,13 @@ TEST(RowEdit, ADelayKeepsTheTriesAndAMarkSetsThem) {
   EXPECT_EQ(edit_of(Mark{.kind = MarkKind::dead, .retries = 10}).due, Value::clear);
 }
 
-TEST(RowEdit, WhatWasSentIsLeftAloneAndWhatIsRemovedIsGone) {
-  EXPECT_TRUE(edit(RowAction::discard).sent);
-  EXPECT_FALSE(edit(RowAction::discard).erase);
-  EXPECT_TRUE(edit(RowAction::remove).erase);
+TEST(RowEdit, WhatIsRemovedCountsAsSent) {
+  EXPECT_TRUE(edit(ChangeAction::remove).sent);
   EXPECT_EQ(edit_of(Mark{.kind = MarkKind::sent}).reason, Value::clear);
 }
 
 TEST(RowEdit, OnlyIfIsAboutTheTriesBefore) {
-  const RowEdit reset = edit_of(RowChange{.action = RowAction::reset, .only_if = 2}, kLimit);
+  const RowEdit reset = edit_of(RowChange{.action = ChangeAction::reset, .only_if = 2}, kLimit);
   EXPECT_TRUE(takes_effect(reset, 2, false));
   EXPECT_FALSE(takes_effect(reset, 3, false));
 }

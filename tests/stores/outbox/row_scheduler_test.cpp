@@ -75,8 +75,8 @@ class LineRig {
     }
     return page;
   }
-  GroupRows group(const Group& group, const FetchRequest& request) const {
-    GroupRows rows;
+  Page group(const Group& group, const FetchRequest& request) const {
+    Page rows;
     for (const auto& [id, stored] : table) {
       if (wanted(stored, request) && stored.row.group == group && !rows.more) {
         rows.rows.push_back(seen(stored));
@@ -97,7 +97,7 @@ class LineRig {
       line.page_read(order, page(order.request), now);
       return true;
     }
-    std::vector<GroupRows> answers;
+    std::vector<Page> answers;
     for (const Group& one : order.groups) {
       answers.push_back(group(one, order.request));
     }
@@ -319,7 +319,7 @@ TEST(RowScheduler, LosingAllTellsWhatWasOut) {
 
 TEST(RowScheduler, ADeadLetterLetsItsGroupGoOnUnlessItIsToHoldIt) {
   for (const bool hold : {false, true}) {
-    LineRig rig({.hold_dead = hold});
+    LineRig rig({.filter = {.hold_dead = hold}});
     rig.add(1, "a");
     rig.add(2, "a");
     rig.read_all();
@@ -349,7 +349,7 @@ TEST(RowScheduler, ARowThatFailedWhileItsGroupWasReadGoesBeforeTheNextOnes) {
     ASSERT_EQ(rig.take(), Ids{3});
     const ReadOrder order = rig.line.next_read(rig.now);
     ASSERT_EQ(order.kind, ReadOrder::Kind::groups);
-    std::vector<GroupRows> answer{rig.group(order.groups[0], order.request)};
+    std::vector<Page> answer{rig.group(order.groups[0], order.request)};
     rig.retry(3, wait);
     rig.now += 2 * wait;
     rig.line.groups_read(order, std::move(answer), rig.now);
@@ -411,7 +411,7 @@ TEST(RowScheduler, UnreadableRowsAreGivenToBePutAsideAndHoldNobody) {
 
 TEST(RowScheduler, UnreadableRowsHoldTheirGroupWhereDeadLettersDo) {
   for (const bool marked : {false, true}) {
-    LineRig rig({.hold_dead = true});
+    LineRig rig({.filter = {.hold_dead = true}});
     for (const std::int64_t id : {1, 2, 3, 6}) {
       rig.add(id, "a");
     }
@@ -504,7 +504,7 @@ TEST(RowScheduler, ASweepThatTakesLongerThanThePollIntervalComesToItsEnd) {
 
 TEST(RowScheduler, GroupsThatFailBeyondThoseThatAreRememberedWaitAllTheSame) {
   for (const bool hold : {false, true}) {
-    LineRig rig({.fetch_limit = 20, .hold_dead = hold, .closed_groups = 4});
+    LineRig rig({.filter = {.hold_dead = hold}, .fetch_limit = 20, .closed_groups = 4});
     for (std::int64_t id = 1; id <= 120; ++id) {
       rig.add(id, "g" + std::to_string(id % 60));
     }

@@ -13,7 +13,7 @@
 
 #include "base/random.hpp"
 #include "base/timestamp.hpp"
-#include "host/stores/outbox/dynamodb/row_items.hpp"
+#include "host/stores/outbox/dynamodb/outbox_place.hpp"
 #include "host/stores/outbox/row_scheduler.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
 #include "tests/support/dynamodb_model/model.hpp"
@@ -49,7 +49,7 @@ class DynamoDbOutboxTest : public ::testing::Test {
     ASSERT_TRUE(client_.create_table(request, soon()));
     outbox_ = make_dynamodb_outbox(settings_, client_, clock_, random_);
     locks_ = *outbox_->open_locks(soon());
-    reader_ = *outbox_->open_reader(true, soon());
+    reader_ = *outbox_->open_reader(soon());
     desk_ = *outbox_->open_admin(soon());
   }
 
@@ -103,7 +103,7 @@ class DynamoDbOutboxTest : public ::testing::Test {
   dynamo::Client client_{{.region = "eu-west-1"}, transport_, credentials_, clock_, random_};
   std::map<std::int64_t, std::uint32_t> parts_;  ///< where rows were put
   Settings settings_;
-  Filter filter_;
+  Selection filter_;
   std::vector<std::uint32_t> every_bucket_{0, 1, 2, 3};
   bool more_ = false;
   std::unique_ptr<Database> outbox_;
@@ -120,7 +120,7 @@ TEST_F(DynamoDbOutboxTest, IsKnownByTheTablesArn) {
   EXPECT_EQ(desk_->source_id(soon())->id, source->id);
   settings_.connect.application = "sluice two";
   const auto other_relay = make_dynamodb_outbox(settings_, client_, clock_, random_);
-  EXPECT_EQ((*other_relay->open_reader(true, soon()))->source_id(soon())->id, source->id);
+  EXPECT_EQ((*other_relay->open_reader(soon()))->source_id(soon())->id, source->id);
   dynamo::CreateTableRequest request;
   request.name = settings_.table.table = "tenant-outbox";
   request.attribute_types = {{"bucket", "S"}, {"id", "N"}};
@@ -128,7 +128,7 @@ TEST_F(DynamoDbOutboxTest, IsKnownByTheTablesArn) {
   request.range_key = "id";
   ASSERT_TRUE(client_.create_table(request, soon()));
   const auto tenant = make_dynamodb_outbox(settings_, client_, clock_, random_);
-  EXPECT_NE((*tenant->open_reader(true, soon()))->source_id(soon())->id, source->id);
+  EXPECT_NE((*tenant->open_reader(soon()))->source_id(soon())->id, source->id);
 }
 
 TEST_F(DynamoDbOutboxTest, RowsOfAllBucketsComeInTheOrderOfTheirIds) {
@@ -202,13 +202,13 @@ TEST_F(DynamoDbOutboxTest, ADeadLetterThatIsRedrivenWhileItsBucketIsReadIsSeen) 
   dynamo::ClientOptions options{.region = "eu-west-1"};
   options.observer = [&](const dynamo::CallRecord& call) {
     if (call.operation == "Query" && !std::exchange(redriven, true)) {
-      const RowChange again{.id = 1, .part = 2, .action = RowAction::redrive};
+      const RowChange again{.id = 1, .part = 2, .action = ChangeAction::redrive};
       EXPECT_THAT(*desk_->change(std::span(&again, 1), soon()), ElementsAre(RowChanged::applied));
     }
   };
   dynamo::Client watched(options, transport_, credentials_, clock_, random_);
   const auto outbox = make_dynamodb_outbox(settings_, watched, clock_, random_);
-  reader_ = *outbox->open_reader(true, soon());
+  reader_ = *outbox->open_reader(soon());
   FetchRequest request = all();
   request.buckets = std::span(every_bucket_).subspan(2, 1);
   request.dead = true;
@@ -231,7 +231,7 @@ TEST_F(DynamoDbOutboxTest, ARetryWaitsAsLongAsWasSaidWhenTheMachinesClockHasJust
     const Mark retry{.id = 1, .part = key(1).part, .kind = MarkKind::retry, .retries = 1, .wait = 30s};
     ASSERT_TRUE(locks->mark(std::span(&retry, 1), soon()));
     machine.set_wall(machine.wall_now() + step);
-    const RowChange delay{.id = 2, .part = key(2).part, .action = RowAction::delay, .after = 30s};
+    const RowChange delay{.id = 2, .part = key(2).part, .action = ChangeAction::delay, .after = 30s};
     ASSERT_TRUE(desk->change(std::span(&delay, 1), soon()));
     for (const std::int64_t id : {1, 2}) {
       const auto row = desk_->get(key(id), soon());
@@ -245,7 +245,7 @@ TEST_F(DynamoDbOutboxTest, ARetryWaitsAsLongAsWasSaidWhenTheMachinesClockHasJust
 TEST_F(DynamoDbOutboxTest, OperatorsNameARowByBucketAndId) {
   put(7, "a");
   put(7, "bb");
-  const RowChange removal{.id = 7, .part = 2, .action = RowAction::remove};
+  const RowChange removal{.id = 7, .part = 2, .action = ChangeAction::remove};
   EXPECT_THAT(*desk_->change(std::span(&removal, 1), soon()), ElementsAre(RowChanged::applied));
   EXPECT_FALSE(desk_->get({7, 2}, soon()));
   EXPECT_EQ(desk_->get({7, 1}, soon())->row.group.id, "a");
@@ -369,7 +369,7 @@ TEST_F(DynamoDbOutboxTest, ADeadLetterIsNotReadWithTheOthersAndComesBackFresh) {
   EXPECT_EQ(counts->ready, 1U);
   EXPECT_EQ(counts->dead, 1U);
   EXPECT_EQ(counts->by_error.at("no"), 1U);
-  const auto dead = desk_->list({.part = Part::dead}, soon());
+  const auto dead = desk_->list({.half = Half::dlq}, soon());
   ASSERT_TRUE(dead);
   ASSERT_EQ(dead->size(), 1U);
   EXPECT_EQ(dead->at(0).row.retries, 10U);
@@ -432,17 +432,17 @@ TEST_F(DynamoDbOutboxTest, OperatorsDelayGiveUpAndDiscard) {
   put(2, "b");
   put(3, "c");
   const std::vector<RowChange> changes{
-      {.id = 1, .part = key(1).part, .action = RowAction::delay, .after = 60s},
-      {.id = 2, .part = key(2).part, .action = RowAction::dead_letter, .error = "by hand"},
-      {.id = 3, .part = key(3).part, .action = RowAction::discard},
-      {.id = 4, .part = key(4).part, .action = RowAction::remove}};
+      {.id = 1, .part = key(1).part, .action = ChangeAction::delay, .after = 60s},
+      {.id = 2, .part = key(2).part, .action = ChangeAction::dead_letter, .error = "by hand"},
+      {.id = 3, .part = key(3).part, .action = ChangeAction::remove},
+      {.id = 4, .part = key(4).part, .action = ChangeAction::remove}};
   EXPECT_THAT(*desk_->change(changes, soon()),
               ElementsAre(RowChanged::applied, RowChanged::applied, RowChanged::applied, RowChanged::not_found));
   EXPECT_EQ(desk_->get(key(1), soon())->row.wait, 60s);
   EXPECT_TRUE(desk_->get(key(2), soon())->row.dead);
   EXPECT_EQ(desk_->get(key(2), soon())->row.retries, 10U);
   EXPECT_EQ(desk_->get(key(3), soon()).error().code(), ErrorCode::not_found);
-  const RowChange reset{.id = 1, .part = key(1).part, .action = RowAction::reset};
+  const RowChange reset{.id = 1, .part = key(1).part, .action = ChangeAction::reset};
   EXPECT_THAT(*desk_->change(std::span(&reset, 1), soon()), ElementsAre(RowChanged::applied));
   EXPECT_EQ(desk_->get(key(1), soon())->row.wait, std::nullopt);
 }
@@ -469,7 +469,7 @@ TEST_F(DynamoDbOutboxTest, WhatTheTableLacksIsNamed) {
   EXPECT_TRUE(findings->at(0).fatal);
   EXPECT_EQ(findings->at(0).code, ErrorCode::queue_missing);
   EXPECT_THAT(findings->at(0).text, ::testing::HasSubstr("'nowhere' does not exist"));
-  EXPECT_EQ((*nowhere->open_reader(false, soon()))->fetch(all(), soon()).error().code(), ErrorCode::queue_missing);
+  EXPECT_EQ((*nowhere->open_reader(soon()))->fetch(all(), soon()).error().code(), ErrorCode::queue_missing);
 
   dynamo::CreateTableRequest request;
   request.name = "other";
@@ -591,12 +591,12 @@ TEST_F(DynamoDbOutboxTest, WhatADeadLetterHoldsIsNotReadWithEachPoll) {
   options.observer = [&reads](const dynamo::CallRecord& call) { reads += call.capacity.read; };
   dynamo::Client counted(options, transport_, credentials_, clock_, random_);
   const auto outbox = make_dynamodb_outbox(settings_, counted, clock_, random_);
-  const auto reader = *outbox->open_reader(true, soon());
+  const auto reader = *outbox->open_reader(soon());
   for (std::int64_t id = 10; id <= 18'000; id += 10) {
     put(id, "held", {{"payload", std::string(900, 'x')}});
   }
   ASSERT_EQ(mark({.id = 10, .kind = MarkKind::dead}), MarkStatus::written);
-  RowScheduler line({.hold_dead = true});
+  RowScheduler line({.filter = {.hold_dead = true}});
   line.take_buckets(every_bucket_);
   std::vector<std::int64_t> published;
   const auto run = [&](Duration time) {
@@ -627,7 +627,7 @@ TEST_F(DynamoDbOutboxTest, WhatADeadLetterHoldsIsNotReadWithEachPoll) {
   EXPECT_THAT(published, ElementsAre(18'003));
   run(55s);
   EXPECT_THAT(published, ElementsAre(18'003, 9'003));
-  const RowChange again{.id = 10, .part = 0, .action = RowAction::redrive};
+  const RowChange again{.id = 10, .part = 0, .action = ChangeAction::redrive};
   EXPECT_THAT(*desk_->change(std::span(&again, 1), soon()), ElementsAre(RowChanged::applied));
   run(6min);
   ASSERT_EQ(published.size(), 1802U);

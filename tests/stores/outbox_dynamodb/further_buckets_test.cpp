@@ -7,7 +7,7 @@
 
 #include "base/random.hpp"
 #include "host/stores/outbox/dynamodb/dynamodb_outbox.hpp"
-#include "host/stores/outbox/dynamodb/row_items.hpp"
+#include "host/stores/outbox/dynamodb/outbox_place.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
 #include "tests/support/dynamodb_model/model.hpp"
 #include "tests/support/dynamodb_model/transport.hpp"
@@ -40,7 +40,7 @@ class FurtherBucketsTest : public ::testing::Test {
     ASSERT_TRUE(client_.create_table(request, soon()));
     outbox_ = make_dynamodb_outbox(settings_, client_, clock_, random_);
     locks_ = *outbox_->open_locks(soon());
-    reader_ = *outbox_->open_reader(true, soon());
+    reader_ = *outbox_->open_reader(soon());
     desk_ = *outbox_->open_admin(soon());
   }
 
@@ -96,7 +96,7 @@ class FurtherBucketsTest : public ::testing::Test {
                                  .observer = [this](const dynamo::CallRecord& /*call*/) { ++requests_; }};
   dynamo::Client client_{options_, transport_, credentials_, clock_, random_};
   Settings settings_;
-  Filter filter_;
+  Selection filter_;
   std::unique_ptr<Database> outbox_;
   std::unique_ptr<LockSession> locks_;
   std::unique_ptr<ReadSession> reader_;
@@ -117,8 +117,8 @@ TEST_F(FurtherBucketsTest, WhatWasWrittenForMoreBucketsGoesOutWithThoseThatThere
   EXPECT_THAT(read({1}, true), ElementsAre("13/20", "1/30", "5/40")) << "a dead letter holds its group";
   EXPECT_EQ(desk_->count({}, soon())->ready, 3U);
   EXPECT_EQ(desk_->count({}, soon())->dead, 1U);
-  EXPECT_EQ(desk_->list({.part = Part::dead}, soon())->at(0).row.key(), (RowKey{40, 5}));
-  const RowChange again{.id = 40, .part = 5, .action = RowAction::redrive};
+  EXPECT_EQ(desk_->list({.half = Half::dlq}, soon())->at(0).row.key(), (RowKey{40, 5}));
+  const RowChange again{.id = 40, .part = 5, .action = ChangeAction::redrive};
   EXPECT_THAT(*desk_->change(std::span(&again, 1), soon()), ElementsAre(RowChanged::applied));
   EXPECT_THAT(read({1}), ElementsAre("13/20", "1/30", "5/40")) << "back where it was";
 }

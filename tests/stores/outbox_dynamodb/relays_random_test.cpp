@@ -15,7 +15,7 @@
 
 #include "base/random.hpp"
 #include "host/stores/outbox/dynamodb/dynamodb_outbox.hpp"
-#include "host/stores/outbox/dynamodb/row_items.hpp"
+#include "host/stores/outbox/dynamodb/outbox_place.hpp"
 #include "host/stores/outbox/row_scheduler.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
 #include "tests/support/dynamodb_model/model.hpp"
@@ -209,7 +209,7 @@ class Relay {
   struct Answer {
     ReadOrder order;
     Page page;
-    std::vector<GroupRows> groups;
+    std::vector<Page> groups;
   };
 
   Deadline soon() { return Deadline::after(clock_, 60s); }
@@ -246,7 +246,7 @@ class Relay {
   test::model::FixedCredentials credentials_;
   dynamo::Client client_{{.region = "eu-west-1"}, transport_, credentials_, clock_, random_};
   std::unique_ptr<Database> outbox_ = make_dynamodb_outbox(settings_, client_, clock_, random_);
-  std::unique_ptr<ReadSession> reader_ = *outbox_->open_reader(true, soon());
+  std::unique_ptr<ReadSession> reader_ = *outbox_->open_reader(soon());
   std::unique_ptr<LockSession> locks_;
   std::vector<std::unique_ptr<LockSession>> dead_;
   RowScheduler line_;
@@ -262,7 +262,8 @@ class Relays {
   explicit Relays(std::uint64_t seed) : random_(seed), settings_(settings_of(seed % 4 >= 2)) {
     truth_.hold = seed % 2 == 0;
     truth_.calm = seed % 4 >= 2;
-    RowScheduler::Settings line{.fetch_limit = 10, .poll_interval = 1s, .hold_dead = truth_.hold, .per_group = 4};
+    RowScheduler::Settings line{
+        .filter = {.hold_dead = truth_.hold}, .fetch_limit = 10, .poll_interval = 1s, .per_group = 4};
     line.closed_groups = seed % 3 == 0 ? 3 : line.closed_groups;
     dynamo::CreateTableRequest request;
     request.name = settings_.table.table;
@@ -293,8 +294,8 @@ class Relays {
       missing += truth_.sent.contains(key) ? "" : to_string(key) + " ";
     }
     EXPECT_EQ(missing, "");
-    EXPECT_TRUE(desk_->list({.part = Part::pending}, soon())->empty());
-    EXPECT_TRUE(desk_->list({.part = Part::dead}, soon())->empty());
+    EXPECT_TRUE(desk_->list({.half = Half::standard}, soon())->empty());
+    EXPECT_TRUE(desk_->list({.half = Half::dlq}, soon())->empty());
   }
 
  private:
@@ -377,9 +378,9 @@ class Relays {
   }
 
   void redrive() {
-    const auto dead = desk_->list({.part = Part::dead}, soon());
+    const auto dead = desk_->list({.half = Half::dlq}, soon());
     for (const StoredRow& row : *dead) {
-      const RowChange change{.id = row.row.id, .part = row.row.part, .action = RowAction::redrive};
+      const RowChange change{.id = row.row.id, .part = row.row.part, .action = ChangeAction::redrive};
       if (desk_->change(std::span(&change, 1), soon())->front() == RowChanged::applied) {
         if (truth_.hold) {
           truth_.dead.erase(row.row.key());

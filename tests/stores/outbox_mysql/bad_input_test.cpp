@@ -11,7 +11,7 @@ using testing::HasSubstr;
 class MysqlBadInput : public OutboxTable {
  protected:
   Error refusal(const Settings& wrong) const {
-    const auto session = database(wrong)->open_reader(true, soon());
+    const auto session = database(wrong)->open_reader(soon());
     return session ? Error(ErrorCode::internal, "it was opened") : session.error();
   }
   Settings of_user(const std::string& user) {
@@ -47,7 +47,7 @@ TEST_F(MysqlBadInput, AServerThatDoesNotAnswerIsWaitedForUntilTheDeadlineOnly) {
   const test::Descriptor silent = test::listen_on_loopback();
   Settings stuck = settings();
   stuck.connect.url = "mysql://u@127.0.0.1:" + std::to_string(test::local_port(silent)) + "/d";
-  const auto session = database(stuck)->open_reader(true, Deadline::after(clock_, std::chrono::milliseconds(200)));
+  const auto session = database(stuck)->open_reader(Deadline::after(clock_, std::chrono::milliseconds(200)));
   ASSERT_TRUE(session.has_error());
   EXPECT_EQ(session.error().code(), ErrorCode::timeout);
 }
@@ -143,7 +143,7 @@ TEST_F(MysqlBadInput, NamesOfTablesAndColumnsMayHoldAnything) {
   odd.table.columns.event = "key";
   make_table(odd);
   EXPECT_TRUE(findings(odd).empty());
-  const auto session = database(odd)->open_reader(true, soon()).value();
+  const auto session = database(odd)->open_reader(soon()).value();
   EXPECT_TRUE(pending(*session).empty());
 }
 

@@ -77,7 +77,7 @@ void OutboxTable::insert(std::int64_t id, const std::string& type, const std::st
 }
 
 std::unique_ptr<LockSession> OutboxTable::locks() { return database()->open_locks(soon()).value(); }
-std::unique_ptr<ReadSession> OutboxTable::reader() { return database()->open_reader(true, soon()).value(); }
+std::unique_ptr<ReadSession> OutboxTable::reader() { return database()->open_reader(soon()).value(); }
 std::unique_ptr<AdminSession> OutboxTable::desk() { return database()->open_admin(soon()).value(); }
 
 std::vector<std::int64_t> OutboxTable::pending(ReadSession& reader, FetchRequest request) {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "host/stores/outbox/mysql/connection.hpp"
 #include "host/stores/outbox/mysql/mysql_database.hpp"
 #include "tests/support/mariadb_server.hpp"
 #include "tests/support/result_value.hpp"
@@ -50,7 +49,7 @@ class OutboxTable : public testing::Test {
 
   SystemClock clock_;
   mutable SeededRandom random_;
-  const Filter everything_{};
+  const Selection everything_{};
   std::vector<std::uint32_t> all_buckets_;
 
  private:

@@ -79,7 +79,7 @@ TEST_F(MysqlReads, ReadsWhatWasSentWhereTheOriginalDid) {
   sql("UPDATE outbox SET sent_at=NOW() WHERE id=1");
   Settings compat = settings();
   compat.table.resend_sent = true;
-  const auto session = database(compat)->open_reader(true, soon()).value();
+  const auto session = database(compat)->open_reader(soon()).value();
   EXPECT_THAT(pending(*session), ElementsAre(1, 2));
 }
 
@@ -138,7 +138,7 @@ TEST_F(MysqlReads, FiltersByTypeResourceAndEvent) {
   insert(5, "ORDERS", "a");
   sql("UPDATE outbox SET event='gone' WHERE id=2");
   const auto session = reader();
-  const auto of = [&](const Filter& filter) { return pending(*session, {.filter = &filter}); };
+  const auto of = [&](const Selection& filter) { return pending(*session, {.filter = &filter}); };
   EXPECT_THAT(of({.types = {"orders"}}), ElementsAre(1, 2, 3))
       << "a resource of an ARN or RN, or the whole type, exactly";
   EXPECT_THAT(of({.types = {"rn::nats:::orders"}}), ElementsAre(2));

@@ -14,7 +14,7 @@ class MysqlSourceId : public OutboxTable {
  protected:
   SourceId source_of(Settings settings, const std::string& host = "one") {
     settings.connect.application = "sluice " + host;
-    return database(settings)->open_reader(true, soon()).value()->source_id(soon()).value();
+    return database(settings)->open_reader(soon()).value()->source_id(soon()).value();
   }
   Settings in_database(const std::string& other) {
     Settings settings = this->settings();

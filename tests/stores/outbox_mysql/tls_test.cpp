@@ -126,7 +126,7 @@ TEST_F(MysqlTls, WorksThroughATunnel) {
   through.connect.url = "mysql://root@db.internal:3306/" + name();
   through.connect.tunnel = make_ssh_tunnel(way, clock_);
   insert(1, "t", "a", "\"" + std::string(300'000, 'x') + "\"");
-  const auto session = database(through)->open_reader(true, soon());
+  const auto session = database(through)->open_reader(soon());
   ASSERT_TRUE(session) << session.error().message();
   EXPECT_EQ(pending(**session).size(), 1U);
   through.connect.tls.required = true;

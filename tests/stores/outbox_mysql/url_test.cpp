@@ -1,6 +1,6 @@
-#include "host/stores/outbox/mysql/url.hpp"
-
 #include <gtest/gtest.h>
+
+#include "host/stores/outbox/mysql/mysql_database.hpp"
 
 namespace sluice::queue::outbox::mysql {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "dynamo/item_reading.hpp"
 #include "host/stores/outbox/dynamodb/outbox_place.hpp"
-#include "host/stores/outbox/dynamodb/reader.hpp"
 #include "host/stores/outbox/lease_locks.hpp"
 
 namespace sluice::queue::outbox {
@@ -346,13 +345,13 @@ class DynamoDbAdmin final : public AdminSession {
 
   Result<std::vector<StoredRow>> list(const ListRows& request, Deadline deadline) override {
     std::vector<StoredRow> rows;
-    if (request.part == Part::sent || request.limit == 0) {
+    if (request.limit == 0) {
       return rows;
     }
     const WallTime now = place_.now();
     for (const std::uint32_t bucket : all_buckets(deadline)) {
       dynamo::QueryRequest query =
-          place_.query_of(request.part == Part::dead ? dead_partition_of(bucket) : partition_of(bucket));
+          place_.query_of(request.half == Half::dlq ? dead_partition_of(bucket) : partition_of(bucket));
       if (request.beyond) {
         // Of rows with that very id those are beyond it that lie in later buckets, or in earlier ones.
         const bool same_too = request.newest_first ? bucket < request.beyond->part : bucket > request.beyond->part;
@@ -528,7 +527,7 @@ class DynamoDbOutbox final : public Database {
     return std::unique_ptr<LockSession>(
         std::make_unique<LeaseLocks>(std::make_unique<DynamoDbLeaseBook>(place_), leases, clock_, place_.random()));
   }
-  Result<std::unique_ptr<ReadSession>> open_reader(bool /*listen*/, Deadline /*deadline*/) override {
+  Result<std::unique_ptr<ReadSession>> open_reader(Deadline /*deadline*/) override {
     return std::unique_ptr<ReadSession>(make_dynamodb_reader(place_));
   }
   Result<std::unique_ptr<AdminSession>> open_admin(Deadline /*deadline*/) override {

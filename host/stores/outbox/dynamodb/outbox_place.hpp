@@ -1,11 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -13,12 +16,45 @@
 #include "base/error.hpp"
 #include "base/mutex.hpp"
 #include "base/random.hpp"
+#include "dynamo/attribute_value.hpp"
 #include "dynamo/client.hpp"
-#include "host/stores/outbox/dynamodb/row_items.hpp"
-#include "host/stores/outbox/row_edit.hpp"
-#include "host/stores/outbox/settings.hpp"
+#include "host/stores/outbox/database.hpp"
 
+/// Rows of an outbox as items of a DynamoDB table.
+///
+/// The table's partition key is `bucket` (S), its sort key the row's id (N). Whoever writes a row names its bucket,
+/// "0", "1", ...: the same one for all rows of one aggregate. A row that has been sent is deleted; a dead letter lies
+/// in its bucket's partition for such.
 namespace sluice::queue::outbox {
+
+inline constexpr std::string_view kBucket = "bucket";
+
+std::string partition_of(std::uint32_t bucket);       // "3"
+std::string dead_partition_of(std::uint32_t bucket);  // "dead#3"
+/// The bucket of either; nothing for another text ("03" is none).
+std::optional<std::uint32_t> bucket_in(std::string_view partition);
+
+/// Both attributes of an item's key.
+dynamo::Item key_of(const Columns& columns, const std::string& partition, std::int64_t id);
+
+/// Reads items by the names of the columns. A value; thread-safe.
+class RowItems {
+ public:
+  /// The settings must outlive it.
+  explicit RowItems(const TableSettings& table) : table_(table) {}
+
+  /// The row's id; nothing where it is no whole number of 64 bits, and so no row that anybody could name.
+  std::optional<std::int64_t> id_of(const dynamo::Item& item) const;
+  /// As of `now` on DynamoDB's clock. For an item that has an id.
+  Row row_of(const dynamo::Item& item, WallTime now) const;
+  StoredRow stored_row_of(const dynamo::Item& item, WallTime now) const;
+
+ private:
+  const TableSettings& table_;
+};
+
+/// Whether the filter wants rows of that type and event.
+bool wants(const Selection& filter, const std::string& type, const std::string& event);
 
 /// Where rows lie beside the buckets of the configured number.
 struct FurtherBuckets {
@@ -90,5 +126,9 @@ class OutboxPlace {
   std::vector<std::uint32_t> higher_ SLUICE_GUARDED_BY(mutex_);
   std::optional<SteadyTime> look_again_ SLUICE_GUARDED_BY(mutex_);
 };
+
+/// Reads pending rows: one consistent query for each bucket, so that a row is seen in its order from the moment it was
+/// committed. There are no notifications. `place` outlives it.
+std::unique_ptr<ReadSession> make_dynamodb_reader(OutboxPlace& place);
 
 }  // namespace sluice::queue::outbox

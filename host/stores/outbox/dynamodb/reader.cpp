@@ -1,5 +1,3 @@
-#include "host/stores/outbox/dynamodb/reader.hpp"
-
 #include <poll.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "host/stores/outbox/dynamodb/outbox_place.hpp"
 #include "host/stores/outbox/network/tcp_connect.hpp"
 
 namespace sluice::queue::outbox {
@@ -122,9 +121,9 @@ class DynamoDbReader final : public ReadSession {
     return fetch(request, reached_, deadline);
   }
 
-  Result<std::vector<GroupRows>> fetch_groups(std::span<const Group> groups, std::size_t limit,
-                                              const FetchRequest& request, Deadline deadline) override {
-    std::vector<GroupRows> found(groups.size());
+  Result<std::vector<Page>> fetch_groups(std::span<const Group> groups, std::size_t limit, const FetchRequest& request,
+                                         Deadline deadline) override {
+    std::vector<Page> found(groups.size());
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < groups.size(); ++i) {
       const auto start = starts_.find(groups[i]);

@@ -8,8 +8,6 @@
 
 #include "base/text/hex.hpp"
 #include "host/stores/outbox/lease_locks.hpp"
-#include "host/stores/outbox/mysql/connection.hpp"
-#include "host/stores/outbox/mysql/url.hpp"
 #include "host/stores/outbox/sql/sql_server.hpp"
 
 namespace sluice::queue::outbox {

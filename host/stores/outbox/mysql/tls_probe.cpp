@@ -1,5 +1,3 @@
-#include "host/stores/outbox/mysql/tls_probe.hpp"
-
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -17,6 +15,7 @@
 
 #include "base/descriptor.hpp"
 #include "base/text/hex.hpp"
+#include "host/stores/outbox/mysql/mysql_database.hpp"
 #include "host/stores/outbox/network/tcp_connect.hpp"
 
 namespace sluice::queue::outbox::mysql {

@@ -1,5 +1,3 @@
-#include "host/stores/outbox/postgres/connection.hpp"
-
 #include <libpq-fe.h>
 #include <netdb.h>
 #include <sys/socket.h>
@@ -14,6 +12,7 @@
 
 #include "base/text/percent.hpp"
 #include "host/stores/outbox/network/tcp_connect.hpp"
+#include "host/stores/outbox/postgres/postgres_database.hpp"
 
 namespace sluice::queue::outbox::postgres {
 namespace {

@@ -7,9 +7,6 @@
 #include <utility>
 
 #include "host/stores/outbox/lease_locks.hpp"
-#include "host/stores/outbox/postgres/connection.hpp"
-#include "host/stores/outbox/postgres/locks.hpp"
-#include "host/stores/outbox/sql/sql_server.hpp"
 
 namespace sluice::queue::outbox {
 namespace {
@@ -17,6 +14,7 @@ namespace {
 using sql::Cells;
 using sql::flag_of;
 using sql::Inspection;
+using sql::list_of;
 using sql::number_of;
 using sql::SqlConnection;
 using sql::SqlDialect;
@@ -166,6 +164,117 @@ WHERE i.indrelid = @TABLE_TEXT::regclass AND i.indisvalid AND a.attname = @1 AND
 pg_get_expr(i.indpred, i.indrelid) LIKE '%IS NULL%'), EXISTS (SELECT 1 FROM pg_trigger t JOIN pg_proc p ON
 p.oid = t.tgfoid WHERE t.tgrelid = @TABLE_TEXT::regclass AND p.prosrc LIKE '%pg_notify%' AND t.tgenabled <> 'D'))";
 
+/// `user`: as whom it was looked for.
+Error no_table(const SqlTable& table, const std::string& user = {}) {
+  return {ErrorCode::queue_missing,
+          table.sql("there is no table @TABLE") + user +
+              "; check 'schema' and 'table', or make it with what `sluice outbox ddl` prints"};
+}
+
+Error shared_sessions(ErrorCode code) {
+  return {code,
+          "the server's sessions are dealt out to several clients, as PgBouncer does with pool_mode = transaction, so "
+          "that locks of a session keep nobody away; set coordination = \"table\" in [outbox.NAME], or connect "
+          "directly, or through a pool with pool_mode = session and server_reset_query = DISCARD ALL"};
+}
+
+/// Advisory locks, which a session holds until it ends.
+class PostgresLocks final : public LockSession {
+ public:
+  PostgresLocks(SqlServer& server, std::unique_ptr<SqlConnection> connection)
+      : server_(server), connection_(std::move(connection)) {}
+
+  Result<Members> join(const LockSpace& space, Deadline deadline) override {
+    const SqlTable& table = server_.table();
+    // By the table's full name, which is one for all, whatever their settings and search paths leave out.
+    SLUICE_TRY(named,
+               connection_->run(
+                   table.sql("SELECT format('%I.%I', n.nspname, c.relname), pg_backend_pid() FROM pg_class c JOIN "
+                             "pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(@TABLE_TEXT)"),
+                   deadline));
+    if (named->rows.empty()) {
+      return no_table(table);
+    }
+    const Cells& row = named->rows.front();
+    space_ = std::to_string(key_of(row[0].value_or("") + "/" + space.name));
+    member_ = std::to_string(kMembers + space.buckets);
+    process_ = row[1].value_or("");
+    // A session that has locks already is somebody else's too, and would have his locks as well.
+    SLUICE_TRY(entered,
+               run("WITH here AS MATERIALIZED (SELECT pg_backend_pid() = @3 AND NOT EXISTS (SELECT 1 FROM pg_locks "
+                   "WHERE locktype = 'advisory' AND pid = pg_backend_pid()) AS fresh) SELECT CASE WHEN fresh THEN "
+                   "pg_try_advisory_lock_shared((@1)::int, @2) ELSE false END FROM here",
+                   deadline));
+    return flag_of(entered->rows.front()[0]) ? beat(deadline) : Result<Members>(shared_sessions(ErrorCode::invalid));
+  }
+
+  Result<Members> beat(Deadline deadline) override {
+    // Behind a pool it may be another process's turn, whose locks are not ours.
+    SLUICE_TRY(
+        counted,
+        run("SELECT count(*) FILTER (WHERE objid = @2), COALESCE(max(objid::bigint) FILTER (WHERE objid <> @2), "
+            "0), pg_backend_pid() = @3 AND COALESCE(bool_or(pid = @3 AND objid = @2), false) FROM pg_locks WHERE "
+            "locktype = 'advisory' AND granted AND objsubid = 2 AND classid = ((@1)::bigint & 4294967295) AND "
+            "objid >= 1073741824 AND database = (SELECT oid FROM pg_database WHERE datname = "
+            "current_database())",
+            deadline));
+    const Cells& row = counted->rows.front();
+    if (!flag_of(row[2])) {
+      return shared_sessions(ErrorCode::unavailable);
+    }
+    const auto other = number_of(row[1]);
+    return Members{.count = static_cast<std::uint32_t>(std::max<std::int64_t>(number_of(row[0]), 1)),
+                   .other_buckets = other == 0 ? 0 : static_cast<std::uint32_t>(other) - kMembers};
+  }
+
+  Result<std::vector<std::uint32_t>> lock(std::span<const std::uint32_t> buckets, Deadline deadline) override {
+    SLUICE_TRY(got, run("SELECT b FROM unnest('{@4}'::int[]) AS b WHERE CASE WHEN pg_backend_pid() = @3 THEN "
+                        "pg_try_advisory_lock((@1)::int, b) END",
+                        deadline, list_of(buckets)));
+    std::vector<std::uint32_t> locked;
+    locked.reserve(got->rows.size());
+    for (const Cells& row : got->rows) {
+      locked.push_back(static_cast<std::uint32_t>(number_of(row[0])));
+    }
+    return locked;
+  }
+
+  Result<void> unlock(std::span<const std::uint32_t> buckets, Deadline deadline) override {
+    SLUICE_PASS_ON(
+        run("SELECT count(CASE WHEN pg_backend_pid() = @3 THEN pg_advisory_unlock((@1)::int, b) END) FROM "
+            "unnest('{@4}'::int[]) AS b",
+            deadline, list_of(buckets)));
+    return {};
+  }
+
+  Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, Deadline deadline) override {
+    return sql::write_marks(server_, *connection_, marks, nullptr, deadline);
+  }
+
+ private:
+  // Buckets are numbered below this, and members above it, in the second half of an advisory lock's key.
+  static constexpr std::uint32_t kMembers = 0x40000000;
+
+  /// The first half of the keys of a space's locks: FNV-1a, which every version of the program computes alike.
+  static std::int32_t key_of(const std::string& name) {
+    std::uint32_t hash = 2166136261U;
+    for (const char c : name) {
+      hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+    }
+    return static_cast<std::int32_t>(hash);
+  }
+
+  Result<sql::Answer> run(const char* pattern, Deadline deadline, const std::string& buckets = {}) {
+    return connection_->run(server_.table().sql(pattern, {space_, member_, process_, buckets}), deadline);
+  }
+
+  SqlServer& server_;
+  const std::unique_ptr<SqlConnection> connection_;
+  std::string space_;
+  std::string member_;
+  std::string process_;  ///< the server's, whose locks these are
+};
+
 class PostgresServer final : public SqlServer {
  public:
   explicit PostgresServer(const Settings& settings) : SqlServer(settings, kDialect) {}
@@ -174,7 +283,6 @@ class PostgresServer final : public SqlServer {
   // connections are everybody's.
   Result<std::unique_ptr<SqlConnection>> connect(Use use, Deadline deadline) override {
     const bool pooled = settings().connect.side_table;
-    const bool reads = use == Use::rows || use == Use::rows_and_news;
     std::string statement;
     const auto set = [&](const char* name, const std::string& value) {
       statement += (statement.empty() ? "SELECT set_config('" : ", set_config('") + std::string(name) + "', '" + value +
@@ -184,7 +292,7 @@ class PostgresServer final : public SqlServer {
     set("datestyle", "ISO");
     set("statement_timeout", "60s");
     set("lock_timeout", "5s");
-    if (reads) {
+    if (use == Use::rows) {
       // Rows are wanted by id and few at a time; a plan that reads all of them to sort them is never the better one.
       set("enable_seqscan", "off");
       set("enable_bitmapscan", "off");
@@ -194,13 +302,13 @@ class PostgresServer final : public SqlServer {
     if (!pooled) {
       SLUICE_PASS_ON((*connection)->run(statement, deadline));
     }
-    if (use == Use::locks) {
+    if (use == Use::locks && !pooled) {
       SLUICE_PASS_ON(limit_idleness(**connection, deadline));
     }
-    if (use == Use::rows_and_news && !pooled) {
+    if (use == Use::rows && !pooled) {
       SLUICE_PASS_ON((*connection)->run("LISTEN sluice_outbox", deadline));
     }
-    if (reads) {
+    if (use == Use::rows) {
       SLUICE_TRY(indexed, has_group_index(**connection, deadline));
       group_index_ = *indexed;
     }
@@ -208,7 +316,7 @@ class PostgresServer final : public SqlServer {
   }
 
   std::unique_ptr<LockSession> locks_on(std::unique_ptr<SqlConnection> connection) override {
-    return postgres::make_locks(*this, std::move(connection));
+    return std::make_unique<PostgresLocks>(*this, std::move(connection));
   }
 
   Result<std::string> group_statement(SqlConnection& /*connection*/, std::span<const Group> groups, std::size_t limit,
@@ -268,7 +376,7 @@ class PostgresServer final : public SqlServer {
                           "SELECT d.oid::text || '-' || to_regclass(@TABLE_TEXT)::oid::text FROM pg_database d WHERE "
                           "d.datname = current_database()"));
     if (named->rows.empty() || !named->rows.front()[0]) {
-      return postgres::no_table(table());
+      return no_table(table());
     }
     const std::string place = "-" + *named->rows.front()[0];
     const auto id_of = [&](const sql::Answer& answer) {
@@ -381,7 +489,7 @@ Result<std::vector<Finding>> PostgresServer::inspect(SqlConnection& connection, 
     found.fatal(ErrorCode::unavailable, "the database is set to read-only; rows could not be marked");
   }
   if (!flag_of(row[0])) {
-    const Error missing = postgres::no_table(table(), " (as user " + row[3].value_or("") + " sees it)");
+    const Error missing = no_table(table(), " (as user " + row[3].value_or("") + " sees it)");
     found.fatal(missing.code(), missing.message());
     return std::move(found).findings();
   }
@@ -412,8 +520,7 @@ Result<std::vector<Finding>> PostgresServer::inspect(SqlConnection& connection, 
   auto findings = std::move(found).findings();
   SLUICE_TRY(shared, sessions_are_shared(connection, deadline));
   if (*shared) {
-    findings.insert(findings.begin(),
-                    {true, ErrorCode::invalid, postgres::shared_sessions(ErrorCode::invalid).message()});
+    findings.insert(findings.begin(), {true, ErrorCode::invalid, shared_sessions(ErrorCode::invalid).message()});
   }
   return findings;
 }

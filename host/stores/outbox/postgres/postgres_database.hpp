@@ -1,10 +1,37 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "base/error.hpp"
 #include "base/random.hpp"
-#include "host/stores/outbox/database.hpp"
+#include "host/stores/outbox/sql/sql_server.hpp"
+
+namespace sluice::queue::outbox::postgres {
+
+/// Where a server answers.
+struct ServerPlace {
+  std::string host;
+  std::uint32_t port = 0;
+};
+
+/// Where the URL says that it does; libpq's defaults for what it leaves out.
+ServerPlace server_of(const std::string& url);
+
+/// What a failed statement means for callers, by its SQLSTATE; `text` is the server's message.
+Error statement_error(std::string_view sqlstate, std::string text);
+
+/// A session with a PostgreSQL server, with what the settings say of TLS, the user and the way there. Errors show
+/// nothing of the password. `preamble`: a statement that each request begins with, in one transaction with it; for a
+/// connection that leads to a pool, where the next request may be another server process's.
+Result<std::unique_ptr<sql::SqlConnection>> connect(const ConnectSettings& settings, const std::string& preamble,
+                                                    Deadline deadline);
+
+}  // namespace sluice::queue::outbox::postgres
 
 namespace sluice::queue::outbox {
 

@@ -1,11 +1,16 @@
 #include "host/stores/outbox/sql/sql_server.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <chrono>
+#include <map>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
-#include "host/stores/outbox/reconnect.hpp"
+#include "host/stores/outbox/lease_locks.hpp"
 
 namespace sluice::queue::outbox::sql {
 
@@ -131,6 +136,425 @@ void Inspection::identity(bool unique, bool counted, const char* how) {
 std::vector<Finding> Inspection::findings() && {
   std::stable_partition(findings_.begin(), findings_.end(), [](const Finding& finding) { return finding.fatal; });
   return std::move(findings_);
+}
+
+namespace {
+
+// Errors are grouped by their beginning, and only the most frequent are told.
+constexpr const char* kMostGroups = "50";
+constexpr const char* kErrorLetters = "200";
+
+std::uint64_t count_of(const Cell& cell) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, number_of(cell)));
+}
+
+class SqlReadSession final : public ReadSession {
+ public:
+  SqlReadSession(SqlServer& server, std::unique_ptr<SqlConnection> connection)
+      : server_(server), table_(server.table()), connection_(std::move(connection)) {}
+
+  Result<SourceId> source_id(Deadline deadline) override { return server_.source_id(*connection_, deadline); }
+
+  Result<Page> fetch(const FetchRequest& request, Deadline deadline) override {
+    Page page;
+    SLUICE_TRY(all, read(table_.page(request), request.bytes, page.rows, deadline));
+    page.more = !*all || page.rows.size() >= request.limit;
+    return page;
+  }
+
+  Result<std::vector<Page>> fetch_groups(std::span<const Group> groups, std::size_t limit, const FetchRequest& request,
+                                         Deadline deadline) override {
+    std::vector<Page> answers(groups.size());
+    if (groups.empty()) {
+      return answers;
+    }
+    // One more row of each says whether there are more.
+    SLUICE_TRY(statement, server_.group_statement(*connection_, groups, limit + 1, table_.wanted(request), deadline));
+    if (statement->empty()) {
+      return answers;
+    }
+    std::vector<Row> rows;
+    SLUICE_TRY(all, read(*statement, request.bytes, rows, deadline));
+    std::map<Group, Page*> places;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      places.emplace(groups[i], &answers[i]);
+      answers[i].more = !*all;
+    }
+    for (Row& row : rows) {
+      const auto place = places.find(row.group);
+      if (place != places.end() && place->second->rows.size() < limit) {
+        place->second->rows.push_back(std::move(row));
+      } else if (place != places.end()) {
+        place->second->more = true;
+      }
+    }
+    return answers;
+  }
+
+  Result<News> wait(int wake, Deadline deadline) override {
+    SLUICE_TRY(told, connection_->wait(wake, deadline));
+    const auto has = [&](const char* what) {
+      return std::find(told->begin(), told->end(), what + table_.settings().table) != told->end();
+    };
+    return has("changed:") ? News::changed : has("rows:") ? News::rows : News::none;
+  }
+
+ private:
+  /// Rows until their payloads are as many bytes as the caller wants to hold; true: all of them.
+  Result<bool> read(const std::string& statement, std::size_t bytes, std::vector<Row>& rows, Deadline deadline) {
+    std::unordered_set<std::int64_t> left_out;
+    std::size_t held = 0;
+    SLUICE_TRY(all, connection_->stream(
+                        statement,
+                        [&](Cells&& cells) {
+                          ReadRow read = table_.read(std::move(cells));
+                          held += read.bytes;
+                          if (read.left_out) {
+                            left_out.insert(read.row.id);
+                          }
+                          rows.push_back(std::move(read.row));
+                          return held <= bytes;
+                        },
+                        deadline));
+    for (const std::int64_t id : left_out) {
+      SLUICE_TRY(found,
+                 connection_->run(table_.sql("SELECT @PAYLOAD_TEXT FROM @TABLE WHERE @ID = @1", {std::to_string(id)}),
+                                  deadline));
+      const auto row = std::find_if(rows.begin(), rows.end(), [id](const Row& one) { return one.id == id; });
+      if (found->rows.empty() || !found->rows.front()[0]) {
+        rows.erase(row);  // deleted in between
+      } else {
+        row->payload = *std::move(found->rows.front()[0]);
+      }
+    }
+    return all;
+  }
+
+  SqlServer& server_;
+  const SqlTable& table_;
+  const std::unique_ptr<SqlConnection> connection_;
+};
+
+class SqlAdminSession final : public AdminSession {
+ public:
+  SqlAdminSession(SqlServer& server, std::unique_ptr<SqlConnection> connection)
+      : server_(server), table_(server.table()), connection_(std::move(connection)) {}
+
+  Result<std::vector<Finding>> inspect(Deadline deadline) override { return server_.inspect(*connection_, deadline); }
+  Result<SourceId> source_id(Deadline deadline) override { return server_.source_id(*connection_, deadline); }
+
+  Result<StoredRow> get(const RowKey& key, Deadline deadline) override {
+    const std::string id = std::to_string(key.id);
+    SLUICE_TRY(found, run("SELECT @1 FROM @TABLE WHERE @ID = @2", {table_.stored_columns(true), id}, deadline));
+    if (found->rows.empty()) {
+      return Error(ErrorCode::not_found, table_.sql("table @TABLE has no row @1", {id}));
+    }
+    return table_.read_stored(std::move(found->rows.front()));
+  }
+
+  Result<std::vector<StoredRow>> list(const ListRows& request, Deadline deadline) override {
+    const char* part = request.half == Half::dlq ? "@SENT_AT IS NULL AND @DEAD" : "@SENT_AT IS NULL AND NOT @DEAD";
+    const std::string beyond = request.beyond ? table_.sql(request.newest_first ? " AND @ID < @1" : " AND @ID > @1",
+                                                           {std::to_string(request.beyond->id)})
+                                              : "";
+    SLUICE_TRY(found, run("SELECT @1 FROM @TABLE WHERE @2 ORDER BY @ID @3 LIMIT @4",
+                          {table_.stored_columns(request.payload), table_.sql(part) + beyond,
+                           request.newest_first ? "DESC" : "ASC", std::to_string(request.limit)},
+                          deadline));
+    std::vector<StoredRow> rows;
+    rows.reserve(found->rows.size());
+    for (Cells& cells : found->rows) {
+      rows.push_back(table_.read_stored(std::move(cells)));
+    }
+    return rows;
+  }
+
+  Result<TableCounts> count(const CountRequest& request, Deadline deadline) override {
+    const std::string oldest = table_.sql("MIN(CASE WHEN NOT @DEAD THEN @CREATED_AT END)");
+    const std::string age = table_.settings().columns.created_at.empty()
+                                ? "NULL"
+                                : table_.sql(table_.dialect().micros, {oldest, table_.sql("@NOW")});
+    SLUICE_TRY(found, run("SELECT SUM(CASE WHEN NOT @DEAD AND NOT @WAITS THEN 1 ELSE 0 END), "
+                          "SUM(CASE WHEN NOT @DEAD AND @WAITS THEN 1 ELSE 0 END), "
+                          "SUM(CASE WHEN @DEAD THEN 1 ELSE 0 END), MIN(CASE WHEN NOT @DEAD THEN @ID END), @1 "
+                          "FROM @TABLE WHERE @SENT_AT IS NULL",
+                          {age}, deadline));
+    const Cells& cells = found->rows.front();
+    TableCounts counts{.ready = count_of(cells[0]), .waiting = count_of(cells[1]), .dead = count_of(cells[2])};
+    if (cells[3]) {
+      counts.oldest_id = number_of(cells[3]);
+    }
+    if (cells[4]) {
+      counts.oldest = std::chrono::microseconds(std::max<std::int64_t>(0, number_of(cells[4])));
+    }
+    if (request.sent) {
+      SLUICE_TRY(sent, run("SELECT COUNT(*) FROM @TABLE WHERE @SENT_AT IS NOT NULL", {}, deadline));
+      counts.sent = count_of(sent->rows.front()[0]);
+    }
+    if (request.details) {
+      SLUICE_PASS_ON(count_by("@TYPE", "NOT @DEAD", counts.by_type, deadline));
+    }
+    if (request.details && table_.keeps_errors()) {
+      const std::string begin = table_.sql("LEFT(@LAST_ERROR, @1)", {kErrorLetters});
+      SLUICE_PASS_ON(count_by(begin, "@LAST_ERROR IS NOT NULL", counts.by_error, deadline));
+    }
+    return counts;
+  }
+
+  Result<std::vector<RowChanged>> change(std::span<const RowChange> changes, Deadline deadline) override {
+    std::vector<std::string> statements;
+    std::vector<std::int64_t> ids;
+    for (const RowChange& change : changes) {
+      statements.push_back(table_.statement_of(change.id, edit_of(change, table_.settings().retry_limit)));
+      ids.push_back(change.id);
+    }
+    statements.push_back(table_.sql("SELECT @ID FROM @TABLE WHERE @ID IN (@1)", {list_of(ids)}));
+    if (*table_.dialect().notice != '\0') {
+      statements.push_back(table_.sql(table_.dialect().notice, {table_.text("changed:" + table_.settings().table)}));
+    }
+    SLUICE_TRY(answers, connection_->run_together(statements, deadline));
+    std::unordered_set<std::int64_t> there;
+    for (const Cells& row : (*answers)[changes.size()].rows) {
+      there.insert(number_of(row[0]));
+    }
+    std::vector<RowChanged> changed;
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      changed.push_back((*answers)[i].touched > 0       ? RowChanged::applied
+                        : there.contains(changes[i].id) ? RowChanged::conflict
+                                                        : RowChanged::not_found);
+    }
+    return changed;
+  }
+
+  Result<std::uint64_t> prune(const PruneRequest& request, Deadline deadline) override {
+    const std::string old =
+        table_.sql("@SENT_AT < ") + table_.sql(table_.dialect().later, {micros_of(-request.sent_before)});
+    if (request.dry_run) {
+      SLUICE_TRY(found, run("SELECT COUNT(*) FROM @TABLE WHERE @1", {old}, deadline));
+      return count_of(found->rows.front()[0]);
+    }
+    const std::string statement = table_.sql(table_.dialect().prune, {old, std::to_string(request.limit)});
+    SLUICE_TRY(done, connection_->run_together(std::span(&statement, 1), deadline));
+    return done->front().touched;
+  }
+
+ private:
+  Result<Answer> run(std::string_view pattern, std::initializer_list<std::string> values, Deadline deadline) {
+    return connection_->run(table_.sql(pattern, values), deadline);
+  }
+
+  /// How many unsent rows there are of each kind, of which there may be very many.
+  Result<void> count_by(const std::string& column, const char* where, std::map<std::string, std::uint64_t>& into,
+                        Deadline deadline) {
+    SLUICE_TRY(found, run("SELECT @1, COUNT(*) FROM @TABLE WHERE @SENT_AT IS NULL AND @2 GROUP BY 1 ORDER BY 2 DESC "
+                          "LIMIT @3",
+                          {table_.sql(table_.dialect().exact, {table_.sql(column)}), table_.sql(where), kMostGroups},
+                          deadline));
+    for (Cells& row : found->rows) {
+      into[text_of(std::move(row[0]))] = count_of(row[1]);
+    }
+    return {};
+  }
+
+  SqlServer& server_;
+  const SqlTable& table_;
+  const std::unique_ptr<SqlConnection> connection_;
+};
+
+/// Leases in the side table that coordination = "table" has: a row for each bucket of a space and one for each member.
+/// Whoever takes a bucket of a dead member takes its name away in the same transaction, and marks are written together
+/// with a heartbeat of their writer: one that is late by any amount writes nothing, on a cluster whose nodes are all
+/// written to as well.
+class SqlLeaseBook final : public LeaseBook {
+ public:
+  /// `server` outlives it.
+  SqlLeaseBook(SqlServer& server, std::unique_ptr<SqlConnection> connection)
+      : server_(server), connection_(std::move(connection)) {}
+
+  // A row's kind: 1 of a bucket, 2 of a member.
+  void open(const LockSpace& space) override {
+    const SqlDialect& dialect = server_.table().dialect();
+    space_ = sql(dialect.space, {dialect.exact_text(space.name)});
+    bucket_rows_ = "space = " + space_ + " AND kind = 1";
+    member_rows_ = "space = " + space_ + " AND kind = 2";
+  }
+
+  Result<void> announce(const LeaseMember& member, Deadline deadline) override {
+    if (member.counter > 1) {
+      SLUICE_TRY(written, connection_->run(heartbeat(member), deadline));
+      return written->touched == 1 ? Result<void>() : Result<void>(name_is_gone());
+    }
+    const auto rows = [](const std::string& values) {
+      return "(space, kind, number, owner, counter, lease_ms, buckets) VALUES " + values;
+    };
+    const auto lease = std::chrono::duration_cast<std::chrono::milliseconds>(member.lease).count();
+    const std::string self = sql("(@1, 2, @2, 0, 1, @3, @4)", {space_, std::to_string(member.name),
+                                                               std::to_string(lease), std::to_string(member.buckets)});
+    std::string buckets;
+    for (std::uint32_t bucket = 0; bucket < member.buckets; ++bucket) {
+      buckets += (bucket == 0 ? "" : ", ") + sql("(@1, 1, @2, 0, 1, 0, 0)", {space_, std::to_string(bucket)});
+    }
+    const std::array both{sql("INSERT INTO @SIDE @1", {rows(self)}),
+                          sql(server_.table().dialect().insert_new, {rows(buckets)})};
+    SLUICE_PASS_ON(connection_->run_together(both, deadline));
+    return {};
+  }
+
+  Result<std::vector<LeaseMember>> members(Deadline deadline) override {
+    SLUICE_TRY(found,
+               connection_->run(sql("SELECT number, counter, lease_ms, buckets FROM @SIDE WHERE @1", {member_rows_}),
+                                deadline));
+    std::vector<LeaseMember> members;
+    members.reserve(found->rows.size());
+    for (const Cells& row : found->rows) {
+      members.push_back({.name = number_of(row[0]),
+                         .counter = number_of(row[1]),
+                         .lease = std::chrono::milliseconds(number_of(row[2])),
+                         .buckets = static_cast<std::uint32_t>(number_of(row[3]))});
+    }
+    return members;
+  }
+
+  void bury(std::span<const LeaseMember> dead, Deadline deadline) override {
+    std::string which;
+    for (const LeaseMember& member : dead) {
+      which += (which.empty() ? "" : " OR ") +
+               sql("(number = @1 AND counter = @2)", {std::to_string(member.name), std::to_string(member.counter)});
+    }
+    (void)connection_->run(sql("DELETE FROM @SIDE WHERE @1 AND (@2)", {member_rows_, which}), deadline);
+  }
+
+  Result<std::map<std::uint32_t, BucketLease>> buckets(Deadline deadline) override {
+    SLUICE_TRY(found, connection_->run(sql("SELECT b.number, b.counter, COALESCE(m.number, 0) FROM @SIDE b LEFT JOIN "
+                                           "@SIDE m ON m.space = b.space AND m.kind = 2 AND m.number = b.owner "
+                                           "WHERE b.space = @1 AND b.kind = 1",
+                                           {space_}),
+                                       deadline));
+    std::map<std::uint32_t, BucketLease> leases;
+    for (const Cells& row : found->rows) {
+      leases[static_cast<std::uint32_t>(number_of(row[0]))] = {.owner = number_of(row[2]), .epoch = number_of(row[1])};
+    }
+    return leases;
+  }
+
+  Result<std::vector<std::uint32_t>> change_hands(std::span<const Handover> handovers, std::int64_t owner,
+                                                  Deadline deadline) override {
+    std::vector<std::uint32_t> taken;
+    SLUICE_PASS_ON(in_transaction(
+        *connection_, [&] { return take(handovers, owner, taken, deadline); }, deadline));
+    return taken;
+  }
+
+  void leave(const LeaseMember& member, Deadline deadline) override {
+    const std::string name = std::to_string(member.name);
+    const std::array both{
+        sql("UPDATE @SIDE SET owner = 0, counter = counter + 1 WHERE @1 AND owner = @2", {bucket_rows_, name}),
+        sql("DELETE FROM @SIDE WHERE @1 AND number = @2", {member_rows_, name})};
+    (void)connection_->run_together(both, deadline);
+  }
+
+  Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, const LeaseMember* member,
+                                       Deadline deadline) override {
+    if (member == nullptr) {
+      return write_marks(server_, *connection_, marks, nullptr, deadline);
+    }
+    const MarkFence fence{heartbeat(*member), sql(" AND EXISTS (SELECT 1 FROM @SIDE WHERE @1 AND number = @2)",
+                                                  {member_rows_, std::to_string(member->name)})};
+    return write_marks(server_, *connection_, marks, &fence, deadline);
+  }
+
+  bool marks_are_heartbeats() const override { return true; }
+
+ private:
+  // Rows are locked in the order of their numbers, as everybody does, so that nobody waits for somebody who waits for
+  // him.
+  Result<void> take(std::span<const Handover> handovers, std::int64_t owner, std::vector<std::uint32_t>& taken,
+                    Deadline deadline) {
+    std::map<std::int64_t, std::int64_t> epochs;
+    std::vector<std::int64_t> numbers;
+    std::vector<std::int64_t> deposed;
+    for (const Handover& handover : handovers) {
+      epochs[handover.bucket] = handover.before.epoch;
+      numbers.push_back(handover.bucket);
+      deposed.push_back(handover.before.owner);
+    }
+    if (owner != 0) {
+      const std::string rows = sql("@SIDE WHERE @1 AND number IN (@2)", {member_rows_, list_of(deposed)});
+      SLUICE_PASS_ON(connection_->lock_rows("SELECT number FROM " + rows + " ORDER BY number", false, deadline));
+      SLUICE_PASS_ON(connection_->run("DELETE FROM " + rows, deadline));
+    }
+    // What somebody else is taking is not waited for. What is given back is: whoever was too late for it has it locked
+    // for a moment, and a bucket that stayed in the name of somebody who does not work on it would be lost.
+    SLUICE_TRY(locked, connection_->lock_rows(sql("SELECT number, counter FROM @SIDE WHERE @1 AND number IN (@2) "
+                                                  "ORDER BY number",
+                                                  {bucket_rows_, list_of(numbers)}),
+                                              owner != 0, deadline));
+    taken.clear();
+    for (const Cells& row : locked->rows) {
+      if (number_of(row[1]) == epochs[number_of(row[0])]) {
+        taken.push_back(static_cast<std::uint32_t>(number_of(row[0])));
+      }
+    }
+    if (!taken.empty()) {
+      SLUICE_PASS_ON(
+          connection_->run(sql("UPDATE @SIDE SET owner = @1, counter = counter + 1 WHERE @2 AND number IN (@3)",
+                               {std::to_string(owner), bucket_rows_, list_of(taken)}),
+                           deadline));
+    }
+    return {};
+  }
+
+  std::string sql(std::string_view pattern, std::initializer_list<std::string> values = {}) const {
+    return server_.table().sql(pattern, values);
+  }
+
+  std::string heartbeat(const LeaseMember& member) const {
+    return sql("UPDATE @SIDE SET counter = @1 WHERE @2 AND number = @3",
+               {std::to_string(member.counter), member_rows_, std::to_string(member.name)});
+  }
+
+  SqlServer& server_;
+  const std::unique_ptr<SqlConnection> connection_;
+  std::string bucket_rows_;  ///< conditions for the rows of the space
+  std::string member_rows_;
+  std::string space_;  ///< its name as it stands in SQL
+};
+
+class SqlDatabase final : public Database {
+ public:
+  SqlDatabase(std::unique_ptr<SqlServer> server, const Clock& clock, Random& random)
+      : server_(std::move(server)), clock_(clock), random_(random) {}
+
+  Result<std::unique_ptr<LockSession>> open_locks(Deadline deadline) override {
+    const ConnectSettings& settings = server_->settings().connect;
+    SLUICE_TRY(connection, server_->connect(SqlServer::Use::locks, deadline));
+    if (!settings.side_table) {
+      return server_->locks_on(*std::move(connection));
+    }
+    return std::unique_ptr<LockSession>(std::make_unique<LeaseLocks>(
+        std::make_unique<SqlLeaseBook>(*server_, *std::move(connection)),
+        LeaseLocks::Settings{server_->settings().name, settings.lease, default_beat(settings.lease)}, clock_, random_));
+  }
+  Result<std::unique_ptr<ReadSession>> open_reader(Deadline deadline) override {
+    SLUICE_TRY(connection, server_->connect(SqlServer::Use::rows, deadline));
+    return std::unique_ptr<ReadSession>(std::make_unique<SqlReadSession>(*server_, *std::move(connection)));
+  }
+  Result<std::unique_ptr<AdminSession>> open_admin(Deadline deadline) override {
+    SLUICE_TRY(connection, server_->connect(SqlServer::Use::operators, deadline));
+    return std::unique_ptr<AdminSession>(std::make_unique<SqlAdminSession>(*server_, *std::move(connection)));
+  }
+  std::string ddl() const override { return server_->ddl(); }
+
+ private:
+  const std::unique_ptr<SqlServer> server_;
+  const Clock& clock_;
+  Random& random_;
+};
+
+}  // namespace
+
+std::unique_ptr<Database> make_sql_database(std::unique_ptr<SqlServer> server, const Clock& clock, Random& random) {
+  return std::make_unique<SqlDatabase>(std::move(server), clock, random);
 }
 
 }  // namespace sluice::queue::outbox::sql

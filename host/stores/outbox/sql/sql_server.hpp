@@ -1,22 +1,163 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "base/error.hpp"
 #include "base/random.hpp"
 #include "host/stores/outbox/database.hpp"
-#include "host/stores/outbox/sql/sql_connection.hpp"
-#include "host/stores/outbox/sql/sql_table.hpp"
 
 namespace sluice::queue::outbox::sql {
+
+/// A value of an answer, as text; nothing: NULL.
+using Cell = std::optional<std::string>;
+using Cells = std::vector<Cell>;
+
+std::int64_t number_of(const Cell& cell);  ///< 0 for NULL
+bool flag_of(const Cell& cell);            ///< false for NULL
+std::string text_of(Cell&& cell);          ///< empty for NULL
+
+/// What a statement gave back.
+struct Answer {
+  std::vector<Cells> rows;
+  std::uint64_t touched = 0;  ///< by an INSERT, UPDATE or DELETE
+};
+
+/// Takes a row as it arrives; false: enough.
+using TakeRow = std::function<bool(Cells&& row)>;
+
+/// One session with a server. Not thread-safe. Every call blocks and has returned by its deadline. After an error whose
+/// code is `unavailable`, `timeout` or `unknown_outcome` it has closed the connection, and each further call fails.
+class SqlConnection {
+ public:
+  SqlConnection() = default;
+  SqlConnection(const SqlConnection&) = delete;
+  SqlConnection& operator=(const SqlConnection&) = delete;
+  virtual ~SqlConnection() = default;
+
+  virtual Result<Answer> run(const std::string& statement, Deadline deadline) = 0;
+  /// Row by row. True: `take` has seen all of them.
+  virtual Result<bool> stream(const std::string& statement, const TakeRow& take, Deadline deadline) = 0;
+  /// All of them in one transaction; one answer each. Where it is not known whether it was committed,
+  /// ErrorCode::unknown_outcome.
+  virtual Result<std::vector<Answer>> run_together(std::span<const std::string> statements, Deadline deadline) = 0;
+  /// Runs a SELECT and locks its rows, those apart that somebody else has locked where `skip` says so and the server
+  /// knows how.
+  virtual Result<Answer> lock_rows(const std::string& select, bool skip, Deadline deadline) = 0;
+  /// Waits for notifications, until `wake` is readable or the deadline; what they say. Where the server sends none it
+  /// waits for the other two.
+  virtual Result<std::vector<std::string>> wait(int wake, Deadline deadline) = 0;
+  /// Ends the session, and with it its locks.
+  virtual void close() = 0;
+  /// What the session was called when it was let in: by the server, or by a pool in between.
+  virtual std::int64_t greeted_as() const = 0;
+
+  virtual Result<void> begin(Deadline deadline) = 0;
+  virtual Result<void> end(bool commit, Deadline deadline) = 0;
+  /// How often a transaction is tried that a deadlock or a lock of somebody else's has ended.
+  virtual int tries() const { return 1; }
+};
+
+/// Runs `work` between `begin` and `end`, as often as `tries` says. It is rolled back when it fails.
+Result<void> in_transaction(SqlConnection& connection, const std::function<Result<void>()>& work, Deadline deadline);
+
+/// How a server spells what the others spell otherwise: patterns in which SqlTable's words stand, and @1, @2 for what
+/// is given. A value.
+struct SqlDialect {
+  char quote;                             ///< of names
+  std::string (*text)(std::string_view);  ///< a text, whatever is in it
+  /// A text as it is compared with a column that `exact` has been applied to.
+  std::string (*exact_text)(std::string_view);
+  /// What a pair of exact texts is looked for in: what stands between the brackets of IN (...).
+  std::string (*groups)(std::span<const Group>);
+  const char* now;
+  const char* later;     ///< @1 microseconds from now
+  const char* micros;    ///< from @1 to @2
+  const char* as_text;   ///< a column as it goes out
+  const char* exact;     ///< a column so that only the same bytes are equal; NULL is empty
+  const char* resource;  ///< what an ARN or RN ends with, after its fifth colon; another exact type as it is
+  const char* bucket;
+  const char* payload_bytes;  ///< where rows come without payloads that are large; 0: they come with them
+  const char* fitted;         ///< a reason @1, cut to what its column holds where the server refuses what is longer
+  const char* space;          ///< the name of a lock space, @1
+  const char* insert_new;     ///< @1 into @SIDE, but for rows whose keys are there
+  const char* prune;          ///< deletes rows for which @1 holds, at most @2
+  const char* notice;         ///< tells sources of @1; empty: the server cannot
+};
+
+/// "1,2,3"
+template <typename Range>
+std::string list_of(const Range& numbers) {
+  std::string text;
+  for (const auto number : numbers) {
+    text += (text.empty() ? "" : ",") + std::to_string(number);
+  }
+  return text;
+}
+std::string micros_of(Duration span);
+/// In quotes, which are doubled within.
+std::string quoted_name(char quote, std::string_view name);
+
+/// A row as it was read.
+struct ReadRow {
+  Row row;
+  std::size_t bytes = 0;  ///< of its payload
+  bool left_out = false;  ///< the payload is to be read by itself
+};
+
+/// The SQL of one outbox table in one dialect. Immutable. `dialect` outlives it.
+///
+/// Statements are patterns with words for what the settings name: @TABLE, @ID, @SENT_AT and so on for columns, @TRIES
+/// (retry_count, NULL is 0), @DEAD, @WAITS (retry_at lies ahead), @UNSENT, @SIDE (the table of leases), @NOW.
+class SqlTable {
+ public:
+  SqlTable(const TableSettings& settings, const SqlDialect& dialect);
+
+  const TableSettings& settings() const { return settings_; }
+  const SqlDialect& dialect() const { return dialect_; }
+  /// The pattern with its words, and with `values` for @1, @2 and so on.
+  std::string sql(std::string_view pattern, std::initializer_list<std::string> values = {}) const;
+  std::string name(std::string_view name) const { return quoted_name(dialect_.quote, name); }
+  std::string text(std::string_view text) const { return dialect_.text(text); }
+  bool keeps_errors() const { return !settings_.columns.last_error.empty(); }
+
+  /// Of a row that is to be handed out; the payload of one that waits or is dead is left away.
+  std::string row_columns() const;
+  ReadRow read(Cells&& cells) const;
+  /// Of a row for an operator.
+  std::string stored_columns(bool payload) const;
+  StoredRow read_stored(Cells&& cells) const;
+
+  std::string page(const FetchRequest& request) const;
+  /// The condition for rows to be published or, with `dead`, that were not sent, as the filter wants them.
+  std::string wanted(const FetchRequest& request) const;
+
+  std::string assignments(const RowEdit& edit) const;
+  /// An edit of one row.
+  std::string statement_of(std::int64_t id, const RowEdit& edit) const;
+  /// Selects the ids of rows that may be marked.
+  std::string markable(std::span<const Mark> marks) const;
+
+ private:
+  std::string columns(const std::string& payload) const;
+  void read_common(Cells& cells, Row& row) const;
+
+  const TableSettings settings_;
+  const SqlDialect& dialect_;
+  std::map<std::string, std::string, std::less<>> words_;
+};
 
 /// In whose name marks are written, where locks are leases.
 struct MarkFence {
@@ -36,7 +177,7 @@ class SqlServer {
   const Settings& settings() const { return settings_; }
   const SqlTable& table() const { return table_; }
 
-  enum class Use : std::uint8_t { locks, leases, rows, rows_and_news, operators };
+  enum class Use : std::uint8_t { locks, rows, operators };
   virtual Result<std::unique_ptr<SqlConnection>> connect(Use use, Deadline deadline) = 0;
   /// Locks of the session itself.
   virtual std::unique_ptr<LockSession> locks_on(std::unique_ptr<SqlConnection> connection) = 0;

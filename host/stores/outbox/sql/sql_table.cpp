@@ -1,10 +1,9 @@
-#include "host/stores/outbox/sql/sql_table.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <limits>
 
 #include "base/assert.hpp"
+#include "host/stores/outbox/sql/sql_server.hpp"
 
 namespace sluice::queue::outbox::sql {
 namespace {
@@ -226,11 +225,9 @@ std::string SqlTable::assignments(const RowEdit& edit) const {
 }
 
 std::string SqlTable::statement_of(std::int64_t id, const RowEdit& edit) const {
-  std::string where = sql(" WHERE @ID = @1", {std::to_string(id)});
-  where += edit.erase ? "" : sql(" AND @SENT_AT IS NULL");
-  where += edit.dead_only ? sql(" AND @DEAD") : "";
-  where += edit.only_if ? sql(" AND @TRIES = @1", {std::to_string(*edit.only_if)}) : "";
-  return (edit.erase ? sql("DELETE FROM @TABLE") : sql("UPDATE @TABLE SET ") + assignments(edit)) + where;
+  return sql("UPDATE @TABLE SET @1 WHERE @ID = @2 AND @SENT_AT IS NULL", {assignments(edit), std::to_string(id)}) +
+         (edit.dead_only ? sql(" AND @DEAD") : "") +
+         (edit.only_if ? sql(" AND @TRIES = @1", {std::to_string(*edit.only_if)}) : "");
 }
 
 std::string SqlTable::markable(std::span<const Mark> marks) const {

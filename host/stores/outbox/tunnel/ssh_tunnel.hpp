@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "host/stores/outbox/settings.hpp"
+#include "host/stores/outbox/database.hpp"
 
 namespace sluice::queue::outbox {
 
