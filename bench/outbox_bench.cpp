@@ -22,7 +22,7 @@
 
 #include "base/mutex.hpp"
 #include "host/plugin/handler_instance.hpp"
-#include "host/stores/outbox/outbox_source.hpp"
+#include "host/stores/outbox/outbox_queues.hpp"
 #include "host/stores/outbox/postgres/postgres_database.hpp"
 #include "host/work/job.hpp"
 #include "tests/support/postgres_server.hpp"
@@ -160,8 +160,8 @@ class RunningJob {
     spec.config.handler = "nothing";
     spec.handler = &handler_;
     spec.host = "bench";
-    auto source = std::make_unique<queue::outbox::OutboxSource>(std::move(options), queue::Selection{.job = "bench"},
-                                                                *database_, kClock, random_);
+    auto source = queue::outbox::make_outbox_source(std::move(options), queue::Selection{.job = "bench"}, *database_,
+                                                    kClock, random_);
     auto job = work::Job::create(std::move(spec), std::move(source), {kClock, random_, log_, metrics_});
     if (!job) {
       throw std::runtime_error(job.error().message());

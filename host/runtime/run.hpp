@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/descriptor.hpp"
 #include "host/runtime/host.hpp"
 #include "host/runtime/host_queues.hpp"
 

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "host/stores/owned/membership.hpp"
+
 namespace sluice::queue::outbox {
 namespace {
 
@@ -15,153 +17,166 @@ std::int64_t fresh_name(Random& random) { return static_cast<std::int64_t>(rando
 
 std::string host_of(std::int64_t member) { return std::to_string(member); }
 
+class LeaseLocks final : public LockSession {
+ public:
+  LeaseLocks(std::unique_ptr<LeaseBook> book, const Settings& settings, Duration beat_every, const Clock& clock,
+             Random& random)
+      : book_(std::move(book)),
+        outbox_(settings.name),
+        beat_every_(beat_every),
+        clock_(clock),
+        self_{.name = fresh_name(random), .lease = settings.connect.lease},
+        lease_clock_(clock),
+        lease_(self_.lease),
+        members_(self_.lease) {}
+  /// Leaves, so that the others' shares grow at once.
+  ~LeaseLocks() override {
+    if (self_.counter != 0) {
+      book_->leave(self_, Deadline::at(clock_.steady_now() + kPatienceAtTheEnd));
+    }
+  }
+
+  Duration beat_every(Duration /*lease*/) const override { return beat_every_; }
+  Result<Members> join(const LockSpace& space, Deadline deadline) override {
+    book_->open(space);
+    self_.buckets = space.buckets;
+    self_.counter = 1;
+    const SteadyTime began = lease_clock_.now();
+    SLUICE_PASS_ON(book_->announce(self_, deadline));
+    (void)lease_.renewed(began, lease_clock_.now());  // the first one: there is nothing that could have been lost
+    return look(deadline);
+  }
+  Result<Members> beat(Deadline deadline) override {
+    const SteadyTime began = lease_clock_.now();
+    ++self_.counter;
+    SLUICE_PASS_ON(book_->announce(self_, deadline));
+    if (!lease_.renewed(began, lease_clock_.now())) {
+      lease_.gone();
+      return ended();
+    }
+    return look(deadline);
+  }
+  Result<std::vector<std::uint32_t>> lock(std::span<const std::uint32_t> buckets, Deadline deadline) override {
+    SLUICE_TRY(leases, book_->buckets(deadline));
+    const SteadyTime now = clock_.steady_now();
+    std::vector<Handover> free;
+    for (const std::uint32_t bucket : buckets) {
+      const auto found = leases->find(bucket);
+      const BucketLease before = found == leases->end() ? BucketLease{} : found->second;
+      if (before.owner != 0) {
+        members_.met(host_of(before.owner), now);
+      }
+      const bool ours = before.owner == self_.name && !held_.contains(bucket);
+      if (before.owner == 0 || ours || !members_.alive(host_of(before.owner), now)) {
+        free.push_back({bucket, before});
+      }
+    }
+    std::vector<std::uint32_t> got;
+    if (!free.empty()) {
+      SLUICE_TRY(changed, book_->change_hands(free, self_.name, deadline));
+      got = *std::move(changed);
+    }
+    for (const Handover& handover : free) {
+      if (std::find(got.begin(), got.end(), handover.bucket) != got.end()) {
+        held_[handover.bucket] = {self_.name, handover.before.epoch + 1};
+      }
+    }
+    SLUICE_PASS_ON(still_ours());
+    return got;
+  }
+  Result<void> unlock(std::span<const std::uint32_t> buckets, Deadline deadline) override {
+    std::vector<Handover> given;
+    for (const std::uint32_t bucket : buckets) {
+      if (const auto held = held_.find(bucket); held != held_.end()) {
+        given.push_back({bucket, held->second});
+        held_.erase(held);
+      }
+    }
+    if (given.empty()) {
+      return {};
+    }
+    const auto changed = book_->change_hands(given, 0, deadline);
+    if (!changed) {
+      // What is neither held nor given back would be nobody's for as long as this session lives.
+      return Error(ErrorCode::unavailable, changed.error().message());
+    }
+    return {};
+  }
+  Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, Deadline deadline) override {
+    if (self_.counter == 0) {
+      return book_->mark(marks, nullptr, deadline);
+    }
+    SLUICE_PASS_ON(still_ours());
+    const SteadyTime began = lease_clock_.now();
+    ++self_.counter;
+    auto marked = book_->mark(marks, &self_, deadline);
+    if (marked && book_->marks_are_heartbeats() && !lease_.renewed(began, lease_clock_.now())) {
+      // What is written is written, for nobody had taken this member's name away; the next call ends the session.
+      lease_.gone();
+    }
+    return marked;
+  }
+
+ private:
+  Result<Members> look(Deadline deadline) {
+    SLUICE_TRY(listed, book_->members(deadline));
+    const SteadyTime now = clock_.steady_now();
+    std::vector<owned::Heartbeat> beats;
+    beats.reserve(listed->size());
+    for (const LeaseMember& member : *listed) {
+      beats.push_back({.host = host_of(member.name), .counter = member.counter, .lease = member.lease});
+    }
+    members_.saw(beats, now);
+    Members members{.count = 0, .other_buckets = 0};
+    for (const LeaseMember& member : *listed) {
+      if (members_.alive(host_of(member.name), now)) {
+        ++members.count;
+        members.other_buckets = member.buckets == self_.buckets ? members.other_buckets : member.buckets;
+      }
+    }
+    members.count = std::max(members.count, std::uint32_t{1});
+    bury(*listed, deadline);
+    return members;
+  }
+  // Heartbeats of the dead would stay for ever.
+  void bury(std::span<const LeaseMember> members, Deadline deadline) {
+    const SteadyTime long_ago = clock_.steady_now() - kLeasesUntilBuried * self_.lease;
+    std::vector<LeaseMember> dead;
+    for (const LeaseMember& member : members) {
+      if (member.name != self_.name && members_.dead_since(host_of(member.name), long_ago)) {
+        dead.push_back(member);
+      }
+    }
+    if (!dead.empty()) {
+      book_->bury(dead, deadline);
+    }
+  }
+  Result<void> still_ours() { return lease_.holds(lease_clock_.now()) ? Result<void>() : Result<void>(ended()); }
+  Error ended() const {
+    return {ErrorCode::unavailable,
+            "outbox '" + outbox_ + "': the lease ended before it could be renewed; what it held is free for others"};
+  }
+
+  const std::unique_ptr<LeaseBook> book_;
+  const std::string outbox_;  ///< for messages
+  const Duration beat_every_;
+  const Clock& clock_;
+  LeaseMember self_;
+  owned::LeaseClock lease_clock_;
+  owned::OwnLease lease_;
+  owned::Membership members_;
+  std::map<std::uint32_t, BucketLease> held_;
+};
+
 }  // namespace
 
 Error name_is_gone() {
   return {ErrorCode::unavailable, "others have taken this session for dead, for its lease ended without a heartbeat"};
 }
 
-LeaseLocks::LeaseLocks(std::unique_ptr<LeaseBook> book, Settings settings, const Clock& clock, Random& random)
-    : book_(std::move(book)),
-      settings_(std::move(settings)),
-      clock_(clock),
-      self_{.name = fresh_name(random), .lease = settings_.lease},
-      lease_clock_(clock),
-      lease_(settings_.lease),
-      members_(settings_.lease) {}
-
-LeaseLocks::~LeaseLocks() {
-  if (self_.counter != 0) {
-    book_->leave(self_, Deadline::at(clock_.steady_now() + kPatienceAtTheEnd));
-  }
-}
-
-Result<Members> LeaseLocks::join(const LockSpace& space, Deadline deadline) {
-  book_->open(space);
-  self_.buckets = space.buckets;
-  self_.counter = 1;
-  const SteadyTime began = lease_clock_.now();
-  SLUICE_PASS_ON(book_->announce(self_, deadline));
-  (void)lease_.renewed(began, lease_clock_.now());  // the first one: there is nothing that could have been lost
-  return look(deadline);
-}
-
-Result<Members> LeaseLocks::beat(Deadline deadline) {
-  const SteadyTime began = lease_clock_.now();
-  ++self_.counter;
-  SLUICE_PASS_ON(book_->announce(self_, deadline));
-  if (!lease_.renewed(began, lease_clock_.now())) {
-    lease_.gone();
-    return ended();
-  }
-  return look(deadline);
-}
-
-Result<Members> LeaseLocks::look(Deadline deadline) {
-  SLUICE_TRY(listed, book_->members(deadline));
-  const SteadyTime now = clock_.steady_now();
-  std::vector<owned::Heartbeat> beats;
-  beats.reserve(listed->size());
-  for (const LeaseMember& member : *listed) {
-    beats.push_back({.host = host_of(member.name), .counter = member.counter, .lease = member.lease});
-  }
-  members_.saw(beats, now);
-  Members members{.count = 0, .other_buckets = 0};
-  for (const LeaseMember& member : *listed) {
-    if (members_.alive(host_of(member.name), now)) {
-      ++members.count;
-      members.other_buckets = member.buckets == self_.buckets ? members.other_buckets : member.buckets;
-    }
-  }
-  members.count = std::max(members.count, std::uint32_t{1});
-  bury(*listed, deadline);
-  return members;
-}
-
-// Heartbeats of the dead would stay for ever.
-void LeaseLocks::bury(std::span<const LeaseMember> members, Deadline deadline) {
-  const SteadyTime long_ago = clock_.steady_now() - kLeasesUntilBuried * settings_.lease;
-  std::vector<LeaseMember> dead;
-  for (const LeaseMember& member : members) {
-    if (member.name != self_.name && members_.dead_since(host_of(member.name), long_ago)) {
-      dead.push_back(member);
-    }
-  }
-  if (!dead.empty()) {
-    book_->bury(dead, deadline);
-  }
-}
-
-Result<std::vector<std::uint32_t>> LeaseLocks::lock(std::span<const std::uint32_t> buckets, Deadline deadline) {
-  SLUICE_TRY(leases, book_->buckets(deadline));
-  const SteadyTime now = clock_.steady_now();
-  std::vector<Handover> free;
-  for (const std::uint32_t bucket : buckets) {
-    const auto found = leases->find(bucket);
-    const BucketLease before = found == leases->end() ? BucketLease{} : found->second;
-    if (before.owner != 0) {
-      members_.met(host_of(before.owner), now);
-    }
-    const bool ours = before.owner == self_.name && !held_.contains(bucket);
-    if (before.owner == 0 || ours || !members_.alive(host_of(before.owner), now)) {
-      free.push_back({bucket, before});
-    }
-  }
-  std::vector<std::uint32_t> got;
-  if (!free.empty()) {
-    SLUICE_TRY(changed, book_->change_hands(free, self_.name, deadline));
-    got = *std::move(changed);
-  }
-  for (const Handover& handover : free) {
-    if (std::find(got.begin(), got.end(), handover.bucket) != got.end()) {
-      held_[handover.bucket] = {self_.name, handover.before.epoch + 1};
-    }
-  }
-  SLUICE_PASS_ON(still_ours());
-  return got;
-}
-
-Result<void> LeaseLocks::unlock(std::span<const std::uint32_t> buckets, Deadline deadline) {
-  std::vector<Handover> given;
-  for (const std::uint32_t bucket : buckets) {
-    if (const auto held = held_.find(bucket); held != held_.end()) {
-      given.push_back({bucket, held->second});
-      held_.erase(held);
-    }
-  }
-  if (given.empty()) {
-    return {};
-  }
-  const auto changed = book_->change_hands(given, 0, deadline);
-  if (!changed) {
-    // What is neither held nor given back would be nobody's for as long as this session lives.
-    return Error(ErrorCode::unavailable, changed.error().message());
-  }
-  return {};
-}
-
-Result<std::vector<MarkStatus>> LeaseLocks::mark(std::span<const Mark> marks, Deadline deadline) {
-  if (self_.counter == 0) {
-    return book_->mark(marks, nullptr, deadline);
-  }
-  SLUICE_PASS_ON(still_ours());
-  const SteadyTime began = lease_clock_.now();
-  ++self_.counter;
-  auto marked = book_->mark(marks, &self_, deadline);
-  if (marked && book_->marks_are_heartbeats() && !lease_.renewed(began, lease_clock_.now())) {
-    // What is written is written, for nobody had taken this member's name away; the next call ends the session.
-    lease_.gone();
-  }
-  return marked;
-}
-
-Result<void> LeaseLocks::still_ours() {
-  return lease_.holds(lease_clock_.now()) ? Result<void>() : Result<void>(ended());
-}
-
-Error LeaseLocks::ended() const {
-  return {ErrorCode::unavailable, "outbox '" + settings_.outbox +
-                                      "': the lease ended before it could be renewed; what it held is free for others"};
+std::unique_ptr<LockSession> make_lease_locks(std::unique_ptr<LeaseBook> book, const Settings& settings,
+                                              Duration beat_every, const Clock& clock, Random& random) {
+  return std::make_unique<LeaseLocks>(std::move(book), settings, beat_every, clock, random);
 }
 
 }  // namespace sluice::queue::outbox

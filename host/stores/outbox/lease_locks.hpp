@@ -3,14 +3,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "host/stores/outbox/database.hpp"
-#include "host/stores/owned/membership.hpp"
 
 namespace sluice::queue::outbox {
 
@@ -72,39 +70,8 @@ Error name_is_gone();
 /// Locks that are leases: each member writes heartbeats, and has what the book says that it has until its lease ends.
 /// That it measures on its own monotonic clock, and what its machine has slept beside that; others take it for ended
 /// only once they have seen no heartbeat for as long: no two machines' clocks are compared.
-class LeaseLocks final : public LockSession {
- public:
-  struct Settings {
-    std::string outbox;  ///< for messages
-    Duration lease{};
-    Duration beat_every{};  ///< while nothing changes hands
-  };
-  /// `clock` must outlive it.
-  LeaseLocks(std::unique_ptr<LeaseBook> book, Settings settings, const Clock& clock, Random& random);
-  /// Leaves, so that the others' shares grow at once.
-  ~LeaseLocks() override;
-
-  Duration beat_every(Duration /*lease*/) const override { return settings_.beat_every; }
-  Result<Members> join(const LockSpace& space, Deadline deadline) override;
-  Result<Members> beat(Deadline deadline) override;
-  Result<std::vector<std::uint32_t>> lock(std::span<const std::uint32_t> buckets, Deadline deadline) override;
-  Result<void> unlock(std::span<const std::uint32_t> buckets, Deadline deadline) override;
-  Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, Deadline deadline) override;
-
- private:
-  Result<Members> look(Deadline deadline);
-  void bury(std::span<const LeaseMember> members, Deadline deadline);
-  Result<void> still_ours();
-  Error ended() const;
-
-  const std::unique_ptr<LeaseBook> book_;
-  const Settings settings_;
-  const Clock& clock_;
-  LeaseMember self_;
-  owned::LeaseClock lease_clock_;
-  owned::OwnLease lease_;
-  owned::Membership members_;
-  std::map<std::uint32_t, BucketLease> held_;
-};
+/// `beat_every`: while nothing changes hands. `clock` outlives it.
+std::unique_ptr<LockSession> make_lease_locks(std::unique_ptr<LeaseBook> book, const Settings& settings,
+                                              Duration beat_every, const Clock& clock, Random& random);
 
 }  // namespace sluice::queue::outbox

@@ -1,65 +1,48 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "base/clock.hpp"
-#include "base/mutex.hpp"
 #include "base/random.hpp"
-#include "host/queue/operator.hpp"
 #include "host/queue/queues.hpp"
 #include "host/stores/outbox/database.hpp"
-#include "host/stores/outbox/outbox_source.hpp"
-#include "host/stores/outbox/rows.hpp"
 
 namespace sluice::queue::outbox {
 
-/// An operator's side of an outbox. Its standard half is what has not been sent and has tries left, its DLQ half what
-/// has none left; what was sent lies in neither. To remove a row is to mark it as sent without having published it: the
-/// table is the application's, and only `prune` deletes. Content is never changed.
-class OutboxOperator final : public Operator {
+/// Is told what becomes of an outbox's rows. Thread-safe; a call costs next to nothing, for there is one for each row.
+class OutboxObserver {
  public:
-  /// `database` and `clock` outlive it.
-  OutboxOperator(OutboxOptions options, Database& database, const Clock& clock)
-      : options_(std::move(options)), database_(database), clock_(clock) {}
+  OutboxObserver() = default;
+  OutboxObserver(const OutboxObserver&) = delete;
+  OutboxObserver& operator=(const OutboxObserver&) = delete;
+  virtual ~OutboxObserver() = default;
 
-  Result<StoredMessage> get(const std::string& id, Deadline deadline) override;
-  Result<ListPage> list(const ListRequest& request, Deadline deadline) override;
-  Result<QueueStats> stats(const StatsRequest& request, Deadline deadline) override;
-  Result<QueueOverview> overview(const OverviewRequest& request, Deadline deadline) override;
-  std::vector<ChangeResult> change(std::span<const Change> changes, Deadline deadline) override;
-  Result<StoredMessage> edit(const std::string& id, std::int64_t version, std::span<const ContentEdit> edits,
-                             Deadline deadline) override;
-  std::vector<PutResult> put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) override;
-
- private:
-  /// Asks a session, which is put back unless it is over.
-  template <typename Question>
-  auto ask(Deadline deadline, Question question) -> decltype(question(std::declval<AdminSession&>()));
-  Result<void> inspected(Deadline deadline);
-  std::optional<WallTime> oldest_since(std::int64_t id);
-  /// What goes out with every message.
-  Result<Origin> origin(Deadline deadline);
-  StoredMessage message_of_row(StoredRow&& stored, const Origin& origin) const;
-  std::string name() const { return "outbox:" + options_.settings.name; }
-
-  // Fixed after construction.
-  const OutboxOptions options_;
-  Database& database_;
-  const Clock& clock_;
-
-  Mutex mutex_;
-  std::vector<std::unique_ptr<AdminSession>> idle_ SLUICE_GUARDED_BY(mutex_);
-  bool inspected_ SLUICE_GUARDED_BY(mutex_) = false;
-  std::optional<Origin> origin_ SLUICE_GUARDED_BY(mutex_);  ///< nothing: not yet known
-  struct Oldest {
-    std::int64_t id = 0;
-    WallTime seen_at{};
-  };
-  std::optional<Oldest> oldest_ SLUICE_GUARDED_BY(mutex_);
+  /// A row of this aggregate type is marked as sent; `latency`: since its created_at, or since it was fetched first.
+  virtual void published(const std::string& type, Duration latency) = 0;
+  /// One is marked as failed, for this reason.
+  virtual void failed(const std::string& type, const std::string& reason) = 0;
+  /// So many rows were marked in one transaction.
+  virtual void marked(std::size_t rows) = 0;
 };
+
+/// What a source or an operator of an outbox is told beside where it lies. A value.
+struct OutboxOptions {
+  Settings settings;
+  std::string producer{};  ///< goes out with every message; empty: the table's id (SourceId)
+  std::size_t fetch_limit = 1000;
+  Duration poll_interval = std::chrono::seconds(5);
+  std::function<void(const std::string& warning)> report{};  ///< from any thread, seldom; may be empty
+  std::shared_ptr<OutboxObserver> observer{};                ///< may be null
+};
+
+/// A job's side of an outbox. The references outlive it.
+std::unique_ptr<Source> make_outbox_source(OutboxOptions options, const Selection& selection, Database& database,
+                                           const Clock& clock, Random& random);
+/// An operator's side of it.
+std::unique_ptr<Operator> make_outbox_operator(OutboxOptions options, Database& database, const Clock& clock);
 
 /// The sides of one outbox, whatever the name says that they are asked for by. It has no sender, no board and no keys.
 class OutboxQueues final : public Queues {

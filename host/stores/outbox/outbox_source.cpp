@@ -1,13 +1,33 @@
-#include "host/stores/outbox/outbox_source.hpp"
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <deque>
+#include <stop_token>
+#include <thread>
+#include <unordered_map>
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/descriptor.hpp"
+#include "base/mutex.hpp"
+#include "base/signal_block.hpp"
+#include "host/stores/outbox/outbox_queues.hpp"
+#include "host/stores/outbox/row_scheduler.hpp"
+#include "host/stores/owned/event_gate.hpp"
+#include "host/stores/owned/membership.hpp"
+#include "host/stores/owned/ownership.hpp"
 
 namespace sluice::queue::outbox {
 namespace {
 
+constexpr Duration kReadTime = std::chrono::seconds(30);
+// A wait that nothing ends is begun anew, so that a connection which died unnoticed is found out.
+constexpr Duration kLongestWait = std::chrono::seconds(30);
+// While buckets change hands.
+constexpr Duration kQuickBeat = std::chrono::milliseconds(100);
+constexpr Duration kUnsettled = std::chrono::seconds(10);
 // A row that another transaction holds is looked at again after this.
 constexpr Duration kLockedWait = std::chrono::seconds(1);
 // One that the database refuses to have marked.
@@ -42,373 +62,770 @@ bool concerns_the_rows(const Error& error) {
          error.code() == ErrorCode::internal || error.code() == ErrorCode::denied;
 }
 
-}  // namespace
+/// A source's rows in memory, and which of them are out. A thread of its own reads what the RowScheduler asks for ahead
+/// of who claims, and otherwise waits for news of the database; it connects again when its session has ended.
+/// Thread-safe.
+class SourceRows {
+ public:
+  /// Called without any lock: `ready` by whoever made rows ready after a claim had brought less than it asked for, the
+  /// others on the reader's thread.
+  struct Events {
+    std::function<void()> ready;
+    std::function<void(const std::vector<Row>& rows)> put_aside;  ///< these cannot be handed out
+    std::function<void(const std::string& text)> warn;
+  };
+  /// What is known of a row that is out.
+  struct Held {
+    std::int64_t number = 0;  ///< the receipt's own
+    std::int64_t tries = 0;   ///< that it was handed out with
+    WallTime sent_at{};
+    std::string type;
+  };
 
-OutboxSource::OutboxSource(OutboxOptions options, const Selection& selection, Database& database, const Clock& clock,
-                           Random& random)
-    : options_(std::move(options)),
-      database_(database),
-      clock_(clock),
-      reader_(line_settings(options_, selection), database, clock, random, row_events()),
-      holder_({.space = {selection.job, options_.settings.table.buckets}, .lease = options_.settings.connect.lease},
-              database, clock, random, reader_, [this] { lost_all(); }) {}
-
-OutboxSource::~OutboxSource() { stop(); }
-
-RowReader::Events OutboxSource::row_events() {
-  return {.ready =
-              [this] {
-                if (const auto gate = events()) {
-                  gate->ready();
-                }
-              },
-          .named = [this](const SourceId& source) { named(source); },
-          .put_aside = [this](const std::vector<Row>& rows) { put_aside(rows); },
-          .crowded =
-              [this] {
-                warn("more than " + std::to_string(RowScheduler::Settings().closed_groups) +
-                     " groups wait, for a retry or behind a dead letter; others go on, and what is beyond that number "
-                     "is read again with each poll until fewer wait");
-              }};
-}
-
-std::shared_ptr<owned::EventGate> OutboxSource::events() const {
-  const MutexLock lock(mutex_);
-  return events_;
-}
-
-void OutboxSource::start(SourceEvents events) {
-  {
-    const MutexLock lock(mutex_);
-    SLUICE_ASSERT(!events_);
-    events_ = std::make_shared<owned::EventGate>(std::move(events));
+  /// The references outlive it.
+  SourceRows(const OutboxOptions& options, const Selection& selection, Database& database, const Clock& clock,
+             Random& random, Events events)
+      : producer_(options.producer),
+        database_(database),
+        clock_(clock),
+        random_(random),
+        events_(std::move(events)),
+        wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+        scheduler_(line_settings(options, selection)) {
+    SLUICE_ASSERT(wake_.open());
   }
-  holder_.start();
-  reader_.start();
-}
+  ~SourceRows() { stop(); }
 
-void OutboxSource::stop() {
-  std::shared_ptr<owned::EventGate> gate;
-  {
-    const MutexLock lock(mutex_);
-    if (!events_ || std::exchange(stopped_, true)) {
-      return;
+  /// Makes the thread. Called at most once.
+  void start() {
+    const SignalBlock quiet;
+    thread_ = std::jthread([this](const std::stop_token& stop) { run_until(stop); });
+  }
+  /// Returns when the thread has ended.
+  void stop() {
+    if (thread_.joinable()) {
+      thread_.request_stop();
+      wake_reader();
+      thread_.join();
     }
-    gate = events_;
   }
-  reader_.stop();
-  holder_.stop();
-  gate->close();
-  bool nothing_out = false;
-  {
-    const MutexLock lock(mutex_);
-    nothing_out = held_.empty();
-  }
-  if (nothing_out) {
-    holder_.close();
-  }
-}
 
-void OutboxSource::warn(const std::string& text) const {
-  if (options_.report) {
-    options_.report("outbox " + options_.settings.name + ": " + text);
+  /// Does something with the rows; afterwards whoever waits for what came of it is woken.
+  template <typename Action>
+  void run(Action action) {
+    bool tell = false;
+    {
+      const MutexLock lock(mutex_);
+      action(scheduler_);
+      tell = changed();
+    }
+    if (tell) {
+      events_.ready();
+    }
   }
-}
 
-void OutboxSource::named(const SourceId& source) {
-  bool fresh = false;
-  {
+  std::vector<Delivery> take(const ClaimRequest& request) {
+    std::vector<Delivery> taken;
+    const WallTime now = clock_.wall_now();
     const MutexLock lock(mutex_);
-    origin_ = origin_of(options_.producer, source);
-    fresh = std::exchange(doubt_, source.doubt) != source.doubt;
+    for (Row& row : scheduler_.take(request.max, request.bytes)) {
+      taken.push_back(deliver(std::move(row), now));
+    }
+    claimer_waits_ = !scheduler_.ready();
+    if (!taken.empty() && std::exchange(reader_waits_, false)) {
+      wake_reader();
+    }
+    return taken;
   }
-  if (fresh && !source.doubt.empty()) {
-    warn(source.doubt);
-  }
-}
-
-void OutboxSource::lost_all() {
-  reader_.run([](RowScheduler& rows) { return rows.lose_all(); });
-  std::vector<Receipt> receipts;
-  {
+  bool is_out(const Receipt& receipt, const RowKey& key) const {
     const MutexLock lock(mutex_);
-    for (const auto& [id, held] : held_) {
-      receipts.push_back({.id = to_string(id), .version = held.tries, .locator = held.number});
-      remember(id, held.sent_at);
+    const auto held = held_.find(key);
+    return held != held_.end() && held->second.number == receipt.locator;
+  }
+  bool nothing_out() const {
+    const MutexLock lock(mutex_);
+    return held_.empty();
+  }
+  bool nothing_out_of(std::uint32_t bucket) const {
+    const MutexLock lock(mutex_);
+    return scheduler_.out_of(bucket) == 0;
+  }
+  /// A row has come to its end; what it was, unless it had been lost.
+  std::optional<Held> end(const RowKey& key, const Fate& fate) {
+    std::optional<Held> ended;
+    bool tell = false;
+    {
+      const MutexLock lock(mutex_);
+      if (const auto held = held_.find(key); held != held_.end()) {
+        ended = std::move(held->second);
+        held_.erase(held);
+        if (fate.kind != Fate::Kind::sent) {
+          remember(key, ended->sent_at);
+        }
+      }
+      scheduler_.settled(key, fate, clock_.steady_now());
+      tell = changed();
+    }
+    if (tell) {
+      events_.ready();
+    }
+    return ended;
+  }
+  /// Nothing is ours any more; what was out.
+  std::vector<Receipt> lose_all() {
+    std::vector<Receipt> receipts;
+    const MutexLock lock(mutex_);
+    for (const auto& [key, held] : held_) {
+      receipts.push_back({.id = to_string(key), .version = held.tries, .locator = held.number});
+      remember(key, held.sent_at);
     }
     held_.clear();
-    ++losses_;
+    scheduler_.lose_all();
+    changed();
+    return receipts;
   }
-  if (const auto gate = events(); gate && !receipts.empty()) {
-    gate->lost(receipts);
-  }
-}
 
-void OutboxSource::remember(const RowKey& id, WallTime fetched_at) {
-  if (seen_at_.emplace(id, fetched_at).second) {
-    seen_.push_back(id);
-  }
-  while (seen_.size() > kMostRemembered) {
-    seen_at_.erase(seen_.front());
-    seen_.pop_front();
-  }
-}
-
-Delivery OutboxSource::deliver(Row&& row, WallTime now) {
-  const RowKey id = row.key();
-  const std::int64_t tries = row.retries;
-  std::string type = row.group.type;
-  Delivery delivery;
-  {
+  /// Waits until rows are ready, the table has been read once, something is in the way, or the time.
+  void wait_for_first(SteadyTime until) {
     const MutexLock lock(mutex_);
-    const auto seen = seen_at_.find(id);
-    delivery.message = message_of(std::move(row), origin_, seen == seen_at_.end() ? now : seen->second);
-    held_[id] = {.number = ++handed_out_, .tries = tries, .sent_at = delivery.message.sent_at, .type = std::move(type)};
-    delivery.receipt = {.id = delivery.message.id, .version = tries, .locator = handed_out_};
+    changed_.wait_until(mutex_, until, [this]() SLUICE_REQUIRES(mutex_) {
+      return scheduler_.ready() || scheduler_.read_once() || locks_trouble_ || reader_trouble_;
+    });
   }
-  delivery.leased_until = SteadyTime::max();
-  return delivery;
-}
-
-std::vector<Delivery> OutboxSource::take(const ClaimRequest& request) {
-  std::uint64_t losses = 0;
-  {
+  /// What keeps those that hold the locks from working; nothing: they work.
+  void locks_trouble(std::optional<Error> error) { note_trouble(&SourceRows::locks_trouble_, std::move(error)); }
+  /// What keeps those or the reader from working.
+  std::optional<Error> trouble() const {
     const MutexLock lock(mutex_);
-    losses = losses_;
+    return locks_trouble_ ? locks_trouble_ : reader_trouble_;
   }
-  std::vector<Delivery> taken;
-  const WallTime now = clock_.wall_now();
-  for (Row& row : reader_.take(request.max, request.bytes)) {
-    taken.push_back(deliver(std::move(row), now));
-  }
-  const MutexLock lock(mutex_);
-  if (losses != losses_) {
-    // The locks went between: these rows are another session's.
-    for (const Delivery& delivery : taken) {
-      held_.erase(row_key_of(delivery.receipt.id).value_or(RowKey()));
+
+ private:
+  void run_until(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      std::uint64_t count = 0;
+      [[maybe_unused]] const auto got = ::read(wake_.get(), &count, sizeof count);
+      if (stop.stop_requested()) {
+        return;
+      }
+      auto done = session_ ? Result<void>() : connect();
+      done = done ? work() : done;
+      note_trouble(&SourceRows::reader_trouble_, done ? std::nullopt : std::optional(done.error()));
+      if (done) {
+        retry_.worked();
+        continue;
+      }
+      if (ends_session(done.error().code())) {
+        session_.reset();
+      }
+      const Duration pause = retry_.next(random_);
+      const MutexLock lock(mutex_);
+      changed_.wait_until(mutex_, stop, clock_.machine_time(clock_.steady_now() + pause), [] { return false; });
     }
-    taken.clear();
   }
-  return taken;
-}
 
-Result<Claimed> OutboxSource::claim(const ClaimRequest& request, Deadline deadline) {
-  {
+  Result<void> connect() {
+    SLUICE_TRY(opened, database_.open_reader(Deadline::after(clock_, kConnectTime)));
+    SLUICE_TRY(source, (*opened)->source_id(Deadline::after(clock_, kConnectTime)));
+    {
+      const MutexLock lock(mutex_);
+      origin_ = origin_of(producer_, *source);
+    }
+    if (std::exchange(doubt_, source->doubt) != source->doubt && !source->doubt.empty()) {
+      events_.warn(source->doubt);
+    }
+    session_ = std::move(*opened);
+    return {};
+  }
+
+  Result<void> work() {
+    const ReadOrder order = next_read();
+    const Deadline deadline = Deadline::after(clock_, kReadTime);
+    switch (order.kind) {
+      case ReadOrder::Kind::none:
+        break;
+      case ReadOrder::Kind::page:
+        return take_up(order, session_->fetch(order.request, deadline), &RowScheduler::page_read);
+      case ReadOrder::Kind::groups:
+        return take_up(order, session_->fetch_groups(order.groups, order.request.limit, order.request, deadline),
+                       &RowScheduler::groups_read);
+    }
+    const SteadyTime until = std::min(order.wake, clock_.steady_now() + kLongestWait);
+    SLUICE_TRY(news, session_->wait(wake_.get(), Deadline::at(until)));
+    if (*news == ReadSession::News::rows) {
+      run([this](RowScheduler& rows) { rows.rows_told(clock_.steady_now()); });
+    } else if (*news == ReadSession::News::changed) {
+      run([this](RowScheduler& rows) { rows.change_told(clock_.steady_now()); });
+    }
+    return {};
+  }
+  ReadOrder next_read() {
     const MutexLock lock(mutex_);
+    ReadOrder order = scheduler_.next_read(clock_.steady_now());
+    reader_waits_ = order.kind == ReadOrder::Kind::none;
+    return order;
+  }
+  template <typename Read>
+  Result<void> take_up(const ReadOrder& order, Result<Read> answer,
+                       std::vector<Row> (RowScheduler::*taken_up)(const ReadOrder&, Read, SteadyTime)) {
+    std::vector<Row> aside;
+    bool crowded = false;
+    run([&](RowScheduler& rows) {
+      if (!answer) {
+        rows.read_failed();
+        return;
+      }
+      aside = (rows.*taken_up)(order, std::move(*answer), clock_.steady_now());
+      crowded = rows.crowded();
+    });
+    SLUICE_PASS_ON(answer);
+    if (!aside.empty()) {
+      events_.put_aside(aside);
+    }
+    if (!std::exchange(crowded_, crowded) && crowded) {
+      events_.warn("more than " + std::to_string(RowScheduler::Settings().closed_groups) +
+                   " groups wait, for a retry or behind a dead letter; others go on, and what is beyond that number "
+                   "is read again with each poll until fewer wait");
+    }
+    return {};
+  }
+
+  Delivery deliver(Row&& row, WallTime now) SLUICE_REQUIRES(mutex_) {
+    const RowKey key = row.key();
+    Held held{.number = ++handed_out_, .tries = row.retries, .type = row.group.type};
+    const auto seen = seen_at_.find(key);
+    Delivery delivery;
+    delivery.message = message_of(std::move(row), origin_, seen == seen_at_.end() ? now : seen->second);
+    delivery.receipt = {.id = delivery.message.id, .version = held.tries, .locator = held.number};
+    delivery.leased_until = SteadyTime::max();
+    held.sent_at = delivery.message.sent_at;
+    held_[key] = std::move(held);
+    return delivery;
+  }
+  void remember(const RowKey& key, WallTime fetched_at) SLUICE_REQUIRES(mutex_) {
+    if (seen_at_.emplace(key, fetched_at).second) {
+      seen_.push_back(key);
+    }
+    while (seen_.size() > kMostRemembered) {
+      seen_at_.erase(seen_.front());
+      seen_.pop_front();
+    }
+  }
+
+  /// True: whoever claims is to be told.
+  bool changed() SLUICE_REQUIRES(mutex_) {
+    if (std::exchange(reader_waits_, false)) {
+      wake_reader();
+    }
+    changed_.notify_all();
+    return scheduler_.ready() && std::exchange(claimer_waits_, false);
+  }
+  void wake_reader() {
+    const std::uint64_t one = 1;
+    // It fails only where the counter is full, and then the descriptor is readable anyway.
+    [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof one);
+  }
+  void note_trouble(std::optional<Error> SourceRows::*place, std::optional<Error> error) {
+    const MutexLock lock(mutex_);
+    this->*place = std::move(error);
+    changed_.notify_all();
+  }
+
+  // Fixed after construction.
+  const std::string producer_;
+  Database& database_;
+  const Clock& clock_;
+  Random& random_;
+  const Events events_;
+  const Descriptor wake_;  ///< readable when the reader should not wait any longer
+
+  // Touched only by the reader's thread.
+  std::unique_ptr<ReadSession> session_;
+  RetryPause retry_;
+  bool crowded_ = false;
+  std::string doubt_;  ///< about the table's id, as it was told last
+
+  mutable Mutex mutex_;
+  Condition changed_;
+  RowScheduler scheduler_ SLUICE_GUARDED_BY(mutex_);
+  bool claimer_waits_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool reader_waits_ SLUICE_GUARDED_BY(mutex_) = false;
+  std::optional<Error> locks_trouble_ SLUICE_GUARDED_BY(mutex_);
+  std::optional<Error> reader_trouble_ SLUICE_GUARDED_BY(mutex_);
+  Origin origin_ SLUICE_GUARDED_BY(mutex_);  ///< known before the first row is
+  std::int64_t handed_out_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::unordered_map<RowKey, Held, RowKeyHash> held_ SLUICE_GUARDED_BY(mutex_);
+  /// When rows that were lost had been fetched first, so that they are known again when they come back.
+  std::unordered_map<RowKey, WallTime, RowKeyHash> seen_at_ SLUICE_GUARDED_BY(mutex_);
+  std::deque<RowKey> seen_ SLUICE_GUARDED_BY(mutex_);
+  std::jthread thread_;
+};
+
+/// Keeps the session that holds a source's buckets: joins, lets it be known that this member lives, takes and gives
+/// back buckets as their number asks for, connects again when the session has ended, and lends the session for marks.
+/// Thread-safe.
+class LockHolder {
+ public:
+  /// `rows` is told which buckets are ours, and what is in the way. `lost` is called without any lock, from the
+  /// holder's thread or one that marks. The references outlive it.
+  LockHolder(LockSpace space, Duration lease, Database& database, const Clock& clock, Random& random, SourceRows& rows,
+             std::function<void()> lost)
+      : space_(std::move(space)),
+        lease_length_(lease),
+        database_(database),
+        clock_(clock),
+        random_(random),
+        rows_(rows),
+        lost_(std::move(lost)),
+        share_(space_.buckets, static_cast<std::uint32_t>(random.below(space_.buckets))),
+        lease_clock_(clock),
+        lease_(lease) {}
+  ~LockHolder() { stop(); }
+
+  /// Makes the thread. Called at most once.
+  void start() {
+    const SignalBlock quiet;
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  }
+  /// Returns when the thread has ended. What is held stays so, for marks, until `close`.
+  void stop() {
+    if (thread_.joinable()) {
+      thread_.request_stop();
+      thread_.join();
+    }
+  }
+  /// Gives everything back.
+  void close() {
+    const Turn turn(*this, SteadyTime::max());
+    session_.reset();
+    const MutexLock lock(mutex_);
+    lease_.gone();
+  }
+
+  /// The buckets are ours now, as far as anybody here can know.
+  bool usable() {
+    const MutexLock lock(mutex_);
+    return lease_.holds(lease_clock_.now());
+  }
+  /// Writes marks on the session; ErrorCode::unavailable where there is none. After an error the session may be over.
+  Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, Deadline deadline) {
+    const Turn turn(*this, deadline.time());
+    if (!turn.mine()) {
+      return Error(ErrorCode::throttled, "the session that writes marks was busy until the deadline");
+    }
+    if (!session_) {
+      return Error(ErrorCode::unavailable, "the session that held the rows has ended");
+    }
+    return ask([&] { return session_->mark(marks, deadline); });
+  }
+
+ private:
+  /// The session is one caller's at a time; he has it without a lock.
+  class Turn {
+   public:
+    /// Waits for it until the deadline.
+    Turn(LockHolder& holder, SteadyTime until) : holder_(holder) {
+      const MutexLock lock(holder_.mutex_);
+      mine_ = holder_.changed_.wait_until(holder_.mutex_, until,
+                                          [&]() SLUICE_REQUIRES(holder_.mutex_) { return !holder_.busy_; });
+      holder_.busy_ = holder_.busy_ || mine_;
+    }
+    ~Turn() {
+      if (mine_) {
+        const MutexLock lock(holder_.mutex_);
+        holder_.busy_ = false;
+        holder_.changed_.notify_all();
+      }
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+    bool mine() const { return mine_; }
+
+   private:
+    LockHolder& holder_;
+    bool mine_ = false;
+  };
+
+  void run(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      Duration pause{};
+      {
+        const Turn turn(*this, SteadyTime::max());
+        const auto done = session_ ? beat() : connect();
+        rows_.locks_trouble(done ? std::nullopt : std::optional(done.error()));
+        if (done) {
+          retry_.worked();
+        }
+        pause = done ? next_beat() : retry_.next(random_);
+      }
+      const MutexLock lock(mutex_);
+      changed_.wait_until(mutex_, stop, clock_.machine_time(clock_.steady_now() + pause),
+                          [this]() SLUICE_REQUIRES(mutex_) { return look_; });
+      look_ = false;
+    }
+  }
+
+  Result<void> connect() {
+    const SteadyTime asked_at = lease_now();
+    const Deadline deadline = Deadline::after(clock_, kConnectTime);
+    SLUICE_TRY(opened, database_.open_locks(deadline));
+    SLUICE_TRY(members, (*opened)->join(space_, deadline));
+    if (members->other_buckets != 0) {
+      return Error(ErrorCode::unavailable,
+                   "other hosts share the outbox into " + std::to_string(members->other_buckets) +
+                       " buckets, and this one into " + std::to_string(space_.buckets) +
+                       "; give all of them the same 'buckets' (this one waits until they have ended)");
+    }
+    session_ = std::move(*opened);
+    beat_every_ = session_->beat_every(lease_length_);
+    alive(asked_at);
+    return share_out(members->count);
+  }
+  Result<void> beat() {
+    SLUICE_TRY(members, ask([this] { return session_->beat(beat_deadline()); }));
+    return share_out(members->count);
+  }
+  Result<void> share_out(std::uint32_t members) {
+    if (members != std::exchange(members_, members)) {
+      unsettled_until_ = clock_.steady_now() + kUnsettled;
+    }
+    if (const auto surplus = share_.shared_by(members); !surplus.empty()) {
+      rows_.run([&](RowScheduler& rows) { rows.leave_buckets(surplus); });
+    }
+    const auto free = share_.free_to_go([this](std::uint32_t bucket) { return rows_.nothing_out_of(bucket); });
+    SLUICE_PASS_ON(give_back(free));
+    share_.unlocked(free);
+    share_.begin_round();
+    for (auto wanted = share_.to_try(); !wanted.empty(); wanted = share_.to_try()) {
+      SLUICE_TRY(locked, ask([&] { return session_->lock(wanted, beat_deadline()); }));
+      const auto got = share_.locked(*locked);
+      if (!got.held.empty()) {
+        rows_.run([&](RowScheduler& rows) { rows.take_buckets(got.held); });
+      }
+      SLUICE_PASS_ON(give_back(got.surplus));
+    }
+    return {};
+  }
+  Result<void> give_back(std::span<const std::uint32_t> buckets) {
+    return buckets.empty() ? Result<void>() : ask([&] { return session_->unlock(buckets, beat_deadline()); });
+  }
+
+  /// Asks the session something, and does what follows from its answer.
+  template <typename Question>
+  auto ask(Question question) -> decltype(question()) {
+    const SteadyTime asked_at = lease_now();
+    auto answer = question();
+    if (answer) {
+      alive(asked_at);
+    } else if (ends_session(answer.error().code())) {
+      over(answer.error());
+    }
+    return answer;
+  }
+  // Whether the lease before had ended is the session's to say.
+  void alive(SteadyTime asked_at) {
+    const MutexLock lock(mutex_);
+    static_cast<void>(lease_.renewed(asked_at, lease_clock_.now()));
+  }
+  // While nobody else has the turn, so that what is taken next comes after it.
+  void over(const Error& error) {
+    session_.reset();
+    share_.lost_all();
+    members_ = 0;
+    {
+      const MutexLock lock(mutex_);
+      lease_.gone();
+      look_ = true;
+    }
+    rows_.locks_trouble(error);
+    lost_();
+  }
+  Duration next_beat() const {
+    const bool busy = !share_.settled() && (clock_.steady_now() < unsettled_until_ || share_.leaving());
+    return busy ? kQuickBeat : beat_every_;
+  }
+  SteadyTime lease_now() {
+    const MutexLock lock(mutex_);
+    return lease_clock_.now();
+  }
+  Deadline beat_deadline() {
+    const MutexLock lock(mutex_);
+    return Deadline::at(clock_.steady_now() + (lease_.ends() - lease_clock_.now()));
+  }
+
+  // Fixed after construction.
+  const LockSpace space_;
+  const Duration lease_length_;
+  Database& database_;
+  const Clock& clock_;
+  Random& random_;
+  SourceRows& rows_;
+  const std::function<void()> lost_;
+
+  // Touched only by whoever has the turn.
+  std::unique_ptr<LockSession> session_;
+  owned::PartShare share_;
+  std::uint32_t members_ = 0;
+  SteadyTime unsettled_until_{};
+  Duration beat_every_{};  ///< as the session wants it
+  RetryPause retry_;
+
+  Mutex mutex_;
+  Condition changed_;
+  bool busy_ SLUICE_GUARDED_BY(mutex_) = false;  ///< somebody has the turn
+  bool look_ SLUICE_GUARDED_BY(mutex_) = false;
+  /// The session's end comes closer while the machine sleeps.
+  owned::LeaseClock lease_clock_ SLUICE_GUARDED_BY(mutex_);
+  owned::OwnLease lease_ SLUICE_GUARDED_BY(mutex_);  ///< from when the last call began that was answered
+
+  std::jthread thread_;
+};
+
+/// A job's side of an outbox: rows as messages, in order within each group, while other hosts have the other buckets.
+///
+/// Nothing is written when a row is handed out: the source holds the right to it by the locks of its buckets. A
+/// completion marks the row on the session that holds them; when that is gone all that is out is `lost`, and comes back
+/// to whoever has the bucket next. A source that was not started can settle what another process was handed, under the
+/// condition that the row has as many tries as then; it claims nothing.
+class OutboxSource final : public Source {
+ public:
+  OutboxSource(OutboxOptions options, const Selection& selection, Database& database, const Clock& clock,
+               Random& random)
+      : options_(std::move(options)),
+        database_(database),
+        clock_(clock),
+        rows_(options_, selection, database, clock, random,
+              {.ready = [this] { events_->ready(); },
+               .put_aside = [this](const std::vector<Row>& rows) { put_aside(rows); },
+               .warn = [this](const std::string& text) { warn(text); }}),
+        holder_({selection.job, options_.settings.table.buckets}, options_.settings.connect.lease, database, clock,
+                random, rows_, [this] { events_->lost(rows_.lose_all()); }) {}
+  ~OutboxSource() override { stop(); }
+
+  const SourceTraits& traits() const override {
+    static constexpr SourceTraits kTraits{
+        .lease_per_delivery = false, .attempts_at_claim = false, .groups = true, .suspects = false};
+    return kTraits;
+  }
+
+  void start(SourceEvents events) override {
+    SLUICE_ASSERT(!events_);
+    events_.emplace(std::move(events));
+    holder_.start();
+    rows_.start();
+  }
+
+  void stop() override {
+    if (!events_ || stopped_.exchange(true)) {
+      return;
+    }
+    rows_.stop();
+    holder_.stop();
+    events_->close();
+    if (rows_.nothing_out()) {
+      holder_.close();
+    }
+  }
+
+  Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) override {
     if (!events_) {
       return Error(ErrorCode::invalid, "rows of an outbox are handed out to a host's job only");
     }
-  }
-  reader_.wait_for_first(clock_.machine_time(deadline.time()));
-  Claimed claimed;
-  if (holder_.usable()) {
-    claimed.deliveries = take(request);
-  }
-  if (claimed.deliveries.empty()) {
-    if (auto trouble = reader_.trouble()) {
-      return *std::move(trouble);
+    rows_.wait_for_first(clock_.machine_time(deadline.time()));
+    Claimed claimed;
+    if (holder_.usable()) {
+      claimed.deliveries = rows_.take(request);
     }
-  }
-  return claimed;
-}
-
-bool OutboxSource::is_ours(const Receipt& receipt, const RowKey& id) const {
-  const auto held = held_.find(id);
-  return held != held_.end() && held->second.number == receipt.locator;
-}
-
-void OutboxSource::end(const RowKey& id, Fate fate) {
-  {
-    const MutexLock lock(mutex_);
-    if (const auto held = held_.find(id); held != held_.end()) {
-      if (fate.kind != Fate::Kind::sent) {
-        remember(id, held->second.sent_at);
+    if (claimed.deliveries.empty()) {
+      if (auto trouble = rows_.trouble()) {
+        return *std::move(trouble);
       }
-      held_.erase(held);
     }
+    return claimed;
   }
-  reader_.run([&](RowScheduler& rows) { return rows.settled(id, fate, clock_.steady_now()), true; });
-}
 
-std::vector<SettleResult> OutboxSource::settle(std::span<const Completion> completions, Deadline deadline) {
-  std::vector<SettleResult> results(completions.size(), {SettleStatus::lost, {}});
-  std::vector<Step> steps;
-  std::vector<Step> released;
-  bool started = false;
-  {
-    const MutexLock lock(mutex_);
-    started = events_ != nullptr;
-    for (std::size_t i = 0; started && i < completions.size(); ++i) {
-      const auto id = row_key_of(completions[i].receipt.id);
-      if (!id || !is_ours(completions[i].receipt, *id)) {
+  std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) override {
+    const bool started = events_.has_value();
+    std::vector<SettleResult> results(completions.size(), {started ? SettleStatus::lost : SettleStatus::applied, {}});
+    std::vector<Step> steps;
+    for (std::size_t i = 0; i < completions.size(); ++i) {
+      const Completion& completion = completions[i];
+      const auto key = row_key_of(completion.receipt.id);
+      if (!key || (started && !rows_.is_out(completion.receipt, *key))) {
         continue;
       }
-      const auto mark = mark_of(completions[i], *id, options_.settings.table.retry_limit);
-      (mark ? steps : released).push_back({i, mark.value_or(Mark{.id = id->id, .part = id->part})});
+      if (auto mark = mark_of(completion, *key, options_.settings.table.retry_limit)) {
+        steps.push_back({*std::move(mark), fate_of(completion), &results[i]});
+        steps.back().mark.only_if =
+            started ? std::nullopt : std::optional(static_cast<std::uint32_t>(completion.receipt.version));
+      } else if (started) {
+        results[i].status = SettleStatus::applied;
+        rows_.end(*key, fate_of(completion));
+      }
     }
-  }
-  if (!started) {
-    return settle_for_others(completions, deadline);
-  }
-  for (const Step& step : released) {
-    results[step.place].status = SettleStatus::applied;
-    end(step.mark.key(), fate_of(completions[step.place]));
-  }
-  write(steps, completions, results, deadline);
-  return results;
-}
-
-void OutboxSource::write(std::span<const Step> steps, std::span<const Completion> completions,
-                         std::vector<SettleResult>& results, Deadline deadline) {
-  if (steps.empty()) {
-    return;
-  }
-  std::vector<Mark> marks;
-  std::transform(steps.begin(), steps.end(), std::back_inserter(marks), [](const Step& step) { return step.mark; });
-  const auto on_session = [&](std::span<const Mark> some) { return holder_.mark(some, deadline); };
-  const auto written = steps.size() > 1 ? on_session(marks) : mark_anyhow(marks, on_session);
-  if (written) {
-    if (options_.observer) {
-      options_.observer->marked(steps.size());
+    if (!steps.empty()) {
+      started ? write(steps, deadline) : write_for_others(steps, deadline);
     }
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      written_one(steps[i], (*written)[i], completions, results);
-    }
-  } else if (concerns_the_rows(written.error()) && steps.size() > 1) {
-    // One of them is to blame, and the others are not to wait for it.
-    write(steps.first(steps.size() / 2), completions, results, deadline);
-    write(steps.subspan(steps.size() / 2), completions, results, deadline);
-  } else if (concerns_the_rows(written.error())) {
-    warn("row " + to_string(steps[0].mark.key()) + " cannot be marked, its group waits: " + written.error().message());
-    results[steps[0].place] = {SettleStatus::lost, written.error()};
-    end(steps[0].mark.key(), {Fate::Kind::put_back, kRefusedWait});
-  } else if (written.error().code() == ErrorCode::throttled) {
-    for (const Step& step : steps) {
-      results[step.place] = {SettleStatus::failed, written.error()};
-    }
-  }
-  // Otherwise the session is gone, and with it all that was out.
-}
-
-// A row's end is worth more than its reason, which may be what the database refuses.
-Result<std::vector<MarkStatus>> OutboxSource::mark_anyhow(std::vector<Mark> marks, const WriteMarks& write) const {
-  auto written = write(marks);
-  const bool reasons = std::any_of(marks.begin(), marks.end(), [](const Mark& mark) { return !mark.error.empty(); });
-  if (written || !reasons || !concerns_the_rows(written.error())) {
-    return written;
-  }
-  for (Mark& mark : marks) {
-    mark.error.clear();
-  }
-  auto bare = write(marks);
-  if (bare) {
-    warn("row " + to_string(marks[0].key()) +
-         " is marked without its reason, which the database refuses: " + written.error().message());
-  }
-  return bare;
-}
-
-void OutboxSource::observe(const Mark& mark) {
-  if (!options_.observer) {
-    return;
-  }
-  Held held;
-  {
-    const MutexLock lock(mutex_);
-    const auto found = held_.find(mark.key());
-    if (found == held_.end()) {
-      return;
-    }
-    held = found->second;
-  }
-  if (mark.kind == MarkKind::sent) {
-    options_.observer->published(held.type, std::max(clock_.wall_now() - held.sent_at, Duration::zero()));
-  } else {
-    options_.observer->failed(held.type, mark.error);
-  }
-}
-
-void OutboxSource::written_one(const Step& step, MarkStatus status, std::span<const Completion> completions,
-                               std::vector<SettleResult>& results) {
-  switch (status) {
-    case MarkStatus::written:
-      results[step.place].status = SettleStatus::applied;
-      observe(step.mark);
-      end(step.mark.key(), fate_of(completions[step.place]));
-      break;
-    case MarkStatus::gone:
-      end(step.mark.key(), {Fate::Kind::changed});
-      break;
-    case MarkStatus::locked:
-      // The engine knows what its handler has made of the row, and marks it when it comes back.
-      warn("row " + to_string(step.mark.key()) + " is locked by a transaction of the application; its mark waits");
-      end(step.mark.key(), {Fate::Kind::put_back, kLockedWait});
-      break;
-  }
-}
-
-std::vector<SettleResult> OutboxSource::settle_for_others(std::span<const Completion> completions, Deadline deadline) {
-  std::vector<SettleResult> results(completions.size(), {SettleStatus::applied, {}});
-  std::vector<Step> steps;
-  std::vector<Mark> marks;
-  for (std::size_t i = 0; i < completions.size(); ++i) {
-    const auto id = row_key_of(completions[i].receipt.id);
-    auto mark = id ? mark_of(completions[i], *id, options_.settings.table.retry_limit) : std::nullopt;
-    if (mark) {
-      mark->only_if = static_cast<std::uint32_t>(completions[i].receipt.version);
-      marks.push_back(*mark);
-      steps.push_back({i, *std::move(mark)});
-    }
-  }
-  if (steps.empty()) {
     return results;
   }
-  auto session = database_.open_locks(deadline);
-  const auto on_session = [&](std::span<const Mark> some) { return (*session)->mark(some, deadline); };
-  const auto written =
-      session ? mark_anyhow(std::move(marks), on_session) : Result<std::vector<MarkStatus>>(session.error());
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    SettleResult& result = results[steps[i].place];
-    if (!written) {
-      result = {SettleStatus::failed, written.error()};
-    } else if ((*written)[i] == MarkStatus::locked) {
-      result = {SettleStatus::failed, Error(ErrorCode::conflict, "a transaction of the application has the row")};
-    } else if ((*written)[i] == MarkStatus::gone) {
-      result.status = SettleStatus::lost;
+
+  bool holds(std::uint32_t /*part*/) override { return holder_.usable(); }
+
+  std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration /*visibility*/,
+                                   Deadline /*deadline*/) override {
+    std::vector<ExtendResult> results(receipts.size(), {SettleStatus::lost, {}, {}, {}});
+    for (std::size_t i = 0; i < receipts.size(); ++i) {
+      const auto key = row_key_of(receipts[i].id);
+      if (key && rows_.is_out(receipts[i], *key)) {
+        results[i] = {SettleStatus::applied, receipts[i], SteadyTime::max(), {}};
+      }
+    }
+    return results;
+  }
+
+ private:
+  /// What settling one completion takes.
+  struct Step {
+    Mark mark;
+    Fate fate;  ///< of the row, once the mark is written
+    SettleResult* result;
+  };
+  using WriteMarks = std::function<Result<std::vector<MarkStatus>>(std::span<const Mark>)>;
+
+  void write(std::span<const Step> steps, Deadline deadline) {
+    const std::vector<Mark> marks = marks_of(steps);
+    const auto on_session = [&](std::span<const Mark> some) { return holder_.mark(some, deadline); };
+    const auto written = steps.size() > 1 ? on_session(marks) : mark_anyhow(marks, on_session);
+    if (written) {
+      if (options_.observer) {
+        options_.observer->marked(steps.size());
+      }
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        written_one(steps[i], (*written)[i]);
+      }
+    } else if (concerns_the_rows(written.error()) && steps.size() > 1) {
+      // One of them is to blame, and the others are not to wait for it.
+      write(steps.first(steps.size() / 2), deadline);
+      write(steps.subspan(steps.size() / 2), deadline);
+    } else if (concerns_the_rows(written.error())) {
+      const RowKey key = marks[0].key();
+      warn("row " + to_string(key) + " cannot be marked, its group waits: " + written.error().message());
+      *steps[0].result = {SettleStatus::lost, written.error()};
+      rows_.end(key, {Fate::Kind::put_back, kRefusedWait});
+    } else if (written.error().code() == ErrorCode::throttled) {
+      for (const Step& step : steps) {
+        *step.result = {SettleStatus::failed, written.error()};
+      }
+    }
+    // Otherwise the session is gone, and with it all that was out.
+  }
+
+  void written_one(const Step& step, MarkStatus status) {
+    const RowKey key = step.mark.key();
+    if (status == MarkStatus::gone) {
+      rows_.end(key, {Fate::Kind::changed});
+      return;
+    }
+    if (status == MarkStatus::locked) {
+      // The engine knows what its handler has made of the row, and marks it when it comes back.
+      warn("row " + to_string(key) + " is locked by a transaction of the application; its mark waits");
+      rows_.end(key, {Fate::Kind::put_back, kLockedWait});
+      return;
+    }
+    step.result->status = SettleStatus::applied;
+    const auto held = rows_.end(key, step.fate);
+    if (!held || !options_.observer) {
+      return;
+    }
+    if (step.mark.kind == MarkKind::sent) {
+      options_.observer->published(held->type, std::max(clock_.wall_now() - held->sent_at, Duration::zero()));
+    } else {
+      options_.observer->failed(held->type, step.mark.error);
     }
   }
-  return results;
-}
 
-std::vector<ExtendResult> OutboxSource::extend(std::span<const Receipt> receipts, Duration /*visibility*/,
-                                               Deadline /*deadline*/) {
-  std::vector<ExtendResult> results(receipts.size(), {SettleStatus::lost, {}, {}, {}});
-  const MutexLock lock(mutex_);
-  for (std::size_t i = 0; i < receipts.size(); ++i) {
-    const auto id = row_key_of(receipts[i].id);
-    if (id && is_ours(receipts[i], *id)) {
-      results[i] = {SettleStatus::applied, receipts[i], SteadyTime::max(), {}};
+  void write_for_others(std::span<const Step> steps, Deadline deadline) {
+    auto session = database_.open_locks(deadline);
+    const auto on_session = [&](std::span<const Mark> some) { return (*session)->mark(some, deadline); };
+    const auto written =
+        session ? mark_anyhow(marks_of(steps), on_session) : Result<std::vector<MarkStatus>>(session.error());
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      SettleResult& result = *steps[i].result;
+      if (!written) {
+        result = {SettleStatus::failed, written.error()};
+      } else if ((*written)[i] == MarkStatus::locked) {
+        result = {SettleStatus::failed, Error(ErrorCode::conflict, "a transaction of the application has the row")};
+      } else if ((*written)[i] == MarkStatus::gone) {
+        result.status = SettleStatus::lost;
+      }
     }
   }
-  return results;
-}
 
-void OutboxSource::put_aside(const std::vector<Row>& rows) {
-  std::vector<Mark> marks;
-  for (const Row& row : rows) {
-    warn("row " + to_string(row.key()) + " cannot be handed out, it becomes a dead letter: " + row.unreadable);
-    marks.push_back({.id = row.id,
-                     .part = row.part,
-                     .kind = MarkKind::dead,
-                     .retries = options_.settings.table.retry_limit,
-                     .error = row.unreadable});
+  static std::vector<Mark> marks_of(std::span<const Step> steps) {
+    std::vector<Mark> marks;
+    std::transform(steps.begin(), steps.end(), std::back_inserter(marks), [](const Step& step) { return step.mark; });
+    return marks;
   }
-  const auto marked = mark_anyhow(std::move(marks), [this](std::span<const Mark> some) {
-    return holder_.mark(some, Deadline::after(clock_, kPutAsideTime));
-  });
-  if (!marked) {
-    warn("rows that cannot be handed out could not be put aside, and are tried again: " + marked.error().message());
+
+  // A row's end is worth more than its reason, which may be what the database refuses.
+  Result<std::vector<MarkStatus>> mark_anyhow(std::vector<Mark> marks, const WriteMarks& write) const {
+    auto written = write(marks);
+    const bool reasons = std::any_of(marks.begin(), marks.end(), [](const Mark& mark) { return !mark.error.empty(); });
+    if (written || !reasons || !concerns_the_rows(written.error())) {
+      return written;
+    }
+    for (Mark& mark : marks) {
+      mark.error.clear();
+    }
+    auto bare = write(marks);
+    if (bare) {
+      warn("row " + to_string(marks[0].key()) +
+           " is marked without its reason, which the database refuses: " + written.error().message());
+    }
+    return bare;
   }
+
+  void put_aside(const std::vector<Row>& rows) {
+    std::vector<Mark> marks;
+    for (const Row& row : rows) {
+      warn("row " + to_string(row.key()) + " cannot be handed out, it becomes a dead letter: " + row.unreadable);
+      marks.push_back({.id = row.id,
+                       .part = row.part,
+                       .kind = MarkKind::dead,
+                       .retries = options_.settings.table.retry_limit,
+                       .error = row.unreadable});
+    }
+    const auto marked = mark_anyhow(std::move(marks), [this](std::span<const Mark> some) {
+      return holder_.mark(some, Deadline::after(clock_, kPutAsideTime));
+    });
+    if (!marked) {
+      warn("rows that cannot be handed out could not be put aside, and are tried again: " + marked.error().message());
+    }
+  }
+
+  void warn(const std::string& text) const {
+    if (options_.report) {
+      options_.report("outbox " + options_.settings.name + ": " + text);
+    }
+  }
+
+  // Fixed after construction.
+  const OutboxOptions options_;
+  Database& database_;
+  const Clock& clock_;
+
+  std::optional<owned::EventGate> events_;  ///< nothing: it has not been started, and no thread runs
+  std::atomic<bool> stopped_ = false;
+  SourceRows rows_;
+  LockHolder holder_;
+};
+
+}  // namespace
+
+std::unique_ptr<Source> make_outbox_source(OutboxOptions options, const Selection& selection, Database& database,
+                                           const Clock& clock, Random& random) {
+  return std::make_unique<OutboxSource>(std::move(options), selection, database, clock, random);
 }
 
 }  // namespace sluice::queue::outbox

@@ -12,7 +12,7 @@
 
 #include "base/random.hpp"
 #include "host/stores/outbox/lease_locks.hpp"
-#include "host/stores/outbox/session_threads.hpp"
+#include "host/stores/outbox/outbox_queues.hpp"
 #include "tests/support/fake_clock.hpp"
 
 namespace sluice::queue::outbox {
@@ -72,9 +72,10 @@ class SleepingLease : public ::testing::Test {
  protected:
   // The wall clock gains on the monotonic one.
   void sleep(Duration span) { clock_.set_wall(clock_.wall_now() + span); }
-  std::unique_ptr<LeaseLocks> session() {
-    return std::make_unique<LeaseLocks>(std::make_unique<MemoryBook>(pages_),
-                                        LeaseLocks::Settings{"orders", kLease, kLease / 3}, clock_, random_);
+  std::unique_ptr<LockSession> session() {
+    Settings settings{.name = "orders"};
+    settings.connect.lease = kLease;
+    return make_lease_locks(std::make_unique<MemoryBook>(pages_), settings, kLease / 3, clock_, random_);
   }
   Deadline soon() const { return Deadline::after(clock_, 5s); }
 
@@ -159,14 +160,16 @@ TEST_F(SleepingLease, NoRowIsHandedOutOnceTheMachineHasSleptForALease) {
       }
     });
   });
-  RowReader rows({}, database, clock_, random_, {});
-  LockHolder holder({.space = {"orders/relay", 1}, .lease = kLease}, database, clock_, random_, rows, [] {});
-  holder.start();
+  OutboxOptions options{.settings = {.name = "orders"}};
+  options.settings.connect.lease = kLease;
+  options.settings.table.buckets = 1;
+  const auto source = make_outbox_source(options, {.job = "relay"}, database, clock_, random_);
+  source->start({});
   asked.get_future().wait();  // from here on nothing renews it
-  EXPECT_TRUE(holder.usable());
+  EXPECT_TRUE(source->holds(0));
   sleep(kLease);
-  EXPECT_FALSE(holder.usable());
-  holder.stop();
+  EXPECT_FALSE(source->holds(0));
+  source->stop();
 }
 
 }  // namespace

@@ -24,7 +24,9 @@ using ::testing::Not;
 class OperatorRig {
  public:
   explicit OperatorRig(OutboxTable& table)
-      : database(table.database()), oper({.settings = table.settings()}, *database, clock) {}
+      : database(table.database()),
+        oper_(make_outbox_operator({.settings = table.settings()}, *database, clock)),
+        oper(*oper_) {}
   Deadline deadline() const { return Deadline::after(clock, seconds(20)); }
   ChangeStatus change(const std::string& id, ChangeAction action, Duration after = {}) {
     return oper.change(std::vector{Change{.id = id, .action = action, .after = after}}, deadline()).at(0).status;
@@ -32,7 +34,8 @@ class OperatorRig {
 
   SystemClock clock;
   std::unique_ptr<Database> database;
-  OutboxOperator oper;
+  const std::unique_ptr<Operator> oper_;
+  Operator& oper;
 };
 
 std::string finding(const Settings& settings) {

@@ -10,7 +10,7 @@
 #include "base/random.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/outbox/database.hpp"
-#include "host/stores/outbox/outbox_source.hpp"
+#include "host/stores/outbox/outbox_queues.hpp"
 #include "host/stores/outbox/postgres/postgres_database.hpp"
 #include "tests/support/postgres_server.hpp"
 
@@ -68,7 +68,7 @@ class SourceRig {
   Condition changed;
   bool ready SLUICE_GUARDED_BY(mutex) = false;
   std::vector<std::string> warnings SLUICE_GUARDED_BY(mutex);
-  std::unique_ptr<queue::outbox::OutboxSource> source;
+  std::unique_ptr<queue::Source> source;
 };
 
 }  // namespace sluice::test

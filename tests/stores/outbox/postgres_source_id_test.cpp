@@ -115,11 +115,11 @@ TEST(PostgresSourceId, GoesOutWithEveryMessageWhateverItsProducer) {
   const SystemClock clock;
   const auto database = table.database();
   const Deadline soon = Deadline::after(clock, seconds(20));
-  OutboxOperator unnamed({.settings = table.settings()}, *database, clock);
-  EXPECT_EQ(unnamed.get("1", soon)->message.attributes.at("producer"), id);
-  OutboxOperator named({.settings = table.settings(), .producer = "shop"}, *database, clock);
-  EXPECT_EQ(named.get("1", soon)->message.attributes.at("producer"), "shop");
-  EXPECT_EQ(named.get("1", soon)->message.attributes.at("source_id"), id) << "by which brokers know the row again";
+  const auto unnamed = make_outbox_operator({.settings = table.settings()}, *database, clock);
+  EXPECT_EQ(unnamed->get("1", soon)->message.attributes.at("producer"), id);
+  const auto named = make_outbox_operator({.settings = table.settings(), .producer = "shop"}, *database, clock);
+  EXPECT_EQ(named->get("1", soon)->message.attributes.at("producer"), "shop");
+  EXPECT_EQ(named->get("1", soon)->message.attributes.at("source_id"), id) << "by which brokers know the row again";
 }
 
 TEST(PostgresSourceId, AUserWhoMayNotAskForTheClusterIsTold) {

@@ -325,11 +325,11 @@ TEST(PostgresOutbox, AnotherProcessSettlesWhatADeadOneWasHandedUnlessTheRowHasMo
   SystemClock clock;
   SeededRandom random;
   const auto database = table.database();
-  OutboxSource source({.settings = table.settings()}, {}, *database, clock, random);
+  const auto source = make_outbox_source({.settings = table.settings()}, {}, *database, clock, random);
   const std::vector<Completion> completions{
       {.receipt = held[0].receipt, .action = CompletionAction::retry, .delay = seconds(9)},
       {.receipt = held[1].receipt, .action = CompletionAction::retry, .delay = seconds(9)}};
-  const auto results = source.settle(completions, Deadline::after(clock, seconds(20)));
+  const auto results = source->settle(completions, Deadline::after(clock, seconds(20)));
   EXPECT_EQ(results[0].status, SettleStatus::applied);
   EXPECT_EQ(results[1].status, SettleStatus::lost);
   EXPECT_EQ(table.sql("SELECT retry_count FROM @T ORDER BY id"), (Ids{"1", "5"}));

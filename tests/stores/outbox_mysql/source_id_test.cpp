@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "host/stores/outbox/outbox_source.hpp"
+#include "host/stores/outbox/outbox_queues.hpp"
 #include "tests/stores/outbox_mysql/outbox_table.hpp"
 
 namespace sluice::queue::outbox::mysql {
@@ -91,8 +91,8 @@ TEST_F(MysqlSourceId, AJobThatGoesOnWithoutItSaysSo) {
     changed.notify_all();
   };
   {
-    OutboxSource source(std::move(options), {.job = "relay"}, *database, clock_, random_);
-    source.start({});
+    const auto source = make_outbox_source(std::move(options), {.job = "relay"}, *database, clock_, random_);
+    source->start({});
     const MutexLock lock(mutex);
     changed.wait_until(mutex, clock_.steady_now() + std::chrono::minutes(1), warned);
   }

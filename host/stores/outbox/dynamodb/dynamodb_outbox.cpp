@@ -523,12 +523,11 @@ class DynamoDbOutbox final : public Database {
   Result<std::unique_ptr<LockSession>> open_locks(Deadline /*deadline*/) override {
     // A heartbeat costs a write unit: no more of them than the lease needs.
     const Settings& settings = place_.settings();
-    const LeaseLocks::Settings leases{settings.name, settings.connect.lease, settings.connect.lease / 3};
-    return std::unique_ptr<LockSession>(
-        std::make_unique<LeaseLocks>(std::make_unique<DynamoDbLeaseBook>(place_), leases, clock_, place_.random()));
+    return make_lease_locks(std::make_unique<DynamoDbLeaseBook>(place_), settings, settings.connect.lease / 3, clock_,
+                            place_.random());
   }
   Result<std::unique_ptr<ReadSession>> open_reader(Deadline /*deadline*/) override {
-    return std::unique_ptr<ReadSession>(make_dynamodb_reader(place_));
+    return make_dynamodb_reader(place_);
   }
   Result<std::unique_ptr<AdminSession>> open_admin(Deadline /*deadline*/) override {
     return std::unique_ptr<AdminSession>(std::make_unique<DynamoDbAdmin>(place_));

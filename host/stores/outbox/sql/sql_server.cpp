@@ -531,9 +531,8 @@ class SqlDatabase final : public Database {
     if (!settings.side_table) {
       return server_->locks_on(*std::move(connection));
     }
-    return std::unique_ptr<LockSession>(std::make_unique<LeaseLocks>(
-        std::make_unique<SqlLeaseBook>(*server_, *std::move(connection)),
-        LeaseLocks::Settings{server_->settings().name, settings.lease, default_beat(settings.lease)}, clock_, random_));
+    return make_lease_locks(std::make_unique<SqlLeaseBook>(*server_, *std::move(connection)), server_->settings(),
+                            default_beat(settings.lease), clock_, random_);
   }
   Result<std::unique_ptr<ReadSession>> open_reader(Deadline deadline) override {
     SLUICE_TRY(connection, server_->connect(SqlServer::Use::rows, deadline));
