@@ -8,7 +8,7 @@
 #include "host/stores/dynamodb/dynamodb_queues.hpp"
 #include "host/stores/emit_source.hpp"
 #include "host/stores/leased/ownership_items.hpp"
-#include "host/stores/outbox/dynamodb/dynamodb_outbox.hpp"
+#include "host/stores/outbox/dynamodb/outbox_place.hpp"
 #include "host/stores/outbox/mysql/mysql_database.hpp"
 #include "host/stores/outbox/postgres/postgres_database.hpp"
 #include "host/stores/outbox/tunnel/ssh_tunnel.hpp"
@@ -68,27 +68,11 @@ Settings settings_of(const config::OutboxConfig& outbox, const std::string& name
                       .application = "sluice " + host,
                       .side_table = outbox.side_table};
   if (outbox.tls) {
-    settings.connect.tls = {.required = true,
-                            .verify = outbox.tls->verify,
-                            .ca = outbox.tls->ca,
-                            .server_name = outbox.tls->server_name,
-                            .certificate = outbox.tls->certificate,
-                            .key = outbox.tls->key};
+    settings.connect.tls = {*outbox.tls, true};
   }
-  const config::OutboxColumns& names = outbox.columns;
   settings.table = {.schema = outbox.schema,
                     .table = outbox.table,
-                    .columns = {.id = names.id,
-                                .aggregate_type = names.aggregate_type,
-                                .aggregate_id = names.aggregate_id,
-                                .event = names.event,
-                                .payload = names.payload,
-                                .retry_at = names.retry_at,
-                                .retry_count = names.retry_count,
-                                .sent_at = names.sent_at,
-                                .created_at = names.created_at,
-                                .last_error = names.last_error,
-                                .attributes = outbox.attributes},
+                    .columns = {outbox.columns, outbox.attributes},
                     .retry_limit = outbox.retry_limit,
                     .buckets = outbox.buckets,
                     .resend_sent = outbox.compat};
@@ -118,22 +102,12 @@ Result<queue::outbox::postgres::ServerPlace> target_of(const config::OutboxConfi
   return queue::outbox::postgres::ServerPlace{address->host, address->port};
 }
 
-Result<std::shared_ptr<queue::outbox::Tunnel>> tunnel_of(const config::OutboxConfig& outbox, const Clock& clock) {
+Result<queue::outbox::Tunnel> tunnel_of(const config::OutboxConfig& outbox, const Clock& clock) {
   if (!outbox.ssh) {
-    return std::shared_ptr<queue::outbox::Tunnel>();
+    return queue::outbox::Tunnel();
   }
   SLUICE_TRY(target, target_of(outbox));
-  const config::OutboxSsh& ssh = *outbox.ssh;
-  return queue::outbox::make_ssh_tunnel(queue::outbox::SshSettings{.host = ssh.host,
-                                                                   .port = ssh.port,
-                                                                   .user = ssh.user,
-                                                                   .private_key = ssh.private_key,
-                                                                   .known_hosts = ssh.known_hosts,
-                                                                   .host_key_algorithms = ssh.host_key_algorithms,
-                                                                   .check_host_key = ssh.check_host_key,
-                                                                   .target_host = target->host,
-                                                                   .target_port = target->port},
-                                        clock);
+  return queue::outbox::make_ssh_tunnel({*outbox.ssh, target->host, target->port}, clock);
 }
 
 /// The one place that knows which databases there are.

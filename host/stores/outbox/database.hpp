@@ -2,33 +2,18 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <memory>
-#include <span>
-#include <string>
-#include <vector>
 
-#include "base/clock.hpp"
 #include "base/deadline.hpp"
-#include "base/error.hpp"
 #include "base/random.hpp"
+#include "config/config.hpp"
 #include "host/stores/outbox/rows.hpp"
 
 namespace sluice::queue::outbox {
 
-/// The names of the columns. All but the last ones have the original's names as their default.
-struct Columns {
-  std::string id = "id";
-  std::string aggregate_type = "aggregate_type";
-  std::string aggregate_id = "aggregate_id";
-  std::string event = "event";
-  std::string payload = "payload";
-  std::string retry_at = "retry_at";
-  std::string retry_count = "retry_count";
-  std::string sent_at = "sent_at";
-  std::string created_at{};  ///< empty: there is none; a message's `sent_at` is then when it was fetched
-  std::string last_error{};  ///< empty: there is none; why a row failed is then in the log only
-  /// Further columns that go out as attributes of their names; NULL: absent.
+/// The names of the columns, as [outbox.NAME.columns] has them, and of further ones that go out as attributes of their
+/// names; NULL: absent.
+struct Columns : config::OutboxColumns {
   std::vector<std::string> attributes{};
 };
 
@@ -45,27 +30,15 @@ struct TableSettings {
   bool resend_sent = false;
 };
 
-struct TlsSettings {
-  bool required = false;      ///< false: what the URL says, and the other fields are empty
-  bool verify = true;         ///< the chain and the server's name; false: encrypted, whoever answers
-  std::string ca{};           ///< a file; empty: the system's
-  std::string server_name{};  ///< that the certificate must be for; empty: the host that was connected to
-  std::string certificate{};  ///< a file: the client's
-  std::string key{};          ///< a file: its private key
+struct TlsSettings : config::OutboxTls {
+  bool required = false;  ///< false: what the URL says, and the other fields are empty
 };
 
-/// A way to the database's server that somebody else keeps open: an SSH tunnel. Thread-safe.
-class Tunnel {
- public:
-  Tunnel() = default;
-  Tunnel(const Tunnel&) = delete;
-  Tunnel& operator=(const Tunnel&) = delete;
-  virtual ~Tunnel() = default;
-
-  /// The private Unix socket that leads to the server, ready to be connected to; opens the tunnel where it is not open.
-  /// The file is named as libpq wants it, ".s.PGSQL." and the server's port.
-  virtual Result<std::string> socket(Deadline deadline) = 0;
-};
+/// A way to the database's server that somebody else keeps open: an SSH tunnel. Gives the private Unix socket that
+/// leads to the server, ready to be connected to; opens the tunnel where it is not open. The file is named as libpq
+/// wants it,
+/// ".s.PGSQL." and the server's port. Thread-safe.
+using Tunnel = std::function<Result<std::string>(Deadline deadline)>;
 
 /// Where the database answers, and as whom it is asked.
 struct ConnectSettings {
@@ -75,7 +48,7 @@ struct ConnectSettings {
   std::string username{};  ///< not empty: wins over the URL's
   std::string password{};
   TlsSettings tls{};
-  std::shared_ptr<Tunnel> tunnel{};  ///< null: the server is asked directly
+  Tunnel tunnel{};  ///< empty: the server is asked directly
   /// How long a session may be idle before the server ends it, so that what its holder had locked goes to others.
   Duration lease = std::chrono::seconds(15);
   std::string application = "sluice";  ///< as the server lists its sessions, where it can
@@ -131,13 +104,8 @@ inline Duration default_beat(Duration lease) { return std::min<Duration>(std::ch
 /// Not thread-safe: one call at a time. Every call blocks and has returned by its deadline. After an error whose code
 /// is `unavailable`, `timeout` or `unknown_outcome` the session is over: it has closed its connection, and with it
 /// given its locks up; nothing but the destructor may be called then. Any other error leaves it as it was.
-class LockSession {
+class LockSession : public Resource {
  public:
-  LockSession() = default;
-  LockSession(const LockSession&) = delete;
-  LockSession& operator=(const LockSession&) = delete;
-  virtual ~LockSession() = default;
-
   /// How often it wants to be asked for a `beat` while no bucket changes hands.
   virtual Duration beat_every(Duration lease) const { return default_beat(lease); }
   /// Becomes a live member of the space. Once, before any other call; a session that only writes marks need not. A
@@ -154,13 +122,8 @@ class LockSession {
 };
 
 /// A session that reads what is to be handed out. Threads and errors as LockSession's, `wait`'s `wake` apart.
-class ReadSession {
+class ReadSession : public Resource {
  public:
-  ReadSession() = default;
-  ReadSession(const ReadSession&) = delete;
-  ReadSession& operator=(const ReadSession&) = delete;
-  virtual ~ReadSession() = default;
-
   /// The id of the table that this session reads.
   virtual Result<SourceId> source_id(Deadline deadline) = 0;
   /// Pending rows by id. A row that waits for its retry is among them, so that it is known to hold its group (one
@@ -184,13 +147,8 @@ class ReadSession {
 };
 
 /// A session for operators. Threads and errors as LockSession's.
-class AdminSession {
+class AdminSession : public Resource {
  public:
-  AdminSession() = default;
-  AdminSession(const AdminSession&) = delete;
-  AdminSession& operator=(const AdminSession&) = delete;
-  virtual ~AdminSession() = default;
-
   /// What is wrong with the table, or could be better: no table, columns that are missing or of the wrong type (by
   /// name), rights, a server that is read-only, no index, no trigger. Fatal ones first; empty: nothing.
   virtual Result<std::vector<Finding>> inspect(Deadline deadline) = 0;
@@ -201,7 +159,7 @@ class AdminSession {
   virtual Result<std::vector<StoredRow>> list(const ListRows& request, Deadline deadline) = 0;
   virtual Result<TableCounts> count(const CountRequest& request, Deadline deadline) = 0;
   /// One result each. Tells the sources (News::changed) where the database can.
-  virtual Result<std::vector<RowChanged>> change(std::span<const RowChange> changes, Deadline deadline) = 0;
+  virtual Result<std::vector<ChangeStatus>> change(std::span<const RowEdit> edits, Deadline deadline) = 0;
   /// How many rows were deleted, or would be.
   virtual Result<std::uint64_t> prune(const PruneRequest& request, Deadline deadline) = 0;
 };
@@ -210,13 +168,8 @@ class AdminSession {
 /// is wrong for a person, without any password: ErrorCode::denied (user, password, rights, TLS: by name), queue_missing
 /// (no database, table), invalid (the URL; a column, by name), unavailable (no answer, shutting down, read-only
 /// replica). Thread-safe; outlives its sessions.
-class Database {
+class Database : public Resource {
  public:
-  Database() = default;
-  Database(const Database&) = delete;
-  Database& operator=(const Database&) = delete;
-  virtual ~Database() = default;
-
   virtual Result<std::unique_ptr<LockSession>> open_locks(Deadline deadline) = 0;
   virtual Result<std::unique_ptr<ReadSession>> open_reader(Deadline deadline) = 0;
   virtual Result<std::unique_ptr<AdminSession>> open_admin(Deadline deadline) = 0;

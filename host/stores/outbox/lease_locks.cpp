@@ -1,7 +1,5 @@
 #include "host/stores/outbox/lease_locks.hpp"
 
-#include <algorithm>
-#include <string>
 #include <utility>
 
 #include "host/stores/owned/membership.hpp"

@@ -1,13 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <span>
-#include <vector>
-
-#include "base/clock.hpp"
-#include "base/random.hpp"
 #include "host/stores/outbox/database.hpp"
 
 namespace sluice::queue::outbox {
@@ -34,13 +26,8 @@ struct Handover {
 
 /// Where it is written down which sessions there are and who of them has which bucket: items beside the rows, or a side
 /// table. It judges nothing. Not thread-safe; deadlines and errors as LockSession's.
-class LeaseBook {
+class LeaseBook : public Resource {
  public:
-  LeaseBook() = default;
-  LeaseBook(const LeaseBook&) = delete;
-  LeaseBook& operator=(const LeaseBook&) = delete;
-  virtual ~LeaseBook() = default;
-
   /// Which space is meant from now on. Once, before any other call but `mark`.
   virtual void open(const LockSpace& space) = 0;
   /// Writes a heartbeat. ErrorCode::unavailable when others have taken this member's name away.

@@ -1,12 +1,7 @@
 #include "host/stores/outbox/outbox_queues.hpp"
 
-#include <algorithm>
-#include <utility>
-#include <vector>
-
 #include "base/mutex.hpp"
 #include "host/queue/error_groups.hpp"
-#include "host/queue/message.hpp"
 
 namespace sluice::queue::outbox {
 namespace {
@@ -36,8 +31,8 @@ class OutboxOperator final : public Operator {
     if (found->sent_at && !options_.settings.table.resend_sent) {
       return Error(ErrorCode::not_found, "row " + id + " of " + name() + " was sent and lies in no half any more");
     }
-    const auto known = origin(deadline);
-    return known ? message_of_row(*std::move(found), *known) : Result<StoredMessage>(known.error());
+    SLUICE_TRY(known, origin(deadline));
+    return message_of_row(*std::move(found), *known);
   }
   Result<ListPage> list(const ListRequest& request, Deadline deadline) override {
     SLUICE_PASS_ON(inspected(deadline));
@@ -103,7 +98,7 @@ class OutboxOperator final : public Operator {
   }
   std::vector<ChangeResult> change(std::span<const Change> changes, Deadline deadline) override {
     std::vector<ChangeResult> results(changes.size());
-    std::vector<RowChange> wanted;
+    std::vector<RowEdit> wanted;
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < changes.size(); ++i) {
       const auto id = row_key_of(changes[i].id);
@@ -113,15 +108,7 @@ class OutboxOperator final : public Operator {
         results[i] = {ChangeStatus::failed, 0,
                       Error(ErrorCode::invalid, "rows of an outbox go out by id; none can be moved to the front")};
       } else {
-        RowChange change{.id = id->id,
-                         .part = id->part,
-                         .action = changes[i].action,
-                         .after = std::max(changes[i].after, Duration::zero()),
-                         .error = reason_of(changes[i].failure.error)};
-        if (changes[i].version && *changes[i].version > 0) {
-          change.only_if = static_cast<std::uint32_t>(*changes[i].version - 1);
-        }
-        wanted.push_back(std::move(change));
+        wanted.push_back(edit_of(*id, changes[i], options_.settings.table.retry_limit));
         places.push_back(i);
       }
     }
@@ -134,9 +121,9 @@ class OutboxOperator final : public Operator {
       ChangeResult& result = results[places[i]];
       if (!changed) {
         result = {ChangeStatus::failed, 0, changed.error()};
-      } else if ((*changed)[i] == RowChanged::not_found) {
+      } else if ((*changed)[i] == ChangeStatus::not_found) {
         result = {ChangeStatus::not_found, 0, no_message(name(), change.id)};
-      } else if ((*changed)[i] == RowChanged::conflict) {
+      } else if ((*changed)[i] == ChangeStatus::conflict) {
         result = {ChangeStatus::conflict, 0,
                   Error(ErrorCode::conflict, change.action == ChangeAction::redrive
                                                  ? "row " + change.id + " of " + name() + " is no dead letter"
@@ -243,10 +230,9 @@ class OutboxOperator final : public Operator {
     message.version = static_cast<std::int64_t>(retries) + 1;  // 0 would stand for a record that has none
     message.created_at = message.message.sent_at;
     message.updated_at = message.message.sent_at;
-    for (const char* time : {"sent_at", "created_at", "updated_at"}) {
-      if (!timed || std::string_view(time) == "updated_at") {
-        message.odd[time] = "";
-      }
+    message.odd["updated_at"] = "";
+    if (!timed) {
+      message.odd["sent_at"] = message.odd["created_at"] = "";
     }
     message.invisible_until = stored.retry_at;
     message.failure.error = std::move(stored.last_error);

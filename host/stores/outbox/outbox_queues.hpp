@@ -1,25 +1,14 @@
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <string>
 #include <utility>
 
-#include "base/clock.hpp"
-#include "base/random.hpp"
-#include "host/queue/queues.hpp"
 #include "host/stores/outbox/database.hpp"
 
 namespace sluice::queue::outbox {
 
 /// Is told what becomes of an outbox's rows. Thread-safe; a call costs next to nothing, for there is one for each row.
-class OutboxObserver {
+class OutboxObserver : public Resource {
  public:
-  OutboxObserver() = default;
-  OutboxObserver(const OutboxObserver&) = delete;
-  OutboxObserver& operator=(const OutboxObserver&) = delete;
-  virtual ~OutboxObserver() = default;
-
   /// A row of this aggregate type is marked as sent; `latency`: since its created_at, or since it was fetched first.
   virtual void published(const std::string& type, Duration latency) = 0;
   /// One is marked as failed, for this reason.

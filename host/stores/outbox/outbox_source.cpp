@@ -1,13 +1,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
-#include <deque>
 #include <stop_token>
 #include <thread>
-#include <unordered_map>
-#include <utility>
 
 #include "base/assert.hpp"
 #include "base/descriptor.hpp"

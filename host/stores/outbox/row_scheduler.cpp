@@ -1,10 +1,7 @@
 #include "host/stores/outbox/row_scheduler.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
-#include <limits>
-#include <utility>
 
 #include "base/assert.hpp"
 
@@ -39,9 +36,6 @@ void RowScheduler::take_buckets(std::span<const std::uint32_t> buckets) {
   for (const std::uint32_t bucket : buckets) {
     buckets_.emplace(bucket, number_ + 1);
   }
-  bucket_list_.clear();
-  std::transform(buckets_.begin(), buckets_.end(), std::back_inserter(bucket_list_),
-                 [](const auto& bucket) { return bucket.first; });
   if (!buckets.empty()) {
     // Its rows must be read in order, from the first one.
     sweep_at_ = SteadyTime{};
@@ -55,7 +49,6 @@ void RowScheduler::leave_buckets(std::span<const std::uint32_t> buckets) {
   for (const std::uint32_t bucket : left) {
     buckets_.erase(bucket);
   }
-  take_buckets({});
   for (auto line = lines_.begin(); line != lines_.end();) {
     const auto next = std::next(line);
     if (left.contains(line->second.bucket)) {
@@ -82,7 +75,6 @@ std::vector<RowKey> RowScheduler::lose_all() {
   }
   std::sort(keys.begin(), keys.end());
   buckets_.clear();
-  bucket_list_.clear();
   rows_.clear();
   row_bytes_ = 0;
   ready_.clear();
@@ -312,7 +304,10 @@ ReadOrder RowScheduler::next_read(SteadyTime now) {
   if (order) {
     groups_first_ = order->kind == ReadOrder::Kind::page;
     order->number = number_;
-    order->request.buckets = bucket_list_;
+    std::transform(buckets_.begin(), buckets_.end(), std::back_inserter(order->buckets),
+                   [](const auto& bucket) { return bucket.first; });
+    order->request.buckets = order->buckets;
+    order->request.without = order->without;
     order->request.filter = &settings_.filter;
     order->request.dead = settings_.filter.hold_dead;
     reading_ = true;
@@ -368,26 +363,26 @@ std::optional<ReadOrder> RowScheduler::page_order(SteadyTime now) {
     --number_;
     return std::nullopt;
   }
-  fill_without();
   ReadOrder order{.kind = ReadOrder::Kind::page};
+  order.without = closed_groups();
   order.request.after = cursor_;
   order.request.from_start = from_start_;
-  order.request.without = without_;
   order.request.limit = std::min(settings_.fetch_limit, capacity_ - rows_.size());
   order.request.bytes = settings_.bytes - row_bytes_;
   return order;
 }
 
-void RowScheduler::fill_without() {
-  without_.clear();
+std::vector<Group> RowScheduler::closed_groups() const {
+  std::vector<Group> groups;
   std::size_t bytes = 0;
   for (const auto& [group, line] : lines_) {
     const std::size_t size = group.type.size() + group.id.size();
     if (line.closed && bytes + size <= kMostPassedOver) {
-      without_.push_back(group);
+      groups.push_back(group);
       bytes += size;
     }
   }
+  return groups;
 }
 
 void RowScheduler::end_read() {

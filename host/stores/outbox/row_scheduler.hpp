@@ -1,27 +1,22 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <deque>
-#include <map>
-#include <optional>
 #include <set>
-#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
-#include "base/clock.hpp"
 #include "host/stores/outbox/rows.hpp"
 
 namespace sluice::queue::outbox {
 
-/// What to read next. A value; its spans are those of the RowScheduler that made it, until the next call to that.
+/// What to read next. A value that is moved: the spans of its request are its own.
 struct ReadOrder {
   enum class Kind : std::uint8_t { none, page, groups };
   Kind kind = Kind::none;
   FetchRequest request;                 ///< for a page; for groups its filter, `dead` and `bytes`
+  std::vector<std::uint32_t> buckets;   ///< of the request
+  std::vector<Group> without;           ///< of the request
   std::vector<Group> groups;            ///< for groups: whose first rows
   std::uint64_t number = 0;             ///< counts the orders
   SteadyTime wake = SteadyTime::max();  ///< with none: when there is something without any news
@@ -86,7 +81,6 @@ class RowScheduler {
   void settled(const RowKey& key, Fate fate, SteadyTime now);
 
   bool ready() const { return !ready_.empty(); }
-  bool is_out(const RowKey& key) const { return out_.contains(key); }
   /// The table has been read to its end since there are buckets.
   bool read_once() const { return read_once_; }
   std::size_t size() const { return rows_.size(); }
@@ -138,7 +132,7 @@ class RowScheduler {
   bool has_room() const;
   Duration quickest_sweeps() const;
   void begin_sweep(SteadyTime now);
-  void fill_without();
+  std::vector<Group> closed_groups() const;
   void sweep_by(SteadyTime time);
   void end_scan(SteadyTime now);
   void end_read();
@@ -148,8 +142,6 @@ class RowScheduler {
   const std::size_t capacity_;
 
   std::map<std::uint32_t, std::uint64_t> buckets_;  ///< ours, and the number of the first order that counts
-  std::vector<std::uint32_t> bucket_list_;          ///< the same, for orders
-  std::vector<Group> without_;                      ///< for orders
 
   std::unordered_map<RowKey, Row, RowKeyHash> rows_;
   std::size_t row_bytes_ = 0;

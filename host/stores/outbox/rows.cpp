@@ -92,8 +92,11 @@ std::optional<Mark> mark_of(const Completion& completion, const RowKey& key, std
 
 using Value = RowEdit::Value;
 
-RowEdit edit_of(const RowChange& change, std::uint32_t retry_limit) {
-  RowEdit edit{.only_if = change.only_if};
+RowEdit edit_of(const RowKey& key, const Change& change, std::uint32_t retry_limit) {
+  RowEdit edit{.key = key};
+  if (change.version && *change.version > 0) {
+    edit.only_if = static_cast<std::uint32_t>(*change.version - 1);
+  }
   switch (change.action) {
     case ChangeAction::redrive:
     case ChangeAction::reset:
@@ -103,7 +106,7 @@ RowEdit edit_of(const RowChange& change, std::uint32_t retry_limit) {
     case ChangeAction::set_visibility:
     case ChangeAction::delay:
       edit.due = Value::set;
-      edit.after = change.after;
+      edit.after = std::max(change.after, Duration::zero());
       break;
     case ChangeAction::dead_letter:
       edit.gives_up = true;
@@ -111,8 +114,8 @@ RowEdit edit_of(const RowChange& change, std::uint32_t retry_limit) {
       edit.retries = retry_limit;
       edit.at_least = true;
       edit.due = Value::clear;
-      edit.reason = change.error.empty() ? Value::keep : Value::set;
-      edit.error = change.error;
+      edit.error = reason_of(change.failure.error);
+      edit.reason = edit.error.empty() ? Value::keep : Value::set;
       break;
     case ChangeAction::remove:
       edit.sent = true;
@@ -125,9 +128,10 @@ RowEdit edit_of(const RowChange& change, std::uint32_t retry_limit) {
 
 RowEdit edit_of(const Mark& mark) {
   if (mark.kind == MarkKind::sent) {
-    return {.only_if = mark.only_if, .sent = true, .reason = Value::clear};
+    return {.key = mark.key(), .only_if = mark.only_if, .sent = true, .reason = Value::clear};
   }
-  return {.only_if = mark.only_if,
+  return {.key = mark.key(),
+          .only_if = mark.only_if,
           .gives_up = mark.kind == MarkKind::dead,
           .tries = Value::set,
           .retries = mark.retries,

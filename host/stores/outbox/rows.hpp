@@ -22,6 +22,15 @@
 /// Rows of an outbox table, what is asked and told of them, and how they and messages stand for each other. Values.
 namespace sluice::queue::outbox {
 
+/// What is neither copied nor moved, and known by what it can do.
+class Resource {
+ public:
+  Resource() = default;
+  Resource(const Resource&) = delete;
+  Resource& operator=(const Resource&) = delete;
+  virtual ~Resource() = default;
+};
+
 /// What a row is known by: its id, and where ids are unique only within a part of the table (a bucket of DynamoDB's),
 /// that too. Ordered by id. A value.
 struct RowKey {
@@ -158,20 +167,6 @@ struct CountRequest {
   bool details = false;  ///< by type and by error too
 };
 
-/// What an operator wants of a row: see `edit_of`.
-struct RowChange {
-  std::int64_t id = 0;
-  std::uint32_t part = RowKey::kWhole;
-  ChangeAction action = ChangeAction::redrive;  ///< but `move_to_front`, which no outbox can do
-  Duration after{};
-  std::string error{};
-  std::optional<std::uint32_t> only_if{};  ///< only where retry_count (NULL is 0) is still this
-
-  RowKey key() const { return {id, part}; }
-};
-
-enum class RowChanged : std::uint8_t { applied, not_found, conflict };
-
 struct PruneRequest {
   Duration sent_before{};    ///< rows that were sent longer ago
   std::size_t limit = 1000;  ///< of one call
@@ -196,6 +191,7 @@ struct Finding {
 struct RowEdit {
   enum class Value : std::uint8_t { keep, clear, set };
 
+  RowKey key{};
   bool dead_only = false;                  ///< of a dead letter only
   std::optional<std::uint32_t> only_if{};  ///< only where retry_count (NULL is 0) is still this
   bool sent = false;      ///< sent_at = now; where rows that were sent are not kept, the row is deleted
@@ -209,8 +205,9 @@ struct RowEdit {
   std::string error{};  ///< last_error, where there is such a column
 };
 
-/// To remove a row is to mark it as sent without having published it: the table is the application's.
-RowEdit edit_of(const RowChange& change, std::uint32_t retry_limit);
+/// What an operator's change makes of the row of that key; not of `move_to_front`, which no outbox can do. To remove a
+/// row is to mark it as sent without having published it: the table is the application's.
+RowEdit edit_of(const RowKey& key, const Change& change, std::uint32_t retry_limit);
 RowEdit edit_of(const Mark& mark);
 
 /// Whether it takes effect on a row that was not sent.

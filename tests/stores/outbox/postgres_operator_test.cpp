@@ -253,7 +253,7 @@ TEST(PostgresConnect, VerifiesTheServersCertificateAndName) {
   ASSERT_EQ(std::system(make.c_str()), 0);
   secure->restart();
   Settings settings{.name = "orders", .connect = {.url = secure->url()}};
-  settings.connect.tls = {.required = true, .ca = folder + "/server.crt", .server_name = "db.internal"};
+  settings.connect.tls = {{.ca = folder + "/server.crt", .server_name = "db.internal"}, true};
   std::string good;
   for (int i = 0; i < 200 && good.find("there is no table") == std::string::npos; ++i) {
     good = finding(settings);  // it may still be starting up
@@ -261,12 +261,12 @@ TEST(PostgresConnect, VerifiesTheServersCertificateAndName) {
   EXPECT_NE(good.find("there is no table"), std::string::npos) << "connected, and verified: " << good;
   settings.connect.tls.server_name = "other.internal";
   EXPECT_NE(finding(settings).find("does not match host name"), std::string::npos) << finding(settings);
-  settings.connect.tls = {.required = true};
+  settings.connect.tls = {{}, true};
   EXPECT_NE(finding(settings).find("denied: "), std::string::npos)
       << "an authority that nobody knows: " << finding(settings);
-  settings.connect.tls = {.required = true, .verify = false};
+  settings.connect.tls = {{.verify = false}, true};
   EXPECT_NE(finding(settings).find("there is no table"), std::string::npos) << finding(settings);
-  settings.connect = {.url = test::postgres()->url(), .tls = {.required = true, .verify = false}};
+  settings.connect = {.url = test::postgres()->url(), .tls = {{.verify = false}, true}};
   EXPECT_NE(finding(settings).find("server does not support SSL"), std::string::npos) << finding(settings);
 }
 

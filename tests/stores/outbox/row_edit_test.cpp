@@ -11,7 +11,8 @@ using Value = RowEdit::Value;
 constexpr std::uint32_t kLimit = 10;
 
 RowEdit edit(ChangeAction action, std::string error = {}) {
-  return edit_of(RowChange{.action = action, .after = std::chrono::seconds(5), .error = std::move(error)}, kLimit);
+  return edit_of({}, Change{.action = action, .after = std::chrono::seconds(5), .failure = {.error = std::move(error)}},
+                 kLimit);
 }
 
 TEST(RowEdit, ARedriveIsAResetOfDeadLettersOnly) {
@@ -48,7 +49,7 @@ TEST(RowEdit, WhatIsRemovedCountsAsSent) {
 }
 
 TEST(RowEdit, OnlyIfIsAboutTheTriesBefore) {
-  const RowEdit reset = edit_of(RowChange{.action = ChangeAction::reset, .only_if = 2}, kLimit);
+  const RowEdit reset = edit_of({}, Change{.action = ChangeAction::reset, .version = 3}, kLimit);
   EXPECT_TRUE(takes_effect(reset, 2, false));
   EXPECT_FALSE(takes_effect(reset, 3, false));
 }

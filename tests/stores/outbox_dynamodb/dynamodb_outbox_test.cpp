@@ -1,5 +1,3 @@
-#include "host/stores/outbox/dynamodb/dynamodb_outbox.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -202,8 +200,8 @@ TEST_F(DynamoDbOutboxTest, ADeadLetterThatIsRedrivenWhileItsBucketIsReadIsSeen) 
   dynamo::ClientOptions options{.region = "eu-west-1"};
   options.observer = [&](const dynamo::CallRecord& call) {
     if (call.operation == "Query" && !std::exchange(redriven, true)) {
-      const RowChange again{.id = 1, .part = 2, .action = ChangeAction::redrive};
-      EXPECT_THAT(*desk_->change(std::span(&again, 1), soon()), ElementsAre(RowChanged::applied));
+      const RowEdit again = edit_of(RowKey{1, 2}, {.action = ChangeAction::redrive}, 10);
+      EXPECT_THAT(*desk_->change(std::span(&again, 1), soon()), ElementsAre(ChangeStatus::applied));
     }
   };
   dynamo::Client watched(options, transport_, credentials_, clock_, random_);
@@ -231,7 +229,7 @@ TEST_F(DynamoDbOutboxTest, ARetryWaitsAsLongAsWasSaidWhenTheMachinesClockHasJust
     const Mark retry{.id = 1, .part = key(1).part, .kind = MarkKind::retry, .retries = 1, .wait = 30s};
     ASSERT_TRUE(locks->mark(std::span(&retry, 1), soon()));
     machine.set_wall(machine.wall_now() + step);
-    const RowChange delay{.id = 2, .part = key(2).part, .action = ChangeAction::delay, .after = 30s};
+    const RowEdit delay = edit_of(RowKey{2, key(2).part}, {.action = ChangeAction::delay, .after = 30s}, 10);
     ASSERT_TRUE(desk->change(std::span(&delay, 1), soon()));
     for (const std::int64_t id : {1, 2}) {
       const auto row = desk_->get(key(id), soon());
@@ -245,8 +243,8 @@ TEST_F(DynamoDbOutboxTest, ARetryWaitsAsLongAsWasSaidWhenTheMachinesClockHasJust
 TEST_F(DynamoDbOutboxTest, OperatorsNameARowByBucketAndId) {
   put(7, "a");
   put(7, "bb");
-  const RowChange removal{.id = 7, .part = 2, .action = ChangeAction::remove};
-  EXPECT_THAT(*desk_->change(std::span(&removal, 1), soon()), ElementsAre(RowChanged::applied));
+  const RowEdit removal = edit_of(RowKey{7, 2}, {.action = ChangeAction::remove}, 10);
+  EXPECT_THAT(*desk_->change(std::span(&removal, 1), soon()), ElementsAre(ChangeStatus::applied));
   EXPECT_FALSE(desk_->get({7, 2}, soon()));
   EXPECT_EQ(desk_->get({7, 1}, soon())->row.group.id, "a");
   EXPECT_FALSE(desk_->get({7}, soon())) << "which of them nobody can tell";
@@ -373,9 +371,9 @@ TEST_F(DynamoDbOutboxTest, ADeadLetterIsNotReadWithTheOthersAndComesBackFresh) {
   ASSERT_TRUE(dead);
   ASSERT_EQ(dead->size(), 1U);
   EXPECT_EQ(dead->at(0).row.retries, 10U);
-  const RowChange redrive{.id = 1, .part = key(1).part};
-  EXPECT_THAT(*desk_->change(std::span(&redrive, 1), soon()), ElementsAre(RowChanged::applied));
-  EXPECT_THAT(*desk_->change(std::span(&redrive, 1), soon()), ElementsAre(RowChanged::conflict));
+  const RowEdit redrive = edit_of(RowKey{1, key(1).part}, {.action = ChangeAction::redrive}, 10);
+  EXPECT_THAT(*desk_->change(std::span(&redrive, 1), soon()), ElementsAre(ChangeStatus::applied));
+  EXPECT_THAT(*desk_->change(std::span(&redrive, 1), soon()), ElementsAre(ChangeStatus::conflict));
   EXPECT_EQ(desk_->get(key(1), soon())->row.retries, 0U);
   EXPECT_THAT(ids(all()), ElementsAre(1, 2));
 }
@@ -431,19 +429,18 @@ TEST_F(DynamoDbOutboxTest, OperatorsDelayGiveUpAndDiscard) {
   put(1, "a");
   put(2, "b");
   put(3, "c");
-  const std::vector<RowChange> changes{
-      {.id = 1, .part = key(1).part, .action = ChangeAction::delay, .after = 60s},
-      {.id = 2, .part = key(2).part, .action = ChangeAction::dead_letter, .error = "by hand"},
-      {.id = 3, .part = key(3).part, .action = ChangeAction::remove},
-      {.id = 4, .part = key(4).part, .action = ChangeAction::remove}};
-  EXPECT_THAT(*desk_->change(changes, soon()),
-              ElementsAre(RowChanged::applied, RowChanged::applied, RowChanged::applied, RowChanged::not_found));
+  const std::vector<RowEdit> changes{
+      edit_of(key(1), {.action = ChangeAction::delay, .after = 60s}, 10),
+      edit_of(key(2), {.action = ChangeAction::dead_letter, .failure = {.error = "by hand"}}, 10),
+      edit_of(key(3), {.action = ChangeAction::remove}, 10), edit_of(key(4), {.action = ChangeAction::remove}, 10)};
+  EXPECT_THAT(*desk_->change(changes, soon()), ElementsAre(ChangeStatus::applied, ChangeStatus::applied,
+                                                           ChangeStatus::applied, ChangeStatus::not_found));
   EXPECT_EQ(desk_->get(key(1), soon())->row.wait, 60s);
   EXPECT_TRUE(desk_->get(key(2), soon())->row.dead);
   EXPECT_EQ(desk_->get(key(2), soon())->row.retries, 10U);
   EXPECT_EQ(desk_->get(key(3), soon()).error().code(), ErrorCode::not_found);
-  const RowChange reset{.id = 1, .part = key(1).part, .action = ChangeAction::reset};
-  EXPECT_THAT(*desk_->change(std::span(&reset, 1), soon()), ElementsAre(RowChanged::applied));
+  const RowEdit reset = edit_of(RowKey{1, key(1).part}, {.action = ChangeAction::reset}, 10);
+  EXPECT_THAT(*desk_->change(std::span(&reset, 1), soon()), ElementsAre(ChangeStatus::applied));
   EXPECT_EQ(desk_->get(key(1), soon())->row.wait, std::nullopt);
 }
 
@@ -627,8 +624,8 @@ TEST_F(DynamoDbOutboxTest, WhatADeadLetterHoldsIsNotReadWithEachPoll) {
   EXPECT_THAT(published, ElementsAre(18'003));
   run(55s);
   EXPECT_THAT(published, ElementsAre(18'003, 9'003));
-  const RowChange again{.id = 10, .part = 0, .action = ChangeAction::redrive};
-  EXPECT_THAT(*desk_->change(std::span(&again, 1), soon()), ElementsAre(RowChanged::applied));
+  const RowEdit again = edit_of(RowKey{10, 0}, {.action = ChangeAction::redrive}, 10);
+  EXPECT_THAT(*desk_->change(std::span(&again, 1), soon()), ElementsAre(ChangeStatus::applied));
   run(6min);
   ASSERT_EQ(published.size(), 1802U);
   EXPECT_TRUE(std::is_sorted(published.begin() + 2, published.end()));

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "host/stores/outbox/dynamodb/dynamodb_outbox.hpp"
 #include "host/stores/outbox/dynamodb/outbox_place.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
 #include "tests/support/dynamodb_model/model.hpp"
@@ -118,8 +117,8 @@ TEST_F(FurtherBucketsTest, WhatWasWrittenForMoreBucketsGoesOutWithThoseThatThere
   EXPECT_EQ(desk_->count({}, soon())->ready, 3U);
   EXPECT_EQ(desk_->count({}, soon())->dead, 1U);
   EXPECT_EQ(desk_->list({.half = Half::dlq}, soon())->at(0).row.key(), (RowKey{40, 5}));
-  const RowChange again{.id = 40, .part = 5, .action = ChangeAction::redrive};
-  EXPECT_THAT(*desk_->change(std::span(&again, 1), soon()), ElementsAre(RowChanged::applied));
+  const RowEdit again = edit_of(RowKey{40, 5}, {.action = ChangeAction::redrive}, 10);
+  EXPECT_THAT(*desk_->change(std::span(&again, 1), soon()), ElementsAre(ChangeStatus::applied));
   EXPECT_THAT(read({1}), ElementsAre("13/20", "1/30", "5/40")) << "back where it was";
 }
 

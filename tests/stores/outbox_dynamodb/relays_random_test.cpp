@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "host/stores/outbox/dynamodb/dynamodb_outbox.hpp"
 #include "host/stores/outbox/dynamodb/outbox_place.hpp"
 #include "host/stores/outbox/row_scheduler.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
@@ -380,8 +379,8 @@ class Relays {
   void redrive() {
     const auto dead = desk_->list({.half = Half::dlq}, soon());
     for (const StoredRow& row : *dead) {
-      const RowChange change{.id = row.row.id, .part = row.row.part, .action = ChangeAction::redrive};
-      if (desk_->change(std::span(&change, 1), soon())->front() == RowChanged::applied) {
+      const RowEdit change = edit_of(RowKey{row.row.id, row.row.part}, {.action = ChangeAction::redrive}, 10);
+      if (desk_->change(std::span(&change, 1), soon())->front() == ChangeStatus::applied) {
         if (truth_.hold) {
           truth_.dead.erase(row.row.key());
         }

@@ -30,8 +30,9 @@ class MysqlAdmin : public OutboxTable {
     return list;
   }
   std::string sent() { return value("SELECT GROUP_CONCAT(id ORDER BY id) FROM outbox WHERE sent_at IS NOT NULL"); }
-  RowChanged change(const RowChange& change) {
-    return desk_->change(std::vector<RowChange>{change}, soon()).value().front();
+  ChangeStatus change(const Change& change) {
+    const RowEdit edit = edit_of(row_key_of(change.id).value(), change, 10);
+    return desk_->change(std::span(&edit, 1), soon()).value().front();
   }
 
   std::unique_ptr<AdminSession> desk_;
@@ -75,30 +76,33 @@ TEST_F(MysqlAdmin, Counts) {
 }
 
 TEST_F(MysqlAdmin, ChangesRowsInTheStateThatAChangeIsFor) {
-  EXPECT_EQ(change({.id = 4, .action = ChangeAction::redrive}), RowChanged::conflict) << "no dead letter";
-  EXPECT_EQ(change({.id = 2, .action = ChangeAction::redrive}), RowChanged::applied);
-  EXPECT_EQ(change({.id = 99, .action = ChangeAction::redrive}), RowChanged::not_found);
-  EXPECT_EQ(change({.id = 3, .action = ChangeAction::reset, .only_if = 1}), RowChanged::conflict);
-  EXPECT_EQ(change({.id = 3, .action = ChangeAction::reset, .only_if = 2}), RowChanged::applied);
-  EXPECT_EQ(change({.id = 1, .action = ChangeAction::delay, .after = std::chrono::minutes(1)}), RowChanged::conflict);
-  EXPECT_EQ(change({.id = 4, .action = ChangeAction::delay, .after = std::chrono::minutes(10)}), RowChanged::applied);
+  EXPECT_EQ(change({.id = "4", .action = ChangeAction::redrive}), ChangeStatus::conflict) << "no dead letter";
+  EXPECT_EQ(change({.id = "2", .action = ChangeAction::redrive}), ChangeStatus::applied);
+  EXPECT_EQ(change({.id = "99", .action = ChangeAction::redrive}), ChangeStatus::not_found);
+  EXPECT_EQ(change({.id = "3", .action = ChangeAction::reset, .version = 2}), ChangeStatus::conflict);
+  EXPECT_EQ(change({.id = "3", .action = ChangeAction::reset, .version = 3}), ChangeStatus::applied);
+  EXPECT_EQ(change({.id = "1", .action = ChangeAction::delay, .after = std::chrono::minutes(1)}),
+            ChangeStatus::conflict);
+  EXPECT_EQ(change({.id = "4", .action = ChangeAction::delay, .after = std::chrono::minutes(10)}),
+            ChangeStatus::applied);
   EXPECT_EQ(value("SELECT retry_at>UTC_TIMESTAMP()+INTERVAL 9 MINUTE FROM outbox WHERE id=4"), "1");
-  EXPECT_EQ(change({.id = 5, .action = ChangeAction::dead_letter, .error = "by hand"}), RowChanged::applied);
+  EXPECT_EQ(change({.id = "5", .action = ChangeAction::dead_letter, .failure = {.error = "by hand"}}),
+            ChangeStatus::applied);
   EXPECT_THAT(ids({.half = Half::dlq}), ElementsAre(5));
   EXPECT_EQ(desk_->get({5}, soon())->last_error, "by hand");
-  EXPECT_EQ(change({.id = 2, .action = ChangeAction::remove}), RowChanged::applied);
+  EXPECT_EQ(change({.id = "2", .action = ChangeAction::remove}), ChangeStatus::applied);
   EXPECT_EQ(sent(), "1,2") << "it is marked, and not deleted";
 }
 
 TEST_F(MysqlAdmin, NamesALockThatSomebodyHoldsForTooLong) {
   sql("START TRANSACTION");
   sql("UPDATE outbox SET event='changed' WHERE id=4");
-  const auto changed = desk_->change(std::vector<RowChange>{{.id = 4, .action = ChangeAction::remove}}, soon());
+  const auto changed = desk_->change(std::vector{edit_of(RowKey{4}, {.action = ChangeAction::remove}, 10)}, soon());
   sql("COMMIT");
   ASSERT_TRUE(changed.has_error());
   EXPECT_EQ(changed.error().code(), ErrorCode::throttled);
   EXPECT_THAT(changed.error().message(), testing::HasSubstr("lock"));
-  EXPECT_EQ(change({.id = 4, .action = ChangeAction::remove}), RowChanged::applied) << "the session is as it was";
+  EXPECT_EQ(change({.id = "4", .action = ChangeAction::remove}), ChangeStatus::applied) << "the session is as it was";
 }
 
 TEST_F(MysqlAdmin, PrunesWhatWasSentLongAgo) {

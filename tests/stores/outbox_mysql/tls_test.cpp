@@ -116,12 +116,12 @@ TEST_F(MysqlTls, WorksThroughATunnel) {
   if (ssh == nullptr) {
     GTEST_SKIP() << test::SshServer::absence();
   }
-  SshSettings way{.host = "127.0.0.1",
-                  .port = static_cast<std::uint32_t>(ssh->port()),
-                  .private_key = ssh->good_key(),
-                  .known_hosts = ssh->known_hosts(),
-                  .target_host = "127.0.0.1",
-                  .target_port = static_cast<std::uint32_t>(server().port())};
+  const SshSettings way{{.host = "127.0.0.1",
+                         .port = static_cast<std::uint32_t>(ssh->port()),
+                         .private_key = ssh->good_key(),
+                         .known_hosts = ssh->known_hosts()},
+                        "127.0.0.1",
+                        static_cast<std::uint32_t>(server().port())};
   Settings through = settings();
   through.connect.url = "mysql://root@db.internal:3306/" + name();
   through.connect.tunnel = make_ssh_tunnel(way, clock_);

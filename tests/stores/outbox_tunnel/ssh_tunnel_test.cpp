@@ -117,7 +117,7 @@ class SshTunnelTest : public testing::Test {
   Deadline soon() const { return Deadline::after(clock_, std::chrono::seconds(60)); }
   Error refusal(const SshSettings& settings) const {
     const auto tunnel = make_ssh_tunnel(settings, clock_);
-    const auto socket = tunnel->socket(soon());
+    const auto socket = tunnel(soon());
     return socket ? Error(ErrorCode::internal, "it was opened") : socket.error();
   }
 
@@ -128,7 +128,7 @@ class SshTunnelTest : public testing::Test {
 TEST_F(SshTunnelTest, CarriesBytesOfManyBothWays) {
   const EchoServer echo;
   const auto tunnel = make_ssh_tunnel(settings(echo.port()), clock_);
-  const auto path = tunnel->socket(soon());
+  const auto path = tunnel(soon());
   ASSERT_TRUE(path) << path.error().message();
   EXPECT_EQ(talk(*path, "hello"), "hello");
   std::string large(3'000'000, 'x');
@@ -153,7 +153,7 @@ TEST_F(SshTunnelTest, LetsNobodyElseIntoItsFolderAndRemovesIt) {
   std::filesystem::path path;
   {
     const auto tunnel = make_ssh_tunnel(settings(echo.port()), clock_);
-    path = tunnel->socket(soon()).value();
+    path = tunnel(soon()).value();
     EXPECT_EQ(path.filename(), ".s.PGSQL." + std::to_string(echo.port())) << "as libpq wants it";
     struct stat folder {};
     ASSERT_EQ(::stat(path.parent_path().c_str(), &folder), 0);
@@ -187,7 +187,7 @@ TEST_F(SshTunnelTest, AsksForNoKeyOnlyWhereItIsToldTo) {
   careless.known_hosts = server_->empty_known_hosts();
   careless.check_host_key = false;
   const auto tunnel = make_ssh_tunnel(careless, clock_);
-  const auto path = tunnel->socket(soon());
+  const auto path = tunnel(soon());
   ASSERT_TRUE(path) << path.error().message();
   EXPECT_EQ(talk(*path, "hello"), "hello");
 }
@@ -225,19 +225,19 @@ TEST_F(SshTunnelTest, NamesAServerThatIsNotThere) {
 
 TEST_F(SshTunnelTest, SaysWhyTheDatabaseCannotBeReached) {
   const auto tunnel = make_ssh_tunnel(settings(test::free_loopback_port()), clock_);
-  const auto path = tunnel->socket(soon());
+  const auto path = tunnel(soon());
   ASSERT_TRUE(path) << path.error().message();
   EXPECT_EQ(talk(*path, "hello"), "") << "who is connected only sees the end";
-  const auto second = tunnel->socket(soon());
+  const auto second = tunnel(soon());
   ASSERT_TRUE(second.has_error());
   EXPECT_THAT(second.error().message(), HasSubstr("cannot reach 127.0.0.1:"));
-  EXPECT_TRUE(tunnel->socket(soon())) << "it is said once; the SSH session is good";
+  EXPECT_TRUE(tunnel(soon())) << "it is said once; the SSH session is good";
 }
 
 TEST_F(SshTunnelTest, IsOpenedAgainAfterItsServerWasGone) {
   const EchoServer echo;
   const auto tunnel = make_ssh_tunnel(settings(echo.port()), clock_);
-  const auto path = tunnel->socket(soon());
+  const auto path = tunnel(soon());
   ASSERT_TRUE(path) << path.error().message();
   const test::Descriptor client = connect_to(*path);
   ASSERT_EQ(::send(client.get(), "a", 1, MSG_NOSIGNAL), 1);
@@ -246,7 +246,7 @@ TEST_F(SshTunnelTest, IsOpenedAgainAfterItsServerWasGone) {
   server_->kill();
   EXPECT_LE(::recv(client.get(), &byte, 1, 0), 0) << "whoever is connected sees the end";
   server_->restart();
-  const auto again = tunnel->socket(soon());
+  const auto again = tunnel(soon());
   ASSERT_TRUE(again) << again.error().message();
   EXPECT_EQ(*again, *path);
   EXPECT_EQ(talk(*again, "hello"), "hello");
@@ -257,7 +257,7 @@ TEST_F(SshTunnelTest, EndsWhileItsServerDoesNotAnswer) {
   SshSettings stuck = settings(1);
   stuck.port = static_cast<std::uint32_t>(test::local_port(silent));
   const auto tunnel = make_ssh_tunnel(stuck, clock_);
-  EXPECT_EQ(tunnel->socket(Deadline::at(clock_.steady_now())).error().code(), ErrorCode::timeout);
+  EXPECT_EQ(tunnel(Deadline::at(clock_.steady_now())).error().code(), ErrorCode::timeout);
 }
 
 }  // namespace

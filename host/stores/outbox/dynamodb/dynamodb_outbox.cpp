@@ -1,8 +1,3 @@
-#include "host/stores/outbox/dynamodb/dynamodb_outbox.hpp"
-
-#include <algorithm>
-#include <chrono>
-#include <map>
 #include <numeric>
 #include <utility>
 
@@ -34,25 +29,20 @@ std::string quoted(std::string_view name) { return "\"" + std::string(name) + "\
 /// request of its own; one that is given up moves to the dead letters. Made for one call.
 class Marks {
  public:
-  explicit Marks(OutboxPlace& place) : place_(place) {}
+  explicit Marks(OutboxPlace& place, std::span<const Mark> marks)
+      : place_(place), marks_(marks), statuses_(marks.size(), MarkStatus::gone) {}
 
   /// As LockSession::mark.
-  Result<std::vector<MarkStatus>> write(std::span<const Mark> marks, Deadline deadline) {
-    marks_ = marks;
-    statuses_.assign(marks.size(), MarkStatus::gone);
+  Result<std::vector<MarkStatus>> write(Deadline deadline) {
     Places sent;
     Places singly;
     Places dead;
-    for (std::size_t i = 0; i < marks.size(); ++i) {
-      if (marks[i].part == RowKey::kWhole) {
-        continue;  // a row has a bucket
-      }
-      if (marks[i].kind == MarkKind::dead) {
-        dead.push_back(i);
-      } else if (marks[i].kind == MarkKind::sent && !marks[i].only_if) {
-        sent.push_back(i);
-      } else {
-        singly.push_back(i);
+    for (std::size_t i = 0; i < marks_.size(); ++i) {
+      if (marks_[i].part != RowKey::kWhole) {  // a row has a bucket
+        (marks_[i].kind == MarkKind::dead                         ? dead
+         : marks_[i].kind == MarkKind::sent && !marks_[i].only_if ? sent
+                                                                  : singly)
+            .push_back(i);
       }
     }
     SLUICE_PASS_ON(write_sent(sent, deadline));
@@ -90,14 +80,8 @@ class Marks {
         continue;
       }
       const dynamo::StatementResult& result = output->results[i % kStatementsAtOnce];
-      MarkStatus& status = statuses_[places[i]];
-      if (!result.error) {
-        status = result.item.empty() ? MarkStatus::gone : MarkStatus::written;
-      } else if (const auto known = status_of(*result.error)) {
-        status = *known;
-      } else {
-        failure = failure ? failure : known.error();
-      }
+      const auto noted = note(places[i], result.error, result.item.empty() ? MarkStatus::gone : MarkStatus::written);
+      failure = failure || noted ? failure : noted.error();
     }
     if (failure) {
       const bool nothing_written =
@@ -113,19 +97,15 @@ class Marks {
     }
     place_.be_sure_of_time(deadline);
     std::vector<dynamo::ItemWrite> writes;
-    writes.reserve(places.size());
     for (const std::size_t i : places) {
-      const Mark& mark = marks_[i];
-      writes.push_back(place_.write_of(partition_of(mark.part), mark.id, edit_of(mark)));
+      writes.push_back(place_.write_of(partition_of(marks_[i].part), marks_[i].id, edit_of(marks_[i])));
     }
     const auto results = place_.client().write_each(writes, deadline);
     for (std::size_t k = 0; k < places.size(); ++k) {
-      if (results[k]) {
-        statuses_[places[k]] = MarkStatus::written;
-      } else if (const auto known = status_of(results[k].error())) {
-        statuses_[places[k]] = *known;
-      } else {
-        return Error(places.size() == 1 ? known.error().code() : ErrorCode::unknown_outcome, known.error().message());
+      const auto noted =
+          note(places[k], results[k] ? std::nullopt : std::optional(results[k].error()), MarkStatus::written);
+      if (!noted) {
+        return Error(places.size() == 1 ? noted.error().code() : ErrorCode::unknown_outcome, noted.error().message());
       }
     }
     return {};
@@ -134,15 +114,13 @@ class Marks {
   Result<void> write_dead(const Places& places, Deadline deadline) {
     for (const std::size_t i : places) {
       const Mark& mark = marks_[i];
-      const auto read = place_.client().get_item({.table = place_.table().table,
-                                                  .key = key_of(place_.columns(), partition_of(mark.part), mark.id),
-                                                  .consistent = true},
-                                                 deadline);
-      if (!read) {
-        return place_.error_of(read.error());
-      }
+      SLUICE_TRY(
+          read, place_.told(place_.client().get_item({.table = place_.table().table,
+                                                      .key = key_of(place_.columns(), partition_of(mark.part), mark.id),
+                                                      .consistent = true},
+                                                     deadline)));
       const RowEdit edit = edit_of(mark);
-      if (!read->item.empty() && takes_effect(edit, place_.rows().row_of(read->item, {}).retries, false)) {
+      if (!read->item.empty() && takes_effect(edit, place_.row_of(read->item, {}).retries, false)) {
         SLUICE_TRY(moved, place_.move(read->item, edit, deadline));
         statuses_[i] = *moved;
       }
@@ -150,20 +128,24 @@ class Marks {
     return {};
   }
 
-  // Of one row alone: somebody else's doing, or worth another try. Everything else is a failure of the whole.
-  Result<MarkStatus> status_of(const dynamo::Error& error) const {
-    if (error.kind == dynamo::ErrorKind::conditional_check_failed) {
-      return MarkStatus::gone;
+  // An error of one row alone is somebody else's doing, or worth another try. Everything else is a failure of the
+  // whole.
+  Result<void> note(std::size_t place, const std::optional<dynamo::Error>& error, MarkStatus otherwise) {
+    if (!error) {
+      statuses_[place] = otherwise;
+    } else if (error->kind == dynamo::ErrorKind::conditional_check_failed) {
+      statuses_[place] = MarkStatus::gone;
+    } else if (error->kind == dynamo::ErrorKind::throttled || error->exception_name == "TransactionConflictException" ||
+               error->exception_name == "TransactionConflict") {
+      statuses_[place] = MarkStatus::locked;
+    } else {
+      return place_.error_of(*error);
     }
-    if (error.kind == dynamo::ErrorKind::throttled || error.exception_name == "TransactionConflictException" ||
-        error.exception_name == "TransactionConflict") {
-      return MarkStatus::locked;
-    }
-    return place_.error_of(error);
+    return {};
   }
 
   OutboxPlace& place_;
-  std::span<const Mark> marks_;
+  const std::span<const Mark> marks_;
   std::vector<MarkStatus> statuses_;
 };
 
@@ -185,8 +167,8 @@ class DynamoDbLeaseBook final : public LeaseBook {
     request.item.emplace(
         kLease, AttributeValue::number(std::chrono::duration_cast<std::chrono::milliseconds>(member.lease).count()));
     request.item.emplace(kBuckets, AttributeValue::number(member.buckets));
-    const auto written = place_.client().put_item(request, deadline);
-    return written ? Result<void>() : Result<void>(place_.error_of(written.error()));
+    SLUICE_PASS_ON(place_.told(place_.client().put_item(request, deadline)));
+    return {};
   }
 
   Result<std::vector<LeaseMember>> members(Deadline deadline) override {
@@ -249,7 +231,7 @@ class DynamoDbLeaseBook final : public LeaseBook {
 
   Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, const LeaseMember* /*member*/,
                                        Deadline deadline) override {
-    return Marks(place_).write(marks, deadline);
+    return Marks(place_, marks).write(deadline);
   }
 
   bool marks_are_heartbeats() const override { return false; }
@@ -298,34 +280,32 @@ class DynamoDbAdmin final : public AdminSession {
 
   Result<std::vector<Finding>> inspect(Deadline deadline) override {
     const auto table = place_.client().describe_table(place_.table().table, deadline);
+    if (!table && table.error().kind != dynamo::ErrorKind::resource_not_found) {
+      return place_.error_of(table.error());
+    }
     std::vector<Finding> findings;
-    const std::string mend = "; `sluice outbox ddl " + place_.settings().name + "` shows the table that is needed";
+    const auto fatal = [&](ErrorCode code, const std::string& text) { findings.push_back({true, code, text}); };
     if (!table) {
-      if (table.error().kind != dynamo::ErrorKind::resource_not_found) {
-        return place_.error_of(table.error());
-      }
       const Error missing = place_.error_of(table.error());
-      findings.push_back({true, missing.code(), missing.message()});
+      fatal(missing.code(), missing.message());
       return findings;
     }
+    const std::string mend = "; `sluice outbox ddl " + place_.settings().name + "` shows the table that is needed";
     const auto type_of = [&table](const std::string& name) {
       const auto found = table->attribute_types.find(name);
       return found == table->attribute_types.end() ? std::string() : found->second;
     };
     const std::string where = "table '" + place_.table().table + "': ";
     if (table->hash_key != kBucket || type_of(table->hash_key) != "S") {
-      findings.push_back({true, ErrorCode::invalid,
-                          where + "its partition key is " + table->hash_key + " (" + type_of(table->hash_key) +
-                              ") and must be bucket (S)" + mend});
+      fatal(ErrorCode::invalid, where + "its partition key is " + table->hash_key + " (" + type_of(table->hash_key) +
+                                    ") and must be bucket (S)" + mend);
     }
     if (table->range_key != place_.columns().id || type_of(table->range_key) != "N") {
-      findings.push_back({true, ErrorCode::invalid,
-                          where + "its sort key is '" + table->range_key + "' (" + type_of(table->range_key) +
-                              ") and must be " + place_.columns().id + " (N)" + mend});
+      fatal(ErrorCode::invalid, where + "its sort key is '" + table->range_key + "' (" + type_of(table->range_key) +
+                                    ") and must be " + place_.columns().id + " (N)" + mend);
     }
     if (table->status != "ACTIVE") {
-      findings.push_back(
-          {true, ErrorCode::unavailable, where + "it is " + table->status + "; wait until it is ACTIVE"});
+      fatal(ErrorCode::unavailable, where + "it is " + table->status + "; wait until it is ACTIVE");
     }
     if (findings.empty()) {
       look_for_buckets(findings, where, deadline);
@@ -340,7 +320,7 @@ class DynamoDbAdmin final : public AdminSession {
     if (found->empty()) {
       return not_there(place_, key);
     }
-    return place_.rows().stored_row_of(found->begin()->second, place_.now());
+    return place_.stored_row_of(found->begin()->second, place_.now());
   }
 
   Result<std::vector<StoredRow>> list(const ListRows& request, Deadline deadline) override {
@@ -362,13 +342,10 @@ class DynamoDbAdmin final : public AdminSession {
       }
       query.forward = !request.newest_first;
       query.limit = static_cast<std::int64_t>(request.limit);
-      const auto page = place_.client().query(query, deadline);
-      if (!page) {
-        return place_.error_of(page.error());
-      }
+      SLUICE_TRY(page, place_.told(place_.client().query(query, deadline)));
       for (const dynamo::Item& item : page->items) {
-        if (place_.rows().id_of(item)) {
-          rows.push_back(place_.rows().stored_row_of(item, now));
+        if (place_.id_of(item)) {
+          rows.push_back(place_.stored_row_of(item, now));
         }
       }
     }
@@ -384,7 +361,7 @@ class DynamoDbAdmin final : public AdminSession {
     const WallTime now = place_.now();
     std::optional<WallTime> oldest;
     const auto visit = [&](std::int64_t /*id*/, const dynamo::Item& item) {
-      const StoredRow stored = place_.rows().stored_row_of(item, now);
+      const StoredRow stored = place_.stored_row_of(item, now);
       const Row& row = stored.row;
       if (request.details && !stored.last_error.empty()) {
         ++counts.by_error[stored.last_error];
@@ -416,22 +393,22 @@ class DynamoDbAdmin final : public AdminSession {
     return counts;
   }
 
-  Result<std::vector<RowChanged>> change(std::span<const RowChange> changes, Deadline deadline) override {
+  Result<std::vector<ChangeStatus>> change(std::span<const RowEdit> edits, Deadline deadline) override {
     std::vector<RowKey> keys;
-    keys.reserve(changes.size());
-    for (const RowChange& change : changes) {
-      keys.push_back(change.key());
+    keys.reserve(edits.size());
+    for (const RowEdit& edit : edits) {
+      keys.push_back(edit.key);
     }
     SLUICE_TRY(found, place_.find(keys, deadline));
-    std::vector<RowChanged> results;
-    results.reserve(changes.size());
-    for (const RowChange& change : changes) {
-      const auto item = found->find(change.key());
+    std::vector<ChangeStatus> results;
+    results.reserve(edits.size());
+    for (const RowEdit& edit : edits) {
+      const auto item = found->find(edit.key);
       if (item == found->end()) {
-        results.push_back(RowChanged::not_found);
+        results.push_back(ChangeStatus::not_found);
         continue;
       }
-      SLUICE_TRY(result, change_one(change, item->second, deadline));
+      SLUICE_TRY(result, change_one(edit, item->second, deadline));
       results.push_back(*result);
     }
     return results;
@@ -443,27 +420,26 @@ class DynamoDbAdmin final : public AdminSession {
   }
 
  private:
-  Result<RowChanged> change_one(const RowChange& change, const dynamo::Item& item, Deadline deadline) {
-    const Row row = place_.rows().row_of(item, place_.now());
-    RowEdit edit = edit_of(change, place_.table().retry_limit);
+  Result<ChangeStatus> change_one(RowEdit edit, const dynamo::Item& item, Deadline deadline) {
+    const Row row = place_.row_of(item, place_.now());
     if (!takes_effect(edit, row.retries, row.dead)) {
-      return RowChanged::conflict;
+      return ChangeStatus::conflict;
     }
     if (edit.gives_up && row.dead) {
-      return RowChanged::applied;
+      return ChangeStatus::applied;
     }
     if (edit.gives_up || (row.dead && edit.tries == RowEdit::Value::clear)) {
       SLUICE_TRY(moved, place_.move(item, edit, deadline));
-      return *moved == MarkStatus::written ? RowChanged::applied : RowChanged::conflict;
+      return *moved == MarkStatus::written ? ChangeStatus::applied : ChangeStatus::conflict;
     }
     edit.only_if = row.retries;
     const auto write = place_.write_of(row.dead ? dead_partition_of(row.part) : partition_of(row.part), row.id, edit);
     const auto written = place_.client().write_each(std::span(&write, 1), deadline);
     if (written.front()) {
-      return RowChanged::applied;
+      return ChangeStatus::applied;
     }
     const dynamo::Error& error = written.front().error();
-    return error.kind == dynamo::ErrorKind::conditional_check_failed ? Result<RowChanged>(RowChanged::conflict)
+    return error.kind == dynamo::ErrorKind::conditional_check_failed ? Result<ChangeStatus>(ChangeStatus::conflict)
                                                                      : place_.error_of(error);
   }
 
@@ -518,13 +494,13 @@ class DynamoDbAdmin final : public AdminSession {
 class DynamoDbOutbox final : public Database {
  public:
   DynamoDbOutbox(Settings settings, dynamo::Client& client, const Clock& clock, Random& random)
-      : place_(std::move(settings), client, clock, random), clock_(clock) {}
+      : place_(std::move(settings), client, clock), clock_(clock), random_(random) {}
 
   Result<std::unique_ptr<LockSession>> open_locks(Deadline /*deadline*/) override {
     // A heartbeat costs a write unit: no more of them than the lease needs.
     const Settings& settings = place_.settings();
     return make_lease_locks(std::make_unique<DynamoDbLeaseBook>(place_), settings, settings.connect.lease / 3, clock_,
-                            place_.random());
+                            random_);
   }
   Result<std::unique_ptr<ReadSession>> open_reader(Deadline /*deadline*/) override {
     return make_dynamodb_reader(place_);
@@ -535,39 +511,36 @@ class DynamoDbOutbox final : public Database {
 
   // CloudFormation is what people keep such a table in.
   std::string ddl() const override {
-    const std::string& id = place_.columns().id;
-    return "# An outbox that rows are put into, in the transaction that makes the event, with\n"
-           "#   bucket: \"0\" to \"" +
+    const Columns& names = place_.columns();
+    return "# An outbox that rows are put into, in the transaction that makes the event, with\n#   bucket: \"0\" to "
+           "\"" +
            std::to_string(place_.table().buckets - 1) +
-           "\", the same for all rows of one aggregate (a hash of its id)\n"
-           "#   " +
-           id + ": a number that grows, such as a snowflake or the time in microseconds\n#   " +
-           place_.columns().aggregate_type + ", " + place_.columns().aggregate_id + ", " + place_.columns().event +
-           ", " + place_.columns().payload +
-           "\n# A row that has been sent is deleted.\n"
-           "Resources:\n"
-           "  Outbox:\n"
-           "    Type: AWS::DynamoDB::Table\n"
-           "    DeletionPolicy: Retain\n"
-           "    Properties:\n"
-           "      TableName: " +
-           place_.table().table +
-           "\n"
-           "      BillingMode: PAY_PER_REQUEST\n"
-           "      AttributeDefinitions:\n"
-           "        - {AttributeName: bucket, AttributeType: S}\n"
-           "        - {AttributeName: " +
-           id +
-           ", AttributeType: N}\n"
-           "      KeySchema:\n"
-           "        - {AttributeName: bucket, KeyType: HASH}\n"
-           "        - {AttributeName: " +
-           id + ", KeyType: RANGE}\n";
+           "\", the same for all rows of one aggregate (a hash of its id)\n#   " + names.id +
+           ": a number that grows, such as a snowflake or the time in microseconds\n#   " + names.aggregate_type +
+           ", " + names.aggregate_id + ", " + names.event + ", " + names.payload + R"(
+# A row that has been sent is deleted.
+Resources:
+  Outbox:
+    Type: AWS::DynamoDB::Table
+    DeletionPolicy: Retain
+    Properties:
+      TableName: )" +
+           place_.table().table + R"(
+      BillingMode: PAY_PER_REQUEST
+      AttributeDefinitions:
+        - {AttributeName: bucket, AttributeType: S}
+        - {AttributeName: )" +
+           names.id + R"(, AttributeType: N}
+      KeySchema:
+        - {AttributeName: bucket, KeyType: HASH}
+        - {AttributeName: )" +
+           names.id + ", KeyType: RANGE}\n";
   }
 
  private:
   OutboxPlace place_;
   const Clock& clock_;
+  Random& random_;
 };
 
 }  // namespace

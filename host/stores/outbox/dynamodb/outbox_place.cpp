@@ -1,10 +1,7 @@
 #include "host/stores/outbox/dynamodb/outbox_place.hpp"
 
-#include <algorithm>
 #include <array>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include "base/timestamp.hpp"
 #include "dynamo/codec/json_codec.hpp"
@@ -70,17 +67,17 @@ Item key_of(const Columns& columns, const std::string& partition, std::int64_t i
   return key;
 }
 
-std::optional<std::int64_t> RowItems::id_of(const Item& item) const {
-  return dynamo::whole_number(item, table_.columns.id);
+std::optional<std::int64_t> OutboxPlace::id_of(const Item& item) const {
+  return dynamo::whole_number(item, table().columns.id);
 }
 
-Row RowItems::row_of(const Item& item, WallTime now) const {
-  const Columns& columns = table_.columns;
+Row OutboxPlace::row_of(const Item& item, WallTime now) const {
+  const Columns& columns = table().columns;
   Row row;
   row.id = id_of(item).value_or(0);
   const auto* partition = dynamo::find<std::string>(item, kBucket);
   row.part = partition == nullptr ? 0 : bucket_in(*partition).value_or(0);
-  row.bucket = row.part % table_.buckets;  // whoever holds that one has those beyond the number too
+  row.bucket = row.part % table().buckets;  // whoever holds that one has those beyond the number too
   row.dead = partition != nullptr && partition->starts_with(kDead);
   const auto read = [&](const std::string& name, std::string& out, bool needed) {
     if (const AttributeValue* value = value_of(item, name)) {
@@ -107,12 +104,12 @@ Row RowItems::row_of(const Item& item, WallTime now) const {
   return row;
 }
 
-StoredRow RowItems::stored_row_of(const Item& item, WallTime now) const {
+StoredRow OutboxPlace::stored_row_of(const Item& item, WallTime now) const {
   StoredRow stored{.row = row_of(item, now),
-                   .retry_at = time_of(item, table_.columns.retry_at),
+                   .retry_at = time_of(item, table().columns.retry_at),
                    .sent_at = std::nullopt,
                    .last_error = {}};
-  if (const auto* error = dynamo::find<std::string>(item, table_.columns.last_error)) {
+  if (const auto* error = dynamo::find<std::string>(item, table().columns.last_error)) {
     stored.last_error = *error;
   }
   return stored;
@@ -208,13 +205,10 @@ Result<std::map<RowKey, dynamo::Item>> OutboxPlace::find(std::span<const RowKey>
   std::map<RowKey, dynamo::Item> found;
   for (std::size_t first = 0; first < keys.size(); first += kKeysAtOnce) {
     const auto some = std::span(keys).subspan(first, std::min(kKeysAtOnce, keys.size() - first));
-    auto items = client_.batch_get(table().table, some, deadline);
-    if (!items) {
-      return error_of(items.error());
-    }
+    SLUICE_TRY(items, told(client_.batch_get(table().table, some, deadline)));
     for (dynamo::Item& item : *items) {
-      if (rows_.id_of(item)) {
-        const RowKey key = rows_.row_of(item, {}).key();
+      if (id_of(item)) {
+        const RowKey key = row_of(item, {}).key();
         found.emplace(key, std::move(item));
       }
     }
@@ -241,12 +235,9 @@ Result<void> OutboxPlace::each(const std::string& partition,
                                const std::function<void(std::int64_t id, dynamo::Item&&)>& visit, Deadline deadline) {
   dynamo::QueryRequest query = query_of(partition);
   do {
-    auto page = client_.query(query, deadline);
-    if (!page) {
-      return error_of(page.error());
-    }
+    SLUICE_TRY(page, told(client_.query(query, deadline)));
     for (dynamo::Item& item : page->items) {
-      if (const auto id = rows_.id_of(item)) {
+      if (const auto id = id_of(item)) {
         visit(*id, std::move(item));
       }
     }
@@ -291,7 +282,7 @@ dynamo::ItemWrite OutboxPlace::write_of(const std::string& partition, std::int64
 }
 
 Result<MarkStatus> OutboxPlace::move(const dynamo::Item& row, const RowEdit& edit, Deadline deadline) {
-  const Row read = rows_.row_of(row, {});
+  const Row read = row_of(row, {});
   const std::string partition = edit.gives_up ? dead_partition_of(read.part) : partition_of(read.part);
   const auto* from = dynamo::find<std::string>(row, kBucket);
   if (from == nullptr || *from == partition) {
@@ -343,10 +334,7 @@ Result<FurtherBuckets> OutboxPlace::look_for_buckets(Deadline deadline) {
   scan.limit = 1;
   scan.consistent = true;
   do {
-    const auto page = client_.scan(scan, deadline);
-    if (!page) {
-      return error_of(page.error());
-    }
+    SLUICE_TRY(page, told(client_.scan(scan, deadline)));
     scan.exclusive_start_key = page->last_evaluated_key;
     const auto* name = page->items.empty() ? nullptr : dynamo::find<std::string>(page->items.front(), kBucket);
     if (name == nullptr) {
@@ -387,10 +375,7 @@ std::vector<std::uint32_t> OutboxPlace::higher_buckets(Deadline deadline) {
 }
 
 Result<SourceId> OutboxPlace::source_id(Deadline deadline) {
-  const auto described = client_.describe_table(table().table, deadline);
-  if (!described) {
-    return error_of(described.error());
-  }
+  SLUICE_TRY(described, told(client_.describe_table(table().table, deadline)));
   return SourceId{"dynamodb-" + described->arn, {}};
 }
 

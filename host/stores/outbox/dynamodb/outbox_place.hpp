@@ -1,21 +1,8 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <memory>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "base/clock.hpp"
-#include "base/deadline.hpp"
-#include "base/error.hpp"
 #include "base/mutex.hpp"
-#include "base/random.hpp"
 #include "dynamo/attribute_value.hpp"
 #include "dynamo/client.hpp"
 #include "host/stores/outbox/database.hpp"
@@ -37,22 +24,6 @@ std::optional<std::uint32_t> bucket_in(std::string_view partition);
 /// Both attributes of an item's key.
 dynamo::Item key_of(const Columns& columns, const std::string& partition, std::int64_t id);
 
-/// Reads items by the names of the columns. A value; thread-safe.
-class RowItems {
- public:
-  /// The settings must outlive it.
-  explicit RowItems(const TableSettings& table) : table_(table) {}
-
-  /// The row's id; nothing where it is no whole number of 64 bits, and so no row that anybody could name.
-  std::optional<std::int64_t> id_of(const dynamo::Item& item) const;
-  /// As of `now` on DynamoDB's clock. For an item that has an id.
-  Row row_of(const dynamo::Item& item, WallTime now) const;
-  StoredRow stored_row_of(const dynamo::Item& item, WallTime now) const;
-
- private:
-  const TableSettings& table_;
-};
-
 /// Whether the filter wants rows of that type and event.
 bool wants(const Selection& filter, const std::string& type, const std::string& event);
 
@@ -67,8 +38,8 @@ struct FurtherBuckets {
 class OutboxPlace {
  public:
   /// The references must outlive it.
-  OutboxPlace(Settings settings, dynamo::Client& client, const Clock& clock, Random& random)
-      : settings_(std::move(settings)), client_(client), clock_(clock), random_(random), rows_(settings_.table) {}
+  OutboxPlace(Settings settings, dynamo::Client& client, const Clock& clock)
+      : settings_(std::move(settings)), client_(client), clock_(clock) {}
   OutboxPlace(const OutboxPlace&) = delete;
   OutboxPlace& operator=(const OutboxPlace&) = delete;
   ~OutboxPlace() = default;
@@ -77,11 +48,14 @@ class OutboxPlace {
   const TableSettings& table() const { return settings_.table; }
   const Columns& columns() const { return settings_.table.columns; }
   dynamo::Client& client() const { return client_; }
-  Random& random() const { return random_; }
-  const RowItems& rows() const { return rows_; }
-
   const Clock& clock() const { return clock_; }
-  SteadyTime steady_now() const { return clock_.steady_now(); }
+
+  /// The row's id; nothing where it is no whole number of 64 bits, and so no row that anybody could name.
+  std::optional<std::int64_t> id_of(const dynamo::Item& item) const;
+  /// As of `now` on DynamoDB's clock. For an item that has an id.
+  Row row_of(const dynamo::Item& item, WallTime now) const;
+  StoredRow stored_row_of(const dynamo::Item& item, WallTime now) const;
+
   /// DynamoDB's time, as far as its answers have told it.
   WallTime now() const;
   /// Asks for it where none has told it since this machine's clock was set: before a time is written.
@@ -114,18 +88,26 @@ class OutboxPlace {
 
   /// What the client says, in words about this table.
   Error error_of(const dynamo::Error& error) const;
+  /// Its answer, or its error in such words.
+  template <typename T>
+  Result<T> told(dynamo::Result<T> answer) const {
+    return answer ? Result<T>(std::move(*answer)) : Result<T>(error_of(answer.error()));
+  }
 
  private:
   const Settings settings_;
   dynamo::Client& client_;
   const Clock& clock_;
-  Random& random_;
-  const RowItems rows_;
 
   Mutex mutex_;
   std::vector<std::uint32_t> higher_ SLUICE_GUARDED_BY(mutex_);
   std::optional<SteadyTime> look_again_ SLUICE_GUARDED_BY(mutex_);
 };
+
+/// An outbox in a DynamoDB table of the application's; docs/run/outbox.md says why its rows lie as they do. No request
+/// is made before a session is asked for something. The references must outlive it.
+std::unique_ptr<Database> make_dynamodb_outbox(Settings settings, dynamo::Client& client, const Clock& clock,
+                                               Random& random);
 
 /// Reads pending rows: one consistent query for each bucket, so that a row is seen in its order from the moment it was
 /// committed. There are no notifications. `place` outlives it.

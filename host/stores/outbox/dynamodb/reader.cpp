@@ -1,10 +1,4 @@
-#include <poll.h>
-
-#include <algorithm>
 #include <iterator>
-#include <limits>
-#include <map>
-#include <set>
 #include <utility>
 
 #include "host/stores/outbox/dynamodb/outbox_place.hpp"
@@ -228,25 +222,22 @@ class DynamoDbReader final : public ReadSession {
   Result<Stretch> read(const std::string& partition, const FetchRequest& request, std::size_t limit,
                        Deadline deadline) {
     const std::int64_t begin = request.from_start ? std::numeric_limits<std::int64_t>::min() : request.after;
-    const std::int64_t after = passed_.skip(partition, begin, request.without, place_.steady_now());
+    const std::int64_t after = passed_.skip(partition, begin, request.without, place_.clock().steady_now());
     dynamo::QueryRequest query =
         place_.query_of(partition, request.from_start && after == begin ? std::nullopt : std::optional(after));
     query.limit = static_cast<std::int64_t>(limit);
-    auto page = place_.client().query(query, deadline);
-    if (!page) {
-      return place_.error_of(page.error());
-    }
+    SLUICE_TRY(page, place_.told(place_.client().query(query, deadline)));
     Stretch stretch{.last = after};
     const WallTime now = place_.now();
     std::set<Group> waiting;
     bool passed = true;
     for (const dynamo::Item& item : page->items) {
-      const auto id = place_.rows().id_of(item);
+      const auto id = place_.id_of(item);
       if (!id) {
         continue;  // `inspect` tells of it
       }
       stretch.last = *id;
-      stretch.rows.push_back(place_.rows().row_of(item, now));
+      stretch.rows.push_back(place_.row_of(item, now));
       note(stretch.rows.back());
       passed = passed && passed_over(stretch.rows.back(), request);
       if (waits(stretch.rows.back().group, request)) {
@@ -254,9 +245,9 @@ class DynamoDbReader final : public ReadSession {
       }
     }
     if (passed && !stretch.rows.empty()) {
-      passed_.add(partition, after, stretch.last, waiting, place_.steady_now());
+      passed_.add(partition, after, stretch.last, waiting, place_.clock().steady_now());
     }
-    if (const auto last = place_.rows().id_of(page->last_evaluated_key)) {
+    if (const auto last = place_.id_of(page->last_evaluated_key)) {
       stretch.more = true;
       stretch.last = *last;
     }

@@ -1,16 +1,8 @@
 #include <mysql.h>
-#include <poll.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
-#include <functional>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "base/text/percent.hpp"
 #include "host/stores/outbox/mysql/mysql_database.hpp"
@@ -73,6 +65,11 @@ bool read_go_place(std::string_view text, ServerAddress& address) {
   return (kind == "tcp" || kind == "tcp6" || kind == "mysql+tcp") && read_host(inside, address);
 }
 
+constexpr std::array<std::pair<std::string_view, TlsUse>, 4> kTlsUses{{{"true", TlsUse::checked},
+                                                                       {"skip-verify", TlsUse::unchecked},
+                                                                       {"preferred", TlsUse::preferred},
+                                                                       {"false", TlsUse::none}}};
+
 Result<void> read_parameters(std::string_view text, ServerAddress& address) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('&'), text.size());
@@ -82,67 +79,14 @@ Result<void> read_parameters(std::string_view text, ServerAddress& address) {
       continue;
     }
     const std::string_view value = parameter.substr(4);
-    if (value == "true") {
-      address.tls = TlsUse::checked;
-    } else if (value == "skip-verify") {
-      address.tls = TlsUse::unchecked;
-    } else if (value == "preferred") {
-      address.tls = TlsUse::preferred;
-    } else if (value != "false") {
+    const auto* known =
+        std::find_if(kTlsUses.begin(), kTlsUses.end(), [&](const auto& use) { return use.first == value; });
+    if (known == kTlsUses.end()) {
       return wrong("has a 'tls' other than true, false, skip-verify or preferred; write [outbox.NAME.tls]");
     }
+    address.tls = known->second;
   }
   return {};
-}
-
-void read_user(std::string_view text, ServerAddress& address) {
-  const std::size_t colon = text.find(':');
-  address.user = std::string(text.substr(0, colon));
-  address.password = colon == std::string_view::npos ? "" : std::string(text.substr(colon + 1));
-}
-
-/// As Go's driver: the last '/' ends the place, and the last '@' before it the user.
-bool read_go_form(std::string_view text, ServerAddress& address, std::string_view& parameters) {
-  const std::size_t slash = text.rfind('/');
-  if (slash == std::string_view::npos) {
-    return false;
-  }
-  const std::string_view right = text.substr(slash + 1);
-  const std::size_t question = std::min(right.find('?'), right.size());
-  const auto database = percent_decoded(right.substr(0, question));
-  parameters = right.substr(std::min(right.size(), question + 1));
-  std::string_view place = text.substr(0, slash);
-  if (const std::size_t at = place.rfind('@'); at != std::string_view::npos) {
-    read_user(place.substr(0, at), address);
-    place.remove_prefix(at + 1);
-  }
-  address.database = database.value_or(std::string());
-  return database && read_go_place(place, address);
-}
-
-bool read_url_form(std::string_view text, ServerAddress& address, std::string_view& parameters) {
-  const std::size_t question = std::min(text.find('?'), text.size());
-  parameters = text.substr(std::min(text.size(), question + 1));
-  text = text.substr(0, question);
-  // A password may hold a '/', where nobody has written %2F.
-  const std::size_t at = text.rfind('@');
-  const std::string_view rest = at == std::string_view::npos ? text : text.substr(at + 1);
-  const std::size_t slash = std::min(rest.find('/'), rest.size());
-  if (at != std::string_view::npos) {
-    read_user(text.substr(0, at), address);
-  } else if (parameters.find('@') != std::string_view::npos) {
-    return false;  // the '?' is one of a password, and all before it may be
-  }
-  const auto user = percent_decoded(address.user);
-  const auto password = percent_decoded(address.password);
-  const auto database = percent_decoded(rest.substr(std::min(rest.size(), slash + 1)));
-  if (!user || !password || !database) {
-    return false;
-  }
-  address.user = *user;
-  address.password = *password;
-  address.database = *database;
-  return read_host(rest.substr(0, slash), address);
 }
 
 /// True where what follows the user is "tcp(", "unix(" and the like.
@@ -160,17 +104,37 @@ std::string ServerAddress::place() const {
   return "mysql://" + (socket.empty() ? host + ":" + std::to_string(port) : "unix(" + socket + ")") + "/" + database;
 }
 
+// Both forms are "user:password@place/database?parameters". In Go's the last '/' ends the place, and nothing but the
+// database is decoded. In ours a password may hold a '/', where nobody has written %2F.
 Result<ServerAddress> parse_url(const std::string& url) {
   std::string_view text = url;
-  const bool scheme = text.substr(0, kScheme.size()) == kScheme;
+  const bool scheme = text.starts_with(kScheme);
   text.remove_prefix(scheme ? kScheme.size() : 0);
-  ServerAddress address;
-  std::string_view parameters;
   const bool go = is_go_form(text);
-  const bool good = go ? read_go_form(text, address, parameters) : scheme && read_url_form(text, address, parameters);
-  if (!good) {
+  const std::size_t question = std::min(text.find('?', go ? text.rfind('/') : 0), text.size());
+  const std::size_t at = text.substr(0, go ? text.rfind('/') : question).rfind('@');
+  const std::size_t begin = at == std::string_view::npos ? 0 : at + 1;
+  const std::size_t slash = std::min(go ? text.rfind('/') : text.find('/', begin), question);
+  const std::string_view user = text.substr(0, begin == 0 ? 0 : at);
+  const std::string_view place = text.substr(begin, slash - begin);
+  const std::string_view parameters = text.substr(std::min(text.size(), question + 1));
+
+  ServerAddress address;
+  const auto decoded = [go](std::string_view part) {
+    return go ? std::optional(std::string(part)) : percent_decoded(part);
+  };
+  const auto name = decoded(user.substr(0, user.find(':')));
+  const auto password = decoded(user.substr(std::min(user.find(':'), user.size() - 1) + 1));
+  const auto database = percent_decoded(text.substr(0, question).substr(std::min(slash + 1, question)));
+  // Otherwise the '?' is one of a password, and all before it may be.
+  const bool whole = go || at != std::string_view::npos || parameters.find('@') == std::string_view::npos;
+  if (!(go || scheme) || !whole || !name || !password || !database ||
+      !(go ? read_go_place(place, address) : read_host(place, address))) {
     return wrong(kForms);
   }
+  address.user = *name;
+  address.password = *password;
+  address.database = *database;
   SLUICE_PASS_ON(read_parameters(parameters, address));
   if (address.database.empty()) {
     return wrong("names no database: write it behind the '/' that follows the host");
@@ -293,7 +257,7 @@ class MysqlConnection final : public sql::SqlConnection {
     const ServerAddress& address = *known;
     std::string socket = address.socket;
     if (settings.tunnel != nullptr) {
-      SLUICE_TRY(private_socket, settings.tunnel->socket(deadline));
+      SLUICE_TRY(private_socket, settings.tunnel(deadline));
       socket = *private_socket;
     }
     MYSQL* mysql = mysql_init(nullptr);
@@ -377,18 +341,12 @@ class MysqlConnection final : public sql::SqlConnection {
     mysql_ = nullptr;
   }
 
-  Result<void> begin(Deadline deadline) override {
-    const auto begun = run("START TRANSACTION", deadline);
-    return begun ? Result<void>() : begun.error();
-  }
-
+  Result<void> begin(Deadline deadline) override { return done(run("START TRANSACTION", deadline)); }
   Result<void> end(bool commit, Deadline deadline) override {
-    const auto ended = run(commit ? "COMMIT" : "ROLLBACK", deadline);
-    return ended ? Result<void>() : ended.error();
+    return done(run(commit ? "COMMIT" : "ROLLBACK", deadline));
   }
 
   int tries() const override { return 4; }
-  std::int64_t greeted_as() const override { return static_cast<std::int64_t>(mysql_thread_id(mysql_)); }
 
  private:
   MysqlConnection(MYSQL* mysql, std::string place, const Clock& clock)
@@ -448,14 +406,13 @@ class MysqlConnection final : public sql::SqlConnection {
     const std::string seconds = std::to_string(lease);
     // A session of which nothing is heard for the lease ends, and with it its locks; without a strict mode a text that
     // is too long for last_error is cut.
-    const auto done =
-        run("SET SESSION time_zone = '+00:00', sql_mode = 'NO_ENGINE_SUBSTITUTION', wait_timeout = " + seconds +
-                ", net_read_timeout = " + seconds + ", innodb_lock_wait_timeout = 2",
-            deadline);
-    SLUICE_PASS_ON(done);
-    const auto level = run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", deadline);
-    return level.has_error() ? Result<void>(level.error()) : Result<void>();
+    SLUICE_PASS_ON(run("SET SESSION time_zone = '+00:00', sql_mode = 'NO_ENGINE_SUBSTITUTION', wait_timeout = " +
+                           seconds + ", net_read_timeout = " + seconds + ", innodb_lock_wait_timeout = 2",
+                       deadline));
+    return done(run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", deadline));
   }
+
+  static Result<void> done(const Result<Answer>& answer) { return answer ? Result<void>() : answer.error(); }
 
   /// Runs a statement; how many rows it has touched.
   Result<std::uint64_t> query(const std::string& statement, const sql::TakeRow& take, Deadline deadline) {

@@ -1,14 +1,9 @@
 #include "host/stores/outbox/mysql/mysql_database.hpp"
 
-#include <algorithm>
-#include <chrono>
-#include <map>
 #include <set>
-#include <utility>
 
 #include "base/text/hex.hpp"
 #include "host/stores/outbox/lease_locks.hpp"
-#include "host/stores/outbox/sql/sql_server.hpp"
 
 namespace sluice::queue::outbox {
 namespace {
@@ -390,7 +385,85 @@ class MysqlServer final : public SqlServer {
                     "database a 'producer' of its own")};
   }
 
-  Result<std::vector<Finding>> inspect(SqlConnection& connection, Deadline deadline) override;
+  Result<std::vector<Finding>> inspect(SqlConnection& connection, Deadline deadline) override {
+    const Columns& names = settings().table.columns;
+    Inspection found(table(), place() + table().sql(": table @TABLE"));
+    // "information_schema" shows only what the user has a right to.
+    SLUICE_TRY(columns, ask(connection, deadline,
+                            "SELECT COLUMN_NAME, LOWER(DATA_TYPE), EXTRA LIKE '%auto_increment%' FROM "
+                            "information_schema.COLUMNS WHERE @1",
+                            {of_table()}));
+    if (columns->rows.empty()) {
+      SLUICE_TRY(seen, try_out(connection, table().sql("SELECT 1 FROM @TABLE LIMIT 0"), "", found, deadline));
+      if (*seen) {
+        found.fatal(ErrorCode::denied, found.table() + ": the user may not see its columns");
+      }
+      return std::move(found).findings();
+    }
+    std::map<std::string, std::string> types;
+    bool counted = false;
+    for (const Cells& row : columns->rows) {
+      types.emplace(row[0].value_or(""), row[1].value_or(""));
+      counted = counted || (row[0] == names.id && flag_of(row[2]));
+    }
+    found.columns(types, kTypes);
+    if (found.empty()) {
+      std::string update = table().sql(
+          "UPDATE @TABLE SET @SENT_AT = @SENT_AT, @RETRY_AT = @RETRY_AT, @RETRY_COUNT = "
+          "@RETRY_COUNT");
+      update += table().keeps_errors() ? table().sql(", @LAST_ERROR = @LAST_ERROR") : "";
+      for (const std::string& statement :
+           {table().sql("SELECT @1 FROM @TABLE LIMIT 0", {table().row_columns()}), update + " WHERE FALSE"}) {
+        SLUICE_TRY(allowed, try_out(connection, statement, "", found, deadline));
+        if (!*allowed) {
+          return std::move(found).findings();
+        }
+      }
+    }
+    SLUICE_TRY(keys, ask(connection, deadline,
+                         "SELECT INDEX_NAME, MAX(IF(SEQ_IN_INDEX = 1, COLUMN_NAME, '')), MAX(NON_UNIQUE) = 0 AND "
+                         "COUNT(*) = 1 FROM information_schema.STATISTICS WHERE @1 GROUP BY INDEX_NAME",
+                         {of_table()}));
+    const auto any_on = [&keys](const std::string& column, bool unique) {
+      return std::any_of(keys->rows.begin(), keys->rows.end(),
+                         [&](const Cells& row) { return row[1] == column && (!unique || flag_of(row[2])); });
+    };
+    if (types.contains(names.id)) {
+      found.identity(any_on(names.id, true), counted, "the server counts its values");
+    }
+    if (settings().connect.side_table) {
+      // With no row meant, each right is checked all the same.
+      const std::string mend = table().sql(
+          "; coordination = \"table\" needs @SIDE and SELECT, INSERT, UPDATE and DELETE on it; `sluice outbox ddl` "
+          "prints "
+          "it");
+      for (const char* statement :
+           {"SELECT counter FROM @SIDE LIMIT 0", "UPDATE @SIDE SET counter = counter WHERE FALSE",
+            "DELETE FROM @SIDE WHERE FALSE", "INSERT INTO @SIDE SELECT * FROM @SIDE WHERE FALSE"}) {
+        SLUICE_TRY(allowed, try_out(connection, table().sql(statement), mend, found, deadline));
+        if (!*allowed) {
+          break;
+        }
+      }
+    }
+    if (!any_on(names.id, false)) {
+      found.remark(found.table() + " has no key on " + names.id +
+                   ": rows are searched for one after the other; make it the primary key");
+    }
+    if (!any_on(names.sent_at, false)) {
+      found.remark(found.table() + " has no index that begins with " + names.sent_at +
+                   ": each look reads what was sent long ago; `" +
+                   table().sql("CREATE INDEX outbox_pending ON @TABLE (@SENT_AT, @ID)") + "` mends that");
+    }
+    SLUICE_TRY(tables,
+               ask(connection, deadline, "SELECT ENGINE FROM information_schema.TABLES WHERE @1", {of_table()}));
+    const std::string engine = tables->rows.empty() ? "" : tables->rows.front()[0].value_or("");
+    if (!engine.empty() && engine != "InnoDB") {
+      found.remark(found.table() + " is of the engine " + engine +
+                   ", which has no transactions: an event may be there without what it tells of; use InnoDB");
+    }
+    return std::move(found).findings();
+  }
 
   std::string ddl() const override {
     const Columns& names = settings().table.columns;
@@ -471,85 +544,6 @@ class MysqlServer final : public SqlServer {
 
   const Clock& clock_;
 };
-
-Result<std::vector<Finding>> MysqlServer::inspect(SqlConnection& connection, Deadline deadline) {
-  const Columns& names = settings().table.columns;
-  Inspection found(table(), place() + table().sql(": table @TABLE"));
-  // "information_schema" shows only what the user has a right to.
-  SLUICE_TRY(columns, ask(connection, deadline,
-                          "SELECT COLUMN_NAME, LOWER(DATA_TYPE), EXTRA LIKE '%auto_increment%' FROM "
-                          "information_schema.COLUMNS WHERE @1",
-                          {of_table()}));
-  if (columns->rows.empty()) {
-    SLUICE_TRY(seen, try_out(connection, table().sql("SELECT 1 FROM @TABLE LIMIT 0"), "", found, deadline));
-    if (*seen) {
-      found.fatal(ErrorCode::denied, found.table() + ": the user may not see its columns");
-    }
-    return std::move(found).findings();
-  }
-  std::map<std::string, std::string> types;
-  bool counted = false;
-  for (const Cells& row : columns->rows) {
-    types.emplace(row[0].value_or(""), row[1].value_or(""));
-    counted = counted || (row[0] == names.id && flag_of(row[2]));
-  }
-  found.columns(types, kTypes);
-  if (found.empty()) {
-    std::string update = table().sql(
-        "UPDATE @TABLE SET @SENT_AT = @SENT_AT, @RETRY_AT = @RETRY_AT, @RETRY_COUNT = "
-        "@RETRY_COUNT");
-    update += table().keeps_errors() ? table().sql(", @LAST_ERROR = @LAST_ERROR") : "";
-    for (const std::string& statement :
-         {table().sql("SELECT @1 FROM @TABLE LIMIT 0", {table().row_columns()}), update + " WHERE FALSE"}) {
-      SLUICE_TRY(allowed, try_out(connection, statement, "", found, deadline));
-      if (!*allowed) {
-        return std::move(found).findings();
-      }
-    }
-  }
-  SLUICE_TRY(keys, ask(connection, deadline,
-                       "SELECT INDEX_NAME, MAX(IF(SEQ_IN_INDEX = 1, COLUMN_NAME, '')), MAX(NON_UNIQUE) = 0 AND "
-                       "COUNT(*) = 1 FROM information_schema.STATISTICS WHERE @1 GROUP BY INDEX_NAME",
-                       {of_table()}));
-  const auto any_on = [&keys](const std::string& column, bool unique) {
-    return std::any_of(keys->rows.begin(), keys->rows.end(),
-                       [&](const Cells& row) { return row[1] == column && (!unique || flag_of(row[2])); });
-  };
-  if (types.contains(names.id)) {
-    found.identity(any_on(names.id, true), counted, "the server counts its values");
-  }
-  if (settings().connect.side_table) {
-    // With no row meant, each right is checked all the same.
-    const std::string mend = table().sql(
-        "; coordination = \"table\" needs @SIDE and SELECT, INSERT, UPDATE and DELETE on it; `sluice outbox ddl` "
-        "prints "
-        "it");
-    for (const char* statement :
-         {"SELECT counter FROM @SIDE LIMIT 0", "UPDATE @SIDE SET counter = counter WHERE FALSE",
-          "DELETE FROM @SIDE WHERE FALSE", "INSERT INTO @SIDE SELECT * FROM @SIDE WHERE FALSE"}) {
-      SLUICE_TRY(allowed, try_out(connection, table().sql(statement), mend, found, deadline));
-      if (!*allowed) {
-        break;
-      }
-    }
-  }
-  if (!any_on(names.id, false)) {
-    found.remark(found.table() + " has no key on " + names.id +
-                 ": rows are searched for one after the other; make it the primary key");
-  }
-  if (!any_on(names.sent_at, false)) {
-    found.remark(found.table() + " has no index that begins with " + names.sent_at +
-                 ": each look reads what was sent long ago; `" +
-                 table().sql("CREATE INDEX outbox_pending ON @TABLE (@SENT_AT, @ID)") + "` mends that");
-  }
-  SLUICE_TRY(tables, ask(connection, deadline, "SELECT ENGINE FROM information_schema.TABLES WHERE @1", {of_table()}));
-  const std::string engine = tables->rows.empty() ? "" : tables->rows.front()[0].value_or("");
-  if (!engine.empty() && engine != "InnoDB") {
-    found.remark(found.table() + " is of the engine " + engine +
-                 ", which has no transactions: an event may be there without what it tells of; use InnoDB");
-  }
-  return std::move(found).findings();
-}
 
 }  // namespace
 

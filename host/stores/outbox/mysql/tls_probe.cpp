@@ -1,19 +1,14 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cerrno>
 #include <cstring>
-#include <memory>
-#include <span>
 
-#include "base/descriptor.hpp"
 #include "base/text/hex.hpp"
 #include "host/stores/outbox/mysql/mysql_database.hpp"
 #include "host/stores/outbox/network/tcp_connect.hpp"
@@ -40,8 +35,8 @@ class Probe {
   Result<void> connect(const ServerAddress& address, const std::string& path) {
     if (path.empty()) {
       auto socket = connect_tcp(address.host, address.port, -1, clock_, deadline_);
-      if (socket.has_error()) {
-        return Error(socket.error().code(), place_ + ": " + socket.error().message());
+      if (!socket) {
+        return failed(socket.error());
       }
       socket_ = std::move(*socket);
       return {};
@@ -79,7 +74,11 @@ class Probe {
     if ((static_cast<std::uint32_t>(upper) << 8U & kSslFlag) == 0) {
       return refused("it has no TLS");
     }
-    return send(request());
+    const std::string asked = request();
+    // As much as this a fresh socket takes at once.
+    return ::send(socket_.get(), asked.data(), asked.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(asked.size())
+               ? Result<void>()
+               : ended();
   }
 
   Result<std::string> handshake(const TlsSettings& tls, const std::string& name) {
@@ -111,38 +110,26 @@ class Probe {
     return packet + std::string(23, '\0');
   }
 
-  Result<void> wait(short events) const {
-    std::array<pollfd, 1> watched{pollfd{socket_.get(), events, 0}};
-    const auto ready = poll_until(watched, clock_, deadline_);
-    return ready.has_error() ? Result<void>(Error(ready.error().code(), place_ + ": " + ready.error().message()))
-                             : ready;
-  }
+  Error failed(const Error& error) const { return {error.code(), place_ + ": " + error.message()}; }
+  Error ended() const { return {ErrorCode::unavailable, place_ + ": the connection has ended"}; }
 
-  /// Goes on until `part` has moved all bytes, each time what it can of those behind `done`.
-  template <typename Part>
-  Result<void> move_all(std::size_t size, short events, Part part) const {
-    for (std::size_t done = 0; done < size;) {
-      SLUICE_PASS_ON(wait(events));
-      const ssize_t moved = part(done);
-      if ((moved == 0 && events == POLLIN) || (moved < 0 && errno != EAGAIN && errno != EINTR)) {
-        return Error(ErrorCode::unavailable, place_ + ": the connection has ended");
-      }
-      done += moved < 0 ? 0 : static_cast<std::size_t>(moved);
-    }
-    return {};
+  Result<void> wait(short events) const {
+    pollfd watched{socket_.get(), events, 0};
+    const auto ready = poll_until(std::span(&watched, 1), clock_, deadline_);
+    return ready ? ready : Result<void>(failed(ready.error()));
   }
 
   Result<std::string> receive(std::size_t size) const {
     std::string bytes(size, '\0');
-    SLUICE_PASS_ON(move_all(
-        size, POLLIN, [&](std::size_t done) { return ::recv(socket_.get(), bytes.data() + done, size - done, 0); }));
+    for (std::size_t done = 0; done < size;) {
+      SLUICE_PASS_ON(wait(POLLIN));
+      const ssize_t got = ::recv(socket_.get(), bytes.data() + done, size - done, 0);
+      if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+        return ended();
+      }
+      done += got < 0 ? 0 : static_cast<std::size_t>(got);
+    }
     return bytes;
-  }
-
-  Result<void> send(const std::string& bytes) const {
-    return move_all(bytes.size(), POLLOUT, [&](std::size_t done) {
-      return ::send(socket_.get(), bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL);
-    });
   }
 
   Result<void> read_files(SSL_CTX& context, const TlsSettings& tls) const {

@@ -3,12 +3,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
-#include <optional>
-#include <utility>
 
 #include "base/text/percent.hpp"
 #include "host/stores/outbox/network/tcp_connect.hpp"
@@ -91,55 +87,34 @@ Result<std::string> address_of(const std::string& host) {
   return std::string(text.data());
 }
 
-Result<void> add_tls(const ConnectSettings& settings, const UrlParts& parts, ConnectionInfo& info) {
-  const TlsSettings& tls = settings.tls;
-  if (!tls.required) {
-    return {};
-  }
-  info.emplace_back("sslmode", tls.verify ? "verify-full" : "require");
-  if (tls.verify) {
-    const bool system = tls.ca.empty() && ::access(kSystemAuthorities, R_OK) == 0;
-    if (system || !tls.ca.empty()) {
-      info.emplace_back("sslrootcert", system ? kSystemAuthorities : tls.ca);
-    }
-  }
-  if (!tls.certificate.empty()) {
-    info.emplace_back("sslcert", tls.certificate);
-    info.emplace_back("sslkey", tls.key);
-  }
-  if (!tls.server_name.empty() && tls.server_name != parts.host) {
-    SLUICE_TRY(address, address_of(parts.host));
-    info.emplace_back("host", tls.server_name);
-    info.emplace_back("hostaddr", *std::move(address));
-  }
-  return {};
-}
-
-Result<void> add_tunnel(const ConnectSettings& settings, Deadline deadline, ConnectionInfo& info) {
-  if (!settings.tunnel) {
-    return {};
-  }
-  SLUICE_TRY(socket, settings.tunnel->socket(deadline));
-  // libpq takes the folder and the port, and makes the file's name of them.
-  const std::size_t slash = socket->rfind('/');
-  const std::size_t dot = socket->rfind('.');
-  info.emplace_back("host", socket->substr(0, slash));
-  info.emplace_back("port", socket->substr(dot + 1));
-  return {};
-}
-
 Result<ConnectionInfo> connection_info(const ConnectSettings& settings, Deadline deadline) {
   const UrlParts parts = parts_of(settings.url);
   ConnectionInfo info{{"dbname", parts.url}};
-  if (const std::string& user = settings.username.empty() ? parts.user : settings.username; !user.empty()) {
-    info.emplace_back("user", user);
+  const auto add = [&info](const char* key, std::string value) {
+    if (!value.empty()) {
+      info.emplace_back(key, std::move(value));
+    }
+  };
+  add("user", settings.username.empty() ? parts.user : settings.username);
+  add("password", settings.password.empty() ? parts.password : settings.password);
+  if (const TlsSettings& tls = settings.tls; tls.required) {
+    add("sslmode", tls.verify ? "verify-full" : "require");
+    const bool system = tls.ca.empty() && ::access(kSystemAuthorities, R_OK) == 0;
+    add("sslrootcert", !tls.verify ? "" : system ? kSystemAuthorities : tls.ca);
+    add("sslcert", tls.certificate);
+    add("sslkey", tls.certificate.empty() ? "" : tls.key);
+    if (!tls.server_name.empty() && tls.server_name != parts.host) {
+      SLUICE_TRY(address, address_of(parts.host));
+      add("host", tls.server_name);
+      add("hostaddr", *std::move(address));
+    }
   }
-  const std::string& password = settings.password.empty() ? parts.password : settings.password;
-  if (!password.empty()) {
-    info.emplace_back("password", password);
+  if (settings.tunnel) {
+    SLUICE_TRY(socket, settings.tunnel(deadline));
+    // libpq takes the folder and the port, and makes the file's name of them.
+    add("host", socket->substr(0, socket->rfind('/')));
+    add("port", socket->substr(socket->rfind('.') + 1));
   }
-  SLUICE_PASS_ON(add_tls(settings, parts, info));
-  SLUICE_PASS_ON(add_tunnel(settings, deadline, info));
   info.emplace_back("application_name", settings.application);
   info.emplace_back("client_encoding", "UTF8");
   // A peer that is gone without a word is found out within the lease.
@@ -348,18 +323,18 @@ class PostgresConnection final : public sql::SqlConnection {
   ~PostgresConnection() override { close(); }
 
   Result<Answer> run(const std::string& statement, Deadline deadline) override {
-    auto answers = exchange({statement}, deadline);
+    auto answers = exchange(std::span(&statement, 1), deadline);
     return answers ? Result<Answer>(std::move(answers->back())) : known(answers.error(), deadline);
   }
 
   Result<bool> stream(const std::string& statement, const sql::TakeRow& take, Deadline deadline) override {
-    const auto answers = exchange({statement}, deadline, take);
+    const auto answers = exchange(std::span(&statement, 1), deadline, take);
     return answers ? Result<bool>(!answers->empty()) : known(answers.error(), deadline);
   }
 
   /// In one round trip.
   Result<std::vector<Answer>> run_together(std::span<const std::string> statements, Deadline deadline) override {
-    return exchange({statements.begin(), statements.end()}, deadline);
+    return exchange(statements, deadline);
   }
 
   Result<Answer> lock_rows(const std::string& select, bool skip, Deadline deadline) override {
@@ -403,14 +378,15 @@ class PostgresConnection final : public sql::SqlConnection {
       statements.push_back(preamble_);
     }
     in_transaction_ = true;
-    const auto begun = exchange(std::move(statements), deadline);
+    const auto begun = exchange(statements, deadline);
     return begun ? Result<void>() : known(begun.error(), deadline);
   }
 
   Result<void> end(bool commit, Deadline deadline) override {
     const auto ended = run(commit ? "COMMIT" : "ROLLBACK", deadline);
     in_transaction_ = false;
-    return ended ? Result<void>() : ended.error();
+    SLUICE_PASS_ON(ended);
+    return {};
   }
 
   std::int64_t greeted_as() const override { return PQbackendPID(connection_); }
@@ -419,47 +395,47 @@ class PostgresConnection final : public sql::SqlConnection {
   PostgresConnection(PGconn* connection, std::string preamble)
       : connection_(connection), preamble_(std::move(preamble)) {}
 
-  /// All of them in one round trip and, but for a transaction that has begun, one transaction. `take`: is given the
-  /// rows of the last one as they come; once it has enough, the server is told to stop, and there are no answers.
-  Result<std::vector<Answer>> exchange(std::vector<std::string> statements, Deadline deadline,
+  /// All of them in one round trip and, but for a transaction that has begun, one transaction: in one text, in which
+  /// all values are literals. `take`: is given the rows of the only one as they come; once it has enough, the server is
+  /// told to stop, and there are no answers.
+  Result<std::vector<Answer>> exchange(std::span<const std::string> statements, Deadline deadline,
                                        const sql::TakeRow& take = nullptr) {
     if (connection_ == nullptr) {
       return closed();
     }
-    if (!preamble_.empty() && !in_transaction_) {
-      statements.insert(statements.begin(), preamble_);
-    }
-    bool sent = PQenterPipelineMode(connection_) == 1;
+    const std::size_t before = preamble_.empty() || in_transaction_ ? 0 : 1;
+    std::string text = before == 0 ? std::string() : preamble_;
     for (const std::string& statement : statements) {
-      sent = sent && PQsendQueryParams(connection_, statement.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) == 1;
+      text += (text.empty() ? "" : ";\n") + statement;
     }
-    sent = sent && PQpipelineSync(connection_) == 1;
-    const Step step = sent ? flush(deadline) : Step::broken;
+    const Step step = PQsendQuery(connection_, text.c_str()) == 1 ? flush(deadline) : Step::broken;
     if (step != Step::done) {
       return Error(ErrorCode::unknown_outcome, lost("the transaction", step == Step::late).message());
     }
-    std::vector<Answer> answers(statements.size());
+    if (take) {
+      PQsetSingleRowMode(connection_);
+    }
+    std::vector<Answer> answers;
     std::optional<Error> error;
     bool enough = false;
-    // Each statement's results end with a null pointer; after the last statement comes the end of the pipeline.
-    for (std::size_t place = 0;;) {
-      if (take && place + 1 == statements.size()) {
-        PQsetSingleRowMode(connection_);  // does nothing once results have come
-      }
+    while (true) {
       const auto result = next_result(deadline);
       if (!result) {
         return Error(ErrorCode::unknown_outcome, error ? error->message() : result.error().message());
       }
       if (*result == nullptr) {
-        ++place;
-        continue;
+        break;
       }
       const OwnedResult owned(*result);
       const ExecStatusType status = PQresultStatus(*result);
-      if (status == PGRES_PIPELINE_SYNC) {
-        break;
-      }
-      if (status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE || status == PGRES_NONFATAL_ERROR) {
+      if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) {
+        answers.push_back(answer_of(*result));
+      } else if (status == PGRES_SINGLE_TUPLE) {
+        if (answers.size() == before && !enough && !take(cells_of(*result, 0))) {
+          enough = true;
+          stop_server();
+        }
+      } else {
         error = error || enough ? error : error_of(*result);  // after `enough` it is what was asked for
         if (PQstatus(connection_) != CONNECTION_OK) {
           // The server was going away while it worked: whether it had committed before, nobody knows.
@@ -467,29 +443,23 @@ class PostgresConnection final : public sql::SqlConnection {
           close();
           return Error(ErrorCode::unknown_outcome, gone.message());
         }
-      } else if (status == PGRES_SINGLE_TUPLE && !enough && !take(cells_of(*result, 0))) {
-        enough = true;
-        std::array<char, 256> complaint{};
-        PGcancel* const cancel = PQgetCancel(connection_);
-        PQcancel(cancel, complaint.data(), complaint.size());
-        PQfreeCancel(cancel);
-      } else if (place < answers.size() && (status == PGRES_COMMAND_OK || (status == PGRES_TUPLES_OK && !take))) {
-        answers[place] = answer_of(*result);
       }
     }
-    PQexitPipelineMode(connection_);
     if (error) {
       if (PQstatus(connection_) != CONNECTION_OK || error->code() == ErrorCode::unavailable) {
         close();
       }
       return *error;
     }
-    if (enough) {
-      answers.clear();
-    } else if (answers.size() > 1 && !preamble_.empty() && !in_transaction_) {
-      answers.erase(answers.begin());
-    }
+    answers.erase(answers.begin(), enough ? answers.end() : answers.begin() + static_cast<std::ptrdiff_t>(before));
     return answers;
+  }
+
+  void stop_server() {
+    std::array<char, 256> complaint{};
+    PGcancel* const cancel = PQgetCancel(connection_);
+    PQcancel(cancel, complaint.data(), complaint.size());
+    PQfreeCancel(cancel);
   }
 
   /// Of a request that leaves nothing unknown: it only reads, or is one of several of a transaction.

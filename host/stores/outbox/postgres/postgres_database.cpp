@@ -1,10 +1,6 @@
 #include "host/stores/outbox/postgres/postgres_database.hpp"
 
-#include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <map>
-#include <utility>
 
 #include "host/stores/outbox/lease_locks.hpp"
 
@@ -38,26 +34,24 @@ std::string quoted(std::string_view text) {
 
 std::string literal(std::string_view text) { return quoted(text) + "::text"; }
 
-/// An array of what `text_of` says of each; of nothing: NULL.
-template <typename Range, typename Text>
-std::string array_of(const Range& range, const char* type, Text text_of) {
+/// An array of what `text_of` says of each.
+template <typename Text>
+std::string array_of(std::span<const Group> groups, Text text_of) {
   std::string list;
-  for (const auto& one : range) {
-    list += list.empty() ? "{" : ",";
-    const std::optional<std::string> text = text_of(one);
-    list += text ? "\"" : "NULL";
-    for (const char c : text.value_or("")) {
+  for (const Group& group : groups) {
+    list += list.empty() ? "{\"" : ",\"";
+    for (const char c : text_of(group)) {
       list.append(c == '"' || c == '\\' ? "\\" : "").append(1, c);
     }
-    list += text ? "\"" : "";
+    list += "\"";
   }
-  return quoted(list.empty() ? "{}" : list + "}") + "::" + type + "[]";
+  return quoted(list.empty() ? "{}" : list + "}") + "::text[]";
 }
 
 /// The types and the ids of groups, for unnest.
 std::string group_arrays(std::span<const Group> groups) {
-  return array_of(groups, "text", [](const Group& group) { return group.type; }) + ", " +
-         array_of(groups, "text", [](const Group& group) { return group.id; });
+  return array_of(groups, [](const Group& group) { return group.type; }) + ", " +
+         array_of(groups, [](const Group& group) { return group.id; });
 }
 
 // Sessions have the time zone UTC, so that `localtimestamp` fits columns with and without a zone alike. The channel on
@@ -303,7 +297,11 @@ class PostgresServer final : public SqlServer {
       SLUICE_PASS_ON((*connection)->run(statement, deadline));
     }
     if (use == Use::locks && !pooled) {
-      SLUICE_PASS_ON(limit_idleness(**connection, deadline));
+      const auto lease = std::chrono::duration_cast<std::chrono::milliseconds>(settings().connect.lease);
+      SLUICE_PASS_ON(ask(**connection, deadline,
+                         "SELECT set_config('idle_session_timeout', '@1', false) WHERE "
+                         "current_setting('server_version_num')::int >= @2",
+                         {std::to_string(lease.count()), std::to_string(kIdleLimitSince)}));
     }
     if (use == Use::rows && !pooled) {
       SLUICE_PASS_ON((*connection)->run("LISTEN sluice_outbox", deadline));
@@ -339,23 +337,25 @@ class PostgresServer final : public SqlServer {
 
   Result<std::unordered_set<std::int64_t>> write(SqlConnection& connection, std::span<const Mark> marks,
                                                  const sql::MarkFence* fence, Deadline deadline) override {
-    std::vector<Mark> sent;
-    std::vector<Mark> failed;
-    for (const Mark& mark : marks) {
-      (mark.kind == MarkKind::sent ? sent : failed).push_back(mark);
-    }
-    const std::string condition = fence == nullptr ? "" : fence->condition;
     std::vector<std::string> statements;
     if (fence != nullptr) {
       statements.push_back(fence->heartbeat);
     }
-    if (!sent.empty()) {
-      statements.push_back(
-          table().sql("UPDATE @TABLE SET @1 WHERE @ID IN (@2 FOR UPDATE SKIP LOCKED) RETURNING @ID",
-                      {table().assignments(edit_of(sent.front())), table().markable(sent) + condition}));
+    const auto add = [&](const RowEdit& edit, std::span<const Mark> some) {
+      const std::string rows = table().markable(some) + (fence == nullptr ? "" : fence->condition);
+      statements.push_back(table().sql("UPDATE @TABLE SET @1 WHERE @ID IN (@2 FOR UPDATE SKIP LOCKED) RETURNING @ID",
+                                       {table().assignments(edit), rows}));
+    };
+    std::vector<Mark> sent;
+    for (const Mark& mark : marks) {
+      if (mark.kind == MarkKind::sent) {
+        sent.push_back(mark);
+      } else {
+        add(edit_of(mark), std::span(&mark, 1));
+      }
     }
-    if (!failed.empty()) {
-      statements.push_back(failed_statement(failed, condition));
+    if (!sent.empty()) {
+      add(edit_of(sent.front()), sent);
     }
     SLUICE_TRY(answers, connection.run_together(statements, deadline));
     if (fence != nullptr && answers->front().touched == 0) {
@@ -399,47 +399,79 @@ class PostgresServer final : public SqlServer {
         "pg_control_system() to the user, or give each database a 'producer' of its own"};
   }
 
-  Result<std::vector<Finding>> inspect(SqlConnection& connection, Deadline deadline) override;
-  std::string ddl() const override;
-
- private:
-  Result<void> limit_idleness(SqlConnection& connection, Deadline deadline) const {
-    const auto lease = std::chrono::duration_cast<std::chrono::milliseconds>(settings().connect.lease);
-    SLUICE_PASS_ON(ask(connection, deadline,
-                       "SELECT set_config('idle_session_timeout', '@1', false) WHERE "
-                       "current_setting('server_version_num')::int >= @2",
-                       {std::to_string(lease.count()), std::to_string(kIdleLimitSince)}));
-    return {};
+  Result<std::vector<Finding>> inspect(SqlConnection& connection, Deadline deadline) override {
+    Inspection found(table(), table().sql("table @TABLE"));
+    SLUICE_TRY(state, ask(connection, deadline,
+                          "SELECT to_regclass(@TABLE_TEXT) IS NOT NULL, pg_is_in_recovery(), "
+                          "current_setting('default_transaction_read_only')::boolean, current_user, "
+                          "current_setting('server_version_num')"));
+    const Cells& row = state->rows.front();
+    if (flag_of(row[1])) {
+      found.fatal(ErrorCode::unavailable,
+                  "the server is a read-only replica; name the primary in the url, or add "
+                  "?target_session_attrs=read-write to it");
+    } else if (flag_of(row[2])) {
+      found.fatal(ErrorCode::unavailable, "the database is set to read-only; rows could not be marked");
+    }
+    if (!flag_of(row[0])) {
+      const Error missing = no_table(table(), " (as user " + row[3].value_or("") + " sees it)");
+      found.fatal(missing.code(), missing.message());
+      return std::move(found).findings();
+    }
+    SLUICE_TRY(columns, ask(connection, deadline,
+                            "SELECT a.attname, format_type(a.atttypid, NULL) FROM pg_attribute a WHERE a.attrelid = "
+                            "to_regclass(@TABLE_TEXT) AND a.attnum > 0 AND NOT a.attisdropped"));
+    std::map<std::string, std::string> types;
+    for (const Cells& column : columns->rows) {
+      types.emplace(column[0].value_or(""), column[1].value_or(""));
+    }
+    found.columns(types, kTypes);
+    SLUICE_PASS_ON(look_at_rights(connection, found, deadline));
+    SLUICE_TRY(identity, ask(connection, deadline, kIdentity, {literal(settings().table.columns.id)}));
+    if (!identity->rows.empty()) {
+      const Cells& flags = identity->rows.front();
+      found.identity(flag_of(flags[0]), flag_of(flags[1]), "its values come from a sequence");
+    }
+    SLUICE_PASS_ON(look_at_helpers(connection, found, deadline));
+    if (settings().connect.side_table) {
+      SLUICE_PASS_ON(look_at_side_table(connection, found, deadline));
+      return std::move(found).findings();
+    }
+    if (number_of(row[4]) < kIdleLimitSince) {
+      found.remark(
+          "PostgreSQL before 14 does not end idle sessions: what a host that vanishes without a word held is free only "
+          "when TCP notices");
+    }
+    auto findings = std::move(found).findings();
+    SLUICE_TRY(shared, sessions_are_shared(connection, deadline));
+    if (*shared) {
+      findings.insert(findings.begin(), {true, ErrorCode::invalid, shared_sessions(ErrorCode::invalid).message()});
+    }
+    return findings;
+  }
+  std::string ddl() const override {
+    const Columns& names = settings().table.columns;
+    std::string more;
+    const auto add = [&](const std::string& name, const char* type) {
+      more += name.empty() ? std::string() : ",\n  " + table().name(name) + " " + type;
+    };
+    add(names.created_at, "timestamptz NOT NULL DEFAULT clock_timestamp()");
+    add(names.last_error, "text");
+    for (const std::string& other : names.attributes) {
+      add(other, "text");
+    }
+    const std::string& name = settings().table.table;
+    return table().sql(kDdl, {settings().name, more, table().name(name + "_pending"), table().name(name + "_groups")}) +
+           (settings().connect.side_table ? table().sql(kSideDdl) : std::string());
   }
 
+ private:
   /// One that leads from a group to its rows: it begins with both columns, in either order.
   Result<bool> has_group_index(SqlConnection& connection, Deadline deadline) const {
     const Columns& names = settings().table.columns;
     SLUICE_TRY(found,
                ask(connection, deadline, kHasGroupIndex, {literal(names.aggregate_type), literal(names.aggregate_id)}));
     return flag_of(found->rows.front()[0]);
-  }
-
-  std::string failed_statement(std::span<const Mark> marks, const std::string& condition) const {
-    const auto number = [](auto value) { return std::optional(std::to_string(value)); };
-    const std::string lists =
-        array_of(marks, "bigint", [&](const Mark& mark) { return number(mark.id); }) + ", " +
-        array_of(marks, "int", [&](const Mark& mark) { return number(mark.retries); }) + ", " +
-        array_of(marks, "bigint",
-                 [&](const Mark& mark) {
-                   return mark.kind == MarkKind::retry ? std::optional(sql::micros_of(mark.wait)) : std::nullopt;
-                 }) +
-        ", " + array_of(marks, "text", [&](const Mark& mark) {
-          return mark.error.empty() ? std::nullopt : std::optional(mark.error);
-        });
-    const std::string error =
-        table().keeps_errors() ? table().sql(", @LAST_ERROR = " + std::string(kDialect.fitted), {"m.error"}) : "";
-    return table().sql(
-        "WITH held AS MATERIALIZED (@1 FOR UPDATE SKIP LOCKED) UPDATE @TABLE AS o SET @RETRY_COUNT = "
-        "m.retries, @RETRY_AT = localtimestamp + m.wait * interval '1 microsecond'@2 FROM held JOIN "
-        "unnest(@3) AS m(mark, retries, wait, error) ON m.mark = held.@ID WHERE o.@ID = m.mark RETURNING "
-        "m.mark",
-        {table().markable(marks) + condition, error, lists});
   }
 
   /// Whether requests of one connection are dealt out to several sessions, by a pool in between. A server tells its
@@ -467,140 +499,69 @@ class PostgresServer final : public SqlServer {
     return false;
   }
 
-  Result<void> look_at_rights(SqlConnection& connection, Inspection& found, Deadline deadline) const;
-  Result<void> look_at_side_table(SqlConnection& connection, Inspection& found, Deadline deadline) const;
-  Result<void> look_at_helpers(SqlConnection& connection, Inspection& found, Deadline deadline) const;
+  Result<void> look_at_rights(SqlConnection& connection, Inspection& found, Deadline deadline) const {
+    const Columns& names = settings().table.columns;
+    std::string written = literal(names.retry_at) + ", " + literal(names.retry_count) + ", " + literal(names.sent_at);
+    written += table().keeps_errors() ? ", " + literal(names.last_error) : "";
+    SLUICE_TRY(answer, ask(connection, deadline, kRights, {written}));
+    const Cells& row = answer->rows.front();
+    const std::string user = "user " + row[2].value_or("");
+    if (!flag_of(row[0])) {
+      found.fatal(ErrorCode::denied, user + table().sql(" may not read table @TABLE; GRANT SELECT ON @TABLE to it"));
+    }
+    if (const std::string missing = row[1].value_or(""); !missing.empty()) {
+      found.fatal(
+          ErrorCode::denied,
+          user + table().sql(" may not write @1 of table @TABLE; GRANT UPDATE (@1) ON @TABLE to it", {missing}));
+    }
+    return {};
+  }
+  Result<void> look_at_side_table(SqlConnection& connection, Inspection& found, Deadline deadline) const {
+    SLUICE_TRY(answer, ask(connection, deadline, kSideTable, {literal(table().sql("@SIDE"))}));
+    const Cells& row = answer->rows.front();
+    const std::string user = row[2].value_or("");
+    if (!flag_of(row[0])) {
+      found.fatal(
+          ErrorCode::queue_missing,
+          table().sql("there is no table @SIDE (as user @1 sees it), which coordination = \"table\" needs; make it "
+                      "with what `sluice outbox ddl` prints",
+                      {user}));
+    } else if (const std::string missing = row[1].value_or(""); !missing.empty()) {
+      found.fatal(ErrorCode::denied,
+                  table().sql("user @1 lacks a right to table @SIDE, which coordination = \"table\" needs; GRANT @2 ON "
+                              "@SIDE to it",
+                              {user, missing}));
+    }
+    return {};
+  }
+  // What makes it quick.
+  Result<void> look_at_helpers(SqlConnection& connection, Inspection& found, Deadline deadline) const {
+    const Columns& names = settings().table.columns;
+    SLUICE_TRY(answer, ask(connection, deadline, kHelpers, {literal(names.id)}));
+    const std::string mend = "; `sluice outbox ddl` prints it";
+    if (!flag_of(answer->rows.front()[0])) {
+      found.remark(
+          found.table() +
+          table().sql(" has no index on @ID WHERE @SENT_AT IS NULL: each look reads past all rows that were sent "
+                      "and are kept") +
+          mend);
+    }
+    SLUICE_TRY(groups, has_group_index(connection, deadline));
+    if (!*groups) {
+      found.remark(
+          found.table() +
+          table().sql(" has no index that begins with @TYPE and @GROUP: after each retry all that is pending is "
+                      "read") +
+          mend);
+    }
+    if (!flag_of(answer->rows.front()[1]) && !settings().connect.side_table) {
+      found.remark(found.table() + " has no trigger that tells of new rows: they are found at the next poll" + mend);
+    }
+    return {};
+  }
 
   std::atomic<bool> group_index_ = false;  ///< when rows were last connected for
 };
-
-Result<std::vector<Finding>> PostgresServer::inspect(SqlConnection& connection, Deadline deadline) {
-  Inspection found(table(), table().sql("table @TABLE"));
-  SLUICE_TRY(state, ask(connection, deadline,
-                        "SELECT to_regclass(@TABLE_TEXT) IS NOT NULL, pg_is_in_recovery(), "
-                        "current_setting('default_transaction_read_only')::boolean, current_user, "
-                        "current_setting('server_version_num')"));
-  const Cells& row = state->rows.front();
-  if (flag_of(row[1])) {
-    found.fatal(ErrorCode::unavailable,
-                "the server is a read-only replica; name the primary in the url, or add "
-                "?target_session_attrs=read-write to it");
-  } else if (flag_of(row[2])) {
-    found.fatal(ErrorCode::unavailable, "the database is set to read-only; rows could not be marked");
-  }
-  if (!flag_of(row[0])) {
-    const Error missing = no_table(table(), " (as user " + row[3].value_or("") + " sees it)");
-    found.fatal(missing.code(), missing.message());
-    return std::move(found).findings();
-  }
-  SLUICE_TRY(columns, ask(connection, deadline,
-                          "SELECT a.attname, format_type(a.atttypid, NULL) FROM pg_attribute a WHERE a.attrelid = "
-                          "to_regclass(@TABLE_TEXT) AND a.attnum > 0 AND NOT a.attisdropped"));
-  std::map<std::string, std::string> types;
-  for (const Cells& column : columns->rows) {
-    types.emplace(column[0].value_or(""), column[1].value_or(""));
-  }
-  found.columns(types, kTypes);
-  SLUICE_PASS_ON(look_at_rights(connection, found, deadline));
-  SLUICE_TRY(identity, ask(connection, deadline, kIdentity, {literal(settings().table.columns.id)}));
-  if (!identity->rows.empty()) {
-    const Cells& flags = identity->rows.front();
-    found.identity(flag_of(flags[0]), flag_of(flags[1]), "its values come from a sequence");
-  }
-  SLUICE_PASS_ON(look_at_helpers(connection, found, deadline));
-  if (settings().connect.side_table) {
-    SLUICE_PASS_ON(look_at_side_table(connection, found, deadline));
-    return std::move(found).findings();
-  }
-  if (number_of(row[4]) < kIdleLimitSince) {
-    found.remark(
-        "PostgreSQL before 14 does not end idle sessions: what a host that vanishes without a word held is free only "
-        "when TCP notices");
-  }
-  auto findings = std::move(found).findings();
-  SLUICE_TRY(shared, sessions_are_shared(connection, deadline));
-  if (*shared) {
-    findings.insert(findings.begin(), {true, ErrorCode::invalid, shared_sessions(ErrorCode::invalid).message()});
-  }
-  return findings;
-}
-
-Result<void> PostgresServer::look_at_rights(SqlConnection& connection, Inspection& found, Deadline deadline) const {
-  const Columns& names = settings().table.columns;
-  std::string written = literal(names.retry_at) + ", " + literal(names.retry_count) + ", " + literal(names.sent_at);
-  written += table().keeps_errors() ? ", " + literal(names.last_error) : "";
-  SLUICE_TRY(answer, ask(connection, deadline, kRights, {written}));
-  const Cells& row = answer->rows.front();
-  const std::string user = "user " + row[2].value_or("");
-  if (!flag_of(row[0])) {
-    found.fatal(ErrorCode::denied, user + table().sql(" may not read table @TABLE; GRANT SELECT ON @TABLE to it"));
-  }
-  if (const std::string missing = row[1].value_or(""); !missing.empty()) {
-    found.fatal(ErrorCode::denied,
-                user + table().sql(" may not write @1 of table @TABLE; GRANT UPDATE (@1) ON @TABLE to it", {missing}));
-  }
-  return {};
-}
-
-Result<void> PostgresServer::look_at_side_table(SqlConnection& connection, Inspection& found, Deadline deadline) const {
-  SLUICE_TRY(answer, ask(connection, deadline, kSideTable, {literal(table().sql("@SIDE"))}));
-  const Cells& row = answer->rows.front();
-  const std::string user = row[2].value_or("");
-  if (!flag_of(row[0])) {
-    found.fatal(
-        ErrorCode::queue_missing,
-        table().sql("there is no table @SIDE (as user @1 sees it), which coordination = \"table\" needs; make it "
-                    "with what `sluice outbox ddl` prints",
-                    {user}));
-  } else if (const std::string missing = row[1].value_or(""); !missing.empty()) {
-    found.fatal(ErrorCode::denied,
-                table().sql("user @1 lacks a right to table @SIDE, which coordination = \"table\" needs; GRANT @2 ON "
-                            "@SIDE to it",
-                            {user, missing}));
-  }
-  return {};
-}
-
-// What makes it quick.
-Result<void> PostgresServer::look_at_helpers(SqlConnection& connection, Inspection& found, Deadline deadline) const {
-  const Columns& names = settings().table.columns;
-  SLUICE_TRY(answer, ask(connection, deadline, kHelpers, {literal(names.id)}));
-  const std::string mend = "; `sluice outbox ddl` prints it";
-  if (!flag_of(answer->rows.front()[0])) {
-    found.remark(
-        found.table() +
-        table().sql(" has no index on @ID WHERE @SENT_AT IS NULL: each look reads past all rows that were sent "
-                    "and are kept") +
-        mend);
-  }
-  SLUICE_TRY(groups, has_group_index(connection, deadline));
-  if (!*groups) {
-    found.remark(found.table() +
-                 table().sql(" has no index that begins with @TYPE and @GROUP: after each retry all that is pending is "
-                             "read") +
-                 mend);
-  }
-  if (!flag_of(answer->rows.front()[1]) && !settings().connect.side_table) {
-    found.remark(found.table() + " has no trigger that tells of new rows: they are found at the next poll" + mend);
-  }
-  return {};
-}
-
-std::string PostgresServer::ddl() const {
-  const Columns& names = settings().table.columns;
-  std::string more;
-  const auto add = [&](const std::string& name, const char* type) {
-    more += name.empty() ? std::string() : ",\n  " + table().name(name) + " " + type;
-  };
-  add(names.created_at, "timestamptz NOT NULL DEFAULT clock_timestamp()");
-  add(names.last_error, "text");
-  for (const std::string& other : names.attributes) {
-    add(other, "text");
-  }
-  const std::string& name = settings().table.table;
-  return table().sql(kDdl, {settings().name, more, table().name(name + "_pending"), table().name(name + "_groups")}) +
-         (settings().connect.side_table ? table().sql(kSideDdl) : std::string());
-}
 
 }  // namespace
 

@@ -1,14 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <string_view>
-
-#include "base/clock.hpp"
-#include "base/deadline.hpp"
-#include "base/error.hpp"
-#include "base/random.hpp"
 #include "host/stores/outbox/sql/sql_server.hpp"
 
 namespace sluice::queue::outbox::postgres {

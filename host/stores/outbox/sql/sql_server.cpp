@@ -1,14 +1,8 @@
 #include "host/stores/outbox/sql/sql_server.hpp"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
-#include <map>
-#include <optional>
 #include <unordered_map>
-#include <unordered_set>
-#include <utility>
 
 #include "host/stores/outbox/lease_locks.hpp"
 
@@ -301,12 +295,12 @@ class SqlAdminSession final : public AdminSession {
     return counts;
   }
 
-  Result<std::vector<RowChanged>> change(std::span<const RowChange> changes, Deadline deadline) override {
+  Result<std::vector<ChangeStatus>> change(std::span<const RowEdit> edits, Deadline deadline) override {
     std::vector<std::string> statements;
     std::vector<std::int64_t> ids;
-    for (const RowChange& change : changes) {
-      statements.push_back(table_.statement_of(change.id, edit_of(change, table_.settings().retry_limit)));
-      ids.push_back(change.id);
+    for (const RowEdit& edit : edits) {
+      statements.push_back(table_.statement_of(edit));
+      ids.push_back(edit.key.id);
     }
     statements.push_back(table_.sql("SELECT @ID FROM @TABLE WHERE @ID IN (@1)", {list_of(ids)}));
     if (*table_.dialect().notice != '\0') {
@@ -314,14 +308,14 @@ class SqlAdminSession final : public AdminSession {
     }
     SLUICE_TRY(answers, connection_->run_together(statements, deadline));
     std::unordered_set<std::int64_t> there;
-    for (const Cells& row : (*answers)[changes.size()].rows) {
+    for (const Cells& row : (*answers)[edits.size()].rows) {
       there.insert(number_of(row[0]));
     }
-    std::vector<RowChanged> changed;
-    for (std::size_t i = 0; i < changes.size(); ++i) {
-      changed.push_back((*answers)[i].touched > 0       ? RowChanged::applied
-                        : there.contains(changes[i].id) ? RowChanged::conflict
-                                                        : RowChanged::not_found);
+    std::vector<ChangeStatus> changed;
+    for (std::size_t i = 0; i < edits.size(); ++i) {
+      changed.push_back((*answers)[i].touched > 0         ? ChangeStatus::applied
+                        : there.contains(edits[i].key.id) ? ChangeStatus::conflict
+                                                          : ChangeStatus::not_found);
     }
     return changed;
   }

@@ -1,22 +1,9 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <initializer_list>
-#include <map>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
-#include "base/clock.hpp"
-#include "base/deadline.hpp"
-#include "base/error.hpp"
-#include "base/random.hpp"
 #include "host/stores/outbox/database.hpp"
 
 namespace sluice::queue::outbox::sql {
@@ -40,13 +27,8 @@ using TakeRow = std::function<bool(Cells&& row)>;
 
 /// One session with a server. Not thread-safe. Every call blocks and has returned by its deadline. After an error whose
 /// code is `unavailable`, `timeout` or `unknown_outcome` it has closed the connection, and each further call fails.
-class SqlConnection {
+class SqlConnection : public Resource {
  public:
-  SqlConnection() = default;
-  SqlConnection(const SqlConnection&) = delete;
-  SqlConnection& operator=(const SqlConnection&) = delete;
-  virtual ~SqlConnection() = default;
-
   virtual Result<Answer> run(const std::string& statement, Deadline deadline) = 0;
   /// Row by row. True: `take` has seen all of them.
   virtual Result<bool> stream(const std::string& statement, const TakeRow& take, Deadline deadline) = 0;
@@ -62,7 +44,7 @@ class SqlConnection {
   /// Ends the session, and with it its locks.
   virtual void close() = 0;
   /// What the session was called when it was let in: by the server, or by a pool in between.
-  virtual std::int64_t greeted_as() const = 0;
+  virtual std::int64_t greeted_as() const { return 0; }
 
   virtual Result<void> begin(Deadline deadline) = 0;
   virtual Result<void> end(bool commit, Deadline deadline) = 0;
@@ -146,7 +128,7 @@ class SqlTable {
 
   std::string assignments(const RowEdit& edit) const;
   /// An edit of one row.
-  std::string statement_of(std::int64_t id, const RowEdit& edit) const;
+  std::string statement_of(const RowEdit& edit) const;
   /// Selects the ids of rows that may be marked.
   std::string markable(std::span<const Mark> marks) const;
 
@@ -166,13 +148,10 @@ struct MarkFence {
 };
 
 /// What one kind of server does in its own way, for one outbox table. Thread-safe; outlives its sessions.
-class SqlServer {
+class SqlServer : public Resource {
  public:
   SqlServer(Settings settings, const SqlDialect& dialect)
       : settings_(std::move(settings)), table_(settings_.table, dialect) {}
-  SqlServer(const SqlServer&) = delete;
-  SqlServer& operator=(const SqlServer&) = delete;
-  virtual ~SqlServer() = default;
 
   const Settings& settings() const { return settings_; }
   const SqlTable& table() const { return table_; }

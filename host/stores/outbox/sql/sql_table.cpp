@@ -1,7 +1,3 @@
-#include <algorithm>
-#include <chrono>
-#include <limits>
-
 #include "base/assert.hpp"
 #include "host/stores/outbox/sql/sql_server.hpp"
 
@@ -224,8 +220,9 @@ std::string SqlTable::assignments(const RowEdit& edit) const {
   return list;
 }
 
-std::string SqlTable::statement_of(std::int64_t id, const RowEdit& edit) const {
-  return sql("UPDATE @TABLE SET @1 WHERE @ID = @2 AND @SENT_AT IS NULL", {assignments(edit), std::to_string(id)}) +
+std::string SqlTable::statement_of(const RowEdit& edit) const {
+  return sql("UPDATE @TABLE SET @1 WHERE @ID = @2 AND @SENT_AT IS NULL",
+             {assignments(edit), std::to_string(edit.key.id)}) +
          (edit.dead_only ? sql(" AND @DEAD") : "") +
          (edit.only_if ? sql(" AND @TRIES = @1", {std::to_string(*edit.only_if)}) : "");
 }

@@ -2,22 +2,18 @@
 
 #include <fcntl.h>
 #include <libssh/libssh.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 #include <thread>
 #include <utility>
 
-#include "base/descriptor.hpp"
 #include "base/mutex.hpp"
 #include "base/signal_block.hpp"
 #include "host/stores/outbox/network/tcp_connect.hpp"
@@ -58,12 +54,17 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-struct KeyDeleter {
+struct Deleter {
   void operator()(ssh_key_struct* key) const { ssh_key_free(key); }
-};
-struct ChannelDeleter {
   void operator()(ssh_channel_struct* channel) const { ssh_channel_free(channel); }
+  void operator()(ssh_event_struct* event) const { ssh_event_free(event); }
+  void operator()(ssh_session_struct* session) const {
+    ssh_disconnect(session);
+    ssh_free(session);
+  }
 };
+template <typename Handle>
+using Owned = std::unique_ptr<Handle, Deleter>;
 
 }  // namespace
 
@@ -73,181 +74,8 @@ std::string SshSettings::place() const {
 
 namespace {
 
-/// A session with an SSH server whose key is known and which has accepted ours. The one boundary of libssh. Not
-/// thread-safe.
-class SshSession final {
- public:
-  /// Connects, checks the server's key and logs in; gives up when `wake` becomes readable. Errors name the server and
-  /// what is wrong: denied (its key is unknown or another than before, ours is refused), invalid (a file of ours),
-  /// unavailable (nobody answers).
-  static Result<std::unique_ptr<SshSession>> open(const SshSettings& settings, int wake, const Clock& clock,
-                                                  Deadline deadline) {
-    std::unique_ptr<SshSession> session(new SshSession(settings, wake, clock));
-    auto socket = connect_tcp(settings.host, settings.port, wake, clock, deadline);
-    if (socket.has_error()) {
-      return session->failed(socket.error());
-    }
-    if (session->session_ == nullptr) {
-      return Error(ErrorCode::internal, "libssh gives no session");
-    }
-    SLUICE_PASS_ON(session->configure(socket->release()));
-    SLUICE_TRY(connected,
-               session->until_done([&session] { return ssh_connect(session->session_); }, SSH_AGAIN, deadline));
-    if (*connected != SSH_OK) {
-      return session->failed({ErrorCode::unavailable, "no SSH session: " + session->last_error()});
-    }
-    SLUICE_PASS_ON(session->check_host_key());
-    SLUICE_PASS_ON(session->log_in(deadline));
-    session->event_ = ssh_event_new();
-    if (session->event_ == nullptr || ssh_event_add_session(session->event_, session->session_) != SSH_OK) {
-      return Error(ErrorCode::internal, "libssh gives no event loop");
-    }
-    return session;
-  }
-
-  ~SshSession() {
-    if (event_ != nullptr) {
-      ssh_event_remove_session(event_, session_);
-      ssh_event_free(event_);
-    }
-    if (session_ != nullptr) {
-      ssh_disconnect(session_);
-      ssh_free(session_);
-    }
-  }
-  SshSession(const SshSession&) = delete;
-  SshSession& operator=(const SshSession&) = delete;
-
-  int descriptor() const { return ssh_get_fd(session_); }
-
-  /// True while bytes wait to be sent.
-  bool wants_to_write() const { return (ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0; }
-
-  bool alive() const { return ssh_is_connected(session_) != 0; }
-
-  /// Takes what has arrived, for all channels, and sends what waits; does not block.
-  void exchange() {
-    // One call takes what one read(2) brings; an error shows in `alive`.
-    for (int rounds = 0; rounds < 64 && ssh_event_dopoll(event_, 0) == SSH_OK; ++rounds) {
-      pollfd more{descriptor(), POLLIN, 0};
-      if (::poll(&more, 1, 0) <= 0) {
-        return;
-      }
-    }
-  }
-
-  /// Null where there is no memory for it.
-  ssh_channel new_channel() { return ssh_channel_new(session_); }
-
-  /// What libssh said last.
-  std::string last_error() const {
-    const std::string text = ssh_get_error(session_);
-    return text.empty() ? "no reason given" : text;
-  }
-
- private:
-  SshSession(const SshSettings& settings, int wake, const Clock& clock)
-      : settings_(settings), wake_(wake), clock_(clock), session_(ssh_new()) {}
-
-  Error failed(const Error& error) const { return {error.code(), settings_.place() + ": " + error.message()}; }
-  Error denied(const std::string& what) const { return failed({ErrorCode::denied, what}); }
-
-  Result<void> configure(int socket) {
-    ssh_set_blocking(session_, 0);
-    const int no = 0;
-    const unsigned int port = settings_.port;
-    const std::string algorithms = joined(settings_.host_key_algorithms);
-    bool good = ssh_options_set(session_, SSH_OPTIONS_FD, &socket) == SSH_OK &&
-                ssh_options_set(session_, SSH_OPTIONS_PROCESS_CONFIG, &no) == SSH_OK &&
-                ssh_options_set(session_, SSH_OPTIONS_HOST, settings_.host.c_str()) == SSH_OK &&
-                ssh_options_set(session_, SSH_OPTIONS_PORT, &port) == SSH_OK;
-    if (!settings_.user.empty()) {
-      good = good && ssh_options_set(session_, SSH_OPTIONS_USER, settings_.user.c_str()) == SSH_OK;
-    }
-    if (!settings_.known_hosts.empty()) {
-      good = good && ssh_options_set(session_, SSH_OPTIONS_KNOWNHOSTS, settings_.known_hosts.c_str()) == SSH_OK &&
-             ssh_options_set(session_, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null") == SSH_OK;
-    }
-    if (!good) {
-      return failed({ErrorCode::invalid, last_error()});
-    }
-    if (!algorithms.empty() && ssh_options_set(session_, SSH_OPTIONS_HOSTKEYS, algorithms.c_str()) != SSH_OK) {
-      return failed({ErrorCode::invalid, "'host_key_algorithms' has none that libssh knows: " + algorithms});
-    }
-    return {};
-  }
-
-  Result<void> check_host_key() {
-    if (!settings_.check_host_key) {
-      return {};
-    }
-    const std::string file = settings_.known_hosts.empty() ? "~/.ssh/known_hosts" : settings_.known_hosts;
-    switch (ssh_session_is_known_server(session_)) {
-      case SSH_KNOWN_HOSTS_OK:
-        return {};
-      case SSH_KNOWN_HOSTS_CHANGED:
-        return denied("the server's key (" + fingerprint(session_) + ") is not the one that " + file +
-                      " has for it; either it was exchanged, or somebody stands in between");
-      case SSH_KNOWN_HOSTS_OTHER:
-        return denied(file + " has a key of another kind for the server than the " + fingerprint(session_) +
-                      " that it shows; add this one, or name its kind in 'host_key_algorithms'");
-      case SSH_KNOWN_HOSTS_NOT_FOUND:
-      case SSH_KNOWN_HOSTS_UNKNOWN:
-        return denied("the server's key (" + fingerprint(session_) + ") is unknown: " + file +
-                      " does not have it; if it is right, add it with `ssh-keyscan -p " +
-                      std::to_string(settings_.port) + " " + settings_.host + " >> " + file + "`");
-      case SSH_KNOWN_HOSTS_ERROR:
-        break;
-    }
-    return denied("the server's key cannot be checked: " + last_error());
-  }
-
-  Result<void> log_in(Deadline deadline) {
-    ssh_key raw = nullptr;
-    // A callback in the place of the passphrase keeps libssh from asking on a terminal.
-    const ssh_auth_callback no_passphrase = [](const char*, char*, std::size_t, int, int, void*) { return -1; };
-    const int imported =
-        ssh_pki_import_privkey_file(settings_.private_key.c_str(), nullptr, no_passphrase, nullptr, &raw);
-    const std::unique_ptr<ssh_key_struct, KeyDeleter> key(raw);
-    if (imported != SSH_OK) {
-      return failed({ErrorCode::invalid, "cannot read the private key " + settings_.private_key +
-                                             (imported == SSH_EOF ? ": no such file, or no right to read it"
-                                                                  : ": it is none, or it has a passphrase")});
-    }
-    SLUICE_TRY(answer, until_done([&] { return ssh_userauth_publickey(session_, nullptr, key.get()); }, SSH_AUTH_AGAIN,
-                                  deadline));
-    if (*answer != SSH_AUTH_SUCCESS) {
-      return denied(*answer == SSH_AUTH_ERROR
-                        ? "login failed: " + last_error()
-                        : "the server does not accept the key " + settings_.private_key + " for this user");
-    }
-    return {};
-  }
-
-  template <typename Step>
-  Result<int> until_done(Step step, int again, Deadline deadline) {
-    for (;;) {
-      const int answer = step();
-      if (answer != again) {
-        return answer;
-      }
-      const short events = static_cast<short>(POLLIN | (wants_to_write() ? POLLOUT : 0));
-      std::array<pollfd, 2> watched{pollfd{descriptor(), events, 0}, pollfd{wake_, POLLIN, 0}};
-      const auto ready = poll_until(watched, clock_, deadline);
-      if (!ready || (watched[1].revents & POLLIN) != 0) {
-        return failed(ready ? Error(ErrorCode::cancelled, "the tunnel is being closed") : ready.error());
-      }
-    }
-  }
-
-  const SshSettings& settings_;
-  const int wake_;
-  const Clock& clock_;
-  ssh_session session_;
-  ssh_event event_ = nullptr;
-};
-
-class SshTunnel final : public Tunnel {
+/// The one boundary of libssh.
+class SshTunnel final {
  public:
   SshTunnel(SshSettings settings, const Clock& clock)
       : settings_(std::move(settings)), clock_(clock), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -255,7 +83,7 @@ class SshTunnel final : public Tunnel {
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   }
 
-  ~SshTunnel() override {
+  ~SshTunnel() {
     thread_.request_stop();
     wake_thread();
     thread_.join();
@@ -267,7 +95,10 @@ class SshTunnel final : public Tunnel {
     }
   }
 
-  Result<std::string> socket(Deadline deadline) override {
+  SshTunnel(const SshTunnel&) = delete;
+  SshTunnel& operator=(const SshTunnel&) = delete;
+
+  Result<std::string> socket(Deadline deadline) {
     MutexLock lock(mutex_);
     if (refusal_) {
       return *std::exchange(refusal_, std::nullopt);
@@ -292,7 +123,7 @@ class SshTunnel final : public Tunnel {
   struct Client {
     Descriptor socket;
     /// From the SSH server to the target; ends before the session.
-    std::unique_ptr<ssh_channel_struct, ChannelDeleter> channel;
+    Owned<ssh_channel_struct> channel;
     bool open = false;
     std::string up;             ///< read from the client and not yet taken by the server
     std::string down;           ///< the other way
@@ -302,16 +133,158 @@ class SshTunnel final : public Tunnel {
 
   void run(const std::stop_token& stop) {
     while (wait_for_request(stop)) {
-      auto ready = prepare_folder();
-      auto opened = ready.has_error()
-                        ? Result<std::unique_ptr<SshSession>>(ready.error())
-                        : SshSession::open(settings_, wake_.get(), clock_, Deadline::after(clock_, kConnectTime));
+      auto opened = prepare_folder();
+      opened = opened ? open_session(Deadline::after(clock_, kConnectTime)) : opened;
       told(opened);
       if (opened) {
-        carry(**opened, stop);
+        carry(stop);
         clients_.clear();  // their channels go before the session
         const MutexLock lock(mutex_);
         open_ = false;
+      }
+      close_session();
+    }
+  }
+
+  /// Connects, checks the server's key and logs in; gives up when `wake_` becomes readable. Errors name the server and
+  /// what is wrong: denied (its key is unknown or another than before, ours is refused), invalid (a file of ours),
+  /// unavailable (nobody answers).
+  Result<void> open_session(Deadline deadline) {
+    auto socket = connect_tcp(settings_.host, settings_.port, wake_.get(), clock_, deadline);
+    if (!socket) {
+      return failed(socket.error());
+    }
+    session_.reset(ssh_new());
+    if (session_ == nullptr) {
+      return Error(ErrorCode::internal, "libssh gives no session");
+    }
+    SLUICE_PASS_ON(configure(socket->release()));
+    SLUICE_TRY(connected, until_done([this] { return ssh_connect(session_.get()); }, SSH_AGAIN, deadline));
+    if (*connected != SSH_OK) {
+      return failed({ErrorCode::unavailable, "no SSH session: " + last_error()});
+    }
+    SLUICE_PASS_ON(check_host_key());
+    SLUICE_PASS_ON(log_in(deadline));
+    event_.reset(ssh_event_new());
+    if (event_ == nullptr || ssh_event_add_session(event_.get(), session_.get()) != SSH_OK) {
+      return Error(ErrorCode::internal, "libssh gives no event loop");
+    }
+    return {};
+  }
+  void close_session() {
+    if (event_ != nullptr) {
+      ssh_event_remove_session(event_.get(), session_.get());
+    }
+    event_.reset();
+    session_.reset();
+  }
+
+  Error failed(const Error& error) const { return {error.code(), settings_.place() + ": " + error.message()}; }
+  Error denied(const std::string& what) const { return failed({ErrorCode::denied, what}); }
+  /// What libssh said last.
+  std::string last_error() const {
+    const std::string text = ssh_get_error(session_.get());
+    return text.empty() ? "no reason given" : text;
+  }
+
+  Result<void> configure(int socket) {
+    ssh_set_blocking(session_.get(), 0);
+    const int no = 0;
+    const unsigned int port = settings_.port;
+    const std::string algorithms = joined(settings_.host_key_algorithms);
+    bool good = ssh_options_set(session_.get(), SSH_OPTIONS_FD, &socket) == SSH_OK &&
+                ssh_options_set(session_.get(), SSH_OPTIONS_PROCESS_CONFIG, &no) == SSH_OK &&
+                ssh_options_set(session_.get(), SSH_OPTIONS_HOST, settings_.host.c_str()) == SSH_OK &&
+                ssh_options_set(session_.get(), SSH_OPTIONS_PORT, &port) == SSH_OK;
+    if (!settings_.user.empty()) {
+      good = good && ssh_options_set(session_.get(), SSH_OPTIONS_USER, settings_.user.c_str()) == SSH_OK;
+    }
+    if (!settings_.known_hosts.empty()) {
+      good = good && ssh_options_set(session_.get(), SSH_OPTIONS_KNOWNHOSTS, settings_.known_hosts.c_str()) == SSH_OK &&
+             ssh_options_set(session_.get(), SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null") == SSH_OK;
+    }
+    if (!good) {
+      return failed({ErrorCode::invalid, last_error()});
+    }
+    if (!algorithms.empty() && ssh_options_set(session_.get(), SSH_OPTIONS_HOSTKEYS, algorithms.c_str()) != SSH_OK) {
+      return failed({ErrorCode::invalid, "'host_key_algorithms' has none that libssh knows: " + algorithms});
+    }
+    return {};
+  }
+
+  Result<void> check_host_key() {
+    if (!settings_.check_host_key) {
+      return {};
+    }
+    const std::string file = settings_.known_hosts.empty() ? "~/.ssh/known_hosts" : settings_.known_hosts;
+    switch (ssh_session_is_known_server(session_.get())) {
+      case SSH_KNOWN_HOSTS_OK:
+        return {};
+      case SSH_KNOWN_HOSTS_CHANGED:
+        return denied("the server's key (" + fingerprint(session_.get()) + ") is not the one that " + file +
+                      " has for it; either it was exchanged, or somebody stands in between");
+      case SSH_KNOWN_HOSTS_OTHER:
+        return denied(file + " has a key of another kind for the server than the " + fingerprint(session_.get()) +
+                      " that it shows; add this one, or name its kind in 'host_key_algorithms'");
+      case SSH_KNOWN_HOSTS_NOT_FOUND:
+      case SSH_KNOWN_HOSTS_UNKNOWN:
+        return denied("the server's key (" + fingerprint(session_.get()) + ") is unknown: " + file +
+                      " does not have it; if it is right, add it with `ssh-keyscan -p " +
+                      std::to_string(settings_.port) + " " + settings_.host + " >> " + file + "`");
+      case SSH_KNOWN_HOSTS_ERROR:
+        break;
+    }
+    return denied("the server's key cannot be checked: " + last_error());
+  }
+
+  Result<void> log_in(Deadline deadline) {
+    ssh_key raw = nullptr;
+    // A callback in the place of the passphrase keeps libssh from asking on a terminal.
+    const ssh_auth_callback no_passphrase = [](const char*, char*, std::size_t, int, int, void*) { return -1; };
+    const int imported =
+        ssh_pki_import_privkey_file(settings_.private_key.c_str(), nullptr, no_passphrase, nullptr, &raw);
+    const Owned<ssh_key_struct> key(raw);
+    if (imported != SSH_OK) {
+      return failed({ErrorCode::invalid, "cannot read the private key " + settings_.private_key +
+                                             (imported == SSH_EOF ? ": no such file, or no right to read it"
+                                                                  : ": it is none, or it has a passphrase")});
+    }
+    SLUICE_TRY(answer, until_done([&] { return ssh_userauth_publickey(session_.get(), nullptr, key.get()); },
+                                  SSH_AUTH_AGAIN, deadline));
+    if (*answer != SSH_AUTH_SUCCESS) {
+      return denied(*answer == SSH_AUTH_ERROR
+                        ? "login failed: " + last_error()
+                        : "the server does not accept the key " + settings_.private_key + " for this user");
+    }
+    return {};
+  }
+
+  template <typename Step>
+  Result<int> until_done(Step step, int again, Deadline deadline) {
+    for (;;) {
+      const int answer = step();
+      if (answer != again) {
+        return answer;
+      }
+      const short events = static_cast<short>(POLLIN | (wants_to_write() ? POLLOUT : 0));
+      std::array<pollfd, 2> watched{pollfd{ssh_get_fd(session_.get()), events, 0}, pollfd{wake_.get(), POLLIN, 0}};
+      const auto ready = poll_until(watched, clock_, deadline);
+      if (!ready || (watched[1].revents & POLLIN) != 0) {
+        return failed(ready ? Error(ErrorCode::cancelled, "the tunnel is being closed") : ready.error());
+      }
+    }
+  }
+
+  /// True while bytes wait to be sent.
+  bool wants_to_write() const { return (ssh_get_poll_flags(session_.get()) & SSH_WRITE_PENDING) != 0; }
+
+  /// Takes what has arrived, for all channels, and sends what waits; does not block.
+  void exchange() {
+    // One call takes what one read(2) brings; an error shows in whether the session is connected.
+    for (int rounds = 0; rounds < 64 && ssh_event_dopoll(event_.get(), 0) == SSH_OK; ++rounds) {
+      pollfd more{ssh_get_fd(session_.get()), POLLIN, 0};
+      if (::poll(&more, 1, 0) <= 0) {
+        return;
       }
     }
   }
@@ -352,7 +325,7 @@ class SshTunnel final : public Tunnel {
     return asked && !stop.stop_requested();
   }
 
-  void told(Result<std::unique_ptr<SshSession>>& opened) {
+  void told(const Result<void>& opened) {
     const MutexLock lock(mutex_);
     ++attempts_;
     open_ = opened.has_value();
@@ -362,19 +335,19 @@ class SshTunnel final : public Tunnel {
     changed_.notify_all();
   }
 
-  void carry(SshSession& session, const std::stop_token& stop) {
-    while (!stop.stop_requested() && session.alive()) {
-      auto list = watched(session);
+  void carry(const std::stop_token& stop) {
+    while (!stop.stop_requested() && ssh_is_connected(session_.get()) != 0) {
+      auto list = watched();
       const auto ready = ::poll(list.data(), list.size(), -1);
       if (ready < 0 && errno != EINTR) {
         return;
       }
       if ((list[1].revents & POLLIN) != 0) {
-        take_client(session);
+        take_client();
       }
-      session.exchange();
+      exchange();
       for (auto client = clients_.begin(); client != clients_.end();) {
-        client = serve(**client, session) ? client + 1 : clients_.erase(client);
+        client = serve(**client) ? client + 1 : clients_.erase(client);
       }
       if ((list[2].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) {
         return;
@@ -382,11 +355,11 @@ class SshTunnel final : public Tunnel {
     }
   }
 
-  std::vector<pollfd> watched(const SshSession& session) const {
+  std::vector<pollfd> watched() const {
     std::vector<pollfd> list;
     list.push_back({wake_.get(), POLLIN, 0});
     list.push_back({listener_.get(), POLLIN, 0});
-    list.push_back({session.descriptor(), static_cast<short>(POLLIN | (session.wants_to_write() ? POLLOUT : 0)), 0});
+    list.push_back({ssh_get_fd(session_.get()), static_cast<short>(POLLIN | (wants_to_write() ? POLLOUT : 0)), 0});
     for (const auto& client : clients_) {
       const bool reads = client->open && client->up.empty() && !client->client_ended;
       const int events = (reads ? POLLIN : 0) | (client->down.empty() ? 0 : POLLOUT);
@@ -395,12 +368,12 @@ class SshTunnel final : public Tunnel {
     return list;
   }
 
-  void take_client(SshSession& session) {
+  void take_client() {
     Descriptor accepted(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!accepted.open()) {
       return;
     }
-    if (const auto channel = session.new_channel()) {
+    if (const auto channel = ssh_channel_new(session_.get())) {
       clients_.push_back(std::make_unique<Client>());
       clients_.back()->socket = std::move(accepted);
       clients_.back()->channel.reset(channel);
@@ -408,16 +381,16 @@ class SshTunnel final : public Tunnel {
   }
 
   /// False when it is over with this client.
-  bool serve(Client& client, SshSession& session) {
+  bool serve(Client& client) {
     if (!client.open) {
       const int answer = ssh_channel_open_forward(client.channel.get(), settings_.target_host.c_str(),
                                                   static_cast<int>(settings_.target_port), "localhost", 0);
       client.open = answer == SSH_OK;
       if (!client.open && answer != SSH_AGAIN) {
         const MutexLock lock(mutex_);
-        refusal_ = Error(ErrorCode::unavailable,
-                         settings_.place() + ": the SSH server cannot reach " + settings_.target_host + ":" +
-                             std::to_string(settings_.target_port) + ": " + session.last_error());
+        refusal_ =
+            Error(ErrorCode::unavailable, settings_.place() + ": the SSH server cannot reach " + settings_.target_host +
+                                              ":" + std::to_string(settings_.target_port) + ": " + last_error());
         return false;
       }
       if (!client.open) {
@@ -495,6 +468,8 @@ class SshTunnel final : public Tunnel {
   std::string folder_;
   std::string path_;
   Descriptor listener_;
+  Owned<ssh_session_struct> session_;
+  Owned<ssh_event_struct> event_;
   std::vector<std::unique_ptr<Client>> clients_;
 
   Mutex mutex_;
@@ -510,8 +485,9 @@ class SshTunnel final : public Tunnel {
 
 }  // namespace
 
-std::shared_ptr<Tunnel> make_ssh_tunnel(SshSettings settings, const Clock& clock) {
-  return std::make_shared<SshTunnel>(std::move(settings), clock);
+Tunnel make_ssh_tunnel(SshSettings settings, const Clock& clock) {
+  const auto tunnel = std::make_shared<SshTunnel>(std::move(settings), clock);
+  return [tunnel](Deadline deadline) { return tunnel->socket(deadline); };
 }
 
 }  // namespace sluice::queue::outbox
