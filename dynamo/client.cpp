@@ -11,7 +11,6 @@
 #include "base/error.hpp"
 #include "base/mutex.hpp"
 #include "base/uuid.hpp"
-#include "dynamo/codec/error_response.hpp"
 #include "dynamo/codec/requests.hpp"
 #include "dynamo/codec/responses.hpp"
 #include "dynamo/endpoints/endpoint_rules.hpp"

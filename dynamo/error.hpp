@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <boost/system/result.hpp>
 #include <string>
 #include <string_view>
@@ -23,7 +24,13 @@ enum class ErrorKind {
   cancelled,                 ///< the client was stopped
 };
 
-std::string_view to_string(ErrorKind kind);
+constexpr std::string_view to_string(ErrorKind kind) {
+  constexpr std::array<std::string_view, 11> kNames{
+      "transport",          "timeout",       "throttled",      "server",     "conditional_check_failed",
+      "resource_not_found", "access_denied", "no_credentials", "validation", "malformed_response",
+      "cancelled"};
+  return kNames.at(static_cast<std::size_t>(kind));
+}
 
 /// A failed call as a value.
 class [[nodiscard]] Error {

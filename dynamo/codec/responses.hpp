@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -57,5 +60,18 @@ Error decode_error(int status, const Headers& headers, std::string_view body);
 ErrorKind error_kind(std::string_view name, int status);
 
 inline constexpr std::size_t kMaxErrorText = 1000;
+
+/// Text of anybody's making as one line of valid UTF-8 without control characters, at most kMaxErrorText bytes.
+std::string one_line(std::string_view text);
+
+/// Whether a failure of that name (or, when it says nothing, that HTTP status) leaves open if the request took effect.
+bool may_have_taken_effect(std::string_view exception_name, int status);
+
+/// CRC-32 as zlib and DynamoDB compute it.
+std::uint32_t crc32(std::string_view bytes);
+
+/// Checks a body, as it came over the wire, against x-amz-crc32. Nothing when it fits or when there is no such header;
+/// else ErrorKind::malformed_response with `outcome_unknown`, as the request did reach the server. Pure.
+std::optional<Error> check_crc32(const Headers& headers, std::string_view body);
 
 }  // namespace sluice::dynamo

@@ -1,5 +1,3 @@
-#include "dynamo/credentials/sts.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -8,7 +6,7 @@
 #include "base/error.hpp"
 #include "base/text/percent.hpp"
 #include "base/timestamp.hpp"
-#include "dynamo/codec/error_response.hpp"
+#include "dynamo/codec/responses.hpp"
 #include "dynamo/credentials/sources.hpp"
 #include "dynamo/endpoints/endpoint_rules.hpp"
 #include "dynamo/settings.hpp"

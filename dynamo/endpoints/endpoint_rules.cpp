@@ -5,7 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/error.hpp"
 #include "dynamo/signing/uri.hpp"
 
 namespace sluice::dynamo {
@@ -57,38 +56,6 @@ bool is_host_label(std::string_view text) {
          std::all_of(text.begin(), text.end(), [&](char c) { return alphanumeric(c) || c == '-'; });
 }
 
-// arn:partition:service:region:account:resource
-struct Arn {
-  std::string_view service;
-  std::string_view region;
-  std::string_view account_id;
-};
-
-std::optional<Arn> parse_arn(std::string_view text) {
-  std::string_view fields[5];
-  for (std::string_view& field : fields) {
-    const std::size_t colon = text.find(':');
-    if (colon == std::string_view::npos) {
-      return std::nullopt;
-    }
-    field = text.substr(0, colon);
-    text.remove_prefix(colon + 1);
-  }
-  if (fields[0] != "arn" || fields[1].empty() || fields[2].empty() || text.empty()) {
-    return std::nullopt;
-  }
-  return Arn{.service = fields[2], .region = fields[3], .account_id = fields[4]};
-}
-
-// The account that owns the table, when its ARN says so and it is in the region that is asked.
-std::optional<std::string> account_of(std::string_view arn_text, std::string_view region) {
-  const std::optional<Arn> arn = parse_arn(arn_text);
-  if (!arn || arn->service != "dynamodb" || arn->region != region || !is_host_label(arn->account_id)) {
-    return std::nullopt;
-  }
-  return std::string(arn->account_id);
-}
-
 Result<Endpoint> custom_endpoint(const EndpointParameters& parameters) {
   if (parameters.use_fips) {
     return refuse("Invalid Configuration: FIPS and custom endpoint are not supported");
@@ -130,28 +97,12 @@ std::string suffix_of(const EndpointParameters& parameters, const Partition& par
 }
 
 Endpoint regional_endpoint(const EndpointParameters& parameters, const Partition& partition) {
-  std::string host = parameters.is_search_operation ? "search-dynamodb" : "dynamodb";
+  std::string host = "dynamodb";
   // The US government's plain endpoints are FIPS endpoints already.
   if (parameters.use_fips && (partition.name != "aws-us-gov" || parameters.use_dual_stack)) {
     host += "-fips";
   }
   return Endpoint{.url = "https://" + host + suffix_of(parameters, partition), .signing_region = parameters.region};
-}
-
-// The account for an account endpoint: of the table's ARN, else of the first ARN of several, else of the credentials.
-Result<std::optional<std::string>> account(const EndpointParameters& parameters) {
-  if (auto id = account_of(parameters.resource_arn, parameters.region)) {
-    return id;
-  }
-  if (!parameters.resource_arn_list.empty()) {
-    if (auto id = account_of(parameters.resource_arn_list.front(), parameters.region)) {
-      return id;
-    }
-  }
-  if (parameters.account_id && !is_host_label(*parameters.account_id)) {
-    return refuse("Credentials-sourced account ID parameter is invalid");
-  }
-  return parameters.account_id;
 }
 
 std::optional<Error> check(const EndpointParameters& parameters) {
@@ -185,10 +136,11 @@ Result<Endpoint> aws_endpoint(const EndpointParameters& parameters) {
   if (partition.name != "aws" || mode.empty() || mode == "disabled") {
     return regional_endpoint(parameters, partition);
   }
-  SLUICE_TRY(id, account(parameters));
-  if (*id) {
-    const std::string service = parameters.is_search_operation ? "search-ddb" : "ddb";
-    return Endpoint{.url = "https://" + **id + "." + service + suffix_of(parameters, partition),
+  if (parameters.account_id && !is_host_label(*parameters.account_id)) {
+    return refuse("Credentials-sourced account ID parameter is invalid");
+  }
+  if (parameters.account_id) {
+    return Endpoint{.url = "https://" + *parameters.account_id + ".ddb" + suffix_of(parameters, partition),
                     .signing_region = parameters.region};
   }
   if (required) {

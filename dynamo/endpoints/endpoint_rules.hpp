@@ -3,7 +3,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "dynamo/error.hpp"
 
@@ -20,7 +19,8 @@ struct Partition {
 /// partition supports FIPS and dual stack.
 const Partition& partition_of(std::string_view region);
 
-/// What AWS's endpoint rules for DynamoDB look at. Empty text means "not given".
+/// What AWS's endpoint rules for DynamoDB look at, but for a table's ARN and its vector search, which no request of
+/// ours has. Empty text means "not given".
 struct EndpointParameters {
   std::string region;
   bool use_fips = false;
@@ -31,11 +31,6 @@ struct EndpointParameters {
   std::optional<std::string> account_id;
   /// "preferred", "required" or "disabled"; empty: account endpoints are not used.
   std::string account_id_endpoint_mode;
-  /// The table, when it is named by its ARN.
-  std::string resource_arn;
-  std::vector<std::string> resource_arn_list;
-  /// Vector search has endpoints of its own.
-  bool is_search_operation = false;
 };
 
 struct Endpoint {

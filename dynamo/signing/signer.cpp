@@ -8,7 +8,6 @@
 
 #include "base/error.hpp"
 #include "base/text/percent.hpp"
-#include "dynamo/codec/error_response.hpp"
 #include "dynamo/signing/digest.hpp"
 #include "dynamo/signing/uri.hpp"
 #include "dynamo/text.hpp"

@@ -7,10 +7,21 @@
 
 #include "base/deadline.hpp"
 #include "dynamo/error.hpp"
+#include "dynamo/text.hpp"
 
 namespace sluice::dynamo {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
+
+/// The first header of that (lower-case) name, its own letters in either case, or null. Lives as long as `headers`.
+inline const std::string* find_header(const Headers& headers, std::string_view name) {
+  for (const auto& [key, value] : headers) {
+    if (key.size() == name.size() && lower_case(key) == name) {
+      return &value;
+    }
+  }
+  return nullptr;
+}
 
 struct HttpRequest {
   std::string method = "POST";
@@ -26,14 +37,7 @@ struct HttpResponse {
   std::string body;
 
   /// The first header of that (lower-case) name, or null.
-  const std::string* header(std::string_view name) const {
-    for (const auto& [key, value] : headers) {
-      if (key == name) {
-        return &value;
-      }
-    }
-    return nullptr;
-  }
+  const std::string* header(std::string_view name) const { return find_header(headers, name); }
 };
 
 /// A response, or an Error of kind transport, timeout, malformed_response or cancelled. `outcome_unknown` is set as

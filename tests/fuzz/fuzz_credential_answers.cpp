@@ -7,7 +7,6 @@
 #include <string>
 
 #include "dynamo/credentials/sources.hpp"
-#include "dynamo/credentials/sts.hpp"
 #include "dynamo/server_time.hpp"
 
 namespace {

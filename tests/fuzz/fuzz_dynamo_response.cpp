@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "dynamo/codec/error_response.hpp"
 #include "dynamo/codec/responses.hpp"
 
 namespace {

@@ -1,9 +1,8 @@
-#include "host/stores/dynamomq/dynamomq_layout.hpp"
-
 #include <utility>
 
 #include "base/timestamp.hpp"
 #include "dynamo/item_reading.hpp"
+#include "host/stores/dynamomq/dynamomq_roles.hpp"
 #include "host/stores/dynamomq/record.hpp"
 
 namespace sluice::queue::dynamomq {

@@ -1,5 +1,3 @@
-#include "host/stores/dynamomq/dynamomq_operator.hpp"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -10,10 +8,11 @@
 #include "dynamo/codec/json_codec.hpp"
 #include "host/queue/message.hpp"
 #include "host/stores/dynamomq/content_edit.hpp"
-#include "host/stores/dynamomq/dynamomq_layout.hpp"
-#include "host/stores/dynamomq/record_writer.hpp"
+#include "host/stores/dynamomq/dynamomq_roles.hpp"
+#include "host/stores/dynamomq/queue_state.hpp"
 #include "host/stores/dynamomq/record.hpp"
-#include "host/stores/table/overview_count.hpp"
+#include "host/stores/dynamomq/record_writes.hpp"
+#include "host/stores/table/record_operator.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -92,259 +91,278 @@ Result<dynamo::Item> decode_table_cursor(std::string_view cursor) {
   return dynamo::Item{{std::string(attribute::kId), *id}};
 }
 
-}  // namespace
+/// The operators' side of one queue. What it changes, the sources of this process know at once.
+///
+/// A change whose version is given is written at once, conditional on it, without a look.
+class DynamoMqOperator final : public table::RecordOperator {
+ public:
+  /// The references must outlive the operator.
+  DynamoMqOperator(table::StoreParts parts, QueueState& queue, Doorbell& doorbell)
+      : RecordOperator(parts, make_dynamomq_layout(parts, queue.place), doorbell),
+        queue_(queue),
+        build_(queue.place.table) {}
 
-DynamoMqOperator::DynamoMqOperator(table::StoreParts parts, QueueState& queue, Doorbell& doorbell)
-    : RecordOperator(parts, make_dynamomq_layout(parts, queue.place), doorbell),
-      queue_(queue),
-      build_(queue.place.table) {}
-
-dynamo::QueryRequest DynamoMqOperator::partition_query(Half half) const {
-  dynamo::QueryRequest query;
-  query.table = place().table;
-  query.index = place().index;
-  query.key_condition = "queue_type = :type";
-  query.values.emplace(":type", std::string(to_string(half)));
-  return query;
-}
-
-dynamo::ScanRequest DynamoMqOperator::table_scan(Half half) const {
-  dynamo::ScanRequest scan;
-  scan.table = place().table;
-  scan.filter = "queue_type = :type";
-  scan.values.emplace(":type", std::string(to_string(half)));
-  scan.consistent = true;
-  return scan;
-}
-
-Result<ListPage> DynamoMqOperator::list(const ListRequest& request, Deadline deadline) {
-  return request.consistent ? list_table(request, deadline) : list_index(request, deadline);
-}
-
-Result<ListPage> DynamoMqOperator::list_table(const ListRequest& request, Deadline deadline) const {
-  dynamo::ScanRequest scan = table_scan(request.half);
-  scan.limit = kScanPage;
-  if (!request.content) {
-    project_record(scan);
+  /// From the index, oldest first; a consistent look reads the whole table, in no order.
+  Result<ListPage> list(const ListRequest& request, Deadline deadline) override {
+    return request.consistent ? list_table(request, deadline) : list_index(request, deadline);
   }
-  if (!request.cursor.empty()) {
-    SLUICE_TRY(key, decode_table_cursor(request.cursor));
-    scan.exclusive_start_key = std::move(*key);
-  }
-  ListPage result;
-  std::size_t bytes = 0;
-  for (bool more = true; more;) {
-    auto page = parts_.client.scan(scan, deadline);
-    if (!page) {
-      return table::store_error(place(), page.error());
-    }
-    for (const auto& item : page->items) {
-      if (result.messages.size() == request.limit || bytes >= table::kListBytes) {
-        result.next = kTableCursor + to_hex(result.messages.back().message.id);
-        return result;
-      }
-      add_listed(result, bytes, item, request);
-    }
-    scan.exclusive_start_key = std::move(page->last_evaluated_key);
-    more = !scan.exclusive_start_key.empty();
-  }
-  return result;
-}
 
-Result<ListPage> DynamoMqOperator::list_index(const ListRequest& request, Deadline deadline) const {
-  dynamo::QueryRequest query = partition_query(request.half);
-  query.forward = !request.newest_first;
-  if (!request.content) {
-    project_record(query);
+  /// Reads the whole partition once, or with a consistent look the whole table, both halves, at twice the price.
+  /// DynamoDB bills whole items, however little of them it is asked to return.
+  Result<QueueStats> stats(const StatsRequest& request, Deadline deadline) override {
+    const OverviewRequest wanted{.half = request.half, .ids = 0};
+    dynamo::ScanRequest scan = table_scan(request.half);
+    project_counted(scan);
+    const auto seen = request.consistent ? count(wanted,
+                                                 [&](const dynamo::Item& after) {
+                                                   scan.exclusive_start_key = after;
+                                                   return parts_.client.scan(scan, deadline);
+                                                 })
+                                         : overview(wanted, deadline);
+    return seen ? Result<QueueStats>(seen->counts) : seen.error();
   }
-  if (!request.cursor.empty()) {
-    SLUICE_TRY(key, decode_cursor(request.cursor, request.half));
-    query.exclusive_start_key = std::move(*key);
+
+  /// The same pass, and what else it can tell.
+  Result<QueueOverview> overview(const OverviewRequest& request, Deadline deadline) override {
+    dynamo::QueryRequest query = partition_query(request.half);
+    project_counted(query);
+    if (request.errors > 0) {
+      table::project(query, {attribute::kFailure});
+    }
+    return count(request, [&](const dynamo::Item& after) {
+      query.exclusive_start_key = after;
+      return parts_.client.query(query, deadline);
+    });
   }
-  ListPage result;
-  std::size_t bytes = 0;
-  while (result.messages.size() < request.limit && bytes < table::kListBytes) {
-    query.limit = static_cast<std::int64_t>(std::min(request.limit - result.messages.size(), kScanPage));
-    auto page = parts_.client.query(query, deadline);
-    if (!page) {
-      return table::store_error(place(), page.error());
-    }
-    for (const auto& item : page->items) {
-      add_listed(result, bytes, item, request);
-    }
-    result.next = encode_cursor(page->last_evaluated_key);
-    if (result.next.empty()) {
-      break;
-    }
-    query.exclusive_start_key = std::move(page->last_evaluated_key);
+
+  Result<StoredMessage> edit(const std::string& id, std::int64_t version, std::span<const ContentEdit> edits,
+                             Deadline deadline) override {
+    auto edited = RecordOperator::edit(id, version, edits, deadline);
+    queue_.changed(id, parts_.clock.wall_now());
+    return edited;
   }
-  return result;
-}
 
-// The time by which the records are judged is taken after the first answer, which may have put it right.
-template <typename NextPage>
-Result<QueueOverview> DynamoMqOperator::count(const OverviewRequest& request, NextPage next_page) const {
-  std::optional<table::OverviewCount> count;
-  dynamo::Item after;
-  do {
-    auto page = next_page(after);
-    if (!page) {
-      return table::store_error(place(), page.error());
+  std::vector<PutResult> put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) override {
+    auto results = put_records(parts_, place(), records, mode, deadline);
+    for (const StoredMessage& record : records) {
+      queue_.put(record);
     }
-    if (!count) {
-      count.emplace(request, parts_.clock.wall_now());
-    }
-    for (const auto& item : page->items) {
-      count->add(decode_standing(item));
-    }
-    after = std::move(page->last_evaluated_key);
-  } while (!after.empty());
-  return std::move(*count).finish();
-}
-
-Result<QueueStats> DynamoMqOperator::stats(const StatsRequest& request, Deadline deadline) {
-  const OverviewRequest wanted{.half = request.half, .ids = 0};
-  dynamo::ScanRequest scan = table_scan(request.half);
-  project_counted(scan);
-  const auto seen = request.consistent ? count(wanted,
-                                               [&](const dynamo::Item& after) {
-                                                 scan.exclusive_start_key = after;
-                                                 return parts_.client.scan(scan, deadline);
-                                               })
-                                       : overview(wanted, deadline);
-  return seen ? Result<QueueStats>(seen->counts) : seen.error();
-}
-
-Result<QueueOverview> DynamoMqOperator::overview(const OverviewRequest& request, Deadline deadline) {
-  dynamo::QueryRequest query = partition_query(request.half);
-  project_counted(query);
-  if (request.errors > 0) {
-    table::project(query, {attribute::kFailure});
+    doorbell_.ring_put(place().queue, results);
+    return results;
   }
-  return count(request, [&](const dynamo::Item& after) {
-    query.exclusive_start_key = after;
-    return parts_.client.query(query, deadline);
-  });
-}
 
-// `reset` takes away only what is there, the front depends on the half.
-bool DynamoMqOperator::needs_look(const Change& change) const {
-  switch (change.action) {
-    case ChangeAction::move_to_front:
-    case ChangeAction::reset:
-      return true;
-    case ChangeAction::remove:
-      return change.version && *change.version == 0;
-    default:
-      return change.version.value_or(0) == 0;  // 0 does not say how the record spells it
+ private:
+  dynamo::QueryRequest partition_query(Half half) const {
+    dynamo::QueryRequest query;
+    query.table = place().table;
+    query.index = place().index;
+    query.key_condition = "queue_type = :type";
+    query.values.emplace(":type", std::string(to_string(half)));
+    return query;
   }
-}
 
-// The times that put messages before all others of their halves. One look for each half.
-void DynamoMqOperator::find_fronts(const std::vector<Task*>& tasks, WallTime now, Deadline deadline) const {
-  std::array<std::optional<WallTime>, 2> fronts;
-  for (Task* task : tasks) {
-    if (task->change->action != ChangeAction::move_to_front || task->front) {
-      continue;
+  dynamo::ScanRequest table_scan(Half half) const {
+    dynamo::ScanRequest scan;
+    scan.table = place().table;
+    scan.filter = "queue_type = :type";
+    scan.values.emplace(":type", std::string(to_string(half)));
+    scan.consistent = true;
+    return scan;
+  }
+
+  Result<ListPage> list_table(const ListRequest& request, Deadline deadline) const {
+    dynamo::ScanRequest scan = table_scan(request.half);
+    scan.limit = kScanPage;
+    if (!request.content) {
+      project_record(scan);
     }
-    const Half half = decode_standing(task->item).half;
-    auto& front = fronts[half == Half::dlq ? 1 : 0];
-    if (!front) {
-      dynamo::QueryRequest query = partition_query(half);
-      query.projection = "sent_at";
-      query.limit = 1;
-      const auto page = parts_.client.query(query, deadline);
+    if (!request.cursor.empty()) {
+      SLUICE_TRY(key, decode_table_cursor(request.cursor));
+      scan.exclusive_start_key = std::move(*key);
+    }
+    ListPage result;
+    std::size_t bytes = 0;
+    for (bool more = true; more;) {
+      auto page = parts_.client.scan(scan, deadline);
       if (!page) {
-        task->end(ChangeStatus::failed, 0, table::store_error(place(), page.error()));
+        return table::store_error(place(), page.error());
+      }
+      for (const auto& item : page->items) {
+        if (result.messages.size() == request.limit || bytes >= table::kListBytes) {
+          result.next = kTableCursor + to_hex(result.messages.back().message.id);
+          return result;
+        }
+        add_listed(result, bytes, item, request);
+      }
+      scan.exclusive_start_key = std::move(page->last_evaluated_key);
+      more = !scan.exclusive_start_key.empty();
+    }
+    return result;
+  }
+
+  Result<ListPage> list_index(const ListRequest& request, Deadline deadline) const {
+    dynamo::QueryRequest query = partition_query(request.half);
+    query.forward = !request.newest_first;
+    if (!request.content) {
+      project_record(query);
+    }
+    if (!request.cursor.empty()) {
+      SLUICE_TRY(key, decode_cursor(request.cursor, request.half));
+      query.exclusive_start_key = std::move(*key);
+    }
+    ListPage result;
+    std::size_t bytes = 0;
+    while (result.messages.size() < request.limit && bytes < table::kListBytes) {
+      query.limit = static_cast<std::int64_t>(std::min(request.limit - result.messages.size(), kScanPage));
+      auto page = parts_.client.query(query, deadline);
+      if (!page) {
+        return table::store_error(place(), page.error());
+      }
+      for (const auto& item : page->items) {
+        add_listed(result, bytes, item, request);
+      }
+      result.next = encode_cursor(page->last_evaluated_key);
+      if (result.next.empty()) {
+        break;
+      }
+      query.exclusive_start_key = std::move(page->last_evaluated_key);
+    }
+    return result;
+  }
+
+  // The time by which the records are judged is taken after the first answer, which may have put it right.
+  template <typename NextPage>
+  Result<QueueOverview> count(const OverviewRequest& request, NextPage next_page) const {
+    std::optional<table::OverviewCount> count;
+    dynamo::Item after;
+    do {
+      auto page = next_page(after);
+      if (!page) {
+        return table::store_error(place(), page.error());
+      }
+      if (!count) {
+        count.emplace(request, parts_.clock.wall_now());
+      }
+      for (const auto& item : page->items) {
+        count->add(decode_standing(item));
+      }
+      after = std::move(page->last_evaluated_key);
+    } while (!after.empty());
+    return std::move(*count).finish();
+  }
+
+  // `reset` takes away only what is there, the front depends on the half.
+  bool needs_look(const Change& change) const override {
+    switch (change.action) {
+      case ChangeAction::move_to_front:
+      case ChangeAction::reset:
+        return true;
+      case ChangeAction::remove:
+        return change.version && *change.version == 0;
+      default:
+        return change.version.value_or(0) == 0;  // 0 does not say how the record spells it
+    }
+  }
+
+  // The times that put messages before all others of their halves. One look for each half.
+  void find_fronts(const std::vector<Task*>& tasks, WallTime now, Deadline deadline) const {
+    std::array<std::optional<WallTime>, 2> fronts;
+    for (Task* task : tasks) {
+      if (task->change->action != ChangeAction::move_to_front || task->front) {
         continue;
       }
-      front = page->items.empty() ? now : std::min(Candidate::of(page->items.front()).sent_at, now);
-    }
-    *front -= kInstant;
-    task->front = *front;
-  }
-}
-
-table::RecordWrite DynamoMqOperator::write_of(Task& task, WallTime now) const {
-  const Change& change = *task.change;
-  if (task.removes() && !change.version) {
-    return build_.remove_any(change.id);
-  }
-  table::Expected expected{change.id, task.before};
-  const bool seen = !task.item.empty();
-  if (!seen) {  // the write itself has to see to what was not looked at
-    const core::Requirement required = core::requirement(change.action);
-    expected.half = required.half;
-    if (required.not_in_flight) {
-      expected.visible_at = now;
+      const Half half = decode_standing(task->item).half;
+      auto& front = fronts[half == Half::dlq ? 1 : 0];
+      if (!front) {
+        dynamo::QueryRequest query = partition_query(half);
+        query.projection = "sent_at";
+        query.limit = 1;
+        const auto page = parts_.client.query(query, deadline);
+        if (!page) {
+          task->end(ChangeStatus::failed, 0, table::store_error(place(), page.error()));
+          continue;
+        }
+        front = page->items.empty() ? now : std::min(Candidate::of(page->items.front()).sent_at, now);
+      }
+      *front -= kInstant;
+      task->front = *front;
     }
   }
-  if (task.removes()) {
-    return build_.remove(expected, true);
-  }
-  const MayHave may_have{.suspect = !seen || is_marked(task.item),
-                         .failure = !seen || task.item.contains(attribute::kFailure)};
-  task.nonce = parts_.nonces.anonymous();
-  return build_.update(expected, {task.nonce, now}, attributes_of(task.wanted(now, task.front), may_have));
-}
 
-void DynamoMqOperator::write(const std::vector<Task*>& tasks, Deadline deadline) const {
-  const WallTime now = parts_.clock.wall_now();
-  find_fronts(tasks, now, deadline);
-  std::vector<table::RecordWrite> writes;
-  std::vector<Task*> written;
-  for (Task* task : tasks) {
-    if (task->open) {
-      writes.push_back(write_of(*task, now));
-      written.push_back(task);
+  table::RecordWrite write_of(Task& task, WallTime now) const {
+    const Change& change = *task.change;
+    if (task.removes() && !change.version) {
+      return build_.remove_any(change.id);
+    }
+    table::Expected expected{change.id, task.before};
+    const bool seen = !task.item.empty();
+    if (!seen) {  // the write itself has to see to what was not looked at
+      const core::Requirement required = core::requirement(change.action);
+      expected.half = required.half;
+      if (required.not_in_flight) {
+        expected.visible_at = now;
+      }
+    }
+    if (task.removes()) {
+      return build_.remove(expected, true);
+    }
+    const MayHave may_have{.suspect = !seen || is_marked(task.item),
+                           .failure = !seen || task.item.contains(attribute::kFailure)};
+    task.nonce = parts_.nonces.anonymous();
+    return build_.update(expected, {task.nonce, now}, attributes_of(task.wanted(now, task.front), may_have));
+  }
+
+  void write(const std::vector<Task*>& tasks, Deadline deadline) const override {
+    const WallTime now = parts_.clock.wall_now();
+    find_fronts(tasks, now, deadline);
+    std::vector<table::RecordWrite> writes;
+    std::vector<Task*> written;
+    for (Task* task : tasks) {
+      if (task->open) {
+        writes.push_back(write_of(*task, now));
+        written.push_back(task);
+      }
+    }
+    const auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::until_known, deadline);
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      note(*written[i], outcomes[i], false);
     }
   }
-  const auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::until_known, deadline);
-  for (std::size_t i = 0; i < written.size(); ++i) {
-    note(*written[i], outcomes[i], false);
-  }
-}
 
-void DynamoMqOperator::on_end(const Task& task) const {
-  const Change& change = *task.change;
-  if (task.removes()) {
-    return queue_.forget(change.id);
+  void on_end(const Task& task) const override {
+    const Change& change = *task.change;
+    if (task.removes()) {
+      return queue_.forget(change.id);
+    }
+    queue_.changed(change.id, later(parts_.clock.wall_now(), change.after));
+    if (task.front && task.result->status == ChangeStatus::applied) {
+      // This host need not find it.
+      Candidate record;
+      record.id = change.id;
+      record.sort_key = format_timestamp(*task.front);
+      record.sent_at = *task.front;
+      record.version = table::VersionMark::number_of(task.result->version);
+      record.receive_count = Candidate::of(task.item).receive_count;
+      record.nonce = task.nonce;
+      queue_.state_of(decode_standing(task.item).half).lane.keep(std::move(record));
+    }
   }
-  queue_.changed(change.id, later(parts_.clock.wall_now(), change.after));
-  if (task.front && task.result->status == ChangeStatus::applied) {
-    // This host need not find it.
-    Candidate record;
-    record.id = change.id;
-    record.sort_key = format_timestamp(*task.front);
-    record.sent_at = *task.front;
-    record.version = table::VersionMark::number_of(task.result->version);
-    record.receive_count = Candidate::of(task.item).receive_count;
-    record.nonce = task.nonce;
-    queue_.state_of(decode_standing(task.item).half).lane.keep(std::move(record));
+
+  Result<dynamo::Item> edited(const dynamo::Item& before, std::span<const ContentEdit> edits,
+                              Deadline /*deadline*/) const override {
+    dynamo::Item after = before;
+    SLUICE_PASS_ON(apply_edits(after, edits));
+    return after;
   }
-}
 
-Result<dynamo::Item> DynamoMqOperator::edited(const dynamo::Item& before, std::span<const ContentEdit> edits,
-                                              Deadline /*deadline*/) const {
-  dynamo::Item after = before;
-  SLUICE_PASS_ON(apply_edits(after, edits));
-  return after;
-}
+  QueueState& queue_;
+  const WriteBuilder build_;
+};
 
-Result<StoredMessage> DynamoMqOperator::edit(const std::string& id, std::int64_t version,
-                                             std::span<const ContentEdit> edits, Deadline deadline) {
-  auto edited = RecordOperator::edit(id, version, edits, deadline);
-  queue_.changed(id, parts_.clock.wall_now());
-  return edited;
-}
+}  // namespace
 
-std::vector<PutResult> DynamoMqOperator::put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) {
-  auto results = put_records(parts_, place(), records, mode, deadline);
-  for (const StoredMessage& record : records) {
-    queue_.put(record);
-  }
-  doorbell_.ring_put(place().queue, results);
-  return results;
+std::unique_ptr<Operator> make_operator(table::StoreParts parts, QueueState& queue, Doorbell& doorbell) {
+  return std::make_unique<DynamoMqOperator>(parts, queue, doorbell);
 }
 
 }  // namespace sluice::queue::dynamomq

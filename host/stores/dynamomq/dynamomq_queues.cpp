@@ -1,14 +1,12 @@
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "base/mutex.hpp"
-#include "host/stores/dynamomq/bell_items.hpp"
-#include "host/stores/dynamomq/dynamomq_layout.hpp"
-#include "host/stores/dynamomq/dynamomq_operator.hpp"
-#include "host/stores/dynamomq/dynamomq_sender.hpp"
-#include "host/stores/dynamomq/dynamomq_source.hpp"
+#include "host/queue/wake/announcement.hpp"
+#include "host/stores/dynamomq/dynamomq_roles.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -18,6 +16,75 @@ table::QueueTable locate(const DynamoMqOptions& options, const std::string& queu
   const TableLocation location = found == options.queues.end() ? TableLocation{} : found->second;
   return {queue, location.table.empty() ? queue : location.table,
           location.index.empty() ? std::string(kDefaultIndexName) : location.index, options.region};
+}
+
+// Where hosts are woken, in one item of the table. Like notices, it has no `queue_type`, so that no index holds it, and
+// none of DynamoMQ's attributes but `id`; each host writes one attribute of it.
+
+/// What the names of the attributes begin with; then the host, S.
+constexpr std::string_view kBell = "sluice_bell:";
+/// DynamoDB may remove the item, where its TTL is on, so long after the last one has announced himself.
+constexpr std::chrono::hours kItemLife(24);
+/// Taken away at once.
+constexpr std::size_t kMostOutdated = 20;
+
+std::string bell_attribute(const std::string& host) { return std::string(kBell) + host; }
+
+dynamo::Item bell_item_key() { return kLoneNames.key(std::string(table::kNoticePrefix) + "bells"); }
+
+/// Puts a host's announcement in, in the place of the one before, and takes away what `outdated` hosts have left. The
+/// whole item comes back.
+dynamo::UpdateItemRequest announce_request(const std::string& table, const wake::Announcement& announcement,
+                                           const std::vector<std::string>& outdated) {
+  const auto expires =
+      std::chrono::duration_cast<std::chrono::seconds>((announcement.at + kItemLife).time_since_epoch());
+  dynamo::UpdateItemRequest request{.table = table, .key = bell_item_key()};
+  request.update = "SET #own = :own, #expires = :expires";
+  request.names.emplace("#own", bell_attribute(announcement.host));
+  request.names.emplace("#expires", attribute::kLoneExpires);
+  request.values.emplace(":own", wake::encode(announcement));
+  request.values.emplace(":expires", dynamo::AttributeValue::number(expires.count()));
+  for (std::size_t i = 0; i < outdated.size() && i < kMostOutdated; ++i) {
+    const std::string name = "#old" + std::to_string(i);
+    request.update += (i == 0 ? " REMOVE " : ", ") + name;
+    request.names.emplace(name, bell_attribute(outdated[i]));
+  }
+  request.return_values = "ALL_NEW";
+  return request;
+}
+
+/// What the item says, without what nobody can read.
+std::vector<wake::Announcement> read_bell_item(const dynamo::Item& item) {
+  std::vector<wake::Announcement> announcements;
+  for (const auto& [name, value] : item) {
+    const auto* text = name.starts_with(kBell) ? value.get<std::string>() : nullptr;
+    if (auto read = text == nullptr ? std::nullopt : wake::decode(name.substr(kBell.size()), *text)) {
+      announcements.push_back(std::move(*read));
+    }
+  }
+  return announcements;
+}
+
+/// What hosts announce in a table, for at most half a read unit for each 4 KB.
+Result<std::vector<wake::Announcement>> read_bells(const table::StoreParts& parts, const table::QueueTable& place,
+                                                   Deadline deadline) {
+  const auto found =
+      parts.client.get_item({.table = place.table, .key = bell_item_key(), .consistent = false}, deadline);
+  if (!found) {
+    return table::store_error(place, found.error());
+  }
+  return read_bell_item(found->item);
+}
+
+/// The hosts whose announcements are worth nothing for long.
+std::vector<std::string> outdated_hosts(const std::vector<wake::Announcement>& announcements, WallTime now) {
+  std::vector<std::string> hosts;
+  for (const wake::Announcement& announcement : announcements) {
+    if (now > announcement.at + kIntervalsToKeep * std::min(announcement.every, wake::kLongestInterval)) {
+      hosts.push_back(announcement.host);
+    }
+  }
+  return hosts;
 }
 
 /// An announcement costs a write unit for each KB that all of them take, which are one item of the table.
@@ -37,14 +104,13 @@ class DynamoMqQueues final : public table::TableQueues {
                     client, clock, random) {}
 
   Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {
-    return std::unique_ptr<Source>(
-        std::make_unique<DynamoMqSource>(parts_, state(address.queue), address.half, doorbell_));
+    return make_source(parts_, state(address.queue), address.half, doorbell_);
   }
   Result<std::unique_ptr<Sender>> open_sender(const std::string& queue) override {
-    return std::unique_ptr<Sender>(std::make_unique<DynamoMqSender>(parts_, state(queue).place, random_, doorbell_));
+    return make_sender(parts_, state(queue).place, random_, doorbell_);
   }
   Result<std::unique_ptr<Operator>> open_operator(const std::string& queue) override {
-    return std::unique_ptr<Operator>(std::make_unique<DynamoMqOperator>(parts_, state(queue), doorbell_));
+    return make_operator(parts_, state(queue), doorbell_);
   }
 
  private:
@@ -70,7 +136,11 @@ class DynamoMqQueues final : public table::TableQueues {
     return done->capacity.write;
   }
   Result<void> withdraw(const table::QueueTable& place, const std::string& host, Deadline deadline) override {
-    const auto done = parts_.client.update_item(withdraw_request(place.table, host), deadline);
+    dynamo::UpdateItemRequest request{.table = place.table, .key = bell_item_key()};
+    request.update = "REMOVE #own";
+    request.condition = "attribute_exists(#own)";  // refused where there is no item
+    request.names.emplace("#own", bell_attribute(host));
+    const auto done = parts_.client.update_item(request, deadline);
     if (!done && done.error().kind != dynamo::ErrorKind::conditional_check_failed) {
       return table::store_error(place, done.error());
     }

@@ -36,6 +36,9 @@ struct DynamoMqOptions {
   std::function<bool(const QueueAddress&)> ring_elsewhere{};
 };
 
+/// An announcement that is so much older than its host meant it to become is taken away by whoever announces next.
+inline constexpr int kIntervalsToKeep = 10;
+
 /// What sources of these tables can do.
 inline constexpr SourceTraits kDynamoMqTraits{.sequence = true, .transactions = true};
 

@@ -1,59 +1,638 @@
-#include "host/stores/dynamomq/dynamomq_source.hpp"
-
 #include <algorithm>
+#include <atomic>
+#include <optional>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "host/stores/dynamomq/claimer.hpp"
-#include "host/stores/dynamomq/completion_writer.hpp"
+#include "base/guard.hpp"
+#include "base/mutex.hpp"
+#include "host/queue/doorbell.hpp"
+#include "host/queue/message.hpp"
+#include "host/queue/source.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
+#include "host/stores/dynamomq/dynamomq_roles.hpp"
+#include "host/stores/dynamomq/queue_state.hpp"
+#include "host/stores/dynamomq/record.hpp"
+#include "host/stores/dynamomq/record_writes.hpp"
+#include "host/stores/table/delivery_writer.hpp"
+#include "host/stores/table/store_parts.hpp"
+#include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::dynamomq {
+namespace {
 
-const SourceTraits& DynamoMqSource::traits() const { return kDynamoMqTraits; }
+// The attributes that a candidate is made of. The units read are those of whole items all the same.
+constexpr const char* kCandidateProjection =
+    "id, #version, sent_at, receive_count, received_at, invisible_until_at, sluice_nonce, sluice_suspect";
 
-void DynamoMqSource::start(SourceEvents events) {
-  if (events.on_ready) {
-    auto subscription = doorbell_.subscribe(address_, std::move(events.on_ready));
-    const MutexLock lock(mutex_);
-    std::swap(subscription_, subscription);
+/// Records that are looked at for one claim in sequence: of at most 400 bytes each they cost the least that is billed.
+constexpr std::int64_t kSequenceLook = 10;
+
+dynamo::QueryRequest query_of(const table::QueueTable& place, Half half, const ScanStep& step) {
+  dynamo::QueryRequest query;
+  query.table = place.table;
+  query.index = place.index;
+  query.key_condition = "queue_type = :type";
+  query.values.emplace(":type", std::string(to_string(half)));
+  if (!step.from.empty() && !step.to.empty()) {
+    query.key_condition += " AND sent_at BETWEEN :from AND :to";
+  } else if (!step.from.empty()) {
+    query.key_condition += " AND sent_at >= :from";
+  } else if (!step.to.empty()) {
+    query.key_condition += " AND sent_at <= :to";
   }
+  if (!step.from.empty()) {
+    query.values.emplace(":from", step.from);
+  }
+  if (!step.to.empty()) {
+    query.values.emplace(":to", step.to);
+  }
+  query.projection = kCandidateProjection;
+  query.names.emplace("#version", "version");
+  query.limit = step.limit;
+  query.exclusive_start_key = step.after;
+  return query;
 }
 
-void DynamoMqSource::stop() {
-  Doorbell::Subscription ended;
-  {
-    const MutexLock lock(mutex_);
-    std::swap(subscription_, ended);
-  }
-  // Here it ends, without the lock: that waits for a call of the listener, which may be about to claim.
+/// `before` is the record as it was claimed, or as it was read afterwards.
+Delivery delivery_of(const dynamo::Item& item, const Candidate& before, SteadyTime leased_until,
+                     table::FailureMemory& failures) {
+  StoredMessage record = decode_record(item);
+  failures.note(before.id, record.failure);
+  Delivery delivery;
+  delivery.suspect = record.suspect;  // a claim of a suspect leaves the mark, and only that one
+  delivery.receipt = {before.id, record.version, make_locator(record.message.attempt, record.suspect, before.sort_key)};
+  delivery.leased_until = leased_until;
+  delivery.invisible_until = record.invisible_until.value_or(WallTime{});
+  delivery.message = std::move(record.message);
+  delivery.message.id = before.id;
+  return delivery;
 }
 
-Result<Claimed> DynamoMqSource::claim(const ClaimRequest& request, Deadline deadline) {
-  if (request.rules.max_in_flight > 0) {
-    return Error(ErrorCode::invalid, "queue " + address_.queue +
-                                         " lies in a DynamoDB table, where nobody can count what is in flight without "
-                                         "reading all of it; leave max_in_flight out, or have the queue on SQLite");
-  }
-  if (request.rules.order == Order::queue) {
-    in_sequence_ = true;
-  }
-  return Claimer(parts_, queue_.place, address_.half, state()).claim(request, deadline);
+bool has_suspect(const std::vector<Candidate>& candidates) {
+  return std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) { return c.suspect(); });
 }
 
-std::vector<SettleResult> DynamoMqSource::settle(std::span<const Completion> completions, Deadline deadline) {
-  auto results = CompletionWriter(parts_, queue_.place, address_.half, state()).settle(completions, deadline);
-  const bool any = std::any_of(results.begin(), results.end(),
-                               [](const SettleResult& result) { return result.status == SettleStatus::applied; });
-  if (in_sequence_ && any) {
-    doorbell_.ring_here(address_);  // the next one may go; other hosts see it when they look
-  }
-  doorbell_.ring_settled(address_, completions, results);
-  return results;
+bool older(const Delivery& a, const Delivery& b) {
+  return std::tie(a.message.sent_at, a.message.id) < std::tie(b.message.sent_at, b.message.id);
 }
 
-std::vector<ExtendResult> DynamoMqSource::extend(std::span<const Receipt> receipts, Duration visibility,
-                                                 Deadline deadline) {
-  return CompletionWriter(parts_, queue_.place, address_.half, state()).extend(receipts, visibility, deadline);
+/// Claims messages of one queue half. Thread-safe.
+class Claimer {
+ public:
+  static constexpr int kMaxRounds = 4;                                    ///< of picking, as long as races are lost
+  static constexpr int kMaxPages = 8;                                     ///< of reading, in one call
+  static constexpr Duration kUnclaimableRest = std::chrono::seconds(60);  ///< of a record that refuses any claim
+
+  static constexpr std::size_t kWinnersLookedAt = 4;
+
+  Claimer(table::StoreParts parts, const table::QueueTable& place, Half half, HalfState& state)
+      : parts_(parts), place_(place), half_(half), lane_(state.lane), state_(state), build_(place.table) {}
+
+  /// As Source::claim. A lost race is no error, nor is a failed request after others have succeeded.
+  Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) {
+    // Before the first answer nothing is known that could be judged by a wrong time; the first page brings it.
+    SLUICE_PASS_ON(be_sure(request.visibility, parts_.client.clock_reading().has_value(), deadline));
+    if (request.rules.order == Order::queue) {
+      return claim_in_sequence(request, deadline);
+    }
+    Attempt result;
+    const std::size_t max = std::min(request.max, state_.sizes.messages_in(request.bytes));
+    if (auto unresolved = state_.claims.take(max, request.suspects); !unresolved.empty()) {
+      resolve(std::move(unresolved), deadline, result);
+    }
+    for (int round = 0; round < kMaxRounds && result.takes_more(max); ++round) {
+      const bool suspects = request.suspects && result.deliveries.empty();
+      auto candidates =
+          gather(pick_for(max - result.deliveries.size(), suspects, request), request, deadline, result.error);
+      if (candidates.empty()) {
+        break;
+      }
+      if (const auto sure = be_sure(request.visibility, true, deadline); !sure) {
+        lane_.put_back(std::move(candidates), parts_.now());
+        result.error = sure.error();
+        break;
+      }
+      attempt(std::move(candidates), request, deadline, result);
+      if (!result.deliveries.empty() && !lane_.backlog_unread()) {
+        break;  // what else is due comes with the next call, whose Query also sees new arrivals
+      }
+    }
+    if (result.deliveries.empty() && result.error) {
+      return *result.error;
+    }
+    lane_.claimed(result.deliveries);
+    for (const Delivery& delivery : result.deliveries) {
+      state_.sizes.add(delivery.message.body.size());
+    }
+    std::sort(result.deliveries.begin(), result.deliveries.end(), older);
+    Claimed claimed{std::move(result.deliveries), std::nullopt};
+    if (claimed.deliveries.size() < max) {
+      claimed.next_due = lane_.next_due(parts_.now());
+    }
+    return claimed;
+  }
+
+ private:
+  /// What the tries of one call came to.
+  struct Attempt {
+    std::vector<Delivery> deliveries;
+    std::optional<Error> error;  // the last failure, for a call that claims nothing
+    bool stop = false;           // going on would meet the same failure
+
+    bool takes_more(std::size_t max) const {
+      return deliveries.size() < max && !stop && (deliveries.empty() || !deliveries.front().suspect);
+    }
+  };
+
+  Pick pick_for(std::size_t count, bool suspects, const ClaimRequest& request) const {
+    return {count, suspects, later(parts_.clock.wall_now(), request.visibility), request.counts};
+  }
+
+  // A lease is a promise about time: half of it may be lost to a wrong clock, no more.
+  Result<void> be_sure(Duration visibility, bool time_is_needed, Deadline deadline) {
+    return time_is_needed ? parts_.clock.be_sure(place_, visibility / 2, deadline) : Result<void>();
+  }
+
+  /// The oldest message of the half, where nothing of it is in flight or put off: DynamoMQ's FIFO mode, and as far as
+  /// the index shows it. Go's consumers look at the first record alone. Looking at a few more finds what was claimed
+  /// before an older message came to be seen in the index.
+  Result<Claimed> claim_in_sequence(const ClaimRequest& request, Deadline deadline) {
+    Attempt result;
+    if (request.max > 0) {
+      if (auto unresolved = state_.claims.take(1, request.suspects); !unresolved.empty()) {
+        resolve(std::move(unresolved), deadline, result);
+      }
+    }
+    Claimed claimed;
+    if (request.max > 0 && result.takes_more(1)) {
+      ScanStep step;
+      step.limit = kSequenceLook;
+      const auto page = parts_.client.query(query_of(place_, half_, step), deadline);
+      if (!page) {
+        return failure(page.error());
+      }
+      SLUICE_PASS_ON(be_sure(request.visibility, true, deadline));
+      const WallTime now = parts_.clock.wall_now();
+      std::vector<Candidate> first;
+      std::optional<WallTime> waits_for;
+      for (const dynamo::Item& item : page->items) {
+        Candidate candidate = Candidate::of(item);
+        const bool in_flight = candidate.received && candidate.invisible_until && now <= *candidate.invisible_until;
+        if (in_flight || (first.empty() && !waits_for && !candidate.due(now))) {
+          waits_for = std::max(candidate.due_at(), waits_for.value_or(WallTime{}));
+        } else if (first.empty() && !waits_for) {
+          first.push_back(std::move(candidate));
+        }
+      }
+      if (waits_for) {
+        claimed.next_due = std::max(Duration(*waits_for - now), Duration::zero()) + Duration(1);
+      } else if (!first.empty() && (request.suspects || !first.front().suspect())) {
+        attempt(std::move(first), request, deadline, result);
+      }
+    }
+    if (result.deliveries.empty() && result.error) {
+      return *result.error;
+    }
+    claimed.deliveries = std::move(result.deliveries);
+    return claimed;
+  }
+
+  std::vector<Candidate> gather(Pick wanted, const ClaimRequest& request, Deadline deadline,
+                                std::optional<Error>& error) {
+    if (const auto step = lane_.begin_side_scan(parts_.now())) {
+      scan(*step, deadline);  // its failure is no reason not to claim
+    }
+    auto candidates = lane_.pick(wanted, parts_.now());
+    bool pass_ended = false;
+    for (int pages = 0; pages < kMaxPages && candidates.size() < wanted.count && !pass_ended;) {
+      if (has_suspect(candidates)) {
+        return candidates;
+      }
+      const std::size_t more = wanted.count - candidates.size();
+      const auto step = lane_.begin_scan(parts_.now(), more, deadline);
+      if (step) {
+        error = scan(*step, deadline);
+        if (error) {
+          break;
+        }
+        const bool passes_on = !step->looks_back() && step->kind != ScanStep::Kind::leap;
+        pages += passes_on ? 1 : 0;
+        pass_ended = passes_on && !lane_.backlog_unread();
+      }
+      auto found = lane_.pick(pick_for(more, wanted.suspects && candidates.empty(), request), parts_.now());
+      std::move(found.begin(), found.end(), std::back_inserter(candidates));
+      if (!step) {
+        break;
+      }
+    }
+    return candidates;
+  }
+
+  Error failure(const dynamo::Error& error) {
+    Error mapped = table::store_error(place_, error);
+    if (mapped.code() == ErrorCode::queue_missing) {
+      lane_.restart();  // when the queue comes back, nothing of what was known will hold
+    }
+    return mapped;
+  }
+
+  std::optional<Error> scan(ScanStep step, Deadline deadline) {
+    auto page = parts_.client.query(query_of(place_, half_, step), deadline);
+    if (!page) {
+      lane_.end_scan(step, nullptr);
+      return failure(page.error());
+    }
+    // The answer may have told how wrong the time was by which the step was made.
+    step.at.wall = parts_.clock.wall_now() - (parts_.clock.steady_now() - step.at.steady);
+    lane_.end_scan(step, &*page);
+    return std::nullopt;
+  }
+
+  void attempt(std::vector<Candidate> candidates, const ClaimRequest& request, Deadline deadline, Attempt& result) {
+    std::vector<table::RecordWrite> writes;
+    std::vector<std::string> nonces;
+    writes.reserve(candidates.size());
+    const table::Moment now = parts_.now();
+    const SteadyTime leased_until = table::until(now.steady, request.visibility);
+    const core::ClaimTerms terms{now.wall, later(now.wall, request.visibility), request.counts};
+    for (const auto& candidate : candidates) {
+      nonces.push_back(parts_.nonces.next());
+      writes.push_back(build_.update({candidate.id, candidate.version, half_, {}, candidate.sort_key},
+                                     {nonces.back(), now.wall},
+                                     attributes_of(core::claim(candidate.state(half_), terms)), true));
+    }
+    auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::none, deadline);
+    std::vector<UnresolvedClaim> unknown;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const bool without_item =
+          outcomes[i].fate == table::StatementFate::done && nonce_of(outcomes[i].item) != nonces[i];
+      if (without_item && SLUICE_GUARD(empty_update_answer)) {
+        // An answer without the message: what it says cannot be handed out.
+        outcomes[i].fate = table::StatementFate::unknown;
+        outcomes[i].error =
+            dynamo::Error(dynamo::ErrorKind::malformed_response, "a claim was answered without its item");
+      }
+      if (outcomes[i].fate == table::StatementFate::unknown) {
+        outcomes[i].error.outcome_unknown = false;  // what came of it is looked up below
+        result.error = table::store_error(place_, outcomes[i].error);
+        unknown.push_back({candidates[i], nonces[i], leased_until});
+      }
+    }
+    sort_out(candidates, outcomes, leased_until, deadline, result);
+    if (!unknown.empty()) {
+      resolve(std::move(unknown), deadline, result);
+    }
+  }
+
+  void sort_out(std::vector<Candidate>& candidates, std::vector<table::StatementOutcome>& outcomes,
+                SteadyTime leased_until, Deadline deadline, Attempt& result) {
+    std::vector<Candidate> lost;
+    std::vector<Candidate> back;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      table::StatementOutcome& outcome = outcomes[i];
+      switch (outcome.fate) {
+        case table::StatementFate::done:
+          result.deliveries.push_back(delivery_of(outcome.item, candidates[i], leased_until, state_.failures));
+          break;
+        case table::StatementFate::refused:
+          lost.push_back(std::move(candidates[i]));
+          break;
+        case table::StatementFate::unknown:
+          break;
+        case table::StatementFate::failed:
+          result.error = failure(outcome.error);
+          if (outcome.error.kind == dynamo::ErrorKind::validation) {
+            // Only this record cannot be claimed, such as one so near the size limit that nothing can be added to it.
+            candidates[i].invisible_until = parts_.clock.wall_now() + kUnclaimableRest;
+            lane_.keep(std::move(candidates[i]));
+          } else {
+            result.stop = true;
+            back.push_back(std::move(candidates[i]));
+          }
+          break;
+      }
+    }
+    const table::Moment now = parts_.now();
+    lane_.put_back(std::move(back), now);
+    if (lane_.lost(lost, now)) {
+      look_for_winner(lost, deadline);
+    }
+  }
+
+  void resolve(std::vector<UnresolvedClaim> claims, Deadline deadline, Attempt& result) {
+    std::vector<std::string> ids;
+    ids.reserve(claims.size());
+    for (const auto& claim : claims) {
+      ids.push_back(claim.candidate.id);
+    }
+    auto records = parts_.runner.read(place_.table, attribute::kId, ids, deadline);
+    if (!records) {
+      for (auto& claim : claims) {
+        state_.claims.remember(std::move(claim));
+      }
+      result.error = table::store_error(place_, records.error());
+      result.stop = true;
+      return;
+    }
+    const table::Moment now = parts_.now();
+    for (auto& claim : claims) {
+      const auto found = records->find(claim.candidate.id);
+      if (found == records->end()) {
+        lane_.forget(claim.candidate.id);
+        continue;
+      }
+      Candidate current = Candidate::of(found->second);
+      // A program of DynamoMQ that has claimed it since leaves our nonce where it is, and counts the version on.
+      const bool ours = current.nonce == claim.nonce && current.version.number == claim.candidate.version.next();
+      if (!ours) {
+        // It has not taken effect, at least so far, or somebody else has claimed the message since.
+        lane_.disown(current, claim.nonce);
+      } else if (!current.due(now.wall) && now.steady < claim.leased_until) {
+        const SteadyTime ends = SLUICE_GUARD(lease_end_from_store) ? claim.leased_until : SteadyTime::max();
+        result.deliveries.push_back(delivery_of(found->second, current, ends, state_.failures));
+      } else {
+        // Ours, but so late that the lease has run out: the next claim takes it again, and does not count this one.
+        current.never_arrived();
+        lane_.keep(std::move(current));
+      }
+    }
+  }
+
+  void look_for_winner(const std::vector<Candidate>& lost, Deadline deadline) {
+    // The last ones lost are the likeliest to be there still: winners work off the oldest first.
+    std::vector<std::string> ids;
+    for (auto next = lost.rbegin(); next != lost.rend() && ids.size() < kWinnersLookedAt; ++next) {
+      ids.push_back(next->id);
+    }
+    if (const auto records = parts_.runner.read(place_.table, attribute::kId, ids, deadline)) {
+      for (const auto& [id, record] : *records) {
+        lane_.saw_peer(nonce_of(record), parts_.now());
+      }
+    }
+  }
+
+  table::StoreParts parts_;
+  const table::QueueTable& place_;
+  Half half_;
+  HalfBacklog& lane_;
+  HalfState& state_;
+  WriteBuilder build_;
+};
+
+/// Settles and extends deliveries of one queue half, each conditional on the version that its receipt names, and on the
+/// time at which its message was sent. Made for one call. Not thread-safe.
+class CompletionWriter {
+ public:
+  CompletionWriter(table::StoreParts parts, const table::QueueTable& place, Half half, HalfState& state)
+      : parts_(parts),
+        half_(half),
+        state_(state),
+        place_(place),
+        build_(place.table),
+        writer_(parts, place, {attribute::kNonce, [](const dynamo::Item& item) { return version_of(item).number; }},
+                state.doubts, state.transactions) {}
+
+  std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) {
+    const WallTime now = parts_.clock.wall_now();
+    std::vector<const Receipt*> receipts;
+    for (const auto& completion : completions) {
+      receipts.push_back(&completion.receipt);
+    }
+    find_sent_times(receipts, deadline);
+    const auto write = [&](std::size_t i, std::int64_t version, bool with_failure) {
+      return end(completions[i], i, version, now, with_failure);
+    };
+    std::vector<table::DeliveryWrite> writes;
+    writes.reserve(completions.size());
+    for (std::size_t i = 0; i < completions.size(); ++i) {
+      writes.push_back(write(i, completions[i].receipt.version, true));
+    }
+    writer_.commit(writes, write, deadline);
+    std::vector<SettleResult> results;
+    results.reserve(completions.size());
+    for (std::size_t i = 0; i < completions.size(); ++i) {
+      results.push_back(writer_.result_of(writes[i]));
+      note_in_lane(completions[i], writes[i].version(), now, results[i].status);
+    }
+    return results;
+  }
+
+  std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) {
+    std::vector<ExtendResult> results(receipts.size());
+    if (const auto sure = parts_.clock.be_sure(place_, visibility / 2, deadline); !sure) {
+      for (ExtendResult& result : results) {
+        result = {.status = SettleStatus::failed, .receipt = {}, .leased_until = {}, .error = sure.error()};
+      }
+      return results;
+    }
+    const table::Moment now = parts_.now();
+    const WallTime invisible_until = later(now.wall, visibility);
+    std::vector<const Receipt*> all;
+    for (const auto& receipt : receipts) {
+      all.push_back(&receipt);
+    }
+    find_sent_times(all, deadline);
+    const auto write = [&](std::size_t i, std::int64_t version, bool) {
+      return update(receipts[i], i, version, now.wall, attributes_of(core::extension(invisible_until)));
+    };
+    std::vector<table::DeliveryWrite> writes;
+    writes.reserve(receipts.size());
+    for (std::size_t i = 0; i < receipts.size(); ++i) {
+      writes.push_back(write(i, receipts[i].version, false));
+    }
+    writer_.commit(writes, write, deadline);
+    for (std::size_t i = 0; i < receipts.size(); ++i) {
+      SettleResult settled = writer_.result_of(writes[i]);
+      ExtendResult& result = results[i];
+      result.status = settled.status;
+      result.error = std::move(settled.error);
+      if (result.status == SettleStatus::applied) {
+        result.receipt = {receipts[i].id, writes[i].version(), receipts[i].locator};
+        result.leased_until = table::until(now.steady, visibility);
+        state_.lane.extended(receipts[i].id, writes[i].version(), invisible_until);
+      } else if (result.status == SettleStatus::lost) {
+        state_.lane.forget_receipt(receipts[i]);
+      }
+    }
+    return results;
+  }
+
+ private:
+  // The claims of this store are remembered. Of those that another one made, and hands its receipts on, the records
+  // tell.
+  void find_sent_times(const std::vector<const Receipt*>& receipts, Deadline deadline) {
+    std::vector<std::string> unknown;
+    unread_.resize(receipts.size());
+    for (const Receipt* receipt : receipts) {
+      const auto& sent_at = sent_times_.emplace_back(state_.lane.sent_at_of(*receipt));
+      if (!sent_at && has_fingerprint(*receipt)) {
+        unknown.push_back(receipt->id);
+      }
+    }
+    if (unknown.empty()) {
+      return;
+    }
+    const auto records = parts_.runner.read(place_.table, attribute::kId, unknown, deadline);
+    for (std::size_t i = 0; i < receipts.size(); ++i) {
+      if (sent_times_[i] || !has_fingerprint(*receipts[i])) {
+        continue;
+      }
+      if (!records && SLUICE_GUARD(settle_fence_sent_at)) {
+        unread_[i] = records.error();  // without the time, a message that was sent again could be taken for this one
+      } else if (!records) {
+        continue;
+      } else if (const auto found = records->find(receipts[i]->id); found != records->end()) {
+        const std::string sort_key = Candidate::of(found->second).sort_key;
+        sent_times_[i] = may_be_of(*receipts[i], sort_key) ? sort_key : std::string();
+      }
+    }
+  }
+
+  table::DeliveryWrite update(const Receipt& receipt, std::size_t index, std::int64_t version, WallTime now,
+                              const table::RecordChange& change) {
+    table::DeliveryWrite write;
+    write.index = index;
+    write.receipt = &receipt;
+    write.nonce = parts_.nonces.next();
+    write.record = build_.update({receipt.id, table::VersionMark::number_of(version), half_, {}, sent_times_[index]},
+                                 {write.nonce, now}, change);
+    write.hindered = unread_[index];
+    return write;
+  }
+
+  table::DeliveryWrite end(const Completion& completion, std::size_t index, std::int64_t version, WallTime now,
+                           bool with_failure) {
+    const Receipt& receipt = completion.receipt;
+    table::DeliveryWrite write;
+    if (completion.action == CompletionAction::remove) {
+      write.index = index;
+      write.receipt = &receipt;
+      write.record =
+          build_.remove({receipt.id, table::VersionMark::number_of(version), half_, {}, sent_times_[index]}, true);
+      write.hindered = unread_[index];
+    } else {
+      core::StateChange change = core::end(completion, receive_count_of(receipt), now);
+      if (!with_failure) {
+        change.failure.reset();
+      } else if (change.failure) {
+        change.failure->earlier = state_.failures.earlier(receipt.id);
+      }
+      write = update(receipt, index, version, now, attributes_of(change, {.suspect = is_marked(receipt)}));
+      write.has_failure = change.failure.has_value();
+    }
+    write.action = completion.action;
+    write.in_transaction = completion.effects ? &completion : nullptr;
+    return write;
+  }
+
+  void note_in_lane(const Completion& completion, std::int64_t version, WallTime now, SettleStatus status) {
+    const Receipt& receipt = completion.receipt;
+    if (status == SettleStatus::failed || status == SettleStatus::refused) {
+      return;  // the lease stands until it runs out
+    }
+    state_.failures.forget(receipt.id);
+    if (status == SettleStatus::lost) {
+      state_.lane.forget_receipt(receipt);
+    } else if (completion.action == CompletionAction::remove) {
+      state_.lane.removed(receipt.id, parts_.clock.steady_now());
+    } else if (completion.action == CompletionAction::dead_letter) {
+      state_.lane.forget(receipt.id);
+    } else {
+      const core::StateChange change = core::end(completion, receive_count_of(receipt), now);
+      state_.lane.put_off(
+          receipt.id, version, change.hidden_until.value_or(std::nullopt),
+          {.attempt_given_back = completion.action == CompletionAction::release, .suspect = completion.suspect});
+    }
+  }
+
+  table::StoreParts parts_;
+  Half half_;
+  HalfState& state_;
+  const table::QueueTable& place_;
+  WriteBuilder build_;
+  table::DeliveryWriter writer_;
+  // Of each receipt of the call.
+  std::vector<std::optional<std::string>> sent_times_;  // nothing: the version alone has to do
+  std::vector<std::optional<dynamo::Error>> unread_;    // why that could not be found out
+};
+
+/// The source of one queue half. Each delivery has a lease of its own; suspects are known by what their records say of
+/// the delivery before.
+class DynamoMqSource final : public Source {
+ public:
+  /// The references must outlive the source.
+  DynamoMqSource(table::StoreParts parts, QueueState& queue, Half half, Doorbell& doorbell)
+      : parts_(parts), queue_(queue), address_{queue.place.queue, half}, doorbell_(doorbell) {}
+
+  const SourceTraits& traits() const override { return kDynamoMqTraits; }
+  void start(SourceEvents events) override {
+    if (events.on_ready) {
+      auto subscription = doorbell_.subscribe(address_, std::move(events.on_ready));
+      const MutexLock lock(mutex_);
+      std::swap(subscription_, subscription);
+    }
+  }
+
+  void stop() override {
+    Doorbell::Subscription ended;
+    {
+      const MutexLock lock(mutex_);
+      std::swap(subscription_, ended);
+    }
+    // Here it ends, without the lock: that waits for a call of the listener, which may be about to claim.
+  }
+
+  Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) override {
+    if (request.rules.max_in_flight > 0) {
+      return Error(ErrorCode::invalid,
+                   "queue " + address_.queue +
+                       " lies in a DynamoDB table, where nobody can count what is in flight without "
+                       "reading all of it; leave max_in_flight out, or have the queue on SQLite");
+    }
+    if (request.rules.order == Order::queue) {
+      in_sequence_ = true;
+    }
+    return Claimer(parts_, queue_.place, address_.half, state()).claim(request, deadline);
+  }
+
+  std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) override {
+    auto results = CompletionWriter(parts_, queue_.place, address_.half, state()).settle(completions, deadline);
+    const bool any = std::any_of(results.begin(), results.end(),
+                                 [](const SettleResult& result) { return result.status == SettleStatus::applied; });
+    if (in_sequence_ && any) {
+      doorbell_.ring_here(address_);  // the next one may go; other hosts see it when they look
+    }
+    doorbell_.ring_settled(address_, completions, results);
+    return results;
+  }
+
+  std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) override {
+    return CompletionWriter(parts_, queue_.place, address_.half, state()).extend(receipts, visibility, deadline);
+  }
+
+ private:
+  HalfState& state() { return queue_.state_of(address_.half); }
+
+  // Fixed after construction.
+  const table::StoreParts parts_;
+  QueueState& queue_;
+  const QueueAddress address_;
+  Doorbell& doorbell_;
+
+  std::atomic<bool> in_sequence_ = false;  ///< claims want one message after the other
+
+  Mutex mutex_;
+  // Guarded by mutex_.
+  Doorbell::Subscription subscription_ SLUICE_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+std::unique_ptr<Source> make_source(table::StoreParts parts, QueueState& queue, Half half, Doorbell& doorbell) {
+  return std::make_unique<DynamoMqSource>(parts, queue, half, doorbell);
 }
 
 }  // namespace sluice::queue::dynamomq

@@ -318,8 +318,16 @@ std::optional<ScanStep> HalfBacklog::begin_side_scan(table::Moment now) {
   return step;
 }
 
-void HalfBacklog::end_scan(const ScanStep& step, const dynamo::Page& page) {
+void HalfBacklog::end_scan(const ScanStep& step, const dynamo::Page* page) {
   const MutexLock lock(mutex_);
+  if (page != nullptr) {
+    scanner_.absorb(step, finding_of(step, *page));
+  }
+  scanning_ = false;
+  scan_ended_.notify_all();
+}
+
+ScanFinding HalfBacklog::finding_of(const ScanStep& step, const dynamo::Page& page) {
   ScanFinding finding;
   finding.items = page.items.size();
   finding.read_units = page.capacity.read;
@@ -345,15 +353,7 @@ void HalfBacklog::end_scan(const ScanStep& step, const dynamo::Page& page) {
       stretch.due = std::min(stretch.due.value_or(*sight.due), *sight.due);
     }
   }
-  scanner_.absorb(step, finding);
-  scanning_ = false;
-  scan_ended_.notify_all();
-}
-
-void HalfBacklog::abandon_scan() {
-  const MutexLock lock(mutex_);
-  scanning_ = false;
-  scan_ended_.notify_all();
+  return finding;
 }
 
 HalfBacklog::Sight HalfBacklog::absorb_candidate(Candidate candidate, table::Moment now, ScanFinding& finding) {

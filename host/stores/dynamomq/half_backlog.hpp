@@ -188,10 +188,10 @@ class HalfBacklog {
   /// True when records may be due that are not in the buffer: a scan is worth its request.
   bool backlog_unread() const;
   /// Waits for the scan of another thread. The step to take, or nothing when that other scan found candidates or the
-  /// deadline passed. A step must be followed by `end_scan` or `abandon_scan`.
+  /// deadline passed. A step must be followed by `end_scan`.
   std::optional<ScanStep> begin_scan(table::Moment now, std::size_t want, Deadline deadline);
-  void end_scan(const ScanStep& step, const dynamo::Page& page);
-  void abandon_scan();
+  /// `page` is null where it could not be read.
+  void end_scan(const ScanStep& step, const dynamo::Page* page);
   /// The step that is due beside those that claims ask for, if there is one and nobody reads.
   std::optional<ScanStep> begin_side_scan(table::Moment now);
 
@@ -242,6 +242,7 @@ class HalfBacklog {
   };
 
   Duration buffer_life(table::Moment now) const SLUICE_REQUIRES(mutex_);
+  ScanFinding finding_of(const ScanStep& step, const dynamo::Page& page) SLUICE_REQUIRES(mutex_);
   Sight absorb_candidate(Candidate candidate, table::Moment now, ScanFinding& finding) SLUICE_REQUIRES(mutex_);
 
   // Fixed after construction.

@@ -54,9 +54,26 @@ class UnresolvedClaims {
  public:
   static constexpr std::size_t kMost = 1'000;
 
-  void remember(UnresolvedClaim claim);
+  void remember(UnresolvedClaim claim) {
+    const MutexLock lock(mutex_);
+    if (claims_.size() == kMost) {
+      claims_.pop_front();
+    }
+    claims_.push_back(std::move(claim));
+  }
   /// At most `count`, the oldest first. A suspect comes alone, and only where `suspects` are wanted.
-  std::vector<UnresolvedClaim> take(std::size_t count, bool suspects);
+  std::vector<UnresolvedClaim> take(std::size_t count, bool suspects) {
+    const MutexLock lock(mutex_);
+    std::vector<UnresolvedClaim> taken;
+    std::deque<UnresolvedClaim> left;
+    for (UnresolvedClaim& claim : claims_) {
+      const bool alone = !taken.empty() && taken.front().candidate.suspect();
+      const bool fits = taken.size() < count && !alone && (!claim.candidate.suspect() || (suspects && taken.empty()));
+      (fits ? taken.emplace_back() : left.emplace_back()) = std::move(claim);
+    }
+    claims_ = std::move(left);
+    return taken;
+  }
 
  private:
   Mutex mutex_;

@@ -9,7 +9,7 @@
 #include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/table/item_values.hpp"
-#include "host/stores/table/overview_count.hpp"
+#include "host/stores/table/record_operator.hpp"
 #include "host/stores/table/statements.hpp"
 
 namespace sluice::queue::leased {

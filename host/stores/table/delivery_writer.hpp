@@ -13,7 +13,7 @@
 
 #include "base/deadline.hpp"
 #include "host/queue/source.hpp"
-#include "host/stores/table/statement_runner.hpp"
+#include "host/stores/table/statements.hpp"
 #include "host/stores/table/store_parts.hpp"
 #include "host/stores/table/transaction_writer.hpp"
 #include "host/stores/table/writer_memory.hpp"

@@ -53,7 +53,7 @@ dynamo::TransactAction put_message(const std::string& table, const dynamo::Item&
 }
 
 dynamo::TransactAction put_dedup_mark(const std::string& table, const NewMessage& message, const std::string& first,
-                                      const std::string& token, WallTime now, const MarkScope& scope) {
+                                      const std::string& token, WallTime now, const ItemScope& scope) {
   dynamo::TransactAction action = put(table, scope.dedup_id(message.dedup_id), first, token, scope.names);
   const WallTime until = now + message.dedup_window;
   action.item_or_key.emplace(attribute::kMarkUntil, format_timestamp(until));
@@ -67,7 +67,7 @@ dynamo::TransactAction put_dedup_mark(const std::string& table, const NewMessage
 
 dynamo::TransactAction put_unique_mark(const std::string& table, const NewMessage& message, const std::string& first,
                                        const std::string& token, const std::string& before, WallTime now,
-                                       const MarkScope& scope) {
+                                       const ItemScope& scope) {
   dynamo::TransactAction action = put(table, scope.unique_id(message.unique_key), first, token, scope.names);
   action.item_or_key.emplace(attribute::kMarkMode,
                              std::string(message.unique_until == UniqueUntil::claimed ? kClaimed : kDone));

@@ -53,6 +53,11 @@ inline constexpr std::string_view kNoticeKeys = "sluice_keys";           ///< SS
 // that no index holds them, and none of DynamoMQ's attributes but `id`. DynamoDB's TTL removes them, where it is
 // switched on; what is judged is what they say, and not whether they are there.
 
+/// What the ids of key items begin with: then the queue and "/" where a table has several, job, "/" and a hash of the
+/// key. No message of ours has such an id.
+inline constexpr std::string_view kKeyPrefix = "sluice:key/";
+constexpr bool is_key_id(std::string_view id) { return id.substr(0, kKeyPrefix.size()) == kKeyPrefix; }
+
 inline constexpr std::string_view kDedupPrefix = "sluice:dedup/";
 inline constexpr std::string_view kUniquePrefix = "sluice:unique/";
 
@@ -82,26 +87,30 @@ struct Mark {
   bool there() const { return !token.empty(); }
 };
 
-/// Whose marks: of a table of one queue, or of a queue among several of its table.
-struct MarkScope {
+/// Whose marks and keys: of a table of one queue, or of a queue among several of its table.
+struct ItemScope {
   const LoneNames& names;
   std::string queue{};  ///< empty: the table has but one
 
   std::string dedup_id(const std::string& dedup_id) const { return dedup_mark_id(within(dedup_id)); }
   std::string unique_id(const std::string& key) const { return unique_mark_id(within(key)); }
+  /// What the ids of its idempotency keys begin with; of one job's, where one is named.
+  std::string keys_prefix(const std::string& job = {}) const {
+    return std::string(kKeyPrefix) + within(job.empty() ? job : job + "/");
+  }
 
  private:
-  std::string within(const std::string& key) const { return queue.empty() ? key : queue + "/" + key; }
+  std::string within(const std::string& name) const { return queue.empty() ? name : queue + "/" + name; }
 };
 
 /// Puts a message that must not be there yet.
 dynamo::TransactAction put_message(const std::string& table, const dynamo::Item& item, const LoneNames& names);
 /// Puts the mark of a deduplication id whose window is over, or which has none.
 dynamo::TransactAction put_dedup_mark(const std::string& table, const NewMessage& message, const std::string& first,
-                                      const std::string& token, WallTime now, const MarkScope& scope);
+                                      const std::string& token, WallTime now, const ItemScope& scope);
 /// Puts the mark of a unique key in the place of the one with that token; empty: in the place of none.
 dynamo::TransactAction put_unique_mark(const std::string& table, const NewMessage& message, const std::string& first,
                                        const std::string& token, const std::string& before, WallTime now,
-                                       const MarkScope& scope);
+                                       const ItemScope& scope);
 
 }  // namespace sluice::queue::table

@@ -25,7 +25,7 @@ Mark mark_in(const RecordLayout::Seen& seen, const std::string& id) {
 }  // namespace
 
 dynamo::TransactAction RecordLayout::key_record(const KeyRecord& record, const std::string& owner, WallTime now) const {
-  return action_of(record_request(place_.table, record, owner, now, {marks_.names, marks_.queue}));
+  return action_of(record_request(place_.table, record, owner, now, marks_));
 }
 
 dynamo::Result<RecordLayout::Seen> RecordLayout::see(std::span<const NewMessage* const> messages,
@@ -90,17 +90,6 @@ RecordLayout::SentBefore RecordLayout::sent_before(const NewMessage& message, co
   const auto holder = before.unique.there() ? seen.records.find(before.unique.first) : seen.records.end();
   before.held = holder != seen.records.end() && holder->second.there() && holds_key(holder->second.item, before.unique);
   return before;
-}
-
-dynamo::Result<std::vector<dynamo::Item>> read_items(dynamo::Client& client, const std::string& table,
-                                                     const std::vector<dynamo::Item>& keys, Deadline deadline) {
-  std::vector<dynamo::Item> found;
-  for (std::size_t from = 0; from < keys.size(); from += kMaxKeysPerBatchGet) {
-    const std::size_t count = std::min(kMaxKeysPerBatchGet, keys.size() - from);
-    SLUICE_TRY(items, client.batch_get(table, std::span(keys).subspan(from, count), deadline));
-    std::move(items->begin(), items->end(), std::back_inserter(found));
-  }
-  return found;
 }
 
 std::string transaction_token(const QueueTable& table, std::string_view chance) {

@@ -56,7 +56,7 @@ class RecordLayout {
 
   const QueueTable& place() const { return place_; }
   const LayoutNames& names() const { return names_; }
-  const MarkScope& marks() const { return marks_; }
+  const ItemScope& marks() const { return marks_; }
   /// What its marks are told apart by: two queues of one scope have them in common.
   std::string scope() const { return marks_.queue.empty() ? place_.table : place_.table + '/' + marks_.queue; }
 
@@ -123,12 +123,8 @@ class RecordLayout {
   const StoreParts parts_;
   const QueueTable place_;
   const LayoutNames& names_;
-  const MarkScope marks_;
+  const ItemScope marks_;
 };
-
-/// Consistent reads of whole items, a hundred at a time; absent ones are missing from the answer. No key twice.
-dynamo::Result<std::vector<dynamo::Item>> read_items(dynamo::Client& client, const std::string& table,
-                                                     const std::vector<dynamo::Item>& keys, Deadline deadline);
 
 /// A token for a transaction on that table, from so much chance.
 std::string transaction_token(const QueueTable& table, std::string_view chance);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "host/queue/doorbell.hpp"
+#include "host/queue/error_groups.hpp"
 #include "host/queue/operator.hpp"
 #include "host/stores/core/transitions.hpp"
 #include "host/stores/table/record_layout.hpp"
@@ -96,6 +97,25 @@ class RecordOperator : public Operator {
   bool judge_doubt(Task& task, const dynamo::Item& record) const;
   Result<StoredMessage> write_edited(const dynamo::Item& before, const dynamo::Item& after, const std::string& id,
                                      Deadline deadline) const;
+};
+
+/// Adds up an overview, record by record in claiming order. A value; not thread-safe.
+class OverviewCount {
+ public:
+  OverviewCount(const OverviewRequest& request, WallTime now)
+      : most_ids_(request.ids), most_errors_(request.errors), now_(now), errors_(now) {}
+
+  void add(const StoredMessage& record);
+  QueueOverview finish() &&;
+
+ private:
+  void count(const StoredMessage& record, MessageState state);
+
+  std::size_t most_ids_;
+  std::size_t most_errors_;
+  WallTime now_;
+  QueueOverview overview_;
+  ErrorGroups errors_;
 };
 
 /// Names behind placeholders in a request that reads no more than these; some are reserved. The units read are those of

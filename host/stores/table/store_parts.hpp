@@ -7,7 +7,7 @@
 #include "base/clock.hpp"
 #include "dynamo/client.hpp"
 #include "host/stores/table/nonce.hpp"
-#include "host/stores/table/statement_runner.hpp"
+#include "host/stores/table/statements.hpp"
 #include "host/stores/table/table_clock.hpp"
 #include "host/stores/table/table_errors.hpp"
 

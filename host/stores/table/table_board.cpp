@@ -97,16 +97,13 @@ Result<std::vector<Notice>> TableBoard::roll_call(Deadline deadline) const {
     wanted.push_back(names_.key(id_of(Topic::hosts, key)));
   }
   const std::size_t prefix = id_of(Topic::hosts, {}).size();
-  for (std::size_t from = 0; from < wanted.size(); from += kMaxKeysPerBatchGet) {
-    const std::size_t count = std::min(kMaxKeysPerBatchGet, wanted.size() - from);
-    const auto items = parts_.client.batch_get(place_.table, std::span(wanted).subspan(from, count), deadline);
-    if (!items) {
-      return failure(items.error());
-    }
-    for (const dynamo::Item& item : *items) {
-      if (const std::string id = names_.id_of(item); id.size() >= prefix) {
-        all.push_back(notice_of(id.substr(prefix), item));
-      }
+  const auto items = read_items(parts_.client, place_.table, wanted, deadline);
+  if (!items) {
+    return failure(items.error());
+  }
+  for (const dynamo::Item& item : *items) {
+    if (const std::string id = names_.id_of(item); id.size() >= prefix) {
+      all.push_back(notice_of(id.substr(prefix), item));
     }
   }
   std::sort(all.begin(), all.end(), [](const Notice& a, const Notice& b) { return a.key < b.key; });

@@ -36,12 +36,12 @@ std::int64_t expiry_seconds(WallTime until) {
 }
 
 /// The primary key of a key's item.
-dynamo::Item key_item_key(const std::string& job, std::string_view key, const KeyScope& scope) {
-  return scope.names.key(scope.prefix(job) + dynamo::to_hex(dynamo::sha256(key)));
+dynamo::Item key_item_key(const std::string& job, std::string_view key, const ItemScope& scope) {
+  return scope.names.key(scope.keys_prefix(job) + dynamo::to_hex(dynamo::sha256(key)));
 }
 
 dynamo::PutItemRequest put(const std::string& table, const std::string& job, std::string_view key,
-                           const std::string& owner, WallTime until, const KeyScope& scope) {
+                           const std::string& owner, WallTime until, const ItemScope& scope) {
   dynamo::PutItemRequest request{.table = table, .item = key_item_key(job, key, scope)};
   request.item.emplace(kKeyText, dynamo::Binary{std::string(key)});
   request.item.emplace(kKeyOwner, owner);
@@ -51,7 +51,7 @@ dynamo::PutItemRequest put(const std::string& table, const std::string& job, std
 }
 
 /// Nobody has it, or its time has passed.
-void or_void(dynamo::PutItemRequest& request, WallTime now, const KeyScope& scope) {
+void or_void(dynamo::PutItemRequest& request, WallTime now, const ItemScope& scope) {
   request.condition = "attribute_not_exists(#id) OR #until <= :now";
   request.names.emplace("#id", scope.names.hash);
   request.names.emplace("#until", kKeyUntil);
@@ -68,7 +68,7 @@ bool final_refusal(const dynamo::Error& error) { return error.kind == dynamo::Er
 
 /// Marks a key as in progress: refused where another message has it, in progress or done.
 dynamo::PutItemRequest mark_request(const std::string& table, const KeyClaim& claim, WallTime now,
-                                    const KeyScope& scope) {
+                                    const ItemScope& scope) {
   auto request = put(table, claim.job, claim.key, claim.owner, core::mark_end(claim, now), scope);
   request.item.emplace(kKeyFence, AttributeValue::number(claim.fence));
   or_void(request, now, scope);
@@ -80,7 +80,7 @@ dynamo::PutItemRequest mark_request(const std::string& table, const KeyClaim& cl
 }
 
 /// Takes the owner's mark away: refused where it is another's, or done.
-dynamo::DeleteItemRequest unmark_request(const std::string& table, const KeyClaim& claim, const KeyScope& scope) {
+dynamo::DeleteItemRequest unmark_request(const std::string& table, const KeyClaim& claim, const ItemScope& scope) {
   dynamo::DeleteItemRequest request{.table = table, .key = key_item_key(claim.job, claim.key, scope)};
   request.condition = "#owner = :owner AND #fence = :fence AND attribute_not_exists(#done)";
   request.names.emplace("#owner", kKeyOwner);
@@ -92,12 +92,12 @@ dynamo::DeleteItemRequest unmark_request(const std::string& table, const KeyClai
 }
 
 /// What an item says. False: it is no key's item, or one of another queue.
-bool read_key_item(const dynamo::Item& item, StoredKey& key, const KeyScope& scope) {
+bool read_key_item(const dynamo::Item& item, StoredKey& key, const ItemScope& scope) {
   const auto* id = dynamo::find<std::string>(item, scope.names.hash);
   const auto* text = dynamo::find<dynamo::Binary>(item, kKeyText);
   const auto* owner = dynamo::find<std::string>(item, kKeyOwner);
   const auto until = dynamo::whole_number(item, kKeyUntil);
-  const std::string prefix = scope.prefix();
+  const std::string prefix = scope.keys_prefix();
   if (id == nullptr || !id->starts_with(prefix) || text == nullptr || owner == nullptr || !until) {
     return false;
   }
@@ -119,13 +119,8 @@ bool read_key_item(const dynamo::Item& item, StoredKey& key, const KeyScope& sco
 
 }  // namespace
 
-std::string KeyScope::prefix(const std::string& job) const {
-  const auto part = [](const std::string& name) { return name.empty() ? name : name + "/"; };
-  return std::string(kKeyPrefix) + part(queue) + part(job);
-}
-
 dynamo::PutItemRequest record_request(const std::string& table, const KeyRecord& record, const std::string& owner,
-                                      WallTime now, const KeyScope& scope) {
+                                      WallTime now, const ItemScope& scope) {
   auto request = put(table, record.job, record.key_of(owner), owner, later(now, record.ttl), scope);
   request.item.emplace(kKeyDone, true);
   if (!record.result.empty()) {
@@ -244,7 +239,7 @@ Result<KeyPage> TableKeys::list(const std::string& job, std::size_t limit, const
                                 Deadline deadline) {
   dynamo::ScanRequest scan{.table = place_.table, .filter = "begins_with(#id, :prefix)", .consistent = true};
   scan.names.emplace("#id", scope_.names.hash);
-  scan.values.emplace(":prefix", scope_.prefix(job));
+  scan.values.emplace(":prefix", scope_.keys_prefix(job));
   if (!cursor.empty()) {
     scan.exclusive_start_key = scope_.names.key(cursor);
   }

@@ -18,25 +18,11 @@
 /// switched on.
 namespace sluice::queue::table {
 
-/// What the ids of key items begin with: then the queue and "/" where a table has several, job, "/" and a hash of the
-/// key. No message of ours has such an id.
-inline constexpr std::string_view kKeyPrefix = "sluice:key/";
-constexpr bool is_key_id(std::string_view id) { return id.substr(0, kKeyPrefix.size()) == kKeyPrefix; }
-
-/// Whose keys: of a table of one queue, or of a queue among several of its table.
-struct KeyScope {
-  const LoneNames& names;
-  std::string queue{};  ///< empty: the table has but one
-
-  /// What the ids of its keys begin with; of one job's, where one is named.
-  std::string prefix(const std::string& job = {}) const;
-};
-
 /// Puts down that a key is done, in place of the owner's mark. Its condition fails where another message has the key by
 /// now, in progress or done, so that the transaction it belongs to must not commit. It fits into a transaction as it
 /// is.
 dynamo::PutItemRequest record_request(const std::string& table, const KeyRecord& record, const std::string& owner,
-                                      WallTime now, const KeyScope& scope);
+                                      WallTime now, const ItemScope& scope);
 
 /// The idempotency keys of the jobs on one queue: an item for each, judged by DynamoDB's time, so that none has to wait
 /// until DynamoDB's TTL removes it. A mark costs one write unit for each KB, and one more where it is taken away; a
@@ -44,7 +30,7 @@ dynamo::PutItemRequest record_request(const std::string& table, const KeyRecord&
 class TableKeys final : public IdempotencyKeys {
  public:
   /// What `parts` refer to outlives it.
-  TableKeys(const StoreParts& parts, QueueTable place, KeyScope scope)
+  TableKeys(const StoreParts& parts, QueueTable place, ItemScope scope)
       : parts_(parts), place_(std::move(place)), scope_(std::move(scope)) {}
 
   std::vector<KeyAnswer> begin(std::span<const KeyClaim> claims, Deadline deadline) override;
@@ -65,7 +51,7 @@ class TableKeys final : public IdempotencyKeys {
 
   const StoreParts parts_;
   const QueueTable place_;
-  const KeyScope scope_;
+  const ItemScope scope_;
 };
 
 }  // namespace sluice::queue::table

@@ -87,7 +87,7 @@ Result<std::unique_ptr<NoticeBoard>> TableQueues::open_board(const std::string& 
 Result<std::unique_ptr<IdempotencyKeys>> TableQueues::open_keys(const std::string& queue) {
   const std::string scope = settings_.names.range.empty() ? std::string() : queue;
   return std::unique_ptr<IdempotencyKeys>(
-      std::make_unique<TableKeys>(parts_, settings_.locate(queue), KeyScope{settings_.names, scope}));
+      std::make_unique<TableKeys>(parts_, settings_.locate(queue), ItemScope{settings_.names, scope}));
 }
 
 Result<std::unique_ptr<wake::WakePlace>> TableQueues::open_wake_place(const std::string& queue) {

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <initializer_list>
 #include <map>
+#include <memory>
+#include <set>
 #include <utility>
 
 #include "base/guard.hpp"
@@ -103,8 +105,8 @@ struct TransactionWriter::Draft {
   /// The writes of the message's own records, the one with its fence first.
   const std::vector<dynamo::TransactAction>* own = nullptr;
   dynamo::TransactWriteRequest request{};
-  OpenTransactions::Asked kept{};  ///< that is made again, if it was made before
-  std::vector<Name> names{};       ///< of the actions
+  OpenTransaction kept{};     ///< that is made again, if it was made before
+  std::vector<Name> names{};  ///< of the actions
   /// Messages, by their number, that are duplicates of ones sent before: accepted, and not stored.
   std::set<std::size_t> left_out{};
   std::vector<std::string> void_marks{};  ///< by message: the token of a mark that is to be replaced
@@ -307,7 +309,10 @@ std::vector<TransactionWriter::Outcome> TransactionWriter::write(std::span<const
   std::vector<Draft> drafts;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     Draft one{.place = i, .completion = wanted[i].completion, .own = &wanted[i].own};
-    one.kept = open_.take(wanted[i].completion->receipt);
+    if (auto kept = open_.about(wanted[i].completion->receipt); !kept.empty()) {
+      one.kept = std::move(kept.back());
+      open_.clear(wanted[i].completion->receipt);
+    }
     one.left_out = one.kept.left_out;
     fill(one, now);
     if (one.refused) {

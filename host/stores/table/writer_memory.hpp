@@ -1,15 +1,20 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/mutex.hpp"
+#include "dynamo/transaction.hpp"
 #include "host/queue/message.hpp"
 #include "host/queue/source.hpp"
 
@@ -21,27 +26,59 @@ struct DoubtfulWrite {
   std::optional<CompletionAction> action;  ///< nothing: it prolongs the lease
 };
 
-/// What a store has written about deliveries of one half of a queue in earlier calls without learning what came of it,
-/// so that later calls recognise their own doing. Within limits: what does not fit is forgotten, the oldest first.
-/// Thread-safe.
-class DoubtfulWrites {
+/// What a store knows of receipts whose writes are in question, between its calls. Of `kMost` receipts: what does not
+/// fit is forgotten, the oldest first. Thread-safe.
+template <typename Value, std::size_t kMost>
+class ReceiptMemory {
  public:
-  static constexpr std::size_t kMaxReceipts = 4'096;
-
-  void remember(const Receipt& receipt, DoubtfulWrite write);
-  /// Those about this receipt that have not been cleared up; in the order in which they were written.
-  std::vector<DoubtfulWrite> about(const Receipt& receipt) const;
-  /// What became of them is known.
-  void clear(const Receipt& receipt);
+  void remember(const Receipt& receipt, Value value) {
+    const MutexLock lock(mutex_);
+    Key key(receipt.id, receipt.version);
+    std::vector<Value>& values = values_[key];
+    if (values.empty()) {
+      order_.push_back(std::move(key));
+    }
+    values.push_back(std::move(value));
+    while (order_.size() > kMost) {
+      values_.erase(order_.front());
+      order_.pop_front();
+    }
+  }
+  /// All of this receipt that has not been cleared up, in the order in which it came.
+  std::vector<Value> about(const Receipt& receipt) const {
+    const MutexLock lock(mutex_);
+    const auto found = values_.empty() ? values_.end() : values_.find({receipt.id, receipt.version});
+    return found == values_.end() ? std::vector<Value>() : found->second;
+  }
+  /// Nothing of it is in question any more.
+  void clear(const Receipt& receipt) {
+    const MutexLock lock(mutex_);
+    if (!values_.empty() && values_.erase({receipt.id, receipt.version}) > 0) {
+      std::erase(order_, Key(receipt.id, receipt.version));
+    }
+  }
 
  private:
   using Key = std::pair<std::string, std::int64_t>;  // of a receipt: id and version
 
   mutable Mutex mutex_;
   // Guarded by mutex_.
-  std::map<Key, std::vector<DoubtfulWrite>> writes_ SLUICE_GUARDED_BY(mutex_);
-  std::deque<Key> order_ SLUICE_GUARDED_BY(mutex_);  // keys that have been in writes_, each once for each entry
+  std::map<Key, std::vector<Value>> values_ SLUICE_GUARDED_BY(mutex_);
+  std::deque<Key> order_ SLUICE_GUARDED_BY(mutex_);
 };
+
+/// What was written about deliveries of one half of a queue in earlier calls without learning what came of it, so that
+/// later calls recognise their own doing.
+using DoubtfulWrites = ReceiptMemory<DoubtfulWrite, 4'096>;
+
+/// A transaction of which nobody knows whether it took effect, as it was asked for: made again to the letter, its token
+/// lets DynamoDB answer as it did the first time.
+struct OpenTransaction {
+  std::shared_ptr<const dynamo::TransactWriteRequest> request{};  ///< null: there is none
+  std::set<std::size_t> left_out{};  ///< messages of the completion, by number, that it does not carry
+  SteadyTime first_at{};
+};
+using OpenTransactions = ReceiptMemory<OpenTransaction, 256>;
 
 /// What the records of claimed messages said of attempts that had failed, so that whoever settles writes it again
 /// beside the newest failure without having to read anything. Most messages never fail, and take no room here.

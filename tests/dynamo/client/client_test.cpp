@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-#include "dynamo/codec/error_response.hpp"
+#include "dynamo/codec/responses.hpp"
 #include "dynamo/credentials/chain.hpp"
 #include "dynamo/server_time.hpp"
 #include "tests/support/fake_clock.hpp"

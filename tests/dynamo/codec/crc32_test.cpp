@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "dynamo/codec/error_response.hpp"
+#include "dynamo/codec/responses.hpp"
 
 namespace sluice::dynamo {
 namespace {

@@ -1,4 +1,3 @@
-#include "dynamo/codec/error_response.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include "dynamo/credentials/chain.hpp"
 
-#include "dynamo/credentials/sts.hpp"
+#include "dynamo/credentials/sources.hpp"
 #include "tests/dynamo/credentials/aws_fixture.hpp"
 
 namespace sluice::dynamo {

@@ -69,16 +69,5 @@ TEST(EndpointRules, ForgedAccountIdsAreRefused) {
   }
 }
 
-TEST(EndpointRules, OddArnsAreLeftAside) {
-  for (const std::string arn : {"", "arn", "arn:aws:dynamodb:us-east-1:1", "arn:aws:dynamodb:us-east-1:1:",
-                                "arn::dynamodb:us-east-1:1:table/t", "arn:aws:dynamodb:us-east-1::table/t",
-                                "arn:aws:dynamodb:us-east-1:a.b:table/t", "arn:aws:dynamodb:eu-west-1:1:table/t"}) {
-    EXPECT_EQ(
-        resolve_endpoint({.region = "us-east-1", .account_id_endpoint_mode = "preferred", .resource_arn = arn})->url,
-        "https://dynamodb.us-east-1.amazonaws.com")
-        << arn;
-  }
-}
-
 }  // namespace
 }  // namespace sluice::dynamo

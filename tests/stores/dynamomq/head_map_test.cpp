@@ -77,7 +77,8 @@ class HeavyHead : public ::testing::Test {
     bool ended = false;
     for (int pages = 0; pages < 8 && found < want && !ended;) {
       const auto step = lane_.begin_scan(now_, want, Deadline::never());
-      lane_.end_scan(*step, index_.read(*step));
+      const auto page = index_.read(*step);
+      lane_.end_scan(*step, &page);
       const bool passes_on = !step->looks_back() && step->kind != ScanStep::Kind::leap;
       pages += passes_on ? 1 : 0;
       ended = passes_on && !lane_.backlog_unread();

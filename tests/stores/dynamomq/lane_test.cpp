@@ -29,7 +29,7 @@ class LaneTest : public ::testing::Test {
     dynamo::Page page;
     page.items = std::move(items);
     page.capacity.read = 0.5;
-    lane_.end_scan(*step, page);
+    lane_.end_scan(*step, &page);
   }
   Pick for_up_to(std::size_t count, bool suspects = true) const { return {count, suspects, now_.wall + 30s}; }
   std::vector<std::string> pick(std::size_t count, bool suspects = true) {
@@ -137,7 +137,7 @@ TEST_F(LaneTest, LooksAtTheFrontEachSecondWhileItHasEnoughToClaim) {
   dynamo::Page page;
   page.items = {item("moved", 10s)};
   page.capacity.read = 0.5;
-  lane_.end_scan(*step, page);
+  lane_.end_scan(*step, &page);
   EXPECT_THAT(pick(1), ElementsAre("moved"));
   EXPECT_FALSE(lane_.begin_side_scan(now_));
 }
@@ -149,7 +149,7 @@ TEST_F(LaneTest, LooksAtTheFrontWhileItReadsOnThroughABacklog) {
     page.items = std::move(items);
     page.capacity.read = 0.5;
     page.last_evaluated_key = last;
-    lane_.end_scan(step, page);
+    lane_.end_scan(step, &page);
   };
   const dynamo::Item known = item("a", 2s);
   read_on(*lane_.begin_scan(now_, 1, Deadline::never()), {known});
@@ -229,7 +229,7 @@ TEST_F(LaneTest, SecondScannerWaitsAndFindsWhatTheFirstFound) {
   ASSERT_TRUE(step);
   EXPECT_FALSE(lane_.begin_scan(now_, 10, Deadline::at(now_.steady - 999s))) << "the deadline has passed";
   EXPECT_FALSE(lane_.begin_side_scan(now_));
-  lane_.abandon_scan();
+  lane_.end_scan({}, nullptr);
   EXPECT_TRUE(lane_.begin_scan(now_, 10, Deadline::never()));
 }
 

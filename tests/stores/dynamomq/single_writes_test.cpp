@@ -2,7 +2,6 @@
 
 #include <atomic>
 
-#include "host/stores/table/statement_runner.hpp"
 #include "host/stores/table/statements.hpp"
 #include "tests/stores/dynamomq/store_on_emulator.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "base/timestamp.hpp"
 #include "host/stores/dynamomq/record.hpp"
-#include "host/stores/dynamomq/record_changes.hpp"
+#include "host/stores/dynamomq/record_writes.hpp"
 #include "host/stores/table/item_values.hpp"
 #include "host/stores/table/nonce.hpp"
 #include "tests/support/fake_random.hpp"

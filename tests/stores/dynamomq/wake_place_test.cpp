@@ -1,7 +1,7 @@
 // Where hosts say how they are woken: what it costs, that no reader of messages meets it, and who rings after what.
 
 #include "host/queue/wake/datagram.hpp"
-#include "host/stores/dynamomq/bell_items.hpp"
+#include "host/stores/dynamomq/dynamomq_queues.hpp"
 #include "host/stores/dynamomq/outside_items.hpp"
 #include "host/stores/table/metadata_items.hpp"
 #include "tests/stores/dynamomq/store_on_emulator.hpp"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "host/stores/dynamomq/dynamomq_layout.hpp"
+#include "host/stores/dynamomq/dynamomq_roles.hpp"
 #include "host/stores/leased/direct_claimer.hpp"
 #include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/leased_sender.hpp"

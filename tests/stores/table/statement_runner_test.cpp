@@ -1,12 +1,12 @@
 // The runner against scripted answers.
 
-#include "host/stores/table/statement_runner.hpp"
+#include "host/stores/table/statements.hpp"
 
 #include <gmock/gmock.h>
 
 #include <boost/json.hpp>
 
-#include "host/stores/dynamomq/record_changes.hpp"
+#include "host/stores/dynamomq/record_writes.hpp"
 #include "tests/stores/dynamomq/emulated_tables.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/fake_transport.hpp"

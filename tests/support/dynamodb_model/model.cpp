@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/text/json_string.hpp"
-#include "dynamo/codec/error_response.hpp"
+#include "dynamo/codec/responses.hpp"
 #include "tests/support/dynamodb_model/failure.hpp"
 
 namespace sluice::test::model {
