@@ -73,6 +73,9 @@ struct Flag {
   std::string_view help{};
   bool required = false;
   bool repeated = false;
+  /// Its value may stand alone: `sluice scale mailer 16` is --job mailer --workers 16, in the order of the flags. One
+  /// that is repeated takes every word from its place on: `sluice delete A-1 A-2`.
+  bool alone = false;
   bool common = false;       ///< one of those that say where the queue is; listed under a heading of their own
   std::string_view alias{};  ///< another name, accepted and not shown
 
@@ -91,9 +94,6 @@ struct Command {
   std::string_view usage{};        ///< what follows the name in the usage line
   std::string_view description{};  ///< paragraphs of `sluice help NAME`, separated by empty lines
   std::vector<Flag> flags{};
-  /// Options whose value may stand alone, in this order: `sluice scale mailer 16` is --job mailer --workers 16. One
-  /// that can be repeated takes every word from its place on: `sluice delete A-1 A-2`.
-  std::vector<std::string_view> positional{};
   std::string_view examples{};  ///< lines, indented by the help
   bool stdin_operand = false;   ///< takes "-" beside its options
   Exit (*run)(const Arguments& arguments, Console& console) = nullptr;
@@ -142,6 +142,8 @@ const std::vector<Command>& commands();
 
 /// The command of that name or alias among those; null when there is none.
 const Command* find_command(const std::vector<Command>& commands, std::string_view name);
+/// The one that the words begin with, of one word or two.
+const Command* find_command(const std::vector<Command>& commands, const std::vector<std::string>& words);
 inline const Command* find_command(std::string_view name) { return find_command(commands(), name); }
 
 /// Runs the command that the arguments name and says on stderr why it failed. Returns the process's exit code.

@@ -33,14 +33,6 @@ Words joined_at_equals(const Words& words) {
   return joined;
 }
 
-const Command* command_of(const std::vector<Command>& commands, const Words& words) {
-  if (words.empty()) {
-    return nullptr;
-  }
-  const Command* both = words.size() > 1 ? find_command(commands, words[0] + " " + words[1]) : nullptr;
-  return both != nullptr ? both : find_command(commands, words[0]);
-}
-
 /// The option of "--name"; null for any other word.
 const Flag* flag_of(const Command& command, std::string_view word) {
   return word.starts_with("--") ? command.flag(word.substr(2)) : nullptr;
@@ -159,11 +151,10 @@ const Flag* operand_at(const Command& command, const Words& before) {
       ++alone;
     }
   }
-  for (const std::string_view name : command.positional) {
-    const std::string option = "--" + std::string(name);
-    const Flag* flag = flag_of(command, option);
-    if (flag->repeated || (std::find(before.begin(), before.end(), option) == before.end() && alone-- == 0)) {
-      return flag;
+  for (const Flag& flag : command.flags) {
+    const bool given = std::find(before.begin(), before.end(), "--" + std::string(flag.name)) != before.end();
+    if (flag.alone && (flag.repeated || (!given && alone-- == 0))) {
+      return &flag;
     }
   }
   return nullptr;
@@ -340,7 +331,7 @@ Suggestions suggest(const std::vector<Command>& commands, const Words& given) {
     }
     return topics;
   }
-  const Command* command = command_of(commands, before);
+  const Command* command = find_command(commands, before);
   if (command == nullptr) {
     return before.size() > 1 ? Suggestions() : suggest_command(commands, before.empty() ? "" : before[0], typed);
   }

@@ -22,6 +22,8 @@ constexpr Duration kAnswerTime = std::chrono::seconds(5);
 constexpr Duration kAuditTime = std::chrono::seconds(3);
 constexpr Duration kNudgeTime = std::chrono::seconds(1);
 
+}  // namespace
+
 std::vector<operate::FileJob> jobs_of(const std::vector<config::JobConfig>& files) {
   std::vector<operate::FileJob> jobs;
   jobs.reserve(files.size());
@@ -30,8 +32,6 @@ std::vector<operate::FileJob> jobs_of(const std::vector<config::JobConfig>& file
   }
   return jobs;
 }
-
-}  // namespace
 
 OrExit<FleetSession> FleetSession::open(const Arguments& arguments) {
   SLUICE_TRY(opened, QueueSession::open(arguments, QueueSession::Queue::optional));
@@ -131,13 +131,15 @@ OrExit<operate::Compliance> FleetSession::follow(std::vector<fleet::Given> given
   }
 }
 
+std::string this_machine() {
+  std::array<char, 256> machine{};
+  return ::gethostname(machine.data(), machine.size() - 1) == 0 ? machine.data() : "?";
+}
+
 std::string this_operator() {
   const uid_t user = ::getuid();
   const passwd* const entry = ::getpwuid(user);
-  std::array<char, 256> machine{};
-  const bool named = ::gethostname(machine.data(), machine.size() - 1) == 0;
-  return (entry == nullptr ? "user " + std::to_string(user) : std::string(entry->pw_name)) + "@" +
-         (named ? machine.data() : "?");
+  return (entry == nullptr ? "user " + std::to_string(user) : std::string(entry->pw_name)) + "@" + this_machine();
 }
 
 bool FleetSession::wait_for_look(const InterruptFlag& interrupt) const {

@@ -7,7 +7,6 @@
 #include "host/cli/queue_session.hpp"
 #include "host/fleet/fleet.hpp"
 #include "host/operate/fleet_report.hpp"
-#include "host/operate/known_names.hpp"
 #include "host/runtime/control_socket.hpp"
 
 namespace sluice::cli {
@@ -70,6 +69,11 @@ class FleetSession {
   std::optional<runtime::LocalHosts> local_hosts_;
 };
 
+/// Jobs as their files have them.
+std::vector<operate::FileJob> jobs_of(const std::vector<config::JobConfig>& files);
+
+/// "ops-1"; "?" for a machine without a name.
+std::string this_machine();
 /// Who gives a directive: "ann@ops-1".
 std::string this_operator();
 

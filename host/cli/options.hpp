@@ -6,6 +6,7 @@
 
 #include "host/cli/command.hpp"
 #include "host/operate/filter.hpp"
+#include "host/operate/send_run.hpp"
 #include "host/queue/message.hpp"
 
 /// The options that many commands have: each is declared once, and read in one place.
@@ -17,6 +18,7 @@ std::vector<Flag> joined(std::vector<Flag> first, const std::vector<Flag>& secon
 std::vector<Flag> without_flag(std::vector<Flag> flags, std::string_view name);
 Flag required(Flag flag);
 Flag repeated(Flag flag);
+Flag alone(Flag flag);
 
 /// --output json|text and --json, read by `Arguments::output`.
 std::vector<Flag> output_flags();
@@ -59,8 +61,7 @@ std::vector<Flag> filter_flags();
 /// points at it.
 OrExit<operate::Filter> parse_filter(const Arguments& arguments);
 
-/// --id ID, of a command that has "id" among its positional words: it can be repeated, and the plain word says the
-/// same.
+/// --id ID: it can be repeated, and the plain word says the same.
 Flag id_flag();
 /// The ids that were given, each once and in order.
 std::vector<std::string> message_ids(const Arguments& arguments);
@@ -76,6 +77,10 @@ OrExit<Duration> duration_within(const Arguments& arguments, std::string_view na
 /// One of two words, or nothing: `first` is the default. True for the second one; exit 64 for any other word.
 OrExit<bool> second_of(const Arguments& arguments, const std::string& name, const std::string& first,
                        const std::string& second);
+
+/// Reads --delay, --attr, --content-type, --group, --priority and the keys of `sluice send`; exit 64 for what is wrong
+/// with them.
+OrExit<operate::MessageTemplate> read_template(const Arguments& arguments);
 
 /// "mail, orders".
 std::string listed(const std::vector<std::string>& names);

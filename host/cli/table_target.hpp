@@ -5,7 +5,7 @@
 
 #include "dynamo/client.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/views/json_object.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/runtime/host_queues.hpp"
 #include "host/stores/dynamodb/table.hpp"
 

@@ -54,6 +54,10 @@ queue::ChangeResult result_of(const Result<queue::StoredMessage>& edited) {
   return {.status = status, .version = 0, .error = edited.error()};
 }
 
+BulkRun::Step failed(const Error& error) {
+  return {.state = BulkRun::Step::State::failed, .until = {}, .error = error, .outcomes = {}};
+}
+
 bool stops_the_run(const std::vector<queue::ChangeResult>& results) {
   return !results.empty() && std::all_of(results.begin(), results.end(), [](const queue::ChangeResult& result) {
     return result.status == queue::ChangeStatus::failed && is_of_the_store(result.error.code());
@@ -112,9 +116,7 @@ BulkRun::Step BulkRun::list() {
                            .consistent = plan_.consistent},
                           deadline());
   if (!page) {
-    step.state = Step::State::failed;
-    step.error = page.error();
-    return step;
+    return failed(page.error());
   }
   page_cursor_ = std::exchange(list_cursor_, page->next);
   found_.clear();
@@ -151,9 +153,7 @@ BulkRun::Step BulkRun::find() {
     const std::string& id = plan_.ids[next_id_];
     auto message = queue_.get(id, deadline());
     if (!message && is_of_the_store(message.error().code())) {
-      step.state = Step::State::failed;
-      step.error = message.error();
-      return step;
+      return failed(message.error());
     }
     ++next_id_;
     ++count_.seen;
@@ -226,10 +226,7 @@ BulkRun::Step BulkRun::apply() {
   if (stops_the_run(results)) {
     next_ = first;
     count_.skipped = skipped;
-    step.outcomes.clear();
-    step.state = Step::State::failed;
-    step.error = results.front().error;
-    return step;
+    return failed(results.front().error);
   }
   pace_.took(batch.size(), now);
   for (std::size_t index = 0; index < batch.size(); ++index) {

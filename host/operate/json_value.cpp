@@ -1,9 +1,7 @@
 #include "host/operate/json_value.hpp"
 
-#include <algorithm>
 #include <variant>
 
-#include "base/text/decimal.hpp"
 #include "base/text/json_check.hpp"
 #include "base/text/json_reader.hpp"
 
@@ -66,13 +64,6 @@ bool read_value(JsonReader& reader, JsonValue& value) {
   }
 }
 
-bool same_members(const JsonValue& left, const JsonValue& right) {
-  return std::all_of(left.keys.begin(), left.keys.end(), [&](const std::string& key) {
-    const JsonValue* other = right.member(key);
-    return other != nullptr && same_json(*left.member(key), *other);
-  });
-}
-
 }  // namespace
 
 JsonValue JsonValue::of_string(std::string text) {
@@ -111,27 +102,6 @@ void JsonValue::add(std::string key, JsonValue value) {
   kind = Kind::object;
   keys.push_back(std::move(key));
   items.push_back(std::move(value));
-}
-
-bool same_json(const JsonValue& left, const JsonValue& right) {
-  if (left.kind != right.kind) {
-    return false;
-  }
-  switch (left.kind) {
-    case JsonValue::Kind::null:
-      return true;
-    case JsonValue::Kind::boolean:
-      return left.truth == right.truth;
-    case JsonValue::Kind::number:
-      return left.text == right.text || compare_decimals(left.text, right.text) == 0;
-    case JsonValue::Kind::string:
-      return left.text == right.text;
-    case JsonValue::Kind::array:
-      return std::equal(left.items.begin(), left.items.end(), right.items.begin(), right.items.end(), same_json);
-    case JsonValue::Kind::object:
-      break;
-  }
-  return same_members(left, right) && same_members(right, left);
 }
 
 Result<JsonValue> parse_json(std::string_view text) {

@@ -33,9 +33,6 @@ struct JsonValue {
   void add(std::string key, JsonValue value);
 };
 
-/// True when both say the same: objects in any order, numbers by their value.
-bool same_json(const JsonValue& left, const JsonValue& right);
-
 /// Reads exactly one value: UTF-8, nested at most kJsonDepth deep. The error says what is wrong and at which line and
 /// column.
 Result<JsonValue> parse_json(std::string_view text);

@@ -1,7 +1,6 @@
-#include "host/cli/command.hpp"
-
 #include <gtest/gtest.h>
 
+#include "host/cli/command.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -52,8 +51,8 @@ TEST(Arguments, ValuesMayLookLikeOptions) {
 TEST(Arguments, WordsOfARepeatedOptionStandBeforeItsOthers) {
   const Command remove{
       .name = "delete",
-      .flags = {{.name = "id", .value = "ID", .help = "", .repeated = true}, {.name = "yes", .value = {}, .help = ""}},
-      .positional = {"id"},
+      .flags = {{.name = "id", .value = "ID", .help = "", .repeated = true, .alone = true},
+                {.name = "yes", .value = {}, .help = ""}},
   };
   const auto parsed = Arguments::parse(remove, {"--id", "A-3", "A-1", "--yes", "A-2"});
   ASSERT_TRUE(parsed.has_value());
@@ -66,10 +65,9 @@ TEST(Arguments, WordsOfARepeatedOptionStandBeforeItsOthers) {
 TEST(Arguments, WordsMayStandForOptionsInTheirOrder) {
   const Command scale{
       .name = "scale",
-      .flags = {{.name = "job", .value = "JOB", .help = "", .required = true},
-                {.name = "workers", .value = "N", .help = "", .required = true},
+      .flags = {{.name = "job", .value = "JOB", .help = "", .required = true, .alone = true},
+                {.name = "workers", .value = "N", .help = "", .required = true, .alone = true},
                 {.name = "yes", .value = {}, .help = ""}},
-      .positional = {"job", "workers"},
   };
   const auto read = [&scale](const std::vector<std::string>& words) {
     const auto parsed = Arguments::parse(scale, words);

@@ -1,8 +1,7 @@
-#include "host/cli/message_template.hpp"
-
 #include <gtest/gtest.h>
 
 #include "host/cli/command.hpp"
+#include "host/cli/options.hpp"
 
 namespace sluice::cli {
 namespace {

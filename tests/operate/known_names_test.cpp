@@ -1,5 +1,3 @@
-#include "host/operate/known_names.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include "dynamo/client.hpp"
 #include "host/operate/bulk_run.hpp"
-#include "host/operate/move_batch.hpp"
+#include "host/operate/mover.hpp"
 #include "host/stores/dynamodb/dynamodb_queues.hpp"
 #include "host/stores/dynamodb/table.hpp"
 #include "tests/support/desk.hpp"

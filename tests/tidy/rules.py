@@ -69,7 +69,7 @@ BOUNDARIES = {
     r"libpq-fe\.h": ("host/stores/outbox/postgres/connection.cpp",),
     r"prometheus/": ("host/observe/",),
     r"httplib\.h": ("host/observe/",),
-    r"histedit\.h": ("host/cli/shell/edited_lines.cpp",),
+    r"histedit\.h": ("host/cli/shell/lines.cpp",),
 }
 
 BANNED = {

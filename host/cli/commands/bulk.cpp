@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "host/cli/bulk_command.hpp"
+#include "base/text/visible.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/cli/views/bulk_view.hpp"
 #include "host/cli/views/message_view.hpp"
@@ -129,6 +129,43 @@ class Drive {
   Console& console_;
   const BulkProgress progress_;
 };
+
+void say(const BulkOrder& order, const std::string& id, Output output, Console& console) {
+  if (output == Output::text) {
+    console.out(std::string(order.words.done) + "  " + visible(id) + "\n");
+  } else if (!order.shows_message) {
+    console.out(json_line("id", id, "result", order.words.done));
+  }
+}
+
+/// Says what became of the one message that a command was to change: as text a line and the message, as JSON the
+/// message as it is now, or where the command does not show it an object with its id and the result. Warns where
+/// somebody was at work with it.
+Exit show_changed(QueueSession& session, const BulkOrder& order, const operate::BulkOutcome& outcome, Output output,
+                  Console& console) {
+  if (outcome.was_in_flight && !order.any_state) {
+    console.note("warning: message " + outcome.id +
+                 " was in flight; whoever works on it has lost it, and what he comes to counts for nothing");
+  }
+  say(order, outcome.id, output, console);
+  if (!order.shows_message) {
+    return Exit::ok();
+  }
+  const auto changed = session.oper().get(outcome.id, session.deadline());
+  if (changed.has_error() && changed.error().code() == ErrorCode::not_found) {
+    // The change took effect; a host that is at work was quicker than this look.
+    console.note("message " + outcome.id + " is gone again: it has been worked off meanwhile");
+    return Exit::ok();
+  }
+  if (changed.has_error()) {
+    return session.failure(changed.error());
+  }
+  if (output == Output::text) {
+    console.out("\n");
+  }
+  show_message(*changed, output, session.clock().wall_now(), console);
+  return Exit::ok();
+}
 
 /// Changes the one message that was named, and says what became of it.
 Exit change_one(QueueSession& session, const BulkOrder& order, operate::BulkPlan plan, Output output,
@@ -272,7 +309,6 @@ std::vector<Command> bulk_commands() {
               "as `sluice delete` does.\n\n"
               "Prints a JSON object with the ids and counts. Ctrl-C ends it between two batches and says how to go on.",
           .flags = with_store_flags(joined({id_flag(), dlq_flag()}, bulk_flags())),
-          .positional = {"id"},
           .examples = "sluice purge --queue orders --dlq --yes\n"
                       "sluice purge --queue orders --dlq --older-than 30d --dry-run\n"
                       "sluice purge --queue orders --where 'data.type = \"test\"' --rate 100/s --yes",
@@ -286,7 +322,6 @@ std::vector<Command> bulk_commands() {
               "For messages that wait or are delayed. One in flight is left alone, and so is one that a handler takes "
               "at this moment; for a message that is named by its ID the exit code is then 1.",
           .flags = with_store_flags(without_flag(choice_flags(), "force")),
-          .positional = {"id"},
           .examples = "sluice cancel --queue orders A-101",
           .run = run_row<kCancel>,
       },
@@ -298,7 +333,6 @@ std::vector<Command> bulk_commands() {
               "They are not due before that time, as if they were sent now with a delay; receive counts stay. What is "
               "in flight is left alone. Of one ID it prints the message.",
           .flags = with_store_flags(joined({required({"for", "TIME", "from now on, such as 10m"})}, choice_flags())),
-          .positional = {"id"},
           .examples = "sluice delay --queue orders A-101 --for 10m",
           .run = run_row<kDelay>,
       },
@@ -312,7 +346,6 @@ std::vector<Command> bulk_commands() {
               "is not in flight. Says what became of each, or prints a JSON object with the ids and counts; Ctrl-C "
               "ends it between two batches and says how to go on.",
           .flags = with_store_flags(choice_flags()),
-          .positional = {"id"},
           .examples = "sluice delete --queue orders A-101\n"
                       "sluice delete --queue orders --where 'attributes.tenant = \"acme\"' --dry-run",
           .run = run_row<kDelete>,
@@ -325,7 +358,6 @@ std::vector<Command> bulk_commands() {
               "For messages that were received, or that wait for their next attempt. Receive count and place in the "
               "queue stay. A host that works on one loses its claim. Of one ID it prints the message.",
           .flags = with_store_flags(without_flag(choice_flags(), "force")),
-          .positional = {"id"},
           .examples = "sluice fail --queue orders A-101\n"
                       "sluice fail --queue orders --where 'state = \"delayed\"' --yes",
           .run = run_row<kFail>,
@@ -341,7 +373,6 @@ std::vector<Command> bulk_commands() {
           .flags =
               with_store_flags(joined({{"reason", "TEXT", "kept as its error [default: what it failed with last]"}},
                                       without_flag(choice_flags(), "dlq"))),
-          .positional = {"id"},
           .examples = "sluice invalid --queue orders A-101 --reason 'no such customer'",
           .run = run_row<kInvalid>,
       },
@@ -355,7 +386,6 @@ std::vector<Command> bulk_commands() {
               "A running host first ends what it has claimed already. On DynamoDB it then finds the message with its "
               "next look at the front, within a second.",
           .flags = with_store_flags(choice_flags()),
-          .positional = {"id"},
           .examples = "sluice move-to-front --queue orders A-101",
           .run = run_row<kMoveToFront>,
       },
@@ -370,7 +400,6 @@ std::vector<Command> bulk_commands() {
               "counts. --error takes the fingerprint that `sluice dlq` shows of a cause. Ctrl-C ends it between two "
               "batches and says how to go on.",
           .flags = with_store_flags(joined({id_flag(), all_flag()}, without_flag(bulk_flags(), "force"))),
-          .positional = {"id"},
           .examples = "sluice redrive --queue orders A-101\n"
                       "sluice redrive --queue orders --error 3f2a90c1 --rate 50/s\n"
                       "sluice redrive --queue orders --error-like 'connection refused' --dry-run\n"
@@ -386,7 +415,6 @@ std::vector<Command> bulk_commands() {
               "stays to the last digit, and their versions grow, so that whoever works on one loses it. A message "
               "that is named by its ID is reset in whatever state it is. Of one ID it prints the message.",
           .flags = with_store_flags(choice_flags()),
-          .positional = {"id"},
           .examples = "sluice reset --queue orders A-101",
           .run = run_row<kReset>,
       },

@@ -7,8 +7,6 @@
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
 #include "host/cli/views/cost_report.hpp"
-#include "host/cli/views/json_object.hpp"
-#include "host/cli/views/message_view.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/cli/views/queue_report.hpp"
 #include "host/work/job_queues.hpp"
@@ -30,8 +28,6 @@ struct Look {
   std::optional<fleet::FleetView> hosts{};  ///< with --cost
   cost::Prices prices{};
 };
-
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 /// How a look is made.
 struct Wanted {
@@ -85,13 +81,8 @@ void describe(const CountedQueue& counted, operate::Fields& fields) {
     fields.member(key, number);
     fields.cell(operate::figures(title), {std::to_string(number) + (of.at_least ? "+" : ""), colour});
   };
-  const auto figure_or_null = [json](const char* key, std::optional<double> number) {
-    if (json != nullptr) {
-      put_members(*json, key, or_null(number.has_value(), figure(number.value_or(0), 3)));
-    }
-  };
   const auto span = [&](const char* key, const char* title, std::optional<Duration> time) {
-    figure_or_null(key, time ? std::optional(seconds(*time)) : std::nullopt);
+    fields.seconds(key, operate::kNowhere, time);
     fields.cell(operate::figures(title), time ? short_duration(*time) : "-");
   };
   if (json != nullptr) {
@@ -104,13 +95,13 @@ void describe(const CountedQueue& counted, operate::Fields& fields) {
   count("delayed", "DELAYED", counts.delayed, counts);
   count("dlq", "DLQ", dead.total(), dead);
   span("oldest_ready_seconds", "OLDEST READY", report.oldest_ready(counted.look.now));
-  figure_or_null("age_seconds", seconds(age_of(report)));
+  fields.seconds("age_seconds", operate::kNowhere, age_of(report));
   fields.member("approximate", counts.at_least);
   fields.member("at_least", counts.at_least);
   fields.member("dlq_approximate", dead.at_least);
   if (counted.pace != nullptr) {
     const auto rate = counted.pace->per_second();
-    figure_or_null("change_per_second", rate);
+    fields.member("change_per_second", rate, 3);
     fields.cell(operate::figures("CHANGE"), rate ? (*rate > 0 ? "+" : "") + fixed_decimal(*rate, 1) + "/s" : "-");
     span("empty_in_seconds", "EMPTY IN", counted.pace->empty_in());
   }
@@ -121,10 +112,8 @@ void describe(const CountedQueue& counted, operate::Fields& fields) {
   write_errors(*json, "retry_errors", report.standard);
   write_read_units(*json, report);
   if (const Look& look = counted.look; look.hosts) {
-    json->key("cost");
-    json->begin_object();
-    write_costs(*json, operate::summarize_costs(*look.hosts, report.queue, look.prices), look.prices);
-    json->end_object();
+    const auto costs = operate::summarize_costs(*look.hosts, report.queue, look.prices);
+    fields.record("cost", operate::Priced<operate::CostSummary>{costs, look.prices});
   }
 }
 

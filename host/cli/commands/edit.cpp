@@ -14,9 +14,9 @@
 #include <utility>
 
 #include "base/timestamp.hpp"
-#include "host/cli/bulk_command.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/queue_session.hpp"
+#include "host/cli/views/bulk_view.hpp"
 #include "host/cli/views/message_view.hpp"
 #include "host/operate/content_document.hpp"
 
@@ -313,11 +313,9 @@ std::vector<Command> edit_commands() {
               with_store_flags(joined({repeated({"set", "PATH=VALUE", "set a value; may be given several times"}),
                                        repeated({"unset", "PATH", "take a value away; may be given several times"})},
                                       choice_flags())),
-          .positional = {"id"},
-          .examples =
-              "sluice edit --queue orders A-101\n"
-              "sluice edit --queue orders A-101 --set data.amount=12.50\n"
-              "sluice edit --queue orders --error-like 'no tenant' --set data.tenant=acme",
+          .examples = "sluice edit --queue orders A-101\n"
+                      "sluice edit --queue orders A-101 --set data.amount=12.50\n"
+                      "sluice edit --queue orders --error-like 'no tenant' --set data.tenant=acme",
           .run = edit,
       },
   };

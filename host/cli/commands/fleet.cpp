@@ -5,7 +5,6 @@
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
 #include "host/cli/views/cost_report.hpp"
-#include "host/cli/views/json_object.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/cli/views/schedule_text.hpp"
 #include "host/cli/views/terminal_screen.hpp"
@@ -333,8 +332,7 @@ std::vector<Command> fleet_commands() {
               "job, handler and attempt. Hosts of this machine are asked at their control sockets; others are asked "
               "through the store to tell in detail, which takes them a moment. `stuck` is a handler that ignores its "
               "stop token.",
-          .flags = with_store_flags({{"job", "JOB", "of this job only"}}),
-          .positional = {"job"},
+          .flags = with_store_flags({alone({"job", "JOB", "of this job only"})}),
           .examples = "sluice running\n"
                       "sluice running mailer --output json | jq -r '.[] | select(.stuck) | .message'",
           .run = running,

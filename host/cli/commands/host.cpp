@@ -6,7 +6,7 @@
 #include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/views/json_object.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/isolation/crash_ledger.hpp"
 #include "host/observe/build_info.hpp"
 #include "host/observe/http_endpoint.hpp"

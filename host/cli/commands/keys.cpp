@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <utility>
 
@@ -8,7 +7,6 @@
 #include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/views/json_object.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/work/idempotency_gate.hpp"
 
@@ -125,19 +123,8 @@ Exit show_key(const Arguments& arguments, Console& console) {
     return no_such_key(*opened, arguments);
   }
   const ShownKey shown{**found};
-  if (*output == Output::json) {
-    JsonWriter json(JsonWriter::Layout::indented);
-    operate::write_object(json, shown, (*found)->until);
-    console.out(json.take_line());
-    return Exit::ok();
-  }
-  TextTable table({{}, {}}, console.output_has_colour());
-  for (const auto& [column, cell] : operate::row_of(shown, (*found)->until)) {
-    std::string name(column.title);
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char byte) { return std::tolower(byte); });
-    table.add({name, cell.text});
-  }
-  console.out(table.take());
+  console.out(*output == Output::json ? json_of(shown, (*found)->until)
+                                      : facts_of(operate::row_of(shown, (*found)->until), console.output_has_colour()));
   return Exit::ok();
 }
 
@@ -164,11 +151,20 @@ Exit forget_key(const Arguments& arguments, Console& console) {
 
 Flag job_flag() { return required({"job", "JOB", "the job whose key it is"}); }
 
-Flag key_flag() { return required({"key", "KEY", "the key; `sluice keys list` shows them"}); }
+Flag key_flag() { return alone(required({"key", "KEY", "the key; `sluice keys list` shows them"})); }
 
 // An outbox keeps none.
 std::vector<Flag> with_key_flags(std::vector<Flag> own) {
   return with_store_flags(std::move(own), Outboxes::not_taken);
+}
+
+/// Of the command whose plain word is the queue.
+std::vector<Flag> list_flags() {
+  auto flags = with_key_flags({{"job", "JOB", "of this job only"}, limit_flag("at most so many [default: 100]")});
+  for (Flag& flag : flags) {
+    flag.alone = flag.name == "queue";
+  }
+  return flags;
 }
 
 Flag base64_flag() { return {"base64", {}, "KEY is written in Base64, for one that is no text"}; }
@@ -185,8 +181,7 @@ std::vector<Command> key_commands() {
               "Those that are running, with the message that has them and until when at most; and those that are "
               "done, until they are forgotten by themselves. On DynamoDB this reads the whole table, messages "
               "included.",
-          .flags = with_key_flags({{"job", "JOB", "of this job only"}, limit_flag("at most so many [default: 100]")}),
-          .positional = {"queue"},
+          .flags = list_flags(),
           .examples = "sluice keys list payments --job pay\n"
                       "sluice keys list payments --json | jq '.keys[] | select(.state == \"running\")'",
           .run = list_keys,
@@ -200,7 +195,6 @@ std::vector<Command> key_commands() {
               "result. A key of more than 1,024 bytes is kept as its first bytes and its SHA-256; either spelling "
               "finds it.",
           .flags = with_key_flags({key_flag(), job_flag(), base64_flag()}),
-          .positional = {"key"},
           .examples = "sluice keys show order-4711 --job pay --queue payments",
           .run = show_key,
       },
@@ -213,7 +207,6 @@ std::vector<Command> key_commands() {
               "message with this key has done stays done; the next one is no duplicate any more. Where it runs just "
               "now, another one may begin beside it, and of the two one alone is committed.",
           .flags = with_key_flags({key_flag(), job_flag(), base64_flag(), yes_flag()}),
-          .positional = {"key"},
           .examples = "sluice keys forget order-4711 --job pay --queue payments --yes",
           .run = forget_key,
       },

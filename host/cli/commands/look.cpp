@@ -313,7 +313,6 @@ std::vector<Command> look_commands() {
               "Prints a JSON object: body, state, times, attributes, and why it failed last. The dead-letter half is "
               "looked in too; nothing is claimed or changed.",
           .flags = with_store_flags({id_flag()}),
-          .positional = {"id"},
           .examples = "sluice get --queue orders A-101",
           .run = get,
       },

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cmath>
 #include <cstdint>
@@ -14,8 +13,6 @@
 
 #include "base/text/visible.hpp"
 #include "host/cli/fleet_session.hpp"
-#include "host/cli/views/json_object.hpp"
-#include "host/cli/views/message_view.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/cost/prices.hpp"
 #include "host/fleet/fleet.hpp"
@@ -109,11 +106,7 @@ class MoveRun {
     for (const auto& refusal : refusals) {
       if (output_ == Output::text) {
         console_.end_progress();
-        std::string line = "stays  ";
-        append_visible(line, refusal.id);
-        line += "  ";
-        append_visible(line, refusal.error.message());
-        console_.out(line + "\n");
+        console_.out("stays  " + visible(refusal.id) + "  " + visible(refusal.error.message()) + "\n");
       }
       if (refusals_.size() < kMostRefusals) {
         refusals_.push_back(refusal);
@@ -272,11 +265,7 @@ constexpr std::size_t kTableBatch = 25;
 constexpr std::size_t kFileBatch = 250;
 const std::vector<Half> kBothHalves{Half::standard, Half::dlq};
 
-operate::MoverName this_process() {
-  std::array<char, 256> machine{};
-  const bool named = ::gethostname(machine.data(), machine.size() - 1) == 0;
-  return {.machine = named ? machine.data() : "?", .pid = ::getpid()};
-}
+operate::MoverName this_process() { return {.machine = this_machine(), .pid = ::getpid()}; }
 
 bool has_ended(const operate::MoverName& mover) {
   return mover.machine == this_process().machine && ::kill(static_cast<pid_t>(mover.pid), 0) != 0 && errno == ESRCH;

@@ -18,7 +18,6 @@
 #include "host/cli/command.hpp"
 #include "host/cli/convert/conversion.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/views/json_object.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/runtime/host_queues.hpp"
 
@@ -143,12 +142,6 @@ void describe(const Status& status, operate::Fields& fields) {
   }
 }
 
-std::string json_of(const Status& status) {
-  JsonWriter json(JsonWriter::Layout::indented);
-  operate::write_object(json, status, WallTime{});
-  return json.take_line();
-}
-
 std::string text_of(const Status& status, bool colours) {
   TextTable table({{}, {}}, colours);
   for (auto& [column, cell] : operate::row_of(status, WallTime{})) {
@@ -172,7 +165,7 @@ Exit print_status(const Arguments& arguments, Console& console) {
   SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(outbox, choose(arguments));
   SLUICE_TRY(status, outbox->checked(look(*outbox, arguments.has("sent"))));
-  console.out(*output == Output::json ? json_of(*status) : text_of(*status, console.output_has_colour()));
+  console.out(*output == Output::json ? json_of(*status, {}) : text_of(*status, console.output_has_colour()));
   return status->usable ? Exit::ok() : Exit::failure("outbox " + outbox->name + " cannot be published from");
 }
 
@@ -247,7 +240,7 @@ Exit prune(const Arguments& arguments, Console& console) {
 }
 
 std::vector<Flag> with_outbox_flags(const std::vector<Flag>& own) {
-  return joined(joined({{"outbox", "NAME", "of [outbox.NAME] in the host file [default: the only one]"}}, own),
+  return joined(joined({alone({"outbox", "NAME", "of [outbox.NAME] in the host file [default: the only one]"})}, own),
                 {config_flag()});
 }
 
@@ -356,7 +349,6 @@ std::vector<Command> outbox_commands() {
               "what it makes is there already, so that it also adds the indexes and the trigger to a table that you "
               "have. Connects to nothing.",
           .flags = with_outbox_flags({}),
-          .positional = {"outbox"},
           .examples = "sluice outbox ddl orders | psql \"$DATABASE_URL\"",
           .run = print_ddl,
       },
@@ -371,7 +363,6 @@ std::vector<Command> outbox_commands() {
               "redrive` puts back.",
           .flags = with_outbox_flags(
               joined({{"sent", {}, "count what was sent too, which reads the whole table"}}, output_flags())),
-          .positional = {"outbox"},
           .examples = "sluice outbox status orders\n"
                       "sluice outbox status --json | jq .pending",
           .run = print_status,
@@ -389,7 +380,6 @@ std::vector<Command> outbox_commands() {
                                         {"dry-run", {}, "count them and delete none"},
                                         yes_flag()},
                                        output_flags())),
-          .positional = {"outbox"},
           .examples = "sluice outbox prune orders --sent-older-than 7d --dry-run\n"
                       "sluice outbox prune orders --sent-older-than 7d --yes",
           .run = prune,
@@ -405,11 +395,10 @@ std::vector<Command> outbox_commands() {
               "overwritten. What could not be carried over, or means something else, is printed line by line with the "
               "place in FILE and the reason. A field that is missing or wrong is named as outbox-worker names it, and "
               "nothing is written. No value of the file is ever printed, for it may be a password.",
-          .flags = {required({"file", "FILE", "the YAML of outbox-worker"}),
+          .flags = {alone(required({"file", "FILE", "the YAML of outbox-worker"})),
                     required({"output", "FOLDER", "where the new files go; made where it is not there"}),
                     {"name", "NAME", "what the outbox is called in them [default: outbox]"},
                     {"json", {}, "print files and remarks as JSON"}},
-          .positional = {"file"},
           .examples = "sluice outbox convert outbox_polling.yaml --output sluice\n"
                       "sluice outbox convert --file outbox_polling.yaml --output /etc/sluice --name orders",
           .run = convert_file,

@@ -6,10 +6,9 @@
 #include <variant>
 
 #include "host/cli/command.hpp"
-#include "host/cli/queue_session.hpp"
-#include "host/cli/views/json_object.hpp"
+#include "host/cli/fleet_session.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/cli/views/schedule_text.hpp"
-#include "host/cli/views/steering_remarks.hpp"
 #include "host/cli/views/transaction_report.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/plugin/plugin_registry.hpp"
@@ -149,6 +148,60 @@ std::vector<ConfigError> try_handlers(const config::HostConfig& host, const std:
     }
   }
   return errors;
+}
+
+/// What operators want of jobs, beside what their files say. A value.
+struct SteeringRemarks {
+  /// "paused by ann@ops-1 5m ago, scaled to 16 by ann@ops-1 2h ago", by the job's name; jobs as their files say are not
+  /// among them.
+  std::map<std::string, std::string> jobs;
+  /// Why it could not be read; nothing where it could, or where no store is there yet.
+  std::optional<Error> trouble;
+};
+
+constexpr Duration kLookTime = std::chrono::seconds(2);
+
+/// Queues whose store can hold something about them. To look for a file would make it.
+std::vector<std::string> queues_with_store(const config::HostConfig& host, const std::vector<config::JobConfig>& jobs) {
+  std::set<std::string> names;
+  for (const config::JobConfig& job : jobs) {
+    for (const config::WeightedQueue& queue : work::queues_of(job)) {
+      const config::StoreConfig& store = host.store_of(queue.name);
+      std::error_code ignored;
+      if (store.kind != config::StoreKind::sqlite || std::filesystem::exists(store.path, ignored)) {
+        names.insert(queue.name);
+      }
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+/// Reads it from the stores of these jobs' queues, in two seconds at most. A file that is not there is not made.
+SteeringRemarks steering_remarks(const config::HostConfig& host, const std::vector<config::JobConfig>& jobs) {
+  SteeringRemarks remarks;
+  const std::vector<std::string> queues = queues_with_store(host, jobs);
+  if (queues.empty()) {
+    return remarks;
+  }
+  const SystemClock clock;
+  SeededRandom random;
+  runtime::HostQueues stores(host, clock, random, nullptr);
+  const auto fleet = fleet::Fleet::open(stores, queues, random);
+  const auto steering = fleet ? (*fleet)->steering(Deadline::after(clock, kLookTime)) : fleet.error();
+  if (!steering) {
+    remarks.trouble = steering.error();
+    return remarks;
+  }
+  for (const operate::JobSummary& job : operate::summarize_jobs(jobs_of(jobs), {}, *steering)) {
+    for (const std::string& text : operate::wish_texts(job.wishes, clock.wall_now())) {
+      std::string& all = remarks.jobs[job.name];
+      all += (all.empty() ? "" : ", ") + text;
+    }
+  }
+  if (!steering->troubles.empty()) {
+    remarks.trouble = steering->troubles.front().error;
+  }
+  return remarks;
 }
 
 /// What was found: as text at once, an error or a warning a line on standard error and a job a line on standard output;
@@ -538,7 +591,6 @@ std::vector<Command> plugin_commands() {
           .flags = joined(
               {required({"job", "JOB", "the job, by its name"}), id_flag(), allow_insecure_files_flag(), config_flag()},
               output_flags()),
-          .positional = {"id"},
           .examples = "sluice dry-run --job transfers A-101",
           .run = dry_run,
       },

@@ -11,10 +11,8 @@
 #include "base/text/utf8.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/drop_in/dynamomq_operations.hpp"
-#include "host/cli/message_template.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/cli/views/output.hpp"
-#include "host/operate/batch_committer.hpp"
 #include "host/operate/line_reader.hpp"
 
 namespace sluice::cli {
@@ -64,17 +62,15 @@ BatchCommitter::Listener listener_of(const QueueSession& session, Console& conso
 /// A batch goes off when it is full or when the input pauses, so that a slow producer's lines do not wait.
 class BulkSender {
  public:
-  using Options = BatchCommitter::Options;
-
   /// The references outlive it.
-  BulkSender(Options options, SendRun run, queue::Sender& sender, QueueSession& session,
+  BulkSender(bool keep_going, SendRun run, queue::Sender& sender, QueueSession& session,
              const MessageTemplate& messages, Console& console)
-      : stop_at_refusal_(!options.keep_going),
+      : stop_at_refusal_(!keep_going),
         run_(std::move(run)),
         batch_size_(session.place().in_sqlite() ? kSqliteBatch : kDynamoDbBatch),
         messages_(messages),
         console_(console),
-        committer_(options, run_, sender, session.clock(), listener_of(session, console)) {}
+        committer_(keep_going, run_, sender, session.clock(), listener_of(session, console)) {}
 
   /// Until the end of input, the first error, an interruption, or nobody reads the ids any more.
   Exit run(int input) {
@@ -349,8 +345,7 @@ Exit send_lines(const Arguments& arguments, const MessageTemplate& messages, Con
   if (::isatty(STDIN_FILENO) == 1 && console.error_is_terminal()) {
     console.note("type one message a line, as JSON; Ctrl-D ends");
   }
-  BulkSender sender({.keep_going = arguments.has("keep-going")}, std::move(*run), **opened, *session, messages,
-                    console);
+  BulkSender sender(arguments.has("keep-going"), std::move(*run), **opened, *session, messages, console);
   Exit exit = sender.run(STDIN_FILENO);
   if (const auto cost = session->cost()) {
     console.note("sent " + counted(sender.sent(), "message") + "; DynamoDB: " + cost->text(sender.sent(), "message"));

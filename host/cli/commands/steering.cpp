@@ -4,7 +4,7 @@
 #include "base/text/visible.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
-#include "host/cli/views/json_object.hpp"
+#include "host/cli/views/output.hpp"
 
 // What operators want of hosts: wishes that stand (pause, scale, log-level) and orders (drain, reload, cancel-running).
 namespace sluice::cli {
@@ -301,16 +301,6 @@ Exit end_of_drain(LocalOrder& order, const OrderOptions& options, Console& conso
   return ended->ending->status == 0 ? Exit::ok() : Exit(kExitAbandoned, "host " + label + " left work behind");
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
-}
-
 Exit end_of_reload(LocalOrder& order, const OrderOptions& options, Console& console) {
   // Handlers are tried in processes of their own, each for up to ten seconds.
   constexpr Duration kReloadTime = std::chrono::minutes(2);
@@ -458,7 +448,7 @@ Exit drain(const Arguments& arguments, Console& console) {
 /// Whom pause and resume mean.
 std::vector<Flag> with_thing_flags(Flag own) {
   std::vector<Flag> flags = with_store_flags(
-      {{"name", "QUEUE-OR-JOB", "whichever has this name"}, {"job", "JOB", "this job, on all hosts"}, own});
+      {alone({"name", "QUEUE-OR-JOB", "whichever has this name"}), {"job", "JOB", "this job, on all hosts"}, own});
   for (Flag& flag : flags) {
     flag.help = flag.name == "queue" ? "all jobs of this queue" : flag.help;
   }
@@ -480,7 +470,6 @@ std::vector<Command> steering_commands() {
               "start later, until `resume`. `jobs` and `check` show it. Says which hosts obey; exit code 1 when one "
               "does not in time.",
           .flags = with_thing_flags({"reset", {}, "take it back, as `resume` does"}),
-          .positional = {"name"},
           .examples = "sluice pause mailer\n"
                       "sluice pause --queue orders",
           .run = pause,
@@ -491,7 +480,6 @@ std::vector<Command> steering_commands() {
           .usage = "QUEUE-OR-JOB | --all [OPTION]...",
           .description = "Takes a `pause` back. Exit code 1 when there is none.",
           .flags = with_thing_flags({"all", {}, "everything that is paused"}),
-          .positional = {"name"},
           .examples = "sluice resume mailer\n"
                       "sluice resume --all",
           .run = resume,
@@ -504,10 +492,9 @@ std::vector<Command> steering_commands() {
               "Every host that runs the job, now or later, gives it N workers instead of the job file's concurrency; "
               "handlers that are at work finish. It stands until --reset; `jobs` and `check` show it beside what the "
               "file says. Exit code 1 when a host does not obey in time.",
-          .flags = with_store_flags({required({"job", "JOB", "the job"}),
-                                     {"workers", "N", "1 to 1024, on each host"},
+          .flags = with_store_flags({alone(required({"job", "JOB", "the job"})),
+                                     alone({"workers", "N", "1 to 1024, on each host"}),
                                      {"reset", {}, "go back to what the job file says"}}),
-          .positional = {"job", "workers"},
           .examples = "sluice scale mailer 16\n"
                       "sluice scale mailer --reset",
           .run = scale,
@@ -523,10 +510,9 @@ std::vector<Command> steering_commands() {
               "--wait returns when the host has ended, and prints its drain certificate where it is one of this "
               "machine; exit code 75 when it left work behind. A host that is started again by its supervisor is "
               "another one.",
-          .flags = with_store_flags({{"host", "HOST", "which one"},
+          .flags = with_store_flags({alone({"host", "HOST", "which one"}),
                                      {"wait", {}, "until it has ended"},
                                      {"timeout", "TIME", "how long to wait [default: 10m]"}}),
-          .positional = {"host"},
           .examples = "sluice drain --wait\n"
                       "sluice drain web-1:4711",
           .run = drain,
@@ -541,8 +527,7 @@ std::vector<Command> steering_commands() {
               "in the folder [host] state_dir: then the command waits, says what has changed, and ends with exit code "
               "78 when the files are wrong and nothing was. A host elsewhere is told through the store, and says what "
               "came of it in its log.",
-          .flags = with_store_flags({{"host", "HOST", "which one"}}),
-          .positional = {"host"},
+          .flags = with_store_flags({alone({"host", "HOST", "which one"})}),
           .examples = "sluice reload\n"
                       "sluice reload web-1",
           .run = run_plain_order<kReload>,
@@ -555,8 +540,7 @@ std::vector<Command> steering_commands() {
               "The handler is asked to stop, as by a drain or its time-out; what it returns then is its outcome, and "
               "one that does not look at its stop token goes on. Exit code 1 when no host is at work on the message. "
               "To remove a message that waits, write `sluice cancel`.",
-          .flags = with_store_flags({required({"id", "ID", "the message's id"})}),
-          .positional = {"id"},
+          .flags = with_store_flags({alone(required({"id", "ID", "the message's id"}))}),
           .examples = "sluice cancel-running A-101",
           .run = run_plain_order<kCancelRunning>,
       },
@@ -567,10 +551,9 @@ std::vector<Command> steering_commands() {
           .description =
               "For the named host, by name or NAME:PID, else for all. It stands until --reset; `hosts` shows it "
               "beside what the file says.",
-          .flags = with_store_flags({{"level", "trace|debug|info|warn|error", "from this one on"},
-                                     {"host", "HOST", "this host only"},
+          .flags = with_store_flags({alone({"level", "trace|debug|info|warn|error", "from this one on"}),
+                                     alone({"host", "HOST", "this host only"}),
                                      {"reset", {}, "go back to what the host file says; without a host everywhere"}}),
-          .positional = {"level", "host"},
           .examples = "sluice log-level debug web-1\n"
                       "sluice log-level --reset",
           .run = log_level,

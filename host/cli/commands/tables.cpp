@@ -91,13 +91,11 @@ using dynamo::TableDescription;
 
 constexpr int kMoneyDigits = 6;
 
-auto text_or_null(const std::string& text) { return or_null(!text.empty(), text); }
-
-void write_index(JsonWriter& json, const IndexDescription& index) {
-  put_object(json, "name", index.name, "status", index.status, "hash_key", text_or_null(index.hash_key), "range_key",
-             text_or_null(index.range_key), "projection", index.projection, "item_count", index.item_count,
-             "size_bytes", index.size_bytes);
+std::optional<std::string> text_or_null(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
 }
+
+Colour colour_of_status(const std::string& status) { return status == "ACTIVE" ? Colour::green : Colour::yellow; }
 
 std::string class_of(const TableDescription& table) {
   return table.table_class.empty() ? "STANDARD" : table.table_class;
@@ -110,19 +108,6 @@ double storage_price(const TableDescription& table, const cost::Prices& prices) 
     bytes += static_cast<double>(index.size_bytes);
   }
   return prices.of_storage(bytes);
-}
-
-std::string as_json(const TableDescription& table, const std::string& region, const cost::Prices& prices) {
-  const bool provisioned = table.billing_mode == "PROVISIONED";
-  return json_line("table", table.name, "region", region, "arn", table.arn, "status", table.status, "billing_mode",
-                   table.billing_mode, "read_units", or_null(provisioned, table.read_units), "write_units",
-                   or_null(provisioned, table.write_units), "table_class", class_of(table), "deletion_protection",
-                   table.deletion_protection, "stream", text_or_null(table.stream_view_type), "item_count",
-                   table.item_count, "size_bytes", table.size_bytes, "storage_per_month",
-                   figure(storage_price(table, prices), kMoneyDigits), "currency", prices.currency(), "as_of",
-                   prices.config().as_of, "hash_key", text_or_null(table.hash_key), "range_key",
-                   text_or_null(table.range_key), "attribute_types", table.attribute_types, "indexes",
-                   array_of(table.indexes, write_index));
 }
 
 std::string key_text(const TableDescription& table, const std::string& attribute) {
@@ -142,33 +127,72 @@ std::string capacity_text(const TableDescription& table) {
          std::to_string(table.write_units) + " write units";
 }
 
-std::string as_text(const TableDescription& table, const std::string& region, const cost::Prices& prices,
-                    bool colours) {
-  const auto state = [](const std::string& status) {
-    return TextTable::Cell(status, status == "ACTIVE" ? Colour::green : Colour::yellow);
-  };
-  TextTable facts({{}, {}}, colours);
-  facts.add({"table", table.name});
-  facts.add({"region", region});
-  facts.add({"arn", table.arn});
-  facts.add({"status", state(table.status)});
-  facts.add({"keys", keys_text(table, table.hash_key, table.range_key)});
-  facts.add({"billing", capacity_text(table)});
-  facts.add({"class", class_of(table)});
-  facts.add({"deletion protection", table.deletion_protection ? TextTable::Cell("on", Colour::green)
-                                                              : TextTable::Cell("off", Colour::yellow)});
-  facts.add({"stream", table.stream_view_type.empty() ? "none" : table.stream_view_type});
-  facts.add({"items", std::to_string(table.item_count)});
-  facts.add({"bytes", std::to_string(table.size_bytes)});
-  facts.add(
-      {"storage", prices.text(storage_price(table, prices)) + " a month, indexes included (" + prices.origin() + ")"});
-  TextTable indexes({{"INDEX"}, {"STATUS"}, {"KEYS"}, {"PROJECTION"}, {"ITEMS", true}, {"BYTES", true}}, colours);
+/// An index, and the table that knows the types of its keys.
+struct ShownIndex {
+  const IndexDescription& index;
+  const TableDescription& table;
+};
+
+void describe(const ShownIndex& shown, operate::Fields& fields) {
+  const auto& [index, table] = shown;
+  fields.text("name", {"INDEX"}, index.name);
+  fields.text("status", {"STATUS"}, index.status, colour_of_status(index.status));
+  fields.member("hash_key", text_or_null(index.hash_key));
+  fields.member("range_key", text_or_null(index.range_key));
+  fields.cell({"KEYS"}, keys_text(table, index.hash_key, index.range_key));
+  fields.text("projection", {"PROJECTION"}, index.projection);
+  fields.number("item_count", operate::figures("ITEMS"), index.item_count);
+  fields.number("size_bytes", operate::figures("BYTES"), index.size_bytes);
+}
+
+std::vector<ShownIndex> shown_indexes(const TableDescription& table) {
+  std::vector<ShownIndex> shown;
   for (const IndexDescription& index : table.indexes) {
-    indexes.add({index.name, state(index.status), keys_text(table, index.hash_key, index.range_key), index.projection,
-                 std::to_string(index.item_count), std::to_string(index.size_bytes)});
+    shown.push_back({index, table});
   }
-  const std::string rows = indexes.take();
-  return facts.take() + (rows.empty() ? "" : "\n" + rows);
+  return shown;
+}
+
+struct ShownTable {
+  const TableDescription& table;
+  const std::string& region;
+  const cost::Prices& prices;
+};
+
+void describe(const ShownTable& shown, operate::Fields& fields) {
+  const auto& [table, region, prices] = shown;
+  const bool provisioned = table.billing_mode == "PROVISIONED";
+  const double storage = storage_price(table, prices);
+  fields.text("table", {"table"}, table.name);
+  fields.text("region", {"region"}, region);
+  fields.text("arn", {"arn"}, table.arn);
+  fields.text("status", {"status"}, table.status, colour_of_status(table.status));
+  fields.cell({"keys"}, keys_text(table, table.hash_key, table.range_key));
+  fields.member("billing_mode", table.billing_mode);
+  fields.cell({"billing"}, capacity_text(table));
+  fields.member("read_units", provisioned ? std::optional(table.read_units) : std::nullopt);
+  fields.member("write_units", provisioned ? std::optional(table.write_units) : std::nullopt);
+  fields.text("table_class", {"class"}, class_of(table));
+  fields.member("deletion_protection", table.deletion_protection);
+  fields.cell({"deletion protection"},
+              table.deletion_protection ? operate::Cell("on", Colour::green) : operate::Cell("off", Colour::yellow));
+  fields.member("stream", text_or_null(table.stream_view_type));
+  fields.cell({"stream"}, text_or_null(table.stream_view_type).value_or("none"));
+  fields.number("item_count", {"items"}, table.item_count);
+  fields.number("size_bytes", {"bytes"}, table.size_bytes);
+  fields.member("storage_per_month", storage, kMoneyDigits);
+  fields.cell({"storage"}, prices.text(storage) + " a month, indexes included (" + prices.origin() + ")");
+  fields.member("currency", prices.currency());
+  fields.member("as_of", prices.config().as_of);
+  fields.member("hash_key", text_or_null(table.hash_key));
+  fields.member("range_key", text_or_null(table.range_key));
+  fields.member("attribute_types", table.attribute_types);
+  fields.records("indexes", shown_indexes(table));
+}
+
+std::string as_text(const ShownTable& shown, bool colours) {
+  const std::string rows = rows_of(shown_indexes(shown.table), {}, {.colours = colours});
+  return facts_of(operate::row_of(shown, {}), colours) + (rows.empty() ? "" : "\n" + rows);
 }
 
 Exit describe(const Arguments& arguments, Console& console) {
@@ -177,8 +201,8 @@ Exit describe(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, TableSession::open(*target));
   SLUICE_TRY(table, session->describe());
   const cost::Prices prices(target->place.host().cost);
-  console.out(*output == Output::text ? as_text(*table, session->region(), prices, console.output_has_colour())
-                                      : as_json(*table, session->region(), prices));
+  const ShownTable shown{*table, session->region(), prices};
+  console.out(*output == Output::text ? as_text(shown, console.output_has_colour()) : json_of(shown, {}));
   return Exit::ok();
 }
 

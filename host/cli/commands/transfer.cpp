@@ -11,7 +11,6 @@
 #include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/views/json_object.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/operate/copy.hpp"
 #include "host/operate/line_reader.hpp"

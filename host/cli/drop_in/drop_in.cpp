@@ -31,48 +31,18 @@ std::string our_name(std::string_view theirs) {
 }
 
 // What every command takes. Those without help are ours.
-const std::vector<Flag>& common_flags() {
-  static const std::vector<Flag> kFlags{
-      {.name = "endpoint-url", .value = "string", .help = "address of DynamoDB, in place of AWS's own"},
-      {.name = "index-name",
-       .value = "string",
-       .help = "index of the table [default: dynamo-mq-index-queue_type-sent_at]",
-       .alias = "queueing-index-name"},
-      {.name = "table-name", .value = "string", .help = "table of the queue [default: dynamo-mq-table]"},
-      {.name = "config", .value = "string"},
-      {.name = "queue", .value = "string"},
-  };
-  return kFlags;
-}
-
-std::vector<Flag> flags_of(const Command* command) {
-  std::vector<Flag> flags = common_flags();
-  if (command != nullptr) {
-    flags.insert(flags.end(), command->flags.begin(), command->flags.end());
-  }
-  return flags;
-}
-
-/// Any command's flag counts until it is known which command it is.
-const Flag* find_flag(const Command* command, const std::string& name) {
-  const auto among = [&name](const std::vector<Flag>& flags) -> const Flag* {
-    const auto found = std::find_if(flags.begin(), flags.end(), [&name](const Flag& flag) {
-      return flag.name == name || (!flag.alias.empty() && flag.alias == name);
-    });
-    return found == flags.end() ? nullptr : &*found;
-  };
-  if (const Flag* common = among(common_flags())) {
-    return common;
-  }
-  return command == nullptr ? nullptr : among(command->flags);
-}
-
-const Command* find(const std::string& name) {
-  const auto found =
-      std::find_if(drop_in_commands().begin(), drop_in_commands().end(), [&name](const Command& command) {
-        return command.name == name || (!command.alias.empty() && command.alias == name);
-      });
-  return found == drop_in_commands().end() ? nullptr : &*found;
+const Command& common() {
+  static const Command kCommon{
+      .name = "dynamomq",
+      .flags = {{.name = "endpoint-url", .value = "string", .help = "address of DynamoDB, in place of AWS's own"},
+                {.name = "index-name",
+                 .value = "string",
+                 .help = "index of the table [default: dynamo-mq-index-queue_type-sent_at]",
+                 .alias = "queueing-index-name"},
+                {.name = "table-name", .value = "string", .help = "table of the queue [default: dynamo-mq-table]"},
+                {.name = "config", .value = "string"},
+                {.name = "queue", .value = "string"}}};
+  return kCommon;
 }
 
 /// Where the command's name stands: the first word that is neither a flag nor the value of one.
@@ -103,70 +73,55 @@ std::string unknown_command(const std::string& name) {
   return text;
 }
 
+/// Reads the flag at `at`, and the next word where that is its value; returns what is wrong, or nothing.
+std::string read_flag(const Command* command, const Words& words, std::size_t& at,
+                      std::map<std::string, std::string>& values) {
+  const std::string& word = words[at];
+  const auto equals = word.find('=');
+  const std::string name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
+  const Flag* flag = common().flag(name);
+  flag = flag == nullptr && command != nullptr ? command->flag(name) : flag;
+  if (flag == nullptr) {
+    return "unknown flag: --" + name;
+  }
+  std::string& value = values[our_name(flag->name)];
+  if (flag->value.empty()) {
+    value = "true";
+  } else if (equals != std::string::npos) {
+    value = word.substr(equals + 1);
+  } else if (at + 1 < words.size()) {
+    value = words[++at];
+  } else {
+    return "flag needs an argument: --" + name;
+  }
+  return {};
+}
+
 /// Reads flags one after the other; stops at the first that is wrong.
-class FlagReader {
- public:
-  explicit FlagReader(const Command* command) : command_(command) {}
-
-  /// What is wrong, or nothing.
-  std::string read(const Words& words) {
-    for (std::size_t at = 0; at < words.size(); ++at) {
-      const std::string& word = words[at];
-      if (word == "--") {
-        break;
-      }
-      if (word == "-h" || word == "--help") {
-        help_ = true;
-      } else if (word.rfind("--", 0) == 0) {
-        if (std::string error = read_long(words, at); !error.empty()) {
-          return error;
-        }
-      } else if (word.size() > 1 && word.front() == '-') {
-        return "unknown shorthand flag: '" + word.substr(1, 1) + "' in " + word;
-      }
-    }
-    return {};
-  }
-
-  bool help() const { return help_; }
-  std::map<std::string, std::string> take_values() { return std::move(values_); }
-
- private:
-  std::string read_long(const Words& words, std::size_t& at) {
+void read_flags(const Words& words, DropInWords& parsed) {
+  std::map<std::string, std::string> values;
+  for (std::size_t at = 0; at < words.size() && words[at] != "--" && parsed.error.empty(); ++at) {
     const std::string& word = words[at];
-    const auto equals = word.find('=');
-    const std::string name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
-    const Flag* flag = find_flag(command_, name);
-    if (flag == nullptr) {
-      return "unknown flag: --" + name;
+    if (word == "-h" || word == "--help") {
+      parsed.wants_help = true;
+    } else if (word.rfind("--", 0) == 0) {
+      parsed.error = read_flag(parsed.command, words, at, values);
+    } else if (word.size() > 1 && word.front() == '-') {
+      parsed.error = "unknown shorthand flag: '" + word.substr(1, 1) + "' in " + word;
     }
-    std::string& value = values_[our_name(flag->name)];
-    if (flag->value.empty()) {
-      value = "true";
-    } else if (equals != std::string::npos) {
-      value = word.substr(equals + 1);
-    } else if (at + 1 < words.size()) {
-      value = words[++at];
-    } else {
-      return "flag needs an argument: --" + name;
-    }
-    return {};
   }
-
-  const Command* command_;
-  std::map<std::string, std::string> values_;
-  bool help_ = false;
-};
+  parsed.arguments = Arguments::of(values);
+}
 
 std::string flag_lines(const Command* command) {
   std::vector<std::pair<std::string, std::string>> lines;
-  for (const Flag& flag : flags_of(command)) {
+  for (const Flag& flag : command == nullptr ? common().flags : joined(common().flags, command->flags)) {
     if (!flag.help.empty()) {
       lines.emplace_back(
           "      --" + std::string(flag.name) + (flag.value.empty() ? "" : " " + std::string(flag.value)), flag.help);
     }
   }
-  lines.emplace_back("  -h, --help", "help for " + std::string(command == nullptr ? "dynamomq" : command->name));
+  lines.emplace_back("  -h, --help", "help for " + std::string(command == nullptr ? common().name : command->name));
   std::sort(lines.begin(), lines.end(), [](const auto& left, const auto& right) {
     return left.first.substr(left.first.find("--")) < right.first.substr(right.first.find("--"));
   });
@@ -187,10 +142,8 @@ OrExit<QueueSession> open(const Arguments& arguments) {
   return QueueSession::open(arguments, QueueSession::Queue::needed, QueueSession::HostFiles::named_only);
 }
 
-Exit show(const Result<StoredMessage>& message, Console& console) {
-  if (message.has_error()) {
-    return Exit::failure(message.error());
-  }
+Exit show(Result<StoredMessage> found, Console& console) {
+  SLUICE_TRY(message, or_exit(std::move(found)));
   console.out(dynamomq_message(*message));
   return Exit::ok();
 }
@@ -215,12 +168,12 @@ Exit run_silently(const Arguments& arguments, Console& /*console*/) {
 
 Exit get(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, open(arguments));
-  const auto message = DynamoMqOperations(*session).get(arguments.get("id"));
+  auto message = DynamoMqOperations(*session).get(arguments.get("id"));
   if (message.has_error() && message.error().code() == ErrorCode::not_found) {
     console.out("null\n");
     return Exit::ok();
   }
-  return show(message, console);
+  return show(std::move(message), console);
 }
 
 Exit receive(const Arguments& arguments, Console& console) {
@@ -230,20 +183,14 @@ Exit receive(const Arguments& arguments, Console& console) {
 
 Exit redrive(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, open(arguments));
-  const auto message = DynamoMqOperations(*session).redrive(arguments.get("id"));
-  if (message.has_error()) {
-    return Exit::failure(message.error());
-  }
+  SLUICE_TRY(message, or_exit(DynamoMqOperations(*session).redrive(arguments.get("id"))));
   console.out(dynamomq_redriven(*message));
   return Exit::ok();
 }
 
 Exit ls(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, open(arguments));
-  const auto messages = DynamoMqOperations(*session).list();
-  if (messages.has_error()) {
-    return Exit::failure(messages.error());
-  }
+  SLUICE_TRY(messages, or_exit(DynamoMqOperations(*session).list()));
   console.out(dynamomq_statuses(*messages, session->clock().wall_now()));
   return Exit::ok();
 }
@@ -251,10 +198,7 @@ Exit ls(const Arguments& arguments, Console& console) {
 template <queue::Half half>
 Exit count(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, open(arguments));
-  const auto overview = DynamoMqOperations(*session).overview(half);
-  if (overview.has_error()) {
-    return Exit::failure(overview.error());
-  }
+  SLUICE_TRY(overview, or_exit(DynamoMqOperations(*session).overview(half)));
   console.out(dynamomq_stats(half, *overview));
   return Exit::ok();
 }
@@ -278,9 +222,7 @@ Exit purge(const Arguments& arguments, Console& console) {
     return !interrupt.raised();
   });
   console.end_progress();
-  if (outcome.has_error()) {
-    return Exit::failure(outcome.error());
-  }
+  SLUICE_PASS_ON(or_exit(outcome));
   console.out(dynamomq_outcome(*outcome, true));
   if (outcome->denied) {
     return Exit::failure(*outcome->denied);
@@ -292,18 +234,8 @@ Exit purge(const Arguments& arguments, Console& console) {
 }
 
 Command make(std::string_view name, std::string_view summary, std::vector<Flag> flags,
-             Exit (*run)(const Arguments&, Console&)) {
-  Command command;
-  command.name = name;
-  command.summary = summary;
-  command.flags = std::move(flags);
-  command.run = run;
-  return command;
-}
-
-Command with_alias(Command command, std::string_view alias) {
-  command.alias = alias;
-  return command;
+             Exit (*run)(const Arguments&, Console&), std::string_view alias = {}) {
+  return {.name = name, .alias = alias, .summary = summary, .flags = std::move(flags), .run = run};
 }
 
 std::vector<Command> make_commands() {
@@ -323,7 +255,7 @@ std::vector<Command> make_commands() {
       make("ls", "List ten messages and their states", {}, ls),
       make("purge", "Delete all messages of both halves", {{.name = "yes", .help = "do not ask on a terminal"}}, purge),
       // Its help does not name the alias, as DynamoMQ has none; the word is this program's own.
-      with_alias(make("qstat", "Count the messages of the queue", {}, count<queue::Half::standard>), "stats"),
+      make("qstat", "Count the messages of the queue", {}, count<queue::Half::standard>, "stats"),
       make("receive", "Receive the next message, hidden for 30 seconds", {}, receive),
       make("redrive", "Move the message of an id from the DLQ back", id, redrive),
       make("reset", "Make the message of an id as if newly sent", id, run_on_message<&DynamoMqOperations::reset>),
@@ -416,7 +348,7 @@ DropInWords parse_drop_in(const Words& words) {
   const std::size_t position = command_position(words);
   Words rest = words;
   if (position < words.size()) {
-    parsed.command = find(words[position]);
+    parsed.command = find_command(drop_in_commands(), words[position]);
     if (parsed.command == nullptr) {
       parsed.error = unknown_command(words[position]);
       parsed.unknown_command = true;
@@ -424,10 +356,7 @@ DropInWords parse_drop_in(const Words& words) {
     }
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(position));
   }
-  FlagReader reader(parsed.command);
-  parsed.error = reader.read(rest);
-  parsed.wants_help = reader.help();
-  parsed.arguments = Arguments::of(reader.take_values());
+  read_flags(rest, parsed);
   return parsed;
 }
 

@@ -8,6 +8,7 @@
 #include "base/text/utf8.hpp"
 #include "base/text/visible.hpp"
 #include "base/timestamp.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/cli/views/queue_report.hpp"
 #include "host/operate/message_report.hpp"
 
@@ -129,12 +130,8 @@ std::string dynamomq_message(const queue::StoredMessage& message) {
 }
 
 std::string dynamomq_redriven(const queue::StoredMessage& message) {
-  return go_document([&](JsonWriter& json) {
-    json.begin_object();
-    json.key("RedroveMessage");
-    write_message(json, message);
-    json.end_object();
-  });
+  const auto write = [&message](JsonWriter& json) { write_message(json, message); };
+  return go_document([&write](JsonWriter& json) { put_object(json, "RedroveMessage", write); });
 }
 
 std::string dynamomq_system_info(const queue::StoredMessage& message, WallTime now) {
@@ -152,24 +149,11 @@ std::string dynamomq_data(const queue::Message& message) {
 }
 
 std::string dynamomq_statuses(const std::vector<queue::StoredMessage>& messages, WallTime now) {
-  return go_document([&](JsonWriter& json) {
-    json.begin_object();
-    json.key("statuses");
-    if (messages.empty()) {
-      json.null();
-    } else {
-      json.begin_array();
-      for (const queue::StoredMessage& message : messages) {
-        json.begin_object();
-        json.member("id", message.message.id);
-        json.member("status", dynamomq_status(message, now));
-        json.member("queue_type", operate::half_text(message));
-        json.end_object();
-      }
-      json.end_array();
-    }
-    json.end_object();
+  const auto all = array_of(messages, [now](JsonWriter& each, const queue::StoredMessage& message) {
+    put_object(each, "id", message.message.id, "status", dynamomq_status(message, now), "queue_type",
+               operate::half_text(message));
   });
+  return go_document([&](JsonWriter& json) { put_object(json, "statuses", or_null(!messages.empty(), all)); });
 }
 
 std::string dynamomq_stats(queue::Half half, const queue::QueueOverview& overview) {
@@ -185,27 +169,13 @@ std::string dynamomq_outcome(const BulkOutcome& outcome, bool always_failures) {
 }
 
 void write_outcome(JsonWriter& json, const BulkOutcome& outcome, bool nulls, bool always_failures) {
-  const auto list = [&json, nulls](std::string_view name, const auto& elements, const auto& write) {
-    json.key(name);
-    if (elements.empty() && nulls) {
-      json.null();
-      return;
-    }
-    json.begin_array();
-    for (const auto& element : elements) {
-      write(element);
-    }
-    json.end_array();
+  const auto failure = [](JsonWriter& each, const BulkOutcome::Failed& failed) {
+    put_object(each, "ID", failed.id, "Error", failed.error);
   };
   json.begin_object();
-  list("successes", outcome.successes, [&json](const std::string& id) { json.value(id); });
+  put_members(json, "successes", or_null(!nulls || !outcome.successes.empty(), outcome.successes));
   if (!outcome.failures.empty() || always_failures) {
-    list("failures", outcome.failures, [&json](const BulkOutcome::Failed& failed) {
-      json.begin_object();
-      json.member("ID", failed.id);
-      json.member("Error", failed.error);
-      json.end_object();
-    });
+    put_members(json, "failures", or_null(!nulls || !outcome.failures.empty(), array_of(outcome.failures, failure)));
   }
   json.end_object();
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "host/cli/queue_session.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/operate/bulk_run.hpp"
 
 namespace sluice::cli {
@@ -27,22 +28,11 @@ Error id_not_provided() { return {ErrorCode::invalid, "ID was not provided."}; }
 
 /// Content that DynamoMQ's own `enqueue-test` sends.
 std::string test_body(const std::string& id) {
+  constexpr std::array kItems{"Item-1", "Item-2", "Item-3"};
   JsonWriter json(JsonWriter::Layout::compact);
-  json.begin_object();
-  json.member("id", id);
-  json.key("items");
-  json.begin_array();
-  for (const char* sku : {"Item-1", "Item-2", "Item-3"}) {
-    json.begin_object();
-    json.member("SKU", std::string_view(sku));
-    json.member("is_packed", true);
-    json.end_object();
-  }
-  json.end_array();
-  json.member("data_1", std::string_view("Data 1"));
-  json.member("data_2", std::string_view("Data 2"));
-  json.member("data_3", std::string_view("Data 3"));
-  json.end_object();
+  const auto write = [](JsonWriter& each, const char* sku) { put_object(each, "SKU", sku, "is_packed", true); };
+  put_object(json, "id", id, "items", array_of(kItems, write), "data_1", "Data 1", "data_2", "Data 2", "data_3",
+             "Data 3");
   return json.take_text();
 }
 
@@ -98,11 +88,7 @@ Result<StoredMessage> DynamoMqOperations::get(const std::string& id) {
   if (id.empty()) {
     return id_not_provided();
   }
-  auto message = seams_.oper.get(id, deadline());
-  if (message.has_error()) {
-    return worded(message.error());
-  }
-  return message;
+  return worded(seams_.oper.get(id, deadline()));
 }
 
 Result<void> DynamoMqOperations::change(const std::string& id, ChangeAction action) {
@@ -131,14 +117,8 @@ Result<void> DynamoMqOperations::remove(const std::string& id) {
 }
 
 Result<StoredMessage> DynamoMqOperations::receive() {
-  auto source = seams_.queues.open_source({seams_.queue, Half::standard});
-  if (source.has_error()) {
-    return worded(source.error());
-  }
-  const auto claimed = (*source)->claim({.max = 1, .visibility = kVisibility, .counts = true}, deadline());
-  if (claimed.has_error()) {
-    return worded(claimed.error());
-  }
+  SLUICE_TRY(source, worded(seams_.queues.open_source({seams_.queue, Half::standard})));
+  SLUICE_TRY(claimed, worded((*source)->claim({.max = 1, .visibility = kVisibility, .counts = true}, deadline())));
   if (claimed->deliveries.empty()) {
     return Error(ErrorCode::not_found, "Cannot proceed, queue is empty.");
   }
@@ -175,11 +155,7 @@ Result<StoredMessage> DynamoMqOperations::reset(const std::string& id) {
 }
 
 Result<queue::QueueOverview> DynamoMqOperations::overview(Half half) {
-  auto overview = seams_.oper.overview({.half = half, .exact = true}, kNoDeadline);
-  if (overview.has_error()) {
-    return worded(overview.error());
-  }
-  return overview;
+  return worded(seams_.oper.overview({.half = half, .exact = true}, kNoDeadline));
 }
 
 Result<std::vector<StoredMessage>> DynamoMqOperations::list() {
@@ -188,11 +164,9 @@ Result<std::vector<StoredMessage>> DynamoMqOperations::list() {
     if (messages.size() >= kListSize) {
       break;
     }
-    auto page = seams_.oper.list({.half = half, .limit = kListSize - messages.size(), .cursor = {}, .content = false},
-                                 deadline());
-    if (page.has_error()) {
-      return worded(page.error());
-    }
+    SLUICE_TRY(page,
+               worded(seams_.oper.list(
+                   {.half = half, .limit = kListSize - messages.size(), .cursor = {}, .content = false}, deadline())));
     std::move(page->messages.begin(), page->messages.end(), std::back_inserter(messages));
   }
   std::stable_sort(messages.begin(), messages.end(), [](const StoredMessage& left, const StoredMessage& right) {
@@ -232,10 +206,7 @@ BulkOutcome DynamoMqOperations::enqueue_test() {
 Result<BulkOutcome> DynamoMqOperations::purge(const Progress& progress) {
   BulkOutcome outcome;
   for (const Half half : {Half::standard, Half::dlq}) {
-    const auto stopped = purge_half(half, progress, outcome);
-    if (stopped.has_error()) {
-      return worded(stopped.error());
-    }
+    SLUICE_TRY(stopped, worded(purge_half(half, progress, outcome)));
     if (*stopped) {
       break;
     }

@@ -63,6 +63,10 @@ class DynamoMqOperations {
   Result<bool> purge_half(queue::Half half, const Progress& progress, BulkOutcome& outcome);
   /// With DynamoMQ's text for its kind, and the mend behind its full stop: whoever pastes that pastes no dot.
   Error worded(const Error& error) const;
+  template <typename T>
+  Result<T> worded(Result<T> answer) const {
+    return answer ? std::move(answer) : Result<T>(worded(answer.error()));
+  }
   void note_failure(BulkOutcome& outcome, const std::string& id, const Error& error) const;
 
   Deadline deadline() const;

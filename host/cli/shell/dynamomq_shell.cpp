@@ -244,22 +244,12 @@ DynamoMqShell::Answer DynamoMqShell::info(const Parameters&) {
 }
 
 DynamoMqShell::Answer DynamoMqShell::reset(const Parameters&) {
-  auto message = operations_.reset(selected_->message.id);
-  if (message.has_error()) {
-    refresh();
-    return message.error();
-  }
-  selected_ = std::move(*message);
+  SLUICE_PASS_ON(keep_selected(operations_.reset(selected_->message.id)));
   return "Reset system info:\n" + dynamomq_system_info(*selected_, clock_.wall_now());
 }
 
 DynamoMqShell::Answer DynamoMqShell::redrive(const Parameters&) {
-  auto message = operations_.redrive(selected_->message.id);
-  if (message.has_error()) {
-    refresh();
-    return message.error();
-  }
-  selected_ = std::move(*message);
+  SLUICE_PASS_ON(keep_selected(operations_.redrive(selected_->message.id)));
   return "Ready system info:\n" + dynamomq_redriven(*selected_);
 }
 
@@ -273,12 +263,7 @@ DynamoMqShell::Answer DynamoMqShell::remove(const Parameters&) {
 
 DynamoMqShell::Answer DynamoMqShell::fail(const Parameters&) {
   const std::string id = selected_->message.id;
-  auto message = operations_.fail(id);
-  if (message.has_error()) {
-    refresh();
-    return message.error();
-  }
-  selected_ = std::move(*message);
+  SLUICE_PASS_ON(keep_selected(operations_.fail(id)));
   return with_stats(about("Processing for ID [", id, "] has failed! ReplaceMessage the record back to the queue!"),
                     "Queue status:\n");
 }
@@ -290,6 +275,15 @@ DynamoMqShell::Answer DynamoMqShell::invalid(const Parameters&) {
   SLUICE_PASS_ON(moved);
   return with_stats(about("Processing for ID [", id, "] has failed .. invalid data! Send record to DLQ!"),
                     "Queue status:\n");
+}
+
+Result<void> DynamoMqShell::keep_selected(Result<queue::StoredMessage> changed) {
+  if (changed.has_error()) {
+    refresh();
+    return changed.error();
+  }
+  selected_ = std::move(*changed);
+  return {};
 }
 
 void DynamoMqShell::refresh() {

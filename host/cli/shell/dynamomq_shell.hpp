@@ -75,6 +75,8 @@ class DynamoMqShell final : public Shell {
   Answer answer(const std::string& line);
   /// What happened, and the statistics below it.
   Answer with_stats(std::string_view text, std::string_view headline);
+  /// Selects the message as it is after a change of it.
+  Result<void> keep_selected(Result<queue::StoredMessage> changed);
   /// Reads the selected message anew; drops it when it is gone.
   void refresh();
 

@@ -6,8 +6,8 @@
 
 #include "base/text/utf8.hpp"
 #include "base/text/visible.hpp"
-#include "host/cli/shell/words.hpp"
 #include "host/cli/completion.hpp"
+#include "host/cli/shell/words.hpp"
 
 namespace sluice::cli {
 
@@ -224,7 +224,7 @@ void QueueShell::select(const Words& words, const ShellOutput& output) {
 
 void QueueShell::run_command(const Words& words, const ShellOutput& output) {
   const std::string& first = words.front();
-  const Command* command = command_of(words);
+  const Command* command = find_command(commands(), words);
   const Words known = first_words();
   if (command == nullptr && std::find(known.begin(), known.end(), first) == known.end()) {
     const auto meant = nearest_word(first, known);
@@ -269,12 +269,12 @@ QueueShell::Words QueueShell::with_remembered(const Command& command, Words word
   }
   const Words typed = words;
   for (const auto& [name, value] : options_) {
-    const Flag* flag = flag_of(command, name);
+    const Flag* flag = command.flag(name);
     if (flag != nullptr && !gives(typed, *flag) && agrees(name, typed)) {
       words.push_back("--" + name + "=" + value);
     }
   }
-  const Flag* id = flag_of(command, "id");
+  const Flag* id = command.flag("id");
   if (id != nullptr && plain_ids(command, typed).empty() && !selected_.empty() && !gives(typed, *id) &&
       !gives_any(typed, kSelectors) && !is_one_of(command.name, kOwnIds)) {
     words.push_back("--id=" + selected_);
@@ -329,7 +329,8 @@ std::vector<std::string> QueueShell::candidates(const Words& before, std::string
 }
 
 std::vector<std::string> QueueShell::suggested(Words words, std::string_view typed) const {
-  if (const auto config = options_.find("config"); config != options_.end() && command_of(words) != nullptr) {
+  if (const auto config = options_.find("config");
+      config != options_.end() && find_command(commands(), words) != nullptr) {
     // So that the queues are those of the host file that the commands work with.
     const auto at = words.begin() + (find_command(words.front()) != nullptr ? 1 : 2);
     words.insert(at, {"--config", config->second});

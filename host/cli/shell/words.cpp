@@ -98,7 +98,8 @@ bool is_plain(char letter) {
 }
 
 bool takes_plain_ids(const Command& command) {
-  return std::find(command.positional.begin(), command.positional.end(), "id") != command.positional.end();
+  const Flag* const id = command.flag("id");
+  return id != nullptr && id->alone;
 }
 
 }  // namespace
@@ -146,21 +147,6 @@ TypedCommand parse_input(std::string_view line) {
 
 using Words = std::vector<std::string>;
 
-const Command* command_of(const Words& words) {
-  if (words.empty()) {
-    return nullptr;
-  }
-  const Command* command = words.size() > 1 ? find_command(words[0] + " " + words[1]) : nullptr;
-  return command != nullptr ? command : find_command(words[0]);
-}
-
-const Flag* flag_of(const Command& command, std::string_view name) {
-  const auto found = std::find_if(command.flags.begin(), command.flags.end(), [name](const Flag& flag) {
-    return flag.name == name || (!flag.alias.empty() && flag.alias == name);
-  });
-  return found == command.flags.end() ? nullptr : &*found;
-}
-
 std::string_view option_name(std::string_view word) {
   return word.substr(0, 2) == "--" ? word.substr(2, word.find('=') - 2) : std::string_view();
 }
@@ -185,7 +171,7 @@ Words plain_ids(const Command& command, const Words& words) {
     const std::string_view option = option_name(words[index]);
     if (option.empty()) {
       ids.push_back(words[index]);
-    } else if (const Flag* flag = flag_of(command, option);
+    } else if (const Flag* flag = command.flag(option);
                flag != nullptr && !flag->value.empty() && words[index].find('=') == std::string::npos) {
       ++index;
     }
@@ -194,11 +180,11 @@ Words plain_ids(const Command& command, const Words& words) {
 }
 
 bool names_messages(const Words& before, std::string_view typed) {
-  const Command* command = command_of(before);
+  const Command* command = find_command(commands(), before);
   if (command == nullptr || !takes_plain_ids(*command) || typed.substr(0, 1) == "-") {
     return false;
   }
-  const Flag* flag = flag_of(*command, option_name(before.back()));
+  const Flag* flag = command->flag(option_name(before.back()));
   return flag == nullptr || flag->value.empty();
 }
 

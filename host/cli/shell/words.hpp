@@ -27,12 +27,6 @@ struct TypedCommand {
 };
 TypedCommand parse_input(std::string_view line);
 
-/// The command that the words begin with; null when there is none.
-const Command* command_of(const std::vector<std::string>& words);
-
-/// The command's flag of that name or alias; null when it has none.
-const Flag* flag_of(const Command& command, std::string_view name);
-
 /// "where" of "--where" and of "--where=..."; empty for other words.
 std::string_view option_name(std::string_view word);
 

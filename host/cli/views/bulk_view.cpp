@@ -8,7 +8,6 @@
 
 #include "base/text/decimal.hpp"
 #include "base/text/visible.hpp"
-#include "host/cli/views/message_view.hpp"
 #include "host/cli/views/output.hpp"
 
 namespace sluice::cli {
@@ -58,21 +57,14 @@ struct Outlook {
   bool all = false;              ///< it is the whole half
 };
 
-std::string messages_text(std::uint64_t count) {
-  return std::to_string(count) + (count == 1 ? " message" : " messages");
-}
-
 std::string half_name(const QueueSession& session, queue::Half half) {
   return (half == queue::Half::dlq ? "the dead-letter half of queue " : "queue ") + session.queue();
 }
 
 /// Where everything matches, the counts of the half say it.
 OrExit<Outlook> count_half(QueueSession& session, const operate::BulkPlan& plan) {
-  const auto stats =
-      session.oper().stats({.half = plan.half, .consistent = plan.consistent, .exact = true}, session.deadline());
-  if (stats.has_error()) {
-    return session.failure(stats.error());
-  }
+  SLUICE_TRY(stats, session.checked(session.oper().stats(
+                        {.half = plan.half, .consistent = plan.consistent, .exact = true}, session.deadline())));
   Outlook outlook;
   outlook.left_alone = plan.force || plan.unconditional || plan.any_state ? 0 : stats->in_flight;
   outlook.changed = stats->total() - outlook.left_alone;
@@ -105,7 +97,7 @@ OrExit<Outlook> count_matches(QueueSession& session, const operate::BulkPlan& pl
 std::string question(const QueueSession& session, const operate::BulkPlan& plan, BulkWords words,
                      const Outlook& outlook) {
   std::string text = std::string(words.verb) + (outlook.all && outlook.left_alone == 0 ? " all " : " ") +
-                     (outlook.at_least ? "at least " : "") + messages_text(outlook.changed) + " of " +
+                     (outlook.at_least ? "at least " : "") + counted(outlook.changed, "message") + " of " +
                      half_name(session, plan.half);
   text += plan.filter.empty() ? "" : outlook.changed == 1 ? " that matches" : " that match";
   if (outlook.left_alone > 0) {
@@ -120,7 +112,7 @@ std::string question(const QueueSession& session, const operate::BulkPlan& plan,
 }
 
 Exit nobody_to_ask(const QueueSession& session, const operate::BulkPlan& plan, BulkWords words) {
-  const std::string which = plan.limit > 0        ? " at most " + messages_text(plan.limit) + " of "
+  const std::string which = plan.limit > 0        ? " at most " + counted(plan.limit, "message") + " of "
                             : plan.filter.empty() ? std::string(" every message of ")
                                                   : std::string(" messages of ");
   return Exit::usage("this would " + std::string(words.verb) + which + half_name(session, plan.half) +
@@ -185,11 +177,9 @@ void BulkReport::add_line(const operate::BulkOutcome& outcome) {
       line = "failed";
       break;
   }
-  line += "  ";
-  append_visible(line, outcome.id);
+  line += "  " + visible(outcome.id);
   if (!outcome.error.message().empty()) {
-    line += "  ";
-    append_visible(line, outcome.error.message());
+    line += "  " + visible(outcome.error.message());
   } else if (outcome.was_in_flight) {
     line += outcome.fate == Fate::planned ? "  is in flight" : "  was in flight";
   }
@@ -197,31 +187,16 @@ void BulkReport::add_line(const operate::BulkOutcome& outcome) {
 }
 
 void BulkReport::write_reasons(std::string_view name, const std::vector<operate::BulkOutcome>& outcomes) {
-  json_.key(name);
-  json_.begin_array();
-  for (const operate::BulkOutcome& outcome : outcomes) {
-    json_.begin_object();
-    json_.member("ID", outcome.id);
-    json_.member("Error", outcome.error.message());
-    json_.end_object();
-  }
-  json_.end_array();
+  put_members(json_, name, array_of(outcomes, [](JsonWriter& json, const operate::BulkOutcome& outcome) {
+                put_object(json, "ID", outcome.id, "Error", outcome.error.message());
+              }));
 }
 
-void BulkReport::write_cost(const operate::BulkRun& run, const std::optional<runtime::DynamoDbCost>& spent) {
-  json_.key("cost");
-  if (!spent) {
-    json_.null();
-    return;
-  }
-  const Estimate would = estimate(run, *spent);
-  json_.begin_object();
-  json_.member("requests", would.requests);
-  json_.member("read_units", would.read_units, 1);
-  json_.member("write_units", would.write_units, 1);
-  json_.member("spent_requests", spent->requests);
-  json_.member("spent_read_units", spent->read_units, 1);
-  json_.end_object();
+void BulkReport::write_cost(const operate::BulkRun& run, const runtime::DynamoDbCost& spent) {
+  const Estimate would = estimate(run, spent);
+  put_object(json_, "requests", would.requests, "read_units", figure(would.read_units, 1), "write_units",
+             figure(would.write_units, 1), "spent_requests", spent.requests, "spent_read_units",
+             figure(spent.read_units, 1));
 }
 
 void BulkReport::finish(const queue::QueueAddress& address, const operate::BulkRun& run,
@@ -245,11 +220,9 @@ void BulkReport::finish(const queue::QueueAddress& address, const operate::BulkR
   if (!dry_run_) {
     write_reasons("failures", failures_);
   }
-  json_.member("queue", address.queue);
-  json_.member("queue_type", queue::to_string(address.half));
+  put_members(json_, "queue", address.queue, "queue_type", queue::to_string(address.half));
   if (dry_run_) {
-    json_.member("dry_run", true);
-    json_.member("matched", count.done);
+    put_members(json_, "dry_run", true, "matched", count.done);
   } else {
     json_.member(key_of(words_.done), count.done);
   }
@@ -264,7 +237,8 @@ void BulkReport::finish(const queue::QueueAddress& address, const operate::BulkR
     json_.member("resume", run.cursor());
   }
   if (dry_run_) {
-    write_cost(run, spent);
+    json_.key("cost");
+    spent ? write_cost(run, *spent) : json_.null();
   }
   json_.end_object();
   console_.out(json_.take_line());

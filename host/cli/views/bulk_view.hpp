@@ -43,7 +43,7 @@ class BulkReport {
   void add_id(const std::string& id);
   void add_line(const operate::BulkOutcome& outcome);
   void write_reasons(std::string_view name, const std::vector<operate::BulkOutcome>& outcomes);
-  void write_cost(const operate::BulkRun& run, const std::optional<runtime::DynamoDbCost>& spent);
+  void write_cost(const operate::BulkRun& run, const runtime::DynamoDbCost& spent);
 
   const BulkWords words_;
   const bool dry_run_;
@@ -79,5 +79,29 @@ struct Expected {
 /// Nothing is asked for a dry run, for --yes, and for messages that are named one by one.
 OrExit<Expected> agree(QueueSession& session, const operate::BulkPlan& plan, BulkWords words,
                        const Arguments& arguments, Console& console);
+
+/// What a command does to the messages that its arguments choose: those that it names by their ids, those of a half
+/// that a filter matches, or all.
+struct BulkOrder {
+  BulkWords words{};
+  queue::ChangeAction action{};  ///< where it is a change, and no edit
+  /// Without a filter it takes everything, in whatever state; others want --all for everything.
+  bool takes_all = false;
+  bool dlq_only = false;            ///< there is no --dlq to ask for
+  bool any_state = false;           ///< meant for messages in flight too
+  bool named_in_any_state = false;  ///< the same of those that are named one by one
+  bool can_be_forced = true;        ///< has --force
+  bool shows_message = true;        ///< one that is named alone is shown afterwards
+  bool absent_is_success = false;   ///< to be without it was what was asked for
+};
+
+/// The flags of a command that takes the plain word ID: --id, --dlq, --all, the filter's, --limit, --dry-run, --rate,
+/// --force, --yes, --consistent and --resume.
+std::vector<Flag> choice_flags();
+
+/// Does the work on what the arguments choose: asks where there is a terminal (and wants --yes where there is none),
+/// shows progress, stops between two batches on Ctrl-C and says how to go on. Messages that are named are looked for in
+/// both halves; nobody is asked about them.
+Exit run_bulk(const BulkOrder& order, operate::BulkWork work, const Arguments& arguments, Console& console);
 
 }  // namespace sluice::cli

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text/decimal.hpp"
+#include "host/cli/options.hpp"
 #include "host/cli/views/output.hpp"
 
 namespace sluice::cli {
@@ -22,9 +23,8 @@ std::string layouts_text(const operate::CostSummary& costs, const cost::Prices& 
 
 /// How far the figures reach.
 std::string reach_text(const operate::CostSummary& costs, const cost::Prices& prices) {
-  const auto hosts = [](std::uint32_t count) { return std::to_string(count) + (count == 1 ? " host" : " hosts"); };
-  std::string text = "\nAs " + hosts(costs.hosts) + (costs.hosts == 1 ? " tells" : " tell") + ", of the last " +
-                     short_duration(costs.covered);
+  std::string text = "\nAs " + counted(costs.hosts, "host") + (costs.hosts == 1 ? " tells" : " tell") +
+                     ", of the last " + short_duration(costs.covered);
   if (costs.shortest < costs.covered) {
     text += " (the youngest: " + short_duration(costs.shortest) + ")";
   }
@@ -62,17 +62,12 @@ std::string cost_text(const operate::CostSummary& costs, const cost::Prices& pri
   return text + layouts_text(costs, prices, colours) + reach_text(costs, prices);
 }
 
-void write_costs(JsonWriter& json, const operate::CostSummary& costs, const cost::Prices& prices) {
-  operate::Fields fields(json, {});
-  describe(operate::Priced<operate::CostSummary>{costs, prices}, fields);
-}
-
 std::string cost_json(const operate::CostSummary& costs, const cost::Prices& prices) {
   JsonWriter json(JsonWriter::Layout::indented);
   json.begin_object();
-  write_costs(json, costs, prices);
-  json.key("layouts");
-  operate::write_all(json, operate::priced(cost::layouts_of(costs.total(), prices), prices), {});
+  operate::Fields fields(json, {});
+  describe(operate::Priced<operate::CostSummary>{costs, prices}, fields);
+  fields.records("layouts", operate::priced(cost::layouts_of(costs.total(), prices), prices));
   json.end_object();
   return json.take_line();
 }

@@ -14,7 +14,5 @@ std::string cost_json(const operate::CostSummary& costs, const cost::Prices& pri
 
 /// The rows alone; a line instead where there are none.
 std::string cost_rows_text(const operate::CostSummary& costs, const cost::Prices& prices, bool colours);
-/// Members of an object that the caller begins and ends.
-void write_costs(JsonWriter& json, const operate::CostSummary& costs, const cost::Prices& prices);
 
 }  // namespace sluice::cli

@@ -1,6 +1,7 @@
 #include "host/cli/views/output.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <clocale>
 #include <cwchar>
 
@@ -98,6 +99,26 @@ std::size_t display_width(std::string_view text) {
   std::size_t columns = 0;
   walk(text, ~std::size_t{0}, columns);
   return columns;
+}
+
+std::string facts_of(const operate::Row& row, bool colours, Colour titles) {
+  TextTable table({{}, {}}, colours);
+  for (const auto& [column, cell] : row) {
+    std::string name(column.title);
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char letter) { return std::tolower(letter); });
+    table.add({{std::move(name), titles}, cell});
+  }
+  return table.take();
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
 }
 
 TextTable::TextTable(std::vector<Column> columns, bool colours) : view_{.colours = colours} {

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/text/decimal.hpp"
+#include "base/text/json_writer.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/console.hpp"
 #include "host/operate/describe.hpp"
@@ -72,6 +76,20 @@ std::string rows_of(const std::vector<Record>& records, WallTime now, RowsView v
   return table.take();
 }
 
+/// A record for programs, as an object on lines of its own.
+template <typename Record>
+std::string json_of(const Record& record, WallTime now) {
+  JsonWriter json(JsonWriter::Layout::indented);
+  operate::write_object(json, record, now);
+  return json.take_line();
+}
+
+/// A record for people: a line for each field, its title in small letters.
+std::string facts_of(const operate::Row& row, bool colours, Colour titles = Colour::none);
+
+/// "a\nb\n" as its lines.
+std::vector<std::string> lines_of(const std::string& text);
+
 /// Shows records to programs as an array, and to people as rows or, where there are none, by saying `nothing`.
 template <typename Record>
 void show_all(const std::vector<Record>& records, WallTime now, const std::vector<std::string_view>& columns,
@@ -85,6 +103,68 @@ void show_all(const std::vector<Record>& records, WallTime now, const std::vecto
   } else {
     console.out(rows_of(records, now, {.colours = console.output_has_colour(), .columns = columns}));
   }
+}
+
+// Objects of JSON whose members stand side by side: `json_line("id", id, "shards", 4)`. A member's content is a value
+// that JsonWriter knows, or a function that writes one.
+
+inline void put_members(JsonWriter& /*json*/) {}
+
+template <typename Content, typename... Others>
+void put_members(JsonWriter& json, std::string_view name, const Content& content, const Others&... others) {
+  json.key(name);
+  if constexpr (std::invocable<const Content&, JsonWriter&>) {
+    content(json);
+  } else {
+    json.value(content);
+  }
+  put_members(json, others...);
+}
+
+template <typename... Members>
+void put_object(JsonWriter& json, const Members&... members) {
+  json.begin_object();
+  put_members(json, members...);
+  json.end_object();
+}
+
+/// An array, each element of which `write` writes.
+template <typename Elements, typename Write>
+auto array_of(const Elements& elements, Write write) {
+  return [&elements, write = std::move(write)](JsonWriter& json) {
+    json.begin_array();
+    for (const auto& element : elements) {
+      write(json, element);
+    }
+    json.end_array();
+  };
+}
+
+/// A number with so many digits behind the point.
+inline auto figure(double number, int digits) {
+  return [text = fixed_decimal(number, digits)](JsonWriter& json) { json.word(text); };
+}
+
+/// The content, or null where it is not there.
+template <typename Content>
+auto or_null(bool there, Content content) {
+  return [there, content = std::move(content)](JsonWriter& json) {
+    if (!there) {
+      json.null();
+    } else if constexpr (std::invocable<const Content&, JsonWriter&>) {
+      content(json);
+    } else {
+      json.value(content);
+    }
+  };
+}
+
+/// A whole object, as a command prints it.
+template <typename... Members>
+std::string json_line(const Members&... members) {
+  JsonWriter json(JsonWriter::Layout::indented);
+  put_object(json, members...);
+  return json.take_line();
 }
 
 }  // namespace sluice::cli

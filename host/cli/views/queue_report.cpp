@@ -4,8 +4,8 @@
 #include <chrono>
 
 #include "base/text/decimal.hpp"
-#include "host/cli/views/message_view.hpp"
 #include "host/cli/views/output.hpp"
+#include "host/operate/message_report.hpp"
 
 namespace sluice::cli {
 
@@ -30,20 +30,16 @@ std::optional<Duration> QueueReport::oldest_ready(WallTime now) const {
 OrExit<QueueReport> read_report(QueueSession& session, const std::string& queue, Halves halves, bool exact) {
   QueueReport report;
   report.queue = queue;
-  auto opened = session.queues().open_operator(queue);
-  if (opened.has_error()) {
-    return Exit::failure(session.place().explained(opened.error(), queue));
-  }
+  SLUICE_TRY(opened, session.checked(session.queues().open_operator(queue), queue));
   const auto before = session.cost();
   for (const queue::Half half : {queue::Half::standard, queue::Half::dlq}) {
     if (half == queue::Half::standard && halves == Halves::dlq) {
       continue;
     }
-    auto found =
-        (*opened)->overview({.half = half, .ids = kFirstIds, .errors = kErrorGroups, .exact = exact}, kNoDeadline);
-    if (found.has_error()) {
-      return Exit::failure(session.place().explained(found.error(), queue));
-    }
+    SLUICE_TRY(found, session.checked(
+                          (*opened)->overview({.half = half, .ids = kFirstIds, .errors = kErrorGroups, .exact = exact},
+                                              kNoDeadline),
+                          queue));
     (half == queue::Half::dlq ? report.dlq : report.standard) = std::move(*found);
   }
   if (const auto after = session.cost()) {

@@ -1,10 +1,10 @@
 #include "host/cli/views/schedule_text.hpp"
 
-#include <cstdint>
 #include <optional>
 
 #include "base/timestamp.hpp"
 #include "config/schedule_times.hpp"
+#include "host/cli/views/output.hpp"
 
 namespace sluice::cli {
 
@@ -107,40 +107,30 @@ std::vector<std::string> schedule_lines(const config::JobConfig& job, WallTime n
 }
 
 void write_schedules(JsonWriter& json, const config::JobConfig& job, WallTime now, const ScheduleNotices* told) {
-  json.key("schedules");
-  json.begin_array();
-  for (const config::ScheduleConfig& schedule : job.schedules) {
-    json.begin_object();
-    json.member("name", schedule.name);
-    if (schedule.cron.empty()) {
-      json.member("every", config::format_duration(schedule.every));
-    } else {
-      json.member("cron", schedule.cron);
-      json.member("time_zone", schedule.time_zone);
-    }
-    json.member("queue", queue_of(job, schedule));
-    json.member("catch_up", name_of(schedule.catch_up));
+  const auto moment = [](Time time) { return format_timestamp(WallTime(time.time_since_epoch())); };
+  const auto write = [&](JsonWriter& each, const config::ScheduleConfig& schedule) {
+    const std::string queue = queue_of(job, schedule);
     const auto times = config::ScheduleTimes::of(schedule);
+    each.begin_object();
+    each.member("name", schedule.name);
+    if (schedule.cron.empty()) {
+      each.member("every", config::format_duration(schedule.every));
+    } else {
+      put_members(each, "cron", schedule.cron, "time_zone", schedule.time_zone);
+    }
+    put_members(each, "queue", queue, "catch_up", name_of(schedule.catch_up));
     if (told != nullptr && times) {
-      const ScheduleStanding standing = standing_of(*times, queue_of(job, schedule), schedule.name, now, *told);
-      json.key("last");
-      standing.last ? json.value(format_timestamp(WallTime(standing.last->time_since_epoch()))) : json.null();
-      json.member("missed", std::uint64_t{standing.missed});
-      json.key("differs_on");
+      const ScheduleStanding standing = standing_of(*times, queue, schedule.name, now, *told);
       const auto* const other = told_otherwise(job, schedule, *told);
-      other == nullptr ? json.null() : json.value(other->host);
+      put_members(each, "last", or_null(standing.last.has_value(), moment(standing.last.value_or(Time{}))), "missed",
+                  standing.missed, "differs_on", or_null(other != nullptr, other == nullptr ? "" : other->host));
     }
-    json.key("next");
-    json.begin_array();
-    if (times) {
-      for (const Time time : next_times(*times, now)) {
-        json.value(format_timestamp(WallTime(time.time_since_epoch())));
-      }
-    }
-    json.end_array();
-    json.end_object();
-  }
-  json.end_array();
+    put_members(each, "next",
+                array_of(times ? next_times(*times, now) : std::vector<Time>(),
+                         [&moment](JsonWriter& next, Time time) { next.value(moment(time)); }));
+    each.end_object();
+  };
+  put_members(json, "schedules", array_of(job.schedules, write));
 }
 
 }  // namespace sluice::cli

@@ -14,7 +14,6 @@
 #include "base/text/utf8.hpp"
 #include "base/text/visible.hpp"
 #include "base/timestamp.hpp"
-#include "host/cli/views/message_view.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/operate/fleet_report.hpp"
 
@@ -83,16 +82,6 @@ constexpr std::array kHelp{
     "Space            look now",
     "q, Ctrl-C        end",
 };
-
-Lines lines_of(const std::string& text) {
-  Lines lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
-}
 
 std::string without_colours(const std::string& line) {
   std::string plain;

@@ -8,6 +8,7 @@
 #include "base/text/hex.hpp"
 #include "base/text/visible.hpp"
 #include "config/config.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/queue/effects.hpp"
 #include "host/work/in_flight_table.hpp"
 
@@ -160,12 +161,15 @@ const Effects& effects_of(const DryRun& run) {
   return run.outcome.effects ? *run.outcome.effects : kNone;
 }
 
-void write_item(const ItemWrite& item, JsonWriter& json) {
+/// Text that is JSON already.
+auto raw(const std::string& text) {
+  return [&text](JsonWriter& json) { json.raw(text); };
+}
+
+void write_item(JsonWriter& json, const ItemWrite& item) {
   json.key(operation(item.action));
   json.begin_object();
-  json.member("TableName", item.table);
-  json.key(item.action == ItemAction::put ? "Item" : "Key");
-  json.raw(item.item);
+  put_members(json, "TableName", item.table, item.action == ItemAction::put ? "Item" : "Key", raw(item.item));
   if (!item.update.empty()) {
     json.member("UpdateExpression", item.update);
   }
@@ -176,13 +180,12 @@ void write_item(const ItemWrite& item, JsonWriter& json) {
     json.member("ExpressionAttributeNames", item.names);
   }
   if (!item.values.empty()) {
-    json.key("ExpressionAttributeValues");
-    json.raw(item.values);
+    put_members(json, "ExpressionAttributeValues", raw(item.values));
   }
   json.end_object();
 }
 
-void write_value(const SqlValue& value, JsonWriter& json) {
+void write_value(JsonWriter& json, const SqlValue& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) {
     json.value(*integer);
   } else if (const auto* real = std::get_if<double>(&value)) {
@@ -190,31 +193,23 @@ void write_value(const SqlValue& value, JsonWriter& json) {
   } else if (const auto* text = std::get_if<std::string>(&value)) {
     json.value(*text);
   } else if (const auto* blob = std::get_if<queue::SqlBlob>(&value)) {
-    json.begin_object();
-    json.member("base64", base64(blob->bytes));
-    json.end_object();
+    put_object(json, "base64", base64(blob->bytes));
   } else {
     json.null();
   }
 }
 
-void write_effect(const EffectWrite& write, JsonWriter& json) {
+void write_effect(JsonWriter& json, const EffectWrite& write) {
   json.begin_object();
   if (!write.label.empty()) {
     json.member("label", write.label);
   }
   json.member("on_refusal", write.on_refusal == queue::OnRefusal::reject ? "reject" : "retry");
   if (const auto* item = std::get_if<ItemWrite>(&write.write)) {
-    write_item(*item, json);
+    write_item(json, *item);
   } else {
     const auto& sql = std::get<SqlWrite>(write.write);
-    json.member("sql", sql.statement);
-    json.key("parameters");
-    json.begin_array();
-    for (const SqlValue& value : sql.parameters) {
-      write_value(value, json);
-    }
-    json.end_array();
+    put_members(json, "sql", sql.statement, "parameters", array_of(sql.parameters, write_value));
     if (sql.rows) {
       json.member("rows", *sql.rows);
     }
@@ -222,19 +217,11 @@ void write_effect(const EffectWrite& write, JsonWriter& json) {
   json.end_object();
 }
 
-void write_message(const EmittedMessage& emitted, JsonWriter& json) {
+void write_message(JsonWriter& json, const EmittedMessage& emitted) {
   const queue::NewMessage& message = emitted.message;
-  json.begin_object();
-  json.member("queue", emitted.queue);
-  json.member("id", message.id);
-  json.member("body", message.body);
-  json.member("content_type", message.content_type);
-  json.member("group", message.group);
-  json.member("delay", config::format_duration(message.delay));
-  json.member("priority", to_string(message.priority));
-  json.member("dedup_id", message.dedup_id);
-  json.member("attributes", message.attributes);
-  json.end_object();
+  put_object(json, "queue", emitted.queue, "id", message.id, "body", message.body, "content_type", message.content_type,
+             "group", message.group, "delay", config::format_duration(message.delay), "priority",
+             to_string(message.priority), "dedup_id", message.dedup_id, "attributes", message.attributes);
 }
 
 }  // namespace
@@ -257,43 +244,17 @@ std::string dry_run_text(const DryRun& run) {
 
 void write_dry_run(const DryRun& run, JsonWriter& json) {
   const plugin::Outcome& outcome = run.outcome;
-  json.begin_object();
-  json.member("job", run.job);
-  json.member("queue", run.queue);
-  json.member("id", run.id);
-  json.member("outcome", plugin::to_string(outcome.status));
-  json.member("reason", outcome.reason);
-  json.key("delay");
-  outcome.delay ? json.value(config::format_duration(*outcome.delay)) : json.null();
-  json.key("transaction");
-  if (outcome.status != plugin::OutcomeStatus::done) {
-    json.null();
-    json.end_object();
-    return;
-  }
   const Effects& effects = effects_of(run);
-  json.begin_object();
-  json.member("store", run.dynamodb ? "dynamodb" : "sqlite");
-  json.member("actions", actions_of(run, effects));
-  json.key("messages");
-  json.begin_array();
-  for (const EmittedMessage& message : effects.messages) {
-    write_message(message, json);
-  }
-  json.end_array();
-  json.key("writes");
-  json.begin_array();
-  for (const EffectWrite& write : effects.writes) {
-    write_effect(write, json);
-  }
-  json.end_array();
-  json.member("remembers_key", run.keeps_key);
-  json.member("result", result_of(run));
-  json.member("remove", run.id);
-  json.key("refused");
-  run.refused.empty() ? json.null() : json.value(run.refused);
-  json.end_object();
-  json.end_object();
+  const auto transaction = [&](JsonWriter& member) {
+    put_object(member, "store", run.dynamodb ? "dynamodb" : "sqlite", "actions", actions_of(run, effects), "messages",
+               array_of(effects.messages, write_message), "writes", array_of(effects.writes, write_effect),
+               "remembers_key", run.keeps_key, "result", result_of(run), "remove", run.id, "refused",
+               or_null(!run.refused.empty(), run.refused));
+  };
+  put_object(json, "job", run.job, "queue", run.queue, "id", run.id, "outcome", plugin::to_string(outcome.status),
+             "reason", outcome.reason, "delay",
+             or_null(outcome.delay.has_value(), config::format_duration(outcome.delay.value_or(Duration::zero()))),
+             "transaction", or_null(outcome.status == plugin::OutcomeStatus::done, transaction));
 }
 
 }  // namespace sluice::cli

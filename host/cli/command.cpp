@@ -1,0 +1,455 @@
+#include "host/cli/command.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "base/assert.hpp"
+#include "config/config.hpp"
+#include "host/cli/completion.hpp"
+#include "host/cli/help.hpp"
+#include "host/cli/queue_session.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr const char* kOutputVariable = "SLUICE_OUTPUT";
+
+/// An option, or a word that stands alone.
+struct Token {
+  std::string name;            ///< as it was typed, without dashes; empty: a word
+  const Flag* flag = nullptr;  ///< null for a word and for --help
+  std::string value;
+};
+
+std::string see_help(const Command& command) { return "`sluice help " + std::string(command.name) + "` lists them"; }
+
+Exit unknown_option(const Command& command, const std::string& word) {
+  const bool is_long = word.starts_with("--");
+  const std::string name = word.substr(is_long ? 2 : 1, word.find('=') - (is_long ? 2 : 1));
+  std::vector<std::string> known{"help"};
+  for (const Flag& flag : command.flags) {
+    known.emplace_back(flag.name);
+  }
+  const auto meant = nearest_word(name, known);
+  return Exit::usage("unknown option " + (is_long ? "--" + name : word) + "; " +
+                     (meant ? "did you mean --" + *meant + "?" : see_help(command)));
+}
+
+Exit needs_value(const Flag& flag) {
+  const std::string name(flag.name);
+  return Exit::usage("--" + name + " needs a value: --" + name + " " + std::string(flag.value));
+}
+
+/// True for "--queue --yes", where a value was forgotten; "--queue=--yes" means it.
+bool is_option(const Command& command, const std::string& value) {
+  return value == "--help" || value == "-h" ||
+         (value.starts_with("--") && command.flag(value.substr(2, value.find('=') - 2)) != nullptr);
+}
+
+/// The option that begins at a word, with the next one where that is its value.
+OrExit<Token> option_at(const Command& command, const std::vector<std::string>& words, std::size_t& at) {
+  const std::string& word = words[at];
+  if (word == "-h") {
+    return Token{"help", nullptr, {}};
+  }
+  const auto equals = word.find('=');
+  const std::string name = word.starts_with("--") ? word.substr(2, equals - 2) : std::string();
+  const Flag* const flag = command.flag(name);
+  if (name != "help" && flag == nullptr) {
+    return unknown_option(command, word);
+  }
+  if (flag == nullptr || flag->value.empty()) {
+    return equals == std::string::npos ? OrExit<Token>(Token{name, flag, {}})
+                                       : Exit::usage("--" + name + " takes no value; write it without '='");
+  }
+  if (equals != std::string::npos) {
+    return equals + 1 == word.size() ? OrExit<Token>(needs_value(*flag)) : Token{name, flag, word.substr(equals + 1)};
+  }
+  if (at + 1 == words.size() || is_option(command, words[at + 1])) {
+    return needs_value(*flag);
+  }
+  return Token{name, flag, words[++at]};
+}
+
+OrExit<std::vector<Token>> tokens_of(const Command& command, const std::vector<std::string>& words) {
+  std::vector<Token> tokens;
+  bool options = true;
+  for (std::size_t at = 0; at < words.size(); ++at) {
+    if (options && words[at] == "--") {
+      options = false;
+    } else if (!options || words[at].size() < 2 || words[at].front() != '-') {
+      tokens.push_back({{}, nullptr, words[at]});
+    } else {
+      SLUICE_TRY(token, option_at(command, words, at));
+      tokens.push_back(std::move(*token));
+    }
+  }
+  return tokens;
+}
+
+/// Where the next word without an option belongs; null when the command takes no more of them.
+const Flag* next_operand(const Command& command, const Arguments& given) {
+  const auto found = std::find_if(command.flags.begin(), command.flags.end(), [&given](const Flag& flag) {
+    return flag.alone && (flag.repeated || !given.has(flag.name));
+  });
+  return found == command.flags.end() ? nullptr : &*found;
+}
+
+/// "--job is missing; write --job JOB", and the short form where the value may stand alone.
+Exit missing(const Command& command, const Flag& flag, bool empty) {
+  std::string alone;
+  if (flag.alone) {
+    alone = "`sluice " + std::string(command.name);
+    for (const Flag& operand : command.flags) {
+      alone += operand.alone ? " " + std::string(operand.value) : "";
+    }
+    alone += "` or ";
+  }
+  const std::string name(flag.name);
+  return Exit::usage("--" + name + (empty ? " is empty" : " is missing") + "; write " + alone + "--" + name + " " +
+                     std::string(flag.value));
+}
+
+bool is_family(const std::string& word) {
+  const std::string prefix = word + " ";
+  return std::any_of(commands().begin(), commands().end(),
+                     [&prefix](const Command& command) { return command.name.substr(0, prefix.size()) == prefix; });
+}
+
+Exit unknown_command(const std::string& name) {
+  Words known{"help"};
+  for (const Command& command : commands()) {
+    known.emplace_back(command.name);
+    known.emplace_back(command.name.substr(0, command.name.find(' ')));
+    if (!command.alias.empty()) {
+      known.emplace_back(command.alias);
+    }
+  }
+  const auto meant = nearest_word(name, known);
+  return Exit::usage("unknown command \"" + name + "\"; " +
+                     (meant ? "did you mean `sluice " + *meant + "`?" : "`sluice help` lists them"));
+}
+
+/// Takes a command's name, of one word or two, off the front of the words.
+OrExit<const Command*> take_command(Words& words) {
+  const std::string first = words.front();
+  if (const Command* command = find_command(first)) {
+    words.erase(words.begin());
+    return command;
+  }
+  if (!is_family(first)) {
+    return unknown_command(first);
+  }
+  if (words.size() < 2) {
+    return Exit::usage("\"" + first + "\" needs a command after it; `sluice help " + first + "` lists them");
+  }
+  const std::string both = first + " " + words[1];
+  const Command* command = find_command(both);
+  if (command == nullptr) {
+    return unknown_command(both);
+  }
+  words.erase(words.begin(), words.begin() + 2);
+  return command;
+}
+
+/// For a command on a queue, `--outbox NAME` is another way to write `--queue outbox:NAME`.
+Words with_outbox_as_queue(const Command& command, Words words) {
+  if (command.flag("queue") == nullptr || command.flag("outbox") == nullptr) {
+    return words;
+  }
+  const std::string option = "--outbox";
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == option && i + 1 < words.size()) {
+      words[i] = "--queue";
+      words[i + 1] = "outbox:" + words[i + 1];
+      ++i;
+    } else if (words[i].starts_with(option + "=")) {
+      words[i] = "--queue=outbox:" + words[i].substr(option.size() + 1);
+    }
+  }
+  return words;
+}
+
+Exit help(Words words, Console& console) {
+  const bool about_itself =
+      words.size() == 1 && (words.front() == "help" || words.front() == "--help" || words.front() == "-h");
+  if (words.empty() || about_itself) {
+    console.out(general_help());
+    return Exit::ok();
+  }
+  if (words.size() == 1 && words.front() == kFiltersTopic) {
+    console.out(filters_help());
+    return Exit::ok();
+  }
+  if (words.size() == 1 && is_family(words.front())) {
+    console.out(family_help(words.front()));
+    return Exit::ok();
+  }
+  SLUICE_TRY(command, take_command(words));
+  if (!words.empty()) {
+    return Exit::usage("unexpected word \"" + words.front() + "\"; write `sluice help " +
+                       std::string((*command)->name) + "`");
+  }
+  console.out(command_help(**command));
+  return Exit::ok();
+}
+
+/// True when --output was given and says how to show something; of a few commands it says where to write.
+bool chooses_output(const Command& command, const Arguments& arguments) {
+  const Flag* const flag = command.flag("output");
+  return arguments.has("output") && flag != nullptr && flag->value == "json|text";
+}
+
+Exit dispatch(Words words, Console& console, std::string& name) {
+  if (words.empty()) {
+    return Exit::usage("no command; `sluice help` lists them");
+  }
+  const std::string first = words.front();
+  if (first == "help" || first == "--help" || first == "-h") {
+    words.erase(words.begin());
+    return help(words, console);
+  }
+  if (first == "__complete") {
+    words.erase(words.begin());
+    console.out(suggest(commands(), words).lines());
+    return Exit::ok();
+  }
+  if (first == kShareFilesWord && words.size() == 2) {
+    return write_share_files(words[1]);
+  }
+  if (first == "--version") {
+    words.front() = "version";
+  } else if (first.front() == '-') {
+    return Exit::usage("an option stands where the command should: " + first + "; write `sluice COMMAND " + first +
+                       " ...`");
+  }
+  const bool family_asks = words.size() == 2 && is_family(first) && (words[1] == "--help" || words[1] == "-h");
+  if (family_asks) {
+    return help({first}, console);
+  }
+  SLUICE_TRY(command, take_command(words));
+  name = (*command)->name;
+  SLUICE_TRY(arguments, Arguments::parse(**command, with_outbox_as_queue(**command, words)));
+  if (arguments->wants_help()) {
+    console.out(command_help(**command));
+    return Exit::ok();
+  }
+  if (const auto output = arguments->output(); chooses_output(**command, *arguments) && output.has_error()) {
+    return output.error();
+  }
+  if (const auto hint = name == "send" ? std::nullopt : misspelt_queue(*arguments)) {
+    console.note("sluice " + name + ": " + *hint);
+  }
+  return (*command)->run(*arguments, console);
+}
+
+/// Commands, and the heading that stands over those that have no other.
+struct Family {
+  std::string_view group;
+  std::vector<Command> (*commands)();
+};
+constexpr std::array<Family, 16> kFamilies{{{"Host", host_commands},
+                                            {"Host", plugin_commands},
+                                            {"Fleet", fleet_commands},
+                                            {"Fleet", steering_commands},
+                                            {"Queues", send_commands},
+                                            {"Queues", look_commands},
+                                            {"Queues", count_commands},
+                                            {"Queues", copy_commands},
+                                            {"Queues", move_commands},
+                                            {"Queues", key_commands},
+                                            {"Messages", bulk_commands},
+                                            {"Messages", edit_commands},
+                                            {"Outboxes", outbox_commands},
+                                            {"Tables", table_commands},
+                                            {"Tables", table_check_commands},
+                                            {"Shell", completion_commands}}};
+
+// The host, the hosts that run, queues as a whole, outboxes, messages by their ids, tables, the shell that is typed
+// into.
+constexpr std::string_view kOrder =
+    "run,check,plugins,crashes,health,version,hosts,jobs,running,top,pause,resume,scale,drain,reload,cancel-running,"
+    "log-level,audit,cost,send,receive,peek,ls,stats,queues,dlq,purge,export,import,move,tail,keys list,keys show,"
+    "keys forget,enqueue-test,shell,outbox ddl,outbox status,outbox prune,get,dry-run,fail,invalid,reset,redrive,delay,"
+    "move-to-front,edit,cancel,delete,table create,table describe,table check,table policy,table shards,outbox convert,"
+    "completion bash,completion zsh,completion fish,completion powershell,";
+
+}  // namespace
+
+const Flag* Command::flag(std::string_view word) const {
+  const auto found =
+      std::find_if(flags.begin(), flags.end(), [word](const Flag& flag) { return flag.is_called(word); });
+  return found == flags.end() ? nullptr : &*found;
+}
+
+OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std::string>& words) {
+  SLUICE_TRY(tokens, tokens_of(command, words));
+  Arguments arguments;
+  std::map<std::string, std::vector<std::string>> alone;
+  for (Token& token : *tokens) {
+    if (token.name == "help") {
+      arguments.help_ = true;
+    } else if (token.flag != nullptr) {
+      auto& values = arguments.values_[std::string(token.flag->name)];
+      if (!values.empty() && !token.flag->repeated) {
+        return Exit::usage("--" + token.name + " is given twice; give it once");
+      }
+      values.push_back(std::move(token.value));
+    } else if (command.stdin_operand && token.value == "-" && !arguments.stdin_) {
+      arguments.stdin_ = true;
+    } else if (const Flag* operand = next_operand(command, arguments)) {
+      if (operand->repeated && token.value.empty()) {
+        return Exit::usage("an empty word stands where " + std::string(operand->value) + " should");
+      }
+      const std::string name(operand->name);
+      (operand->repeated ? alone[name] : arguments.values_[name]).push_back(std::move(token.value));
+    } else {
+      return Exit::usage("unexpected word \"" + token.value + "\"; `sluice help " + std::string(command.name) +
+                         "` shows what it takes");
+    }
+  }
+  if (arguments.help_) {
+    return arguments;
+  }
+  for (auto& [name, words_alone] : alone) {
+    auto& values = arguments.values_[name];
+    values.insert(values.begin(), words_alone.begin(), words_alone.end());
+  }
+  for (const Flag& flag : command.flags) {
+    if (flag.required && arguments.get(flag.name).empty()) {
+      return missing(command, flag, arguments.has(flag.name));
+    }
+  }
+  return arguments;
+}
+
+Arguments Arguments::of(const std::map<std::string, std::string>& values) {
+  Arguments arguments;
+  for (const auto& [name, value] : values) {
+    arguments.values_[name].push_back(value);
+  }
+  return arguments;
+}
+
+bool Arguments::has(std::string_view name) const { return values_.find(name) != values_.end(); }
+
+std::string Arguments::get(std::string_view name, std::string_view fallback) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? std::string(fallback) : found->second.front();
+}
+
+std::vector<std::string> Arguments::all(std::string_view name) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? std::vector<std::string>() : found->second;
+}
+
+OrExit<std::size_t> Arguments::count(std::string_view name, std::size_t fallback, std::size_t max) const {
+  if (!has(name)) {
+    return fallback;
+  }
+  const std::string text = get(name);
+  std::size_t value = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failed != std::errc() || end != text.data() + text.size() || value < 1 || value > max) {
+    return Exit::usage("--" + std::string(name) + " " + text + ": write a whole number from 1 to " +
+                       std::to_string(max));
+  }
+  return value;
+}
+
+OrExit<Duration> Arguments::duration(std::string_view name, Duration fallback) const {
+  if (!has(name)) {
+    return fallback;
+  }
+  const std::string text = get(name);
+  const auto value = config::parse_duration(text);
+  if (!value) {
+    return Exit::usage("--" + std::string(name) + " " + text + " is no duration; write 1500ms, 30s, 15m, 2h or 1d");
+  }
+  return *value;
+}
+
+OrExit<Output> Arguments::output() const {
+  if (has("json") && has("output")) {
+    return Exit::usage("--json and --output exclude each other; give one");
+  }
+  const auto variable = config::process_environment()(kOutputVariable);
+  const std::string word = has("json") ? "json" : get("output", variable.value_or(std::string()));
+  if (word.empty() && !has("output")) {
+    return ::isatty(STDOUT_FILENO) == 1 ? Output::text : Output::json;
+  }
+  if (word == "json") {
+    return Output::json;
+  }
+  if (word == "text") {
+    return Output::text;
+  }
+  return Exit::usage((has("output") ? "--output \"" : std::string(kOutputVariable) + "=\"") + word +
+                     "\" is neither json nor text; write one of these");
+}
+
+OrExit<Output> Arguments::output_or_text() const {
+  const bool said =
+      has("json") || has("output") || !config::process_environment()(kOutputVariable).value_or("").empty();
+  return said ? output() : OrExit<Output>(Output::text);
+}
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> kCommands = [] {
+    std::vector<Command> found{shell_command()};
+    for (const auto& [group, family] : kFamilies) {
+      for (Command& command : family()) {
+        command.group = command.group.empty() ? group : command.group;
+        found.push_back(std::move(command));
+      }
+    }
+    std::vector<Command> all;
+    for (std::string_view rest = kOrder; !rest.empty(); rest.remove_prefix(rest.find(',') + 1)) {
+      all.push_back(*find_command(found, rest.substr(0, rest.find(','))));
+    }
+    SLUICE_ASSERT(all.size() == found.size());
+    return all;
+  }();
+  return kCommands;
+}
+
+const Command* find_command(const std::vector<Command>& commands, std::string_view name) {
+  const auto found = std::find_if(commands.begin(), commands.end(), [name](const Command& command) {
+    return command.name == name || (!name.empty() && command.alias == name);
+  });
+  return found == commands.end() ? nullptr : &*found;
+}
+
+const Command* find_command(const std::vector<Command>& commands, const std::vector<std::string>& words) {
+  const Command* both = words.size() > 1 ? find_command(commands, words[0] + " " + words[1]) : nullptr;
+  return both != nullptr || words.empty() ? both : find_command(commands, words[0]);
+}
+
+int run_command_line(const std::vector<std::string>& words, Console& console) {
+  std::string name;
+  const Exit end = dispatch(words, console, name);
+  console.flush();
+  console.end_progress();
+  const std::string prefix = name.empty() ? "sluice: " : "sluice " + name + ": ";
+  if (console.output_failure() == EPIPE) {
+    return kExitBrokenPipe;  // the reader has what it wanted
+  }
+  for (const std::string& line : end.lines()) {
+    console.note(prefix + line);
+  }
+  if (console.output_failure() != 0) {
+    console.note(prefix + "cannot write to standard output: " + std::strerror(console.output_failure()));
+    return end.code() == kExitOk ? kExitFailure : end.code();
+  }
+  return end.code();
+}
+
+}  // namespace sluice::cli
