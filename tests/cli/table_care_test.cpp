@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "host/stores/dynamodb/permissions.hpp"
+#include "host/stores/dynamodb/table.hpp"
 #include "tests/cli/run_binary.hpp"
 #include "tests/support/emulator.hpp"
 #include "tests/support/loopback.hpp"

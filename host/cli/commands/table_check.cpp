@@ -9,7 +9,6 @@
 #include "host/cli/table_target.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/cli/views/terraform.hpp"
-#include "host/stores/dynamodb/permissions.hpp"
 #include "host/stores/dynamodb/table.hpp"
 #include "host/stores/dynamomq/outside_items.hpp"
 #include "host/stores/leased/table_items.hpp"

@@ -8,13 +8,16 @@
 
 #include "base/text/base64.hpp"
 #include "dynamo/codec/json_codec.hpp"
+#include "dynamo/item_reading.hpp"
 #include "host/stores/dynamomq/record.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
 
+using dynamo::attribute_of;
 using dynamo::AttributeValue;
+using dynamo::Item;
 using Elements = std::vector<std::string>;
 
 /// The elements of a set of any kind; null for what is none.
@@ -59,8 +62,63 @@ const char* wanted_element(const AttributeValue& set) {
                                      : "a set of binaries holds nothing but Base64 text";
 }
 
-using dynamo::AttributeValue;
-using dynamo::Item;
+bool is_set(const AttributeValue& value) {
+  return value.is<dynamo::StringSet>() || value.is<dynamo::NumberSet>() || value.is<dynamo::BinarySet>();
+}
+
+/// `value`, as `before` is: a set where that is one and this is an array of fitting elements, binary where that is
+/// binary and this is Base64. Otherwise `value` as it is.
+AttributeValue of_the_type_of(const AttributeValue& before, AttributeValue value) {
+  if (before.is<dynamo::Binary>() && value.is<std::string>()) {
+    auto bytes = decode_base64(*value.get<std::string>());
+    return bytes ? AttributeValue(dynamo::Binary{std::move(*bytes)}) : std::move(value);
+  }
+  const auto* list = value.get<dynamo::List>();
+  if (!is_set(before) || list == nullptr || list->empty()) {
+    return value;
+  }
+  AttributeValue set = before;
+  Elements& values = *elements(set);
+  values.clear();
+  for (const AttributeValue& item : *list) {
+    auto element = element_of(before, item);
+    if (!element) {
+      return value;
+    }
+    values.push_back(std::move(*element));
+  }
+  return holds_one_twice(values) ? std::move(value) : std::move(set);
+}
+
+/// Replaces the element of a set, or appends it where the index is the set's size.
+Result<void> set_element(AttributeValue& set, std::size_t index, const AttributeValue& element) {
+  Elements& values = *elements(set);
+  auto wanted = element_of(set, element);
+  if (!wanted) {
+    return Error(ErrorCode::invalid, wanted_element(set));
+  }
+  if (index > values.size()) {
+    return beyond(values.size(), index);
+  }
+  if (index == values.size()) {
+    values.push_back(std::move(*wanted));
+  } else {
+    values[index] = std::move(*wanted);
+  }
+  return {};
+}
+
+Result<void> remove_element(AttributeValue& set, std::size_t index) {
+  Elements& values = *elements(set);
+  if (index >= values.size()) {
+    return beyond(values.size(), index);
+  }
+  if (values.size() == 1) {
+    return Error(ErrorCode::invalid, "no set is empty; take the whole set away instead");
+  }
+  values.erase(values.begin() + static_cast<std::ptrdiff_t>(index));
+  return {};
+}
 
 std::string spelt(std::span<const PathStep> path) {
   std::string text;
@@ -92,22 +150,12 @@ const char* kind_of(const AttributeValue& value) {
   return kKinds[value.variant().index()];
 }
 
-std::string text_at(const Item& item, std::string_view name) {
-  const auto* text = dynamo::find<std::string>(item, name);
-  return text == nullptr ? std::string() : *text;
-}
-
 void put_text(Item& item, std::string_view name, std::string text) {
   if (text.empty()) {
     item.erase(std::string(name));
   } else {
     item.insert_or_assign(std::string(name), std::move(text));
   }
-}
-
-const AttributeValue* data_of(const Item& item) {
-  const auto found = item.find(attribute::kData);
-  return found == item.end() ? nullptr : &found->second;
 }
 
 Result<AttributeValue> value_of(const ContentEdit& edit) {
@@ -139,8 +187,7 @@ Result<AttributeValue*> step_into(AttributeValue& value, std::span<const PathSte
                      "is " + std::string(kind_of(value)) + ", and [" + std::to_string(*index) + "] asks for an array");
     }
     if (*index >= list->size()) {
-      return invalid(so_far,
-                     "has " + std::to_string(list->size()) + " elements, and no [" + std::to_string(*index) + "]");
+      return invalid(so_far, beyond(list->size(), *index).message());
     }
     return &(*list)[*index];
   }
@@ -200,7 +247,8 @@ Result<void> replace_body(Item& item, const ContentEdit& edit) {
   if (!edit.json) {
     return invalid(edit.path, "a message always has a body; set it to null instead");
   }
-  const std::string before = read_body(data_of(item), text_at(item, attribute::kContentType)).content_type;
+  const std::string before =
+      read_body(attribute_of(item, attribute::kData), dynamo::text_of(item, attribute::kContentType)).content_type;
   SLUICE_TRY(value, value_of(edit));
   const bool text = before != kJson && before != kOctetStream && value->is<std::string>();
   if (!text || before == kTextPlain) {
@@ -234,8 +282,8 @@ Result<void> edit_content_type(Item& item, const ContentEdit& edit) {
   if (wanted->empty()) {
     return invalid(edit.path, "a body always has a type; text/plain is the plainest");
   }
-  const AttributeValue* data = data_of(item);
-  const Body body = read_body(data, text_at(item, attribute::kContentType));
+  const AttributeValue* data = attribute_of(item, attribute::kData);
+  const Body body = read_body(data, dynamo::text_of(item, attribute::kContentType));
   if (body.content_type == *wanted) {
     return {};
   }
@@ -305,61 +353,6 @@ Result<void> apply_edit(Item& item, const ContentEdit& edit) {
 }
 
 }  // namespace
-
-bool is_set(const AttributeValue& value) {
-  return value.is<dynamo::StringSet>() || value.is<dynamo::NumberSet>() || value.is<dynamo::BinarySet>();
-}
-
-AttributeValue of_the_type_of(const AttributeValue& before, AttributeValue value) {
-  if (before.is<dynamo::Binary>() && value.is<std::string>()) {
-    auto bytes = decode_base64(*value.get<std::string>());
-    return bytes ? AttributeValue(dynamo::Binary{std::move(*bytes)}) : std::move(value);
-  }
-  const auto* list = value.get<dynamo::List>();
-  if (!is_set(before) || list == nullptr || list->empty()) {
-    return value;
-  }
-  AttributeValue set = before;
-  Elements& values = *elements(set);
-  values.clear();
-  for (const AttributeValue& item : *list) {
-    auto element = element_of(before, item);
-    if (!element) {
-      return value;
-    }
-    values.push_back(std::move(*element));
-  }
-  return holds_one_twice(values) ? std::move(value) : std::move(set);
-}
-
-Result<void> set_element(AttributeValue& set, std::size_t index, const AttributeValue& element) {
-  Elements& values = *elements(set);
-  auto wanted = element_of(set, element);
-  if (!wanted) {
-    return Error(ErrorCode::invalid, wanted_element(set));
-  }
-  if (index > values.size()) {
-    return beyond(values.size(), index);
-  }
-  if (index == values.size()) {
-    values.push_back(std::move(*wanted));
-  } else {
-    values[index] = std::move(*wanted);
-  }
-  return {};
-}
-
-Result<void> remove_element(AttributeValue& set, std::size_t index) {
-  Elements& values = *elements(set);
-  if (index >= values.size()) {
-    return beyond(values.size(), index);
-  }
-  if (values.size() == 1) {
-    return Error(ErrorCode::invalid, "no set is empty; take the whole set away instead");
-  }
-  values.erase(values.begin() + static_cast<std::ptrdiff_t>(index));
-  return {};
-}
 
 Result<void> apply_edits(Item& item, std::span<const ContentEdit> edits) {
   for (const ContentEdit& edit : edits) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <tuple>
 #include <utility>
 
 #include "base/text/utf8.hpp"
@@ -49,9 +48,6 @@ std::uint64_t fingerprint_of(std::string_view sort_key) { return (table::stable_
 
 Error invalid(std::string message) { return {ErrorCode::invalid, std::move(message)}; }
 
-using dynamo::AttributeValue;
-using dynamo::Item;
-
 constexpr std::array kTimes{attribute::kCreatedAt, attribute::kUpdatedAt, attribute::kSentAt, attribute::kReceivedAt,
                             attribute::kInvisibleUntilAt};
 
@@ -91,36 +87,25 @@ void take(Item& into, const Item& from, std::string_view name) {
   }
 }
 
-bool same_failure(const Failure& a, const Failure& b) {
-  return std::tie(a.error, a.handler, a.host, a.attempts, a.failed_at, a.wait, a.took, a.earlier) ==
-         std::tie(b.error, b.handler, b.host, b.attempts, b.failed_at, b.wait, b.took, b.earlier);
-}
-
 // Puts into `native` what the record says otherwise than `native` does. The content goes as a whole, because a body and
 // its type are read together.
-void overrule(Item& native, const StoredMessage& record, const Item& anew) {
-  const StoredMessage said = decode_record(native);
-  const auto unless = [&](bool same, std::string_view name) {
-    if (!same) {
+void overrule(Item& native, const Item& anew) {
+  const auto said = written_anew(decode_record(native));
+  const auto differs = [&](std::string_view name) {
+    const auto* before = said ? attribute_of(*said, name) : nullptr;
+    const auto* after = attribute_of(anew, name);
+    return !said || (before == nullptr ? after != nullptr : after == nullptr || !(*before == *after));
+  };
+  const bool other_body = differs(attribute::kData) || differs(attribute::kContentType);
+  for (const std::string_view name :
+       {attribute::kData, attribute::kContentType, attribute::kAttributes, attribute::kGroup, attribute::kReceiveCount,
+        attribute::kQueueType, attribute::kVersion, attribute::kCreatedAt, attribute::kUpdatedAt, attribute::kSentAt,
+        attribute::kReceivedAt, attribute::kInvisibleUntilAt, attribute::kFailure, attribute::kSuspect}) {
+    const bool of_body = name == attribute::kData || name == attribute::kContentType;
+    if (of_body ? other_body : differs(name)) {
       take(native, anew, name);
     }
-  };
-  const bool same_body =
-      said.message.body == record.message.body && said.message.content_type == record.message.content_type;
-  unless(same_body, attribute::kData);
-  unless(same_body, attribute::kContentType);
-  unless(said.message.attributes == record.message.attributes, attribute::kAttributes);
-  unless(said.message.group == record.message.group, attribute::kGroup);
-  unless(said.message.attempt == record.message.attempt, attribute::kReceiveCount);
-  unless(said.half == record.half, attribute::kQueueType);
-  unless(said.version == record.version, attribute::kVersion);
-  unless(said.created_at == record.created_at, attribute::kCreatedAt);
-  unless(said.updated_at == record.updated_at, attribute::kUpdatedAt);
-  unless(said.message.sent_at == record.message.sent_at, attribute::kSentAt);
-  unless(said.received_at == record.received_at, attribute::kReceivedAt);
-  unless(said.invisible_until == record.invisible_until, attribute::kInvisibleUntilAt);
-  unless(same_failure(said.failure, record.failure), attribute::kFailure);
-  unless(said.suspect == record.suspect, attribute::kSuspect);
+  }
   take(native, anew, attribute::kId);
 }
 
@@ -321,7 +306,7 @@ Result<Item> encode_stored(const StoredMessage& record) {
     return Error(ErrorCode::invalid,
                  "the native form of message '" + record.message.id + "' is no item: " + native.error().message);
   }
-  overrule(*native, record, *anew);
+  overrule(*native, *anew);
   return std::move(*native);
 }
 

@@ -122,7 +122,7 @@ void DeliveryWriter::recover(std::span<DeliveryWrite> writes, Deadline deadline)
 }
 
 void DeliveryWriter::perform_transactions(std::span<DeliveryWrite> writes, Deadline deadline) {
-  std::vector<TransactionWriter::Wanted> wanted;
+  std::vector<WantedTransaction> wanted;
   std::vector<DeliveryWrite*> made_by;
   for (DeliveryWrite& write : writes) {
     if (write.in_transaction != nullptr && !write.hindered) {
@@ -135,7 +135,7 @@ void DeliveryWriter::perform_transactions(std::span<DeliveryWrite> writes, Deadl
   if (wanted.empty()) {
     return;
   }
-  auto made = TransactionWriter(parts_, place_, transactions_, parts_.layouts).write(wanted, deadline);
+  auto made = commit_transactions(parts_, place_, transactions_, wanted, deadline);
   for (std::size_t k = 0; k < made.size(); ++k) {
     made_by[k]->outcome = std::move(made[k].outcome);
     made_by[k]->refused = std::move(made[k].refused);

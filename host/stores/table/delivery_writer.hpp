@@ -34,7 +34,7 @@ struct DeliveryWrite {
 
   StatementOutcome outcome{};
   std::optional<SettleResult> refused{};  ///< because of its effects
-  bool never_applied = false;             ///< as TransactionWriter::Outcome's
+  bool never_applied = false;             ///< as TransactionOutcome's
 
   bool removes() const { return nonce.empty(); }
   std::int64_t before() const { return before_; }

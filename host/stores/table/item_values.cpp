@@ -15,8 +15,10 @@
 namespace sluice::queue::table {
 namespace {
 
+using dynamo::attribute_of;
 using dynamo::AttributeValue;
 using dynamo::Item;
+using dynamo::text_of;
 using dynamo::whole_number;
 
 struct ValueBytes {
@@ -51,11 +53,6 @@ struct ValueBytes {
     return total;
   }
 };
-
-using dynamo::attribute_of;
-using dynamo::AttributeValue;
-using dynamo::text_of;
-using dynamo::whole_number;
 
 Duration milliseconds_of(const dynamo::Map& map, std::string_view name) {
   constexpr std::int64_t kMost = std::numeric_limits<Duration::rep>::max() / 1'000'000;

@@ -330,66 +330,61 @@ struct StatementRunner::Work {
     std::vector<std::size_t> singles;
     std::vector<std::size_t> later;
   };
-  Round next_round() const;
+  Round next_round() const {
+    Round round;
+    std::unordered_set<std::pair<std::string_view, std::string_view>, KeyHash> records(pending.size());
+    for (const std::size_t i : pending) {
+      const bool full = round.batches.empty() || !fits(round.batches.back(), i);
+      const bool room =
+          single[i] ? round.singles.size() < kMaxSinglesAtOnce : !full || round.batches.size() < kMaxBatchesAtOnce;
+      if (!records.emplace(writes[i].id(), writes[i].expected.sort).second || !room) {
+        round.later.push_back(i);
+        continue;
+      }
+      if (single[i]) {
+        round.singles.push_back(i);
+        continue;
+      }
+      if (full) {
+        round.batches.emplace_back();
+      }
+      round.batches.back().members.push_back(i);
+      round.batches.back().bytes += bytes[i];
+    }
+    return round;
+  }
 
   // True when the statement is to be tried again.
-  bool note(std::size_t i, const dynamo::Error& error);
-  bool note(std::size_t i, dynamo::StatementResult& result);
-};
+  bool note(std::size_t i, const dynamo::Error& error) {
+    StatementOutcome& outcome = outcomes[i];
+    outcome.error = error;
+    if (error.kind == dynamo::ErrorKind::conditional_check_failed) {
+      outcome.fate = StatementFate::refused;
+      return false;
+    }
+    if (outcome_unknown(error)) {
+      outcome.fate = StatementFate::unknown;
+      outcome.repeated = true;
+      pause_before_next = pause_before_next || tries[i] > 1;
+      return may_repeat(i);
+    }
+    // After a try that may have taken effect, nothing later can make that undone.
+    outcome.fate = outcome.repeated ? StatementFate::unknown : StatementFate::failed;
+    const bool passing = (error.kind == dynamo::ErrorKind::throttled && repetition != Repetition::until_answered) ||
+                         error.kind == dynamo::ErrorKind::server;
+    pause_before_next = pause_before_next || passing;
+    return passing && may_repeat(i);
+  }
 
-bool StatementRunner::Work::note(std::size_t i, const dynamo::Error& error) {
-  StatementOutcome& outcome = outcomes[i];
-  outcome.error = error;
-  if (error.kind == dynamo::ErrorKind::conditional_check_failed) {
-    outcome.fate = StatementFate::refused;
+  bool note(std::size_t i, dynamo::StatementResult& result) {
+    if (result.error) {
+      return note(i, *result.error);
+    }
+    outcomes[i].fate = StatementFate::done;
+    outcomes[i].item = std::move(result.item);
     return false;
   }
-  if (outcome_unknown(error)) {
-    outcome.fate = StatementFate::unknown;
-    outcome.repeated = true;
-    pause_before_next = pause_before_next || tries[i] > 1;
-    return may_repeat(i);
-  }
-  // After a try that may have taken effect, nothing later can make that undone.
-  outcome.fate = outcome.repeated ? StatementFate::unknown : StatementFate::failed;
-  const bool passing = (error.kind == dynamo::ErrorKind::throttled && repetition != Repetition::until_answered) ||
-                       error.kind == dynamo::ErrorKind::server;
-  pause_before_next = pause_before_next || passing;
-  return passing && may_repeat(i);
-}
-
-bool StatementRunner::Work::note(std::size_t i, dynamo::StatementResult& result) {
-  if (result.error) {
-    return note(i, *result.error);
-  }
-  outcomes[i].fate = StatementFate::done;
-  outcomes[i].item = std::move(result.item);
-  return false;
-}
-
-StatementRunner::Work::Round StatementRunner::Work::next_round() const {
-  Round round;
-  std::unordered_set<std::pair<std::string_view, std::string_view>, KeyHash> records(pending.size());
-  for (const std::size_t i : pending) {
-    const bool full = round.batches.empty() || !fits(round.batches.back(), i);
-    const bool room =
-        single[i] ? round.singles.size() < kMaxSinglesAtOnce : !full || round.batches.size() < kMaxBatchesAtOnce;
-    if (!records.emplace(writes[i].id(), writes[i].expected.sort).second || !room) {
-      round.later.push_back(i);
-      continue;
-    }
-    if (single[i]) {
-      round.singles.push_back(i);
-      continue;
-    }
-    if (full) {
-      round.batches.emplace_back();
-    }
-    round.batches.back().members.push_back(i);
-    round.batches.back().bytes += bytes[i];
-  }
-  return round;
-}
+};
 
 void StatementRunner::run_round(Work& work, Deadline deadline) {
   const SteadyTime now = clock_.steady_now();
@@ -438,6 +433,7 @@ std::vector<std::size_t> StatementRunner::run_batches(Work& work, const std::vec
       }
     }
   }
+
   return later;
 }
 
@@ -484,6 +480,7 @@ std::vector<std::size_t> StatementRunner::run_singles(Work& work, const std::vec
       later.push_back(i);
     }
   }
+
   if (for_want_of_right > 0) {
     rights_.note_singles(work.writes[singles.front()].table, for_want_of_right);
   }
@@ -523,6 +520,7 @@ std::vector<StatementOutcome> StatementRunner::run(std::vector<RecordWrite> writ
     work.pause_before_next = false;
     run_round(work, deadline);
   }
+
   return std::move(work.outcomes);
 }
 

@@ -117,89 +117,126 @@ bool read_key_item(const dynamo::Item& item, StoredKey& key, const ItemScope& sc
   return true;
 }
 
-}  // namespace
+/// As make_table_keys has it.
+class TableKeys final : public IdempotencyKeys {
+ public:
+  /// What `parts` refer to outlives it.
+  TableKeys(const StoreParts& parts, QueueTable place, ItemScope scope)
+      : parts_(parts), place_(std::move(place)), scope_(std::move(scope)) {}
 
-dynamo::PutItemRequest record_request(const std::string& table, const KeyRecord& record, const std::string& owner,
-                                      WallTime now, const ItemScope& scope) {
-  auto request = put(table, record.job, record.key_of(owner), owner, later(now, record.ttl), scope);
-  request.item.emplace(kKeyDone, true);
-  if (!record.result.empty()) {
-    request.item.emplace(kKeyResult, dynamo::Binary{record.result});
-  }
-  or_void(request, now, scope);
-  request.condition += " OR #owner = :owner";
-  request.names.emplace("#owner", kKeyOwner);
-  request.values.emplace(":owner", owner);
-  return request;
-}
-
-std::vector<KeyAnswer> TableKeys::begin(std::span<const KeyClaim> claims, Deadline deadline) {
-  std::vector<KeyAnswer> answers(claims.size());
-  if (auto sure = parts_.clock.be_sure(place_, kTolerance, deadline); !sure) {
-    std::fill(answers.begin(), answers.end(), KeyAnswer{.state = KeyState::failed, .error = sure.error()});
+  std::vector<KeyAnswer> begin(std::span<const KeyClaim> claims, Deadline deadline) override {
+    std::vector<KeyAnswer> answers(claims.size());
+    if (auto sure = parts_.clock.be_sure(place_, kTolerance, deadline); !sure) {
+      std::fill(answers.begin(), answers.end(), KeyAnswer{.state = KeyState::failed, .error = sure.error()});
+      return answers;
+    }
+    Indices marking;
+    Indices looking;
+    for (std::size_t i = 0; i < claims.size(); ++i) {
+      (claims[i].hold_for > Duration::zero() ? marking : looking).push_back(i);
+    }
+    const Indices open = mark(claims, marking, answers, deadline);
+    looking.insert(looking.end(), open.begin(), open.end());
+    look(claims, looking, answers, deadline);
     return answers;
   }
-  Indices marking;
-  Indices looking;
-  for (std::size_t i = 0; i < claims.size(); ++i) {
-    (claims[i].hold_for > Duration::zero() ? marking : looking).push_back(i);
-  }
-  const Indices open = mark(claims, marking, answers, deadline);
-  looking.insert(looking.end(), open.begin(), open.end());
-  look(claims, looking, answers, deadline);
-  return answers;
-}
 
-TableKeys::Indices TableKeys::mark(std::span<const KeyClaim> claims, const Indices& which,
-                                   std::vector<KeyAnswer>& answers, Deadline deadline) const {
-  Indices open;
-  for (std::size_t from = 0; from < which.size(); from += kMostAtOnce) {
-    const auto some = std::span(which).subspan(from, std::min(kMostAtOnce, which.size() - from));
+  Result<void> release(std::span<const KeyClaim> claims, Deadline deadline) override {
+    Result<void> all;
+    for (std::size_t from = 0; from < claims.size(); from += kMostAtOnce) {
+      std::vector<dynamo::ItemWrite> writes;
+      for (const KeyClaim& claim : claims.subspan(from, std::min(kMostAtOnce, claims.size() - from))) {
+        writes.emplace_back(unmark_request(place_.table, claim, scope_));
+      }
+      for (const auto& outcome : parts_.client.write_each(writes, deadline)) {
+        if (!outcome && !final_refusal(outcome.error()) && all) {
+          all = store_error(place_, outcome.error());
+        }
+      }
+    }
+    return all;
+  }
+
+  Result<KeyPage> list(const std::string& job, std::size_t limit, const std::string& cursor,
+                       Deadline deadline) override {
+    dynamo::ScanRequest scan{.table = place_.table, .filter = "begins_with(#id, :prefix)", .consistent = true};
+    scan.names.emplace("#id", scope_.names.hash);
+    scan.values.emplace(":prefix", scope_.keys_prefix(job));
+    if (!cursor.empty()) {
+      scan.exclusive_start_key = scope_.names.key(cursor);
+    }
+    KeyPage page;
     const WallTime now = parts_.clock.wall_now();
-    std::vector<dynamo::ItemWrite> writes;
-    for (const std::size_t i : some) {
-      writes.emplace_back(mark_request(place_.table, claims[i], now, scope_));
-    }
-    const auto outcomes = parts_.client.write_each(writes, deadline);
-    for (std::size_t at = 0; at < some.size(); ++at) {
-      const std::size_t i = some[at];
-      if (outcomes[at]) {
-        answers[i] = {.owner = claims[i].owner, .until = core::mark_end(claims[i], now)};
-        continue;
+    while (page.keys.size() < limit) {
+      auto read = parts_.client.scan(scan, deadline);
+      if (!read) {
+        return store_error(place_, read.error());
       }
-      answers[i] = {.state = KeyState::failed, .error = store_error(place_, outcomes[at].error())};
-      if (final_refusal(outcomes[at].error()) || outcomes[at].error().outcome_unknown) {
-        open.push_back(i);
+      for (const auto& item : read->items) {
+        StoredKey key;
+        if (!read_key_item(item, key, scope_) || core::is_void(key, now)) {
+          continue;
+        }
+        page.keys.push_back(std::move(key));
+        if (page.keys.size() == limit) {
+          page.next = scope_.names.id_of(item);
+          return page;
+        }
+      }
+      scan.exclusive_start_key = std::move(read->last_evaluated_key);
+      if (scan.exclusive_start_key.empty()) {
+        break;
       }
     }
+    return page;
   }
-  return open;
-}
+  Result<std::optional<StoredKey>> get(const std::string& job, const std::string& key, Deadline deadline) override {
+    const auto found = parts_.client.get_item(
+        {.table = place_.table, .key = key_item_key(job, key, scope_), .consistent = true}, deadline);
+    if (!found) {
+      return store_error(place_, found.error());
+    }
+    StoredKey stored;
+    const bool there = read_key_item(found->item, stored, scope_) && !core::is_void(stored, parts_.clock.wall_now());
+    return there ? std::optional<StoredKey>(std::move(stored)) : std::nullopt;
+  }
 
-void TableKeys::look(std::span<const KeyClaim> claims, const Indices& which, std::vector<KeyAnswer>& answers,
-                     Deadline deadline) const {
-  for (std::size_t from = 0; from < which.size(); from += kMaxKeysPerBatchGet) {
-    const auto some = std::span(which).subspan(from, std::min(kMaxKeysPerBatchGet, which.size() - from));
-    std::map<std::string, StoredKey> found;
+  Result<bool> forget(const std::string& job, const std::string& key, Deadline deadline) override {
+    dynamo::DeleteItemRequest request{.table = place_.table, .key = key_item_key(job, key, scope_)};
+    request.return_values = "ALL_OLD";
+    const auto gone = parts_.client.delete_item(request, deadline);
+    if (!gone) {
+      return store_error(place_, gone.error());
+    }
+    StoredKey stored;
+    return read_key_item(gone->item, stored, scope_) && !core::is_void(stored, parts_.clock.wall_now());
+  }
+
+ private:
+  using Indices = std::vector<std::size_t>;
+
+  /// Answers by what stands there. What cannot be read, or what a lost write may still change, has failed.
+  void look(std::span<const KeyClaim> claims, const Indices& which, std::vector<KeyAnswer>& answers,
+            Deadline deadline) const {
     std::map<std::string, dynamo::Item> keys;
-    for (const std::size_t i : some) {
+    for (const std::size_t i : which) {
       dynamo::Item key = key_item_key(claims[i].job, claims[i].key, scope_);
       std::string id = scope_.names.id_of(key);
       keys.emplace(std::move(id), std::move(key));
     }
     std::vector<dynamo::Item> wanted;
-    wanted.reserve(keys.size());
-    for (const auto& [id, key] : keys) {
-      wanted.push_back(key);
+    for (auto& [id, key] : keys) {
+      wanted.push_back(std::move(key));
     }
-    const auto items = parts_.client.batch_get(place_.table, wanted, deadline);
+    const auto items = read_items(parts_.client, place_.table, wanted, deadline);
     const WallTime now = parts_.clock.wall_now();
+    std::map<std::string, StoredKey> found;
     for (const auto& item : items ? *items : std::vector<dynamo::Item>()) {
       if (StoredKey key; read_key_item(item, key, scope_)) {
         found.emplace(scope_.names.id_of(item), std::move(key));
       }
     }
-    for (const std::size_t i : some) {
+    for (const std::size_t i : which) {
       KeyAnswer& answer = answers[i];
       if (!items) {
         answer = {.state = KeyState::failed, .error = store_error(place_, items.error())};
@@ -217,78 +254,55 @@ void TableKeys::look(std::span<const KeyClaim> claims, const Indices& which, std
       }
     }
   }
-}
-
-Result<void> TableKeys::release(std::span<const KeyClaim> claims, Deadline deadline) {
-  Result<void> all;
-  for (std::size_t from = 0; from < claims.size(); from += kMostAtOnce) {
-    std::vector<dynamo::ItemWrite> writes;
-    for (const KeyClaim& claim : claims.subspan(from, std::min(kMostAtOnce, claims.size() - from))) {
-      writes.emplace_back(unmark_request(place_.table, claim, scope_));
-    }
-    for (const auto& outcome : parts_.client.write_each(writes, deadline)) {
-      if (!outcome && !final_refusal(outcome.error()) && all) {
-        all = store_error(place_, outcome.error());
+  Indices mark(std::span<const KeyClaim> claims, const Indices& which, std::vector<KeyAnswer>& answers,
+               Deadline deadline) const {
+    Indices open;
+    for (std::size_t from = 0; from < which.size(); from += kMostAtOnce) {
+      const auto some = std::span(which).subspan(from, std::min(kMostAtOnce, which.size() - from));
+      const WallTime now = parts_.clock.wall_now();
+      std::vector<dynamo::ItemWrite> writes;
+      for (const std::size_t i : some) {
+        writes.emplace_back(mark_request(place_.table, claims[i], now, scope_));
+      }
+      const auto outcomes = parts_.client.write_each(writes, deadline);
+      for (std::size_t at = 0; at < some.size(); ++at) {
+        const std::size_t i = some[at];
+        if (outcomes[at]) {
+          answers[i] = {.owner = claims[i].owner, .until = core::mark_end(claims[i], now)};
+          continue;
+        }
+        answers[i] = {.state = KeyState::failed, .error = store_error(place_, outcomes[at].error())};
+        if (final_refusal(outcomes[at].error()) || outcomes[at].error().outcome_unknown) {
+          open.push_back(i);
+        }
       }
     }
+    return open;
   }
-  return all;
+
+  const StoreParts parts_;
+  const QueueTable place_;
+  const ItemScope scope_;
+};
+
+}  // namespace
+
+dynamo::PutItemRequest record_request(const std::string& table, const KeyRecord& record, const std::string& owner,
+                                      WallTime now, const ItemScope& scope) {
+  auto request = put(table, record.job, record.key_of(owner), owner, later(now, record.ttl), scope);
+  request.item.emplace(kKeyDone, true);
+  if (!record.result.empty()) {
+    request.item.emplace(kKeyResult, dynamo::Binary{record.result});
+  }
+  or_void(request, now, scope);
+  request.condition += " OR #owner = :owner";
+  request.names.emplace("#owner", kKeyOwner);
+  request.values.emplace(":owner", owner);
+  return request;
 }
 
-Result<KeyPage> TableKeys::list(const std::string& job, std::size_t limit, const std::string& cursor,
-                                Deadline deadline) {
-  dynamo::ScanRequest scan{.table = place_.table, .filter = "begins_with(#id, :prefix)", .consistent = true};
-  scan.names.emplace("#id", scope_.names.hash);
-  scan.values.emplace(":prefix", scope_.keys_prefix(job));
-  if (!cursor.empty()) {
-    scan.exclusive_start_key = scope_.names.key(cursor);
-  }
-  KeyPage page;
-  const WallTime now = parts_.clock.wall_now();
-  while (page.keys.size() < limit) {
-    auto read = parts_.client.scan(scan, deadline);
-    if (!read) {
-      return store_error(place_, read.error());
-    }
-    for (const auto& item : read->items) {
-      StoredKey key;
-      if (!read_key_item(item, key, scope_) || core::is_void(key, now)) {
-        continue;
-      }
-      page.keys.push_back(std::move(key));
-      if (page.keys.size() == limit) {
-        page.next = scope_.names.id_of(item);
-        return page;
-      }
-    }
-    scan.exclusive_start_key = std::move(read->last_evaluated_key);
-    if (scan.exclusive_start_key.empty()) {
-      break;
-    }
-  }
-  return page;
-}
-
-Result<std::optional<StoredKey>> TableKeys::get(const std::string& job, const std::string& key, Deadline deadline) {
-  const auto found = parts_.client.get_item(
-      {.table = place_.table, .key = key_item_key(job, key, scope_), .consistent = true}, deadline);
-  if (!found) {
-    return store_error(place_, found.error());
-  }
-  StoredKey stored;
-  const bool there = read_key_item(found->item, stored, scope_) && !core::is_void(stored, parts_.clock.wall_now());
-  return there ? std::optional<StoredKey>(std::move(stored)) : std::nullopt;
-}
-
-Result<bool> TableKeys::forget(const std::string& job, const std::string& key, Deadline deadline) {
-  dynamo::DeleteItemRequest request{.table = place_.table, .key = key_item_key(job, key, scope_)};
-  request.return_values = "ALL_OLD";
-  const auto gone = parts_.client.delete_item(request, deadline);
-  if (!gone) {
-    return store_error(place_, gone.error());
-  }
-  StoredKey stored;
-  return read_key_item(gone->item, stored, scope_) && !core::is_void(stored, parts_.clock.wall_now());
+std::unique_ptr<IdempotencyKeys> make_table_keys(const StoreParts& parts, QueueTable place, ItemScope scope) {
+  return std::make_unique<TableKeys>(parts, std::move(place), std::move(scope));
 }
 
 }  // namespace sluice::queue::table

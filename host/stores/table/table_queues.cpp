@@ -1,11 +1,191 @@
 #include "host/stores/table/table_queues.hpp"
 
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "host/stores/table/table_board.hpp"
+#include "base/timestamp.hpp"
+#include "dynamo/client.hpp"
+#include "dynamo/item_reading.hpp"
+#include "host/queue/notice_board.hpp"
+#include "host/stores/table/item_values.hpp"
+#include "host/stores/table/metadata_items.hpp"
+#include "host/stores/table/store_parts.hpp"
 #include "host/stores/table/table_keys.hpp"
 
 namespace sluice::queue::table {
+namespace {
+
+// A look at the steering of a whole fleet is to stay cheap.
+constexpr std::size_t kMostBytes = std::size_t{16} * 1024;
+constexpr std::string_view kHostPrefix = "host/";
+
+std::string id_of(Topic topic, const std::string& key) {
+  const std::string prefix(kNoticePrefix);
+  switch (topic) {
+    case Topic::hosts:
+      return prefix + std::string(kHostPrefix) + key;
+    case Topic::steering:
+      return prefix + "steering";
+    case Topic::schedules:
+      return prefix + "schedule/" + key;
+    case Topic::audit:
+      break;
+  }
+
+  return prefix + "audit";
+}
+
+/// Of the item that names the hosts.
+std::string roll_id() { return std::string(kNoticePrefix) + "hosts"; }
+
+Notice notice_of(std::string key, const dynamo::Item& item) {
+  return {.key = std::move(key),
+          .text = dynamo::text_of(item, attribute::kNoticeText),
+          .version = dynamo::whole_number(item, attribute::kNoticeVersion).value_or(0),
+          .posted_at = parse_timestamp(dynamo::text_of(item, attribute::kNoticePostedAt)).value_or(WallTime{})};
+}
+
+/// The notice board of one table: an item for each notice, and one that names the hosts' items, which no index finds.
+/// A look at the steering costs half a read unit for each 4 KB, a post one write unit for each KB.
+class TableBoard final : public NoticeBoard {
+ public:
+  /// What `parts` refer to outlives the board; `names` are those of the table's layout.
+  TableBoard(const StoreParts& parts, QueueTable place, const LoneNames& names)
+      : parts_(parts),
+        place_(std::move(place)),
+        names_(names),
+        traits_{.place = "table '" + place_.table + "'" + (place_.region.empty() ? "" : " in " + place_.region),
+                .tells = false,
+                .billed = true,
+                .most_bytes = kMostBytes} {}
+
+  const BoardTraits& traits() const override { return traits_; }
+  WallTime now() const override { return parts_.clock.wall_now(); }
+
+  Result<Notice> read(Topic topic, const std::string& key, Deadline deadline) override {
+    SLUICE_TRY(found, item(id_of(topic, key), false, deadline));
+    return notice_of(key, *found);
+  }
+  Result<std::vector<Notice>> list(Topic topic, Deadline deadline) override {
+    if (topic == Topic::hosts) {
+      return roll_call(deadline);
+    }
+    SLUICE_TRY(found, item(id_of(topic, {}), true, deadline));
+    std::vector<Notice> all;
+    if (!found->empty()) {
+      all.push_back(notice_of({}, *found));
+    }
+    return all;
+  }
+
+  Result<std::int64_t> post(Topic topic, const Notice& notice, Deadline deadline) override {
+    if (notice.text.size() > kMostBytes) {
+      return Error(ErrorCode::invalid, "a notice in " + traits_.place + " has at most " + std::to_string(kMostBytes) +
+                                           " bytes, this one has " + std::to_string(notice.text.size()));
+    }
+    if (topic == Topic::hosts && notice.version == 0) {
+      // First, so that no item is left that nobody finds.
+      SLUICE_PASS_ON(change_roll(Roll::enter, notice.key, deadline));
+    }
+    dynamo::PutItemRequest request{.table = place_.table, .item = names_.key(id_of(topic, notice.key))};
+    request.item.emplace(attribute::kNoticeText, notice.text);
+    request.item.emplace(attribute::kNoticeVersion, dynamo::AttributeValue::number(notice.version + 1));
+    request.item.emplace(attribute::kNoticePostedAt, format_timestamp(now()));
+    if (notice.version == 0) {
+      request.condition = "attribute_not_exists(#id)";
+      request.names.emplace("#id", names_.hash);
+    } else {
+      request.condition = "#version = :before";
+      request.names.emplace("#version", attribute::kNoticeVersion);
+      request.values.emplace(":before", dynamo::AttributeValue::number(notice.version));
+    }
+    if (auto done = parts_.client.put_item(request, deadline); !done) {
+      return failure(done.error());
+    }
+    return notice.version + 1;
+  }
+
+  Result<void> take_down(Topic topic, const std::string& key, std::int64_t version, Deadline deadline) override {
+    dynamo::DeleteItemRequest request{.table = place_.table, .key = names_.key(id_of(topic, key))};
+    request.condition = "attribute_not_exists(#id) OR #version = :version";
+    request.names.emplace("#id", names_.hash);
+    request.names.emplace("#version", attribute::kNoticeVersion);
+    request.values.emplace(":version", dynamo::AttributeValue::number(version));
+    if (auto done = parts_.client.delete_item(request, deadline); !done) {
+      return failure(done.error());
+    }
+    return topic == Topic::hosts ? change_roll(Roll::strike, key, deadline) : Result<void>();
+  }
+
+  /// DynamoDB tells nobody.
+  std::unique_ptr<Watch> watch(std::function<void()>) override { return nullptr; }
+
+ private:
+  enum class Roll { enter, strike };
+
+  Result<dynamo::Item> item(const std::string& id, bool consistent, Deadline deadline) const {
+    auto found =
+        parts_.client.get_item({.table = place_.table, .key = names_.key(id), .consistent = consistent}, deadline);
+    if (!found) {
+      return failure(found.error());
+    }
+    return std::move(found->item);
+  }
+  Result<std::vector<Notice>> roll_call(Deadline deadline) const {
+    SLUICE_TRY(roll, item(roll_id(), true, deadline));
+    std::vector<Notice> all;
+    const auto* keys = dynamo::find<dynamo::StringSet>(*roll, attribute::kNoticeKeys);
+    if (keys == nullptr) {
+      return all;
+    }
+    std::vector<dynamo::Item> wanted;
+    for (const std::string& key : keys->values) {
+      wanted.push_back(names_.key(id_of(Topic::hosts, key)));
+    }
+    const std::size_t prefix = id_of(Topic::hosts, {}).size();
+    const auto items = read_items(parts_.client, place_.table, wanted, deadline);
+    if (!items) {
+      return failure(items.error());
+    }
+    for (const dynamo::Item& item : *items) {
+      if (const std::string id = names_.id_of(item); id.size() >= prefix) {
+        all.push_back(notice_of(id.substr(prefix), item));
+      }
+    }
+    std::sort(all.begin(), all.end(), [](const Notice& a, const Notice& b) { return a.key < b.key; });
+    return all;
+  }
+
+  Result<void> change_roll(Roll change, const std::string& key, Deadline deadline) const {
+    dynamo::UpdateItemRequest request{.table = place_.table, .key = names_.key(roll_id())};
+    request.update = change == Roll::enter ? "ADD #keys :key" : "DELETE #keys :key";
+    request.names.emplace("#keys", attribute::kNoticeKeys);
+    request.values.emplace(":key", dynamo::StringSet{{key}});
+    if (auto done = parts_.client.update_item(request, deadline); !done) {
+      return failure(done.error());
+    }
+    return {};
+  }
+
+  Error failure(const dynamo::Error& error) const {
+    if (error.kind == dynamo::ErrorKind::conditional_check_failed) {
+      return {ErrorCode::conflict,
+              "somebody else changed the notice in " + traits_.place + " meanwhile; read it again"};
+    }
+    return store_error(place_, error);
+  }
+
+  const StoreParts parts_;
+  const QueueTable place_;
+  const LoneNames names_;
+  const BoardTraits traits_;
+};
+
+}  // namespace
 
 /// Where the hosts of one table announce how they are woken.
 class TableQueues::WakePlace final : public wake::WakePlace {
@@ -86,8 +266,7 @@ Result<std::unique_ptr<NoticeBoard>> TableQueues::open_board(const std::string& 
 // Where a table has several queues, their keys are told apart by the queue's name.
 Result<std::unique_ptr<IdempotencyKeys>> TableQueues::open_keys(const std::string& queue) {
   const std::string scope = settings_.names.range.empty() ? std::string() : queue;
-  return std::unique_ptr<IdempotencyKeys>(
-      std::make_unique<TableKeys>(parts_, settings_.locate(queue), ItemScope{settings_.names, scope}));
+  return make_table_keys(parts_, settings_.locate(queue), ItemScope{settings_.names, scope});
 }
 
 Result<std::unique_ptr<wake::WakePlace>> TableQueues::open_wake_place(const std::string& queue) {

@@ -42,6 +42,7 @@ TransactAction::Kind kind_of(ItemAction action) {
     case ItemAction::check:
       break;
   }
+
   return TransactAction::Kind::check;
 }
 
@@ -72,27 +73,25 @@ bool names_table(const std::string& text, const std::string& table) {
   return false;
 }
 
-TransactionWriter::Outcome refusal(Error error, bool reject = false) {
-  TransactionWriter::Outcome outcome;
+TransactionOutcome refusal(Error error, bool reject = false) {
+  TransactionOutcome outcome;
   outcome.refused = SettleResult{SettleStatus::refused, std::move(error), reject};
   return outcome;
 }
 
-TransactionWriter::Outcome refusal(ErrorCode code, std::string text, bool reject) {
+TransactionOutcome refusal(ErrorCode code, std::string text, bool reject) {
   return refusal(Error(code, std::move(text)), reject);
 }
 
-TransactionWriter::Outcome failure(const dynamo::Error& error) {
-  TransactionWriter::Outcome outcome;
+TransactionOutcome failure(const dynamo::Error& error) {
+  TransactionOutcome outcome;
   outcome.outcome.error = error;
   outcome.outcome.fate = outcome_unknown(error) ? StatementFate::unknown : StatementFate::failed;
   return outcome;
 }
 
-}  // namespace
-
 /// The transaction that one completion with effects comes to. A value.
-struct TransactionWriter::Draft {
+struct Draft {
   /// What one action is called where it is refused.
   struct Name {
     enum class Kind { own, message, mark, write, key } kind = Kind::own;
@@ -121,412 +120,435 @@ struct TransactionWriter::Draft {
   }
 };
 
-bool TransactionWriter::add_message(Draft& draft, const EmittedMessage& emitted, const std::string& void_mark,
-                                    WallTime now) const {
-  using Kind = Draft::Name::Kind;
-  const auto layout = layouts_(emitted.queue);
-  const NewMessage& message = emitted.message;
-  const std::string name = name_of(emitted);
-  if (const auto refused = refused_send_keys(message)) {
-    return draft.refuse(refused_message(emitted, *refused));
-  }
-  const std::string token = parts_.nonces.anonymous();
-  auto actions = layout->put(emitted, message.unique_key.empty() ? std::string() : token, now);
-  if (!actions) {
-    return draft.refuse(refused_message(emitted, actions.error()));
-  }
-  const auto add = [&draft](TransactAction action, Kind kind, std::string text) {
-    draft.request.actions.push_back(std::move(action));
-    draft.names.push_back({kind, std::move(text)});
-  };
-  for (TransactAction& action : *actions) {
-    add(std::move(action), Kind::message, name);
-  }
-  if (!message.dedup_id.empty()) {
-    add(layout->dedup_mark(message, message.id, token, now), Kind::mark, "the deduplication id of " + name);
-  }
-  if (!message.unique_key.empty()) {
-    add(layout->unique_mark(message, message.id, token, void_mark, now), Kind::mark, "the unique key of " + name);
-  }
-  return true;
-}
+/// Made for one call. Not thread-safe.
+class TransactionWriter {
+ public:
+  static constexpr std::size_t kMaxAtOnce = 100;  ///< the transport has fewer under way at a time
+  static constexpr int kMaxRounds = 4;            ///< of one transaction, each with the duplicates left out that it met
 
-bool TransactionWriter::add_messages(Draft& draft, const Effects& effects, WallTime now) const {
-  // An item can be in a transaction once, and the second of two with one mark would be a duplicate of the first.
-  std::set<std::pair<std::string, std::string>> marks;
-  draft.void_marks.resize(effects.messages.size());
-  for (std::size_t i = 0; i < effects.messages.size(); ++i) {
-    const EmittedMessage& emitted = effects.messages[i];
-    const std::string& dedup_id = emitted.message.dedup_id;
-    const std::string& unique_key = emitted.message.unique_key;
-    const std::pair dedup(emitted.queue, dedup_mark_id(dedup_id));
-    const std::pair unique(emitted.queue, unique_mark_id(unique_key));
-    if (draft.left_out.contains(i) || (!dedup_id.empty() && marks.contains(dedup)) ||
-        (!unique_key.empty() && marks.contains(unique))) {
-      continue;
+  TransactionWriter(const StoreParts& parts, const QueueTable& place, OpenTransactions& open)
+      : parts_(parts), place_(place), open_(open) {}
+
+  std::vector<TransactionOutcome> write(std::span<const WantedTransaction> wanted, Deadline deadline) {
+    std::vector<TransactionOutcome> outcomes(wanted.size());
+    if (wanted.empty()) {
+      return outcomes;
     }
-    marks.insert(dedup);
-    marks.insert(unique);
-    if (!add_message(draft, emitted, draft.void_marks[i], now)) {
+    // What is sent is dated.
+    if (const auto sure = parts_.clock.be_sure(place_, kTimeTolerance, deadline); !sure) {
+      for (TransactionOutcome& outcome : outcomes) {
+        outcome.outcome.error = dynamo::Error(dynamo::ErrorKind::server, sure.error().message());
+      }
+      return outcomes;
+    }
+    const WallTime now = parts_.clock.wall_now();
+    std::vector<Draft> drafts;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      Draft one{.place = i, .completion = wanted[i].completion, .own = &wanted[i].own};
+      if (auto kept = open_.about(wanted[i].completion->receipt); !kept.empty()) {
+        one.kept = std::move(kept.back());
+        open_.clear(wanted[i].completion->receipt);
+      }
+      one.left_out = one.kept.left_out;
+      fill(one, now);
+      if (one.refused) {
+        outcomes[i].refused = std::move(one.refused);
+        continue;
+      }
+      if (one.kept.request) {
+        one.request = *one.kept.request;
+      }
+      drafts.push_back(std::move(one));
+    }
+    for (int round = 1; !drafts.empty(); ++round) {
+      std::vector<Draft> duplicates;
+      for (std::size_t from = 0; from < drafts.size(); from += kMaxAtOnce) {
+        send(std::span(drafts).subspan(from, std::min(kMaxAtOnce, drafts.size() - from)), outcomes, duplicates,
+             deadline);
+      }
+      drafts =
+          round < kMaxRounds ? without_duplicates(std::move(duplicates), outcomes, deadline) : std::vector<Draft>();
+    }
+    return outcomes;
+  }
+
+ private:
+  /// Fills in request and names, or `refused`, by completion, own, left_out and void_marks.
+  void fill(Draft& draft, WallTime now) const {
+    draft.request = {};
+    draft.names.clear();
+    if (draft.own != nullptr) {
+      draft.request.actions = *draft.own;
+      draft.names.resize(draft.own->size());
+    }
+    if (draft.completion->effects) {
+      const Effects& effects = *draft.completion->effects;
+      if (auto refused = refused_effects(effects)) {
+        draft.refuse(*refused);
+        return;
+      }
+      if (!add_messages(draft, effects, now) || !add_writes(draft, effects)) {
+        return;
+      }
+      if (effects.key) {
+        draft.request.actions.push_back(
+            parts_.layouts(place_.queue)->key_record(*effects.key, draft.completion->receipt.id, now));
+        draft.names.push_back({Draft::Name::Kind::key, "its idempotency key"});
+      }
+    }
+    if (draft.request.actions.size() > dynamo::kMostActions) {
+      draft.refuse(ErrorCode::invalid, "its effects come to " + std::to_string(draft.request.actions.size()) +
+                                           " actions with what the queue itself needs, and a transaction has " +
+                                           std::to_string(dynamo::kMostActions) + " at most; stage fewer");
+      return;
+    }
+    draft.request.token = token_of(place_.queue, draft.completion->receipt, draft.request);
+  }
+
+  bool add_messages(Draft& draft, const Effects& effects, WallTime now) const {
+    // An item can be in a transaction once, and the second of two with one mark would be a duplicate of the first.
+    std::set<std::pair<std::string, std::string>> marks;
+    draft.void_marks.resize(effects.messages.size());
+    for (std::size_t i = 0; i < effects.messages.size(); ++i) {
+      const EmittedMessage& emitted = effects.messages[i];
+      const std::string& dedup_id = emitted.message.dedup_id;
+      const std::string& unique_key = emitted.message.unique_key;
+      const std::pair dedup(emitted.queue, dedup_mark_id(dedup_id));
+      const std::pair unique(emitted.queue, unique_mark_id(unique_key));
+      if (draft.left_out.contains(i) || (!dedup_id.empty() && marks.contains(dedup)) ||
+          (!unique_key.empty() && marks.contains(unique))) {
+        continue;
+      }
+      marks.insert(dedup);
+      marks.insert(unique);
+      if (!add_message(draft, emitted, draft.void_marks[i], now)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool add_message(Draft& draft, const EmittedMessage& emitted, const std::string& void_mark, WallTime now) const {
+    using Kind = Draft::Name::Kind;
+    const auto layout = parts_.layouts(emitted.queue);
+    const NewMessage& message = emitted.message;
+    const std::string name = name_of(emitted);
+    if (const auto refused = refused_send_keys(message)) {
+      return draft.refuse(refused_message(emitted, *refused));
+    }
+    const std::string token = parts_.nonces.anonymous();
+    auto actions = layout->put(emitted, message.unique_key.empty() ? std::string() : token, now);
+    if (!actions) {
+      return draft.refuse(refused_message(emitted, actions.error()));
+    }
+    const auto add = [&draft](TransactAction action, Kind kind, std::string text) {
+      draft.request.actions.push_back(std::move(action));
+      draft.names.push_back({kind, std::move(text)});
+    };
+    for (TransactAction& action : *actions) {
+      add(std::move(action), Kind::message, name);
+    }
+    if (!message.dedup_id.empty()) {
+      add(layout->dedup_mark(message, message.id, token, now), Kind::mark, "the deduplication id of " + name);
+    }
+    if (!message.unique_key.empty()) {
+      add(layout->unique_mark(message, message.id, token, void_mark, now), Kind::mark, "the unique key of " + name);
+    }
+    return true;
+  }
+
+  bool add_writes(Draft& draft, const Effects& effects) const {
+    // Whatever else is in the transaction so far lies in tables of queues.
+    std::set<std::string> tables{place_.table};
+    for (const TransactAction& action : draft.request.actions) {
+      tables.insert(action.table);
+    }
+    for (std::size_t i = 0; i < effects.writes.size(); ++i) {
+      const EffectWrite& write = effects.writes[i];
+      const bool reject = write.on_refusal == OnRefusal::reject;
+      const auto* wanted = std::get_if<ItemWrite>(&write.write);
+      if (wanted == nullptr) {
+        return draft.refuse(ErrorCode::invalid,
+                            name_of(write, i) +
+                                " was refused: it is an SQL statement and the message lies in DynamoDB; "
+                                "write items there, or put the queue into a SQLite store",
+                            reject);
+      }
+      std::string name = name_of(write, i) + " on table " + wanted->table;
+      if (tables.contains(wanted->table.substr(wanted->table.rfind('/') + 1))) {  // also where an ARN names it
+        return draft.refuse(ErrorCode::invalid,
+                            name +
+                                " was refused: queues lie in that table; keep items of your own in another one, and "
+                                "stage a message to put one into a queue",
+                            reject);
+      }
+      auto item = dynamo::decode_item(wanted->item);
+      if (!item) {
+        return draft.refuse(
+            ErrorCode::invalid,
+            name + " was refused: its item or key is no DynamoDB JSON: " + item.error().message + kMendJson, reject);
+      }
+      auto values =
+          wanted->values.empty() ? dynamo::Result<dynamo::Item>(dynamo::Item()) : dynamo::decode_item(wanted->values);
+      if (!values) {
+        return draft.refuse(
+            ErrorCode::invalid,
+            name + " was refused: its values are no DynamoDB JSON: " + values.error().message + kMendJson, reject);
+      }
+      draft.request.actions.push_back({.kind = kind_of(wanted->action),
+                                       .table = wanted->table,
+                                       .item_or_key = std::move(*item),
+                                       .update = wanted->update,
+                                       .condition = wanted->condition,
+                                       .names = wanted->names,
+                                       .values = std::move(*values)});
+      draft.names.push_back({Draft::Name::Kind::write, std::move(name), reject});
+    }
+    return true;
+  }
+
+  /// Reads what stands in the way of the marks of its messages, and leaves out those that are duplicates; or refuses
+  /// the draft. An error: the tables could not be read.
+  std::optional<dynamo::Error> leave_out_duplicates(Draft& draft, Deadline deadline) const {
+    const auto& messages = draft.completion->effects->messages;
+    std::map<std::string, std::vector<std::size_t>> by_queue;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      if (!draft.left_out.contains(i) && has_send_keys(messages[i].message)) {
+        by_queue[messages[i].queue].push_back(i);
+      }
+    }
+    const std::string own_scope = parts_.layouts(place_.queue)->scope();
+    const std::string now = format_timestamp(parts_.clock.wall_now());
+    for (const auto& [queue, numbers] : by_queue) {
+      const auto layout = parts_.layouts(queue);
+      std::vector<const NewMessage*> asked;
+      for (const std::size_t number : numbers) {
+        asked.push_back(&messages[number].message);
+      }
+      const auto seen = layout->see(asked, {}, deadline);
+      if (!seen && seen.error().kind == dynamo::ErrorKind::access_denied) {
+        draft.refuse(ErrorCode::denied, "a message to queue " + queue +
+                                            " was refused: whether it is a duplicate cannot be told: " +
+                                            store_error(layout->place(), seen.error()).message());
+        return std::nullopt;
+      }
+      SLUICE_PASS_ON(seen);
+      for (std::size_t k = 0; k < numbers.size(); ++k) {
+        const RecordLayout::SentBefore standing = layout->sent_before(*asked[k], *seen);
+        // The message that ends with this transaction gives its key back by it.
+        const bool own = layout->scope() == own_scope && standing.unique.first == draft.completion->receipt.id;
+        draft.void_marks[numbers[k]] = standing.unique.token;
+        if ((standing.dedup.there() && standing.dedup.until > now) ||
+            (standing.unique.there() && !own && standing.held)) {
+          draft.left_out.insert(numbers[k]);
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+  void send(std::span<Draft> drafts, std::vector<TransactionOutcome>& outcomes, std::vector<Draft>& duplicates,
+            Deadline deadline) {
+    std::vector<dynamo::TransactWriteRequest> requests;
+    requests.reserve(drafts.size());
+    for (Draft& one : drafts) {
+      requests.push_back(std::move(one.request));
+    }
+    const SteadyTime asked_at = parts_.clock.steady_now();
+    const auto answers = parts_.client.transact_each(requests, deadline);
+    for (std::size_t i = 0; i < drafts.size(); ++i) {
+      Draft& draft = drafts[i];
+      draft.request = std::move(requests[i]);
+      TransactionOutcome& outcome = outcomes[draft.place];
+      if (!answers[i].error) {
+        outcome = {};
+        outcome.outcome.fate = StatementFate::done;
+        continue;
+      }
+      outcome = outcome_of(draft, answers[i], deadline);
+      const bool again = draft.kept.request != nullptr;
+      const SteadyTime first_at = again ? draft.kept.first_at : asked_at;
+      outcome.never_applied =
+          again && parts_.clock.steady_now() - first_at < kTokenLife && SLUICE_GUARD(transaction_token);
+      // One that may have been applied before stays in question until an answer tells: being refused a connection, a
+      // conflict or a throttled partition tells nothing about it.
+      const bool in_question =
+          again && outcome.outcome.fate == StatementFate::failed && !outcome.refused && !outcome.met_mark;
+      if (outcome.outcome.fate == StatementFate::unknown || in_question) {
+        open_.remember(draft.completion->receipt,
+                       {std::make_shared<const dynamo::TransactWriteRequest>(std::move(draft.request)),
+                        std::move(draft.left_out), first_at});
+      } else if (outcome.met_mark) {
+        duplicates.push_back(std::move(draft));
+      }
+    }
+  }
+  /// What of them can be made again; the others have their outcome.
+  std::vector<Draft> without_duplicates(std::vector<Draft> drafts, std::vector<TransactionOutcome>& outcomes,
+                                        Deadline deadline) {
+    std::vector<Draft> again;
+    for (Draft& one : drafts) {
+      TransactionOutcome& outcome = outcomes[one.place];
+      if (const auto unread = leave_out_duplicates(one, deadline)) {
+        outcome = failure(*unread);
+        continue;
+      }
+      one.kept = {};  // it met a mark, and so was not applied
+      if (!one.refused) {
+        fill(one, parts_.clock.wall_now());
+      }
+      if (one.refused) {
+        outcome.refused = std::move(one.refused);
+      } else {
+        again.push_back(std::move(one));
+      }
+    }
+    return again;
+  }
+  TransactionOutcome outcome_of(const Draft& draft, const dynamo::TransactResult& answer, Deadline deadline) {
+    using dynamo::ErrorKind;
+    const dynamo::Error& error = *answer.error;
+    if (outcome_unknown(error)) {
+      return failure(error);
+    }
+    if (!answer.reasons.empty()) {
+      return cancelled(draft, answer);
+    }
+    if (error.kind == ErrorKind::resource_not_found || error.kind == ErrorKind::access_denied) {
+      const auto blamed = blamed_table(draft, error, deadline);
+      if (blamed) {
+        const auto& name = draft.names[*blamed];
+        const std::string& table = draft.request.actions[*blamed].table;
+        const bool missing = error.kind == ErrorKind::resource_not_found;
+        return refusal(missing ? ErrorCode::queue_missing : ErrorCode::denied,
+                       name.text + " was refused: " +
+                           (missing ? "table " + table + " does not exist in this region; create it, or mend its name"
+                                    : error.message + "; let the role write table " + table),
+                       name.reject);
+      }
+      return failure(error);
+    }
+    if (error.kind == ErrorKind::validation && draft.completion->effects != nullptr) {
+      // DynamoDB does not say which action it dislikes unless its words do.
+      std::string names;
+      bool reject = false;
+      for (const auto& name : draft.names) {
+        if (name.kind == Draft::Name::Kind::write) {
+          names += (names.empty() ? "" : ", or ") + name.text;
+          reject = reject || name.reject;
+        }
+      }
+      return refusal(ErrorCode::invalid,
+                     (names.empty() ? "its messages" : names) + " was refused: " + error.message +
+                         "; mend what the handler stages",
+                     reject);
+    }
+    return failure(error);
+  }
+
+  static TransactionOutcome cancelled(const Draft& draft, const dynamo::TransactResult& answer) {
+    const auto& reasons = answer.reasons;
+    const auto kind = [&](std::size_t i) { return dynamo::error_kind(reasons[i].code, 0); };
+    const std::size_t count = std::min(reasons.size(), draft.names.size());
+    const auto condition_of = [&actions = draft.request.actions](std::size_t i) {
+      return i < actions.size() ? actions[i].condition : std::string();
+    };
+    const auto failed = [&](std::size_t i, dynamo::ErrorKind wanted) {
+      return reasons[i].code != "None" && !reasons[i].code.empty() && kind(i) == wanted;
+    };
+    // The fence before all: whoever has lost the message has no say.
+    for (std::size_t i = 0; i < count; ++i) {
+      if (draft.names[i].kind == Draft::Name::Kind::own && failed(i, dynamo::ErrorKind::conditional_check_failed)) {
+        TransactionOutcome lost;
+        lost.outcome.fate = StatementFate::refused;
+        return lost;
+      }
+    }
+    // What is refused for good is, whether its messages are duplicates or not.
+    const auto met = [&](std::initializer_list<Draft::Name::Kind> kinds) {
+      for (std::size_t i = 1; i < count; ++i) {
+        if (failed(i, dynamo::ErrorKind::conditional_check_failed) &&
+            std::find(kinds.begin(), kinds.end(), draft.names[i].kind) != kinds.end()) {
+          return true;
+        }
+      }
       return false;
+    };
+    using Kind = Draft::Name::Kind;
+    if (met({Kind::mark}) && !met({Kind::key, Kind::write})) {
+      TransactionOutcome duplicate;
+      duplicate.met_mark = true;
+      duplicate.outcome.error = dynamo::Error(
+          dynamo::ErrorKind::throttled, "others send with the same deduplication ids or unique keys at the same time");
+      return duplicate;
     }
-  }
-  return true;
-}
-
-bool TransactionWriter::add_writes(Draft& draft, const Effects& effects) const {
-  // Whatever else is in the transaction so far lies in tables of queues.
-  std::set<std::string> tables{place_.table};
-  for (const TransactAction& action : draft.request.actions) {
-    tables.insert(action.table);
-  }
-  for (std::size_t i = 0; i < effects.writes.size(); ++i) {
-    const EffectWrite& write = effects.writes[i];
-    const bool reject = write.on_refusal == OnRefusal::reject;
-    const auto* wanted = std::get_if<ItemWrite>(&write.write);
-    if (wanted == nullptr) {
-      return draft.refuse(ErrorCode::invalid,
-                          name_of(write, i) +
-                              " was refused: it is an SQL statement and the message lies in DynamoDB; "
-                              "write items there, or put the queue into a SQLite store",
-                          reject);
-    }
-    std::string name = name_of(write, i) + " on table " + wanted->table;
-    if (tables.contains(wanted->table.substr(wanted->table.rfind('/') + 1))) {  // also where an ARN names it
-      return draft.refuse(ErrorCode::invalid,
-                          name +
-                              " was refused: queues lie in that table; keep items of your own in another one, and "
-                              "stage a message to put one into a queue",
-                          reject);
-    }
-    auto item = dynamo::decode_item(wanted->item);
-    if (!item) {
-      return draft.refuse(
-          ErrorCode::invalid,
-          name + " was refused: its item or key is no DynamoDB JSON: " + item.error().message + kMendJson, reject);
-    }
-    auto values =
-        wanted->values.empty() ? dynamo::Result<dynamo::Item>(dynamo::Item()) : dynamo::decode_item(wanted->values);
-    if (!values) {
-      return draft.refuse(ErrorCode::invalid,
-                          name + " was refused: its values are no DynamoDB JSON: " + values.error().message + kMendJson,
-                          reject);
-    }
-    draft.request.actions.push_back({.kind = kind_of(wanted->action),
-                                     .table = wanted->table,
-                                     .item_or_key = std::move(*item),
-                                     .update = wanted->update,
-                                     .condition = wanted->condition,
-                                     .names = wanted->names,
-                                     .values = std::move(*values)});
-    draft.names.push_back({Draft::Name::Kind::write, std::move(name), reject});
-  }
-  return true;
-}
-
-void TransactionWriter::fill(Draft& draft, WallTime now) const {
-  draft.request = {};
-  draft.names.clear();
-  if (draft.own != nullptr) {
-    draft.request.actions = *draft.own;
-    draft.names.resize(draft.own->size());
-  }
-  if (draft.completion->effects) {
-    const Effects& effects = *draft.completion->effects;
-    if (auto refused = refused_effects(effects)) {
-      draft.refuse(*refused);
-      return;
-    }
-    if (!add_messages(draft, effects, now) || !add_writes(draft, effects)) {
-      return;
-    }
-    if (effects.key) {
-      draft.request.actions.push_back(
-          layouts_(place_.queue)->key_record(*effects.key, draft.completion->receipt.id, now));
-      draft.names.push_back({Draft::Name::Kind::key, "its idempotency key"});
-    }
-  }
-  if (draft.request.actions.size() > dynamo::kMostActions) {
-    draft.refuse(ErrorCode::invalid, "its effects come to " + std::to_string(draft.request.actions.size()) +
-                                         " actions with what the queue itself needs, and a transaction has " +
-                                         std::to_string(dynamo::kMostActions) + " at most; stage fewer");
-    return;
-  }
-  draft.request.token = token_of(place_.queue, draft.completion->receipt, draft.request);
-}
-
-std::optional<dynamo::Error> TransactionWriter::leave_out_duplicates(Draft& draft, Deadline deadline) const {
-  const auto& messages = draft.completion->effects->messages;
-  std::map<std::string, std::vector<std::size_t>> by_queue;
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    if (!draft.left_out.contains(i) && has_send_keys(messages[i].message)) {
-      by_queue[messages[i].queue].push_back(i);
-    }
-  }
-  const std::string own_scope = layouts_(place_.queue)->scope();
-  const std::string now = format_timestamp(parts_.clock.wall_now());
-  for (const auto& [queue, numbers] : by_queue) {
-    const auto layout = layouts_(queue);
-    std::vector<const NewMessage*> asked;
-    for (const std::size_t number : numbers) {
-      asked.push_back(&messages[number].message);
-    }
-    const auto seen = layout->see(asked, {}, deadline);
-    if (!seen && seen.error().kind == dynamo::ErrorKind::access_denied) {
-      draft.refuse(ErrorCode::denied, "a message to queue " + queue +
-                                          " was refused: whether it is a duplicate cannot be told: " +
-                                          store_error(layout->place(), seen.error()).message());
-      return std::nullopt;
-    }
-    SLUICE_PASS_ON(seen);
-    for (std::size_t k = 0; k < numbers.size(); ++k) {
-      const RecordLayout::SentBefore standing = layout->sent_before(*asked[k], *seen);
-      // The message that ends with this transaction gives its key back by it.
-      const bool own = layout->scope() == own_scope && standing.unique.first == draft.completion->receipt.id;
-      draft.void_marks[numbers[k]] = standing.unique.token;
-      if ((standing.dedup.there() && standing.dedup.until > now) ||
-          (standing.unique.there() && !own && standing.held)) {
-        draft.left_out.insert(numbers[k]);
-      }
-    }
-  }
-  return std::nullopt;
-}
-
-std::vector<TransactionWriter::Outcome> TransactionWriter::write(std::span<const Wanted> wanted, Deadline deadline) {
-  std::vector<Outcome> outcomes(wanted.size());
-  if (wanted.empty()) {
-    return outcomes;
-  }
-  // What is sent is dated.
-  if (const auto sure = parts_.clock.be_sure(place_, kTimeTolerance, deadline); !sure) {
-    for (Outcome& outcome : outcomes) {
-      outcome.outcome.error = dynamo::Error(dynamo::ErrorKind::server, sure.error().message());
-    }
-    return outcomes;
-  }
-  const WallTime now = parts_.clock.wall_now();
-  std::vector<Draft> drafts;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    Draft one{.place = i, .completion = wanted[i].completion, .own = &wanted[i].own};
-    if (auto kept = open_.about(wanted[i].completion->receipt); !kept.empty()) {
-      one.kept = std::move(kept.back());
-      open_.clear(wanted[i].completion->receipt);
-    }
-    one.left_out = one.kept.left_out;
-    fill(one, now);
-    if (one.refused) {
-      outcomes[i].refused = std::move(one.refused);
-      continue;
-    }
-    if (one.kept.request) {
-      one.request = *one.kept.request;
-    }
-    drafts.push_back(std::move(one));
-  }
-  for (int round = 1; !drafts.empty(); ++round) {
-    std::vector<Draft> duplicates;
-    for (std::size_t from = 0; from < drafts.size(); from += kMaxAtOnce) {
-      send(std::span(drafts).subspan(from, std::min(kMaxAtOnce, drafts.size() - from)), outcomes, duplicates, deadline);
-    }
-    drafts = round < kMaxRounds ? without_duplicates(std::move(duplicates), outcomes, deadline) : std::vector<Draft>();
-  }
-  return outcomes;
-}
-
-/// What of them can be made again; the others have their outcome.
-std::vector<TransactionWriter::Draft> TransactionWriter::without_duplicates(std::vector<Draft> drafts,
-                                                                            std::vector<Outcome>& outcomes,
-                                                                            Deadline deadline) {
-  std::vector<Draft> again;
-  for (Draft& one : drafts) {
-    Outcome& outcome = outcomes[one.place];
-    if (const auto unread = leave_out_duplicates(one, deadline)) {
-      outcome = failure(*unread);
-      continue;
-    }
-    one.kept = {};  // it met a mark, and so was not applied
-    if (!one.refused) {
-      fill(one, parts_.clock.wall_now());
-    }
-    if (one.refused) {
-      outcome.refused = std::move(one.refused);
-    } else {
-      again.push_back(std::move(one));
-    }
-  }
-  return again;
-}
-
-void TransactionWriter::send(std::span<Draft> drafts, std::vector<Outcome>& outcomes, std::vector<Draft>& duplicates,
-                             Deadline deadline) {
-  std::vector<dynamo::TransactWriteRequest> requests;
-  requests.reserve(drafts.size());
-  for (Draft& one : drafts) {
-    requests.push_back(std::move(one.request));
-  }
-  const SteadyTime asked_at = parts_.clock.steady_now();
-  const auto answers = parts_.client.transact_each(requests, deadline);
-  for (std::size_t i = 0; i < drafts.size(); ++i) {
-    Draft& draft = drafts[i];
-    draft.request = std::move(requests[i]);
-    Outcome& outcome = outcomes[draft.place];
-    if (!answers[i].error) {
-      outcome = {};
-      outcome.outcome.fate = StatementFate::done;
-      continue;
-    }
-    outcome = outcome_of(draft, answers[i], deadline);
-    const bool again = draft.kept.request != nullptr;
-    const SteadyTime first_at = again ? draft.kept.first_at : asked_at;
-    outcome.never_applied =
-        again && parts_.clock.steady_now() - first_at < kTokenLife && SLUICE_GUARD(transaction_token);
-    // One that may have been applied before stays in question until an answer tells: being refused a connection, a
-    // conflict or a throttled partition tells nothing about it.
-    const bool in_question =
-        again && outcome.outcome.fate == StatementFate::failed && !outcome.refused && !outcome.met_mark;
-    if (outcome.outcome.fate == StatementFate::unknown || in_question) {
-      open_.remember(draft.completion->receipt,
-                     {std::make_shared<const dynamo::TransactWriteRequest>(std::move(draft.request)),
-                      std::move(draft.left_out), first_at});
-    } else if (outcome.met_mark) {
-      duplicates.push_back(std::move(draft));
-    }
-  }
-}
-
-TransactionWriter::Outcome TransactionWriter::outcome_of(const Draft& draft, const dynamo::TransactResult& answer,
-                                                         Deadline deadline) {
-  using dynamo::ErrorKind;
-  const dynamo::Error& error = *answer.error;
-  if (outcome_unknown(error)) {
-    return failure(error);
-  }
-  if (!answer.reasons.empty()) {
-    return cancelled(draft, answer);
-  }
-  if (error.kind == ErrorKind::resource_not_found || error.kind == ErrorKind::access_denied) {
-    const auto blamed = blamed_table(draft, error, deadline);
-    if (blamed) {
-      const auto& name = draft.names[*blamed];
-      const std::string& table = draft.request.actions[*blamed].table;
-      const bool missing = error.kind == ErrorKind::resource_not_found;
-      return refusal(missing ? ErrorCode::queue_missing : ErrorCode::denied,
-                     name.text + " was refused: " +
-                         (missing ? "table " + table + " does not exist in this region; create it, or mend its name"
-                                  : error.message + "; let the role write table " + table),
-                     name.reject);
-    }
-    return failure(error);
-  }
-  if (error.kind == ErrorKind::validation && draft.completion->effects != nullptr) {
-    // DynamoDB does not say which action it dislikes unless its words do.
-    std::string names;
-    bool reject = false;
-    for (const auto& name : draft.names) {
-      if (name.kind == Draft::Name::Kind::write) {
-        names += (names.empty() ? "" : ", or ") + name.text;
-        reject = reject || name.reject;
-      }
-    }
-    return refusal(
-        ErrorCode::invalid,
-        (names.empty() ? "its messages" : names) + " was refused: " + error.message + "; mend what the handler stages",
-        reject);
-  }
-  return failure(error);
-}
-
-TransactionWriter::Outcome TransactionWriter::cancelled(const Draft& draft, const dynamo::TransactResult& answer) {
-  const auto& reasons = answer.reasons;
-  const auto kind = [&](std::size_t i) { return dynamo::error_kind(reasons[i].code, 0); };
-  const std::size_t count = std::min(reasons.size(), draft.names.size());
-  const auto condition_of = [&actions = draft.request.actions](std::size_t i) {
-    return i < actions.size() ? actions[i].condition : std::string();
-  };
-  const auto failed = [&](std::size_t i, dynamo::ErrorKind wanted) {
-    return reasons[i].code != "None" && !reasons[i].code.empty() && kind(i) == wanted;
-  };
-  // The fence before all: whoever has lost the message has no say.
-  for (std::size_t i = 0; i < count; ++i) {
-    if (draft.names[i].kind == Draft::Name::Kind::own && failed(i, dynamo::ErrorKind::conditional_check_failed)) {
-      Outcome lost;
-      lost.outcome.fate = StatementFate::refused;
-      return lost;
-    }
-  }
-  // What is refused for good is, whether its messages are duplicates or not.
-  const auto met = [&](std::initializer_list<Draft::Name::Kind> kinds) {
     for (std::size_t i = 1; i < count; ++i) {
-      if (failed(i, dynamo::ErrorKind::conditional_check_failed) &&
-          std::find(kinds.begin(), kinds.end(), draft.names[i].kind) != kinds.end()) {
-        return true;
+      const auto& name = draft.names[i];
+      if (failed(i, dynamo::ErrorKind::conditional_check_failed) && name.kind == Kind::key) {
+        return refusal(taken_key());
+      }
+      if (failed(i, dynamo::ErrorKind::conditional_check_failed) && name.kind != Kind::mark) {
+        return name.kind == Kind::message
+                   ? refusal(ErrorCode::duplicate_id, name.text + " was refused: " + taken_id().message(), false)
+                   : refusal(ErrorCode::conflict, condition_words(name.text, condition_of(i), name.reject),
+                             name.reject);
       }
     }
-    return false;
-  };
-  using Kind = Draft::Name::Kind;
-  if (met({Kind::mark}) && !met({Kind::key, Kind::write})) {
-    Outcome duplicate;
-    duplicate.met_mark = true;
-    duplicate.outcome.error = dynamo::Error(
-        dynamo::ErrorKind::throttled, "others send with the same deduplication ids or unique keys at the same time");
-    return duplicate;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!failed(i, dynamo::ErrorKind::validation)) {
+        continue;
+      }
+      if (draft.names[i].kind == Kind::own) {  // the message's own record has become too large
+        return failure(dynamo::Error(dynamo::ErrorKind::validation, reasons[i].message));
+      }
+      return refusal(ErrorCode::invalid,
+                     draft.names[i].text +
+                         " was refused: " + (reasons[i].message.empty() ? reasons[i].code : reasons[i].message) +
+                         "; mend what the handler stages",
+                     draft.names[i].reject);
+    }
+    return failure(*answer.error);
   }
-  for (std::size_t i = 1; i < count; ++i) {
-    const auto& name = draft.names[i];
-    if (failed(i, dynamo::ErrorKind::conditional_check_failed) && name.kind == Kind::key) {
-      return refusal(taken_key());
-    }
-    if (failed(i, dynamo::ErrorKind::conditional_check_failed) && name.kind != Kind::mark) {
-      return name.kind == Kind::message
-                 ? refusal(ErrorCode::duplicate_id, name.text + " was refused: " + taken_id().message(), false)
-                 : refusal(ErrorCode::conflict, condition_words(name.text, condition_of(i), name.reject), name.reject);
-    }
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!failed(i, dynamo::ErrorKind::validation)) {
-      continue;
-    }
-    if (draft.names[i].kind == Kind::own) {  // the message's own record has become too large
-      return failure(dynamo::Error(dynamo::ErrorKind::validation, reasons[i].message));
-    }
-    return refusal(ErrorCode::invalid,
-                   draft.names[i].text +
-                       " was refused: " + (reasons[i].message.empty() ? reasons[i].code : reasons[i].message) +
-                       "; mend what the handler stages",
-                   draft.names[i].reject);
-  }
-  return failure(*answer.error);
-}
 
-/// The action on a table other than the message's own that is missing, or that the role may not write.
-std::optional<std::size_t> TransactionWriter::blamed_table(const Draft& draft, const dynamo::Error& error,
-                                                           Deadline deadline) {
-  std::map<std::string, std::size_t> others;  // each table with its first action
-  for (std::size_t i = 1; i < draft.names.size() && i < draft.request.actions.size(); ++i) {
-    if (const std::string& table = draft.request.actions[i].table; table != place_.table) {
-      others.emplace(table, i);
+  /// The action on a table other than the message's own that is missing, or that the role may not write.
+  std::optional<std::size_t> blamed_table(const Draft& draft, const dynamo::Error& error, Deadline deadline) {
+    std::map<std::string, std::size_t> others;  // each table with its first action
+    for (std::size_t i = 1; i < draft.names.size() && i < draft.request.actions.size(); ++i) {
+      if (const std::string& table = draft.request.actions[i].table; table != place_.table) {
+        others.emplace(table, i);
+      }
     }
-  }
-  for (const auto& [table, action] : others) {
-    if (error.kind == dynamo::ErrorKind::access_denied) {
-      if (names_table(error.message, table)) {
+    for (const auto& [table, action] : others) {
+      if (error.kind == dynamo::ErrorKind::access_denied) {
+        if (names_table(error.message, table)) {
+          return action;
+        }
+        continue;
+      }
+      if (others.size() == 1) {
         return action;
       }
-      continue;
+      // DynamoDB does not say which. A role that may not look has to be told of the first one it may be.
+      const auto described = parts_.client.describe_table(table, deadline);
+      if (!described && (described.error().kind == dynamo::ErrorKind::resource_not_found ||
+                         described.error().kind == dynamo::ErrorKind::access_denied)) {
+        return action;
+      }
     }
-    if (others.size() == 1) {
-      return action;
-    }
-    // DynamoDB does not say which. A role that may not look has to be told of the first one it may be.
-    const auto described = parts_.client.describe_table(table, deadline);
-    if (!described && (described.error().kind == dynamo::ErrorKind::resource_not_found ||
-                       described.error().kind == dynamo::ErrorKind::access_denied)) {
-      return action;
-    }
+    return std::nullopt;
   }
-  return std::nullopt;
+
+  const StoreParts& parts_;
+  const QueueTable& place_;
+  OpenTransactions& open_;
+};
+
+}  // namespace
+
+std::vector<TransactionOutcome> commit_transactions(const StoreParts& parts, const QueueTable& place,
+                                                    OpenTransactions& open, std::span<const WantedTransaction> wanted,
+                                                    Deadline deadline) {
+  return TransactionWriter(parts, place, open).write(wanted, deadline);
 }
 
 }  // namespace sluice::queue::table

@@ -89,10 +89,29 @@ class FailureMemory {
   static constexpr std::size_t kCapacity = 10'000;
 
   /// The message was claimed, and its record said this.
-  void note(const std::string& id, const Failure& failure);
+  void note(const std::string& id, const Failure& failure) {
+    std::vector<FailedAttempt> earlier = earlier_than_next(failure);
+    const MutexLock lock(mutex_);
+    if (earlier.empty()) {
+      if (!by_id_.empty()) {
+        by_id_.erase(id);
+      }
+    } else if (by_id_.size() < kCapacity || by_id_.contains(id)) {
+      by_id_.insert_or_assign(id, std::move(earlier));
+    }
+  }
   /// What is to be kept beside the next failure.
-  std::vector<FailedAttempt> earlier(const std::string& id) const;
-  void forget(const std::string& id);
+  std::vector<FailedAttempt> earlier(const std::string& id) const {
+    const MutexLock lock(mutex_);
+    const auto found = by_id_.find(id);
+    return found == by_id_.end() ? std::vector<FailedAttempt>() : found->second;
+  }
+  void forget(const std::string& id) {
+    const MutexLock lock(mutex_);
+    if (!by_id_.empty()) {
+      by_id_.erase(id);
+    }
+  }
 
  private:
   mutable Mutex mutex_;

@@ -1,4 +1,3 @@
-#include "host/stores/dynamodb/permissions.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
