@@ -34,12 +34,6 @@ struct Command {
   std::vector<std::string> arguments;  ///< from argv[0] on
 };
 
-/// Finds the program of `words`: as a path when it has a slash (relative to `folder`, unless that is empty), else in
-/// the folders of `search_path`. With `shell`, the first word is a script for /bin/sh and the others are its $1, $2 and
-/// so on. Throws std::invalid_argument with a sentence for the user when there is nothing to run.
-Command find_command(const std::vector<std::string>& words, bool shell, const std::string& folder,
-                     const std::string& search_path);
-
 bool is_executable(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && ::access(path.c_str(), X_OK) == 0;
@@ -60,6 +54,9 @@ std::string search(const std::string& name, std::string_view search_path) {
   }
 }
 
+/// Finds the program of `words`: as a path when it has a slash (relative to `folder`, unless that is empty), else in
+/// the folders of `search_path`. With `shell`, the first word is a script for /bin/sh and the others are its $1, $2 and
+/// so on. Throws std::invalid_argument with a sentence for the user when there is nothing to run.
 Command find_command(const std::vector<std::string>& words, bool shell, const std::string& folder,
                      const std::string& search_path) {
   if (words.empty() || words.front().empty()) {
@@ -103,17 +100,6 @@ using Variables = std::map<std::string, std::string>;
 /// What of the host's own environment a command gets. AWS_* holds the host's keys, or the way to them.
 enum class Inherited { nothing, all_but_aws, everything };
 
-/// What is inherited, without what could be taken for a message's, and `extra` on top. Throws std::invalid_argument
-/// when a name in `extra` cannot be a variable's.
-Variables base_environment(Inherited inherited, const Variables& extra);
-
-/// "NAME=value" for each of `base` and for what the message says: SLUICE_MESSAGE_ID, SLUICE_QUEUE, SLUICE_ATTEMPT,
-/// SLUICE_MAX_ATTEMPTS, SLUICE_CONTENT_TYPE, SLUICE_GROUP and SLUICE_ATTR_<NAME>. The message wins.
-std::vector<std::string> message_environment(const Variables& base, const sluice::Message& message);
-
-/// SLUICE_ATTR_ and the name in upper case, with '_' for everything that is neither a letter nor a digit.
-std::string attribute_variable(std::string_view name);
-
 constexpr std::string_view kAttributePrefix = "SLUICE_ATTR_";
 constexpr std::string_view kAwsPrefix = "AWS_";
 
@@ -122,6 +108,8 @@ bool begins_with(std::string_view text, std::string_view prefix) { return text.s
 /// Variables end at a zero byte; a longer value is cut there, as the child would see it anyway.
 std::string until_zero(std::string_view text) { return std::string(text.substr(0, text.find('\0'))); }
 
+/// What is inherited, without what could be taken for a message's, and `extra` on top. Throws std::invalid_argument
+/// when a name in `extra` cannot be a variable's.
 Variables base_environment(Inherited inherited, const Variables& extra) {
   Variables variables;
   for (char** entry = inherited == Inherited::nothing ? nullptr : environ; entry != nullptr && *entry != nullptr;
@@ -144,6 +132,7 @@ Variables base_environment(Inherited inherited, const Variables& extra) {
   return variables;
 }
 
+/// SLUICE_ATTR_ and the name in upper case, with '_' for everything that is neither a letter nor a digit.
 std::string attribute_variable(std::string_view name) {
   std::string variable(kAttributePrefix);
   for (const char c : name) {
@@ -154,6 +143,8 @@ std::string attribute_variable(std::string_view name) {
   return variable;
 }
 
+/// "NAME=value" for each of `base` and for what the message says: SLUICE_MESSAGE_ID, SLUICE_QUEUE, SLUICE_ATTEMPT,
+/// SLUICE_MAX_ATTEMPTS, SLUICE_CONTENT_TYPE, SLUICE_GROUP and SLUICE_ATTR_<NAME>. The message wins.
 std::vector<std::string> message_environment(const Variables& base, const sluice::Message& message) {
   Variables variables = base;
   for (const auto [name, value] : message.attributes()) {
@@ -173,32 +164,30 @@ std::vector<std::string> message_environment(const Variables& base, const sluice
   return entries;
 }
 
+using std::chrono::nanoseconds;
+
 /// What an exit code means for the message.
 struct Verdict {
   sluice_status status = SLUICE_RETRY;
   std::optional<std::chrono::nanoseconds> delay;  ///< of a retry or a snooze
 
-  sluice::Outcome outcome(std::string reason) const;
+  sluice::Outcome outcome(std::string reason) const {
+    switch (status) {
+      case SLUICE_DONE:
+        return sluice::done();
+      case SLUICE_SNOOZE:
+        return sluice::snooze(*delay);
+      case SLUICE_REJECT:
+        return sluice::reject(std::move(reason));
+      case SLUICE_DISCARD:
+        return sluice::discard(std::move(reason));
+      case SLUICE_RELEASE:
+        return sluice::release();
+      default:
+        return delay ? sluice::retry(*delay, std::move(reason)) : sluice::retry(std::move(reason));
+    }
+  }
 };
-
-/// From exit codes to verdicts: 0 done, 65 reject, 75 retry, everything else and death by a signal retry, unless
-/// changed.
-class ExitCodes {
- public:
-  /// `changes` as the option "exit_codes" has them: "3", "default" or "signal" to "done", "retry", "retry 30s",
-  /// "snooze 5m", "reject", "discard" or "release". Throws std::invalid_argument for anything else.
-  explicit ExitCodes(const std::map<std::string, std::string>& changes);
-
-  const Verdict& of_exit(int code) const;
-  const Verdict& of_signal() const { return signal_; }
-
- private:
-  std::map<int, Verdict> verdicts_;
-  Verdict default_;
-  Verdict signal_;
-};
-
-using std::chrono::nanoseconds;
 
 constexpr std::int64_t kLongestSeconds = 7 * 24 * 3600;
 
@@ -245,48 +234,55 @@ std::optional<int> parse_code(std::string_view text) {
   return whole && code >= 0 && code <= 255 ? std::optional(code) : std::nullopt;
 }
 
-sluice::Outcome Verdict::outcome(std::string reason) const {
-  switch (status) {
-    case SLUICE_DONE:
-      return sluice::done();
-    case SLUICE_SNOOZE:
-      return sluice::snooze(*delay);
-    case SLUICE_REJECT:
-      return sluice::reject(std::move(reason));
-    case SLUICE_DISCARD:
-      return sluice::discard(std::move(reason));
-    case SLUICE_RELEASE:
-      return sluice::release();
-    default:
-      return delay ? sluice::retry(*delay, std::move(reason)) : sluice::retry(std::move(reason));
-  }
-}
-
-ExitCodes::ExitCodes(const std::map<std::string, std::string>& changes)
-    : verdicts_{{0, {SLUICE_DONE, {}}}, {65, {SLUICE_REJECT, {}}}, {75, {SLUICE_RETRY, {}}}} {
-  for (const auto& [key, value] : changes) {
-    const std::optional<Verdict> verdict = parse_verdict(value);
-    if (!verdict) {
-      throw std::invalid_argument("the option \"exit_codes\" has \"" + value + "\" for \"" + key +
-                                  "\"; it may be done, retry, retry 30s, snooze 5m, reject, discard or release");
-    }
-    const std::optional<int> code = parse_code(key);
-    if (code) {
-      verdicts_[*code] = *verdict;
-    } else if (key == "default") {
-      default_ = *verdict;
-    } else if (key == "signal") {
-      signal_ = *verdict;
-    } else {
-      throw std::invalid_argument("the option \"exit_codes\" has \"" + key +
-                                  "\"; it may name exit codes from 0 to 255, \"default\" and \"signal\"");
+/// From exit codes to verdicts: 0 done, 65 reject, 75 retry, everything else and death by a signal retry, unless
+/// changed.
+class ExitCodes {
+ public:
+  /// `changes` as the option "exit_codes" has them: "3", "default" or "signal" to "done", "retry", "retry 30s",
+  /// "snooze 5m", "reject", "discard" or "release". Throws std::invalid_argument for anything else.
+  explicit ExitCodes(const std::map<std::string, std::string>& changes)
+      : verdicts_{{0, {SLUICE_DONE, {}}}, {65, {SLUICE_REJECT, {}}}, {75, {SLUICE_RETRY, {}}}} {
+    for (const auto& [key, value] : changes) {
+      const std::optional<Verdict> verdict = parse_verdict(value);
+      if (!verdict) {
+        throw std::invalid_argument("the option \"exit_codes\" has \"" + value + "\" for \"" + key +
+                                    "\"; it may be done, retry, retry 30s, snooze 5m, reject, discard or release");
+      }
+      const std::optional<int> code = parse_code(key);
+      if (code) {
+        verdicts_[*code] = *verdict;
+      } else if (key == "default") {
+        default_ = *verdict;
+      } else if (key == "signal") {
+        signal_ = *verdict;
+      } else {
+        throw std::invalid_argument("the option \"exit_codes\" has \"" + key +
+                                    "\"; it may name exit codes from 0 to 255, \"default\" and \"signal\"");
+      }
     }
   }
-}
 
-const Verdict& ExitCodes::of_exit(int code) const {
-  const auto found = verdicts_.find(code);
-  return found == verdicts_.end() ? default_ : found->second;
+  const Verdict& of_exit(int code) const {
+    const auto found = verdicts_.find(code);
+    return found == verdicts_.end() ? default_ : found->second;
+  }
+  const Verdict& of_signal() const { return signal_; }
+
+ private:
+  std::map<int, Verdict> verdicts_;
+  Verdict default_;
+  Verdict signal_;
+};
+
+constexpr std::size_t kMaxLine = 4096;
+constexpr std::size_t kMaxTail = 1024;
+constexpr int kTailLines = 5;
+
+std::string_view trimmed(std::string_view line) {
+  while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t')) {
+    line.remove_suffix(1);
+  }
+  return line;
 }
 
 /// How much output of one attempt may still go to the log; both streams share it.
@@ -295,9 +291,18 @@ class OutputBudget {
   explicit OutputBudget(std::size_t limit) : limit_(limit), left_(limit) {}
 
   /// Takes up to `size` from the budget and answers how much that was.
-  std::size_t take(std::size_t size);
+  std::size_t take(std::size_t size) {
+    const std::size_t taken = std::min(size, left_);
+    left_ -= taken;
+    exceeded_ = exceeded_ || taken < size;
+    return taken;
+  }
   /// True the first time after something was refused.
-  bool just_exceeded();
+  bool just_exceeded() {
+    const bool now = exceeded_ && !told_;
+    told_ = exceeded_;
+    return now;
+  }
   std::size_t limit() const { return limit_; }
 
  private:
@@ -316,14 +321,59 @@ class OutputStream {
   OutputStream(const OutputStream&) = delete;
   OutputStream& operator=(const OutputStream&) = delete;
 
-  void write(std::string_view bytes);
+  void write(std::string_view bytes) {
+    tail_.append(bytes.substr(bytes.size() - std::min(bytes.size(), kMaxTail)));
+    tail_.erase(0, tail_.size() - std::min(tail_.size(), kMaxTail));
+    if (!level_) {
+      return;
+    }
+    bytes = bytes.substr(0, budget_.take(bytes.size()));
+    while (!bytes.empty()) {
+      const std::size_t newline = bytes.find('\n');
+      const std::size_t size = std::min({bytes.size(), newline, kMaxLine - line_.size()});
+      line_ += bytes.substr(0, size);
+      bytes.remove_prefix(size);
+      if (size == newline) {
+        bytes.remove_prefix(1);
+        end_line();
+      } else if (line_.size() == kMaxLine) {
+        end_line();
+      }
+    }
+    if (budget_.just_exceeded()) {
+      context_.warn("output beyond " + std::to_string(budget_.limit()) +
+                    " bytes is not logged; see the option output_limit");
+    }
+  }
   /// Logs a last line that has no end.
-  void finish();
+  void finish() {
+    if (level_) {
+      end_line();
+    }
+  }
   /// The last lines, joined by " | ".
-  std::string tail() const;
+  std::string tail() const {
+    std::string result;
+    std::string_view rest = tail_;
+    for (int lines = 0; lines < kTailLines && !rest.empty();) {
+      const std::size_t newline = rest.rfind('\n');
+      const std::string_view line = trimmed(newline == std::string_view::npos ? rest : rest.substr(newline + 1));
+      if (!line.empty()) {
+        result = result.empty() ? std::string(line) : std::string(line) + " | " + result;
+        ++lines;
+      }
+      rest = newline == std::string_view::npos ? std::string_view() : rest.substr(0, newline);
+    }
+    return result;
+  }
 
  private:
-  void end_line();
+  void end_line() {
+    if (const std::string_view line = trimmed(line_); !line.empty()) {
+      context_.log(*level_, line);
+    }
+    line_.clear();
+  }
 
   const sluice::Context& context_;
   std::optional<sluice_log_level> level_;
@@ -331,83 +381,6 @@ class OutputStream {
   std::string line_;
   std::string tail_;
 };
-
-constexpr std::size_t kMaxLine = 4096;
-constexpr std::size_t kMaxTail = 1024;
-constexpr int kTailLines = 5;
-
-std::string_view trimmed(std::string_view line) {
-  while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t')) {
-    line.remove_suffix(1);
-  }
-  return line;
-}
-
-std::size_t OutputBudget::take(std::size_t size) {
-  const std::size_t taken = std::min(size, left_);
-  left_ -= taken;
-  exceeded_ = exceeded_ || taken < size;
-  return taken;
-}
-
-bool OutputBudget::just_exceeded() {
-  const bool now = exceeded_ && !told_;
-  told_ = exceeded_;
-  return now;
-}
-
-void OutputStream::write(std::string_view bytes) {
-  tail_.append(bytes.substr(bytes.size() - std::min(bytes.size(), kMaxTail)));
-  tail_.erase(0, tail_.size() - std::min(tail_.size(), kMaxTail));
-  if (!level_) {
-    return;
-  }
-  bytes = bytes.substr(0, budget_.take(bytes.size()));
-  while (!bytes.empty()) {
-    const std::size_t newline = bytes.find('\n');
-    const std::size_t size = std::min({bytes.size(), newline, kMaxLine - line_.size()});
-    line_ += bytes.substr(0, size);
-    bytes.remove_prefix(size);
-    if (size == newline) {
-      bytes.remove_prefix(1);
-      end_line();
-    } else if (line_.size() == kMaxLine) {
-      end_line();
-    }
-  }
-  if (budget_.just_exceeded()) {
-    context_.warn("output beyond " + std::to_string(budget_.limit()) +
-                  " bytes is not logged; see the option output_limit");
-  }
-}
-
-void OutputStream::end_line() {
-  if (const std::string_view line = trimmed(line_); !line.empty()) {
-    context_.log(*level_, line);
-  }
-  line_.clear();
-}
-
-void OutputStream::finish() {
-  if (level_) {
-    end_line();
-  }
-}
-
-std::string OutputStream::tail() const {
-  std::string result;
-  std::string_view rest = tail_;
-  for (int lines = 0; lines < kTailLines && !rest.empty();) {
-    const std::size_t newline = rest.rfind('\n');
-    const std::string_view line = trimmed(newline == std::string_view::npos ? rest : rest.substr(newline + 1));
-    if (!line.empty()) {
-      result = result.empty() ? std::string(line) : std::string(line) + " | " + result;
-      ++lines;
-    }
-    rest = newline == std::string_view::npos ? std::string_view() : rest.substr(0, newline);
-  }
-  return result;
-}
 
 using std::chrono::nanoseconds;
 using SteadyTime = std::chrono::steady_clock::time_point;

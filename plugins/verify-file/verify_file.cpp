@@ -23,11 +23,17 @@
 
 namespace {
 
+void require(int result) {
+  if (result != 1) {
+    throw std::bad_alloc();  // With a function that was fetched, memory is all these calls can lack.
+  }
+}
+
 /// A hash function that OpenSSL offers. Fetched once; digests of it may be made on any thread.
 class HashFunction {
  public:
   /// `name` as OpenSSL calls it, such as "SHA256".
-  explicit HashFunction(const char* name);
+  explicit HashFunction(const char* name) : function_(EVP_MD_fetch(nullptr, name, nullptr)) {}
   /// False when this machine's OpenSSL does not offer it, as MD5 where only FIPS functions are allowed.
   bool available() const { return function_ != nullptr; }
   const EVP_MD* get() const { return function_.get(); }
@@ -42,61 +48,28 @@ class HashFunction {
 /// One hash in the making. Throws std::bad_alloc when OpenSSL has no memory.
 class Digest {
  public:
-  explicit Digest(const HashFunction& function);
-  void update(const char* bytes, std::size_t size);
+  explicit Digest(const HashFunction& function) : context_(EVP_MD_CTX_new()) {
+    require(context_ != nullptr ? EVP_DigestInit_ex2(context_.get(), function.get(), nullptr) : 0);
+  }
+  void update(const char* bytes, std::size_t size) { require(EVP_DigestUpdate(context_.get(), bytes, size)); }
   /// In lower-case hexadecimal.
-  std::string finish();
+  std::string finish() {
+    constexpr char kHex[] = "0123456789abcdef";
+    unsigned char bytes[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+    require(EVP_DigestFinal_ex(context_.get(), bytes, &size));
+    std::string text;
+    for (unsigned i = 0; i < size; ++i) {
+      text += {kHex[bytes[i] >> 4U], kHex[bytes[i] & 15U]};
+    }
+    return text;
+  }
 
  private:
   struct Free {
     void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
   };
   std::unique_ptr<EVP_MD_CTX, Free> context_;
-};
-
-void require(int result) {
-  if (result != 1) {
-    throw std::bad_alloc();  // With a function that was fetched, memory is all these calls can lack.
-  }
-}
-
-HashFunction::HashFunction(const char* name) : function_(EVP_MD_fetch(nullptr, name, nullptr)) {}
-
-Digest::Digest(const HashFunction& function) : context_(EVP_MD_CTX_new()) {
-  require(context_ != nullptr ? EVP_DigestInit_ex2(context_.get(), function.get(), nullptr) : 0);
-}
-
-void Digest::update(const char* bytes, std::size_t size) { require(EVP_DigestUpdate(context_.get(), bytes, size)); }
-
-std::string Digest::finish() {
-  constexpr char kHex[] = "0123456789abcdef";
-  unsigned char bytes[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  require(EVP_DigestFinal_ex(context_.get(), bytes, &size));
-  std::string text;
-  for (unsigned i = 0; i < size; ++i) {
-    text += {kHex[bytes[i] >> 4U], kHex[bytes[i] & 15U]};
-  }
-  return text;
-}
-
-/// A regular file open for reading. A resource.
-class File {
- public:
-  File() = default;
-  ~File();
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  /// Opens `path`; with a `root`, as a process would see it whose root folder that is: no "..", no link leads out of
-  /// it. 0, or the errno that says why not; EISDIR for a folder, EINVAL for anything else that is no regular file.
-  int open(const std::string& root, const std::string& path);
-
-  /// Reads on; `*size` is 0 at the end. 0, or an errno.
-  int read(char* buffer, std::size_t capacity, std::size_t* size);
-
- private:
-  int fd_ = -1;
 };
 
 // Non-blocking, so that a FIFO without a writer does not hang the worker; a regular file is not affected.
@@ -126,43 +99,56 @@ int open_beneath(int root, const std::string& path) {
   return ::openat(root, ("./" + path).c_str(), kFlags);
 }
 
-File::~File() {
-  if (fd_ >= 0) {
-    ::close(fd_);
+/// A regular file open for reading. A resource.
+class File {
+ public:
+  File() = default;
+  ~File() {
+    if (fd_ >= 0) {
+      ::close(fd_);
+    }
   }
-}
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
 
-int File::open(const std::string& root, const std::string& path) {
-  if (root.empty()) {
-    fd_ = ::open(path.c_str(), kFlags);
-  } else {
-    const int folder = ::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0) {
+  /// Opens `path`; with a `root`, as a process would see it whose root folder that is: no "..", no link leads out of
+  /// it. 0, or the errno that says why not; EISDIR for a folder, EINVAL for anything else that is no regular file.
+  int open(const std::string& root, const std::string& path) {
+    if (root.empty()) {
+      fd_ = ::open(path.c_str(), kFlags);
+    } else {
+      const int folder = ::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+      if (folder < 0) {
+        return errno;
+      }
+      fd_ = open_beneath(folder, path);
+      const int error = errno;
+      ::close(folder);
+      errno = error;
+    }
+    struct stat status {};
+    if (fd_ < 0 || ::fstat(fd_, &status) != 0) {
       return errno;
     }
-    fd_ = open_beneath(folder, path);
-    const int error = errno;
-    ::close(folder);
-    errno = error;
+    if (S_ISDIR(status.st_mode)) {
+      return EISDIR;
+    }
+    return S_ISREG(status.st_mode) ? 0 : EINVAL;
   }
-  struct stat status {};
-  if (fd_ < 0 || ::fstat(fd_, &status) != 0) {
-    return errno;
-  }
-  if (S_ISDIR(status.st_mode)) {
-    return EISDIR;
-  }
-  return S_ISREG(status.st_mode) ? 0 : EINVAL;
-}
 
-int File::read(char* buffer, std::size_t capacity, std::size_t* size) {
-  ssize_t got = -1;
-  do {
-    got = ::read(fd_, buffer, capacity);
-  } while (got < 0 && errno == EINTR);
-  *size = got < 0 ? 0 : static_cast<std::size_t>(got);
-  return got < 0 ? errno : 0;
-}
+  /// Reads on; `*size` is 0 at the end. 0, or an errno.
+  int read(char* buffer, std::size_t capacity, std::size_t* size) {
+    ssize_t got = -1;
+    do {
+      got = ::read(fd_, buffer, capacity);
+    } while (got < 0 && errno == EINTR);
+    *size = got < 0 ? 0 : static_cast<std::size_t>(got);
+    return got < 0 ? errno : 0;
+  }
+
+ private:
+  int fd_ = -1;
+};
 
 /// What a message asks for. Hashes are in lower-case hexadecimal; at least one is there.
 struct Request {
@@ -176,9 +162,6 @@ class BadRequest : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
-
-/// Reads `{"path": ..., "md5": ... or "sha256": ...}`; other members are ignored. Throws BadRequest.
-Request parse_request(std::string_view body);
 
 using nlohmann::json;
 
@@ -231,6 +214,7 @@ std::optional<std::string> hash_member(const json& object, const char* name, std
   return hash;
 }
 
+/// Reads `{"path": ..., "md5": ... or "sha256": ...}`; other members are ignored. Throws BadRequest.
 Request parse_request(std::string_view body) {
   const json object = parse_object(body);
   const std::optional<std::string> path = text_member(object, "path");

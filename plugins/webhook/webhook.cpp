@@ -22,27 +22,6 @@
 
 namespace {
 
-/// The options of a webhook job, checked. A value.
-struct Settings {
-  std::string url;
-  std::string method;
-  std::map<std::string, std::string> headers;
-  std::string content_type;
-  std::string attribute_prefix;
-  std::string bearer_token;  ///< empty: none
-  std::string hmac_secret;   ///< empty: no signature
-  std::string hmac_header;
-  std::chrono::milliseconds connect_timeout{};
-  std::chrono::milliseconds timeout{};
-  std::chrono::nanoseconds retry_after_max{};
-  std::size_t response_limit = 0;
-  long redirects = 0;
-  std::string ca_file;
-
-  /// Throws std::invalid_argument with a sentence for the user.
-  static Settings read(const sluice::Options& options);
-};
-
 /// True for the characters that a header's name consists of.
 bool is_token(const std::string& text);
 
@@ -172,30 +151,49 @@ bool is_token(const std::string& text) {
   });
 }
 
-Settings Settings::read(const sluice::Options& options) {
-  Settings settings;
-  settings.url = url_option(options);
-  settings.method = method_option(options);
-  settings.headers = headers_option(options);
-  settings.content_type = options.get("content_type", "");
-  if (has_control(settings.content_type)) {
-    refuse("content_type", "has a control character in it");
+/// The options of a webhook job, checked. A value.
+struct Settings {
+  std::string url;
+  std::string method;
+  std::map<std::string, std::string> headers;
+  std::string content_type;
+  std::string attribute_prefix;
+  std::string bearer_token;  ///< empty: none
+  std::string hmac_secret;   ///< empty: no signature
+  std::string hmac_header;
+  std::chrono::milliseconds connect_timeout{};
+  std::chrono::milliseconds timeout{};
+  std::chrono::nanoseconds retry_after_max{};
+  std::size_t response_limit = 0;
+  long redirects = 0;
+  std::string ca_file;
+
+  /// Throws std::invalid_argument with a sentence for the user.
+  static Settings read(const sluice::Options& options) {
+    Settings settings;
+    settings.url = url_option(options);
+    settings.method = method_option(options);
+    settings.headers = headers_option(options);
+    settings.content_type = options.get("content_type", "");
+    if (has_control(settings.content_type)) {
+      refuse("content_type", "has a control character in it");
+    }
+    settings.attribute_prefix = options.get("attribute_prefix", "");
+    if (!settings.attribute_prefix.empty()) {
+      settings.attribute_prefix = token_option(options, "attribute_prefix");
+    }
+    settings.bearer_token = secret_from_environment(options, "bearer_token_env");
+    settings.hmac_secret = hmac_secret_option(options);
+    settings.hmac_header = token_option(options, "hmac_header");
+    settings.connect_timeout = timeout_option(options, "connect_timeout");
+    settings.timeout = timeout_option(options, "timeout");
+    settings.retry_after_max = options.duration("retry_after_max");
+    settings.response_limit = static_cast<std::size_t>(number_option(options, "response_limit", 0, 16 * 1024 * 1024));
+    settings.redirects = static_cast<long>(number_option(options, "redirects", 0, 10));
+    settings.ca_file = ca_file_option(options);
+    return settings;
   }
-  settings.attribute_prefix = options.get("attribute_prefix", "");
-  if (!settings.attribute_prefix.empty()) {
-    settings.attribute_prefix = token_option(options, "attribute_prefix");
-  }
-  settings.bearer_token = secret_from_environment(options, "bearer_token_env");
-  settings.hmac_secret = hmac_secret_option(options);
-  settings.hmac_header = token_option(options, "hmac_header");
-  settings.connect_timeout = timeout_option(options, "connect_timeout");
-  settings.timeout = timeout_option(options, "timeout");
-  settings.retry_after_max = options.duration("retry_after_max");
-  settings.response_limit = static_cast<std::size_t>(number_option(options, "response_limit", 0, 16 * 1024 * 1024));
-  settings.redirects = static_cast<long>(number_option(options, "redirects", 0, 10));
-  settings.ca_file = ca_file_option(options);
-  return settings;
-}
+};
 
 std::string hmac_sha256(std::string_view secret, std::string_view text) {
   constexpr char kHex[] = "0123456789abcdef";
@@ -211,27 +209,6 @@ std::string hmac_sha256(std::string_view secret, std::string_view text) {
   }
   return result;
 }
-
-/// Header lines as curl takes them. Moves; frees what it holds.
-class HeaderList {
- public:
-  /// A value of any bytes is made safe: control characters become spaces. Throws std::bad_alloc.
-  void add(std::string_view name, std::string_view value);
-  /// Keeps curl from sending a header of its own.
-  void suppress(const std::string& name);
-  const curl_slist* get() const { return lines_.get(); }
-
- private:
-  void append(const std::string& line);
-
-  struct Free {
-    void operator()(curl_slist* lines) const { curl_slist_free_all(lines); }
-  };
-  std::unique_ptr<curl_slist, Free> lines_;
-};
-
-/// All headers of a message's request. What the job's `headers` name is never set by anything else.
-HeaderList request_headers(const Settings& settings, const sluice::Message& message);
 
 bool same_name(const std::string& a, const std::string& b) { return ::strcasecmp(a.c_str(), b.c_str()) == 0; }
 
@@ -250,6 +227,37 @@ std::string safe_name(std::string_view name) {
   }
   return safe;
 }
+
+/// Header lines as curl takes them. Moves; frees what it holds.
+class HeaderList {
+ public:
+  /// A value of any bytes is made safe: control characters become spaces. Throws std::bad_alloc.
+  void add(std::string_view name, std::string_view value) {
+    const std::string safe = safe_value(value);
+    const bool blank = safe.find_first_not_of(' ') == std::string::npos;
+    // For curl "Name:" means a header to leave out, and "Name;" one without a value.
+    const std::string line = blank ? std::string(name) + ";" : std::string(name) + ": " + safe;
+    append(line);
+  }
+  /// Keeps curl from sending a header of its own.
+  void suppress(const std::string& name) { append(name + ":"); }
+  const curl_slist* get() const { return lines_.get(); }
+
+ private:
+  void append(const std::string& line) {
+    curl_slist* longer = curl_slist_append(lines_.get(), line.c_str());
+    if (longer == nullptr) {
+      throw std::bad_alloc();
+    }
+    static_cast<void>(lines_.release());
+    lines_.reset(longer);
+  }
+
+  struct Free {
+    void operator()(curl_slist* lines) const { curl_slist_free_all(lines); }
+  };
+  std::unique_ptr<curl_slist, Free> lines_;
+};
 
 /// Adds headers unless the job's own `headers` have them.
 class HeaderWriter {
@@ -274,25 +282,7 @@ class HeaderWriter {
   HeaderList list_;
 };
 
-void HeaderList::add(std::string_view name, std::string_view value) {
-  const std::string safe = safe_value(value);
-  const bool blank = safe.find_first_not_of(' ') == std::string::npos;
-  // For curl "Name:" means a header to leave out, and "Name;" one without a value.
-  const std::string line = blank ? std::string(name) + ";" : std::string(name) + ": " + safe;
-  append(line);
-}
-
-void HeaderList::suppress(const std::string& name) { append(name + ":"); }
-
-void HeaderList::append(const std::string& line) {
-  curl_slist* longer = curl_slist_append(lines_.get(), line.c_str());
-  if (longer == nullptr) {
-    throw std::bad_alloc();
-  }
-  static_cast<void>(lines_.release());
-  lines_.reset(longer);
-}
-
+/// All headers of a message's request. What the job's `headers` name is never set by anything else.
 HeaderList request_headers(const Settings& settings, const sluice::Message& message) {
   HeaderWriter headers(settings);
   const std::string_view type = settings.content_type.empty() ? message.content_type() : settings.content_type;
@@ -329,10 +319,6 @@ HeaderList request_headers(const Settings& settings, const sluice::Message& mess
 #define SLUICE_GUARD(name) true
 #endif
 
-/// Scheme, host and port of an address, such as "https://example.com:443"; empty when it is none. Two addresses of the
-/// same origin are the same server as far as anybody can tell.
-std::string origin_of(const std::string& url);
-
 struct FreeUrl {
   void operator()(CURLU* url) const { curl_url_cleanup(url); }
 };
@@ -349,6 +335,8 @@ std::string part(CURLU* url, CURLUPart which) {
   return copy;
 }
 
+/// Scheme, host and port of an address, such as "https://example.com:443"; empty when it is none. Two addresses of the
+/// same origin are the same server as far as anybody can tell.
 std::string origin_of(const std::string& url) {
   const std::unique_ptr<CURLU, FreeUrl> parsed(curl_url());
   if (parsed == nullptr || curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) {
@@ -372,10 +360,6 @@ struct Answer {
   std::string error;
   std::string stray_redirect;  ///< the other origin that a redirect leads to, which is not followed; empty: none
 };
-
-/// Turns an answer into an outcome: 2xx done; 408, 425, 429, 5xx and no answer retry, after what the server asks up to
-/// `retry_after_max`; everything else reject.
-sluice::Outcome judge(const Answer& answer, std::chrono::nanoseconds retry_after_max);
 
 constexpr std::size_t kShownBody = 200;
 
@@ -402,6 +386,8 @@ std::string describe(const Answer& answer) {
   return text;
 }
 
+/// Turns an answer into an outcome: 2xx done; 408, 425, 429, 5xx and no answer retry, after what the server asks up to
+/// `retry_after_max`; everything else reject.
 sluice::Outcome judge(const Answer& answer, std::chrono::nanoseconds retry_after_max) {
   if (answer.end == Answer::End::stopped) {
     return sluice::release();
@@ -423,37 +409,6 @@ sluice::Outcome judge(const Answer& answer, std::chrono::nanoseconds retry_after
   }
   return sluice::retry(describe(answer));
 }
-
-/// Sends requests one after the other and keeps the connection alive between them. Used by one thread at a time.
-/// `settings` outlives it.
-class Sender {
- public:
-  explicit Sender(const Settings& settings);
-  ~Sender();
-  Sender(const Sender&) = delete;
-  Sender& operator=(const Sender&) = delete;
-
-  /// Returns when the answer is there, or soon after the context asks to stop. Redirects are followed as far as the
-  /// settings allow, and never to another origin: what the headers hold is meant for this one alone.
-  Answer send(std::string_view body, const HeaderList& headers, const sluice::Context& context);
-
- private:
-  void configure();
-  Answer exchange(const std::string& url, std::chrono::milliseconds timeout, const sluice::Context& context);
-  CURLcode perform(const sluice::Context& context, bool* stopped);
-
-  struct FreeEasy {
-    void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
-  };
-  struct FreeMulti {
-    void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
-  };
-
-  const Settings& settings_;
-  const std::string origin_;
-  std::unique_ptr<CURLM, FreeMulti> multi_;
-  std::unique_ptr<CURL, FreeEasy> easy_;  ///< destroyed first
-};
 
 // How late a stop may be noticed.
 constexpr int kTickMilliseconds = 50;
@@ -504,122 +459,141 @@ std::optional<std::chrono::seconds> retry_after(CURL* easy) {
   return there ? std::optional(std::chrono::seconds(seconds)) : std::nullopt;
 }
 
-Sender::Sender(const Settings& settings) : settings_(settings), origin_(origin_of(settings.url)) {
-  start_curl_once();
-  multi_.reset(curl_multi_init());
-  easy_.reset(curl_easy_init());
-  if (multi_ == nullptr || easy_ == nullptr) {
-    throw std::bad_alloc();
-  }
-  configure();
-}
-
-Sender::~Sender() = default;
-
-void Sender::configure() {
-  CURL* easy = easy_.get();
-  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-  // curl would send our headers along to whatever host a redirect names.
-  curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-  curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, settings_.method.c_str());
-  curl_easy_setopt(easy, CURLOPT_USERAGENT, "sluice-webhook/1.0.0");
-  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(settings_.connect_timeout.count()));
-  curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-  curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
-  curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
-  curl_easy_setopt(easy, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
-  curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, &receive_header);
-  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &receive_body);
-  if (!settings_.ca_file.empty()) {
-    curl_easy_setopt(easy, CURLOPT_CAINFO, settings_.ca_file.c_str());
-  }
-}
-
-CURLcode Sender::perform(const sluice::Context& context, bool* stopped) {
-  if (curl_multi_add_handle(multi_.get(), easy_.get()) != CURLM_OK) {
-    return CURLE_FAILED_INIT;
-  }
-  CURLcode code = CURLE_FAILED_INIT;
-  for (int running = 1; running > 0;) {
-    *stopped = context.stop_requested();
-    if (*stopped || curl_multi_perform(multi_.get(), &running) != CURLM_OK) {
-      break;
+/// Sends requests one after the other and keeps the connection alive between them. Used by one thread at a time.
+/// `settings` outlives it.
+class Sender {
+ public:
+  explicit Sender(const Settings& settings) : settings_(settings), origin_(origin_of(settings.url)) {
+    start_curl_once();
+    multi_.reset(curl_multi_init());
+    easy_.reset(curl_easy_init());
+    if (multi_ == nullptr || easy_ == nullptr) {
+      throw std::bad_alloc();
     }
-    int left = 0;
-    while (const CURLMsg* message = curl_multi_info_read(multi_.get(), &left)) {
-      code = message->msg == CURLMSG_DONE ? message->data.result : code;
-    }
-    if (running > 0) {
-      curl_multi_poll(multi_.get(), nullptr, 0, kTickMilliseconds, nullptr);
-    }
+    configure();
   }
-  // Keeps the connection for the next request when this one has ended; drops it otherwise.
-  curl_multi_remove_handle(multi_.get(), easy_.get());
-  return code;
-}
+  ~Sender() = default;
+  Sender(const Sender&) = delete;
+  Sender& operator=(const Sender&) = delete;
 
-Answer Sender::send(std::string_view body, const HeaderList& headers, const sluice::Context& context) {
-  using std::chrono::milliseconds;
-  using std::chrono::steady_clock;
-  CURL* easy = easy_.get();
-  curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body.empty() ? "" : body.data());
-  curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
-  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers.get());
-  const auto ends = steady_clock::now() + settings_.timeout;
-  std::string url = settings_.url;
-  Answer answer;
-  for (long redirects = 0;; ++redirects) {
-    const auto left = std::chrono::ceil<milliseconds>(ends - steady_clock::now());
-    // curl takes 0 for no limit.
-    answer = exchange(url, std::max(left, milliseconds(1)), context);
-    char* next = nullptr;
-    curl_easy_getinfo(easy, CURLINFO_REDIRECT_URL, &next);
-    if (answer.end != Answer::End::answered || next == nullptr || redirects >= settings_.redirects) {
-      break;
+  /// Returns when the answer is there, or soon after the context asks to stop. Redirects are followed as far as the
+  /// settings allow, and never to another origin: what the headers hold is meant for this one alone.
+  Answer send(std::string_view body, const HeaderList& headers, const sluice::Context& context) {
+    using std::chrono::milliseconds;
+    using std::chrono::steady_clock;
+    CURL* easy = easy_.get();
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body.empty() ? "" : body.data());
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers.get());
+    const auto ends = steady_clock::now() + settings_.timeout;
+    std::string url = settings_.url;
+    Answer answer;
+    for (long redirects = 0;; ++redirects) {
+      const auto left = std::chrono::ceil<milliseconds>(ends - steady_clock::now());
+      // curl takes 0 for no limit.
+      answer = exchange(url, std::max(left, milliseconds(1)), context);
+      char* next = nullptr;
+      curl_easy_getinfo(easy, CURLINFO_REDIRECT_URL, &next);
+      if (answer.end != Answer::End::answered || next == nullptr || redirects >= settings_.redirects) {
+        break;
+      }
+      url = next;
+      if (SLUICE_GUARD(webhook_origin) && origin_of(url) != origin_) {
+        answer.stray_redirect = origin_of(url);
+        break;
+      }
     }
-    url = next;
-    if (SLUICE_GUARD(webhook_origin) && origin_of(url) != origin_) {
-      answer.stray_redirect = origin_of(url);
-      break;
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, nullptr);
+    return answer;
+  }
+
+ private:
+  void configure() {
+    CURL* easy = easy_.get();
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    // curl would send our headers along to whatever host a redirect names.
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, settings_.method.c_str());
+    curl_easy_setopt(easy, CURLOPT_USERAGENT, "sluice-webhook/1.0.0");
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(settings_.connect_timeout.count()));
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+    curl_easy_setopt(easy, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, &receive_header);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &receive_body);
+    if (!settings_.ca_file.empty()) {
+      curl_easy_setopt(easy, CURLOPT_CAINFO, settings_.ca_file.c_str());
     }
   }
-  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, nullptr);
-  return answer;
-}
+  Answer exchange(const std::string& url, std::chrono::milliseconds timeout, const sluice::Context& context) {
+    CURL* easy = easy_.get();
+    Received received{easy, settings_.response_limit};
+    char why[CURL_ERROR_SIZE] = "";
+    curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(timeout.count()));
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, &received);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, &received);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, why);
+    bool stopped = false;
+    const CURLcode code = perform(context, &stopped);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, nullptr);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, nullptr);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, nullptr);
 
-Answer Sender::exchange(const std::string& url, std::chrono::milliseconds timeout, const sluice::Context& context) {
-  CURL* easy = easy_.get();
-  Received received{easy, settings_.response_limit};
-  char why[CURL_ERROR_SIZE] = "";
-  curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
-  curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(timeout.count()));
-  curl_easy_setopt(easy, CURLOPT_HEADERDATA, &received);
-  curl_easy_setopt(easy, CURLOPT_WRITEDATA, &received);
-  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, why);
-  bool stopped = false;
-  const CURLcode code = perform(context, &stopped);
-  curl_easy_setopt(easy, CURLOPT_HEADERDATA, nullptr);
-  curl_easy_setopt(easy, CURLOPT_WRITEDATA, nullptr);
-  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, nullptr);
-
-  Answer answer;
-  curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &answer.status);
-  // The status is the server's decision. That the body behind it did not come whole changes nothing, and to send again
-  // what was accepted would be wrong.
-  if (received.headers_complete) {
-    answer.end = Answer::End::answered;
-    answer.body = std::move(received.body);
-    answer.retry_after = retry_after(easy);
-  } else if (stopped) {
-    answer.end = Answer::End::stopped;
-  } else {
-    answer.error = why[0] != '\0'     ? why
-                   : code == CURLE_OK ? "the answer broke off within its headers"
-                                      : curl_easy_strerror(code);
+    Answer answer;
+    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &answer.status);
+    // The status is the server's decision. That the body behind it did not come whole changes nothing, and to send
+    // again what was accepted would be wrong.
+    if (received.headers_complete) {
+      answer.end = Answer::End::answered;
+      answer.body = std::move(received.body);
+      answer.retry_after = retry_after(easy);
+    } else if (stopped) {
+      answer.end = Answer::End::stopped;
+    } else {
+      answer.error = why[0] != '\0'     ? why
+                     : code == CURLE_OK ? "the answer broke off within its headers"
+                                        : curl_easy_strerror(code);
+    }
+    return answer;
   }
-  return answer;
-}
+  CURLcode perform(const sluice::Context& context, bool* stopped) {
+    if (curl_multi_add_handle(multi_.get(), easy_.get()) != CURLM_OK) {
+      return CURLE_FAILED_INIT;
+    }
+    CURLcode code = CURLE_FAILED_INIT;
+    for (int running = 1; running > 0;) {
+      *stopped = context.stop_requested();
+      if (*stopped || curl_multi_perform(multi_.get(), &running) != CURLM_OK) {
+        break;
+      }
+      int left = 0;
+      while (const CURLMsg* message = curl_multi_info_read(multi_.get(), &left)) {
+        code = message->msg == CURLMSG_DONE ? message->data.result : code;
+      }
+      if (running > 0) {
+        curl_multi_poll(multi_.get(), nullptr, 0, kTickMilliseconds, nullptr);
+      }
+    }
+    // Keeps the connection for the next request when this one has ended; drops it otherwise.
+    curl_multi_remove_handle(multi_.get(), easy_.get());
+    return code;
+  }
+
+  struct FreeEasy {
+    void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
+  };
+  struct FreeMulti {
+    void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
+  };
+
+  const Settings& settings_;
+  const std::string origin_;
+  std::unique_ptr<CURLM, FreeMulti> multi_;
+  std::unique_ptr<CURL, FreeEasy> easy_;  ///< destroyed first
+};
 
 using std::chrono::nanoseconds;
 
