@@ -414,7 +414,7 @@ void check_file(Section& section, const std::string& path, StoreFiles& files) {
 }
 
 void read_store(Section section, const Member& member, HostConfig& config, StoreFiles& files) {
-  section.check_name(member, "a store's");
+  check_name(section, member, "a store's");
   StoreConfig store;
   if (section.require("kind", "give it as \"sqlite\" or \"dynamodb\"") == nullptr ||
       !section.read("kind", store.kind, kStoreKinds)) {
@@ -537,7 +537,7 @@ void read_sending_rules(Section& section, const HostConfig& config, QueueConfig&
 }
 
 void read_queue(Section section, const Member& member, HostConfig& config) {
-  section.check_name(member, "a queue's");
+  check_name(section, member, "a queue's");
   QueueConfig queue;
   queue.table = member.key;
   read_store_name(section, config, queue);

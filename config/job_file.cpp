@@ -212,7 +212,7 @@ ScheduleConfig read_schedule(Section section, const Member& member) {
   ScheduleConfig schedule;
   schedule.name = member.key;
   schedule.place = member.place;
-  section.check_name(member, "a schedule's");
+  check_name(section, member, "a schedule's");
   read_cron(section, schedule);
   section.read("every", schedule.every, {seconds(1), hours(7 * 24)});
   const Member* every = section.find("every");

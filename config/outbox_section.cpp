@@ -167,7 +167,7 @@ void read_rows(Section& section, OutboxConfig& outbox) {
 }
 
 void read_outbox(Section section, const Member& member, HostConfig& config) {
-  section.check_name(member, "an outbox's");
+  check_name(section, member, "an outbox's");
   OutboxConfig outbox;
   read_rows(section, outbox);
   if (section.require("kind", "give it as \"postgres\", \"mysql\" or \"dynamodb\"") == nullptr ||

@@ -107,9 +107,10 @@ void Section::refuse(std::initializer_list<const char*> keys, const std::string&
   }
 }
 
-void Section::check_name(const Member& member, const std::string& whose) {
+void check_name(Section& section, const Member& member, const std::string& whose) {
   if (const char* expected = name_complaint(member.key)) {
-    error(member.place, whose + " name must be " + std::string(expected) + "; it is \"" + abridged(member.key) + "\"");
+    section.error(member.place,
+                  whose + " name must be " + std::string(expected) + "; it is \"" + abridged(member.key) + "\"");
   }
 }
 

@@ -98,8 +98,6 @@ class Section {
   /// An error about the table: its title and the text.
   void error_here(const std::string& text);
   void error(const Place& place, std::string text);
-  /// An error where a member's key is no name; `whose`: "a queue's".
-  void check_name(const Member& member, const std::string& whose);
 
  private:
   friend class Reader;
@@ -145,6 +143,9 @@ class Reader {
   std::deque<Known> sections_;
   std::vector<ConfigError> errors_;
 };
+
+/// An error where the key of a member of the section is no name; `whose`: "a queue's".
+void check_name(Section& section, const Member& member, const std::string& whose);
 
 /// What an HTTP header may carry, and not nothing.
 const char* token_complaint(const std::string& text);
