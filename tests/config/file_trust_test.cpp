@@ -1,5 +1,3 @@
-#include "config/files.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -8,6 +6,8 @@
 
 #include <filesystem>
 #include <fstream>
+
+#include "config/files.hpp"
 
 namespace sluice::config {
 namespace {
