@@ -7,7 +7,7 @@
 #include "host/cost/prices.hpp"
 #include "host/stores/dynamodb/table.hpp"
 #include "host/stores/leased/leased_schema.hpp"
-#include "host/stores/leased/shard_count.hpp"
+#include "host/stores/leased/leased_queue.hpp"
 #include "host/stores/table/table_errors.hpp"
 
 namespace sluice::cli {

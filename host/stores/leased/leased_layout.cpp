@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "host/queue/message.hpp"
-#include "host/stores/leased/leased_writes.hpp"
+#include "host/stores/leased/leased_record.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -168,55 +168,76 @@ std::unique_ptr<table::RecordLayout> make_leased_layout(table::StoreParts parts,
   return std::make_unique<LeasedLayout>(parts, std::move(place), std::move(queue), std::move(place_for));
 }
 
-void LeasedInserter::judge(Entry& entry) const {
-  const bool ours = entry.before.there() && layout_.nonce_of(entry.before.item) == entry.token;
-  // Nobody else comes upon a place that was made by chance.
-  if (ours ||
-      (has_alias(entry) && entry.before.alias && Place::of(*entry.before.alias) == Place::of(entry.draft.item))) {
-    finish(entry, SendStatus::sent);
-  } else if (entry.before.there() && !entry.draft.replace) {
-    finish(entry, SendStatus::duplicate_id, table::duplicate_id(layout_.place(), entry.id()));
-  }
-}
+namespace {
 
-std::vector<std::string> LeasedInserter::items_of(const Entry& entry) const {
-  const Place place = Place::of(entry.draft.item);
-  std::vector<std::string> items{place.partition + '\n' + place.sort};
-  if (looks_at_id(entry)) {
-    items.push_back(alias_partition_of(layout_.place().queue, entry.id()));
-  }
-  return items;
-}
+constexpr std::size_t kRecordsPerTransaction = 20;  // with five actions at most, of 100
 
-// The record, its alias, and what has to go or must not be there.
-void LeasedInserter::add_record(const Entry& entry, std::vector<TransactAction>& actions) const {
-  const table::QueueTable& table = layout_.place();
-  const Place place = Place::of(entry.draft.item);
-  const bool replaces = entry.draft.replace && entry.before.there();
-  const bool in_place = replaces && Place::of(entry.before.item) == place;
-  TransactAction put = table::put_message(table.table, entry.draft.item, kLoneNames);
-  if (in_place) {
-    put.names.clear();
-    put.condition = version_condition(version_of(entry.before.item), put.names, put.values);
-  }
-  actions.push_back(std::move(put));
-  if (has_alias(entry)) {
-    const auto& before = entry.before.alias;
-    actions.push_back(put_alias(table, entry.id(), place, before ? std::optional(Place::of(*before)) : std::nullopt));
-  }
-  if (replaces && !in_place) {
-    actions.push_back(remove_record(table, entry.before.item));
-    if (auto freed = free_group(table, entry.before.item)) {
-      actions.push_back(std::move(*freed));
+class LeasedInserter final : public table::KeyedInserter {
+ public:
+  LeasedInserter(const table::StoreParts& parts, const table::RecordLayout& layout, Random& random)
+      : KeyedInserter(parts, layout, random, {.most_together = kRecordsPerTransaction, .tries = kMaxRounds}) {}
+
+ private:
+  static bool has_alias(const Entry& entry) { return entry.draft.item.contains(attribute::kOwnId); }
+  bool looks_at_id(const Entry& entry) const override { return entry.draft.message == nullptr || has_alias(entry); }
+
+  void judge(Entry& entry) const override {
+    const bool ours = entry.before.there() && layout_.nonce_of(entry.before.item) == entry.token;
+    // Nobody else comes upon a place that was made by chance.
+    if (ours ||
+        (has_alias(entry) && entry.before.alias && Place::of(*entry.before.alias) == Place::of(entry.draft.item))) {
+      finish(entry, SendStatus::sent);
+    } else if (entry.before.there() && !entry.draft.replace) {
+      finish(entry, SendStatus::duplicate_id, table::duplicate_id(layout_.place(), entry.id()));
     }
-  } else if (const auto made = made_place(table.queue, entry.id()); made && *made != place && has_alias(entry)) {
-    // It looks like an id that we made, and such a message needs no alias.
-    TransactAction check{.kind = TransactAction::Kind::check, .table = table.table};
-    check.item_or_key = made->key();
-    check.condition = "attribute_not_exists(#p)";
-    check.names.emplace("#p", attribute::kPartition);
-    actions.push_back(std::move(check));
   }
+
+  std::vector<std::string> items_of(const Entry& entry) const override {
+    const Place place = Place::of(entry.draft.item);
+    std::vector<std::string> items{place.partition + '\n' + place.sort};
+    if (looks_at_id(entry)) {
+      items.push_back(alias_partition_of(layout_.place().queue, entry.id()));
+    }
+    return items;
+  }
+
+  // The record, its alias, and what has to go or must not be there.
+  void add_record(const Entry& entry, std::vector<TransactAction>& actions) const override {
+    const table::QueueTable& table = layout_.place();
+    const Place place = Place::of(entry.draft.item);
+    const bool replaces = entry.draft.replace && entry.before.there();
+    const bool in_place = replaces && Place::of(entry.before.item) == place;
+    TransactAction put = table::put_message(table.table, entry.draft.item, kLoneNames);
+    if (in_place) {
+      put.names.clear();
+      put.condition = version_condition(version_of(entry.before.item), put.names, put.values);
+    }
+    actions.push_back(std::move(put));
+    if (has_alias(entry)) {
+      const auto& before = entry.before.alias;
+      actions.push_back(put_alias(table, entry.id(), place, before ? std::optional(Place::of(*before)) : std::nullopt));
+    }
+    if (replaces && !in_place) {
+      actions.push_back(remove_record(table, entry.before.item));
+      if (auto freed = free_group(table, entry.before.item)) {
+        actions.push_back(std::move(*freed));
+      }
+    } else if (const auto made = made_place(table.queue, entry.id()); made && *made != place && has_alias(entry)) {
+      // It looks like an id that we made, and such a message needs no alias.
+      TransactAction check{.kind = TransactAction::Kind::check, .table = table.table};
+      check.item_or_key = made->key();
+      check.condition = "attribute_not_exists(#p)";
+      check.names.emplace("#p", attribute::kPartition);
+      actions.push_back(std::move(check));
+    }
+  }
+};
+
+}  // namespace
+
+void insert_keyed(const table::StoreParts& parts, const table::RecordLayout& layout, Random& random,
+                  std::vector<KeyedDraft> drafts, Deadline deadline) {
+  LeasedInserter(parts, layout, random).insert(std::move(drafts), deadline);
 }
 
 }  // namespace sluice::queue::leased

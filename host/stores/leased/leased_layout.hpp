@@ -32,19 +32,8 @@ std::unique_ptr<table::RecordLayout> make_leased_layout(table::StoreParts parts,
 
 /// Puts records whose place their id does not say, or that are not to be there twice: each with its alias, 2 write
 /// units more, in the place of the one that was read. Its items have `i` where their place is not their id's.
-class LeasedInserter final : public table::KeyedInserter {
- public:
-  static constexpr std::size_t kRecordsPerTransaction = 20;  ///< with five actions at most, of 100
-
-  LeasedInserter(table::StoreParts parts, const table::RecordLayout& layout, Random& random)
-      : KeyedInserter(parts, layout, random, {.most_together = kRecordsPerTransaction, .tries = kMaxRounds}) {}
-
- private:
-  static bool has_alias(const Entry& entry) { return entry.draft.item.contains(attribute::kOwnId); }
-  bool looks_at_id(const Entry& entry) const override { return entry.draft.message == nullptr || has_alias(entry); }
-  void judge(Entry& entry) const override;
-  std::vector<std::string> items_of(const Entry& entry) const override;
-  void add_record(const Entry& entry, std::vector<dynamo::TransactAction>& actions) const override;
-};
+using KeyedDraft = table::KeyedInserter::Draft;
+void insert_keyed(const table::StoreParts& parts, const table::RecordLayout& layout, Random& random,
+                  std::vector<KeyedDraft> drafts, Deadline deadline);
 
 }  // namespace sluice::queue::leased

@@ -23,32 +23,263 @@ constexpr std::size_t kFencedTogether = dynamo::kMostActions / 2;  // with as ma
 // DynamoDB's limit is 4 MB for all items of a transaction, those that are only changed or removed included.
 constexpr std::size_t kMostBytes = 3'000'000;
 
-/// The first ids in claiming order, of records that come in none.
-class FirstIds {
- public:
-  explicit FirstIds(std::size_t most) : most_(most) {}
+constexpr std::int64_t kMostAPage = 1'000;
+constexpr char kForward = 'f';
+constexpr char kBackward = 'b';
+constexpr std::string_view kDigits = "0123";
+constexpr std::size_t kFirstDigit = 0;
 
-  void add(RecordPosition position, const std::string& id) {
-    if (most_ == 0) {
-      return;
-    }
-    ids_.emplace(std::move(position), id);
-    if (ids_.size() > most_) {
-      ids_.erase(std::prev(ids_.end()));
-    }
+// What sorts behind every key of a priority: its digit's keys are of digits and capital letters.
+constexpr char kBeyond = '~';
+
+Error no_cursor() {
+  return {ErrorCode::invalid, "the cursor is not one that such a list has given; leave it out to begin at the start"};
+}
+
+/// Where a record stands in the order of its half, whatever its priority: by the time of its key, then by what makes
+/// keys differ. A value.
+struct RecordPosition {
+  std::string time;  ///< of the sort key, and its chance
+  char digit = '0';  ///< of its priority
+  std::uint32_t shard = 0;
+
+  static RecordPosition of(const Place& place);
+  friend auto operator<=>(const RecordPosition&, const RecordPosition&) = default;
+};
+
+RecordPosition RecordPosition::of(const Place& place) {
+  const auto partition = parse_partition(place.partition);
+  const bool ours = place.sort.size() > 1;
+  return {.time = ours ? place.sort.substr(1) : place.sort,
+          .digit = place.sort.empty() ? '0' : place.sort[kFirstDigit],
+          .shard = partition ? partition->shard : 0};
+}
+
+/// A place in a list, as opaque text; it leads on although what lay there is gone.
+std::string encode_cursor(const RecordPosition& last, bool newest_first) {
+  return std::string(1, newest_first ? kBackward : kForward) + made_id(last.digit + last.time, last.shard);
+}
+
+/// ErrorCode::invalid for what is no cursor of such a list.
+Result<RecordPosition> decode_cursor(std::string_view cursor, bool newest_first) {
+  if (cursor.empty() || cursor.front() != (newest_first ? kBackward : kForward)) {
+    return no_cursor();
   }
-  std::vector<std::string> finish() && {
-    std::vector<std::string> ids;
-    for (auto& [position, id] : ids_) {
-      ids.push_back(std::move(id));
-    }
-    return ids;
+  const auto keys = listed_keys(cursor.substr(1));
+  if (!keys || keys->first.size() > 1024 || keys->second >= kMostShards) {
+    return no_cursor();
   }
+  return RecordPosition::of({partition_of("q", Half::standard, keys->second), keys->first});
+}
+
+/// Reads one half of a queue across its shards.
+class HalfReader {
+ public:
+  explicit HalfReader(LeasedQueue& queue) : queue_(queue) {}
+
+  struct Look {
+    Half half = Half::standard;
+    std::size_t limit = 0;
+    const std::set<std::uint32_t>* only = nullptr;  ///< null: of all shards
+    std::optional<RecordPosition> after{};
+    bool newest_first = false;
+    bool consistent = false;
+    std::string projection{};
+    std::map<std::string, std::string> names{};
+  };
+  struct Records {
+    std::vector<dynamo::Item> items;  ///< in the order asked for
+    bool more = false;
+  };
+  /// So many records in order. A shard is asked once, and for each priority of which it has more than fit; half a read
+  /// unit at least each time.
+  Result<Records> in_order(const Look& look, Deadline deadline) const;
+
+  /// Every record of the half, shard by shard, in no order. `each` is called with each of them. With `most_pages`, no
+  /// more than so many of a shard; false: there are more.
+  Result<bool> all(const Look& look, Deadline deadline, const std::function<void(const dynamo::Item&)>& each,
+                   std::size_t most_pages = 0) const;
 
  private:
-  std::size_t most_;
-  std::multimap<RecordPosition, std::string> ids_;
+  struct Stream;
+
+  dynamo::QueryRequest query_of(const Look& look, std::uint32_t shard) const;
+  Result<std::vector<Stream>> open_streams(const Look& look, Deadline deadline) const;
+  Result<void> open_shard(const Look& look, std::uint32_t shard, std::vector<Stream>& streams, Deadline deadline) const;
+  Result<void> fill(const Look& look, Stream& stream, Deadline deadline) const;
+
+  LeasedQueue& queue_;
 };
+
+/// The records of one priority in one shard, as far as they have been read.
+struct HalfReader::Stream {
+  std::uint32_t shard = 0;
+  char digit = '0';
+  std::deque<dynamo::Item> items{};
+  bool done = false;                        // nothing lies behind what has been read
+  std::optional<std::string> read_up_to{};  // the sort key
+};
+
+dynamo::QueryRequest HalfReader::query_of(const Look& look, std::uint32_t shard) const {
+  dynamo::QueryRequest query;
+  query.table = queue_.place.table;
+  query.key_condition = "#p = :p";
+  query.names = look.names;
+  query.names.insert_or_assign("#p", std::string(attribute::kPartition));
+  query.values.emplace(":p", partition_of(queue_.place.queue, look.half, shard));
+  query.projection = look.projection;
+  query.consistent = look.consistent;
+  query.forward = !look.newest_first;
+  return query;
+}
+
+// All of a shard in one query, where there are no more than are wanted.
+Result<void> HalfReader::open_shard(const Look& look, std::uint32_t shard, std::vector<Stream>& streams,
+                                    Deadline deadline) const {
+  std::vector<Stream> opened;
+  for (const char digit : kDigits) {
+    opened.push_back({.shard = shard, .digit = digit});
+  }
+  if (!look.after) {
+    dynamo::QueryRequest query = query_of(look, shard);
+    query.limit = std::min<std::int64_t>(static_cast<std::int64_t>(look.limit) + 1, kMostAPage);
+    auto page = queue_.parts.client.query(query, deadline);
+    if (!page) {
+      return table::store_error(queue_.place, page.error());
+    }
+    const bool whole = page->last_evaluated_key.empty();
+    const char last = whole || page->items.empty() ? '\0' : RecordPosition::of(Place::of(page->items.back())).digit;
+    for (dynamo::Item& item : page->items) {
+      const Place place = Place::of(item);
+      const char digit = RecordPosition::of(place).digit;
+      auto stream = std::find_if(opened.begin(), opened.end(), [&](const Stream& one) { return one.digit == digit; });
+      if (stream == opened.end()) {  // somebody else's sort key
+        stream = opened.insert(opened.end(), Stream{.shard = shard, .digit = digit, .done = true});
+      }
+      stream->read_up_to = place.sort;
+      stream->items.push_back(std::move(item));
+    }
+    for (Stream& stream : opened) {
+      const bool passed = look.newest_first ? stream.digit > last : stream.digit < last;
+      stream.done = whole || stream.done || (last != '\0' && passed);
+    }
+  }
+  std::move(opened.begin(), opened.end(), std::back_inserter(streams));
+  return {};
+}
+
+Result<std::vector<HalfReader::Stream>> HalfReader::open_streams(const Look& look, Deadline deadline) const {
+  SLUICE_TRY(count, queue_.shards.get(deadline));
+  std::vector<Stream> streams;
+  for (std::uint32_t shard = 0; shard < count->most_ever; ++shard) {
+    if (look.only != nullptr && !look.only->contains(shard)) {
+      continue;
+    }
+    SLUICE_PASS_ON(open_shard(look, shard, streams, deadline));
+  }
+  return streams;
+}
+
+// Reads on in one priority of a shard.
+Result<void> HalfReader::fill(const Look& look, Stream& stream, Deadline deadline) const {
+  while (stream.items.empty() && !stream.done) {
+    dynamo::QueryRequest query = query_of(look, stream.shard);
+    std::string low(1, stream.digit);
+    std::string high = low + kBeyond;
+    std::string& bound = look.newest_first ? high : low;
+    if (stream.read_up_to) {
+      bound = *stream.read_up_to;
+    } else if (look.after) {
+      bound = stream.digit + look.after->time;
+    }
+    query.key_condition += " AND #s BETWEEN :low AND :high";
+    query.names.insert_or_assign("#s", std::string(attribute::kSort));
+    query.values.emplace(":low", low);
+    query.values.emplace(":high", high);
+    query.limit = std::min<std::int64_t>(static_cast<std::int64_t>(look.limit) + 2, kMostAPage);
+    auto page = queue_.parts.client.query(query, deadline);
+    if (!page) {
+      return table::store_error(queue_.place, page.error());
+    }
+    for (dynamo::Item& item : page->items) {
+      const Place place = Place::of(item);
+      const RecordPosition standing = RecordPosition::of(place);
+      // The bounds belong to what is between them.
+      const bool seen = stream.read_up_to
+                            ? place.sort == *stream.read_up_to
+                            : look.after && (look.newest_first ? standing >= *look.after : standing <= *look.after);
+      if (!seen) {
+        stream.items.push_back(std::move(item));
+      }
+    }
+    if (!stream.items.empty()) {
+      stream.read_up_to = Place::of(stream.items.back()).sort;
+    }
+    stream.done = page->last_evaluated_key.empty();
+  }
+  return {};
+}
+
+Result<HalfReader::Records> HalfReader::in_order(const Look& look, Deadline deadline) const {
+  SLUICE_TRY(streams, open_streams(look, deadline));
+  Records records;
+  for (;;) {
+    Stream* next = nullptr;
+    RecordPosition best;
+    for (Stream& stream : *streams) {
+      SLUICE_PASS_ON(fill(look, stream, deadline));
+      if (stream.items.empty()) {
+        continue;
+      }
+      RecordPosition standing = RecordPosition::of(Place::of(stream.items.front()));
+      if (next == nullptr || (look.newest_first ? standing > best : standing < best)) {
+        next = &stream;
+        best = std::move(standing);
+      }
+    }
+    if (next == nullptr) {
+      return records;
+    }
+    if (records.items.size() == look.limit) {
+      records.more = true;
+      return records;
+    }
+    records.items.push_back(std::move(next->items.front()));
+    next->items.pop_front();
+  }
+}
+
+Result<bool> HalfReader::all(const Look& look, Deadline deadline, const std::function<void(const dynamo::Item&)>& each,
+                             std::size_t most_pages) const {
+  SLUICE_TRY(count, queue_.shards.get(deadline));
+  bool whole = true;
+  for (std::uint32_t shard = 0; shard < count->most_ever; ++shard) {
+    dynamo::QueryRequest query = query_of(look, shard);
+    std::size_t pages = 0;
+    do {
+      auto page = queue_.parts.client.query(query, deadline);
+      if (!page) {
+        return table::store_error(queue_.place, page.error());
+      }
+      for (const dynamo::Item& item : page->items) {
+        each(item);
+      }
+      query.exclusive_start_key = std::move(page->last_evaluated_key);
+    } while (!query.exclusive_start_key.empty() && ++pages != most_pages);
+    whole = whole && query.exclusive_start_key.empty();
+  }
+  return whole;
+}
+
+/// The first ids in claiming order, of records that come in none.
+using FirstIds = std::multimap<RecordPosition, std::string>;
+
+void add_first(FirstIds& ids, std::size_t most, const RecordPosition& position, const std::string& id) {
+  ids.emplace(position, id);
+  if (ids.size() > most) {
+    ids.erase(std::prev(ids.end()));
+  }
+}
 
 StoredMessage listed(const dynamo::Item& item, const ListRequest& request) {
   StoredMessage record = request.content ? decode_record(item, request.half) : decode_standing(item, request.half);
@@ -69,12 +300,8 @@ void take_over(dynamo::Item& into, const dynamo::Item& from, std::string_view na
 
 }  // namespace
 
-LeasedOperator::LeasedOperator(LeasedParts parts, LeasedQueue& queue, Doorbell& doorbell, FenceOf fence_of)
-    : RecordOperator(parts.store, make_leased_layout(parts.store, queue.place, {}), doorbell),
-      queue_(queue),
-      random_(parts.random),
-      reader_(parts, queue),
-      fence_of_(std::move(fence_of)) {}
+LeasedOperator::LeasedOperator(LeasedQueue& queue, Doorbell& doorbell)
+    : RecordOperator(queue.parts, make_leased_layout(queue.parts, queue.place, {}), doorbell), queue_(queue) {}
 
 // Looks.
 
@@ -95,7 +322,7 @@ Result<ListPage> LeasedOperator::list(const ListRequest& request, Deadline deadl
   std::size_t bytes = 0;
   for (bool more = true; more && result.messages.size() < request.limit && bytes < table::kListBytes;) {
     look.limit = std::min(request.limit - result.messages.size(), kListRound);
-    SLUICE_TRY(records, reader_.in_order(look, deadline));
+    SLUICE_TRY(records, HalfReader(queue_).in_order(look, deadline));
     for (const dynamo::Item& item : records->items) {
       result.messages.push_back(listed(item, request));
       bytes += result.messages.back().message.body.size() + result.messages.back().native.size();
@@ -115,13 +342,7 @@ Result<std::optional<QueueStats>> LeasedOperator::announced(Half half, Deadline 
   if (!heartbeats) {
     return table::store_error(place(), heartbeats.error());
   }
-  OwnWords own;
-  for (const Half one : {Half::standard, Half::dlq}) {
-    if (auto word = queue_.own_word ? queue_.own_word(one) : std::nullopt) {
-      own.emplace(one, *std::move(word));
-    }
-  }
-  auto said = announced_stats(*heartbeats, {place().queue, half}, parts_.clock.wall_now(), own);
+  auto said = announced_stats(*heartbeats, {place().queue, half}, parts_.clock.wall_now(), queue_.own_word);
   if (!said) {
     return std::optional<QueueStats>();
   }
@@ -171,8 +392,8 @@ Result<QueueOverview> LeasedOperator::count(const OverviewRequest& request, bool
   wanted.ids = 0;  // they come in no order
   std::optional<table::OverviewCount> sum;
   WallTime now{};
-  FirstIds first(request.ids);
-  FirstIds first_hidden(request.ids);
+  FirstIds first;
+  FirstIds first_hidden;
   const auto add = [&](const dynamo::Item& item) {
     if (!sum) {
       now = parts_.clock.wall_now();
@@ -180,15 +401,18 @@ Result<QueueOverview> LeasedOperator::count(const OverviewRequest& request, bool
     }
     const StoredMessage record = decode_standing(item, request.half);
     sum->add(record);
-    first.add(RecordPosition::of(Place::of(item)), record.message.id);
+    const RecordPosition position = RecordPosition::of(Place::of(item));
+    add_first(first, request.ids, position, record.message.id);
     if (record.state(now) != MessageState::ready) {
-      first_hidden.add(RecordPosition::of(Place::of(item)), record.message.id);
+      add_first(first_hidden, request.ids, position, record.message.id);
     }
   };
-  SLUICE_TRY(whole, reader_.all(look, deadline, add, request.exact ? 0 : kCountedPages));
+  SLUICE_TRY(whole, HalfReader(queue_).all(look, deadline, add, request.exact ? 0 : kCountedPages));
   QueueOverview overview = sum ? std::move(*sum).finish() : QueueOverview{};
-  overview.first_ids = std::move(first).finish();
-  overview.first_in_flight_ids = std::move(first_hidden).finish();
+  const auto id_of_first = [](const auto& one) { return one.second; };
+  std::transform(first.begin(), first.end(), std::back_inserter(overview.first_ids), id_of_first);
+  std::transform(first_hidden.begin(), first_hidden.end(), std::back_inserter(overview.first_in_flight_ids),
+                 id_of_first);
   overview.counts.at_least = !*whole;
   return overview;
 }
@@ -207,7 +431,7 @@ void LeasedOperator::write(const std::vector<Task*>& tasks, Deadline deadline) c
   std::vector<Task*> moving;
   for (Task* task : tasks) {
     task->nonce = parts_.nonces.anonymous();
-    if (auto fence = fence_of_ ? fence_of_(task->change->id) : std::nullopt) {
+    if (auto fence = fence_of(task->change->id)) {
       fenced.push_back({task, std::move(*fence)});
     } else {
       const bool stays = task->removes() || task->change->action == ChangeAction::set_visibility;
@@ -238,28 +462,13 @@ void LeasedOperator::write_in_place(const std::vector<Task*>& tasks, WallTime no
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     note(*tasks[i], outcomes[i], true);
   }
-  clean_up(tasks, deadline);
-}
-
-// What leads to messages that are gone. A failure leaves no more than an item that nobody minds: a stale alias gives
-// way to the next message of that id.
-void LeasedOperator::clean_up(const std::vector<Task*>& tasks, Deadline deadline) const {
-  std::vector<table::RecordWrite> writes;
+  std::vector<Gone> gone;
   for (const Task* task : tasks) {
-    if (task->open || !task->removes() || task->result->status != ChangeStatus::applied) {
-      continue;
-    }
-    const Candidate record = Candidate::of(task->item);
-    if (!record.own_id.empty()) {
-      writes.push_back(remove_alias(place().table, place().queue, record.own_id, record.place));
-    }
-    if (const auto partition = parse_partition(record.place.partition); record.hold && partition) {
-      writes.push_back(remove_hold(place().table, place().queue, partition->shard, record.group, record.id));
+    if (!task->open && task->removes() && task->result->status == ChangeStatus::applied) {
+      gone.push_back({id_of(task->item), Held::of(Candidate::of(task->item))});
     }
   }
-  if (!writes.empty()) {
-    parts_.runner.run(std::move(writes), table::Repetition::until_known, deadline);
-  }
+  drop_companions(parts_, place(), gone, deadline);
 }
 
 // In transactions that look at who owns the shards. Whoever was frozen before such a write, for however long, writes
@@ -273,7 +482,7 @@ void LeasedOperator::write_fenced(const std::vector<OfShard>& tasks, WallTime no
         break;
       }
     }
-    dynamo::TransactWriteRequest request{.actions = {}, .token = table::transaction_token(place(), random_)};
+    dynamo::TransactWriteRequest request{.actions = {}, .token = table::transaction_token(place(), queue_.random)};
     std::vector<OwnerFence> fences;
     for (auto one = first; one != last; ++one) {
       if (std::find(fences.begin(), fences.end(), one->fence) == fences.end()) {
@@ -288,8 +497,7 @@ void LeasedOperator::write_fenced(const std::vector<OfShard>& tasks, WallTime no
     for (; first != last; ++first) {
       const auto fence =
           static_cast<std::size_t>(std::find(fences.begin(), fences.end(), first->fence) - fences.begin());
-      const bool gone = result.error && fence < result.reasons.size() && !result.reasons[fence].code.empty() &&
-                        result.reasons[fence].code != "None";
+      const bool gone = result.error && fence < result.reasons.size() && stood_in_the_way(result.reasons[fence]);
       if (gone) {
         first->task->end(ChangeStatus::conflict, 0, changed_since(place().queue, first->task->change->id));
       } else {
@@ -335,14 +543,14 @@ Place LeasedOperator::goal(const Task& task, std::uint32_t shards, WallTime now,
   const Candidate record = Candidate::of(task.item);
   const auto partition = parse_partition(record.place.partition).value_or(Partition{});
   // A shard beyond the number is to run empty.
-  const std::uint32_t shard = partition.shard < shards ? partition.shard : shard_of(record.group, shards, random_);
+  const std::uint32_t shard = partition.shard < shards ? partition.shard : queue_.shard_for(record.group, shards);
   const auto in = [&](Half half) { return partition_of(place().queue, half, shard); };
-  const auto key_at = [&](WallTime due) { return sort_key_of(record.priority, due, random_); };
+  const auto key_at = [&](WallTime due) { return sort_key_of(record.priority, due, queue_.random); };
   switch (task.change->action) {
     case ChangeAction::delay:
       return {in(partition.half), key_at(later(now, task.change->after))};
     case ChangeAction::move_to_front:
-      return {in(partition.half), front_sort_key(now + std::chrono::milliseconds(number), random_)};
+      return {in(partition.half), front_sort_key(now + std::chrono::milliseconds(number), queue_.random)};
     case ChangeAction::dead_letter:
       return {in(Half::dlq), key_at(now)};
     default:
@@ -370,7 +578,7 @@ dynamo::Item LeasedOperator::moved(const Task& task, const Place& to, WallTime n
 }
 
 dynamo::TransactWriteRequest LeasedOperator::move_request(const dynamo::Item& read, const dynamo::Item& moved) const {
-  dynamo::TransactWriteRequest request{.actions = {}, .token = table::transaction_token(place(), random_)};
+  dynamo::TransactWriteRequest request{.actions = {}, .token = table::transaction_token(place(), queue_.random)};
   request.actions.push_back(remove_record(place(), read));
   request.actions.push_back(table::put_message(place().table, moved, kLoneNames));
   request.actions.push_back(put_alias_anyway(place(), id_of(moved), Place::of(moved)));
@@ -422,7 +630,7 @@ Result<Place> LeasedOperator::place_for(const dynamo::Item& before, const Messag
   const auto partition = parse_partition(at.partition);
   if (was.group != is.group && !is.group.empty() && partition) {
     SLUICE_TRY(shards, queue_.shards.get(deadline));
-    at.partition = partition_of(partition->queue, partition->half, shard_of(is.group, shards->count, random_));
+    at.partition = partition_of(partition->queue, partition->half, queue_.shard_for(is.group, shards->count));
   }
   return at;
 }
@@ -483,8 +691,8 @@ Place LeasedOperator::place_of(const StoredMessage& record, std::uint32_t shards
   const Message& message = record.message;
   const WallTime now = parts_.clock.wall_now();
   if (is_moving(record) && record.half == Half::standard && message.group.empty() && message.sent_at < now) {
-    return {partition_of(queue, record.half, shard_of({}, shards, random_)),
-            queue_.keys.next(message.priority, now, random_)};
+    return {partition_of(queue, record.half, queue_.shard_for({}, shards)),
+            queue_.keys.next(message.priority, now, queue_.random)};
   }
   // A message whose id says where it may lie goes there, as it needs no alias then; any other one by its times. None
   // goes to the front, which is for what was moved there.
@@ -493,14 +701,14 @@ Place LeasedOperator::place_of(const StoredMessage& record, std::uint32_t shards
       priority_of(made->first) == message.priority && message.group.empty()) {
     return {partition_of(queue, Half::standard, made->second), made->first};
   }
-  return {partition_of(queue, record.half, shard_of(message.group, shards, random_)),
-          sort_key_of(message.priority, std::max(message.sent_at, kFrontEnd), random_)};
+  return {partition_of(queue, record.half, queue_.shard_for(message.group, shards)),
+          sort_key_of(message.priority, std::max(message.sent_at, kFrontEnd), queue_.random)};
 }
 
 std::vector<PutResult> LeasedOperator::put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) {
   std::vector<SendResult> fates(records.size());
   const auto shards = records.empty() ? Result<Shards>(Shards{}) : queue_.shards.settled(deadline);
-  std::vector<LeasedInserter::Draft> drafts;
+  std::vector<KeyedDraft> drafts;
   for (std::size_t i = 0; i < records.size(); ++i) {
     const StoredMessage& record = records[i];
     fates[i].id = record.message.id;
@@ -513,7 +721,7 @@ std::vector<PutResult> LeasedOperator::put(std::span<const StoredMessage> record
       fates[i] = {SendStatus::failed, {}, item.error()};
     }
   }
-  LeasedInserter(parts_, *layout_, random_).insert(std::move(drafts), deadline);
+  insert_keyed(parts_, *layout_, queue_.random, std::move(drafts), deadline);
   std::vector<PutResult> results;
   results.reserve(fates.size());
   for (SendResult& fate : fates) {

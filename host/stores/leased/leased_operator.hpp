@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -9,9 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/stores/leased/half_reader.hpp"
-#include "host/stores/leased/leased_parts.hpp"
-#include "host/stores/leased/leased_writes.hpp"
+#include "host/stores/leased/leased_writer.hpp"
 #include "host/stores/table/record_operator.hpp"
 
 namespace sluice::queue::leased {
@@ -24,11 +21,8 @@ namespace sluice::queue::leased {
 /// say where, 6 write units. So is an edit of a priority, or of a group whose messages lie in another shard.
 class LeasedOperator : public table::RecordOperator {
  public:
-  /// The fence of a message whose shard is whoever's changes it; nothing: it has none. May be empty.
-  using FenceOf = std::function<std::optional<OwnerFence>(const std::string& id)>;
-
-  /// The references must outlive the operator.
-  LeasedOperator(LeasedParts parts, LeasedQueue& queue, Doorbell& doorbell, FenceOf fence_of = {});
+  /// The queue and the bell must outlive it.
+  LeasedOperator(LeasedQueue& queue, Doorbell& doorbell);
 
   /// By the time of their keys, over all shards and priorities.
   Result<ListPage> list(const ListRequest& request, Deadline deadline) override {
@@ -48,6 +42,8 @@ class LeasedOperator : public table::RecordOperator {
     std::set<std::uint32_t> shards;
     std::map<std::string, std::uint32_t> found{};  ///< by id
   };
+  /// The fence of a message whose shard is whoever's changes it; nothing: it has none.
+  virtual std::optional<OwnerFence> fence_of(const std::string& /*id*/) const { return std::nullopt; }
   /// Of the shards of the scope; null: of all.
   Result<ListPage> list(const ListRequest& request, Deadline deadline, Scope* scope) const;
 
@@ -63,7 +59,6 @@ class LeasedOperator : public table::RecordOperator {
   Place goal(const Task& task, std::uint32_t shards, WallTime now, std::int64_t number) const;
   dynamo::Item moved(const Task& task, const Place& to, WallTime now) const;
   dynamo::TransactWriteRequest move_request(const dynamo::Item& read, const dynamo::Item& moved) const;
-  void clean_up(const std::vector<Task*>& tasks, Deadline deadline) const;
 
   Result<dynamo::Item> edited(const dynamo::Item& before, std::span<const ContentEdit> edits,
                               Deadline deadline) const override;
@@ -77,9 +72,6 @@ class LeasedOperator : public table::RecordOperator {
   Place place_of(const StoredMessage& record, std::uint32_t shards) const;
 
   LeasedQueue& queue_;
-  Random& random_;
-  const HalfReader reader_;
-  const FenceOf fence_of_;
 };
 
 }  // namespace sluice::queue::leased

@@ -7,7 +7,6 @@
 #include "host/queue/wake/datagram.hpp"
 #include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/leased_operator.hpp"
-#include "host/stores/leased/leased_sender.hpp"
 #include "host/stores/leased/leased_source.hpp"
 #include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/leased/shard_move_ownership.hpp"
@@ -27,19 +26,6 @@ const LeasedLocation& location_of(const LeasedOptions& options, const std::strin
 table::QueueTable locate(const LeasedOptions& options, const std::string& queue) {
   return {queue, location_of(options, queue).table, {}, options.region};
 }
-
-/// What one queue is known by, with what its halves' writers remember.
-struct QueueState {
-  QueueState(const LeasedOptions& options, const std::string& name, const table::StoreParts& parts,
-             LeasedQueue::OwnWordOf own_word)
-      : queue(locate(options, name), location_of(options, name).shards, parts, std::move(own_word)) {}
-
-  WriterState& writer(Half half) { return half == Half::dlq ? dlq : standard; }
-
-  LeasedQueue queue;
-  WriterState standard;
-  WriterState dlq;
-};
 
 std::string bell_of_name(const std::string& table, const std::string& half) { return table + "/" + half; }
 
@@ -100,69 +86,43 @@ class AllLeasedQueues final : public LeasedQueues {
                       .ring_elsewhere = options.ring_elsewhere},
                      client, clock, random),
         options_(options),
-        machine_(clock),
-        leased_{parts_, random_} {}
+        machine_(clock) {}
 
   Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {
-    QueueState& state = this->state(address.queue);
-    WriterState& writer = state.writer(address.half);
-    OwnedTable& table = table_of(state.queue.place);
-    OwnedHalf& half = table.half(
-        {.address = address,
-         .shards = location_of(options_, address.queue).shards,
-         .strict_fence = location_of(options_, address.queue).strict_fence,
-         .warn = options_.warn},
-        state.queue.place,
-        {.settle =
-             [this, &state, &writer, half = address.half](std::span<const Completion> completions,
-                                                          std::span<const std::optional<Held>> held,
-                                                          Deadline deadline) {
-               return LeasedWriter(parts_, state.queue.place, half, writer).settle(completions, held, deadline);
-             },
-         .note_failure = [&writer](const std::string& id,
-                                   const Failure& failure) { writer.failures.note(id, failure); }});
-    auto borrower = std::make_unique<DirectClaimer>(
-        parts_, state.queue.place, address.half, writer, [&state](Deadline deadline) -> Result<std::uint32_t> {
-          const auto shards = state.queue.shards.get(deadline);
-          return shards ? Result<std::uint32_t>(shards->most_ever) : shards.error();
-        });
-    return std::unique_ptr<Source>(std::make_unique<LeasedSource>(table, half, std::move(borrower), doorbell_));
+    LeasedQueue& queue = state(address.queue);
+    OwnedTable& table = table_of(queue.place);
+    OwnedHalf& half = table.half({.half = address.half,
+                                  .strict_fence = location_of(options_, address.queue).strict_fence,
+                                  .warn = options_.warn},
+                                 queue);
+    return std::unique_ptr<Source>(std::make_unique<LeasedSource>(table, half, doorbell_));
   }
-
   Result<void> owner_ended(const std::string& queue, const std::string& incarnation, bool settled,
                            Deadline deadline) override {
     return mark_ended(parts_.client, locate(options_, queue), incarnation, settled, deadline);
   }
 
   std::unique_ptr<MoveOwnership> take_ownership(const std::string& queue, const std::vector<Half>& halves) override {
-    QueueState& state = this->state(queue);
-    return std::make_unique<ShardMoveOwnership>(
-        ShardMoveOwnership::Settings{.halves = halves,
-                                     .shards = location_of(options_, queue).shards,
-                                     .keeping = {.table = state.queue.place.table,
-                                                 .host = make_incarnation(options_.host + ":move", random_),
-                                                 .lease = options_.lease,
-                                                 .warn = options_.warn,
-                                                 .own_thread = options_.own_threads}},
-        leased_, state.queue, doorbell_, machine_);
+    LeasedQueue& known = state(queue);
+    return own_to_move(halves, keeping(known.place.table, make_incarnation(options_.host + ":move", random_)), known,
+                       doorbell_, machine_);
   }
-
   Result<std::unique_ptr<Sender>> open_sender(const std::string& queue) override {
-    return std::unique_ptr<Sender>(std::make_unique<LeasedSender>(leased_, state(queue).queue, doorbell_));
+    return make_leased_sender(state(queue), doorbell_);
   }
 
   Result<std::unique_ptr<Operator>> open_operator(const std::string& queue) override {
-    return std::unique_ptr<Operator>(std::make_unique<LeasedOperator>(leased_, state(queue).queue, doorbell_));
+    return std::unique_ptr<Operator>(std::make_unique<LeasedOperator>(state(queue), doorbell_));
   }
 
  private:
   std::unique_ptr<table::RecordLayout> own_layout(const std::string& queue) override {
     return make_leased_layout(parts_, locate(options_, queue), [this, queue](const NewMessage& message, WallTime now) {
       // Where the number cannot be read, the configured one is as good: a shard that is beyond it is drained.
-      LeasedQueue& known = state(queue).queue;
+      LeasedQueue& known = state(queue);
       const auto shards = known.shards.settled(Deadline::after(machine_, kShardsTime));
       const std::uint32_t count = shards ? shards->count : location_of(options_, queue).shards;
-      return Place{partition_of(queue, Half::standard, shard_of(message.group, count, random_)),
+      return Place{partition_of(queue, Half::standard, known.shard_for(message.group, count)),
                    known.keys.next(message.priority, later(known.keys.stamp(now), message.delay), random_)};
     });
   }
@@ -187,13 +147,14 @@ class AllLeasedQueues final : public LeasedQueues {
                                              "; the next one will say it");
   }
 
-  QueueState& state(const std::string& queue) {
+  LeasedQueue& state(const std::string& queue) {
     const MutexLock lock(mutex_);
     auto& known = states_[queue];
     if (!known) {
-      known = std::make_unique<QueueState>(options_, queue, parts_, [this, queue](Half half) {
-        return own_word({queue, half});
-      });
+      known = std::make_unique<LeasedQueue>(locate(options_, queue), location_of(options_, queue).shards, parts_,
+                                            random_, [this, queue](Half half) {
+                                              return own_word({queue, half});
+                                            });
     }
     return *known;
   }
@@ -208,6 +169,14 @@ class AllLeasedQueues final : public LeasedQueues {
     return table == nullptr ? std::nullopt : table->word_of(address);
   }
 
+  OwnershipCoordinator::Settings keeping(const std::string& table, std::string incarnation) const {
+    return {.table = table,
+            .host = std::move(incarnation),
+            .lease = options_.lease,
+            .warn = options_.warn,
+            .own_thread = options_.own_threads};
+  }
+
   // Everything that this process owns of a table has one lease.
   OwnedTable& table_of(const table::QueueTable& place) {
     const MutexLock lock(mutex_);
@@ -215,12 +184,7 @@ class AllLeasedQueues final : public LeasedQueues {
     if (!known) {
       const std::string incarnation =
           options_.incarnation.empty() ? make_incarnation(options_.host, random_) : options_.incarnation;
-      known = std::make_unique<OwnedTable>(OwnershipCoordinator::Settings{.table = place.table,
-                                                                          .host = incarnation,
-                                                                          .lease = options_.lease,
-                                                                          .warn = options_.warn,
-                                                                          .own_thread = options_.own_threads},
-                                           parts_, machine_, random_);
+      known = std::make_unique<OwnedTable>(keeping(place.table, incarnation), parts_, machine_);
     }
     return *known;
   }
@@ -228,11 +192,10 @@ class AllLeasedQueues final : public LeasedQueues {
   // Fixed after construction.
   const LeasedOptions options_;
   const Clock& machine_;
-  const LeasedParts leased_;
 
   Mutex mutex_;
   // Guarded by mutex_. States are never removed, so that references to them live as long as the queues.
-  std::map<std::string, std::unique_ptr<QueueState>> states_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::string, std::unique_ptr<LeasedQueue>> states_ SLUICE_GUARDED_BY(mutex_);
   std::map<std::string, std::unique_ptr<OwnedTable>> tables_ SLUICE_GUARDED_BY(mutex_);
 };
 

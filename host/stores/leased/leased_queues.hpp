@@ -14,7 +14,6 @@
 #include "host/queue/operator.hpp"
 #include "host/queue/queues.hpp"
 #include "host/queue/wake/ringer.hpp"
-#include "host/stores/leased/direct_claimer.hpp"
 #include "host/stores/leased/leased_schema.hpp"
 #include "host/stores/table/table_queues.hpp"
 

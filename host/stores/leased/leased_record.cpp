@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -23,6 +24,8 @@ using dynamo::attribute_of;
 using dynamo::AttributeValue;
 using dynamo::Item;
 using dynamo::whole_number;
+using table::RecordNames;
+using table::VersionMark;
 
 constexpr std::size_t kMostGroupInAKey = 512;
 constexpr std::int64_t kMostMark = std::numeric_limits<std::int32_t>::max();
@@ -61,48 +64,15 @@ std::optional<std::uint32_t> shard_number(std::string_view digits) {
   return number;
 }
 
-/// An item's attributes by their names, which are one letter each. Found in one walk: a message is asked for a dozen of
-/// them, most of which it does not have.
-class Letters {
- public:
-  explicit Letters(const Item& item) {
-    for (const auto& [name, value] : item) {
-      if (name.size() == 1 && is_letter(name.front())) {
-        values_[static_cast<unsigned char>(name.front())] = &value;
-      }
-    }
-  }
-
-  /// Null: the item has none.
-  const AttributeValue* operator[](std::string_view name) const {
-    return values_[static_cast<unsigned char>(name.front())];
-  }
-
- private:
-  static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
-  std::array<const AttributeValue*, 'z' + 1> values_{};
-};
-
-std::string text_of(const AttributeValue* value) {
-  const auto* text = value == nullptr ? nullptr : value->get<std::string>();
-  return text == nullptr ? std::string() : *text;
-}
-
-std::uint32_t count_of(const Letters& item) {
-  const auto number = whole_number(item[attribute::kReceiveCount]).value_or(0);
+std::uint32_t receives_in(const Item& item) {
+  const auto number = whole_number(item, attribute::kReceiveCount).value_or(0);
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(number, 0, std::numeric_limits<std::int32_t>::max() - 1));
 }
 
-bool is_set(const AttributeValue* value) { return whole_number(value).value_or(0) > 0; }
+bool is_set(const Item& item, std::string_view name) { return whole_number(item, name).value_or(0) > 0; }
 
-std::optional<WallTime> time_in(const AttributeValue* value) {
-  const auto millis = whole_number(value).value_or(0);
-  return millis > 0 ? std::optional(time_of_millis(millis)) : std::nullopt;
-}
-
-Priority stored_priority(const Letters& item) {
-  const auto number = whole_number(item[attribute::kPriority]);
+Priority stored_priority(const Item& item) {
+  const auto number = whole_number(item, attribute::kPriority);
   const bool known = number && *number >= 0 && *number < static_cast<std::int64_t>(kPriorities);
   return known ? static_cast<Priority>(*number) : Priority::normal;
 }
@@ -137,52 +107,28 @@ bool is_number_or_absent(const AttributeValue* value) {
 // Read as it is written: 1 is spelt by its absence, so that a condition on it means one thing.
 bool is_version(const AttributeValue* value) { return value == nullptr || whole_number(value).value_or(1) != 1; }
 
-table::VersionMark version_in(const AttributeValue* stored) {
-  if (stored == nullptr) {
-    return version_mark(1);
-  }
-  return {*stored, is_version(stored) ? whole_number(stored).value_or(0) : 0};
-}
-
-/// Where an item lies, and what that says.
-struct Where {
-  explicit Where(const Letters& item)
-      : place{text_of(item[attribute::kPartition]), text_of(item[attribute::kSort])},
-        partition(parse_partition(place.partition)) {}
-
-  Place place;
-  std::optional<Partition> partition;  ///< nothing: none of messages
-};
-
-std::string id_in(const Letters& item, const Where& where) {
-  const AttributeValue* own = item[attribute::kOwnId];
-  if (own != nullptr && own->is<std::string>()) {
-    return text_of(own);
-  }
-  return where.partition ? made_id(where.place.sort, where.partition->shard) : where.place.sort;
-}
-
-void note_oddities(StoredMessage& record, const Letters& item, const Where& where) {
-  const Place& place = where.place;
-  if (!where.partition || where.partition->half != record.half) {
+void note_oddities(StoredMessage& record, const Item& item) {
+  const Place place = Place::of(item);
+  const auto partition = parse_partition(place.partition);
+  if (!partition || partition->half != record.half) {
     record.odd.emplace("queue_type", place.partition);
   }
   if (!is_sort_key(place.sort)) {
     record.odd.emplace("sent_at", place.sort);
   }
   for (const auto& [name, known_as] : kNumbers) {
-    if (!is_number_or_absent(item[name])) {
-      record.odd.insert_or_assign(std::string(known_as), as_text(*item[name]));
+    if (!is_number_or_absent(attribute_of(item, name))) {
+      record.odd.insert_or_assign(std::string(known_as), as_text(*attribute_of(item, name)));
     }
   }
-  if (!is_version(item[attribute::kVersion])) {
-    record.odd.emplace("version", as_text(*item[attribute::kVersion]));
+  if (!is_version(attribute_of(item, attribute::kVersion))) {
+    record.odd.emplace("version", as_text(*attribute_of(item, attribute::kVersion)));
   }
 }
 
-void decode_body(Message& message, const Letters& item) {
-  const AttributeValue* type = item[attribute::kContentType];
-  const AttributeValue* body = item[attribute::kBody];
+void decode_body(Message& message, const Item& item) {
+  const AttributeValue* type = attribute_of(item, attribute::kContentType);
+  const AttributeValue* body = attribute_of(item, attribute::kBody);
   const auto* text = body == nullptr ? nullptr : body->get<std::string>();
   if (text != nullptr) {
     message.body = *text;
@@ -199,44 +145,6 @@ void decode_body(Message& message, const Letters& item) {
   } else if (const auto* named = type == nullptr ? nullptr : type->get<std::string>()) {
     message.content_type = *named;
   }
-}
-
-std::string oddity_in(const Letters& item, const Where& where) {
-  if (!where.partition) {
-    return "\"" + clean_utf8(where.place.partition, 80) + "\" is no partition of messages";
-  }
-  if (!is_sort_key(where.place.sort)) {
-    return "its sort key \"" + clean_utf8(where.place.sort, 80) + "\" is none of a leased queue";
-  }
-  if (!is_version(item[attribute::kVersion])) {
-    return "its version \"v\" is no whole number above 1, and 1 is spelt by leaving it out";
-  }
-  if (const auto* own = item[attribute::kOwnId]; own != nullptr && !own->is<std::string>()) {
-    return "its id \"i\" is no text";
-  }
-  for (const auto& named : kNumbers) {
-    if (!is_number_or_absent(item[named.attribute])) {
-      return "its \"" + std::string(named.attribute) + "\" (" + std::string(named.name) + ") is no whole number";
-    }
-  }
-  return {};
-}
-
-StoredMessage standing_in(const Letters& item, const Where& where, Half half) {
-  StoredMessage record;
-  record.message.id = id_in(item, where);
-  record.message.attempt = count_of(item);
-  record.message.priority = stored_priority(item);
-  record.message.sent_at = time_in(item[attribute::kSentAt]).value_or(due_of(where.place.sort));
-  record.half = half;
-  record.version = version_in(item[attribute::kVersion]).number;
-  record.created_at = time_in(item[attribute::kCreatedAt]).value_or(record.message.sent_at);
-  record.updated_at = time_in(item[attribute::kUpdated]).value_or(record.created_at);
-  record.received_at = time_in(item[attribute::kReceived]);
-  record.invisible_until = time_in(item[attribute::kNotBefore]);
-  record.failure = table::decode_failure(item[attribute::kFailure]);
-  record.suspect = is_set(item[attribute::kSuspect]);
-  return record;
 }
 
 constexpr std::array kKnown{
@@ -298,6 +206,21 @@ void put_standing(Item& item, const StoredMessage& record, const Place& place) {
   if (record.suspect) {
     item.emplace(attribute::kSuspect, AttributeValue::number(1));
   }
+}
+
+// Of an alias, what it leads to takes the place of a version.
+constexpr RecordNames kAliasNames{
+    .hash = attribute::kPartition, .range = attribute::kSort, .version = attribute::kTargetSort};
+
+// Of what holds a group back, the message that does.
+constexpr RecordNames kHoldNames{
+    .hash = attribute::kPartition, .range = attribute::kSort, .version = attribute::kOwnId};
+
+RecordWrite about(RecordWrite::Kind kind, std::string_view table, const Place& place, VersionMark version) {
+  RecordWrite write{.kind = kind, .table = table, .expected = {.id = place.partition, .version = std::move(version)}};
+  write.expected.sort = place.sort;
+  write.names = &kRecordNames;
+  return write;
 }
 
 }  // namespace
@@ -495,13 +418,26 @@ std::string unstorable_id(std::string_view queue) {
 // What is read.
 
 std::string id_of(const Item& item) {
-  const Letters letters(item);
-  return id_in(letters, Where(letters));
+  if (const auto* own = dynamo::find<std::string>(item, attribute::kOwnId)) {
+    return *own;
+  }
+  const Place place = Place::of(item);
+  const auto partition = parse_partition(place.partition);
+  return partition ? made_id(place.sort, partition->shard) : place.sort;
 }
 
-std::optional<WallTime> time_of(const Item& item, std::string_view name) { return time_in(attribute_of(item, name)); }
+std::optional<WallTime> time_of(const Item& item, std::string_view name) {
+  const auto millis = whole_number(item, name).value_or(0);
+  return millis > 0 ? std::optional(time_of_millis(millis)) : std::nullopt;
+}
 
-table::VersionMark version_of(const Item& item) { return version_in(attribute_of(item, attribute::kVersion)); }
+table::VersionMark version_of(const Item& item) {
+  const auto* stored = attribute_of(item, attribute::kVersion);
+  if (stored == nullptr) {
+    return version_mark(1);
+  }
+  return {*stored, is_version(stored) ? whole_number(stored).value_or(0) : 0};
+}
 
 table::VersionMark version_mark(std::int64_t version) {
   if (version == 1) {
@@ -524,46 +460,71 @@ std::string version_condition(const table::VersionMark& version, std::map<std::s
 }
 
 Candidate Candidate::of(const Item& item) {
-  const Letters letters(item);
-  Where where(letters);
   Candidate candidate;
-  candidate.id = id_in(letters, where);
-  candidate.odd = oddity_in(letters, where);
-  candidate.place = std::move(where.place);
+  candidate.id = id_of(item);
+  candidate.odd = oddity_of(item);
+  candidate.place = Place::of(item);
   candidate.due = due_of(candidate.place.sort);
-  candidate.priority = stored_priority(letters);
-  candidate.not_before = time_in(letters[attribute::kNotBefore]);
-  candidate.version = version_in(letters[attribute::kVersion]).number;
-  candidate.receive_count = count_of(letters);
-  candidate.suspect = is_set(letters[attribute::kSuspect]);
-  candidate.received = time_in(letters[attribute::kReceived]).has_value();
-  candidate.group = text_of(letters[attribute::kGroup]);
-  candidate.own_id = text_of(letters[attribute::kOwnId]);
-  candidate.unique_token = text_of(letters[attribute::kUniqueToken]);
-  candidate.nonce = text_of(letters[attribute::kNonce]);
-  candidate.hold = is_set(letters[attribute::kHold]);
+  candidate.priority = stored_priority(item);
+  candidate.not_before = time_of(item, attribute::kNotBefore);
+  candidate.version = version_of(item).number;
+  candidate.receive_count = receives_in(item);
+  candidate.suspect = is_set(item, attribute::kSuspect);
+  candidate.received = time_of(item, attribute::kReceived).has_value();
+  candidate.group = dynamo::text_of(item, attribute::kGroup);
+  candidate.own_id = dynamo::text_of(item, attribute::kOwnId);
+  candidate.unique_token = dynamo::text_of(item, attribute::kUniqueToken);
+  candidate.nonce = dynamo::text_of(item, attribute::kNonce);
+  candidate.hold = is_set(item, attribute::kHold);
   return candidate;
 }
 
 StoredMessage decode_standing(const Item& item, Half half) {
-  const Letters letters(item);
-  return standing_in(letters, Where(letters), half);
+  StoredMessage record;
+  record.message.id = id_of(item);
+  record.message.attempt = receives_in(item);
+  record.message.priority = stored_priority(item);
+  record.message.sent_at = time_of(item, attribute::kSentAt).value_or(due_of(Place::of(item).sort));
+  record.half = half;
+  record.version = version_of(item).number;
+  record.created_at = time_of(item, attribute::kCreatedAt).value_or(record.message.sent_at);
+  record.updated_at = time_of(item, attribute::kUpdated).value_or(record.created_at);
+  record.received_at = time_of(item, attribute::kReceived);
+  record.invisible_until = time_of(item, attribute::kNotBefore);
+  record.failure = table::decode_failure(attribute_of(item, attribute::kFailure));
+  record.suspect = is_set(item, attribute::kSuspect);
+  return record;
 }
 
 StoredMessage decode_record(const Item& item, Half half) {
-  const Letters letters(item);
-  const Where where(letters);
-  StoredMessage record = standing_in(letters, where, half);
-  note_oddities(record, letters, where);
-  decode_body(record.message, letters);
-  record.message.attributes = table::decode_attributes(letters[attribute::kAttributes]);
-  record.message.group = text_of(letters[attribute::kGroup]);
+  StoredMessage record = decode_standing(item, half);
+  note_oddities(record, item);
+  decode_body(record.message, item);
+  record.message.attributes = table::decode_attributes(attribute_of(item, attribute::kAttributes));
+  record.message.group = dynamo::text_of(item, attribute::kGroup);
   return record;
 }
 
 std::string oddity_of(const Item& item) {
-  const Letters letters(item);
-  return oddity_in(letters, Where(letters));
+  const Place place = Place::of(item);
+  if (!parse_partition(place.partition)) {
+    return "\"" + clean_utf8(place.partition, 80) + "\" is no partition of messages";
+  }
+  if (!is_sort_key(place.sort)) {
+    return "its sort key \"" + clean_utf8(place.sort, 80) + "\" is none of a leased queue";
+  }
+  if (!is_version(attribute_of(item, attribute::kVersion))) {
+    return "its version \"v\" is no whole number above 1, and 1 is spelt by leaving it out";
+  }
+  if (const auto* own = attribute_of(item, attribute::kOwnId); own != nullptr && !own->is<std::string>()) {
+    return "its id \"i\" is no text";
+  }
+  for (const auto& named : kNumbers) {
+    if (!is_number_or_absent(attribute_of(item, named.attribute))) {
+      return "its \"" + std::string(named.attribute) + "\" (" + std::string(named.name) + ") is no whole number";
+    }
+  }
+  return {};
 }
 
 // What is written.
@@ -677,6 +638,141 @@ Item moved_item(Item item, const Place& to, std::optional<WallTime> sent_at) {
   put_time(item, attribute::kSentAt, sent, due_of(to.sort));
   put_time(item, attribute::kCreatedAt, created_at, sent);
   return item;
+}
+
+// Writes.
+
+RecordWrite remove_message(std::string_view table, const Fenced& fenced) {
+  RecordWrite write = about(RecordWrite::Kind::remove, table, fenced.place, fenced.version);
+  write.returning = true;
+  return write;
+}
+
+RecordWrite update_message(std::string_view table, const Fenced& fenced, std::string_view nonce, WallTime now,
+                           RecordChange change, bool returning) {
+  RecordWrite write = about(RecordWrite::Kind::update, table, fenced.place, fenced.version);
+  write.returning = returning;
+  auto& set = write.change.set;
+  set.reserve(change.set.size() + 3);
+  set.emplace_back(attribute::kVersion, AttributeValue::number(next_version(fenced.version)));
+  set.emplace_back(attribute::kNonce, std::string(nonce));
+  set.emplace_back(attribute::kUpdated, stored_time(now));
+  std::move(change.set.begin(), change.set.end(), std::back_inserter(set));
+  write.change.removed = change.removed;
+  return write;
+}
+
+RecordWrite remove_alias(std::string_view table, const std::string& queue, const std::string& id, const Place& target) {
+  VersionMark leads_there;
+  leads_there.stored = AttributeValue(target.sort);
+  RecordWrite write = about(RecordWrite::Kind::remove, table, alias_place(queue, id), std::move(leads_there));
+  write.names = &kAliasNames;
+  return write;
+}
+
+RecordWrite remove_hold(std::string_view table, const std::string& queue, std::uint32_t shard, const std::string& group,
+                        const std::string& id) {
+  VersionMark is_why;
+  is_why.stored = AttributeValue(id);
+  RecordWrite write = about(RecordWrite::Kind::remove, table, hold_place(queue, shard, group), std::move(is_why));
+  write.names = &kHoldNames;
+  return write;
+}
+
+// A shard that has changed hands since has another epoch.
+dynamo::TransactAction owner_check(const std::string& table, const OwnerFence& fence) {
+  dynamo::TransactAction check{.kind = dynamo::TransactAction::Kind::check, .table = table};
+  check.item_or_key = fence.ownership.key();
+  check.names.emplace("#e", fence.epoch ? attribute::kEpoch : attribute::kPartition);
+  check.condition = fence.epoch ? "#e = :e" : "attribute_not_exists(#e)";
+  if (fence.epoch) {
+    check.values.emplace(":e", dynamo::AttributeValue::number(*fence.epoch));
+  }
+  return check;
+}
+
+dynamo::TransactAction put_alias_anyway(const table::QueueTable& table, const std::string& id, const Place& target) {
+  dynamo::TransactAction action;
+  action.table = table.table;
+  action.item_or_key = alias_place(table.queue, id).key();
+  action.item_or_key.emplace(attribute::kTarget, target.partition);
+  action.item_or_key.emplace(attribute::kTargetSort, target.sort);
+  return action;
+}
+
+dynamo::TransactAction put_alias(const table::QueueTable& table, const std::string& id, const Place& target,
+                                 const std::optional<Place>& before) {
+  dynamo::TransactAction action = put_alias_anyway(table, id, target);
+  action.condition = "attribute_not_exists(#p)";
+  action.names.emplace("#p", attribute::kPartition);
+  if (before) {
+    action.condition += " OR (#t = :t AND #k = :k)";
+    action.names.emplace("#t", attribute::kTarget);
+    action.names.emplace("#k", attribute::kTargetSort);
+    action.values.emplace(":t", before->partition);
+    action.values.emplace(":k", before->sort);
+  }
+  return action;
+}
+
+dynamo::TransactAction remove_record(const table::QueueTable& table, const dynamo::Item& read) {
+  dynamo::TransactAction action;
+  action.kind = dynamo::TransactAction::Kind::remove;
+  action.table = table.table;
+  action.item_or_key = Place::of(read).key();
+  action.condition = version_condition(version_of(read), action.names, action.values);
+  return action;
+}
+
+std::optional<dynamo::TransactAction> free_group(const table::QueueTable& table, const dynamo::Item& read) {
+  const Candidate record = Candidate::of(read);
+  const auto partition = parse_partition(record.place.partition);
+  if (!record.hold || !partition) {
+    return std::nullopt;
+  }
+  dynamo::TransactAction action;
+  action.kind = dynamo::TransactAction::Kind::remove;
+  action.table = table.table;
+  action.item_or_key = hold_place(table.queue, partition->shard, record.group).key();
+  action.condition = "attribute_not_exists(#i) OR #i = :i";
+  action.names.emplace("#i", attribute::kOwnId);
+  action.values.emplace(":i", record.id);
+  return action;
+}
+
+RecordChange attributes_of(const core::StateChange& change, bool marked) {
+  RecordChange made;
+  const auto time = [](std::optional<WallTime> at) { return at ? stored_time(*at) : AttributeValue::number(0); };
+  if (change.receives) {
+    made.set.emplace_back(attribute::kReceiveCount, AttributeValue::number(*change.receives));
+  }
+  if (change.received_at) {
+    made.set.emplace_back(attribute::kReceived, time(*change.received_at));
+  }
+  if (change.hidden_until) {
+    made.set.emplace_back(attribute::kNotBefore, time(*change.hidden_until));
+  }
+  if (change.suspect.value_or(false)) {
+    made.set.emplace_back(attribute::kSuspect, AttributeValue::number(1));
+  } else if (change.suspect && marked) {
+    made.removed = attribute::kSuspect;
+  }
+  if (change.failure) {
+    made.set.emplace_back(attribute::kFailure, table::encode_failure(*change.failure));
+  }
+  return made;
+}
+
+void change_item(dynamo::Item& item, const core::StateChange& change) {
+  const RecordChange made = attributes_of(change, true);
+  for (const auto& [name, value] : made.set) {
+    const bool none = value == AttributeValue::number(0) || (name == attribute::kFailure && change.failure->empty());
+    item.insert_or_assign(std::string(name), value);
+    if (none) {
+      item.erase(std::string(name));
+    }
+  }
+  item.erase(std::string(made.removed));
 }
 
 }  // namespace sluice::queue::leased

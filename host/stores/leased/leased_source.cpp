@@ -1,21 +1,42 @@
 #include "host/stores/leased/leased_source.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/timestamp.hpp"
+#include "dynamo/transaction.hpp"
+#include "host/queue/message.hpp"
+#include "host/stores/leased/ownership_items.hpp"
+#include "host/stores/table/statements.hpp"
+#include "host/stores/table/table_clock.hpp"
 #include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::leased {
 namespace {
 
+constexpr SourceTraits kTraits{.lease_per_delivery = false,
+                               .attempts_at_claim = false,
+                               .groups = true,
+                               .sequence = true,
+                               .priorities = true,
+                               .transactions = true};
+
+// So many records are looked at where turns go by group, which may hide behind one another.
+constexpr std::int64_t kLookInTurns = 1'000;
+constexpr std::int64_t kLeastLook = 25;
+constexpr int kMostPages = 10;
+constexpr OwnedBacklog::Bounds kNoBounds{std::numeric_limits<std::size_t>::max(),
+                                         std::numeric_limits<std::size_t>::max()};
+
 const Receipt& receipt_of(const Completion& completion) { return completion.receipt; }
 const Receipt& receipt_of(const Receipt& receipt) { return receipt; }
 
 // What this process was handed by its own half is asked of it, everything else of what its record says.
-template <typename Answer, typename Asked, typename AskHalf, typename AskBorrower>
+template <typename Answer, typename Asked, typename AskHalf, typename AskDirect>
 std::vector<Answer> ask_each(const OwnedHalf& half, std::span<const Asked> all, const AskHalf& ask_half,
-                             const AskBorrower& ask_borrower) {
+                             const AskDirect& ask_direct) {
   std::vector<Asked> own;
   std::vector<Asked> others;
   std::vector<bool> is_own;
@@ -24,7 +45,7 @@ std::vector<Answer> ask_each(const OwnedHalf& half, std::span<const Asked> all, 
     (is_own.back() ? own : others).push_back(one);
   }
   auto own_answers = own.empty() ? std::vector<Answer>() : ask_half(own);
-  auto other_answers = others.empty() ? std::vector<Answer>() : ask_borrower(others);
+  auto other_answers = others.empty() ? std::vector<Answer>() : ask_direct(others);
   std::vector<Answer> answers;
   answers.reserve(all.size());
   auto from_own = own_answers.begin();
@@ -37,19 +58,14 @@ std::vector<Answer> ask_each(const OwnedHalf& half, std::span<const Asked> all, 
 
 }  // namespace
 
-OwnedTable::OwnedTable(OwnershipCoordinator::Settings settings, table::StoreParts parts, const Clock& machine,
-                       Random& random)
-    : parts_(parts),
-      machine_(machine),
-      random_(random),
-      coordinator_(std::move(settings), parts.client, machine, parts.clock) {}
+OwnedTable::OwnedTable(OwnershipCoordinator::Settings settings, const table::StoreParts& parts, const Clock& machine)
+    : machine_(machine), coordinator_(std::move(settings), parts.client, machine, parts.clock) {}
 
-OwnedHalf& OwnedTable::half(const OwnedHalf::Settings& settings, const table::QueueTable& place,
-                            const OwnerWriter& writer) {
+OwnedHalf& OwnedTable::half(const OwnedHalf::Settings& settings, LeasedQueue& queue) {
   const MutexLock lock(mutex_);
-  auto& half = halves_[settings.address];
+  auto& half = halves_[{queue.place.queue, settings.half}];
   if (!half) {
-    half = std::make_unique<OwnedHalf>(settings, parts_, place, coordinator_.lease(), writer, machine_, random_);
+    half = std::make_unique<OwnedHalf>(settings, queue, coordinator_.lease(), machine_);
   }
   return *half;
 }
@@ -75,7 +91,7 @@ Result<Claimed> OwnedTable::claim(OwnedHalf& half, std::uint32_t source, const C
       source, request, [&](InFlightBound bound) { return coordinator_.announce(bound, deadline); }, deadline);
   if (claimed && claimed->deliveries.empty() && !half.works()) {
     if (const auto trouble = coordinator_.trouble()) {
-      return table::store_error(half.place(), *trouble);
+      return table::store_error(half.queue().place, *trouble);
     }
   }
   if (const auto due = coordinator_.due_at(); claimed && due && claimed->deliveries.size() < request.max) {
@@ -97,6 +113,311 @@ std::optional<OwnWord> OwnedTable::word_of(const QueueAddress& address) {
   }
   return OwnWord{.host = coordinator_.host(), .figures = half->figures(machine_.steady_now())};
 }
+
+// Claims of who owns nothing.
+
+struct DirectClaimer::Attempt {
+  std::vector<Delivery> deliveries;
+  std::map<std::string, std::size_t> turns;  ///< in which order they were chosen, by id
+  std::optional<Duration> next_due;
+  std::optional<Error> error;
+};
+
+// From the head, strongly consistent, so that the first of a group is the first. Of each priority no more than may be
+// wanted: what follows within it cannot come before.
+dynamo::Result<std::vector<dynamo::Item>> DirectClaimer::read(const Shard& shard, const ClaimRequest& request,
+                                                              bool in_turns, Deadline deadline) const {
+  const WallTime now = parts_.clock.wall_now();
+  const auto enough =
+      in_turns ? kLookInTurns
+               : std::max(kLeastLook, static_cast<std::int64_t>(std::min<std::size_t>(request.max, 500)) * 2);
+  auto query = range_query(place_.table, partition_of(place_.queue, half_, shard.number),
+                           first_sort_key(Priority::critical, {}), last_sort_key(Priority::low, kEndOfTime), true);
+  query.limit = enough;
+  std::vector<dynamo::Item> found;
+  std::int64_t due = 0;  // of the priority that is being read
+  for (int pages = 0; pages < kMostPages; ++pages) {
+    SLUICE_TRY(page, parts_.client.query(query, deadline));
+    std::string last;
+    for (dynamo::Item& item : page->items) {
+      const Candidate candidate = Candidate::of(item);
+      if (!last.empty() && last.front() != candidate.place.sort.front()) {
+        due = 0;
+      }
+      last = candidate.place.sort;
+      due += candidate.is_due(now) ? 1 : 0;
+      found.push_back(std::move(item));
+    }
+    if (page->last_evaluated_key.empty()) {
+      break;
+    }
+    query.exclusive_start_key = std::move(page->last_evaluated_key);
+    if (last.empty() || (due < enough && due_of(last) <= now)) {
+      continue;
+    }
+    if (last.front() == last_sort_key(Priority::low, now).front()) {
+      break;
+    }
+    // On to the next priority.
+    query.exclusive_start_key.clear();
+    query.values.insert_or_assign(":from", std::string(1, static_cast<char>(last.front() + 1)));
+    due = 0;
+  }
+  return found;
+}
+
+Result<Claimed> DirectClaimer::claim(const ClaimRequest& request, Deadline deadline) {
+  SLUICE_PASS_ON(parts_.clock.be_sure(place_, request.visibility / 2, deadline));
+  if (request.rules.max_in_flight > 0) {
+    return Error(ErrorCode::invalid, "queue '" + place_.queue +
+                                         "' lies in a leased table, where nobody counts what is in "
+                                         "flight; take max_in_flight away, or start a host, which counts its own");
+  }
+  SLUICE_TRY(shards, queue_.shards.get(deadline));
+  Attempt attempt;
+  bool again = request.max > 0;
+  for (int round = 0; again && round < kMaxRounds; ++round) {
+    SLUICE_TRY(all, claim_once(shards->most_ever, request, attempt, deadline));
+    again = !*all && attempt.deliveries.empty() && !attempt.error;
+  }
+  if (attempt.deliveries.empty() && attempt.error) {
+    return *attempt.error;
+  }
+  std::sort(attempt.deliveries.begin(), attempt.deliveries.end(), [&](const Delivery& left, const Delivery& right) {
+    return attempt.turns.at(left.receipt.id) < attempt.turns.at(right.receipt.id);
+  });
+  return Claimed{std::move(attempt.deliveries), attempt.next_due};
+}
+
+// A group that has something out waits as one does that is held.
+void DirectClaimer::fill(OwnedBacklog& backlog, std::uint32_t shard, std::vector<dynamo::Item> items,
+                         std::set<std::string>& busy, Attempt& attempt) const {
+  const table::Moment now = parts_.now();
+  backlog.take_shard(shard, 0, now.wall);
+  backlog.passed(shard, {.settled = "~"});  // of what was read nothing can be missing
+  for (dynamo::Item& item : items) {
+    const Candidate candidate = Candidate::of(item);
+    if (!candidate.odd.empty()) {
+      continue;
+    }
+    if (!candidate.is_due(now.wall)) {
+      const Duration wait = candidate.due_at() - now.wall + Duration(1);
+      attempt.next_due = std::min(attempt.next_due.value_or(Duration::max()), wait);
+    }
+    if (candidate.state(half_).is_in_flight(now.wall)) {
+      busy.insert(candidate.group);
+    } else if (candidate.due <= now.wall) {
+      backlog.admit(shard, std::move(item), {.began = now.steady, .consistent = true, .now = now.wall});
+    }
+  }
+}
+
+std::vector<Entry*> DirectClaimer::choose(OwnedBacklog& backlog, const ClaimRequest& request, WallTime now) {
+  std::vector<Entry*> chosen;
+  last_served_ = std::max(last_served_ + Duration(1), now);
+  for (const OwnedBacklog::Taken& one :
+       backlog.take({.max = request.max, .bytes = request.bytes, .suspects = request.suspects}, last_served_)) {
+    chosen.push_back(one.entry);
+    const std::string& group = one.entry->candidate.group;
+    last_served_ += Duration(1);
+    if (!group.empty() && turns_.served.insert_or_assign(group, last_served_).second) {
+      served_order_.push_back(group);
+    }
+  }
+  turns_.priorities.clear();
+  while (served_order_.size() > kGroupsRemembered) {
+    turns_.served.erase(served_order_.front());
+    served_order_.pop_front();
+  }
+  return chosen;
+}
+
+Result<bool> DirectClaimer::claim_once(std::uint32_t shards, const ClaimRequest& request, Attempt& attempt,
+                                       Deadline deadline) {
+  const auto items =
+      read_partition(parts_.client, place_.table, ownership_partition(place_.queue, half_), true, deadline);
+  if (!items) {
+    return store_error(place_, items.error());
+  }
+  const OwnershipPage page = decode_ownership(*items);
+  if (request.rules.order == Order::group && !page.ordered) {
+    parts_.client.put_item(ordered_mark(place_, half_), deadline);  // the next claim tries again
+  }
+  ClaimRules rules = request.rules;
+  rules.order = page.ordered && rules.order == Order::none ? Order::group : rules.order;
+  std::vector<Shard> free;
+  std::vector<std::vector<dynamo::Item>> found;
+  std::set<std::string> waiting;
+  for (std::uint32_t shard = 0; shard < shards; ++shard) {
+    const auto row = page.rows.find(shard);
+    if (row != page.rows.end() && !row->second.value.owner.empty()) {
+      continue;
+    }
+    free.push_back({shard, row == page.rows.end() ? std::nullopt : std::optional(row->second.value.epoch)});
+    auto read_now = read(free.back(), request, rules.fair || rules.order != Order::none, deadline);
+    if (!read_now) {
+      return store_error(place_, read_now.error());
+    }
+    found.push_back(std::move(*read_now));
+    if (half_ == Half::standard && (page.ordered || rules.order == Order::group)) {
+      auto groups = read_held_groups(parts_.client, place_, shard, deadline);
+      if (!groups) {
+        return store_error(place_, groups.error());
+      }
+      waiting.merge(*groups);
+    }
+  }
+  attempt.next_due.reset();
+  std::optional<OwnedBacklog> backlog;  // of what is chosen, until that has been claimed
+  std::vector<Entry*> chosen;
+  {
+    const MutexLock lock(mutex_);
+    const WallTime now = parts_.clock.wall_now();
+    backlog.emplace(kNoBounds, &turns_);
+    backlog->rules(rules, now);
+    for (std::size_t i = 0; i < free.size(); ++i) {
+      fill(*backlog, free[i].number, std::move(found[i]), waiting, attempt);
+    }
+    if (rules.order == Order::queue && !waiting.empty()) {
+      waiting.insert(std::string());  // all go one after the other
+    }
+    if (!free.empty()) {
+      backlog->hold(free.front().number, std::move(waiting), now);
+    }
+    chosen = choose(*backlog, request, now);
+  }
+  if (chosen.size() == request.max) {
+    attempt.next_due.reset();
+  }
+  for (const Entry* one : chosen) {
+    attempt.turns.emplace(one->candidate.id, attempt.turns.size());
+  }
+  bool all = true;
+  for (const Shard& shard : free) {
+    std::vector<Entry*> of_shard;
+    std::copy_if(chosen.begin(), chosen.end(), std::back_inserter(of_shard),
+                 [&](const Entry* one) { return one->shard == shard.number; });
+    all = claim_of_shard(shard, std::move(of_shard), request, attempt, deadline) && all;
+  }
+  return all;
+}
+
+bool DirectClaimer::claim_of_shard(const Shard& shard, std::vector<Entry*> wanted, const ClaimRequest& request,
+                                   Attempt& attempt, Deadline deadline) {
+  bool all = true;
+  while (!wanted.empty()) {
+    const std::size_t count = std::min(wanted.size(), kMostInTransaction);
+    const table::Moment now = parts_.now();
+    const WallTime until = whole_milliseconds(later(now.wall, request.visibility));
+    dynamo::TransactWriteRequest claim;
+    claim.token = table::transaction_token(place_, parts_.nonces.next());
+    claim.actions.push_back(owner_check(
+        place_.table, {{ownership_partition(place_.queue, half_), ownership_sort(shard.number)}, shard.epoch}));
+    const core::ClaimTerms terms{now.wall, until, request.counts};
+    for (std::size_t i = 0; i < count; ++i) {
+      const Entry& one = *wanted[i];
+      claim.actions.push_back(table::action_of(
+          update_message(place_.table, {one.candidate.place, one.candidate.version}, parts_.nonces.next(), now.wall,
+                         attributes_of(core::claim(one.candidate.state(half_), terms), false))));
+    }
+    const auto answer = parts_.client.transact_each(std::span(&claim, 1), deadline).front();
+    if (!answer.error) {
+      for (std::size_t i = 0; i < count; ++i) {
+        attempt.deliveries.push_back(deliver(*wanted[i], request, now, until));
+      }
+      wanted.erase(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(count));
+      continue;
+    }
+    all = false;
+    if (answer.reasons.size() != claim.actions.size()) {
+      attempt.error = store_error(place_, *answer.error);
+      return false;
+    }
+    if (stood_in_the_way(answer.reasons.front())) {
+      return false;  // a host has taken the shard
+    }
+    // What others have taken or changed meanwhile is left to them.
+    std::vector<Entry*> left;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const bool taken = i < count && stood_in_the_way(answer.reasons[i + 1]);
+      if (!taken) {
+        left.push_back(wanted[i]);
+      }
+    }
+    if (left.size() == wanted.size()) {
+      attempt.error = store_error(place_, *answer.error);
+      return false;
+    }
+    wanted = std::move(left);
+  }
+  return all;
+}
+
+Delivery DirectClaimer::deliver(const Entry& one, const ClaimRequest& request, table::Moment now, WallTime until) {
+  StoredMessage record = decode_record(one.item, half_);
+  queue_.writer(half_).failures.note(one.candidate.id, record.failure);
+  Delivery delivery;
+  delivery.suspect = one.candidate.state(half_).is_suspect();
+  delivery.message = std::move(record.message);
+  delivery.message.attempt = core::receives_when_claimed(one.candidate.state(half_), request.counts);
+  delivery.receipt = {one.candidate.id, one.candidate.version + 1, mark_of(one.candidate.place)};
+  delivery.leased_until = table::until(now.steady, request.visibility);
+  delivery.invisible_until = until;
+  Held held = Held::of(one.candidate);
+  held.version = delivery.receipt.version;
+  held.receive_count = delivery.message.attempt;
+  held.counted = true;
+  held.marked = delivery.suspect;
+  remember(delivery.receipt, std::move(held));
+  return delivery;
+}
+
+void DirectClaimer::remember(const Receipt& receipt, Held held) {
+  const MutexLock lock(mutex_);
+  const HeldKey key(receipt.id, receipt.version, receipt.locator);
+  if (held_.insert_or_assign(key, std::move(held)).second) {
+    held_order_.push_back(key);
+  }
+  while (held_order_.size() > kHeldRemembered) {
+    held_.erase(held_order_.front());
+    held_order_.pop_front();
+  }
+}
+
+std::optional<Held> DirectClaimer::recall(const Receipt& receipt) {
+  const MutexLock lock(mutex_);
+  const auto found = held_.find({receipt.id, receipt.version, receipt.locator});
+  return found == held_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<SettleResult> DirectClaimer::settle(std::span<const Completion> completions, Deadline deadline) {
+  std::vector<std::optional<Held>> held;
+  held.reserve(completions.size());
+  for (const Completion& completion : completions) {
+    held.push_back(recall(completion.receipt));
+  }
+  return LeasedWriter(queue_, half_).settle(completions, held, deadline);
+}
+
+std::vector<ExtendResult> DirectClaimer::extend(std::span<const Receipt> receipts, Duration visibility,
+                                                Deadline deadline) {
+  std::vector<std::optional<Held>> held;
+  held.reserve(receipts.size());
+  for (const Receipt& receipt : receipts) {
+    held.push_back(recall(receipt));
+  }
+  auto results = LeasedWriter(queue_, half_).extend(receipts, held, visibility, deadline);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].status == SettleStatus::applied && held[i]) {
+      remember(results[i].receipt, *held[i]);
+    }
+  }
+  return results;
+}
+
+// Sources.
+
+const SourceTraits& LeasedSource::traits() const { return kTraits; }
 
 void LeasedSource::start(SourceEvents events) {
   auto subscription = doorbell_.subscribe(half_.address(), [this, ready = events.on_ready] {
@@ -135,14 +456,14 @@ Result<Claimed> LeasedSource::claim(const ClaimRequest& request, Deadline deadli
     }
     number = number_;
   }
-  return number ? table_.claim(half_, *number, request, deadline) : borrower_->claim(request, deadline);
+  return number ? table_.claim(half_, *number, request, deadline) : direct_.claim(request, deadline);
 }
 
 std::vector<SettleResult> LeasedSource::settle(std::span<const Completion> completions, Deadline deadline) {
   table_.coordinator().tend(deadline);
   auto results = ask_each<SettleResult>(
       half_, completions, [&](const auto& own) { return half_.settle(own, deadline); },
-      [&](const auto& others) { return borrower_->settle(others, deadline); });
+      [&](const auto& others) { return direct_.settle(others, deadline); });
   doorbell_.ring_settled(half_.address(), completions, results);
   table_.coordinator().tend(deadline);  // a shard may be handed over now
   return results;
@@ -152,7 +473,7 @@ bool LeasedSource::holds(std::uint32_t /*part*/) {
   {
     const MutexLock lock(mutex_);
     if (!number_) {
-      return true;  // it has borrowed them
+      return true;  // what it has is its own by its record
     }
   }
   return half_.holds();
@@ -162,7 +483,7 @@ std::vector<ExtendResult> LeasedSource::extend(std::span<const Receipt> receipts
                                                Deadline deadline) {
   return ask_each<ExtendResult>(
       half_, receipts, [&](const auto& own) { return half_.extend(own); },
-      [&](const auto& others) { return borrower_->extend(others, visibility, deadline); });
+      [&](const auto& others) { return direct_.extend(others, visibility, deadline); });
 }
 
 }  // namespace sluice::queue::leased

@@ -1,16 +1,20 @@
 #pragma once
 
+#include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "base/mutex.hpp"
-#include "base/random.hpp"
 #include "host/queue/doorbell.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/leased/owned_half.hpp"
-#include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/leased/ownership_coordinator.hpp"
 
 namespace sluice::queue::leased {
@@ -19,11 +23,11 @@ namespace sluice::queue::leased {
 /// Thread-safe. A resource; it outlives the sources of its halves.
 class OwnedTable {
  public:
-  /// `machine` is this machine's clock; the references outlive it.
-  OwnedTable(OwnershipCoordinator::Settings settings, table::StoreParts parts, const Clock& machine, Random& random);
+  /// `machine` is this machine's clock; it and what the parts refer to outlive the table.
+  OwnedTable(OwnershipCoordinator::Settings settings, const table::StoreParts& parts, const Clock& machine);
 
-  /// The half of that address; made with these settings when it is asked for first. It lives as long as the table.
-  OwnedHalf& half(const OwnedHalf::Settings& settings, const table::QueueTable& place, const OwnerWriter& writer);
+  /// That half of the queue; made with these settings when it is asked for first. It lives as long as the table.
+  OwnedHalf& half(const OwnedHalf::Settings& settings, LeasedQueue& queue);
   OwnershipCoordinator& coordinator() { return coordinator_; }
 
   /// A source begins to work on the half; and ends.
@@ -35,9 +39,7 @@ class OwnedTable {
 
  private:
   // Fixed after construction.
-  const table::StoreParts parts_;
   const Clock& machine_;
-  Random& random_;
 
   Mutex mutex_;
   // Halves are never removed, so that references to them live as long as the table.
@@ -46,19 +48,76 @@ class OwnedTable {
   OwnershipCoordinator coordinator_;  // synchronises itself; its thread ends before the halves do
 };
 
+/// Claims for those who own no shard: a command, a client, anybody who takes a message now and then. Each claim is
+/// written, so that its lease is a promise of the record's and every end is known; it takes messages only from shards
+/// that no host owns, and the same transaction makes sure of that. Costs 2 WCU and the share of the check a message;
+/// whoever works on a queue all the time starts its source, and owns.
+///
+/// Settles and extends whatever it is given a receipt for, its own or another process's. Thread-safe.
+class DirectClaimer {
+ public:
+  static constexpr int kMaxRounds = 4;
+  static constexpr std::size_t kMostInTransaction = 99;  ///< beside the check of the owner
+  static constexpr std::size_t kHeldRemembered = 10'000;
+  static constexpr std::size_t kGroupsRemembered = 10'000;
+
+  DirectClaimer(LeasedQueue& queue, Half half) : queue_(queue), parts_(queue.parts), place_(queue.place), half_(half) {}
+
+  Result<Claimed> claim(const ClaimRequest& request, Deadline deadline);
+  std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline);
+  std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline);
+
+ private:
+  struct Shard {
+    std::uint32_t number = 0;
+    std::optional<std::int64_t> epoch;  ///< of its ownership item; nothing: there is none
+  };
+  struct Attempt;
+
+  dynamo::Result<std::vector<dynamo::Item>> read(const Shard& shard, const ClaimRequest& request, bool in_turns,
+                                                 Deadline deadline) const;
+  /// Puts what was read of a shard among what waits.
+  void fill(OwnedBacklog& backlog, std::uint32_t shard, std::vector<dynamo::Item> items, std::set<std::string>& busy,
+            Attempt& attempt) const;
+  std::vector<Entry*> choose(OwnedBacklog& backlog, const ClaimRequest& request, WallTime now) SLUICE_REQUIRES(mutex_);
+  /// One look and what it brings. False: some of what was chosen has gone to somebody else.
+  Result<bool> claim_once(std::uint32_t shards, const ClaimRequest& request, Attempt& attempt, Deadline deadline);
+  /// False: some of them have gone to somebody else, or cannot be claimed.
+  bool claim_of_shard(const Shard& shard, std::vector<Entry*> wanted, const ClaimRequest& request, Attempt& attempt,
+                      Deadline deadline);
+  Delivery deliver(const Entry& one, const ClaimRequest& request, table::Moment now, WallTime until);
+  void remember(const Receipt& receipt, Held held);
+  std::optional<Held> recall(const Receipt& receipt);
+
+  // Fixed after construction.
+  using HeldKey = std::tuple<std::string, std::int64_t, std::int64_t>;  ///< a receipt's id, version and locator
+  LeasedQueue& queue_;
+  const table::StoreParts& parts_;
+  const table::QueueTable& place_;
+  const Half half_;
+
+  Mutex mutex_;
+  // Guarded by mutex_.
+  OwnedBacklog::Turns turns_ SLUICE_GUARDED_BY(mutex_);
+  std::deque<std::string> served_order_ SLUICE_GUARDED_BY(mutex_);
+  WallTime last_served_ SLUICE_GUARDED_BY(mutex_){};
+  std::map<HeldKey, Held> held_ SLUICE_GUARDED_BY(mutex_);
+  std::deque<HeldKey> held_order_ SLUICE_GUARDED_BY(mutex_);
+};
+
 /// A source of one queue half on this layout.
 ///
 /// Started, it works on shards that its host owns: nothing is written when a message is handed out, and `lost` takes
-/// back what lies in a shard that is not the host's any more. Not started, it borrows: see `borrower`, which also
-/// settles what another process was handed.
+/// back what lies in a shard that is not the host's any more. Not started, it claims directly (DirectClaimer), as what
+/// another process was handed is settled, too.
 class LeasedSource final : public Source {
  public:
-  /// The references outlive the source. `borrower` is never started.
-  LeasedSource(OwnedTable& table, OwnedHalf& half, std::unique_ptr<Source> borrower, Doorbell& doorbell)
-      : table_(table), half_(half), borrower_(std::move(borrower)), doorbell_(doorbell) {}
+  /// The references outlive the source.
+  LeasedSource(OwnedTable& table, OwnedHalf& half, Doorbell& doorbell)
+      : table_(table), half_(half), direct_(half.queue(), half.address().half), doorbell_(doorbell) {}
   ~LeasedSource() override { stop(); }
 
-  const SourceTraits& traits() const override { return borrower_->traits(); }
+  const SourceTraits& traits() const override;
   void start(SourceEvents events) override;
   void stop() override;
   Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) override;
@@ -70,7 +129,7 @@ class LeasedSource final : public Source {
   // Fixed after construction.
   OwnedTable& table_;
   OwnedHalf& half_;
-  const std::unique_ptr<Source> borrower_;
+  DirectClaimer direct_;
   Doorbell& doorbell_;
 
   Mutex mutex_;

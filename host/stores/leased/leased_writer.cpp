@@ -26,19 +26,36 @@ TransactAction remove(const std::string& table, const Place& place) {
 
 std::uint32_t shard_at(const Place& place) { return parse_partition(place.partition).value_or(Partition{}).shard; }
 
-/// Of a record that a write has claimed.
-Held held_of(const table::FoundRecord& found) {
-  const Candidate record = Candidate::of(found.item);
+}  // namespace
+
+Held Held::of(const Candidate& record) {
   return {.place = record.place,
           .version = record.version,
           .receive_count = record.receive_count,
-          .counted = record.received,
           .marked = record.suspect,
-          .aliased = found.alias && Place::of(*found.alias) == record.place,
+          .aliased = !record.own_id.empty(),
           .held_group = record.hold ? record.group : std::string()};
 }
 
-}  // namespace
+void drop_companions(const table::StoreParts& parts, const table::QueueTable& place, std::span<const Gone> gone,
+                     Deadline deadline) {
+  std::vector<RecordWrite> removals;
+  for (const auto& [id, held] : gone) {
+    if (held.aliased) {
+      removals.push_back(remove_alias(place.table, place.queue, id, held.place));
+    }
+    if (!held.held_group.empty()) {
+      removals.push_back(remove_hold(place.table, place.queue, shard_at(held.place), held.held_group, id));
+    }
+  }
+  if (!removals.empty()) {
+    parts.runner.run(std::move(removals), table::Repetition::until_known, deadline);
+  }
+}
+
+bool stood_in_the_way(const dynamo::CancellationReason& reason) {
+  return !reason.code.empty() && reason.code != "None";
+}
 
 core::StateChange end_of(const Completion& completion, const Held& held, WallTime now) {
   const std::uint32_t attempt = held.receive_count + (held.counted ? 0 : 1);
@@ -79,7 +96,10 @@ void LeasedWriter::look_up(const std::vector<const Receipt*>& receipts, std::spa
     } else if (half_of(one.item) != half_ || !may_be_at(receipt, Place::of(one.item))) {
       known[i] = SettleResult{SettleStatus::lost, {}};  // it has moved since, or was sent again under a free id
     } else {
-      held[i] = held_of(one);
+      const Candidate record = Candidate::of(one.item);
+      held[i] = Held::of(record);
+      held[i]->counted = record.received;
+      held[i]->aliased = one.alias && Place::of(*one.alias) == record.place;
       held[i]->version = receipt.version;  // by which it is fenced, whatever the record has become
     }
   }
@@ -221,17 +241,17 @@ std::vector<SettleResult> LeasedWriter::settle(std::span<const Completion> compl
     writes.push_back(write_of(k, endings[k].completion.receipt.version, true));
   }
   writer_.commit(writes, write_of, deadline);
-  std::vector<Ending> ended;
+  std::vector<Gone> gone;
   for (std::size_t k = 0; k < writes.size(); ++k) {
     SettleResult& result = results[places[k]].emplace(writer_.result_of(writes[k]));
     if (result.status == SettleStatus::lost && !writes[k].never_applied && has_moved(endings[k], deadline)) {
       result.status = SettleStatus::applied;
     }
-    if (result.status == SettleStatus::applied && writes[k].in_transaction == nullptr) {
-      ended.push_back(endings[k]);
+    if (result.status == SettleStatus::applied && writes[k].in_transaction == nullptr && writes[k].removes()) {
+      gone.push_back({endings[k].completion.receipt.id, endings[k].held});
     }
   }
-  drop_companions(ended, deadline);
+  drop_companions(parts_, place_, gone, deadline);
   std::vector<SettleResult> all;
   all.reserve(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -241,28 +261,6 @@ std::vector<SettleResult> LeasedWriter::settle(std::span<const Completion> compl
     }
   }
   return all;
-}
-
-// What goes with those that are gone. An alias that leads nowhere does no harm: whoever sends with its id again
-// overwrites it.
-void LeasedWriter::drop_companions(const std::vector<Ending>& ended, Deadline deadline) const {
-  std::vector<table::RecordWrite> removals;
-  for (const Ending& one : ended) {
-    const Held& held = one.held;
-    const std::string& id = one.completion.receipt.id;
-    if (one.completion.action != CompletionAction::remove) {
-      continue;
-    }
-    if (held.aliased) {
-      removals.push_back(remove_alias(place_.table, place_.queue, id, held.place));
-    }
-    if (!held.held_group.empty()) {
-      removals.push_back(remove_hold(place_.table, place_.queue, shard_at(held.place), held.held_group, id));
-    }
-  }
-  if (!removals.empty()) {
-    parts_.runner.run(std::move(removals), table::Repetition::until_known, deadline);
-  }
 }
 
 table::DeliveryWrite LeasedWriter::extension(const Receipt& receipt, const Held& held, std::int64_t version,

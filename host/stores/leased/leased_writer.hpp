@@ -11,16 +11,16 @@
 #include "host/queue/source.hpp"
 #include "host/stores/core/transitions.hpp"
 #include "host/stores/leased/leased_layout.hpp"
-#include "host/stores/leased/leased_writes.hpp"
+#include "host/stores/leased/leased_queue.hpp"
 #include "host/stores/table/delivery_writer.hpp"
-#include "host/stores/table/store_parts.hpp"
-#include "host/stores/table/transaction_writer.hpp"
-#include "host/stores/table/writer_memory.hpp"
 
 namespace sluice::queue::leased {
 
 /// What whoever handed a delivery out remembers of its record, so that its end costs no read. A value.
 struct Held {
+  /// Of a record as it stands, whose next delivery is not counted yet.
+  static Held of(const Candidate& record);
+
   Place place;
   std::int64_t version = 1;
   std::uint32_t receive_count = 0;  ///< as the record says
@@ -32,15 +32,20 @@ struct Held {
   std::optional<OwnerFence> fence{};  ///< where the queue is strict, of what is committed with effects
 };
 
+/// A message that was taken away, and what its record said.
+struct Gone {
+  std::string id;
+  Held held;
+};
+/// Takes away what goes with them. An alias that leads nowhere does no harm: whoever sends with its id again overwrites
+/// it.
+void drop_companions(const table::StoreParts& parts, const table::QueueTable& place, std::span<const Gone> gone,
+                     Deadline deadline);
+/// That action is why its transaction was refused.
+bool stood_in_the_way(const dynamo::CancellationReason& reason);
+
 /// What an end comes to. The receive count is named where the record has another one.
 core::StateChange end_of(const Completion& completion, const Held& held, WallTime now);
-
-/// What is remembered of one half of a queue between the writes that settle its messages. Thread-safe.
-struct WriterState {
-  table::DoubtfulWrites doubts;
-  table::FailureMemory failures;
-  table::OpenTransactions transactions;
-};
 
 /// Settles and extends deliveries of one queue half, each conditional on the version that its record had. A removal is
 /// one statement of a batch, 1 WCU; a retry or release the same as an update. A dead letter moves to the other half's
@@ -48,13 +53,14 @@ struct WriterState {
 /// Made for one call. Not thread-safe.
 class LeasedWriter {
  public:
-  LeasedWriter(table::StoreParts parts, const table::QueueTable& place, Half half, WriterState& state)
-      : parts_(parts),
-        place_(place),
+  /// The queue outlives it.
+  LeasedWriter(LeasedQueue& queue, Half half)
+      : parts_(queue.parts),
+        place_(queue.place),
         half_(half),
-        state_(state),
-        writer_(parts, place, {attribute::kNonce, [](const dynamo::Item& item) { return version_of(item).number; }},
-                state.doubts, state.transactions) {}
+        state_(queue.writer(half)),
+        writer_(parts_, place_, {attribute::kNonce, [](const dynamo::Item& item) { return version_of(item).number; }},
+                state_.doubts, state_.transactions) {}
 
   /// One of `held` for each completion, in their order; nothing: nobody knows where it lies, and it is looked for.
   std::vector<SettleResult> settle(std::span<const Completion> completions, std::span<const std::optional<Held>> held,
@@ -86,9 +92,8 @@ class LeasedWriter {
                                  WallTime until) const;
   /// Whether an earlier call, whose answer was lost, has made a dead letter of it.
   bool has_moved(const Ending& ending, Deadline deadline) const;
-  void drop_companions(const std::vector<Ending>& ended, Deadline deadline) const;
 
-  const table::StoreParts parts_;
+  const table::StoreParts& parts_;
   const table::QueueTable& place_;
   const Half half_;
   WriterState& state_;

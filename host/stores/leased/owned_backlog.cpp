@@ -158,7 +158,6 @@ OwnedBacklog::Admission OwnedBacklog::admit(std::uint32_t shard, dynamo::Item it
   Shard& of = mine->second;
   ++of.entries;
   of.bytes += found->second.bytes;
-  count_in(of, found->second, true);
   place(found->second, sight.now);
   keep_bounds();
   return Admission::fresh;
@@ -352,10 +351,11 @@ std::vector<OwnedBacklog::Taken> OwnedBacklog::take(const Wanted& wanted, WallTi
   std::vector<Taken> taken;
   std::size_t bytes = 0;
   refused_.reset();
+  in_flight_bound();  // counts anew
   while (taken.size() < wanted.max && bytes < wanted.bytes) {
     const bool suspects = wanted.suspects && taken.empty();
-    const auto turn =
-        turns_.next(rules_.weights, [&](const Spot& spot) { return suspects || !is_suspect(entries_.at(spot)); });
+    const auto turn = turns_.priorities.next(
+        rules_.weights, [&](const Spot& spot) { return suspects || !is_suspect(entries_.at(spot)); });
     if (!turn) {
       break;
     }
@@ -365,7 +365,7 @@ std::vector<OwnedBacklog::Taken> OwnedBacklog::take(const Wanted& wanted, WallTi
     }
     const bool suspect = is_suspect(entry);
     entry.inherited = is_inherited(entry, shards_.at(entry.shard));
-    go(entry, now);
+    go(entry, now + Duration(taken.size()));  // what is handed out together has its turns one after the other
     bytes += entry.bytes;
     taken.push_back({&entry, suspect});
     if (suspect) {
@@ -378,8 +378,7 @@ std::vector<OwnedBacklog::Taken> OwnedBacklog::take(const Wanted& wanted, WallTi
 void OwnedBacklog::go(Entry& entry, WallTime now) {
   unplace(entry);
   entry.out = true;
-  ++out_;
-  ++shards_.at(entry.shard).out;
+  count_out(entry, true);
   if (in_line(entry)) {
     GroupBacklog& line = lines_[line_of(entry)];
     ++line.out;
@@ -424,8 +423,7 @@ void OwnedBacklog::returned(const Spot& spot, const Return& what, WallTime now, 
     return;
   }
   entry.out = false;
-  --out_;
-  --shards_.at(entry.shard).out;
+  count_out(entry, false);
   if (lined) {
     --lines_[name].out;
   }
@@ -467,7 +465,7 @@ const OwnedBacklog::ShardFigures& OwnedBacklog::of(std::uint32_t shard) const {
 OwnedBacklog::Figures OwnedBacklog::figures() const {
   Figures figures{.size = entries_.size(),
                   .out = out_,
-                  .ready = turns_.size(),
+                  .ready = turns_.priorities.size(),
                   .timers = timers_.size() + line_timers_.size(),
                   .parked = parked_,
                   .full = entries_.size() >= bounds_.entries};
@@ -523,7 +521,11 @@ void OwnedBacklog::place(Entry& entry, WallTime now) {
   }
   if (strict() || !entry.timed) {
     const std::string name = line_of(entry);
-    lines_[name].waiting.emplace(position_of(entry), &entry);
+    const auto [line, fresh] = lines_.try_emplace(name);
+    if (const auto served = turns_.served.find(name); fresh && served != turns_.served.end()) {
+      line->second.served_at = served->second;
+    }
+    line->second.waiting.emplace(position_of(entry), &entry);
     count(entry, !strict());
     look_after(name);
   }
@@ -561,13 +563,13 @@ void OwnedBacklog::count(Entry& entry, bool yes) {
 
 void OwnedBacklog::offer(Entry& entry, WallTime at) {
   entry.offered = Turn{at, entry.spot()};
-  turns_.add(entry.candidate.priority, *entry.offered);
+  turns_.priorities.add(entry.candidate.priority, *entry.offered);
   count(entry, true);
 }
 
 void OwnedBacklog::withdraw(Entry& entry) {
   if (entry.offered) {
-    turns_.remove(entry.candidate.priority, *entry.offered);
+    turns_.priorities.remove(entry.candidate.priority, *entry.offered);
     entry.offered.reset();
   }
 }
@@ -611,8 +613,7 @@ void OwnedBacklog::erase(Entries::iterator found) {
   const bool lined = in_line(entry);
   const std::string name = lined ? line_of(entry) : std::string();
   if (entry.out) {
-    --out_;
-    --shards_.at(entry.shard).out;
+    count_out(entry, false);
     if (lined) {
       --lines_.at(name).out;
     }
@@ -625,7 +626,6 @@ void OwnedBacklog::erase(Entries::iterator found) {
   }
   --shard.entries;
   shard.bytes -= entry.bytes;
-  count_in(shard, entry, false);
   entries_.erase(found);
   if (lined) {
     look_after(name);
@@ -719,7 +719,7 @@ void OwnedBacklog::keep_inheritance(std::uint32_t shard) {
   for (std::size_t priority = 0; priority < kPriorities; ++priority) {
     OrphanedRange& orphaned = closed.ranges[priority].orphaned;
     if (orphaned.any()) {
-      orphaned = OrphanedRange(measured(shard, priority, {.inherited = true}).bound, orphaned.until());
+      orphaned = OrphanedRange(inherited_in(shard, priority), orphaned.until());
     }
   }
 }
@@ -777,102 +777,90 @@ InFlightBound OwnedBacklog::behind_dropped(InFlightBound bound, const Shard& sha
   return bound > 0 ? bound + shard.dropped : 0;
 }
 
+void OwnedBacklog::count_out(const Entry& entry, bool yes) {
+  Shard& shard = shards_.at(entry.shard);
+  for (std::size_t* count : {&out_, &shard.out, &range_of(shard, entry.candidate.place.sort).out}) {
+    *count = yes ? *count + 1 : *count - 1;
+  }
+}
+
 // What is in memory is counted, and what is known to lie in the table beside that. What was moved to the front is not:
 // it may come before anything at any time, and is a suspect anyway.
-OwnedBacklog::Measured OwnedBacklog::measured(std::uint32_t shard, std::size_t priority, const Measure& what) const {
+InFlightBound OwnedBacklog::count_range(std::uint32_t shard, std::size_t priority) {
+  Shard& of = shards_.at(shard);
+  Range& range = of.ranges[priority];
+  const std::string from = first_sort_key(static_cast<Priority>(priority), kFrontEnd);
+  range.highest = from;
+  range.counted = 0;
+  InFlightBound places = 0;
+  std::size_t left = range.out;
+  const auto begin = entries_.lower_bound({shard, first_sort_key(static_cast<Priority>(priority), WallTime{})});
+  for (auto found = begin; left > 0; ++found) {
+    places += found->first.second >= from ? places_of(found->second) : 0;
+    if (found->second.out) {
+      --left;
+      range.counted = places;
+      range.highest = std::max(range.highest, found->first.second);
+    }
+  }
+  return behind_dropped(range.counted, of);
+}
+
+// The same with what may have been at work in owners before.
+InFlightBound OwnedBacklog::inherited_in(std::uint32_t shard, std::size_t priority) const {
   const Shard& of = shards_.at(shard);
   const std::string from = first_sort_key(static_cast<Priority>(priority), kFrontEnd);
   InFlightBound places = 0;
-  Measured measured;
+  InFlightBound counted = 0;
   for (auto found = entries_.lower_bound({shard, from});
        found != entries_.end() && found->first.first == shard && found->first.second.front() == from.front(); ++found) {
-    const Entry& entry = found->second;
-    places += places_of(entry);
-    if (entry.out || &entry == what.added || (what.inherited && is_inherited(entry, of))) {
-      measured.counted = places;
-      measured.highest = found->first.second;
-    }
+    places += places_of(found->second);
+    counted = found->second.out || is_inherited(found->second, of) ? places : counted;
   }
-  measured.bound = behind_dropped(measured.counted, of);
   const OrphanedRange& orphaned = of.ranges[priority].orphaned;
-  if (what.inherited && orphaned.any()) {
-    const InFlightBound unread = orphaned.unread();
-    measured.bound = std::max(measured.bound, unread > 0 ? places + of.dropped + unread : 1);
-  }
-  return measured;
+  const InFlightBound unread = orphaned.unread();
+  const InFlightBound least = !orphaned.any() ? 0 : unread > 0 ? places + of.dropped + unread : 1;
+  return std::max(behind_dropped(counted, of), least);
 }
 
 InFlightBound OwnedBacklog::left_in(std::uint32_t shard) const {
-  if (!inherits(shard)) {
-    return 0;
-  }
-  InFlightBound bound = 1;
-  for (std::size_t priority = 0; priority < kPriorities; ++priority) {
-    bound = std::max(bound, measured(shard, priority, {.inherited = true}).bound);
+  InFlightBound bound = inherits(shard) ? 1 : 0;
+  for (std::size_t priority = 0; bound > 0 && priority < kPriorities; ++priority) {
+    bound = std::max(bound, inherited_in(shard, priority));
   }
   return bound;
 }
 
 InFlightBound OwnedBacklog::in_flight_bound() {
   InFlightBound bound = 0;
-  for (auto& [number, shard] : shards_) {
+  for (const auto& [number, shard] : shards_) {
     for (std::size_t priority = 0; priority < kPriorities; ++priority) {
-      Measured anew = measured(number, priority, {});
-      bound = std::max(bound, anew.bound);
-      shard.ranges[priority].count_from(std::move(anew));
+      bound = std::max(bound, count_range(number, priority));
     }
   }
   return bound;
 }
 
-InFlightBound OwnedBacklog::expected(std::size_t more) const {
-  InFlightBound bound = refused_.value_or(0);
-  for (const auto& [number, shard] : shards_) {
-    for (const Range& range : shard.ranges) {
-      bound = std::max(bound, behind_dropped(range.counted, shard));
-    }
-  }
-  return bound + static_cast<InFlightBound>(std::min<std::size_t>(more, entries_.size()));
+InFlightBound OwnedBacklog::expected(std::size_t more) {
+  return std::max(in_flight_bound(), refused_.value_or(0)) +
+         static_cast<InFlightBound>(std::min<std::size_t>(more, entries_.size()));
 }
 
-// From what is known to what goes out all is counted, which is cheap where messages go out by their keys. Only where
-// that comes to more than is allowed it is counted anew from the head.
+// On from what has been counted for those before it.
 bool OwnedBacklog::may_go(const Entry& entry, InFlightBound allowed) {
   const std::string& sort = entry.candidate.place.sort;
-  const std::size_t priority = static_cast<std::size_t>(priority_of(sort));
   Shard& of = shards_.at(entry.shard);
-  Range& range = of.ranges[priority];
-  if (sort > range.highest) {
-    const std::string from = std::max(range.highest, first_sort_key(static_cast<Priority>(priority), kFrontEnd));
-    for (auto found = entries_.upper_bound({entry.shard, from});
-         found != entries_.end() && found->first <= entry.spot(); ++found) {
-      range.counted += places_of(found->second);
-    }
-    range.highest = sort;
+  Range& range = range_of(of, sort);
+  for (auto found = entries_.upper_bound({entry.shard, range.highest});
+       found != entries_.end() && found->first <= entry.spot(); ++found) {
+    range.counted += places_of(found->second);
   }
-  if (behind_dropped(range.counted, of) <= allowed) {
-    return true;
+  range.highest = std::max(range.highest, sort);
+  const InFlightBound bound = behind_dropped(range.counted, of);
+  if (bound > allowed) {
+    refused_ = bound;
   }
-  Measured anew = measured(entry.shard, priority, {.added = &entry});
-  if (anew.bound > allowed) {
-    refused_ = anew.bound;
-    return false;
-  }
-  range.count_from(std::move(anew));
-  return true;
-}
-
-void OwnedBacklog::count_in(Shard& shard, const Entry& entry, bool yes) {
-  const std::string& sort = entry.candidate.place.sort;
-  Range& range = range_of(shard, sort);
-  if (sort > range.highest || due_of(sort) < kFrontEnd) {
-    return;
-  }
-  if (yes) {
-    range.counted += places_of(entry);
-  } else if (range.counted > 0) {
-    range.counted -= places_of(entry);
-  }
+  return bound <= allowed;
 }
 
 void OwnedBacklog::dropped(std::uint32_t shard) { ++shards_.at(shard).dropped; }

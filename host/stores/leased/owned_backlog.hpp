@@ -103,7 +103,14 @@ class OwnedBacklog {
     std::size_t entries = 50'000;
   };
   OwnedBacklog() : OwnedBacklog(Bounds()) {}
-  explicit OwnedBacklog(Bounds bounds) : bounds_(bounds) {}
+  /// Whose turn it was, where that outlives a backlog.
+  struct Turns {
+    owned::PriorityScheduler priorities;
+    std::map<std::string, WallTime> served;  ///< when a group had its last one
+  };
+  /// With `turns`, which outlive it, those before go on; nobody else uses them meanwhile.
+  explicit OwnedBacklog(Bounds bounds, Turns* turns = nullptr)
+      : bounds_(bounds), turns_(turns == nullptr ? own_turns_ : *turns) {}
 
   /// A shard is this host's. What lies there may have been in the hands of an owner who died, as far as `bound` goes
   /// and where it was due by `until`.
@@ -165,7 +172,7 @@ class OwnedBacklog {
   /// What the last `take` would have had to be allowed for the first one that was not, if there was one.
   std::optional<InFlightBound> refused() const { return refused_; }
   /// About how far anything will lie behind the head once so many more are out of each shard.
-  InFlightBound expected(std::size_t more) const;
+  InFlightBound expected(std::size_t more);
   void returned(const Spot& spot, const Return& what, WallTime now, SteadyTime at);
 
   /// Shards in which a sweep is to find again what was dropped, since this was last asked.
@@ -209,22 +216,12 @@ class OwnedBacklog {
     enum class Doubt { none, waits, swept } doubt = Doubt::none;
     std::uint32_t doubtful_shard = 0;
   };
-  /// How far behind the head of a priority something is.
-  struct Measured {
-    InFlightBound counted = 0;  ///< all that is in memory up to `highest`
-    std::string highest{};      ///< nothing that is out lies behind it
-    InFlightBound bound = 0;    ///< with what was dropped and, where that was asked for, what was inherited
-  };
   /// Of one priority, as its keys say.
   struct Range {
     OrphanedRange orphaned{};
-    InFlightBound counted = 0;  ///< as Measured's
-    std::string highest{};
-
-    void count_from(Measured&& anew) {
-      counted = anew.counted;
-      highest = std::move(anew.highest);
-    }
+    std::size_t out = 0;
+    InFlightBound counted = 0;  ///< so many lie from its head up to `highest`, as was last counted
+    std::string highest{};      ///< nothing that is out lies behind it
   };
   struct Shard : ShardFigures {
     bool open = true;
@@ -263,15 +260,12 @@ class OwnedBacklog {
   static bool is_inherited(const Entry& entry, const Shard& shard);
   static std::uint32_t places_of(const Entry& entry);
   static Range& range_of(Shard& shard, const std::string& sort);
-  struct Measure {
-    const Entry* added = nullptr;  ///< as if it were out
-    bool inherited = false;        ///< with what may have been at work before
-  };
-  Measured measured(std::uint32_t shard, std::size_t priority, const Measure& what) const;
+  void count_out(const Entry& entry, bool yes);
+  InFlightBound count_range(std::uint32_t shard, std::size_t priority);
+  InFlightBound inherited_in(std::uint32_t shard, std::size_t priority) const;
   bool may_go(const Entry& entry, InFlightBound allowed);
   /// A message has gone out of memory, or has not come in, and still lies in the table.
   void dropped(std::uint32_t shard);
-  static void count_in(Shard& shard, const Entry& entry, bool yes);
   static InFlightBound behind_dropped(InFlightBound bound, const Shard& shard);
   void keep_inheritance(std::uint32_t shard);
   bool is_stale(const Spot& spot, const Candidate& candidate, const Sight& sight) const;
@@ -287,7 +281,8 @@ class OwnedBacklog {
   Entries entries_;
   std::map<std::uint32_t, Shard> shards_;
   std::size_t out_ = 0;
-  owned::PriorityScheduler turns_;
+  Turns own_turns_;
+  Turns& turns_;
   using Timers = std::set<std::pair<WallTime, Spot>>;
   Timers timers_;       ///< of what is in no line: any of them may be dropped
   Timers line_timers_;  ///< of what is in one, and keeps those behind it waiting

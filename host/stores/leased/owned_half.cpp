@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "host/queue/message.hpp"
-#include "host/stores/leased/leased_writes.hpp"
+#include "host/stores/leased/leased_record.hpp"
 #include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::leased {
@@ -41,16 +41,16 @@ bool is_plain_ack(const Completion& completion) {
 
 }  // namespace
 
-OwnedHalf::OwnedHalf(Settings settings, table::StoreParts parts, table::QueueTable place, owned::HostLease& lease,
-                     OwnerWriter writer, const Clock& machine, Random& random)
+OwnedHalf::OwnedHalf(Settings settings, LeasedQueue& queue, owned::HostLease& lease, const Clock& machine)
     : settings_(std::move(settings)),
-      parts_(parts),
-      place_(std::move(place)),
+      queue_(queue),
+      parts_(queue.parts),
+      place_(queue.place),
+      address_{place_.queue, settings_.half},
       lease_(lease),
-      writer_(std::move(writer)),
       machine_(machine),
-      locator_base_(static_cast<std::int64_t>((random.next() >> 33U) | 1U) << kLocatorShift),
-      name_(half_name(settings_.address.queue, settings_.address.half)),
+      locator_base_(static_cast<std::int64_t>((queue.random.next() >> 33U) | 1U) << kLocatorShift),
+      name_(half_name(place_.queue, settings_.half)),
       remarks_(settings_.warn) {}
 
 std::uint32_t OwnedHalf::enter(SourceEvents events) {
@@ -524,14 +524,7 @@ void OwnedHalf::read_holds(const Job& job, Deadline deadline) {
 }
 
 Held OwnedHalf::held_of(const Entry& entry) const {
-  const Candidate& candidate = entry.candidate;
-  Held held;
-  held.place = candidate.place;
-  held.version = candidate.version;
-  held.receive_count = candidate.receive_count;
-  held.marked = candidate.suspect;
-  held.aliased = !candidate.own_id.empty();
-  held.held_group = candidate.hold ? candidate.group : std::string();
+  Held held = Held::of(entry.candidate);
   if (settings_.strict_fence) {
     held.fence = OwnerFence{{ownership_partition(address().queue, address().half), ownership_sort(entry.shard)},
                             shards_.at(entry.shard).epoch};
@@ -545,9 +538,7 @@ Delivery OwnedHalf::deliver(std::uint32_t source, const OwnedBacklog::Taken& tak
   StoredMessage record = decode_record(entry.item, address().half);
   Out out{.spot = entry.spot(), .held = held_of(entry), .id = candidate.id, .group = candidate.group, .source = source};
   if (!record.failure.empty()) {
-    if (writer_.note_failure) {
-      writer_.note_failure(candidate.id, record.failure);
-    }
+    queue_.writer(settings_.half).failures.note(candidate.id, record.failure);
     out.failure = record.failure;
   }
   Delivery delivery;
@@ -714,7 +705,7 @@ std::vector<SettleResult> OwnedHalf::settle(std::span<const Completion> completi
   if (wanted.empty()) {
     return results;
   }
-  auto made = writer_.settle(wanted, held, deadline);
+  auto made = LeasedWriter(queue_, settings_.half).settle(wanted, held, deadline);
   const table::Moment now = parts_.now();
   bool handed_over = false;
   {

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "base/mutex.hpp"
-#include "base/random.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/leased/leased_writer.hpp"
 #include "host/stores/leased/owned_backlog.hpp"
@@ -23,14 +22,6 @@
 #include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::leased {
-
-/// What writes the ends of an owner's deliveries.
-struct OwnerWriter {
-  std::function<std::vector<SettleResult>(std::span<const Completion>, std::span<const std::optional<Held>>, Deadline)>
-      settle;
-  /// A message is handed out, and its record says this of the attempts before. May be empty.
-  std::function<void(const std::string& id, const Failure&)> note_failure{};
-};
 
 /// What this process owns of one half of a queue: what has been read of its shards and what is out. All sources of the
 /// half share it. A coordinator tells it which shards are its own; it knows no more of that one than the lease.
@@ -42,8 +33,7 @@ class OwnedHalf final : public ShardHolder {
   static constexpr Duration kDeadPause = std::chrono::seconds(60);
 
   struct Settings {
-    QueueAddress address;
-    std::uint32_t shards = kDefaultShards;  ///< where no item says how many
+    Half half = Half::standard;
     bool strict_fence = false;  ///< what is committed with effects holds only while the shard is this host's
     std::function<void(const std::string&)> warn{};
   };
@@ -51,8 +41,7 @@ class OwnedHalf final : public ShardHolder {
   using Announce = std::function<bool(InFlightBound)>;
 
   /// The references outlive it.
-  OwnedHalf(Settings settings, table::StoreParts parts, table::QueueTable place, owned::HostLease& lease,
-            OwnerWriter writer, const Clock& machine, Random& random);
+  OwnedHalf(Settings settings, LeasedQueue& queue, owned::HostLease& lease, const Clock& machine);
 
   /// A source's way to be told; and out.
   std::uint32_t enter(SourceEvents events);
@@ -70,11 +59,11 @@ class OwnedHalf final : public ShardHolder {
   bool knows(const Receipt& receipt) const;
   std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline);
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts);
-  const table::QueueTable& place() const { return place_; }
+  LeasedQueue& queue() { return queue_; }
 
   // ShardHolder
-  const QueueAddress& address() const override { return settings_.address; }
-  std::uint32_t configured_shards() const override { return settings_.shards; }
+  const QueueAddress& address() const override { return address_; }
+  std::uint32_t configured_shards() const override { return queue_.shards.configured; }
   void own(std::span<const ShardHolder::Shard> shards, std::uint32_t all, SteadyTime now) override;
   std::optional<InFlightBound> left_in(std::uint32_t shard) override;
   bool is_empty(std::uint32_t shard) const override;
@@ -166,10 +155,11 @@ class OwnedHalf final : public ShardHolder {
 
   // Fixed after construction.
   const Settings settings_;
-  const table::StoreParts parts_;
-  const table::QueueTable place_;
+  LeasedQueue& queue_;
+  const table::StoreParts& parts_;
+  const table::QueueTable& place_;
+  const QueueAddress address_;
   owned::HostLease& lease_;
-  const OwnerWriter writer_;
   const Clock& machine_;
   const std::int64_t locator_base_;
   const std::string name_;

@@ -481,14 +481,12 @@ void OwnershipCoordinator::tell_of_movers(Duty& duty, SteadyTime now) {
 void OwnershipCoordinator::learn_numbers(Duty& duty, const OwnershipPage& page) {
   const SteadyTime now = clock_.steady_now();
   const std::uint32_t configured = duty.holder->configured_shards();
-  auto read = decode_shards(page.shards, configured);
-  if (!read.wrong.empty()) {
-    remarks_.say("table '" + settings_.table + "': " + read.wrong, now);
-  }
-  if (read.numbers) {
-    duty.numbers = *read.numbers;
-  } else if (duty.numbers.count == 0) {
-    duty.numbers = {configured, configured};
+  const auto read = page.shards ? shards_in(*page.shards) : Shards{configured, configured};
+  if (read) {
+    duty.numbers = *read;
+  } else {
+    remarks_.say("table '" + settings_.table + "': " + no_shards_in(*page.shards), now);
+    duty.numbers = duty.numbers.count == 0 ? Shards{configured, configured} : duty.numbers;
   }
   const std::uint32_t count = duty.numbers.count;
   if (count != std::exchange(duty.last_count, count)) {

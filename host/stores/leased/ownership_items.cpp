@@ -9,7 +9,6 @@
 #include "dynamo/item_reading.hpp"
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/leased/leased_schema.hpp"
-#include "host/stores/leased/leased_writes.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -377,16 +376,10 @@ std::optional<Shards> shards_in(const Item& item) {
                 static_cast<std::uint32_t>(std::clamp<std::int64_t>(most, *count, kMostShards))};
 }
 
-ShardNumbersRead decode_shards(const std::optional<Item>& item, std::uint32_t otherwise) {
-  if (!item) {
-    return {Shards{otherwise, otherwise}, {}};
-  }
-  if (const auto shards = shards_in(*item)) {
-    return {shards, {}};
-  }
-  return {std::nullopt, "the item '" + std::string(kShardsKey) + "' in partition '" + Place::of(*item).partition +
-                            "' says no number of shards from " + std::to_string(kLeastShards) + " to " +
-                            std::to_string(kMostShards) + "; what was known before stays, mend the item"};
+std::string no_shards_in(const Item& item) {
+  return "the item '" + std::string(kShardsKey) + "' in partition '" + Place::of(item).partition +
+         "' says no number of shards from " + std::to_string(kLeastShards) + " to " + std::to_string(kMostShards) +
+         "; what was known before stays, mend the item";
 }
 
 namespace {
@@ -421,12 +414,12 @@ std::optional<Word> word_of(const dynamo::Item& heartbeat, const std::string& ha
 }
 
 std::vector<Word> words_of(std::span<const dynamo::Item> heartbeats, const QueueAddress& address, WallTime now,
-                           const OwnWords& own) {
+                           const OwnWordOf& own) {
   const std::string half = half_name(address.queue, address.half);
-  const auto mine = own.find(address.half);
+  const auto mine = own ? own(address.half) : std::nullopt;
   std::vector<Word> words;
   for (const dynamo::Item& heartbeat : heartbeats) {
-    auto word = word_of(heartbeat, half, now, mine == own.end() ? nullptr : &mine->second);
+    auto word = word_of(heartbeat, half, now, mine ? &*mine : nullptr);
     if (word && word->figures.shards > 0) {
       words.push_back(*word);
     }
@@ -461,7 +454,7 @@ void add_dead(Announced& sum, const Word& word) {
 }  // namespace
 
 std::optional<Announced> announced_stats(std::span<const dynamo::Item> heartbeats, const QueueAddress& address,
-                                         WallTime now, const OwnWords& own) {
+                                         WallTime now, const OwnWordOf& own) {
   auto words = words_of(heartbeats, address, now, own);
   const bool by_standard = words.empty() && address.half == Half::dlq;
   if (by_standard) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -132,24 +133,19 @@ struct Shards {
 };
 /// As the item beside a queue's ownership items has them; nothing for a number that no queue can have.
 std::optional<Shards> shards_in(const dynamo::Item& item);
+/// That such an item says a number which none can have.
+std::string no_shards_in(const dynamo::Item& item);
 /// The first write of the item, on condition that there is none.
 dynamo::PutItemRequest first_numbers(const std::string& table, const std::string& queue, const Shards& shards);
 /// The write of another number on condition that the item still is as `before` says; empty: there is none.
 dynamo::PutItemRequest numbers_write(const table::QueueTable& place, const dynamo::Item& before, const Shards& after);
-/// What the item says, where it is one; `otherwise` where there is none. A wrong one says nothing: see `wrong`.
-struct ShardNumbersRead {
-  std::optional<Shards> numbers;
-  std::string wrong;
-};
-ShardNumbersRead decode_shards(const std::optional<dynamo::Item>& item, std::uint32_t otherwise);
-
 /// What this process knows by itself of a half that it works on.
 struct OwnWord {
   std::string host;  ///< its incarnation
   OwnerFigures figures;
 };
-/// The same of the halves of a queue.
-using OwnWords = std::map<Half, OwnWord>;
+/// The same of the halves of a queue; nothing of one that it does not work on. Thread-safe.
+using OwnWordOf = std::function<std::optional<OwnWord>(Half half)>;
 
 /// What the owners of a half say of it, added up.
 struct Announced {
@@ -167,6 +163,6 @@ struct Announced {
 /// shards are others' by now. The oldest one gives the age of the whole. In place of its own heartbeat a process takes
 /// what it knows now.
 std::optional<Announced> announced_stats(std::span<const dynamo::Item> heartbeats, const QueueAddress& address,
-                                         WallTime now, const OwnWords& own = {});
+                                         WallTime now, const OwnWordOf& own = {});
 
 }  // namespace sluice::queue::leased

@@ -4,8 +4,8 @@
 
 #include "base/text/utf8.hpp"
 #include "dynamo/item_reading.hpp"
+#include "host/stores/leased/leased_queue.hpp"
 #include "host/stores/leased/leased_record.hpp"
-#include "host/stores/leased/shard_count.hpp"
 #include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::leased {

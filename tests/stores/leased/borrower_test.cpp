@@ -156,8 +156,8 @@ TEST_F(LeasedBorrowerTest, WhoLostTheMessageMovesNothing) {
 TEST_F(LeasedBorrowerTest, ReceiptsOfAnotherProcessAreHonoured) {
   send({.id = "own", .body = "x"});
   send({.body = "y"});
-  WriterState state;
-  DirectClaimer other(parts_, queue_.place, Half::standard, state, shards_);
+  LeasedQueue elsewhere(locate_("orders"), kShards, parts_, random_);
+  DirectClaimer other(elsewhere, Half::standard);
   for (const Delivery& delivery : take()) {
     const auto extended = other.extend(std::span(&delivery.receipt, 1), 60s, soon()).front();
     ASSERT_EQ(extended.status, SettleStatus::applied) << extended.error.message();
@@ -183,7 +183,7 @@ TEST_F(LeasedBorrowerTest, ASendThatWasHeldUpIsNotStoredAgainOnceItsMessageIsDon
 TEST_F(LeasedBorrowerTest, ASendThatNobodyAnswersIsNotMadeAnotherTime) {
   transport_.hold("TransactWriteItems", 1'000);
   NewMessage message{.id = "order-1", .body = "x"};
-  const auto sent = sender_.send(std::span(&message, 1), soon()).front();
+  const auto sent = sender_->send(std::span(&message, 1), soon()).front();
   EXPECT_EQ(sent.status, SendStatus::failed);
   EXPECT_EQ(sent.error.code(), ErrorCode::unknown_outcome);
   transport_.let_go(soon());
@@ -223,7 +223,7 @@ TEST_F(LeasedBorrowerTest, AStrictFenceKeepsAnOwnerOfBeforeFromCommitting) {
   Held held{.place = place};
   held.fence =
       OwnerFence{{ownership_partition("orders", Half::standard), ownership_sort(place_of_made_id(id)->second)}, 2};
-  LeasedWriter writer(parts_, queue_.place, Half::standard, state_);
+  LeasedWriter writer(queue_, Half::standard);
   std::vector<std::optional<Held>> all{held};
   EXPECT_EQ(writer.settle(std::span(&done, 1), all, soon()).front().status, SettleStatus::lost);
   all.front()->fence->epoch = 3;
@@ -240,7 +240,7 @@ TEST_F(LeasedBorrowerTest, AnOwnersRemovalIsOneWriteUnit) {
   }
   const double before = write_units();
   const auto requests = model_.counters().requests;
-  LeasedWriter writer(parts_, queue_.place, Half::standard, state_);
+  LeasedWriter writer(queue_, Half::standard);
   for (const auto& result : writer.settle(done, held, soon())) {
     EXPECT_EQ(result.status, SettleStatus::applied);
   }

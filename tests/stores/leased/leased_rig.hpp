@@ -12,9 +12,9 @@
 
 #include "base/random.hpp"
 #include "host/stores/dynamomq/dynamomq_roles.hpp"
-#include "host/stores/leased/direct_claimer.hpp"
+#include "host/queue/sender.hpp"
 #include "host/stores/leased/leased_layout.hpp"
-#include "host/stores/leased/leased_sender.hpp"
+#include "host/stores/leased/leased_source.hpp"
 #include "host/stores/table/record_layout.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
 #include "tests/support/dynamodb_model/model.hpp"
@@ -83,7 +83,7 @@ class LeasedRig : public ::testing::Test {
   Deadline soon() { return Deadline::after(clock_, std::chrono::seconds(60)); }
 
   std::string send(NewMessage message) {
-    const auto sent = sender_.send(std::span(&message, 1), soon()).front();
+    const auto sent = sender_->send(std::span(&message, 1), soon()).front();
     EXPECT_EQ(sent.status, SendStatus::sent) << sent.error.message();
     clock_.advance(std::chrono::milliseconds(1));
     return sent.id;
@@ -96,7 +96,7 @@ class LeasedRig : public ::testing::Test {
   std::vector<Delivery> take(std::size_t max = 10) {
     return take({.max = max, .visibility = std::chrono::seconds(30)});
   }
-  SettleResult end(Source& source, const Completion& completion) {
+  SettleResult end(DirectClaimer& source, const Completion& completion) {
     return source.settle(std::span(&completion, 1), soon()).front();
   }
   SettleResult end(const Receipt& receipt, CompletionAction action, Failure failure = {}) {
@@ -146,14 +146,11 @@ class LeasedRig : public ::testing::Test {
                  });
   }};
   table::StoreParts parts_{client_, table_clock_, runner_, nonces_, locate_, layouts_};
-  LeasedQueue queue_{locate_("orders"), kShards, parts_};
+  LeasedQueue queue_{locate_("orders"), kShards, parts_, random_};
   Doorbell doorbell_;
-  LeasedSender sender_{LeasedParts{parts_, random_}, queue_, doorbell_};
-  WriterState state_;
-  WriterState dead_state_;
-  ShardsInUse shards_{[](Deadline) { return Result<std::uint32_t>(kShards); }};
-  DirectClaimer borrower_{parts_, queue_.place, Half::standard, state_, shards_};
-  DirectClaimer dead_{parts_, queue_.place, Half::dlq, dead_state_, shards_};
+  std::unique_ptr<Sender> sender_ = make_leased_sender(queue_, doorbell_);
+  DirectClaimer borrower_{queue_, Half::standard};
+  DirectClaimer dead_{queue_, Half::dlq};
 };
 
 }  // namespace sluice::queue::leased

@@ -226,7 +226,7 @@ TEST(OwnerTrouble, WhoStartsFirstSaysHowManyShardsThereAre) {
   OwnerHost& a = world.add("a/1");
   const auto item = world.item("orders@", "shards");
   ASSERT_TRUE(item);
-  EXPECT_EQ(leased::decode_shards(item, 1).numbers->count, 4U);
+  EXPECT_EQ(leased::shards_in(*item)->count, 4U);
   EXPECT_EQ(world.shards_of("a/1"), 4);
   EXPECT_THAT(a.warnings, IsEmpty());
 }

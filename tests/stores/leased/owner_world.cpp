@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "dynamo/client.hpp"
-#include "host/stores/leased/leased_writes.hpp"
+#include "host/stores/leased/leased_record.hpp"
 
 namespace sluice::test {
 namespace {
@@ -38,23 +38,15 @@ OwnerHost::OwnerHost(const WorldPlan& plan, const std::string& incarnation, mode
         return queue::table::QueueTable{queue, kOwnersTable, "", "us-east-1"};
       }),
       layouts_([this](const std::string& queue) { return leased::make_leased_layout(parts_, locate_(queue), {}); }),
-      place_(locate_(kOwnersQueue)),
-      parts_{*client_, table_clock_, runner_, nonces_, locate_, layouts_} {
+      parts_{*client_, table_clock_, runner_, nonces_, locate_, layouts_},
+      queue_(locate_(kOwnersQueue), plan.shards, parts_, random_) {
   const auto warn = [this](const std::string& line) { warnings.push_back(line); };
   table_ = std::make_unique<leased::OwnedTable>(
       leased::OwnershipCoordinator::Settings{
           .table = kOwnersTable, .host = name, .lease = plan.lease, .warn = warn, .own_thread = false},
-      parts_, clock, random_);
-  half_ = &table_->half(
-      {.address = {kOwnersQueue, queue::Half::standard}, .shards = plan.shards, .warn = warn}, place_,
-      {.settle = [this](std::span<const Completion> completions, std::span<const std::optional<leased::Held>> held,
-                        Deadline deadline) {
-        return leased::LeasedWriter(parts_, place_, queue::Half::standard, state_).settle(completions, held, deadline);
-      }});
-  auto borrower = std::make_unique<leased::DirectClaimer>(
-      parts_, place_, queue::Half::standard, state_,
-      [shards = plan.shards](Deadline) { return Result<std::uint32_t>(shards); });
-  source_ = std::make_unique<leased::LeasedSource>(*table_, *half_, std::move(borrower), doorbell_);
+      parts_, clock);
+  half_ = &table_->half({.half = queue::Half::standard, .warn = warn}, queue_);
+  source_ = std::make_unique<leased::LeasedSource>(*table_, *half_, doorbell_);
 }
 
 void OwnerHost::start() {

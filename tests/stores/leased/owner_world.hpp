@@ -12,7 +12,6 @@
 #include "base/random.hpp"
 #include "dynamo/client.hpp"
 #include "host/queue/doorbell.hpp"
-#include "host/stores/leased/direct_claimer.hpp"
 #include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/leased_source.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
@@ -137,9 +136,8 @@ class OwnerHost {
   queue::table::NonceSource nonces_;
   queue::table::QueueLocator locate_;
   queue::table::RecordLayouts layouts_;
-  queue::table::QueueTable place_;
   queue::table::StoreParts parts_;
-  queue::leased::WriterState state_;
+  queue::leased::LeasedQueue queue_;
   queue::Doorbell doorbell_;
   std::unique_ptr<queue::leased::OwnedTable> table_;
   queue::leased::OwnedHalf* half_ = nullptr;

@@ -15,7 +15,7 @@
 #include "host/stores/leased/leased_queues.hpp"
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/leased/ownership_items.hpp"
-#include "host/stores/leased/shard_count.hpp"
+#include "host/stores/leased/leased_queue.hpp"
 #include "host/stores/leased/table_items.hpp"
 #include "tests/support/desk.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"

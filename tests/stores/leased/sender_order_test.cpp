@@ -26,7 +26,7 @@ class SenderOrder : public LeasedRig {
   }
   ~SenderOrder() override { model_.observe({}); }
 
-  std::vector<SendResult> send_all(std::vector<NewMessage> messages) { return sender_.send(messages, soon()); }
+  std::vector<SendResult> send_all(std::vector<NewMessage> messages) { return sender_->send(messages, soon()); }
 
   std::map<std::string, std::vector<std::string>> put_;  ///< ids by group, as they came to lie there
 };
@@ -107,9 +107,9 @@ TEST_F(SenderOrder, StampsNeverGoBackWhereTheClockDoes) {
       EXPECT_LT(last, next) << back / 1ms << " ms back";
       last = next;
     }
-    const auto moment = sender_.moment(soon());
+    const auto moment = sender_->moment(soon());
     ASSERT_TRUE(moment);
-    const auto id = sender_.id_at(*moment, "sending", 1, {.body = "x", .group = "g"});
+    const auto id = sender_->id_at(*moment, "sending", 1, {.body = "x", .group = "g"});
     ASSERT_TRUE(id);
     EXPECT_LT(last, *id);
     last = send({.body = "x", .group = "g"});

@@ -1,6 +1,6 @@
 // How many shards a queue has, and what follows from another number, on the model of DynamoDB.
 
-#include "host/stores/leased/shard_count.hpp"
+#include "host/stores/leased/leased_queue.hpp"
 
 #include "host/stores/leased/leased_queues.hpp"
 #include "tests/stores/leased/leased_rig.hpp"

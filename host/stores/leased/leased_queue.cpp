@@ -1,11 +1,10 @@
-#include "host/stores/leased/shard_count.hpp"
+#include "host/stores/leased/leased_queue.hpp"
 
 #include <algorithm>
 
 #include "base/text/utf8.hpp"
 #include "dynamo/item_reading.hpp"
-#include "host/stores/leased/leased_record.hpp"
-#include "host/stores/leased/ownership_items.hpp"
+#include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -75,21 +74,17 @@ Result<ShardChange> change_shards(dynamo::Client& client, const table::QueueTabl
   return change;
 }
 
-Result<ShardCount::Reading> ShardCount::read(bool consistent, Deadline deadline) const {
+Result<Shards> ShardCount::read(bool consistent, Deadline deadline) {
   const Place where{ownership_partition(place_.queue, Half::standard), std::string(kShardsKey)};
   const auto found = client_.get_item({.table = place_.table, .key = where.key(), .consistent = consistent}, deadline);
   if (!found) {
     return table::store_error(place_, found.error());
   }
-  const auto shards = shards_of(found->item, place_, configured_);
-  return shards ? Result<Reading>(Reading{*shards, found->item.empty()}) : shards.error();
-}
-
-Shards ShardCount::note(const Reading& reading) {
+  SLUICE_TRY(shards, shards_of(found->item, place_, configured));
   const MutexLock lock(mutex_);
-  known_ = reading.shards;
-  to_write_ = reading.absent && !tried_;
-  return reading.shards;
+  known_ = *shards;
+  to_write_ = found->item.empty() && !tried_;
+  return *shards;
 }
 
 Result<Shards> ShardCount::get(Deadline deadline) {
@@ -103,12 +98,8 @@ Result<Shards> ShardCount::get(Deadline deadline) {
     }
     read_at_ = now;  // one asks, the others go on with what is known
   }
-  auto read_now = read(false, deadline);
-  if (!read_now) {
-    const bool wrong = read_now.error().code() == ErrorCode::invalid;
-    return known && !wrong ? Result<Shards>(*known) : read_now.error();
-  }
-  return note(*read_now);
+  auto shards = read(false, deadline);
+  return shards || !known || shards.error().code() == ErrorCode::invalid ? shards : Result<Shards>(*known);
 }
 
 Result<Shards> ShardCount::settled(Deadline deadline) {
@@ -123,16 +114,7 @@ Result<Shards> ShardCount::settled(Deadline deadline) {
   }
   const auto written = client_.put_item(first_numbers(place_.table, place_.queue, *known), deadline);
   const bool others = !written && written.error().kind == dynamo::ErrorKind::conditional_check_failed;
-  return others ? refresh(deadline) : known;
-}
-
-Result<Shards> ShardCount::refresh(Deadline deadline) {
-  const SteadyTime now = clock_.steady_now();
-  SLUICE_TRY(read_now, read(true, deadline));
-  const Shards shards = note(*read_now);
-  const MutexLock lock(mutex_);
-  read_at_ = now;
-  return shards;
+  return others ? read(true, deadline) : known;
 }
 
 }  // namespace sluice::queue::leased
