@@ -123,7 +123,7 @@ void Job::ended(const Delivery& delivery) {
   --busy_;
   work::StepEffects effects;
   if (delivery.suspect && --suspects_ == 0) {
-    claimer_.lane_free(effects);
+    claimer_.quarantine_free(effects);
   }
   sizer_.handled(scene_.handler, 1);
   Completion completion{.receipt = delivery.receipt};
