@@ -10,7 +10,6 @@
 
 #include "base/assert.hpp"
 #include "config/config.hpp"
-#include "host/cli/completion.hpp"
 #include "host/cli/help.hpp"
 #include "host/cli/queue_session.hpp"
 
@@ -256,7 +255,7 @@ struct Family {
   std::string_view group;
   std::vector<Command> (*commands)();
 };
-constexpr std::array<Family, 16> kFamilies{{{"Host", host_commands},
+constexpr std::array<Family, 15> kFamilies{{{"Host", host_commands},
                                             {"Host", plugin_commands},
                                             {"Fleet", fleet_commands},
                                             {"Fleet", steering_commands},
@@ -270,7 +269,6 @@ constexpr std::array<Family, 16> kFamilies{{{"Host", host_commands},
                                             {"Messages", edit_commands},
                                             {"Outboxes", outbox_commands},
                                             {"Tables", table_commands},
-                                            {"Tables", table_check_commands},
                                             {"Shell", completion_commands}}};
 
 // The host, the hosts that run, queues as a whole, outboxes, messages by their ids, tables, the shell that is typed

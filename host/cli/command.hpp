@@ -164,7 +164,6 @@ std::vector<Command> bulk_commands();
 std::vector<Command> edit_commands();
 std::vector<Command> outbox_commands();
 std::vector<Command> table_commands();
-std::vector<Command> table_check_commands();
 std::vector<Command> completion_commands();
 Command shell_command();
 

@@ -1,5 +1,3 @@
-#include "host/cli/completion.hpp"
-
 #include <algorithm>
 #include <array>
 #include <map>
@@ -361,6 +359,7 @@ std::optional<std::string> completion_for(std::string_view shell, std::string_vi
 
 std::vector<Command> completion_commands() {
   std::vector<Command> commands;
+  commands.reserve(kScripts.size());
   for (const Script& script : kScripts) {
     commands.push_back(
         {.name = script.name,

@@ -36,33 +36,34 @@ int write_all(int descriptor, std::string_view text) {
 // What the handler of a question may touch.
 std::atomic<int> question_event{-1};
 
-extern "C" void on_question_interrupt(int) {
+/// What a handler of signals may do.
+void make_readable(int event) {
   const int saved = errno;
   const std::uint64_t one = 1;
-  const auto ignored = ::write(question_event, &one, sizeof(one));
+  const auto ignored = ::write(event, &one, sizeof(one));
   static_cast<void>(ignored);
   errno = saved;
 }
+
+extern "C" void on_question_interrupt(int) { make_readable(question_event); }
 
 /// Makes a Ctrl-C end the wait for an answer, whichever thread gets the signal, and hands it on afterwards to whoever
 /// handled it before. Where nobody did, it ends the process as usual.
 class QuestionInterrupt {
  public:
   QuestionInterrupt() {
-    ::sigaction(SIGINT, nullptr, &before_);
-    if (before_.sa_handler == SIG_DFL || before_.sa_handler == SIG_IGN) {
-      return;
+    struct sigaction before {};
+    ::sigaction(SIGINT, nullptr, &before);
+    if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+      question_event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+      action_.emplace(SIGINT, on_question_interrupt);
     }
-    question_event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    struct sigaction action {};
-    action.sa_handler = on_question_interrupt;
-    ::sigaction(SIGINT, &action, nullptr);
   }
   ~QuestionInterrupt() {
-    if (question_event < 0) {
+    if (!action_) {
       return;
     }
-    ::sigaction(SIGINT, &before_, nullptr);
+    action_.reset();
     std::uint64_t count = 0;
     if (::read(question_event, &count, sizeof(count)) == static_cast<ssize_t>(sizeof(count))) {
       ::raise(SIGINT);
@@ -84,7 +85,7 @@ class QuestionInterrupt {
   }
 
  private:
-  struct sigaction before_ {};
+  std::optional<SignalAction> action_;
 };
 
 /// A line from standard input, without its break; empty when it does not come to one.
@@ -197,37 +198,33 @@ namespace {
 // What a signal handler may touch: a lock-free flag and a descriptor.
 std::atomic<bool> raised_flag{false};
 std::atomic<int> raised_event{-1};
-constexpr std::array<int, 2> kSignals{SIGINT, SIGTERM};
-std::array<struct sigaction, kSignals.size()> previous_actions;
 
 extern "C" void on_interrupt(int) {
-  const int saved = errno;
   raised_flag = true;
-  const std::uint64_t one = 1;
-  const auto ignored = ::write(raised_event, &one, sizeof(one));
-  static_cast<void>(ignored);
-  errno = saved;
+  make_readable(raised_event);
 }
 
 }  // namespace
+
+SignalAction::SignalAction(int signal, void (*handler)(int), int flags) : signal_(signal) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  ::sigaction(signal, &action, &before_);
+}
 
 InterruptFlag::InterruptFlag() {
   SLUICE_ASSERT(raised_event == -1);
   raised_flag = false;
   raised_event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  struct sigaction action {};
-  action.sa_handler = on_interrupt;
   // Without SA_RESTART a blocking read ends; with SA_RESETHAND the second signal is the system's.
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  for (std::size_t index = 0; index < kSignals.size(); ++index) {
-    ::sigaction(kSignals[index], &action, &previous_actions[index]);
-  }
+  interrupt_.emplace(SIGINT, on_interrupt, static_cast<int>(SA_RESETHAND));
+  terminate_.emplace(SIGTERM, on_interrupt, static_cast<int>(SA_RESETHAND));
 }
 
 InterruptFlag::~InterruptFlag() {
-  for (std::size_t index = 0; index < kSignals.size(); ++index) {
-    ::sigaction(kSignals[index], &previous_actions[index], nullptr);
-  }
+  interrupt_.reset();
+  terminate_.reset();
   ::close(raised_event.exchange(-1));
 }
 

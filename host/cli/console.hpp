@@ -1,7 +1,9 @@
 #pragma once
 
 #include <atomic>
+#include <csignal>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -54,6 +56,19 @@ class Console {
   std::size_t progress_width_ = 0;
 };
 
+/// Handles a signal in another way for its lifetime.
+class SignalAction {
+ public:
+  SignalAction(int signal, void (*handler)(int), int flags = 0);
+  ~SignalAction() { ::sigaction(signal_, &before_, nullptr); }
+  SignalAction(const SignalAction&) = delete;
+  SignalAction& operator=(const SignalAction&) = delete;
+
+ private:
+  const int signal_;
+  struct sigaction before_ {};
+};
+
 /// Turns SIGINT and SIGTERM into a flag for its lifetime, so that a bulk command ends between two batches. A second
 /// signal ends the process as usual. At most one at a time.
 class InterruptFlag {
@@ -68,6 +83,10 @@ class InterruptFlag {
   bool wait(Duration time) const;
   /// Becomes readable when the flag is raised, for poll(2).
   int descriptor() const;
+
+ private:
+  std::optional<SignalAction> interrupt_;
+  std::optional<SignalAction> terminate_;
 };
 
 }  // namespace sluice::cli

@@ -5,10 +5,10 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "host/cli/command.hpp"
-#include "host/cli/completion.hpp"
 #include "host/cli/drop_in/drop_in.hpp"
 #include "host/observe/build_info.hpp"
 
@@ -247,12 +247,6 @@ not data.tenant = "acme" takes them.
 
 namespace {
 
-/// A page for man(1), in troff. A value.
-struct ManualPage {
-  std::string file;  ///< such as "sluice-send.1"
-  std::string text;
-};
-
 constexpr std::string_view kAbout = "Sluice runs handler plugins over message queues in DynamoDB or SQLite.";
 constexpr std::string_view kDropInSummary = "operate queues on DynamoDB as DynamoMQ's tool does";
 
@@ -346,7 +340,7 @@ void write_flags(PageText& page, const Command& command, bool common) {
   }
 }
 
-ManualPage page_of(const Command& command) {
+std::string page_of(const Command& command) {
   const std::string name = page_name(command.name);
   PageText page(name, command.summary);
   page.synopsis("sluice " + std::string(command.name), command.usage);
@@ -364,10 +358,10 @@ ManualPage page_of(const Command& command) {
     page.as_it_stands(command.examples);
   }
   page.see_also({"sluice"});
-  return {.file = name + ".1", .text = page.take()};
+  return page.take();
 }
 
-ManualPage general_page() {
+std::string general_page() {
   PageText page("sluice", "Run handler plugins over message queues in DynamoDB or SQLite");
   page.synopsis("sluice", "COMMAND [OPTION]...");
   page.section("Description");
@@ -386,10 +380,10 @@ ManualPage general_page() {
   page.section("Notes");
   page.as_it_stands(general_notes().substr(1));
   page.see_also(std::move(pages));
-  return {.file = "sluice.1", .text = page.take()};
+  return page.take();
 }
 
-ManualPage drop_in_page() {
+std::string drop_in_page() {
   PageText page("dynamomq", kDropInSummary);
   page.synopsis("dynamomq", "[COMMAND] [FLAG]...");
   page.section("Description");
@@ -404,15 +398,14 @@ ManualPage drop_in_page() {
   page.section("Help");
   page.as_it_stands(drop_in_help(nullptr));
   page.see_also({"sluice"});
-  return {.file = "dynamomq.1", .text = page.take()};
+  return page.take();
 }
 
-/// sluice(1), dynamomq(1), and a page for each command. They are made from what help is made from, so that neither
-/// knows a command or an option that the other does not.
-std::vector<ManualPage> manual() {
-  std::vector<ManualPage> pages{general_page(), drop_in_page()};
+/// By their names: sluice(1), dynamomq(1), and a page for each command.
+std::map<std::string, std::string> manual() {
+  std::map<std::string, std::string> pages{{"sluice", general_page()}, {"dynamomq", drop_in_page()}};
   for (const Command& command : commands()) {
-    pages.push_back(page_of(command));
+    pages.emplace(page_name(command.name), page_of(command));
   }
   return pages;
 }
@@ -439,9 +432,9 @@ bool write(const std::filesystem::path& file, const std::string& text) {
 
 Exit write_share_files(const std::string& folder) {
   const std::filesystem::path root = folder;
-  for (const ManualPage& page : manual()) {
-    if (!write(root / "man/man1" / page.file, page.text)) {
-      return Exit::failure("cannot write " + page.file + " below " + folder);
+  for (const auto& [name, text] : manual()) {
+    if (!write(root / "man/man1" / (name + ".1"), text)) {
+      return Exit::failure("cannot write " + name + ".1 below " + folder);
     }
   }
   for (const CompletionPlace& place : kPlaces) {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "host/cli/command.hpp"
 
@@ -26,5 +28,29 @@ inline constexpr const char* kShareFilesWord = "__share";
 /// Writes manual pages and completions below `folder`, which is laid out as a prefix's share/ is. They are made from
 /// what help is made from, so that neither knows a command or an option that the other does not.
 Exit write_share_files(const std::string& folder);
+
+/// What may stand where somebody is typing a word.
+struct Suggestions {
+  struct Word {
+    std::string text;
+    std::string meaning;  ///< one line; may be empty
+  };
+  std::vector<Word> words;
+  bool files = false;  ///< a file's name may stand there
+
+  /// As the shells' scripts read it: "text<TAB>meaning" a line, and a last line ":files".
+  std::string lines() const;
+};
+
+/// The word that is meant by a wrong one: near to it in spelling, or the beginning of it or the other way round.
+std::optional<std::string> nearest_word(const std::string& wrong, const std::vector<std::string>& known);
+
+/// For the last one of the words after the program's name: commands, options, and values that are known: queues of the
+/// host file, words to choose from. Never fails; what cannot be read suggests nothing.
+Suggestions suggest(const std::vector<Command>& commands, const std::vector<std::string>& words);
+
+/// The script that completes a program's words in "bash", "zsh", "fish" or "powershell"; nothing for another
+/// shell.
+std::optional<std::string> completion_for(std::string_view shell, std::string_view program);
 
 }  // namespace sluice::cli

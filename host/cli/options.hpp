@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "host/cli/command.hpp"
+#include "host/operate/describe.hpp"
 #include "host/operate/filter.hpp"
 #include "host/operate/send_run.hpp"
 #include "host/queue/message.hpp"
@@ -82,8 +83,7 @@ OrExit<bool> second_of(const Arguments& arguments, const std::string& name, cons
 /// with them.
 OrExit<operate::MessageTemplate> read_template(const Arguments& arguments);
 
-/// "mail, orders".
-std::string listed(const std::vector<std::string>& names);
+using operate::listed;
 /// "1 message", "3 messages".
 std::string counted(std::uint64_t count, const std::string& noun);
 

@@ -114,7 +114,7 @@ class BulkRun {
 
   const BulkCount& count() const { return count_; }
   /// What the changes of a dry run would cost at DynamoDB.
-  const WriteCost& planned_cost() const { return planned_; }
+  const cost::Spent& planned_cost() const { return planned_; }
   /// True when there is nothing more to be done.
   bool complete() const { return next_ == found_.size() && listed_all_; }
   /// Where a later run goes on: at the page that this one has not finished. Empty: at the beginning.
@@ -146,7 +146,7 @@ class BulkRun {
 
   Pace pace_;
   BulkCount count_;
-  WriteCost planned_;
+  cost::Spent planned_;
   std::string page_cursor_;  // of the page in `found_`
   std::string list_cursor_;  // of the page after it
   bool listed_all_ = false;

@@ -31,7 +31,7 @@ void append_record_line(std::string& out, const queue::StoredMessage& record);
 /// JSON, a key that is missing, given twice or unknown, a value of another type or out of range.
 Result<queue::StoredMessage> parse_record_line(std::string_view line);
 
-/// Writes a queue as lines, see record_line.hpp. A step function in the memory of one page and the lines of one step;
+/// Writes a queue as lines. A step function in the memory of one page and the lines of one step;
 /// one thread.
 ///
 /// The queue goes on living meanwhile: a record that moves behind the place that was read comes a second time, and one
@@ -73,7 +73,7 @@ class Exporter {
   std::uint64_t looked_at_ = 0;
 };
 
-/// Reads a queue from lines, see record_line.hpp, and writes the records in batches. A step function, in the memory of
+/// Reads a queue from lines, and writes the records in batches. A step function, in the memory of
 /// one batch; one thread.
 ///
 /// A record whose id the queue has already stays as it is there, so that a run that was broken off is repeated without

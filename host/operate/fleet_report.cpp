@@ -55,14 +55,6 @@ constexpr std::size_t kWidestName = 32;
 
 constexpr Column name_column(std::string_view title) { return {title, false, kWidestName}; }
 
-std::string joined(const std::vector<std::string>& texts) {
-  std::string all;
-  for (const std::string& text : texts) {
-    all += (all.empty() ? "" : ", ") + text;
-  }
-  return all;
-}
-
 Cell state_cell(const JobSummary& job) {
   const auto some = [&job](const char* what, std::uint32_t hosts) {
     return Cell(what + std::to_string(hosts) + " of " + std::to_string(job.hosts.size()), Colour::yellow);
@@ -149,7 +141,7 @@ bool has(const Words& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-std::string listed(const Words& words) {
+std::string some_of(const Words& words) {
   constexpr std::size_t kMost = 8;
   std::string text;
   for (std::size_t i = 0; i < std::min(words.size(), kMost); ++i) {
@@ -164,7 +156,7 @@ Error unknown(const std::string& what, const std::string& word, const Words& kno
   return Error(ErrorCode::not_found, "there is no " + what + " \"" + word + "\"" +
                                          (meant           ? "; did you mean \"" + *meant + "\"?"
                                           : known.empty() ? "; none is known here"
-                                                          : "; there are " + listed(known)));
+                                                          : "; there are " + some_of(known)));
 }
 
 fleet::Directive directive(fleet::Wish wish, fleet::Target target, const std::string& name) {
@@ -234,7 +226,7 @@ void describe(const JobSummary& job, Fields& fields) {
   fields.member("dead_letters", job.dead_letters);
   fields.text("handler", name_column("HANDLER"), job.handler);
   fields.member("plugins", job.plugins);
-  fields.cell(name_column("PLUGIN"), joined(job.plugins));
+  fields.cell(name_column("PLUGIN"), listed(job.plugins));
   fields.member("hosts", job.hosts);
   fields.cell(figures("HOSTS"), std::to_string(job.hosts.size()));
   fields.member("in_files", job.in_files);
@@ -249,7 +241,7 @@ void describe(const JobSummary& job, Fields& fields) {
   fields.member("held_by_budget_hosts", job.held_hosts);
   describe_counts(job, fields);
   fields.records("steered", job.wishes);
-  fields.cell({"STEERED"}, {joined(wish_texts(job.wishes, fields.now())), Colour::yellow});
+  fields.cell({"STEERED"}, {listed(wish_texts(job.wishes, fields.now())), Colour::yellow});
 }
 
 void describe(const HandlerAtWork& at_work, Fields& fields) {

@@ -280,7 +280,7 @@ class Mover {
   /// Whether anything may be left taken, or hidden in the target, so that another run has to take it up.
   bool nothing_taken() const { return at_rest() && !recovering_ && doubtful_.empty() && !resumed_unseen_; }
   /// What a dry run has found that the move would cost.
-  const WriteCost& planned_cost() const { return planned_; }
+  const cost::Spent& planned_cost() const { return planned_; }
 
  private:
   Step recover(Deadline deadline);
@@ -314,7 +314,7 @@ class Mover {
 
   Pace pace_;
   MoveCount count_;
-  WriteCost planned_;
+  cost::Spent planned_;
   MoveBatch move_batch_;
   std::unordered_set<std::string> refused_;   ///< not to be tried again
   std::unordered_set<std::string> doubtful_;  ///< that may be taken, because an answer was lost

@@ -159,19 +159,12 @@ double looks_for_strangers(const std::string& id) { return ends_in_a_shard(id) ?
 
 }  // namespace
 
-WriteCost& WriteCost::operator+=(const WriteCost& other) {
-  requests += other.requests;
-  read_units += other.read_units;
-  write_units += other.write_units;
-  return *this;
-}
-
 std::size_t TableTariff::bytes(const queue::StoredMessage& message) const {
   return layout_ == Layout::leased ? leased_item_bytes(message, queue_) : dynamomq_item_bytes(message);
 }
 
 // Its alias, whether there is one or not, and the record: by the alias, or by an id that says where it lies.
-WriteCost TableTariff::leased_look(const queue::StoredMessage& message) const {
+cost::Spent TableTariff::leased_look(const queue::StoredMessage& message) const {
   const bool alias = has_alias(message);
   const bool both = alias && is_made_id(message.message.id);
   return {.requests = (alias ? 2 : 1) / kKeysPerRead,
@@ -179,9 +172,9 @@ WriteCost TableTariff::leased_look(const queue::StoredMessage& message) const {
           .write_units = 0};
 }
 
-WriteCost TableTariff::leased_change(const queue::StoredMessage& message, ChangeAction action) const {
+cost::Spent TableTariff::leased_change(const queue::StoredMessage& message, ChangeAction action) const {
   const double record = units(bytes(message), kWriteUnit);
-  WriteCost cost = leased_look(message);
+  cost::Spent cost = leased_look(message);
   if (!stays_in_place(action)) {
     cost.requests += 1;
     cost.write_units = kTransaction * (2 * record + kAlias);
@@ -193,7 +186,7 @@ WriteCost TableTariff::leased_change(const queue::StoredMessage& message, Change
   return cost;
 }
 
-WriteCost TableTariff::change(const queue::StoredMessage& message, ChangeAction action) const {
+cost::Spent TableTariff::change(const queue::StoredMessage& message, ChangeAction action) const {
   if (layout_ == Layout::none) {
     return {};
   }
@@ -205,13 +198,13 @@ WriteCost TableTariff::change(const queue::StoredMessage& message, ChangeAction 
           .write_units = (stays_in_place(action) ? 2 : 3) * units(bytes(message), kWriteUnit)};
 }
 
-WriteCost TableTariff::edit(const queue::StoredMessage& message) const {
+cost::Spent TableTariff::edit(const queue::StoredMessage& message) const {
   if (layout_ == Layout::none) {
     return {};
   }
   const double record = units(bytes(message), kWriteUnit);
   if (layout_ == Layout::leased) {
-    WriteCost cost = leased_look(message);
+    cost::Spent cost = leased_look(message);
     cost.requests = has_alias(message) ? 3 : 2;
     cost.write_units = record;
     return cost;
@@ -219,14 +212,14 @@ WriteCost TableTariff::edit(const queue::StoredMessage& message) const {
   return {.requests = 2, .read_units = units(bytes(message), kReadUnit), .write_units = 2 * record};
 }
 
-WriteCost TableTariff::carry_out(const queue::StoredMessage& message) const {
-  WriteCost cost = change(message, ChangeAction::set_visibility);
+cost::Spent TableTariff::carry_out(const queue::StoredMessage& message) const {
+  cost::Spent cost = change(message, ChangeAction::set_visibility);
   cost += change(message, ChangeAction::remove);
   return cost;
 }
 
 // In one transaction with looks at the shards that a batch lies in.
-WriteCost TableTariff::hold(const queue::StoredMessage& message) const {
+cost::Spent TableTariff::hold(const queue::StoredMessage& message) const {
   if (layout_ != Layout::leased) {
     return {};
   }
@@ -236,9 +229,9 @@ WriteCost TableTariff::hold(const queue::StoredMessage& message) const {
                          kTransaction * kShardsOfABatch / kChangesPerRequest};
 }
 
-WriteCost TableTariff::carry_in(const queue::StoredMessage& message) const {
+cost::Spent TableTariff::carry_in(const queue::StoredMessage& message) const {
   // To put a record, or to show it, costs what a change costs that moves it in no index.
-  WriteCost shown = change(message, ChangeAction::set_visibility);
+  cost::Spent shown = change(message, ChangeAction::set_visibility);
   if (layout_ != Layout::leased) {
     shown += shown;
     return shown;
@@ -250,9 +243,9 @@ WriteCost TableTariff::carry_in(const queue::StoredMessage& message) const {
   if (made && !has_alias(message)) {
     shown += {.requests = 1 / kKeysPerRead, .read_units = 1, .write_units = 0};
   }
-  WriteCost cost{.requests = 1 / kKeysPerRead + 1 / kRecordsPerTransaction,
-                 .read_units = made ? 2.0 : 1.0 + looks_for_strangers(message.message.id),
-                 .write_units = kTransaction * (units(bytes(message), kWriteUnit) + besides)};
+  cost::Spent cost{.requests = 1 / kKeysPerRead + 1 / kRecordsPerTransaction,
+                   .read_units = made ? 2.0 : 1.0 + looks_for_strangers(message.message.id),
+                   .write_units = kTransaction * (units(bytes(message), kWriteUnit) + besides)};
   cost += shown;
   return cost;
 }

@@ -4,19 +4,11 @@
 #include <string>
 #include <utility>
 
+#include "host/cost/prices.hpp"
 #include "host/queue/operator.hpp"
 #include "host/queue/stored_message.hpp"
 
 namespace sluice::operate {
-
-/// What writes cost, and the reads that go with them. A value; costs add up.
-struct WriteCost {
-  double requests = 0;  ///< a share of one where a request takes several
-  double read_units = 0;
-  double write_units = 0;
-
-  WriteCost& operator+=(const WriteCost& other);
-};
 
 /// By what a queue's writes are paid: DynamoDB's published rules for the layout of its table. A value.
 ///
@@ -39,20 +31,20 @@ class TableTariff {
 
   // Of one message that was listed with its content.
 
-  WriteCost change(const queue::StoredMessage& message, queue::ChangeAction action) const;
+  cost::Spent change(const queue::StoredMessage& message, queue::ChangeAction action) const;
   /// Its content, which is read first.
-  WriteCost edit(const queue::StoredMessage& message) const;
+  cost::Spent edit(const queue::StoredMessage& message) const;
   /// A move takes it away: hidden, then removed.
-  WriteCost carry_out(const queue::StoredMessage& message) const;
+  cost::Spent carry_out(const queue::StoredMessage& message) const;
   /// That it is hidden only while its shard is the mover's costs so much more.
-  WriteCost hold(const queue::StoredMessage& message) const;
+  cost::Spent hold(const queue::StoredMessage& message) const;
   /// A move brings it: put hidden, then shown.
-  WriteCost carry_in(const queue::StoredMessage& message) const;
+  cost::Spent carry_in(const queue::StoredMessage& message) const;
 
  private:
   std::size_t bytes(const queue::StoredMessage& message) const;
-  WriteCost leased_change(const queue::StoredMessage& message, queue::ChangeAction action) const;
-  WriteCost leased_look(const queue::StoredMessage& message) const;
+  cost::Spent leased_change(const queue::StoredMessage& message, queue::ChangeAction action) const;
+  cost::Spent leased_look(const queue::StoredMessage& message) const;
 
   Layout layout_ = Layout::none;
   std::string queue_;

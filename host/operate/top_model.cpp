@@ -288,7 +288,11 @@ void TopModel::move_selection(int by) {
 std::optional<TopWish> TopModel::press(const TopKey& key) {
   switch (mode_) {
     case TopMode::plain:
-      return press_plain(key);
+      message_.clear();
+      if (key.kind == TopKey::Kind::escape) {
+        filter_.clear();
+      }
+      return press_command(key.kind == TopKey::Kind::up ? 'k' : key.kind == TopKey::Kind::down ? 'j' : key.character);
     case TopMode::filter:
       press_filter(key);
       return std::nullopt;
@@ -299,25 +303,6 @@ std::optional<TopWish> TopModel::press(const TopKey& key) {
       return std::nullopt;
   }
   return std::nullopt;
-}
-
-std::optional<TopWish> TopModel::press_plain(const TopKey& key) {
-  message_.clear();
-  switch (key.kind) {
-    case TopKey::Kind::up:
-      move_selection(-1);
-      return std::nullopt;
-    case TopKey::Kind::down:
-      move_selection(1);
-      return std::nullopt;
-    case TopKey::Kind::escape:
-      filter_.clear();
-      return std::nullopt;
-    case TopKey::Kind::character:
-      return press_command(key.character);
-    default:
-      return std::nullopt;
-  }
 }
 
 std::optional<TopWish> TopModel::press_command(char character) {

@@ -148,7 +148,6 @@ class TopModel {
     std::deque<Sample> history;  ///< of whole counts
   };
 
-  std::optional<TopWish> press_plain(const TopKey& key);
   std::optional<TopWish> press_command(char character);
   void press_filter(const TopKey& key);
   std::optional<TopWish> press_confirm(const TopKey& key);

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "host/cli/drop_in/dynamomq_json.hpp"
+#include "host/cli/drop_in/dynamomq_operations.hpp"
 
 namespace sluice::cli {
 namespace {

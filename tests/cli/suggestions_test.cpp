@@ -1,10 +1,9 @@
-#include "host/cli/completion.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
+#include "host/cli/help.hpp"
 #include "tests/cli/run_binary.hpp"
 
 namespace sluice::test {

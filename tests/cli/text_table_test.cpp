@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include "host/cli/views/message_view.hpp"
 #include "host/cli/views/output.hpp"
 
 namespace sluice::cli {

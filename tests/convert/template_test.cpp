@@ -1,8 +1,8 @@
-#include "host/cli/convert/template.hpp"
-
 #include <gtest/gtest.h>
 
 #include <map>
+
+#include "host/cli/convert/fields.hpp"
 
 namespace sluice::cli::convert {
 namespace {

@@ -52,7 +52,7 @@ class BulkCost : public StoreOnEmulator {
 
   struct Ended {
     operate::BulkCount count;
-    operate::WriteCost planned;
+    cost::Spent planned;
     double read = 0;
     double write = 0;
     double requests = 0;

@@ -100,7 +100,7 @@ class TariffTest : public ::testing::Test {
     const auto page = desk_.list(from, {.limit = kMessages, .native = true, .consistent = true}, Deadline::never());
     ASSERT_TRUE(page);
     ASSERT_EQ(page->messages.size(), kMessages);
-    WriteCost planned;
+    cost::Spent planned;
     MoveBatch move_batch({desk_.oper(from), desk_.oper(to), *from_board, *to_board},
                          {.from = from, .from_place = "a", .to = to, .to_place = "b"});
     for (const queue::StoredMessage& record : page->messages) {

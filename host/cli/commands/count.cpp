@@ -6,7 +6,6 @@
 #include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
-#include "host/cli/views/cost_report.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/cli/views/queue_report.hpp"
 #include "host/work/job_queues.hpp"
@@ -57,9 +56,6 @@ OrExit<Look> look(QueueSession& session, const Wanted& wanted) {
   }
   return seen;
 }
-
-/// Why the numbers are not the last word.
-std::string caveat_text(const queue::QueueStats& counts) { return counts.at_least ? ", and at least so much" : ""; }
 
 /// How old the numbers of a queue are.
 Duration age_of(const QueueReport& report) { return report.standard.counts.age.value_or(Duration::zero()); }
@@ -150,7 +146,7 @@ std::string as_text(const Look& seen, bool colours, const Paces* paces = nullptr
   for (const QueueReport& report : seen.reports) {
     if (report.standard.counts.age) {
       text += report.queue + " as it was " + short_duration(age_of(report)) + " ago" +
-              caveat_text(report.standard.counts) + "; --exact counts.\n";
+              (report.standard.counts.at_least ? ", and at least so much" : "") + "; --exact counts.\n";
     } else if (report.standard.counts.at_least) {
       text += report.queue + " has at least so much, as no host tells what lies in it; --exact counts.\n";
     }

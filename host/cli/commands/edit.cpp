@@ -15,9 +15,9 @@
 
 #include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
+#include "host/cli/commands/bulk.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/views/bulk_view.hpp"
-#include "host/cli/views/message_view.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/operate/content_document.hpp"
 
 namespace sluice::cli {
@@ -27,77 +27,6 @@ namespace {
 Error system_error(const std::string& what, int code) {
   return {ErrorCode::internal, what + ": " + std::strerror(code)};
 }
-
-/// A text in a file that only this user may read, for an editor. The file goes with the object unless it is kept.
-class EditorFile {
- public:
-  static Result<EditorFile> create(const std::string& text) {
-    std::error_code failed;
-    const auto folder = std::filesystem::temp_directory_path(failed);
-    std::string path = (failed ? std::filesystem::path("/tmp") : folder) / "sluice-edit-XXXXXX.json";
-    const int descriptor = ::mkstemps(path.data(), static_cast<int>(std::strlen(".json")));
-    if (descriptor < 0) {
-      return system_error("cannot make the file " + path + " to edit", errno);
-    }
-    ::close(descriptor);  // it is there, for this user alone
-    EditorFile file(path);
-    std::ofstream out(path, std::ios::binary);
-    if (!(out << text).flush()) {
-      return system_error("cannot write " + path, errno);
-    }
-    return file;
-  }
-
-  EditorFile(EditorFile&& other) noexcept : path_(std::exchange(other.path_, {})), kept_(other.kept_) {}
-
-  ~EditorFile() {
-    if (!path_.empty() && !kept_) {
-      ::unlink(path_.c_str());
-    }
-  }
-
-  EditorFile& operator=(EditorFile&&) = delete;
-
-  const std::string& path() const { return path_; }
-  Result<std::string> read() const {
-    std::ifstream file(path_, std::ios::binary);
-    std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    if (!file) {
-      return Error(ErrorCode::internal, "cannot read " + path_ + " again");
-    }
-    return text;
-  }
-
-  /// Leaves the file where it is, for its author to take up.
-  void keep() { kept_ = true; }
-
- private:
-  explicit EditorFile(std::string path) : path_(std::move(path)) {}
-
-  std::string path_;
-  bool kept_ = false;
-};
-
-/// SIGINT and SIGQUIT are for the editor as long as it runs: both processes are on the terminal.
-class SignalsIgnored {
- public:
-  SignalsIgnored() {
-    struct sigaction ignore {};
-    ignore.sa_handler = SIG_IGN;
-    ::sigaction(SIGINT, &ignore, &interrupt_);
-    ::sigaction(SIGQUIT, &ignore, &quit_);
-  }
-  ~SignalsIgnored() {
-    ::sigaction(SIGINT, &interrupt_, nullptr);
-    ::sigaction(SIGQUIT, &quit_, nullptr);
-  }
-  SignalsIgnored(const SignalsIgnored&) = delete;
-  SignalsIgnored& operator=(const SignalsIgnored&) = delete;
-
- private:
-  struct sigaction interrupt_ {};
-  struct sigaction quit_ {};
-};
 
 int spawn_shell(pid_t& child, std::string script, std::string path) {
   std::string shell = "sh";
@@ -130,7 +59,9 @@ std::string editor_command(bool terminal) {
 /// Opens the file with that command, which may have options, and waits for its end. An error when it cannot be run or
 /// ends with another code than 0. Ctrl-C is the editor's meanwhile.
 Result<void> run_editor(const std::string& command, const std::string& path) {
-  const SignalsIgnored ignored;
+  // Both processes are on the terminal.
+  const SignalAction interrupt(SIGINT, SIG_IGN);
+  const SignalAction quit(SIGQUIT, SIG_IGN);
   pid_t child = -1;
   if (const int failed = spawn_shell(child, command + " \"$1\"", path); failed != 0) {
     return system_error("cannot run the editor " + command, failed);
@@ -168,31 +99,46 @@ OrExit<Edits> parse_edits(const Arguments& arguments) {
   return edits;
 }
 
-/// A file with a message's content under an editor.
+/// A message's content under an editor, in a file that only this user may read. The file goes with the object unless it
+/// is kept for its author to take up.
 class Editing {
  public:
-  Editing(const queue::StoredMessage& message, std::string document, EditorFile file, std::string command)
-      : message_(message), document_(std::move(document)), file_(std::move(file)), command_(std::move(command)) {}
-
   static OrExit<Editing> begin(const queue::StoredMessage& message, Console& console) {
     std::string command = editor_command(console.interactive());
     if (command.empty()) {
       return Exit::usage("there is no terminal for an editor; set EDITOR, or write --set PATH=VALUE");
     }
-    std::string document = operate::content_document(message);
-    SLUICE_TRY(file, or_exit(EditorFile::create(document)));
-    return Editing(message, std::move(document), std::move(*file), std::move(command));
+    Editing editing(message, std::move(command));
+    if (const auto written = editing.write(); !written) {
+      return Exit::failure(written.error());
+    }
+    return editing;
   }
+
+  Editing(Editing&& other) noexcept
+      : message_(other.message_),
+        document_(std::move(other.document_)),
+        command_(std::move(other.command_)),
+        path_(std::exchange(other.path_, {})),
+        kept_(other.kept_) {}
+  ~Editing() {
+    if (!path_.empty() && !kept_) {
+      ::unlink(path_.c_str());
+    }
+  }
+  Editing& operator=(Editing&&) = delete;
 
   /// Until the text can be read, or its author gives up; empty when nothing was changed.
   OrExit<Edits> run(Console& console) {
     while (true) {
-      if (const auto ended = run_editor(command_, file_.path()); !ended) {
-        return Exit::failure(keep_if_changed(ended.error().message() + "; nothing was changed"));
+      if (const auto ended = run_editor(command_, path_); !ended) {
+        const auto text = read();
+        const std::string why = ended.error().message() + "; nothing was changed";
+        return Exit::failure(text && *text != document_ ? keep(why) : why);
       }
-      const auto text = file_.read();
+      const auto text = read();
       if (!text) {
-        file_.keep();  // in case it is there all the same
+        kept_ = true;  // in case it is there all the same
         return Exit::failure(text.error().message() + "; nothing was changed");
       }
       auto edits = operate::content_edits(message_, *text);
@@ -221,20 +167,39 @@ class Editing {
 
   /// Saves the text for its author, and says where.
   std::string keep(const std::string& why) {
-    file_.keep();
-    return why + "; your text is in " + file_.path();
+    kept_ = true;
+    return why + "; your text is in " + path_;
   }
 
  private:
-  std::string keep_if_changed(const std::string& why) {
-    const auto text = file_.read();
-    return text && *text != document_ ? keep(why) : why;
+  Editing(const queue::StoredMessage& message, std::string command)
+      : message_(message), document_(operate::content_document(message)), command_(std::move(command)) {}
+
+  Result<void> write() {
+    std::error_code failed;
+    const auto folder = std::filesystem::temp_directory_path(failed);
+    std::string path = (failed ? std::filesystem::path("/tmp") : folder) / "sluice-edit-XXXXXX.json";
+    const int descriptor = ::mkstemps(path.data(), static_cast<int>(std::strlen(".json")));
+    if (descriptor < 0) {
+      return system_error("cannot make the file " + path + " to edit", errno);
+    }
+    ::close(descriptor);  // it is there, for this user alone
+    path_ = std::move(path);
+    std::ofstream out(path_, std::ios::binary);
+    return (out << document_).flush() ? Result<void>() : system_error("cannot write " + path_, errno);
+  }
+
+  Result<std::string> read() const {
+    std::ifstream file(path_, std::ios::binary);
+    std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    return file ? Result<std::string>(std::move(text)) : Error(ErrorCode::internal, "cannot read " + path_ + " again");
   }
 
   const queue::StoredMessage& message_;
   std::string document_;
-  EditorFile file_;
   std::string command_;
+  std::string path_;
+  bool kept_ = false;
 };
 
 Exit with_editor(QueueSession& session, const queue::StoredMessage& message, Output output, Console& console) {

@@ -4,10 +4,9 @@
 #include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
-#include "host/cli/views/cost_report.hpp"
 #include "host/cli/views/output.hpp"
+#include "host/cli/views/queue_report.hpp"
 #include "host/cli/views/schedule_text.hpp"
-#include "host/cli/views/terminal_screen.hpp"
 #include "host/cli/views/top_view.hpp"
 #include "host/operate/fleet_report.hpp"
 

@@ -61,12 +61,7 @@ Exit list_keys(const Arguments& arguments, Console& console) {
   SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(limit, arguments.count("limit", 100, 1'000'000));
   SLUICE_TRY(opened, open(arguments));
-  const bool as_json = *output == Output::json;
-  TextTable table({.colours = console.output_has_colour(), .columns = {"JOB", "KEY", "STATE", "MESSAGE", "UNTIL"}});
-  JsonWriter json(JsonWriter::Layout::indented);
-  json.begin_object();
-  json.key("keys");
-  json.begin_array();
+  RecordStream shown_keys("keys", {"JOB", "KEY", "STATE", "MESSAGE", "UNTIL"}, *output, console);
   std::string cursor;
   std::size_t shown = 0;
   do {
@@ -74,21 +69,14 @@ Exit list_keys(const Arguments& arguments, Console& console) {
     SLUICE_TRY(page, opened->session.checked(
                          opened->keys->list(arguments.get("job"), most, cursor, opened->session.deadline())));
     for (const queue::StoredKey& key : page->keys) {
-      as_json ? operate::write_object(json, ShownKey{key}, key.until)
-              : table.add_record(operate::row_of(ShownKey{key}, key.until));
+      shown_keys.add(ShownKey{key}, key.until);
     }
-    console.out(as_json ? json.take_text() : table.take());
-    console.flush();
+    shown_keys.flush();
     shown += page->keys.size();
     cursor = page->next;
   } while (!cursor.empty() && shown < *limit && console.writable());
-  if (as_json) {
-    json.end_array();
-    json.member("more", !cursor.empty());
-    json.end_object();
-    console.out(json.take_line());
-  }
-  if (!as_json && shown == 0) {
+  shown_keys.finish([&cursor](JsonWriter& json) { json.member("more", !cursor.empty()); });
+  if (*output == Output::text && shown == 0) {
     console.note("no idempotency keys in queue " + opened->session.queue());
   } else if (!cursor.empty()) {
     console.note("there are more; raise --limit");

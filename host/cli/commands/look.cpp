@@ -8,7 +8,7 @@
 #include "base/shell_word.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/views/message_view.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/operate/listing.hpp"
 #include "host/queue/arrivals.hpp"
 
@@ -19,62 +19,6 @@ namespace {
 constexpr std::size_t kDefaultLimit = 10;
 constexpr std::size_t kMaxLimit = 1'000'000;
 constexpr std::size_t kPageSize = 250;
-/// Shows a list that nobody has whole at any moment.
-class ListWriter {
- public:
-  ListWriter(Output output, Console& console)
-      : output_(output),
-        console_(console),
-        table_(RowsView{.colours = console.output_has_colour(),
-                        .columns = {"ID", "STATE", "HALF", "RECEIVES", "AGE", "ERROR"}}) {}
-
-  void add(const queue::StoredMessage& message, WallTime now) {
-    if (output_ == Output::text) {
-      table_.add_record(operate::row_of(operate::ListedMessage{message}, now));
-    } else {
-      begin();
-      operate::write_object(json_, operate::ListedMessage{message}, now);
-    }
-  }
-
-  /// Lets what there is be seen.
-  void flush() {
-    console_.out(output_ == Output::text ? table_.take() : json_.take_text());
-    console_.flush();
-  }
-
-  void finish(const operate::ListEnding& ending) {
-    if (output_ == Output::text) {
-      return;
-    }
-    begin();
-    json_.end_array();
-    if (ending.total) {
-      json_.member("total", *ending.total);
-    }
-    if (!ending.next.empty()) {
-      json_.member("next", ending.next);
-    }
-    json_.end_object();
-    console_.out(json_.take_line());
-  }
-
- private:
-  void begin() {
-    if (!std::exchange(begun_, true)) {
-      json_.begin_object();
-      json_.key("statuses");
-      json_.begin_array();
-    }
-  }
-
-  const Output output_;
-  Console& console_;
-  TextTable table_;
-  JsonWriter json_{JsonWriter::Layout::indented};
-  bool begun_ = false;
-};
-
 /// "10 of 419", and how to see the others.
 std::string summary(const operate::ListEnding& ending) {
   std::string text = std::to_string(ending.shown);
@@ -96,15 +40,15 @@ Exit ls(const Arguments& arguments, Console& console) {
                          .limit = arguments.has("all") ? 0 : *limit,
                          .newest_first = arguments.has("newest")};
   plan.halves = halves_of(arguments);
-  ListWriter writer(*output, console);
-  operate::Listing listing(
-      session->oper(), session->clock(), std::move(plan),
-      {.show = [&writer](const queue::StoredMessage& message, WallTime now) { writer.add(message, now); },
-       .page_ended =
-           [&writer, &console] {
-             writer.flush();
-             return console.writable();
-           }});
+  RecordStream writer("statuses", {"ID", "STATE", "HALF", "RECEIVES", "AGE", "ERROR"}, *output, console);
+  operate::Listing listing(session->oper(), session->clock(), std::move(plan),
+                           {.show = [&writer](const queue::StoredMessage& message,
+                                              WallTime now) { writer.add(operate::ListedMessage{message}, now); },
+                            .page_ended =
+                                [&writer, &console] {
+                                  writer.flush();
+                                  return console.writable();
+                                }});
   if (arguments.has("cursor") && !listing.resume(arguments.get("cursor"))) {
     return Exit::usage("--cursor " + arguments.get("cursor") +
                        ": a list with --both gives one such as standard:... or dlq:...");
@@ -120,7 +64,14 @@ Exit ls(const Arguments& arguments, Console& console) {
   } else if (ending.next.empty() || told) {
     listing.count_ahead();
   }
-  writer.finish(ending);
+  writer.finish([&ending](JsonWriter& json) {
+    if (ending.total) {
+      json.member("total", *ending.total);
+    }
+    if (!ending.next.empty()) {
+      json.member("next", ending.next);
+    }
+  });
   console.flush();
   if (ending.shown == 0 && console.output_is_terminal() && console.error_is_terminal()) {
     console.note("no messages");

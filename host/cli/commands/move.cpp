@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/text/visible.hpp"
+#include "host/cli/commands/bulk.hpp"
 #include "host/cli/fleet_session.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/cost/prices.hpp"
@@ -27,8 +28,6 @@ using State = operate::Mover::Step::State;
 constexpr int kMostFailures = 10;
 constexpr Duration kFirstRest = std::chrono::milliseconds(250);
 constexpr Duration kLongestRest = std::chrono::seconds(4);
-/// Before, a rate is that of a batch or two.
-constexpr Duration kFirstRate = std::chrono::milliseconds(500);
 constexpr std::size_t kMostRefusals = 10'000;
 
 std::string and_so_many(std::uint64_t count, std::string_view what) {
@@ -55,7 +54,7 @@ class MoveRun {
         output_(output),
         console_(console),
         prices_(session.host().cost),
-        began_(session.clock().steady_now()) {}
+        progress_(session.clock().steady_now(), order.expected) {}
 
   Exit run() {
     const End end = drive();
@@ -136,15 +135,7 @@ class MoveRun {
   }
 
   std::string pace() const {
-    std::string text;
-    const double per_second = rate();
-    if (per_second > 0) {
-      text += ", " + fixed_decimal(per_second, per_second < 10 ? 1 : 0) + "/s";
-      if (order_.expected && mover_.count().carried < *order_.expected) {
-        const double left = static_cast<double>(*order_.expected - mover_.count().carried) / per_second;
-        text += ", " + short_duration(std::chrono::seconds(static_cast<std::int64_t>(std::ceil(left)))) + " left";
-      }
-    }
+    std::string text = progress_.text(mover_.count().carried, session_.clock().steady_now());
     if (const auto cost = session_.cost()) {
       text += ", " + money(cost->read_units, cost->write_units);
     }
@@ -154,11 +145,6 @@ class MoveRun {
   /// "$0.0123": what so many units cost.
   std::string money(double read_units, double write_units) const {
     return prices_.text(prices_.of({0, read_units, write_units}));
-  }
-
-  double rate() const {
-    const std::chrono::duration<double> took = session_.clock().steady_now() - began_;
-    return took < kFirstRate ? 0 : static_cast<double>(mover_.count().carried) / took.count();
   }
 
   void report() {
@@ -171,7 +157,7 @@ class MoveRun {
       return;
     }
     if (order_.plan.dry_run) {
-      const operate::WriteCost& would = mover_.planned_cost();
+      const cost::Spent& would = mover_.planned_cost();
       console_.out(
           "cost: " + fixed_decimal(would.write_units, 1) + " write units, " + fixed_decimal(would.read_units, 1) +
           " read units and about " + fixed_decimal(std::ceil(would.requests), 0) + " requests, " +
@@ -199,7 +185,8 @@ class MoveRun {
                          [](JsonWriter& each, const operate::Mover::Refusal& refusal) {
                            put_object(each, "ID", refusal.id, "Error", refusal.error.message());
                          }),
-                "rate", figure(rate(), 1), "cost", [this](JsonWriter& member) { write_cost(member); });
+                "rate", figure(progress_.rate(count.carried, session_.clock().steady_now()), 1), "cost",
+                [this](JsonWriter& member) { write_cost(member); });
     json.end_object();
     console_.out(json.take_line());
   }
@@ -209,7 +196,7 @@ class MoveRun {
     if (!spent) {
       return json.null();
     }
-    const operate::WriteCost& would = mover_.planned_cost();
+    const cost::Spent& would = mover_.planned_cost();
     const double read = spent->read_units + would.read_units;
     const double written = order_.plan.dry_run ? would.write_units : spent->write_units;
     put_object(json, "requests", spent->requests + static_cast<std::uint64_t>(std::ceil(would.requests)), "read_units",
@@ -251,7 +238,7 @@ class MoveRun {
   const Output output_;
   Console& console_;
   const cost::Prices prices_;
-  const SteadyTime began_;
+  const BulkProgress progress_;
   std::vector<operate::Mover::Refusal> refusals_;
   Error error_;
   int failures_ = 0;  ///< in a row

@@ -1,9 +1,8 @@
-#include "host/cli/convert/template.hpp"
-
 #include <algorithm>
 #include <array>
 
 #include "config/syntax.hpp"
+#include "host/cli/convert/fields.hpp"
 
 namespace sluice::cli::convert {
 

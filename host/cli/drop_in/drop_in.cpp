@@ -5,10 +5,10 @@
 #include <cerrno>
 #include <map>
 
-#include "host/cli/completion.hpp"
 #include "host/cli/drop_in/dynamomq_operations.hpp"
+#include "host/cli/help.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/shell/interactive.hpp"
+#include "host/cli/shell/shell.hpp"
 
 namespace sluice::cli {
 

@@ -1,5 +1,3 @@
-#include "host/cli/shell/interactive.hpp"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,24 +32,6 @@ extern "C" void on_shell_interrupt(int) {
     ::raise(SIGINT);
   }
 }
-
-/// Lets Ctrl-C end what a command does and not the shell, for its lifetime; a second one, while the command still runs,
-/// ends the shell. Programs that a command starts are not
-/// affected: a handler, unlike a signal that is ignored, is not inherited.
-class SurvivesInterrupt {
- public:
-  SurvivesInterrupt() {
-    struct sigaction action {};
-    action.sa_handler = on_shell_interrupt;  // no SA_RESTART: a read that waits for an answer ends
-    ::sigaction(SIGINT, &action, &previous_);
-  }
-  ~SurvivesInterrupt() { ::sigaction(SIGINT, &previous_, nullptr); }
-  SurvivesInterrupt(const SurvivesInterrupt&) = delete;
-  SurvivesInterrupt& operator=(const SurvivesInterrupt&) = delete;
-
- private:
-  struct sigaction previous_ {};
-};
 
 bool on_terminal() { return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1; }
 
@@ -95,11 +75,13 @@ std::unique_ptr<LineSource> terminal_lines(Shell& shell, const std::optional<His
 void hold(Shell& shell, const char* history_name, bool shows_prompts, Console& console) {
   std::optional<HistoryFile> history;
   std::unique_ptr<LineSource> lines;
-  std::optional<SurvivesInterrupt> survives;
+  // Ctrl-C ends what a command does and not the shell; a second one, while the command still runs, ends the shell.
+  // Programs that a command starts are not affected: a handler, unlike a signal that is ignored, is not inherited.
+  std::optional<SignalAction> survives;
   if (on_terminal()) {
     history = HistoryFile::at_usual_place(history_name);
     lines = terminal_lines(shell, history);
-    survives.emplace();
+    survives.emplace(SIGINT, on_shell_interrupt);  // no SA_RESTART: a read that waits for an answer ends
     console.drop_output_while(interrupt_seen);
   }
   if (lines || shows_prompts) {

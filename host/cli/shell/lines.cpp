@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/text/utf8.hpp"
+#include "host/cli/console.hpp"
 #include "host/cli/shell/shell.hpp"
 #include "host/cli/views/output.hpp"
 
@@ -149,12 +150,10 @@ class EditedLines final : public LineSource {
   static unsigned char suspend(EditLine* editor, wint_t) {
     // Not by the editor's own handler, which works once a line and leaves the line undrawn.
     ::el_set(editor, EL_PREP_TERM, 0);
-    struct sigaction usual {};
-    struct sigaction before {};
-    usual.sa_handler = SIG_DFL;
-    ::sigaction(SIGTSTP, &usual, &before);
-    ::kill(0, SIGTSTP);  // whoever started this shell in its own group stops too, as by the terminal
-    ::sigaction(SIGTSTP, &before, nullptr);
+    {
+      const SignalAction usual(SIGTSTP, SIG_DFL);
+      ::kill(0, SIGTSTP);  // whoever started this shell in its own group stops too, as by the terminal
+    }
     ::el_set(editor, EL_PREP_TERM, 1);
     return CC_REDISPLAY;
   }

@@ -6,7 +6,7 @@
 
 #include "base/text/utf8.hpp"
 #include "base/text/visible.hpp"
-#include "host/cli/completion.hpp"
+#include "host/cli/help.hpp"
 #include "host/cli/shell/words.hpp"
 
 namespace sluice::cli {

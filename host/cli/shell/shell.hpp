@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "host/cli/command.hpp"
+
 namespace sluice::cli {
 
 /// Where a shell's text goes: standard output for what it found, standard error for why it did not.
@@ -106,5 +108,16 @@ class HistoryFile {
  private:
   std::string path_;
 };
+
+/// Whose dialogue it is.
+enum class ShellStyle {
+  sluice,    ///< the commands of the command line, with the queue and the selected message remembered
+  dynamomq,  ///< DynamoMQ's interactive mode: its commands, prompts and texts
+};
+
+/// Reads commands until the end of input: with line editing, history and completion on a terminal, line by line
+/// elsewhere. The arguments are those of a command with the store flags; what they say of the queue holds for the whole
+/// dialogue. A command that fails says so and the dialogue goes on.
+Exit run_interactive(const Arguments& arguments, Console& console, ShellStyle style);
 
 }  // namespace sluice::cli

@@ -6,6 +6,9 @@
 #include <cwchar>
 
 #include "base/assert.hpp"
+#include "base/text/base64.hpp"
+#include "base/text/json_check.hpp"
+#include "base/text/utf8.hpp"
 #include "base/text/visible.hpp"
 
 namespace sluice::cli {
@@ -84,6 +87,23 @@ std::string fitted(std::string_view text, std::size_t widest) {
   visible.resize(walk(visible, widest - 1, columns));
   visible += kEllipsis;
   return visible;
+}
+
+/// The body as it is when it is text, and as Base64 when it is not.
+std::string body_text(const queue::Message& message) {
+  if (!is_utf8(message.body)) {
+    return base64(message.body) + "\n";
+  }
+  if (message.content_type == queue::kJson && !json_problem(message.body)) {
+    JsonWriter json(JsonWriter::Layout::indented);
+    json.raw(message.body);
+    return json.take_line();
+  }
+  std::string text;
+  for (const std::string& line : lines_of(message.body)) {
+    text += visible(line) + "\n";
+  }
+  return text;
 }
 
 }  // namespace
@@ -196,6 +216,29 @@ void TextTable::append_line(std::string& out, const std::vector<Cell>& cells) co
     owed += columns_[index].right ? 0 : blanks;
   }
   out += '\n';
+}
+
+void RecordStream::flush() {
+  console_.out(output_ == Output::text ? table_.take() : json_.take_text());
+  console_.flush();
+}
+
+void RecordStream::begin() {
+  if (!std::exchange(begun_, true)) {
+    json_.begin_object();
+    json_.key(key_);
+    json_.begin_array();
+  }
+}
+
+std::string message_text(const queue::StoredMessage& stored, WallTime now, bool colours) {
+  operate::Row row = operate::row_of(stored, now);
+  std::erase_if(row, [](const auto& field) { return field.second.text.empty(); });
+  return facts_of(row, colours, Colour::dim) + "\n" + body_text(stored.message);
+}
+
+void show_message(const queue::StoredMessage& message, Output output, WallTime now, Console& console) {
+  console.out(output == Output::text ? message_text(message, now, console.output_has_colour()) : json_of(message, now));
 }
 
 }  // namespace sluice::cli

@@ -11,7 +11,7 @@
 #include "base/text/json_writer.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/console.hpp"
-#include "host/operate/describe.hpp"
+#include "host/operate/message_report.hpp"
 
 /// How commands show what they have found: as JSON, or as text.
 namespace sluice::cli {
@@ -104,6 +104,56 @@ void show_all(const std::vector<Record>& records, WallTime now, const std::vecto
     console.out(rows_of(records, now, {.colours = console.output_has_colour(), .columns = columns}));
   }
 }
+
+/// Shows a list that nobody has whole at any moment: to programs as an object whose first member is the list, to people
+/// as rows. One thread.
+class RecordStream {
+ public:
+  RecordStream(std::string_view key, std::vector<std::string_view> columns, Output output, Console& console)
+      : key_(key),
+        output_(output),
+        console_(console),
+        table_(RowsView{.colours = console.output_has_colour(), .columns = std::move(columns)}) {}
+
+  template <typename Record>
+  void add(const Record& record, WallTime now) {
+    if (output_ == Output::text) {
+      table_.add_record(operate::row_of(record, now));
+    } else {
+      begin();
+      operate::write_object(json_, record, now);
+    }
+  }
+  /// Lets what there is be seen.
+  void flush();
+  /// Ends the object with what `members` writes.
+  template <typename Members>
+  void finish(Members members) {
+    if (output_ == Output::json) {
+      begin();
+      json_.end_array();
+      members(json_);
+      json_.end_object();
+      console_.out(json_.take_line());
+    }
+  }
+
+ private:
+  void begin();
+
+  const std::string_view key_;
+  const Output output_;
+  Console& console_;
+  TextTable table_;
+  JsonWriter json_{JsonWriter::Layout::indented};
+  bool begun_ = false;
+};
+
+/// One message whole: a line for each field, then the body.
+std::string message_text(const queue::StoredMessage& message, WallTime now, bool colours);
+
+/// Prints one message, as JSON or as text.
+void show_message(const queue::StoredMessage& message, Output output, WallTime now, Console& console);
 
 // Objects of JSON whose members stand side by side: `json_line("id", id, "shards", 4)`. A member's content is a value
 // that JsonWriter knows, or a function that writes one.

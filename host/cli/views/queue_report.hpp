@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "base/text/json_writer.hpp"
 #include "host/cli/queue_session.hpp"
+#include "host/operate/cost_report.hpp"
 #include "host/queue/stored_message.hpp"
 
 namespace sluice::cli {
@@ -48,6 +49,13 @@ std::string read_units_text(const std::vector<QueueReport>& reports);
 
 /// The causes of what failed as rows, the most frequent first; empty when there are none.
 std::string error_table(const queue::QueueOverview& half, WallTime now, bool colours);
+
+/// By queue and job, by value of the attribute, what other layouts would have cost, and by which prices.
+std::string cost_text(const operate::CostSummary& costs, const cost::Prices& prices, bool colours);
+std::string cost_json(const operate::CostSummary& costs, const cost::Prices& prices);
+
+/// The rows alone; a line instead where there are none.
+std::string cost_rows_text(const operate::CostSummary& costs, const cost::Prices& prices, bool colours);
 
 /// How fast a queue grows or shrinks, from looks at it. A value.
 class QueuePace {

@@ -271,7 +271,7 @@ TEST(OwnerMoveTest, CostsWhatItsPriceSays) {
   ASSERT_TRUE(mover.finish([] {}));
   const double took = world.write_units() - before;
   const operate::TableTariff tariff(operate::TableTariff::Layout::leased, kOwnersQueue);
-  operate::WriteCost planned;
+  cost::Spent planned;
   for (const auto& [id, record] : carried(world)) {
     planned += tariff.carry_out(record);
     planned += tariff.hold(record);
