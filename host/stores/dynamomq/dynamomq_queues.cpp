@@ -90,7 +90,7 @@ std::vector<std::string> outdated_hosts(const std::vector<wake::Announcement>& a
 /// An announcement costs a write unit for each KB that all of them take, which are one item of the table.
 class DynamoMqQueues final : public table::TableQueues {
  public:
-  DynamoMqQueues(DynamoMqOptions options, dynamo::Client& client, const Clock& clock, Random& random)
+  DynamoMqQueues(const DynamoMqOptions& options, dynamo::Client& client, const Clock& clock, Random& random)
       : TableQueues({.host = options.host,
                      .locate = [options](const std::string& queue) { return locate(options, queue); },
                      .names = kLoneNames,
