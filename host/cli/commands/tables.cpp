@@ -434,7 +434,7 @@ Result<Standing> look_or_change(TableSession& session, const queue::table::Queue
     return Standing{change->before, change->after, change->written};
   }
   queue::leased::ShardCount known(session.client(), session.clock(), place, configured);
-  SLUICE_TRY(shards, known.refresh(session.deadline()));
+  SLUICE_TRY(shards, known.read(true, session.deadline()));
   return Standing{*shards, *shards, false};
 }
 

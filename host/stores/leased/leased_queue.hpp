@@ -60,12 +60,12 @@ class ShardCount {
   /// The same for who sends: where the table says nothing yet, the number that it then goes by is written down there,
   /// so that hosts find what it sends. One that may not write it goes on without.
   Result<Shards> settled(Deadline deadline);
+  /// Asks the table now.
+  Result<Shards> read(bool consistent, Deadline deadline);
 
   const std::uint32_t configured;
 
  private:
-  Result<Shards> read(bool consistent, Deadline deadline);
-
   // Fixed after construction.
   dynamo::Client& client_;
   const Clock& clock_;

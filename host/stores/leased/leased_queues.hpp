@@ -13,6 +13,7 @@
 #include "dynamo/client.hpp"
 #include "host/queue/operator.hpp"
 #include "host/queue/queues.hpp"
+#include "host/queue/source.hpp"
 #include "host/queue/wake/ringer.hpp"
 #include "host/stores/leased/leased_schema.hpp"
 #include "host/stores/table/table_queues.hpp"
@@ -44,6 +45,14 @@ struct LeasedOptions {
   /// As DynamoMqOptions'.
   std::function<bool(const QueueAddress&)> ring_elsewhere{};
 };
+
+/// What leased sources can do, whether they own shards or claim directly.
+inline constexpr SourceTraits kLeasedTraits{.lease_per_delivery = false,
+                                            .attempts_at_claim = false,
+                                            .groups = true,
+                                            .sequence = true,
+                                            .priorities = true,
+                                            .transactions = true};
 
 /// Queues in tables of the leased layout, many in one if need be.
 class LeasedQueues : public table::TableQueues {

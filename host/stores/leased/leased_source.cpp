@@ -8,6 +8,7 @@
 #include "base/timestamp.hpp"
 #include "dynamo/transaction.hpp"
 #include "host/queue/message.hpp"
+#include "host/stores/leased/leased_queues.hpp"
 #include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/table/statements.hpp"
 #include "host/stores/table/table_clock.hpp"
@@ -15,13 +16,6 @@
 
 namespace sluice::queue::leased {
 namespace {
-
-constexpr SourceTraits kTraits{.lease_per_delivery = false,
-                               .attempts_at_claim = false,
-                               .groups = true,
-                               .sequence = true,
-                               .priorities = true,
-                               .transactions = true};
 
 // So many records are looked at where turns go by group, which may hide behind one another.
 constexpr std::int64_t kLookInTurns = 1'000;
@@ -417,7 +411,7 @@ std::vector<ExtendResult> DirectClaimer::extend(std::span<const Receipt> receipt
 
 // Sources.
 
-const SourceTraits& LeasedSource::traits() const { return kTraits; }
+const SourceTraits& LeasedSource::traits() const { return kLeasedTraits; }
 
 void LeasedSource::start(SourceEvents events) {
   auto subscription = doorbell_.subscribe(half_.address(), [this, ready = events.on_ready] {
