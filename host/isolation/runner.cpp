@@ -74,7 +74,7 @@ std::size_t rounded(std::size_t size) {
 }
 
 std::optional<plugin::Outcome> read_outcome(const EventHead& head, const std::string& text) {
-  if (head.level < 0 || head.level > static_cast<int>(plugin::OutcomeStatus::fault)) {
+  if (!queue::core::is_reportable(head.level)) {
     return std::nullopt;
   }
   plugin::Outcome outcome{static_cast<plugin::OutcomeStatus>(head.level), {}, clean_utf8(text, plugin::kReasonLimit)};

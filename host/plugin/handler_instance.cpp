@@ -692,37 +692,19 @@ Outcome read_outcome(const sluice_outcome& reported) {
     return make_fault("the handler reported an outcome of " + std::to_string(reported.struct_size) +
                       " bytes, which is too short to be one: a defect of the plugin");
   }
-  Outcome outcome;
-  switch (reported.status) {
-    case SLUICE_DONE:
-      outcome.status = OutcomeStatus::done;
-      return outcome;
-    case SLUICE_RELEASE:
-      outcome.status = OutcomeStatus::release;
-      return outcome;
-    case SLUICE_RETRY:
-      outcome.status = OutcomeStatus::retry;
-      if (reported.delay >= 0) {
-        outcome.delay = read_delay(reported.delay);
-      }
-      break;
-    case SLUICE_SNOOZE:
-      outcome.status = OutcomeStatus::snooze;
-      outcome.delay = read_delay(reported.delay);
-      break;
-    case SLUICE_REJECT:
-      outcome.status = OutcomeStatus::reject;
-      break;
-    case SLUICE_DISCARD:
-      outcome.status = OutcomeStatus::discard;
-      break;
-    case SLUICE_FAULT:
-      break;
-    default:
-      return make_fault("the handler reported the unknown status " + std::to_string(reported.status) +
-                        ": a defect of the plugin");
+  if (!queue::core::is_reportable(reported.status)) {
+    return make_fault("the handler reported the unknown status " + std::to_string(reported.status) +
+                      ": a defect of the plugin");
   }
-  outcome.reason = clean_utf8(view(reported.reason), kReasonLimit);
+  Outcome outcome;
+  outcome.status = static_cast<OutcomeStatus>(reported.status);
+  const queue::core::OutcomeRule& rule = queue::core::rule_of(outcome.status);
+  if (rule.takes_delay && (reported.delay >= 0 || rule.decision == queue::core::Decision::outcome)) {
+    outcome.delay = read_delay(reported.delay);
+  }
+  if (rule.takes_reason) {
+    outcome.reason = clean_utf8(view(reported.reason), kReasonLimit);
+  }
   return outcome;
 }
 

@@ -6,6 +6,7 @@
 #include "config/config.hpp"
 #include "host/queue/effects.hpp"
 #include "host/queue/source.hpp"
+#include "host/stores/core/outcomes.hpp"
 #include "sluice/abi.h"
 #include "sluice/detail/effect_limits.hpp"
 #include "sluice/effects.h"
@@ -35,14 +36,7 @@ class OptionValues {
 /// missing required option; every error with its place. For a handler with open options everything passes as it is.
 config::Parsed<OptionValues> bind_options(const sluice_handler& handler, const config::JobConfig& job);
 
-/// What a handler made of a message; the names are the ABI's, but for the last: the process that ran the handler has
-/// ended or had to be killed, and `reason` says how.
-enum class OutcomeStatus { done, retry, snooze, reject, discard, release, fault, crashed };
-inline constexpr std::size_t kOutcomes = 8;
-/// The outcomes' names, in metrics and traces.
-inline constexpr std::array<std::string_view, kOutcomes> kOutcomeNames{"done",    "retry",   "snooze", "reject",
-                                                                       "discard", "release", "fault",  "crashed"};
-constexpr std::string_view to_string(OutcomeStatus status) { return kOutcomeNames[static_cast<std::size_t>(status)]; }
+using queue::core::OutcomeStatus;
 
 /// A value.
 struct Outcome {

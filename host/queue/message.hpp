@@ -65,6 +65,9 @@ enum class UniqueUntil : std::uint8_t {
   done,     ///< "until-done": once the first one has been removed, or lies in the DLQ
 };
 
+/// What a record says of its message with yes or no, a bit each (host/stores/core/outcomes.hpp).
+using Marks = std::uint32_t;
+
 /// A message to be sent. An empty id asks the store to make one (UUID version 4).
 struct NewMessage {
   std::string id;

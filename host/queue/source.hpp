@@ -75,9 +75,9 @@ struct Completion {
   CompletionAction action = CompletionAction::remove;
   Duration delay{};  ///< for retry and release; never negative
   Failure failure;   ///< for retry and dead_letter; empty: what the record says stays
-  /// For retry and release: the next delivery is to be a suspect again, because this message ended its process, or is
-  /// still under that suspicion. Otherwise the suspicion ends here.
-  bool suspect = false;
+  /// For retry and release: what the record says of the message from now on. What is not named here ends, such as the
+  /// suspicion of a message whose handler has come to an end.
+  Marks marks = 0;
   /// What is committed together with it, or not at all; null: nothing else. For a source that has transactions.
   std::shared_ptr<const Effects> effects{};
   /// For dead_letter: the message's group stays where it is until an operator has dealt with this message.

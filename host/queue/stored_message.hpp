@@ -32,7 +32,7 @@ struct StoredMessage {
   std::optional<WallTime> received_at;
   std::optional<WallTime> invisible_until;
   Failure failure;
-  bool suspect = false;  ///< its next delivery is a suspect whatever else the record says
+  Marks marks = 0;
   /// What the record holds where it should name its half or a time, by attribute and as it stands there; empty text for
   /// an attribute that it lacks. The fields have their defaults then, which are nothing to show to anybody.
   std::map<std::string, std::string, std::less<>> odd{};

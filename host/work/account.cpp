@@ -119,7 +119,7 @@ void publish(const StepEffects& effects, const std::string& job, bool traced, ob
     }
   };
   for (std::size_t i = 0; i < effects.outcomes.size(); ++i) {
-    outcome(plugin::kOutcomeNames[i], effects.outcomes[i]);
+    outcome(queue::core::kOutcomeRules[i].name, effects.outcomes[i]);
   }
   outcome("exhausted", effects.exhausted);
   outcome("duplicate", effects.duplicates);

@@ -6,8 +6,7 @@
 
 namespace sluice::work {
 
-/// Where a claimed message has gone in the end. Every claim ends in exactly one of these.
-enum class Ending { done, retried, snoozed, rejected, discarded, released, lost };
+using queue::core::Ending;
 inline constexpr std::size_t kEndings = 7;
 
 /// The counts behind the drain certificate. A value; counts of several jobs add up.
@@ -155,7 +154,7 @@ struct StepEffects {
 
   // What to count.
   std::uint64_t claimed = 0;
-  std::array<std::uint64_t, plugin::kOutcomes> outcomes{};
+  std::array<std::uint64_t, queue::core::kOutcomes> outcomes{};
   std::uint64_t exhausted = 0;
   std::uint64_t duplicates = 0;
   std::uint64_t timed_out = 0;

@@ -229,7 +229,7 @@ void IdempotencyGate::duplicate(Task& task, Answer& answer, SteadyTime now, Step
   effects.about(observe::LogLevel::debug, "a duplicate: its idempotency key is done, the handler is not run",
                 task.message,
                 "key " + shown(own_id_ ? task.message.id : answer.found.key) + ", done by " + answer.key.owner);
-  settler_.add(task, {queue::CompletionAction::remove, Duration::zero(), {}, Ending::discarded, false}, now);
+  settler_.add(task, {queue::CompletionAction::remove, Duration::zero(), {}, Ending::discarded}, now);
 }
 
 void IdempotencyGate::seal(const Task& task, const std::shared_ptr<const queue::Effects>& staged,

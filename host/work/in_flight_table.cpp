@@ -7,6 +7,7 @@ namespace {
 
 using plugin::OutcomeStatus;
 using queue::CompletionAction;
+using queue::core::kSuspect;
 
 Duration bounded(Duration delay) { return std::clamp(delay, Duration::zero(), kMaxDelay); }
 
@@ -19,9 +20,6 @@ queue::Failure failure(std::string error, std::uint32_t attempt, const FailurePo
   why.attempts = attempt;
   return why;
 }
-
-// A message whose handler is not known to be harmless stays under suspicion for as long as it is tried.
-bool casts_suspicion(OutcomeStatus status) { return status == OutcomeStatus::crashed; }
 
 Disposition give_up(std::string reason, std::uint32_t attempt, const FailurePolicy& policy) {
   queue::Failure why = failure(std::move(reason), attempt, policy);
@@ -38,7 +36,7 @@ Disposition give_up(std::string reason, std::uint32_t attempt, const FailurePoli
   }
   why.wait = bounded(policy.retry.longest());
   const Duration wait = why.wait;
-  return {CompletionAction::retry, wait, std::move(why), Ending::retried, false};
+  return {CompletionAction::retry, wait, std::move(why), Ending::retried};
 }
 
 /// For what no handler has said anything of: it is never discarded.
@@ -61,18 +59,18 @@ std::string reason_of(const plugin::Outcome& outcome) {
 
 Disposition try_again(const plugin::Outcome& outcome, std::uint32_t attempt, const FailurePolicy& policy,
                       Random& random) {
-  const bool suspect = casts_suspicion(outcome.status);
+  const queue::core::OutcomeRule& rule = queue::core::rule_of(outcome.status);
   if (policy.retry.used_up(attempt)) {
     Disposition last = give_up(reason_of(outcome), attempt, policy);
-    last.suspect = suspect && last.action == CompletionAction::retry;
+    last.marks = last.action == CompletionAction::retry ? rule.marks : 0;
     return last;
   }
   // A fault names no delay that could be trusted.
-  const bool named = outcome.status == OutcomeStatus::retry && outcome.delay.has_value();
+  const bool named = rule.takes_delay && outcome.delay.has_value();
   const Duration delay = named ? *outcome.delay : policy.retry.delay(attempt, random);
   queue::Failure why = failure(reason_of(outcome), attempt, policy);
   why.wait = bounded(delay);
-  return {CompletionAction::retry, bounded(delay), std::move(why), Ending::retried, suspect};
+  return {CompletionAction::retry, bounded(delay), std::move(why), Ending::retried, rule.marks};
 }
 
 constexpr Duration kMaxMargin = std::chrono::seconds(1);
@@ -152,21 +150,18 @@ FailurePolicy::FailurePolicy(const config::JobConfig& config, std::string host_n
 
 Disposition dispose(const plugin::Outcome& outcome, std::uint32_t attempt, const FailurePolicy& policy,
                     Random& random) {
-  switch (outcome.status) {
-    case OutcomeStatus::done:
-      return {CompletionAction::remove, Duration::zero(), {}, Ending::done, false, outcome.effects};
-    case OutcomeStatus::discard:
-      return {.action = CompletionAction::remove, .ending = Ending::discarded};
-    case OutcomeStatus::snooze:
-      return {CompletionAction::release, bounded(outcome.delay.value_or(Duration::zero())), {}, Ending::snoozed, false};
-    case OutcomeStatus::release:
-      return put_back(false);
-    case OutcomeStatus::reject:
-      return give_up(reason_of(outcome), attempt, policy);
-    case OutcomeStatus::retry:
-    case OutcomeStatus::fault:
-    case OutcomeStatus::crashed:
-      break;
+  const queue::core::OutcomeRule& rule = queue::core::rule_of(outcome.status);
+  if (rule.decision == queue::core::Decision::gives_up) {
+    return give_up(reason_of(outcome), attempt, policy);
+  }
+  if (rule.decision == queue::core::Decision::outcome) {
+    const bool keeps_why = rule.action == CompletionAction::retry;
+    return {.action = rule.action,
+            .delay = rule.takes_delay ? bounded(outcome.delay.value_or(rule.delay)) : rule.delay,
+            .failure = keeps_why ? failure(outcome.reason, attempt, policy) : queue::Failure(),
+            .ending = rule.ending,
+            .marks = rule.marks,
+            .effects = outcome.effects};
   }
   return try_again(outcome, attempt, policy, random);
 }
@@ -175,7 +170,7 @@ Disposition dispose_unseen(std::string why, bool suspect, std::uint32_t attempt,
   Disposition disposition = give_up(std::move(why), attempt - std::min(attempt, 1U), not_discarding(policy));
   if (disposition.action == CompletionAction::retry) {
     // It stays where it is, with its attempt and with the failure that is known.
-    return {CompletionAction::release, disposition.delay, {}, Ending::snoozed, suspect};
+    return {CompletionAction::release, disposition.delay, {}, Ending::snoozed, suspect ? kSuspect : 0};
   }
   return disposition;
 }
@@ -203,7 +198,7 @@ Disposition dispose_refused(const std::string& why, bool reject, std::uint32_t a
 }
 
 Disposition put_back(bool suspect) {
-  return {CompletionAction::release, Duration::zero(), {}, Ending::released, suspect};
+  return {CompletionAction::release, Duration::zero(), {}, Ending::released, suspect ? kSuspect : 0};
 }
 
 queue::Completion completion_of(queue::Receipt receipt, Disposition&& disposition, WallTime now) {
@@ -214,7 +209,7 @@ queue::Completion completion_of(queue::Receipt receipt, Disposition&& dispositio
           .action = disposition.action,
           .delay = disposition.delay,
           .failure = std::move(disposition.failure),
-          .suspect = disposition.suspect,
+          .marks = disposition.marks,
           .effects = std::move(disposition.effects),
           .hold_group = disposition.hold_group};
 }

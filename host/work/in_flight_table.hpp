@@ -41,7 +41,7 @@ struct Disposition {
   Duration delay{};
   queue::Failure failure;
   Ending ending = Ending::released;
-  bool suspect = false;                             ///< as Completion's
+  queue::Marks marks = 0;                           ///< as Completion's
   std::shared_ptr<const queue::Effects> effects{};  ///< as Completion's
   bool hold_group = false;                          ///< as Completion's
 

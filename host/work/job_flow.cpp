@@ -5,6 +5,7 @@ namespace {
 
 using observe::LogLevel;
 using plugin::OutcomeStatus;
+namespace core = queue::core;
 
 /// Without digits that say nothing.
 Duration shown(Duration duration) {
@@ -128,22 +129,12 @@ Disposition Assessor::disposition_of(const Task& task, const WorkerBatch::Finish
 
 void Assessor::log_outcome(const Task& task, const WorkerBatch::Finished& finished, StepEffects& effects) const {
   const plugin::Outcome& outcome = finished.outcome;
-  switch (outcome.status) {
-    case OutcomeStatus::reject:
-      effects.about(LogLevel::warn, "rejected", task.message, outcome.reason);
-      break;
-    case OutcomeStatus::fault:
-    case OutcomeStatus::crashed:
-    case OutcomeStatus::retry:
-      note_failed(task, finished, effects);
-      break;
-    case OutcomeStatus::discard:
-      effects.about(LogLevel::info, "discarded", task.message, outcome.reason);
-      break;
-    case OutcomeStatus::done:
-    case OutcomeStatus::snooze:
-    case OutcomeStatus::release:
-      break;
+  const core::OutcomeRule& rule = core::rule_of(outcome.status);
+  if (rule.decision == core::Decision::tries_again) {
+    note_failed(task, finished, effects);
+  } else if (!rule.logged.empty()) {
+    const bool gives_up = rule.decision == core::Decision::gives_up;
+    effects.about(gives_up ? LogLevel::warn : LogLevel::info, rule.logged, task.message, outcome.reason);
   }
 }
 

@@ -10,9 +10,7 @@ constexpr std::uint64_t kSettleAfterClaim = 2;
 constexpr std::uint64_t kMostSettles = observe::Tracer::kReserved - kSettleAfterClaim;
 
 bool is_failure(plugin::OutcomeStatus status) {
-  using plugin::OutcomeStatus;
-  return status == OutcomeStatus::retry || status == OutcomeStatus::reject || status == OutcomeStatus::fault ||
-         status == OutcomeStatus::crashed;
+  return queue::core::rule_of(status).decision != queue::core::Decision::outcome;
 }
 
 std::string_view action_name(queue::CompletionAction action) {
@@ -144,7 +142,7 @@ plugin::Outcome JobTracing::handle(const Task& task, const std::function<plugin:
                                    {"sluice.job", job_},
                                    {"sluice.handler", handler_},
                                    {"sluice.attempt", task.message.attempt},
-                                   {"sluice.outcome", plugin::to_string(outcome.status)}}});
+                                   {"sluice.outcome", queue::core::rule_of(outcome.status).name}}});
   }
   if (outcome.effects != nullptr && !outcome.effects->messages.empty()) {
     outcome.effects = carrying(*outcome.effects, task.message);

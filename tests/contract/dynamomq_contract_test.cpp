@@ -2,27 +2,31 @@
 #include "tests/contract/effect_contract.hpp"
 #include "tests/contract/order_contract.hpp"
 #include "tests/contract/store_contract.hpp"
-#include "tests/stores/dynamomq/emulated_tables.hpp"
+#include "tests/contract/wires.hpp"
 
 namespace sluice::test {
 namespace {
 
 class DynamoMqUnderTest final : public StoreUnderTest {
  public:
-  DynamoMqUnderTest() {
-    // Waits for the emulator are on the machine's clock: the fake one stands still at the present.
-    clock_.set_steady(SystemClock().steady_now());
+  explicit DynamoMqUnderTest(bool on_emulator) : wire_(make_wire(on_emulator, clock_)) {
+    dynamo::ClientOptions client_options;
+    client_options.region = "eu-west-1";
+    client_options.endpoint = wire_->endpoint();
+    client_ = std::make_unique<dynamo::Client>(client_options, wire_->transport(), credentials_, clock_, random_);
     queue::dynamomq::DynamoMqOptions options;
-    options.queues["orders"].table = fresh_table_name("orders");
-    options.queues["invoices"].table = fresh_table_name("invoices");
-    host_ = std::make_unique<EmulatedHost>(clock_, "worker-a", 1, options);
-    accounts_ = std::make_unique<AccountsTable>(host_->client(), clock_);
-    for (const auto& [queue, location] : options.queues) {
-      make_table(host_->client(), location.table, clock_);
+    options.host = "worker-a";
+    options.region = client_options.region;
+    for (const char* name : {"orders", "invoices"}) {
+      const std::string table = fresh_table_name(name);
+      options.queues[name].table = table;
+      make_table(*client_, table, clock_);
     }
+    queues_ = make_dynamomq_queues(options, *client_, clock_, random_);
+    accounts_ = std::make_unique<AccountsTable>(*client_, clock_);
   }
 
-  queue::Queues& queues() override { return host_->desk().queues(); }
+  queue::Queues& queues() override { return *queues_; }
   FakeClock& clock() override { return clock_; }
 
   queue::EffectWrite open_account(const std::string& name, std::int64_t balance) override {
@@ -35,18 +39,22 @@ class DynamoMqUnderTest final : public StoreUnderTest {
 
  private:
   FakeClock clock_;
-  std::unique_ptr<EmulatedHost> host_;
+  AnyCredentials credentials_;
+  SeededRandom random_{1};
+  std::unique_ptr<Wire> wire_;
+  std::unique_ptr<dynamo::Client> client_;
+  std::unique_ptr<queue::Queues> queues_;
   std::unique_ptr<AccountsTable> accounts_;
 };
 
-StoreFactory dynamomq() {
+StoreFactory dynamomq(bool on_emulator = true) {
   StoreFactory factory;
-  factory.name = "DynamoMq";
-  factory.make = []() -> std::unique_ptr<StoreUnderTest> {
-    if (shared_emulator() == nullptr) {
+  factory.name = on_emulator ? "DynamoMq" : "Model";
+  factory.make = [on_emulator]() -> std::unique_ptr<StoreUnderTest> {
+    if (on_emulator && shared_emulator() == nullptr) {
       return nullptr;
     }
-    return std::make_unique<DynamoMqUnderTest>();
+    return std::make_unique<DynamoMqUnderTest>(on_emulator);
   };
   factory.traits = {.max_body = 400 * 1024,
                     .max_id = 2048,
@@ -56,14 +64,14 @@ StoreFactory dynamomq() {
                     .counts_in_flight = false,
                     .windows_by_own_clock = false,
                     .stable_ties = false,
-                    .history = 2'000};
+                    .history = on_emulator ? std::size_t{2'000} : std::size_t{34'000}};
   factory.absence = Emulator::absence();
   return factory;
 }
 
 }  // namespace
 
-INSTANTIATE_TEST_SUITE_P(DynamoMq, StoreContract, ::testing::Values(dynamomq()), store_name);
+INSTANTIATE_TEST_SUITE_P(DynamoMq, StoreContract, ::testing::Values(dynamomq(), dynamomq(false)), store_name);
 INSTANTIATE_ORDER_CONTRACTS(DynamoMq, dynamomq());
 INSTANTIATE_TEST_SUITE_P(DynamoMq, EffectContract, ::testing::Values(dynamomq()), store_name);
 

@@ -77,6 +77,7 @@ class History {
   std::string id() { return "id" + std::to_string(below(20)); }
   QueueAddress address() { return {story_.queue, below(3) == 0 ? Half::dlq : Half::standard}; }
   Duration delay() { return below(2) == 0 ? Duration::zero() : Duration(std::chrono::milliseconds(below(15'000))); }
+  std::string group() { return below(2) == 0 ? "" : "g" + std::to_string(below(5)); }
   queue::Failure failure() {
     return below(2) == 0 ? queue::Failure{} : queue::Failure{.error = "error " + std::to_string(below(100))};
   }
@@ -92,6 +93,10 @@ class History {
     message.id = id();
     message.body = "body";
     message.delay = delay();
+    message.group = group();
+    if (story_.desk.source({story_.queue}).traits().priorities) {
+      message.priority = static_cast<queue::Priority>(below(queue::kPriorities));
+    }
     const auto sent = story_.desk.send(story_.queue, std::span(&message, 1), soon()).at(0);
     const bool taken = find(message.id) != nullptr;
     ASSERT_EQ(sent.status, taken ? queue::SendStatus::duplicate_id : queue::SendStatus::sent) << sent.error.message();
@@ -99,6 +104,8 @@ class History {
       StoredMessage& record = (model_[message.id] = {.record = {}, .life = ++lives_}).record;
       record.version = 1;
       record.created_at = now();
+      record.message.group = message.group;
+      record.message.priority = message.priority;
       record.message.sent_at = later(now(), message.delay);
       if (message.delay > Duration::zero()) {
         record.invisible_until = record.message.sent_at;
@@ -152,7 +159,7 @@ class History {
                                 .action = static_cast<CompletionAction>(below(4)),
                                 .delay = delay(),
                                 .failure = failure(),
-                                .suspect = below(4) == 0};
+                                .marks = below(4) == 0 ? core::kSuspect : 0};
     const auto result = story_.desk.settle(held.address, std::span(&completion, 1), soon()).at(0);
     StoredMessage* record = holds(held);
     ASSERT_EQ(result.status, record != nullptr ? SettleStatus::applied : SettleStatus::lost)
@@ -193,11 +200,14 @@ class History {
       return;
     }
     const std::int64_t version = record->version + (below(4) == 0 ? 1 : 0);
-    const std::vector<queue::ContentEdit> edits{{.path = {"attributes", "k"}, .json = R"("v")"}};
+    const std::string to = group();
+    const std::vector<queue::ContentEdit> edits{{.path = {"attributes", "k"}, .json = R"("v")"},
+                                                {.path = {"group"}, .json = '"' + to + '"'}};
     const auto edited = story_.desk.edit(story_.queue, which, version, edits, soon());
     ASSERT_EQ(edited.has_value(), version == record->version);
     if (edited) {
       ++record->version;
+      record->message.group = to;
     }
     compare(which);
   }
@@ -261,11 +271,13 @@ class History {
     }
     EXPECT_EQ(stored->half, record->half);
     EXPECT_EQ(stored->message.sent_at, kept(record->message.sent_at));
+    EXPECT_EQ(stored->message.group, record->message.group);
+    EXPECT_EQ(stored->message.priority, record->message.priority);
     EXPECT_EQ(stored->message.attempt, record->message.attempt);
     EXPECT_EQ(stored->state(now()), record->state(now()));
     EXPECT_EQ(hidden(*stored), hidden(*record));
     EXPECT_EQ(stored->received_at, kept(record->received_at));
-    EXPECT_EQ(stored->suspect, record->suspect);
+    EXPECT_EQ(stored->marks, record->marks);
     EXPECT_EQ(stored->version, record->version);
     EXPECT_EQ(stored->created_at, kept(record->created_at));
     EXPECT_EQ(stored->failure.error, record->failure.error);

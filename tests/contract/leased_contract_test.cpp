@@ -4,58 +4,15 @@
 #include "tests/contract/effect_contract.hpp"
 #include "tests/contract/order_contract.hpp"
 #include "tests/contract/store_contract.hpp"
-#include "tests/stores/dynamomq/emulated_tables.hpp"
-#include "tests/support/dynamodb_model/model.hpp"
-#include "tests/support/dynamodb_model/transport.hpp"
+#include "tests/contract/wires.hpp"
 
 namespace sluice::test {
 namespace {
 
-/// Where requests go.
-class Wire {
- public:
-  Wire() = default;
-  Wire(const Wire&) = delete;
-  Wire& operator=(const Wire&) = delete;
-  virtual ~Wire() = default;
-  virtual dynamo::HttpTransport& transport() = 0;
-  virtual std::string endpoint() const { return {}; }
-};
-
-class EmulatorWire final : public Wire {
- public:
-  explicit EmulatorWire(FakeClock& clock) : transport_(clock), undated_(transport_) {
-    // Waits for the emulator are on the machine's clock: the fake one stands still at the present.
-    clock.set_steady(SystemClock().steady_now());
-    transport_.start();
-  }
-  dynamo::HttpTransport& transport() override { return undated_; }
-  std::string endpoint() const override { return shared_emulator()->endpoint(); }
-
- private:
-  dynamo::CurlTransport transport_;
-  FaultyTransport undated_;  ///< the emulator's time is not the test's
-};
-
-class ModelWire final : public Wire {
- public:
-  explicit ModelWire(FakeClock& clock) : model_(clock, 1), transport_(model_, clock) {}
-  dynamo::HttpTransport& transport() override { return transport_; }
-
- private:
-  model::Model model_;
-  model::ModelTransport transport_;
-};
-
 /// Three queues in one table. Nobody owns a shard of them: what claims, borrows.
 class LeasedUnderTest final : public StoreUnderTest {
  public:
-  LeasedUnderTest(bool on_emulator, std::uint32_t shards) {
-    if (on_emulator) {
-      wire_ = std::make_unique<EmulatorWire>(clock_);
-    } else {
-      wire_ = std::make_unique<ModelWire>(clock_);
-    }
+  LeasedUnderTest(bool on_emulator, std::uint32_t shards) : wire_(make_wire(on_emulator, clock_)) {
     dynamo::ClientOptions client_options;
     client_options.region = "eu-west-1";
     client_options.endpoint = wire_->endpoint();

@@ -1,3 +1,4 @@
+#include "host/stores/core/outcomes.hpp"
 #include "tests/contract/store_contract.hpp"
 
 // Whoever had a message before ended without an outcome: it is a suspect, handed out alone, and only its own starts
@@ -91,16 +92,16 @@ TEST_P(StoreContract, SuspectsArePassedOverWhenNotWanted) {
 TEST_P(StoreContract, SuspicionIsKeptOnDemandAndEndsOtherwise) {
   send("a");
   for (const CompletionAction action : {CompletionAction::retry, CompletionAction::release}) {
-    Completion kept{.receipt = claim_one(standard()).receipt, .action = action, .suspect = true};
+    Completion kept{.receipt = claim_one(standard()).receipt, .action = action, .marks = queue::core::kSuspect};
     EXPECT_EQ(desk().settle(standard(), std::span(&kept, 1), soon()).front().status, SettleStatus::applied);
-    EXPECT_TRUE(get("a").suspect);
+    EXPECT_EQ(get("a").marks, queue::core::kSuspect);
     EXPECT_FALSE(get("a").received_at);
     clock().advance(1ms);
     const Delivery again = claim_one(standard());
     EXPECT_TRUE(again.suspect);
     EXPECT_EQ(again.message.attempt, 2U) << "a known end: the claim counts as any other";
     EXPECT_EQ(settle(standard(), again.receipt, CompletionAction::release), SettleStatus::applied);
-    EXPECT_FALSE(get("a").suspect);
+    EXPECT_EQ(get("a").marks, 0U);
     const Delivery clean = claim_one(standard());
     EXPECT_FALSE(clean.suspect);
     EXPECT_EQ(settle(standard(), clean.receipt, CompletionAction::release), SettleStatus::applied);
@@ -109,11 +110,12 @@ TEST_P(StoreContract, SuspicionIsKeptOnDemandAndEndsOtherwise) {
 
 TEST_P(StoreContract, SuspicionEndsWithAnOperatorsChange) {
   send("a");
-  const Completion kept{.receipt = claim_one(standard()).receipt, .action = CompletionAction::retry, .suspect = true};
+  const Completion kept{
+      .receipt = claim_one(standard()).receipt, .action = CompletionAction::retry, .marks = queue::core::kSuspect};
   ASSERT_EQ(desk().settle(standard(), std::span(&kept, 1), soon()).front().status, SettleStatus::applied);
   clock().advance(1ms);
   EXPECT_EQ(change({.id = "a", .action = queue::ChangeAction::reset}).status, queue::ChangeStatus::applied);
-  EXPECT_FALSE(get("a").suspect);
+  EXPECT_EQ(get("a").marks, 0U);
   EXPECT_FALSE(claim_one(standard()).suspect);
 }
 
@@ -167,7 +169,7 @@ TEST_P(StoreContract, SuspectIsNoneAnyMoreOnceAnOperatorStartsItsLifeAnew) {
     claim_and_die(standard());
     claim_and_die(standard());
     ASSERT_EQ(change({.id = id, .action = action}).status, queue::ChangeStatus::applied);
-    EXPECT_FALSE(get(id).suspect);
+    EXPECT_EQ(get(id).marks, 0U);
     if (action == ChangeAction::dead_letter) {
       ASSERT_EQ(change({.id = id, .action = ChangeAction::redrive}).status, queue::ChangeStatus::applied);
     }

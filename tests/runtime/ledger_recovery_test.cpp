@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "host/runtime/isolation_ward.hpp"
+#include "host/stores/core/outcomes.hpp"
 #include "tests/runtime/recovery_rig.hpp"
 
 namespace sluice::runtime {
@@ -104,7 +105,7 @@ TEST_F(OrphanSettlementTest, WhatWasHeldIsClaimableAtOnceWithItsAttemptGivenBack
   const auto bomb = desk_.get("orders", "m0", deadline());
   ASSERT_TRUE(bomb);
   EXPECT_THAT(bomb->failure.error, testing::HasSubstr("SIGABRT"));
-  EXPECT_TRUE(bomb->suspect);
+  EXPECT_EQ(bomb->marks, queue::core::kSuspect);
 }
 
 TEST_F(OrphanSettlementTest, AKilledHostLeavesASuspect) {
@@ -115,7 +116,7 @@ TEST_F(OrphanSettlementTest, AKilledHostLeavesASuspect) {
   EXPECT_EQ(settlement.tally().released, 2U);
   const auto suspect = desk_.get("orders", "m0", deadline());
   ASSERT_TRUE(suspect);
-  EXPECT_TRUE(suspect->suspect);
+  EXPECT_EQ(suspect->marks, queue::core::kSuspect);
   EXPECT_EQ(suspect->message.attempt, 0U);
 }
 

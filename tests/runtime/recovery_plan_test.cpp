@@ -1,5 +1,5 @@
 #include "host/runtime/isolation_ward.hpp"
-
+#include "host/stores/core/outcomes.hpp"
 #include "tests/runtime/recovery_rig.hpp"
 
 namespace sluice::runtime {
@@ -39,7 +39,7 @@ TEST_F(RecoveryPlanTest, OnlyTheBlamedMessageCounts) {
   EXPECT_THAT(steps[0].suspicions, testing::ElementsAre(Suspicion::blamed, Suspicion::innocent, Suspicion::innocent));
   const queue::Completion& bomb = of("bomb", steps);
   EXPECT_EQ(bomb.action, CompletionAction::retry);
-  EXPECT_TRUE(bomb.suspect);
+  EXPECT_EQ(bomb.marks, queue::core::kSuspect);
   EXPECT_THAT(bomb.failure.error, testing::AllOf(HasSubstr("SIGSEGV"), HasSubstr("bomb.so"), HasSubstr("explode()")));
   EXPECT_EQ(bomb.failure.handler, "bomb");
   EXPECT_EQ(bomb.failure.host, "dead");
@@ -47,7 +47,7 @@ TEST_F(RecoveryPlanTest, OnlyTheBlamedMessageCounts) {
   EXPECT_EQ(bomb.failure.failed_at, WallTime(Duration(77)));
   for (const char* innocent : {"neighbour", "waiting"}) {
     EXPECT_EQ(of(innocent, steps).action, CompletionAction::release) << innocent;
-    EXPECT_FALSE(of(innocent, steps).suspect) << innocent;
+    EXPECT_EQ(of(innocent, steps).marks, 0U) << innocent;
   }
 }
 
@@ -77,16 +77,16 @@ TEST_F(RecoveryPlanTest, WithoutACrashRecordWhatRanIsSuspectAndNothingCounts) {
   ledger_.held = {held("ran", true), held("waiting", false)};
   const auto steps = plan();
   EXPECT_EQ(of("ran", steps).action, CompletionAction::release);
-  EXPECT_TRUE(of("ran", steps).suspect);
+  EXPECT_EQ(of("ran", steps).marks, queue::core::kSuspect);
   EXPECT_EQ(of("waiting", steps).action, CompletionAction::release);
-  EXPECT_FALSE(of("waiting", steps).suspect);
+  EXPECT_EQ(of("waiting", steps).marks, 0U);
 }
 
 TEST_F(RecoveryPlanTest, ACrashThatBlamesNobodyLeavesSuspectsToo) {
   ledger_.crash = crash_of("");
   ledger_.crash->blamed = false;
   ledger_.held = {held("ran", true)};
-  EXPECT_TRUE(of("ran", plan()).suspect);
+  EXPECT_EQ(of("ran", plan()).marks, queue::core::kSuspect);
 }
 
 TEST_F(RecoveryPlanTest, WhatItsHandlerHadFinishedIsRemovedWhoeverIsBlamed) {
@@ -105,7 +105,7 @@ TEST_F(RecoveryPlanTest, ASuspectThatHadNotBegunStaysOne) {
   ledger_.held = {held("waiting", false)};
   ledger_.held[0].suspect = true;
   const auto steps = plan();
-  EXPECT_TRUE(of("waiting", steps).suspect);
+  EXPECT_EQ(of("waiting", steps).marks, queue::core::kSuspect);
   EXPECT_EQ(steps[0].suspicions[0], Suspicion::innocent);
 }
 
@@ -117,9 +117,9 @@ TEST_F(RecoveryPlanTest, WhatWasBeingCommittedIsSuspectAndCountsWhereItWasAlone)
   EXPECT_THAT(steps[0].suspicions,
               testing::ElementsAre(Suspicion::suspect, Suspicion::blamed, Suspicion::suspect, Suspicion::innocent));
   EXPECT_EQ(of("together", steps).action, CompletionAction::release);
-  EXPECT_TRUE(of("together", steps).suspect);
+  EXPECT_EQ(of("together", steps).marks, queue::core::kSuspect);
   EXPECT_EQ(of("alone", steps).action, CompletionAction::retry);
-  EXPECT_TRUE(of("alone", steps).suspect);
+  EXPECT_EQ(of("alone", steps).marks, queue::core::kSuspect);
   EXPECT_EQ(of("alone", steps).failure.error,
             "its host ended while it committed the statements of this message, and of no other: nothing says why: "
             "killed, out of memory, or power lost");

@@ -253,7 +253,7 @@ void TableBackend::changed(const std::string& access_key, const Item* before, co
     if (anew) {
       queue::Delivery delivery;
       delivery.message.id = text_of(*after, attribute::kId);
-      delivery.suspect = number_of(*after, attribute::kSuspect) > 0;
+      delivery.suspect = number_of(*after, attribute::kMarks) > 0;
       truth_.delivered(delivery);
     }
     return;

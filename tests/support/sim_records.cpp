@@ -159,7 +159,7 @@ queue::Delivery SimRecords::hand_out(const Place& place, StoredMessage& stored, 
                       .locator = static_cast<std::int64_t>(place.second)},
           .leased_until = {},
           .invisible_until = *stored.invisible_until,
-          .suspect = stored.suspect};
+          .suspect = (stored.marks & core::kSuspect) != 0};
 }
 
 std::optional<Duration> SimRecords::next_due(Half half, WallTime now) const {

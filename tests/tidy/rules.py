@@ -33,9 +33,9 @@ HOST_ARROWS = {
     # Of stores, only how the layouts name things: what a write costs depends on the bytes of an item.
     "operate": {"queue", "cost", "fleet", "observe", "stores/dynamomq/schema.hpp", "stores/leased/leased_schema.hpp",
                 "stores/leased/made_ids.hpp"},
-    "plugin": {"queue"},
-    "isolation": {"queue", "plugin", "observe", "runtime/service.hpp"},
-    "work": {"queue", "cost", "plugin", "isolation", "observe", "runtime/service.hpp"},
+    "plugin": {"queue", "stores/core/outcomes.hpp"},
+    "isolation": {"queue", "stores/core/outcomes.hpp", "plugin", "observe", "runtime/service.hpp"},
+    "work": {"queue", "cost", "stores/core/outcomes.hpp", "plugin", "isolation", "observe", "runtime/service.hpp"},
     "runtime": {"queue", "cost", "stores", "fleet", "plugin", "isolation", "observe", "work"},
     "cli": {"queue", "cost", "stores", "fleet", "operate", "plugin", "isolation", "observe", "work", "runtime"},
 }

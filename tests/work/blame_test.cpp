@@ -31,7 +31,7 @@ TEST(Suspect, RunsOnALaneOfItsOwnAndStaysOneWhenItCrashes) {
   rig.finish(lane, OutcomeStatus::crashed);
   ASSERT_EQ(rig.settle(), 1U);
   EXPECT_EQ(rig.last[0].action, CompletionAction::retry);
-  EXPECT_TRUE(rig.last[0].suspect);
+  EXPECT_EQ(rig.last[0].marks, queue::core::kSuspect);
 }
 
 TEST(Suspect, IsClearedByComingToAnEnd) {
@@ -41,7 +41,7 @@ TEST(Suspect, IsClearedByComingToAnEnd) {
   ASSERT_NE(rig.start(lane), nullptr);
   rig.finish(lane, OutcomeStatus::retry);
   ASSERT_EQ(rig.settle(), 1U);
-  EXPECT_FALSE(rig.last[0].suspect);
+  EXPECT_EQ(rig.last[0].marks, 0U);
 }
 
 TEST(Suspect, ThatHasNotBegunIsReleasedAsOne) {
@@ -50,7 +50,7 @@ TEST(Suspect, ThatHasNotBegunIsReleasedAsOne) {
   rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.effects);
   ASSERT_EQ(rig.settle(), 1U);
   EXPECT_EQ(rig.last[0].action, CompletionAction::release);
-  EXPECT_TRUE(rig.last[0].suspect);
+  EXPECT_EQ(rig.last[0].marks, queue::core::kSuspect);
 }
 
 TEST(Suspect, IsNotAskedForWhileTheLanesAreBusy) {

@@ -131,7 +131,7 @@ TEST(Disposition, WhatNoHandlerHasSeenKeepsItsAttemptAndIsNeverDiscarded) {
   const auto kept = dispose_unseen("x", true, 2, policy(config::DeadLetterPolicy::keep));
   EXPECT_EQ(kept.action, CompletionAction::release);
   EXPECT_EQ(kept.delay, 10min);
-  EXPECT_TRUE(kept.suspect) << "nobody has shown that it is harmless";
+  EXPECT_EQ(kept.marks, queue::core::kSuspect) << "nobody has shown that it is harmless";
 }
 
 TEST(Disposition, InTheDeadLetterQueueMoveMeansKeep) {
@@ -148,20 +148,20 @@ TEST(Disposition, ACrashIsAFailedAttemptThatLeavesASuspect) {
   EXPECT_EQ(again.action, CompletionAction::retry);
   EXPECT_EQ(again.failure.error, "SIGSEGV in bomb.so");
   EXPECT_EQ(again.ending, Ending::retried);
-  EXPECT_TRUE(again.suspect);
+  EXPECT_EQ(again.marks, queue::core::kSuspect);
   const Disposition last = dispose_crash("SIGSEGV in bomb.so", 3, policy(), random);
   EXPECT_EQ(last.action, CompletionAction::dead_letter);
-  EXPECT_FALSE(last.suspect);
-  EXPECT_TRUE(dispose_crash("again", 3, policy(config::DeadLetterPolicy::keep), random).suspect);
+  EXPECT_EQ(last.marks, 0U);
+  EXPECT_EQ(dispose_crash("again", 3, policy(config::DeadLetterPolicy::keep), random).marks, queue::core::kSuspect);
   EXPECT_EQ(decide({OutcomeStatus::crashed, {}, "killed"}, 1).action, CompletionAction::retry);
-  EXPECT_TRUE(decide({OutcomeStatus::crashed, {}, "killed"}, 1).suspect);
-  EXPECT_FALSE(decide({OutcomeStatus::fault, {}, "threw"}, 1).suspect);
+  EXPECT_EQ(decide({OutcomeStatus::crashed, {}, "killed"}, 1).marks, queue::core::kSuspect);
+  EXPECT_EQ(decide({OutcomeStatus::fault, {}, "threw"}, 1).marks, 0U);
 }
 
 TEST(Disposition, ASuspectThatNeverBeganStaysOne) {
   const queue::Completion kept = completion_of({"a", 1, 0}, put_back(true), WallTime(std::chrono::hours(1)));
   EXPECT_EQ(kept.action, CompletionAction::release);
-  EXPECT_TRUE(kept.suspect);
+  EXPECT_EQ(kept.marks, queue::core::kSuspect);
   EXPECT_EQ(kept.failure.failed_at, WallTime{});
 }
 

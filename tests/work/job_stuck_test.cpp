@@ -57,7 +57,7 @@ TEST(JobStuck, IsReportedByNameAndItsMessageIsSettled) {
   EXPECT_GE(stuck.running, 20ms);
   const auto stored = rig.desk.get("orders", "hang", Deadline::never());
   EXPECT_EQ(stored->failure.error.find("timed out: the handler did not return within"), 0U) << stored->failure.error;
-  EXPECT_TRUE(stored->suspect) << "its next run hurts nobody but itself";
+  EXPECT_EQ(stored->marks, queue::core::kSuspect) << "its next run hurts nobody but itself";
   EXPECT_EQ(rig.stats().in_flight, 0U);
   rig.job->hard_stop();
   const DrainReport report = rig.job->drain(rig.in(1h));

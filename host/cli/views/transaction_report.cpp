@@ -229,7 +229,7 @@ void write_message(JsonWriter& json, const EmittedMessage& emitted) {
 std::string dry_run_text(const DryRun& run) {
   const plugin::Outcome& outcome = run.outcome;
   std::string text = "message " + visible(run.id) + " of " + std::string(run.queue) + ", job " + std::string(run.job) +
-                     ": " + std::string(plugin::to_string(outcome.status)) +
+                     ": " + std::string(queue::core::rule_of(outcome.status).name) +
                      (outcome.delay ? " after " + config::format_duration(*outcome.delay) : "") +
                      (outcome.reason.empty() ? "" : ": " + visible(outcome.reason)) + "\n";
   if (outcome.status != plugin::OutcomeStatus::done) {
@@ -251,8 +251,8 @@ void write_dry_run(const DryRun& run, JsonWriter& json) {
                "remembers_key", run.keeps_key, "result", result_of(run), "remove", run.id, "refused",
                or_null(!run.refused.empty(), run.refused));
   };
-  put_object(json, "job", run.job, "queue", run.queue, "id", run.id, "outcome", plugin::to_string(outcome.status),
-             "reason", outcome.reason, "delay",
+  put_object(json, "job", run.job, "queue", run.queue, "id", run.id, "outcome",
+             queue::core::rule_of(outcome.status).name, "reason", outcome.reason, "delay",
              or_null(outcome.delay.has_value(), config::format_duration(outcome.delay.value_or(Duration::zero()))),
              "transaction", or_null(outcome.status == plugin::OutcomeStatus::done, transaction));
 }

@@ -16,13 +16,13 @@ StateChange given_up(std::optional<WallTime> hidden_until) {
   return change;
 }
 
-/// As newly sent to a half. Whatever it is suspected of ends here.
+/// As newly sent to a half. Whatever its record said of it ends here.
 StateChange newly_sent(Half half, WallTime sent_at) {
   StateChange change = given_up(std::nullopt);
   change.half = half;
   change.sent_at = sent_at;
   change.receives = 0;
-  change.suspect = false;
+  change.marks = 0;
   return change;
 }
 
@@ -38,7 +38,7 @@ void apply(const StateChange& change, WallTime now, StoredMessage& record) {
   record.invisible_until = change.hidden_until.value_or(record.invisible_until);
   record.received_at = change.received_at.value_or(record.received_at);
   record.message.attempt = change.receives.value_or(record.message.attempt);
-  record.suspect = change.suspect.value_or(record.suspect);
+  record.marks = change.marks.value_or(record.marks);
   record.created_at = change.created_at.value_or(record.created_at);
   if (change.failure) {
     record.failure = *change.failure;
@@ -48,7 +48,7 @@ void apply(const StateChange& change, WallTime now, StoredMessage& record) {
 }
 
 std::uint32_t receives_when_claimed(const MessageState& before, bool counts) {
-  const bool takes_a_place = before.received && !before.suspect && before.receives > 0 && !counts;
+  const bool takes_a_place = before.received && (before.marks & kSuspect) == 0 && before.receives > 0 && !counts;
   const bool at_the_end = before.receives == std::numeric_limits<std::uint32_t>::max();
   return before.receives + (takes_a_place || at_the_end ? 0 : 1);
 }
@@ -59,7 +59,7 @@ StateChange claim(const MessageState& before, const ClaimTerms& terms) {
   change.received_at.emplace(terms.now);
   change.receives = receives_when_claimed(before, terms.counts);
   if (before.is_suspect()) {
-    change.suspect = true;
+    change.marks = before.marks | kSuspect;
   }
   return change;
 }
@@ -82,7 +82,7 @@ StateChange end(const Completion& completion, std::uint32_t attempt, WallTime no
     case CompletionAction::retry:
     case CompletionAction::release:
       change = given_up(delayed_until(now, completion.delay));
-      change.suspect = completion.suspect;
+      change.marks = completion.marks;
       break;
   }
   if (completion.action == CompletionAction::release) {
@@ -140,7 +140,7 @@ StateChange change(const Change& change, WallTime now, std::optional<WallTime> p
     case ChangeAction::move_to_front:
       made = given_up(std::nullopt);
       made.sent_at = place.value_or(now);
-      made.suspect = false;
+      made.marks = 0;
       break;
     case ChangeAction::dead_letter:
       made = newly_sent(Half::dlq, now);

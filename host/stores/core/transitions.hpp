@@ -26,7 +26,7 @@ struct StateChange {
   std::optional<std::optional<WallTime>> hidden_until{};
   std::optional<std::optional<WallTime>> received_at{};
   std::optional<std::uint32_t> receives{};
-  std::optional<bool> suspect{};
+  std::optional<Marks> marks{};      ///< all of them
   std::optional<Failure> failure{};  ///< empty: it has none any more
   std::optional<WallTime> created_at{};
 };

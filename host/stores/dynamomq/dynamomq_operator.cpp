@@ -26,7 +26,7 @@ template <typename Request>
 void project_record(Request& request) {
   table::project(request, {attribute::kId, attribute::kReceiveCount, attribute::kQueueType, attribute::kVersion,
                            attribute::kCreatedAt, attribute::kUpdatedAt, attribute::kSentAt, attribute::kReceivedAt,
-                           attribute::kInvisibleUntilAt, attribute::kFailure, attribute::kSuspect});
+                           attribute::kInvisibleUntilAt, attribute::kFailure, attribute::kMarks});
 }
 
 template <typename Request>
@@ -306,7 +306,7 @@ class DynamoMqOperator final : public table::RecordOperator {
     if (task.removes()) {
       return build_.remove(expected, true);
     }
-    const MayHave may_have{.suspect = !seen || is_marked(task.item),
+    const MayHave may_have{.marks = !seen || marks_of(task.item) != 0,
                            .failure = !seen || task.item.contains(attribute::kFailure)};
     task.nonce = parts_.nonces.anonymous();
     return build_.update(expected, {task.nonce, now}, attributes_of(task.wanted(now, task.front), may_have));

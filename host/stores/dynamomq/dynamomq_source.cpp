@@ -62,8 +62,9 @@ Delivery delivery_of(const dynamo::Item& item, const Candidate& before, SteadyTi
   StoredMessage record = decode_record(item);
   failures.note(before.id, record.failure);
   Delivery delivery;
-  delivery.suspect = record.suspect;  // a claim of a suspect leaves the mark, and only that one
-  delivery.receipt = {before.id, record.version, make_locator(record.message.attempt, record.suspect, before.sort_key)};
+  delivery.suspect = (record.marks & core::kSuspect) != 0;  // a claim of a suspect leaves the mark, and only that one
+  delivery.receipt = {before.id, record.version,
+                      make_locator(record.message.attempt, record.marks != 0, before.sort_key)};
   delivery.leased_until = leased_until;
   delivery.invisible_until = record.invisible_until.value_or(WallTime{});
   delivery.message = std::move(record.message);
@@ -520,7 +521,7 @@ class CompletionWriter {
       } else if (change.failure) {
         change.failure->earlier = state_.failures.earlier(receipt.id);
       }
-      write = update(receipt, index, version, now, attributes_of(change, {.suspect = is_marked(receipt)}));
+      write = update(receipt, index, version, now, attributes_of(change, {.marks = is_marked(receipt)}));
       write.has_failure = change.failure.has_value();
     }
     write.action = completion.action;
@@ -544,7 +545,7 @@ class CompletionWriter {
       const core::StateChange change = core::end(completion, receive_count_of(receipt), now);
       state_.lane.put_off(
           receipt.id, version, change.hidden_until.value_or(std::nullopt),
-          {.attempt_given_back = completion.action == CompletionAction::release, .suspect = completion.suspect});
+          {.attempt_given_back = completion.action == CompletionAction::release, .marks = completion.marks});
     }
   }
 

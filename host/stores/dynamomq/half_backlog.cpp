@@ -238,7 +238,7 @@ std::vector<Candidate> HalfBacklog::pick(const Pick& wanted, table::Moment now) 
     Candidate lease = candidate;
     lease.version = table::VersionMark::number_of(candidate.version.next());
     lease.receive_count = core::receives_when_claimed(candidate.state(Half::standard), wanted.counts);
-    lease.marked = candidate.suspect();
+    lease.marks |= candidate.suspect() ? core::kSuspect : 0;
     lease.received = true;
     lease.invisible_until = wanted.lease_until;
     if (!leases_.put(std::move(lease))) {
@@ -399,7 +399,7 @@ void HalfBacklog::claimed(const std::vector<Delivery>& deliveries) {
       Candidate lease = *known;
       lease.version = table::VersionMark::number_of(delivery.receipt.version);
       lease.receive_count = delivery.message.attempt;
-      lease.marked = delivery.suspect;
+      lease.marks |= delivery.suspect ? core::kSuspect : 0;
       lease.received = true;
       lease.invisible_until = delivery.invisible_until;
       leases_.put(std::move(lease));
@@ -515,7 +515,7 @@ void HalfBacklog::put_off(const std::string& id, std::int64_t version, std::opti
   if (auto lease = lease_before(id, version, due)) {
     lease->receive_count -= how.attempt_given_back && lease->receive_count > 0 ? 1 : 0;
     lease->received = false;
-    lease->marked = how.suspect;
+    lease->marks = how.marks;
     leases_.put(std::move(*lease));
   }
 }

@@ -162,7 +162,7 @@ struct Pick {
 /// How a message was put back.
 struct PutOff {
   bool attempt_given_back = false;
-  bool suspect = false;
+  Marks marks = 0;
 };
 
 /// What a store knows about one half of one queue, between its calls: what to claim next, where to read, what is

@@ -72,8 +72,8 @@ Result<Item> written_anew(const StoredMessage& record) {
   if (!record.failure.empty()) {
     item.emplace(attribute::kFailure, table::encode_failure(record.failure));
   }
-  if (record.suspect) {
-    item.emplace(attribute::kSuspect, AttributeValue::number(1));
+  if (record.marks != 0) {
+    item.emplace(attribute::kMarks, AttributeValue::number(record.marks));
   }
   return content;
 }
@@ -100,7 +100,7 @@ void overrule(Item& native, const Item& anew) {
   for (const std::string_view name :
        {attribute::kData, attribute::kContentType, attribute::kAttributes, attribute::kGroup, attribute::kReceiveCount,
         attribute::kQueueType, attribute::kVersion, attribute::kCreatedAt, attribute::kUpdatedAt, attribute::kSentAt,
-        attribute::kReceivedAt, attribute::kInvisibleUntilAt, attribute::kFailure, attribute::kSuspect}) {
+        attribute::kReceivedAt, attribute::kInvisibleUntilAt, attribute::kFailure, attribute::kMarks}) {
     const bool of_body = name == attribute::kData || name == attribute::kContentType;
     if (of_body ? other_body : differs(name)) {
       take(native, anew, name);
@@ -155,7 +155,7 @@ Candidate Candidate::of(const Item& item) {
   candidate.receive_count = table::count_of(attribute_of(item, attribute::kReceiveCount));
   candidate.invisible_until = table::time_of(item, attribute::kInvisibleUntilAt);
   candidate.received = table::time_of(item, attribute::kReceivedAt).has_value();
-  candidate.marked = is_marked(item);
+  candidate.marks = marks_of(item);
   candidate.nonce = nonce_of(item);
   return candidate;
 }
@@ -192,7 +192,7 @@ StoredMessage decode_standing(const Item& item) {
   record.received_at = table::time_of(item, attribute::kReceivedAt);
   record.invisible_until = table::time_of(item, attribute::kInvisibleUntilAt);
   record.failure = table::decode_failure(attribute_of(item, attribute::kFailure));
-  record.suspect = is_marked(item);
+  record.marks = marks_of(item);
   return record;
 }
 
@@ -291,7 +291,7 @@ table::VersionMark version_of(const Item& item) {
   return table::VersionMark::of(attribute_of(item, attribute::kVersion));
 }
 
-bool is_marked(const Item& item) { return whole_number(item, attribute::kSuspect).value_or(0) > 0; }
+Marks marks_of(const Item& item) { return table::count_of(attribute_of(item, attribute::kMarks)); }
 
 Result<Item> encode_stored(const StoredMessage& record) {
   if (!is_storable_id(record.message.id)) {
@@ -319,7 +319,7 @@ bool says_all(const StoredMessage& record, const Item& item) {
   if (const auto nonce = spelt.find(attribute::kNonce); nonce != spelt.end()) {
     spelt.erase(nonce);
   }
-  if (const auto mark = spelt.find(attribute::kSuspect); mark != spelt.end() && !record.suspect) {
+  if (const auto mark = spelt.find(attribute::kMarks); mark != spelt.end() && record.marks == 0) {
     spelt.erase(mark);  // a mark that was taken away may have left its name behind
   }
   for (const std::string_view name : kTimes) {

@@ -48,7 +48,7 @@ struct Candidate {
   std::uint32_t receive_count = 0;
   std::optional<WallTime> invisible_until;
   bool received = false;  ///< whoever had it last has not said what came of it
-  bool marked = false;    ///< it was claimed as a suspect, or its next delivery is to be one
+  Marks marks = 0;
   std::string nonce;
 
   static Candidate of(const dynamo::Item& item);
@@ -63,14 +63,14 @@ struct Candidate {
     received = false;
   }
   core::MessageState state(Half half) const {
-    return {half, invisible_until, received && invisible_until, receive_count, marked};
+    return {half, invisible_until, received && invisible_until, receive_count, marks};
   }
   /// The time after which it is due.
   WallTime due_at() const { return invisible_until ? std::max(sent_at, *invisible_until) : sent_at; }
 };
 
 /// A receipt's locator: the receive count, so that a release can give the attempt back without reading; whether the
-/// record is marked as a suspect; and a fingerprint of `sent_at` as it is spelt, which tells the message from a later
+/// record has marks; and a fingerprint of `sent_at` as it is spelt, which tells the message from a later
 /// one of the same id.
 std::int64_t make_locator(std::uint32_t receive_count, bool marked, std::string_view sort_key);
 std::uint32_t receive_count_of(const Receipt& receipt);
@@ -111,8 +111,8 @@ std::string unstorable_id();
 /// and the mark of a suspect.
 inline constexpr std::size_t kClaimBytes = 2 * 30 + 2 * 20 + 17;
 
-/// Whether the record is marked as a suspect.
-bool is_marked(const dynamo::Item& item);
+/// What the record says of its message with yes or no.
+Marks marks_of(const dynamo::Item& item);
 
 /// Its version.
 table::VersionMark version_of(const dynamo::Item& item);

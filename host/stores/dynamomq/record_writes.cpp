@@ -220,12 +220,10 @@ table::RecordChange attributes_of(const core::StateChange& change, MayHave may_h
   } else if (change.failure && may_have.failure) {
     made.removed = attribute::kFailure;
   }
-  if (change.suspect.value_or(false)) {
-    set.emplace_back(attribute::kSuspect, AttributeValue::number(1));
-  } else if (change.suspect && may_have.suspect && made.removed.empty()) {
-    made.removed = attribute::kSuspect;
-  } else if (change.suspect && may_have.suspect) {
-    set.emplace_back(attribute::kSuspect, AttributeValue::number(0));  // no statement takes away two
+  if (change.marks && *change.marks == 0 && may_have.marks && made.removed.empty()) {
+    made.removed = attribute::kMarks;
+  } else if (change.marks && (*change.marks != 0 || may_have.marks)) {
+    set.emplace_back(attribute::kMarks, AttributeValue::number(*change.marks));  // no statement takes away two
   }
   return made;
 }

@@ -50,7 +50,7 @@ class WriteBuilder {
 
 /// Attributes that a record may have, so that a change which takes them away has to name them.
 struct MayHave {
-  bool suspect = true;
+  bool marks = true;
   bool failure = true;
 };
 /// A change of a message's state as this layout's attributes.

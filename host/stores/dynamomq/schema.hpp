@@ -31,8 +31,8 @@ inline constexpr std::string_view kContentType =
 inline constexpr std::string_view kAttributes = "sluice_attributes";  ///< M of S
 inline constexpr std::string_view kGroup = "sluice_group";            ///< S
 inline constexpr std::string_view kFailure = "sluice_failure";        ///< M: why the last attempt failed
-/// N, 1: its next delivery is a suspect, and counts. Absent or 0: only its times tell.
-inline constexpr std::string_view kSuspect = "sluice_suspect";
+/// N: core's marks; absent: none. It is called after the only one that there was at first.
+inline constexpr std::string_view kMarks = "sluice_suspect";
 inline constexpr std::string_view kUniqueToken = "sluice_unique";  ///< S: the one of the unique key that it took
 
 /// N: s since 1970, of items that are no messages. A table has one attribute for TTL.

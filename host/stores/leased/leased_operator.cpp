@@ -309,10 +309,10 @@ Result<ListPage> LeasedOperator::list(const ListRequest& request, Deadline deadl
   HalfReader::Look look{.half = request.half, .newest_first = request.newest_first, .consistent = request.consistent};
   look.only = scope == nullptr ? nullptr : &scope->shards;
   if (!request.content) {
-    table::project(look, {attribute::kPartition, attribute::kSort, attribute::kOwnId, attribute::kPriority,
-                          attribute::kSentAt, attribute::kCreatedAt, attribute::kUpdated, attribute::kVersion,
-                          attribute::kReceiveCount, attribute::kNotBefore, attribute::kReceived, attribute::kSuspect,
-                          attribute::kFailure, attribute::kHold});
+    table::project(
+        look, {attribute::kPartition, attribute::kSort, attribute::kOwnId, attribute::kPriority, attribute::kSentAt,
+               attribute::kCreatedAt, attribute::kUpdated, attribute::kVersion, attribute::kReceiveCount,
+               attribute::kNotBefore, attribute::kReceived, attribute::kMarks, attribute::kFailure, attribute::kHold});
   }
   if (!request.cursor.empty()) {
     SLUICE_TRY(after, decode_cursor(request.cursor, request.newest_first));

@@ -64,11 +64,6 @@ std::optional<std::uint32_t> shard_number(std::string_view digits) {
   return number;
 }
 
-std::uint32_t receives_in(const Item& item) {
-  const auto number = whole_number(item, attribute::kReceiveCount).value_or(0);
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(number, 0, std::numeric_limits<std::int32_t>::max() - 1));
-}
-
 bool is_set(const Item& item, std::string_view name) { return whole_number(item, name).value_or(0) > 0; }
 
 Priority stored_priority(const Item& item) {
@@ -151,7 +146,7 @@ constexpr std::array kKnown{
     attribute::kPartition,    attribute::kSort,        attribute::kBody,      attribute::kContentType,
     attribute::kAttributes,   attribute::kGroup,       attribute::kPriority,  attribute::kVersion,
     attribute::kReceiveCount, attribute::kNotBefore,   attribute::kFailure,   attribute::kOwnId,
-    attribute::kSuspect,      attribute::kSentAt,      attribute::kCreatedAt, attribute::kUpdated,
+    attribute::kMarks,        attribute::kSentAt,      attribute::kCreatedAt, attribute::kUpdated,
     attribute::kReceived,     attribute::kUniqueToken, attribute::kNonce,     attribute::kHold,
     attribute::kNative,
 };
@@ -203,8 +198,8 @@ void put_standing(Item& item, const StoredMessage& record, const Place& place) {
   if (!record.failure.empty()) {
     item.emplace(attribute::kFailure, table::encode_failure(record.failure));
   }
-  if (record.suspect) {
-    item.emplace(attribute::kSuspect, AttributeValue::number(1));
+  if (record.marks != 0) {
+    item.emplace(attribute::kMarks, AttributeValue::number(record.marks));
   }
 }
 
@@ -468,8 +463,8 @@ Candidate Candidate::of(const Item& item) {
   candidate.priority = stored_priority(item);
   candidate.not_before = time_of(item, attribute::kNotBefore);
   candidate.version = version_of(item).number;
-  candidate.receive_count = receives_in(item);
-  candidate.suspect = is_set(item, attribute::kSuspect);
+  candidate.receive_count = table::count_of(attribute_of(item, attribute::kReceiveCount));
+  candidate.marks = table::count_of(attribute_of(item, attribute::kMarks));
   candidate.received = time_of(item, attribute::kReceived).has_value();
   candidate.group = dynamo::text_of(item, attribute::kGroup);
   candidate.own_id = dynamo::text_of(item, attribute::kOwnId);
@@ -482,7 +477,7 @@ Candidate Candidate::of(const Item& item) {
 StoredMessage decode_standing(const Item& item, Half half) {
   StoredMessage record;
   record.message.id = id_of(item);
-  record.message.attempt = receives_in(item);
+  record.message.attempt = table::count_of(attribute_of(item, attribute::kReceiveCount));
   record.message.priority = stored_priority(item);
   record.message.sent_at = time_of(item, attribute::kSentAt).value_or(due_of(Place::of(item).sort));
   record.half = half;
@@ -492,7 +487,7 @@ StoredMessage decode_standing(const Item& item, Half half) {
   record.received_at = time_of(item, attribute::kReceived);
   record.invisible_until = time_of(item, attribute::kNotBefore);
   record.failure = table::decode_failure(attribute_of(item, attribute::kFailure));
-  record.suspect = is_set(item, attribute::kSuspect);
+  record.marks = table::count_of(attribute_of(item, attribute::kMarks));
   return record;
 }
 
@@ -752,10 +747,10 @@ RecordChange attributes_of(const core::StateChange& change, bool marked) {
   if (change.hidden_until) {
     made.set.emplace_back(attribute::kNotBefore, time(*change.hidden_until));
   }
-  if (change.suspect.value_or(false)) {
-    made.set.emplace_back(attribute::kSuspect, AttributeValue::number(1));
-  } else if (change.suspect && marked) {
-    made.removed = attribute::kSuspect;
+  if (change.marks.value_or(0) != 0) {
+    made.set.emplace_back(attribute::kMarks, AttributeValue::number(*change.marks));
+  } else if (change.marks && marked) {
+    made.removed = attribute::kMarks;
   }
   if (change.failure) {
     made.set.emplace_back(attribute::kFailure, table::encode_failure(*change.failure));

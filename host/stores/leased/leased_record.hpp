@@ -137,7 +137,7 @@ struct Candidate {
   std::optional<WallTime> not_before;  ///< hidden until then
   std::int64_t version = 1;
   std::uint32_t receive_count = 0;
-  bool suspect = false;   ///< it is marked as one
+  Marks marks = 0;
   bool received = false;  ///< a claim was written, and whoever made it has not said what came of it
   std::string group;
   Priority priority = Priority::normal;
@@ -151,7 +151,7 @@ struct Candidate {
   static Candidate of(const dynamo::Item& item);
   /// Its unique key is free again once it has been handed out, so that this has to be written.
   bool frees_key_at_claim() const { return unique_token.ends_with(kFreedAtClaim); }
-  core::MessageState state(Half half) const { return {half, not_before, received, receive_count, suspect}; }
+  core::MessageState state(Half half) const { return {half, not_before, received, receive_count, marks}; }
   bool is_due(WallTime now) const { return due <= now && (!not_before || now > *not_before); }
   WallTime due_at() const { return not_before && *not_before > due ? *not_before : due; }
 };
@@ -248,7 +248,7 @@ dynamo::TransactAction remove_record(const table::QueueTable& table, const dynam
 std::optional<dynamo::TransactAction> free_group(const table::QueueTable& table, const dynamo::Item& read);
 
 /// A change of a message's state as this layout's attributes, where the message lies. Its half and its place in time
-/// are its key, so that a change of those moves it (`change_item`). `marked`: the record may say that it is a suspect.
+/// are its key, so that a change of those moves it (`change_item`). `marked`: the record may have marks.
 RecordChange attributes_of(const core::StateChange& change, bool marked);
 /// The same in a whole item. The version stays.
 void change_item(dynamo::Item& item, const core::StateChange& change);

@@ -361,7 +361,7 @@ Delivery DirectClaimer::deliver(const Entry& one, const ClaimRequest& request, t
   held.version = delivery.receipt.version;
   held.receive_count = delivery.message.attempt;
   held.counted = true;
-  held.marked = delivery.suspect;
+  held.marks |= delivery.suspect ? core::kSuspect : 0;
   remember(delivery.receipt, std::move(held));
   return delivery;
 }

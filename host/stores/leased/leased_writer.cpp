@@ -32,7 +32,7 @@ Held Held::of(const Candidate& record) {
   return {.place = record.place,
           .version = record.version,
           .receive_count = record.receive_count,
-          .marked = record.suspect,
+          .marks = record.marks,
           .aliased = !record.own_id.empty(),
           .held_group = record.hold ? record.group : std::string()};
 }
@@ -125,7 +125,7 @@ table::DeliveryWrite LeasedWriter::end(const Ending& ending, std::int64_t versio
   } else {
     write.nonce = parts_.nonces.next();
     write.record =
-        update_message(place_.table, {held.place, version}, write.nonce, now, attributes_of(change, held.marked));
+        update_message(place_.table, {held.place, version}, write.nonce, now, attributes_of(change, held.marks != 0));
   }
   if (!completion.effects && !moves(completion)) {
     return write;

@@ -26,7 +26,7 @@ struct Held {
   std::uint32_t receive_count = 0;  ///< as the record says
   /// The record counts this delivery already: it was claimed by a write. False: it is counted when its end is written.
   bool counted = false;
-  bool marked = false;                ///< the record says that it is a suspect
+  Marks marks = 0;                    ///< as the record has them
   bool aliased = false;               ///< its id does not say where it lies, so that an alias does
   std::string held_group{};           ///< that waits for this dead letter; empty: none
   std::optional<OwnerFence> fence{};  ///< where the queue is strict, of what is committed with effects

@@ -433,7 +433,7 @@ void OwnedBacklog::returned(const Spot& spot, const Return& what, WallTime now, 
   entry.candidate.version = what.version;
   entry.candidate.not_before = what.not_before;
   entry.candidate.receive_count = what.receive_count;
-  entry.candidate.suspect = what.suspect;
+  entry.candidate.marks = what.marks;
   entry.candidate.received = false;
   if (what.failure) {
     entry.item.insert_or_assign(std::string(attribute::kFailure), *what.failure);
@@ -734,7 +734,8 @@ bool OwnedBacklog::is_inherited(const Entry& entry, const Shard& shard) {
 }
 
 bool OwnedBacklog::is_suspect(const Entry& entry) const {
-  return entry.candidate.suspect || entry.candidate.received || is_inherited(entry, shards_.at(entry.shard));
+  return (entry.candidate.marks & core::kSuspect) != 0 || entry.candidate.received ||
+         is_inherited(entry, shards_.at(entry.shard));
 }
 
 void OwnedBacklog::read_to_end(std::uint32_t shard) {

@@ -87,7 +87,7 @@ struct Return {
   std::int64_t version = 1;  ///< of the record now; of one that is gone, or unknown: as it was
   std::optional<WallTime> not_before{};
   std::uint32_t receive_count = 0;
-  bool suspect = false;
+  Marks marks = 0;
   std::optional<dynamo::AttributeValue> failure{};  ///< what its record says of the last failure now
 };
 

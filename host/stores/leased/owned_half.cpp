@@ -604,7 +604,7 @@ void OwnedHalf::write_claims(std::vector<Delivery>& deliveries, Deadline deadlin
       change.received_at.emplace(now);
       change.hidden_until.emplace();
       if (deliveries[i].suspect) {
-        change.suspect = true;
+        change.marks = held.marks | core::kSuspect;
       }
       nonces.push_back(parts_.nonces.next());
       writes.push_back(
@@ -657,7 +657,7 @@ bool OwnedHalf::claim_written(Delivery& delivery, bool written) {
   out.held.version += 1;
   out.held.receive_count = delivery.message.attempt;
   out.held.counted = true;
-  out.held.marked = out.held.marked || delivery.suspect;
+  out.held.marks |= delivery.suspect ? core::kSuspect : 0;
   delivery.receipt.version = out.held.version;
   return true;
 }
@@ -783,7 +783,7 @@ Return OwnedHalf::return_of(const Out& out, const Completion& completion, table:
           .version = out.held.version + 1,
           .not_before = change.hidden_until.value_or(std::nullopt),
           .receive_count = change.receives.value_or(out.held.receive_count),
-          .suspect = change.suspect.value_or(false),
+          .marks = change.marks.value_or(0),
           .failure = change.failure ? std::optional(table::encode_failure(*change.failure)) : std::nullopt};
 }
 

@@ -149,10 +149,10 @@ class MovedHalf final : public ShardHolder {
     }
     std::vector<table::RecordWrite> writes;
     for (const Candidate& candidate : *candidates) {
-      if (!candidate.suspect) {
+      if (const Marks marks = candidate.marks | core::kSuspect; marks != candidate.marks) {
         writes.push_back(update_message(place_.table, {candidate.place, candidate.version}, parts_.nonces.anonymous(),
                                         parts_.clock.wall_now(),
-                                        {{{attribute::kSuspect, dynamo::AttributeValue::number(1)}}, {}}, false));
+                                        {{{attribute::kMarks, dynamo::AttributeValue::number(marks)}}, {}}, false));
       }
     }
     const auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::until_known, deadline);

@@ -205,7 +205,9 @@ std::vector<Delivery> Claimer::claim_suspect(std::int64_t half, const Lease& lea
     delivery->suspect = true;
     delivery->message.attempt = core::receives_when_claimed(before->state(), counts);
     ready_.take(range, *place);
-    lease_suspect_.bind(place->second, stored(lease.until), stored(lease.now), std::int64_t{delivery->message.attempt})
+    lease_suspect_
+        .bind(place->second, stored(lease.until), stored(lease.now), std::int64_t{delivery->message.attempt},
+              std::int64_t{core::kSuspect})
         .run();
     claimed.push_back(std::move(*delivery));
   }
@@ -217,7 +219,7 @@ void Claimer::set_aside(std::int64_t seq, WallTime now) {
     MessageRecord after = *before;
     after.until = kEndOfTime;
     after.received_at.reset();
-    after.suspect = false;
+    after.marks = 0;
     after.failure = encode_failure({.error = kUnreadable, .handler = {}, .host = {}, .failed_at = now});
     records_.change(*before, after, now);
   }

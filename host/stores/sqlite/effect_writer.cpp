@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "base/guard.hpp"
+#include "host/stores/core/writes.hpp"
 #include "host/stores/sqlite/commit_queue.hpp"
 #include "host/stores/sqlite/keys.hpp"
 #include "host/stores/sqlite/new_messages.hpp"
@@ -19,8 +20,6 @@ namespace {
 constexpr ErrorCode kBarred = ErrorCode::cancelled;
 
 bool is_key_alone(const Effects& effects) { return effects.key && effects.messages.empty() && effects.writes.empty(); }
-
-std::string on_table(const std::string& table) { return table.empty() ? "" : " on table " + table; }
 
 }  // namespace
 
@@ -67,7 +66,7 @@ void EffectWriter::settle(std::int64_t half, std::span<const Completion> complet
     if (!completions[i].effects) {
       results[i].status = parts_.records.settle(half, completions[i], now);
     } else if (const auto barred = course.barred.find(i); barred != course.barred.end()) {
-      refuse(batch, i, barred->second);
+      results[i] = {SettleStatus::refused, barred->second};
     } else if (is_key_alone(*completions[i].effects)) {
       // Needs no savepoint: whether it is refused is known before anything is written.
       settle_one(batch, i);
@@ -130,13 +129,11 @@ bool EffectWriter::settle_one(const Batch& batch, std::size_t index) {
   const Completion& completion = batch.completions[index];
   const Effects& effects = *completion.effects;
   if (auto refused = refused_effects(effects)) {
-    return refuse(batch, index, std::move(*refused));
+    return refuse(batch, index, {SettleStatus::refused, std::move(*refused)});
   }
   const std::int64_t queue = batch.half / 2;
   if (effects.key && !parts_.keys.may_record(queue, *effects.key, completion.receipt.id, batch.now)) {
-    return refuse(batch, index,
-                  Error(ErrorCode::conflict,
-                        "its idempotency key is held by another message by now; the next attempt finds it done"));
+    return refuse(batch, index, {SettleStatus::refused, taken_key()});
   }
   // The fence comes first: of somebody else's message nothing is written.
   batch.results[index].status = parts_.records.settle(batch.half, completion, batch.now);
@@ -154,26 +151,20 @@ bool EffectWriter::write(const Batch& batch, std::size_t index) {
   const SteadyTime until = writes.empty() ? SteadyTime() : machine_now() + UserStatements::kLongest;
   for (std::size_t i = 0; i < writes.size(); ++i) {
     const EffectWrite& write = writes[i];
-    const bool reject = write.on_refusal == OnRefusal::reject;
     const auto* sql = std::get_if<SqlWrite>(&write.write);
     if (sql == nullptr) {
-      return refuse(
-          batch, index,
-          Error(ErrorCode::invalid, name_of(write, i) + " on DynamoDB table " + std::get<ItemWrite>(write.write).table +
-                                        " was refused: the message lies in a SQLite store; write with SQL "
-                                        "statements there, or put the queue into DynamoDB"),
-          reject);
+      return refuse(batch, index, core::refused_kind(write, i));
     }
     if (const auto refusal = statements_.run(*sql, until)) {
-      const std::string why = refusal->code == ErrorCode::conflict
-                                  ? refused_condition(refusal->why, sql->statement, write.on_refusal)
-                                  : refusal->why;
-      Error error(refusal->code, name_of(write, i) + on_table(refusal->table) + " was refused: " + why);
+      const core::EffectPart part = core::part_of(write, i, refusal->table);
+      SettleResult result = refusal->code == ErrorCode::conflict
+                                ? core::refused_condition(part, refusal->why, sql->statement)
+                                : core::refused(part, refusal->code, refusal->why);
       if (!connection_.in_transaction()) {
-        batch.course.barred.emplace(index, error);
-        connection_.fail(Error(kBarred, error.message()));
+        batch.course.barred.emplace(index, result.error);
+        connection_.fail(Error(kBarred, result.error.message()));
       }
-      return refuse(batch, index, std::move(error), reject);
+      return refuse(batch, index, std::move(result));
     }
   }
   return true;
@@ -189,9 +180,7 @@ bool EffectWriter::stage(const Batch& batch, std::size_t index) {
       refused = refused_send_keys(emitted.message);
     }
     if (refused) {
-      return refuse(batch, index,
-                    Error(refused->code(), "message " + emitted.message.id + " to queue " + emitted.queue +
-                                               " was refused: " + refused->message()));
+      return refuse(batch, index, core::refused(core::part_of(emitted), refused->code(), refused->message()));
     }
     auto outbox = std::find_if(outboxes_.begin(), outboxes_.end(),
                                [&emitted](const Outbox& one) { return one.queue == emitted.queue; });
@@ -199,7 +188,7 @@ bool EffectWriter::stage(const Batch& batch, std::size_t index) {
       outbox = outboxes_.insert(outbox, {.queue = emitted.queue});
     }
     outbox->messages.push_back(&emitted.message);
-    outbox->senders.push_back(index);
+    outbox->senders.emplace_back(index, &emitted);
   }
   return true;
 }
@@ -211,19 +200,17 @@ bool EffectWriter::send(const Batch& batch) {
     parts_.sending.insert(parts_.records.make_queue(outbox.queue), outbox.messages, sent_, batch.now);
     for (std::size_t i = 0; i < sent_.size(); ++i) {
       if (sent_[i].status == SendStatus::duplicate_id) {
-        all = refuse(batch, outbox.senders[i],
-                     Error(ErrorCode::duplicate_id,
-                           "message " + outbox.messages[i]->id + " to queue " + outbox.queue +
-                               " was refused: a message of that id is there already; give it another id, or leave it "
-                               "out"));
+        const auto& [sender, emitted] = outbox.senders[i];
+        const Error taken = taken_id();
+        all = refuse(batch, sender, core::refused(core::part_of(*emitted), taken.code(), taken.message()));
       }
     }
   }
   return all;
 }
 
-bool EffectWriter::refuse(const Batch& batch, std::size_t index, Error error, bool reject) {
-  batch.results[index] = {SettleStatus::refused, std::move(error), reject};
+bool EffectWriter::refuse(const Batch& batch, std::size_t index, SettleResult result) {
+  batch.results[index] = std::move(result);
   return false;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -83,7 +84,7 @@ class EffectWriter {
   struct Outbox {
     std::string queue;
     std::vector<const NewMessage*> messages;
-    std::vector<std::size_t> senders;
+    std::vector<std::pair<std::size_t, const EmittedMessage*>> senders;
   };
   using Run = std::span<const std::size_t>;
 
@@ -95,7 +96,7 @@ class EffectWriter {
   bool write(const Batch& batch, std::size_t index);
   bool stage(const Batch& batch, std::size_t index);
   bool send(const Batch& batch);
-  bool refuse(const Batch& batch, std::size_t index, Error error, bool reject = false);
+  static bool refuse(const Batch& batch, std::size_t index, SettleResult result);
 
   Connection& connection_;
   const Parts parts_;

@@ -132,7 +132,7 @@ class GroupOrder {
   Statement bits_{connection_, "SELECT kept FROM sluice_queues WHERE id = ?1"};
   Statement head_state_{
       connection_,
-      "SELECT until IS NOT NULL, received_at IS NOT NULL OR suspect FROM sluice_deliveries WHERE seq = ?1"};
+      "SELECT until IS NOT NULL, received_at IS NOT NULL OR marks & 1 FROM sluice_deliveries WHERE seq = ?1"};
   Statement hold_{connection_, "INSERT OR REPLACE INTO sluice_holds VALUES (?1, ?2, ?3, ?4)"};
   Statement let_go_{connection_, "DELETE FROM sluice_holds WHERE seq = ?1"};
   Statement held_place_{connection_, "SELECT sent_at, half, group_id FROM sluice_holds WHERE seq = ?1"};

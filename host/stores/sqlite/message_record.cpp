@@ -148,7 +148,7 @@ void MessageRecord::apply(const core::StateChange& change) {
   until = change.hidden_until.value_or(until);
   received_at = change.received_at.value_or(received_at);
   receives = change.receives.value_or(receives);
-  suspect = change.suspect.value_or(suspect);
+  marks = change.marks.value_or(marks);
   if (change.failure) {
     failure = change.failure->empty() ? std::nullopt : std::optional(encode_failure(*change.failure));
   }

@@ -103,13 +103,13 @@ struct MessageRecord {
   std::optional<WallTime> until;  ///< nothing: it can be claimed, and lies in `ready`
   std::optional<WallTime> received_at;
   std::optional<std::string> failure;  ///< encoded
-  bool suspect = false;                ///< marked: it has been handed out as a suspect, or is to be
-  std::int64_t group = 0;              ///< as `group_hash` gives it; 0: none
+  Marks marks = 0;
+  std::int64_t group = 0;  ///< as `group_hash` gives it; 0: none
   Priority priority = Priority::normal;
 
   bool suspected() const { return state().is_suspect(); }
   core::MessageState state() const {
-    return {(half & 1) != 0 ? Half::dlq : Half::standard, until, received_at.has_value(), receives, suspect};
+    return {(half & 1) != 0 ? Half::dlq : Half::standard, until, received_at.has_value(), receives, marks};
   }
   /// Makes the change, in memory; the version stays.
   void apply(const core::StateChange& change);

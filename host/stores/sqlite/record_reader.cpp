@@ -12,7 +12,7 @@ namespace {
 
 std::string select_record(const std::string& content) {
   return "SELECT m.half, m.sent_at, m.created_at, m.id, " + content +
-         ", d.version, d.receives, d.until, d.received_at, d.updated_at, d.failure, d.suspect, m.priority FROM "
+         ", d.version, d.receives, d.until, d.received_at, d.updated_at, d.failure, d.marks, m.priority FROM "
          "sluice_messages AS m LEFT JOIN sluice_deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1";
 }
 
@@ -118,7 +118,7 @@ std::optional<StoredMessage> RecordReader::read(Statement& statement, std::int64
     found.received_at = loaded(statement.optional_integer(11));
     found.updated_at = loaded(statement.integer(12));
     found.failure = decode_failure(statement.bytes(13));
-    found.suspect = statement.integer(14) != 0;
+    found.marks = loaded_count(statement.integer(14));
   }
   statement.reset();
   return found;

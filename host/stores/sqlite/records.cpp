@@ -93,7 +93,7 @@ std::optional<MessageRecord> Records::find(std::int64_t seq) {
       if (!record_.is_null(7)) {
         found->failure = record_.bytes(7);
       }
-      found->suspect = record_.integer(8) != 0;
+      found->marks = loaded_count(record_.integer(8));
     }
   }
   record_.reset();
@@ -255,7 +255,7 @@ void Records::place_delayed(std::int64_t seq, std::int64_t half, WallTime sent_a
   const std::optional<std::int64_t> none;
   delivery_write_
       .bind(seq, half, sent, as_number(false), std::int64_t{1}, std::int64_t{0}, sent, none, stored(now),
-            std::optional<Blob>(), as_number(false))
+            std::optional<Blob>(), std::int64_t{0})
       .run();
 }
 
@@ -264,7 +264,7 @@ void Records::write(const MessageRecord& standing, std::int64_t version, WallTim
   delivery_write_
       .bind(standing.seq, standing.half, stored(standing.until), as_number(standing.received_at.has_value()), version,
             std::int64_t{standing.receives}, stored(standing.sent_at), stored(standing.received_at), stored(updated_at),
-            failure, as_number(standing.suspect))
+            failure, std::int64_t{standing.marks})
       .run();
 }
 
@@ -322,7 +322,7 @@ PutStatus Records::put(std::int64_t queue, const StoredMessage& record, PutMode 
                          .until = record.invisible_until,
                          .received_at = record.received_at,
                          .failure = {},
-                         .suspect = record.suspect,
+                         .marks = record.marks,
                          .group = group_hash(message.group),
                          .priority = message.priority};
   if (!record.failure.empty()) {

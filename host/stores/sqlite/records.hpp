@@ -112,7 +112,7 @@ class Records {
   Statement by_id_{connection_, kFindById};
   Statement record_{connection_,
                     "SELECT m.id, m.half, m.sent_at, d.version, d.receives, d.until, d.received_at, d.failure, "
-                    "d.suspect, m.message_group, m.priority "
+                    "d.marks, m.message_group, m.priority "
                     "FROM sluice_messages AS m LEFT JOIN sluice_deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1"};
   Statement remove_leased_{
       connection_,

@@ -159,10 +159,11 @@ Result<Claimed> SqliteSource::look(const ClaimRequest& request, Deadline deadlin
     const auto queue = writer.records.queue(address.queue);
     for (const Delivery& delivery : claiming.claimed.deliveries) {
       if (queue) {
-        writer.records.settle(
-            half_of(*queue, address.half),
-            {.receipt = delivery.receipt, .action = CompletionAction::release, .suspect = delivery.suspect},
-            clock.wall_now());
+        writer.records.settle(half_of(*queue, address.half),
+                              {.receipt = delivery.receipt,
+                               .action = CompletionAction::release,
+                               .marks = delivery.suspect ? core::kSuspect : 0},
+                              clock.wall_now());
       }
     }
   };

@@ -5,6 +5,7 @@
 
 #include "base/guard.hpp"
 #include "dynamo/item_reading.hpp"
+#include "host/stores/core/writes.hpp"
 #include "host/stores/table/record_layout.hpp"
 
 namespace sluice::queue::table {
@@ -109,15 +110,18 @@ void DeliveryWriter::recover(std::span<DeliveryWrite> writes, Deadline deadline)
       continue;
     }
     const dynamo::Item* const record = find(*records, write.key_);
-    if (record == nullptr) {
-      outcome.fate = write.removes() ? StatementFate::done : StatementFate::refused;
-    } else if (!write.removes() && dynamo::text_of(*record, reading_.nonce) == write.nonce) {
+    const std::string nonce = record == nullptr ? std::string() : dynamo::text_of(*record, reading_.nonce);
+    const auto found =
+        record == nullptr ? std::nullopt : std::optional(core::RecordTrace{nonce, reading_.version_of(*record)});
+    const auto fate = core::fate_of({write.nonce, write.before(), outcome.fate == StatementFate::refused}, found);
+    if (fate == core::WriteFate::applied) {
       outcome.fate = StatementFate::done;
-      outcome.item = *record;
-    } else if (reading_.version_of(*record) != write.before()) {
+      if (record != nullptr) {
+        outcome.item = *record;
+      }
+    } else if (fate == core::WriteFate::refused) {
       outcome.fate = StatementFate::refused;
     }
-    // Otherwise what is unknown stays unknown: it may still arrive. What was refused stays refused.
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/text/utf8.hpp"
 #include "host/queue/message.hpp"
+#include "host/stores/core/writes.hpp"
 #include "host/stores/table/item_values.hpp"
 #include "host/stores/table/statements.hpp"
 
@@ -109,14 +110,18 @@ void RecordOperator::look(const std::vector<Task*>& tasks, Deadline deadline) co
 bool RecordOperator::judge_doubt(Task& task, const dynamo::Item& record) const {
   const StatementOutcome doubt = *std::exchange(task.doubt, std::nullopt);
   const std::int64_t version = record.empty() ? 0 : layout_->version_of(record).number;
-  const bool ours = record.empty() ? task.removes() : !task.nonce.empty() && layout_->nonce_of(record) == task.nonce;
-  if (ours) {
+  const std::string nonce = layout_->nonce_of(record);
+  const bool whatever_it_is = task.removes() && !task.change->version && task.item.empty();
+  const core::WriteFate fate =
+      core::fate_of({.nonce = task.removes() ? std::string_view() : task.nonce,
+                     .version = whatever_it_is ? std::nullopt : std::optional(task.before.number),
+                     .refused = doubt.fate == StatementFate::refused},
+                    record.empty() ? std::nullopt : std::optional(core::RecordTrace{nonce, version}));
+  if (fate == core::WriteFate::applied) {
     task.end(ChangeStatus::applied, version);
     return true;
   }
-  const bool whatever_it_is = task.removes() && !task.change->version && task.item.empty();
-  const bool in_time = !record.empty() && (whatever_it_is || version == task.before.number);
-  if (doubt.fate == StatementFate::unknown && in_time) {
+  if (fate == core::WriteFate::unknown) {
     task.end(ChangeStatus::failed, 0,
              Error(ErrorCode::unknown_outcome,
                    "nobody can tell yet whether message '" + task.change->id + "' was changed; look at it again"));

@@ -16,6 +16,7 @@
 #include "dynamo/transaction.hpp"
 #include "host/queue/effects.hpp"
 #include "host/queue/message.hpp"
+#include "host/stores/core/writes.hpp"
 #include "host/stores/table/metadata_items.hpp"
 #include "host/stores/table/statements.hpp"
 #include "host/stores/table/table_errors.hpp"
@@ -27,7 +28,7 @@ namespace {
 
 // DynamoDB takes 36 characters.
 constexpr std::size_t kTokenCharacters = 32;
-constexpr const char* kMendJson = "; mend what the handler stages";
+constexpr const char* kMend = "; mend what the handler stages";
 
 using dynamo::TransactAction;
 
@@ -54,11 +55,6 @@ std::string token_of(const std::string& queue, const Receipt& receipt, const dyn
 // A token lives for ten minutes at DynamoDB; a little less is sure.
 constexpr Duration kTokenLife = std::chrono::minutes(9);
 
-std::string condition_words(const std::string& name, const std::string& condition, bool reject) {
-  return name + " was refused: " +
-         refused_condition("its condition does not hold", condition, reject ? OnRefusal::reject : OnRefusal::retry);
-}
-
 // Names a table at its end, or before anything that is no part of a name.
 bool names_table(const std::string& text, const std::string& table) {
   const std::string arn_end = ":table/" + table;
@@ -73,14 +69,10 @@ bool names_table(const std::string& text, const std::string& table) {
   return false;
 }
 
-TransactionOutcome refusal(Error error, bool reject = false) {
+TransactionOutcome refusal(SettleResult result) {
   TransactionOutcome outcome;
-  outcome.refused = SettleResult{SettleStatus::refused, std::move(error), reject};
+  outcome.refused = std::move(result);
   return outcome;
-}
-
-TransactionOutcome refusal(ErrorCode code, std::string text, bool reject) {
-  return refusal(Error(code, std::move(text)), reject);
 }
 
 TransactionOutcome failure(const dynamo::Error& error) {
@@ -92,11 +84,8 @@ TransactionOutcome failure(const dynamo::Error& error) {
 
 /// The transaction that one completion with effects comes to. A value.
 struct Draft {
-  /// What one action is called where it is refused.
-  struct Name {
+  struct Name : core::EffectPart {
     enum class Kind { own, message, mark, write, key } kind = Kind::own;
-    std::string text{};
-    bool reject = false;
   };
 
   std::size_t place = 0;
@@ -111,13 +100,11 @@ struct Draft {
   std::vector<std::string> void_marks{};  ///< by message: the token of a mark that is to be replaced
   std::optional<SettleResult> refused{};
 
-  bool refuse(Error error, bool reject = false) {
-    refused = SettleResult{SettleStatus::refused, std::move(error), reject};
+  bool refuse(SettleResult result) {
+    refused = std::move(result);
     return false;
   }
-  bool refuse(ErrorCode code, std::string text, bool reject = false) {
-    return refuse(Error(code, std::move(text)), reject);
-  }
+  bool refuse(Error error) { return refuse({SettleStatus::refused, std::move(error)}); }
 };
 
 /// Made for one call. Not thread-safe.
@@ -193,13 +180,13 @@ class TransactionWriter {
       if (effects.key) {
         draft.request.actions.push_back(
             parts_.layouts(place_.queue)->key_record(*effects.key, draft.completion->receipt.id, now));
-        draft.names.push_back({Draft::Name::Kind::key, "its idempotency key"});
+        draft.names.push_back({{"its idempotency key"}, Draft::Name::Kind::key});
       }
     }
     if (draft.request.actions.size() > dynamo::kMostActions) {
-      draft.refuse(ErrorCode::invalid, "its effects come to " + std::to_string(draft.request.actions.size()) +
-                                           " actions with what the queue itself needs, and a transaction has " +
-                                           std::to_string(dynamo::kMostActions) + " at most; stage fewer");
+      draft.refuse(Error(ErrorCode::invalid, "its effects come to " + std::to_string(draft.request.actions.size()) +
+                                                 " actions with what the queue itself needs, and a transaction has " +
+                                                 std::to_string(dynamo::kMostActions) + " at most; stage fewer"));
       return;
     }
     draft.request.token = token_of(place_.queue, draft.completion->receipt, draft.request);
@@ -243,7 +230,7 @@ class TransactionWriter {
     }
     const auto add = [&draft](TransactAction action, Kind kind, std::string text) {
       draft.request.actions.push_back(std::move(action));
-      draft.names.push_back({kind, std::move(text)});
+      draft.names.push_back({{std::move(text)}, kind});
     };
     for (TransactAction& action : *actions) {
       add(std::move(action), Kind::message, name);
@@ -265,35 +252,29 @@ class TransactionWriter {
     }
     for (std::size_t i = 0; i < effects.writes.size(); ++i) {
       const EffectWrite& write = effects.writes[i];
-      const bool reject = write.on_refusal == OnRefusal::reject;
       const auto* wanted = std::get_if<ItemWrite>(&write.write);
       if (wanted == nullptr) {
-        return draft.refuse(ErrorCode::invalid,
-                            name_of(write, i) +
-                                " was refused: it is an SQL statement and the message lies in DynamoDB; "
-                                "write items there, or put the queue into a SQLite store",
-                            reject);
+        return draft.refuse(core::refused_kind(write, i));
       }
-      std::string name = name_of(write, i) + " on table " + wanted->table;
+      core::EffectPart part = core::part_of(write, i, wanted->table);
       if (tables.contains(wanted->table.substr(wanted->table.rfind('/') + 1))) {  // also where an ARN names it
-        return draft.refuse(ErrorCode::invalid,
-                            name +
-                                " was refused: queues lie in that table; keep items of your own in another one, and "
-                                "stage a message to put one into a queue",
-                            reject);
+        return draft.refuse(
+            core::refused(part, ErrorCode::invalid,
+                          "queues lie in that table; keep items of your own in another one, and stage a "
+                          "message to put one into a queue"));
       }
+      const auto no_json = [&](const char* what, const dynamo::Error& error) {
+        return draft.refuse(
+            core::refused(part, ErrorCode::invalid, what + (" no DynamoDB JSON: " + error.message) + kMend));
+      };
       auto item = dynamo::decode_item(wanted->item);
       if (!item) {
-        return draft.refuse(
-            ErrorCode::invalid,
-            name + " was refused: its item or key is no DynamoDB JSON: " + item.error().message + kMendJson, reject);
+        return no_json("its item or key is", item.error());
       }
       auto values =
           wanted->values.empty() ? dynamo::Result<dynamo::Item>(dynamo::Item()) : dynamo::decode_item(wanted->values);
       if (!values) {
-        return draft.refuse(
-            ErrorCode::invalid,
-            name + " was refused: its values are no DynamoDB JSON: " + values.error().message + kMendJson, reject);
+        return no_json("its values are", values.error());
       }
       draft.request.actions.push_back({.kind = kind_of(wanted->action),
                                        .table = wanted->table,
@@ -302,7 +283,7 @@ class TransactionWriter {
                                        .condition = wanted->condition,
                                        .names = wanted->names,
                                        .values = std::move(*values)});
-      draft.names.push_back({Draft::Name::Kind::write, std::move(name), reject});
+      draft.names.push_back({std::move(part), Draft::Name::Kind::write});
     }
     return true;
   }
@@ -327,9 +308,9 @@ class TransactionWriter {
       }
       const auto seen = layout->see(asked, {}, deadline);
       if (!seen && seen.error().kind == dynamo::ErrorKind::access_denied) {
-        draft.refuse(ErrorCode::denied, "a message to queue " + queue +
-                                            " was refused: whether it is a duplicate cannot be told: " +
-                                            store_error(layout->place(), seen.error()).message());
+        draft.refuse(core::refused(
+            {"a message to queue " + queue}, ErrorCode::denied,
+            "whether it is a duplicate cannot be told: " + store_error(layout->place(), seen.error()).message()));
         return std::nullopt;
       }
       SLUICE_PASS_ON(seen);
@@ -420,28 +401,24 @@ class TransactionWriter {
         const auto& name = draft.names[*blamed];
         const std::string& table = draft.request.actions[*blamed].table;
         const bool missing = error.kind == ErrorKind::resource_not_found;
-        return refusal(missing ? ErrorCode::queue_missing : ErrorCode::denied,
-                       name.text + " was refused: " +
-                           (missing ? "table " + table + " does not exist in this region; create it, or mend its name"
-                                    : error.message + "; let the role write table " + table),
-                       name.reject);
+        return refusal(
+            core::refused(name, missing ? ErrorCode::queue_missing : ErrorCode::denied,
+                          missing ? "table " + table + " does not exist in this region; create it, or mend its name"
+                                  : error.message + "; let the role write table " + table));
       }
       return failure(error);
     }
     if (error.kind == ErrorKind::validation && draft.completion->effects != nullptr) {
       // DynamoDB does not say which action it dislikes unless its words do.
-      std::string names;
-      bool reject = false;
+      core::EffectPart any;
       for (const auto& name : draft.names) {
         if (name.kind == Draft::Name::Kind::write) {
-          names += (names.empty() ? "" : ", or ") + name.text;
-          reject = reject || name.reject;
+          any.name += (any.name.empty() ? "" : ", or ") + name.name;
+          any.reject = any.reject || name.reject;
         }
       }
-      return refusal(ErrorCode::invalid,
-                     (names.empty() ? "its messages" : names) + " was refused: " + error.message +
-                         "; mend what the handler stages",
-                     reject);
+      any.name = any.name.empty() ? "its messages" : any.name;
+      return refusal(core::refused(any, ErrorCode::invalid, error.message + kMend));
     }
     return failure(error);
   }
@@ -485,13 +462,12 @@ class TransactionWriter {
     for (std::size_t i = 1; i < count; ++i) {
       const auto& name = draft.names[i];
       if (failed(i, dynamo::ErrorKind::conditional_check_failed) && name.kind == Kind::key) {
-        return refusal(taken_key());
+        return refusal({SettleStatus::refused, taken_key()});
       }
       if (failed(i, dynamo::ErrorKind::conditional_check_failed) && name.kind != Kind::mark) {
         return name.kind == Kind::message
-                   ? refusal(ErrorCode::duplicate_id, name.text + " was refused: " + taken_id().message(), false)
-                   : refusal(ErrorCode::conflict, condition_words(name.text, condition_of(i), name.reject),
-                             name.reject);
+                   ? refusal(core::refused(name, ErrorCode::duplicate_id, taken_id().message()))
+                   : refusal(core::refused_condition(name, "its condition does not hold", condition_of(i)));
       }
     }
     for (std::size_t i = 0; i < count; ++i) {
@@ -501,11 +477,8 @@ class TransactionWriter {
       if (draft.names[i].kind == Kind::own) {  // the message's own record has become too large
         return failure(dynamo::Error(dynamo::ErrorKind::validation, reasons[i].message));
       }
-      return refusal(ErrorCode::invalid,
-                     draft.names[i].text +
-                         " was refused: " + (reasons[i].message.empty() ? reasons[i].code : reasons[i].message) +
-                         "; mend what the handler stages",
-                     draft.names[i].reject);
+      return refusal(core::refused(draft.names[i], ErrorCode::invalid,
+                                   (reasons[i].message.empty() ? reasons[i].code : reasons[i].message) + kMend));
     }
     return failure(*answer.error);
   }

@@ -56,7 +56,7 @@ std::string row(const std::string& name, const std::string& only, const StateCha
     return "| " + name + " |" + padded(only) + " | the record goes | | | | | | |\n";
   }
   const std::string half = !change.half ? "" : *change.half == Half::dlq ? "DLQ" : "standard";
-  const std::string suspect = !change.suspect ? "" : *change.suspect ? "yes" : "no";
+  const std::string suspect = !change.marks ? "" : (*change.marks & kSuspect) != 0 ? "yes" : "no";
   const std::string failure = !change.failure ? "" : change.failure->empty() ? "none" : "this one, and those before";
   std::string text = "| " + name + " |" + padded(only);
   for (const std::string& value : {half, cell(change.sent_at, ""), cell(change.hidden_until, "nothing"),
@@ -88,13 +88,13 @@ std::string life_table() {
     return row(name, "", end(completion(action), kReceives, kNow));
   };
   Completion crashed = completion(CompletionAction::retry);
-  crashed.suspect = true;
+  crashed.marks = kSuspect;
   return "| what happens | only | half | place in its half | hidden until | received | receive count | suspect | "
          "failure |\n"
          "|---|---|---|---|---|---|---|---|---|\n" +
          row("claim", "", claim({.receives = kReceives}, terms)) +
          row("claim after a lease ran out unsettled", "", claim({.received = true, .receives = kReceives}, terms)) +
-         row("claim of a suspect", "", claim({.receives = kReceives, .suspect = true}, terms)) +
+         row("claim of a suspect", "", claim({.receives = kReceives, .marks = kSuspect}, terms)) +
          row("extend", "", extension(kLeaseEnd)) +           //
          ended("done, discard", CompletionAction::remove) +  //
          ended("retry", CompletionAction::retry) +           //

@@ -17,15 +17,15 @@ TEST(Transitions, TheFirstClaimOfASuspectTakesThePlaceOfTheOneThatNobodyKnowsOf)
   const MessageState lapsed{.received = true, .receives = 3};
   EXPECT_EQ(receives_when_claimed(lapsed, false), 3U);
   EXPECT_EQ(receives_when_claimed(lapsed, true), 4U) << "a client is at work as soon as it has the message";
-  EXPECT_EQ(receives_when_claimed({.received = true, .receives = 3, .suspect = true}, false), 4U)
+  EXPECT_EQ(receives_when_claimed({.received = true, .receives = 3, .marks = kSuspect}, false), 4U)
       << "a marked one was counted by its own claims";
   EXPECT_EQ(receives_when_claimed({.received = true}, false), 1U) << "an import may say received and never counted";
 }
 
 TEST(Transitions, AClaimMarksASuspectAndNobodyElse) {
   const ClaimTerms terms{.now = kNow, .until = kNow + 30s};
-  EXPECT_EQ(claim({.received = true, .receives = 1}, terms).suspect, true);
-  EXPECT_FALSE(claim({.receives = 1}, terms).suspect);
+  EXPECT_EQ(claim({.received = true, .receives = 1}, terms).marks, kSuspect);
+  EXPECT_FALSE(claim({.receives = 1}, terms).marks);
 }
 
 TEST(Transitions, AReleaseGivesTheAttemptBackAndForgetsNoFailure) {
@@ -44,11 +44,11 @@ TEST(Transitions, DelaysReachToTheEndOfTimeAndNoFurther) {
 
 TEST(Transitions, OnlyWhatStartsALifeAnewEndsASuspicion) {
   for (const ChangeAction action : {ChangeAction::set_visibility, ChangeAction::delay}) {
-    EXPECT_FALSE(change({.id = "a", .action = action, .after = 5s}, kNow).suspect);
+    EXPECT_FALSE(change({.id = "a", .action = action, .after = 5s}, kNow).marks);
   }
   for (const ChangeAction action :
        {ChangeAction::move_to_front, ChangeAction::dead_letter, ChangeAction::redrive, ChangeAction::reset}) {
-    EXPECT_EQ(change({.id = "a", .action = action}, kNow).suspect, false);
+    EXPECT_EQ(change({.id = "a", .action = action}, kNow).marks, Marks{0});
   }
 }
 

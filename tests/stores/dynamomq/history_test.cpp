@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 
+#include "host/stores/core/outcomes.hpp"
 #include "tests/stores/dynamomq/store_on_emulator.hpp"
 
 namespace sluice::test {
@@ -167,8 +168,11 @@ class RandomHistory : public StoreOnEmulator {
     const auto found = known_.find(held.id);
     const bool valid = found != known_.end() && found->second.receipt == held.receipt;
     const auto action = static_cast<CompletionAction>(below(4));
-    const queue::Completion completion{
-        .receipt = held.receipt, .action = action, .delay = delay(), .failure = {}, .suspect = below(4) == 0};
+    const queue::Completion completion{.receipt = held.receipt,
+                                       .action = action,
+                                       .delay = delay(),
+                                       .failure = {},
+                                       .marks = below(4) == 0 ? queue::core::kSuspect : 0};
     const auto result = any_host().desk().settle({"orders", held.half}, std::span(&completion, 1), soon())[0];
     if (result.status == SettleStatus::failed) {
       return learn(held.id);
@@ -183,7 +187,7 @@ class RandomHistory : public StoreOnEmulator {
     Known& known = found->second;
     known.receipt.reset();
     known.received = false;
-    known.marked = completion.suspect;
+    known.marked = completion.marks != 0;
     switch (action) {
       case CompletionAction::remove:
         known_.erase(found);
@@ -305,7 +309,7 @@ class RandomHistory : public StoreOnEmulator {
     known.sent_at = record.message.sent_at;
     known.hidden_until = record.invisible_until;
     known.received = record.received_at.has_value();
-    known.marked = record.suspect;
+    known.marked = record.marks != 0;
     if (known.receipt && known.receipt->version != record.version) {
       known.receipt.reset();
     }

@@ -8,6 +8,7 @@
 
 #include "host/operate/mover.hpp"
 #include "host/operate/table_tariff.hpp"
+#include "host/stores/core/outcomes.hpp"
 #include "host/stores/leased/leased_queues.hpp"
 #include "tests/stores/leased/owner_world.hpp"
 
@@ -185,7 +186,7 @@ TEST(OwnerMoveTest, WhatMayHaveBeenAtWorkInADeadHostIsASuspectWhereItIsCarried) 
   const auto found = carried(world);
   ASSERT_THAT(found, SizeIs(2));
   for (const auto& [id, record] : found) {
-    EXPECT_TRUE(record.suspect) << "the host has told no more than how many it had";
+    EXPECT_EQ(record.marks, queue::core::kSuspect) << "the host has told no more than how many it had";
   }
 }
 
@@ -396,7 +397,8 @@ class Story {
     }
     for (const auto& [id, record] : found) {
       EXPECT_TRUE(sent_.contains(id)) << id;
-      EXPECT_TRUE(record.suspect || !crashed_.contains(id)) << id << " was at work in a host that died";
+      EXPECT_TRUE(record.marks == queue::core::kSuspect || !crashed_.contains(id))
+          << id << " was at work in a host that died";
     }
   }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "host/stores/core/outcomes.hpp"
 #include "host/stores/leased/ownership_items.hpp"
 #include "tests/stores/leased/owner_world.hpp"
 
@@ -30,7 +31,7 @@ void settle_for_the_dead(OwnerHost& by, const std::vector<Delivery>& held, const
   std::vector<queue::Completion> completions;
   for (const Delivery& delivery : held) {
     completions.push_back({.receipt = delivery.receipt, .action = CompletionAction::release});
-    completions.back().suspect = delivery.message.id == ran;
+    completions.back().marks = delivery.message.id == ran ? queue::core::kSuspect : 0;
   }
   for (const auto& result : by.settle(completions)) {
     EXPECT_EQ(result.status, SettleStatus::applied) << result.error.message();

@@ -196,7 +196,7 @@ TEST_F(LeasedRecordTest, AWholeRecordComesBack) {
   record.updated_at = kNow - 1s;
   record.received_at = kNow - 2s;
   record.invisible_until = kNow + 30s;
-  record.suspect = true;
+  record.marks = core::kSuspect;
   record.failure = {.error = "no", .handler = "h", .host = "w", .attempts = 3, .failed_at = kNow};
   const auto item = encode_stored(record, place(Priority::normal, kNow, Half::dlq));
   ASSERT_TRUE(item) << item.error().message();
@@ -209,7 +209,7 @@ TEST_F(LeasedRecordTest, AWholeRecordComesBack) {
   EXPECT_EQ(read.updated_at, record.updated_at);
   EXPECT_EQ(read.received_at, record.received_at);
   EXPECT_EQ(read.invisible_until, record.invisible_until);
-  EXPECT_TRUE(read.suspect);
+  EXPECT_EQ(read.marks, core::kSuspect);
   EXPECT_EQ(read.failure.error, "no");
   EXPECT_EQ(read.failure.failed_at, kNow);
   EXPECT_THAT(read.odd, IsEmpty());
@@ -234,13 +234,13 @@ TEST_F(LeasedRecordTest, ARecordThatMovesKeepsItsIdAndItsTimes) {
 
 TEST_F(LeasedRecordTest, TakenAwayIsAsAbsent) {
   Item item = place().key();
-  for (const std::string_view name : {attribute::kNotBefore, attribute::kReceived, attribute::kSuspect}) {
+  for (const std::string_view name : {attribute::kNotBefore, attribute::kReceived, attribute::kMarks}) {
     item.emplace(name, AttributeValue::number(0));
   }
   const StoredMessage read = decode_record(item, Half::standard);
   EXPECT_EQ(read.invisible_until, std::nullopt);
   EXPECT_EQ(read.received_at, std::nullopt);
-  EXPECT_FALSE(read.suspect);
+  EXPECT_EQ(read.marks, 0U);
   EXPECT_THAT(read.odd, IsEmpty());
   EXPECT_FALSE(Candidate::of(item).received);
 }

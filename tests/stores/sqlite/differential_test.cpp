@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 
+#include "host/stores/core/outcomes.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/sim_queues.hpp"
@@ -138,7 +139,7 @@ class TwoStores {
                             .action = static_cast<queue::CompletionAction>(below(6) % 4),
                             .delay = delay(),
                             .failure = failure(),
-                            .suspect = below(4) == 0};
+                            .marks = below(4) == 0 ? queue::core::kSuspect : 0};
       left_batch.push_back(settlement);
       settlement.receipt = held.sim;
       right_batch.push_back(settlement);
@@ -322,7 +323,7 @@ class TwoStores {
       EXPECT_EQ(a[i].message.content_type, b[i].message.content_type) << a[i].message.id;
       EXPECT_EQ(a[i].message.group, b[i].message.group) << a[i].message.id;
       EXPECT_EQ(a[i].native, b[i].native) << a[i].message.id;
-      EXPECT_EQ(a[i].suspect, b[i].suspect) << a[i].message.id;
+      EXPECT_EQ(a[i].marks, b[i].marks) << a[i].message.id;
     }
   }
 

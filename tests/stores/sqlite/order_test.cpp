@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "host/stores/core/outcomes.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
 #include "tests/support/fake_clock.hpp"
 
@@ -134,7 +135,7 @@ class GroupHistory {
                                 .action = kActions.at(below(kActions.size())),
                                 .delay = below(2) == 0 ? Duration::zero() : Duration(500ms),
                                 .failure = {.error = "no", .handler = "h", .host = "w"},
-                                .suspect = below(5) == 0,
+                                .marks = below(5) == 0 ? queue::core::kSuspect : 0,
                                 .hold_group = below(3) == 0};
     const auto settled =
         hosts_[picked->second.host]->settle({"orders"}, std::span(&completion, 1), Deadline::never()).front();

@@ -74,10 +74,10 @@ std::vector<std::string> broken_invariants(const std::string& file) {
       {"ready twice: ", "SELECT seq FROM sluice_ready GROUP BY seq HAVING count(*) > 1"},
       {"suspect without a reason: ",
        "SELECT seq FROM sluice_ready WHERE half >= 4 * 1099511627776 AND seq NOT IN (SELECT seq FROM sluice_deliveries "
-       "WHERE received_at IS NOT NULL OR suspect)"},
+       "WHERE received_at IS NOT NULL OR marks & 1)"},
       {"ready though suspected: ",
        "SELECT seq FROM sluice_ready WHERE half < 4 * 1099511627776 AND seq IN (SELECT seq FROM sluice_deliveries "
-       "WHERE received_at IS NOT NULL OR suspect)"},
+       "WHERE received_at IS NOT NULL OR marks & 1)"},
       {"ready without message: ", "SELECT seq FROM sluice_ready WHERE seq NOT IN (SELECT seq FROM sluice_messages)"},
       {"delivery without message: ",
        "SELECT seq FROM sluice_deliveries WHERE seq NOT IN (SELECT seq FROM sluice_messages)"},

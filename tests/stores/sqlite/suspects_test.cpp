@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "host/stores/core/outcomes.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
 #include "tests/support/fake_clock.hpp"
 
@@ -41,7 +42,8 @@ class SuspectsTest : public ::testing::Test {
     return ids;
   }
   void settle(const queue::Delivery& delivery, CompletionAction action, bool suspect) {
-    const Completion completion{.receipt = delivery.receipt, .action = action, .suspect = suspect};
+    const Completion completion{
+        .receipt = delivery.receipt, .action = action, .marks = suspect ? queue::core::kSuspect : 0};
     ASSERT_EQ(store_->settle({"orders"}, std::span(&completion, 1), Deadline::never())[0].status,
               queue::SettleStatus::applied);
   }
@@ -88,7 +90,7 @@ TEST_F(SuspectsTest, TheFirstSuspectDeliveryTakesThePlaceOfTheUnknownOne) {
   clock_.advance(31s);
   EXPECT_EQ(claim(1).deliveries.at(0).message.attempt, 1U);
   EXPECT_EQ(get("a").message.attempt, 1U);
-  EXPECT_TRUE(get("a").suspect);
+  EXPECT_EQ(get("a").marks, queue::core::kSuspect);
   clock_.advance(31s);
   EXPECT_EQ(claim(1).deliveries.at(0).message.attempt, 2U) << "a start of its own";
   clock_.advance(31s);
@@ -99,11 +101,11 @@ TEST_F(SuspectsTest, StaysOneWhenItsCompletionSaysSoAndNoneOtherwise) {
   send({"a"});
   for (const auto action : {CompletionAction::retry, CompletionAction::release}) {
     settle(claim(1).deliveries.at(0), action, true);
-    EXPECT_TRUE(get("a").suspect);
+    EXPECT_EQ(get("a").marks, queue::core::kSuspect);
     EXPECT_THAT(claimed_ids(1), ElementsAre("a?"));
     clock_.advance(31s);
     settle(claim(1).deliveries.at(0), action, false);
-    EXPECT_FALSE(get("a").suspect);
+    EXPECT_EQ(get("a").marks, 0U);
     EXPECT_THAT(claimed_ids(1), ElementsAre("a"));
     clock_.advance(31s);
   }
@@ -111,8 +113,10 @@ TEST_F(SuspectsTest, StaysOneWhenItsCompletionSaysSoAndNoneOtherwise) {
 
 TEST_F(SuspectsTest, AMarkOutlivesADelay) {
   send({"a"});
-  const Completion completion{
-      .receipt = claim(1).deliveries.at(0).receipt, .action = CompletionAction::retry, .delay = 5s, .suspect = true};
+  const Completion completion{.receipt = claim(1).deliveries.at(0).receipt,
+                              .action = CompletionAction::retry,
+                              .delay = 5s,
+                              .marks = queue::core::kSuspect};
   ASSERT_EQ(store_->settle({"orders"}, std::span(&completion, 1), Deadline::never())[0].status,
             queue::SettleStatus::applied);
   EXPECT_EQ(claim(1).next_due, 5s + Duration(1));
@@ -137,10 +141,10 @@ TEST_F(SuspectsTest, AreListedCountedAndCopied) {
   copy.message.id = "copy";
   copy.received_at.reset();
   copy.invisible_until.reset();
-  copy.suspect = true;
+  copy.marks = queue::core::kSuspect;
   ASSERT_EQ(store_->put("orders", std::span(&copy, 1), queue::PutMode::insert, Deadline::never())[0].status,
             queue::PutStatus::written);
-  EXPECT_TRUE(get("copy").suspect);
+  EXPECT_EQ(get("copy").marks, queue::core::kSuspect);
   EXPECT_THAT(claimed_ids(9), ElementsAre("a?"));
   EXPECT_THAT(claimed_ids(9), ElementsAre("copy?"));
 }
