@@ -185,7 +185,7 @@ Result<Claimed> DirectClaimer::claim(const ClaimRequest& request, Deadline deadl
 
 // A group that has something out waits as one does that is held.
 void DirectClaimer::fill(OwnedBacklog& backlog, std::uint32_t shard, std::vector<dynamo::Item> items,
-                         std::set<std::string>& busy, Attempt& attempt) const {
+                         const std::set<std::string>& held, std::set<std::string>& busy, Attempt& attempt) const {
   const table::Moment now = parts_.now();
   backlog.take_shard(shard, 0, now.wall);
   backlog.passed(shard, {.settled = "~"});  // of what was read nothing can be missing
@@ -198,9 +198,11 @@ void DirectClaimer::fill(OwnedBacklog& backlog, std::uint32_t shard, std::vector
       const Duration wait = candidate.due_at() - now.wall + Duration(1);
       attempt.next_due = std::min(attempt.next_due.value_or(Duration::max()), wait);
     }
-    if (candidate.state(half_).is_in_flight(now.wall)) {
+    const bool in_flight = candidate.state(half_).is_in_flight(now.wall);
+    if (in_flight || held.contains(candidate.group)) {
       busy.insert(candidate.group);
-    } else if (candidate.due <= now.wall) {
+    }
+    if (!in_flight && candidate.due <= now.wall) {
       backlog.admit(shard, std::move(item), {.began = now.steady, .consistent = true, .now = now.wall});
     }
   }
@@ -241,7 +243,8 @@ Result<bool> DirectClaimer::claim_once(std::uint32_t shards, const ClaimRequest&
   rules.order = page.ordered && rules.order == Order::none ? Order::group : rules.order;
   std::vector<Shard> free;
   std::vector<std::vector<dynamo::Item>> found;
-  std::set<std::string> waiting;
+  std::set<std::string> held;
+  std::set<std::string> busy;  // groups of what was read that cannot go on
   for (std::uint32_t shard = 0; shard < shards; ++shard) {
     const auto row = page.rows.find(shard);
     if (row != page.rows.end() && !row->second.value.owner.empty()) {
@@ -258,7 +261,7 @@ Result<bool> DirectClaimer::claim_once(std::uint32_t shards, const ClaimRequest&
       if (!groups) {
         return store_error(place_, groups.error());
       }
-      waiting.merge(*groups);
+      held.merge(*groups);
     }
   }
   attempt.next_due.reset();
@@ -270,13 +273,13 @@ Result<bool> DirectClaimer::claim_once(std::uint32_t shards, const ClaimRequest&
     backlog.emplace(kNoBounds, &turns_);
     backlog->rules(rules, now);
     for (std::size_t i = 0; i < free.size(); ++i) {
-      fill(*backlog, free[i].number, std::move(found[i]), waiting, attempt);
+      fill(*backlog, free[i].number, std::move(found[i]), held, busy, attempt);
     }
-    if (rules.order == Order::queue && !waiting.empty()) {
-      waiting.insert(std::string());  // all go one after the other
+    if (rules.order == Order::queue && !busy.empty()) {
+      busy.insert(std::string());  // all go one after the other
     }
     if (!free.empty()) {
-      backlog->hold(free.front().number, std::move(waiting), now);
+      backlog->hold(free.front().number, std::move(busy), now);
     }
     chosen = choose(*backlog, request, now);
   }

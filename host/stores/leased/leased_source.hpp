@@ -77,8 +77,8 @@ class DirectClaimer {
   dynamo::Result<std::vector<dynamo::Item>> read(const Shard& shard, const ClaimRequest& request, bool in_turns,
                                                  Deadline deadline) const;
   /// Puts what was read of a shard among what waits.
-  void fill(OwnedBacklog& backlog, std::uint32_t shard, std::vector<dynamo::Item> items, std::set<std::string>& busy,
-            Attempt& attempt) const;
+  void fill(OwnedBacklog& backlog, std::uint32_t shard, std::vector<dynamo::Item> items,
+            const std::set<std::string>& held, std::set<std::string>& busy, Attempt& attempt) const;
   std::vector<Entry*> choose(OwnedBacklog& backlog, const ClaimRequest& request, WallTime now) SLUICE_REQUIRES(mutex_);
   /// One look and what it brings. False: some of what was chosen has gone to somebody else.
   Result<bool> claim_once(std::uint32_t shards, const ClaimRequest& request, Attempt& attempt, Deadline deadline);

@@ -120,6 +120,17 @@ TEST_F(LeasedBorrowerTest, AHeldGroupWaitsForItsDeadLetter) {
   EXPECT_EQ(next.front().message.body, "2");
 }
 
+TEST_F(LeasedBorrowerTest, AHeldGroupOfWhichNothingWaitsHoldsUpNoSequence) {
+  send({.body = "1", .group = "g"});
+  const auto head = take({.max = 1, .visibility = 30s, .rules = {.order = Order::group}});
+  ASSERT_THAT(head, SizeIs(1));
+  end(borrower_, {.receipt = head.front().receipt, .action = CompletionAction::dead_letter, .hold_group = true});
+  send({.body = "2", .group = "h"});
+  const auto next = take({.max = 10, .visibility = 30s, .rules = {.order = Order::queue}});
+  ASSERT_THAT(next, SizeIs(1));
+  EXPECT_EQ(next.front().message.body, "2");
+}
+
 TEST_F(LeasedBorrowerTest, ARemovalWhoseAnswerWasLostIsRecognised) {
   send({.body = "x"});
   const auto claimed = take();
