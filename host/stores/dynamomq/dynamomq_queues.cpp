@@ -165,9 +165,9 @@ class DynamoMqQueues final : public table::TableQueues {
 
 }  // namespace
 
-std::unique_ptr<table::TableQueues> make_dynamomq_queues(DynamoMqOptions options, dynamo::Client& client,
+std::unique_ptr<table::TableQueues> make_dynamomq_queues(const DynamoMqOptions& options, dynamo::Client& client,
                                                          const Clock& clock, Random& random) {
-  return std::make_unique<DynamoMqQueues>(std::move(options), client, clock, random);
+  return std::make_unique<DynamoMqQueues>(options, client, clock, random);
 }
 
 }  // namespace sluice::queue::dynamomq

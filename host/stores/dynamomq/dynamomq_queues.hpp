@@ -44,7 +44,7 @@ inline constexpr SourceTraits kDynamoMqTraits{.sequence = true, .transactions = 
 
 /// Queues in tables of DynamoMQ v0.11.0; its Go programs can work on the same tables at the same time. The references
 /// must outlive them.
-std::unique_ptr<table::TableQueues> make_dynamomq_queues(DynamoMqOptions options, dynamo::Client& client,
+std::unique_ptr<table::TableQueues> make_dynamomq_queues(const DynamoMqOptions& options, dynamo::Client& client,
                                                          const Clock& clock, Random& random);
 
 }  // namespace sluice::queue::dynamomq

@@ -80,7 +80,7 @@ Result<Shards> ShardCount::read(bool consistent, Deadline deadline) {
   if (!found) {
     return table::store_error(place_, found.error());
   }
-  SLUICE_TRY(shards, shards_of(found->item, place_, configured));
+  SLUICE_TRY(shards, shards_of(found->item, place_, configured_));
   const MutexLock lock(mutex_);
   known_ = *shards;
   to_write_ = found->item.empty() && !tried_;

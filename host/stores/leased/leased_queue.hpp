@@ -53,7 +53,7 @@ class ShardCount {
 
   /// The references must outlive it.
   ShardCount(dynamo::Client& client, const Clock& clock, const table::QueueTable& place, std::uint32_t configured)
-      : configured(configured), client_(client), clock_(clock), place_(place) {}
+      : client_(client), clock_(clock), place_(place), configured_(configured) {}
 
   /// While the table cannot be read, what it said last; an error only where it has never said anything.
   Result<Shards> get(Deadline deadline);
@@ -62,14 +62,15 @@ class ShardCount {
   Result<Shards> settled(Deadline deadline);
   /// Asks the table now.
   Result<Shards> read(bool consistent, Deadline deadline);
-
-  const std::uint32_t configured;
+  /// The number where the table says none.
+  std::uint32_t configured() const { return configured_; }
 
  private:
   // Fixed after construction.
   dynamo::Client& client_;
   const Clock& clock_;
   const table::QueueTable& place_;
+  const std::uint32_t configured_;
 
   Mutex mutex_;
   // Guarded by mutex_.

@@ -63,7 +63,7 @@ class OwnedHalf final : public ShardHolder {
 
   // ShardHolder
   const QueueAddress& address() const override { return address_; }
-  std::uint32_t configured_shards() const override { return queue_.shards.configured; }
+  std::uint32_t configured_shards() const override { return queue_.shards.configured(); }
   void own(std::span<const ShardHolder::Shard> shards, std::uint32_t all, SteadyTime now) override;
   std::optional<InFlightBound> left_in(std::uint32_t shard) override;
   bool is_empty(std::uint32_t shard) const override;

@@ -89,7 +89,7 @@ class MovedHalf final : public ShardHolder {
 
   // ShardHolder
   const QueueAddress& address() const override { return address_; }
-  std::uint32_t configured_shards() const override { return queue_.shards.configured; }
+  std::uint32_t configured_shards() const override { return queue_.shards.configured(); }
   void own(std::span<const ShardHolder::Shard> shards, std::uint32_t all, SteadyTime /*now*/) override {
     const MutexLock lock(mutex_);
     changes_ += std::exchange(all_, all) == all ? 0 : 1;

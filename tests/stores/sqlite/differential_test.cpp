@@ -197,6 +197,7 @@ class TwoStores {
       batch[which] = change;
     }
     std::vector<queue::Change> changes;
+    changes.reserve(batch.size());
     for (const auto& [which, change] : batch) {
       changes.push_back(change);
     }
