@@ -260,6 +260,9 @@ Result<void> Host::probe(HostEvents& events) {
       (*rest)();
     }
   }
+  if (auto rest = parts_.errand.take()) {  // a signal came just as it ended
+    (*rest)();
+  }
   return refusal_ ? Error(refusal_->error.code(), parts_.explain(refusal_->queue, refusal_->error)) : Result<void>();
 }
 
@@ -426,10 +429,11 @@ JobSet::Drained Host::drain() {
   JobSet::Drained drained = jobs_.drain(deadline);
   const SteadyTime now = parts_.clock.steady_now();
   const SteadyTime last = std::clamp(deadline.time(), now + kShortestFarewell, now + kLongestFarewell);
-  services_ended_ = depths_.leave(last);
-  services_ended_ = fleet_.leave(last) && services_ended_;
+  services_ended_ = fleet_.leave(last);
   services_ended_ = schedules_.leave(last) && services_ended_;
   services_ended_ = (!wake_ || wake_->leave(last)) && services_ended_;
+  // Last: it may be in the middle of a slow count, which must not cost the others their time.
+  services_ended_ = depths_.leave(last) && services_ended_;
   return drained;
 }
 

@@ -205,6 +205,9 @@ class SourceRows {
         return;
       }
       auto done = session_ ? Result<void>() : connect();
+      if (stop.stop_requested()) {
+        return;  // a read would be waited for
+      }
       done = done ? work() : done;
       note_trouble(&SourceRows::reader_trouble_, done ? std::nullopt : std::optional(done.error()));
       if (done) {
