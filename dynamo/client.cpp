@@ -36,8 +36,6 @@ struct Call {
   bool repeatable = false;  ///< a write that may be repeated though its outcome is unknown: it has a token
   /// Reads the answer's body into wherever the caller wants it; called once for each answer with status 200.
   std::function<Result<AnswerReport>(std::string_view)> decode;
-  /// Given the body of each answer with another status; empty: nobody wants to know more than the error tells.
-  std::function<void(std::string_view)> refused{};
 
   // How far it has come.
   enum class Phase { due, in_flight, done };
@@ -115,9 +113,12 @@ Call writing_call(std::string operation, std::string table, std::string body) {
   return call;
 }
 
-Call call_of(const PutItemRequest& request) { return writing_call("PutItem", request.table, encode(request)); }
-Call call_of(const UpdateItemRequest& request) { return writing_call("UpdateItem", request.table, encode(request)); }
-Call call_of(const DeleteItemRequest& request) { return writing_call("DeleteItem", request.table, encode(request)); }
+Call call_of(const ItemWrite& write) {
+  const char* operation = write.kind == ItemWrite::Kind::put      ? "PutItem"
+                          : write.kind == ItemWrite::Kind::update ? "UpdateItem"
+                                                                  : "DeleteItem";
+  return writing_call(operation, write.table, encode(write));
+}
 
 Result<ItemOutput> decode_written(std::string_view body) { return decode_item_output(body, Usage::write); }
 
@@ -134,12 +135,6 @@ std::vector<std::string> throttling_reasons_of(const BatchStatementOutput& outpu
 Error too_many(const char* what, std::size_t count, std::size_t most) {
   return {ErrorKind::validation,
           "a batch of " + std::to_string(count) + " " + what + ": DynamoDB takes at most " + std::to_string(most)};
-}
-
-Error nothing_done(std::size_t left, bool reads) {
-  return {ErrorKind::throttled,
-          reads ? "DynamoDB left all of " + std::to_string(left) + " keys unread; it asks for fewer requests"
-                : "DynamoDB left " + std::to_string(left) + " items unwritten; it asks for fewer requests"};
 }
 
 }  // namespace
@@ -229,39 +224,28 @@ class Client::Core {
     return results;
   }
 
-  /// Reads the items of these keys, or puts these items, and asks again for what DynamoDB leaves undone.
-  Result<std::vector<Item>> batch(const std::string& table, std::span<const Item> items, Usage usage,
-                                  Deadline deadline) {
-    const bool reads = usage == Usage::read;
-    const std::size_t most = reads ? kMaxBatchKeys : kMaxBatchPuts;
-    if (items.size() > most) {
-      return too_many(reads ? "keys" : "items", items.size(), most);
+  /// Reads the items of these keys, and asks again for what DynamoDB leaves unread.
+  Result<std::vector<Item>> batch_get(const std::string& table, std::span<const Item> keys, Deadline deadline) {
+    if (keys.size() > kMaxBatchKeys) {
+      return too_many("keys", keys.size(), kMaxBatchKeys);
     }
-    const auto decode = [usage](std::string_view body) { return decode_batch(body, usage); };
     std::vector<Item> read;
-    std::vector<Item> left(items.begin(), items.end());
-    RetryState undone;
+    std::vector<Item> left(keys.begin(), keys.end());
+    RetryState unread;
     while (!left.empty()) {
-      auto output = ask<BatchOutput>(reads ? reading_call("BatchGetItem", table, encode_batch_get(table, left))
-                                           : writing_call("BatchWriteItem", table, encode_batch_put(table, left)),
-                                     decode, deadline);
-      std::optional<Error> failure;
-      if (output) {
-        const bool progress = output->left.size() < left.size();
-        std::move(output->items.begin(), output->items.end(), std::back_inserter(read));
-        left = std::move(output->left);
-        if (reads && progress) {
-          undone = {};  // 16 MB an answer is a limit of DynamoDB's, and no sign of trouble
-        } else if (!left.empty()) {
-          failure = pause_before_retry(nothing_done(left.size(), reads), undone, deadline);
-        }
+      SLUICE_TRY(output, ask<BatchGetOutput>(reading_call("BatchGetItem", table, encode_batch_get(table, left)),
+                                             decode_batch_get, deadline));
+      if (output->unread.size() < left.size()) {
+        unread = {};  // 16 MB an answer is a limit of DynamoDB's, and no sign of trouble
       } else {
-        failure = output.error();
+        const Error none_read(ErrorKind::throttled, "DynamoDB left all of " + std::to_string(left.size()) +
+                                                        " keys unread; it asks for fewer requests");
+        if (auto failure = pause_before_retry(none_read, unread, deadline)) {
+          return *std::move(failure);
+        }
       }
-      if (failure) {
-        failure->outcome_unknown = !reads && (failure->outcome_unknown || left.size() < items.size());
-        return *std::move(failure);
-      }
+      std::move(output->items.begin(), output->items.end(), std::back_inserter(read));
+      left = std::move(output->unread);
     }
     return read;
   }
@@ -437,9 +421,6 @@ class Client::Core {
       error = std::move(damaged);
     } else if (result->status != 200) {
       error = decode_error(result->status, result->headers, result->body);
-      if (call.refused) {
-        call.refused(result->body);
-      }
     } else if (auto report = call.decode(result->body)) {
       record.capacity = report->capacity;
       record.throttling_reasons = std::move(report->throttling_reasons);
@@ -539,50 +520,33 @@ Result<ItemOutput> Client::get_item(const GetItemRequest& request, Deadline dead
   return core_->ask<ItemOutput>(reading_call("GetItem", request.table, encode(request)), decode, deadline);
 }
 
-Result<ItemOutput> Client::put_item(const PutItemRequest& request, Deadline deadline) {
-  return core_->ask<ItemOutput>(call_of(request), decode_written, deadline);
-}
-
-Result<ItemOutput> Client::update_item(const UpdateItemRequest& request, Deadline deadline) {
-  return core_->ask<ItemOutput>(call_of(request), decode_written, deadline);
-}
-
-Result<ItemOutput> Client::delete_item(const DeleteItemRequest& request, Deadline deadline) {
-  return core_->ask<ItemOutput>(call_of(request), decode_written, deadline);
+Result<ItemOutput> Client::write(const ItemWrite& write, Deadline deadline) {
+  return core_->ask<ItemOutput>(call_of(write), decode_written, deadline);
 }
 
 std::vector<Result<ItemOutput>> Client::write_each(std::span<const ItemWrite> writes, Deadline deadline) {
   std::vector<Call> calls;
   calls.reserve(writes.size());
   for (const ItemWrite& write : writes) {
-    calls.push_back(std::visit([](const auto& request) { return call_of(request); }, write));
+    calls.push_back(call_of(write));
   }
   return core_->ask_each<ItemOutput>(calls, decode_written, deadline);
 }
 
-std::vector<TransactResult> Client::transact_each(std::span<const TransactWriteRequest> requests, Deadline deadline) {
-  std::vector<TransactResult> results(requests.size());
+Result<ItemOutput> Client::transact(const TransactWriteRequest& request, Deadline deadline) {
+  return std::move(transact_each({&request, 1}, deadline).front());
+}
+
+std::vector<Result<ItemOutput>> Client::transact_each(std::span<const TransactWriteRequest> requests,
+                                                      Deadline deadline) {
   std::vector<Call> calls;
   calls.reserve(requests.size());
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    const std::string table = requests[i].actions.empty() ? std::string() : requests[i].actions.front().table;
-    Call& call = calls.emplace_back(writing_call("TransactWriteItems", table, encode(requests[i])));
-    call.repeatable = !requests[i].token.empty();
-    call.refused = [&result = results[i]](std::string_view body) { result.reasons = decode_cancellation(body); };
+  for (const TransactWriteRequest& request : requests) {
+    const std::string table = request.actions.empty() ? std::string() : request.actions.front().table;
+    Call& call = calls.emplace_back(writing_call("TransactWriteItems", table, encode(request)));
+    call.repeatable = !request.token.empty();
   }
-  auto answers = core_->ask_each<ItemOutput>(calls, decode_written, deadline);
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (answers[i]) {
-      results[i].capacity = answers[i]->capacity;
-    } else {
-      results[i].error = answers[i].error();
-    }
-    if (!results[i].error || results[i].error->exception_name != "TransactionCanceledException") {
-      results[i].reasons.clear();  // of an attempt before
-    }
-  }
-
-  return results;
+  return core_->ask_each<ItemOutput>(calls, decode_written, deadline);
 }
 
 Result<Page> Client::query(const QueryRequest& request, Deadline deadline) {
@@ -615,11 +579,9 @@ std::vector<Result<BatchStatementOutput>> Client::batch_execute(std::span<const 
       }
       continue;
     }
-    const Usage usage = usage_of(batch);
-    calls[i] = reading_call("BatchExecuteStatement", table_of(batch), encode_batch_execute(batch));
-    calls[i].write = usage == Usage::write;
-    calls[i].decode = [&output = outputs[i], &batch, usage](std::string_view body) -> Result<AnswerReport> {
-      SLUICE_TRY(decoded, decode_batch_execute(body, batch.size(), usage));
+    calls[i] = writing_call("BatchExecuteStatement", table_of(batch), encode_batch_execute(batch));
+    calls[i].decode = [&output = outputs[i], &batch](std::string_view body) -> Result<AnswerReport> {
+      SLUICE_TRY(decoded, decode_batch_execute(body, batch.size()));
       output = std::move(*decoded);
       return AnswerReport{output.capacity, throttling_reasons_of(output)};
     };
@@ -630,12 +592,7 @@ std::vector<Result<BatchStatementOutput>> Client::batch_execute(std::span<const 
 }
 
 Result<std::vector<Item>> Client::batch_get(const std::string& table, std::span<const Item> keys, Deadline deadline) {
-  return core_->batch(table, keys, Usage::read, deadline);
-}
-
-Result<void> Client::batch_put(const std::string& table, std::span<const Item> items, Deadline deadline) {
-  SLUICE_PASS_ON(core_->batch(table, items, Usage::write, deadline));
-  return {};
+  return core_->batch_get(table, keys, deadline);
 }
 
 Result<TableDescription> Client::create_table(const CreateTableRequest& request, Deadline deadline) {

@@ -7,7 +7,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -16,8 +15,8 @@
 #include "dynamo/attribute_value.hpp"
 #include "dynamo/credentials/credentials.hpp"
 #include "dynamo/error.hpp"
+#include "dynamo/item_write.hpp"
 #include "dynamo/server_time.hpp"
-#include "dynamo/transaction.hpp"
 #include "dynamo/transport/http_transport.hpp"
 
 namespace sluice::dynamo {
@@ -64,36 +63,6 @@ struct GetItemRequest {
   bool consistent = true;
 };
 
-struct PutItemRequest {
-  std::string table;
-  Item item;
-  std::string condition;                     ///< ConditionExpression; empty: none
-  std::map<std::string, std::string> names;  ///< ExpressionAttributeNames
-  Item values;                               ///< ExpressionAttributeValues
-};
-
-struct UpdateItemRequest {
-  std::string table;
-  Item key;
-  std::string update;
-  std::string condition;
-  std::map<std::string, std::string> names;
-  Item values;
-  std::string return_values = "NONE";  ///< "ALL_NEW", "ALL_OLD", ...
-};
-
-struct DeleteItemRequest {
-  std::string table;
-  Item key;
-  std::string condition;
-  std::map<std::string, std::string> names;
-  Item values;
-  std::string return_values = "NONE";
-};
-
-/// A write of one item.
-using ItemWrite = std::variant<PutItemRequest, UpdateItemRequest, DeleteItemRequest>;
-
 struct QueryRequest {
   std::string table;
   std::string index;
@@ -105,7 +74,6 @@ struct QueryRequest {
   std::optional<std::int64_t> limit;
   bool forward = true;
   bool consistent = false;
-  bool count_only = false;  ///< Select=COUNT
   Item exclusive_start_key;
 };
 
@@ -118,25 +86,22 @@ struct ScanRequest {
   Item values;
   std::optional<std::int64_t> limit;
   bool consistent = false;
-  bool count_only = false;
   Item exclusive_start_key;
 };
 
 /// A page of a Query or Scan.
 struct Page {
   std::vector<Item> items;
-  std::int64_t count = 0;
-  std::int64_t scanned_count = 0;
   Item last_evaluated_key;  ///< empty: the end
   Capacity capacity;
 };
 
 struct ItemOutput {
-  Item item;  ///< GetItem: the item, empty when absent. Writes: what return_values asked for
+  Item item;  ///< of a read, empty when absent; of a write that is `returning`
   Capacity capacity;
 };
 
-/// One PartiQL statement.
+/// One PartiQL statement that writes.
 struct Statement {
   std::string text;
   std::vector<AttributeValue> parameters;
@@ -145,18 +110,11 @@ struct Statement {
 /// The fate of one statement of a batch.
 struct StatementResult {
   std::optional<Error> error;  ///< kind conditional_check_failed, throttled, ...; `exception_name` is AWS's code
-  Item item;                   ///< what RETURNING or SELECT gave
+  Item item;                   ///< what RETURNING gave
 };
 
 struct BatchStatementOutput {
   std::vector<StatementResult> results;  ///< in the order of the statements
-  Capacity capacity;
-};
-
-/// What became of a transaction.
-struct TransactResult {
-  std::optional<Error> error;               ///< nothing: all of it has been written
-  std::vector<CancellationReason> reasons;  ///< of one that was cancelled, in the order of its actions
   Capacity capacity;
 };
 
@@ -226,16 +184,16 @@ class Client {
   Client& operator=(const Client&) = delete;
 
   Result<ItemOutput> get_item(const GetItemRequest& request, Deadline deadline);
-  Result<ItemOutput> put_item(const PutItemRequest& request, Deadline deadline);
-  Result<ItemOutput> update_item(const UpdateItemRequest& request, Deadline deadline);
-  Result<ItemOutput> delete_item(const DeleteItemRequest& request, Deadline deadline);
+  /// PutItem, UpdateItem or DeleteItem.
+  Result<ItemOutput> write(const ItemWrite& write, Deadline deadline);
   /// Each write is a request of its own; they run side by side, as many at once as the transport allows. Results in the
   /// order of the writes.
   std::vector<Result<ItemOutput>> write_each(std::span<const ItemWrite> writes, Deadline deadline);
-  /// Each request is one transaction; they run side by side. Results in the order of the requests. One with a token is
-  /// repeated though its outcome is unknown; `Error::outcome_unknown` says that it still is after all tries, and the
-  /// caller may make the same request again within ten minutes.
-  std::vector<TransactResult> transact_each(std::span<const TransactWriteRequest> requests, Deadline deadline);
+  /// One with a token is repeated though its outcome is unknown; `Error::outcome_unknown` says that it still is after
+  /// all tries, and the caller may make the same request again within ten minutes.
+  Result<ItemOutput> transact(const TransactWriteRequest& request, Deadline deadline);
+  /// Several, side by side. Results in the order of the requests.
+  std::vector<Result<ItemOutput>> transact_each(std::span<const TransactWriteRequest> requests, Deadline deadline);
   Result<Page> query(const QueryRequest& request, Deadline deadline);
   /// Several at once, side by side. Results in the order of the requests.
   std::vector<Result<Page>> query_each(std::span<const QueryRequest> requests, Deadline deadline);
@@ -248,10 +206,6 @@ class Client {
                                                           Deadline deadline);
   /// At most 100 keys of one table; consistent. Absent ones are missing from the answer.
   Result<std::vector<Item>> batch_get(const std::string& table, std::span<const Item> keys, Deadline deadline);
-
-  /// Puts at most 25 whole items of distinct keys into one table, whatever lies there, and asks again for what DynamoDB
-  /// leaves undone. After an error some of them may have been written; making the same call again does no harm.
-  Result<void> batch_put(const std::string& table, std::span<const Item> items, Deadline deadline);
 
   Result<TableDescription> create_table(const CreateTableRequest& request, Deadline deadline);
   Result<TableDescription> describe_table(const std::string& table, Deadline deadline);

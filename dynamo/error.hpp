@@ -32,6 +32,14 @@ constexpr std::string_view to_string(ErrorKind kind) {
   return kNames.at(static_cast<std::size_t>(kind));
 }
 
+/// Why one action of a transaction stood in the way, or did not.
+struct CancellationReason {
+  std::string code;     ///< "ConditionalCheckFailed", "TransactionConflict", ...; "None" where it did not
+  std::string message;  ///< one line; may be empty
+
+  bool stood_in_the_way() const { return !code.empty() && code != "None"; }
+};
+
 /// A failed call as a value.
 class [[nodiscard]] Error {
  public:
@@ -42,9 +50,10 @@ class [[nodiscard]] Error {
   std::string message;         ///< one line, for people
   std::string exception_name;  ///< AWS's name without its prefix, such as "ResourceInUseException"; may be empty
   int http_status = 0;         ///< 0: no answer came
-  std::string request_id;
   /// AWS's reasons for a throttle, such as "IndexWriteKeyRangeThroughputExceeded".
   std::vector<std::string> throttling_reasons;
+  /// Of a transaction that was cancelled, in the order of its actions.
+  std::vector<CancellationReason> cancellation_reasons;
   /// True when a write may have taken effect all the same: a 5xx, a lost or unreadable answer after sending.
   bool outcome_unknown = false;
   /// From x-amz-retry-after, in milliseconds; negative: absent.

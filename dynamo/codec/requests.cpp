@@ -78,9 +78,6 @@ void add_reading(Body& body, const Request& request) {
   if (request.consistent) {
     body.flag("ConsistentRead", true);
   }
-  if (request.count_only) {
-    body.text("Select", "COUNT");
-  }
   body.item_unless_empty("ExclusiveStartKey", request.exclusive_start_key);
   ask_capacity(body);
 }
@@ -110,48 +107,27 @@ void append_index(std::string& out, const IndexDescription& index) {
   out += std::move(body).finish();
 }
 
-std::string_view name_of(TransactAction::Kind kind) {
+std::string_view name_of(ItemWrite::Kind kind) {
   switch (kind) {
-    case TransactAction::Kind::put:
+    case ItemWrite::Kind::put:
       return "Put";
-    case TransactAction::Kind::update:
+    case ItemWrite::Kind::update:
       return "Update";
-    case TransactAction::Kind::remove:
+    case ItemWrite::Kind::remove:
       return "Delete";
-    case TransactAction::Kind::check:
+    case ItemWrite::Kind::check:
       break;
   }
   return "ConditionCheck";
 }
 
-std::string encode_action(const TransactAction& action) {
-  Body body(kTypicalBytes);
-  append_item(body.member(action.kind == TransactAction::Kind::put ? "Item" : "Key"), action.item_or_key);
-  body.text("TableName", action.table);
-  body.text_unless_empty("UpdateExpression", action.update);
-  body.text_unless_empty("ConditionExpression", action.condition);
-  add_expression_attributes(body, action.names, action.values);
-  if (action.return_old) {
-    body.text("ReturnValuesOnConditionCheckFailure", "ALL_OLD");
-  }
-  return std::move(body).finish();
-}
-
-template <typename Request>
-std::string encode_write(const Request& request, std::string_view what, const Item& item_or_key) {
-  Body body(kTypicalBytes);
-  body.text("TableName", request.table);
-  append_item(body.member(what), item_or_key);
-  if constexpr (requires { request.update; }) {
-    body.text_unless_empty("UpdateExpression", request.update);
-  }
-  body.text_unless_empty("ConditionExpression", request.condition);
-  add_expression_attributes(body, request.names, request.values);
-  if constexpr (requires { request.return_values; }) {
-    body.text_unless_empty("ReturnValues", request.return_values);
-  }
-  ask_capacity(body);
-  return std::move(body).finish();
+// What a write says, alone or as an action of a transaction.
+void add_write(Body& body, const ItemWrite& write) {
+  body.text("TableName", write.table);
+  append_item(body.member(write.kind == ItemWrite::Kind::put ? "Item" : "Key"), write.item);
+  body.text_unless_empty("UpdateExpression", write.update);
+  body.text_unless_empty("ConditionExpression", write.condition);
+  add_expression_attributes(body, write.names, write.values);
 }
 
 }  // namespace
@@ -160,8 +136,10 @@ std::string encode(const TransactWriteRequest& request) {
   Body body(request.actions.size() * kTypicalBytes);
   std::string& out = body.member("TransactItems");
   append_joined(out, "[]", request.actions, [&out](const TransactAction& action) {
+    Body write(kTypicalBytes);
+    add_write(write, action);
     Body one(0);
-    one.member(name_of(action.kind)) += encode_action(action);
+    one.member(name_of(action.kind)) += std::move(write).finish();
     out += std::move(one).finish();
   });
   body.text_unless_empty("ClientRequestToken", request.token);
@@ -180,11 +158,15 @@ std::string encode(const GetItemRequest& request) {
   return std::move(body).finish();
 }
 
-std::string encode(const PutItemRequest& request) { return encode_write(request, "Item", request.item); }
-
-std::string encode(const UpdateItemRequest& request) { return encode_write(request, "Key", request.key); }
-
-std::string encode(const DeleteItemRequest& request) { return encode_write(request, "Key", request.key); }
+std::string encode(const ItemWrite& write) {
+  Body body(kTypicalBytes);
+  add_write(body, write);
+  if (write.returning) {
+    body.text("ReturnValues", write.kind == ItemWrite::Kind::update ? "ALL_NEW" : "ALL_OLD");
+  }
+  ask_capacity(body);
+  return std::move(body).finish();
+}
 
 std::string encode(const QueryRequest& request) {
   Body body(kTypicalBytes);
@@ -244,22 +226,6 @@ std::string encode_batch_get(std::string_view table, std::span<const Item> keys)
   out += ":{\"ConsistentRead\":true,\"Keys\":";
   append_joined(out, "[]", keys, [&out](const Item& key) { append_item(out, key); });
   out += "}}";
-  ask_capacity(body);
-  return std::move(body).finish();
-}
-
-std::string encode_batch_put(std::string_view table, std::span<const Item> items) {
-  Body body(kTypicalBytes);
-  std::string& out = body.member("RequestItems");
-  out.push_back('{');
-  append_json_string(out, table);
-  out.push_back(':');
-  append_joined(out, "[]", items, [&out](const Item& item) {
-    out += "{\"PutRequest\":{\"Item\":";
-    append_item(out, item);
-    out += "}}";
-  });
-  out.push_back('}');
   ask_capacity(body);
   return std::move(body).finish();
 }

@@ -214,20 +214,6 @@ bool took_unprocessed(JsonReader& reader, std::vector<Item>& keys) {
   return true;
 }
 
-// {"table": [{"PutRequest": {"Item": item}}]} of a BatchWriteItem.
-bool took_unwritten(JsonReader& reader, std::vector<Item>& items) {
-  const auto took_put = [&](std::string_view name) {
-    return name == "PutRequest" && read_members(reader, [&](std::string_view member) {
-             return member == "Item" && took_value(reader, items.emplace_back());
-           });
-  };
-  read_members(reader, [&](std::string_view) {
-    read_elements(reader, [&] { return read_members(reader, took_put); });
-    return true;
-  });
-  return true;
-}
-
 /// An array of objects that each name an attribute and, under `kind`, what it is.
 template <typename Keep>
 bool took_attributes(JsonReader& reader, std::string_view kind, Keep keep) {
@@ -329,7 +315,7 @@ struct ErrorBody {
   std::string message;
   std::vector<std::string> throttling_reasons;
   std::vector<std::string> throttled_resources;
-  std::vector<std::string> cancellation_codes;  // in the order of the statements, "None" for innocent ones
+  std::vector<CancellationReason> cancellation_reasons;
 };
 
 // Takes a member's text; anything but a string is passed over.
@@ -361,6 +347,23 @@ bool took_throttling_reasons(JsonReader& reader, ErrorBody& body) {
   });
 }
 
+// One for each action, in their order.
+bool took_cancellation_reasons(JsonReader& reader, std::vector<CancellationReason>& reasons) {
+  return reader.peek() == JsonReader::Kind::array && read_elements(reader, [&] {
+           CancellationReason& reason = reasons.emplace_back();
+           if (reader.peek() != JsonReader::Kind::object) {
+             reader.skip();
+             return true;
+           }
+           const bool fine = read_members(reader, [&](std::string_view name) {
+             return (name == "Code" && took_text(reader, reason.code)) ||
+                    (name == "Message" && took_text(reader, reason.message));
+           });
+           reason.message = one_line(reason.message);
+           return fine;
+         });
+}
+
 bool read_error_body(std::string_view text, ErrorBody& body) {
   JsonReader reader(text.substr(0, kMaxErrorBody), kMaxJsonDepth, JsonReader::BadText::replace);
   read_members(reader, [&](std::string_view name) {
@@ -374,12 +377,10 @@ bool read_error_body(std::string_view text, ErrorBody& body) {
       return took_throttling_reasons(reader, body);
     }
     return (name == "CancellationReasons" || name == "cancellationReasons") &&
-           took_objects(reader, [&](std::string_view member) {
-             return member == "Code" && took_text(reader, body.cancellation_codes.emplace_back());
-           });
+           took_cancellation_reasons(reader, body.cancellation_reasons);
   });
   body.throttling_reasons.resize(std::min(body.throttling_reasons.size(), kMaxReasons));
-  body.cancellation_codes.resize(std::min(body.cancellation_codes.size(), kMaxReasons));
+  body.cancellation_reasons.resize(std::min(body.cancellation_reasons.size(), kMaxReasons));
   return reader.finish();
 }
 
@@ -400,6 +401,14 @@ std::string joined(const std::vector<std::string>& parts) {
     text += text.empty() ? part : ", " + part;
   }
   return text;
+}
+
+std::string joined(const std::vector<CancellationReason>& reasons) {
+  std::vector<std::string> codes;
+  for (const CancellationReason& reason : reasons) {
+    codes.push_back(reason.code);
+  }
+  return joined(codes);
 }
 
 // A page's text without its tags; what is in the head besides the title is of no use to a reader either, but short.
@@ -433,18 +442,18 @@ Error foreign_error(int status, std::string_view body) {
 }
 
 // What is behind a cancelled transaction: its worst reason as far as callers branch on it.
-ErrorKind cancellation_kind(const std::vector<std::string>& codes) {
+ErrorKind cancellation_kind(const std::vector<CancellationReason>& reasons) {
   ErrorKind kind = ErrorKind::validation;
-  for (const std::string& code : codes) {
-    if (code == "None") {
+  for (const CancellationReason& reason : reasons) {
+    if (!reason.stood_in_the_way()) {
       continue;
     }
-    const ErrorKind reason = error_kind(code, 0);
-    if (reason == ErrorKind::conditional_check_failed) {
-      return reason;
+    const ErrorKind why = error_kind(reason.code, 0);
+    if (why == ErrorKind::conditional_check_failed) {
+      return why;
     }
-    if (reason == ErrorKind::throttled || (reason == ErrorKind::server && kind == ErrorKind::validation)) {
-      kind = reason;
+    if (why == ErrorKind::throttled || (why == ErrorKind::server && kind == ErrorKind::validation)) {
+      kind = why;
     }
   }
   return kind;
@@ -459,8 +468,8 @@ std::string describe(const ErrorBody& body, const std::string& name) {
     text += " (throttled by " + joined(body.throttling_reasons);
     text += body.throttled_resources.empty() ? ")" : " on " + joined(body.throttled_resources) + ")";
   }
-  if (!body.cancellation_codes.empty()) {
-    text += " (reasons: " + joined(body.cancellation_codes) + ")";
+  if (!body.cancellation_reasons.empty()) {
+    text += " (reasons: " + joined(body.cancellation_reasons) + ")";
   }
   return one_line(text);
 }
@@ -468,10 +477,14 @@ std::string describe(const ErrorBody& body, const std::string& name) {
 Error dynamodb_error(int status, ErrorBody body) {
   std::string name = bare_name(body.type);
   const bool cancelled = name == "TransactionCanceledException";
-  Error error(cancelled ? cancellation_kind(body.cancellation_codes) : error_kind(name, status), describe(body, name));
+  Error error(cancelled ? cancellation_kind(body.cancellation_reasons) : error_kind(name, status),
+              describe(body, name));
   error.outcome_unknown = may_have_taken_effect(name, status);
   error.exception_name = std::move(name);
   error.throttling_reasons = std::move(body.throttling_reasons);
+  if (cancelled) {
+    error.cancellation_reasons = std::move(body.cancellation_reasons);
+  }
   return error;
 }
 
@@ -577,26 +590,9 @@ ErrorKind kind_of_status(int status) {
 
 }  // namespace
 
-Usage usage_of(std::span<const Statement> statements) {
-  if (statements.empty()) {
-    return Usage::read;
-  }
-  std::string_view text = statements.front().text;
-  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
-  constexpr std::string_view kSelect = "select";
-  const bool reads =
-      std::equal(kSelect.begin(), kSelect.end(), text.begin(), text.begin() + std::min(kSelect.size(), text.size()),
-                 [](char a, char b) { return a == (b | 0x20); });
-  return reads ? Usage::read : Usage::write;
-}
-
 Result<Page> decode_page(std::string_view body) {
   return decode_response<Page>(body, "page of items", [](JsonReader& reader, Page& page, std::string_view name) {
-    return took(reader, name,
-                {{"Items", &page.items},
-                 {"Count", &page.count},
-                 {"ScannedCount", &page.scanned_count},
-                 {"LastEvaluatedKey", &page.last_evaluated_key}}) ||
+    return took(reader, name, {{"Items", &page.items}, {"LastEvaluatedKey", &page.last_evaluated_key}}) ||
            (name == "ConsumedCapacity" && took_capacity(reader, Usage::read, page.capacity));
   });
 }
@@ -609,15 +605,15 @@ Result<ItemOutput> decode_item_output(std::string_view body, Usage usage) {
       });
 }
 
-Result<BatchStatementOutput> decode_batch_execute(std::string_view body, std::size_t statements, Usage usage) {
+Result<BatchStatementOutput> decode_batch_execute(std::string_view body, std::size_t statements) {
   constexpr std::string_view kWhat = "answer to a batch of statements";
   auto output = decode_response<BatchStatementOutput>(
-      body, kWhat, [usage](JsonReader& reader, BatchStatementOutput& batch, std::string_view name) {
+      body, kWhat, [](JsonReader& reader, BatchStatementOutput& batch, std::string_view name) {
         if (name == "Responses") {
           read_elements(reader, [&] { return read_statement_result(reader, batch.results.emplace_back()); });
           return true;
         }
-        return name == "ConsumedCapacity" && took_capacity(reader, usage, batch.capacity);
+        return name == "ConsumedCapacity" && took_capacity(reader, Usage::write, batch.capacity);
       });
   if (output && output->results.size() != statements) {
     return unreadable(kWhat, "it holds " + std::to_string(output->results.size()) + " results for " +
@@ -626,20 +622,16 @@ Result<BatchStatementOutput> decode_batch_execute(std::string_view body, std::si
   return output;
 }
 
-Result<BatchOutput> decode_batch(std::string_view body, Usage usage) {
-  return decode_response<BatchOutput>(
-      body, usage == Usage::read ? "answer to BatchGetItem" : "answer to BatchWriteItem",
-      [usage](JsonReader& reader, BatchOutput& output, std::string_view name) {
+Result<BatchGetOutput> decode_batch_get(std::string_view body) {
+  return decode_response<BatchGetOutput>(
+      body, "answer to BatchGetItem", [](JsonReader& reader, BatchGetOutput& output, std::string_view name) {
         if (name == "Responses") {
           return took_tables(reader, output.items);
         }
         if (name == "UnprocessedKeys") {
-          return took_unprocessed(reader, output.left);
+          return took_unprocessed(reader, output.unread);
         }
-        if (name == "UnprocessedItems") {
-          return took_unwritten(reader, output.left);
-        }
-        return name == "ConsumedCapacity" && took_capacity(reader, usage, output.capacity);
+        return name == "ConsumedCapacity" && took_capacity(reader, Usage::read, output.capacity);
       });
 }
 
@@ -682,28 +674,6 @@ Result<TimeToLive> decode_time_to_live(std::string_view body) {
       });
 }
 
-std::vector<CancellationReason> decode_cancellation(std::string_view body) {
-  std::vector<CancellationReason> reasons;
-  JsonReader reader(body, kMaxJsonDepth, JsonReader::BadText::replace);
-  const bool read = read_members(reader, [&](std::string_view name) {
-    if (name != "CancellationReasons" || reader.peek() != JsonReader::Kind::array) {
-      return false;
-    }
-    return read_elements(reader, [&] {
-      CancellationReason& reason = reasons.emplace_back();
-      return took_inside(reader, {{"Message", &reason.message}, {"Code", &reason.code}, {"Item", &reason.item}}) &&
-             !reader.failed();
-    });
-  });
-  if (!read || !reader.finish()) {
-    reasons.clear();
-  }
-  for (CancellationReason& reason : reasons) {
-    reason.message = one_line(reason.message);
-  }
-  return reasons;
-}
-
 std::string one_line(std::string_view text) {
   constexpr std::string_view kEllipsis = "...";
   std::string line;
@@ -735,9 +705,6 @@ Error decode_error(int status, const Headers& headers, std::string_view body) {
   Error error = readable ? dynamodb_error(status, std::move(parsed)) : foreign_error(status, body);
   error.http_status = status;
   error.retry_after_ms = retry_after(headers);
-  if (const std::string* id = find_header(headers, "x-amzn-requestid")) {
-    error.request_id = one_line(id->substr(0, kMaxName));
-  }
   return error;
 }
 

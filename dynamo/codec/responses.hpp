@@ -22,29 +22,27 @@ inline constexpr std::size_t kMaxResponseBytes = 128u << 20;
 
 /// What the units of an answer are: DynamoDB reports plain "CapacityUnits", and only the call tells which they were.
 enum class Usage { read, write };
-/// A batch holds only reads (SELECT) or only writes.
-Usage usage_of(std::span<const Statement> statements);
 
 /// Query and Scan.
 Result<Page> decode_page(std::string_view body);
 /// GetItem ("Item"), and PutItem, UpdateItem and DeleteItem ("Attributes").
 Result<ItemOutput> decode_item_output(std::string_view body, Usage usage);
-/// BatchExecuteStatement. Fails when the answer does not hold exactly `statements` results, for then nobody could tell
-/// which is which.
-Result<BatchStatementOutput> decode_batch_execute(std::string_view body, std::size_t statements, Usage usage);
+/// BatchExecuteStatement of writes. Fails when the answer does not hold exactly `statements` results, for then nobody
+/// could tell which is which.
+Result<BatchStatementOutput> decode_batch_execute(std::string_view body, std::size_t statements);
 /// DescribeTable ("Table") and CreateTable ("TableDescription").
 Result<TableDescription> decode_table(std::string_view body);
 
 /// DescribeTimeToLive ("TimeToLiveDescription") and UpdateTimeToLive ("TimeToLiveSpecification").
 Result<TimeToLive> decode_time_to_live(std::string_view body);
 
-struct BatchOutput {
-  std::vector<Item> items;  ///< that were read
-  std::vector<Item> left;   ///< keys or items: ask again for these
+struct BatchGetOutput {
+  std::vector<Item> items;
+  std::vector<Item> unread;  ///< keys: ask again for these
   Capacity capacity;
 };
-/// BatchGetItem, and BatchWriteItem with puts only, of one table.
-Result<BatchOutput> decode_batch(std::string_view body, Usage usage);
+/// BatchGetItem of one table.
+Result<BatchGetOutput> decode_batch_get(std::string_view body);
 
 /// What an answer other than 200 means. Never fails: a body that is not DynamoDB's, such as a proxy's page, gives a
 /// readable line too. The message is one line of at most kMaxErrorText bytes.

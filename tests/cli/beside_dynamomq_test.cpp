@@ -69,10 +69,10 @@ class BesideDynamoMq : public testing::Test {
             {"invisible_until_at", ""}};
   }
   void put(dynamo::Item item) {
-    dynamo::PutItemRequest request;
+    dynamo::ItemWrite request;
     request.table = table_;
     request.item = std::move(item);
-    const auto stored = client_->client().put_item(request, Deadline::after(clock_, std::chrono::seconds(30)));
+    const auto stored = client_->client().write(request, Deadline::after(clock_, std::chrono::seconds(30)));
     ASSERT_TRUE(stored) << stored.error().message;
   }
 

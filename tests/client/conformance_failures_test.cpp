@@ -66,12 +66,12 @@ TEST_F(DynamoDbFailures, N41_AnAnswerThatNobodyCanRead) {
 // Deviates: a record that is not as it should be fails no operation and stops no queue. With theirs, data that does not
 // fit the type ends the consumer, and a missing version blocks the queue for ever.
 TEST_F(DynamoDbFailures, N41_ARecordThatNobodyUnderstandsStopsNothing) {
-  dynamo::PutItemRequest odd;
+  dynamo::ItemWrite odd;
   odd.table = table();
   odd.item = {{"id", dynamo::AttributeValue("odd")},       {"queue_type", dynamo::AttributeValue("STANDARD")},
               {"sent_at", dynamo::AttributeValue("0000")}, {"version", dynamo::AttributeValue("seven")},
               {"data", dynamo::AttributeValue("x")},       {"receive_count", dynamo::AttributeValue("many")}};
-  ASSERT_TRUE(host().client().put_item(odd, Deadline::never()));
+  ASSERT_TRUE(host().client().write(odd, Deadline::never()));
   const auto received = client().receive(10);
   ASSERT_TRUE(received) << received.error().message();
   bool found = false;

@@ -22,10 +22,10 @@ class ModelFaults : public testing::Test {
     client = std::make_unique<dynamo::Client>(options, transport, credentials, rig.clock, random);
   }
   dynamo::Result<dynamo::ItemOutput> put(const std::string& id) {
-    dynamo::PutItemRequest request;
+    dynamo::ItemWrite request;
     request.table = "jobs";
     request.item = {{"id", id}};
-    return client->put_item(request, Deadline::after(rig.clock, seconds(5)));
+    return client->write(request, Deadline::after(rig.clock, seconds(5)));
   }
   std::size_t stored() { return rig.model.items("jobs").size(); }
 
@@ -108,10 +108,10 @@ TEST_F(ModelFaults, AWrongWallClockIsRefusedAndMended) {
   dynamo::ClientOptions options;
   options.region = "us-east-1";
   dynamo::Client other(options, transport, credentials, wrong, random);
-  dynamo::PutItemRequest request;
+  dynamo::ItemWrite request;
   request.table = "jobs";
   request.item = {{"id", "a"}};
-  EXPECT_TRUE(other.put_item(request, Deadline::after(wrong, seconds(5))));
+  EXPECT_TRUE(other.write(request, Deadline::after(wrong, seconds(5))));
   EXPECT_EQ(rig.model.counters().errors["InvalidSignatureException"], 1u);
 }
 

@@ -323,10 +323,10 @@ class TableCopyTest : public CopyTest {
     return table;
   }
   void put(Table& table, dynamo::Item item) {
-    dynamo::PutItemRequest request;
+    dynamo::ItemWrite request;
     request.table = table.name;
     request.item = std::move(item);
-    const auto done = table.host->client().put_item(request, soon());
+    const auto done = table.host->client().write(request, soon());
     ASSERT_TRUE(done) << done.error().message;
   }
   /// Every item of the table as DynamoDB JSON, by id. Nonces are of the write that made them, and differ; a time may

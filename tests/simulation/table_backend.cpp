@@ -192,14 +192,14 @@ void TableBackend::take_away(const queue::QueueAddress& address) {
     if (!is_held(item) || text_of(item, attribute::kQueueType) != queue::to_string(address.half)) {
       continue;
     }
-    dynamo::UpdateItemRequest request;
+    dynamo::ItemWrite request{.kind = dynamo::ItemWrite::Kind::update};
     request.table = address.queue;
-    request.key = {{"id", text_of(item, attribute::kId)}};
+    request.item = {{"id", text_of(item, attribute::kId)}};
     request.update = "SET invisible_until_at = :until ADD #v :one";
     request.names = {{"#v", "version"}};
     request.values = {{":until", format_timestamp(true_clock_->wall_now() + std::chrono::seconds(2))},
                       {":one", dynamo::AttributeValue::number(1)}};
-    if (const auto done = party.client.update_item(request, Deadline::never()); !done) {
+    if (const auto done = party.client.write(request, Deadline::never()); !done) {
       throw std::runtime_error("the stranger fails: " + done.error().message);
     }
   }

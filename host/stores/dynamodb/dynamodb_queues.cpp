@@ -16,29 +16,12 @@ class BothLayouts final : public DynamoDbQueues {
     for (const auto& [queue, location] : leased.queues) {
       leased_tables_.emplace(queue, location.table);
     }
-    for (const auto& [queue, location] : dynamomq.queues) {
-      dynamomq_queues_.insert(queue);
-    }
-    leased.other_layouts = [this](const std::string& queue) {
-      return dynamomq_queues_.contains(queue) ? dynamomq_->layout_of(queue) : nullptr;
-    };
-    leased.ring_elsewhere = [this](const QueueAddress& address) {
-      const bool elsewhere = !leased_tables_.contains(address.queue);
-      if (elsewhere) {
-        dynamomq_->ring(address);
-      }
-      return elsewhere;
+    leased.others = [this](const std::string& queue) {
+      return leased_tables_.contains(queue) ? nullptr : dynamomq_.get();
     };
     leased_ = leased::make_leased_queues(std::move(leased), client, clock, random);
-    dynamomq.other_layouts = [this](const std::string& queue) {
-      return leased_tables_.contains(queue) ? leased_->layout_of(queue) : nullptr;
-    };
-    dynamomq.ring_elsewhere = [this](const QueueAddress& address) {
-      const bool elsewhere = leased_tables_.contains(address.queue);
-      if (elsewhere) {
-        leased_->ring(address);
-      }
-      return elsewhere;
+    dynamomq.others = [this](const std::string& queue) {
+      return leased_tables_.contains(queue) ? leased_.get() : nullptr;
     };
     dynamomq_ = dynamomq::make_dynamomq_queues(std::move(dynamomq), client, clock, random);
   }
@@ -88,7 +71,6 @@ class BothLayouts final : public DynamoDbQueues {
 
   // Fixed after construction.
   std::map<std::string, std::string> leased_tables_;  ///< by queue
-  std::set<std::string> dynamomq_queues_;             ///< those that are named
   std::unique_ptr<leased::LeasedQueues> leased_;
   std::unique_ptr<table::TableQueues> dynamomq_;
 };

@@ -282,8 +282,8 @@ constexpr std::array<RoleActions, kRoles.size()> kActions{{
     {Role::reader, "reader", "BatchGetItem DescribeTable DescribeTimeToLive GetItem Scan", "Query",
      "BatchGetItem DescribeTable DescribeTimeToLive GetItem Query Scan"},
     {Role::operations, "operator",
-     "BatchGetItem BatchWriteItem DescribeTable DescribeTimeToLive GetItem PartiQLDelete PartiQLInsert PartiQLUpdate "
-     "PutItem Scan UpdateItem",
+     "BatchGetItem DescribeTable DescribeTimeToLive GetItem PartiQLDelete PartiQLInsert PartiQLUpdate PutItem Scan "
+     "UpdateItem",
      "Query",
      "BatchGetItem ConditionCheckItem DeleteItem DescribeTable DescribeTimeToLive GetItem PartiQLDelete PartiQLInsert "
      "PartiQLUpdate PutItem Query Scan UpdateItem"},

@@ -46,14 +46,14 @@ void add_listed(ListPage& page, std::size_t& bytes, const dynamo::Item& item, co
   page.messages.push_back(std::move(record));
 }
 
-// Where a list goes on, as opaque text: "<length of sent_at>:<sent_at><id>" of the last message in hexadecimal.
-std::string encode_cursor(const dynamo::Item& last_key) {
-  const auto* sent_at = dynamo::find<std::string>(last_key, attribute::kSentAt);
-  const auto* id = dynamo::find<std::string>(last_key, attribute::kId);
-  if (sent_at == nullptr || id == nullptr) {
-    return {};
-  }
-  return to_hex(std::to_string(sent_at->size()) + ':' + *sent_at + *id);
+// Where a list goes on after that message, as opaque text: "<length of sent_at>:<sent_at><id>" in hexadecimal.
+std::string encode_cursor(const dynamo::Item& last) {
+  const std::string sent_at = dynamo::text_of(last, attribute::kSentAt);
+  return to_hex(std::to_string(sent_at.size()) + ':' + sent_at + dynamo::text_of(last, attribute::kId));
+}
+
+std::string encode_table_cursor(const dynamo::Item& last) {
+  return kTableCursor + to_hex(dynamo::text_of(last, attribute::kId));
 }
 
 std::optional<std::string> bytes_of(std::string_view hex) {
@@ -173,59 +173,51 @@ class DynamoMqOperator final : public table::RecordOperator {
   Result<ListPage> list_table(const ListRequest& request, Deadline deadline) const {
     dynamo::ScanRequest scan = table_scan(request.half);
     scan.limit = kScanPage;
-    if (!request.content) {
-      project_record(scan);
-    }
     if (!request.cursor.empty()) {
       SLUICE_TRY(key, decode_table_cursor(request.cursor));
       scan.exclusive_start_key = std::move(*key);
     }
-    ListPage result;
-    std::size_t bytes = 0;
-    for (bool more = true; more;) {
-      auto page = parts_.client.scan(scan, deadline);
-      if (!page) {
-        return table::store_error(place(), page.error());
-      }
-      for (const auto& item : page->items) {
-        if (result.messages.size() == request.limit || bytes >= table::kListBytes) {
-          result.next = kTableCursor + to_hex(result.messages.back().message.id);
-          return result;
-        }
-        add_listed(result, bytes, item, request);
-      }
-      scan.exclusive_start_key = std::move(page->last_evaluated_key);
-      more = !scan.exclusive_start_key.empty();
-    }
-    return result;
+    return listed(scan, request, encode_table_cursor,
+                  [&](std::size_t /*room*/) { return parts_.client.scan(scan, deadline); });
   }
 
   Result<ListPage> list_index(const ListRequest& request, Deadline deadline) const {
     dynamo::QueryRequest query = partition_query(request.half);
     query.forward = !request.newest_first;
-    if (!request.content) {
-      project_record(query);
-    }
     if (!request.cursor.empty()) {
       SLUICE_TRY(key, decode_cursor(request.cursor, request.half));
       query.exclusive_start_key = std::move(*key);
     }
+    return listed(query, request, encode_cursor, [&](std::size_t room) {
+      query.limit = static_cast<std::int64_t>(std::min(room, kScanPage));
+      return parts_.client.query(query, deadline);
+    });
+  }
+
+  /// `next_page` makes `request` where the last page ended, for so many messages.
+  template <typename Request, typename NextPage>
+  Result<ListPage> listed(Request& request, const ListRequest& wanted, std::string (*cursor_of)(const dynamo::Item&),
+                          NextPage next_page) const {
+    if (!wanted.content) {
+      project_record(request);
+    }
     ListPage result;
     std::size_t bytes = 0;
-    while (result.messages.size() < request.limit && bytes < table::kListBytes) {
-      query.limit = static_cast<std::int64_t>(std::min(request.limit - result.messages.size(), kScanPage));
-      auto page = parts_.client.query(query, deadline);
+    const auto full = [&] { return result.messages.size() >= wanted.limit || bytes >= table::kListBytes; };
+    for (bool more = true; more && !full();) {
+      auto page = next_page(wanted.limit - result.messages.size());
       if (!page) {
         return table::store_error(place(), page.error());
       }
-      for (const auto& item : page->items) {
-        add_listed(result, bytes, item, request);
+      std::size_t taken = 0;
+      for (; taken < page->items.size() && !full(); ++taken) {
+        add_listed(result, bytes, page->items[taken], wanted);
       }
-      result.next = encode_cursor(page->last_evaluated_key);
-      if (result.next.empty()) {
-        break;
+      more = taken < page->items.size() || !page->last_evaluated_key.empty();
+      if (more && full()) {
+        result.next = cursor_of(page->items[taken - 1]);
       }
-      query.exclusive_start_key = std::move(page->last_evaluated_key);
+      request.exclusive_start_key = std::move(page->last_evaluated_key);
     }
     return result;
   }

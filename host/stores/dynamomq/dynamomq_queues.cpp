@@ -34,11 +34,11 @@ dynamo::Item bell_item_key() { return kLoneNames.key(std::string(table::kNoticeP
 
 /// Puts a host's announcement in, in the place of the one before, and takes away what `outdated` hosts have left. The
 /// whole item comes back.
-dynamo::UpdateItemRequest announce_request(const std::string& table, const wake::Announcement& announcement,
-                                           const std::vector<std::string>& outdated) {
+dynamo::ItemWrite announce_request(const std::string& table, const wake::Announcement& announcement,
+                                   const std::vector<std::string>& outdated) {
   const auto expires =
       std::chrono::duration_cast<std::chrono::seconds>((announcement.at + kItemLife).time_since_epoch());
-  dynamo::UpdateItemRequest request{.table = table, .key = bell_item_key()};
+  dynamo::ItemWrite request{.kind = dynamo::ItemWrite::Kind::update, .table = table, .item = bell_item_key()};
   request.update = "SET #own = :own, #expires = :expires";
   request.names.emplace("#own", bell_attribute(announcement.host));
   request.names.emplace("#expires", attribute::kLoneExpires);
@@ -49,7 +49,7 @@ dynamo::UpdateItemRequest announce_request(const std::string& table, const wake:
     request.update += (i == 0 ? " REMOVE " : ", ") + name;
     request.names.emplace(name, bell_attribute(outdated[i]));
   }
-  request.return_values = "ALL_NEW";
+  request.returning = true;
   return request;
 }
 
@@ -99,8 +99,7 @@ class DynamoMqQueues final : public table::TableQueues {
                                           Half half) { return wake::bell_name(place.table, half); }},
                      .warn = options.warn,
                      .ring = options.ring,
-                     .other_layouts = options.other_layouts,
-                     .ring_elsewhere = options.ring_elsewhere},
+                     .others = options.others},
                     client, clock, random) {}
 
   Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {
@@ -127,7 +126,7 @@ class DynamoMqQueues final : public table::TableQueues {
       const MutexLock lock(mutex_);
       outdated = outdated_[place.table];
     }
-    const auto done = parts_.client.update_item(announce_request(place.table, announcement, outdated), deadline);
+    const auto done = parts_.client.write(announce_request(place.table, announcement, outdated), deadline);
     if (!done) {
       return table::store_error(place, done.error());
     }
@@ -136,11 +135,11 @@ class DynamoMqQueues final : public table::TableQueues {
     return done->capacity.write;
   }
   Result<void> withdraw(const table::QueueTable& place, const std::string& host, Deadline deadline) override {
-    dynamo::UpdateItemRequest request{.table = place.table, .key = bell_item_key()};
+    dynamo::ItemWrite request{.kind = dynamo::ItemWrite::Kind::update, .table = place.table, .item = bell_item_key()};
     request.update = "REMOVE #own";
     request.condition = "attribute_exists(#own)";  // refused where there is no item
     request.names.emplace("#own", bell_attribute(host));
-    const auto done = parts_.client.update_item(request, deadline);
+    const auto done = parts_.client.write(request, deadline);
     if (!done && done.error().kind != dynamo::ErrorKind::conditional_check_failed) {
       return table::store_error(place, done.error());
     }

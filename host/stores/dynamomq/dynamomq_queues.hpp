@@ -30,10 +30,8 @@ struct DynamoMqOptions {
   std::function<void(const std::string&)> warn{};
   /// What is put into these queues is rung for at hosts that announce themselves; nothing: nobody is rung.
   std::optional<wake::RingerOptions> ring{};
-  /// How tables of another layout hold what handlers send to a queue; null for a queue of this one. May be empty.
-  table::RecordLayouts other_layouts{};
-  /// Rings for a queue that is of another layout; false: it is of this one. May be empty.
-  std::function<bool(const QueueAddress&)> ring_elsewhere{};
+  /// Handlers may send to these, too.
+  table::TableQueues::Others others{};
 };
 
 /// An announcement that is so much older than its host meant it to become is taken away by whoever announces next.

@@ -538,7 +538,7 @@ class CompletionWriter {
     if (status == SettleStatus::lost) {
       state_.lane.forget_receipt(receipt);
     } else if (completion.action == CompletionAction::remove) {
-      state_.lane.removed(receipt.id, parts_.clock.steady_now());
+      state_.lane.removed(receipt.id, now);
     } else if (completion.action == CompletionAction::dead_letter) {
       state_.lane.forget(receipt.id);
     } else {

@@ -22,49 +22,40 @@ bool is_innocent(const Candidate& candidate) { return !candidate.suspect(); }
 
 bool CandidateBuffer::add(Candidate candidate, SteadyTime now) {
   const bool suspect = candidate.suspect();
-  if (candidates_.size() >= kCapacity || (suspect && suspects_ >= kMostSuspects)) {
-    return false;
-  }
-  Place place(candidate.sent_at, candidate.id);
-  if (!ids_.emplace(candidate.id, place.first).second) {
+  if (candidates_.size() >= kCapacity || (suspect && suspects_ >= kMostSuspects) ||
+      !candidates_.insert(std::move(candidate)).second) {
     return false;
   }
   filled_at_ = now;
   suspects_ += suspect ? 1 : 0;
-  candidates_.emplace(std::move(place), std::move(candidate));
   return true;
 }
 
-CandidateBuffer::Candidates::iterator CandidateBuffer::remove(Candidates::iterator place) {
-  suspects_ -= place->second.suspect() ? 1 : 0;
-  ids_.erase(place->first.second);
-  return candidates_.erase(place);
-}
-
 void CandidateBuffer::erase(const std::string& id) {
-  if (const auto found = ids_.find(id); found != ids_.end()) {
-    remove(candidates_.find({found->second, id}));
+  auto& by_id = candidates_.get<1>();
+  if (const auto found = by_id.find(id); found != by_id.end()) {
+    suspects_ -= found->suspect() ? 1 : 0;
+    by_id.erase(found);
   }
 }
 
 void CandidateBuffer::clear() {
   candidates_.clear();
-  ids_.clear();
   suspects_ = 0;
 }
 
 std::vector<Candidate> CandidateBuffer::take_if(std::size_t count, const std::function<bool(const Candidate&)>& wanted,
                                                 std::size_t skip) {
   std::vector<Candidate> taken;
-  auto next = candidates_.begin();
-  std::advance(next, static_cast<std::ptrdiff_t>(std::min(skip, candidates_.size())));
+  auto next = std::next(candidates_.begin(), static_cast<std::ptrdiff_t>(std::min(skip, candidates_.size())));
   while (next != candidates_.end() && taken.size() < count) {
-    if (wanted(next->second)) {
-      taken.push_back(next->second);
-      next = remove(next);
-    } else {
+    if (!wanted(*next)) {
       ++next;
+      continue;
     }
+    taken.push_back(*next);
+    suspects_ -= next->suspect() ? 1 : 0;
+    next = candidates_.erase(next);
   }
   return taken;
 }
@@ -74,9 +65,10 @@ std::vector<Candidate> CandidateBuffer::take_last_if(std::size_t count,
   std::vector<Candidate> taken;
   for (auto next = candidates_.end(); next != candidates_.begin() && taken.size() < count;) {
     --next;
-    if (wanted(next->second)) {
-      taken.push_back(next->second);
-      next = remove(next);
+    if (wanted(*next)) {
+      taken.push_back(*next);
+      suspects_ -= next->suspect() ? 1 : 0;
+      next = candidates_.erase(next);
     }
   }
   return taken;
@@ -88,7 +80,7 @@ std::vector<std::string> CandidateBuffer::drop_stale(SteadyTime time) {
     return dropped;
   }
   dropped.reserve(candidates_.size());
-  for (const auto& [place, candidate] : candidates_) {
+  for (const Candidate& candidate : candidates_) {
     dropped.push_back(candidate.sort_key);
   }
   clear();
@@ -96,71 +88,23 @@ std::vector<std::string> CandidateBuffer::drop_stale(SteadyTime time) {
 }
 
 bool LeaseIndex::put(Candidate record) {
-  erase(record.id);
-  if (records_.size() >= kCapacity) {
-    return false;
-  }
-  const std::string id = record.id;
-  const auto place = by_due_.emplace(record.due_at(), id);
-  records_.emplace(id, Entry{std::move(record), place});
-  return true;
-}
-
-void LeaseIndex::erase(const std::string& id) {
-  const auto found = records_.find(id);
-  if (found != records_.end()) {
-    by_due_.erase(found->second.place);
-    records_.erase(found);
-  }
+  records_.erase(record.id);
+  return records_.size() < kCapacity && records_.insert(std::move(record)).second;
 }
 
 const Candidate* LeaseIndex::find(const std::string& id) const {
   const auto found = records_.find(id);
-  return found == records_.end() ? nullptr : &found->second.record;
-}
-
-void LeaseIndex::clear() {
-  records_.clear();
-  by_due_.clear();
+  return found == records_.end() ? nullptr : &*found;
 }
 
 std::vector<Candidate> LeaseIndex::take_due(WallTime now, std::size_t count) {
   std::vector<Candidate> due;
-  while (due.size() < count && !by_due_.empty()) {
-    const auto found = records_.find(by_due_.begin()->second);
-    if (!found->second.record.due(now)) {
-      break;
-    }
-    due.push_back(std::move(found->second.record));
-    records_.erase(found);
-    by_due_.erase(by_due_.begin());
+  auto& by_due = records_.get<1>();
+  while (due.size() < count && !by_due.empty() && by_due.begin()->due(now)) {
+    due.push_back(*by_due.begin());
+    by_due.erase(by_due.begin());
   }
   return due;
-}
-
-void Removals::add(const Candidate& record, SteadyTime now) {
-  purge(now);
-  removals_.insert_or_assign(record.id, Removal{now, record.sort_key, record.nonce});
-  order_.push_back(record.id);
-}
-
-bool Removals::shows_removed(const Candidate& record, SteadyTime now) const {
-  const auto found = removals_.find(record.id);
-  return found != removals_.end() && now - found->second.at <= kIndexDelay &&
-         found->second.sort_key == record.sort_key && found->second.nonce == record.nonce;
-}
-
-void Removals::purge(SteadyTime now) {
-  while (!order_.empty()) {
-    const auto oldest = removals_.find(order_.front());
-    if (oldest != removals_.end() && now - oldest->second.at <= kIndexDelay && order_.size() < kCapacity) {
-      return;
-    }
-    if (oldest != removals_.end()) {
-      removals_.erase(oldest);
-    }
-    order_.pop_front();
-  }
 }
 
 double Contention::recent_losses(SteadyTime now) const {
@@ -221,7 +165,7 @@ bool Contention::leave(const Candidate& candidate, SteadyTime now) {
 }
 
 HalfBacklog::HalfBacklog(std::string tag, Random& random)
-    : tag_(std::move(tag)), random_(random), scanner_(random), contention_(tag_) {}
+    : random_(random), scanner_(random), contention_(std::move(tag)) {}
 
 std::vector<Candidate> HalfBacklog::pick(const Pick& wanted, table::Moment now) {
   const MutexLock lock(mutex_);
@@ -365,8 +309,10 @@ HalfBacklog::Sight HalfBacklog::absorb_candidate(Candidate candidate, table::Mom
   }
   const bool sorted_in_future = candidate.sort_key > due_bound(now.wall);
   if (lease == nullptr && candidate.due(now.wall)) {
-    if (removals_.shows_removed(candidate, now.steady)) {
-      return {};
+    const Candidate* gone = removed_.find(candidate.id);
+    if (gone != nullptr && !gone->due(now.wall) && gone->sort_key == candidate.sort_key &&
+        gone->nonce == candidate.nonce) {
+      return {};  // not so a new message of the same id
     }
     if (candidate.receive_count > 0 && late_.count({candidate.id, candidate.nonce}) > 0) {
       candidate.never_arrived();
@@ -481,10 +427,13 @@ std::optional<std::string> HalfBacklog::sent_at_of(const Receipt& receipt) const
   return may_be_of(receipt, lease->sort_key) ? lease->sort_key : std::string();
 }
 
-void HalfBacklog::removed(const std::string& id, SteadyTime now) {
+void HalfBacklog::removed(const std::string& id, WallTime now) {
   const MutexLock lock(mutex_);
+  removed_.take_due(now, LeaseIndex::kCapacity);
   if (const Candidate* lease = leases_.find(id)) {
-    removals_.add(*lease, now);
+    Candidate gone = *lease;
+    gone.invisible_until = now + kIndexDelay;
+    removed_.put(std::move(gone));
     leases_.erase(id);
   }
 }

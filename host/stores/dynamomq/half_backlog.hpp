@@ -1,12 +1,16 @@
 #pragma once
 
+#include <boost/multi_index/hashed_index.hpp>
+#include <boost/multi_index/key.hpp>
+#include <boost/multi_index/ordered_index.hpp>
+#include <boost/multi_index_container.hpp>
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -35,28 +39,32 @@ class CandidateBuffer {
   /// Takes out at most `count` for which `wanted` holds, from the end; the last one comes first.
   std::vector<Candidate> take_last_if(std::size_t count, const std::function<bool(const Candidate&)>& wanted);
   /// The first in order; null when it is empty.
-  const Candidate* front() const { return candidates_.empty() ? nullptr : &candidates_.begin()->second; }
+  const Candidate* front() const { return candidates_.empty() ? nullptr : &*candidates_.begin(); }
   /// Drops all when the last one added has been here since before `time`; returns their sort keys.
   std::vector<std::string> drop_stale(SteadyTime time);
 
   std::size_t size() const { return candidates_.size(); }
   bool empty() const { return candidates_.empty(); }
-  std::size_t suspects() const { return suspects_; }
 
  private:
-  using Place = std::pair<WallTime, std::string>;  // sent_at, id: times sort rightly, their spellings do not
-  using Candidates = std::map<Place, Candidate>;
-
-  Candidates::iterator remove(Candidates::iterator place);
+  // By sent_at and id, as times sort rightly and their spellings do not.
+  struct Order {
+    bool operator()(const Candidate& a, const Candidate& b) const {
+      return std::tie(a.sent_at, a.id) < std::tie(b.sent_at, b.id);
+    }
+  };
+  using Candidates = boost::multi_index_container<
+      Candidate,
+      boost::multi_index::indexed_by<boost::multi_index::ordered_unique<boost::multi_index::identity<Candidate>, Order>,
+                                     boost::multi_index::hashed_unique<boost::multi_index::key<&Candidate::id>>>>;
 
   Candidates candidates_;
-  std::unordered_map<std::string, WallTime> ids_;  // and their sent_at
   std::size_t suspects_ = 0;
   SteadyTime filled_at_{};
 };
 
-/// What this store itself knows to be invisible: what it claimed, put off or gave back. When such a record comes due it
-/// can be claimed again without reading anything, because its version is known. A value; not thread-safe.
+/// Records whose times are known without reading: what this store claimed, put off or gave back comes due and can be
+/// claimed again, because its version is known. A value; not thread-safe.
 ///
 /// Holds at most kCapacity records; what does not fit is found by the next sweep.
 class LeaseIndex {
@@ -66,50 +74,26 @@ class LeaseIndex {
   /// `record.invisible_until` is when it comes due; none: at once. Replaces what was known of that id.
   /// False when there is no room.
   bool put(Candidate record);
-  void erase(const std::string& id);
+  void erase(const std::string& id) { records_.erase(id); }
   const Candidate* find(const std::string& id) const;
-  void clear();
+  void clear() { records_.clear(); }
 
   /// Takes out at most `count` records that are due, the longest due first.
   std::vector<Candidate> take_due(WallTime now, std::size_t count);
 
   /// When the first record comes due; nothing when there is none.
   std::optional<WallTime> first_due() const {
-    return by_due_.empty() ? std::nullopt : std::optional(by_due_.begin()->first);
+    return records_.empty() ? std::nullopt : std::optional(records_.get<1>().begin()->due_at());
   }
 
   std::size_t size() const { return records_.size(); }
 
  private:
-  struct Entry {
-    Candidate record;
-    std::multimap<WallTime, std::string>::iterator place;
-  };
-  std::unordered_map<std::string, Entry> records_;
-  std::multimap<WallTime, std::string> by_due_;
-};
-
-/// What this store has removed of late: the index may show it for a while yet. A value; not thread-safe.
-class Removals {
- public:
-  static constexpr Duration kIndexDelay = std::chrono::seconds(3);
-  static constexpr std::size_t kCapacity = 8'192;
-
-  void add(const Candidate& record, SteadyTime now);
-  /// Whether the index shows a record that is gone, and not a new message of the same id.
-  bool shows_removed(const Candidate& record, SteadyTime now) const;
-
- private:
-  struct Removal {
-    SteadyTime at{};
-    std::string sort_key;
-    std::string nonce;
-  };
-
-  void purge(SteadyTime now);
-
-  std::unordered_map<std::string, Removal> removals_;
-  std::deque<std::string> order_;
+  boost::multi_index_container<Candidate,
+                               boost::multi_index::indexed_by<
+                                   boost::multi_index::hashed_unique<boost::multi_index::key<&Candidate::id>>,
+                                   boost::multi_index::ordered_non_unique<boost::multi_index::key<&Candidate::due_at>>>>
+      records_;
 };
 
 /// How a host gets out of the way of others that work on the same table. A value; not thread-safe.
@@ -176,6 +160,7 @@ class HalfBacklog {
   static constexpr Duration kFirstWinnerLookInterval = std::chrono::milliseconds(20);  ///< while no peer is known
   static constexpr std::size_t kMaxLate = 1'000;
   static constexpr std::size_t kStretchItems = 100;
+  static constexpr Duration kIndexDelay = std::chrono::seconds(3);  ///< so long it may show what was removed
 
   /// `tag` is what this store's nonces begin with; `random` must outlive the lane.
   HalfBacklog(std::string tag, Random& random);
@@ -216,7 +201,7 @@ class HalfBacklog {
   /// When the message of this receipt was sent, as it is spelt; empty where the id is a later message's by now, and so
   /// no time at all; nothing where the lane does not know the claim any more.
   std::optional<std::string> sent_at_of(const Receipt& receipt) const;
-  void removed(const std::string& id, SteadyTime now);
+  void removed(const std::string& id, WallTime now);
   void extended(const std::string& id, std::int64_t version, WallTime until);
   void put_off(const std::string& id, std::int64_t version, std::optional<WallTime> due, const PutOff& how);
   /// Nothing that is known of that message holds any more.
@@ -245,8 +230,6 @@ class HalfBacklog {
   ScanFinding finding_of(const ScanStep& step, const dynamo::Page& page) SLUICE_REQUIRES(mutex_);
   Sight absorb_candidate(Candidate candidate, table::Moment now, ScanFinding& finding) SLUICE_REQUIRES(mutex_);
 
-  // Fixed after construction.
-  const std::string tag_;
   Random& random_;
 
   mutable Mutex mutex_;
@@ -259,7 +242,7 @@ class HalfBacklog {
   Contention contention_ SLUICE_GUARDED_BY(mutex_);
   SteadyTime next_winner_look_ SLUICE_GUARDED_BY(mutex_){};
   std::set<std::pair<std::string, std::string>> late_ SLUICE_GUARDED_BY(mutex_);  // id and nonce
-  Removals removals_ SLUICE_GUARDED_BY(mutex_);
+  LeaseIndex removed_ SLUICE_GUARDED_BY(mutex_);                                  // until the index has let go of them
 };
 
 }  // namespace sluice::queue::dynamomq

@@ -13,7 +13,6 @@
 #include "host/stores/dynamomq/half_backlog.hpp"
 #include "host/stores/dynamomq/record.hpp"
 #include "host/stores/table/table_errors.hpp"
-#include "host/stores/table/transaction_writer.hpp"
 #include "host/stores/table/writer_memory.hpp"
 
 namespace sluice::queue::dynamomq {

@@ -53,13 +53,8 @@ constexpr std::array kTimes{attribute::kCreatedAt, attribute::kUpdatedAt, attrib
 
 std::string stored_time(const std::optional<WallTime>& time) { return time ? format_timestamp(*time) : std::string(); }
 
-// All that the fields say, written out anew.
-Result<Item> written_anew(const StoredMessage& record) {
-  auto content = encode_content(table::content_of(record.message));
-  if (!content) {
-    return content;
-  }
-  Item& item = *content;
+// All that the fields say, but for the content.
+void put_state(Item& item, const StoredMessage& record) {
   item.emplace(attribute::kId, record.message.id);
   item.emplace(attribute::kReceiveCount, AttributeValue::number(record.message.attempt));
   item.emplace(attribute::kQueueType, std::string(to_string(record.half)));
@@ -75,7 +70,13 @@ Result<Item> written_anew(const StoredMessage& record) {
   if (record.marks != 0) {
     item.emplace(attribute::kMarks, AttributeValue::number(record.marks));
   }
-  return content;
+}
+
+// All that the fields say, written out anew.
+Result<Item> written_anew(const StoredMessage& record) {
+  SLUICE_TRY(item, encode_content(table::content_of(record.message)));
+  put_state(*item, record);
+  return std::move(*item);
 }
 
 void take(Item& into, const Item& from, std::string_view name) {
@@ -249,29 +250,22 @@ Result<Item> encode_record(const NewMessage& message, const NewRecord& record) {
   if (!is_storable_id(record.id)) {
     return invalid(unstorable_id());
   }
-  auto content = encode_content(message);
-  if (!content) {
-    return content;
-  }
-  Item& item = *content;
-  const std::string now = format_timestamp(record.now);
+  SLUICE_TRY(item, encode_content(message));
   const bool delayed = record.delay > Duration::zero();
-  const std::string due = delayed ? format_timestamp(later(record.now, record.delay)) : now;
-  item.emplace(attribute::kId, record.id);
-  item.emplace(attribute::kReceiveCount, AttributeValue::number(0));
-  item.emplace(attribute::kQueueType, std::string(to_string(Half::standard)));
-  item.emplace(attribute::kVersion, AttributeValue::number(1));
-  item.emplace(attribute::kCreatedAt, now);
-  item.emplace(attribute::kUpdatedAt, now);
-  item.emplace(attribute::kSentAt, due);
-  item.emplace(attribute::kReceivedAt, "");
-  // Go consumers look at this one only, so that it, and not `sent_at` alone, makes them wait.
-  item.emplace(attribute::kInvisibleUntilAt, delayed ? due : std::string());
-  item.emplace(attribute::kNonce, record.nonce);
-  if (auto error = table::too_large(item, kClaimBytes)) {
+  StoredMessage stored;
+  stored.version = 1;
+  stored.created_at = stored.updated_at = record.now;
+  stored.message.id = record.id;
+  stored.message.sent_at = delayed ? later(record.now, record.delay) : record.now;
+  if (delayed) {  // Go consumers look at this one only, so that it, and not `sent_at` alone, makes them wait
+    stored.invisible_until = stored.message.sent_at;
+  }
+  put_state(*item, stored);
+  item->emplace(attribute::kNonce, record.nonce);
+  if (auto error = table::too_large(*item, kClaimBytes)) {
     return std::move(*error);
   }
-  return content;
+  return std::move(*item);
 }
 
 std::string unstorable_id() {

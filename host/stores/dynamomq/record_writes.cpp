@@ -1,7 +1,6 @@
 #include "host/stores/dynamomq/record_writes.hpp"
 
 #include <iterator>
-#include <unordered_set>
 #include <utility>
 
 #include "base/timestamp.hpp"
@@ -37,8 +36,6 @@ constexpr std::size_t kStatementFrame = 300;  // the words, and a table's name o
 constexpr std::size_t kAroundAName = 5;       // ,'':?
 
 PutResult failed(Error error) { return {PutStatus::failed, std::move(error)}; }
-
-constexpr int kMostTries = 4;  // of a replacement whose outcome is unknown
 
 /// A record on its way: its place in the request, and its item.
 struct Draft {
@@ -86,71 +83,6 @@ std::vector<Draft> draft_all(const table::StoreParts& parts, std::span<const Sto
     drafts.push_back({i, records[i].message.id, std::move(*item)});
   }
   return drafts;
-}
-
-void insert(const table::StoreParts& parts, const table::QueueTable& place, const std::vector<Draft>& drafts,
-            std::vector<PutResult>& results, Deadline deadline) {
-  std::vector<Insert> inserts;
-  inserts.reserve(drafts.size());
-  for (const Draft& draft : drafts) {
-    inserts.push_back({.id = draft.id, .item = &draft.item, .alone = !draft.fits_a_statement()});
-  }
-  const auto outcomes = put_new(parts, place, inserts, deadline);
-  for (std::size_t k = 0; k < drafts.size(); ++k) {
-    PutResult& result = results[drafts[k].place];
-    if (outcomes[k].fate == table::StatementFate::refused) {
-      result = {PutStatus::exists, {}};
-    } else if (outcomes[k].fate != table::StatementFate::done) {
-      result = failed(error_of(place, outcomes[k]));
-    }
-  }
-}
-
-void replace_batch(const table::StoreParts& parts, const table::QueueTable& place, std::span<const Draft> drafts,
-                   std::vector<PutResult>& results, Deadline deadline) {
-  std::vector<dynamo::Item> items;
-  items.reserve(drafts.size());
-  for (const Draft& draft : drafts) {
-    items.push_back(draft.item);
-  }
-  auto written = parts.client.batch_put(place.table, items, deadline);
-  for (int tries = 1; !written && table::outcome_unknown(written.error()) && tries < kMostTries; ++tries) {
-    written = parts.client.batch_put(place.table, items, deadline);
-  }
-  if (written) {
-    return;
-  }
-  if (written.error().kind == dynamo::ErrorKind::validation && drafts.size() > 1) {
-    for (std::size_t k = 0; k < drafts.size(); ++k) {
-      replace_batch(parts, place, drafts.subspan(k, 1), results, deadline);  // one record is to blame, not all of them
-    }
-    return;
-  }
-  for (const Draft& draft : drafts) {
-    results[draft.place] = failed(table::store_error(place, written.error()));
-  }
-}
-
-void replace(const table::StoreParts& parts, const table::QueueTable& place, std::span<const Draft> drafts,
-             std::vector<PutResult>& results, Deadline deadline) {
-  std::size_t start = 0;
-  std::size_t bytes = 0;
-  std::unordered_set<std::string_view> ids;
-  for (std::size_t k = 0; k <= drafts.size(); ++k) {
-    const std::size_t more = k == drafts.size() ? 0 : table::item_bytes(drafts[k].item);
-    const bool full = k == drafts.size() || k - start == table::kMaxStatementsPerBatch ||
-                      bytes + more > table::kMaxBatchBytes || ids.count(drafts[k].id) > 0;
-    if (full && k > start) {
-      replace_batch(parts, place, drafts.subspan(start, k - start), results, deadline);
-      start = k;
-      bytes = 0;
-      ids.clear();
-    }
-    if (k < drafts.size()) {
-      ids.insert(drafts[k].id);
-      bytes += more;
-    }
-  }
 }
 
 }  // namespace
@@ -235,6 +167,7 @@ std::vector<table::StatementOutcome> put_new(const table::StoreParts& parts, con
   writes.reserve(inserts.size());
   for (const Insert& insert : inserts) {
     writes.push_back(build.insert(insert.id, *insert.item));
+    writes.back().whatever_it_is = insert.replace;
     writes.back().alone = insert.alone;
   }
   auto outcomes = parts.runner.run(std::move(writes), table::Repetition::until_known, deadline);
@@ -262,7 +195,9 @@ std::vector<table::StatementOutcome> put_new(const table::StoreParts& parts, con
     }
     const auto found = records->find(inserts[i].id);
     if (found != records->end()) {
-      outcome.fate = is_ours(inserts[i], found->second) ? StatementFate::done : StatementFate::refused;
+      outcome.fate = is_ours(inserts[i], found->second) ? StatementFate::done
+                     : inserts[i].replace               ? StatementFate::unknown
+                                                        : StatementFate::refused;
     } else if (refused) {
       outcome.fate = StatementFate::done;  // its first try was ours, and somebody has finished with it since
     }
@@ -279,10 +214,21 @@ std::vector<PutResult> put_records(const table::StoreParts& parts, const table::
                                    std::span<const StoredMessage> records, PutMode mode, Deadline deadline) {
   std::vector<PutResult> results(records.size());
   const auto drafts = draft_all(parts, records, results);
-  if (mode == PutMode::insert) {
-    insert(parts, place, drafts, results, deadline);
-  } else {
-    replace(parts, place, drafts, results, deadline);
+  const bool replace = mode == PutMode::replace;
+  std::vector<Insert> inserts;
+  inserts.reserve(drafts.size());
+  for (const Draft& draft : drafts) {
+    inserts.push_back(
+        {.id = draft.id, .item = &draft.item, .replace = replace, .alone = replace || !draft.fits_a_statement()});
+  }
+  const auto outcomes = put_new(parts, place, inserts, deadline);
+  for (std::size_t k = 0; k < drafts.size(); ++k) {
+    PutResult& result = results[drafts[k].place];
+    if (outcomes[k].fate == StatementFate::refused) {
+      result = {PutStatus::exists, {}};
+    } else if (outcomes[k].fate != StatementFate::done) {
+      result = failed(error_of(place, outcomes[k]));
+    }
   }
   return results;
 }

@@ -56,14 +56,15 @@ struct MayHave {
 /// A change of a message's state as this layout's attributes.
 table::RecordChange attributes_of(const core::StateChange& change, MayHave may_have = {});
 
-/// A record that is to be put where none is yet. The item outlives it, and has a nonce.
+/// A record that is to be put. The item outlives it, and has a nonce.
 struct Insert {
   std::string id;
   const dynamo::Item* item = nullptr;
   /// It is a message as it was sent: whoever has claimed it since has replaced the nonce, but neither the time of its
   /// creation nor its data.
   bool is_new = false;
-  bool alone = false;  ///< no statement can spell it
+  bool replace = false;  ///< whatever lies under its id; otherwise nothing must
+  bool alone = false;    ///< no statement can spell it
 };
 
 /// Puts them, and finds out by their nonces what became of those whose answers were lost. In their order: an outcome is
@@ -72,8 +73,7 @@ std::vector<table::StatementOutcome> put_new(const table::StoreParts& parts, con
                                              std::span<const Insert> inserts, Deadline deadline);
 Error error_of(const table::QueueTable& place, const table::StatementOutcome& outcome);
 
-/// Writes whole records, for those who copy queues; as Operator::put. A replacement whose answer was lost is repeated
-/// without a question: it leaves the same record however often it is made.
+/// Writes whole records, for those who copy queues; as Operator::put.
 std::vector<PutResult> put_records(const table::StoreParts& parts, const table::QueueTable& place,
                                    std::span<const StoredMessage> records, PutMode mode, Deadline deadline);
 

@@ -225,7 +225,7 @@ class LeasedInserter final : public table::KeyedInserter {
     } else if (const auto made = made_place(table.queue, entry.id()); made && *made != place && has_alias(entry)) {
       // It looks like an id that we made, and such a message needs no alias.
       TransactAction check{.kind = TransactAction::Kind::check, .table = table.table};
-      check.item_or_key = made->key();
+      check.item = made->key();
       check.condition = "attribute_not_exists(#p)";
       check.names.emplace("#p", attribute::kPartition);
       actions.push_back(std::move(check));

@@ -491,13 +491,14 @@ void LeasedOperator::write_fenced(const std::vector<OfShard>& tasks, WallTime no
       }
     }
     for (auto one = first; one != last; ++one) {
-      request.actions.push_back(table::action_of(in_place(*one->task, now)));
+      request.actions.push_back(table::request_of(in_place(*one->task, now)));
     }
-    const auto result = parts_.client.transact_each(std::span(&request, 1), deadline).front();
+    const auto result = parts_.client.transact(request, deadline);
     for (; first != last; ++first) {
       const auto fence =
           static_cast<std::size_t>(std::find(fences.begin(), fences.end(), first->fence) - fences.begin());
-      const bool gone = result.error && fence < result.reasons.size() && stood_in_the_way(result.reasons[fence]);
+      const bool gone = !result && fence < result.error().cancellation_reasons.size() &&
+                        result.error().cancellation_reasons[fence].stood_in_the_way();
       if (gone) {
         first->task->end(ChangeStatus::conflict, 0, changed_since(place().queue, first->task->change->id));
       } else {
@@ -515,8 +516,8 @@ std::map<const LeasedOperator::Task*, Place> LeasedOperator::old_places(const st
   for (Task* task : tasks) {
     const auto free = task->change->action == ChangeAction::redrive ? free_group(place(), task->item) : std::nullopt;
     if (free) {
-      held.emplace(Place::of(free->item_or_key), task);
-      places.insert(Place::of(free->item_or_key));
+      held.emplace(Place::of(free->item), task);
+      places.insert(Place::of(free->item));
     }
   }
   std::map<const Task*, Place> old;
@@ -664,19 +665,14 @@ dynamo::Result<dynamo::Item> LeasedOperator::put_edited(const dynamo::Item& befo
                                                         Deadline deadline) const {
   if (Place::of(before) != Place::of(after)) {
     const auto request = move_request(before, after);
-    const auto result = parts_.client.transact_each(std::span(&request, 1), deadline).front();
-    return result.error ? dynamo::Result<dynamo::Item>(*result.error) : after;
+    SLUICE_PASS_ON(parts_.client.transact(request, deadline));
+    return after;
   }
   auto written = RecordOperator::put_edited(before, after, deadline);
   const auto hold = Candidate::of(after).hold ? std::nullopt : free_group(place(), before);
   if (written && hold) {
     // Without it the group waits until an operator removes the message: it is not worth failing the edit.
-    static_cast<void>(parts_.client.delete_item({.table = place().table,
-                                                 .key = hold->item_or_key,
-                                                 .condition = hold->condition,
-                                                 .names = hold->names,
-                                                 .values = hold->values},
-                                                deadline));
+    static_cast<void>(parts_.client.write(*hold, deadline));
   }
   return written;
 }

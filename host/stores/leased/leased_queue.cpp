@@ -61,7 +61,7 @@ Result<ShardChange> change_shards(dynamo::Client& client, const table::QueueTabl
   if (change.before == change.after) {
     return change;
   }
-  const auto written = client.put_item(numbers_write(place, before, change.after), deadline);
+  const auto written = client.write(numbers_write(place, before, change.after), deadline);
   if (!written && written.error().kind == dynamo::ErrorKind::conditional_check_failed) {
     return Error(ErrorCode::conflict, "table '" + place.table +
                                           "': somebody else changed the number of shards of queue '" + place.queue +
@@ -112,7 +112,7 @@ Result<Shards> ShardCount::settled(Deadline deadline) {
     to_write_ = false;
     tried_ = true;
   }
-  const auto written = client_.put_item(first_numbers(place_.table, place_.queue, *known), deadline);
+  const auto written = client_.write(first_numbers(place_.table, place_.queue, *known), deadline);
   const bool others = !written && written.error().kind == dynamo::ErrorKind::conditional_check_failed;
   return others ? read(true, deadline) : known;
 }

@@ -82,8 +82,7 @@ class AllLeasedQueues final : public LeasedQueues {
                       .bells = {.read = read_bells, .bell = bell_of},
                       .warn = options.warn,
                       .ring = options.ring,
-                      .other_layouts = options.other_layouts,
-                      .ring_elsewhere = options.ring_elsewhere},
+                      .others = options.others},
                      client, clock, random),
         options_(options),
         machine_(clock) {}

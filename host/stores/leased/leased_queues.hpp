@@ -34,8 +34,6 @@ struct LeasedOptions {
   /// This process as an owner, which differs from every other one; empty: made up of the host's name, a table at a
   /// time.
   std::string incarnation{};
-  /// How tables of another layout hold what handlers send to a queue; null for a queue of this one. May be empty.
-  table::RecordLayouts other_layouts{};
   Duration lease = std::chrono::seconds(10);  ///< of what this host owns
   bool own_threads = true;                    ///< false: housekeeping is done by claims, as a simulation wants it
   /// Told, from any thread, in one line, what people should mend although it goes on; may be empty.
@@ -43,7 +41,7 @@ struct LeasedOptions {
   /// As DynamoMqOptions'.
   std::optional<wake::RingerOptions> ring{};
   /// As DynamoMqOptions'.
-  std::function<bool(const QueueAddress&)> ring_elsewhere{};
+  table::TableQueues::Others others{};
 };
 
 /// What leased sources can do, whether they own shards or claim directly.

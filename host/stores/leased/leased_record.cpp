@@ -677,7 +677,7 @@ RecordWrite remove_hold(std::string_view table, const std::string& queue, std::u
 // A shard that has changed hands since has another epoch.
 dynamo::TransactAction owner_check(const std::string& table, const OwnerFence& fence) {
   dynamo::TransactAction check{.kind = dynamo::TransactAction::Kind::check, .table = table};
-  check.item_or_key = fence.ownership.key();
+  check.item = fence.ownership.key();
   check.names.emplace("#e", fence.epoch ? attribute::kEpoch : attribute::kPartition);
   check.condition = fence.epoch ? "#e = :e" : "attribute_not_exists(#e)";
   if (fence.epoch) {
@@ -689,9 +689,9 @@ dynamo::TransactAction owner_check(const std::string& table, const OwnerFence& f
 dynamo::TransactAction put_alias_anyway(const table::QueueTable& table, const std::string& id, const Place& target) {
   dynamo::TransactAction action;
   action.table = table.table;
-  action.item_or_key = alias_place(table.queue, id).key();
-  action.item_or_key.emplace(attribute::kTarget, target.partition);
-  action.item_or_key.emplace(attribute::kTargetSort, target.sort);
+  action.item = alias_place(table.queue, id).key();
+  action.item.emplace(attribute::kTarget, target.partition);
+  action.item.emplace(attribute::kTargetSort, target.sort);
   return action;
 }
 
@@ -714,7 +714,7 @@ dynamo::TransactAction remove_record(const table::QueueTable& table, const dynam
   dynamo::TransactAction action;
   action.kind = dynamo::TransactAction::Kind::remove;
   action.table = table.table;
-  action.item_or_key = Place::of(read).key();
+  action.item = Place::of(read).key();
   action.condition = version_condition(version_of(read), action.names, action.values);
   return action;
 }
@@ -728,7 +728,7 @@ std::optional<dynamo::TransactAction> free_group(const table::QueueTable& table,
   dynamo::TransactAction action;
   action.kind = dynamo::TransactAction::Kind::remove;
   action.table = table.table;
-  action.item_or_key = hold_place(table.queue, partition->shard, record.group).key();
+  action.item = hold_place(table.queue, partition->shard, record.group).key();
   action.condition = "attribute_not_exists(#i) OR #i = :i";
   action.names.emplace("#i", attribute::kOwnId);
   action.values.emplace(":i", record.id);

@@ -12,7 +12,7 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "dynamo/attribute_value.hpp"
-#include "dynamo/transaction.hpp"
+#include "dynamo/item_write.hpp"
 #include "host/queue/source.hpp"
 #include "host/queue/stored_message.hpp"
 #include "host/stores/core/message_state.hpp"

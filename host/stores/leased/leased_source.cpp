@@ -6,7 +6,7 @@
 
 #include "base/assert.hpp"
 #include "base/timestamp.hpp"
-#include "dynamo/transaction.hpp"
+#include "dynamo/item_write.hpp"
 #include "host/queue/message.hpp"
 #include "host/stores/leased/leased_queues.hpp"
 #include "host/stores/leased/ownership_items.hpp"
@@ -237,7 +237,7 @@ Result<bool> DirectClaimer::claim_once(std::uint32_t shards, const ClaimRequest&
   }
   const OwnershipPage page = decode_ownership(*items);
   if (request.rules.order == Order::group && !page.ordered) {
-    parts_.client.put_item(ordered_mark(place_, half_), deadline);  // the next claim tries again
+    parts_.client.write(ordered_mark(place_, half_), deadline);  // the next claim tries again
   }
   ClaimRules rules = request.rules;
   rules.order = page.ordered && rules.order == Order::none ? Order::group : rules.order;
@@ -313,12 +313,12 @@ bool DirectClaimer::claim_of_shard(const Shard& shard, std::vector<Entry*> wante
     const core::ClaimTerms terms{now.wall, until, request.counts};
     for (std::size_t i = 0; i < count; ++i) {
       const Entry& one = *wanted[i];
-      claim.actions.push_back(table::action_of(
+      claim.actions.push_back(table::request_of(
           update_message(place_.table, {one.candidate.place, one.candidate.version}, parts_.nonces.next(), now.wall,
                          attributes_of(core::claim(one.candidate.state(half_), terms), false))));
     }
-    const auto answer = parts_.client.transact_each(std::span(&claim, 1), deadline).front();
-    if (!answer.error) {
+    const auto answer = parts_.client.transact(claim, deadline);
+    if (answer) {
       for (std::size_t i = 0; i < count; ++i) {
         attempt.deliveries.push_back(deliver(*wanted[i], request, now, until));
       }
@@ -326,23 +326,24 @@ bool DirectClaimer::claim_of_shard(const Shard& shard, std::vector<Entry*> wante
       continue;
     }
     all = false;
-    if (answer.reasons.size() != claim.actions.size()) {
-      attempt.error = store_error(place_, *answer.error);
+    const auto& reasons = answer.error().cancellation_reasons;
+    if (reasons.size() != claim.actions.size()) {
+      attempt.error = store_error(place_, answer.error());
       return false;
     }
-    if (stood_in_the_way(answer.reasons.front())) {
+    if (reasons.front().stood_in_the_way()) {
       return false;  // a host has taken the shard
     }
     // What others have taken or changed meanwhile is left to them.
     std::vector<Entry*> left;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      const bool taken = i < count && stood_in_the_way(answer.reasons[i + 1]);
+      const bool taken = i < count && reasons[i + 1].stood_in_the_way();
       if (!taken) {
         left.push_back(wanted[i]);
       }
     }
     if (left.size() == wanted.size()) {
-      attempt.error = store_error(place_, *answer.error);
+      attempt.error = store_error(place_, answer.error());
       return false;
     }
     wanted = std::move(left);

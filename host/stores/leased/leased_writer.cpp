@@ -17,11 +17,11 @@ using dynamo::TransactAction;
 constexpr std::size_t kSortTimeEnd = 11;
 
 TransactAction put(const std::string& table, dynamo::Item item) {
-  return {.kind = TransactAction::Kind::put, .table = table, .item_or_key = std::move(item)};
+  return {.kind = TransactAction::Kind::put, .table = table, .item = std::move(item)};
 }
 
 TransactAction remove(const std::string& table, const Place& place) {
-  return {.kind = TransactAction::Kind::remove, .table = table, .item_or_key = place.key()};
+  return {.kind = TransactAction::Kind::remove, .table = table, .item = place.key()};
 }
 
 std::uint32_t shard_at(const Place& place) { return parse_partition(place.partition).value_or(Partition{}).shard; }
@@ -51,10 +51,6 @@ void drop_companions(const table::StoreParts& parts, const table::QueueTable& pl
   if (!removals.empty()) {
     parts.runner.run(std::move(removals), table::Repetition::until_known, deadline);
   }
-}
-
-bool stood_in_the_way(const dynamo::CancellationReason& reason) {
-  return !reason.code.empty() && reason.code != "None";
 }
 
 core::StateChange end_of(const Completion& completion, const Held& held, WallTime now) {

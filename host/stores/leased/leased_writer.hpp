@@ -41,8 +41,6 @@ struct Gone {
 /// it.
 void drop_companions(const table::StoreParts& parts, const table::QueueTable& place, std::span<const Gone> gone,
                      Deadline deadline);
-/// That action is why its transaction was refused.
-bool stood_in_the_way(const dynamo::CancellationReason& reason);
 
 /// What an end comes to. The receive count is named where the record has another one.
 core::StateChange end_of(const Completion& completion, const Held& held, WallTime now);

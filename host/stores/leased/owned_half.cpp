@@ -669,7 +669,7 @@ void OwnedHalf::mark_ordered(Deadline deadline) {
       return;
     }
   }
-  if (parts_.client.put_item(ordered_mark(place_, address().half), deadline)) {
+  if (parts_.client.write(ordered_mark(place_, address().half), deadline)) {
     const MutexLock lock(mutex_);
     ordered_ = true;
   }

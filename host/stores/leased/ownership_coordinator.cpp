@@ -257,14 +257,14 @@ bool OwnershipCoordinator::beat(Deadline deadline) {
     return bound;
   });
   const HostBeat own = own_beat(clock_.steady_now(), beat.bound);
-  dynamo::PutItemRequest request;
+  dynamo::ItemWrite request;
   request.table = settings_.table;
   request.item = encode_beat(own, time_.wall_now(), time_.wall_now() + kForgotten);
   if (!declared_dead_) {
     demand_not_ended(request);
     demand_no_later_one(request, own.beat);
   }
-  const auto written = client_.put_item(request, deadline.earlier(Deadline::after(clock_, settings_.lease / 3)));
+  const auto written = client_.write(request, deadline.earlier(Deadline::after(clock_, settings_.lease / 3)));
   if (!written && written.error().kind == dynamo::ErrorKind::conditional_check_failed) {
     lose_to_a_mark();
     return false;
@@ -449,8 +449,8 @@ bool OwnershipCoordinator::write_numbers(const Duty& duty, OwnershipPage& page, 
   if (!page.rows.empty()) {
     numbers.most_ever = std::max(numbers.most_ever, page.rows.rbegin()->first + 1);
   }
-  dynamo::PutItemRequest first = first_numbers(settings_.table, queue, numbers);
-  const auto written = client_.put_item(first, deadline);
+  dynamo::ItemWrite first = first_numbers(settings_.table, queue, numbers);
+  const auto written = client_.write(first, deadline);
   if (written) {
     page.shards = std::move(first.item);
   } else if (written.error().kind == dynamo::ErrorKind::conditional_check_failed) {
@@ -554,7 +554,7 @@ void OwnershipCoordinator::clear_up(Deadline deadline) {
     const bool dead = members_.dead_since(beat.host, now - kLeasesInState * beat.lease);
     const bool all_known = std::includes(ours.begin(), ours.end(), beat.works_on.begin(), beat.works_on.end());
     if (dead && first && all_known && !owners_.contains(beat.host)) {
-      static_cast<void>(client_.delete_item(remove_beat(settings_.table, beat), deadline));
+      static_cast<void>(client_.write(remove_beat(settings_.table, beat), deadline));
       known = beats_.erase(known);
     } else {
       ++known;

@@ -68,7 +68,7 @@ InFlightBound bound_in(const Item& item) {
 }
 
 // The attribute must be as it was read: that value, or not there.
-void demand(dynamo::PutItemRequest& request, const Item& before, std::string_view name) {
+void demand(dynamo::ItemWrite& request, const Item& before, std::string_view name) {
   const std::string placeholder = "#" + std::string(name);
   request.names.emplace(placeholder, std::string(name));
   if (!request.condition.empty()) {
@@ -220,12 +220,12 @@ std::optional<HostBeat> decode_beat(const Item& item) {
   return host;
 }
 
-std::optional<dynamo::PutItemRequest> ended_beat(const std::string& table, Item item, bool settled) {
+std::optional<dynamo::ItemWrite> ended_beat(const std::string& table, Item item, bool settled) {
   const auto counter = dynamo::whole_number(item, attribute::kCounter);
   if (!counter || item.contains(attribute::kEnded)) {
     return std::nullopt;
   }
-  dynamo::PutItemRequest request;
+  dynamo::ItemWrite request;
   request.table = table;
   request.condition = "#c = :counter";
   request.names.emplace("#c", std::string(attribute::kCounter));
@@ -251,28 +251,28 @@ Result<void> mark_ended(dynamo::Client& client, const table::QueueTable& place, 
   if (!mark) {
     return {};
   }
-  if (const auto written = client.put_item(*mark, deadline); !written) {
+  if (const auto written = client.write(*mark, deadline); !written) {
     return table::store_error(place, written.error());
   }
   return {};
 }
 
-void demand_not_ended(dynamo::PutItemRequest& beat) {
+void demand_not_ended(dynamo::ItemWrite& beat) {
   beat.condition += (beat.condition.empty() ? "" : " AND ") + std::string("attribute_not_exists(#e)");
   beat.names.emplace("#e", std::string(attribute::kEnded));
 }
 
-void demand_no_later_one(dynamo::PutItemRequest& request, const Heartbeat& beat) {
+void demand_no_later_one(dynamo::ItemWrite& request, const Heartbeat& beat) {
   request.condition +=
       (request.condition.empty() ? "" : " AND ") + std::string("(attribute_not_exists(#c) OR #c <= :counter)");
   request.names.emplace("#c", std::string(attribute::kCounter));
   request.values.emplace(":counter", AttributeValue::number(beat.counter));
 }
 
-dynamo::DeleteItemRequest remove_beat(const std::string& table, const Heartbeat& beat) {
-  dynamo::DeleteItemRequest request;
+dynamo::ItemWrite remove_beat(const std::string& table, const Heartbeat& beat) {
+  dynamo::ItemWrite request{.kind = dynamo::ItemWrite::Kind::remove};
   request.table = table;
-  request.key = Place{std::string(kHosts), beat.host}.key();
+  request.item = Place{std::string(kHosts), beat.host}.key();
   request.condition = "#c = :counter";
   request.names.emplace("#c", std::string(attribute::kCounter));
   request.values.emplace(":counter", AttributeValue::number(beat.counter));
@@ -314,13 +314,13 @@ OwnershipPage decode_ownership(std::span<const Item> items) {
   return page;
 }
 
-dynamo::PutItemRequest ordered_mark(const table::QueueTable& place, Half half) {
+dynamo::ItemWrite ordered_mark(const table::QueueTable& place, Half half) {
   return {.table = place.table, .item = Place{ownership_partition(place.queue, half), std::string(kOrderedKey)}.key()};
 }
 
-dynamo::PutItemRequest ownership_write(const std::string& table, const std::string& partition,
-                                       const OwnershipRow& before, const Ownership& after, bool drained) {
-  dynamo::PutItemRequest request;
+dynamo::ItemWrite ownership_write(const std::string& table, const std::string& partition, const OwnershipRow& before,
+                                  const Ownership& after, bool drained) {
+  dynamo::ItemWrite request;
   request.table = table;
   request.item = Place{partition, ownership_sort(after.part)}.key();
   request.item.emplace(std::string(attribute::kOwner), after.owner);
@@ -339,8 +339,8 @@ dynamo::PutItemRequest ownership_write(const std::string& table, const std::stri
   return request;
 }
 
-dynamo::PutItemRequest first_numbers(const std::string& table, const std::string& queue, const Shards& shards) {
-  dynamo::PutItemRequest request;
+dynamo::ItemWrite first_numbers(const std::string& table, const std::string& queue, const Shards& shards) {
+  dynamo::ItemWrite request;
   request.table = table;
   request.item = Place{ownership_partition(queue, Half::standard), std::string(kShardsKey)}.key();
   put_number(request.item, attribute::kShards, shards.count);
@@ -351,8 +351,8 @@ dynamo::PutItemRequest first_numbers(const std::string& table, const std::string
   return request;
 }
 
-dynamo::PutItemRequest numbers_write(const table::QueueTable& place, const Item& before, const Shards& after) {
-  dynamo::PutItemRequest request = first_numbers(place.table, place.queue, after);
+dynamo::ItemWrite numbers_write(const table::QueueTable& place, const Item& before, const Shards& after) {
+  dynamo::ItemWrite request = first_numbers(place.table, place.queue, after);
   if (before.empty()) {
     return request;
   }

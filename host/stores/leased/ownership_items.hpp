@@ -87,18 +87,18 @@ dynamo::Item encode_beat(const HostBeat& beat, WallTime now, WallTime expires);
 std::optional<HostBeat> decode_beat(const dynamo::Item& item);
 /// Marks a heartbeat, as it was read, as that of a host that has ended: others need not wait for its lease. Null, and
 /// nothing is to be written, where it is none or says so already.
-std::optional<dynamo::PutItemRequest> ended_beat(const std::string& table, dynamo::Item item, bool settled);
+std::optional<dynamo::ItemWrite> ended_beat(const std::string& table, dynamo::Item item, bool settled);
 /// Writes that mark, so that what a process owned that has ended, as its machine knows for certain, is taken at once;
 /// `settled`: and nothing of it is in doubt. Costs a read and a write; where there is no heartbeat, the read. One that
 /// moves meanwhile is an error: whoever wrote it lives.
 Result<void> mark_ended(dynamo::Client& client, const table::QueueTable& place, const std::string& incarnation,
                         bool settled, Deadline deadline);
 /// The write of an own heartbeat on condition that nobody has marked it so.
-void demand_not_ended(dynamo::PutItemRequest& beat);
+void demand_not_ended(dynamo::ItemWrite& beat);
 /// And that none that was written after it is there: one that was long under way would take back what that one says.
-void demand_no_later_one(dynamo::PutItemRequest& request, const Heartbeat& beat);
+void demand_no_later_one(dynamo::ItemWrite& request, const Heartbeat& beat);
 /// Takes away the heartbeat of a host that is dead, if its counter has not moved.
-dynamo::DeleteItemRequest remove_beat(const std::string& table, const Heartbeat& beat);
+dynamo::ItemWrite remove_beat(const std::string& table, const Heartbeat& beat);
 
 /// An ownership item as it stands in the table.
 struct OwnershipRow {
@@ -118,11 +118,11 @@ struct OwnershipPage {
 OwnershipPage decode_ownership(std::span<const dynamo::Item> items);
 
 /// Says that a job wants the groups of a half in order; whoever claims without a word of it keeps to that from then on.
-dynamo::PutItemRequest ordered_mark(const table::QueueTable& place, Half half);
+dynamo::ItemWrite ordered_mark(const table::QueueTable& place, Half half);
 
 /// The write of an ownership item on condition that it still is as `before` says.
-dynamo::PutItemRequest ownership_write(const std::string& table, const std::string& partition,
-                                       const OwnershipRow& before, const Ownership& after, bool drained);
+dynamo::ItemWrite ownership_write(const std::string& table, const std::string& partition, const OwnershipRow& before,
+                                  const Ownership& after, bool drained);
 
 /// How many shards a queue has. A value.
 struct Shards {
@@ -136,9 +136,9 @@ std::optional<Shards> shards_in(const dynamo::Item& item);
 /// That such an item says a number which none can have.
 std::string no_shards_in(const dynamo::Item& item);
 /// The first write of the item, on condition that there is none.
-dynamo::PutItemRequest first_numbers(const std::string& table, const std::string& queue, const Shards& shards);
+dynamo::ItemWrite first_numbers(const std::string& table, const std::string& queue, const Shards& shards);
 /// The write of another number on condition that the item still is as `before` says; empty: there is none.
-dynamo::PutItemRequest numbers_write(const table::QueueTable& place, const dynamo::Item& before, const Shards& after);
+dynamo::ItemWrite numbers_write(const table::QueueTable& place, const dynamo::Item& before, const Shards& after);
 /// What this process knows by itself of a half that it works on.
 struct OwnWord {
   std::string host;  ///< its incarnation

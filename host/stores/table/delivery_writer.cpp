@@ -11,10 +11,16 @@
 namespace sluice::queue::table {
 namespace {
 
-const dynamo::Item* find(const std::map<std::pair<std::string, std::string>, dynamo::Item>& records,
-                         const std::pair<std::string, std::string>& key) {
-  const auto found = records.find(key);
-  return found == records.end() ? nullptr : &found->second;
+/// The record with that key; null: there is none.
+const dynamo::Item* find(const std::vector<dynamo::Item>& records, const dynamo::Item& key) {
+  const auto has_key = [&key](const dynamo::Item& record) {
+    return std::all_of(key.begin(), key.end(), [&record](const auto& attribute) {
+      const auto* value = dynamo::attribute_of(record, attribute.first);
+      return value != nullptr && *value == attribute.second;
+    });
+  };
+  const auto found = std::find_if(records.begin(), records.end(), has_key);
+  return found == records.end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -59,9 +65,8 @@ void DeliveryWriter::perform(std::span<DeliveryWrite> writes, Deadline deadline)
   std::vector<RecordWrite> records;
   records.reserve(writes.size());
   for (DeliveryWrite& write : writes) {
-    write.key_ = {write.record.expected.id, write.record.expected.sort};
+    write.key_ = write.record.key();
     write.before_ = write.record.expected.version.number;
-    write.names_ = write.record.names;
     if (write.hindered) {
       write.outcome.error = *write.hindered;
     } else if (write.in_transaction == nullptr) {
@@ -130,7 +135,7 @@ void DeliveryWriter::perform_transactions(std::span<DeliveryWrite> writes, Deadl
   std::vector<DeliveryWrite*> made_by;
   for (DeliveryWrite& write : writes) {
     if (write.in_transaction != nullptr && !write.hindered) {
-      std::vector<dynamo::TransactAction> own{action_of(write.record)};
+      std::vector<dynamo::TransactAction> own{request_of(write.record)};
       std::move(write.beside.begin(), write.beside.end(), std::back_inserter(own));
       wanted.push_back({write.in_transaction, std::move(own)});
       made_by.push_back(&write);
@@ -217,28 +222,13 @@ SettleResult DeliveryWriter::result_of(const DeliveryWrite& write) const {
 
 dynamo::Result<DeliveryWriter::Records> DeliveryWriter::read(const std::vector<const DeliveryWrite*>& writes,
                                                              Deadline deadline) const {
-  const RecordNames& names = *writes.front()->names_;
-  std::map<DeliveryWrite::Key, dynamo::Item> keys;
+  std::vector<dynamo::Item> keys;
   for (const DeliveryWrite* write : writes) {
-    dynamo::Item& key = keys[write->key_];
-    key = {{std::string(names.hash), write->key_.first}};
-    if (!names.range.empty()) {
-      key.emplace(names.range, write->key_.second);
+    if (find(keys, write->key_) == nullptr) {
+      keys.push_back(write->key_);
     }
   }
-  std::vector<dynamo::Item> wanted;
-  wanted.reserve(keys.size());
-  for (auto& [key, item] : keys) {
-    wanted.push_back(std::move(item));
-  }
-  SLUICE_TRY(items, read_items(parts_.client, place_.table, wanted, deadline));
-  Records records;
-  for (dynamo::Item& item : *items) {
-    DeliveryWrite::Key key(dynamo::text_of(item, names.hash),
-                           names.range.empty() ? std::string() : dynamo::text_of(item, names.range));
-    records.insert_or_assign(std::move(key), std::move(item));
-  }
-  return records;
+  return read_items(parts_.client, place_.table, keys, deadline);
 }
 
 }  // namespace sluice::queue::table

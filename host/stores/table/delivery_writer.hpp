@@ -3,12 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/deadline.hpp"
@@ -43,11 +41,9 @@ struct DeliveryWrite {
 
  private:
   friend class DeliveryWriter;
-  using Key = std::pair<std::string, std::string>;  // partition and sort key
 
-  Key key_;
+  dynamo::Item key_;         // of its record
   std::int64_t before_ = 0;  // the version that it is conditional on
-  const RecordNames* names_ = nullptr;
 };
 
 /// Makes the writes that end deliveries or extend their leases, and finds out what became of them, whatever the layout.
@@ -75,7 +71,7 @@ class DeliveryWriter {
   SettleResult result_of(const DeliveryWrite& write) const;
 
  private:
-  using Records = std::map<DeliveryWrite::Key, dynamo::Item>;
+  using Records = std::vector<dynamo::Item>;
 
   void make(std::vector<DeliveryWrite>& writes, const Rewrite& rewrite, bool with_failure, Deadline deadline);
   void perform(std::span<DeliveryWrite> writes, Deadline deadline);

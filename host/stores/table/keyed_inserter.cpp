@@ -171,7 +171,7 @@ void KeyedInserter::write(std::vector<Lot> lots, Deadline deadline) const {
     std::size_t unknown = 0;
     for (std::size_t i = 0; i < lots.size(); ++i) {
       settle(lots[i], results[i]);
-      if (results[i].error && results[i].error->outcome_unknown) {
+      if (!results[i] && results[i].error().outcome_unknown) {
         std::swap(requests[unknown], requests[i]);
         std::swap(lots[unknown++], lots[i]);
       }
@@ -184,14 +184,14 @@ void KeyedInserter::write(std::vector<Lot> lots, Deadline deadline) const {
   }
 }
 
-void KeyedInserter::settle(const Lot& lot, const dynamo::TransactResult& result) const {
+void KeyedInserter::settle(const Lot& lot, const dynamo::Result<dynamo::ItemOutput>& result) const {
   for (Entry* entry : lot) {
-    if (!result.error) {
+    if (result) {
       finish(*entry, SendStatus::sent);
-    } else if (result.error->outcome_unknown) {
+    } else if (result.error().outcome_unknown) {
       entry->unsure = true;
-    } else if (!passes(*result.error)) {
-      fail(*entry, store_error(layout_.place(), *result.error));
+    } else if (!passes(result.error())) {
+      fail(*entry, store_error(layout_.place(), result.error()));
     }
     // Otherwise what stands in the way is looked for, which also tells whether an earlier try has arrived.
   }

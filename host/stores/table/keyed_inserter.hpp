@@ -87,7 +87,7 @@ class KeyedInserter {
   bool decided_by_marks(Entry& entry, const RecordLayout::Seen& seen) const;
   std::vector<Lot> lots(Entries& entries) const;
   void write(std::vector<Lot> lots, Deadline deadline) const;
-  void settle(const Lot& lot, const dynamo::TransactResult& result) const;
+  void settle(const Lot& lot, const dynamo::Result<dynamo::ItemOutput>& result) const;
   static void fail(Entry& entry, Error error);
 
   const Terms terms_;

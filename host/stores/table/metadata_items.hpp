@@ -5,7 +5,7 @@
 
 #include "base/clock.hpp"
 #include "dynamo/attribute_value.hpp"
-#include "dynamo/transaction.hpp"
+#include "dynamo/item_write.hpp"
 #include "host/queue/message.hpp"
 
 /// Items of a queue's table that are no messages: notices, idempotency keys, marks. Each is found by an id of its own.
@@ -80,10 +80,11 @@ inline constexpr Duration kUniqueLife = std::chrono::hours(24 * 14);
 struct Mark {
   std::string first;
   std::string token;
-  std::string until;
+  std::string until{};  ///< of a deduplication id; otherwise empty
   UniqueUntil mode = UniqueUntil::done;
 
   static Mark of(const dynamo::Item* item);
+  void put_into(dynamo::Item& item) const;
   bool there() const { return !token.empty(); }
 };
 
@@ -105,12 +106,5 @@ struct ItemScope {
 
 /// Puts a message that must not be there yet.
 dynamo::TransactAction put_message(const std::string& table, const dynamo::Item& item, const LoneNames& names);
-/// Puts the mark of a deduplication id whose window is over, or which has none.
-dynamo::TransactAction put_dedup_mark(const std::string& table, const NewMessage& message, const std::string& first,
-                                      const std::string& token, WallTime now, const ItemScope& scope);
-/// Puts the mark of a unique key in the place of the one with that token; empty: in the place of none.
-dynamo::TransactAction put_unique_mark(const std::string& table, const NewMessage& message, const std::string& first,
-                                       const std::string& token, const std::string& before, WallTime now,
-                                       const ItemScope& scope);
 
 }  // namespace sluice::queue::table

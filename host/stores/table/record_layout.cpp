@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/timestamp.hpp"
 #include "base/uuid.hpp"
 #include "host/stores/core/keys.hpp"
 #include "host/stores/table/item_values.hpp"
@@ -16,6 +17,8 @@ namespace {
 // A token has 36 bytes at most: so much of a UUID, and a number for the table, as DynamoDB knows tokens by account.
 constexpr std::size_t kChanceBytes = 27;
 constexpr std::uint64_t kTables = 100'000'000;
+// DynamoDB may remove a mark as soon as this has passed, by its own clock.
+constexpr Duration kBeyond = std::chrono::hours(1);
 
 Mark mark_in(const RecordLayout::Seen& seen, const std::string& id) {
   const auto found = seen.marks.find(id);
@@ -24,8 +27,42 @@ Mark mark_in(const RecordLayout::Seen& seen, const std::string& id) {
 
 }  // namespace
 
+dynamo::TransactAction RecordLayout::put_mark(std::string id, const Mark& mark, WallTime until) const {
+  dynamo::Item item = marks_.names.key(std::move(id));
+  mark.put_into(item);
+  const auto expires = std::chrono::floor<std::chrono::seconds>((until + kBeyond).time_since_epoch());
+  item.emplace(marks_.names.expires, dynamo::AttributeValue::number(expires.count()));
+  return put_message(place_.table, item, marks_.names);
+}
+
+dynamo::TransactAction RecordLayout::dedup_mark(const NewMessage& message, const std::string& id,
+                                                const std::string& token, WallTime now) const {
+  const WallTime until = now + message.dedup_window;
+  dynamo::TransactAction action = put_mark(marks_.dedup_id(message.dedup_id),
+                                           {.first = id, .token = token, .until = format_timestamp(until)}, until);
+  // Timestamps sort as their times do.
+  action.condition += " OR #until <= :now";
+  action.names.emplace("#until", attribute::kMarkUntil);
+  action.values.emplace(":now", format_timestamp(now));
+  return action;
+}
+
+dynamo::TransactAction RecordLayout::unique_mark(const NewMessage& message, const std::string& id,
+                                                 const std::string& token, const std::string& before,
+                                                 WallTime now) const {
+  dynamo::TransactAction action =
+      put_mark(marks_.unique_id(message.unique_key),
+               {.first = id, .token = unique_token(message, token), .mode = message.unique_until}, now + kUniqueLife);
+  if (!before.empty()) {
+    action.condition += " OR #token = :before";
+    action.names.emplace("#token", attribute::kMarkToken);
+    action.values.emplace(":before", before);
+  }
+  return action;
+}
+
 dynamo::TransactAction RecordLayout::key_record(const KeyRecord& record, const std::string& owner, WallTime now) const {
-  return action_of(record_request(place_.table, record, owner, now, marks_));
+  return record_request(place_.table, record, owner, now, marks_);
 }
 
 dynamo::Result<RecordLayout::Seen> RecordLayout::see(std::span<const NewMessage* const> messages,

@@ -12,7 +12,7 @@
 
 #include "base/deadline.hpp"
 #include "dynamo/item_reading.hpp"
-#include "dynamo/transaction.hpp"
+#include "dynamo/item_write.hpp"
 #include "host/queue/effects.hpp"
 #include "host/queue/stored_message.hpp"
 #include "host/stores/table/metadata_items.hpp"
@@ -89,14 +89,10 @@ class RecordLayout {
   bool holds_key(const dynamo::Item& item, const Mark& mark) const;
   /// Puts the mark of a deduplication id whose window is over, or which has none.
   dynamo::TransactAction dedup_mark(const NewMessage& message, const std::string& id, const std::string& token,
-                                    WallTime now) const {
-    return put_dedup_mark(place_.table, message, id, token, now, marks_);
-  }
+                                    WallTime now) const;
   /// Puts the mark of a unique key in the place of the one with token `before`; empty: in the place of none.
   dynamo::TransactAction unique_mark(const NewMessage& message, const std::string& id, const std::string& token,
-                                     const std::string& before, WallTime now) const {
-    return put_unique_mark(place_.table, message, id, unique_token(message, token), before, now, marks_);
-  }
+                                     const std::string& before, WallTime now) const;
   /// Puts down that a key is done, in place of its owner's mark.
   dynamo::TransactAction key_record(const KeyRecord& record, const std::string& owner, WallTime now) const;
 
@@ -120,6 +116,9 @@ class RecordLayout {
   const StoreParts& parts() const { return parts_; }
 
  private:
+  /// Puts a mark that is void after `until`, where there is none.
+  dynamo::TransactAction put_mark(std::string id, const Mark& mark, WallTime until) const;
+
   const StoreParts parts_;
   const QueueTable place_;
   const LayoutNames& names_;

@@ -186,10 +186,10 @@ void RecordOperator::note(Task& task, const StatementOutcome& outcome, bool else
   task.end(ChangeStatus::failed, 0, store_error(place(), outcome.error));
 }
 
-void RecordOperator::note(Task& task, const dynamo::TransactResult& result) const {
+void RecordOperator::note(Task& task, const dynamo::Result<dynamo::ItemOutput>& result) const {
   StatementOutcome outcome{.fate = StatementFate::done};
-  if (result.error) {
-    const dynamo::Error& error = *result.error;
+  if (!result) {
+    const dynamo::Error& error = result.error();
     // What is there by now is told by another look.
     const bool refused = error.kind == dynamo::ErrorKind::conditional_check_failed ||
                          error.exception_name == "TransactionInProgressException";
@@ -271,7 +271,7 @@ dynamo::Result<dynamo::Item> RecordOperator::put_edited(const dynamo::Item& befo
       write.change.set.emplace_back(name, value);
     }
   }
-  auto request = std::get<dynamo::UpdateItemRequest>(request_of(write));
+  dynamo::ItemWrite request = request_of(write);
   bool first = true;
   for (const auto& [name, value] : before) {
     if (!after.contains(name)) {
@@ -279,7 +279,7 @@ dynamo::Result<dynamo::Item> RecordOperator::put_edited(const dynamo::Item& befo
       request.names.emplace("#" + name, name);
     }
   }
-  SLUICE_TRY(written, parts_.client.update_item(request, deadline));
+  SLUICE_TRY(written, parts_.client.write(request, deadline));
   return std::move(written->item);
 }
 

@@ -74,7 +74,7 @@ class RecordOperator : public Operator {
   virtual void on_end(const Task& /*task*/) const {}
   /// For `write`. `elsewhere`: where nothing was found to remove, the record may have moved.
   void note(Task& task, const StatementOutcome& outcome, bool elsewhere) const;
-  void note(Task& task, const dynamo::TransactResult& result) const;
+  void note(Task& task, const dynamo::Result<dynamo::ItemOutput>& result) const;
 
   /// The item after the edits, its place included; its version and nonce are not touched yet.
   virtual Result<dynamo::Item> edited(const dynamo::Item& before, std::span<const ContentEdit> edits,

@@ -83,11 +83,9 @@ void append_where(dynamo::Statement& statement, const RecordWrite& write) {
 }
 
 /// Spells the names and values of a request's expressions behind placeholders, because some names are reserved words.
-/// `Request` is any that has expressions.
-template <typename Request>
 class Placeholders {
  public:
-  explicit Placeholders(Request& request) : request_(request) {}
+  explicit Placeholders(dynamo::ItemWrite& request) : request_(request) {}
 
   std::string name(std::string_view attribute) {
     std::string placeholder = "#" + std::string(attribute);
@@ -113,24 +111,8 @@ class Placeholders {
   }
 
  private:
-  Request& request_;
+  dynamo::ItemWrite& request_;
 };
-
-template <typename Request>
-Request request_about(const RecordWrite& write, std::string_view returned) {
-  Request request;
-  request.table = write.table;
-  request.key = write.key();
-  request.return_values = write.returning ? returned : "NONE";
-  Placeholders spelt(request);
-  for (Clause& clause : clauses_of(write)) {
-    if (request.condition.empty() && clause.comparison == Clause::Comparison::is_absent) {
-      request.condition = "attribute_exists(" + spelt.name(write.names->hash) + ")";
-    }
-    request.condition += (request.condition.empty() ? "" : " AND ") + spelt.clause(std::move(clause));
-  }
-  return request;
-}
 
 constexpr std::array<std::string_view, RecordWrite::kKinds> kStatementActions{
     "dynamodb:PartiQLInsert", "dynamodb:PartiQLUpdate", "dynamodb:PartiQLDelete"};
@@ -218,16 +200,23 @@ dynamo::Statement statement_of(const RecordWrite& write) {
 }
 
 dynamo::ItemWrite request_of(const RecordWrite& write) {
-  if (write.kind == Kind::insert) {
-    dynamo::PutItemRequest put{.table = std::string(write.table), .item = write.item};
-    put.condition = "attribute_not_exists(" + Placeholders(put).name(write.names->hash) + ")";
-    return put;
-  }
-  if (write.kind == Kind::remove) {
-    return request_about<dynamo::DeleteItemRequest>(write, "ALL_OLD");
-  }
-  auto request = request_about<dynamo::UpdateItemRequest>(write, "ALL_NEW");
+  dynamo::ItemWrite request{.table = std::string(write.table), .returning = write.returning};
   Placeholders spelt(request);
+  if (write.kind == Kind::insert) {
+    request.item = write.item;
+    if (!write.whatever_it_is) {
+      request.condition = "attribute_not_exists(" + spelt.name(write.names->hash) + ")";
+    }
+    return request;
+  }
+  request.kind = write.kind == Kind::update ? dynamo::ItemWrite::Kind::update : dynamo::ItemWrite::Kind::remove;
+  request.item = write.key();
+  for (Clause& clause : clauses_of(write)) {
+    if (request.condition.empty() && clause.comparison == Clause::Comparison::is_absent) {
+      request.condition = "attribute_exists(" + spelt.name(write.names->hash) + ")";
+    }
+    request.condition += (request.condition.empty() ? "" : " AND ") + spelt.clause(std::move(clause));
+  }
   for (const auto& [name, value] : write.change.set) {
     request.update += (request.update.empty() ? "SET " : ", ") + spelt.compared(name, " = ", value);
   }
@@ -236,33 +225,6 @@ dynamo::ItemWrite request_of(const RecordWrite& write) {
   }
   return request;
 }
-
-dynamo::TransactAction action_of(dynamo::ItemWrite request) {
-  using dynamo::TransactAction;
-  TransactAction action;
-  std::visit(
-      [&action](auto& one) {
-        using Request = std::decay_t<decltype(one)>;
-        if constexpr (std::is_same_v<Request, dynamo::PutItemRequest>) {
-          action.item_or_key = std::move(one.item);
-        } else {
-          action.kind = std::is_same_v<Request, dynamo::UpdateItemRequest> ? TransactAction::Kind::update
-                                                                           : TransactAction::Kind::remove;
-          action.item_or_key = std::move(one.key);
-        }
-        if constexpr (std::is_same_v<Request, dynamo::UpdateItemRequest>) {
-          action.update = std::move(one.update);
-        }
-        action.table = std::move(one.table);
-        action.condition = std::move(one.condition);
-        action.names = std::move(one.names);
-        action.values = std::move(one.values);
-      },
-      request);
-  return action;
-}
-
-dynamo::TransactAction action_of(const RecordWrite& write) { return action_of(request_of(write)); }
 
 std::string_view statement_action(RecordWrite::Kind kind) { return kStatementActions.at(index_of(kind)); }
 
@@ -301,170 +263,145 @@ void StatementRights::note_singles(std::string_view table, std::size_t writes) {
   warn_(warning(table));
 }
 
-struct StatementRunner::Batch {
-  std::vector<std::size_t> members;
-  std::size_t bytes = 0;
+/// A write under way.
+struct StatementRunner::Task {
+  explicit Task(RecordWrite wanted) : write(std::move(wanted)), bytes(bytes_of(write)) {}
+
+  RecordWrite write;
+  std::size_t bytes;  ///< of its values
+  StatementOutcome outcome{};
+  int tries = 0;
+  bool alone = false;   ///< its batch was rejected as a whole
+  bool single = false;  ///< no batch may have it
 };
 
-/// Writes under way. Indexes are positions in the caller's order.
-struct StatementRunner::Work {
-  std::vector<RecordWrite> writes;
-  std::vector<StatementOutcome> outcomes;
-  std::vector<int> tries;
-  std::vector<std::size_t> bytes;    // of its values
-  std::vector<bool> alone;           // its batch was rejected as a whole
-  std::vector<bool> single;          // no batch may have it
-  std::vector<std::size_t> pending;  // in order
-  Repetition repetition = Repetition::none;
+struct StatementRunner::Batch {
+  std::vector<Task*> members;
+  std::size_t bytes = 0;
+
+  bool has_room_for(const Task& task) const {
+    return members.size() < kMaxStatementsPerBatch && !task.alone && !members.front()->alone &&
+           bytes + task.bytes <= kMaxBatchBytes;
+  }
+};
+
+/// Of one call, what goes off together, and what has to wait for the next round.
+struct StatementRunner::Round {
+  std::vector<Batch> batches;
+  std::vector<Task*> singles;
+  std::vector<Task*> later;
   bool pause_before_next = false;
+  Repetition repetition = Repetition::none;
 
-  bool may_repeat(std::size_t i) const { return repetition != Repetition::none && tries[i] < kMaxTries; }
-
-  bool fits(const Batch& batch, std::size_t i) const {
-    return batch.members.size() < kMaxStatementsPerBatch && !alone[i] && !alone[batch.members.front()] &&
-           batch.bytes + bytes[i] <= kMaxBatchBytes;
-  }
-  // What goes off together, out of `pending`; `later` has to wait.
-  struct Round {
-    std::vector<Batch> batches;
-    std::vector<std::size_t> singles;
-    std::vector<std::size_t> later;
-  };
-  Round next_round() const {
-    Round round;
+  void fill(const std::vector<Task*>& pending) {
     std::unordered_set<std::pair<std::string_view, std::string_view>, KeyHash> records(pending.size());
-    for (const std::size_t i : pending) {
-      const bool full = round.batches.empty() || !fits(round.batches.back(), i);
-      const bool room =
-          single[i] ? round.singles.size() < kMaxSinglesAtOnce : !full || round.batches.size() < kMaxBatchesAtOnce;
-      if (!records.emplace(writes[i].id(), writes[i].expected.sort).second || !room) {
-        round.later.push_back(i);
-        continue;
+    for (Task* task : pending) {
+      const bool full = batches.empty() || !batches.back().has_room_for(*task);
+      const bool room = task->single ? singles.size() < kMaxSinglesAtOnce : !full || batches.size() < kMaxBatchesAtOnce;
+      if (!records.emplace(task->write.id(), task->write.expected.sort).second || !room) {
+        later.push_back(task);
+      } else if (task->single) {
+        singles.push_back(task);
+      } else {
+        if (full) {
+          batches.emplace_back();
+        }
+        batches.back().members.push_back(task);
+        batches.back().bytes += task->bytes;
       }
-      if (single[i]) {
-        round.singles.push_back(i);
-        continue;
-      }
-      if (full) {
-        round.batches.emplace_back();
-      }
-      round.batches.back().members.push_back(i);
-      round.batches.back().bytes += bytes[i];
     }
-    return round;
   }
 
-  // True when the statement is to be tried again.
-  bool note(std::size_t i, const dynamo::Error& error) {
-    StatementOutcome& outcome = outcomes[i];
+  void note(Task& task, dynamo::StatementResult& result) {
+    if (result.error) {
+      return note(task, *result.error);
+    }
+    task.outcome.fate = StatementFate::done;
+    task.outcome.item = std::move(result.item);
+  }
+
+  void note(Task& task, const dynamo::Error& error) {
+    StatementOutcome& outcome = task.outcome;
     outcome.error = error;
     if (error.kind == dynamo::ErrorKind::conditional_check_failed) {
       outcome.fate = StatementFate::refused;
-      return false;
+      return;
     }
+    bool again = true;
     if (outcome_unknown(error)) {
       outcome.fate = StatementFate::unknown;
       outcome.repeated = true;
-      pause_before_next = pause_before_next || tries[i] > 1;
-      return may_repeat(i);
+      pause_before_next = pause_before_next || task.tries > 1;
+    } else {
+      // After a try that may have taken effect, nothing later can make that undone.
+      outcome.fate = outcome.repeated ? StatementFate::unknown : StatementFate::failed;
+      again = (error.kind == dynamo::ErrorKind::throttled && repetition != Repetition::until_answered) ||
+              error.kind == dynamo::ErrorKind::server;
+      pause_before_next = pause_before_next || again;
     }
-    // After a try that may have taken effect, nothing later can make that undone.
-    outcome.fate = outcome.repeated ? StatementFate::unknown : StatementFate::failed;
-    const bool passing = (error.kind == dynamo::ErrorKind::throttled && repetition != Repetition::until_answered) ||
-                         error.kind == dynamo::ErrorKind::server;
-    pause_before_next = pause_before_next || passing;
-    return passing && may_repeat(i);
-  }
-
-  bool note(std::size_t i, dynamo::StatementResult& result) {
-    if (result.error) {
-      return note(i, *result.error);
+    if (again && repetition != Repetition::none && task.tries < kMaxTries) {
+      later.push_back(&task);
     }
-    outcomes[i].fate = StatementFate::done;
-    outcomes[i].item = std::move(result.item);
-    return false;
   }
 };
 
-void StatementRunner::run_round(Work& work, Deadline deadline) {
-  const SteadyTime now = clock_.steady_now();
-  for (const std::size_t i : work.pending) {
-    work.single[i] = work.writes[i].alone || rights_.denied(work.writes[i].table, work.writes[i].kind, now);
-  }
-  Work::Round round = work.next_round();
-  for (const auto& again : {run_batches(work, round.batches, deadline), run_singles(work, round.singles, deadline)}) {
-    round.later.insert(round.later.end(), again.begin(), again.end());
-  }
-  std::sort(round.later.begin(), round.later.end());
-  work.pending = std::move(round.later);
-}
-
-// Both tell which writes are to be tried again.
-std::vector<std::size_t> StatementRunner::run_batches(Work& work, const std::vector<Batch>& batches,
-                                                      Deadline deadline) {
-  std::vector<std::size_t> later;
+void StatementRunner::run_batches(Round& round, Deadline deadline) {
   std::vector<std::vector<dynamo::Statement>> requests;
-  for (const Batch& batch : batches) {
+  for (const Batch& batch : round.batches) {
     auto& request = requests.emplace_back();
     request.reserve(batch.members.size());
-    for (const std::size_t i : batch.members) {
-      ++work.tries[i];
-      request.push_back(statement_of(work.writes[i]));
+    for (Task* task : batch.members) {
+      ++task->tries;
+      request.push_back(statement_of(task->write));
     }
   }
   auto answers = client_.batch_execute(requests, deadline);
-  for (std::size_t b = 0; b < batches.size(); ++b) {
-    const std::vector<std::size_t>& batch = batches[b].members;
+  for (std::size_t b = 0; b < answers.size(); ++b) {
+    const std::vector<Task*>& batch = round.batches[b].members;
     auto& answer = answers[b];
     const bool rejected = !answer && answer.error().kind == dynamo::ErrorKind::validation && batch.size() > 1;
-    const bool denied = !answer && refused_for_want_of_right(work, batch, answer.error());
+    const bool denied = !answer && refused_for_want_of_right(batch, answer.error());
     for (std::size_t k = 0; k < batch.size(); ++k) {
-      const std::size_t i = batch[k];
-      bool again = rejected || denied;
-      if (rejected) {
-        work.alone[i] = true;
-      } else if (answer && answer->results[k].error) {
-        again = refused_for_want_of_right(work, {i}, *answer->results[k].error) || work.note(i, answer->results[k]);
-      } else if (!denied) {
-        again = answer ? work.note(i, answer->results[k]) : work.note(i, answer.error());
-      }
-      if (again) {
-        later.push_back(i);
+      Task* const task = batch[k];
+      task->alone = task->alone || rejected;
+      const bool denied_alone =
+          answer && answer->results[k].error && refused_for_want_of_right({task}, *answer->results[k].error);
+      if (rejected || denied || denied_alone) {
+        round.later.push_back(task);
+      } else if (answer) {
+        round.note(*task, answer->results[k]);
+      } else {
+        round.note(*task, answer.error());
       }
     }
   }
-
-  return later;
 }
 
-bool StatementRunner::refused_for_want_of_right(const Work& work, const std::vector<std::size_t>& batch,
-                                                const dynamo::Error& error) {
+bool StatementRunner::refused_for_want_of_right(const std::vector<Task*>& batch, const dynamo::Error& error) {
   if (!lacks_right(error)) {
     return false;
   }
-  const auto meant = [&](std::size_t i) { return !means_another(error, work.writes[i].kind); };
+  const auto meant = [&](const Task* task) { return !means_another(error, task->write.kind); };
   const bool any_meant = std::any_of(batch.begin(), batch.end(), meant);
-  for (const std::size_t i : batch) {
-    if (meant(i) || !any_meant) {
-      rights_.refused(work.writes[i].table, work.writes[i].kind, clock_.steady_now());
+  for (const Task* task : batch) {
+    if (meant(task) || !any_meant) {
+      rights_.refused(task->write.table, task->write.kind, clock_.steady_now());
     }
   }
   return true;
 }
 
-std::vector<std::size_t> StatementRunner::run_singles(Work& work, const std::vector<std::size_t>& singles,
-                                                      Deadline deadline) {
-  std::vector<std::size_t> later;
+void StatementRunner::run_singles(Round& round, Deadline deadline) {
   std::vector<dynamo::ItemWrite> requests;
-  requests.reserve(singles.size());
-  for (const std::size_t i : singles) {
-    ++work.tries[i];
-    requests.push_back(request_of(work.writes[i]));
+  requests.reserve(round.singles.size());
+  for (Task* task : round.singles) {
+    ++task->tries;
+    requests.push_back(request_of(task->write));
   }
   auto answers = client_.write_each(requests, deadline);
   std::size_t for_want_of_right = 0;
-  for (std::size_t k = 0; k < singles.size(); ++k) {
-    const std::size_t i = singles[k];
+  for (std::size_t k = 0; k < answers.size(); ++k) {
+    Task& task = *round.singles[k];
     dynamo::StatementResult result;
     if (answers[k]) {
       result.item = std::move(answers[k]->item);
@@ -473,55 +410,57 @@ std::vector<std::size_t> StatementRunner::run_singles(Work& work, const std::vec
     }
     const bool denied = result.error && lacks_right(*result.error);
     if (denied) {
-      name_missing_rights(*result.error, work.writes[i].kind);
+      name_missing_rights(*result.error, task.write.kind);
     }
-    for_want_of_right += denied || work.writes[i].alone ? 0 : 1;
-    if (work.note(i, result)) {
-      later.push_back(i);
-    }
+    for_want_of_right += denied || task.write.alone ? 0 : 1;
+    round.note(task, result);
   }
 
   if (for_want_of_right > 0) {
-    rights_.note_singles(work.writes[singles.front()].table, for_want_of_right);
+    rights_.note_singles(round.singles.front()->write.table, for_want_of_right);
   }
-  return later;
 }
 
 std::vector<StatementOutcome> StatementRunner::run(std::vector<RecordWrite> writes, Repetition repetition,
                                                    Deadline deadline) {
-  Work work;
-  const std::size_t count = writes.size();
-  work.writes = std::move(writes);
-  work.outcomes.resize(count);
-  work.tries.resize(count);
-  work.alone.resize(count);
-  work.single.resize(count);
-  work.bytes.reserve(count);
-  for (const RecordWrite& write : work.writes) {
-    work.bytes.push_back(bytes_of(write));
+  std::vector<Task> tasks(std::make_move_iterator(writes.begin()), std::make_move_iterator(writes.end()));
+  std::vector<Task*> pending;
+  pending.reserve(tasks.size());
+  for (Task& task : tasks) {
+    pending.push_back(&task);
   }
-  work.repetition = repetition;
-  work.pending.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    work.pending.push_back(i);
-  }
-  for (int round = 0, pauses = 0; !work.pending.empty(); ++round) {
-    if (deadline.passed(clock_.steady_now())) {
-      for (const std::size_t i : work.pending) {
-        if (work.tries[i] == 0) {
-          work.outcomes[i].error = dynamo::Error(dynamo::ErrorKind::timeout, "the deadline passed before it was sent");
+  int pauses = 0;
+  for (bool pause_first = false; !pending.empty();) {
+    const SteadyTime now = clock_.steady_now();
+    if (deadline.passed(now)) {
+      for (Task* task : pending) {
+        if (task->tries == 0) {
+          task->outcome.error = dynamo::Error(dynamo::ErrorKind::timeout, "the deadline passed before it was sent");
         }
       }
       break;
     }
-    if (work.pause_before_next) {
+    if (pause_first) {
       pause(pauses++, deadline);
     }
-    work.pause_before_next = false;
-    run_round(work, deadline);
+    for (Task* task : pending) {
+      task->single = task->write.alone || rights_.denied(task->write.table, task->write.kind, now);
+    }
+    Round round{.repetition = repetition};
+    round.fill(pending);
+    run_batches(round, deadline);
+    run_singles(round, deadline);
+    std::sort(round.later.begin(), round.later.end());  // in the caller's order
+    pending = std::move(round.later);
+    pause_first = round.pause_before_next;
   }
 
-  return std::move(work.outcomes);
+  std::vector<StatementOutcome> outcomes;
+  outcomes.reserve(tasks.size());
+  for (Task& task : tasks) {
+    outcomes.push_back(std::move(task.outcome));
+  }
+  return outcomes;
 }
 
 void StatementRunner::pause(int round, Deadline deadline) {

@@ -16,7 +16,7 @@
 #include "base/random.hpp"
 #include "dynamo/client.hpp"
 #include "dynamo/error.hpp"
-#include "dynamo/transaction.hpp"
+#include "dynamo/item_write.hpp"
 #include "host/queue/stored_message.hpp"
 #include "host/stores/table/item_values.hpp"
 
@@ -54,8 +54,8 @@ struct RecordChange {
   std::string_view removed{};  ///< the attribute that is to go; empty: none
 };
 
-/// One write of one record, before it is spelt as a request: as a statement of a batch, or as a request of its own
-/// (single_writes.hpp). A value.
+/// One write of one record, before it is spelt: as a statement of a batch, as a request of its own, or as an action of
+/// a transaction. A value.
 struct RecordWrite {
   enum class Kind { insert, update, remove };
   static constexpr std::size_t kKinds = 3;
@@ -63,7 +63,7 @@ struct RecordWrite {
   Kind kind = Kind::update;
   std::string_view table;              ///< outlives the write
   Expected expected;                   ///< of an insert only the id, which must not be there yet
-  bool whatever_it_is = false;         ///< only the id of `expected` counts
+  bool whatever_it_is = false;         ///< only the id of `expected` counts; no statement inserts so
   dynamo::Item item{};                 ///< of an insert: the whole record
   RecordChange change{};               ///< of an update
   bool returning = false;              ///< an update its new item, a removal the old one
@@ -77,13 +77,9 @@ struct RecordWrite {
 /// The PartiQL statement that makes the write.
 dynamo::Statement statement_of(const RecordWrite& write);
 
-/// The request that makes this write alone, under the same conditions as its statement would: PutItem, UpdateItem or
-/// DeleteItem. What the statement returns comes as the answer's item.
+/// The request that makes this write alone, or as one action of a transaction, under the same conditions as its
+/// statement would. What the statement returns comes as the answer's item.
 dynamo::ItemWrite request_of(const RecordWrite& write);
-
-/// The same as one action of a transaction.
-dynamo::TransactAction action_of(const RecordWrite& write);
-dynamo::TransactAction action_of(dynamo::ItemWrite request);
 
 /// The IAM action that a statement of that kind needs, and the one that the same write needs as a request of its own.
 std::string_view statement_action(RecordWrite::Kind kind);
@@ -174,13 +170,13 @@ class StatementRunner {
                                                                      Deadline deadline);
 
  private:
+  struct Task;
   struct Batch;
-  struct Work;
+  struct Round;
 
-  void run_round(Work& work, Deadline deadline);
-  std::vector<std::size_t> run_batches(Work& work, const std::vector<Batch>& batches, Deadline deadline);
-  std::vector<std::size_t> run_singles(Work& work, const std::vector<std::size_t>& singles, Deadline deadline);
-  bool refused_for_want_of_right(const Work& work, const std::vector<std::size_t>& batch, const dynamo::Error& error);
+  void run_batches(Round& round, Deadline deadline);
+  void run_singles(Round& round, Deadline deadline);
+  bool refused_for_want_of_right(const std::vector<Task*>& batch, const dynamo::Error& error);
   void pause(int round, Deadline deadline);
 
   dynamo::Client& client_;

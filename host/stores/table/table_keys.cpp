@@ -40,9 +40,9 @@ dynamo::Item key_item_key(const std::string& job, std::string_view key, const It
   return scope.names.key(scope.keys_prefix(job) + dynamo::to_hex(dynamo::sha256(key)));
 }
 
-dynamo::PutItemRequest put(const std::string& table, const std::string& job, std::string_view key,
-                           const std::string& owner, WallTime until, const ItemScope& scope) {
-  dynamo::PutItemRequest request{.table = table, .item = key_item_key(job, key, scope)};
+dynamo::ItemWrite put(const std::string& table, const std::string& job, std::string_view key, const std::string& owner,
+                      WallTime until, const ItemScope& scope) {
+  dynamo::ItemWrite request{.table = table, .item = key_item_key(job, key, scope)};
   request.item.emplace(kKeyText, dynamo::Binary{std::string(key)});
   request.item.emplace(kKeyOwner, owner);
   request.item.emplace(kKeyUntil, AttributeValue::number(milliseconds(until)));
@@ -51,7 +51,7 @@ dynamo::PutItemRequest put(const std::string& table, const std::string& job, std
 }
 
 /// Nobody has it, or its time has passed.
-void or_void(dynamo::PutItemRequest& request, WallTime now, const ItemScope& scope) {
+void or_void(dynamo::ItemWrite& request, WallTime now, const ItemScope& scope) {
   request.condition = "attribute_not_exists(#id) OR #until <= :now";
   request.names.emplace("#id", scope.names.hash);
   request.names.emplace("#until", kKeyUntil);
@@ -67,8 +67,7 @@ constexpr Duration kTolerance = kTimeTolerance;
 bool final_refusal(const dynamo::Error& error) { return error.kind == dynamo::ErrorKind::conditional_check_failed; }
 
 /// Marks a key as in progress: refused where another message has it, in progress or done.
-dynamo::PutItemRequest mark_request(const std::string& table, const KeyClaim& claim, WallTime now,
-                                    const ItemScope& scope) {
+dynamo::ItemWrite mark_request(const std::string& table, const KeyClaim& claim, WallTime now, const ItemScope& scope) {
   auto request = put(table, claim.job, claim.key, claim.owner, core::mark_end(claim, now), scope);
   request.item.emplace(kKeyFence, AttributeValue::number(claim.fence));
   or_void(request, now, scope);
@@ -80,8 +79,9 @@ dynamo::PutItemRequest mark_request(const std::string& table, const KeyClaim& cl
 }
 
 /// Takes the owner's mark away: refused where it is another's, or done.
-dynamo::DeleteItemRequest unmark_request(const std::string& table, const KeyClaim& claim, const ItemScope& scope) {
-  dynamo::DeleteItemRequest request{.table = table, .key = key_item_key(claim.job, claim.key, scope)};
+dynamo::ItemWrite unmark_request(const std::string& table, const KeyClaim& claim, const ItemScope& scope) {
+  dynamo::ItemWrite request{
+      .kind = dynamo::ItemWrite::Kind::remove, .table = table, .item = key_item_key(claim.job, claim.key, scope)};
   request.condition = "#owner = :owner AND #fence = :fence AND attribute_not_exists(#done)";
   request.names.emplace("#owner", kKeyOwner);
   request.names.emplace("#fence", kKeyFence);
@@ -202,9 +202,10 @@ class TableKeys final : public IdempotencyKeys {
   }
 
   Result<bool> forget(const std::string& job, const std::string& key, Deadline deadline) override {
-    dynamo::DeleteItemRequest request{.table = place_.table, .key = key_item_key(job, key, scope_)};
-    request.return_values = "ALL_OLD";
-    const auto gone = parts_.client.delete_item(request, deadline);
+    dynamo::ItemWrite request{
+        .kind = dynamo::ItemWrite::Kind::remove, .table = place_.table, .item = key_item_key(job, key, scope_)};
+    request.returning = true;
+    const auto gone = parts_.client.write(request, deadline);
     if (!gone) {
       return store_error(place_, gone.error());
     }
@@ -287,8 +288,8 @@ class TableKeys final : public IdempotencyKeys {
 
 }  // namespace
 
-dynamo::PutItemRequest record_request(const std::string& table, const KeyRecord& record, const std::string& owner,
-                                      WallTime now, const ItemScope& scope) {
+dynamo::ItemWrite record_request(const std::string& table, const KeyRecord& record, const std::string& owner,
+                                 WallTime now, const ItemScope& scope) {
   auto request = put(table, record.job, record.key_of(owner), owner, later(now, record.ttl), scope);
   request.item.emplace(kKeyDone, true);
   if (!record.result.empty()) {

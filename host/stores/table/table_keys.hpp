@@ -22,8 +22,8 @@ namespace sluice::queue::table {
 /// Puts down that a key is done, in place of the owner's mark. Its condition fails where another message has the key by
 /// now, in progress or done, so that the transaction it belongs to must not commit. It fits into a transaction as it
 /// is.
-dynamo::PutItemRequest record_request(const std::string& table, const KeyRecord& record, const std::string& owner,
-                                      WallTime now, const ItemScope& scope);
+dynamo::ItemWrite record_request(const std::string& table, const KeyRecord& record, const std::string& owner,
+                                 WallTime now, const ItemScope& scope);
 
 /// The idempotency keys of the jobs on one queue: an item for each, judged by DynamoDB's time, so that none has to wait
 /// until DynamoDB's TTL removes it. A mark costs one write unit for each KB, and one more where it is taken away; a

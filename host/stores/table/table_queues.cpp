@@ -91,7 +91,7 @@ class TableBoard final : public NoticeBoard {
       // First, so that no item is left that nobody finds.
       SLUICE_PASS_ON(change_roll(Roll::enter, notice.key, deadline));
     }
-    dynamo::PutItemRequest request{.table = place_.table, .item = names_.key(id_of(topic, notice.key))};
+    dynamo::ItemWrite request{.table = place_.table, .item = names_.key(id_of(topic, notice.key))};
     request.item.emplace(attribute::kNoticeText, notice.text);
     request.item.emplace(attribute::kNoticeVersion, dynamo::AttributeValue::number(notice.version + 1));
     request.item.emplace(attribute::kNoticePostedAt, format_timestamp(now()));
@@ -103,19 +103,20 @@ class TableBoard final : public NoticeBoard {
       request.names.emplace("#version", attribute::kNoticeVersion);
       request.values.emplace(":before", dynamo::AttributeValue::number(notice.version));
     }
-    if (auto done = parts_.client.put_item(request, deadline); !done) {
+    if (auto done = parts_.client.write(request, deadline); !done) {
       return failure(done.error());
     }
     return notice.version + 1;
   }
 
   Result<void> take_down(Topic topic, const std::string& key, std::int64_t version, Deadline deadline) override {
-    dynamo::DeleteItemRequest request{.table = place_.table, .key = names_.key(id_of(topic, key))};
+    dynamo::ItemWrite request{
+        .kind = dynamo::ItemWrite::Kind::remove, .table = place_.table, .item = names_.key(id_of(topic, key))};
     request.condition = "attribute_not_exists(#id) OR #version = :version";
     request.names.emplace("#id", names_.hash);
     request.names.emplace("#version", attribute::kNoticeVersion);
     request.values.emplace(":version", dynamo::AttributeValue::number(version));
-    if (auto done = parts_.client.delete_item(request, deadline); !done) {
+    if (auto done = parts_.client.write(request, deadline); !done) {
       return failure(done.error());
     }
     return topic == Topic::hosts ? change_roll(Roll::strike, key, deadline) : Result<void>();
@@ -161,11 +162,12 @@ class TableBoard final : public NoticeBoard {
   }
 
   Result<void> change_roll(Roll change, const std::string& key, Deadline deadline) const {
-    dynamo::UpdateItemRequest request{.table = place_.table, .key = names_.key(roll_id())};
+    dynamo::ItemWrite request{
+        .kind = dynamo::ItemWrite::Kind::update, .table = place_.table, .item = names_.key(roll_id())};
     request.update = change == Roll::enter ? "ADD #keys :key" : "DELETE #keys :key";
     request.names.emplace("#keys", attribute::kNoticeKeys);
     request.values.emplace(":key", dynamo::StringSet{{key}});
-    if (auto done = parts_.client.update_item(request, deadline); !done) {
+    if (auto done = parts_.client.write(request, deadline); !done) {
       return failure(done.error());
     }
     return {};
@@ -221,18 +223,24 @@ TableQueues::TableQueues(Settings settings, dynamo::Client& client, const Clock&
       nonces_(settings_.host, random),
       clock_(client, clock, settings_.warn),
       runner_(client, clock, random, settings_.warn),
-      layouts_([this](const std::string& queue) { return layout_of(queue); }),
+      layouts_([this](const std::string& queue) { return owner_of(queue).own_layout(queue); }),
       parts_{client, clock_, runner_, nonces_, settings_.locate, layouts_},
-      doorbell_([this](const QueueAddress& address) {
-        // A handler here may have sent to a queue of another layout.
-        if (settings_.ring_elsewhere && settings_.ring_elsewhere(address)) {
-          return;
-        }
-        const QueueTable place = settings_.locate(address.queue);
-        if (wake::Ringer* const ringer = ringer_of(place)) {
-          ringer->rang(settings_.bells.bell(place, address.half));
-        }
-      }) {}
+      doorbell_([this](const QueueAddress& address) { ring_beyond(address); }) {}
+
+TableQueues& TableQueues::owner_of(const std::string& queue) {
+  TableQueues* const other = settings_.others ? settings_.others(queue) : nullptr;
+  return other == nullptr ? *this : *other;
+}
+
+void TableQueues::ring_beyond(const QueueAddress& address) {
+  if (TableQueues& owner = owner_of(address.queue); &owner != this) {
+    return owner.doorbell_.ring(address);
+  }
+  const QueueTable place = settings_.locate(address.queue);
+  if (wake::Ringer* const ringer = ringer_of(place)) {
+    ringer->rang(settings_.bells.bell(place, address.half));
+  }
+}
 
 wake::Ringer* TableQueues::ringer_of(const QueueTable& place) {
   if (!settings_.ring) {
@@ -252,11 +260,6 @@ void TableQueues::leave_out(const QueueTable& place, const std::string& host) {
   if (wake::Ringer* const ringer = ringer_of(place)) {
     ringer->leave_out(host);
   }
-}
-
-std::unique_ptr<RecordLayout> TableQueues::layout_of(const std::string& queue) {
-  auto other = settings_.other_layouts ? settings_.other_layouts(queue) : nullptr;
-  return other ? std::move(other) : own_layout(queue);
 }
 
 Result<std::unique_ptr<NoticeBoard>> TableQueues::open_board(const std::string& queue) {

@@ -33,10 +33,8 @@ struct Bells {
 /// waits for what is being rung.
 class TableQueues : public Queues {
  public:
-  /// How a queue's table holds what a transaction brings to it, of whichever layout.
-  std::unique_ptr<RecordLayout> layout_of(const std::string& queue);
-  /// Something that is durable by now was put there, by whomever. Returns at once.
-  void ring(const QueueAddress& address) { doorbell_.ring(address); }
+  /// Whose a queue is that lies in no table of this layout; null: it does. Called from any thread; may be empty.
+  using Others = std::function<TableQueues*(const std::string& queue)>;
 
   Result<std::unique_ptr<NoticeBoard>> open_board(const std::string& queue) override;
   Result<std::unique_ptr<IdempotencyKeys>> open_keys(const std::string& queue) override;
@@ -50,8 +48,7 @@ class TableQueues : public Queues {
     Bells bells;
     std::function<void(const std::string&)> warn;
     std::optional<wake::RingerOptions> ring;
-    RecordLayouts other_layouts;
-    std::function<bool(const QueueAddress&)> ring_elsewhere;
+    Others others;
   };
   TableQueues(Settings settings, dynamo::Client& client, const Clock& clock, Random& random);
 
@@ -75,6 +72,9 @@ class TableQueues : public Queues {
  private:
   class WakePlace;
 
+  /// Itself, or the others whose queue that is: handlers send to any of them.
+  TableQueues& owner_of(const std::string& queue);
+  void ring_beyond(const QueueAddress& address);
   /// Who rings for a table; null where nobody does.
   wake::Ringer* ringer_of(const QueueTable& place);
 

@@ -11,9 +11,10 @@
 #include "base/guard.hpp"
 #include "base/timestamp.hpp"
 #include "dynamo/codec/json_codec.hpp"
+#include "dynamo/codec/requests.hpp"
 #include "dynamo/codec/responses.hpp"
+#include "dynamo/item_write.hpp"
 #include "dynamo/signing/digest.hpp"
-#include "dynamo/transaction.hpp"
 #include "host/queue/effects.hpp"
 #include "host/queue/message.hpp"
 #include "host/stores/core/writes.hpp"
@@ -278,7 +279,7 @@ class TransactionWriter {
       }
       draft.request.actions.push_back({.kind = kind_of(wanted->action),
                                        .table = wanted->table,
-                                       .item_or_key = std::move(*item),
+                                       .item = std::move(*item),
                                        .update = wanted->update,
                                        .condition = wanted->condition,
                                        .names = wanted->names,
@@ -341,12 +342,12 @@ class TransactionWriter {
       Draft& draft = drafts[i];
       draft.request = std::move(requests[i]);
       TransactionOutcome& outcome = outcomes[draft.place];
-      if (!answers[i].error) {
+      if (answers[i]) {
         outcome = {};
         outcome.outcome.fate = StatementFate::done;
         continue;
       }
-      outcome = outcome_of(draft, answers[i], deadline);
+      outcome = outcome_of(draft, answers[i].error(), deadline);
       const bool again = draft.kept.request != nullptr;
       const SteadyTime first_at = again ? draft.kept.first_at : asked_at;
       outcome.never_applied =
@@ -386,14 +387,13 @@ class TransactionWriter {
     }
     return again;
   }
-  TransactionOutcome outcome_of(const Draft& draft, const dynamo::TransactResult& answer, Deadline deadline) {
+  TransactionOutcome outcome_of(const Draft& draft, const dynamo::Error& error, Deadline deadline) {
     using dynamo::ErrorKind;
-    const dynamo::Error& error = *answer.error;
     if (outcome_unknown(error)) {
       return failure(error);
     }
-    if (!answer.reasons.empty()) {
-      return cancelled(draft, answer);
+    if (!error.cancellation_reasons.empty()) {
+      return cancelled(draft, error);
     }
     if (error.kind == ErrorKind::resource_not_found || error.kind == ErrorKind::access_denied) {
       const auto blamed = blamed_table(draft, error, deadline);
@@ -423,15 +423,15 @@ class TransactionWriter {
     return failure(error);
   }
 
-  static TransactionOutcome cancelled(const Draft& draft, const dynamo::TransactResult& answer) {
-    const auto& reasons = answer.reasons;
+  static TransactionOutcome cancelled(const Draft& draft, const dynamo::Error& error) {
+    const auto& reasons = error.cancellation_reasons;
     const auto kind = [&](std::size_t i) { return dynamo::error_kind(reasons[i].code, 0); };
     const std::size_t count = std::min(reasons.size(), draft.names.size());
     const auto condition_of = [&actions = draft.request.actions](std::size_t i) {
       return i < actions.size() ? actions[i].condition : std::string();
     };
     const auto failed = [&](std::size_t i, dynamo::ErrorKind wanted) {
-      return reasons[i].code != "None" && !reasons[i].code.empty() && kind(i) == wanted;
+      return reasons[i].stood_in_the_way() && kind(i) == wanted;
     };
     // The fence before all: whoever has lost the message has no say.
     for (std::size_t i = 0; i < count; ++i) {
@@ -480,7 +480,7 @@ class TransactionWriter {
       return refusal(core::refused(draft.names[i], ErrorCode::invalid,
                                    (reasons[i].message.empty() ? reasons[i].code : reasons[i].message) + kMend));
     }
-    return failure(*answer.error);
+    return failure(error);
   }
 
   /// The action on a table other than the message's own that is missing, or that the role may not write.

@@ -11,7 +11,7 @@
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
 #include "dynamo/client.hpp"
-#include "dynamo/transaction.hpp"
+#include "dynamo/item_write.hpp"
 #include "host/queue/effects.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/table/record_layout.hpp"

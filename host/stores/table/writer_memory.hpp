@@ -14,7 +14,7 @@
 
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
-#include "dynamo/transaction.hpp"
+#include "dynamo/item_write.hpp"
 #include "host/queue/message.hpp"
 #include "host/queue/source.hpp"
 

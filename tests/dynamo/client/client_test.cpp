@@ -58,10 +58,10 @@ struct ClientTest : testing::Test {
   }
   Result<ItemOutput> get() { return client().get_item({.table = "t", .key = {{"id", "a"}}}, Deadline::never()); }
   Result<ItemOutput> put() {
-    PutItemRequest request;
+    ItemWrite request;
     request.table = "t";
     request.item = {{"id", "a"}};
-    return client().put_item(request, Deadline::never());
+    return client().write(request, Deadline::never());
   }
 
   ClientOptions options{.region = "eu-west-1", .endpoint = "http://127.0.0.1:8000", .observer = {}};
@@ -324,32 +324,6 @@ TEST_F(ClientTest, GivesUpOnKeysThatStayUnread) {
   ASSERT_FALSE(items);
   EXPECT_EQ(items.error().kind, ErrorKind::throttled);
   EXPECT_EQ(transport.requests().size(), 4U);
-}
-
-TEST_F(ClientTest, PutsAgainWhatWasLeftUnwritten) {
-  const std::vector<Item> items = {{{"id", "a"}}, {{"id", "b"}}};
-  transport.answer(200, R"({"UnprocessedItems":{"t":[{"PutRequest":{"Item":{"id":{"S":"b"}}}}]},
-                            "ConsumedCapacity":[{"TableName":"t","CapacityUnits":2.0}]})");
-  transport.answer(200, R"({"UnprocessedItems":{}})");
-  const auto written = client().batch_put("t", items, Deadline::never());
-  ASSERT_TRUE(written) << written.error().message;
-  EXPECT_EQ(records.at(0).capacity.write, 2.0);
-  EXPECT_THAT(transport.requests().at(1).body, testing::Not(HasSubstr("\"a\"")));
-}
-
-TEST_F(ClientTest, PutsThatFailAfterSomeWereWrittenHaveAnUnknownOutcome) {
-  const std::vector<Item> items = {{{"id", "a"}}, {{"id", "b"}}};
-  for (int i = 0; i < 10; ++i) {
-    transport.answer(200, R"({"UnprocessedItems":{"t":[{"PutRequest":{"Item":{"id":{"S":"b"}}}}]}})");
-  }
-  const auto some = client().batch_put("t", items, Deadline::never());
-  ASSERT_FALSE(some);
-  EXPECT_EQ(some.error().kind, ErrorKind::throttled);
-  EXPECT_TRUE(some.error().outcome_unknown);
-  const auto none = client().batch_put("t", std::span(items).subspan(1), Deadline::never());
-  ASSERT_FALSE(none);
-  EXPECT_FALSE(none.error().outcome_unknown);
-  EXPECT_EQ(client().batch_put("t", std::vector<Item>(26), Deadline::never()).error().kind, ErrorKind::validation);
 }
 
 TEST_F(ClientTest, StopEndsACallThatWaitsForAnAnswer) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "dynamo/client.hpp"
+#include "dynamo/codec/requests.hpp"
 #include "dynamo/credentials/chain.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/fake_random.hpp"
@@ -32,12 +33,12 @@ class FixedCredentials final : public CredentialsProvider {
 };
 
 struct TransactTest : testing::Test {
-  TransactResult transact(const std::string& token = "token") {
+  Result<ItemOutput> transact(const std::string& token = "token") {
     TransactWriteRequest request;
-    request.actions.push_back({.kind = TransactAction::Kind::remove, .table = "t", .item_or_key = {{"id", "a"}}});
-    request.actions.push_back({.kind = TransactAction::Kind::put, .table = "u", .item_or_key = {{"id", "b"}}});
+    request.actions.push_back({.kind = TransactAction::Kind::remove, .table = "t", .item = {{"id", "a"}}});
+    request.actions.push_back({.kind = TransactAction::Kind::put, .table = "u", .item = {{"id", "b"}}});
     request.token = token;
-    return client.transact_each(std::span(&request, 1), Deadline::never()).at(0);
+    return client.transact(request, Deadline::never());
   }
 
   ClientOptions options{.region = "eu-west-1", .endpoint = "http://127.0.0.1:8000", .observer = {}};
@@ -51,8 +52,8 @@ struct TransactTest : testing::Test {
 TEST_F(TransactTest, CountsWhatAllTablesTook) {
   transport.answer(200, kDone);
   const auto output = transact();
-  ASSERT_FALSE(output.error) << output.error->message;
-  EXPECT_EQ(output.capacity.write, 6.0);
+  ASSERT_TRUE(output) << output.error().message;
+  EXPECT_EQ(output->capacity.write, 6.0);
   EXPECT_THAT(transport.requests().at(0).body, HasSubstr(R"("ClientRequestToken":"token")"));
 }
 
@@ -60,7 +61,7 @@ TEST_F(TransactTest, IsRepeatedWithItsTokenThoughItsOutcomeIsUnknown) {
   transport.answer(500, kServerError);
   transport.answer(200, "half of an ans");
   transport.answer(200, kDone);
-  EXPECT_FALSE(transact().error);
+  EXPECT_TRUE(transact());
   ASSERT_EQ(transport.requests().size(), 3U);
   EXPECT_EQ(transport.requests().at(0).body, transport.requests().at(2).body);
 }
@@ -68,8 +69,8 @@ TEST_F(TransactTest, IsRepeatedWithItsTokenThoughItsOutcomeIsUnknown) {
 TEST_F(TransactTest, IsNotRepeatedWithoutAToken) {
   transport.answer(500, kServerError);
   const auto output = transact("");
-  ASSERT_TRUE(output.error);
-  EXPECT_TRUE(output.error->outcome_unknown);
+  ASSERT_FALSE(output);
+  EXPECT_TRUE(output.error().outcome_unknown);
   EXPECT_EQ(transport.requests().size(), 1U);
 }
 
@@ -79,9 +80,9 @@ TEST_F(TransactTest, StaysUnknownWhenNoTryLearntMore) {
     transport.answer(400, R"({"__type":"x#ThrottlingException","message":"slow down"})");
   }
   const auto output = transact();
-  ASSERT_TRUE(output.error);
-  EXPECT_EQ(output.error->kind, ErrorKind::throttled);
-  EXPECT_TRUE(output.error->outcome_unknown) << "the first try may have taken effect";
+  ASSERT_FALSE(output);
+  EXPECT_EQ(output.error().kind, ErrorKind::throttled);
+  EXPECT_TRUE(output.error().outcome_unknown) << "the first try may have taken effect";
 }
 
 TEST_F(TransactTest, ThatIsStillAtWorkIsAskedForAgain) {
@@ -89,15 +90,15 @@ TEST_F(TransactTest, ThatIsStillAtWorkIsAskedForAgain) {
     transport.answer(400, R"({"__type":"x#TransactionInProgressException","message":"in progress"})");
   }
   const auto output = transact();
-  ASSERT_TRUE(output.error);
+  ASSERT_FALSE(output);
   EXPECT_EQ(transport.requests().size(), 4U);
-  EXPECT_TRUE(output.error->outcome_unknown);
+  EXPECT_TRUE(output.error().outcome_unknown);
 }
 
 TEST_F(TransactTest, ConflictsPassByThemselves) {
   transport.answer(400, cancelled(R"({"Code":"None"},{"Code":"TransactionConflict","Message":"ongoing"})"));
   transport.answer(200, kDone);
-  EXPECT_FALSE(transact().error);
+  EXPECT_TRUE(transact());
   EXPECT_EQ(transport.requests().size(), 2U);
 }
 
@@ -106,20 +107,22 @@ TEST_F(TransactTest, ARefusalTellsWhichActionStoodInTheWay) {
   transport.answer(400,
                    cancelled(R"({"Code":"None"},{"Code":"ConditionalCheckFailed","Message":"The conditional\n x"})"));
   const auto output = transact();
-  ASSERT_TRUE(output.error);
-  EXPECT_EQ(output.error->kind, ErrorKind::conditional_check_failed);
-  EXPECT_FALSE(output.error->outcome_unknown) << "with this token, the try before has not taken effect";
-  ASSERT_EQ(output.reasons.size(), 2U);
-  EXPECT_EQ(output.reasons[0].code, "None");
-  EXPECT_EQ(output.reasons[1].code, "ConditionalCheckFailed");
-  EXPECT_EQ(output.reasons[1].message, "The conditional x");
+  ASSERT_FALSE(output);
+  EXPECT_EQ(output.error().kind, ErrorKind::conditional_check_failed);
+  EXPECT_FALSE(output.error().outcome_unknown) << "with this token, the try before has not taken effect";
+  const auto& reasons = output.error().cancellation_reasons;
+  ASSERT_EQ(reasons.size(), 2U);
+  EXPECT_FALSE(reasons[0].stood_in_the_way());
+  EXPECT_TRUE(reasons[1].stood_in_the_way());
+  EXPECT_EQ(reasons[1].code, "ConditionalCheckFailed");
+  EXPECT_EQ(reasons[1].message, "The conditional x");
 }
 
 TEST_F(TransactTest, OtherActionsUnderAUsedTokenAreADefectAndNotRepeated) {
   transport.answer(400, R"({"__type":"x#IdempotentParameterMismatchException","message":"other parameters"})");
   const auto output = transact();
-  ASSERT_TRUE(output.error);
-  EXPECT_EQ(output.error->kind, ErrorKind::validation);
+  ASSERT_FALSE(output);
+  EXPECT_EQ(output.error().kind, ErrorKind::validation);
   EXPECT_EQ(transport.requests().size(), 1U);
 }
 
@@ -127,18 +130,18 @@ TEST_F(TransactTest, SpellsEachKindOfAction) {
   TransactWriteRequest request;
   request.actions.push_back({.kind = TransactAction::Kind::update,
                              .table = "t",
-                             .item_or_key = {{"id", "a"}},
+                             .item = {{"id", "a"}},
                              .update = "ADD #n :n",
                              .condition = "attribute_exists(id)",
                              .names = {{"#n", "number"}},
                              .values = {{":n", AttributeValue::number(1)}}});
   request.actions.push_back(
-      {.kind = TransactAction::Kind::check, .table = "t", .item_or_key = {{"id", "b"}}, .condition = "#n = :n"});
+      {.kind = TransactAction::Kind::check, .table = "t", .item = {{"id", "b"}}, .condition = "#n = :n"});
   EXPECT_EQ(encode(request),
-            R"--({"TransactItems":[{"Update":{"Key":{"id":{"S":"a"}},"TableName":"t","UpdateExpression":"ADD #n :n",)--"
+            R"--({"TransactItems":[{"Update":{"TableName":"t","Key":{"id":{"S":"a"}},"UpdateExpression":"ADD #n :n",)--"
             R"--("ConditionExpression":"attribute_exists(id)","ExpressionAttributeNames":{"#n":"number"},)--"
             R"--("ExpressionAttributeValues":{":n":{"N":"1"}}}},)--"
-            R"--({"ConditionCheck":{"Key":{"id":{"S":"b"}},"TableName":"t","ConditionExpression":"#n = :n"}}],)--"
+            R"--({"ConditionCheck":{"TableName":"t","Key":{"id":{"S":"b"}},"ConditionExpression":"#n = :n"}}],)--"
             R"--("ReturnConsumedCapacity":"TOTAL"})--");
 }
 

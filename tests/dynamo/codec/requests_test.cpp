@@ -26,35 +26,38 @@ TEST(Requests, GetItem) {
 }
 
 TEST(Requests, PutItem) {
-  expect_json(encode(PutItemRequest{.table = "jobs", .item = kKey}),
+  expect_json(encode(ItemWrite{.table = "jobs", .item = kKey}),
               R"({"TableName":"jobs","Item":{"id":{"S":"a\"1"}},"ReturnConsumedCapacity":"TOTAL"})");
-  expect_json(encode(PutItemRequest{.table = "jobs",
-                                    .item = kKey,
-                                    .condition = "#v = :v",
-                                    .names = {{"#v", "version"}, {"#x", "a\nb"}},
-                                    .values = {{":v", Number{"1"}}}}),
+  expect_json(encode(ItemWrite{.table = "jobs",
+                               .item = kKey,
+                               .condition = "#v = :v",
+                               .names = {{"#v", "version"}, {"#x", "a\nb"}},
+                               .values = {{":v", Number{"1"}}}}),
               R"({"TableName":"jobs","Item":{"id":{"S":"a\"1"}},"ConditionExpression":"#v = :v",
                   "ExpressionAttributeNames":{"#v":"version","#x":"a\nb"},"ExpressionAttributeValues":{":v":{"N":"1"}},
                   "ReturnConsumedCapacity":"TOTAL"})");
 }
 
 TEST(Requests, UpdateItem) {
-  expect_json(encode(UpdateItemRequest{.table = "jobs",
-                                       .key = kKey,
-                                       .update = "SET #v = :v",
-                                       .condition = "attribute_exists (id) ",
-                                       .names = {{"#v", "version"}},
-                                       .values = {{":v", Number{"1"}}},
-                                       .return_values = "ALL_NEW"}),
+  expect_json(encode(ItemWrite{.kind = ItemWrite::Kind::update,
+                               .table = "jobs",
+                               .item = kKey,
+                               .update = "SET #v = :v",
+                               .condition = "attribute_exists (id) ",
+                               .names = {{"#v", "version"}},
+                               .values = {{":v", Number{"1"}}},
+                               .returning = true}),
               R"({"TableName":"jobs","Key":{"id":{"S":"a\"1"}},"UpdateExpression":"SET #v = :v",
                   "ConditionExpression":"attribute_exists (id) ","ExpressionAttributeNames":{"#v":"version"},
                   "ExpressionAttributeValues":{":v":{"N":"1"}},"ReturnValues":"ALL_NEW","ReturnConsumedCapacity":"TOTAL"})");
 }
 
 TEST(Requests, DeleteItem) {
+  expect_json(encode(ItemWrite{.kind = ItemWrite::Kind::remove, .table = "jobs", .item = kKey}),
+              R"({"TableName":"jobs","Key":{"id":{"S":"a\"1"}},"ReturnConsumedCapacity":"TOTAL"})");
   expect_json(
-      encode(DeleteItemRequest{.table = "jobs", .key = kKey}),
-      R"({"TableName":"jobs","Key":{"id":{"S":"a\"1"}},"ReturnValues":"NONE","ReturnConsumedCapacity":"TOTAL"})");
+      encode(ItemWrite{.kind = ItemWrite::Kind::remove, .table = "jobs", .item = kKey, .returning = true}),
+      R"({"TableName":"jobs","Key":{"id":{"S":"a\"1"}},"ReturnValues":"ALL_OLD","ReturnConsumedCapacity":"TOTAL"})");
 }
 
 TEST(Requests, Query) {
@@ -69,10 +72,9 @@ TEST(Requests, Query) {
                                   .limit = 0,
                                   .forward = false,
                                   .consistent = true,
-                                  .count_only = true,
                                   .exclusive_start_key = kKey}),
               R"({"TableName":"jobs","IndexName":"by_q","KeyConditionExpression":"q = :q","FilterExpression":"a = :a",
-                  "ProjectionExpression":"id","Limit":0,"ScanIndexForward":false,"ConsistentRead":true,"Select":"COUNT",
+                  "ProjectionExpression":"id","Limit":0,"ScanIndexForward":false,"ConsistentRead":true,
                   "ExclusiveStartKey":{"id":{"S":"a\"1"}},"ReturnConsumedCapacity":"TOTAL"})");
 }
 
@@ -117,14 +119,6 @@ TEST(Requests, BatchGetItem) {
   const std::vector<Item> keys{kKey, {{"id", AttributeValue("b")}}};
   expect_json(encode_batch_get("jo\"bs", keys),
               R"({"RequestItems":{"jo\"bs":{"ConsistentRead":true,"Keys":[{"id":{"S":"a\"1"}},{"id":{"S":"b"}}]}},
-                  "ReturnConsumedCapacity":"TOTAL"})");
-}
-
-TEST(Requests, BatchWriteItem) {
-  const std::vector<Item> items{kKey, {{"id", AttributeValue("b")}, {"n", Number{"1"}}}};
-  expect_json(encode_batch_put("jo\"bs", items),
-              R"({"RequestItems":{"jo\"bs":[{"PutRequest":{"Item":{"id":{"S":"a\"1"}}}},
-                                            {"PutRequest":{"Item":{"id":{"S":"b"},"n":{"N":"1"}}}}]},
                   "ReturnConsumedCapacity":"TOTAL"})");
 }
 

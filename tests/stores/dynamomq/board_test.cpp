@@ -132,12 +132,14 @@ TEST_F(BoardOnTable, AHostThatIsSweptAwayMeanwhileIsNoHarm) {
   ASSERT_TRUE(posted->post(Topic::hosts, {.key = "a", .text = "{}"}, soon()));
   ASSERT_TRUE(posted->post(Topic::hosts, {.key = "b", .text = "{}"}, soon()));
   // As a Go program's purge does, which deletes whatever its scan brings.
-  ASSERT_TRUE(host().client().delete_item({.table = table(), .key = {{"id", "sluice:fleet/host/a"}}}, soon()));
+  ASSERT_TRUE(host().client().write(
+      {.kind = dynamo::ItemWrite::Kind::remove, .table = table(), .item = {{"id", "sluice:fleet/host/a"}}}, soon()));
   const auto left = posted->list(Topic::hosts, soon());
   ASSERT_TRUE(left);
   ASSERT_EQ(left->size(), 1U);
   EXPECT_EQ(left->front().key, "b");
-  ASSERT_TRUE(host().client().delete_item({.table = table(), .key = {{"id", "sluice:fleet/hosts"}}}, soon()));
+  ASSERT_TRUE(host().client().write(
+      {.kind = dynamo::ItemWrite::Kind::remove, .table = table(), .item = {{"id", "sluice:fleet/hosts"}}}, soon()));
   EXPECT_TRUE(posted->list(Topic::hosts, soon())->empty());
   ASSERT_TRUE(posted->post(Topic::hosts, {.key = "a", .text = "{}"}, soon()));
   EXPECT_EQ(posted->list(Topic::hosts, soon())->size(), 1U);

@@ -40,7 +40,7 @@ class BehindAHead : public ::testing::Test {
     for (int i = 0; i < in_flight + ready; ++i) {
       const bool held = i < in_flight;
       const std::string sent = format_timestamp(now - 10ms * (in_flight + ready - 1 - i));
-      dynamo::PutItemRequest put;
+      dynamo::ItemWrite put;
       put.table = "orders";
       put.item = {{"id", "m" + std::to_string(i)},
                   {"data", "\"" + std::string(bytes, 'x') + "\""},
@@ -52,7 +52,7 @@ class BehindAHead : public ::testing::Test {
                   {"sent_at", sent},
                   {"received_at", held ? sent : std::string()},
                   {"invisible_until_at", held ? hidden_until : std::string()}};
-      ASSERT_TRUE(client_.put_item(put, Deadline::never()));
+      ASSERT_TRUE(client_.write(put, Deadline::never()));
     }
   }
 

@@ -162,10 +162,10 @@ TEST_F(KeyedSend, AUniqueKeyEndsWithItsMessageWhoeverRemovesIt) {
   NewMessage first{.id = "A-1", .body = "x"};
   first.unique_key = "report";
   ASSERT_EQ(send_one(first).status, SendStatus::sent);
-  dynamo::DeleteItemRequest removal;
+  dynamo::ItemWrite removal{.kind = dynamo::ItemWrite::Kind::remove};
   removal.table = table();
-  removal.key = {{"id", std::string("A-1")}};
-  ASSERT_TRUE(host().client().delete_item(removal, soon()));
+  removal.item = {{"id", std::string("A-1")}};
+  ASSERT_TRUE(host().client().write(removal, soon()));
   NewMessage second{.id = "A-2", .body = "x"};
   second.unique_key = "report";
   EXPECT_EQ(send_one(second).status, SendStatus::sent);

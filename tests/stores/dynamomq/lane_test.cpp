@@ -95,7 +95,7 @@ TEST_F(LaneTest, PutOffRecordComesWhenItIsDue) {
 TEST_F(LaneTest, RemovedRecordThatTheIndexStillShowsIsNotTriedAgain) {
   scan({item("a", 1s)});
   pick(1);
-  lane_.removed("a", now_.steady);
+  lane_.removed("a", now_.wall);
   scan({item("a", 1s)});
   EXPECT_THAT(pick(1), IsEmpty());
   auto fresh = item("a", 1s);

@@ -142,14 +142,14 @@ TEST_F(Recovery, AnothersClaimIsNotTakenForOnesOwn) {
   EXPECT_FALSE(desk().claim(standard(), 1, 30s, soon()));
   mend();
   ASSERT_EQ(get("m0").version, 2);
-  dynamo::UpdateItemRequest request;
+  dynamo::ItemWrite request{.kind = dynamo::ItemWrite::Kind::update};
   request.table = table();
-  request.key = {{"id", "m0"}};
+  request.item = {{"id", "m0"}};
   request.update = "SET invisible_until_at = :until ADD #v :one";
   request.names = {{"#v", "version"}};
   request.values = {{":until", format_timestamp(clock().wall_now() + 20s)},
                     {":one", dynamo::AttributeValue::number(1)}};
-  ASSERT_TRUE(host().client().update_item(request, soon()));
+  ASSERT_TRUE(host().client().write(request, soon()));
   EXPECT_TRUE(claim(1).empty());
 }
 

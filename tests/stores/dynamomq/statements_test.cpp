@@ -68,11 +68,6 @@ TEST(Statements, RemovedAttributesComeBeforeTheCondition) {
   EXPECT_THAT(edit.text, testing::HasSubstr(R"(=? REMOVE "sluice_group" WHERE "id"=?)"));
 }
 
-template <typename Request>
-Request single(const table::RecordWrite& write) {
-  return std::get<Request>(request_of(write));
-}
-
 /// What it says once its placeholders are filled in.
 std::string spelt(std::string text, const std::map<std::string, std::string>& names) {
   for (auto name = names.rbegin(); name != names.rend(); ++name) {
@@ -84,7 +79,7 @@ std::string spelt(std::string text, const std::map<std::string, std::string>& na
 }
 
 TEST(SingleWrites, InsertWantsAFreeId) {
-  const auto put = single<dynamo::PutItemRequest>(kBuild.insert("A", {{"id", "A"}}));
+  const auto put = request_of(kBuild.insert("A", {{"id", "A"}}));
   EXPECT_EQ(put.table, "my.table-1");
   EXPECT_EQ(spelt(put.condition, put.names), "attribute_not_exists(id)");
 }
@@ -95,7 +90,7 @@ TEST(SingleWrites, AreConditionalOnWhatTheirStatementsAre) {
   expected.visible_at = kNow;
   table::RecordChange change = claimed_thrice();
   change.removed = "sluice_group";
-  const auto update = single<dynamo::UpdateItemRequest>(kBuild.update(expected, {"nonce", kNow}, change, true));
+  const auto update = request_of(kBuild.update(expected, {"nonce", kNow}, change, true));
   EXPECT_EQ(spelt(update.condition, update.names),
             "version = :0 AND queue_type = :1 AND sent_at = :2 AND invisible_until_at < :3");
   EXPECT_EQ(spelt(update.update, update.names),
@@ -103,15 +98,15 @@ TEST(SingleWrites, AreConditionalOnWhatTheirStatementsAre) {
             "invisible_until_at = :9 REMOVE sluice_group");
   EXPECT_EQ(update.values.at(":0"), AttributeValue::number(4));
   EXPECT_EQ(update.values.at(":4"), AttributeValue::number(5));
-  EXPECT_EQ(update.return_values, "ALL_NEW");
-  EXPECT_EQ(update.key, dynamo::Item({{"id", "A"}}));
+  EXPECT_TRUE(update.returning);
+  EXPECT_EQ(update.item, dynamo::Item({{"id", "A"}}));
 }
 
 TEST(SingleWrites, AbsentVersionIsNoAbsentRecord) {
-  const auto remove = single<dynamo::DeleteItemRequest>(kBuild.remove({"A", table::VersionMark{}, {}}, true));
+  const auto remove = request_of(kBuild.remove({"A", table::VersionMark{}, {}}, true));
   EXPECT_EQ(spelt(remove.condition, remove.names), "attribute_exists(id) AND attribute_not_exists(version)");
-  EXPECT_EQ(remove.return_values, "ALL_OLD");
-  EXPECT_EQ(single<dynamo::DeleteItemRequest>(kBuild.remove_any("A")).condition, "");
+  EXPECT_TRUE(remove.returning);
+  EXPECT_EQ(request_of(kBuild.remove_any("A")).condition, "");
 }
 
 TEST(NonceSource, TellsHostsApartAndNeverRepeats) {

@@ -114,10 +114,10 @@ class StoreOnEmulator : public ::testing::Test {
     return item ? std::move(item->item) : dynamo::Item();
   }
   void put(dynamo::Item item) {
-    dynamo::PutItemRequest request;
+    dynamo::ItemWrite request;
     request.table = table();
     request.item = std::move(item);
-    const auto stored = host_->client().put_item(request, soon());
+    const auto stored = host_->client().write(request, soon());
     ASSERT_TRUE(stored) << stored.error().message;
   }
 

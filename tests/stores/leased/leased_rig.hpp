@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "host/stores/dynamomq/dynamomq_roles.hpp"
 #include "host/queue/sender.hpp"
+#include "host/stores/dynamomq/dynamomq_roles.hpp"
 #include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/leased_source.hpp"
 #include "host/stores/table/record_layout.hpp"
@@ -116,7 +116,7 @@ class LeasedRig : public ::testing::Test {
     dynamo::Item item = Place{ownership_partition("orders", Half::standard), ownership_sort(shard)}.key();
     item.emplace(attribute::kOwner, owner);
     item.emplace(attribute::kEpoch, dynamo::AttributeValue::number(epoch));
-    ASSERT_TRUE(client_.put_item({.table = kTable, .item = item}, soon()));
+    ASSERT_TRUE(client_.write({.table = kTable, .item = item}, soon()));
   }
   void own_all(const std::string& owner, std::int64_t epoch = 1) {
     for (std::uint32_t shard = 0; shard < kShards; ++shard) {

@@ -46,8 +46,7 @@ Outcome carry(std::size_t a_second) {
   Outcome outcome;
   for (int step = 0; step < kSeconds * kStepsASecond; ++step) {
     const auto items = messages(world, a_second / kStepsASecond);
-    const auto put = producer.client().batch_put(kOwnersTable, items, Deadline::after(world.clock, 1s));
-    outcome.sent += put ? items.size() : 0;
+    outcome.sent += insert_all(producer.client(), items, Deadline::after(world.clock, 1s));
     host.ring();
     std::vector<queue::Completion> completions;
     for (const Delivery& delivery : host.claim(50)) {

@@ -337,7 +337,7 @@ TEST(OwnerTrouble, AnOwnershipItemChangesHandsOnlyAsItWasRead) {
   const leased::OwnershipPage nothing;
   const auto stale =
       leased::ownership_write(kOwnersTable, "orders@", {}, {.part = 0, .owner = "zombie", .epoch = 1}, false);
-  const auto written = a.client().put_item(stale, Deadline::never());
+  const auto written = a.client().write(stale, Deadline::never());
   ASSERT_FALSE(written) << "it was read before the item was made";
   EXPECT_EQ(written.error().kind, dynamo::ErrorKind::conditional_check_failed);
   EXPECT_EQ(world.owners().at(0), "a/1");
@@ -371,12 +371,12 @@ TEST(OwnershipItems, AHeartbeatThatArrivesAfterALaterOneTakesNothingBack) {
   OwnerHost& host = world.add("a/1", false);
   const auto put = [&](std::int64_t counter) {
     const leased::HostBeat beat{.beat = {.host = "a/1", .counter = counter, .lease = 10s}};
-    dynamo::PutItemRequest request;
+    dynamo::ItemWrite request;
     request.table = kOwnersTable;
     request.item = leased::encode_beat(beat, WallTime(1'767'323'045s), WallTime(1'767'323'045s) + 24h);
     leased::demand_not_ended(request);
     leased::demand_no_later_one(request, beat.beat);
-    return host.client().put_item(request, Deadline::never()).has_value();
+    return host.client().write(request, Deadline::never()).has_value();
   };
   EXPECT_TRUE(put(3));
   EXPECT_TRUE(put(3));

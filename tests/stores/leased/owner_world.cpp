@@ -127,21 +127,37 @@ OwnerHost& OwnerWorld::add(const std::string& name, bool start) {
 }
 
 void OwnerWorld::put(dynamo::Item item) {
-  dynamo::PutItemRequest request;
+  dynamo::ItemWrite request;
   request.table = kOwnersTable;
   request.item = std::move(item);
-  if (const auto made = outside_.client().put_item(request, Deadline::never()); !made) {
+  if (const auto made = outside_.client().write(request, Deadline::never()); !made) {
     throw std::runtime_error("cannot be put: " + made.error().message);
   }
 }
 
 void OwnerWorld::remove(dynamo::Item key) {
-  dynamo::DeleteItemRequest request;
+  dynamo::ItemWrite request{.kind = dynamo::ItemWrite::Kind::remove};
   request.table = kOwnersTable;
-  request.key = std::move(key);
-  if (const auto made = outside_.client().delete_item(request, Deadline::never()); !made) {
+  request.item = std::move(key);
+  if (const auto made = outside_.client().write(request, Deadline::never()); !made) {
     throw std::runtime_error("cannot be removed: " + made.error().message);
   }
+}
+
+std::size_t insert_all(dynamo::Client& client, const std::vector<dynamo::Item>& items, Deadline deadline) {
+  std::vector<dynamo::Statement> batch;
+  for (const dynamo::Item& item : items) {
+    batch.push_back(queue::table::statement_of({.kind = queue::table::RecordWrite::Kind::insert,
+                                                .table = kOwnersTable,
+                                                .expected = {},
+                                                .item = item,
+                                                .names = &leased::kRecordNames}));
+  }
+  const auto outputs = client.batch_execute(std::span(&batch, 1), deadline);
+  const auto& output = outputs.front();
+  return !output ? 0
+                 : static_cast<std::size_t>(std::count_if(output->results.begin(), output->results.end(),
+                                                          [](const auto& result) { return !result.error; }));
 }
 
 std::vector<std::string> OwnerWorld::send(std::size_t count, std::size_t body, Duration delay, const std::string& group,
@@ -161,8 +177,8 @@ std::vector<std::string> OwnerWorld::send(std::size_t count, std::size_t body, D
     items.push_back(std::move(*record));
     ids.push_back(leased::made_id(place.sort, to));
     if (items.size() == 25 || i + 1 == count) {
-      if (const auto made = outside_.client().batch_put(kOwnersTable, items, Deadline::never()); !made) {
-        throw std::runtime_error(made.error().message);
+      if (insert_all(outside_.client(), items, Deadline::never()) < items.size()) {
+        throw std::runtime_error("messages cannot be put");
       }
       items.clear();
     }

@@ -44,6 +44,9 @@ class MachineClock final : public Clock {
   Duration slept_{};
 };
 
+/// Puts at most 25 messages by one request; how many were stored.
+std::size_t insert_all(dynamo::Client& client, const std::vector<dynamo::Item>& items, Deadline deadline);
+
 struct WorldPlan {
   std::uint32_t shards = 8;
   Duration lease = std::chrono::seconds(10);

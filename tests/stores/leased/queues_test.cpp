@@ -12,10 +12,10 @@
 
 #include "dynamo/item_reading.hpp"
 #include "host/stores/dynamodb/table.hpp"
+#include "host/stores/leased/leased_queue.hpp"
 #include "host/stores/leased/leased_queues.hpp"
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/leased/ownership_items.hpp"
-#include "host/stores/leased/leased_queue.hpp"
 #include "host/stores/leased/table_items.hpp"
 #include "tests/support/desk.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
@@ -84,7 +84,7 @@ class LeasedQueuesTest : public ::testing::Test {
     ADD_FAILURE() << "the list does not end";
     return ids;
   }
-  void put(Item item) { ASSERT_TRUE(client_.put_item({.table = kTable, .item = std::move(item)}, soon())); }
+  void put(Item item) { ASSERT_TRUE(client_.write({.table = kTable, .item = std::move(item)}, soon())); }
   Item at(const std::string& partition, const std::string& sort) { return Place{partition, sort}.key(); }
   /// All but the number of shards, which whoever sends first has written down.
   std::vector<Item> stored() {

@@ -1,7 +1,6 @@
 // How many shards a queue has, and what follows from another number, on the model of DynamoDB.
 
 #include "host/stores/leased/leased_queue.hpp"
-
 #include "host/stores/leased/leased_queues.hpp"
 #include "tests/stores/leased/leased_rig.hpp"
 
@@ -20,7 +19,7 @@ class ShardNumbers : public LeasedRig {
     item.emplace(attribute::kShards, AttributeValue::number(count));
     return item;
   }
-  void put(Item item) { ASSERT_TRUE(client_.put_item({.table = kTable, .item = std::move(item)}, soon())); }
+  void put(Item item) { ASSERT_TRUE(client_.write({.table = kTable, .item = std::move(item)}, soon())); }
   void tell(std::uint32_t shards, std::uint32_t in_use) {
     Item item = Place{std::string(kHosts), "a/1"}.key();
     item.emplace(attribute::kCounter, AttributeValue::number(7));
@@ -59,7 +58,7 @@ TEST_F(ShardNumbers, WhoChangesThemOverwritesNobody) {
   const Item seen = numbers(4);  // as a person writes it, without the rest
   put(seen);
   ASSERT_TRUE(change(6));
-  const auto late = client_.put_item(numbers_write(place_, seen, {2, 4}), soon());
+  const auto late = client_.write(numbers_write(place_, seen, {2, 4}), soon());
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().kind, dynamo::ErrorKind::conditional_check_failed);
   EXPECT_EQ(change(6)->before, (Shards{6, 6}));

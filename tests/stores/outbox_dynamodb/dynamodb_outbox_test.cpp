@@ -55,7 +55,7 @@ class DynamoDbOutboxTest : public ::testing::Test {
 
   /// A row as an application puts it: bucket by the length of its aggregate's name.
   void put(std::int64_t id, const std::string& aggregate, dynamo::Item more = {}) {
-    dynamo::PutItemRequest request;
+    dynamo::ItemWrite request;
     request.table = settings_.table.table;
     request.item = std::move(more);
     parts_[id] = static_cast<std::uint32_t>(aggregate.size()) % kBuckets;
@@ -65,7 +65,7 @@ class DynamoDbOutboxTest : public ::testing::Test {
     request.item.try_emplace("aggregate_id", aggregate);
     request.item.try_emplace("event", "Placed");
     request.item.try_emplace("payload", R"({"n":1})");
-    const auto written = client_.put_item(request, soon());
+    const auto written = client_.write(request, soon());
     ASSERT_TRUE(written) << written.error().message;
   }
 

@@ -46,12 +46,12 @@ class FurtherBucketsTest : public ::testing::Test {
   Deadline soon() { return Deadline::after(clock_, 60s); }
 
   void put(const std::string& bucket, std::int64_t id) {
-    dynamo::PutItemRequest request;
+    dynamo::ItemWrite request;
     request.table = settings_.table.table;
     request.item = {{"bucket", bucket},          {"id", AttributeValue::number(id)},
                     {"aggregate_type", "order"}, {"aggregate_id", "o-1"},
                     {"event", "Placed"},         {"payload", "{}"}};
-    const auto written = client_.put_item(request, soon());
+    const auto written = client_.write(request, soon());
     ASSERT_TRUE(written) << written.error().message;
   }
   /// What the holder of these buckets reads.

@@ -362,14 +362,14 @@ class Relays {
     const auto place = [&salt](const Late& late) { return std::hash<std::string>()(late.group + salt); };
     std::stable_sort(late_.begin(), late_.end(), [&](const Late& a, const Late& b) { return place(a) < place(b); });
     for (const Late& late : late_) {
-      dynamo::PutItemRequest request;
+      dynamo::ItemWrite request;
       request.table = settings_.table.table;
       request.item = {{"bucket", partition_of(late.key.part)}, {"id", AttributeValue::number(late.key.id)}};
       request.item.insert({{"aggregate_type", "orders"}, {"event", "e"}, {"payload", "{}"}});
       if (!late.group.empty()) {
         request.item.insert({{"aggregate_id", late.group}});
       }
-      EXPECT_TRUE(client_.put_item(request, soon()));
+      EXPECT_TRUE(client_.write(request, soon()));
       truth_.rows.insert(late.key);
       truth_.landed[late.group].push_back(late.key);
     }

@@ -160,14 +160,14 @@ class DynamoDbLeaseBook final : public LeaseBook {
   void open(const LockSpace& space) override { space_ = space.name; }
 
   Result<void> announce(const LeaseMember& member, Deadline deadline) override {
-    dynamo::PutItemRequest request;
+    dynamo::ItemWrite request;
     request.table = place_.table().table;
     request.item = key_of(place_.columns(), members_partition(), member.name);
     request.item.emplace(kCounter, AttributeValue::number(member.counter));
     request.item.emplace(
         kLease, AttributeValue::number(std::chrono::duration_cast<std::chrono::milliseconds>(member.lease).count()));
     request.item.emplace(kBuckets, AttributeValue::number(member.buckets));
-    SLUICE_PASS_ON(place_.told(place_.client().put_item(request, deadline)));
+    SLUICE_PASS_ON(place_.told(place_.client().write(request, deadline)));
     return {};
   }
 
@@ -187,7 +187,7 @@ class DynamoDbLeaseBook final : public LeaseBook {
   void bury(std::span<const LeaseMember> dead, Deadline deadline) override {
     std::vector<dynamo::ItemWrite> writes;
     for (const LeaseMember& member : dead) {
-      dynamo::DeleteItemRequest removal = removal_of(member);
+      dynamo::ItemWrite removal = removal_of(member);
       removal.condition = "#c = :c";
       removal.names.emplace("#c", kCounter);
       removal.values.emplace(":c", AttributeValue::number(member.counter));
@@ -226,7 +226,7 @@ class DynamoDbLeaseBook final : public LeaseBook {
 
   // What it still holds goes with its lease.
   void leave(const LeaseMember& member, Deadline deadline) override {
-    (void)place_.client().delete_item(removal_of(member), deadline);  // otherwise the others bury it
+    (void)place_.client().write(removal_of(member), deadline);  // otherwise the others bury it
   }
 
   Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, const LeaseMember* /*member*/,
@@ -237,8 +237,8 @@ class DynamoDbLeaseBook final : public LeaseBook {
   bool marks_are_heartbeats() const override { return false; }
 
  private:
-  dynamo::PutItemRequest put_of(const Handover& handover, std::int64_t owner) const {
-    dynamo::PutItemRequest request;
+  dynamo::ItemWrite put_of(const Handover& handover, std::int64_t owner) const {
+    dynamo::ItemWrite request;
     request.table = place_.table().table;
     request.item = key_of(place_.columns(), locks_partition(), handover.bucket);
     request.item.emplace(kOwner, AttributeValue::number(owner));
@@ -253,10 +253,10 @@ class DynamoDbLeaseBook final : public LeaseBook {
     return request;
   }
 
-  dynamo::DeleteItemRequest removal_of(const LeaseMember& member) const {
-    dynamo::DeleteItemRequest removal;
+  dynamo::ItemWrite removal_of(const LeaseMember& member) const {
+    dynamo::ItemWrite removal{.kind = dynamo::ItemWrite::Kind::remove};
     removal.table = place_.table().table;
-    removal.key = key_of(place_.columns(), members_partition(), member.name);
+    removal.item = key_of(place_.columns(), members_partition(), member.name);
     return removal;
   }
 

@@ -167,8 +167,8 @@ struct Assignment {
   AttributeValue value;
 };
 
-bool any_reason(const dynamo::TransactResult& result, std::string_view code) {
-  return std::any_of(result.reasons.begin(), result.reasons.end(),
+bool any_reason(const dynamo::Error& error, std::string_view code) {
+  return std::any_of(error.cancellation_reasons.begin(), error.cancellation_reasons.end(),
                      [code](const dynamo::CancellationReason& reason) { return reason.code == code; });
 }
 
@@ -248,15 +248,15 @@ Result<void> OutboxPlace::each(const std::string& partition,
 
 dynamo::ItemWrite OutboxPlace::write_of(const std::string& partition, std::int64_t id, const RowEdit& edit) const {
   if (edit.sent) {
-    dynamo::DeleteItemRequest removal;
+    dynamo::ItemWrite removal{.kind = dynamo::ItemWrite::Kind::remove};
     removal.table = table().table;
-    removal.key = key_of(columns(), partition, id);
+    removal.item = key_of(columns(), partition, id);
     removal.condition = still_tried(columns(), edit.only_if, removal.names, removal.values);
     return removal;
   }
-  dynamo::UpdateItemRequest update;
+  dynamo::ItemWrite update{.kind = dynamo::ItemWrite::Kind::update};
   update.table = table().table;
-  update.key = key_of(columns(), partition, id);
+  update.item = key_of(columns(), partition, id);
   update.condition = still_tried(columns(), edit.only_if, update.names, update.values);
   const std::array assignments{
       Assignment{"tries", columns().retry_count, edit.tries, AttributeValue::number(edit.retries)},
@@ -291,14 +291,14 @@ Result<MarkStatus> OutboxPlace::move(const dynamo::Item& row, const RowEdit& edi
   dynamo::TransactAction removal;
   removal.kind = dynamo::TransactAction::Kind::remove;
   removal.table = table().table;
-  removal.item_or_key = key_of(columns(), *from, read.id);
+  removal.item = key_of(columns(), *from, read.id);
   removal.condition = still_tried(columns(), read.retries, removal.names, removal.values);
   dynamo::TransactAction arrival;
   arrival.table = table().table;
   arrival.condition = "attribute_not_exists(#id)";
   arrival.names.emplace("#id", columns().id);
-  arrival.item_or_key = row;
-  dynamo::Item& item = arrival.item_or_key;
+  arrival.item = row;
+  dynamo::Item& item = arrival.item;
   item.insert_or_assign(std::string(kBucket), partition);
   item.erase(columns().retry_at);
   item.erase(columns().retry_count);
@@ -311,17 +311,17 @@ Result<MarkStatus> OutboxPlace::move(const dynamo::Item& row, const RowEdit& edi
     item.erase(columns().last_error);
   }
   const dynamo::TransactWriteRequest request{.actions = {std::move(removal), std::move(arrival)}, .token = {}};
-  const auto results = client_.transact_each(std::span(&request, 1), deadline);
-  if (!results.front().error) {
+  const auto moved = client_.transact(request, deadline);
+  if (moved) {
     return MarkStatus::written;
   }
-  if (any_reason(results.front(), "TransactionConflict")) {
+  if (any_reason(moved.error(), "TransactionConflict")) {
     return MarkStatus::locked;
   }
-  if (any_reason(results.front(), "ConditionalCheckFailed")) {
+  if (any_reason(moved.error(), "ConditionalCheckFailed")) {
     return MarkStatus::gone;
   }
-  return error_of(*results.front().error);
+  return error_of(moved.error());
 }
 
 Result<FurtherBuckets> OutboxPlace::look_for_buckets(Deadline deadline) {
