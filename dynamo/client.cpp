@@ -20,12 +20,6 @@
 namespace sluice::dynamo {
 namespace {
 
-/// What an answer reports, besides what it is for.
-struct AnswerReport {
-  Capacity capacity;
-  std::vector<std::string> throttling_reasons;  ///< of single statements of a batch
-};
-
 /// One operation on its way: what is asked, and how far it has come. Touched only by the thread that makes the call.
 struct Call {
   // What is asked.
@@ -34,8 +28,9 @@ struct Call {
   std::string body;
   bool write = false;
   bool repeatable = false;  ///< a write that may be repeated though its outcome is unknown: it has a token
-  /// Reads the answer's body into wherever the caller wants it; called once for each answer with status 200.
-  std::function<Result<AnswerReport>(std::string_view)> decode;
+  /// Reads the answer's body into wherever the caller wants it, and tells what capacity it took; called once for each
+  /// answer with status 200.
+  std::function<Result<Capacity>(std::string_view)> decode;
 
   // How far it has come.
   enum class Phase { due, in_flight, done };
@@ -122,16 +117,6 @@ Call call_of(const ItemWrite& write) {
 
 Result<ItemOutput> decode_written(std::string_view body) { return decode_item_output(body, Usage::write); }
 
-std::vector<std::string> throttling_reasons_of(const BatchStatementOutput& output) {
-  std::vector<std::string> out;
-  for (const auto& result : output.results) {
-    if (result.error) {
-      out.insert(out.end(), result.error->throttling_reasons.begin(), result.error->throttling_reasons.end());
-    }
-  }
-  return out;
-}
-
 Error too_many(const char* what, std::size_t count, std::size_t most) {
   return {ErrorKind::validation,
           "a batch of " + std::to_string(count) + " " + what + ": DynamoDB takes at most " + std::to_string(most)};
@@ -199,14 +184,13 @@ class Client::Core {
   std::vector<Result<Output>> ask_each(std::span<Call> calls, Decode decode, Deadline deadline) {
     std::vector<Output> outputs(calls.size());
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      calls[i].decode = [&output = outputs[i], decode](std::string_view body) -> Result<AnswerReport> {
+      calls[i].decode = [&output = outputs[i], decode](std::string_view body) -> Result<Capacity> {
         SLUICE_TRY(decoded, decode(body));
         output = std::move(*decoded);
-        AnswerReport report;
         if constexpr (requires { output.capacity; }) {
-          report.capacity = output.capacity;
+          return output.capacity;
         }
-        return report;
+        return Capacity();
       };
     }
     run(calls, deadline);
@@ -421,11 +405,10 @@ class Client::Core {
       error = std::move(damaged);
     } else if (result->status != 200) {
       error = decode_error(result->status, result->headers, result->body);
-    } else if (auto report = call.decode(result->body)) {
-      record.capacity = report->capacity;
-      record.throttling_reasons = std::move(report->throttling_reasons);
+    } else if (const auto capacity = call.decode(result->body)) {
+      record.capacity = *capacity;
     } else {
-      error = report.error();
+      error = capacity.error();
     }
     if (error && !call.write) {
       error->outcome_unknown = false;  // a read changes nothing
@@ -437,7 +420,6 @@ class Client::Core {
       record.attempt = call.retry.attempts;
       if (error) {
         record.error = error->kind;
-        record.throttling_reasons = error->throttling_reasons;
       }
       options_.observer(record);
     }
@@ -580,10 +562,10 @@ std::vector<Result<BatchStatementOutput>> Client::batch_execute(std::span<const 
       continue;
     }
     calls[i] = writing_call("BatchExecuteStatement", table_of(batch), encode_batch_execute(batch));
-    calls[i].decode = [&output = outputs[i], &batch](std::string_view body) -> Result<AnswerReport> {
+    calls[i].decode = [&output = outputs[i], &batch](std::string_view body) -> Result<Capacity> {
       SLUICE_TRY(decoded, decode_batch_execute(body, batch.size()));
       output = std::move(*decoded);
-      return AnswerReport{output.capacity, throttling_reasons_of(output)};
+      return output.capacity;
     };
   }
 

@@ -41,7 +41,6 @@ struct CallRecord {
   Duration latency{};
   int attempt = 1;
   std::optional<ErrorKind> error;
-  std::vector<std::string> throttling_reasons;
 };
 
 struct ClientOptions {

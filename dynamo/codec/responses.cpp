@@ -121,46 +121,20 @@ Result<Output> decode_response(std::string_view body, std::string_view what, Rea
 
 // Answers that tell of a success.
 
-// The units of one object that reports them. CapacityUnits is the total of table and indexes, which the other members
-// only break down; they count only where the total is missing.
-struct Units {
-  std::optional<double> total;
-  std::optional<double> read;
-  std::optional<double> write;
-  double parts = 0;
-};
-
-void read_part(JsonReader& reader, double& sum) {
-  double units = 0;
-  read_members(reader, [&](std::string_view name) { return took(reader, name, {{"CapacityUnits", &units}}); });
-  sum += units;
-}
-
+// The total of table and indexes, as TOTAL asks for; where it is told apart by kind, that counts.
 void read_capacity(JsonReader& reader, Usage usage, Capacity& capacity) {
-  Units units;
+  double total = 0;
+  Capacity by_kind;
   read_members(reader, [&](std::string_view name) {
-    if (name == "CapacityUnits" || name == "ReadCapacityUnits" || name == "WriteCapacityUnits") {
-      auto& of_kind = name.front() == 'C' ? units.total : name.front() == 'R' ? units.read : units.write;
-      return took_value(reader, of_kind.emplace());
-    }
-    if (name == "Table") {
-      read_part(reader, units.parts);
-      return true;
-    }
-    if (name == "GlobalSecondaryIndexes" || name == "LocalSecondaryIndexes") {
-      read_members(reader, [&](std::string_view) {
-        read_part(reader, units.parts);
-        return true;
-      });
-      return true;
-    }
-    return false;
+    return took(
+        reader, name,
+        {{"CapacityUnits", &total}, {"ReadCapacityUnits", &by_kind.read}, {"WriteCapacityUnits", &by_kind.write}});
   });
-  if (units.read || units.write) {
-    capacity += Capacity{units.read.value_or(0), units.write.value_or(0)};
-    return;
+  if (by_kind.read > 0 || by_kind.write > 0) {
+    capacity += by_kind;
+  } else {
+    (usage == Usage::read ? capacity.read : capacity.write) += total;
   }
-  (usage == Usage::read ? capacity.read : capacity.write) += units.total.value_or(units.parts);
 }
 
 // One object, or one for each table of a batch.

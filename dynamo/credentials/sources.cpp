@@ -463,10 +463,6 @@ HttpResult fetch(HttpTransport& transport, const Clock& clock, HttpRequest reque
   }
 }
 
-HttpResult fetch(HttpTransport& transport, const Clock& clock, HttpRequest request, Deadline deadline) {
-  return fetch(transport, clock, std::move(request), deadline, FetchLimits{});
-}
-
 Result<Credentials> credentials_from_json(std::string_view text, std::string_view member, const std::string& source) {
   const auto unusable = [&](const std::string& what) {
     return no_credentials(source + " gave an answer that cannot be used: " + what);

@@ -35,9 +35,7 @@ struct FetchLimits {
 
 /// Sends a request and waits for its answer.
 HttpResult fetch(HttpTransport& transport, const Clock& clock, HttpRequest request, Deadline deadline,
-                 const FetchLimits& limits);
-/// With the usual limits.
-HttpResult fetch(HttpTransport& transport, const Clock& clock, HttpRequest request, Deadline deadline);
+                 const FetchLimits& limits = {});
 
 /// Reads the JSON in which the container agent, the instance metadata, a credential_process and IAM Identity Center
 /// hand out keys; they differ in letter case, in "Token" for "SessionToken", and in the form of the expiry. `member`:

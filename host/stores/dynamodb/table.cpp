@@ -240,8 +240,7 @@ table::TableFinding out_of_reach(const TableSpec& spec, const dynamo::Error& err
     return advice("the table's TTL could not be " + std::string(what) + ": " + error.message,
                   "allow dynamodb:" + std::string(action) + ", or have somebody switch it on who may");
   }
-  return advice("the table's TTL could not be " + std::string(what) + ": " +
-                    table::store_error({spec.table, spec.table, spec.index, {}}, error).message(),
+  return advice("the table's TTL could not be " + std::string(what) + ": " + table_error(spec, error).message(),
                 "try again");
 }
 

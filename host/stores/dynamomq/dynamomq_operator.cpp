@@ -98,9 +98,7 @@ class DynamoMqOperator final : public table::RecordOperator {
  public:
   /// The references must outlive the operator.
   DynamoMqOperator(table::StoreParts parts, QueueState& queue, Doorbell& doorbell)
-      : RecordOperator(parts, make_dynamomq_layout(parts, queue.place), doorbell),
-        queue_(queue),
-        build_(queue.place.table) {}
+      : RecordOperator(parts, make_dynamomq_layout(parts, queue.place), doorbell), queue_(queue) {}
 
   /// From the index, oldest first; a consistent look reads the whole table, in no order.
   Result<ListPage> list(const ListRequest& request, Deadline deadline) override {
@@ -284,7 +282,9 @@ class DynamoMqOperator final : public table::RecordOperator {
   table::RecordWrite write_of(Task& task, WallTime now) const {
     const Change& change = *task.change;
     if (task.removes() && !change.version) {
-      return build_.remove_any(change.id);
+      table::RecordWrite removal = removal_of(place().table, {change.id, {}});
+      removal.whatever_it_is = true;
+      return removal;
     }
     table::Expected expected{change.id, task.before};
     const bool seen = !task.item.empty();
@@ -296,12 +296,13 @@ class DynamoMqOperator final : public table::RecordOperator {
       }
     }
     if (task.removes()) {
-      return build_.remove(expected, true);
+      return removal_of(place().table, std::move(expected));
     }
     const MayHave may_have{.marks = !seen || marks_of(task.item) != 0,
                            .failure = !seen || task.item.contains(attribute::kFailure)};
     task.nonce = parts_.nonces.anonymous();
-    return build_.update(expected, {task.nonce, now}, attributes_of(task.wanted(now, task.front), may_have));
+    return update_of(place().table, std::move(expected), {task.nonce, now},
+                     attributes_of(task.wanted(now, task.front), may_have));
   }
 
   void write(const std::vector<Task*>& tasks, Deadline deadline) const override {
@@ -348,7 +349,6 @@ class DynamoMqOperator final : public table::RecordOperator {
   }
 
   QueueState& queue_;
-  const WriteBuilder build_;
 };
 
 }  // namespace

@@ -90,7 +90,7 @@ class Claimer {
   static constexpr std::size_t kWinnersLookedAt = 4;
 
   Claimer(table::StoreParts parts, const table::QueueTable& place, Half half, HalfState& state)
-      : parts_(parts), place_(place), half_(half), lane_(state.lane), state_(state), build_(place.table) {}
+      : parts_(parts), place_(place), half_(half), lane_(state.lane), state_(state) {}
 
   /// As Source::claim. A lost race is no error, nor is a failed request after others have succeeded.
   Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) {
@@ -261,9 +261,9 @@ class Claimer {
     const core::ClaimTerms terms{now.wall, later(now.wall, request.visibility), request.counts};
     for (const auto& candidate : candidates) {
       nonces.push_back(parts_.nonces.next());
-      writes.push_back(build_.update({candidate.id, candidate.version, half_, {}, candidate.sort_key},
-                                     {nonces.back(), now.wall},
-                                     attributes_of(core::claim(candidate.state(half_), terms)), true));
+      writes.push_back(update_of(place_.table, {candidate.id, candidate.version, half_, {}, candidate.sort_key},
+                                 {nonces.back(), now.wall}, attributes_of(core::claim(candidate.state(half_), terms)),
+                                 true));
     }
     auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::none, deadline);
     std::vector<UnresolvedClaim> unknown;
@@ -380,7 +380,6 @@ class Claimer {
   Half half_;
   HalfBacklog& lane_;
   HalfState& state_;
-  WriteBuilder build_;
 };
 
 /// Settles and extends deliveries of one queue half, each conditional on the version that its receipt names, and on the
@@ -392,7 +391,6 @@ class CompletionWriter {
         half_(half),
         state_(state),
         place_(place),
-        build_(place.table),
         writer_(parts, place, {attribute::kNonce, [](const dynamo::Item& item) { return version_of(item).number; }},
                 state.doubts, state.transactions) {}
 
@@ -422,12 +420,8 @@ class CompletionWriter {
   }
 
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) {
-    std::vector<ExtendResult> results(receipts.size());
     if (const auto sure = parts_.clock.be_sure(place_, visibility / 2, deadline); !sure) {
-      for (ExtendResult& result : results) {
-        result = {.status = SettleStatus::failed, .receipt = {}, .leased_until = {}, .error = sure.error()};
-      }
-      return results;
+      return {receipts.size(), ExtendResult{SettleStatus::failed, {}, {}, sure.error()}};
     }
     const table::Moment now = parts_.now();
     const WallTime invisible_until = later(now.wall, visibility);
@@ -445,14 +439,11 @@ class CompletionWriter {
       writes.push_back(write(i, receipts[i].version, false));
     }
     writer_.commit(writes, write, deadline);
+    std::vector<ExtendResult> results;
     for (std::size_t i = 0; i < receipts.size(); ++i) {
-      SettleResult settled = writer_.result_of(writes[i]);
-      ExtendResult& result = results[i];
-      result.status = settled.status;
-      result.error = std::move(settled.error);
+      const ExtendResult& result =
+          results.emplace_back(writer_.extended(writes[i], table::until(now.steady, visibility)));
       if (result.status == SettleStatus::applied) {
-        result.receipt = {receipts[i].id, writes[i].version(), receipts[i].locator};
-        result.leased_until = table::until(now.steady, visibility);
         state_.lane.extended(receipts[i].id, writes[i].version(), invisible_until);
       } else if (result.status == SettleStatus::lost) {
         state_.lane.forget_receipt(receipts[i]);
@@ -492,14 +483,18 @@ class CompletionWriter {
     }
   }
 
+  /// The record as the receipt has it, of that version.
+  table::Expected expected(const Receipt& receipt, std::size_t index, std::int64_t version) const {
+    return {receipt.id, table::VersionMark::number_of(version), half_, {}, sent_times_[index]};
+  }
+
   table::DeliveryWrite update(const Receipt& receipt, std::size_t index, std::int64_t version, WallTime now,
                               const table::RecordChange& change) {
     table::DeliveryWrite write;
     write.index = index;
     write.receipt = &receipt;
     write.nonce = parts_.nonces.next();
-    write.record = build_.update({receipt.id, table::VersionMark::number_of(version), half_, {}, sent_times_[index]},
-                                 {write.nonce, now}, change);
+    write.record = update_of(place_.table, expected(receipt, index, version), {write.nonce, now}, change);
     write.hindered = unread_[index];
     return write;
   }
@@ -511,8 +506,7 @@ class CompletionWriter {
     if (completion.action == CompletionAction::remove) {
       write.index = index;
       write.receipt = &receipt;
-      write.record =
-          build_.remove({receipt.id, table::VersionMark::number_of(version), half_, {}, sent_times_[index]}, true);
+      write.record = removal_of(place_.table, expected(receipt, index, version));
       write.hindered = unread_[index];
     } else {
       core::StateChange change = core::end(completion, receive_count_of(receipt), now);
@@ -553,7 +547,6 @@ class CompletionWriter {
   Half half_;
   HalfState& state_;
   const table::QueueTable& place_;
-  WriteBuilder build_;
   table::DeliveryWriter writer_;
   // Of each receipt of the call.
   std::vector<std::optional<std::string>> sent_times_;  // nothing: the version alone has to do

@@ -87,20 +87,10 @@ std::vector<Draft> draft_all(const table::StoreParts& parts, std::span<const Sto
 
 }  // namespace
 
-table::RecordWrite WriteBuilder::insert(const std::string& id, dynamo::Item item) const {
-  table::RecordWrite write{
-      .kind = table::RecordWrite::Kind::insert, .table = table_, .expected = {id, {}}, .names = &kRecordNames};
-  write.item = std::move(item);
-  return write;
-}
-
-table::RecordWrite WriteBuilder::update(table::Expected expected, const WriteMark& mark, table::RecordChange change,
-                                        bool returning) const {
-  table::RecordWrite write{.kind = table::RecordWrite::Kind::update,
-                           .table = table_,
-                           .expected = std::move(expected),
-                           .names = &kRecordNames};
-  write.returning = returning;
+table::RecordWrite update_of(std::string_view table, table::Expected expected, const WriteMark& mark,
+                             table::RecordChange change, bool returning) {
+  table::RecordWrite write{.table = table, .expected = std::move(expected), .returning = returning};
+  write.names = &kRecordNames;
   auto& set = write.change.set;
   set.reserve(change.set.size() + 3);
   set.emplace_back(attribute::kVersion, AttributeValue::number(write.expected.version.next()));
@@ -111,18 +101,10 @@ table::RecordWrite WriteBuilder::update(table::Expected expected, const WriteMar
   return write;
 }
 
-table::RecordWrite WriteBuilder::remove(table::Expected expected, bool returning) const {
-  table::RecordWrite write{.kind = table::RecordWrite::Kind::remove,
-                           .table = table_,
-                           .expected = std::move(expected),
-                           .names = &kRecordNames};
-  write.returning = returning;
-  return write;
-}
-
-table::RecordWrite WriteBuilder::remove_any(const std::string& id) const {
-  table::RecordWrite write = remove({id, {}}, true);
-  write.whatever_it_is = true;
+table::RecordWrite removal_of(std::string_view table, table::Expected expected) {
+  table::RecordWrite write{.kind = table::RecordWrite::Kind::remove, .table = table, .expected = std::move(expected)};
+  write.returning = true;
+  write.names = &kRecordNames;
   return write;
 }
 
@@ -162,13 +144,16 @@ table::RecordChange attributes_of(const core::StateChange& change, MayHave may_h
 
 std::vector<table::StatementOutcome> put_new(const table::StoreParts& parts, const table::QueueTable& place,
                                              std::span<const Insert> inserts, Deadline deadline) {
-  const WriteBuilder build(place.table);
   std::vector<table::RecordWrite> writes;
   writes.reserve(inserts.size());
   for (const Insert& insert : inserts) {
-    writes.push_back(build.insert(insert.id, *insert.item));
-    writes.back().whatever_it_is = insert.replace;
-    writes.back().alone = insert.alone;
+    writes.push_back({.kind = table::RecordWrite::Kind::insert,
+                      .table = place.table,
+                      .expected = {insert.id, {}},
+                      .whatever_it_is = insert.replace,
+                      .item = *insert.item,
+                      .alone = insert.alone,
+                      .names = &kRecordNames});
   }
   auto outcomes = parts.runner.run(std::move(writes), table::Repetition::until_known, deadline);
   std::vector<std::string> doubtful;

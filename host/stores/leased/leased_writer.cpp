@@ -271,13 +271,10 @@ table::DeliveryWrite LeasedWriter::extension(const Receipt& receipt, const Held&
 
 std::vector<ExtendResult> LeasedWriter::extend(std::span<const Receipt> receipts, std::span<std::optional<Held>> held,
                                                Duration visibility, Deadline deadline) {
-  std::vector<ExtendResult> results(receipts.size());
   if (const auto sure = parts_.clock.be_sure(place_, visibility / 2, deadline); !sure) {
-    for (ExtendResult& result : results) {
-      result = {.status = SettleStatus::failed, .receipt = {}, .leased_until = {}, .error = sure.error()};
-    }
-    return results;
+    return {receipts.size(), ExtendResult{SettleStatus::failed, {}, {}, sure.error()}};
   }
+  std::vector<ExtendResult> results(receipts.size());
   const table::Moment now = parts_.now();
   const WallTime until = later(now.wall, visibility);
   std::vector<const Receipt*> all;
@@ -302,13 +299,8 @@ std::vector<ExtendResult> LeasedWriter::extend(std::span<const Receipt> receipts
   }
   writer_.commit(writes, write_of, deadline);
   for (const table::DeliveryWrite& write : writes) {
-    SettleResult settled = writer_.result_of(write);
-    ExtendResult& result = results[write.index];
-    result.status = settled.status;
-    result.error = std::move(settled.error);
+    ExtendResult& result = results[write.index] = writer_.extended(write, table::until(now.steady, visibility));
     if (result.status == SettleStatus::applied) {
-      result.receipt = {write.receipt->id, write.version(), write.receipt->locator};
-      result.leased_until = table::until(now.steady, visibility);
       held[write.index]->version = result.receipt.version;
     }
   }

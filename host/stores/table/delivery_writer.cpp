@@ -220,6 +220,16 @@ SettleResult DeliveryWriter::result_of(const DeliveryWrite& write) const {
   return {SettleStatus::failed, store_error(place_, write.outcome.error)};
 }
 
+ExtendResult DeliveryWriter::extended(const DeliveryWrite& write, SteadyTime until) const {
+  SettleResult settled = result_of(write);
+  ExtendResult result{.status = settled.status, .receipt = {}, .leased_until = {}, .error = std::move(settled.error)};
+  if (result.status == SettleStatus::applied) {
+    result.receipt = {write.receipt->id, write.version(), write.receipt->locator};
+    result.leased_until = until;
+  }
+  return result;
+}
+
 dynamo::Result<DeliveryWriter::Records> DeliveryWriter::read(const std::vector<const DeliveryWrite*>& writes,
                                                              Deadline deadline) const {
   std::vector<dynamo::Item> keys;

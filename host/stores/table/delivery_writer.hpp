@@ -69,6 +69,8 @@ class DeliveryWriter {
   /// Sets what became of each. `rewrite` makes one anew that could not be made as it was.
   void commit(std::vector<DeliveryWrite>& writes, const Rewrite& rewrite, Deadline deadline);
   SettleResult result_of(const DeliveryWrite& write) const;
+  /// The same of one that prolongs a lease, to that time.
+  ExtendResult extended(const DeliveryWrite& write, SteadyTime until) const;
 
  private:
   using Records = std::vector<dynamo::Item>;
