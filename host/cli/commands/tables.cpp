@@ -20,8 +20,8 @@
 #include "host/stores/dynamodb/table.hpp"
 #include "host/stores/dynamomq/outside_items.hpp"
 #include "host/stores/dynamomq/schema.hpp"
-#include "host/stores/leased/leased_schema.hpp"
 #include "host/stores/leased/leased_queue.hpp"
+#include "host/stores/leased/leased_schema.hpp"
 #include "host/stores/leased/table_items.hpp"
 #include "host/stores/table/table_errors.hpp"
 
@@ -461,7 +461,7 @@ Exit show_or_change(const Arguments& arguments, Console& console) {
   return Exit::ok();
 }
 
-using queue::dynamomq::OutsideItems;
+using queue::table::ExaminedItems;
 using queue::table::FindingLevel;
 using queue::table::TableFinding;
 
@@ -488,21 +488,8 @@ constexpr std::size_t kMostRequests = 100;
 struct Examined {
   std::vector<TableFinding> findings;
   bool usable = false;
-  std::optional<OutsideItems> items;
+  std::optional<ExaminedItems> items;
 };
-
-TableFinding outside_finding(const OutsideItems& items) {
-  std::string named;
-  for (const auto& item : items.first) {
-    named += (named.empty() ? "'" : ", '") + item.id + "' (" + item.why + ")";
-  }
-  const bool one = items.outside == 1;
-  return {FindingLevel::advice,
-          std::to_string(items.outside) + (one ? " item is" : " items are") +
-              " in neither half of the queue, where no command but `get` and no consumer sees " +
-              (one ? "it: " : "them: ") + named + (items.outside > items.first.size() ? ", ..." : ""),
-          "give each a queue_type of STANDARD or DLQ and a sent_at, or delete it"};
-}
 
 TableFinding not_looked_at(const Error& error) {
   return {FindingLevel::advice, "its items could not be looked at: " + error.message(),
@@ -512,33 +499,6 @@ TableFinding not_looked_at(const Error& error) {
 TableFinding not_all(std::uint64_t read) {
   return {FindingLevel::advice, "only the first " + std::to_string(read) + " items were looked at",
           "--all-items looks at every one, for half a read unit each 4 KB"};
-}
-
-/// Looks for items that no queue shows, in a table of DynamoMQ's layout.
-Result<OutsideItems> look_at_items(TableSession& session, const TableTarget& target, std::size_t most_requests,
-                                   std::vector<TableFinding>& findings) {
-  // Each request has a time-out of its own.
-  SLUICE_TRY(items, queue::dynamomq::find_outside_items(session.client(),
-                                                        {target.spec.table, target.spec.table, target.spec.index, {}},
-                                                        most_requests, Deadline::never()));
-  if (items->outside > 0) {
-    findings.push_back(outside_finding(*items));
-  }
-  return items;
-}
-
-/// What is odd among the items of a leased table. Reported as those of the other layout are.
-Result<OutsideItems> look_at_leased_items(TableSession& session, const TableTarget& target, std::size_t most_requests,
-                                          std::vector<TableFinding>& findings) {
-  SLUICE_TRY(items, queue::leased::examine_items(session.client(), target.spec.table, most_requests,
-                                                 session.clock().wall_now(), Deadline::never()));
-  std::move(items->findings.begin(), items->findings.end(), std::back_inserter(findings));
-  return OutsideItems{.read = items->read,
-                      .outside = items->foreign,
-                      .ours = 0,
-                      .whole = items->whole,
-                      .read_units = items->read_units,
-                      .first = {}};
 }
 
 bool is_usable(const std::vector<TableFinding>& findings) {
@@ -558,14 +518,18 @@ Examined examine(TableSession& session, const TableTarget& target, const dynamo:
     findings.push_back(std::move(*ttl));
   }
   const std::size_t most_requests = all_items ? std::numeric_limits<std::size_t>::max() : kMostRequests;
-  const std::size_t before = findings.size();
-  const auto look = target.spec.layout.indexed ? look_at_items : look_at_leased_items;
-  auto items = look(session, target, most_requests, findings);
+  // Each request has a time-out of its own.
+  auto items =
+      target.spec.layout.indexed
+          ? queue::dynamomq::find_outside_items(session.client(), target.spec.table, most_requests, Deadline::never())
+          : queue::leased::examine_items(session.client(), target.spec.table, most_requests, session.clock().wall_now(),
+                                         Deadline::never());
   if (!items) {
     findings.push_back(not_looked_at(items.error()));
     return examined;
   }
-  examined.usable = is_usable({findings.begin() + static_cast<std::ptrdiff_t>(before), findings.end()});
+  examined.usable = is_usable(items->findings);
+  std::move(items->findings.begin(), items->findings.end(), std::back_inserter(findings));
   if (!items->whole) {
     findings.push_back(not_all(items->read));
   }
@@ -573,7 +537,7 @@ Examined examine(TableSession& session, const TableTarget& target, const dynamo:
   return examined;
 }
 
-void write_items(JsonWriter& json, const OutsideItems& items) {
+void write_items(JsonWriter& json, const ExaminedItems& items) {
   put_object(json, "read", items.read, "all", items.whole, "outside", items.outside, "first_outside",
              array_of(items.first,
                       [](JsonWriter& each, const auto& item) { put_object(each, "id", item.id, "why", item.why); }),

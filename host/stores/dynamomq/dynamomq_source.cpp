@@ -433,19 +433,11 @@ class CompletionWriter {
     const auto write = [&](std::size_t i, std::int64_t version, bool) {
       return update(receipts[i], i, version, now.wall, attributes_of(core::extension(invisible_until)));
     };
-    std::vector<table::DeliveryWrite> writes;
-    writes.reserve(receipts.size());
+    auto results = writer_.extend(receipts, table::until(now.steady, visibility), write, deadline);
     for (std::size_t i = 0; i < receipts.size(); ++i) {
-      writes.push_back(write(i, receipts[i].version, false));
-    }
-    writer_.commit(writes, write, deadline);
-    std::vector<ExtendResult> results;
-    for (std::size_t i = 0; i < receipts.size(); ++i) {
-      const ExtendResult& result =
-          results.emplace_back(writer_.extended(writes[i], table::until(now.steady, visibility)));
-      if (result.status == SettleStatus::applied) {
-        state_.lane.extended(receipts[i].id, writes[i].version(), invisible_until);
-      } else if (result.status == SettleStatus::lost) {
+      if (results[i].status == SettleStatus::applied) {
+        state_.lane.extended(receipts[i].id, results[i].receipt.version, invisible_until);
+      } else if (results[i].status == SettleStatus::lost) {
         state_.lane.forget_receipt(receipts[i]);
       }
     }
@@ -473,7 +465,8 @@ class CompletionWriter {
         continue;
       }
       if (!records && SLUICE_GUARD(settle_fence_sent_at)) {
-        unread_[i] = records.error();  // without the time, a message that was sent again could be taken for this one
+        // Without the time, a message that was sent again could be taken for this one.
+        unread_[i] = SettleResult{SettleStatus::failed, table::store_error(place_, records.error())};
       } else if (!records) {
         continue;
       } else if (const auto found = records->find(receipts[i]->id); found != records->end()) {
@@ -495,7 +488,7 @@ class CompletionWriter {
     write.receipt = &receipt;
     write.nonce = parts_.nonces.next();
     write.record = update_of(place_.table, expected(receipt, index, version), {write.nonce, now}, change);
-    write.hindered = unread_[index];
+    write.decided = unread_[index];
     return write;
   }
 
@@ -507,7 +500,7 @@ class CompletionWriter {
       write.index = index;
       write.receipt = &receipt;
       write.record = removal_of(place_.table, expected(receipt, index, version));
-      write.hindered = unread_[index];
+      write.decided = unread_[index];
     } else {
       core::StateChange change = core::end(completion, receive_count_of(receipt), now);
       if (!with_failure) {
@@ -550,7 +543,7 @@ class CompletionWriter {
   table::DeliveryWriter writer_;
   // Of each receipt of the call.
   std::vector<std::optional<std::string>> sent_times_;  // nothing: the version alone has to do
-  std::vector<std::optional<dynamo::Error>> unread_;    // why that could not be found out
+  std::vector<std::optional<SettleResult>> unread_;     // why that could not be found out
 };
 
 /// The source of one queue half. Each delivery has a lease of its own; suspects are known by what their records say of

@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "base/text/utf8.hpp"
+#include "dynamo/item_reading.hpp"
 #include "host/queue/message.hpp"
 #include "host/stores/dynamomq/record.hpp"
 #include "host/stores/table/metadata_items.hpp"
-#include "host/stores/table/table_errors.hpp"
 #include "host/stores/table/table_keys.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -26,47 +26,31 @@ std::string why_outside(const dynamo::Item& item) {
   return item.find(attribute::kSentAt) == item.end() ? "it has no sent_at" : std::string();
 }
 
-void note(OutsideItems& found, const dynamo::Item& item) {
-  ++found.read;
-  std::string why = why_outside(item);
-  if (why.empty()) {
-    return;
-  }
-  const auto* id = dynamo::find<std::string>(item, attribute::kId);
-  const std::string name = id == nullptr ? std::string() : *id;
-  if (table::is_notice_id(name) || table::is_key_id(name) || table::is_mark_id(name)) {
-    ++found.ours;
-    return;
-  }
-  ++found.outside;
-  if (found.first.size() < OutsideItems::kNamed) {
-    found.first.push_back({clean_utf8(name, kShownBytes, "?"), std::move(why)});
-  }
-}
-
 }  // namespace
 
-Result<OutsideItems> find_outside_items(dynamo::Client& client, const table::QueueTable& place,
-                                        std::size_t most_requests, Deadline deadline) {
+Result<table::ExaminedItems> find_outside_items(dynamo::Client& client, const std::string& table,
+                                                std::size_t most_requests, Deadline deadline) {
   dynamo::ScanRequest scan;
-  scan.table = place.table;
+  scan.table = table;
   scan.projection = "id, queue_type, sent_at";
-  OutsideItems found;
-  for (std::size_t requests = 0; requests < most_requests; ++requests) {
-    auto page = client.scan(scan, deadline);
-    if (!page) {
-      return table::store_error(place, page.error());
+  const auto note = [](table::ExaminedItems& found, const dynamo::Item& item) {
+    const std::string name = dynamo::text_of(item, attribute::kId);
+    if (std::string why = why_outside(item); why.empty()) {
+      return;
+    } else if (table::is_notice_id(name) || table::is_key_id(name) || table::is_mark_id(name)) {
+      ++found.ours;
+    } else {
+      found.note_outside(clean_utf8(name, kShownBytes, "?"), std::move(why));
     }
-    found.read_units += page->capacity.read;
-    for (const auto& item : page->items) {
-      note(found, item);
-    }
-    scan.exclusive_start_key = std::move(page->last_evaluated_key);
-    if (scan.exclusive_start_key.empty()) {
-      return found;
-    }
+  };
+  SLUICE_TRY(found, table::examine_each(client, std::move(scan), most_requests, deadline, note));
+  if (found->outside > 0) {
+    const bool one = found->outside == 1;
+    found->advise(std::to_string(found->outside) + (one ? " item is" : " items are") +
+                      " in neither half of the queue, where no command but `get` and no consumer sees " +
+                      (one ? "it: " : "them: ") + found->named(),
+                  "give each a queue_type of STANDARD or DLQ and a sent_at, or delete it");
   }
-  found.whole = false;
   return found;
 }
 

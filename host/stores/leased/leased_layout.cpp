@@ -13,17 +13,6 @@ namespace {
 
 using dynamo::TransactAction;
 
-const dynamo::Item* at(const PlacedItems& items, const Place& place) {
-  const auto found = items.find(place);
-  return found == items.end() ? nullptr : &found->second;
-}
-
-/// Where a message of a made id lies that was never moved.
-std::vector<Place> direct_places(const std::string& queue, const std::string& id) {
-  auto made = made_place(queue, id);
-  return made ? std::vector<Place>{std::move(*made)} : std::vector<Place>();
-}
-
 /// Where an item lies that somebody else has put among the messages: it is listed by its keys, and may so be removed.
 std::vector<Place> strange_places(const std::string& queue, const std::string& id) {
   const auto keys = listed_keys(id);
@@ -32,18 +21,6 @@ std::vector<Place> strange_places(const std::string& queue, const std::string& i
   }
   return {{partition_of(queue, Half::standard, keys->second), keys->first},
           {partition_of(queue, Half::dlq, keys->second), keys->first}};
-}
-
-void settle(table::FoundRecord& one, const std::string& id, const std::vector<Place>& places,
-            std::initializer_list<const PlacedItems*> reads) {
-  for (const Place& place : places) {
-    for (const auto* read : reads) {
-      const auto* item = at(*read, place);
-      if (item != nullptr && !one.there() && id_of(*item) == id) {
-        one.item = *item;
-      }
-    }
-  }
 }
 
 constexpr table::LayoutNames kLayoutNames{.record = kRecordNames,
@@ -122,41 +99,42 @@ dynamo::Result<PlacedItems> read_places(dynamo::Client& client, const table::Que
 
 dynamo::Result<table::FoundRecords> find_records(dynamo::Client& client, const table::QueueTable& table,
                                                  const std::set<std::string>& ids, Deadline deadline) {
-  std::set<Place> near;
-  for (const std::string& id : ids) {
-    near.insert(alias_place(table.queue, id));
-    for (Place& direct : direct_places(table.queue, id)) {
-      near.insert(std::move(direct));
-    }
-  }
-  SLUICE_TRY(first, read_places(client, table, near, deadline));
   table::FoundRecords records;
-  std::set<Place> far;
   for (const std::string& id : ids) {
-    table::FoundRecord& one = records[id];
-    if (const auto* alias = at(*first, alias_place(table.queue, id))) {
-      const Place target = alias_target(*alias);
-      one.alias = target.key();
-      far.insert(target);
-    }
+    records[id];
   }
-  SLUICE_TRY(second, read_places(client, table, far, deadline));
-  std::set<Place> strange;
-  for (auto& [id, one] : records) {
-    std::vector<Place> places = direct_places(table.queue, id);
-    if (one.alias) {
-      places.insert(places.begin(), Place::of(*one.alias));
+  const std::string& queue = table.queue;
+  // First where the id says and at its alias, then where that leads, then among what is nobody's.
+  const auto near = [&](const std::string& id, const table::FoundRecord&) {
+    std::vector<Place> places{alias_place(queue, id)};
+    if (auto direct = made_place(queue, id)) {
+      places.push_back(std::move(*direct));
     }
-    settle(one, id, places, {&*second, &*first});
-    if (!one.there()) {
-      const auto more = strange_places(table.queue, id);
-      strange.insert(more.begin(), more.end());
+    return places;
+  };
+  const auto far = [](const std::string&, const table::FoundRecord& one) {
+    return one.alias ? std::vector<Place>{Place::of(*one.alias)} : std::vector<Place>();
+  };
+  const auto strange = [&](const std::string& id, const table::FoundRecord&) { return strange_places(queue, id); };
+  using PlacesOf = std::function<std::vector<Place>(const std::string& id, const table::FoundRecord& one)>;
+  for (const PlacesOf& places_of : {PlacesOf(near), PlacesOf(far), PlacesOf(strange)}) {
+    std::map<Place, std::string> looked_at;
+    for (const auto& [id, one] : records) {
+      for (Place& place : one.there() ? std::vector<Place>() : places_of(id, one)) {
+        looked_at.emplace(std::move(place), id);
+      }
     }
-  }
-  SLUICE_TRY(third, read_places(client, table, strange, deadline));
-  for (auto& [id, one] : records) {
-    if (!one.there()) {
-      settle(one, id, strange_places(table.queue, id), {&*third});
+    std::set<Place> places;
+    std::transform(looked_at.begin(), looked_at.end(), std::inserter(places, places.end()),
+                   [](const auto& one) { return one.first; });
+    SLUICE_TRY(items, read_places(client, table, places, deadline));
+    for (auto& [place, item] : *items) {
+      const std::string& id = looked_at.at(place);
+      if (place == alias_place(queue, id)) {
+        records[id].alias = alias_target(item).key();
+      } else if (id_of(item) == id) {
+        records[id].item = std::move(item);
+      }
     }
   }
   return records;
@@ -224,11 +202,11 @@ class LeasedInserter final : public table::KeyedInserter {
       }
     } else if (const auto made = made_place(table.queue, entry.id()); made && *made != place && has_alias(entry)) {
       // It looks like an id that we made, and such a message needs no alias.
-      TransactAction check{.kind = TransactAction::Kind::check, .table = table.table};
-      check.item = made->key();
-      check.condition = "attribute_not_exists(#p)";
-      check.names.emplace("#p", attribute::kPartition);
-      actions.push_back(std::move(check));
+      actions.push_back({.kind = TransactAction::Kind::check,
+                         .table = table.table,
+                         .item = made->key(),
+                         .condition = "attribute_not_exists(#p)",
+                         .names = {{"#p", std::string(attribute::kPartition)}}});
     }
   }
 };

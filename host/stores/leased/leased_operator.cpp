@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "host/queue/content_edit.hpp"
 #include "host/queue/message.hpp"
 #include "host/queue/stored_message.hpp"
-#include "host/stores/leased/leased_layout.hpp"
+#include "host/stores/leased/leased_writer.hpp"
 #include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/table/item_values.hpp"
 #include "host/stores/table/record_operator.hpp"
@@ -27,14 +32,9 @@ constexpr std::int64_t kMostAPage = 1'000;
 constexpr char kForward = 'f';
 constexpr char kBackward = 'b';
 constexpr std::string_view kDigits = "0123";
-constexpr std::size_t kFirstDigit = 0;
 
 // What sorts behind every key of a priority: its digit's keys are of digits and capital letters.
 constexpr char kBeyond = '~';
-
-Error no_cursor() {
-  return {ErrorCode::invalid, "the cursor is not one that such a list has given; leave it out to begin at the start"};
-}
 
 /// Where a record stands in the order of its half, whatever its priority: by the time of its key, then by what makes
 /// keys differ. A value.
@@ -43,17 +43,15 @@ struct RecordPosition {
   char digit = '0';  ///< of its priority
   std::uint32_t shard = 0;
 
-  static RecordPosition of(const Place& place);
+  static RecordPosition of(const Place& place) {
+    const auto partition = parse_partition(place.partition);
+    const bool ours = place.sort.size() > 1;
+    return {.time = ours ? place.sort.substr(1) : place.sort,
+            .digit = place.sort.empty() ? '0' : place.sort.front(),
+            .shard = partition ? partition->shard : 0};
+  }
   friend auto operator<=>(const RecordPosition&, const RecordPosition&) = default;
 };
-
-RecordPosition RecordPosition::of(const Place& place) {
-  const auto partition = parse_partition(place.partition);
-  const bool ours = place.sort.size() > 1;
-  return {.time = ours ? place.sort.substr(1) : place.sort,
-          .digit = place.sort.empty() ? '0' : place.sort[kFirstDigit],
-          .shard = partition ? partition->shard : 0};
-}
 
 /// A place in a list, as opaque text; it leads on although what lay there is gone.
 std::string encode_cursor(const RecordPosition& last, bool newest_first) {
@@ -62,12 +60,11 @@ std::string encode_cursor(const RecordPosition& last, bool newest_first) {
 
 /// ErrorCode::invalid for what is no cursor of such a list.
 Result<RecordPosition> decode_cursor(std::string_view cursor, bool newest_first) {
-  if (cursor.empty() || cursor.front() != (newest_first ? kBackward : kForward)) {
-    return no_cursor();
-  }
-  const auto keys = listed_keys(cursor.substr(1));
+  const bool ours = !cursor.empty() && cursor.front() == (newest_first ? kBackward : kForward);
+  const auto keys = ours ? listed_keys(cursor.substr(1)) : std::nullopt;
   if (!keys || keys->first.size() > 1024 || keys->second >= kMostShards) {
-    return no_cursor();
+    return Error(ErrorCode::invalid,
+                 "the cursor is not one that such a list has given; leave it out to begin at the start");
   }
   return RecordPosition::of({partition_of("q", Half::standard, keys->second), keys->first});
 }
@@ -75,8 +72,6 @@ Result<RecordPosition> decode_cursor(std::string_view cursor, bool newest_first)
 /// Reads one half of a queue across its shards.
 class HalfReader {
  public:
-  explicit HalfReader(LeasedQueue& queue) : queue_(queue) {}
-
   struct Look {
     Half half = Half::standard;
     std::size_t limit = 0;
@@ -91,185 +86,156 @@ class HalfReader {
     std::vector<dynamo::Item> items;  ///< in the order asked for
     bool more = false;
   };
+
+  /// Used for one look; the references outlive it.
+  HalfReader(LeasedQueue& queue, const Look& look, Deadline deadline)
+      : queue_(queue), look_(look), deadline_(deadline) {}
+
   /// So many records in order. A shard is asked once, and for each priority of which it has more than fit; half a read
   /// unit at least each time.
-  Result<Records> in_order(const Look& look, Deadline deadline) const;
+  Result<Records> in_order() {
+    SLUICE_TRY(count, queue_.shards.get(deadline_));
+    for (std::uint32_t shard = 0; shard < count->most_ever; ++shard) {
+      if (look_.only == nullptr || look_.only->contains(shard)) {
+        SLUICE_PASS_ON(open_shard(shard));
+      }
+    }
+    Records records;
+    for (;;) {
+      Stream* next = nullptr;
+      RecordPosition best;
+      for (Stream& stream : streams_) {
+        SLUICE_PASS_ON(fill(stream));
+        if (stream.items.empty()) {
+          continue;
+        }
+        RecordPosition position = RecordPosition::of(Place::of(stream.items.front()));
+        if (next == nullptr || (look_.newest_first ? position > best : position < best)) {
+          next = &stream;
+          best = std::move(position);
+        }
+      }
+      records.more = next != nullptr;
+      if (next == nullptr || records.items.size() == look_.limit) {
+        return records;
+      }
+      records.items.push_back(std::move(next->items.front()));
+      next->items.pop_front();
+    }
+  }
 
   /// Every record of the half, shard by shard, in no order. `each` is called with each of them. With `most_pages`, no
   /// more than so many of a shard; false: there are more.
-  Result<bool> all(const Look& look, Deadline deadline, const std::function<void(const dynamo::Item&)>& each,
-                   std::size_t most_pages = 0) const;
+  Result<bool> all(const std::function<void(const dynamo::Item&)>& each, std::size_t most_pages) const {
+    SLUICE_TRY(count, queue_.shards.get(deadline_));
+    bool whole = true;
+    for (std::uint32_t shard = 0; shard < count->most_ever; ++shard) {
+      dynamo::QueryRequest query = query_of(shard);
+      std::size_t pages = 0;
+      do {
+        SLUICE_TRY(page, ask(query));
+        std::for_each(page->items.begin(), page->items.end(), each);
+        query.exclusive_start_key = std::move(page->last_evaluated_key);
+      } while (!query.exclusive_start_key.empty() && ++pages != most_pages);
+      whole = whole && query.exclusive_start_key.empty();
+    }
+    return whole;
+  }
 
  private:
-  struct Stream;
+  /// The records of one priority in one shard, as far as they have been read.
+  struct Stream {
+    std::uint32_t shard = 0;
+    char digit = '0';
+    std::deque<dynamo::Item> items{};
+    bool done = false;                        // nothing lies behind what has been read
+    std::optional<std::string> read_up_to{};  // the sort key
+  };
 
-  dynamo::QueryRequest query_of(const Look& look, std::uint32_t shard) const;
-  Result<std::vector<Stream>> open_streams(const Look& look, Deadline deadline) const;
-  Result<void> open_shard(const Look& look, std::uint32_t shard, std::vector<Stream>& streams, Deadline deadline) const;
-  Result<void> fill(const Look& look, Stream& stream, Deadline deadline) const;
+  dynamo::QueryRequest query_of(std::uint32_t shard) const {
+    auto query =
+        partition_query(queue_.place.table, partition_of(queue_.place.queue, look_.half, shard), look_.consistent);
+    query.names.insert(look_.names.begin(), look_.names.end());
+    query.projection = look_.projection;
+    query.forward = !look_.newest_first;
+    return query;
+  }
+  Result<dynamo::Page> ask(const dynamo::QueryRequest& query) const {
+    return table::checked(queue_.place, queue_.parts.client.query(query, deadline_));
+  }
+
+  // All of a shard in one query, where there are no more than are wanted.
+  Result<void> open_shard(std::uint32_t shard) {
+    std::vector<Stream> opened;
+    for (const char digit : kDigits) {
+      opened.push_back({.shard = shard, .digit = digit});
+    }
+    if (!look_.after) {
+      dynamo::QueryRequest query = query_of(shard);
+      query.limit = std::min<std::int64_t>(static_cast<std::int64_t>(look_.limit) + 1, kMostAPage);
+      SLUICE_TRY(page, ask(query));
+      const bool whole = page->last_evaluated_key.empty();
+      char last = '\0';
+      for (dynamo::Item& item : page->items) {
+        const std::string sort = Place::of(item).sort;
+        last = sort.front();
+        auto stream = std::find_if(opened.begin(), opened.end(), [&](const Stream& one) { return one.digit == last; });
+        if (stream == opened.end()) {  // somebody else's sort key
+          stream = opened.insert(opened.end(), Stream{.shard = shard, .digit = last, .done = true});
+        }
+        stream->read_up_to = sort;
+        stream->items.push_back(std::move(item));
+      }
+      for (Stream& stream : opened) {
+        const bool passed = look_.newest_first ? stream.digit > last : stream.digit < last;
+        stream.done = whole || stream.done || (last != '\0' && passed);
+      }
+    }
+    std::move(opened.begin(), opened.end(), std::back_inserter(streams_));
+    return {};
+  }
+
+  // Reads on in one priority of a shard.
+  Result<void> fill(Stream& stream) const {
+    while (stream.items.empty() && !stream.done) {
+      dynamo::QueryRequest query = query_of(stream.shard);
+      std::string low(1, stream.digit);
+      std::string high = low + kBeyond;
+      std::string& bound = look_.newest_first ? high : low;
+      if (stream.read_up_to) {
+        bound = *stream.read_up_to;
+      } else if (look_.after) {
+        bound = stream.digit + look_.after->time;
+      }
+      limit_range(query, low, high);
+      query.limit = std::min<std::int64_t>(static_cast<std::int64_t>(look_.limit) + 2, kMostAPage);
+      SLUICE_TRY(page, ask(query));
+      for (dynamo::Item& item : page->items) {
+        if (!is_seen(stream, Place::of(item))) {
+          stream.items.push_back(std::move(item));
+        }
+      }
+      if (!stream.items.empty()) {
+        stream.read_up_to = Place::of(stream.items.back()).sort;
+      }
+      stream.done = page->last_evaluated_key.empty();
+    }
+    return {};
+  }
+  // The bounds belong to what is between them.
+  bool is_seen(const Stream& stream, const Place& place) const {
+    if (stream.read_up_to) {
+      return place.sort == *stream.read_up_to;
+    }
+    const RecordPosition position = RecordPosition::of(place);
+    return look_.after && (look_.newest_first ? position >= *look_.after : position <= *look_.after);
+  }
 
   LeasedQueue& queue_;
+  const Look& look_;
+  const Deadline deadline_;
+  std::vector<Stream> streams_;
 };
-
-/// The records of one priority in one shard, as far as they have been read.
-struct HalfReader::Stream {
-  std::uint32_t shard = 0;
-  char digit = '0';
-  std::deque<dynamo::Item> items{};
-  bool done = false;                        // nothing lies behind what has been read
-  std::optional<std::string> read_up_to{};  // the sort key
-};
-
-dynamo::QueryRequest HalfReader::query_of(const Look& look, std::uint32_t shard) const {
-  dynamo::QueryRequest query;
-  query.table = queue_.place.table;
-  query.key_condition = "#p = :p";
-  query.names = look.names;
-  query.names.insert_or_assign("#p", std::string(attribute::kPartition));
-  query.values.emplace(":p", partition_of(queue_.place.queue, look.half, shard));
-  query.projection = look.projection;
-  query.consistent = look.consistent;
-  query.forward = !look.newest_first;
-  return query;
-}
-
-// All of a shard in one query, where there are no more than are wanted.
-Result<void> HalfReader::open_shard(const Look& look, std::uint32_t shard, std::vector<Stream>& streams,
-                                    Deadline deadline) const {
-  std::vector<Stream> opened;
-  for (const char digit : kDigits) {
-    opened.push_back({.shard = shard, .digit = digit});
-  }
-  if (!look.after) {
-    dynamo::QueryRequest query = query_of(look, shard);
-    query.limit = std::min<std::int64_t>(static_cast<std::int64_t>(look.limit) + 1, kMostAPage);
-    auto page = queue_.parts.client.query(query, deadline);
-    if (!page) {
-      return table::store_error(queue_.place, page.error());
-    }
-    const bool whole = page->last_evaluated_key.empty();
-    const char last = whole || page->items.empty() ? '\0' : RecordPosition::of(Place::of(page->items.back())).digit;
-    for (dynamo::Item& item : page->items) {
-      const Place place = Place::of(item);
-      const char digit = RecordPosition::of(place).digit;
-      auto stream = std::find_if(opened.begin(), opened.end(), [&](const Stream& one) { return one.digit == digit; });
-      if (stream == opened.end()) {  // somebody else's sort key
-        stream = opened.insert(opened.end(), Stream{.shard = shard, .digit = digit, .done = true});
-      }
-      stream->read_up_to = place.sort;
-      stream->items.push_back(std::move(item));
-    }
-    for (Stream& stream : opened) {
-      const bool passed = look.newest_first ? stream.digit > last : stream.digit < last;
-      stream.done = whole || stream.done || (last != '\0' && passed);
-    }
-  }
-  std::move(opened.begin(), opened.end(), std::back_inserter(streams));
-  return {};
-}
-
-Result<std::vector<HalfReader::Stream>> HalfReader::open_streams(const Look& look, Deadline deadline) const {
-  SLUICE_TRY(count, queue_.shards.get(deadline));
-  std::vector<Stream> streams;
-  for (std::uint32_t shard = 0; shard < count->most_ever; ++shard) {
-    if (look.only != nullptr && !look.only->contains(shard)) {
-      continue;
-    }
-    SLUICE_PASS_ON(open_shard(look, shard, streams, deadline));
-  }
-  return streams;
-}
-
-// Reads on in one priority of a shard.
-Result<void> HalfReader::fill(const Look& look, Stream& stream, Deadline deadline) const {
-  while (stream.items.empty() && !stream.done) {
-    dynamo::QueryRequest query = query_of(look, stream.shard);
-    std::string low(1, stream.digit);
-    std::string high = low + kBeyond;
-    std::string& bound = look.newest_first ? high : low;
-    if (stream.read_up_to) {
-      bound = *stream.read_up_to;
-    } else if (look.after) {
-      bound = stream.digit + look.after->time;
-    }
-    query.key_condition += " AND #s BETWEEN :low AND :high";
-    query.names.insert_or_assign("#s", std::string(attribute::kSort));
-    query.values.emplace(":low", low);
-    query.values.emplace(":high", high);
-    query.limit = std::min<std::int64_t>(static_cast<std::int64_t>(look.limit) + 2, kMostAPage);
-    auto page = queue_.parts.client.query(query, deadline);
-    if (!page) {
-      return table::store_error(queue_.place, page.error());
-    }
-    for (dynamo::Item& item : page->items) {
-      const Place place = Place::of(item);
-      const RecordPosition standing = RecordPosition::of(place);
-      // The bounds belong to what is between them.
-      const bool seen = stream.read_up_to
-                            ? place.sort == *stream.read_up_to
-                            : look.after && (look.newest_first ? standing >= *look.after : standing <= *look.after);
-      if (!seen) {
-        stream.items.push_back(std::move(item));
-      }
-    }
-    if (!stream.items.empty()) {
-      stream.read_up_to = Place::of(stream.items.back()).sort;
-    }
-    stream.done = page->last_evaluated_key.empty();
-  }
-  return {};
-}
-
-Result<HalfReader::Records> HalfReader::in_order(const Look& look, Deadline deadline) const {
-  SLUICE_TRY(streams, open_streams(look, deadline));
-  Records records;
-  for (;;) {
-    Stream* next = nullptr;
-    RecordPosition best;
-    for (Stream& stream : *streams) {
-      SLUICE_PASS_ON(fill(look, stream, deadline));
-      if (stream.items.empty()) {
-        continue;
-      }
-      RecordPosition standing = RecordPosition::of(Place::of(stream.items.front()));
-      if (next == nullptr || (look.newest_first ? standing > best : standing < best)) {
-        next = &stream;
-        best = std::move(standing);
-      }
-    }
-    if (next == nullptr) {
-      return records;
-    }
-    if (records.items.size() == look.limit) {
-      records.more = true;
-      return records;
-    }
-    records.items.push_back(std::move(next->items.front()));
-    next->items.pop_front();
-  }
-}
-
-Result<bool> HalfReader::all(const Look& look, Deadline deadline, const std::function<void(const dynamo::Item&)>& each,
-                             std::size_t most_pages) const {
-  SLUICE_TRY(count, queue_.shards.get(deadline));
-  bool whole = true;
-  for (std::uint32_t shard = 0; shard < count->most_ever; ++shard) {
-    dynamo::QueryRequest query = query_of(look, shard);
-    std::size_t pages = 0;
-    do {
-      auto page = queue_.parts.client.query(query, deadline);
-      if (!page) {
-        return table::store_error(queue_.place, page.error());
-      }
-      for (const dynamo::Item& item : page->items) {
-        each(item);
-      }
-      query.exclusive_start_key = std::move(page->last_evaluated_key);
-    } while (!query.exclusive_start_key.empty() && ++pages != most_pages);
-    whole = whole && query.exclusive_start_key.empty();
-  }
-  return whole;
-}
 
 /// The first ids in claiming order, of records that come in none.
 using FirstIds = std::multimap<RecordPosition, std::string>;
@@ -298,435 +264,441 @@ void take_over(dynamo::Item& into, const dynamo::Item& from, std::string_view na
   }
 }
 
-}  // namespace
+/// The operators' side of one queue. What it lists goes by the time of the keys, over all shards and priorities.
+class LeasedOperator final : public table::RecordOperator {
+ public:
+  LeasedOperator(LeasedQueue& queue, Doorbell& doorbell, HeldShards* held)
+      : RecordOperator(queue.parts, make_leased_layout(queue.parts, queue.place, {}), doorbell),
+        queue_(queue),
+        held_(held) {}
 
-LeasedOperator::LeasedOperator(LeasedQueue& queue, Doorbell& doorbell)
-    : RecordOperator(queue.parts, make_leased_layout(queue.parts, queue.place, {}), doorbell), queue_(queue) {}
-
-// Looks.
-
-Result<ListPage> LeasedOperator::list(const ListRequest& request, Deadline deadline, Scope* scope) const {
-  HalfReader::Look look{.half = request.half, .newest_first = request.newest_first, .consistent = request.consistent};
-  look.only = scope == nullptr ? nullptr : &scope->shards;
-  if (!request.content) {
-    table::project(
-        look, {attribute::kPartition, attribute::kSort, attribute::kOwnId, attribute::kPriority, attribute::kSentAt,
-               attribute::kCreatedAt, attribute::kUpdated, attribute::kVersion, attribute::kReceiveCount,
-               attribute::kNotBefore, attribute::kReceived, attribute::kMarks, attribute::kFailure, attribute::kHold});
+  Result<ListPage> list(const ListRequest& request, Deadline deadline) override {
+    HalfReader::Look look{.half = request.half, .newest_first = request.newest_first, .consistent = request.consistent};
+    const auto held = held_ == nullptr ? std::set<std::uint32_t>() : held_->begin_list(request.half);
+    look.only = held_ == nullptr ? nullptr : &held;
+    if (!request.content) {
+      table::project(look, {attribute::kPartition, attribute::kSort, attribute::kOwnId, attribute::kPriority,
+                            attribute::kSentAt, attribute::kCreatedAt, attribute::kUpdated, attribute::kVersion,
+                            attribute::kReceiveCount, attribute::kNotBefore, attribute::kReceived, attribute::kMarks,
+                            attribute::kFailure, attribute::kHold});
+    }
+    if (!request.cursor.empty()) {
+      SLUICE_TRY(after, decode_cursor(request.cursor, request.newest_first));
+      look.after = std::move(*after);
+    }
+    ListPage result;
+    std::size_t bytes = 0;
+    for (bool more = true; more && result.messages.size() < request.limit && bytes < table::kListBytes;) {
+      look.limit = std::min(request.limit - result.messages.size(), kListRound);
+      SLUICE_TRY(records, HalfReader(queue_, look, deadline).in_order());
+      for (const dynamo::Item& item : records->items) {
+        result.messages.push_back(listed(item, request));
+        bytes += result.messages.back().message.body.size() + result.messages.back().native.size();
+        look.after = RecordPosition::of(Place::of(item));
+        if (held_ != nullptr) {
+          held_->listed(result.messages.back().message.id, request.half, look.after->shard);
+        }
+      }
+      more = records->more;
+      result.next = more ? encode_cursor(*look.after, request.newest_first) : std::string();
+    }
+    return result;
   }
-  if (!request.cursor.empty()) {
-    SLUICE_TRY(after, decode_cursor(request.cursor, request.newest_first));
-    look.after = std::move(*after);
-  }
-  ListPage result;
-  std::size_t bytes = 0;
-  for (bool more = true; more && result.messages.size() < request.limit && bytes < table::kListBytes;) {
-    look.limit = std::min(request.limit - result.messages.size(), kListRound);
-    SLUICE_TRY(records, HalfReader(queue_).in_order(look, deadline));
-    for (const dynamo::Item& item : records->items) {
-      result.messages.push_back(listed(item, request));
-      bytes += result.messages.back().message.body.size() + result.messages.back().native.size();
-      look.after = RecordPosition::of(Place::of(item));
-      if (scope != nullptr) {
-        scope->found.insert_or_assign(result.messages.back().message.id, look.after->shard);
+
+  /// What the owners of its shards have announced, for one read of the heartbeats. Where nobody tells, as nobody works
+  /// on it, a megabyte of each shard is counted; all of it with an exact or consistent look.
+  Result<QueueStats> stats(const StatsRequest& request, Deadline deadline) override {
+    const bool exact = request.consistent || request.exact;
+    if (!exact) {
+      SLUICE_TRY(said, announced(request.half, deadline));
+      if (*said) {
+        return **said;
+      }
+      if (request.cheap) {
+        return Error(ErrorCode::unavailable, "no host that works on queue " + place().queue +
+                                                 " tells how much lies in it; it will within a lease of its start");
       }
     }
-    more = records->more;
-    result.next = more ? encode_cursor(*look.after, request.newest_first) : std::string();
+    auto counted = count({.half = request.half, .ids = 0, .exact = exact}, request.consistent, deadline);
+    return counted ? Result<QueueStats>(counted->counts) : counted.error();
   }
-  return result;
-}
 
-Result<std::optional<QueueStats>> LeasedOperator::announced(Half half, Deadline deadline) const {
-  const auto heartbeats = read_partition(parts_.client, place().table, std::string(kHosts), false, deadline);
-  if (!heartbeats) {
-    return table::store_error(place(), heartbeats.error());
-  }
-  auto said = announced_stats(*heartbeats, {place().queue, half}, parts_.clock.wall_now(), queue_.own_word);
-  if (!said) {
-    return std::optional<QueueStats>();
-  }
-  if (said->in_use == 0) {
-    SLUICE_TRY(shards, queue_.shards.get(deadline));
-    said->in_use = shards->count;
-  }
-  said->stats.at_least = said->stats.at_least || said->held < said->in_use;
-  return std::optional(said->stats);
-}
-
-Result<QueueStats> LeasedOperator::stats(const StatsRequest& request, Deadline deadline) {
-  const bool exact = request.consistent || request.exact;
-  if (!exact) {
-    SLUICE_TRY(said, announced(request.half, deadline));
-    if (*said) {
-      return **said;
-    }
-    if (request.cheap) {
-      return Error(ErrorCode::unavailable, "no host that works on queue " + place().queue +
-                                               " tells how much lies in it; it will within a lease of its start");
-    }
-  }
-  auto counted = count({.half = request.half, .ids = 0, .exact = exact}, request.consistent, deadline);
-  return counted ? Result<QueueStats>(counted->counts) : counted.error();
-}
-
-Result<QueueOverview> LeasedOperator::overview(const OverviewRequest& request, Deadline deadline) {
-  if (!request.exact) {
-    SLUICE_TRY(said, announced(request.half, deadline));
-    if (*said) {
-      return QueueOverview{.counts = **said, .first_ids = {}, .first_in_flight_ids = {}, .errors = {}};
-    }
-  }
-  return count(request, false, deadline);
-}
-
-// The time by which the records are judged is taken after the first answer, which may have put it right.
-Result<QueueOverview> LeasedOperator::count(const OverviewRequest& request, bool consistent, Deadline deadline) const {
-  HalfReader::Look look{.half = request.half, .consistent = consistent};
-  table::project(look, {attribute::kPartition, attribute::kSort, attribute::kOwnId, attribute::kSentAt,
-                        attribute::kReceiveCount, attribute::kNotBefore, attribute::kReceived});
-  if (request.errors > 0) {
-    table::project(look, {attribute::kFailure});
-  }
-  OverviewRequest wanted = request;
-  wanted.ids = 0;  // they come in no order
-  std::optional<table::OverviewCount> sum;
-  WallTime now{};
-  FirstIds first;
-  FirstIds first_hidden;
-  const auto add = [&](const dynamo::Item& item) {
-    if (!sum) {
-      now = parts_.clock.wall_now();
-      sum.emplace(wanted, now);
-    }
-    const StoredMessage record = decode_standing(item, request.half);
-    sum->add(record);
-    const RecordPosition position = RecordPosition::of(Place::of(item));
-    add_first(first, request.ids, position, record.message.id);
-    if (record.state(now) != MessageState::ready) {
-      add_first(first_hidden, request.ids, position, record.message.id);
-    }
-  };
-  SLUICE_TRY(whole, HalfReader(queue_).all(look, deadline, add, request.exact ? 0 : kCountedPages));
-  QueueOverview overview = sum ? std::move(*sum).finish() : QueueOverview{};
-  const auto id_of_first = [](const auto& one) { return one.second; };
-  std::transform(first.begin(), first.end(), std::back_inserter(overview.first_ids), id_of_first);
-  std::transform(first_hidden.begin(), first_hidden.end(), std::back_inserter(overview.first_in_flight_ids),
-                 id_of_first);
-  overview.counts.at_least = !*whole;
-  return overview;
-}
-
-// Changes.
-
-/// A change that holds only as long as its shard is in the hands of whoever makes it.
-struct LeasedOperator::OfShard {
-  Task* task;
-  OwnerFence fence;
-};
-
-void LeasedOperator::write(const std::vector<Task*>& tasks, Deadline deadline) const {
-  std::vector<Task*> staying;
-  std::vector<OfShard> fenced;
-  std::vector<Task*> moving;
-  for (Task* task : tasks) {
-    task->nonce = parts_.nonces.anonymous();
-    if (auto fence = fence_of(task->change->id)) {
-      fenced.push_back({task, std::move(*fence)});
-    } else {
-      const bool stays = task->removes() || task->change->action == ChangeAction::set_visibility;
-      (stays ? staying : moving).push_back(task);
-    }
-  }
-  const WallTime now = parts_.clock.wall_now();
-  write_fenced(fenced, now, deadline);
-  write_in_place(staying, now, deadline);
-  move(moving, now, deadline);
-}
-
-table::RecordWrite LeasedOperator::in_place(const Task& task, WallTime now) const {
-  const Fenced fenced{Place::of(task.item), task.before};
-  return task.removes()
-             ? remove_message(place().table, fenced)
-             : update_message(place().table, fenced, task.nonce, now, attributes_of(task.wanted(now), false));
-}
-
-void LeasedOperator::write_in_place(const std::vector<Task*>& tasks, WallTime now, Deadline deadline) const {
-  if (tasks.empty()) {
-    return;
-  }
-  std::vector<table::RecordWrite> writes;
-  std::transform(tasks.begin(), tasks.end(), std::back_inserter(writes),
-                 [&](const Task* task) { return in_place(*task, now); });
-  const auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::until_known, deadline);
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    note(*tasks[i], outcomes[i], true);
-  }
-  std::vector<Gone> gone;
-  for (const Task* task : tasks) {
-    if (!task->open && task->removes() && task->result->status == ChangeStatus::applied) {
-      gone.push_back({id_of(task->item), Held::of(Candidate::of(task->item))});
-    }
-  }
-  drop_companions(parts_, place(), gone, deadline);
-}
-
-// In transactions that look at who owns the shards. Whoever was frozen before such a write, for however long, writes
-// nothing then.
-void LeasedOperator::write_fenced(const std::vector<OfShard>& tasks, WallTime now, Deadline deadline) const {
-  for (auto first = tasks.begin(); first != tasks.end();) {
-    auto last = first;
-    for (std::size_t bytes = 0; last != tasks.end() && last - first < std::ptrdiff_t{kFencedTogether}; ++last) {
-      bytes += table::item_bytes(last->task->item);
-      if (last != first && bytes > kMostBytes) {
-        break;
+  /// The same; without ids and errors where its owners have said it.
+  Result<QueueOverview> overview(const OverviewRequest& request, Deadline deadline) override {
+    if (!request.exact) {
+      SLUICE_TRY(said, announced(request.half, deadline));
+      if (*said) {
+        return QueueOverview{.counts = **said, .first_ids = {}, .first_in_flight_ids = {}, .errors = {}};
       }
     }
-    dynamo::TransactWriteRequest request{.actions = {}, .token = table::transaction_token(place(), queue_.random)};
-    std::vector<OwnerFence> fences;
-    for (auto one = first; one != last; ++one) {
-      if (std::find(fences.begin(), fences.end(), one->fence) == fences.end()) {
-        fences.push_back(one->fence);
-        request.actions.push_back(owner_check(place().table, one->fence));
-      }
-    }
-    for (auto one = first; one != last; ++one) {
-      request.actions.push_back(table::request_of(in_place(*one->task, now)));
-    }
-    const auto result = parts_.client.transact(request, deadline);
-    for (; first != last; ++first) {
-      const auto fence =
-          static_cast<std::size_t>(std::find(fences.begin(), fences.end(), first->fence) - fences.begin());
-      const bool gone = !result && fence < result.error().cancellation_reasons.size() &&
-                        result.error().cancellation_reasons[fence].stood_in_the_way();
-      if (gone) {
-        first->task->end(ChangeStatus::conflict, 0, changed_since(place().queue, first->task->change->id));
+    return count(request, false, deadline);
+  }
+
+  std::vector<PutResult> put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) override {
+    std::vector<SendResult> fates(records.size());
+    const auto shards = records.empty() ? Result<Shards>(Shards{}) : queue_.shards.settled(deadline);
+    std::vector<KeyedDraft> drafts;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      const StoredMessage& record = records[i];
+      fates[i].id = record.message.id;
+      auto item = !layout_->is_storable_id(record.message.id) ? Error(ErrorCode::invalid, unstorable_id(place().queue))
+                  : shards                                    ? encode_stored(record, place_of(record, shards->count))
+                                                              : Result<dynamo::Item>(shards.error());
+      if (item) {
+        drafts.push_back({.item = std::move(*item), .result = &fates[i], .replace = mode == PutMode::replace});
       } else {
-        note(*first->task, result);
+        fates[i] = {SendStatus::failed, {}, item.error()};
+      }
+    }
+    insert_keyed(parts_, *layout_, queue_.random, std::move(drafts), deadline);
+    std::vector<PutResult> results;
+    results.reserve(fates.size());
+    for (SendResult& fate : fates) {
+      results.push_back(fate.status == SendStatus::sent ? PutResult{}
+                        : fate.status == SendStatus::duplicate_id
+                            ? PutResult{PutStatus::exists, {}}
+                            : PutResult{PutStatus::failed, std::move(fate.error)});
+    }
+    doorbell_.ring_put(place().queue, results);
+    return results;
+  }
+
+ private:
+  Result<std::optional<QueueStats>> announced(Half half, Deadline deadline) const {
+    SLUICE_TRY(beats, table::checked(place(), read_beats(parts_.client, place().table, deadline)));
+    return announced_stats(*beats, {place().queue, half}, parts_.clock.wall_now(), queue_.own_word);
+  }
+
+  // The time by which the records are judged is taken after the first answer, which may have put it right.
+  Result<QueueOverview> count(const OverviewRequest& request, bool consistent, Deadline deadline) const {
+    HalfReader::Look look{.half = request.half, .consistent = consistent};
+    table::project(look, {attribute::kPartition, attribute::kSort, attribute::kOwnId, attribute::kSentAt,
+                          attribute::kReceiveCount, attribute::kNotBefore, attribute::kReceived});
+    if (request.errors > 0) {
+      table::project(look, {attribute::kFailure});
+    }
+    OverviewRequest wanted = request;
+    wanted.ids = 0;  // they come in no order
+    std::optional<table::OverviewCount> sum;
+    WallTime now{};
+    FirstIds first;
+    FirstIds first_hidden;
+    const auto add = [&](const dynamo::Item& item) {
+      if (!sum) {
+        now = parts_.clock.wall_now();
+        sum.emplace(wanted, now);
+      }
+      const StoredMessage record = decode_standing(item, request.half);
+      sum->add(record);
+      const RecordPosition position = RecordPosition::of(Place::of(item));
+      add_first(first, request.ids, position, record.message.id);
+      if (record.state(now) != MessageState::ready) {
+        add_first(first_hidden, request.ids, position, record.message.id);
+      }
+    };
+    SLUICE_TRY(whole, HalfReader(queue_, look, deadline).all(add, request.exact ? 0 : kCountedPages));
+    QueueOverview overview = sum ? std::move(*sum).finish() : QueueOverview{};
+    const auto id_of_first = [](const auto& one) { return one.second; };
+    std::transform(first.begin(), first.end(), std::back_inserter(overview.first_ids), id_of_first);
+    std::transform(first_hidden.begin(), first_hidden.end(), std::back_inserter(overview.first_in_flight_ids),
+                   id_of_first);
+    overview.counts.at_least = !*whole;
+    return overview;
+  }
+
+  // Changes.
+
+  /// A change that holds only as long as its shard is in the hands of whoever makes it.
+  struct OfShard {
+    Task* task;
+    OwnerFence fence;
+  };
+
+  void write(const std::vector<Task*>& tasks, Deadline deadline) const override {
+    std::vector<Task*> staying;
+    std::vector<OfShard> fenced;
+    std::vector<Task*> moving;
+    for (Task* task : tasks) {
+      task->nonce = parts_.nonces.anonymous();
+      if (auto fence = held_ == nullptr ? std::nullopt : held_->fence_of(task->change->id)) {
+        fenced.push_back({task, std::move(*fence)});
+      } else {
+        const bool stays = task->removes() || task->change->action == ChangeAction::set_visibility;
+        (stays ? staying : moving).push_back(task);
+      }
+    }
+    const WallTime now = parts_.clock.wall_now();
+    write_fenced(fenced, now, deadline);
+    write_in_place(staying, now, deadline);
+    move(moving, now, deadline);
+  }
+
+  table::RecordWrite in_place(const Task& task, WallTime now) const {
+    const Fenced fenced{Place::of(task.item), task.before};
+    return task.removes()
+               ? remove_message(place().table, fenced)
+               : update_message(place().table, fenced, task.nonce, now, attributes_of(task.wanted(now), false));
+  }
+
+  void write_in_place(const std::vector<Task*>& tasks, WallTime now, Deadline deadline) const {
+    if (tasks.empty()) {
+      return;
+    }
+    std::vector<table::RecordWrite> writes;
+    std::transform(tasks.begin(), tasks.end(), std::back_inserter(writes),
+                   [&](const Task* task) { return in_place(*task, now); });
+    const auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::until_known, deadline);
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      note(*tasks[i], outcomes[i], true);
+    }
+    std::vector<Gone> gone;
+    for (const Task* task : tasks) {
+      if (!task->open && task->removes() && task->result->status == ChangeStatus::applied) {
+        gone.push_back({id_of(task->item), Held::of(Candidate::of(task->item))});
+      }
+    }
+    drop_companions(parts_, place(), gone, deadline);
+  }
+
+  // In transactions that look at who owns the shards. Whoever was frozen before such a write, for however long, writes
+  // nothing then.
+  void write_fenced(const std::vector<OfShard>& tasks, WallTime now, Deadline deadline) const {
+    for (auto first = tasks.begin(); first != tasks.end();) {
+      auto last = first;
+      for (std::size_t bytes = 0; last != tasks.end() && last - first < std::ptrdiff_t{kFencedTogether}; ++last) {
+        bytes += table::item_bytes(last->task->item);
+        if (last != first && bytes > kMostBytes) {
+          break;
+        }
+      }
+      dynamo::TransactWriteRequest request{.actions = {}, .token = table::transaction_token(place(), queue_.random)};
+      std::vector<OwnerFence> fences;
+      for (auto one = first; one != last; ++one) {
+        if (std::find(fences.begin(), fences.end(), one->fence) == fences.end()) {
+          fences.push_back(one->fence);
+          request.actions.push_back(owner_check(place().table, one->fence));
+        }
+      }
+      for (auto one = first; one != last; ++one) {
+        request.actions.push_back(table::request_of(in_place(*one->task, now)));
+      }
+      const auto result = parts_.client.transact_each(std::span(&request, 1), deadline).front();
+      for (; first != last; ++first) {
+        const auto fence =
+            static_cast<std::size_t>(std::find(fences.begin(), fences.end(), first->fence) - fences.begin());
+        const bool gone = !result && fence < result.error().cancellation_reasons.size() &&
+                          result.error().cancellation_reasons[fence].stood_in_the_way();
+        if (gone) {
+          first->task->end(ChangeStatus::conflict, 0, changed_since(place().queue, first->task->change->id));
+        } else {
+          note(*first->task, result);
+        }
       }
     }
   }
-}
 
-// Of dead letters that are to be redriven and hold their groups back: where they lay before, and go back to.
-std::map<const LeasedOperator::Task*, Place> LeasedOperator::old_places(const std::vector<Task*>& tasks,
-                                                                        Deadline deadline) const {
-  std::map<Place, Task*> held;
-  std::set<Place> places;
-  for (Task* task : tasks) {
-    const auto free = task->change->action == ChangeAction::redrive ? free_group(place(), task->item) : std::nullopt;
-    if (free) {
-      held.emplace(Place::of(free->item), task);
-      places.insert(Place::of(free->item));
+  // Of dead letters that are to be redriven and hold their groups back: where they lay before, and go back to.
+  std::map<const Task*, Place> old_places(const std::vector<Task*>& tasks, Deadline deadline) const {
+    std::map<Place, Task*> held;
+    std::set<Place> places;
+    for (Task* task : tasks) {
+      const auto free = task->change->action == ChangeAction::redrive ? free_group(place(), task->item) : std::nullopt;
+      if (free) {
+        held.emplace(Place::of(free->item), task);
+        places.insert(Place::of(free->item));
+      }
     }
-  }
-  std::map<const Task*, Place> old;
-  if (places.empty()) {
+    std::map<const Task*, Place> old;
+    if (places.empty()) {
+      return old;
+    }
+    const auto holds = read_places(parts_.client, place(), places, deadline);
+    for (const auto& [where, task] : held) {
+      if (!holds) {
+        task->end(ChangeStatus::failed, 0, table::store_error(place(), holds.error()));
+        continue;
+      }
+      const auto hold = holds->find(where);
+      const auto* sort =
+          hold == holds->end() ? nullptr : dynamo::find<std::string>(hold->second, attribute::kTargetSort);
+      const auto partition = parse_partition(Place::of(task->item).partition);
+      if (sort != nullptr && partition && is_sort_key(*sort)) {
+        old.emplace(task, Place{partition_of(place().queue, Half::standard, partition->shard), *sort});
+      }
+    }
     return old;
   }
-  const auto holds = read_places(parts_.client, place(), places, deadline);
-  for (const auto& [where, task] : held) {
-    if (!holds) {
-      task->end(ChangeStatus::failed, 0, table::store_error(place(), holds.error()));
-      continue;
+
+  Place goal(const Task& task, std::uint32_t shards, WallTime now, std::int64_t number) const {
+    const Candidate record = Candidate::of(task.item);
+    const auto partition = parse_partition(record.place.partition).value_or(Partition{});
+    // A shard beyond the number is to run empty.
+    const std::uint32_t shard = partition.shard < shards ? partition.shard : queue_.shard_for(record.group, shards);
+    const auto in = [&](Half half) { return partition_of(place().queue, half, shard); };
+    const auto key_at = [&](WallTime due) { return sort_key_of(record.priority, due, queue_.random); };
+    switch (task.change->action) {
+      case ChangeAction::delay:
+        return {in(partition.half), key_at(later(now, task.change->after))};
+      case ChangeAction::move_to_front:
+        return {in(partition.half), front_sort_key(now + std::chrono::milliseconds(number), queue_.random)};
+      case ChangeAction::dead_letter:
+        return {in(Half::dlq), key_at(now)};
+      default:
+        return {in(Half::standard), key_at(now)};
     }
-    const auto hold = holds->find(where);
-    const auto* sort = hold == holds->end() ? nullptr : dynamo::find<std::string>(hold->second, attribute::kTargetSort);
-    const auto partition = parse_partition(Place::of(task->item).partition);
-    if (sort != nullptr && partition && is_sort_key(*sort)) {
-      old.emplace(task, Place{partition_of(place().queue, Half::standard, partition->shard), *sort});
+  }
+
+  dynamo::Item moved(const Task& task, const Place& to, WallTime now) const {
+    const ChangeAction action = task.change->action;
+    WallTime sent_at = action == ChangeAction::delay ? due_of(to.sort) : whole_milliseconds(now);
+    if (action == ChangeAction::move_to_front) {
+      sent_at = std::min(sent_at, decode_standing(task.item, Half::standard).message.sent_at);
+    }
+    dynamo::Item item = moved_item(task.item, to, sent_at);
+    const core::StateChange change = task.wanted(now, due_of(to.sort));
+    change_item(item, change);
+    if (change.half) {
+      item.erase(std::string(attribute::kHold));
+    }
+    if (change.created_at) {
+      item.erase(std::string(attribute::kCreatedAt));
+    }
+    touch(item, task.nonce, now);
+    return item;
+  }
+
+  dynamo::TransactWriteRequest move_request(const dynamo::Item& read, const dynamo::Item& moved) const {
+    dynamo::TransactWriteRequest request{.actions = {}, .token = table::transaction_token(place(), queue_.random)};
+    request.actions.push_back(remove_record(place(), read));
+    request.actions.push_back(table::put_message(place().table, moved, kLoneNames));
+    request.actions.push_back(put_alias_anyway(place(), id_of(moved), Place::of(moved)));
+    const bool still_held = Candidate::of(moved).hold;
+    if (auto freed = still_held ? std::nullopt : free_group(place(), read)) {
+      request.actions.push_back(std::move(*freed));
+    }
+    return request;
+  }
+
+  void move(const std::vector<Task*>& tasks, WallTime now, Deadline deadline) const {
+    if (tasks.empty()) {
+      return;
+    }
+    const auto old = old_places(tasks, deadline);
+    const auto shards = queue_.shards.get(deadline);
+    std::vector<dynamo::TransactWriteRequest> requests;
+    std::vector<Task*> moving;
+    for (Task* task : tasks) {
+      if (!task->open) {
+        continue;
+      }
+      if (!shards) {
+        task->end(ChangeStatus::failed, 0, shards.error());
+        continue;
+      }
+      const auto before = old.find(task);
+      const Place to = before != old.end()
+                           ? before->second
+                           : goal(*task, shards->count, now, static_cast<std::int64_t>(requests.size()));
+      requests.push_back(move_request(task->item, moved(*task, to, now)));
+      moving.push_back(task);
+    }
+    const auto results = parts_.client.transact_each(requests, deadline);
+    for (std::size_t i = 0; i < moving.size(); ++i) {
+      note(*moving[i], results[i]);
     }
   }
-  return old;
-}
 
-Place LeasedOperator::goal(const Task& task, std::uint32_t shards, WallTime now, std::int64_t number) const {
-  const Candidate record = Candidate::of(task.item);
-  const auto partition = parse_partition(record.place.partition).value_or(Partition{});
-  // A shard beyond the number is to run empty.
-  const std::uint32_t shard = partition.shard < shards ? partition.shard : queue_.shard_for(record.group, shards);
-  const auto in = [&](Half half) { return partition_of(place().queue, half, shard); };
-  const auto key_at = [&](WallTime due) { return sort_key_of(record.priority, due, queue_.random); };
-  switch (task.change->action) {
-    case ChangeAction::delay:
-      return {in(partition.half), key_at(later(now, task.change->after))};
-    case ChangeAction::move_to_front:
-      return {in(partition.half), front_sort_key(now + std::chrono::milliseconds(number), queue_.random)};
-    case ChangeAction::dead_letter:
-      return {in(Half::dlq), key_at(now)};
-    default:
-      return {in(Half::standard), key_at(now)};
-  }
-}
+  // Edits.
 
-dynamo::Item LeasedOperator::moved(const Task& task, const Place& to, WallTime now) const {
-  const ChangeAction action = task.change->action;
-  WallTime sent_at = action == ChangeAction::delay ? due_of(to.sort) : whole_milliseconds(now);
-  if (action == ChangeAction::move_to_front) {
-    sent_at = std::min(sent_at, decode_standing(task.item, Half::standard).message.sent_at);
-  }
-  dynamo::Item item = moved_item(task.item, to, sent_at);
-  const core::StateChange change = task.wanted(now, due_of(to.sort));
-  change_item(item, change);
-  if (change.half) {
-    item.erase(std::string(attribute::kHold));
-  }
-  if (change.created_at) {
-    item.erase(std::string(attribute::kCreatedAt));
-  }
-  touch(item, task.nonce, now);
-  return item;
-}
-
-dynamo::TransactWriteRequest LeasedOperator::move_request(const dynamo::Item& read, const dynamo::Item& moved) const {
-  dynamo::TransactWriteRequest request{.actions = {}, .token = table::transaction_token(place(), queue_.random)};
-  request.actions.push_back(remove_record(place(), read));
-  request.actions.push_back(table::put_message(place().table, moved, kLoneNames));
-  request.actions.push_back(put_alias_anyway(place(), id_of(moved), Place::of(moved)));
-  const bool still_held = Candidate::of(moved).hold;
-  if (auto freed = still_held ? std::nullopt : free_group(place(), read)) {
-    request.actions.push_back(std::move(*freed));
-  }
-  return request;
-}
-
-void LeasedOperator::move(const std::vector<Task*>& tasks, WallTime now, Deadline deadline) const {
-  if (tasks.empty()) {
-    return;
-  }
-  const auto old = old_places(tasks, deadline);
-  const auto shards = queue_.shards.get(deadline);
-  std::vector<dynamo::TransactWriteRequest> requests;
-  std::vector<Task*> moving;
-  for (Task* task : tasks) {
-    if (!task->open) {
-      continue;
+  // Where it lies afterwards: a group is in one shard, and a priority is a part of the key, but for what was moved to
+  // the front.
+  Result<Place> place_for(const dynamo::Item& before, const Message& was, const Message& is, Deadline deadline) const {
+    Place at = Place::of(before);
+    if (was.priority != is.priority && is_sort_key(at.sort) && due_of(at.sort) >= kFrontEnd) {
+      at.sort.front() = static_cast<char>('0' + static_cast<int>(is.priority));
     }
-    if (!shards) {
-      task->end(ChangeStatus::failed, 0, shards.error());
-      continue;
+    const auto partition = parse_partition(at.partition);
+    if (was.group != is.group && !is.group.empty() && partition) {
+      SLUICE_TRY(shards, queue_.shards.get(deadline));
+      at.partition = partition_of(partition->queue, partition->half, queue_.shard_for(is.group, shards->count));
     }
-    const auto before = old.find(task);
-    const Place to = before != old.end() ? before->second
-                                         : goal(*task, shards->count, now, static_cast<std::int64_t>(requests.size()));
-    requests.push_back(move_request(task->item, moved(*task, to, now)));
-    moving.push_back(task);
+    return at;
   }
-  const auto results = parts_.client.transact_each(requests, deadline);
-  for (std::size_t i = 0; i < moving.size(); ++i) {
-    note(*moving[i], results[i]);
-  }
-}
 
-// Edits.
-
-// Where it lies afterwards: a group is in one shard, and a priority is a part of the key, but for what was moved to the
-// front.
-Result<Place> LeasedOperator::place_for(const dynamo::Item& before, const Message& was, const Message& is,
-                                        Deadline deadline) const {
-  Place at = Place::of(before);
-  if (was.priority != is.priority && is_sort_key(at.sort) && due_of(at.sort) >= kFrontEnd) {
-    at.sort.front() = static_cast<char>('0' + static_cast<int>(is.priority));
-  }
-  const auto partition = parse_partition(at.partition);
-  if (was.group != is.group && !is.group.empty() && partition) {
-    SLUICE_TRY(shards, queue_.shards.get(deadline));
-    at.partition = partition_of(partition->queue, partition->half, queue_.shard_for(is.group, shards->count));
-  }
-  return at;
-}
-
-Result<dynamo::Item> LeasedOperator::edited(const dynamo::Item& before, std::span<const ContentEdit> edits,
-                                            Deadline deadline) const {
-  const Message was = decode_record(before, half_of(before)).message;
-  Message is = was;
-  SLUICE_PASS_ON(apply_edits(is, edits));
-  SLUICE_TRY(content, encode_content(table::content_of(is)));
-  SLUICE_TRY(to, place_for(before, was, is, deadline));
-  dynamo::Item after = *to == Place::of(before) ? before : moved_item(before, *to);
-  if (was.body != is.body || was.content_type != is.content_type) {
-    take_over(after, *content, attribute::kBody);
-    take_over(after, *content, attribute::kContentType);
-  }
-  if (was.attributes != is.attributes) {
-    take_over(after, *content, attribute::kAttributes);
-  }
-  if (was.group != is.group) {
-    take_over(after, *content, attribute::kGroup);
-    take_over(after, {}, attribute::kHold);  // it held the other one back
-  }
-  dynamo::Item priority;
-  put_priority(priority, is.priority);
-  take_over(after, priority, attribute::kPriority);
-  return after;
-}
-
-dynamo::Result<dynamo::Item> LeasedOperator::put_edited(const dynamo::Item& before, const dynamo::Item& after,
-                                                        Deadline deadline) const {
-  if (Place::of(before) != Place::of(after)) {
-    const auto request = move_request(before, after);
-    SLUICE_PASS_ON(parts_.client.transact(request, deadline));
+  Result<dynamo::Item> edited(const dynamo::Item& before, std::span<const ContentEdit> edits,
+                              Deadline deadline) const override {
+    const Message was = decode_record(before, half_of(before)).message;
+    Message is = was;
+    SLUICE_PASS_ON(apply_edits(is, edits));
+    SLUICE_TRY(content, encode_content(table::content_of(is)));
+    SLUICE_TRY(to, place_for(before, was, is, deadline));
+    dynamo::Item after = *to == Place::of(before) ? before : moved_item(before, *to);
+    if (was.body != is.body || was.content_type != is.content_type) {
+      take_over(after, *content, attribute::kBody);
+      take_over(after, *content, attribute::kContentType);
+    }
+    if (was.attributes != is.attributes) {
+      take_over(after, *content, attribute::kAttributes);
+    }
+    if (was.group != is.group) {
+      take_over(after, *content, attribute::kGroup);
+      take_over(after, {}, attribute::kHold);  // it held the other one back
+    }
+    dynamo::Item priority;
+    put_priority(priority, is.priority);
+    take_over(after, priority, attribute::kPriority);
     return after;
   }
-  auto written = RecordOperator::put_edited(before, after, deadline);
-  const auto hold = Candidate::of(after).hold ? std::nullopt : free_group(place(), before);
-  if (written && hold) {
-    // Without it the group waits until an operator removes the message: it is not worth failing the edit.
-    static_cast<void>(parts_.client.write(*hold, deadline));
-  }
-  return written;
-}
 
-// Copies.
-
-// A message that is carried here from elsewhere comes in hidden, and will be shown by a write. The owners have read
-// past its own time, and would come upon it by a sweep only: it goes where they look next. One of a group keeps its
-// time, by which it goes before later ones of the group.
-Place LeasedOperator::place_of(const StoredMessage& record, std::uint32_t shards) const {
-  const std::string& queue = place().queue;
-  const Message& message = record.message;
-  const WallTime now = parts_.clock.wall_now();
-  if (is_moving(record) && record.half == Half::standard && message.group.empty() && message.sent_at < now) {
-    return {partition_of(queue, record.half, queue_.shard_for({}, shards)),
-            queue_.keys.next(message.priority, now, queue_.random)};
-  }
-  // A message whose id says where it may lie goes there, as it needs no alias then; any other one by its times. None
-  // goes to the front, which is for what was moved there.
-  const auto made = record.half == Half::standard ? place_of_made_id(message.id) : std::nullopt;
-  if (made && made->second < shards && due_of(made->first) == whole_milliseconds(message.sent_at) &&
-      priority_of(made->first) == message.priority && message.group.empty()) {
-    return {partition_of(queue, Half::standard, made->second), made->first};
-  }
-  return {partition_of(queue, record.half, queue_.shard_for(message.group, shards)),
-          sort_key_of(message.priority, std::max(message.sent_at, kFrontEnd), queue_.random)};
-}
-
-std::vector<PutResult> LeasedOperator::put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) {
-  std::vector<SendResult> fates(records.size());
-  const auto shards = records.empty() ? Result<Shards>(Shards{}) : queue_.shards.settled(deadline);
-  std::vector<KeyedDraft> drafts;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    const StoredMessage& record = records[i];
-    fates[i].id = record.message.id;
-    auto item = !layout_->is_storable_id(record.message.id) ? Error(ErrorCode::invalid, unstorable_id(place().queue))
-                : shards                                    ? encode_stored(record, place_of(record, shards->count))
-                                                            : Result<dynamo::Item>(shards.error());
-    if (item) {
-      drafts.push_back({.item = std::move(*item), .result = &fates[i], .replace = mode == PutMode::replace});
-    } else {
-      fates[i] = {SendStatus::failed, {}, item.error()};
+  dynamo::Result<dynamo::Item> put_edited(const dynamo::Item& before, const dynamo::Item& after,
+                                          Deadline deadline) const override {
+    if (Place::of(before) != Place::of(after)) {
+      const auto request = move_request(before, after);
+      const auto written = parts_.client.transact_each(std::span(&request, 1), deadline);
+      SLUICE_PASS_ON(written.front());
+      return after;
     }
+    auto written = RecordOperator::put_edited(before, after, deadline);
+    const auto hold = Candidate::of(after).hold ? std::nullopt : free_group(place(), before);
+    if (written && hold) {
+      // Without it the group waits until an operator removes the message: it is not worth failing the edit.
+      static_cast<void>(parts_.client.write(*hold, deadline));
+    }
+    return written;
   }
-  insert_keyed(parts_, *layout_, queue_.random, std::move(drafts), deadline);
-  std::vector<PutResult> results;
-  results.reserve(fates.size());
-  for (SendResult& fate : fates) {
-    results.push_back(fate.status == SendStatus::sent           ? PutResult{}
-                      : fate.status == SendStatus::duplicate_id ? PutResult{PutStatus::exists, {}}
-                                                                : PutResult{PutStatus::failed, std::move(fate.error)});
+
+  // Copies.
+
+  // A message that is carried here from elsewhere comes in hidden, and will be shown by a write. The owners have read
+  // past its own time, and would come upon it by a sweep only: it goes where they look next. One of a group keeps its
+  // time, by which it goes before later ones of the group.
+  Place place_of(const StoredMessage& record, std::uint32_t shards) const {
+    const std::string& queue = place().queue;
+    const Message& message = record.message;
+    const WallTime now = parts_.clock.wall_now();
+    if (is_moving(record) && record.half == Half::standard && message.group.empty() && message.sent_at < now) {
+      return {partition_of(queue, record.half, queue_.shard_for({}, shards)),
+              queue_.keys.next(message.priority, now, queue_.random)};
+    }
+    // A message whose id says where it may lie goes there, as it needs no alias then; any other one by its times. None
+    // goes to the front, which is for what was moved there.
+    const auto made = record.half == Half::standard ? place_of_made_id(message.id) : std::nullopt;
+    if (made && made->second < shards && due_of(made->first) == whole_milliseconds(message.sent_at) &&
+        priority_of(made->first) == message.priority && message.group.empty()) {
+      return {partition_of(queue, Half::standard, made->second), made->first};
+    }
+    return {partition_of(queue, record.half, queue_.shard_for(message.group, shards)),
+            sort_key_of(message.priority, std::max(message.sent_at, kFrontEnd), queue_.random)};
   }
-  doorbell_.ring_put(place().queue, results);
-  return results;
+
+  LeasedQueue& queue_;
+  HeldShards* const held_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operator> make_leased_operator(LeasedQueue& queue, Doorbell& doorbell, HeldShards* held) {
+  return std::make_unique<LeasedOperator>(queue, doorbell, held);
 }
 
 }  // namespace sluice::queue::leased

@@ -41,14 +41,10 @@ Result<ShardChange> change_shards(dynamo::Client& client, const table::QueueTabl
   dynamo::Item before;
   std::uint32_t most_ever = count;
   for (const Half half : {Half::standard, Half::dlq}) {
-    const auto items = read_partition(client, place.table, ownership_partition(place.queue, half), true, deadline);
-    if (!items) {
-      return table::store_error(place, items.error());
-    }
+    SLUICE_TRY(items, table::checked(place, read_partition(client, place.table, ownership_partition(place.queue, half),
+                                                           true, deadline)));
     OwnershipPage page = decode_ownership(*items);
-    if (!page.rows.empty()) {
-      most_ever = std::max(most_ever, page.rows.rbegin()->first + 1);
-    }
+    most_ever = std::max(most_ever, page.beyond());
     if (page.shards) {
       before = std::move(*page.shards);
     }
@@ -75,16 +71,23 @@ Result<ShardChange> change_shards(dynamo::Client& client, const table::QueueTabl
 }
 
 Result<Shards> ShardCount::read(bool consistent, Deadline deadline) {
-  const Place where{ownership_partition(place_.queue, Half::standard), std::string(kShardsKey)};
-  const auto found = client_.get_item({.table = place_.table, .key = where.key(), .consistent = consistent}, deadline);
-  if (!found) {
-    return table::store_error(place_, found.error());
-  }
-  SLUICE_TRY(shards, shards_of(found->item, place_, configured_));
+  const dynamo::GetItemRequest request{
+      .table = place_.table, .key = shards_place(place_.queue).key(), .consistent = consistent};
+  SLUICE_TRY(found, table::checked(place_, client_.get_item(request, deadline)));
+  return learn(found->item);
+}
+
+Result<Shards> ShardCount::learn(const dynamo::Item& item) {
+  SLUICE_TRY(shards, shards_of(item, place_, configured_));
   const MutexLock lock(mutex_);
   known_ = *shards;
-  to_write_ = found->item.empty() && !tried_;
+  to_write_ = item.empty() && !tried_;
   return *shards;
+}
+
+Shards ShardCount::last() {
+  const MutexLock lock(mutex_);
+  return known_.value_or(Shards{configured_, configured_});
 }
 
 Result<Shards> ShardCount::get(Deadline deadline) {

@@ -18,7 +18,6 @@
 #include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/table/nonce.hpp"
 #include "host/stores/table/store_parts.hpp"
-#include "host/stores/table/transaction_writer.hpp"
 #include "host/stores/table/writer_memory.hpp"
 
 namespace sluice::queue {
@@ -62,6 +61,10 @@ class ShardCount {
   Result<Shards> settled(Deadline deadline);
   /// Asks the table now.
   Result<Shards> read(bool consistent, Deadline deadline);
+  /// Takes up what somebody has read of it; an empty item: there is none.
+  Result<Shards> learn(const dynamo::Item& item);
+  /// What was known last.
+  Shards last();
   /// The number where the table says none.
   std::uint32_t configured() const { return configured_; }
 

@@ -31,23 +31,18 @@ std::string bell_of_name(const std::string& table, const std::string& half) { re
 
 /// How hosts and producers name a half of a queue to each other: many queues lie in one table.
 std::string bell_of(const table::QueueTable& place, Half half) {
-  return bell_of_name(place.table, half_name(place.queue, half));
+  return bell_of_name(place.table, owned::half_name({place.queue, half}));
 }
 
 // A heartbeat says nothing of when the next one comes; a third of the lease is usual, and a lease is what it may take.
-std::optional<wake::Announcement> announcement_of(const std::string& table, const dynamo::Item& item) {
-  const auto host = decode_beat(item);
-  const auto written_at = time_of(item, attribute::kUpdated);
-  if (!host || !written_at || host->beat.leaving) {
-    return std::nullopt;
-  }
-  const auto address = wake::Address::parse(host->bell);
-  if (!address || address->wildcard() || address->port() == 0) {
+std::optional<wake::Announcement> announcement_of(const std::string& table, const Heartbeat& beat) {
+  const auto address = wake::Address::parse(beat.bell);
+  if (!beat.written_at || beat.leaving || !address || address->wildcard() || address->port() == 0) {
     return std::nullopt;
   }
   wake::Announcement told{
-      .host = host->beat.host, .address = address->text(), .queues = {}, .at = *written_at, .every = host->beat.lease};
-  for (const std::string& half : host->beat.works_on) {
+      .host = beat.host, .address = address->text(), .queues = {}, .at = *beat.written_at, .every = beat.lease};
+  for (const std::string& half : beat.works_on) {
     std::string bell = bell_of_name(table, half);
     if (bell.size() <= wake::kMostNameBytes) {
       told.queues.push_back(std::move(bell));
@@ -60,13 +55,10 @@ std::optional<wake::Announcement> announcement_of(const std::string& table, cons
 /// that leave, and heartbeats that nobody can read, are not among it.
 Result<std::vector<wake::Announcement>> read_bells(const table::StoreParts& parts, const table::QueueTable& place,
                                                    Deadline deadline) {
-  const auto hosts = read_partition(parts.client, place.table, std::string(kHosts), false, deadline);
-  if (!hosts) {
-    return table::store_error(place, hosts.error());
-  }
+  SLUICE_TRY(beats, table::checked(place, read_beats(parts.client, place.table, deadline)));
   std::vector<wake::Announcement> announcements;
-  for (const dynamo::Item& host : *hosts) {
-    if (auto told = announcement_of(place.table, host)) {
+  for (const Heartbeat& beat : *beats) {
+    if (auto told = announcement_of(place.table, beat)) {
       announcements.push_back(std::move(*told));
     }
   }
@@ -111,7 +103,7 @@ class AllLeasedQueues final : public LeasedQueues {
   }
 
   Result<std::unique_ptr<Operator>> open_operator(const std::string& queue) override {
-    return std::unique_ptr<Operator>(std::make_unique<LeasedOperator>(state(queue), doorbell_));
+    return make_leased_operator(state(queue), doorbell_);
   }
 
  private:
@@ -168,7 +160,7 @@ class AllLeasedQueues final : public LeasedQueues {
     return table == nullptr ? std::nullopt : table->word_of(address);
   }
 
-  OwnershipCoordinator::Settings keeping(const std::string& table, std::string incarnation) const {
+  owned::OwnershipCoordinator::Settings keeping(const std::string& table, std::string incarnation) const {
     return {.table = table,
             .host = std::move(incarnation),
             .lease = options_.lease,

@@ -102,23 +102,37 @@ bool is_number_or_absent(const AttributeValue* value) {
 // Read as it is written: 1 is spelt by its absence, so that a condition on it means one thing.
 bool is_version(const AttributeValue* value) { return value == nullptr || whole_number(value).value_or(1) != 1; }
 
-void note_oddities(StoredMessage& record, const Item& item) {
-  const Place place = Place::of(item);
-  const auto partition = parse_partition(place.partition);
-  if (!partition || partition->half != record.half) {
-    record.odd.emplace("queue_type", place.partition);
+/// What of an item nobody understands.
+struct Oddity {
+  std::string_view name;  ///< that records of all layouts have for it; empty: they have none
+  std::string found;
+  std::string why;
+};
+
+std::vector<Oddity> oddities_of(const Item& item, const Place& place) {
+  std::vector<Oddity> odd;
+  if (!parse_partition(place.partition)) {
+    odd.push_back(
+        {"queue_type", place.partition, "\"" + clean_utf8(place.partition, 80) + "\" is no partition of messages"});
   }
   if (!is_sort_key(place.sort)) {
-    record.odd.emplace("sent_at", place.sort);
+    odd.push_back(
+        {"sent_at", place.sort, "its sort key \"" + clean_utf8(place.sort, 80) + "\" is none of a leased queue"});
+  }
+  if (const auto* version = attribute_of(item, attribute::kVersion); !is_version(version)) {
+    odd.push_back({"version", as_text(*version),
+                   "its version \"v\" is no whole number above 1, and 1 is spelt by leaving it out"});
+  }
+  if (const auto* own = attribute_of(item, attribute::kOwnId); own != nullptr && !own->is<std::string>()) {
+    odd.push_back({{}, {}, "its id \"i\" is no text"});
   }
   for (const auto& [name, known_as] : kNumbers) {
-    if (!is_number_or_absent(attribute_of(item, name))) {
-      record.odd.insert_or_assign(std::string(known_as), as_text(*attribute_of(item, name)));
+    if (const auto* number = attribute_of(item, name); !is_number_or_absent(number)) {
+      odd.push_back({known_as, as_text(*number),
+                     "its \"" + std::string(name) + "\" (" + std::string(known_as) + ") is no whole number"});
     }
   }
-  if (!is_version(attribute_of(item, attribute::kVersion))) {
-    record.odd.emplace("version", as_text(*attribute_of(item, attribute::kVersion)));
-  }
+  return odd;
 }
 
 void decode_body(Message& message, const Item& item) {
@@ -277,8 +291,6 @@ std::optional<std::uint32_t> shard_of_ownership(std::string_view sort) {
   const auto first = std::min(sort.find_first_not_of('0'), sort.size() - 1);
   return shard_number(sort.substr(first));
 }
-
-std::string half_name(std::string_view queue, Half half) { return joined(queue, half == Half::dlq ? "!" : "", ""); }
 
 std::string hold_partition_of(std::string_view queue, std::uint32_t shard) {
   return joined(queue, "%", std::to_string(shard));
@@ -493,7 +505,11 @@ StoredMessage decode_standing(const Item& item, Half half) {
 
 StoredMessage decode_record(const Item& item, Half half) {
   StoredMessage record = decode_standing(item, half);
-  note_oddities(record, item);
+  for (const Oddity& odd : oddities_of(item, Place::of(item))) {
+    if (!odd.name.empty()) {
+      record.odd.insert_or_assign(std::string(odd.name), odd.found);
+    }
+  }
   decode_body(record.message, item);
   record.message.attributes = table::decode_attributes(attribute_of(item, attribute::kAttributes));
   record.message.group = dynamo::text_of(item, attribute::kGroup);
@@ -501,25 +517,8 @@ StoredMessage decode_record(const Item& item, Half half) {
 }
 
 std::string oddity_of(const Item& item) {
-  const Place place = Place::of(item);
-  if (!parse_partition(place.partition)) {
-    return "\"" + clean_utf8(place.partition, 80) + "\" is no partition of messages";
-  }
-  if (!is_sort_key(place.sort)) {
-    return "its sort key \"" + clean_utf8(place.sort, 80) + "\" is none of a leased queue";
-  }
-  if (!is_version(attribute_of(item, attribute::kVersion))) {
-    return "its version \"v\" is no whole number above 1, and 1 is spelt by leaving it out";
-  }
-  if (const auto* own = attribute_of(item, attribute::kOwnId); own != nullptr && !own->is<std::string>()) {
-    return "its id \"i\" is no text";
-  }
-  for (const auto& named : kNumbers) {
-    if (!is_number_or_absent(attribute_of(item, named.attribute))) {
-      return "its \"" + std::string(named.attribute) + "\" (" + std::string(named.name) + ") is no whole number";
-    }
-  }
-  return {};
+  const auto odd = oddities_of(item, Place::of(item));
+  return odd.empty() ? std::string() : odd.front().why;
 }
 
 // What is written.
@@ -676,20 +675,19 @@ RecordWrite remove_hold(std::string_view table, const std::string& queue, std::u
 
 // A shard that has changed hands since has another epoch.
 dynamo::TransactAction owner_check(const std::string& table, const OwnerFence& fence) {
-  dynamo::TransactAction check{.kind = dynamo::TransactAction::Kind::check, .table = table};
-  check.item = fence.ownership.key();
+  dynamo::TransactAction check{.kind = dynamo::TransactAction::Kind::check,
+                               .table = table,
+                               .item = fence.ownership.key(),
+                               .condition = fence.epoch ? "#e = :e" : "attribute_not_exists(#e)"};
   check.names.emplace("#e", fence.epoch ? attribute::kEpoch : attribute::kPartition);
-  check.condition = fence.epoch ? "#e = :e" : "attribute_not_exists(#e)";
   if (fence.epoch) {
-    check.values.emplace(":e", dynamo::AttributeValue::number(*fence.epoch));
+    check.values.emplace(":e", AttributeValue::number(*fence.epoch));
   }
   return check;
 }
 
 dynamo::TransactAction put_alias_anyway(const table::QueueTable& table, const std::string& id, const Place& target) {
-  dynamo::TransactAction action;
-  action.table = table.table;
-  action.item = alias_place(table.queue, id).key();
+  dynamo::TransactAction action{.table = table.table, .item = alias_place(table.queue, id).key()};
   action.item.emplace(attribute::kTarget, target.partition);
   action.item.emplace(attribute::kTargetSort, target.sort);
   return action;
@@ -704,17 +702,14 @@ dynamo::TransactAction put_alias(const table::QueueTable& table, const std::stri
     action.condition += " OR (#t = :t AND #k = :k)";
     action.names.emplace("#t", attribute::kTarget);
     action.names.emplace("#k", attribute::kTargetSort);
-    action.values.emplace(":t", before->partition);
-    action.values.emplace(":k", before->sort);
+    action.values = {{":t", before->partition}, {":k", before->sort}};
   }
   return action;
 }
 
 dynamo::TransactAction remove_record(const table::QueueTable& table, const dynamo::Item& read) {
-  dynamo::TransactAction action;
-  action.kind = dynamo::TransactAction::Kind::remove;
-  action.table = table.table;
-  action.item = Place::of(read).key();
+  dynamo::TransactAction action{
+      .kind = dynamo::TransactAction::Kind::remove, .table = table.table, .item = Place::of(read).key()};
   action.condition = version_condition(version_of(read), action.names, action.values);
   return action;
 }
@@ -725,14 +720,12 @@ std::optional<dynamo::TransactAction> free_group(const table::QueueTable& table,
   if (!record.hold || !partition) {
     return std::nullopt;
   }
-  dynamo::TransactAction action;
-  action.kind = dynamo::TransactAction::Kind::remove;
-  action.table = table.table;
-  action.item = hold_place(table.queue, partition->shard, record.group).key();
-  action.condition = "attribute_not_exists(#i) OR #i = :i";
-  action.names.emplace("#i", attribute::kOwnId);
-  action.values.emplace(":i", record.id);
-  return action;
+  return dynamo::TransactAction{.kind = dynamo::TransactAction::Kind::remove,
+                                .table = table.table,
+                                .item = hold_place(table.queue, partition->shard, record.group).key(),
+                                .condition = "attribute_not_exists(#i) OR #i = :i",
+                                .names = {{"#i", std::string(attribute::kOwnId)}},
+                                .values = {{":i", record.id}}};
 }
 
 RecordChange attributes_of(const core::StateChange& change, bool marked) {

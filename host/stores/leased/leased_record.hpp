@@ -62,8 +62,6 @@ std::string ownership_partition(std::string_view queue, Half half);
 std::string ownership_sort(std::uint32_t shard);
 /// Nothing for one that is none.
 std::optional<std::uint32_t> shard_of_ownership(std::string_view sort);
-/// How heartbeats and figures call a half: "orders", "orders!".
-std::string half_name(std::string_view queue, Half half);
 
 /// The partition of what holds the groups of a shard back: an item for each, its sort key the group, `i` the id of the
 /// dead letter that holds it.
@@ -233,6 +231,9 @@ struct OwnerFence {
   Place ownership;                      ///< the shard's ownership item
   std::optional<std::int64_t> epoch{};  ///< nothing: there is no such item
 
+  static OwnerFence of(const QueueAddress& address, std::uint32_t shard, std::optional<std::int64_t> epoch) {
+    return {{ownership_partition(address.queue, address.half), ownership_sort(shard)}, epoch};
+  }
   friend auto operator<=>(const OwnerFence&, const OwnerFence&) = default;
 };
 dynamo::TransactAction owner_check(const std::string& table, const OwnerFence& fence);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
@@ -21,14 +20,6 @@ namespace {
 
 using table::Repetition;
 using table::StatementFate;
-using table::StatementOutcome;
-
-SendResult failed(std::string id, Error error) { return {SendStatus::failed, std::move(id), std::move(error)}; }
-
-Error behind_a_failure() {
-  return {ErrorCode::unavailable,
-          "it was not sent, as the message before it in its group was not, or may not have been"};
-}
 
 /// The write that puts a record where nothing lies yet.
 table::RecordWrite insert_of(const table::QueueTable& table, const dynamo::Item& item) {
@@ -39,10 +30,6 @@ table::RecordWrite insert_of(const table::QueueTable& table, const dynamo::Item&
   write.item = item;
   write.names = &kRecordNames;
   return write;
-}
-
-bool is_plain(const dynamo::Item& item, const NewMessage& message) {
-  return !item.contains(attribute::kOwnId) && !has_send_keys(message);
 }
 
 /// Sends to one queue. A message whose id the store makes is one statement of a batch of 25: 1 write unit for each KB,
@@ -88,72 +75,16 @@ class LeasedSender final : public Sender {
  private:
   enum class Ids { any, fresh };
 
-  /// A message on its way: its place in the request, and its item.
+  /// A message on its way.
   struct Draft {
-    std::size_t place = 0;
-    dynamo::Item item;
+    const NewMessage* message = nullptr;
+    SendResult* result = nullptr;
+    dynamo::Item item{};
+
+    bool is_plain() const { return !item.contains(attribute::kOwnId) && !has_send_keys(*message); }
+    void end(SendStatus status, Error error) const { *result = {status, std::move(result->id), std::move(error)}; }
   };
-
-  // Of each group one after the other: what is put side by side may be there in any order, and some of it not at all.
-  static std::vector<std::vector<Draft>> in_rounds(std::span<const NewMessage> messages, std::vector<Draft> drafts) {
-    std::vector<std::vector<Draft>> rounds(drafts.empty() ? 0 : 1);
-    std::unordered_map<std::string_view, std::size_t> next;
-    for (Draft& draft : drafts) {
-      const std::string& group = messages[draft.place].group;
-      const std::size_t round = group.empty() ? 0 : next[group]++;
-      if (round == rounds.size()) {
-        rounds.emplace_back();
-      }
-      rounds[round].push_back(std::move(draft));
-    }
-    return rounds;
-  }
-
-  // Where a new message is to lie, and what its item has to say of its id and its time.
-  NewRecord record_of(const NewMessage& message, Ids ids, std::uint32_t shards, WallTime now) const {
-    if (auto made = ids == Ids::fresh ? made_place(queue_.place.queue, message.id) : std::nullopt) {
-      // It was sent when its id was made.
-      return {.place = *made, .own_id = {}, .now = message.delay > Duration::zero() ? now : due_of(made->sort)};
-    }
-    const std::uint32_t shard = queue_.shard_for(message.group, shards);
-    const WallTime due = later(now, message.delay);
-    return {.place = {partition_of(queue_.place.queue, Half::standard, shard),
-                      queue_.keys.next(message.priority, due, queue_.random)},
-            .own_id = message.id,
-            .now = now};
-  }
-
-  std::vector<Draft> draft(std::span<const NewMessage> messages, Ids ids, std::uint32_t shards,
-                           std::vector<SendResult>& results) const {
-    std::vector<Draft> drafts;
-    drafts.reserve(messages.size());
-    const WallTime now = queue_.keys.stamp(queue_.parts.clock.wall_now());
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-      const NewMessage& message = messages[i];
-      results[i].id = message.id;
-      if (auto refused = refused_send_keys(message)) {
-        results[i] = failed(message.id, std::move(*refused));
-        continue;
-      }
-      if (!message.id.empty() && !is_storable_id(queue_.place.queue, message.id)) {
-        results[i] = failed(message.id, {ErrorCode::invalid, unstorable_id(queue_.place.queue)});
-        continue;
-      }
-      auto item = encode_record(message, record_of(message, ids, shards, now));
-      if (item) {
-        results[i].id = id_of(*item);
-        drafts.push_back({i, std::move(*item)});
-      } else {
-        results[i] = failed(message.id, item.error());
-      }
-    }
-    return drafts;
-  }
-
-  Result<Shards> shards(Deadline deadline) const {
-    const auto sure = queue_.parts.clock.be_sure(queue_.place, table::kTimeTolerance, deadline);
-    return sure ? queue_.shards.settled(deadline) : Result<Shards>(sure.error());
-  }
+  using Drafts = std::vector<Draft*>;
 
   std::vector<SendResult> send(std::span<const NewMessage> messages, Ids ids, Deadline deadline) {
     std::vector<SendResult> results(messages.size());
@@ -161,30 +92,39 @@ class LeasedSender final : public Sender {
       return results;
     }
     const auto shards_now = shards(deadline);
-    if (!shards_now) {
-      for (std::size_t i = 0; i < messages.size(); ++i) {
-        results[i] = failed(messages[i].id, shards_now.error());
+    const WallTime now = queue_.keys.stamp(queue_.parts.clock.wall_now());
+    std::vector<Draft> drafts;
+    drafts.reserve(messages.size());
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      results[i].id = messages[i].id;
+      Draft draft{&messages[i], &results[i]};
+      auto item =
+          shards_now ? item_of(messages[i], ids, shards_now->count, now) : Result<dynamo::Item>(shards_now.error());
+      if (item) {
+        results[i].id = id_of(*item);
+        draft.item = std::move(*item);
+        drafts.push_back(std::move(draft));
+      } else {
+        draft.end(SendStatus::failed, item.error());
       }
-      return results;
     }
     std::set<std::string_view> stopped;
-    for (auto& round : in_rounds(messages, draft(messages, ids, shards_now->count, results))) {
-      std::erase_if(round, [&](const Draft& draft) {
-        const bool behind = stopped.contains(messages[draft.place].group);
+    for (Drafts& round : in_rounds(drafts)) {
+      std::erase_if(round, [&](const Draft* draft) {
+        const bool behind = stopped.contains(draft->message->group);
         if (behind) {
-          results[draft.place] = failed(results[draft.place].id, behind_a_failure());
+          draft->end(SendStatus::failed, {ErrorCode::unavailable,
+                                          "it was not sent, as the message before it in its group was not, or may not "
+                                          "have been"});
         }
         return behind;
       });
-      std::vector<std::size_t> places;
-      std::transform(round.begin(), round.end(), std::back_inserter(places),
-                     [](const Draft& one) { return one.place; });
-      send_keyed(messages, round, results, deadline);
-      send_plain(messages, std::move(round), shards_now->count, results, deadline);
-      for (const std::size_t i : places) {
-        if (results[i].status == SendStatus::failed && results[i].error.code() != ErrorCode::invalid &&
-            !messages[i].group.empty()) {
-          stopped.insert(messages[i].group);
+      send_round(round, shards_now->count, deadline);
+      for (const Draft* draft : round) {
+        const SendResult& result = *draft->result;
+        if (result.status == SendStatus::failed && result.error.code() != ErrorCode::invalid &&
+            !draft->message->group.empty()) {
+          stopped.insert(draft->message->group);
         }
       }
     }
@@ -192,81 +132,104 @@ class LeasedSender final : public Sender {
     return results;
   }
 
-  // Takes those away that are no plain ones.
-  void send_keyed(std::span<const NewMessage> messages, std::vector<Draft>& drafts, std::vector<SendResult>& results,
-                  Deadline deadline) const {
-    const auto plain = std::stable_partition(
-        drafts.begin(), drafts.end(), [&](const Draft& draft) { return is_plain(draft.item, messages[draft.place]); });
-    std::vector<KeyedDraft> keyed;
-    for (auto draft = plain; draft != drafts.end(); ++draft) {
-      keyed.push_back(
-          {.item = std::move(draft->item), .result = &results[draft->place], .message = &messages[draft->place]});
+  Result<Shards> shards(Deadline deadline) const {
+    SLUICE_PASS_ON(queue_.parts.clock.be_sure(queue_.place, table::kTimeTolerance, deadline));
+    return queue_.shards.settled(deadline);
+  }
+
+  Result<dynamo::Item> item_of(const NewMessage& message, Ids ids, std::uint32_t shards, WallTime now) const {
+    if (auto refused = refused_send_keys(message)) {
+      return std::move(*refused);
     }
-    drafts.erase(plain, drafts.end());
+    const std::string& queue = queue_.place.queue;
+    if (!message.id.empty() && !is_storable_id(queue, message.id)) {
+      return Error(ErrorCode::invalid, unstorable_id(queue));
+    }
+    if (auto made = ids == Ids::fresh ? made_place(queue, message.id) : std::nullopt) {
+      // It was sent when its id was made.
+      const WallTime sent = message.delay > Duration::zero() ? now : due_of(made->sort);
+      return encode_record(message, {.place = *made, .own_id = {}, .now = sent});
+    }
+    Place place{partition_of(queue, Half::standard, queue_.shard_for(message.group, shards)),
+                queue_.keys.next(message.priority, later(now, message.delay), queue_.random)};
+    return encode_record(message, {.place = std::move(place), .own_id = message.id, .now = now});
+  }
+
+  // Of each group one after the other: what is put side by side may be there in any order, and some of it not at all.
+  static std::vector<Drafts> in_rounds(std::vector<Draft>& drafts) {
+    std::vector<Drafts> rounds(drafts.empty() ? 0 : 1);
+    std::unordered_map<std::string_view, std::size_t> next;
+    for (Draft& draft : drafts) {
+      const std::string& group = draft.message->group;
+      const std::size_t round = group.empty() ? 0 : next[group]++;
+      if (round == rounds.size()) {
+        rounds.emplace_back();
+      }
+      rounds[round].push_back(&draft);
+    }
+    return rounds;
+  }
+
+  void send_round(const Drafts& round, std::uint32_t shards, Deadline deadline) const {
+    std::vector<KeyedDraft> keyed;
+    Drafts bound;  // to the shard of their group
+    Drafts free;
+    for (Draft* draft : round) {
+      if (draft->is_plain()) {
+        (draft->message->group.empty() ? free : bound).push_back(draft);
+      } else {
+        keyed.push_back({.item = std::move(draft->item), .result = draft->result, .message = draft->message});
+      }
+    }
     if (!keyed.empty()) {
       const auto layout = make_leased_layout(queue_.parts, queue_.place, {});
       insert_keyed(queue_.parts, *layout, queue_.random, std::move(keyed), deadline);
     }
-  }
-
-  void send_plain(std::span<const NewMessage> messages, std::vector<Draft> drafts, std::uint32_t shards,
-                  std::vector<SendResult>& results, Deadline deadline) const {
-    const auto grouped = std::stable_partition(drafts.begin(), drafts.end(),
-                                               [&](const Draft& draft) { return messages[draft.place].group.empty(); });
-    std::vector<Draft> bound(std::make_move_iterator(grouped), std::make_move_iterator(drafts.end()));
-    drafts.erase(grouped, drafts.end());
     std::vector<std::string> open;  // partitions that have not been found throttled
     for (std::uint32_t shard = 0; shard < shards; ++shard) {
       open.push_back(partition_of(queue_.place.queue, Half::standard, shard));
     }
-    while (!drafts.empty() && !open.empty()) {
-      drafts = write(std::move(drafts), Repetition::until_answered, results, deadline);
-      for (const Draft& draft : drafts) {
-        std::erase(open, Place::of(draft.item).partition);
+    while (!free.empty() && !open.empty()) {
+      free = write(free, Repetition::until_answered, deadline);
+      for (const Draft* draft : free) {
+        std::erase(open, Place::of(draft->item).partition);
       }
-      for (std::size_t k = 0; k < drafts.size() && !open.empty(); ++k) {
-        Place place = Place::of(drafts[k].item);
-        place.partition = open[k % open.size()];
-        for (auto& [name, value] : place.key()) {
-          drafts[k].item.insert_or_assign(name, std::move(value));
-        }
-        results[drafts[k].place].id = id_of(drafts[k].item);
+      for (std::size_t k = 0; k < free.size() && !open.empty(); ++k) {
+        free[k]->item.insert_or_assign(std::string(attribute::kPartition), open[k % open.size()]);
+        free[k]->result->id = id_of(free[k]->item);
       }
     }
-    bound.insert(bound.end(), std::make_move_iterator(drafts.begin()), std::make_move_iterator(drafts.end()));
-    write(std::move(bound), Repetition::until_known, results, deadline);
+    bound.insert(bound.end(), free.begin(), free.end());
+    write(bound, Repetition::until_known, deadline);
   }
 
-  std::vector<Draft> write(std::vector<Draft> drafts, Repetition repetition, std::vector<SendResult>& results,
-                           Deadline deadline) const {
-    std::vector<Draft> left;
-    if (drafts.empty()) {
-      return left;
-    }
+  /// Those that were throttled, where they are not to be tried again.
+  Drafts write(const Drafts& drafts, Repetition repetition, Deadline deadline) const {
     std::vector<table::RecordWrite> writes;
     writes.reserve(drafts.size());
-    for (const Draft& draft : drafts) {
-      writes.push_back(insert_of(queue_.place, draft.item));
+    for (const Draft* draft : drafts) {
+      writes.push_back(insert_of(queue_.place, draft->item));
     }
     const auto outcomes = queue_.parts.runner.run(std::move(writes), repetition, deadline);
+    Drafts left;
     for (std::size_t k = 0; k < drafts.size(); ++k) {
-      SendResult& result = results[drafts[k].place];
-      const StatementOutcome& outcome = outcomes[k];
+      const Draft& draft = *drafts[k];
+      const table::StatementOutcome& outcome = outcomes[k];
       if (outcome.fate == StatementFate::done || (outcome.fate == StatementFate::refused && outcome.repeated)) {
         continue;  // nobody else comes upon this place: an earlier try has arrived
       }
       const bool throttled =
           outcome.fate == StatementFate::failed && outcome.error.kind == dynamo::ErrorKind::throttled;
       if (throttled && repetition == Repetition::until_answered) {
-        left.push_back(std::move(drafts[k]));
+        left.push_back(drafts[k]);
       } else if (outcome.fate == StatementFate::refused) {
-        result = {SendStatus::duplicate_id, result.id, table::duplicate_id(queue_.place, result.id)};
+        draft.end(SendStatus::duplicate_id, table::duplicate_id(queue_.place, draft.result->id));
       } else if (outcome.fate == StatementFate::unknown || outcome.repeated) {
-        result = failed(result.id,
-                        {ErrorCode::unknown_outcome,
-                         "message '" + result.id + "' may or may not have been stored: " + outcome.error.message});
+        draft.end(SendStatus::failed,
+                  {ErrorCode::unknown_outcome,
+                   "message '" + draft.result->id + "' may or may not have been stored: " + outcome.error.message});
       } else {
-        result = failed(result.id, table::store_error(queue_.place, outcome.error));
+        draft.end(SendStatus::failed, table::store_error(queue_.place, outcome.error));
       }
     }
     return left;

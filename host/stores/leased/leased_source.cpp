@@ -52,8 +52,13 @@ std::vector<Answer> ask_each(const OwnedHalf& half, std::span<const Asked> all, 
 
 }  // namespace
 
-OwnedTable::OwnedTable(OwnershipCoordinator::Settings settings, const table::StoreParts& parts, const Clock& machine)
-    : machine_(machine), coordinator_(std::move(settings), parts.client, machine, parts.clock) {}
+OwnedTable::OwnedTable(const owned::OwnershipCoordinator::Settings& settings, const table::StoreParts& parts,
+                       const Clock& machine)
+    : machine_(machine),
+      records_(
+          settings.table, parts, machine, [this](const std::string& queue) -> LeasedQueue& { return queue_of(queue); },
+          settings.warn),
+      coordinator_(settings, records_, machine) {}
 
 OwnedHalf& OwnedTable::half(const OwnedHalf::Settings& settings, LeasedQueue& queue) {
   const MutexLock lock(mutex_);
@@ -62,6 +67,11 @@ OwnedHalf& OwnedTable::half(const OwnedHalf::Settings& settings, LeasedQueue& qu
     half = std::make_unique<OwnedHalf>(settings, queue, coordinator_.lease(), machine_);
   }
   return *half;
+}
+
+LeasedQueue& OwnedTable::queue_of(const std::string& queue) {
+  const MutexLock lock(mutex_);
+  return halves_.lower_bound({queue, Half::standard})->second->queue();
 }
 
 std::uint32_t OwnedTable::start(OwnedHalf& half, SourceEvents events) {
@@ -84,7 +94,7 @@ Result<Claimed> OwnedTable::claim(OwnedHalf& half, std::uint32_t source, const C
   auto claimed = half.claim(
       source, request, [&](InFlightBound bound) { return coordinator_.announce(bound, deadline); }, deadline);
   if (claimed && claimed->deliveries.empty() && !half.works()) {
-    if (const auto trouble = coordinator_.trouble()) {
+    if (const auto trouble = records_.trouble()) {
       return table::store_error(half.queue().place, *trouble);
     }
   }
@@ -110,6 +120,19 @@ std::optional<OwnWord> OwnedTable::word_of(const QueueAddress& address) {
 
 // Claims of who owns nothing.
 
+/// A shard that nobody owns, as far as it has been read.
+struct DirectClaimer::Shard {
+  std::uint32_t number = 0;
+  std::optional<std::int64_t> epoch{};  ///< of its ownership item; nothing: there is none
+  Records records{};
+};
+
+struct DirectClaimer::Unowned {
+  ClaimRules rules;  ///< as the strictest of whoever has claimed wants it
+  std::vector<Shard> shards{};
+  std::set<std::string> held{};  ///< groups that wait for an operator
+};
+
 struct DirectClaimer::Attempt {
   std::vector<Delivery> deliveries;
   std::map<std::string, std::size_t> turns;  ///< in which order they were chosen, by id
@@ -119,28 +142,28 @@ struct DirectClaimer::Attempt {
 
 // From the head, strongly consistent, so that the first of a group is the first. Of each priority no more than may be
 // wanted: what follows within it cannot come before.
-dynamo::Result<std::vector<dynamo::Item>> DirectClaimer::read(const Shard& shard, const ClaimRequest& request,
-                                                              bool in_turns, Deadline deadline) const {
+dynamo::Result<DirectClaimer::Records> DirectClaimer::read(std::uint32_t shard, const ClaimRequest& request,
+                                                           bool in_turns, Deadline deadline) const {
   const WallTime now = parts_.clock.wall_now();
   const auto enough =
       in_turns ? kLookInTurns
                : std::max(kLeastLook, static_cast<std::int64_t>(std::min<std::size_t>(request.max, 500)) * 2);
-  auto query = range_query(place_.table, partition_of(place_.queue, half_, shard.number),
+  auto query = range_query(place_.table, partition_of(place_.queue, half_, shard),
                            first_sort_key(Priority::critical, {}), last_sort_key(Priority::low, kEndOfTime), true);
   query.limit = enough;
-  std::vector<dynamo::Item> found;
+  Records found;
   std::int64_t due = 0;  // of the priority that is being read
   for (int pages = 0; pages < kMostPages; ++pages) {
     SLUICE_TRY(page, parts_.client.query(query, deadline));
     std::string last;
     for (dynamo::Item& item : page->items) {
-      const Candidate candidate = Candidate::of(item);
+      Candidate candidate = Candidate::of(item);
       if (!last.empty() && last.front() != candidate.place.sort.front()) {
         due = 0;
       }
       last = candidate.place.sort;
       due += candidate.is_due(now) ? 1 : 0;
-      found.push_back(std::move(item));
+      found.emplace_back(std::move(candidate), std::move(item));
     }
     if (page->last_evaluated_key.empty()) {
       break;
@@ -183,31 +206,6 @@ Result<Claimed> DirectClaimer::claim(const ClaimRequest& request, Deadline deadl
   return Claimed{std::move(attempt.deliveries), attempt.next_due};
 }
 
-// A group that has something out waits as one does that is held.
-void DirectClaimer::fill(OwnedBacklog& backlog, std::uint32_t shard, std::vector<dynamo::Item> items,
-                         const std::set<std::string>& held, std::set<std::string>& busy, Attempt& attempt) const {
-  const table::Moment now = parts_.now();
-  backlog.take_shard(shard, 0, now.wall);
-  backlog.passed(shard, {.settled = "~"});  // of what was read nothing can be missing
-  for (dynamo::Item& item : items) {
-    const Candidate candidate = Candidate::of(item);
-    if (!candidate.odd.empty()) {
-      continue;
-    }
-    if (!candidate.is_due(now.wall)) {
-      const Duration wait = candidate.due_at() - now.wall + Duration(1);
-      attempt.next_due = std::min(attempt.next_due.value_or(Duration::max()), wait);
-    }
-    const bool in_flight = candidate.state(half_).is_in_flight(now.wall);
-    if (in_flight || held.contains(candidate.group)) {
-      busy.insert(candidate.group);
-    }
-    if (!in_flight && candidate.due <= now.wall) {
-      backlog.admit(shard, std::move(item), {.began = now.steady, .consistent = true, .now = now.wall});
-    }
-  }
-}
-
 std::vector<Entry*> DirectClaimer::choose(OwnedBacklog& backlog, const ClaimRequest& request, WallTime now) {
   std::vector<Entry*> chosen;
   last_served_ = std::max(last_served_ + Duration(1), now);
@@ -228,60 +226,83 @@ std::vector<Entry*> DirectClaimer::choose(OwnedBacklog& backlog, const ClaimRequ
   return chosen;
 }
 
-Result<bool> DirectClaimer::claim_once(std::uint32_t shards, const ClaimRequest& request, Attempt& attempt,
-                                       Deadline deadline) {
-  const auto items =
-      read_partition(parts_.client, place_.table, ownership_partition(place_.queue, half_), true, deadline);
-  if (!items) {
-    return store_error(place_, items.error());
-  }
+// What lies in shards that nobody owns.
+Result<DirectClaimer::Unowned> DirectClaimer::read_unowned(std::uint32_t shards, const ClaimRequest& request,
+                                                           Deadline deadline) const {
+  const std::string owners = ownership_partition(place_.queue, half_);
+  SLUICE_TRY(items, table::checked(place_, read_partition(parts_.client, place_.table, owners, true, deadline)));
   const OwnershipPage page = decode_ownership(*items);
   if (request.rules.order == Order::group && !page.ordered) {
     parts_.client.write(ordered_mark(place_, half_), deadline);  // the next claim tries again
   }
-  ClaimRules rules = request.rules;
-  rules.order = page.ordered && rules.order == Order::none ? Order::group : rules.order;
-  std::vector<Shard> free;
-  std::vector<std::vector<dynamo::Item>> found;
-  std::set<std::string> held;
-  std::set<std::string> busy;  // groups of what was read that cannot go on
-  for (std::uint32_t shard = 0; shard < shards; ++shard) {
-    const auto row = page.rows.find(shard);
+  Unowned unowned{.rules = request.rules};
+  if (page.ordered && unowned.rules.order == Order::none) {
+    unowned.rules.order = Order::group;
+  }
+  const bool in_turns = unowned.rules.fair || unowned.rules.order != Order::none;
+  for (std::uint32_t number = 0; number < shards; ++number) {
+    const auto row = page.rows.find(number);
     if (row != page.rows.end() && !row->second.value.owner.empty()) {
       continue;
     }
-    free.push_back({shard, row == page.rows.end() ? std::nullopt : std::optional(row->second.value.epoch)});
-    auto read_now = read(free.back(), request, rules.fair || rules.order != Order::none, deadline);
-    if (!read_now) {
-      return store_error(place_, read_now.error());
+    Shard& shard = unowned.shards.emplace_back(Shard{.number = number});
+    if (row != page.rows.end()) {
+      shard.epoch = row->second.value.epoch;
     }
-    found.push_back(std::move(*read_now));
-    if (half_ == Half::standard && (page.ordered || rules.order == Order::group)) {
-      auto groups = read_held_groups(parts_.client, place_, shard, deadline);
-      if (!groups) {
-        return store_error(place_, groups.error());
-      }
-      held.merge(*groups);
+    SLUICE_TRY(records, table::checked(place_, read(number, request, in_turns, deadline)));
+    shard.records = std::move(*records);
+    if (half_ == Half::standard && (page.ordered || unowned.rules.order == Order::group)) {
+      SLUICE_TRY(groups, table::checked(place_, read_held_groups(parts_.client, place_, number, deadline)));
+      unowned.held.merge(*groups);
     }
   }
+  return unowned;
+}
+
+// Puts what may be handed out among what waits. A group that has something out waits as one does that is held.
+void DirectClaimer::fill(OwnedBacklog& backlog, Unowned& unowned, Attempt& attempt) const {
+  const table::Moment now = parts_.now();
+  backlog.rules(unowned.rules, now.wall);
+  std::set<std::string> busy;  // groups of what was read that cannot go on
+  for (Shard& shard : unowned.shards) {
+    backlog.take_shard(shard.number, 0, now.wall);
+    backlog.passed(shard.number, {.settled = "~"});  // of what was read nothing can be missing
+    for (auto& [candidate, item] : shard.records) {
+      if (!candidate.odd.empty()) {
+        continue;
+      }
+      if (!candidate.is_due(now.wall)) {
+        const Duration wait = candidate.due_at() - now.wall + Duration(1);
+        attempt.next_due = std::min(attempt.next_due.value_or(Duration::max()), wait);
+      }
+      const bool in_flight = candidate.state(half_).is_in_flight(now.wall);
+      if (in_flight || unowned.held.contains(candidate.group)) {
+        busy.insert(candidate.group);
+      }
+      if (!in_flight && candidate.due <= now.wall) {
+        backlog.admit(shard.number, std::move(item), {.began = now.steady, .consistent = true, .now = now.wall});
+      }
+    }
+  }
+  if (unowned.rules.order == Order::queue && !busy.empty()) {
+    busy.insert(std::string());  // all go one after the other
+  }
+  if (!unowned.shards.empty()) {
+    backlog.hold(unowned.shards.front().number, std::move(busy), now.wall);
+  }
+}
+
+Result<bool> DirectClaimer::claim_once(std::uint32_t shards, const ClaimRequest& request, Attempt& attempt,
+                                       Deadline deadline) {
+  SLUICE_TRY(unowned, read_unowned(shards, request, deadline));
   attempt.next_due.reset();
   std::optional<OwnedBacklog> backlog;  // of what is chosen, until that has been claimed
   std::vector<Entry*> chosen;
   {
     const MutexLock lock(mutex_);
-    const WallTime now = parts_.clock.wall_now();
     backlog.emplace(kNoBounds, &turns_);
-    backlog->rules(rules, now);
-    for (std::size_t i = 0; i < free.size(); ++i) {
-      fill(*backlog, free[i].number, std::move(found[i]), held, busy, attempt);
-    }
-    if (rules.order == Order::queue && !busy.empty()) {
-      busy.insert(std::string());  // all go one after the other
-    }
-    if (!free.empty()) {
-      backlog->hold(free.front().number, std::move(busy), now);
-    }
-    chosen = choose(*backlog, request, now);
+    fill(*backlog, *unowned, attempt);
+    chosen = choose(*backlog, request, parts_.clock.wall_now());
   }
   if (chosen.size() == request.max) {
     attempt.next_due.reset();
@@ -290,7 +311,7 @@ Result<bool> DirectClaimer::claim_once(std::uint32_t shards, const ClaimRequest&
     attempt.turns.emplace(one->candidate.id, attempt.turns.size());
   }
   bool all = true;
-  for (const Shard& shard : free) {
+  for (const Shard& shard : unowned->shards) {
     std::vector<Entry*> of_shard;
     std::copy_if(chosen.begin(), chosen.end(), std::back_inserter(of_shard),
                  [&](const Entry* one) { return one->shard == shard.number; });
@@ -308,8 +329,8 @@ bool DirectClaimer::claim_of_shard(const Shard& shard, std::vector<Entry*> wante
     const WallTime until = whole_milliseconds(later(now.wall, request.visibility));
     dynamo::TransactWriteRequest claim;
     claim.token = table::transaction_token(place_, parts_.nonces.next());
-    claim.actions.push_back(owner_check(
-        place_.table, {{ownership_partition(place_.queue, half_), ownership_sort(shard.number)}, shard.epoch}));
+    claim.actions.push_back(
+        owner_check(place_.table, OwnerFence::of({place_.queue, half_}, shard.number, shard.epoch)));
     const core::ClaimTerms terms{now.wall, until, request.counts};
     for (std::size_t i = 0; i < count; ++i) {
       const Entry& one = *wanted[i];
@@ -362,35 +383,20 @@ Delivery DirectClaimer::deliver(const Entry& one, const ClaimRequest& request, t
   delivery.leased_until = table::until(now.steady, request.visibility);
   delivery.invisible_until = until;
   Held held = Held::of(one.candidate);
-  held.version = delivery.receipt.version;
-  held.receive_count = delivery.message.attempt;
-  held.counted = true;
-  held.marks |= delivery.suspect ? core::kSuspect : 0;
-  remember(delivery.receipt, std::move(held));
+  held.claimed(delivery.message.attempt, delivery.suspect);
+  held_.remember(delivery.receipt, std::move(held));
   return delivery;
 }
 
-void DirectClaimer::remember(const Receipt& receipt, Held held) {
-  const MutexLock lock(mutex_);
-  const HeldKey key(receipt.id, receipt.version, receipt.locator);
-  if (held_.insert_or_assign(key, std::move(held)).second) {
-    held_order_.push_back(key);
-  }
-  while (held_order_.size() > kHeldRemembered) {
-    held_.erase(held_order_.front());
-    held_order_.pop_front();
-  }
-}
-
-std::optional<Held> DirectClaimer::recall(const Receipt& receipt) {
-  const MutexLock lock(mutex_);
-  const auto found = held_.find({receipt.id, receipt.version, receipt.locator});
-  return found == held_.end() ? std::nullopt : std::optional(found->second);
+std::optional<Held> DirectClaimer::recall(const Receipt& receipt) const {
+  const auto known = held_.about(receipt);
+  const auto held =
+      std::find_if(known.begin(), known.end(), [&](const Held& one) { return may_be_at(receipt, one.place); });
+  return held == known.end() ? std::nullopt : std::optional(*held);
 }
 
 std::vector<SettleResult> DirectClaimer::settle(std::span<const Completion> completions, Deadline deadline) {
   std::vector<std::optional<Held>> held;
-  held.reserve(completions.size());
   for (const Completion& completion : completions) {
     held.push_back(recall(completion.receipt));
   }
@@ -400,14 +406,13 @@ std::vector<SettleResult> DirectClaimer::settle(std::span<const Completion> comp
 std::vector<ExtendResult> DirectClaimer::extend(std::span<const Receipt> receipts, Duration visibility,
                                                 Deadline deadline) {
   std::vector<std::optional<Held>> held;
-  held.reserve(receipts.size());
   for (const Receipt& receipt : receipts) {
     held.push_back(recall(receipt));
   }
   auto results = LeasedWriter(queue_, half_).extend(receipts, held, visibility, deadline);
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].status == SettleStatus::applied && held[i]) {
-      remember(results[i].receipt, *held[i]);
+      held_.remember(results[i].receipt, *held[i]);
     }
   }
   return results;

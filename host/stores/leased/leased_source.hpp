@@ -8,14 +8,14 @@
 #include <set>
 #include <span>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "base/mutex.hpp"
 #include "host/queue/doorbell.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/leased/owned_half.hpp"
-#include "host/stores/leased/ownership_coordinator.hpp"
+#include "host/stores/leased/table_ownership.hpp"
+#include "host/stores/owned/ownership_coordinator.hpp"
 
 namespace sluice::queue::leased {
 
@@ -24,11 +24,12 @@ namespace sluice::queue::leased {
 class OwnedTable {
  public:
   /// `machine` is this machine's clock; it and what the parts refer to outlive the table.
-  OwnedTable(OwnershipCoordinator::Settings settings, const table::StoreParts& parts, const Clock& machine);
+  OwnedTable(const owned::OwnershipCoordinator::Settings& settings, const table::StoreParts& parts,
+             const Clock& machine);
 
   /// That half of the queue; made with these settings when it is asked for first. It lives as long as the table.
   OwnedHalf& half(const OwnedHalf::Settings& settings, LeasedQueue& queue);
-  OwnershipCoordinator& coordinator() { return coordinator_; }
+  owned::OwnershipCoordinator& coordinator() { return coordinator_; }
 
   /// A source begins to work on the half; and ends.
   std::uint32_t start(OwnedHalf& half, SourceEvents events);
@@ -38,6 +39,9 @@ class OwnedTable {
   std::optional<OwnWord> word_of(const QueueAddress& address);
 
  private:
+  /// That queue, of which there is a half.
+  LeasedQueue& queue_of(const std::string& queue);
+
   // Fixed after construction.
   const Clock& machine_;
 
@@ -45,7 +49,8 @@ class OwnedTable {
   // Halves are never removed, so that references to them live as long as the table.
   std::map<QueueAddress, std::unique_ptr<OwnedHalf>> halves_ SLUICE_GUARDED_BY(mutex_);
 
-  OwnershipCoordinator coordinator_;  // synchronises itself; its thread ends before the halves do
+  TableOwnership records_;                   // of the coordinator
+  owned::OwnershipCoordinator coordinator_;  // synchronises itself; its thread ends before the halves do
 };
 
 /// Claims for those who own no shard: a command, a client, anybody who takes a message now and then. Each claim is
@@ -58,7 +63,6 @@ class DirectClaimer {
  public:
   static constexpr int kMaxRounds = 4;
   static constexpr std::size_t kMostInTransaction = 99;  ///< beside the check of the owner
-  static constexpr std::size_t kHeldRemembered = 10'000;
   static constexpr std::size_t kGroupsRemembered = 10'000;
 
   DirectClaimer(LeasedQueue& queue, Half half) : queue_(queue), parts_(queue.parts), place_(queue.place), half_(half) {}
@@ -68,17 +72,15 @@ class DirectClaimer {
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline);
 
  private:
-  struct Shard {
-    std::uint32_t number = 0;
-    std::optional<std::int64_t> epoch;  ///< of its ownership item; nothing: there is none
-  };
+  using Records = std::vector<std::pair<Candidate, dynamo::Item>>;
+  struct Shard;
+  struct Unowned;
   struct Attempt;
 
-  dynamo::Result<std::vector<dynamo::Item>> read(const Shard& shard, const ClaimRequest& request, bool in_turns,
-                                                 Deadline deadline) const;
-  /// Puts what was read of a shard among what waits.
-  void fill(OwnedBacklog& backlog, std::uint32_t shard, std::vector<dynamo::Item> items,
-            const std::set<std::string>& held, std::set<std::string>& busy, Attempt& attempt) const;
+  dynamo::Result<Records> read(std::uint32_t shard, const ClaimRequest& request, bool in_turns,
+                               Deadline deadline) const;
+  Result<Unowned> read_unowned(std::uint32_t shards, const ClaimRequest& request, Deadline deadline) const;
+  void fill(OwnedBacklog& backlog, Unowned& unowned, Attempt& attempt) const;
   std::vector<Entry*> choose(OwnedBacklog& backlog, const ClaimRequest& request, WallTime now) SLUICE_REQUIRES(mutex_);
   /// One look and what it brings. False: some of what was chosen has gone to somebody else.
   Result<bool> claim_once(std::uint32_t shards, const ClaimRequest& request, Attempt& attempt, Deadline deadline);
@@ -86,23 +88,21 @@ class DirectClaimer {
   bool claim_of_shard(const Shard& shard, std::vector<Entry*> wanted, const ClaimRequest& request, Attempt& attempt,
                       Deadline deadline);
   Delivery deliver(const Entry& one, const ClaimRequest& request, table::Moment now, WallTime until);
-  void remember(const Receipt& receipt, Held held);
-  std::optional<Held> recall(const Receipt& receipt);
+  std::optional<Held> recall(const Receipt& receipt) const;
 
   // Fixed after construction.
-  using HeldKey = std::tuple<std::string, std::int64_t, std::int64_t>;  ///< a receipt's id, version and locator
   LeasedQueue& queue_;
   const table::StoreParts& parts_;
   const table::QueueTable& place_;
   const Half half_;
+
+  table::ReceiptMemory<Held, 10'000> held_;  ///< what was claimed here; synchronises itself
 
   Mutex mutex_;
   // Guarded by mutex_.
   OwnedBacklog::Turns turns_ SLUICE_GUARDED_BY(mutex_);
   std::deque<std::string> served_order_ SLUICE_GUARDED_BY(mutex_);
   WallTime last_served_ SLUICE_GUARDED_BY(mutex_){};
-  std::map<HeldKey, Held> held_ SLUICE_GUARDED_BY(mutex_);
-  std::deque<HeldKey> held_order_ SLUICE_GUARDED_BY(mutex_);
 };
 
 /// A source of one queue half on this layout.

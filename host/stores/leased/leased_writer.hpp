@@ -20,6 +20,8 @@ namespace sluice::queue::leased {
 struct Held {
   /// Of a record as it stands, whose next delivery is not counted yet.
   static Held of(const Candidate& record);
+  /// Its claim has been written.
+  void claimed(std::uint32_t attempt, bool suspect);
 
   Place place;
   std::int64_t version = 1;
@@ -69,33 +71,35 @@ class LeasedWriter {
                                    Duration visibility, Deadline deadline);
 
  private:
-  using Results = std::vector<std::optional<SettleResult>>;
-
-  /// One that is to be settled, and what has to be known for it.
-  struct Ending {
-    const Completion& completion;
-    const Held& held;
-    const dynamo::Item* record = nullptr;  ///< of one that moves
-    bool tried = false;                    ///< an earlier call has done the same, and did not learn what came of it
+  /// One delivery of the call.
+  struct Lease {
+    const Receipt& receipt;
+    std::optional<Held> held;               ///< nothing: it is not known where it lies
+    std::optional<SettleResult> decided{};  ///< it is known what becomes of it
+    bool tried = false;                     ///< an earlier call may have made a dead letter of it
+    dynamo::Item record{};                  ///< of one that moves
   };
 
-  void look_up(const std::vector<const Receipt*>& receipts, std::span<std::optional<Held>> held, Results& known,
-               Deadline deadline) const;
+  /// Finds those that nobody knows the places of.
+  void look_up(Deadline deadline);
+  void read_moving(std::span<const Completion> completions, Deadline deadline);
   bool moves(const Completion& completion) const {
     return completion.action == CompletionAction::dead_letter && half_ == Half::standard;
   }
-  table::DeliveryWrite end(const Ending& ending, std::int64_t version, WallTime now, bool with_failure) const;
-  void add_move(table::DeliveryWrite& write, const Ending& ending, const core::StateChange& change, WallTime now) const;
-  table::DeliveryWrite extension(const Receipt& receipt, const Held& held, std::int64_t version, WallTime now,
-                                 WallTime until) const;
+  bool has_doubt(const Receipt& receipt, CompletionAction about) const;
+  table::DeliveryWrite end(const Completion& completion, std::size_t index, std::int64_t version, WallTime now,
+                           bool with_failure) const;
+  void add_move(table::DeliveryWrite& write, const Completion& completion, const Lease& lease,
+                const core::StateChange& change, WallTime now) const;
   /// Whether an earlier call, whose answer was lost, has made a dead letter of it.
-  bool has_moved(const Ending& ending, Deadline deadline) const;
+  bool has_moved(const Lease& lease, Deadline deadline) const;
 
   const table::StoreParts& parts_;
   const table::QueueTable& place_;
   const Half half_;
   WriterState& state_;
   table::DeliveryWriter writer_;
+  std::vector<Lease> leases_;
 };
 
 }  // namespace sluice::queue::leased

@@ -50,7 +50,7 @@ OwnedHalf::OwnedHalf(Settings settings, LeasedQueue& queue, owned::HostLease& le
       lease_(lease),
       machine_(machine),
       locator_base_(static_cast<std::int64_t>((queue.random.next() >> 33U) | 1U) << kLocatorShift),
-      name_(half_name(place_.queue, settings_.half)),
+      name_(owned::half_name(address_)),
       remarks_(settings_.warn) {}
 
 std::uint32_t OwnedHalf::enter(SourceEvents events) {
@@ -526,8 +526,7 @@ void OwnedHalf::read_holds(const Job& job, Deadline deadline) {
 Held OwnedHalf::held_of(const Entry& entry) const {
   Held held = Held::of(entry.candidate);
   if (settings_.strict_fence) {
-    held.fence = OwnerFence{{ownership_partition(address().queue, address().half), ownership_sort(entry.shard)},
-                            shards_.at(entry.shard).epoch};
+    held.fence = OwnerFence::of(address(), entry.shard, shards_.at(entry.shard).epoch);
   }
   return held;
 }
@@ -654,10 +653,7 @@ bool OwnedHalf::claim_written(Delivery& delivery, bool written) {
     }
     return false;
   }
-  out.held.version += 1;
-  out.held.receive_count = delivery.message.attempt;
-  out.held.counted = true;
-  out.held.marks |= delivery.suspect ? core::kSuspect : 0;
+  out.held.claimed(delivery.message.attempt, delivery.suspect);
   delivery.receipt.version = out.held.version;
   return true;
 }

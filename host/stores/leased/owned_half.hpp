@@ -16,12 +16,14 @@
 #include "host/queue/source.hpp"
 #include "host/stores/leased/leased_writer.hpp"
 #include "host/stores/leased/owned_backlog.hpp"
-#include "host/stores/leased/ownership_coordinator.hpp"
 #include "host/stores/leased/shard_reader.hpp"
 #include "host/stores/owned/event_gate.hpp"
+#include "host/stores/owned/ownership_coordinator.hpp"
 #include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::leased {
+
+using owned::ShardHolder;
 
 /// What this process owns of one half of a queue: what has been read of its shards and what is out. All sources of the
 /// half share it. A coordinator tells it which shards are its own; it knows no more of that one than the lease.
@@ -63,7 +65,6 @@ class OwnedHalf final : public ShardHolder {
 
   // ShardHolder
   const QueueAddress& address() const override { return address_; }
-  std::uint32_t configured_shards() const override { return queue_.shards.configured(); }
   void own(std::span<const ShardHolder::Shard> shards, std::uint32_t all, SteadyTime now) override;
   std::optional<InFlightBound> left_in(std::uint32_t shard) override;
   bool is_empty(std::uint32_t shard) const override;

@@ -1,6 +1,7 @@
 #include "host/stores/leased/ownership_items.hpp"
 
 #include <algorithm>
+#include <concepts>
 #include <iterator>
 #include <utility>
 
@@ -18,6 +19,8 @@ using dynamo::Item;
 
 constexpr Duration kLongestLease = std::chrono::hours(1);
 constexpr std::size_t kOfChance = 8;  // characters that tell a process from another one of the same host
+// TTL removes the heartbeat of a host that nobody clears up behind.
+constexpr Duration kForgotten = std::chrono::hours(24);
 
 bool flag_of(const Item& item, std::string_view name) {
   const bool* flag = dynamo::find<bool>(item, name);
@@ -32,34 +35,62 @@ void put_number(Item& item, std::string_view name, std::uint64_t value) {
   item.insert_or_assign(std::string(name), AttributeValue::number(static_cast<long long>(value)));
 }
 
-std::uint64_t whole_millis(Duration span) {
-  return static_cast<std::uint64_t>(
-      std::max<std::int64_t>(0, std::chrono::floor<std::chrono::milliseconds>(span).count()));
+std::set<std::string> texts_of(const Item& item, std::string_view name) {
+  const auto* found = dynamo::find<dynamo::StringSet>(item, name);
+  return found == nullptr ? std::set<std::string>() : std::set(found->values.begin(), found->values.end());
 }
 
+// An empty set cannot be stored.
+void put_texts(Item& item, std::string_view name, const std::set<std::string>& texts) {
+  if (!texts.empty()) {
+    item.emplace(std::string(name), dynamo::StringSet{std::vector<std::string>(texts.begin(), texts.end())});
+  }
+}
+
+template <typename Figures, typename Visit>
+void each_figure(Figures& figures, const Visit& visit) {
+  visit(attribute::kReadyKnown, figures.ready);
+  visit(attribute::kDelayedKnown, figures.delayed);
+  visit(attribute::kInFlight, figures.in_flight);
+  visit(attribute::kUnread, figures.unread);
+  visit(attribute::kLookedAgo, figures.looked_ago);
+  visit(attribute::kShardsHeld, figures.shards);
+  visit(attribute::kShardsInUse, figures.in_use);
+  visit(attribute::kDeadKnown, figures.dead.records);
+  visit(attribute::kDeadShards, figures.dead.shards);
+  visit(attribute::kDeadMore, figures.dead.more);
+  visit(attribute::kDeadLookedAgo, figures.dead.looked_ago);
+}
+
+std::uint64_t stored(Duration span) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, span / std::chrono::milliseconds(1)));
+}
+std::uint64_t stored(std::uint64_t count) { return count; }
+void take_stored(Duration& span, std::uint64_t stored) { span = std::chrono::milliseconds(stored); }
+template <std::unsigned_integral Count>
+void take_stored(Count& count, std::uint64_t stored) {
+  count = static_cast<Count>(stored);
+}
+
+// What is nothing costs nothing.
 Item encode_figures(const OwnerFigures& figures) {
   Item item;
-  put_number(item, attribute::kReadyKnown, figures.ready);
-  put_number(item, attribute::kDelayedKnown, figures.delayed);
-  put_number(item, attribute::kInFlight, figures.in_flight);
-  put_number(item, attribute::kUnread, figures.unread);
-  put_number(item, attribute::kShardsHeld, figures.shards);
-  // What is nothing costs nothing.
-  const auto put = [&item](std::string_view name, std::uint64_t value) {
-    if (value > 0) {
+  each_figure(figures, [&item](std::string_view name, const auto& figure) {
+    if (const std::uint64_t value = stored(figure); value > 0) {
       put_number(item, name, value);
     }
-  };
-  put(attribute::kShardsInUse, figures.in_use);
-  put(attribute::kLookedAgo, whole_millis(figures.looked_ago));
-  put(attribute::kDeadKnown, figures.dead.records);
-  put(attribute::kDeadShards, figures.dead.shards);
-  put(attribute::kDeadMore, figures.dead.more);
-  put(attribute::kDeadLookedAgo, whole_millis(figures.dead.looked_ago));
+  });
   if (figures.oldest_due) {
-    item.insert_or_assign(std::string(attribute::kOldestDue), stored_time(*figures.oldest_due));
+    item.emplace(std::string(attribute::kOldestDue), stored_time(*figures.oldest_due));
   }
   return item;
+}
+
+OwnerFigures decode_figures(const Item& item) {
+  OwnerFigures figures;
+  each_figure(figures, [&item](std::string_view name, auto& figure) { take_stored(figure, count_of(item, name)); });
+  figures.oldest_due = time_of(item, attribute::kOldestDue);
+  return figures;
 }
 
 InFlightBound bound_in(const Item& item) {
@@ -98,13 +129,17 @@ dynamo::QueryRequest partition_query(const std::string& table, const std::string
   return query;
 }
 
+void limit_range(dynamo::QueryRequest& query, const std::string& from, const std::string& to) {
+  query.key_condition += " AND #s BETWEEN :from AND :to";
+  query.names.insert_or_assign("#s", std::string(attribute::kSort));
+  query.values.emplace(":from", from);
+  query.values.emplace(":to", to);
+}
+
 dynamo::QueryRequest range_query(const std::string& table, const std::string& partition, const std::string& from,
                                  const std::string& to, bool consistent) {
   dynamo::QueryRequest query = partition_query(table, partition, consistent);
-  query.key_condition += " AND #s BETWEEN :from AND :to";
-  query.names.emplace("#s", attribute::kSort);
-  query.values.emplace(":from", from);
-  query.values.emplace(":to", to);
+  limit_range(query, from, to);
   return query;
 }
 
@@ -133,150 +168,104 @@ dynamo::Result<std::set<std::string>> read_held_groups(dynamo::Client& client, c
   return groups;
 }
 
-OwnerFigures decode_figures(const Item& item) {
-  OwnerFigures figures{.ready = count_of(item, attribute::kReadyKnown),
-                       .delayed = count_of(item, attribute::kDelayedKnown),
-                       .in_flight = count_of(item, attribute::kInFlight)};
-  figures.unread = static_cast<std::uint32_t>(count_of(item, attribute::kUnread));
-  figures.shards = static_cast<std::uint32_t>(count_of(item, attribute::kShardsHeld));
-  figures.oldest_due = time_of(item, attribute::kOldestDue);
-  figures.in_use = static_cast<std::uint32_t>(count_of(item, attribute::kShardsInUse));
-  figures.looked_ago = std::chrono::milliseconds(count_of(item, attribute::kLookedAgo));
-  figures.dead = {.records = count_of(item, attribute::kDeadKnown),
-                  .shards = static_cast<std::uint32_t>(count_of(item, attribute::kDeadShards)),
-                  .more = static_cast<std::uint32_t>(count_of(item, attribute::kDeadMore)),
-                  .looked_ago = std::chrono::milliseconds(count_of(item, attribute::kDeadLookedAgo))};
-  return figures;
-}
-
-Item encode_beat(const HostBeat& host, WallTime now, WallTime expires) {
-  const Heartbeat& beat = host.beat;
-  Item item{{std::string(attribute::kPartition), kHosts}, {std::string(attribute::kSort), beat.host}};
+Item encode_beat(const Heartbeat& beat, WallTime expires) {
+  Item item = Place{std::string(kHosts), beat.host}.key();
   put_number(item, attribute::kCounter, static_cast<std::uint64_t>(beat.counter));
-  put_number(item, attribute::kLease,
-             static_cast<std::uint64_t>(std::chrono::floor<std::chrono::milliseconds>(beat.lease).count()));
+  put_number(item, attribute::kLease, stored(beat.lease));
   if (beat.leaving) {
     item.emplace(std::string(attribute::kLeaving), true);
   }
-  if (!beat.works_on.empty()) {
-    item.emplace(std::string(attribute::kWorksOn),
-                 dynamo::StringSet{std::vector<std::string>(beat.works_on.begin(), beat.works_on.end())});
-  }
-  put_number(item, attribute::kInFlightBound, host.in_flight_bound);
-  if (!beat.moves.empty()) {
-    item.emplace(std::string(attribute::kMoves),
-                 dynamo::StringSet{std::vector<std::string>(beat.moves.begin(), beat.moves.end())});
-  }
-  if (!host.bell.empty()) {
-    item.emplace(std::string(attribute::kBell), host.bell);
+  put_texts(item, attribute::kWorksOn, beat.works_on);
+  put_texts(item, attribute::kMoves, beat.moves);
+  put_number(item, attribute::kInFlightBound, beat.in_flight_bound);
+  if (!beat.bell.empty()) {
+    item.emplace(std::string(attribute::kBell), beat.bell);
   }
   dynamo::Map figures;
-  for (const auto& [half, known] : host.figures) {
+  for (const auto& [half, known] : beat.figures) {
     figures.emplace(half, encode_figures(known));
   }
   if (!figures.empty()) {
     item.emplace(std::string(attribute::kFigures), std::move(figures));
   }
-  item.emplace(std::string(attribute::kUpdated), stored_time(now));
+  if (beat.written_at) {
+    item.emplace(std::string(attribute::kUpdated), stored_time(*beat.written_at));
+  }
   item.emplace(std::string(attribute::kExpires),
                AttributeValue::number(std::chrono::floor<std::chrono::seconds>(expires.time_since_epoch()).count()));
   return item;
 }
 
-std::optional<HostBeat> decode_beat(const Item& item) {
-  const Place place = Place::of(item);
+std::optional<Heartbeat> decode_beat(const Item& item) {
+  const std::string host = Place::of(item).sort;
   const auto counter = dynamo::whole_number(item, attribute::kCounter);
   const auto lease = dynamo::whole_number(item, attribute::kLease);
-  if (place.sort.empty() || !counter || !lease || *lease <= 0 ||
-      *lease > kLongestLease / std::chrono::milliseconds(1)) {
+  if (host.empty() || !counter || !lease || *lease <= 0 || *lease > kLongestLease / std::chrono::milliseconds(1)) {
     return std::nullopt;
   }
-  HostBeat host;
-  host.beat = {.host = place.sort,
-               .counter = *counter,
-               .lease = std::chrono::milliseconds(*lease),
-               .leaving = flag_of(item, attribute::kLeaving)};
-  if (const bool* settled = dynamo::find<bool>(item, attribute::kEnded)) {
-    host.beat.ended = true;
-    host.beat.settled = *settled;
-  }
-  if (const auto* halves = dynamo::find<dynamo::StringSet>(item, attribute::kWorksOn)) {
-    host.beat.works_on.insert(halves->values.begin(), halves->values.end());
-  }
-  host.in_flight_bound = bound_in(item);
-  if (const auto* halves = dynamo::find<dynamo::StringSet>(item, attribute::kMoves)) {
-    host.beat.moves.insert(halves->values.begin(), halves->values.end());
-  }
-  if (const auto* bell = dynamo::find<std::string>(item, attribute::kBell)) {
-    host.bell = *bell;
-  }
+  Heartbeat beat{.host = host, .counter = *counter, .lease = std::chrono::milliseconds(*lease)};
+  beat.leaving = flag_of(item, attribute::kLeaving);
+  beat.works_on = texts_of(item, attribute::kWorksOn);
+  beat.moves = texts_of(item, attribute::kMoves);
+  beat.ended = dynamo::find<bool>(item, attribute::kEnded) != nullptr;
+  beat.settled = flag_of(item, attribute::kEnded);
+  beat.in_flight_bound = bound_in(item);
+  beat.bell = dynamo::text_of(item, attribute::kBell);
   if (const auto* figures = dynamo::find<dynamo::Map>(item, attribute::kFigures)) {
     for (const auto& [half, known] : *figures) {
       if (const auto* map = known.get<dynamo::Map>()) {
-        host.figures.emplace(half, decode_figures(*map));
+        beat.figures.emplace(half, decode_figures(*map));
       }
     }
   }
-  return host;
+  beat.written_at = time_of(item, attribute::kUpdated);
+  return beat;
 }
 
-std::optional<dynamo::ItemWrite> ended_beat(const std::string& table, Item item, bool settled) {
-  const auto counter = dynamo::whole_number(item, attribute::kCounter);
-  if (!counter || item.contains(attribute::kEnded)) {
-    return std::nullopt;
+dynamo::Result<std::vector<Heartbeat>> read_beats(dynamo::Client& client, const std::string& table, Deadline deadline) {
+  SLUICE_TRY(items, read_partition(client, table, std::string(kHosts), false, deadline));
+  std::vector<Heartbeat> beats;
+  for (const Item& item : *items) {
+    if (auto beat = decode_beat(item)) {
+      beats.push_back(std::move(*beat));
+    }
   }
-  dynamo::ItemWrite request;
-  request.table = table;
-  request.condition = "#c = :counter";
-  request.names.emplace("#c", std::string(attribute::kCounter));
-  request.values.emplace(":counter", AttributeValue::number(*counter));
-  demand_not_ended(request);
-  // Whoever knows nothing of the mark sees a host that leaves, and waits for its lease.
-  item.insert_or_assign(std::string(attribute::kLeaving), true);
-  item.insert_or_assign(std::string(attribute::kEnded), settled);
-  item.erase(std::string(attribute::kBell));
-  item.erase(std::string(attribute::kFigures));
-  request.item = std::move(item);
+  return beats;
+}
+
+dynamo::ItemWrite beat_write(const std::string& table, const Heartbeat& beat, bool anew) {
+  dynamo::ItemWrite request{.table = table,
+                            .item = encode_beat(beat, beat.written_at.value_or(WallTime{}) + kForgotten)};
+  if (!anew) {
+    request.condition = "attribute_not_exists(#e) AND (attribute_not_exists(#c) OR #c <= :counter)";
+    request.names = {{"#e", std::string(attribute::kEnded)}, {"#c", std::string(attribute::kCounter)}};
+    request.values.emplace(":counter", AttributeValue::number(beat.counter));
+  }
   return request;
 }
 
 Result<void> mark_ended(dynamo::Client& client, const table::QueueTable& place, const std::string& incarnation,
                         bool settled, Deadline deadline) {
   const Place where{std::string(kHosts), incarnation};
-  auto found = client.get_item({.table = place.table, .key = where.key(), .consistent = true}, deadline);
-  if (!found) {
-    return table::store_error(place, found.error());
-  }
-  const auto mark = ended_beat(place.table, std::move(found->item), settled);
-  if (!mark) {
+  SLUICE_TRY(
+      found,
+      table::checked(place, client.get_item({.table = place.table, .key = where.key(), .consistent = true}, deadline)));
+  Item& item = found->item;
+  const auto counter = dynamo::whole_number(item, attribute::kCounter);
+  if (!counter || item.contains(attribute::kEnded)) {
     return {};
   }
-  if (const auto written = client.write(*mark, deadline); !written) {
-    return table::store_error(place, written.error());
-  }
+  // Whoever knows nothing of the mark sees a host that leaves, and waits for its lease.
+  item.insert_or_assign(std::string(attribute::kLeaving), true);
+  item.insert_or_assign(std::string(attribute::kEnded), settled);
+  item.erase(std::string(attribute::kBell));
+  item.erase(std::string(attribute::kFigures));
+  dynamo::ItemWrite mark{.table = place.table, .item = std::move(item)};
+  mark.condition = "#c = :counter AND attribute_not_exists(#e)";
+  mark.names = {{"#e", std::string(attribute::kEnded)}, {"#c", std::string(attribute::kCounter)}};
+  mark.values.emplace(":counter", AttributeValue::number(*counter));
+  SLUICE_PASS_ON(table::checked(place, client.write(mark, deadline)));
   return {};
-}
-
-void demand_not_ended(dynamo::ItemWrite& beat) {
-  beat.condition += (beat.condition.empty() ? "" : " AND ") + std::string("attribute_not_exists(#e)");
-  beat.names.emplace("#e", std::string(attribute::kEnded));
-}
-
-void demand_no_later_one(dynamo::ItemWrite& request, const Heartbeat& beat) {
-  request.condition +=
-      (request.condition.empty() ? "" : " AND ") + std::string("(attribute_not_exists(#c) OR #c <= :counter)");
-  request.names.emplace("#c", std::string(attribute::kCounter));
-  request.values.emplace(":counter", AttributeValue::number(beat.counter));
-}
-
-dynamo::ItemWrite remove_beat(const std::string& table, const Heartbeat& beat) {
-  dynamo::ItemWrite request{.kind = dynamo::ItemWrite::Kind::remove};
-  request.table = table;
-  request.item = Place{std::string(kHosts), beat.host}.key();
-  request.condition = "#c = :counter";
-  request.names.emplace("#c", std::string(attribute::kCounter));
-  request.values.emplace(":counter", AttributeValue::number(beat.counter));
-  return request;
 }
 
 OwnershipPage decode_ownership(std::span<const Item> items) {
@@ -297,7 +286,7 @@ OwnershipPage decode_ownership(std::span<const Item> items) {
                          "' is none of ours; it is passed over, remove it if nobody needs it");
       continue;
     }
-    OwnershipRow row{.value = {.part = *shard}, .drained = flag_of(item, attribute::kDrained), .item = item};
+    OwnershipRow row{.value = {.part = *shard, .drained = flag_of(item, attribute::kDrained)}, .item = item};
     const auto* owner = dynamo::find<std::string>(item, attribute::kOwner);
     const auto epoch = dynamo::whole_number(item, attribute::kEpoch);
     row.value.clean = flag_of(item, attribute::kClean);
@@ -319,17 +308,15 @@ dynamo::ItemWrite ordered_mark(const table::QueueTable& place, Half half) {
 }
 
 dynamo::ItemWrite ownership_write(const std::string& table, const std::string& partition, const OwnershipRow& before,
-                                  const Ownership& after, bool drained) {
-  dynamo::ItemWrite request;
-  request.table = table;
-  request.item = Place{partition, ownership_sort(after.part)}.key();
+                                  const Ownership& after) {
+  dynamo::ItemWrite request{.table = table, .item = Place{partition, ownership_sort(after.part)}.key()};
   request.item.emplace(std::string(attribute::kOwner), after.owner);
   request.item.emplace(std::string(attribute::kEpoch), AttributeValue::number(after.epoch));
   request.item.emplace(std::string(attribute::kClean), after.clean);
   if (!after.clean) {
     put_number(request.item, attribute::kInFlightBound, after.left);
   }
-  if (drained) {
+  if (after.drained) {
     request.item.emplace(std::string(attribute::kDrained), true);
   }
   if (SLUICE_GUARD(leased_epoch)) {
@@ -339,15 +326,18 @@ dynamo::ItemWrite ownership_write(const std::string& table, const std::string& p
   return request;
 }
 
+Place shards_place(std::string_view queue) {
+  return {ownership_partition(queue, Half::standard), std::string(kShardsKey)};
+}
+
 dynamo::ItemWrite first_numbers(const std::string& table, const std::string& queue, const Shards& shards) {
-  dynamo::ItemWrite request;
-  request.table = table;
-  request.item = Place{ownership_partition(queue, Half::standard), std::string(kShardsKey)}.key();
+  dynamo::ItemWrite request{.table = table,
+                            .item = shards_place(queue).key(),
+                            .condition = "attribute_not_exists(#p)",
+                            .names = {{"#p", std::string(attribute::kPartition)}}};
   put_number(request.item, attribute::kShards, shards.count);
   put_number(request.item, attribute::kMostEver, shards.most_ever);
   put_number(request.item, attribute::kItemVersion, 1);
-  request.condition = "attribute_not_exists(#p)";
-  request.names.emplace("#p", std::string(attribute::kPartition));
   return request;
 }
 
@@ -376,11 +366,7 @@ std::optional<Shards> shards_in(const Item& item) {
                 static_cast<std::uint32_t>(std::clamp<std::int64_t>(most, *count, kMostShards))};
 }
 
-std::string no_shards_in(const Item& item) {
-  return "the item '" + std::string(kShardsKey) + "' in partition '" + Place::of(item).partition +
-         "' says no number of shards from " + std::to_string(kLeastShards) + " to " + std::to_string(kMostShards) +
-         "; what was known before stays, mend the item";
-}
+// What owners have told.
 
 namespace {
 
@@ -390,36 +376,29 @@ struct Word {
   Duration age{};
 };
 
-std::optional<Word> word_of(const dynamo::Item& heartbeat, const std::string& half, WallTime now, const OwnWord* own) {
-  const auto* all = dynamo::find<dynamo::Map>(heartbeat, attribute::kFigures);
-  const auto* figures = all == nullptr ? nullptr : dynamo::find<dynamo::Map>(*all, half);
-  const auto written_at = time_of(heartbeat, attribute::kUpdated);
-  const bool* leaving = dynamo::find<bool>(heartbeat, attribute::kLeaving);
-  const auto* moves = dynamo::find<dynamo::StringSet>(heartbeat, attribute::kMoves);
-  if (figures == nullptr || !written_at || (leaving != nullptr && *leaving) ||
-      (moves != nullptr && std::find(moves->values.begin(), moves->values.end(), half) != moves->values.end())) {
+std::optional<Word> word_of(const Heartbeat& beat, const std::string& half, WallTime now,
+                            const std::optional<OwnWord>& own) {
+  const auto figures = beat.figures.find(half);
+  if (figures == beat.figures.end() || !beat.written_at || beat.leaving || beat.moves.contains(half)) {
     return std::nullopt;
   }
-  if (own != nullptr && Place::of(heartbeat).sort == own->host) {
+  if (own && beat.host == own->host) {
     return Word{own->figures, Duration::zero()};
   }
   // One of a clock that is farther ahead than that would be young for ever, also once its host is dead.
-  const Duration ago = now - *written_at;
-  const Duration lease = std::chrono::milliseconds(dynamo::whole_number(heartbeat, attribute::kLease).value_or(0));
-  if (ago > lease || ago < -lease) {
+  const Duration ago = now - *beat.written_at;
+  if (ago > beat.lease || ago < -beat.lease) {
     return std::nullopt;
   }
-  const Duration age = std::max(ago, Duration::zero());
-  return Word{decode_figures(*figures), age};
+  return Word{figures->second, std::max(ago, Duration::zero())};
 }
 
-std::vector<Word> words_of(std::span<const dynamo::Item> heartbeats, const QueueAddress& address, WallTime now,
+std::vector<Word> words_of(std::span<const Heartbeat> beats, const QueueAddress& address, WallTime now,
                            const OwnWordOf& own) {
-  const std::string half = half_name(address.queue, address.half);
   const auto mine = own ? own(address.half) : std::nullopt;
   std::vector<Word> words;
-  for (const dynamo::Item& heartbeat : heartbeats) {
-    auto word = word_of(heartbeat, half, now, mine ? &*mine : nullptr);
+  for (const Heartbeat& beat : beats) {
+    auto word = word_of(beat, owned::half_name(address), now, mine);
     if (word && word->figures.shards > 0) {
       words.push_back(*word);
     }
@@ -427,47 +406,46 @@ std::vector<Word> words_of(std::span<const dynamo::Item> heartbeats, const Queue
   return words;
 }
 
-void add_age(QueueStats& sum, Duration age) { sum.age = std::max(sum.age.value_or(Duration::zero()), age); }
-
-void add(Announced& sum, const Word& word) {
-  const OwnerFigures& figures = word.figures;
-  QueueStats& stats = sum.stats;
-  stats.ready += figures.ready;
-  stats.delayed += figures.delayed;
-  stats.in_flight += figures.in_flight;
-  if (figures.oldest_due) {
-    stats.oldest_ready = std::min(stats.oldest_ready.value_or(*figures.oldest_due), *figures.oldest_due);
-  }
-  stats.at_least = stats.at_least || figures.unread > 0;
-  sum.held += figures.shards;
-  add_age(stats, word.age + figures.looked_ago);
-}
-
-void add_dead(Announced& sum, const Word& word) {
-  const DeadFigures& dead = word.figures.dead;
-  sum.stats.ready += dead.records;
-  sum.stats.at_least = sum.stats.at_least || dead.more > 0;
-  sum.held += dead.shards;
-  add_age(sum.stats, word.age + dead.looked_ago);
+// Dead letters that are told by owners of the standard half, as if they were an owner's of their own.
+OwnerFigures dead_letters_of(const OwnerFigures& figures) {
+  const owned::DeadFigures& dead = figures.dead;
+  OwnerFigures told{.ready = dead.records, .unread = dead.more, .looked_ago = dead.looked_ago};
+  told.shards = dead.shards;
+  told.in_use = figures.in_use;
+  return told;
 }
 
 }  // namespace
 
-std::optional<Announced> announced_stats(std::span<const dynamo::Item> heartbeats, const QueueAddress& address,
-                                         WallTime now, const OwnWordOf& own) {
-  auto words = words_of(heartbeats, address, now, own);
-  const bool by_standard = words.empty() && address.half == Half::dlq;
-  if (by_standard) {
-    words = words_of(heartbeats, {address.queue, Half::standard}, now, own);
+std::optional<QueueStats> announced_stats(std::span<const Heartbeat> beats, const QueueAddress& address, WallTime now,
+                                          const OwnWordOf& own) {
+  auto words = words_of(beats, address, now, own);
+  if (words.empty() && address.half == Half::dlq) {
+    words = words_of(beats, {address.queue, Half::standard}, now, own);
+    for (Word& word : words) {
+      word.figures = dead_letters_of(word.figures);
+    }
   }
-  Announced sum;
-  for (const Word& word : words) {
-    by_standard ? add_dead(sum, word) : add(sum, word);
-    sum.in_use = std::max(sum.in_use, word.figures.in_use);
+  if (words.empty()) {
+    return std::nullopt;
   }
-  // Hosts of an older version say nothing of dead letters.
-  const bool any = by_standard ? sum.in_use > 0 : !words.empty();
-  return any ? std::optional(sum) : std::nullopt;
+  QueueStats sum;
+  std::uint32_t held = 0;
+  std::uint32_t in_use = 0;
+  for (const auto& [figures, age] : words) {
+    sum.ready += figures.ready;
+    sum.delayed += figures.delayed;
+    sum.in_flight += figures.in_flight;
+    if (figures.oldest_due) {
+      sum.oldest_ready = std::min(sum.oldest_ready.value_or(*figures.oldest_due), *figures.oldest_due);
+    }
+    sum.at_least = sum.at_least || figures.unread > 0;
+    sum.age = std::max(sum.age.value_or(Duration::zero()), age + figures.looked_ago);
+    held += figures.shards;
+    in_use = std::max(in_use, figures.in_use);
+  }
+  sum.at_least = sum.at_least || held < in_use;
+  return sum;
 }
 
 }  // namespace sluice::queue::leased

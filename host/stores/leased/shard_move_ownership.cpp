@@ -13,6 +13,7 @@
 #include "base/mutex.hpp"
 #include "host/stores/leased/leased_operator.hpp"
 #include "host/stores/leased/owned_backlog.hpp"
+#include "host/stores/leased/table_ownership.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -22,11 +23,11 @@ namespace {
 ///
 /// A shard whose owner before has not settled everything is not to be touched until those of its messages that may have
 /// been at work are marked as suspects, so that they are so wherever they are carried.
-class MovedHalf final : public ShardHolder {
+class MovedHalf final : public owned::ShardHolder {
  public:
   /// The references outlive it.
-  MovedHalf(LeasedQueue& queue, Half half)
-      : address_{queue.place.queue, half}, queue_(queue), parts_(queue.parts), place_(queue.place) {}
+  MovedHalf(const LeasedQueue& queue, Half half)
+      : address_{queue.place.queue, half}, parts_(queue.parts), place_(queue.place) {}
 
   /// Marks what may have been at work in an owner who died. What fails is tried again by the next call.
   void mark_suspects(Deadline deadline) {
@@ -77,7 +78,7 @@ class MovedHalf final : public ShardHolder {
       return std::nullopt;
     }
     found->second.in_use = true;
-    return OwnerFence{{ownership_partition(address_.queue, address_.half), ownership_sort(shard)}, found->second.epoch};
+    return OwnerFence::of(address_, shard, found->second.epoch);
   }
 
   void end() {
@@ -89,12 +90,11 @@ class MovedHalf final : public ShardHolder {
 
   // ShardHolder
   const QueueAddress& address() const override { return address_; }
-  std::uint32_t configured_shards() const override { return queue_.shards.configured(); }
-  void own(std::span<const ShardHolder::Shard> shards, std::uint32_t all, SteadyTime /*now*/) override {
+  void own(std::span<const owned::ShardHolder::Shard> shards, std::uint32_t all, SteadyTime /*now*/) override {
     const MutexLock lock(mutex_);
     changes_ += std::exchange(all_, all) == all ? 0 : 1;
     std::map<std::uint32_t, Shard> mine;
-    for (const ShardHolder::Shard& given : shards) {
+    for (const owned::ShardHolder::Shard& given : shards) {
       const auto known = shards_.find(given.number);
       if (known == shards_.end()) {
         ++changes_;
@@ -188,7 +188,6 @@ class MovedHalf final : public ShardHolder {
 
   // Fixed after construction.
   const QueueAddress address_;
-  const LeasedQueue& queue_;
   const table::StoreParts& parts_;
   const table::QueueTable& place_;
 
@@ -199,47 +198,17 @@ class MovedHalf final : public ShardHolder {
   std::uint64_t changes_ SLUICE_GUARDED_BY(mutex_) = 0;
 };
 
-/// The queue's own operator, but for its lists; and what is being taken is taken as long as its shard is held.
-class HeldOperator final : public LeasedOperator {
- public:
-  HeldOperator(const std::map<Half, std::unique_ptr<MovedHalf>>& halves, LeasedQueue& queue, Doorbell& doorbell)
-      : LeasedOperator(queue, doorbell), halves_(halves) {}
-
-  Result<ListPage> list(const ListRequest& request, Deadline deadline) override {
-    Scope scope;
-    if (const auto half = halves_.find(request.half); half != halves_.end()) {
-      scope.shards = half->second->held();
-    }
-    listed.clear();
-    auto page = LeasedOperator::list(request, deadline, &scope);
-    for (auto& [id, shard] : scope.found) {
-      listed.emplace(id, std::pair(request.half, shard));
-    }
-    return page;
-  }
-
-  // Of the thread that calls.
-  std::map<std::string, std::pair<Half, std::uint32_t>> listed;  ///< by id
-  std::map<std::string, OwnerFence> taking;                      ///< the same
-
- private:
-  std::optional<OwnerFence> fence_of(const std::string& id) const override {
-    const auto fence = taking.find(id);
-    return fence == taking.end() ? std::nullopt : std::optional(fence->second);
-  }
-
-  const std::map<Half, std::unique_ptr<MovedHalf>>& halves_;
-};
-
 /// The shards of a queue in the hands of one who carries its messages elsewhere. He is one of those that own shards,
 /// with a heartbeat that says so: the plan which all hosts make gives all shards to such ones, as long as one of them
 /// lives, and each host hands over as it does to any other. When he dies, his lease runs out.
-class ShardMoveOwnership final : public MoveOwnership {
+class ShardMoveOwnership final : public MoveOwnership, private HeldShards {
  public:
-  ShardMoveOwnership(const std::vector<Half>& halves, OwnershipCoordinator::Settings keeping, LeasedQueue& queue,
-                     Doorbell& doorbell, const Clock& machine)
-      : coordinator_(std::move(keeping), queue.parts.client, machine, queue.parts.clock),
-        operator_(halves_, queue, doorbell) {
+  ShardMoveOwnership(const std::vector<Half>& halves, const owned::OwnershipCoordinator::Settings& keeping,
+                     LeasedQueue& queue, Doorbell& doorbell, const Clock& machine)
+      : records_(
+            keeping.table, queue.parts, machine, [&queue](const auto&) -> LeasedQueue& { return queue; }, keeping.warn),
+        coordinator_(keeping, records_, machine),
+        operator_(make_leased_operator(queue, doorbell, this)) {
     for (const Half half : halves) {
       auto& moved = halves_[half] = std::make_unique<MovedHalf>(queue, half);
       coordinator_.join(*moved);
@@ -259,25 +228,25 @@ class ShardMoveOwnership final : public MoveOwnership {
     return found == halves_.end() ? Progress{} : found->second->progress();
   }
 
-  Operator& oper() override { return operator_; }
+  Operator& oper() override { return *operator_; }
   SteadyTime relied_until() override { return coordinator_.lease().holds_until(); }
 
   // As a host starts no handler in the last third of a lease, nothing is taken in it. Should this process be frozen
   // from here on until the lease has run out, what it writes then is refused by the fence.
   bool may_take(const std::string& id) override {
-    const auto found = operator_.listed.find(id);
-    if (found == operator_.listed.end() || !coordinator_.lease().may_start()) {
+    const auto found = listed_.find(id);
+    if (found == listed_.end() || !coordinator_.lease().may_start()) {
       return false;
     }
     const auto fence = halves_.at(found->second.first)->begin(found->second.second);
     if (fence && SLUICE_GUARD(leased_move_fence)) {
-      operator_.taking.insert_or_assign(id, *fence);
+      taking_.insert_or_assign(id, *fence);
     }
     return fence.has_value();
   }
 
   void taken() override {
-    operator_.taking.clear();
+    taking_.clear();
     for (const auto& [half, moved] : halves_) {
       moved->end();
     }
@@ -299,18 +268,36 @@ class ShardMoveOwnership final : public MoveOwnership {
   }
 
  private:
+  // HeldShards. What is being taken is taken as long as its shard is held.
+  std::set<std::uint32_t> begin_list(Half half) override {
+    listed_.clear();
+    const auto moved = halves_.find(half);
+    return moved == halves_.end() ? std::set<std::uint32_t>() : moved->second->held();
+  }
+  void listed(const std::string& id, Half half, std::uint32_t shard) override {
+    listed_.insert_or_assign(id, std::pair(half, shard));
+  }
+  std::optional<OwnerFence> fence_of(const std::string& id) const override {
+    const auto fence = taking_.find(id);
+    return fence == taking_.end() ? std::nullopt : std::optional(fence->second);
+  }
+
   std::map<Half, std::unique_ptr<MovedHalf>> halves_;
-  OwnershipCoordinator coordinator_;  // synchronises itself; its thread ends before the halves do
+  TableOwnership records_;                   // of the coordinator
+  owned::OwnershipCoordinator coordinator_;  // synchronises itself; its thread ends before the halves do
   // Of the thread that calls.
-  HeldOperator operator_;
+  std::unique_ptr<Operator> operator_;
+  std::map<std::string, std::pair<Half, std::uint32_t>> listed_;  ///< by id
+  std::map<std::string, OwnerFence> taking_;                      ///< the same
   bool given_back_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<MoveOwnership> own_to_move(const std::vector<Half>& halves, OwnershipCoordinator::Settings keeping,
-                                           LeasedQueue& queue, Doorbell& doorbell, const Clock& machine) {
-  return std::make_unique<ShardMoveOwnership>(halves, std::move(keeping), queue, doorbell, machine);
+std::unique_ptr<MoveOwnership> own_to_move(const std::vector<Half>& halves,
+                                           const owned::OwnershipCoordinator::Settings& keeping, LeasedQueue& queue,
+                                           Doorbell& doorbell, const Clock& machine) {
+  return std::make_unique<ShardMoveOwnership>(halves, keeping, queue, doorbell, machine);
 }
 
 }  // namespace sluice::queue::leased

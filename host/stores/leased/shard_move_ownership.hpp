@@ -5,13 +5,14 @@
 
 #include "host/queue/operator.hpp"
 #include "host/stores/leased/leased_queue.hpp"
-#include "host/stores/leased/ownership_coordinator.hpp"
+#include "host/stores/owned/ownership_coordinator.hpp"
 
 namespace sluice::queue::leased {
 
 /// Asks the hosts for all shards of these halves of a queue, to carry their messages elsewhere. The references outlive
 /// it.
-std::unique_ptr<MoveOwnership> own_to_move(const std::vector<Half>& halves, OwnershipCoordinator::Settings keeping,
-                                           LeasedQueue& queue, Doorbell& doorbell, const Clock& machine);
+std::unique_ptr<MoveOwnership> own_to_move(const std::vector<Half>& halves,
+                                           const owned::OwnershipCoordinator::Settings& keeping, LeasedQueue& queue,
+                                           Doorbell& doorbell, const Clock& machine);
 
 }  // namespace sluice::queue::leased

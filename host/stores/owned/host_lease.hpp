@@ -7,7 +7,6 @@
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
 #include "host/stores/owned/membership.hpp"
-#include "host/stores/owned/ownership.hpp"
 #include "host/stores/owned/remarks.hpp"
 
 namespace sluice::queue::owned {

@@ -11,6 +11,39 @@
 
 namespace sluice::queue::owned {
 
+/// How many messages from the head of a part, of each priority, may be at work: nothing that lies farther behind is.
+/// Messages are counted in the order of their keys, whatever order they were handed out in and whatever time they wait
+/// for, so that whoever takes the part counts the same. 0: nothing is at work.
+using InFlightBound = std::uint32_t;
+
+/// As good as no bound.
+inline constexpr InFlightBound kUnbounded = 1'000'000;
+
+/// What a host knows of the dead letters in its shards of a standard half. A value.
+struct DeadFigures {
+  std::uint64_t records = 0;
+  std::uint32_t shards = 0;  ///< that have been looked at
+  std::uint32_t more = 0;    ///< of these: in which there are more
+  Duration looked_ago{};     ///< the longest time
+
+  friend bool operator==(const DeadFigures&, const DeadFigures&) = default;
+};
+
+/// What a host knows of its shards of a half. A value.
+struct OwnerFigures {
+  std::uint64_t ready = 0;
+  std::uint64_t delayed = 0;
+  std::uint64_t in_flight = 0;
+  std::optional<WallTime> oldest_due{};
+  std::uint32_t unread = 0;  ///< shards of which more lies in the table, or may by now, than has been read
+  Duration looked_ago{};     ///< at the others, the longest time
+  std::uint32_t shards = 0;
+  std::uint32_t in_use = 0;  ///< so many somebody has to own; 0: it does not know yet
+  DeadFigures dead{};
+
+  friend bool operator==(const OwnerFigures&, const OwnerFigures&) = default;
+};
+
 /// What a host tells of itself every few seconds. A value.
 struct Heartbeat {
   std::string host;                  ///< its incarnation: a host that starts again is another one
@@ -21,6 +54,11 @@ struct Heartbeat {
   std::set<std::string> moves{};     ///< of that: what it carries elsewhere, and wants all of
   bool ended = false;                ///< its machine knows for certain that it is no more
   bool settled = false;              ///< then: nothing that it had handed out is in doubt
+
+  InFlightBound in_flight_bound = 0;  ///< nothing of a part is at work in it beyond that; 0: it does not say
+  std::string bell{};                 ///< where it listens for rings; empty: nowhere
+  std::map<std::string, OwnerFigures> figures{};  ///< by what it works on
+  std::optional<WallTime> written_at{};           ///< by its own clock: for people and figures, and never for a lease
 };
 
 /// Which hosts live, as one of them can know it: by how long ago, on its own monotonic clock, it saw each one's counter
@@ -52,6 +90,10 @@ class Membership {
   /// Another incarnation of the same host ended without a word, or works on, and this one has yet to show that it
   /// stays: by a second heartbeat where the other one works, by a whole lease where nothing is heard of it.
   bool on_probation(const std::string& host, SteadyTime now) const;
+  /// What it told last; null: nothing yet.
+  const Heartbeat* last_of(const std::string& host) const;
+  /// The farthest that any of them has told of.
+  InFlightBound most_in_flight() const;
   /// When the next of those that live will be taken for dead, if nothing is heard of it.
   std::optional<SteadyTime> next_death(SteadyTime now) const;
 

@@ -156,6 +156,7 @@ std::optional<PartKeeper::Move> PartKeeper::follow(const Ownership& item, const 
   Move move{item, item};
   move.after.owner = planned;
   move.after.epoch = item.epoch + 1;
+  move.after.drained = false;
   // What an owner that was not handed its part cleanly had inherited in doubt nobody has settled.
   move.after.clean = item.clean && !mine.torn && (item.owner.empty() || (settled && item.owner != host_));
   return move;
@@ -179,7 +180,7 @@ PartKeeper::Keeping PartKeeper::keeping(std::uint32_t part) const {
 PartKeeper::Move PartKeeper::give_up(std::uint32_t part) const {
   SLUICE_ASSERT(keeping(part) != Keeping::none);
   const Ownership& item = mine_[part].item;
-  return {item, {.part = part, .owner = {}, .epoch = item.epoch + 1, .clean = true, .left = {}}};
+  return {item, {.part = part, .owner = {}, .epoch = item.epoch + 1, .drained = true}};
 }
 
 PartKeeper::Move PartKeeper::hand_over(std::uint32_t part) const {

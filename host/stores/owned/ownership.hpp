@@ -17,14 +17,6 @@
 /// functions, which know nothing of where that is written down.
 namespace sluice::queue::owned {
 
-/// How many messages from the head of a part, of each priority, may be at work: nothing that lies farther behind is.
-/// Messages are counted in the order of their keys, whatever order they were handed out in and whatever time they wait
-/// for, so that whoever takes the part counts the same. 0: nothing is at work.
-using InFlightBound = std::uint32_t;
-
-/// As good as no bound.
-inline constexpr InFlightBound kUnbounded = 1'000'000;
-
 /// Who has each part, by its number; an empty name: nobody.
 using Owners = std::vector<std::string>;
 
@@ -42,6 +34,7 @@ struct Ownership {
   bool clean = true;
   /// Where it is not: how much owners before have left, but for the last one's own.
   InFlightBound left = 0;
+  bool drained = false;  ///< it lies beyond the number of parts, and nothing is left in it
 
   friend bool operator==(const Ownership&, const Ownership&) = default;
 };

@@ -46,6 +46,29 @@ void DeliveryWriter::commit(std::vector<DeliveryWrite>& writes, const Rewrite& r
   }
 }
 
+std::vector<ExtendResult> DeliveryWriter::extend(std::span<const Receipt> receipts, SteadyTime leased_until,
+                                                 const Rewrite& write_of, Deadline deadline) {
+  std::vector<DeliveryWrite> writes;
+  writes.reserve(receipts.size());
+  for (std::size_t i = 0; i < receipts.size(); ++i) {
+    writes.push_back(write_of(i, receipts[i].version, false));
+  }
+  commit(writes, write_of, deadline);
+  std::vector<ExtendResult> results;
+  results.reserve(writes.size());
+  for (const DeliveryWrite& write : writes) {
+    SettleResult settled = result_of(write);
+    ExtendResult& result = results.emplace_back();
+    result.status = settled.status;
+    result.error = std::move(settled.error);
+    if (result.status == SettleStatus::applied) {
+      result.receipt = {write.receipt->id, write.version(), write.receipt->locator};
+      result.leased_until = leased_until;
+    }
+  }
+  return results;
+}
+
 void DeliveryWriter::make(std::vector<DeliveryWrite>& writes, const Rewrite& rewrite, bool with_failure,
                           Deadline deadline) {
   perform(writes, deadline);
@@ -65,18 +88,19 @@ void DeliveryWriter::perform(std::span<DeliveryWrite> writes, Deadline deadline)
   std::vector<RecordWrite> records;
   records.reserve(writes.size());
   for (DeliveryWrite& write : writes) {
+    if (write.decided) {
+      continue;
+    }
     write.key_ = write.record.key();
     write.before_ = write.record.expected.version.number;
-    if (write.hindered) {
-      write.outcome.error = *write.hindered;
-    } else if (write.in_transaction == nullptr) {
+    if (write.in_transaction == nullptr) {
       records.push_back(std::move(write.record));
     }
   }
   auto made = parts_.runner.run(std::move(records), Repetition::until_known, deadline);
   std::size_t k = 0;
   for (DeliveryWrite& write : writes) {
-    if (write.hindered || write.in_transaction != nullptr) {
+    if (write.decided || write.in_transaction != nullptr) {
       continue;
     }
     write.outcome = std::move(made[k++]);
@@ -134,7 +158,7 @@ void DeliveryWriter::perform_transactions(std::span<DeliveryWrite> writes, Deadl
   std::vector<WantedTransaction> wanted;
   std::vector<DeliveryWrite*> made_by;
   for (DeliveryWrite& write : writes) {
-    if (write.in_transaction != nullptr && !write.hindered) {
+    if (write.in_transaction != nullptr && !write.decided) {
       std::vector<dynamo::TransactAction> own{request_of(write.record)};
       std::move(write.beside.begin(), write.beside.end(), std::back_inserter(own));
       wanted.push_back({write.in_transaction, std::move(own)});
@@ -147,7 +171,7 @@ void DeliveryWriter::perform_transactions(std::span<DeliveryWrite> writes, Deadl
   auto made = commit_transactions(parts_, place_, transactions_, wanted, deadline);
   for (std::size_t k = 0; k < made.size(); ++k) {
     made_by[k]->outcome = std::move(made[k].outcome);
-    made_by[k]->refused = std::move(made[k].refused);
+    made_by[k]->decided = std::move(made[k].refused);
     made_by[k]->never_applied = made[k].never_applied;
   }
 }
@@ -203,8 +227,8 @@ void DeliveryWriter::build_upon_own(std::vector<DeliveryWrite>& writes, const Re
 }
 
 SettleResult DeliveryWriter::result_of(const DeliveryWrite& write) const {
-  if (write.refused) {
-    return *write.refused;
+  if (write.decided) {
+    return *write.decided;
   }
   switch (write.outcome.fate) {
     case StatementFate::done:
@@ -218,16 +242,6 @@ SettleResult DeliveryWriter::result_of(const DeliveryWrite& write) const {
       break;
   }
   return {SettleStatus::failed, store_error(place_, write.outcome.error)};
-}
-
-ExtendResult DeliveryWriter::extended(const DeliveryWrite& write, SteadyTime until) const {
-  SettleResult settled = result_of(write);
-  ExtendResult result{.status = settled.status, .receipt = {}, .leased_until = {}, .error = std::move(settled.error)};
-  if (result.status == SettleStatus::applied) {
-    result.receipt = {write.receipt->id, write.version(), write.receipt->locator};
-    result.leased_until = until;
-  }
-  return result;
 }
 
 dynamo::Result<DeliveryWriter::Records> DeliveryWriter::read(const std::vector<const DeliveryWrite*>& writes,

@@ -28,11 +28,12 @@ struct DeliveryWrite {
   bool has_failure = false;                      ///< it writes why the attempt has failed
   const Completion* in_transaction = nullptr;    ///< its effects are committed with it, in one transaction
   std::vector<dynamo::TransactAction> beside{};  ///< what else of the store that transaction writes
-  std::optional<dynamo::Error> hindered{};       ///< why it cannot be made
 
   StatementOutcome outcome{};
-  std::optional<SettleResult> refused{};  ///< because of its effects
-  bool never_applied = false;             ///< as TransactionOutcome's
+  /// What became of it for another reason than its own outcome: its effects, or what is known before it is made, which
+  /// it is not then.
+  std::optional<SettleResult> decided{};
+  bool never_applied = false;  ///< as TransactionOutcome's
 
   bool removes() const { return nonce.empty(); }
   std::int64_t before() const { return before_; }
@@ -68,9 +69,10 @@ class DeliveryWriter {
 
   /// Sets what became of each. `rewrite` makes one anew that could not be made as it was.
   void commit(std::vector<DeliveryWrite>& writes, const Rewrite& rewrite, Deadline deadline);
+  /// Extends these leases, until `leased_until` on this machine's clock.
+  std::vector<ExtendResult> extend(std::span<const Receipt> receipts, SteadyTime leased_until, const Rewrite& write_of,
+                                   Deadline deadline);
   SettleResult result_of(const DeliveryWrite& write) const;
-  /// The same of one that prolongs a lease, to that time.
-  ExtendResult extended(const DeliveryWrite& write, SteadyTime until) const;
 
  private:
   using Records = std::vector<dynamo::Item>;

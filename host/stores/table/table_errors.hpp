@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/error.hpp"
 #include "dynamo/error.hpp"
@@ -18,6 +19,12 @@ struct QueueTable {
 
 /// Turns the client's failures into the store's: one line that says what is wrong and where.
 Error store_error(const QueueTable& place, const dynamo::Error& error);
+
+/// An answer of the client's with the store's error.
+template <typename T>
+Result<T> checked(const QueueTable& place, dynamo::Result<T> answer) {
+  return answer ? Result<T>(std::move(*answer)) : Result<T>(store_error(place, answer.error()));
+}
 
 /// What of a queue's table is not as the store needs it, for whoever can say how to mend it.
 enum class TableFault {

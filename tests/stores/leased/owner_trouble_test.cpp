@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "dynamo/item_reading.hpp"
 #include "host/stores/leased/ownership_items.hpp"
 #include "tests/stores/leased/owner_world.hpp"
 
@@ -211,6 +212,31 @@ TEST(OwnerTrouble, ClaimsDoNotWaitForTheRetriesOfAShardThatStaysThrottled) {
   EXPECT_LE(waits, 30) << "and but for the first time nobody waits longer than for a slow answer";
 }
 
+// Its heartbeat alone says how much it may have had at work.
+TEST(OwnerTrouble, ADeadHostsHeartbeatStaysAsLongAsNobodyCanSeeWhatItOwned) {
+  OwnerWorld world({.shards = 1});
+  OwnerHost& a = world.add("a/1");
+  world.send(600);
+  for (int tries = 0; tries < 20 && a.out.size() < 500; ++tries) {
+    a.claim(500 - a.out.size());
+    world.pass(200ms);
+  }
+  ASSERT_EQ(a.out.size(), 500U);
+  a.kill();
+  world.add("b/1");
+  world.model.inject(
+      model::Fault::refuse,
+      [](const std::string& operation, const std::string& body) {
+        return operation == "Query" && body.find("\"orders@\"") != std::string::npos;
+      },
+      1'000'000'000);
+  world.pass(150s);
+  EXPECT_TRUE(world.item("@hosts", "a/1"));
+  world.model.clear_faults();
+  ASSERT_TRUE(world.pass_until([&] { return world.shards_of("b/1") == 1; }, 20s));
+  EXPECT_GE(dynamo::whole_number(*world.item("orders@", "0000"), "m").value_or(0), 500);
+}
+
 TEST(OwnerTrouble, ANumberOfShardsThatCannotBeIsNamedAndTheOneBeforeStays) {
   for (const int wrong : {0, 10'000}) {
     OwnerWorld world({.shards = 4});
@@ -335,8 +361,7 @@ TEST(OwnerTrouble, AnOwnershipItemChangesHandsOnlyAsItWasRead) {
   OwnerWorld world({.shards = 1});
   OwnerHost& a = world.add("a/1");
   const leased::OwnershipPage nothing;
-  const auto stale =
-      leased::ownership_write(kOwnersTable, "orders@", {}, {.part = 0, .owner = "zombie", .epoch = 1}, false);
+  const auto stale = leased::ownership_write(kOwnersTable, "orders@", {}, {.part = 0, .owner = "zombie", .epoch = 1});
   const auto written = a.client().write(stale, Deadline::never());
   ASSERT_FALSE(written) << "it was read before the item was made";
   EXPECT_EQ(written.error().kind, dynamo::ErrorKind::conditional_check_failed);
@@ -370,13 +395,8 @@ TEST(OwnershipItems, AHeartbeatThatArrivesAfterALaterOneTakesNothingBack) {
   OwnerWorld world({.shards = 1});
   OwnerHost& host = world.add("a/1", false);
   const auto put = [&](std::int64_t counter) {
-    const leased::HostBeat beat{.beat = {.host = "a/1", .counter = counter, .lease = 10s}};
-    dynamo::ItemWrite request;
-    request.table = kOwnersTable;
-    request.item = leased::encode_beat(beat, WallTime(1'767'323'045s), WallTime(1'767'323'045s) + 24h);
-    leased::demand_not_ended(request);
-    leased::demand_no_later_one(request, beat.beat);
-    return host.client().write(request, Deadline::never()).has_value();
+    const leased::Heartbeat beat{.host = "a/1", .counter = counter, .lease = 10s};
+    return host.client().write(leased::beat_write(kOwnersTable, beat, false), Deadline::never()).has_value();
   };
   EXPECT_TRUE(put(3));
   EXPECT_TRUE(put(3));
@@ -441,27 +461,31 @@ TEST(OwnerTrouble, NoClaimFailsBecauseOneShardOfSeveralCannotBeRead) {
 }
 
 TEST(OwnershipItems, AHeartbeatComesBackAsItWasWritten) {
-  leased::HostBeat beat{
-      .beat = {.host = "a/1", .counter = 7, .lease = 10s, .leaving = true, .works_on = {"orders", "orders!"}},
-      .in_flight_bound = 164,
-      .bell = "10.0.0.1:7001",
-      .figures = {{"orders", {.ready = 1, .delayed = 2, .in_flight = 3, .unread = 4, .shards = 5}}}};
+  leased::Heartbeat beat{.host = "a/1",
+                         .counter = 7,
+                         .lease = 10s,
+                         .leaving = true,
+                         .works_on = {"orders", "orders!"},
+                         .in_flight_bound = 164,
+                         .bell = "10.0.0.1:7001",
+                         .figures = {{"orders", {.ready = 1, .delayed = 2, .in_flight = 3, .unread = 4, .shards = 5}}},
+                         .written_at = WallTime(1'767'323'045s)};
   auto& figures = beat.figures.at("orders");
   figures.looked_ago = 6s;
   figures.in_use = 7;
   figures.dead = {.records = 8, .shards = 2, .more = 1, .looked_ago = 9s};
   beat.figures.at("orders").oldest_due = WallTime(1'767'323'045s);
-  const auto item = leased::encode_beat(beat, WallTime(1'767'323'045s), WallTime(1'767'323'045s) + 24h);
-  const auto read = leased::decode_beat(item);
+  const auto read = leased::decode_beat(leased::encode_beat(beat, WallTime(1'767'323'045s) + 24h));
   ASSERT_TRUE(read);
-  EXPECT_EQ(read->beat.host, "a/1");
-  EXPECT_EQ(read->beat.counter, 7);
-  EXPECT_EQ(read->beat.lease, 10s);
-  EXPECT_TRUE(read->beat.leaving);
-  EXPECT_EQ(read->beat.works_on, beat.beat.works_on);
+  EXPECT_EQ(read->host, "a/1");
+  EXPECT_EQ(read->counter, 7);
+  EXPECT_EQ(read->lease, 10s);
+  EXPECT_TRUE(read->leaving);
+  EXPECT_EQ(read->works_on, beat.works_on);
   EXPECT_EQ(read->in_flight_bound, beat.in_flight_bound);
   EXPECT_EQ(read->bell, "10.0.0.1:7001");
   EXPECT_EQ(read->figures, beat.figures);
+  EXPECT_EQ(read->written_at, beat.written_at);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ OwnerHost::OwnerHost(const WorldPlan& plan, const std::string& incarnation, mode
       queue_(locate_(kOwnersQueue), plan.shards, parts_, random_) {
   const auto warn = [this](const std::string& line) { warnings.push_back(line); };
   table_ = std::make_unique<leased::OwnedTable>(
-      leased::OwnershipCoordinator::Settings{
+      queue::owned::OwnershipCoordinator::Settings{
           .table = kOwnersTable, .host = name, .lease = plan.lease, .warn = warn, .own_thread = false},
       parts_, clock);
   half_ = &table_->half({.half = queue::Half::standard, .warn = warn}, queue_);

@@ -104,13 +104,14 @@ class LeasedQueuesTest : public ::testing::Test {
                                                     {"f", AttributeValue::number(1)},
                                                     {"t", stored_time(clock_.wall_now() - 60s)},
                                                     {"u", AttributeValue::number(0)},
-                                                    {"s", AttributeValue::number(shards)}}}});
+                                                    {"s", AttributeValue::number(shards)},
+                                                    {"n", AttributeValue::number(4)}}}});
     return item;
   }
-  TableItems examined() {
+  table::ExaminedItems examined() {
     const auto items = examine_items(client_, kTable, 100, clock_.wall_now(), soon());
     EXPECT_TRUE(items) << items.error().message();
-    return items ? *items : TableItems{};
+    return items ? *items : table::ExaminedItems{};
   }
   double write_units() { return model_.counters().write_units; }
 
@@ -511,7 +512,7 @@ TEST_F(LeasedQueuesTest, ANumberOfShardsThatCannotBeIsNamedWithItsMend) {
     EXPECT_THAT(sent.error.message(), HasSubstr("orders@/shards"));
     EXPECT_THAT(sent.error.message(), HasSubstr(std::to_string(wrong) + " shards"));
     EXPECT_THAT(sent.error.message(), HasSubstr("1 to 1024"));
-    const TableItems items = examined();
+    const table::ExaminedItems items = examined();
     ASSERT_THAT(items.findings, SizeIs(1));
     EXPECT_EQ(items.findings[0].level, table::FindingLevel::unfit);
   }
@@ -525,10 +526,9 @@ TEST_F(LeasedQueuesTest, ATableThatIsAsItShouldBeHasNoFindings) {
   owner.emplace(attribute::kEpoch, AttributeValue::number(4));
   put(owner);
   put(heartbeat("a/1", 1, 1));
-  const TableItems items = examined();
+  const table::ExaminedItems items = examined();
   EXPECT_THAT(items.findings, IsEmpty()) << items.findings.front().what;
-  EXPECT_EQ(items.foreign, 0U);
-  EXPECT_THAT(items.queues, ElementsAre("orders"));
+  EXPECT_EQ(items.outside, 0U);
 }
 
 TEST_F(LeasedQueuesTest, WhatIsOddInATableIsNamed) {

@@ -2,9 +2,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -13,19 +11,14 @@
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
 #include "base/mutex.hpp"
-#include "dynamo/client.hpp"
-#include "host/queue/message.hpp"
-#include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/owned/host_lease.hpp"
-#include "host/stores/owned/membership.hpp"
-#include "host/stores/owned/ownership.hpp"
+#include "host/stores/owned/ownership_records.hpp"
 #include "host/stores/owned/remarks.hpp"
-#include "host/stores/table/table_clock.hpp"
 
-namespace sluice::queue::leased {
+namespace sluice::queue::owned {
 
 /// Who works on the shards of a half of a queue that this process owns, as the coordinator tells it. Thread-safe. None
-/// of these calls but `spare_time` does anything with the table, and none calls the coordinator.
+/// of these calls but `spare_time` waits for a store, and none calls the coordinator.
 class ShardHolder {
  public:
   ShardHolder() = default;
@@ -34,8 +27,6 @@ class ShardHolder {
   virtual ~ShardHolder() = default;
 
   virtual const QueueAddress& address() const = 0;
-  /// As many as there are where no item says how many.
-  virtual std::uint32_t configured_shards() const = 0;
 
   struct Shard {
     std::uint32_t number = 0;
@@ -70,8 +61,8 @@ class ShardHolder {
 class OwnershipCoordinator {
  public:
   struct Settings {
-    std::string table;
-    std::string host;  ///< this host's incarnation
+    std::string table;  ///< for messages
+    std::string host;   ///< this host's incarnation
     Duration lease = std::chrono::seconds(10);
     std::function<void(const std::string&)> warn{};  ///< may be empty
     /// So that housekeeping goes on while all others are busy. False: claims and settlements see to it.
@@ -83,12 +74,12 @@ class OwnershipCoordinator {
   /// A shard beyond their number is given up no sooner: senders learn it within 30 s, and a sweep has looked since.
   static constexpr Duration kSendersLearn = std::chrono::seconds(90);
 
-  /// `clock` is this machine's, `time` what heartbeats say to people. The references outlive it.
-  OwnershipCoordinator(Settings settings, dynamo::Client& client, const Clock& clock, table::TableClock& time);
+  /// `clock` is this machine's. The references outlive it.
+  OwnershipCoordinator(Settings settings, OwnershipRecords& records, const Clock& clock);
 
   const std::string& host() const { return settings_.host; }
   /// What this host may rely on; lives as long as the coordinator.
-  owned::HostLease& lease() { return lease_; }
+  HostLease& lease() { return lease_; }
 
   /// From now on this process works on that half. It outlives `forget`. What cannot be done now is done later.
   void join(ShardHolder& holder);
@@ -105,26 +96,22 @@ class OwnershipCoordinator {
 
   /// What is at work here is to lie as far behind the head as that. True: everybody can know it, so that it may.
   bool announce(InFlightBound bound, Deadline deadline);
-  /// Why its last heartbeat could not be written, or what its table says of hosts and shards not be read.
-  std::optional<dynamo::Error> trouble() const;
   /// Where this host listens for rings, as its heartbeats say from now on; empty: nowhere. False: the one that was to
   /// tell it at once could not be written.
   bool listen_at(const std::string& bell, Deadline deadline);
 
  private:
-  using Move = owned::PartKeeper::Move;
+  using Move = PartKeeper::Move;
 
   struct Duty {
     ShardHolder* holder = nullptr;
     std::string name;
-    std::string partition;
-    owned::PartKeeper keeper;
+    PartKeeper keeper;
     bool leaving = false;
-    bool moved = false;  ///< somebody carries it elsewhere
-    Shards numbers{};
-    std::uint32_t all = 0;  ///< shards that count
-    std::uint32_t last_count = 0;
-    SteadyTime counted_at{};  ///< since then the number of shards is what it is
+    bool moved = false;       ///< somebody carries it elsewhere
+    std::uint32_t all = 0;    ///< shards that count
+    std::uint32_t count = 0;  ///< messages are sent to so many
+    SteadyTime counted_at{};  ///< since then
   };
 
   void run(const std::stop_token& stop);
@@ -136,52 +123,41 @@ class OwnershipCoordinator {
   void do_due(Deadline deadline) SLUICE_REQUIRES(turn_);
 
   bool beat(Deadline deadline) SLUICE_REQUIRES(turn_);
-  HostBeat own_beat(SteadyTime now, InFlightBound bound) const SLUICE_REQUIRES(turn_);
+  Heartbeat own_beat(InFlightBound bound) const SLUICE_REQUIRES(turn_);
   void lose_to_a_mark() SLUICE_REQUIRES(turn_);
 
   void glance(Deadline deadline) SLUICE_REQUIRES(turn_);
   void look(Deadline deadline) SLUICE_REQUIRES(turn_);
-  /// Whom the plan gives what. The heartbeats were asked for at `asked`, after the page was there. False: something did
-  /// not go as it should, so that it is worth another look.
-  bool look_at(Duty& duty, const OwnershipPage& page, SteadyTime asked, Deadline deadline) SLUICE_REQUIRES(turn_);
-  std::optional<OwnershipPage> read_ownership(Duty& duty, Deadline deadline) SLUICE_REQUIRES(turn_);
-  /// False: somebody else has just done so.
-  bool write_numbers(const Duty& duty, OwnershipPage& page, Deadline deadline) SLUICE_REQUIRES(turn_);
+  /// Whom the plan gives what. The heartbeats were asked for at `asked`, after the shards. False: something did not go
+  /// as it should, so that it is worth another look.
+  bool follow_plan(Duty& duty, const OwnershipLook& found, SteadyTime asked, Deadline deadline) SLUICE_REQUIRES(turn_);
   void tell_of_movers(Duty& duty, SteadyTime now) SLUICE_REQUIRES(turn_);
-  /// How many ownership items count: those beyond the number of shards as long as something may lie there.
-  void learn_numbers(Duty& duty, const OwnershipPage& page) SLUICE_REQUIRES(turn_);
-  std::optional<std::vector<Heartbeat>> read_beats(bool consistent, Deadline deadline) SLUICE_REQUIRES(turn_);
-  std::optional<std::vector<dynamo::Item>> read_partition(const std::string& partition, bool consistent,
-                                                          Deadline deadline) SLUICE_REQUIRES(turn_);
   Duration glance_pause(SteadyTime now) const SLUICE_REQUIRES(turn_);
-  void clear_up(Deadline deadline) SLUICE_REQUIRES(turn_);
+  /// `found`: who has what, of each half.
+  void clear_up(const std::vector<Heartbeat>& beats, const std::vector<std::optional<OwnershipLook>>& found,
+                Deadline deadline) SLUICE_REQUIRES(turn_);
 
   std::vector<Move> hand_overs(Duty& duty) const SLUICE_REQUIRES(turn_);
-  bool write_moves(Duty& duty, const std::vector<Move>& moves, const OwnershipPage& read, bool drained,
-                   Deadline deadline) SLUICE_REQUIRES(turn_);
+  bool write_moves(Duty& duty, const std::vector<Move>& moves, Deadline deadline) SLUICE_REQUIRES(turn_);
   void move_written(Duty& duty, const Move& move) SLUICE_REQUIRES(turn_);
   InFlightBound left_by(const Move& move) const SLUICE_REQUIRES(turn_);
   /// Tells what the keeper has by now. `read` and `written` say what is left in a shard that it has not had before.
   void tell_holder(Duty& duty, std::span<const Ownership> read, const Move* written) SLUICE_REQUIRES(turn_);
-  void tell(const std::string& what, const dynamo::Error& error);
 
   // Fixed after construction.
   const Settings settings_;
-  dynamo::Client& client_;
+  OwnershipRecords& records_;
   const Clock& clock_;
-  table::TableClock& time_;
 
   // Synchronise themselves.
-  owned::Remarks remarks_;
-  owned::HostLease lease_;
+  Remarks remarks_;
+  HostLease lease_;
 
   Mutex turn_;
   // Guarded by turn_.
   std::vector<Duty> duties_ SLUICE_GUARDED_BY(turn_);
-  owned::Membership members_ SLUICE_GUARDED_BY(turn_);
-  std::map<std::string, HostBeat> beats_ SLUICE_GUARDED_BY(turn_);  ///< as they were last read
-  std::set<std::string> owners_ SLUICE_GUARDED_BY(turn_);           ///< as the last look has found them
-  std::string seen_ SLUICE_GUARDED_BY(turn_);                       ///< who works on what, as a text to be compared
+  Membership members_ SLUICE_GUARDED_BY(turn_);
+  std::string seen_ SLUICE_GUARDED_BY(turn_);  ///< who works on what, as a text to be compared
   std::int64_t counter_ SLUICE_GUARDED_BY(turn_) = 0;
   bool declared_dead_ SLUICE_GUARDED_BY(turn_) = false;  ///< by somebody else, since the last heartbeat
   SteadyTime beat_at_ SLUICE_GUARDED_BY(turn_){};        ///< on the lease's clock
@@ -190,10 +166,8 @@ class OwnershipCoordinator {
   std::string bell_ SLUICE_GUARDED_BY(turn_);
 
   mutable Mutex state_;
-  std::optional<dynamo::Error> beat_trouble_ SLUICE_GUARDED_BY(state_);
-  std::optional<dynamo::Error> look_trouble_ SLUICE_GUARDED_BY(state_);
   Condition napped_;
   std::jthread thread_ SLUICE_GUARDED_BY(state_);
 };
 
-}  // namespace sluice::queue::leased
+}  // namespace sluice::queue::owned

@@ -1,18 +1,12 @@
-#include "host/stores/leased/ownership_coordinator.hpp"
+#include "host/stores/owned/ownership_coordinator.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
-#include "host/stores/leased/leased_record.hpp"
-
-namespace sluice::queue::leased {
+namespace sluice::queue::owned {
 namespace {
 
-using owned::HostLease;
-using owned::PartKeeper;
-
-// TTL removes the heartbeat of a host that nobody clears up behind.
-constexpr Duration kForgotten = std::chrono::hours(24);
 constexpr Duration kRetry = std::chrono::seconds(1);
 constexpr Duration kCall = std::chrono::seconds(5);    // the longest that one turn takes
 constexpr Duration kLeave = std::chrono::seconds(10);  // the longest that it tries to hand a half over
@@ -21,10 +15,9 @@ constexpr Duration kLeavePause = std::chrono::milliseconds(50);  // between the 
 constexpr Duration kNap = std::chrono::milliseconds(100);        // the thread looks so often whether it is time
 // A dead host's heartbeat is removed after so many leases.
 constexpr int kLeasesInState = 10;
-constexpr std::size_t kMostBeats = 4096;
 
 // Who works on what, as a text to be compared.
-std::string roll_of(const std::vector<Heartbeat>& beats, const owned::Membership& members, SteadyTime now) {
+std::string roll_of(const std::vector<Heartbeat>& beats, const Membership& members, SteadyTime now) {
   std::string roll;
   for (const Heartbeat& beat : beats) {
     roll += beat.host + (beat.ended ? " has ended\n" : beat.leaving ? " leaves\n" : "\n");
@@ -34,15 +27,6 @@ std::string roll_of(const std::vector<Heartbeat>& beats, const owned::Membership
     }
   }
   return roll;
-}
-
-// The item as it stands after that write.
-OwnershipRow row_of(const std::string& partition, const Ownership& value) {
-  OwnershipRow row{.value = value};
-  if (value.epoch > 0) {
-    row.item = ownership_write({}, partition, {}, value, false).item;
-  }
-  return row;
 }
 
 // How much may be at work in a shard as its item says; where there is no item nothing is.
@@ -55,12 +39,10 @@ InFlightBound left_as_read(std::span<const Ownership> read, std::uint32_t shard)
 
 }  // namespace
 
-OwnershipCoordinator::OwnershipCoordinator(Settings settings, dynamo::Client& client, const Clock& clock,
-                                           table::TableClock& time)
+OwnershipCoordinator::OwnershipCoordinator(Settings settings, OwnershipRecords& records, const Clock& clock)
     : settings_(std::move(settings)),
-      client_(client),
+      records_(records),
       clock_(clock),
-      time_(time),
       remarks_(settings_.warn),
       lease_(settings_.lease, "table '" + settings_.table + "'", clock, settings_.warn),
       members_(settings_.lease) {}
@@ -77,12 +59,8 @@ void OwnershipCoordinator::join(ShardHolder& holder) {
     if (const auto known = duty_of(holder); known != duties_.end()) {
       known->leaving = false;
     } else {
-      const QueueAddress& address = holder.address();
-      const std::string name = half_name(address.queue, address.half);
-      duties_.push_back({.holder = &holder,
-                         .name = name,
-                         .partition = ownership_partition(address.queue, address.half),
-                         .keeper = PartKeeper(settings_.host, name)});
+      const std::string name = half_name(holder.address());
+      duties_.push_back({.holder = &holder, .name = name, .keeper = PartKeeper(settings_.host, name)});
     }
     beat_at_ = look_at_ = SteadyTime::min();
     do_due(Deadline::after(clock_, kCall));
@@ -122,7 +100,7 @@ bool OwnershipCoordinator::try_to_leave(ShardHolder& holder, Deadline deadline) 
   }
   // Another host that did not know of it yet may have handed a shard to this one meanwhile: that one is passed on.
   look(deadline);
-  write_moves(*known, hand_overs(*known), {}, false, deadline);
+  write_moves(*known, hand_overs(*known), deadline);
   return known->keeper.parts().empty();
 }
 
@@ -219,7 +197,7 @@ void OwnershipCoordinator::do_due(Deadline deadline) {
   }
   bool all_over = true;
   for (Duty& duty : duties_) {
-    all_over = write_moves(duty, hand_overs(duty), {}, false, deadline) && all_over;
+    all_over = write_moves(duty, hand_overs(duty), deadline) && all_over;
   }
   if (!all_over) {
     look_at_ = std::min(look_at_, clock_.steady_now() + kExpecting);
@@ -230,18 +208,19 @@ void OwnershipCoordinator::do_due(Deadline deadline) {
 
 // Heartbeats.
 
-HostBeat OwnershipCoordinator::own_beat(SteadyTime now, InFlightBound bound) const {
-  HostBeat own{.beat = {.host = settings_.host, .counter = counter_, .lease = settings_.lease, .leaving = true},
-               .in_flight_bound = bound + HostLease::kLateOnes,
-               .bell = bell_};
+Heartbeat OwnershipCoordinator::own_beat(InFlightBound bound) const {
+  const SteadyTime now = clock_.steady_now();
+  Heartbeat own{.host = settings_.host, .counter = counter_, .lease = settings_.lease, .leaving = true};
+  own.in_flight_bound = bound + HostLease::kLateOnes;
+  own.bell = bell_;
   for (const Duty& duty : duties_) {
     own.figures.emplace(duty.name, duty.holder->figures(now));
     if (!duty.leaving) {
-      own.beat.works_on.insert(duty.name);
-      own.beat.leaving = false;
+      own.works_on.insert(duty.name);
+      own.leaving = false;
     }
     if (duty.holder->moves()) {
-      own.beat.moves.insert(duty.name);
+      own.moves.insert(duty.name);
     }
   }
   return own;
@@ -256,31 +235,17 @@ bool OwnershipCoordinator::beat(Deadline deadline) {
     }
     return bound;
   });
-  const HostBeat own = own_beat(clock_.steady_now(), beat.bound);
-  dynamo::ItemWrite request;
-  request.table = settings_.table;
-  request.item = encode_beat(own, time_.wall_now(), time_.wall_now() + kForgotten);
-  if (!declared_dead_) {
-    demand_not_ended(request);
-    demand_no_later_one(request, own.beat);
-  }
-  const auto written = client_.write(request, deadline.earlier(Deadline::after(clock_, settings_.lease / 3)));
-  if (!written && written.error().kind == dynamo::ErrorKind::conditional_check_failed) {
+  const Deadline third = deadline.earlier(Deadline::after(clock_, settings_.lease / 3));
+  const auto written = records_.write_beat(own_beat(beat.bound), declared_dead_, third);
+  if (written == OwnershipRecords::Written::marked) {
     lose_to_a_mark();
-    return false;
   }
-  {
-    const MutexLock lock(state_);
-    beat_trouble_ = written ? std::nullopt : std::optional(written.error());
-  }
-  if (!written) {
-    tell("no heartbeat can be written", written.error());
+  if (written != OwnershipRecords::Written::yes) {
     return false;
   }
   if (!lease_.renewed(beat)) {
     lose_all();
   }
-  time_.warn_if_wrong();
   declared_dead_ = false;
   beat_at_ = beat.began + settings_.lease / 3;
   return true;
@@ -314,15 +279,6 @@ bool OwnershipCoordinator::listen_at(const std::string& bell, Deadline deadline)
   return !news || duties_.empty() || beat(deadline);
 }
 
-std::optional<dynamo::Error> OwnershipCoordinator::trouble() const {
-  const MutexLock lock(state_);
-  return beat_trouble_ ? beat_trouble_ : look_trouble_;
-}
-
-void OwnershipCoordinator::tell(const std::string& what, const dynamo::Error& error) {
-  remarks_.say(what, "table '" + settings_.table + "': " + what + ": " + error.message, clock_.steady_now());
-}
-
 // What is read of others, and of who has what.
 
 Duration OwnershipCoordinator::glance_pause(SteadyTime now) const {
@@ -333,7 +289,7 @@ Duration OwnershipCoordinator::glance_pause(SteadyTime now) const {
 
 // A look that costs half: it tells of others' heartbeats, and whether there is anything to look at in earnest.
 void OwnershipCoordinator::glance(Deadline deadline) {
-  const auto beats = read_beats(false, deadline);
+  const auto beats = records_.read_beats(false, deadline);
   const SteadyTime now = clock_.steady_now();
   glance_at_ = now + glance_pause(now);
   if (!beats) {
@@ -353,13 +309,13 @@ void OwnershipCoordinator::look(Deadline deadline) {
     look_at_ = clock_.steady_now() + kExpecting;
     return;
   }
-  std::vector<std::optional<OwnershipPage>> pages;
-  pages.reserve(duties_.size());
-  for (Duty& duty : duties_) {
-    pages.push_back(read_ownership(duty, deadline));
+  std::vector<std::optional<OwnershipLook>> found;
+  found.reserve(duties_.size());
+  for (const Duty& duty : duties_) {
+    found.push_back(records_.look_at(duty.holder->address(), deadline));
   }
   const SteadyTime asked = clock_.steady_now();
-  const auto beats = read_beats(true, deadline);
+  const auto beats = records_.read_beats(true, deadline);
   if (!beats) {
     look_at_ = clock_.steady_now() + kExpecting;
     return;
@@ -367,98 +323,20 @@ void OwnershipCoordinator::look(Deadline deadline) {
   const SteadyTime read_at = clock_.steady_now();
   members_.saw(*beats, read_at);
   seen_ = roll_of(*beats, members_, read_at);
-  owners_.clear();
   bool soon = false;
   for (std::size_t i = 0; i < duties_.size(); ++i) {
     Duty& duty = duties_[i];
-    soon = !pages[i] || !look_at(duty, *pages[i], asked, deadline) || duty.keeper.expects() || soon;
+    soon = !found[i] || !follow_plan(duty, *found[i], asked, deadline) || duty.keeper.expects() || soon;
   }
-  clear_up(deadline);
+  if (std::find(found.begin(), found.end(), std::nullopt) == found.end()) {
+    clear_up(*beats, found, deadline);
+  }
   const SteadyTime now = clock_.steady_now();
   look_at_ = now + (soon ? kExpecting : settings_.lease);
   if (const auto death = members_.next_death(now)) {
     look_at_ = std::min(look_at_, *death + Duration(1));
   }
   glance_at_ = now + glance_pause(now);
-}
-
-std::optional<std::vector<dynamo::Item>> OwnershipCoordinator::read_partition(const std::string& partition,
-                                                                              bool consistent, Deadline deadline) {
-  auto items = leased::read_partition(client_, settings_.table, partition, consistent, deadline);
-  {
-    const MutexLock lock(state_);
-    look_trouble_ = items ? std::nullopt : std::optional(items.error());
-  }
-  if (!items) {
-    tell("partition '" + partition + "' cannot be read", items.error());
-    return std::nullopt;
-  }
-  return std::move(*items);
-}
-
-std::optional<std::vector<Heartbeat>> OwnershipCoordinator::read_beats(bool consistent, Deadline deadline) {
-  const auto items = read_partition(std::string(kHosts), consistent, deadline);
-  if (!items) {
-    return std::nullopt;
-  }
-  std::vector<Heartbeat> beats;
-  for (const dynamo::Item& item : *items) {
-    auto host = decode_beat(item);
-    if (!host) {
-      remarks_.say("the heartbeat '" + Place::of(item).sort + "' in table '" + settings_.table +
-                       "' is only half there, and counts for nothing; remove it if its host is gone",
-                   clock_.steady_now());
-      continue;
-    }
-    beats.push_back(host->beat);
-    beats_.insert_or_assign(host->beat.host, std::move(*host));
-  }
-  return beats;
-}
-
-std::optional<OwnershipPage> OwnershipCoordinator::read_ownership(Duty& duty, Deadline deadline) {
-  const auto items = read_partition(duty.partition, true, deadline);
-  if (!items) {
-    return std::nullopt;
-  }
-  OwnershipPage page = decode_ownership(*items);
-  const QueueAddress& address = duty.holder->address();
-  if (address.half == Half::dlq) {
-    const Place place{ownership_partition(address.queue, Half::standard), std::string(kShardsKey)};
-    auto found = client_.get_item({.table = settings_.table, .key = place.key()}, deadline);
-    if (!found) {
-      tell("the number of shards of queue '" + address.queue + "' cannot be read", found.error());
-      return std::nullopt;
-    }
-    page.shards = found->item.empty() ? std::nullopt : std::optional(std::move(found->item));
-  }
-  if (!page.shards && !write_numbers(duty, page, deadline)) {
-    return std::nullopt;  // somebody else was first: the next look reads it
-  }
-  for (const std::string& odd : page.odd) {
-    remarks_.say("table '" + settings_.table + "': " + odd, clock_.steady_now());
-  }
-  return page;
-}
-
-// Who looks first writes down how many shards there are, so that hosts and senders with other numbers follow it. One
-// that may not goes on with its own number.
-bool OwnershipCoordinator::write_numbers(const Duty& duty, OwnershipPage& page, Deadline deadline) {
-  const std::string& queue = duty.holder->address().queue;
-  Shards numbers{duty.holder->configured_shards(), duty.holder->configured_shards()};
-  if (!page.rows.empty()) {
-    numbers.most_ever = std::max(numbers.most_ever, page.rows.rbegin()->first + 1);
-  }
-  dynamo::ItemWrite first = first_numbers(settings_.table, queue, numbers);
-  const auto written = client_.write(first, deadline);
-  if (written) {
-    page.shards = std::move(first.item);
-  } else if (written.error().kind == dynamo::ErrorKind::conditional_check_failed) {
-    return false;
-  } else {
-    tell("the number of shards of queue '" + queue + "' cannot be written down", written.error());
-  }
-  return true;
 }
 
 void OwnershipCoordinator::tell_of_movers(Duty& duty, SteadyTime now) {
@@ -478,62 +356,26 @@ void OwnershipCoordinator::tell_of_movers(Duty& duty, SteadyTime now) {
   }
 }
 
-void OwnershipCoordinator::learn_numbers(Duty& duty, const OwnershipPage& page) {
-  const SteadyTime now = clock_.steady_now();
-  const std::uint32_t configured = duty.holder->configured_shards();
-  const auto read = page.shards ? shards_in(*page.shards) : Shards{configured, configured};
-  if (read) {
-    duty.numbers = *read;
-  } else {
-    remarks_.say("table '" + settings_.table + "': " + no_shards_in(*page.shards), now);
-    duty.numbers = duty.numbers.count == 0 ? Shards{configured, configured} : duty.numbers;
-  }
-  const std::uint32_t count = duty.numbers.count;
-  if (count != std::exchange(duty.last_count, count)) {
-    duty.counted_at = now;
-    if (count != configured) {
-      const std::string& queue = duty.holder->address().queue;
-      remarks_.say(
-          "queue '" + queue + "' has " + std::to_string(count) + " shards, as the item '" + std::string(kShardsKey) +
-              "' in partition '" + ownership_partition(queue, Half::standard) + "' of table '" + settings_.table +
-              "' says, and not the " + std::to_string(configured) +
-              " of this host's configuration, which the host passes over; put shards = " + std::to_string(count) +
-              " under [queues." + queue + "], or the number that you want into the item",
-          now);
-    }
-  }
-  duty.all = std::max(count, duty.numbers.most_ever);
-  if (!page.rows.empty()) {
-    duty.all = std::max(duty.all, page.rows.rbegin()->first + 1);
-  }
-  while (duty.all > count && page.rows.contains(duty.all - 1) && page.rows.at(duty.all - 1).drained) {
-    --duty.all;
-  }
-}
-
-bool OwnershipCoordinator::look_at(Duty& duty, const OwnershipPage& page, SteadyTime asked, Deadline deadline) {
+bool OwnershipCoordinator::follow_plan(Duty& duty, const OwnershipLook& found, SteadyTime asked, Deadline deadline) {
   if (!lease_.holds()) {
     return false;
   }
-  learn_numbers(duty, page);
-  std::vector<Ownership> read;
-  for (std::uint32_t shard = 0; shard < duty.all; ++shard) {
-    const auto row = page.rows.find(shard);
-    read.push_back(row == page.rows.end() ? Ownership{.part = shard} : row->second.value);
-    owners_.insert(read.back().owner);
-  }
   const SteadyTime now = clock_.steady_now();
+  duty.all = static_cast<std::uint32_t>(found.shards.size());
+  if (found.count != std::exchange(duty.count, found.count)) {
+    duty.counted_at = now;
+  }
   tell_of_movers(duty, now);
-  auto moves = duty.keeper.look(read, members_, asked);
-  tell_holder(duty, read, nullptr);
+  auto moves = duty.keeper.look(found.shards, members_, asked);
+  tell_holder(duty, found.shards, nullptr);
   for (Move& move : moves) {
     move.after.left = left_by(move);
   }
-  bool well = write_moves(duty, moves, page, false, deadline);
-  if (duty.all > duty.numbers.count && now >= duty.counted_at + kSendersLearn) {
+  bool well = write_moves(duty, moves, deadline);
+  if (duty.all > duty.count && now >= duty.counted_at + kSendersLearn) {
     const std::uint32_t last = duty.all - 1;
     if (duty.keeper.keeping(last) == PartKeeper::Keeping::owned && duty.holder->is_empty(last)) {
-      write_moves(duty, {duty.keeper.give_up(last)}, page, true, deadline);
+      write_moves(duty, {duty.keeper.give_up(last)}, deadline);
       well = false;  // there may be another one before it
     }
   }
@@ -541,27 +383,27 @@ bool OwnershipCoordinator::look_at(Duty& duty, const OwnershipPage& page, Steady
 }
 
 // Removes what hosts have left behind that are dead for long and own nothing. One of those that live does so.
-void OwnershipCoordinator::clear_up(Deadline deadline) {
+void OwnershipCoordinator::clear_up(const std::vector<Heartbeat>& beats,
+                                    const std::vector<std::optional<OwnershipLook>>& found, Deadline deadline) {
   const SteadyTime now = clock_.steady_now();
   std::set<std::string> ours;
   for (const Duty& duty : duties_) {
     ours.insert(duty.name);
   }
   const std::set<std::string> living = ours.empty() ? ours : members_.workers(*ours.begin(), now);
-  const bool first = !living.empty() && *living.begin() == settings_.host;
-  for (auto known = beats_.begin(); known != beats_.end();) {
-    const Heartbeat& beat = known->second.beat;
-    const bool dead = members_.dead_since(beat.host, now - kLeasesInState * beat.lease);
-    const bool all_known = std::includes(ours.begin(), ours.end(), beat.works_on.begin(), beat.works_on.end());
-    if (dead && first && all_known && !owners_.contains(beat.host)) {
-      static_cast<void>(client_.write(remove_beat(settings_.table, beat), deadline));
-      known = beats_.erase(known);
-    } else {
-      ++known;
-    }
+  if (living.empty() || *living.begin() != settings_.host) {
+    return;
   }
-  if (beats_.size() > kMostBeats) {
-    beats_.clear();
+  std::set<std::string> owners;
+  for (const auto& look : found) {
+    std::transform(look->shards.begin(), look->shards.end(), std::inserter(owners, owners.end()),
+                   [](const Ownership& shard) { return shard.owner; });
+  }
+  for (const Heartbeat& beat : beats) {
+    const bool all_known = std::includes(ours.begin(), ours.end(), beat.works_on.begin(), beat.works_on.end());
+    if (all_known && !owners.contains(beat.host) && members_.dead_since(beat.host, now - kLeasesInState * beat.lease)) {
+      records_.remove_beat(beat, deadline);
+    }
   }
 }
 
@@ -591,49 +433,29 @@ InFlightBound OwnershipCoordinator::left_by(const Move& move) const {
   bool told = move.before.clean || left > 0;
   if (move.before.owner == settings_.host) {
     left = std::max(left, lease_.announced() + HostLease::kLateOnes);
-  } else if (const auto beat = beats_.find(move.before.owner);
-             beat != beats_.end() && beat->second.in_flight_bound > 0) {
-    left = std::max(left, beat->second.in_flight_bound);
+  } else if (const Heartbeat* beat = members_.last_of(move.before.owner);
+             beat != nullptr && beat->in_flight_bound > 0) {
+    left = std::max(left, beat->in_flight_bound);
   } else {
     told = told && move.before.owner.empty();
   }
   if (told && left > 0) {
     return left;
   }
-  for (const auto& [host, known] : beats_) {
-    left = std::max(left, known.in_flight_bound);
-  }
-  return std::max(left, HostLease::kUnknownBound);
+  return std::max({left, members_.most_in_flight(), HostLease::kUnknownBound});
 }
 
-bool OwnershipCoordinator::write_moves(Duty& duty, const std::vector<Move>& moves, const OwnershipPage& read,
-                                       bool drained, Deadline deadline) {
+bool OwnershipCoordinator::write_moves(Duty& duty, const std::vector<Move>& moves, Deadline deadline) {
   if (moves.empty()) {
     return true;
   }
-  std::vector<dynamo::ItemWrite> writes;
-  writes.reserve(moves.size());
-  for (const Move& move : moves) {
-    const auto row = read.rows.find(move.before.part);
-    const bool as_read = row != read.rows.end() && row->second.value == move.before;
-    writes.emplace_back(ownership_write(settings_.table, duty.partition,
-                                        as_read ? row->second : row_of(duty.partition, move.before), move.after,
-                                        drained));
-  }
-  const auto written = client_.write_each(writes, deadline);
-  bool well = true;
+  const auto written = records_.move(duty.holder->address(), moves, deadline);
   for (std::size_t i = 0; i < moves.size(); ++i) {
     if (written[i]) {
       move_written(duty, moves[i]);
-      continue;
-    }
-    well = false;
-    if (written[i].error().kind != dynamo::ErrorKind::conditional_check_failed) {
-      tell("shard " + std::to_string(moves[i].after.part) + " of '" + duty.name + "' cannot change hands",
-           written[i].error());
     }
   }
-  return well;
+  return std::find(written.begin(), written.end(), false) == written.end();
 }
 
 void OwnershipCoordinator::move_written(Duty& duty, const Move& move) {
@@ -668,4 +490,4 @@ void OwnershipCoordinator::tell_holder(Duty& duty, std::span<const Ownership> re
   duty.holder->own(shards, duty.all, clock_.steady_now());
 }
 
-}  // namespace sluice::queue::leased
+}  // namespace sluice::queue::owned
