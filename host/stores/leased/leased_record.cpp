@@ -24,27 +24,14 @@ using dynamo::attribute_of;
 using dynamo::AttributeValue;
 using dynamo::Item;
 using dynamo::whole_number;
+using owned::append_digits;
+using owned::kTimeDigits;
+using owned::read_digits;
 using table::RecordNames;
 using table::VersionMark;
 
 constexpr std::size_t kMostGroupInAKey = 512;
 constexpr std::int64_t kMostMark = std::numeric_limits<std::int32_t>::max();
-constexpr std::uint64_t kMostMillis = (std::uint64_t{1} << (5 * kTimeDigits)) - 1;
-// What is moved to the front goes below all that was moved so before: the keys count backwards from 2000, by the ms
-// since 2020. They last until 2049, and what is moved later lies at their end.
-constexpr WallTime kFrontBegins{std::chrono::seconds(1'577'836'800)};  // 2020-01-01
-
-void append_digits(std::string& out, std::uint64_t value, std::size_t digits) {
-  for (std::size_t left = digits; left > 0; --left) {
-    out += kBase32Digits[(value >> (5 * (left - 1))) & 31U];
-  }
-}
-
-std::string key_prefix(Priority priority, WallTime due) {
-  std::string key(1, static_cast<char>('0' + static_cast<int>(priority)));
-  append_digits(key, static_cast<std::uint64_t>(millis_of(due)), kTimeDigits);
-  return key;
-}
 
 std::string joined(std::string_view queue, std::string_view mark, std::string_view rest) {
   std::string whole(queue);
@@ -300,55 +287,6 @@ Place hold_place(std::string_view queue, std::uint32_t shard, std::string_view g
   return {hold_partition_of(queue, shard), group.size() <= kMostGroupInAKey
                                                ? joined("g", group, "")
                                                : joined("h", dynamo::to_hex(dynamo::sha256(group)), "")};
-}
-
-std::int64_t millis_of(WallTime time) {
-  const auto millis = std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch()).count();
-  return std::max<std::int64_t>(millis, 0);
-}
-
-WallTime time_of_millis(std::int64_t millis) {
-  constexpr std::int64_t kEnd = std::chrono::milliseconds(std::chrono::seconds(9'214'646'399)).count();
-  static_assert(kEnd < static_cast<std::int64_t>(kMostMillis));
-  return WallTime(std::chrono::milliseconds(std::clamp<std::int64_t>(millis, 0, kEnd)));
-}
-
-WallTime whole_milliseconds(WallTime time) { return time_of_millis(millis_of(time)); }
-
-std::string sort_key_of(Priority priority, WallTime due, Random& random) {
-  const std::uint64_t high = random.next();
-  return sort_key_of(priority, due, high, random.next());
-}
-
-std::string sort_key_of(Priority priority, WallTime due, std::uint64_t high, std::uint64_t low) {
-  std::string key = key_prefix(priority, due);
-  append_digits(key, high, kChanceDigits / 2);
-  append_digits(key, low, kChanceDigits / 2);
-  return key;
-}
-
-std::string first_sort_key(Priority priority, WallTime due) {
-  return key_prefix(priority, due) + std::string(kChanceDigits, kBase32Digits.front());
-}
-
-std::string last_sort_key(Priority priority, WallTime due) {
-  return key_prefix(priority, due) + std::string(kChanceDigits, kBase32Digits.back());
-}
-
-WallTime due_of(std::string_view sort) {
-  if (!is_sort_key(sort)) {
-    return {};
-  }
-  return time_of_millis(static_cast<std::int64_t>(read_digits(sort.substr(1, kTimeDigits)).value_or(0)));
-}
-
-Priority priority_of(std::string_view sort) {
-  return is_sort_key(sort) ? static_cast<Priority>(sort.front() - '0') : Priority::normal;
-}
-
-std::string front_sort_key(WallTime now, Random& random) {
-  const Duration since = std::clamp<Duration>(now - kFrontBegins, Duration::zero(), kFrontEnd.time_since_epoch());
-  return sort_key_of(Priority::critical, kFrontEnd - std::chrono::milliseconds(1) - since, random);
 }
 
 std::string made_id(std::string_view sort, std::uint32_t shard) {

@@ -10,7 +10,6 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/random.hpp"
 #include "dynamo/attribute_value.hpp"
 #include "dynamo/item_write.hpp"
 #include "host/queue/source.hpp"
@@ -68,25 +67,6 @@ std::optional<std::uint32_t> shard_of_ownership(std::string_view sort);
 std::string hold_partition_of(std::string_view queue, std::uint32_t shard);
 /// Where what holds a group back lies: groups may be longer than a sort key.
 Place hold_place(std::string_view queue, std::uint32_t shard, std::string_view group);
-
-/// Times as this layout keeps them: whole ms, from 1970 on to where times end.
-std::int64_t millis_of(WallTime time);
-WallTime time_of_millis(std::int64_t millis);
-WallTime whole_milliseconds(WallTime time);
-
-/// 27 characters that sort by priority and then by time, the rest chance.
-std::string sort_key_of(Priority priority, WallTime due, Random& random);
-/// The same with the chance given: twice 40 bits.
-std::string sort_key_of(Priority priority, WallTime due, std::uint64_t high, std::uint64_t low);
-/// The lowest key of that priority and time, and the highest.
-std::string first_sort_key(Priority priority, WallTime due);
-std::string last_sort_key(Priority priority, WallTime due);
-/// Of what is no such key: the epoch.
-WallTime due_of(std::string_view sort);
-/// The priority that the key sorts by, which is the message's own unless it was moved to the front.
-Priority priority_of(std::string_view sort);
-/// The key by which a message of whatever priority goes before all others, those moved so earlier too.
-std::string front_sort_key(WallTime now, Random& random);
 
 /// The id of a message whose sender named none: its sort key and its shard.
 std::string made_id(std::string_view sort, std::uint32_t shard);

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/clock.hpp"
 #include "host/stores/table/metadata_items.hpp"
 #include "host/stores/table/statements.hpp"
 
@@ -105,9 +104,6 @@ inline constexpr char kFreedAtClaim = '!';
 inline constexpr std::uint32_t kLeastShards = 1;
 inline constexpr std::uint32_t kMostShards = 1024;
 inline constexpr std::uint32_t kDefaultShards = 8;
-
-/// What moved to the front lies below this time, which nothing that is sent ever does.
-inline constexpr WallTime kFrontEnd{std::chrono::seconds(946'684'800)};  // 2000-01-01
 
 /// Room that a message needs beyond what was sent, for all that its life may add: times, counts, marks, its id.
 inline constexpr std::size_t kLifeBytes = 160;

@@ -10,6 +10,7 @@
 #include "host/queue/message.hpp"
 #include "host/stores/leased/leased_queues.hpp"
 #include "host/stores/leased/ownership_items.hpp"
+#include "host/stores/leased/read_item.hpp"
 #include "host/stores/table/statements.hpp"
 #include "host/stores/table/table_clock.hpp"
 #include "host/stores/table/table_errors.hpp"
@@ -21,8 +22,8 @@ namespace {
 constexpr std::int64_t kLookInTurns = 1'000;
 constexpr std::int64_t kLeastLook = 25;
 constexpr int kMostPages = 10;
-constexpr OwnedBacklog::Bounds kNoBounds{std::numeric_limits<std::size_t>::max(),
-                                         std::numeric_limits<std::size_t>::max()};
+constexpr owned::Backlog::Bounds kNoBounds{std::numeric_limits<std::size_t>::max(),
+                                           std::numeric_limits<std::size_t>::max()};
 
 const Receipt& receipt_of(const Completion& completion) { return completion.receipt; }
 const Receipt& receipt_of(const Receipt& receipt) { return receipt; }
@@ -206,13 +207,14 @@ Result<Claimed> DirectClaimer::claim(const ClaimRequest& request, Deadline deadl
   return Claimed{std::move(attempt.deliveries), attempt.next_due};
 }
 
-std::vector<Entry*> DirectClaimer::choose(OwnedBacklog& backlog, const ClaimRequest& request, WallTime now) {
-  std::vector<Entry*> chosen;
+std::vector<owned::Entry*> DirectClaimer::choose(owned::Backlog& backlog, const ClaimRequest& request, WallTime now) {
+  std::vector<owned::Entry*> chosen;
   last_served_ = std::max(last_served_ + Duration(1), now);
-  for (const OwnedBacklog::Taken& one :
-       backlog.take({.max = request.max, .bytes = request.bytes, .suspects = request.suspects}, last_served_)) {
+  const auto claim =
+      backlog.take({.max = request.max, .bytes = request.bytes, .suspects = request.suspects}, last_served_);
+  for (const owned::Backlog::Taken& one : claim.messages) {
     chosen.push_back(one.entry);
-    const std::string& group = one.entry->candidate.group;
+    const std::string& group = one.entry->group;
     last_served_ += Duration(1);
     if (!group.empty() && turns_.served.insert_or_assign(group, last_served_).second) {
       served_order_.push_back(group);
@@ -260,13 +262,13 @@ Result<DirectClaimer::Unowned> DirectClaimer::read_unowned(std::uint32_t shards,
 }
 
 // Puts what may be handed out among what waits. A group that has something out waits as one does that is held.
-void DirectClaimer::fill(OwnedBacklog& backlog, Unowned& unowned, Attempt& attempt) const {
+void DirectClaimer::fill(owned::Backlog& backlog, Unowned& unowned, Attempt& attempt) const {
   const table::Moment now = parts_.now();
   backlog.rules(unowned.rules, now.wall);
   std::set<std::string> busy;  // groups of what was read that cannot go on
   for (Shard& shard : unowned.shards) {
-    backlog.take_shard(shard.number, 0, now.wall);
-    backlog.passed(shard.number, {.settled = "~"});  // of what was read nothing can be missing
+    backlog.take_part(shard.number, 0, now.wall);
+    backlog.read(shard.number, {.frontier = {.settled = "~"}});  // of what was read nothing can be missing
     for (auto& [candidate, item] : shard.records) {
       if (!candidate.odd.empty()) {
         continue;
@@ -280,7 +282,8 @@ void DirectClaimer::fill(OwnedBacklog& backlog, Unowned& unowned, Attempt& attem
         busy.insert(candidate.group);
       }
       if (!in_flight && candidate.due <= now.wall) {
-        backlog.admit(shard.number, std::move(item), {.began = now.steady, .consistent = true, .now = now.wall});
+        backlog.admit(shard.number, found_of(std::make_unique<ReadItem>(std::move(item)), half_),
+                      {.began = now.steady, .consistent = true, .now = now.wall});
       }
     }
   }
@@ -296,8 +299,8 @@ Result<bool> DirectClaimer::claim_once(std::uint32_t shards, const ClaimRequest&
                                        Deadline deadline) {
   SLUICE_TRY(unowned, read_unowned(shards, request, deadline));
   attempt.next_due.reset();
-  std::optional<OwnedBacklog> backlog;  // of what is chosen, until that has been claimed
-  std::vector<Entry*> chosen;
+  std::optional<owned::Backlog> backlog;  // of what is chosen, until that has been claimed
+  std::vector<owned::Entry*> chosen;
   {
     const MutexLock lock(mutex_);
     backlog.emplace(kNoBounds, &turns_);
@@ -307,20 +310,20 @@ Result<bool> DirectClaimer::claim_once(std::uint32_t shards, const ClaimRequest&
   if (chosen.size() == request.max) {
     attempt.next_due.reset();
   }
-  for (const Entry* one : chosen) {
-    attempt.turns.emplace(one->candidate.id, attempt.turns.size());
+  for (const owned::Entry* one : chosen) {
+    attempt.turns.emplace(read_of(*one).candidate.id, attempt.turns.size());
   }
   bool all = true;
   for (const Shard& shard : unowned->shards) {
-    std::vector<Entry*> of_shard;
+    std::vector<owned::Entry*> of_shard;
     std::copy_if(chosen.begin(), chosen.end(), std::back_inserter(of_shard),
-                 [&](const Entry* one) { return one->shard == shard.number; });
+                 [&](const owned::Entry* one) { return one->part == shard.number; });
     all = claim_of_shard(shard, std::move(of_shard), request, attempt, deadline) && all;
   }
   return all;
 }
 
-bool DirectClaimer::claim_of_shard(const Shard& shard, std::vector<Entry*> wanted, const ClaimRequest& request,
+bool DirectClaimer::claim_of_shard(const Shard& shard, std::vector<owned::Entry*> wanted, const ClaimRequest& request,
                                    Attempt& attempt, Deadline deadline) {
   bool all = true;
   while (!wanted.empty()) {
@@ -333,10 +336,10 @@ bool DirectClaimer::claim_of_shard(const Shard& shard, std::vector<Entry*> wante
         owner_check(place_.table, OwnerFence::of({place_.queue, half_}, shard.number, shard.epoch)));
     const core::ClaimTerms terms{now.wall, until, request.counts};
     for (std::size_t i = 0; i < count; ++i) {
-      const Entry& one = *wanted[i];
+      const owned::Entry& one = *wanted[i];
       claim.actions.push_back(table::request_of(
-          update_message(place_.table, {one.candidate.place, one.candidate.version}, parts_.nonces.next(), now.wall,
-                         attributes_of(core::claim(one.candidate.state(half_), terms), false))));
+          update_message(place_.table, {read_of(one).candidate.place, one.version}, parts_.nonces.next(), now.wall,
+                         attributes_of(core::claim(one.state, terms), false))));
     }
     const auto answer = parts_.client.transact(claim, deadline);
     if (answer) {
@@ -356,7 +359,7 @@ bool DirectClaimer::claim_of_shard(const Shard& shard, std::vector<Entry*> wante
       return false;  // a host has taken the shard
     }
     // What others have taken or changed meanwhile is left to them.
-    std::vector<Entry*> left;
+    std::vector<owned::Entry*> left;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       const bool taken = i < count && reasons[i + 1].stood_in_the_way();
       if (!taken) {
@@ -372,17 +375,19 @@ bool DirectClaimer::claim_of_shard(const Shard& shard, std::vector<Entry*> wante
   return all;
 }
 
-Delivery DirectClaimer::deliver(const Entry& one, const ClaimRequest& request, table::Moment now, WallTime until) {
-  StoredMessage record = decode_record(one.item, half_);
-  queue_.writer(half_).failures.note(one.candidate.id, record.failure);
+Delivery DirectClaimer::deliver(const owned::Entry& one, const ClaimRequest& request, table::Moment now,
+                                WallTime until) {
+  const Candidate& candidate = read_of(one).candidate;
+  StoredMessage record = decode_record(read_of(one).item, half_);
+  queue_.writer(half_).failures.note(candidate.id, record.failure);
   Delivery delivery;
-  delivery.suspect = one.candidate.state(half_).is_suspect();
+  delivery.suspect = one.state.is_suspect();
   delivery.message = std::move(record.message);
-  delivery.message.attempt = core::receives_when_claimed(one.candidate.state(half_), request.counts);
-  delivery.receipt = {one.candidate.id, one.candidate.version + 1, mark_of(one.candidate.place)};
+  delivery.message.attempt = core::receives_when_claimed(one.state, request.counts);
+  delivery.receipt = {candidate.id, candidate.version + 1, mark_of(candidate.place)};
   delivery.leased_until = table::until(now.steady, request.visibility);
   delivery.invisible_until = until;
-  Held held = Held::of(one.candidate);
+  Held held = Held::of(candidate);
   held.claimed(delivery.message.attempt, delivery.suspect);
   held_.remember(delivery.receipt, std::move(held));
   return delivery;

@@ -80,14 +80,15 @@ class DirectClaimer {
   dynamo::Result<Records> read(std::uint32_t shard, const ClaimRequest& request, bool in_turns,
                                Deadline deadline) const;
   Result<Unowned> read_unowned(std::uint32_t shards, const ClaimRequest& request, Deadline deadline) const;
-  void fill(OwnedBacklog& backlog, Unowned& unowned, Attempt& attempt) const;
-  std::vector<Entry*> choose(OwnedBacklog& backlog, const ClaimRequest& request, WallTime now) SLUICE_REQUIRES(mutex_);
+  void fill(owned::Backlog& backlog, Unowned& unowned, Attempt& attempt) const;
+  std::vector<owned::Entry*> choose(owned::Backlog& backlog, const ClaimRequest& request, WallTime now)
+      SLUICE_REQUIRES(mutex_);
   /// One look and what it brings. False: some of what was chosen has gone to somebody else.
   Result<bool> claim_once(std::uint32_t shards, const ClaimRequest& request, Attempt& attempt, Deadline deadline);
   /// False: some of them have gone to somebody else, or cannot be claimed.
-  bool claim_of_shard(const Shard& shard, std::vector<Entry*> wanted, const ClaimRequest& request, Attempt& attempt,
-                      Deadline deadline);
-  Delivery deliver(const Entry& one, const ClaimRequest& request, table::Moment now, WallTime until);
+  bool claim_of_shard(const Shard& shard, std::vector<owned::Entry*> wanted, const ClaimRequest& request,
+                      Attempt& attempt, Deadline deadline);
+  Delivery deliver(const owned::Entry& one, const ClaimRequest& request, table::Moment now, WallTime until);
   std::optional<Held> recall(const Receipt& receipt) const;
 
   // Fixed after construction.
@@ -100,7 +101,7 @@ class DirectClaimer {
 
   Mutex mutex_;
   // Guarded by mutex_.
-  OwnedBacklog::Turns turns_ SLUICE_GUARDED_BY(mutex_);
+  owned::Backlog::Turns turns_ SLUICE_GUARDED_BY(mutex_);
   std::deque<std::string> served_order_ SLUICE_GUARDED_BY(mutex_);
   WallTime last_served_ SLUICE_GUARDED_BY(mutex_){};
 };

@@ -5,6 +5,7 @@
 
 #include "host/queue/message.hpp"
 #include "host/stores/leased/leased_record.hpp"
+#include "host/stores/leased/read_item.hpp"
 #include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::leased {
@@ -130,13 +131,13 @@ void OwnedHalf::own(std::span<const ShardHolder::Shard> shards, std::uint32_t al
         news.ready = true;
       } else if (found->second.closing && !mine.closing) {
         // It stays after all: what was dropped is read anew.
-        found->second = Shard{.reader = ShardReader(now, true), .number = ++taken_, .dead = found->second.dead};
-        backlog_.reopen_shard(mine.number);
+        found->second = Shard{.reader = owned::PartReader(now, true), .number = ++taken_, .dead = found->second.dead};
+        backlog_.take_part(mine.number, mine.left, parts_.clock.wall_now());
       }
       Shard& shard = shards_.at(mine.number);
       shard.epoch = mine.epoch;
       if (mine.closing && !std::exchange(shard.closing, true)) {
-        backlog_.close_shard(mine.number);
+        backlog_.close_part(mine.number);
       }
     }
   }
@@ -145,19 +146,19 @@ void OwnedHalf::own(std::span<const ShardHolder::Shard> shards, std::uint32_t al
 
 // A shard's dead letters are looked at first when the start is over.
 void OwnedHalf::gain(const ShardHolder::Shard& shard, SteadyTime now) {
-  shards_.insert_or_assign(shard.number, Shard{.reader = ShardReader(now, shard.written_before),
+  shards_.insert_or_assign(shard.number, Shard{.reader = owned::PartReader(now, shard.written_before),
                                                .number = ++taken_,
                                                .dead = {.due_at = now + kFirstDeadLook}});
-  backlog_.take_shard(shard.number, shard.left, parts_.clock.wall_now());
+  backlog_.take_part(shard.number, shard.left, parts_.clock.wall_now());
 }
 
 void OwnedHalf::lose(std::uint32_t shard, News& news) {
-  const auto spots = backlog_.lose_shard(shard);
+  const auto spots = backlog_.lose_part(shard);
   shards_.erase(shard);
   if (spots.empty()) {
     return;
   }
-  const std::set<Spot> gone(spots.begin(), spots.end());
+  const std::set<owned::Spot> gone(spots.begin(), spots.end());
   for (auto& [locator, out] : outs_) {
     if (!out.lost && gone.contains(out.spot)) {
       out.lost = true;
@@ -256,7 +257,7 @@ void OwnedHalf::follow_rules(std::uint32_t source, const ClaimRules& asked) {
     for (auto& [number, shard] : shards_) {
       shard.holds_read = false;
       if (rules_.order == Order::none) {  // what has been read so far was not read in passes
-        shard.reader = ShardReader(machine_.steady_now(), true);
+        shard.reader = owned::PartReader(machine_.steady_now(), true);
         shard.number = ++taken_;
       }
     }
@@ -285,7 +286,7 @@ Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& reque
   {
     const MutexLock lock(mutex_);
     backlog_.wake(parts_.clock.wall_now());
-    const OwnedBacklog::Figures known = backlog_.figures();
+    const owned::Backlog::Figures known = backlog_.figures();
     most = std::min(budget(request), known.ready + known.size);
     if (most == 0 && request.max > 0 && known.ready > 0) {
       return Error(ErrorCode::over_limit, "queue " + address().queue + " has as many messages in flight as it may");
@@ -302,8 +303,7 @@ Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& reque
     {
       const MutexLock lock(mutex_);
       if (may_start) {
-        claimed.deliveries = take(source, request, most);
-        refused = backlog_.refused();
+        refused = take(source, request, most, claimed.deliveries);
       }
       if (claimed.deliveries.size() < request.max) {
         claimed.next_due = next_due(parts_.now());
@@ -349,7 +349,7 @@ bool OwnedHalf::keeps_order() const { return rules_.order != Order::none && addr
 
 std::vector<OwnedHalf::Job> OwnedHalf::next_jobs(const ClaimRequest& request, std::size_t most) {
   const bool strict = keeps_order();
-  ShardReader::Known known;
+  owned::PartReader::Known known;
   known.page = std::clamp(request.max * 4, kLeastPage, kMostPage);
   known.ordered = rules_.order != Order::none;
   const table::Moment now = parts_.now();
@@ -442,24 +442,24 @@ dynamo::QueryRequest OwnedHalf::page_query(const Job& job) const {
 }
 
 // Counts it into the answer, and takes it up where it is due.
-void OwnedHalf::item_read(const Job& job, dynamo::Item item, table::Moment now, ReadAnswer& answer) {
-  const std::string sort = sort_of(item);
-  if (const std::string odd = oddity_of(item); !odd.empty()) {
-    remarks_.say("an item in shard " + std::to_string(job.shard) + " of '" + name_ + "' is passed over: " + odd,
+void OwnedHalf::item_read(const Job& job, dynamo::Item item, table::Moment now, owned::ReadAnswer& answer) {
+  auto record = std::make_unique<ReadItem>(std::move(item));
+  const Candidate& read = record->candidate;
+  if (!read.odd.empty()) {
+    remarks_.say("an item in shard " + std::to_string(job.shard) + " of '" + name_ + "' is passed over: " + read.odd,
                  now.steady);
   }
-  const WallTime due = due_of(sort);
-  if (due > now.wall) {
+  if (read.due > now.wall) {
     ++answer.later;
-    answer.next_due = std::min(answer.next_due.value_or(due), due);
+    answer.next_due = std::min(answer.next_due.value_or(read.due), read.due);
     return;
   }
   ++answer.due;
-  const OwnedBacklog::Sight sight{.began = job.order->began.steady,
-                                  .consistent = job.order->consistent,
-                                  .now = now.wall,
-                                  .pass = shards_.at(job.shard).reader.pass()};
-  const bool fresh = backlog_.admit(job.shard, std::move(item), sight) == OwnedBacklog::Admission::fresh;
+  const owned::Backlog::Sight sight{.began = job.order->began.steady,
+                                    .consistent = job.order->consistent,
+                                    .now = now.wall,
+                                    .pass = shards_.at(job.shard).reader.pass()};
+  const bool fresh = read.odd.empty() && backlog_.admit(job.shard, found_of(std::move(record), address().half), sight);
   answer.fresh += fresh ? 1 : 0;
 }
 
@@ -469,9 +469,9 @@ void OwnedHalf::page_read(const Job& job, dynamo::Page page) {
   if (shard == nullptr) {
     return;
   }
-  const ReadOrder& order = *job.order;
+  const owned::ReadOrder& order = *job.order;
   const table::Moment now = parts_.now();
-  ReadAnswer answer{.stopped_at = sort_of(page.last_evaluated_key)};
+  owned::ReadAnswer answer{.stopped_at = sort_of(page.last_evaluated_key)};
   for (dynamo::Item& item : page.items) {
     item_read(job, std::move(item), now, answer);
   }
@@ -480,25 +480,20 @@ void OwnedHalf::page_read(const Job& job, dynamo::Page page) {
                  std::to_string(parked) + " groups of '" + name_ +
                      "' wait for another attempt or for an operator, which is more than this host keeps in memory; "
                      "they are read anew every " +
-                     std::to_string(ShardReader::kSweep / std::chrono::seconds(1)) + " s, and others go on meanwhile",
+                     std::to_string(owned::PartReader::kSweep / std::chrono::seconds(1)) +
+                     " s, and others go on meanwhile",
                  now.steady);
   }
   shard->throttled = false;
   shard->trouble.reset();
   shard->reader.done(order, answer, now.steady);
-  if (backlog_.passed(job.shard, shard->reader.frontier())) {
+  const auto news = backlog_.read(job.shard, {.frontier = shard->reader.frontier(),
+                                              .to_the_end = !shard->reader.behind(),
+                                              .swept = shard->reader.take_swept()});
+  if (news.unsure) {
     shard->reader.confirm();
   }
-  if (!shard->reader.behind()) {
-    backlog_.read_to_end(job.shard);
-  }
-  bool doubts_holds = order.consistent && answer.fresh > 0;
-  if (const auto swept = shard->reader.take_swept()) {
-    doubts_holds = backlog_.swept(job.shard, *swept) || doubts_holds;
-    if (!shard->reader.behind()) {
-      backlog_.read_wholly(job.shard);
-    }
-  }
+  const bool doubts_holds = news.vanished || (order.consistent && answer.fresh > 0);
   // Where those before it in its group have gone, only what was read later than the page can tell.
   if (doubts_holds && keeps_order()) {
     shard->holds_read = false;
@@ -523,47 +518,49 @@ void OwnedHalf::read_holds(const Job& job, Deadline deadline) {
   }
 }
 
-Held OwnedHalf::held_of(const Entry& entry) const {
-  Held held = Held::of(entry.candidate);
+Held OwnedHalf::held_of(const owned::Entry& entry) const {
+  Held held = Held::of(candidate_of(entry));
   if (settings_.strict_fence) {
-    held.fence = OwnerFence::of(address(), entry.shard, shards_.at(entry.shard).epoch);
+    held.fence = OwnerFence::of(address(), entry.part, shards_.at(entry.part).epoch);
   }
   return held;
 }
 
-Delivery OwnedHalf::deliver(std::uint32_t source, const OwnedBacklog::Taken& taken, const ClaimRequest& request) {
-  const Entry& entry = *taken.entry;
-  const Candidate& candidate = entry.candidate;
-  StoredMessage record = decode_record(entry.item, address().half);
-  Out out{.spot = entry.spot(), .held = held_of(entry), .id = candidate.id, .group = candidate.group, .source = source};
+Delivery OwnedHalf::deliver(std::uint32_t source, const owned::Backlog::Taken& taken, const ClaimRequest& request) {
+  const owned::Entry& entry = *taken.entry;
+  const ReadItem& read = read_of(entry);
+  const std::string& id = read.candidate.id;
+  StoredMessage record = decode_record(read.item, address().half);
+  Out out{.spot = entry.spot(), .held = held_of(entry), .id = id, .group = entry.group, .source = source};
   if (!record.failure.empty()) {
-    queue_.writer(settings_.half).failures.note(candidate.id, record.failure);
+    queue_.writer(settings_.half).failures.note(id, record.failure);
     out.failure = record.failure;
   }
   Delivery delivery;
   delivery.message = std::move(record.message);
-  delivery.message.id = candidate.id;
-  delivery.message.attempt = core::receives_when_claimed(candidate.state(address().half), request.counts);
+  delivery.message.id = id;
+  delivery.message.attempt = core::receives_when_claimed(entry.state, request.counts);
   delivery.suspect = taken.suspect;
   delivery.leased_until = SteadyTime::max();
-  out.writes_claim = taken.suspect || candidate.frees_key_at_claim();
+  out.writes_claim = taken.suspect || read.candidate.frees_key_at_claim();
   const std::int64_t locator = locator_base_ | ++handed_out_;
-  delivery.receipt = {.id = candidate.id, .version = candidate.version, .locator = locator};
+  delivery.receipt = {.id = id, .version = entry.version, .locator = locator};
   outs_.emplace(locator, std::move(out));
   return delivery;
 }
 
-std::vector<Delivery> OwnedHalf::take(std::uint32_t source, const ClaimRequest& request, std::size_t most) {
-  std::vector<Delivery> deliveries;
-  const OwnedBacklog::Wanted wanted{
-      .max = most, .bytes = request.bytes, .suspects = request.suspects, .allowed = lease_.announced()};
-  for (const OwnedBacklog::Taken& taken : backlog_.take(wanted, parts_.clock.wall_now())) {
+std::optional<InFlightBound> OwnedHalf::take(std::uint32_t source, const ClaimRequest& request, std::size_t most,
+                                             std::vector<Delivery>& deliveries) {
+  const auto claim =
+      backlog_.take({.max = most, .bytes = request.bytes, .suspects = request.suspects, .allowed = lease_.announced()},
+                    parts_.clock.wall_now());
+  for (const owned::Backlog::Taken& taken : claim.messages) {
     deliveries.push_back(deliver(source, taken, request));
   }
   if (!deliveries.empty()) {
     handed_out_at_ = machine_.steady_now();
   }
-  return deliveries;
+  return claim.refused;
 }
 
 std::optional<Duration> OwnedHalf::next_due(table::Moment now) const {
@@ -648,8 +645,7 @@ bool OwnedHalf::claim_written(Delivery& delivery, bool written) {
     const Out dropped = std::move(out);
     outs_.erase(found);
     if (!dropped.lost) {
-      const Return unknown{.kind = Return::Kind::unknown, .version = dropped.held.version};
-      backlog_.returned(dropped.spot, unknown, parts_.clock.wall_now(), machine_.steady_now());
+      read_anew(dropped, parts_.now());
     }
     return false;
   }
@@ -736,7 +732,7 @@ void OwnedHalf::ended(std::int64_t locator, const Completion& completion, const 
   outs_.erase(found);
   if (result.status == SettleStatus::lost) {
     if (!out.lost) {
-      backlog_.returned(out.spot, {.kind = Return::Kind::unknown, .version = out.held.version}, now.wall, now.steady);
+      read_anew(out, now);
     }
     // It may be a dead letter by now, for which its group waits.
     if (const auto shard = shards_.find(out.spot.first); shard != shards_.end()) {
@@ -744,7 +740,6 @@ void OwnedHalf::ended(std::int64_t locator, const Completion& completion, const 
     }
     return;
   }
-  const Return what = return_of(out, completion, now);
   if (const auto shard = shards_.find(out.spot.first); shard != shards_.end()) {
     if (DeadLetters& dead = shard->second.dead; completion.action == CompletionAction::dead_letter && dead.looked_at) {
       const SteadyTime soonest = *dead.looked_at + kDeadFailurePause;
@@ -759,28 +754,42 @@ void OwnedHalf::ended(std::int64_t locator, const Completion& completion, const 
       backlog_.doubt_holds(out.spot.first);
     }
   }
-  if (!out.lost || what.kind == Return::Kind::gone) {
-    backlog_.returned(out.spot, what, now.wall, now.steady);
-  }
+  returned(out, completion, now);
 }
 
-Return OwnedHalf::return_of(const Out& out, const Completion& completion, table::Moment now) const {
+void OwnedHalf::read_anew(const Out& out, table::Moment now) {
+  const owned::Return unknown{.kind = owned::Return::Kind::unknown, .version = out.held.version};
+  backlog_.returned(out.spot, unknown, now.wall, now.steady);
+}
+
+// What became of it, as its record says now.
+void OwnedHalf::returned(const Out& out, const Completion& completion, table::Moment now) {
   const bool back = completion.action == CompletionAction::retry || completion.action == CompletionAction::release;
+  // In the DLQ a dead letter stays, under a key that has to be read.
+  const bool stays = completion.action == CompletionAction::dead_letter && address().half == Half::dlq;
+  if (out.lost && (back || stays)) {
+    return;
+  }
+  if (stays) {
+    return read_anew(out, now);
+  }
   if (!back) {
-    // In the DLQ a dead letter stays, under a key that has to be read.
-    const bool stays = completion.action == CompletionAction::dead_letter && address().half == Half::dlq;
-    return {.kind = stays ? Return::Kind::unknown : Return::Kind::gone, .version = out.held.version};
+    backlog_.returned(out.spot, {.version = out.held.version}, now.wall, now.steady);
+    return;
   }
   core::StateChange change = end_of(completion, out.held, now.wall);
-  if (change.failure && out.failure) {
-    change.failure = core::with_earlier(std::move(*change.failure), *out.failure);
+  const owned::Return what{.kind = owned::Return::Kind::back,
+                           .version = out.held.version + 1,
+                           .state = {.half = address().half,
+                                     .hidden_until = change.hidden_until.value_or(std::nullopt),
+                                     .receives = change.receives.value_or(out.held.receive_count),
+                                     .marks = change.marks.value_or(0)}};
+  owned::Entry* const again = backlog_.returned(out.spot, what, now.wall, now.steady);
+  if (again != nullptr && change.failure) {
+    const Failure failure =
+        out.failure ? core::with_earlier(std::move(*change.failure), *out.failure) : *std::move(change.failure);
+    read_of(*again).item.insert_or_assign(std::string(attribute::kFailure), table::encode_failure(failure));
   }
-  return {.kind = Return::Kind::back,
-          .version = out.held.version + 1,
-          .not_before = change.hidden_until.value_or(std::nullopt),
-          .receive_count = change.receives.value_or(out.held.receive_count),
-          .marks = change.marks.value_or(0),
-          .failure = change.failure ? std::optional(table::encode_failure(*change.failure)) : std::nullopt};
 }
 
 std::vector<ExtendResult> OwnedHalf::extend(std::span<const Receipt> receipts) {
@@ -803,7 +812,7 @@ std::vector<ExtendResult> OwnedHalf::extend(std::span<const Receipt> receipts) {
 OwnerFigures OwnedHalf::figures(SteadyTime now) const {
   const MutexLock lock(mutex_);
   OwnerFigures figures;
-  const OwnedBacklog::Figures known = backlog_.figures();
+  const owned::Backlog::Figures known = backlog_.figures();
   figures.in_flight = known.out;
   figures.delayed = known.timers;
   figures.ready = known.size - known.out - known.timers;

@@ -15,10 +15,10 @@
 #include "base/mutex.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/leased/leased_writer.hpp"
-#include "host/stores/leased/owned_backlog.hpp"
-#include "host/stores/leased/shard_reader.hpp"
+#include "host/stores/owned/backlog.hpp"
 #include "host/stores/owned/event_gate.hpp"
 #include "host/stores/owned/ownership_coordinator.hpp"
+#include "host/stores/owned/part_reader.hpp"
 #include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::leased {
@@ -83,7 +83,7 @@ class OwnedHalf final : public ShardHolder {
     bool more = false;
   };
   struct Shard {
-    ShardReader reader;
+    owned::PartReader reader;
     std::uint64_t number = 0;  ///< each time that it is taken, or read anew, it is another one
     std::int64_t epoch = 0;
     bool closing = false;
@@ -94,7 +94,7 @@ class OwnedHalf final : public ShardHolder {
     DeadLetters dead{};
   };
   struct Out {
-    Spot spot;
+    owned::Spot spot;
     Held held;
     std::string id;
     std::string group;
@@ -108,8 +108,8 @@ class OwnedHalf final : public ShardHolder {
   struct Job {
     std::uint32_t shard = 0;
     std::uint64_t number = 0;
-    std::optional<ReadOrder> order;  ///< nothing: the groups that are held are to be read
-    bool throttled = false;          ///< others do not wait for its retries
+    std::optional<owned::ReadOrder> order;  ///< nothing: the groups that are held are to be read
+    bool throttled = false;                 ///< others do not wait for its retries
   };
   /// What is to be told once no lock is held.
   struct News {
@@ -136,15 +136,17 @@ class OwnedHalf final : public ShardHolder {
   void read_each(const std::vector<Job>& jobs, Deadline deadline);
   dynamo::QueryRequest page_query(const Job& job) const;
   void page_read(const Job& job, dynamo::Page page);
-  void item_read(const Job& job, dynamo::Item item, table::Moment now, ReadAnswer& answer) SLUICE_REQUIRES(mutex_);
+  void item_read(const Job& job, dynamo::Item item, table::Moment now, owned::ReadAnswer& answer)
+      SLUICE_REQUIRES(mutex_);
   void read_holds(const Job& job, Deadline deadline);
   void read_failed(const Job& job, const dynamo::Error& error);
 
-  std::vector<Delivery> take(std::uint32_t source, const ClaimRequest& request, std::size_t most)
+  /// Returns what would have had to be announced for the first one that is not among them.
+  std::optional<InFlightBound> take(std::uint32_t source, const ClaimRequest& request, std::size_t most,
+                                    std::vector<Delivery>& deliveries) SLUICE_REQUIRES(mutex_);
+  Delivery deliver(std::uint32_t source, const owned::Backlog::Taken& taken, const ClaimRequest& request)
       SLUICE_REQUIRES(mutex_);
-  Delivery deliver(std::uint32_t source, const OwnedBacklog::Taken& taken, const ClaimRequest& request)
-      SLUICE_REQUIRES(mutex_);
-  Held held_of(const Entry& entry) const SLUICE_REQUIRES(mutex_);
+  Held held_of(const owned::Entry& entry) const SLUICE_REQUIRES(mutex_);
   /// Leaves those whose claim has been written, and those that need none.
   void write_claims(std::vector<Delivery>& deliveries, Deadline deadline);
   bool claim_written(Delivery& delivery, bool written) SLUICE_REQUIRES(mutex_);
@@ -152,7 +154,8 @@ class OwnedHalf final : public ShardHolder {
 
   void ended(std::int64_t locator, const Completion& completion, const SettleResult& result, table::Moment now)
       SLUICE_REQUIRES(mutex_);
-  Return return_of(const Out& out, const Completion& completion, table::Moment now) const;
+  void returned(const Out& out, const Completion& completion, table::Moment now) SLUICE_REQUIRES(mutex_);
+  void read_anew(const Out& out, table::Moment now) SLUICE_REQUIRES(mutex_);
 
   // Fixed after construction.
   const Settings settings_;
@@ -170,7 +173,7 @@ class OwnedHalf final : public ShardHolder {
 
   mutable Mutex mutex_;
   // Guarded by mutex_.
-  OwnedBacklog backlog_ SLUICE_GUARDED_BY(mutex_);
+  owned::Backlog backlog_ SLUICE_GUARDED_BY(mutex_);
   bool counting_ SLUICE_GUARDED_BY(mutex_) = false;  ///< dead letters
   ClaimRules rules_ SLUICE_GUARDED_BY(mutex_);
   std::map<std::uint32_t, ClaimRules> asked_ SLUICE_GUARDED_BY(mutex_);  ///< by source

@@ -12,8 +12,8 @@
 #include "base/guard.hpp"
 #include "base/mutex.hpp"
 #include "host/stores/leased/leased_operator.hpp"
-#include "host/stores/leased/owned_backlog.hpp"
 #include "host/stores/leased/table_ownership.hpp"
+#include "host/stores/owned/backlog.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -165,7 +165,7 @@ class MovedHalf final : public owned::ShardHolder {
                                                  Deadline deadline) const {
     auto query = range_query(place_.table, partition_of(address_.queue, address_.half, shard),
                              first_sort_key(priority, WallTime{}), last_sort_key(priority, doubtful.until), true);
-    OrphanedRange orphaned(doubtful.left, doubtful.until);
+    owned::OrphanedRange orphaned(doubtful.left, doubtful.until);
     std::vector<Candidate> read;
     do {
       auto page = parts_.client.query(query, deadline);
@@ -182,7 +182,9 @@ class MovedHalf final : public owned::ShardHolder {
       query.exclusive_start_key = std::move(page->last_evaluated_key);
     } while (!orphaned.is_read() && !query.exclusive_start_key.empty());
     // What concerns whom is known once all has been counted.
-    std::erase_if(read, [&orphaned](const Candidate& candidate) { return !orphaned.concerns(candidate); });
+    std::erase_if(read, [&orphaned](const Candidate& candidate) {
+      return !orphaned.concerns(candidate.place.sort, candidate.due_at());
+    });
     return read;
   }
 

@@ -8,20 +8,13 @@
 #include "base/error.hpp"
 #include "base/mutex.hpp"
 #include "dynamo/client.hpp"
+#include "host/queue/moment.hpp"
 #include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::table {
 
-/// One moment on both clocks.
-struct Moment {
-  WallTime wall{};
-  SteadyTime steady{};
-};
-
-/// `time` + `span` on the monotonic clock, or its end where that is later.
-constexpr SteadyTime until(SteadyTime time, Duration span) {
-  return span > SteadyTime::max() - time ? SteadyTime::max() : time + span;
-}
+using queue::Moment;
+using queue::until;
 
 /// How wrong the times may be that senders and operators write.
 inline constexpr Duration kTimeTolerance = std::chrono::seconds(5);

@@ -1,4 +1,4 @@
-#include "host/stores/leased/shard_reader.hpp"
+#include "host/stores/owned/part_reader.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -6,13 +6,13 @@
 
 #include "base/guard.hpp"
 #include "base/timestamp.hpp"
-#include "host/stores/leased/leased_record.hpp"
+#include "host/stores/owned/sort_keys.hpp"
 
-namespace sluice::queue::leased {
+namespace sluice::queue::owned {
 namespace {
 
-Priority priority_at(std::size_t place) { return static_cast<Priority>(place); }
-std::size_t place_of(Priority priority) { return static_cast<std::size_t>(priority); }
+Priority priority_at(std::size_t index) { return static_cast<Priority>(index); }
+std::size_t index_of(Priority priority) { return static_cast<std::size_t>(priority); }
 
 // The lowest key beyond that one: keys are of one length, and nothing sorts before their digits.
 std::string beyond(const std::string& key) { return key + '0'; }
@@ -21,46 +21,46 @@ std::string head_of(std::size_t priority) { return first_sort_key(priority_at(pr
 
 // Where the tail of a lane begins: a little before now.
 std::string tail_of(std::size_t priority, WallTime now) {
-  return first_sort_key(priority_at(priority), std::max(WallTime{}, now - ShardReader::kTail));
+  return first_sort_key(priority_at(priority), std::max(WallTime{}, now - PartReader::kTail));
 }
 
 }  // namespace
 
-ShardReader::ShardReader(SteadyTime now, bool written_before)
+PartReader::PartReader(SteadyTime now, bool written_before)
     : settled_at_(written_before ? now + kSettling : now),
       look_at_(now),
       front_at_(now + kLook),
       sweep_at_(now + kSweep) {}
 
-bool ShardReader::behind() const {
+bool PartReader::behind() const {
   return std::any_of(lanes_.begin(), lanes_.end(), [](const Cursor& lane) { return lane.more; });
 }
 
-std::optional<ShardReader::Later> ShardReader::later(SteadyTime now) const {
+std::optional<PartReader::Later> PartReader::later(SteadyTime now) const {
   const bool known = all_seen_at_ != SteadyTime::min() && now <= all_seen_at_ + kKnown && !behind();
   return known ? std::optional(Later{later_, now - all_seen_at_}) : std::nullopt;
 }
 
-// Where rings are in vain, as in most shards of a queue that is sent to all the time, they are heeded less often.
-SteadyTime ShardReader::ring_at(SteadyTime now) const {
+// Where rings are in vain, as in most parts of a queue that is sent to all the time, they are heeded less often.
+SteadyTime PartReader::ring_at(SteadyTime now) const {
   const SteadyTime affordable = vain_until_ == SteadyTime::min() ? now : vain_until_ - kVainRings * kVainRing;
   return std::max({now, affordable, looked_at_ == SteadyTime::min() ? now : looked_at_ + kRingPause});
 }
 
-void ShardReader::rung(SteadyTime now) {
+void PartReader::rung(SteadyTime now) {
   rung_ = true;
   rung_at_ = now;
   look_at_ = std::min(look_at_, ring_at(now));
 }
 
-void ShardReader::sweep_by(SteadyTime time) {
+void PartReader::sweep_by(SteadyTime time) {
   const SteadyTime soonest = swept_at_ == SteadyTime::min() ? time : std::max(time, swept_at_ + kLeastSweep);
   sweep_at_ = std::min(sweep_at_, soonest);
 }
 
-std::optional<SteadyTime> ShardReader::take_swept() { return std::exchange(swept_, std::nullopt); }
+std::optional<SteadyTime> PartReader::take_swept() { return std::exchange(swept_, std::nullopt); }
 
-std::optional<ReadOrder> ShardReader::next(const Known& known, table::Moment now) {
+std::optional<ReadOrder> PartReader::next(const Known& known, Moment now) {
   if (pauses(now.steady)) {
     return std::nullopt;
   }
@@ -100,7 +100,7 @@ std::optional<ReadOrder> ShardReader::next(const Known& known, table::Moment now
 }
 
 // What lies beyond cursors that are behind is read as it is needed; the tails are looked at in turn, once in a while.
-std::optional<ReadOrder> ShardReader::look_order(const Known& known, table::Moment now) {
+std::optional<ReadOrder> PartReader::look_order(const Known& known, Moment now) {
   for (std::size_t i = 0; i < kPriorities; ++i) {
     if (lanes_[i].more && known.waiting[i] < std::max<std::size_t>(1, known.page / 2)) {
       return forward_order(i, known, now);
@@ -124,7 +124,7 @@ std::optional<ReadOrder> ShardReader::look_order(const Known& known, table::Mome
 }
 
 // A pass, or the next page of the one that is under way: always of the priority that it has come least far in.
-std::optional<ReadOrder> ShardReader::pass_order(const Known& known, table::Moment now) {
+std::optional<ReadOrder> PartReader::pass_order(const Known& known, Moment now) {
   if (!passing_) {
     const std::size_t waiting = std::accumulate(known.waiting.begin(), known.waiting.end(), std::size_t{0});
     const bool short_of = behind() && waiting < std::max<std::size_t>(1, known.page / 2);
@@ -135,17 +135,14 @@ std::optional<ReadOrder> ShardReader::pass_order(const Known& known, table::Mome
     begin_pass(now.wall);
   }
   const std::size_t priority = lowest_lane().value_or(0);
-  const Cursor& lane = lanes_[priority];
-  ReadOrder order{.kind = ReadOrder::Kind::forward, .priority = priority_at(priority), .began = now};
-  order.to = last_sort_key(priority_at(priority), now.wall);
-  order.from = std::min(lane.at.empty() ? head_of(priority) : beyond(lane.at), order.to);
-  order.consistent = confirms_ || consistently(now.steady);
-  order.limit = known.page;
+  const std::string& at = lanes_[priority].at;
+  ReadOrder order = order_from(at.empty() ? head_of(priority) : beyond(at), priority, known, now);
+  order.consistent = order.consistent || confirms_;
   return order;
 }
 
 // From where nothing can come any more: also where the clock has been set back since.
-void ShardReader::begin_pass(WallTime now) {
+void PartReader::begin_pass(WallTime now) {
   target_ = std::exchange(found_to_, {});
   ++pass_;
   passing_ = true;
@@ -159,17 +156,17 @@ void ShardReader::begin_pass(WallTime now) {
   }
 }
 
-std::optional<std::size_t> ShardReader::lowest_lane() const {
+std::optional<std::size_t> PartReader::lowest_lane() const {
   std::optional<std::size_t> lowest;
   for (std::size_t i = 0; i < kPriorities; ++i) {
-    const bool lower = !lowest || Frontier::part_of(lanes_[i].at) < Frontier::part_of(lanes_[*lowest].at);
+    const bool lower = !lowest || Frontier::place_of(lanes_[i].at) < Frontier::place_of(lanes_[*lowest].at);
     lowest = !lanes_[i].ended && lower ? i : lowest;
   }
   return lowest;
 }
 
 // A page that began where all was settled settles what was old enough when it was read.
-void ShardReader::settle(Cursor& lane, const std::string& from, std::size_t priority, WallTime began) const {
+void PartReader::settle(Cursor& lane, const std::string& from, std::size_t priority, WallTime began) const {
   if (from <= (lane.settled.empty() ? head_of(priority) : beyond(lane.settled))) {
     const std::string old = last_sort_key(priority_at(priority), std::max(WallTime{}, began - kLate));
     lane.settled = std::max(lane.settled, std::min(lane.at, old));
@@ -178,16 +175,16 @@ void ShardReader::settle(Cursor& lane, const std::string& from, std::size_t prio
 
 // A look ends where it would read on in a priority although it has found something; what lies beyond is read as it is
 // needed.
-void ShardReader::pass_done(const ReadOrder& order, const ReadAnswer& answer, SteadyTime now) {
-  Cursor& lane = lanes_[place_of(order.priority)];
+void PartReader::pass_done(const ReadOrder& order, const ReadAnswer& answer, SteadyTime now) {
+  Cursor& lane = lanes_[index_of(order.priority)];
   lane.ended = answer.stopped_at.empty();
   lane.read = true;
   lane.more = !lane.ended;
   lane.at = lane.ended ? order.to : answer.stopped_at;
   lane.cursor = std::max(lane.cursor, lane.at);
-  settle(lane, order.from, place_of(order.priority), order.began.wall);
+  settle(lane, order.from, index_of(order.priority), order.began.wall);
   found_ = found_ || answer.fresh > 0;
-  found_to_ = answer.fresh > 0 ? std::max(found_to_, Frontier::part_of(lane.at)) : found_to_;
+  found_to_ = answer.fresh > 0 ? std::max(found_to_, Frontier::place_of(lane.at)) : found_to_;
   const auto lowest = lowest_lane();
   const bool far = confirms_ ? frontier().passed >= target_ : lowest && lanes_[*lowest].read && found_;
   passing_ = lowest && !far;
@@ -196,17 +193,17 @@ void ShardReader::pass_done(const ReadOrder& order, const ReadAnswer& answer, St
   }
 }
 
-Frontier ShardReader::frontier() const {
+Frontier PartReader::frontier() const {
   Frontier frontier{
-      .settled = Frontier::part_of(lanes_[0].settled), .passed = Frontier::part_of(lanes_[0].at), .pass = pass_};
+      .settled = Frontier::place_of(lanes_[0].settled), .passed = Frontier::place_of(lanes_[0].at), .pass = pass_};
   for (const Cursor& lane : lanes_) {
-    frontier.settled = std::min(frontier.settled, Frontier::part_of(lane.settled));
-    frontier.passed = std::min(frontier.passed, Frontier::part_of(lane.at));
+    frontier.settled = std::min(frontier.settled, Frontier::place_of(lane.settled));
+    frontier.passed = std::min(frontier.passed, Frontier::place_of(lane.at));
   }
   return frontier;
 }
 
-ReadOrder ShardReader::all_order(const Known& known, table::Moment now, bool consistent) {
+ReadOrder PartReader::all_order(const Known& known, Moment now, bool consistent) {
   if (known.ordered) {
     begin_pass(now.wall);
   }
@@ -216,25 +213,26 @@ ReadOrder ShardReader::all_order(const Known& known, table::Moment now, bool con
   return order;
 }
 
-ReadOrder ShardReader::forward_order(std::size_t priority, const Known& known, table::Moment now) const {
+ReadOrder PartReader::forward_order(std::size_t priority, const Known& known, Moment now) const {
   const Cursor& lane = lanes_[priority];
-  ReadOrder order{.kind = ReadOrder::Kind::forward, .priority = priority_at(priority), .began = now};
-  order.to = last_sort_key(priority_at(priority), now.wall);
   if (lane.cursor.empty()) {
-    order.from = head_of(priority);
-  } else if (lane.more) {
-    order.from = beyond(lane.cursor);
-  } else {
-    order.from = std::min(beyond(lane.cursor), tail_of(priority, now.wall));
+    return order_from(head_of(priority), priority, known, now);
   }
-  order.from = std::min(order.from, order.to);
+  const std::string on = beyond(lane.cursor);
+  return order_from(lane.more ? on : std::min(on, tail_of(priority, now.wall)), priority, known, now);
+}
+
+ReadOrder PartReader::order_from(const std::string& from, std::size_t priority, const Known& known, Moment now) const {
+  ReadOrder order{.kind = ReadOrder::Kind::forward, .priority = priority_at(priority), .began = now};
+  order.to = last_sort_key(order.priority, now.wall);
+  order.from = std::min(from, order.to);
   order.consistent = consistently(now.steady);
   order.limit = known.page;
   return order;
 }
 
 // Nothing: there was nothing left to sweep.
-std::optional<ReadOrder> ShardReader::sweep_order(table::Moment now) {
+std::optional<ReadOrder> PartReader::sweep_order(Moment now) {
   while (sweep_->priority < kPriorities) {
     const std::string& to = sweep_->to[sweep_->priority];
     if (!to.empty() && sweep_->from <= to) {
@@ -248,16 +246,12 @@ std::optional<ReadOrder> ShardReader::sweep_order(table::Moment now) {
       sweep_->from = head_of(sweep_->priority);
     }
   }
-  sweep_ended(sweep_->began);
+  swept_ = sweep_->began;
+  sweep_.reset();
   return std::nullopt;
 }
 
-void ShardReader::sweep_ended(SteadyTime began) {
-  swept_ = began;
-  sweep_.reset();
-}
-
-void ShardReader::done(const ReadOrder& order, const ReadAnswer& answer, SteadyTime now) {
+void PartReader::done(const ReadOrder& order, const ReadAnswer& answer, SteadyTime now) {
   pause_ = Duration::zero();
   first_ = false;
   const bool ended = answer.stopped_at.empty();
@@ -269,7 +263,7 @@ void ShardReader::done(const ReadOrder& order, const ReadAnswer& answer, SteadyT
       }
       if (answer.next_due) {
         const Duration wait = std::max(Duration::zero(), Duration(*answer.next_due - order.began.wall));
-        look_at_ = std::min(look_at_, table::until(order.began.steady, wait));
+        look_at_ = std::min(look_at_, until(order.began.steady, wait));
       }
       break;
     case ReadOrder::Kind::forward: {
@@ -278,11 +272,11 @@ void ShardReader::done(const ReadOrder& order, const ReadAnswer& answer, SteadyT
         pass_done(order, answer, now);
         break;
       }
-      Cursor& lane = lanes_[place_of(order.priority)];
+      Cursor& lane = lanes_[index_of(order.priority)];
       lane.cursor = std::max(lane.cursor, ended ? order.to : answer.stopped_at);
       lane.more = !ended;
       found_ = found_ || answer.fresh > 0;
-      if (ended && looking_ == place_of(order.priority)) {
+      if (ended && looking_ == index_of(order.priority)) {
         ++*looking_;
       }
       break;
@@ -291,21 +285,17 @@ void ShardReader::done(const ReadOrder& order, const ReadAnswer& answer, SteadyT
       front_at_ = order.began.steady + kLook;
       break;
     case ReadOrder::Kind::sweep:
-      if (ended) {
-        sweep_->from = beyond(order.to);
-      } else {
-        sweep_->from = beyond(answer.stopped_at);
-      }
+      sweep_->from = beyond(ended ? order.to : answer.stopped_at);
       sweep_order(order.began);  // its end is known at once
       break;
   }
 }
 
 // A page that ends before everything was read says where each priority's cursor stands.
-void ShardReader::all_done(const ReadOrder& order, const ReadAnswer& answer) {
+void PartReader::all_done(const ReadOrder& order, const ReadAnswer& answer) {
   front_at_ = order.began.steady + kLook;
   const bool ended = answer.stopped_at.empty();
-  const std::size_t last = ended ? kPriorities : place_of(priority_of(answer.stopped_at));
+  const std::size_t last = ended ? kPriorities : index_of(priority_of(answer.stopped_at));
   for (std::size_t i = 0; i < kPriorities; ++i) {
     const std::string bound = last_sort_key(priority_at(i), order.began.wall);
     Cursor& lane = lanes_[i];
@@ -320,7 +310,7 @@ void ShardReader::all_done(const ReadOrder& order, const ReadAnswer& answer) {
       lane.more = true;
     }
     lane.at = lane.cursor;
-    found_to_ = answer.fresh > 0 ? std::max(found_to_, Frontier::part_of(lane.at)) : found_to_;
+    found_to_ = answer.fresh > 0 ? std::max(found_to_, Frontier::place_of(lane.at)) : found_to_;
     if (passing_) {
       settle(lane, order.from, i, order.began.wall);
     }
@@ -345,9 +335,9 @@ void ShardReader::all_done(const ReadOrder& order, const ReadAnswer& answer) {
   }
 }
 
-// A ring is answered by one look. Of a shard of which little is there it is strongly consistent and sees all that was
+// A ring is answered by one look. Of a part of which little is there it is strongly consistent and sees all that was
 // stored before; of another one what is not seen yet is seen by the next look.
-void ShardReader::look_ended(bool found, SteadyTime now) {
+void PartReader::look_ended(bool found, SteadyTime now) {
   if (rung_ && !found) {
     vain_until_ = std::max(now, vain_until_) + kVainRing;
   } else if (rung_ && vain_until_ > now) {
@@ -360,16 +350,16 @@ void ShardReader::look_ended(bool found, SteadyTime now) {
   look_at_ = rung_ ? ring_at(now) : now + kLook;
 }
 
-void ShardReader::failed(SteadyTime now) {
+void PartReader::failed(SteadyTime now) {
   pause_ = pause_ == Duration::zero() ? kFirstFailurePause : std::min(pause_ * 2, kMostFailurePause);
   paused_until_ = now + pause_;
 }
 
-SteadyTime ShardReader::wakes_at(SteadyTime now) const {
+SteadyTime PartReader::wakes_at(SteadyTime now) const {
   if (behind() || sweep_ || looking_ || passing_ || confirm_) {
     return std::max(now, paused_until_);
   }
-  return std::max(paused_until_, std::min({look_at_, sweep_at_, SteadyTime::max()}));
+  return std::max(paused_until_, std::min(look_at_, sweep_at_));
 }
 
-}  // namespace sluice::queue::leased
+}  // namespace sluice::queue::owned

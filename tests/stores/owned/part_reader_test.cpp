@@ -1,24 +1,24 @@
-#include "host/stores/leased/shard_reader.hpp"
+#include "host/stores/owned/part_reader.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "host/stores/leased/leased_record.hpp"
+#include "host/stores/owned/sort_keys.hpp"
 
-namespace sluice::queue::leased {
+namespace sluice::queue::owned {
 namespace {
 
 using namespace std::chrono_literals;
 using Kind = ReadOrder::Kind;
 
-class ShardReaderTest : public ::testing::Test {
+class PartReaderTest : public ::testing::Test {
  protected:
-  table::Moment at(Duration since) const { return {WallTime(1'767'323'045s) + since, SteadyTime(1000s) + since}; }
+  Moment at(Duration since) const { return {WallTime(1'767'323'045s) + since, SteadyTime(1000s) + since}; }
   std::string key(Duration due, Priority priority = Priority::normal) const {
     return first_sort_key(priority, WallTime(1'767'323'045s) + due);
   }
   /// Answers every order to the end with nothing.
-  int run_dry(ShardReader& reader, Duration now, const ShardReader::Known& known) {
+  int run_dry(PartReader& reader, Duration now, const PartReader::Known& known) {
     int reads = 0;
     while (const auto order = reader.next(known, at(now))) {
       reader.done(*order, {}, at(now).steady);
@@ -28,8 +28,8 @@ class ShardReaderTest : public ::testing::Test {
   }
 };
 
-TEST_F(ShardReaderTest, AnIdleShardIsReadFromItsHeadOnceASecondWithOneRequest) {
-  ShardReader reader(at(0s).steady, false);
+TEST_F(PartReaderTest, AnIdlePartIsReadFromItsHeadOnceASecondWithOneRequest) {
+  PartReader reader(at(0s).steady, false);
   const auto first = reader.next({}, at(0s));
   ASSERT_TRUE(first);
   EXPECT_EQ(first->kind, Kind::all);
@@ -43,29 +43,29 @@ TEST_F(ShardReaderTest, AnIdleShardIsReadFromItsHeadOnceASecondWithOneRequest) {
   EXPECT_FALSE(second->consistent);
 }
 
-TEST_F(ShardReaderTest, WhatIsNotDueYetIsKnownForAWhileOnceAllHasBeenSeen) {
-  ShardReader reader(at(0s).steady, false);
+TEST_F(PartReaderTest, WhatIsNotDueYetIsKnownForAWhileOnceAllHasBeenSeen) {
+  PartReader reader(at(0s).steady, false);
   EXPECT_FALSE(reader.later(at(0s).steady)) << "nothing has been read";
   reader.done(*reader.next({}, at(0s)), {.later = 3}, at(0s).steady);
-  EXPECT_EQ(reader.later(at(0s).steady).value_or(ShardReader::Later{}).records, 3U);
-  EXPECT_EQ(reader.later(at(10s).steady).value_or(ShardReader::Later{}).records, 3U);
+  EXPECT_EQ(reader.later(at(0s).steady).value_or(PartReader::Later{}).records, 3U);
+  EXPECT_EQ(reader.later(at(10s).steady).value_or(PartReader::Later{}).records, 3U);
   EXPECT_FALSE(reader.later(at(11s).steady)) << "nobody has looked since";
   reader.done(*reader.next({}, at(11s)), {.due = 100, .stopped_at = key(-60s)}, at(11s).steady);
   EXPECT_FALSE(reader.later(at(11s).steady)) << "there is more";
 }
 
-TEST_F(ShardReaderTest, AfterATakeOverReadsAreConsistentForAWhile) {
-  ShardReader reader(at(0s).steady, true);
+TEST_F(PartReaderTest, AfterATakeOverReadsAreConsistentForAWhile) {
+  PartReader reader(at(0s).steady, true);
   reader.done(*reader.next({}, at(0s)), {}, at(0s).steady);
   EXPECT_TRUE(reader.next({}, at(1s))->consistent);
   EXPECT_FALSE(reader.next({}, at(3s))->consistent);
 }
 
-TEST_F(ShardReaderTest, ABacklogIsReadAsItIsNeeded) {
-  ShardReader reader(at(0s).steady, false);
+TEST_F(PartReaderTest, ABacklogIsReadAsItIsNeeded) {
+  PartReader reader(at(0s).steady, false);
   reader.done(*reader.next({}, at(0s)), {.fresh = 100, .due = 100, .stopped_at = key(-60s)}, at(0s).steady);
   EXPECT_TRUE(reader.behind());
-  ShardReader::Known known{.bytes = 100'000, .waiting = {0, 0, 100, 0}, .page = 100};
+  PartReader::Known known{.bytes = 100'000, .waiting = {0, 0, 100, 0}, .page = 100};
   while (const auto order = reader.next(known, at(100ms))) {
     EXPECT_NE(order->priority, Priority::normal) << "enough of them wait";
     reader.done(*order, {}, at(100ms).steady);
@@ -79,10 +79,10 @@ TEST_F(ShardReaderTest, ABacklogIsReadAsItIsNeeded) {
   EXPECT_EQ(next->limit, 100U);
 }
 
-TEST_F(ShardReaderTest, TheTailIsReadAgainFromAFewSecondsBefore) {
-  ShardReader reader(at(0s).steady, false);
+TEST_F(PartReaderTest, TheTailIsReadAgainFromAFewSecondsBefore) {
+  PartReader reader(at(0s).steady, false);
   reader.done(*reader.next({}, at(0s)), {}, at(0s).steady);
-  const ShardReader::Known known{.bytes = 100'000, .page = 100};
+  const PartReader::Known known{.bytes = 100'000, .page = 100};
   std::optional<ReadOrder> normal;
   while (auto order = reader.next(known, at(10s))) {
     if (order->kind == Kind::forward && order->priority == Priority::normal) {
@@ -103,10 +103,10 @@ TEST_F(ShardReaderTest, TheTailIsReadAgainFromAFewSecondsBefore) {
   EXPECT_EQ(normal->from, key(7s));
 }
 
-TEST_F(ShardReaderTest, ASweepReadsEverythingUpToTheCursorsConsistently) {
-  ShardReader reader(at(0s).steady, false);
+TEST_F(PartReaderTest, ASweepReadsEverythingUpToTheCursorsConsistently) {
+  PartReader reader(at(0s).steady, false);
   reader.done(*reader.next({}, at(0s)), {}, at(0s).steady);
-  const ShardReader::Known known{.bytes = 100'000, .page = 100};
+  const PartReader::Known known{.bytes = 100'000, .page = 100};
   run_dry(reader, 29s, known);
   reader.take_swept();
   int sweeps = 0;
@@ -122,18 +122,18 @@ TEST_F(ShardReaderTest, ASweepReadsEverythingUpToTheCursorsConsistently) {
   EXPECT_EQ(reader.take_swept(), at(31s).steady);
 }
 
-TEST_F(ShardReaderTest, ASweepThatIsAskedForComesSoonAndNotAgainAtOnce) {
-  ShardReader reader(at(0s).steady, false);
+TEST_F(PartReaderTest, ASweepThatIsAskedForComesSoonAndNotAgainAtOnce) {
+  PartReader reader(at(0s).steady, false);
   reader.done(*reader.next({}, at(0s)), {}, at(0s).steady);
   reader.sweep_by(at(500ms).steady);
   EXPECT_FALSE(reader.next({}, at(500ms)));
   EXPECT_TRUE(reader.next({}, at(1s))->consistent) << "a second after the one before";
 }
 
-TEST_F(ShardReaderTest, ASweepThatIsAskedForWhileOneIsUnderWayComesAfterIt) {
-  ShardReader reader(at(0s).steady, false);
+TEST_F(PartReaderTest, ASweepThatIsAskedForWhileOneIsUnderWayComesAfterIt) {
+  PartReader reader(at(0s).steady, false);
   reader.done(*reader.next({}, at(0s)), {}, at(0s).steady);
-  const ShardReader::Known known{.bytes = 100'000, .page = 100};
+  const PartReader::Known known{.bytes = 100'000, .page = 100};
   run_dry(reader, 29s, known);
   const auto first = reader.next(known, at(31s));
   ASSERT_TRUE(first && first->begins);
@@ -147,8 +147,8 @@ TEST_F(ShardReaderTest, ASweepThatIsAskedForWhileOneIsUnderWayComesAfterIt) {
   EXPECT_EQ(begun, 1);
 }
 
-TEST_F(ShardReaderTest, AFailureIsTriedAgainAfterLongerPauses) {
-  ShardReader reader(at(0s).steady, false);
+TEST_F(PartReaderTest, AFailureIsTriedAgainAfterLongerPauses) {
+  PartReader reader(at(0s).steady, false);
   ASSERT_TRUE(reader.next({}, at(0s)));
   reader.failed(at(0s).steady);
   EXPECT_FALSE(reader.next({}, at(40ms)));
@@ -158,8 +158,8 @@ TEST_F(ShardReaderTest, AFailureIsTriedAgainAfterLongerPauses) {
   EXPECT_TRUE(reader.next({}, at(150ms)));
 }
 
-TEST_F(ShardReaderTest, RingsInVainComeLessOftenInTheEnd) {
-  ShardReader reader(at(0s).steady, false);
+TEST_F(PartReaderTest, RingsInVainComeLessOftenInTheEnd) {
+  PartReader reader(at(0s).steady, false);
   int looks = 0;
   for (Duration now{}; now < 10s; now += 5ms) {
     reader.rung(at(now).steady);
@@ -169,8 +169,8 @@ TEST_F(ShardReaderTest, RingsInVainComeLessOftenInTheEnd) {
   EXPECT_GE(looks, 40);
 }
 
-TEST_F(ShardReaderTest, WhereHalfOfTheRingsBringSomethingTheyAreHeededEvery20Milliseconds) {
-  ShardReader reader(at(0s).steady, false);
+TEST_F(PartReaderTest, WhereHalfOfTheRingsBringSomethingTheyAreHeededEvery20Milliseconds) {
+  PartReader reader(at(0s).steady, false);
   run_dry(reader, 0s, {});
   int looks = 0;
   for (Duration now{}; now < 10s; now += 5ms) {
@@ -185,8 +185,8 @@ TEST_F(ShardReaderTest, WhereHalfOfTheRingsBringSomethingTheyAreHeededEvery20Mil
   EXPECT_GE(looks, 300);
 }
 
-TEST_F(ShardReaderTest, ARingIsAnsweredByOneLookThatSeesAllThatWasStoredBefore) {
-  ShardReader reader(at(0s).steady, false);
+TEST_F(PartReaderTest, ARingIsAnsweredByOneLookThatSeesAllThatWasStoredBefore) {
+  PartReader reader(at(0s).steady, false);
   run_dry(reader, 0s, {});
   reader.rung(at(300ms).steady);
   const auto look = reader.next({}, at(300ms));
@@ -206,4 +206,4 @@ TEST_F(ShardReaderTest, ARingIsAnsweredByOneLookThatSeesAllThatWasStoredBefore) 
 }
 
 }  // namespace
-}  // namespace sluice::queue::leased
+}  // namespace sluice::queue::owned

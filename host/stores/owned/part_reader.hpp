@@ -9,24 +9,24 @@
 
 #include "base/clock.hpp"
 #include "host/queue/message.hpp"
-#include "host/stores/table/table_clock.hpp"
+#include "host/queue/moment.hpp"
 
-namespace sluice::queue::leased {
+namespace sluice::queue::owned {
 
-/// How far a shard that goes in order has been read, as the parts of sort keys behind their priority. A value.
+/// How far a part that goes in order has been read, as places in time: sort keys without their priority. A value.
 struct Frontier {
   std::string settled;     ///< what lies up to there was read when nothing could come to lie there any more
   std::string passed;      ///< what lies up to there was read since the last pass began
   std::uint64_t pass = 0;  ///< the number of that pass
 
   /// Empty for no key.
-  static std::string part_of(const std::string& sort) { return sort.empty() ? sort : sort.substr(1); }
+  static std::string place_of(const std::string& sort) { return sort.empty() ? sort : sort.substr(1); }
 };
 
-/// One page to be read of a shard: its keys from `from` to `to`, both included. A value.
+/// One page to be read of a part: its keys from `from` to `to`, both included. A value.
 struct ReadOrder {
   enum class Kind {
-    all,      ///< of a shard of which little is known to be there: all that is due, from its head
+    all,      ///< of a part of which little is known to be there: all that is due, from its head
     forward,  ///< of one priority, from its cursor
     front,    ///< what was moved there
     sweep,    ///< what came to lie behind the cursors
@@ -37,7 +37,7 @@ struct ReadOrder {
   std::string to;
   bool consistent = false;
   std::size_t limit = 0;  ///< of items; 0: a whole page
-  table::Moment began{};
+  Moment began{};
   bool begins = false;  ///< a sweep begins with it
 };
 
@@ -50,18 +50,18 @@ struct ReadAnswer {
   std::string stopped_at;            ///< the last key that was looked at; empty: read to the end
 };
 
-/// Decides what is read of a shard, and when. Step functions. Not thread-safe.
+/// Decides what is read of a part, and when. Step functions. Not thread-safe.
 ///
 /// Each priority has a cursor, which never passes what is not due. At the tail it goes back by a few seconds each time,
 /// for writers that are slow or whose clocks are behind. What comes later still is found by a strongly consistent sweep
-/// from the head up to the cursors, at a take-over and every half a minute. A shard of which little is there is read
+/// from the head up to the cursors, at a take-over and every half a minute. A part of which little is there is read
 /// from its head anyway, with one request.
 ///
 /// Where groups go in order, what has been read may go out only once nothing can be missing that was there before. A
-/// put may come to lie before what has been read already, up to kLate after its time. So the shard is read in passes,
+/// put may come to lie before what has been read already, up to kLate after its time. So the part is read in passes,
 /// all priorities alike in the order of time, each from where nothing could come any more when it was read; and what
 /// one pass has found goes out once a later one, strongly consistent, has come past it.
-class ShardReader {
+class PartReader {
  public:
   static constexpr Duration kLook = std::chrono::seconds(1);    ///< between two looks at the tail
   static constexpr Duration kSweep = std::chrono::seconds(30);  ///< between two sweeps
@@ -74,15 +74,15 @@ class ShardReader {
   static constexpr int kVainRings = 10;                                  ///< so many may come at once all the same
   static constexpr Duration kFirstFailurePause = std::chrono::milliseconds(50);
   static constexpr Duration kMostFailurePause = std::chrono::seconds(2);
-  static constexpr std::size_t kFewBytes = 12 * 1024;  ///< a shard of so little is read from its head
+  static constexpr std::size_t kFewBytes = 12 * 1024;  ///< a part of so little is read from its head
   static constexpr std::size_t kFewDelayed = 32;
   static constexpr Duration kKnown = std::chrono::seconds(10);  ///< what was seen is what there is, for so long
 
-  /// `written_before`: somebody owned the shard until now, and what he last wrote may not be seen by a read that is not
+  /// `written_before`: somebody owned the part until now, and what he last wrote may not be seen by a read that is not
   /// strongly consistent.
-  ShardReader(SteadyTime now, bool written_before);
+  PartReader(SteadyTime now, bool written_before);
 
-  /// What is known of the shard in memory.
+  /// What is known of the part in memory.
   struct Known {
     std::size_t bytes = 0;                           ///< of all its messages, those that are out included
     std::array<std::size_t, kPriorities> waiting{};  ///< that can be handed out, by priority
@@ -90,7 +90,7 @@ class ShardReader {
     bool ordered = false;                            ///< groups go in order
   };
   /// Nothing: there is nothing to be read now. Each order is answered before the next one is asked for.
-  std::optional<ReadOrder> next(const Known& known, table::Moment now);
+  std::optional<ReadOrder> next(const Known& known, Moment now);
   void done(const ReadOrder& order, const ReadAnswer& answer, SteadyTime now);
   /// It is tried again after a pause.
   void failed(SteadyTime now);
@@ -122,7 +122,7 @@ class ShardReader {
   std::optional<Later> later(SteadyTime now) const;
   /// The last sweep that has come to its end: when it began. What was in memory before and was not seen is gone.
   std::optional<SteadyTime> take_swept();
-  /// The whole shard was read consistently, what is not due included; there was nothing, and has been nothing since.
+  /// The whole part was read consistently, what is not due included; there was nothing, and has been nothing since.
   bool found_empty() const { return empty_; }
 
  private:
@@ -141,11 +141,12 @@ class ShardReader {
     std::array<std::string, kPriorities> to{};
   };
 
-  ReadOrder all_order(const Known& known, table::Moment now, bool consistent);
-  ReadOrder forward_order(std::size_t priority, const Known& known, table::Moment now) const;
-  std::optional<ReadOrder> sweep_order(table::Moment now);
-  std::optional<ReadOrder> look_order(const Known& known, table::Moment now);
-  std::optional<ReadOrder> pass_order(const Known& known, table::Moment now);
+  ReadOrder all_order(const Known& known, Moment now, bool consistent);
+  ReadOrder forward_order(std::size_t priority, const Known& known, Moment now) const;
+  ReadOrder order_from(const std::string& from, std::size_t priority, const Known& known, Moment now) const;
+  std::optional<ReadOrder> sweep_order(Moment now);
+  std::optional<ReadOrder> look_order(const Known& known, Moment now);
+  std::optional<ReadOrder> pass_order(const Known& known, Moment now);
   void begin_pass(WallTime now);
   void pass_done(const ReadOrder& order, const ReadAnswer& answer, SteadyTime now);
   void settle(Cursor& lane, const std::string& from, std::size_t priority, WallTime began) const;
@@ -153,7 +154,6 @@ class ShardReader {
   void all_done(const ReadOrder& order, const ReadAnswer& answer);
   void look_ended(bool found, SteadyTime now);
   SteadyTime ring_at(SteadyTime now) const;
-  void sweep_ended(SteadyTime began);
   bool consistently(SteadyTime now) const { return first_ || now < settled_at_; }
 
   std::array<Cursor, kPriorities> lanes_;
@@ -190,4 +190,4 @@ class ShardReader {
   Duration pause_{};
 };
 
-}  // namespace sluice::queue::leased
+}  // namespace sluice::queue::owned
