@@ -86,7 +86,7 @@ class AllLeasedQueues final : public LeasedQueues {
                                   .strict_fence = location_of(options_, address.queue).strict_fence,
                                   .warn = options_.warn},
                                  queue);
-    return std::unique_ptr<Source>(std::make_unique<LeasedSource>(table, half, doorbell_));
+    return std::unique_ptr<Source>(std::make_unique<LeasedSource>(table, half, queue, doorbell_));
   }
   Result<void> owner_ended(const std::string& queue, const std::string& incarnation, bool settled,
                            Deadline deadline) override {

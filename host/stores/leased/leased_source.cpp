@@ -10,7 +10,6 @@
 #include "host/queue/message.hpp"
 #include "host/stores/leased/leased_queues.hpp"
 #include "host/stores/leased/ownership_items.hpp"
-#include "host/stores/leased/read_item.hpp"
 #include "host/stores/table/statements.hpp"
 #include "host/stores/table/table_clock.hpp"
 #include "host/stores/table/table_errors.hpp"
@@ -61,18 +60,18 @@ OwnedTable::OwnedTable(const owned::OwnershipCoordinator::Settings& settings, co
           settings.warn),
       coordinator_(settings, records_, machine) {}
 
-OwnedHalf& OwnedTable::half(const OwnedHalf::Settings& settings, LeasedQueue& queue) {
+OwnedHalf& OwnedTable::half(const HalfSettings& settings, LeasedQueue& queue) {
   const MutexLock lock(mutex_);
   auto& half = halves_[{queue.place.queue, settings.half}];
   if (!half) {
-    half = std::make_unique<OwnedHalf>(settings, queue, coordinator_.lease(), machine_);
+    half = std::make_unique<OfQueue>(settings, queue, coordinator_.lease());
   }
-  return *half;
+  return half->half;
 }
 
 LeasedQueue& OwnedTable::queue_of(const std::string& queue) {
   const MutexLock lock(mutex_);
-  return halves_.lower_bound({queue, Half::standard})->second->queue();
+  return halves_.lower_bound({queue, Half::standard})->second->messages.queue();
 }
 
 std::uint32_t OwnedTable::start(OwnedHalf& half, SourceEvents events) {
@@ -96,7 +95,7 @@ Result<Claimed> OwnedTable::claim(OwnedHalf& half, std::uint32_t source, const C
       source, request, [&](InFlightBound bound) { return coordinator_.announce(bound, deadline); }, deadline);
   if (claimed && claimed->deliveries.empty() && !half.works()) {
     if (const auto trouble = records_.trouble()) {
-      return table::store_error(half.queue().place, *trouble);
+      return table::store_error(queue_of(half.address().queue).place, *trouble);
     }
   }
   if (const auto due = coordinator_.due_at(); claimed && due && claimed->deliveries.size() < request.max) {
@@ -111,7 +110,7 @@ std::optional<OwnWord> OwnedTable::word_of(const QueueAddress& address) {
   {
     const MutexLock lock(mutex_);
     const auto found = halves_.find(address);
-    half = found == halves_.end() ? nullptr : found->second.get();
+    half = found == halves_.end() ? nullptr : &found->second->half;
   }
   if (half == nullptr || !half->has_sources()) {
     return std::nullopt;
@@ -208,16 +207,13 @@ Result<Claimed> DirectClaimer::claim(const ClaimRequest& request, Deadline deadl
 }
 
 std::vector<owned::Entry*> DirectClaimer::choose(owned::Backlog& backlog, const ClaimRequest& request, WallTime now) {
-  std::vector<owned::Entry*> chosen;
   last_served_ = std::max(last_served_ + Duration(1), now);
   const auto claim =
       backlog.take({.max = request.max, .bytes = request.bytes, .suspects = request.suspects}, last_served_);
-  for (const owned::Backlog::Taken& one : claim.messages) {
-    chosen.push_back(one.entry);
-    const std::string& group = one.entry->group;
+  for (const owned::Entry* one : claim.entries) {
     last_served_ += Duration(1);
-    if (!group.empty() && turns_.served.insert_or_assign(group, last_served_).second) {
-      served_order_.push_back(group);
+    if (!one->group.empty() && turns_.served.insert_or_assign(one->group, last_served_).second) {
+      served_order_.push_back(one->group);
     }
   }
   turns_.priorities.clear();
@@ -225,7 +221,7 @@ std::vector<owned::Entry*> DirectClaimer::choose(owned::Backlog& backlog, const 
     turns_.served.erase(served_order_.front());
     served_order_.pop_front();
   }
-  return chosen;
+  return claim.entries;
 }
 
 // What lies in shards that nobody owns.
@@ -282,7 +278,7 @@ void DirectClaimer::fill(owned::Backlog& backlog, Unowned& unowned, Attempt& att
         busy.insert(candidate.group);
       }
       if (!in_flight && candidate.due <= now.wall) {
-        backlog.admit(shard.number, found_of(std::make_unique<ReadItem>(std::move(item)), half_),
+        backlog.admit(shard.number, found_of(candidate, std::move(item), half_),
                       {.began = now.steady, .consistent = true, .now = now.wall});
       }
     }
@@ -311,7 +307,7 @@ Result<bool> DirectClaimer::claim_once(std::uint32_t shards, const ClaimRequest&
     attempt.next_due.reset();
   }
   for (const owned::Entry* one : chosen) {
-    attempt.turns.emplace(read_of(*one).candidate.id, attempt.turns.size());
+    attempt.turns.emplace(id_of(item_of(*one)), attempt.turns.size());
   }
   bool all = true;
   for (const Shard& shard : unowned->shards) {
@@ -338,8 +334,8 @@ bool DirectClaimer::claim_of_shard(const Shard& shard, std::vector<owned::Entry*
     for (std::size_t i = 0; i < count; ++i) {
       const owned::Entry& one = *wanted[i];
       claim.actions.push_back(table::request_of(
-          update_message(place_.table, {read_of(one).candidate.place, one.version}, parts_.nonces.next(), now.wall,
-                         attributes_of(core::claim(one.state, terms), false))));
+          update_message(place_.table, {{partition_of(place_.queue, half_, one.part), one.sort}, one.version},
+                         parts_.nonces.next(), now.wall, attributes_of(core::claim(one.state, terms), false))));
     }
     const auto answer = parts_.client.transact(claim, deadline);
     if (answer) {
@@ -377,8 +373,8 @@ bool DirectClaimer::claim_of_shard(const Shard& shard, std::vector<owned::Entry*
 
 Delivery DirectClaimer::deliver(const owned::Entry& one, const ClaimRequest& request, table::Moment now,
                                 WallTime until) {
-  const Candidate& candidate = read_of(one).candidate;
-  StoredMessage record = decode_record(read_of(one).item, half_);
+  const Candidate candidate = Candidate::of(item_of(one));
+  StoredMessage record = decode_record(item_of(one), half_);
   queue_.writer(half_).failures.note(candidate.id, record.failure);
   Delivery delivery;
   delivery.suspect = one.state.is_suspect();

@@ -13,11 +13,14 @@
 #include "base/mutex.hpp"
 #include "host/queue/doorbell.hpp"
 #include "host/queue/source.hpp"
-#include "host/stores/leased/owned_half.hpp"
+#include "host/stores/leased/table_messages.hpp"
 #include "host/stores/leased/table_ownership.hpp"
+#include "host/stores/owned/owned_half.hpp"
 #include "host/stores/owned/ownership_coordinator.hpp"
 
 namespace sluice::queue::leased {
+
+using owned::OwnedHalf;
 
 /// Everything that this process owns of one table: one lease, one heartbeat, and the halves of queues that it works on.
 /// Thread-safe. A resource; it outlives the sources of its halves.
@@ -27,8 +30,13 @@ class OwnedTable {
   OwnedTable(const owned::OwnershipCoordinator::Settings& settings, const table::StoreParts& parts,
              const Clock& machine);
 
+  struct HalfSettings {
+    Half half = Half::standard;
+    bool strict_fence = false;  ///< what is committed with effects holds only while the shard is this host's
+    std::function<void(const std::string&)> warn{};
+  };
   /// That half of the queue; made with these settings when it is asked for first. It lives as long as the table.
-  OwnedHalf& half(const OwnedHalf::Settings& settings, LeasedQueue& queue);
+  OwnedHalf& half(const HalfSettings& settings, LeasedQueue& queue);
   owned::OwnershipCoordinator& coordinator() { return coordinator_; }
 
   /// A source begins to work on the half; and ends.
@@ -39,6 +47,13 @@ class OwnedTable {
   std::optional<OwnWord> word_of(const QueueAddress& address);
 
  private:
+  struct OfQueue {
+    OfQueue(const HalfSettings& settings, LeasedQueue& queue, owned::HostLease& lease)
+        : messages(queue, settings.half, settings.strict_fence),
+          half({queue.place.queue, settings.half}, settings.warn, messages, lease, queue.parts.clock, queue.random) {}
+    TableMessages messages;
+    OwnedHalf half;
+  };
   /// That queue, of which there is a half.
   LeasedQueue& queue_of(const std::string& queue);
 
@@ -47,7 +62,7 @@ class OwnedTable {
 
   Mutex mutex_;
   // Halves are never removed, so that references to them live as long as the table.
-  std::map<QueueAddress, std::unique_ptr<OwnedHalf>> halves_ SLUICE_GUARDED_BY(mutex_);
+  std::map<QueueAddress, std::unique_ptr<OfQueue>> halves_ SLUICE_GUARDED_BY(mutex_);
 
   TableOwnership records_;                   // of the coordinator
   owned::OwnershipCoordinator coordinator_;  // synchronises itself; its thread ends before the halves do
@@ -114,8 +129,8 @@ class DirectClaimer {
 class LeasedSource final : public Source {
  public:
   /// The references outlive the source.
-  LeasedSource(OwnedTable& table, OwnedHalf& half, Doorbell& doorbell)
-      : table_(table), half_(half), direct_(half.queue(), half.address().half), doorbell_(doorbell) {}
+  LeasedSource(OwnedTable& table, OwnedHalf& half, LeasedQueue& queue, Doorbell& doorbell)
+      : table_(table), half_(half), direct_(queue, half.address().half), doorbell_(doorbell) {}
   ~LeasedSource() override { stop(); }
 
   const SourceTraits& traits() const override;

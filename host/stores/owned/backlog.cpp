@@ -317,8 +317,8 @@ void Backlog::wake(WallTime now) {
 Backlog::Claim Backlog::take(const Wanted& wanted, WallTime now) {
   Claim claim;
   std::size_t bytes = 0;
-  while (claim.messages.size() < wanted.max && bytes < wanted.bytes) {
-    const bool suspects = wanted.suspects && claim.messages.empty();
+  while (claim.entries.size() < wanted.max && bytes < wanted.bytes) {
+    const bool suspects = wanted.suspects && claim.entries.empty();
     const auto turn = turns_.priorities.next(
         rules_.weights, [&](const Spot& spot) { return suspects || !is_suspect(entries_.at(spot)); });
     if (!turn) {
@@ -332,13 +332,13 @@ Backlog::Claim Backlog::take(const Wanted& wanted, WallTime now) {
       claim.refused = reach;
       break;
     }
-    const bool suspect = is_suspect(entry);
+    entry.suspect = is_suspect(entry);
     entry.inherited = is_inherited(entry);
     // What is handed out together has its turns one after the other.
-    go(entry, now + Duration(claim.messages.size()));
+    go(entry, now + Duration(claim.entries.size()));
     bytes += entry.bytes;
-    claim.messages.push_back({&entry, suspect});
-    if (suspect) {
+    claim.entries.push_back(&entry);
+    if (entry.suspect) {
       break;
     }
   }
@@ -358,7 +358,7 @@ void Backlog::go(Entry& entry, WallTime now) {
   }
 }
 
-Entry* Backlog::returned(const Spot& spot, const Return& what, WallTime now, SteadyTime at) {
+void Backlog::returned(const Spot& spot, const Return& what, WallTime now, SteadyTime at) {
   const bool back = what.kind == Return::Kind::back;
   if (!back) {
     remember(spot, what.version, at);
@@ -368,7 +368,7 @@ Entry* Backlog::returned(const Spot& spot, const Return& what, WallTime now, Ste
     if (found != entries_.end() && !back) {
       erase(found);
     }
-    return nullptr;
+    return;
   }
   Entry& entry = found->second;
   Part& of = parts_.at(entry.part);
@@ -386,7 +386,7 @@ Entry* Backlog::returned(const Spot& spot, const Return& what, WallTime now, Ste
     if (const auto left = lines_.find(name); line != nullptr && left != lines_.end()) {
       left->second.served_at = std::max(left->second.served_at, now);
     }
-    return nullptr;
+    return;
   }
   entry.out = false;
   count_out(entry, false);
@@ -398,10 +398,11 @@ Entry* Backlog::returned(const Spot& spot, const Return& what, WallTime now, Ste
   entry.seen_at = at;
   entry.version = what.version;
   entry.state = what.state;
+  if (what.failure) {
+    entry.failure = what.failure;
+  }
   place(entry, now);
   keep_bounds();
-  const auto stays = entries_.find(spot);
-  return stays == entries_.end() ? nullptr : &stays->second;
 }
 
 void Backlog::remember(const Spot& spot, std::int64_t version, SteadyTime at) {
@@ -629,7 +630,9 @@ void Backlog::make_room() {
     if (entries_.size() <= goal) {
       break;
     }
-    if (GroupBacklog& line = lines_.at(name); may_be_parked(name, line)) {
+    GroupBacklog& line = lines_.at(name);
+    const bool waits = !line.waiting.empty() && (line.waiting.begin()->second->timed || is_held(name));
+    if (strict() && line.out == 0 && !line.parked && waits) {
       line.parked = true;
       ++parked_;
       cut_line(line, 0);
@@ -637,11 +640,6 @@ void Backlog::make_room() {
   }
   // Where most of it can be handed out there is nothing to gain by the next look at all of it.
   room_at_ = std::max(bounds_.entries, entries_.size() + bounds_.entries / 64 + 1);
-}
-
-bool Backlog::may_be_parked(const std::string& name, const GroupBacklog& line) const {
-  return strict() && line.out == 0 && !line.parked && !line.waiting.empty() &&
-         (line.waiting.begin()->second->timed || is_held(name));
 }
 
 void Backlog::unpark(GroupBacklog& line) { parked_ -= std::exchange(line.parked, false) ? 1 : 0; }

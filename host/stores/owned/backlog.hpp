@@ -73,6 +73,9 @@ struct Found {
   std::string group{};
   Priority priority = Priority::normal;
   std::size_t bytes = 0;
+  bool writes_claim = false;  ///< its claim is to be written before it goes out, suspect or not
+  bool holds_group = false;   ///< a dead letter that its group waits for
+  std::string odd{};          ///< why it cannot be handed out: what of it nobody understands; empty: nothing
   std::unique_ptr<Record> record{};
 };
 
@@ -80,13 +83,15 @@ struct Found {
 struct Entry : Found {
   std::uint32_t part = 0;
   bool out = false;
-  bool known = false;      ///< it has come back to this host: nothing that was before concerns it
-  bool inherited = false;  ///< it has gone out as one that an owner who died may have had
-  bool sure = false;       ///< nothing can be missing that would have to go before it in its group
-  std::uint64_t pass = 0;  ///< of its part, that found it first
-  SteadyTime seen_at{};    ///< when the read began that last found it, or it came back
-  bool timed = false;      ///< it waits for its time
-  bool counted = false;    ///< among what can be handed out
+  bool known = false;                ///< it has come back to this host: nothing that was before concerns it
+  bool suspect = false;              ///< it has gone out as one
+  bool inherited = false;            ///< it has gone out as one that an owner who died may have had
+  bool sure = false;                 ///< nothing can be missing that would have to go before it in its group
+  std::uint64_t pass = 0;            ///< of its part, that found it first
+  SteadyTime seen_at{};              ///< when the read began that last found it, or it came back
+  std::optional<Failure> failure{};  ///< of an attempt that it came back from; nothing: what its record said
+  bool timed = false;                ///< it waits for its time
+  bool counted = false;              ///< among what can be handed out
   std::optional<Turn> offered{};
 
   Spot spot() const { return {part, sort}; }
@@ -104,6 +109,7 @@ struct Return {
   Kind kind = Kind::gone;
   std::int64_t version = 1;  ///< of the record now; of one that is gone, or unknown: as it was
   core::MessageState state{};
+  std::optional<Failure> failure{};  ///< nothing: as it was
 };
 
 /// Remembers what has been read of the parts that this host owns: what can be handed out, what waits for its time, and
@@ -179,20 +185,15 @@ class Backlog {
     bool suspects = true;
     InFlightBound allowed = kUnbounded;
   };
-  struct Taken {
-    Entry* entry = nullptr;  ///< until the backlog is used again
-    bool suspect = false;
-  };
   struct Claim {
-    std::vector<Taken> messages;
+    std::vector<Entry*> entries;             ///< until the backlog is used again
     std::optional<InFlightBound> refused{};  ///< what would have had to be allowed for the first one that was not
   };
   /// A suspect comes alone. Nothing goes out that lies farther behind than is allowed.
   Claim take(const Wanted& wanted, WallTime now);
   /// About how far anything will lie behind the head once so many more are out of each part.
   InFlightBound expected(std::size_t more) const;
-  /// Returns the message where it waits here again.
-  Entry* returned(const Spot& spot, const Return& what, WallTime now, SteadyTime at);
+  void returned(const Spot& spot, const Return& what, WallTime now, SteadyTime at);
 
   /// Parts in which a sweep is to find again what was dropped, since this was last asked.
   std::set<std::uint32_t> take_unswept() { return std::exchange(unswept_, {}); }
@@ -302,7 +303,6 @@ class Backlog {
   void forget_inherited(std::uint32_t part);
   void keep_bounds();
   void make_room();
-  bool may_be_parked(const std::string& name, const GroupBacklog& line) const;
   void cut_line(GroupBacklog& line, std::size_t left);
   void uncut(GroupBacklog& line);
   void unpark(GroupBacklog& line);

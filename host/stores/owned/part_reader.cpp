@@ -49,7 +49,7 @@ SteadyTime PartReader::ring_at(SteadyTime now) const {
 
 void PartReader::rung(SteadyTime now) {
   rung_ = true;
-  rung_at_ = now;
+  rung_at_ = holds_at_ = now;
   look_at_ = std::min(look_at_, ring_at(now));
 }
 
@@ -64,9 +64,13 @@ std::optional<ReadOrder> PartReader::next(const Known& known, Moment now) {
   if (pauses(now.steady)) {
     return std::nullopt;
   }
+  if (known.held && (!holds_known_ || (*known.held > 0 && now.steady >= holds_at_))) {
+    return ReadOrder{.kind = ReadOrder::Kind::holds, .began = now};
+  }
   asked_at_ = now.steady;
   const bool few = known.bytes <= kFewBytes && now.steady >= narrow_until_ && !behind() && !looking_;
   if (!sweep_ && now.steady >= sweep_at_ && SLUICE_GUARD(leased_sweep)) {
+    holds_at_ = now.steady;
     if (few) {
       ReadOrder order = all_order(known, now, true);
       order.begins = true;
@@ -288,6 +292,8 @@ void PartReader::done(const ReadOrder& order, const ReadAnswer& answer, SteadyTi
       sweep_->from = beyond(ended ? order.to : answer.stopped_at);
       sweep_order(order.began);  // its end is known at once
       break;
+    case ReadOrder::Kind::holds:
+      break;
   }
 }
 
@@ -348,6 +354,11 @@ void PartReader::look_ended(bool found, SteadyTime now) {
   looking_.reset();
   looked_at_ = now;
   look_at_ = rung_ ? ring_at(now) : now + kLook;
+}
+
+void PartReader::holds_read(std::size_t groups, SteadyTime now) {
+  holds_known_ = true;
+  holds_at_ = now + kHoldsAgain * (1 + groups / kHoldsPage);
 }
 
 void PartReader::failed(SteadyTime now) {

@@ -30,9 +30,10 @@ struct ReadOrder {
     forward,  ///< of one priority, from its cursor
     front,    ///< what was moved there
     sweep,    ///< what came to lie behind the cursors
+    holds,    ///< no messages: which groups wait for an operator
   };
   Kind kind = Kind::all;
-  Priority priority = Priority::normal;  ///< of all but `all` and `front`
+  Priority priority = Priority::normal;  ///< of `forward` and `sweep`
   std::string from;
   std::string to;
   bool consistent = false;
@@ -76,6 +77,9 @@ class PartReader {
   static constexpr Duration kMostFailurePause = std::chrono::seconds(2);
   static constexpr std::size_t kFewBytes = 12 * 1024;  ///< a part of so little is read from its head
   static constexpr std::size_t kFewDelayed = 32;
+  /// The groups that wait are read again, less often where they are many.
+  static constexpr Duration kHoldsAgain = std::chrono::seconds(1);
+  static constexpr std::size_t kHoldsPage = 100;
   static constexpr Duration kKnown = std::chrono::seconds(10);  ///< what was seen is what there is, for so long
 
   /// `written_before`: somebody owned the part until now, and what he last wrote may not be seen by a read that is not
@@ -88,10 +92,13 @@ class PartReader {
     std::array<std::size_t, kPriorities> waiting{};  ///< that can be handed out, by priority
     std::size_t page = 100;                          ///< so many messages are to be read at once
     bool ordered = false;                            ///< groups go in order
+    std::optional<std::size_t> held{};               ///< so many of them wait for an operator; nothing: none ever does
   };
   /// Nothing: there is nothing to be read now. Each order is answered before the next one is asked for.
   std::optional<ReadOrder> next(const Known& known, Moment now);
   void done(const ReadOrder& order, const ReadAnswer& answer, SteadyTime now);
+  /// So many groups wait for an operator.
+  void holds_read(std::size_t groups, SteadyTime now);
   /// It is tried again after a pause.
   void failed(SteadyTime now);
 
@@ -103,6 +110,9 @@ class PartReader {
   void confirm() { confirm_ = !passing_ && !confirms_; }
   bool pauses(SteadyTime now) const { return now < paused_until_; }
 
+  /// Which groups wait for an operator is not known any more.
+  void doubt_holds() { holds_known_ = false; }
+  SteadyTime holds_at() const { return holds_at_; }
   /// Something may have come.
   void rung(SteadyTime now);
   /// Something behind the cursors is to be found by then, or a second after the sweep before.
@@ -181,6 +191,8 @@ class PartReader {
   SteadyTime narrow_until_ = SteadyTime::min();  ///< too much that is not due lies between
 
   SteadyTime front_at_;
+  bool holds_known_ = false;
+  SteadyTime holds_at_{};  ///< where any group waits
   SteadyTime sweep_at_;
   SteadyTime swept_at_ = SteadyTime::min();  ///< when the last one began
   std::optional<Sweep> sweep_;

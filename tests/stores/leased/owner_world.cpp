@@ -46,7 +46,7 @@ OwnerHost::OwnerHost(const WorldPlan& plan, const std::string& incarnation, mode
           .table = kOwnersTable, .host = name, .lease = plan.lease, .warn = warn, .own_thread = false},
       parts_, clock);
   half_ = &table_->half({.half = queue::Half::standard, .warn = warn}, queue_);
-  source_ = std::make_unique<leased::LeasedSource>(*table_, *half_, doorbell_);
+  source_ = std::make_unique<leased::LeasedSource>(*table_, *half_, queue_, doorbell_);
 }
 
 void OwnerHost::start() {

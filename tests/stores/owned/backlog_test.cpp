@@ -58,8 +58,8 @@ class BacklogTest : public ::testing::Test {
   }
   std::vector<std::string> take(std::size_t max = 100, bool suspects = true, std::size_t bytes = 1'000'000) {
     std::vector<std::string> ids;
-    for (const auto& taken : book_.take({.max = max, .bytes = bytes, .suspects = suspects}, wall(100s)).messages) {
-      ids.push_back(id_of(*taken.entry) + (taken.suspect ? "?" : ""));
+    for (const Entry* taken : book_.take({.max = max, .bytes = bytes, .suspects = suspects}, wall(100s)).entries) {
+      ids.push_back(id_of(*taken) + (taken->suspect ? "?" : ""));
     }
     return ids;
   }
@@ -67,8 +67,8 @@ class BacklogTest : public ::testing::Test {
     const auto claim = book_.take({.max = 10, .bytes = 1'000'000, .allowed = allowed}, wall(100s));
     refused_ = claim.refused;
     std::vector<std::string> ids;
-    for (const auto& taken : claim.messages) {
-      ids.push_back(id_of(*taken.entry));
+    for (const Entry* taken : claim.entries) {
+      ids.push_back(id_of(*taken));
     }
     return ids;
   }
@@ -340,8 +340,8 @@ TEST_F(BacklogTest, ReachesAsFarAsACountOfAllThatIsInMemorySays) {
       ASSERT_TRUE(admit(stored));
       memory[stored.sort] = {stored};
     } else if (roll < 6) {
-      for (const auto& taken : book_.take({.max = 1 + random_.next() % 4, .bytes = 1'000'000}, wall(100s)).messages) {
-        memory.at(taken.entry->sort).out = true;
+      for (const Entry* taken : book_.take({.max = 1 + random_.next() % 4, .bytes = 1'000'000}, wall(100s)).entries) {
+        memory.at(taken->sort).out = true;
       }
     } else {
       const auto from =
@@ -395,7 +395,7 @@ TEST_F(BacklogTest, WhatIsDroppedFromMemoryCountsUntilASweepHasFoundWhatIsThere)
     }
     book.admit(0, record.found(), {.began = steady(100s), .consistent = true, .now = wall(100s)});
   }
-  EXPECT_THAT(book.take({.max = 1, .bytes = 1'000}, wall(100s)).messages, SizeIs(1));
+  EXPECT_THAT(book.take({.max = 1, .bytes = 1'000}, wall(100s)).entries, SizeIs(1));
   EXPECT_EQ(book.figures().timers, 1U);
   EXPECT_EQ(book.in_flight_bound(), 3U);
   book.sweep_begins(0);
@@ -466,9 +466,9 @@ TEST_F(BacklogTest, AnEditTakesThePlaceOfWhatWasRead) {
   admit(one);
   one.version = 2;
   EXPECT_TRUE(admit(one, 101s));
-  const auto taken = book_.take({.max = 1, .bytes = 1}, wall(100s)).messages;
+  const auto taken = book_.take({.max = 1, .bytes = 1}, wall(100s)).entries;
   ASSERT_THAT(taken, SizeIs(1));
-  EXPECT_EQ(taken.front().entry->version, 2);
+  EXPECT_EQ(taken.front()->version, 2);
 }
 
 TEST_F(BacklogTest, LosesItsPartWithAllThatIsOut) {
@@ -531,9 +531,9 @@ TEST(BacklogBounds, AGroupThatCannotGoOnIsCutAndComesBackInOrder) {
   EXPECT_LE(book.figures().size, 41U);
   std::vector<std::string> order;
   for (int round = 0; round < 300 && order.size() < 100; ++round) {
-    for (const auto& taken : book.take({.max = 1, .bytes = 1}, now + 1s).messages) {
-      const std::string id = id_of(*taken.entry);
-      const Spot spot = taken.entry->spot();
+    for (const Entry* taken : book.take({.max = 1, .bytes = 1}, now + 1s).entries) {
+      const std::string id = id_of(*taken);
+      const Spot spot = taken->spot();
       order.push_back(id);
       book.returned(spot, {.kind = Return::Kind::gone, .version = 1}, now + 1s, SteadyTime() + 1s);
       std::erase_if(items, [&](const auto& item) { return item.id == id; });
@@ -595,8 +595,8 @@ class ParkedGroups : public ::testing::Test {
   /// Hands out what can go, and sees to it.
   std::vector<std::string> take() {
     std::vector<std::string> ids;
-    for (const auto& taken : book_.take({.max = 100, .bytes = 1'000'000}, now_ + 1s).messages) {
-      ids.push_back(id_of(*taken.entry));
+    for (const Entry* taken : book_.take({.max = 100, .bytes = 1'000'000}, now_ + 1s).entries) {
+      ids.push_back(id_of(*taken));
     }
     for (const std::string& id : ids) {
       const auto found = std::find_if(items_.begin(), items_.end(), [&id](const auto& one) { return one.id == id; });

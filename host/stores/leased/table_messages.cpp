@@ -1,0 +1,154 @@
+#include "host/stores/leased/table_messages.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "host/stores/leased/leased_record.hpp"
+#include "host/stores/leased/ownership_items.hpp"
+#include "host/stores/table/statements.hpp"
+#include "host/stores/table/table_clock.hpp"
+#include "host/stores/table/table_errors.hpp"
+
+namespace sluice::queue::leased {
+namespace {
+
+/// What a message was read from.
+struct ReadItem final : owned::Record {
+  explicit ReadItem(dynamo::Item read) : item(std::move(read)) {}
+  dynamo::Item item;
+};
+
+}  // namespace
+
+owned::Found found_of(const Candidate& candidate, dynamo::Item item, Half half) {
+  constexpr std::size_t kBesideItsValues = 60;  // in a table, about
+  const std::size_t bytes = kBesideItsValues + table::item_bytes(item);
+  return {.sort = candidate.place.sort,
+          .due = candidate.due,
+          .state = candidate.state(half),
+          .version = candidate.version,
+          .group = candidate.group,
+          .priority = candidate.priority,
+          .bytes = bytes,
+          .writes_claim = candidate.frees_key_at_claim(),
+          .holds_group = candidate.hold,
+          .odd = candidate.odd,
+          .record = std::make_unique<ReadItem>(std::move(item))};
+}
+
+const dynamo::Item& item_of(const owned::Entry& entry) { return static_cast<const ReadItem&>(*entry.record).item; }
+
+// What was sent before and what after goes by the time; where it is not to be had, nothing can be read either.
+void TableMessages::order_wanted(Order order, Deadline deadline) {
+  static_cast<void>(parts_.clock.be_sure(place_, table::kTimeTolerance, deadline));
+  if (order == Order::group && !marked_ordered_ && parts_.client.write(ordered_mark(place_, half_), deadline)) {
+    marked_ordered_ = true;
+  }
+}
+
+std::vector<Result<owned::MessageRecords::Page>> TableMessages::read(std::span<const Query> queries,
+                                                                     Deadline deadline) {
+  std::vector<dynamo::QueryRequest> requests;
+  for (const auto& [shard, order] : queries) {
+    auto& request = requests.emplace_back(
+        range_query(place_.table, partition_of(place_.queue, half_, shard), order.from, order.to, order.consistent));
+    if (order.limit > 0) {
+      request.limit = static_cast<std::int64_t>(order.limit);
+    }
+  }
+  std::vector<Result<Page>> pages;
+  for (auto& answer : parts_.client.query_each(requests, deadline)) {
+    if (!answer) {
+      pages.emplace_back(table::store_error(place_, answer.error()));
+      continue;
+    }
+    Page page{.stopped_at = dynamo::text_of(answer->last_evaluated_key, attribute::kSort)};
+    for (dynamo::Item& item : answer->items) {
+      const Candidate candidate = Candidate::of(item);
+      page.found.push_back(found_of(candidate, std::move(item), half_));
+    }
+    pages.emplace_back(std::move(page));
+  }
+  return pages;
+}
+
+Result<std::set<std::string>> TableMessages::read_holds(std::uint32_t shard, Deadline deadline) {
+  auto groups = read_held_groups(parts_.client, place_, shard, deadline);
+  return groups ? Result<std::set<std::string>>(*std::move(groups)) : table::store_error(place_, groups.error());
+}
+
+StoredMessage TableMessages::open(const owned::Entry& entry) {
+  StoredMessage record = decode_record(item_of(entry), half_);
+  record.failure = entry.failure.value_or(record.failure);
+  if (!record.failure.empty()) {
+    queue_.writer(half_).failures.note(record.message.id, record.failure);
+  }
+  return record;
+}
+
+Held TableMessages::held_of(const owned::Out& out) const {
+  const auto& [shard, sort] = out.spot;
+  Held held{.place = {partition_of(place_.queue, half_, shard), sort},
+            .version = out.version,
+            .receive_count = out.state.receives,
+            .counted = out.counted,
+            .marks = out.state.marks,
+            .aliased = out.id != made_id(sort, shard),
+            .held_group = out.holds_group ? out.group : std::string()};
+  if (strict_fence_) {
+    held.fence = OwnerFence::of({place_.queue, half_}, shard, out.epoch);
+  }
+  return held;
+}
+
+std::vector<bool> TableMessages::write_claims(std::span<const ClaimWrite> claims, Deadline deadline) {
+  std::vector<table::RecordWrite> writes;
+  std::vector<Place> places;
+  std::vector<std::string> nonces;
+  for (const auto& [out, change] : claims) {
+    places.push_back(held_of(out).place);
+    nonces.push_back(parts_.nonces.next());
+    writes.push_back(update_message(place_.table, {places.back(), out.version}, nonces.back(), parts_.clock.wall_now(),
+                                    attributes_of(change, false)));
+  }
+  const auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::until_known, deadline);
+  std::vector<bool> written;
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    bool done = outcomes[i].fate == table::StatementFate::done;
+    if (!done && outcomes[i].fate != table::StatementFate::failed) {
+      const auto item = parts_.client.get_item({.table = place_.table, .key = places[i].key()}, deadline);
+      done = item && Candidate::of(item->item).nonce == nonces[i];
+    }
+    written.push_back(done);
+  }
+  return written;
+}
+
+std::vector<SettleResult> TableMessages::settle(std::span<const Completion> completions,
+                                                std::span<const owned::Out> outs, Deadline deadline) {
+  std::vector<std::optional<Held>> held;
+  std::transform(outs.begin(), outs.end(), std::back_inserter(held),
+                 [this](const owned::Out& out) { return held_of(out); });
+  return LeasedWriter(queue_, half_).settle(completions, held, deadline);
+}
+
+std::vector<std::optional<owned::MessageRecords::Count>> TableMessages::count_dead(
+    std::span<const std::uint32_t> shards, std::size_t most, Deadline deadline) {
+  std::vector<dynamo::QueryRequest> queries;
+  for (const std::uint32_t shard : shards) {
+    auto& query =
+        queries.emplace_back(partition_query(place_.table, partition_of(place_.queue, Half::dlq, shard), false));
+    query.projection = "#s";
+    query.names.emplace("#s", std::string(attribute::kSort));
+    query.limit = static_cast<std::int64_t>(most);
+  }
+  std::vector<std::optional<Count>> counts;
+  for (const auto& page : parts_.client.query_each(queries, deadline)) {
+    counts.push_back(page ? std::optional(Count{page->items.size(), !page->last_evaluated_key.empty()}) : std::nullopt);
+  }
+  return counts;
+}
+
+}  // namespace sluice::queue::leased
