@@ -212,8 +212,7 @@ TEST_F(WakeOnTable, TheItemHasNothingThatAnIndexOrAGoProgramReads) {
   EXPECT_EQ(listed->messages.size(), 1U);
   queue::dynamodb::TableSpec spec;
   spec.table = table();
-  const auto outside =
-      queue::dynamomq::find_outside_items(host().client(), spec.table, 10, soon());
+  const auto outside = queue::dynamomq::find_outside_items(host().client(), spec.table, 10, soon());
   ASSERT_TRUE(outside);
   EXPECT_EQ(outside->outside, 0U);
   EXPECT_EQ(outside->ours, 1U);
