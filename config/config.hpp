@@ -421,11 +421,10 @@ inline constexpr std::uint32_t kMaxConcurrency = 1024;
 Parsed<HostConfig> parse_host_config(const std::string& text, const std::string& file, const Environment& environment);
 Parsed<JobConfig> parse_job_config(const std::string& text, const std::string& file, const Environment& environment);
 
-/// Reads host file; then every job file that its patterns name, in name order, all errors of all files together.
-/// Two jobs of one name are an error; a pattern that matches nothing is not.
+/// Reads the host file.
 Parsed<HostConfig> load_host_config(const std::string& file, const Environment& environment);
-Parsed<std::vector<JobConfig>> load_job_configs(const HostConfig& host, const Environment& environment);
-/// As load_job_configs, for a caller that has more to check in the good ones before it reports what is wrong.
+/// Then every job file that its patterns name, in name order: the good ones, and all errors of all files together. Two
+/// jobs of one name are an error; a pattern that matches nothing is not.
 JobFiles load_job_files(const HostConfig& host, const Environment& environment);
 
 /// The keys of a host file that say something else in `after` than in `before`, as they stand in the file:

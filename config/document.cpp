@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text/visible.hpp"
 #include "config/syntax.hpp"
 
 // toml++ as headers only, with syntax errors as values. Two defects of its 3.3 are mended here, so that every text is
@@ -121,7 +122,7 @@ ConfigError syntax_error(const toml::parse_error& error, const std::string& text
   if (auto hint = syntax_hint(text, {file, at.line, at.column}, error.description())) {
     return *std::move(hint);
   }
-  std::string message = one_line(error.description());
+  std::string message = visible(error.description());
   if (message.find("could not determine value type") != std::string::npos) {
     message = "this is no value; a text stands in quotes";
   }

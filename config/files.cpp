@@ -17,6 +17,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/descriptor.hpp"
 #include "config/reader.hpp"
 #include "config/syntax.hpp"
 
@@ -26,23 +27,6 @@ namespace {
 
 constexpr std::size_t kMaxFile = 1024 * 1024;
 constexpr std::size_t kMaxJobFiles = 1024;
-
-/// Closes a descriptor at the end of its scope.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) {
-      ::close(fd_);
-    }
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 std::vector<ConfigError> one_error(const std::string& file, std::string message) {
   return {{{file}, std::move(message)}};
@@ -315,14 +299,6 @@ JobFiles load_job_files(const HostConfig& host, const Environment& environment) 
   append(result.errors, check_together(result.jobs, host));
   append(result.errors, join_outboxes(result.jobs, host));
   return result;
-}
-
-Parsed<std::vector<JobConfig>> load_job_configs(const HostConfig& host, const Environment& environment) {
-  JobFiles files = load_job_files(host, environment);
-  if (!files.errors.empty()) {
-    return std::move(files.errors);
-  }
-  return std::move(files.jobs);
 }
 
 }  // namespace sluice::config

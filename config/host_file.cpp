@@ -46,7 +46,7 @@ void read_cost(Section cost, HostConfig& config) {
   cost.read_day("as_of", read.as_of);
   read.own_prices = first != nullptr;
   if (read.own_prices && cost.find("as_of") == nullptr) {
-    cost.error_at_key(first->key, "is a price of some day: say of which one beside it, as in as_of = 2026-11-01");
+    cost.refuse({first->key.c_str()}, "is a price of some day: say of which one beside it, as in as_of = 2026-11-01");
   }
   cost.read("attribute", read.attribute, label_complaint);
   cost.read("top", read.top, 1, kMostValues);
@@ -95,8 +95,8 @@ void read_wake(Section wake, HostConfig& config) {
   wake.read("ring", read.ring);
   const Member* listen = wake.find("listen");
   const Member* announce = wake.find("announce");
-  if (announce != nullptr && listen == nullptr) {
-    wake.error_at_key("announce", "goes with 'listen' only; add it, or leave this out");
+  if (listen == nullptr) {
+    wake.refuse({"announce"}, "goes with 'listen' only; add it, or leave this out");
   }
   if (listen != nullptr && announce == nullptr && is_wildcard(read.listen)) {
     wake.error_at_value("listen",
@@ -170,9 +170,8 @@ void read_tracing(Section tracing, HostConfig& config) {
   tracing.read("protocol", read.protocol, kProtocols);
   tracing.read("sampler", read.sampler, kSamplers);
   tracing.read_share("ratio", read.ratio);
-  const Member* ratio = tracing.find("ratio");
-  if (ratio != nullptr && (read.sampler == TraceSampler::always || read.sampler == TraceSampler::never)) {
-    tracing.error_at_key("ratio", "goes with sampler = \"ratio\" or \"parent\" only; leave it out");
+  if (read.sampler == TraceSampler::always || read.sampler == TraceSampler::never) {
+    tracing.refuse({"ratio"}, "goes with sampler = \"ratio\" or \"parent\" only; leave it out");
   }
   tracing.read("service", read.service, label_complaint);
   tracing.read("environment", read.environment, label_complaint);
@@ -345,10 +344,8 @@ void choose_format(Section& log, const std::vector<std::string>& handlers, HostC
                                                                  "lines are sent there instead"
                                                                : ""));
   }
-  if (const Member* format = log.find("format"); format != nullptr && !formats.empty()) {
-    log.error_at_key("format", "stands beside a 'handler' that says it already; leave it out");
-  }
   if (!formats.empty()) {
+    log.refuse({"format"}, "stands beside a 'handler' that says it already; leave it out");
     config.log_format = formats.front() == "text"   ? LogFormat::text
                         : formats.front() == "json" ? LogFormat::json
                                                     : LogFormat::datadog;
@@ -414,7 +411,7 @@ void check_file(Section& section, const std::string& path, StoreFiles& files) {
 }
 
 void read_store(Section section, const Member& member, HostConfig& config, StoreFiles& files) {
-  check_name(section, member, "a store's");
+  section.check_name(member, "a store's");
   StoreConfig store;
   if (section.require("kind", "give it as \"sqlite\" or \"dynamodb\"") == nullptr ||
       !section.read("kind", store.kind, kStoreKinds)) {
@@ -493,9 +490,9 @@ void read_layout(Section& section, const HostConfig& config, QueueConfig& queue)
   section.read("fence", queue.fence, kFences);
   const bool leased = queue.layout == Layout::leased;
   if (leased && kind_of(config, queue) != StoreKind::dynamodb) {
-    section.error_at_key("layout",
-                         "is how a queue lies in a DynamoDB table, and this one lies in a SQLite file; take "
-                         "it away, or give the queue a store of kind = \"dynamodb\"");
+    section.refuse({"layout"},
+                   "is how a queue lies in a DynamoDB table, and this one lies in a SQLite file; take "
+                   "it away, or give the queue a store of kind = \"dynamodb\"");
   }
   if (!leased) {
     section.refuse({"shards", "fence"}, "goes with layout = \"leased\" only; leave it out");
@@ -527,17 +524,16 @@ void read_sending_rules(Section& section, const HostConfig& config, QueueConfig&
                                             format_duration(queue.max_lease));
   }
   read_budget(section, kind_of(config, queue), queue);
-  const Member* limit = section.find("max_in_flight");
-  if (limit != nullptr && kind_of(config, queue) == StoreKind::dynamodb && queue.layout != Layout::leased) {
-    section.error_at_key("max_in_flight",
-                         "needs a queue on SQLite or a leased one: in a table of DynamoMQ's layout nobody can "
-                         "count what is in flight without reading all of it; limit each host's job with "
-                         "'concurrency' instead");
+  if (kind_of(config, queue) == StoreKind::dynamodb && queue.layout != Layout::leased) {
+    section.refuse({"max_in_flight"},
+                   "needs a queue on SQLite or a leased one: in a table of DynamoMQ's layout nobody can "
+                   "count what is in flight without reading all of it; limit each host's job with "
+                   "'concurrency' instead");
   }
 }
 
 void read_queue(Section section, const Member& member, HostConfig& config) {
-  check_name(section, member, "a queue's");
+  section.check_name(member, "a queue's");
   QueueConfig queue;
   queue.table = member.key;
   read_store_name(section, config, queue);

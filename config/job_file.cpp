@@ -108,7 +108,7 @@ void read_queues(Section job, JobConfig& config) {
   }
   config.queue_place = several->value.place;
   if (job.find("queue") != nullptr) {
-    job.error_at_key("queue", "cannot stand beside 'queues'; put it into that list");
+    job.refuse({"queue"}, "cannot stand beside 'queues'; put it into that list");
     return;
   }
   std::vector<std::string> texts;
@@ -135,16 +135,16 @@ void read_order(Section job, JobConfig& config) {
   job.read("order", config.order, kOrders);
   job.read("fair", config.fair);
   if (config.fair && config.order != Order::none) {
-    job.error_at_key("fair", "is for messages without order; with 'order' groups have their turns anyway");
+    job.refuse({"fair"}, "is for messages without order; with 'order' groups have their turns anyway");
   }
   job.read("on_dead_letter", config.on_dead_letter, kOnDeadLetter);
   if (config.on_dead_letter == OnDeadLetter::hold) {
     if (config.order == Order::none) {
-      job.error_at_key("on_dead_letter", "needs an order to hold up: set order = \"group\" or \"queue\"");
+      job.refuse({"on_dead_letter"}, "needs an order to hold up: set order = \"group\" or \"queue\"");
     } else if (config.dead_letter != DeadLetterPolicy::move) {
-      job.error_at_key("on_dead_letter",
-                       "needs dead letters: with source = \"dlq\" or another 'policy' in "
-                       "[job.dead_letter] than \"move\" there are none; take it away");
+      job.refuse({"on_dead_letter"},
+                 "needs dead letters: with source = \"dlq\" or another 'policy' in "
+                 "[job.dead_letter] than \"move\" there are none; take it away");
     }
   }
 }
@@ -212,7 +212,7 @@ ScheduleConfig read_schedule(Section section, const Member& member) {
   ScheduleConfig schedule;
   schedule.name = member.key;
   schedule.place = member.place;
-  check_name(section, member, "a schedule's");
+  section.check_name(member, "a schedule's");
   read_cron(section, schedule);
   section.read("every", schedule.every, {seconds(1), hours(7 * 24)});
   const Member* every = section.find("every");

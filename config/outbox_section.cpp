@@ -167,7 +167,7 @@ void read_rows(Section& section, OutboxConfig& outbox) {
 }
 
 void read_outbox(Section section, const Member& member, HostConfig& config) {
-  check_name(section, member, "an outbox's");
+  section.check_name(member, "an outbox's");
   OutboxConfig outbox;
   read_rows(section, outbox);
   if (section.require("kind", "give it as \"postgres\", \"mysql\" or \"dynamodb\"") == nullptr ||
@@ -280,10 +280,10 @@ void read_outbox_filter(Section job, JobConfig& config) {
     }
     return;
   }
-  if (const Member* order = job.find("order"); order != nullptr && config.order != Order::group) {
-    job.error_at_key("order",
-                     "cannot be changed for an outbox, whose rows go out in order within each "
-                     "aggregate_id; leave it out");
+  if (config.order != Order::group) {
+    job.refuse({"order"},
+               "cannot be changed for an outbox, whose rows go out in order within each "
+               "aggregate_id; leave it out");
   }
   if (config.dead_letter == DeadLetterPolicy::keep) {
     job.error(job.place(),

@@ -6,13 +6,14 @@
 #include <optional>
 #include <utility>
 
+#include "base/text/visible.hpp"
 #include "config/syntax.hpp"
 
 namespace sluice::config {
 
 namespace {
 
-std::string title_of(const std::string& path) { return path.empty() ? "the file" : "[" + one_line(path) + "]"; }
+std::string title_of(const std::string& path) { return path.empty() ? "the file" : "[" + visible(path) + "]"; }
 
 std::string quoted(const std::string& text) { return "\"" + abridged(text) + "\""; }
 
@@ -52,11 +53,6 @@ std::optional<double> number_of(const Value& value) {
 constexpr std::size_t kMostLabel = 255;
 constexpr double kMostAmount = 1e9;
 
-bool has_control(std::string_view text) {
-  return std::any_of(text.begin(), text.end(),
-                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
-}
-
 /// "2026-11-01".
 bool is_day(std::string_view text) {
   constexpr std::string_view kForm = "dddd-dd-dd";
@@ -91,10 +87,6 @@ void Section::error(const Place& place, std::string text) { reader_->error(place
 
 void Section::error_here(const std::string& text) { error(place(), title() + text); }
 
-void Section::error_at_key(const std::string& key, const std::string& text) {
-  error(find(key)->place, naming(key) + text);
-}
-
 void Section::error_at_value(const std::string& key, const std::string& text) {
   error(find(key)->value.place, naming(key) + text);
 }
@@ -102,15 +94,14 @@ void Section::error_at_value(const std::string& key, const std::string& text) {
 void Section::refuse(std::initializer_list<const char*> keys, const std::string& text) {
   for (const char* key : keys) {
     if (find(key) != nullptr) {
-      error_at_key(key, text);
+      error(find(key)->place, naming(key) + text);
     }
   }
 }
 
-void check_name(Section& section, const Member& member, const std::string& whose) {
+void Section::check_name(const Member& member, const std::string& whose) {
   if (const char* expected = name_complaint(member.key)) {
-    section.error(member.place,
-                  whose + " name must be " + std::string(expected) + "; it is \"" + abridged(member.key) + "\"");
+    error(member.place, whose + " name must be " + expected + "; it is " + quoted(member.key));
   }
 }
 
@@ -376,7 +367,7 @@ void Section::read(const std::string& key, std::map<std::string, std::string>& t
   }
   const auto* table = std::get_if<Table>(&value->content);
   if (table == nullptr) {
-    error_at_value(key, std::string("must be a table of strings, not ") + kind_of(*value));
+    wrong_type(key, *value, "a table of strings");
     return;
   }
   for (const Member& entry : *table) {
@@ -403,7 +394,7 @@ void Section::read_secret(const std::string& key, std::string& target, Complaint
   }
   const auto* text = std::get_if<std::string>(&value->content);
   if (text == nullptr) {
-    error_at_value(key, std::string("must be a string, not ") + kind_of(*value));
+    wrong_type(key, *value, "a string");
   } else if (const char* expected = complaint(*text)) {
     error_at_value(key, std::string("must be ") + expected + "; its value is not shown here");
   } else {

@@ -90,14 +90,15 @@ class Section {
 
   /// "'key' in [section] ": how an error about a key of this table begins.
   std::string naming(const std::string& key) const;
-  /// An error about a key that is there: "'key' in [section] " and the text, at the place of the key or of its value.
-  void error_at_key(const std::string& key, const std::string& text);
+  /// An error about a key that is there: "'key' in [section] " and the text, at the place of its value.
   void error_at_value(const std::string& key, const std::string& text);
-  /// The same for each of the keys that is there.
+  /// The same at the place of each of the keys that is there.
   void refuse(std::initializer_list<const char*> keys, const std::string& text);
   /// An error about the table: its title and the text.
   void error_here(const std::string& text);
   void error(const Place& place, std::string text);
+  /// An error where the key of a member is no name; `whose`: "a queue's".
+  void check_name(const Member& member, const std::string& whose);
 
  private:
   friend class Reader;
@@ -143,9 +144,6 @@ class Reader {
   std::deque<Known> sections_;
   std::vector<ConfigError> errors_;
 };
-
-/// An error where the key of a member of the section is no name; `whose`: "a queue's".
-void check_name(Section& section, const Member& member, const std::string& whose);
 
 /// What an HTTP header may carry, and not nothing.
 const char* token_complaint(const std::string& text);

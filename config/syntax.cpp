@@ -8,6 +8,8 @@
 #include <optional>
 #include <string_view>
 
+#include "base/text/utf8.hpp"
+#include "base/text/visible.hpp"
 #include "config/document.hpp"
 
 namespace sluice::config {
@@ -18,33 +20,6 @@ constexpr std::size_t kMaxShown = 64;
 constexpr std::size_t kMaxPath = 4095;
 
 bool is_name_character(char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.'; }
-
-bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
-
-bool has_control(std::string_view text) { return std::any_of(text.begin(), text.end(), is_control); }
-
-/// The length of the well-formed UTF-8 sequence at the head of `text`; 0 when there is none.
-std::size_t sequence_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const auto continues = [&](std::size_t i) { return (byte(i) & 0xc0U) == 0x80U; };
-  const unsigned first = byte(0);
-  if (first < 0x80) {
-    return 1;
-  }
-  if (first >= 0xc2 && first <= 0xdf) {
-    return continues(1) ? 2 : 0;
-  }
-  if (first >= 0xe0 && first <= 0xef) {
-    const bool shortest = first != 0xe0 || byte(1) >= 0xa0;
-    const bool surrogate = first == 0xed && byte(1) >= 0xa0;
-    return shortest && !surrogate && continues(1) && continues(2) ? 3 : 0;
-  }
-  if (first >= 0xf0 && first <= 0xf4) {
-    const bool in_range = (first != 0xf0 || byte(1) >= 0x90) && (first != 0xf4 || byte(1) <= 0x8f);
-    return in_range && continues(1) && continues(2) && continues(3) ? 4 : 0;
-  }
-  return 0;
-}
 
 bool is_port(std::string_view text) {
   if (text.empty() || text.size() > 5 || !std::all_of(text.begin(), text.end(), is_digit)) {
@@ -78,43 +53,13 @@ bool is_host_and_port(std::string_view text) {
 
 }  // namespace
 
-std::size_t find_invalid_utf8(std::string_view text) {
-  std::size_t i = 0;
-  while (i < text.size()) {
-    const std::size_t length = sequence_length(text.substr(i));
-    if (length == 0) {
-      return i;
-    }
-    i += length;
-  }
-  return std::string_view::npos;
-}
-
-std::string one_line(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string result;
-  for (const char c : text) {
-    if (c == '\n') {
-      result += "\\n";
-    } else if (is_control(c)) {
-      const auto byte = static_cast<unsigned char>(c);
-      result += {'\\', 'x', kHex[byte >> 4U], kHex[byte & 15U]};
-    } else {
-      result += c;
-    }
-  }
-  return result;
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
 std::string abridged(std::string_view text) {
-  if (text.size() <= kMaxShown) {
-    return one_line(text);
-  }
-  std::size_t end = kMaxShown;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) {
-    --end;
-  }
-  return one_line(text.substr(0, end)) + "...";
+  return text.size() <= kMaxShown ? visible(text) : visible(cut_utf8(text, kMaxShown)) + "...";
 }
 
 const char* name_complaint(const std::string& text) {
@@ -191,7 +136,7 @@ Place place_of(std::string_view text, std::size_t offset, const std::string& fil
   const std::size_t line_start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
   const auto lines = std::count(before.begin(), before.end(), '\n');
   const auto characters = std::count_if(before.begin() + static_cast<std::ptrdiff_t>(line_start), before.end(),
-                                        [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; });
+                                        [](char c) { return !continues_utf8(c); });
   return {file, static_cast<std::uint32_t>(lines + 1), static_cast<std::uint32_t>(characters + 1)};
 }
 
@@ -215,7 +160,7 @@ std::optional<ConfigError> check_text(const std::string& text, const std::string
   if (const std::size_t zero = text.find('\0'); zero != std::string::npos) {
     return ConfigError{place_of(text, zero, file), "a zero byte: this is not a text file"};
   }
-  if (const std::size_t bad = find_invalid_utf8(text); bad != std::string::npos) {
+  if (const std::size_t bad = utf8_run(text); bad < text.size()) {
     return ConfigError{place_of(text, bad, file), "bytes that are not UTF-8; save the file as UTF-8"};
   }
   return check_lines(text, file);
@@ -300,14 +245,14 @@ class Expander {
     }
     const std::string state = value ? "' is empty" : "' is not set";
     if (form == ":?") {
-      const std::string message = one_line(rest.substr(2));
+      const std::string message = visible(rest.substr(2));
       return fail("environment variable '" + name + state + (message.empty() ? "" : ": " + message));
     }
     return fail("environment variable '" + name + state + "; set it, or give a default as ${" + name + ":-...}");
   }
 
   std::string checked(const std::string& name, const std::string& value) {
-    if (find_invalid_utf8(value) != std::string::npos) {
+    if (!is_utf8(value)) {
       return fail("the value of environment variable '" + name + "' is not UTF-8");
     }
     return value;
@@ -435,7 +380,7 @@ std::optional<ConfigError> given_twice(const Lines& lines, const Place& at) {
                        what + " is given twice, first in line " + std::to_string(first)};
   };
   if (is_header(line)) {
-    return say(one_line(header), first_line_of_table(lines, at.line, header));
+    return say(visible(header), first_line_of_table(lines, at.line, header));
   }
   const auto pair = pair_of(line);
   return pair ? say("'" + std::string(pair->key) + "'", first_line_of_key(lines, at.line, pair->key)) : std::nullopt;

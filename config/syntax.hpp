@@ -9,12 +9,10 @@ namespace sluice::config {
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-/// The offset of the first byte that is not part of well-formed UTF-8, or npos.
-std::size_t find_invalid_utf8(std::string_view text);
+/// Of ASCII's control characters one is in it.
+bool has_control(std::string_view text);
 
-/// The text with control characters escaped, so that it stays on one line of a log or terminal.
-std::string one_line(std::string_view text);
-/// As one_line, and at most 64 bytes of it, for a value inside an error.
+/// At most 64 bytes of the text, made visible, for a value inside an error.
 std::string abridged(std::string_view text);
 
 // Each check answers what the text must be (to follow "must be "), or nothing when it is that.

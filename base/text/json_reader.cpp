@@ -142,51 +142,46 @@ class OddCharacters {
 
 }  // namespace
 
-JsonCursor::Stop JsonCursor::number_from(const char* at, const char* end) {
+JsonCursor::Problem JsonCursor::number() {
   constexpr Problem kNoDigit = "a digit is expected";
-  const auto digits = [&at, end] {
-    const char* const first = at;
-    while (at != end && is_digit(*at)) {
-      ++at;
+  const auto digits = [this] {
+    const char* const first = at_;
+    while (!at_end() && is_digit(*at_)) {
+      ++at_;
     }
-    return at != first;
+    return at_ != first;
   };
-  at += *at == '-' ? 1 : 0;
-  if (at != end && *at == '0') {
-    ++at;
-    if (at != end && is_digit(*at)) {
-      return {at, "a number must not begin with 0"};
+  at_ += *at_ == '-' ? 1 : 0;
+  if (!at_end() && *at_ == '0') {
+    ++at_;
+    if (!at_end() && is_digit(*at_)) {
+      return "a number must not begin with 0";
     }
   } else if (!digits()) {
-    return {at, kNoDigit};
+    return kNoDigit;
   }
-  if (at != end && *at == '.') {
-    ++at;
+  if (!at_end() && *at_ == '.') {
+    ++at_;
     if (!digits()) {
-      return {at, kNoDigit};
+      return kNoDigit;
     }
   }
-  if (at != end && (*at == 'e' || *at == 'E')) {
-    ++at;
-    at += at != end && (*at == '+' || *at == '-') ? 1 : 0;
+  if (!at_end() && (*at_ == 'e' || *at_ == 'E')) {
+    ++at_;
+    at_ += !at_end() && (*at_ == '+' || *at_ == '-') ? 1 : 0;
     if (!digits()) {
-      return {at, kNoDigit};
+      return kNoDigit;
     }
   }
-  return {at, nullptr};
+  return nullptr;
 }
 
-JsonCursor::Stop JsonCursor::rest_of_string(const char* at, const char* end, BadText bad_text, std::string* out) {
-  OddCharacters characters(at, end, bad_text, out);
+JsonCursor::Problem JsonCursor::rest_of_string(BadText bad_text, std::string* out) {
+  OddCharacters characters(at_, end_, bad_text, out);
   const Problem problem = characters.pass();
-  return {characters.at(), problem};
+  at_ = characters.at();
+  return problem;
 }
-
-namespace {
-
-constexpr JsonCursor::Problem kTooDeep = "it is nested too deep";
-
-}  // namespace
 
 bool JsonReader::fail(std::string_view reason) {
   if (reason_.empty()) {
@@ -232,7 +227,7 @@ bool JsonReader::begin(char bracket) {
     return fail(bracket == '{' ? "an object is expected" : "an array is expected");
   }
   if (depth_ == max_depth_) {
-    return fail(kTooDeep);
+    return fail("it is nested too deep");
   }
   cursor_.pass();
   ++depth_;
@@ -308,26 +303,31 @@ bool JsonReader::read_null() {
 }
 
 bool JsonReader::skip() {
-  switch (peek()) {
+  const Kind kind = peek();
+  switch (kind) {
     case Kind::object:
-      begin_object();
-      while (next('}')) {
-        if (!is_fine(cursor_.name(bad_text_, nullptr)) || !is_fine(cursor_.colon()) || !skip()) {
-          return false;
-        }
-      }
-      return !failed();
     case Kind::array:
-      begin_array();
-      while (next(']')) {
-        if (!skip()) {
+      begin(kind == Kind::object ? '{' : '[');
+      while (next(kind == Kind::object ? '}' : ']')) {
+        const bool named =
+            kind == Kind::array || (is_fine(cursor_.name(bad_text_, nullptr)) && is_fine(cursor_.colon()));
+        if (!named || !skip()) {
           return false;
         }
       }
       return !failed();
-    default:
-      return !failed() && is_fine(cursor_.scalar(cursor_.peek(), bad_text_));
+    case Kind::string:
+      return is_fine(cursor_.string(bad_text_, nullptr));
+    case Kind::number:
+      return is_fine(cursor_.number());
+    case Kind::boolean:
+      return is_fine(cursor_.word(*cursor_.at() == 't' ? "true" : "false"));
+    case Kind::null:
+      return is_fine(cursor_.word("null"));
+    case Kind::nothing:
+      break;
   }
+  return fail(cursor_.at_end() ? JsonCursor::kTooEarly : "a value is expected");
 }
 
 bool JsonReader::read_raw(std::string_view& text) {

@@ -14,7 +14,7 @@ namespace sluice {
 /// and returns nothing, or what is wrong at the place where it then stands. It is all that is known here of how JSON is
 /// written; JsonReader asks in which order.
 ///
-/// A value of one thread, small enough to live in registers while a text is passed over. The text is borrowed.
+/// A value of one thread. The text is borrowed.
 class JsonCursor {
  public:
   /// What is wrong, as a constant; null: nothing.
@@ -81,7 +81,7 @@ class JsonCursor {
       ++at_;
       return nullptr;
     }
-    return go(rest_of_string(at_, end_, bad_text, out));
+    return rest_of_string(bad_text, out);
   }
   /// Where the string that `peek` has shown is plain ASCII without escapes: all of it, and it is passed. Otherwise
   /// nothing happens.
@@ -94,7 +94,7 @@ class JsonCursor {
     at_ += run + 2;
     return true;
   }
-  Problem number() { return go(number_from(at_, end_)); }
+  Problem number();
   Problem word(std::string_view wanted) {
     if (std::string_view(at_, static_cast<std::size_t>(end_ - at_)).starts_with(wanted)) {
       at_ += wanted.size();
@@ -103,44 +103,13 @@ class JsonCursor {
     at_ = std::mismatch(at_, end_, wanted.begin(), wanted.end()).first;
     return "true, false or null is expected";
   }
-  /// A value that holds no others and begins with `first`, which `peek` has shown.
-  Problem scalar(char first, BadText bad_text) {
-    switch (first) {
-      case '"':
-        return string(bad_text, nullptr);
-      case 't':
-        return word("true");
-      case 'f':
-        return word("false");
-      case 'n':
-        return word("null");
-      default:
-        break;
-    }
-    if (first == '-' || is_digit(first)) {
-      return number();
-    }
-    return at_end() ? kTooEarly : "a value is expected";
-  }
-
   static constexpr bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
   static constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
- private:
   static constexpr Problem kTooEarly = "the text ends too early";
 
-  struct Stop {
-    const char* at;
-    Problem problem;
-  };
-  Problem go(Stop stop) {
-    at_ = stop.at;
-    return stop.problem;
-  }
-
-  // They take places and no cursor, so that a cursor never has to lie in memory.
-  static Stop rest_of_string(const char* at, const char* end, BadText bad_text, std::string* out);
-  static Stop number_from(const char* at, const char* end);
+ private:
+  Problem rest_of_string(BadText bad_text, std::string* out);
 
   const char* at_;
   const char* end_;

@@ -32,23 +32,24 @@ std::size_t utf8_length(std::string_view text) {
   return 0;
 }
 
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
+std::size_t utf8_run(std::string_view text) {
+  std::string_view rest = text;
+  while (!rest.empty()) {
     std::uint64_t word = 0;
-    if (text.size() >= sizeof(word)) {  // eight bytes of ASCII a step, as nearly all text is
-      std::memcpy(&word, text.data(), sizeof(word));
+    if (rest.size() >= sizeof(word)) {  // eight bytes of ASCII a step, as nearly all text is
+      std::memcpy(&word, rest.data(), sizeof(word));
       if ((word & 0x8080808080808080U) == 0) {
-        text.remove_prefix(sizeof(word));
+        rest.remove_prefix(sizeof(word));
         continue;
       }
     }
-    const std::size_t length = utf8_length(text);
+    const std::size_t length = utf8_length(rest);
     if (length == 0) {
-      return false;
+      break;
     }
-    text.remove_prefix(length);
+    rest.remove_prefix(length);
   }
-  return true;
+  return text.size() - rest.size();
 }
 
 std::size_t count_utf8(std::string_view text) {

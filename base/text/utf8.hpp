@@ -17,8 +17,10 @@ constexpr bool continues_utf8(char byte) { return (static_cast<unsigned char>(by
 /// The length in bytes of the character at the start of `text`, 1 to 4; 0 when there is none.
 std::size_t utf8_length(std::string_view text);
 
+/// How many bytes at the start of `text` are UTF-8.
+std::size_t utf8_run(std::string_view text);
 /// True when the whole text is UTF-8.
-bool is_utf8(std::string_view text);
+inline bool is_utf8(std::string_view text) { return utf8_run(text) == text.size(); }
 
 /// How many characters begin in `text`, which need not be UTF-8.
 std::size_t count_utf8(std::string_view text);

@@ -13,7 +13,7 @@ HostConfig load(const std::filesystem::path& file) { return value_of(load_host_c
 
 std::vector<std::string> job_names(const HostConfig& host) {
   std::vector<std::string> names;
-  for (const JobConfig& job : value_of(load_job_configs(host, kNothing))) {
+  for (const JobConfig& job : value_of(load_jobs(host))) {
     names.push_back(job.name);
   }
   return names;

@@ -16,7 +16,7 @@ HostConfig host_in(const TemporaryFolder& folder, const std::string& text = "") 
 
 std::vector<std::string> job_names(const HostConfig& host) {
   std::vector<std::string> names;
-  for (const JobConfig& job : value_of(load_job_configs(host, kNothing))) {
+  for (const JobConfig& job : value_of(load_jobs(host))) {
     names.push_back(job.name);
   }
   return names;
@@ -58,9 +58,8 @@ TEST(Load, TakesAPatternThatMatchesNothing) {
 TEST(Load, RefusesANamedFileThatIsNotThere) {
   const TemporaryFolder folder;
   const HostConfig host = host_in(folder, "[host]\njobs = ['orders.toml']");
-  EXPECT_EQ(errors_text(load_job_configs(host, kNothing)), folder.path().string() + "/host.toml:2:9: 'jobs' names " +
-                                                               folder.path().string() +
-                                                               "/orders.toml, and there is no such file\n")
+  EXPECT_EQ(errors_text(load_jobs(host)), folder.path().string() + "/host.toml:2:9: 'jobs' names " +
+                                              folder.path().string() + "/orders.toml, and there is no such file\n")
       << "at the place where it is named";
   folder.write("jobs.d/a.toml", job_text());
   const HostConfig more = host_in(folder, "[host]\njobs = ['orders.toml', 'jobs.d/*.toml']");
@@ -82,7 +81,7 @@ TEST(Load, ReportsAllErrorsOfAllFiles) {
   folder.write("jobs.d/c.toml", job_text());
   const std::string d = folder.write("jobs.d/d.toml", job_text("name = 'c'\n"));
   std::filesystem::create_directory(folder.path() / "jobs.d/e.toml");
-  const std::string errors = errors_text(load_job_configs(host_in(folder), kNothing));
+  const std::string errors = errors_text(load_jobs(host_in(folder)));
   EXPECT_NE(errors.find(a + ":1:2: [job] has no 'handler'"), std::string::npos) << errors;
   EXPECT_NE(errors.find(a + ":3:1: unknown key 'handlr' in [job]; did you mean 'handler'?"), std::string::npos)
       << errors;
@@ -107,12 +106,10 @@ TEST(Load, GivesTheGoodJobsBesideTheErrors) {
 TEST(Load, ChecksThatAQueueCanBeATable) {
   const TemporaryFolder folder;
   folder.write("jobs.d/a.toml", "[job]\nqueue = 'q'\nhandler = 'log'\n");
-  EXPECT_EQ(errors_text(load_job_configs(host_in(folder), kNothing)), "");
-  EXPECT_NE(errors_text(load_job_configs(host_in(folder, "[store]\nkind = 'dynamodb'"), kNothing)).find("a.toml:2:9: "),
+  EXPECT_EQ(errors_text(load_jobs(host_in(folder))), "");
+  EXPECT_NE(errors_text(load_jobs(host_in(folder, "[store]\nkind = 'dynamodb'"))).find("a.toml:2:9: "),
             std::string::npos);
-  EXPECT_EQ(
-      errors_text(load_job_configs(host_in(folder, "[store]\nkind = 'dynamodb'\n[queues.q]\ntable = 'abc'"), kNothing)),
-      "");
+  EXPECT_EQ(errors_text(load_jobs(host_in(folder, "[store]\nkind = 'dynamodb'\n[queues.q]\ntable = 'abc'"))), "");
 }
 
 TEST(Load, RefusesWhatIsNoReadableFile) {
@@ -148,7 +145,7 @@ TEST(Load, LimitsTheNumberOfJobFiles) {
   for (int i = 0; i < 1025; ++i) {
     folder.write("jobs.d/" + std::to_string(i) + ".toml", "");
   }
-  EXPECT_NE(errors_text(load_job_configs(host_in(folder), kNothing)).find("names 1025 files"), std::string::npos);
+  EXPECT_NE(errors_text(load_jobs(host_in(folder))).find("names 1025 files"), std::string::npos);
 }
 
 TEST(Files, MatchPatterns) {

@@ -35,6 +35,15 @@ std::string errors_text(const Parsed<T>& parsed) {
   return text;
 }
 
+/// A host's jobs, or what is wrong with their files.
+inline Parsed<std::vector<JobConfig>> load_jobs(const HostConfig& host) {
+  JobFiles files = load_job_files(host, [](const std::string&) { return std::nullopt; });
+  if (!files.errors.empty()) {
+    return std::move(files.errors);
+  }
+  return std::move(files.jobs);
+}
+
 /// The value; a failed test and a default one when there are errors.
 template <typename T>
 T value_of(Parsed<T> parsed) {

@@ -21,12 +21,12 @@ TEST(ExampleJobs, AreTakenByTheirPlugins) {
   const auto nothing = [](const std::string&) -> std::optional<std::string> { return std::nullopt; };
   const auto host = config::load_host_config(file, nothing);
   ASSERT_TRUE(std::holds_alternative<config::HostConfig>(host));
-  const auto jobs = config::load_job_configs(std::get<config::HostConfig>(host), nothing);
-  ASSERT_TRUE(std::holds_alternative<std::vector<config::JobConfig>>(jobs));
-  for (const config::JobConfig& job : std::get<std::vector<config::JobConfig>>(jobs)) {
+  const config::JobFiles files = config::load_job_files(std::get<config::HostConfig>(host), nothing);
+  ASSERT_TRUE(files.errors.empty());
+  for (const config::JobConfig& job : files.jobs) {
     EXPECT_EQ(creation_error(job.handler, options_of(job)), "") << job.file;
   }
-  EXPECT_EQ(std::get<std::vector<config::JobConfig>>(jobs).size(), 7U);
+  EXPECT_EQ(files.jobs.size(), 7U);
 }
 
 TEST(ShippedPlugins, DocumentThemselves) {

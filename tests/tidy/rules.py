@@ -11,7 +11,7 @@ ALL_FOLDERS = SOURCE_FOLDERS + ("tests", "bench")
 ARROWS = {
     "base": set(),
     "sdk": {"sdk"},
-    "config": set(),
+    "config": {"base"},
     "dynamo": {"base"},
     "host": {"base", "config", "dynamo", "sdk", "client"},
     "client": {"base", "dynamo", "host"},

@@ -14,6 +14,7 @@
 #include "base/clock.hpp"
 #include "base/descriptor.hpp"
 #include "base/random.hpp"
+#include "base/text/visible.hpp"
 #include "config/syntax.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/convert/conversion.hpp"
@@ -302,8 +303,7 @@ std::string as_text(const std::string& source, const std::string& folder, const 
     text += "written: " + (std::filesystem::path(folder) / file.path).string() + "\n";
   }
   for (const convert::Remark& remark : conversion.remarks) {
-    text +=
-        source + ":" + std::to_string(remark.line) + ": " + config::one_line(remark.field + ": " + remark.what) + "\n";
+    text += source + ":" + std::to_string(remark.line) + ": " + visible(remark.field + ": " + remark.what) + "\n";
   }
   return text;
 }
@@ -328,7 +328,7 @@ Exit convert_file(const Arguments& arguments, Console& console) {
   SLUICE_TRY(text, read_all(source));
   const Conversion conversion = convert::convert_worker_file(*text, name, config::process_environment());
   if (!conversion.complaints.empty()) {
-    return {kExitConfiguration, source + ": " + config::one_line(conversion.complaints)};
+    return {kExitConfiguration, source + ": " + visible(conversion.complaints)};
   }
   const std::string folder = arguments.get("output");
   SLUICE_PASS_ON(write_files(folder, conversion.files));

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/text/utf8.hpp"
 #include "config/syntax.hpp"
 
 namespace sluice::cli::convert {
@@ -96,7 +97,7 @@ std::optional<config::Duration> parse_go_duration(std::string_view text) {
 
 std::unique_ptr<Fields> Fields::read(const std::string& text, const config::Environment& environment,
                                      std::string& error) {
-  if (text.size() > kMaxFile || config::find_invalid_utf8(text) != std::string::npos) {
+  if (text.size() > kMaxFile || !is_utf8(text)) {
     error = text.size() > kMaxFile ? "it is larger than 1 MiB" : "it is not UTF-8";
     return nullptr;
   }
