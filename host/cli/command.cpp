@@ -201,10 +201,10 @@ Exit help(Words words, Console& console) {
   return Exit::ok();
 }
 
-/// True when --output was given and says how to show something; of a few commands it says where to write.
-bool chooses_output(const Command& command, const Arguments& arguments) {
+/// True when its --output says how to show something; of a few commands it says where to write.
+bool has_output_flag(const Command& command) {
   const Flag* const flag = command.flag("output");
-  return arguments.has("output") && flag != nullptr && flag->value == "json|text";
+  return flag != nullptr && flag->value == "json|text";
 }
 
 Exit dispatch(Words words, Console& console, std::string& name) {
@@ -241,8 +241,9 @@ Exit dispatch(Words words, Console& console, std::string& name) {
     console.out(command_help(**command));
     return Exit::ok();
   }
-  if (const auto output = arguments->output(); chooses_output(**command, *arguments) && output.has_error()) {
-    return output.error();
+  if (has_output_flag(**command)) {
+    SLUICE_TRY(output, arguments->output((*command)->elsewhere));
+    console.show_as(*output);
   }
   if (const auto hint = name == "send" ? std::nullopt : misspelt_queue(*arguments)) {
     console.note("sluice " + name + ": " + *hint);
@@ -375,14 +376,14 @@ OrExit<Duration> Arguments::duration(std::string_view name, Duration fallback) c
   return *value;
 }
 
-OrExit<Output> Arguments::output() const {
+OrExit<Output> Arguments::output(Output elsewhere) const {
   if (has("json") && has("output")) {
     return Exit::usage("--json and --output exclude each other; give one");
   }
   const auto variable = config::process_environment()(kOutputVariable);
   const std::string word = has("json") ? "json" : get("output", variable.value_or(std::string()));
   if (word.empty() && !has("output")) {
-    return ::isatty(STDOUT_FILENO) == 1 ? Output::text : Output::json;
+    return ::isatty(STDOUT_FILENO) == 1 ? Output::text : elsewhere;
   }
   if (word == "json") {
     return Output::json;
@@ -392,12 +393,6 @@ OrExit<Output> Arguments::output() const {
   }
   return Exit::usage((has("output") ? "--output \"" : std::string(kOutputVariable) + "=\"") + word +
                      "\" is neither json nor text; write one of these");
-}
-
-OrExit<Output> Arguments::output_or_text() const {
-  const bool said =
-      has("json") || has("output") || !config::process_environment()(kOutputVariable).value_or("").empty();
-  return said ? output() : OrExit<Output>(Output::text);
 }
 
 const std::vector<Command>& commands() {

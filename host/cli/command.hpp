@@ -63,9 +63,6 @@ OrExit<T> or_exit(Result<T> result) {
   return result ? OrExit<T>(std::move(*result)) : OrExit<T>(Exit::failure(result.error()));
 }
 
-/// How a command shows what it found.
-enum class Output { json, text };
-
 /// One option of a command, as its parser and its help need it.
 struct Flag {
   std::string_view name{};   ///< without the dashes
@@ -96,6 +93,8 @@ struct Command {
   std::vector<Flag> flags{};
   std::string_view examples{};  ///< lines, indented by the help
   bool stdin_operand = false;   ///< takes "-" beside its options
+  /// How it shows what it found where nobody says it and no terminal does: text of those of which everybody expects it.
+  Output elsewhere = Output::json;
   Exit (*run)(const Arguments& arguments, Console& console) = nullptr;
 
   /// Null when it has no such option.
@@ -122,10 +121,8 @@ class Arguments {
   /// The value as a duration such as "30s", or `fallback` when not given; exit 64 for anything else.
   OrExit<Duration> duration(std::string_view name, Duration fallback) const;
   /// The one place that decides: --output or --json, else the SLUICE_OUTPUT variable, else text where standard output
-  /// is a terminal and JSON where it is not. Exit 64 for another word, and for --json beside --output.
-  OrExit<Output> output() const;
-  /// The same, but text where nobody says otherwise: of commands whose text is what everybody expects of them.
-  OrExit<Output> output_or_text() const;
+  /// is a terminal and `elsewhere` where it is not. Exit 64 for another word, and for --json beside --output.
+  OrExit<Output> output(Output elsewhere) const;
 
   bool wants_help() const { return help_; }
   /// True when "-" was given.

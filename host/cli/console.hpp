@@ -11,6 +11,9 @@
 
 namespace sluice::cli {
 
+/// How a command shows what it found.
+enum class Output { json, text };
+
 /// What a command reads from and writes to: data on standard output, everything else on standard error. One thread.
 ///
 /// Output is buffered; what cannot be written is remembered rather than reported by each call: a command that writes
@@ -20,6 +23,11 @@ class Console {
   Console() = default;
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
+
+  /// What is found is shown so, until it is said otherwise. Whoever runs a command says it before.
+  void show_as(Output output) { output_ = output; }
+  bool shows_json() const { return output_ == Output::json; }
+  bool shows_text() const { return output_ == Output::text; }
 
   void out(std::string_view text);
   /// Hands everything to the system.
@@ -51,6 +59,7 @@ class Console {
 
  private:
   std::string buffer_;
+  Output output_ = Output::text;
   int failure_ = 0;
   const std::atomic<bool>* dropping_ = nullptr;
   std::size_t progress_width_ = 0;

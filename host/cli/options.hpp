@@ -23,7 +23,7 @@ Flag alone(Flag flag);
 
 /// --output json|text and --json, read by `Arguments::output`.
 std::vector<Flag> output_flags();
-/// The same for commands with `Arguments::output_or_text`.
+/// The same for commands that show text elsewhere too.
 std::vector<Flag> text_output_flags();
 
 /// --config, of every command with a host file.

@@ -38,19 +38,6 @@ std::string key_of(std::string_view words) {
   return key;
 }
 
-/// What a dry run cost, and what the run that it stands for would.
-struct Estimate {
-  std::uint64_t requests = 0;
-  double read_units = 0;
-  double write_units = 0;
-};
-
-Estimate estimate(const operate::BulkRun& run, const runtime::DynamoDbCost& spent) {
-  return {.requests = spent.requests + static_cast<std::uint64_t>(std::ceil(run.planned_cost().requests - kRounding)),
-          .read_units = spent.read_units + run.planned_cost().read_units,
-          .write_units = run.planned_cost().write_units};
-}
-
 // A person who has typed a command waits that long for its question.
 constexpr Duration kCountingTime = std::chrono::seconds(3);
 
@@ -124,165 +111,8 @@ Exit nobody_to_ask(const QueueSession& session, const operate::BulkPlan& plan, B
                      " and there is no terminal to ask on; add --yes to confirm, or --dry-run to see which");
 }
 
-/// Shows a bulk run as it goes: one JSON object with DynamoMQ's lists first, or a line for each message. Ids go out as
-/// they come and are not kept. One thread.
-class BulkReport {
- public:
-  BulkReport(BulkWords words, bool dry_run, Output output, Console& console);
-
-  void add(const std::vector<operate::BulkOutcome>& outcomes);
-  /// Ends the object with the counts, with the place where a run that is not complete goes on, and after a dry run with
-  /// what it would have cost; `spent` is what the command itself has cost, nothing where that is not known.
-  void finish(const queue::QueueAddress& address, const operate::BulkRun& run,
-              const std::optional<runtime::DynamoDbCost>& spent);
-
-  bool is_json() const { return output_ == Output::json; }
-  /// "12 removed, 3 skipped, 1 failed".
-  std::string summary(const operate::BulkCount& count) const;
-
- private:
-  void add_id(const std::string& id);
-  void add_line(const operate::BulkOutcome& outcome);
-  void write_reasons(std::string_view name, const std::vector<operate::BulkOutcome>& outcomes);
-  void write_cost(const operate::BulkRun& run, const runtime::DynamoDbCost& spent);
-
-  const BulkWords words_;
-  const bool dry_run_;
-  const Output output_;
-  Console& console_;
-  JsonWriter json_{JsonWriter::Layout::indented};
-  bool any_id_ = false;
-  std::vector<operate::BulkOutcome> failures_;
-  std::vector<operate::BulkOutcome> skipped_;
-};
-
-BulkReport::BulkReport(BulkWords words, bool dry_run, Output output, Console& console)
-    : words_(words), dry_run_(dry_run), output_(output), console_(console) {
-  if (output_ == Output::json) {
-    json_.begin_object();
-    json_.key(dry_run_ ? "matches" : "successes");
-  }
-}
-
-std::string BulkReport::summary(const operate::BulkCount& count) const {
-  std::string text = (dry_run_ ? "would " + std::string(words_.verb) + " " : std::string()) +
-                     std::to_string(count.done) + (dry_run_ ? std::string() : " " + std::string(words_.done));
-  text += ", " + std::to_string(count.skipped) + " skipped";
-  return count.failed > 0 ? text + ", " + std::to_string(count.failed) + " failed" : text;
-}
-
-void BulkReport::add(const std::vector<operate::BulkOutcome>& outcomes) {
-  for (const operate::BulkOutcome& outcome : outcomes) {
-    if (output_ == Output::text) {
-      add_line(outcome);
-    } else if (outcome.fate == Fate::done || outcome.fate == Fate::planned) {
-      add_id(outcome.id);
-    } else if (outcome.fate == Fate::failed && failures_.size() < kMaxFailures) {
-      failures_.push_back(outcome);
-    } else if (outcome.fate == Fate::skipped && skipped_.size() < kMaxFailures) {
-      skipped_.push_back(outcome);
-    }
-  }
-  if (output_ == Output::json && any_id_) {
-    console_.out(json_.take_text());
-  }
-}
-
-void BulkReport::add_id(const std::string& id) {
-  if (!any_id_) {
-    json_.begin_array();
-    any_id_ = true;
-  }
-  json_.value(id);
-}
-
-void BulkReport::add_line(const operate::BulkOutcome& outcome) {
-  std::string line;
-  switch (outcome.fate) {
-    case Fate::done:
-      line = words_.done;
-      break;
-    case Fate::planned:
-      line = "would " + std::string(words_.verb);
-      break;
-    case Fate::skipped:
-      line = "skipped";
-      break;
-    case Fate::failed:
-      line = "failed";
-      break;
-  }
-  line += "  " + visible(outcome.id);
-  if (!outcome.error.message().empty()) {
-    line += "  " + visible(outcome.error.message());
-  } else if (outcome.was_in_flight) {
-    line += outcome.fate == Fate::planned ? "  is in flight" : "  was in flight";
-  }
-  console_.out(line + "\n");
-}
-
-void BulkReport::write_reasons(std::string_view name, const std::vector<operate::BulkOutcome>& outcomes) {
-  put_members(json_, name, array_of(outcomes, [](JsonWriter& json, const operate::BulkOutcome& outcome) {
-                put_object(json, "ID", outcome.id, "Error", outcome.error.message());
-              }));
-}
-
-void BulkReport::write_cost(const operate::BulkRun& run, const runtime::DynamoDbCost& spent) {
-  const Estimate would = estimate(run, spent);
-  put_object(json_, "requests", would.requests, "read_units", figure(would.read_units, 1), "write_units",
-             figure(would.write_units, 1), "spent_requests", spent.requests, "spent_read_units",
-             figure(spent.read_units, 1));
-}
-
-void BulkReport::finish(const queue::QueueAddress& address, const operate::BulkRun& run,
-                        const std::optional<runtime::DynamoDbCost>& spent) {
-  const operate::BulkCount& count = run.count();
-  if (output_ == Output::text) {
-    console_.out(summary(count) + "\n");
-    if (dry_run_ && spent) {
-      const Estimate would = estimate(run, *spent);
-      console_.out("cost: " + std::to_string(would.requests) + " requests, " + fixed_decimal(would.read_units, 1) +
-                   " read units, " + fixed_decimal(would.write_units, 1) + " write units; this look has cost " +
-                   std::to_string(spent->requests) + " requests and " + fixed_decimal(spent->read_units, 1) +
-                   " read units\n");
-    }
-    return;
-  }
-  if (!any_id_) {
-    json_.begin_array();
-  }
-  json_.end_array();
-  if (!dry_run_) {
-    write_reasons("failures", failures_);
-  }
-  put_members(json_, "queue", address.queue, "queue_type", queue::to_string(address.half));
-  if (dry_run_) {
-    put_members(json_, "dry_run", true, "matched", count.done);
-  } else {
-    json_.member(key_of(words_.done), count.done);
-  }
-  json_.member("skipped", count.skipped);
-  if (!skipped_.empty()) {
-    write_reasons("skips", skipped_);
-  }
-  if (!dry_run_) {
-    json_.member("failed", count.failed);
-  }
-  if (!run.complete() && !run.cursor().empty()) {
-    json_.member("resume", run.cursor());
-  }
-  if (dry_run_) {
-    json_.key("cost");
-    spent ? write_cost(run, *spent) : json_.null();
-  }
-  json_.end_object();
-  console_.out(json_.take_line());
-}
-
 /// How many messages a run will change, as far as somebody has counted.
-struct Expected {
-  std::optional<std::uint64_t> messages;
-};
+using Expected = std::optional<std::uint64_t>;
 
 /// Asks whether to do what the plan says, and says in numbers what that is: the limit, what a filter matches (it is
 /// counted first, for a few seconds at most), what stays because it is in flight. Without a terminal it wants --yes.
@@ -290,7 +120,7 @@ struct Expected {
 OrExit<Expected> agree(QueueSession& session, const operate::BulkPlan& plan, BulkWords words,
                        const Arguments& arguments, Console& console) {
   if (plan.dry_run || !plan.ids.empty()) {
-    return Expected{};
+    return Expected();
   }
   const bool asks = !arguments.has("yes");
   if (asks && !console.interactive()) {
@@ -298,16 +128,16 @@ OrExit<Expected> agree(QueueSession& session, const operate::BulkPlan& plan, Bul
   }
   // Unasked, nobody waits for a count that costs reads.
   if (!asks && (!session.place().in_sqlite() || !plan.filter.empty())) {
-    return Expected{};
+    return Expected();
   }
   SLUICE_TRY(outlook, plan.filter.empty() ? count_half(session, plan) : count_matches(session, plan));
   if (asks && outlook->changed == 0 && !outlook->at_least) {
-    return Expected{.messages = 0};  // there is nothing to agree to
+    return Expected(0);  // there is nothing to agree to
   }
   if (asks && !console.confirm(question(session, plan, words, *outlook))) {
     return Exit::failure("nothing was " + std::string(words.done));
   }
-  return outlook->at_least ? Expected{} : Expected{.messages = outlook->changed};
+  return outlook->at_least ? Expected() : Expected(outlook->changed);
 }
 
 constexpr std::size_t kMaxLimit = 1'000'000'000;
@@ -353,31 +183,45 @@ OrExit<void> check_choice(const BulkOrder& order, const operate::BulkPlan& plan,
                                             "some, or --all");
 }
 
-std::string how_to_go_on(const operate::BulkRun& run) {
-  return run.cursor().empty() ? "the same command goes on" : "go on with --resume '" + run.cursor() + "'";
-}
-
-/// Steps until the end, a failure, Ctrl-C, or nobody reads.
+/// Steps a bulk run until the end, a failure, Ctrl-C, or nobody reads, and shows it as it goes: one JSON object with
+/// DynamoMQ's lists first, or a line for each message. Ids go out as they come and are not kept. For one use, on one
+/// thread.
 class Drive {
  public:
-  Drive(operate::BulkRun& run, BulkReport& report, const QueueSession& session, Console& console,
-        std::optional<std::uint64_t> expected)
-      : run_(run),
-        report_(report),
+  /// The references outlive it.
+  Drive(BulkWords words, const operate::BulkPlan& plan, Expected expected, QueueSession& session, Console& console)
+      : words_(words),
+        dry_run_(plan.dry_run),
+        half_(plan.half),
         session_(session),
         console_(console),
-        progress_(session.clock().steady_now(), expected) {}
+        run_(session.oper(), session.clock(), plan),
+        progress_(session.clock().steady_now(), expected),
+        ids_(dry_run_ ? "matches" : "successes", console) {}
 
   Exit run() {
+    Exit end = drive();
+    console_.end_progress();
+    const bool never_began = (end.code() == kExitFailure || end.code() == kExitUsage) && run_.count().seen == 0;
+    if (!never_began) {
+      console_.shows_text() ? finish_text() : finish_json();
+    }
+    return end;
+  }
+
+ private:
+  using Outcomes = std::vector<operate::BulkOutcome>;
+
+  Exit drive() {
     const InterruptFlag interrupt;
     while (console_.writable()) {
       const auto step = run_.step();
       if (console_.output_is_terminal() && !step.outcomes.empty()) {
         console_.end_progress();
       }
-      report_.add(step.outcomes);
+      add(step.outcomes);
       if (!step.outcomes.empty()) {
-        show();
+        show_progress();
       }
       if (step.state == State::finished) {
         break;
@@ -386,11 +230,11 @@ class Drive {
         return failed(step.error);
       }
       if (step.state == State::wait) {
-        show();
+        show_progress();
         interrupt.wait(step.until - session_.clock().steady_now());
       }
       if (interrupt.raised()) {
-        return {kExitInterrupted, "interrupted; " + report_.summary(run_.count()) + "; " + how_to_go_on(run_)};
+        return {kExitInterrupted, "interrupted; " + summary() + "; " + how_to_go_on()};
       }
     }
     if (run_.count().failed > 0) {
@@ -400,34 +244,123 @@ class Drive {
     return Exit::ok();
   }
 
- private:
-  void show() {
+  void add(const Outcomes& outcomes) {
+    for (const operate::BulkOutcome& outcome : outcomes) {
+      if (console_.shows_text()) {
+        add_line(outcome);
+      } else if (outcome.fate == Fate::done || outcome.fate == Fate::planned) {
+        ids_.add([&outcome](JsonWriter& json) { json.value(outcome.id); });
+      } else if (Outcomes& kept = outcome.fate == Fate::failed ? failures_ : skipped_; kept.size() < kMaxFailures) {
+        kept.push_back(outcome);
+      }
+    }
+    ids_.flush();
+  }
+
+  void add_line(const operate::BulkOutcome& outcome) {
+    const std::string fate = outcome.fate == Fate::done      ? std::string(words_.done)
+                             : outcome.fate == Fate::planned ? "would " + std::string(words_.verb)
+                             : outcome.fate == Fate::skipped ? "skipped"
+                                                             : "failed";
+    std::string line = fate + "  " + visible(outcome.id);
+    if (!outcome.error.message().empty()) {
+      line += "  " + visible(outcome.error.message());
+    } else if (outcome.was_in_flight) {
+      line += outcome.fate == Fate::planned ? "  is in flight" : "  was in flight";
+    }
+    console_.out(line + "\n");
+  }
+
+  void show_progress() {
     console_.flush();
     const std::string pace = progress_.text(run_.count().done + run_.count().failed, session_.clock().steady_now());
     // On a terminal nothing comes between JSON, and between lines of text only what they do not show themselves.
-    if (!console_.output_is_terminal() || (!report_.is_json() && !pace.empty())) {
-      console_.progress(report_.summary(run_.count()) + pace);
+    if (!console_.output_is_terminal() || (console_.shows_text() && !pace.empty())) {
+      console_.progress(summary() + pace);
     }
   }
 
   Exit failed(const Error& error) const {
     if (run_.count().seen > 0) {
-      return Exit::failure(session_.explained(error) + "; " + report_.summary(run_.count()) + " before it; " +
-                           how_to_go_on(run_));
+      return Exit::failure(session_.explained(error) + "; " + summary() + " before it; " + how_to_go_on());
     }
     const bool wrong_cursor = error.code() == ErrorCode::invalid && !run_.cursor().empty();
     return wrong_cursor ? Exit::usage("--resume: " + error.message()) : session_.failure(error);
   }
 
-  operate::BulkRun& run_;
-  BulkReport& report_;
+  /// "12 removed, 3 skipped, 1 failed".
+  std::string summary() const {
+    const operate::BulkCount& count = run_.count();
+    std::string text = (dry_run_ ? "would " + std::string(words_.verb) + " " : std::string()) +
+                       std::to_string(count.done) + (dry_run_ ? std::string() : " " + std::string(words_.done));
+    text += ", " + std::to_string(count.skipped) + " skipped";
+    return count.failed > 0 ? text + ", " + std::to_string(count.failed) + " failed" : text;
+  }
+
+  std::string how_to_go_on() const {
+    return run_.cursor().empty() ? "the same command goes on" : "go on with --resume '" + run_.cursor() + "'";
+  }
+
+  /// What a dry run has cost, and the run that it stands for would, after what the command itself has cost.
+  runtime::DynamoDbCost would_cost(const runtime::DynamoDbCost& spent) const {
+    const cost::Spent& planned = run_.planned_cost();
+    return {.requests = spent.requests + static_cast<std::uint64_t>(std::ceil(planned.requests - kRounding)),
+            .read_units = spent.read_units + planned.read_units,
+            .write_units = planned.write_units};
+  }
+
+  void finish_text() const {
+    console_.out(summary() + "\n");
+    if (const auto spent = session_.cost(); dry_run_ && spent) {
+      const runtime::DynamoDbCost would = would_cost(*spent);
+      console_.out("cost: " + std::to_string(would.requests) + " requests, " + fixed_decimal(would.read_units, 1) +
+                   " read units, " + fixed_decimal(would.write_units, 1) + " write units; this look has cost " +
+                   std::to_string(spent->requests) + " requests and " + fixed_decimal(spent->read_units, 1) +
+                   " read units\n");
+    }
+  }
+
+  /// The counts, the place where a run that is not complete goes on, and after a dry run what it would have cost.
+  void finish_json() {
+    const auto reasons = [](const Outcomes& outcomes) {
+      return array_of(outcomes, [](JsonWriter& json, const operate::BulkOutcome& outcome) {
+        put_object(json, "ID", outcome.id, "Error", outcome.error.message());
+      });
+    };
+    const operate::BulkCount& count = run_.count();
+    ids_.finish(member_if(!dry_run_, "failures", reasons(failures_)), "queue", session_.queue(), "queue_type",
+                queue::to_string(half_), member_if(dry_run_, "dry_run", true),
+                dry_run_ ? "matched" : key_of(words_.done), count.done, "skipped", count.skipped,
+                member_if(!skipped_.empty(), "skips", reasons(skipped_)), member_if(!dry_run_, "failed", count.failed),
+                member_if(!run_.complete() && !run_.cursor().empty(), "resume", run_.cursor()),
+                member_if(dry_run_, "cost", [this](JsonWriter& json) { write_cost(json); }));
+  }
+
+  void write_cost(JsonWriter& json) const {
+    const auto spent = session_.cost();
+    if (!spent) {
+      return json.null();
+    }
+    const runtime::DynamoDbCost would = would_cost(*spent);
+    put_object(json, "requests", would.requests, "read_units", figure(would.read_units, 1), "write_units",
+               figure(would.write_units, 1), "spent_requests", spent->requests, "spent_read_units",
+               figure(spent->read_units, 1));
+  }
+
+  const BulkWords words_;
+  const bool dry_run_;
+  const queue::Half half_;
   const QueueSession& session_;
   Console& console_;
+  operate::BulkRun run_;
   const BulkProgress progress_;
+  JsonList ids_;
+  Outcomes failures_;
+  Outcomes skipped_;
 };
 
-void say(const BulkOrder& order, const std::string& id, Output output, Console& console) {
-  if (output == Output::text) {
+void say(const BulkOrder& order, const std::string& id, Console& console) {
+  if (console.shows_text()) {
     console.out(std::string(order.words.done) + "  " + visible(id) + "\n");
   } else if (!order.shows_message) {
     console.out(json_line("id", id, "result", order.words.done));
@@ -437,13 +370,13 @@ void say(const BulkOrder& order, const std::string& id, Output output, Console& 
 /// Says what became of the one message that a command was to change: as text a line and the message, as JSON the
 /// message as it is now, or where the command does not show it an object with its id and the result. Warns where
 /// somebody was at work with it.
-Exit show_changed(QueueSession& session, const BulkOrder& order, const operate::BulkOutcome& outcome, Output output,
+Exit show_changed(QueueSession& session, const BulkOrder& order, const operate::BulkOutcome& outcome,
                   Console& console) {
   if (outcome.was_in_flight && !order.any_state) {
     console.note("warning: message " + outcome.id +
                  " was in flight; whoever works on it has lost it, and what he comes to counts for nothing");
   }
-  say(order, outcome.id, output, console);
+  say(order, outcome.id, console);
   if (!order.shows_message) {
     return Exit::ok();
   }
@@ -456,16 +389,15 @@ Exit show_changed(QueueSession& session, const BulkOrder& order, const operate::
   if (changed.has_error()) {
     return session.failure(changed.error());
   }
-  if (output == Output::text) {
+  if (console.shows_text()) {
     console.out("\n");
   }
-  show_message(*changed, output, session.clock().wall_now(), console);
+  show_message(*changed, session.clock().wall_now(), console);
   return Exit::ok();
 }
 
 /// Changes the one message that was named, and says what became of it.
-Exit change_one(QueueSession& session, const BulkOrder& order, operate::BulkPlan plan, Output output,
-                Console& console) {
+Exit change_one(QueueSession& session, const BulkOrder& order, operate::BulkPlan plan, Console& console) {
   operate::BulkRun run(session.oper(), session.clock(), std::move(plan));
   operate::BulkOutcome outcome;
   for (auto step = run.step(); step.state != State::finished; step = run.step()) {
@@ -477,7 +409,7 @@ Exit change_one(QueueSession& session, const BulkOrder& order, operate::BulkPlan
     }
   }
   if (outcome.fate == operate::BulkOutcome::Fate::done) {
-    return show_changed(session, order, outcome, output, console);
+    return show_changed(session, order, outcome, console);
   }
   if (outcome.error.code() == ErrorCode::not_found && order.absent_is_success) {
     console.note("there is no message " + outcome.id + "; nothing was " + std::string(order.words.done));
@@ -582,7 +514,6 @@ std::string BulkProgress::text(std::uint64_t through, SteadyTime now) const {
 std::vector<Flag> choice_flags() { return joined({id_flag(), dlq_flag(), all_flag()}, bulk_flags()); }
 
 Exit run_bulk(const BulkOrder& order, operate::BulkWork work, const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(plan, parse_plan(order, std::move(work), arguments));
   SLUICE_PASS_ON(check_choice(order, *plan, arguments));
   SLUICE_TRY(session, QueueSession::open(arguments));
@@ -592,19 +523,10 @@ Exit run_bulk(const BulkOrder& order, operate::BulkWork work, const Arguments& a
     plan->batch = kSqliteBatch;
   }
   if (plan->ids.size() == 1 && !plan->dry_run) {
-    return change_one(*session, order, std::move(*plan), *output, console);
+    return change_one(*session, order, std::move(*plan), console);
   }
   SLUICE_TRY(expected, agree(*session, *plan, order.words, arguments, console));
-  const queue::QueueAddress address{session->queue(), plan->half};
-  BulkReport report(order.words, plan->dry_run, *output, console);
-  operate::BulkRun run(session->oper(), session->clock(), std::move(*plan));
-  Exit end = Drive(run, report, *session, console, expected->messages).run();
-  console.end_progress();
-  if ((end.code() == kExitFailure || end.code() == kExitUsage) && run.count().seen == 0) {
-    return end;  // it never began
-  }
-  report.finish(address, run, session->cost());
-  return end;
+  return Drive(order.words, *plan, *expected, *session, console).run();
 }
 
 std::vector<Command> bulk_commands() {

@@ -171,12 +171,8 @@ std::string as_text(const Look& seen, bool colours, const Paces* paces = nullptr
 /// Shows a look each interval until Ctrl-C or until nobody reads.
 class Watch {
  public:
-  Watch(QueueSession& session, const Wanted& wanted, Console& console, Output output)
-      : session_(session),
-        wanted_(wanted),
-        console_(console),
-        output_(output),
-        rows_(rows_view(console.output_has_colour(), true)) {}
+  Watch(QueueSession& session, const Wanted& wanted, Console& console)
+      : session_(session), wanted_(wanted), console_(console), rows_(rows_view(console.output_has_colour(), true)) {}
 
   Exit run(Duration interval) {
     const InterruptFlag interrupt;
@@ -209,9 +205,9 @@ class Watch {
     if (console_.output_is_terminal()) {
       const bool colours = console_.output_has_colour();
       console_.out(kClearScreen);
-      console_.out(output_ == Output::text ? headline(seen.now, colours) + as_text(seen, colours, &paces_)
-                                           : as_json(seen, JsonWriter::Layout::indented, &paces_));
-    } else if (output_ == Output::json) {
+      console_.out(console_.shows_text() ? headline(seen.now, colours) + as_text(seen, colours, &paces_)
+                                         : as_json(seen, JsonWriter::Layout::indented, &paces_));
+    } else if (console_.shows_json()) {
       console_.out(as_json(seen, JsonWriter::Layout::compact, &paces_));
     } else {
       for (const CountedQueue& queue : counted_queues(seen, &paces_)) {
@@ -235,21 +231,19 @@ class Watch {
   QueueSession& session_;
   const Wanted wanted_;
   Console& console_;
-  const Output output_;
   std::string every_;
   TextTable rows_;  ///< where there is no terminal: one headline for all
   Paces paces_;
 };
 
-Exit watch(const Arguments& arguments, QueueSession& session, const Wanted& wanted, Output output, Console& console) {
+Exit watch(const Arguments& arguments, QueueSession& session, const Wanted& wanted, Console& console) {
   SLUICE_TRY(interval, duration_within(arguments, "interval", std::chrono::seconds(2), std::chrono::milliseconds(100),
                                        std::chrono::hours(24),
                                        " " + arguments.get("interval") + ": write a time from 100ms to 1d"));
-  return Watch(session, wanted, console, output).run(*interval);
+  return Watch(session, wanted, console).run(*interval);
 }
 
 Exit stats(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   if (arguments.has("interval") && !arguments.has("watch")) {
     return Exit::usage("--interval goes with --watch only");
   }
@@ -264,32 +258,29 @@ Exit stats(const Arguments& arguments, Console& console) {
   }
   const Wanted wanted{arguments.has("exact"), fleet ? &*fleet : nullptr};
   if (arguments.has("watch")) {
-    return watch(arguments, *session, wanted, *output, console);
+    return watch(arguments, *session, wanted, console);
   }
   SLUICE_TRY(seen, look(*session, wanted));
-  console.out(*output == Output::text ? as_text(*seen, console.output_has_colour())
-                                      : as_json(*seen, JsonWriter::Layout::indented));
+  console.out(console.shows_text() ? as_text(*seen, console.output_has_colour())
+                                   : as_json(*seen, JsonWriter::Layout::indented));
   return Exit::failed_if_any(std::move(seen->failures));
 }
 
 Exit dlq(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(session, QueueSession::open(arguments));
   SLUICE_TRY(report, read_report(*session, session->queue(), Halves::dlq, true));
-  if (*output == Output::text) {
+  if (console.shows_text()) {
     const std::string errors = error_table(report->dlq, session->clock().wall_now(), console.output_has_colour());
     console.out(counted(report->dlq.counts.total(), "message") + " in the dead-letter half of queue " + report->queue +
                 "\n" + read_units_text({*report}) + (errors.empty() ? "" : "\n" + errors));
     return Exit::ok();
   }
-  JsonWriter json(JsonWriter::Layout::indented);
-  json.begin_object();
-  write_dlq_stats(json, report->dlq);
-  json.member("queue", report->queue);
-  write_errors(json, "dlq_errors", report->dlq);
-  write_read_units(json, *report);
-  json.end_object();
-  console.out(json.take_line());
+  console.out(json_line([&report](JsonWriter& json) {
+    write_dlq_stats(json, report->dlq);
+    json.member("queue", report->queue);
+    write_errors(json, "dlq_errors", report->dlq);
+    write_read_units(json, *report);
+  }));
   return Exit::ok();
 }
 
@@ -375,14 +366,13 @@ std::vector<KnownQueue> find_queues(QueueSession& session, std::vector<std::stri
 }
 
 Exit queues(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(session, QueueSession::open(arguments, QueueSession::Queue::optional));
   SLUICE_PASS_ON(check_job_files(session->host()));
   std::vector<std::string> failures;
   const auto all = find_queues(*session, failures);
   const std::string_view nothing = "no job, host file or message knows a queue yet";
-  show_all(all, session->clock().wall_now(), {}, nothing, *output, console);
-  if (all.empty() && *output == Output::json) {
+  show_all(all, session->clock().wall_now(), {}, nothing, console);
+  if (all.empty() && console.shows_json()) {
     console.flush();
     console.note(nothing);
   }

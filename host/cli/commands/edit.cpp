@@ -202,7 +202,7 @@ class Editing {
   bool kept_ = false;
 };
 
-Exit with_editor(QueueSession& session, const queue::StoredMessage& message, Output output, Console& console) {
+Exit with_editor(QueueSession& session, const queue::StoredMessage& message, Console& console) {
   SLUICE_TRY(editing, Editing::begin(message, console));
   while (true) {
     SLUICE_TRY(edits, editing->run(console));
@@ -212,7 +212,7 @@ Exit with_editor(QueueSession& session, const queue::StoredMessage& message, Out
     }
     const auto edited = session.oper().edit(message.message.id, message.version, *edits, session.deadline());
     if (edited) {
-      show_message(*edited, output, session.clock().wall_now(), console);
+      show_message(*edited, session.clock().wall_now(), console);
       return Exit::ok();
     }
     if (edited.error().code() != ErrorCode::invalid) {
@@ -236,11 +236,10 @@ OrExit<queue::StoredMessage> unclaimed(QueueSession& session, const std::string&
 }
 
 Exit edit_by_hand(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(id, the_message_id(arguments));
   SLUICE_TRY(session, QueueSession::open(arguments));
   SLUICE_TRY(found, unclaimed(*session, *id, arguments.has("force")));
-  return with_editor(*session, *found, *output, console);
+  return with_editor(*session, *found, console);
 }
 
 Exit edit(const Arguments& arguments, Console& console) {

@@ -15,12 +15,11 @@ namespace sluice::cli {
 namespace {
 
 Exit hosts(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(session, FleetSession::open(arguments));
   SLUICE_TRY(view, session->hosts());
   show_all(view->hosts, session->clock().wall_now(),
            {"HOST", "STATE", "UP", "JOBS", "RUNNING", "DONE/S", "FAILED/S", "SEEN", "VERSION", "LOG", "HTTP"},
-           "no host works on these queues; `sluice run` starts one", *output, console);
+           "no host works on these queues; `sluice run` starts one", console);
   return troubles_of(view->troubles);
 }
 
@@ -69,7 +68,6 @@ std::string schedules_text(const std::vector<config::JobConfig>& jobs, WallTime 
 }
 
 Exit jobs(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(session, FleetSession::open(arguments));
   SLUICE_TRY(view, session->hosts());
   SLUICE_TRY(steering, session->steering());
@@ -86,8 +84,8 @@ Exit jobs(const Arguments& arguments, Console& console) {
   show_all(found, now,
            {"JOB", "QUEUE", "STATE", "HOSTS", "WORKERS", "RUNNING", "DONE/S", "FAILED/S", "MEAN", "P95", "HANDLER",
             "PLUGIN", "STEERED"},
-           "no job is known: neither do files here have one, nor does a host run one", *output, console);
-  if (*output == Output::text && !found.empty()) {
+           "no job is known: neither do files here have one, nor does a host run one", console);
+  if (console.shows_text() && !found.empty()) {
     console.out(schedules_text(session->scheduled_jobs(), now, told));
   }
   return troubles_of(view->troubles);
@@ -147,7 +145,6 @@ OrExit<fleet::FleetView> look_in_detail(FleetSession& session) {
 }
 
 Exit running(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(session, FleetSession::open(arguments));
   SLUICE_TRY(view, look_in_detail(*session));
   auto found = operate::handlers_at_work(*view);
@@ -158,7 +155,7 @@ Exit running(const Arguments& arguments, Console& console) {
   }
   show_all(found, session->clock().wall_now(),
            {"MESSAGE", "SINCE", "LEFT", "HOST", "WORKER", "JOB", "HANDLER", "ATTEMPT"}, "no handler is at work",
-           *output, console);
+           console);
   for (const std::string& label : without_detail(*view)) {
     console.note("sluice running: host " + label + " has not said what its workers run");
   }
@@ -178,12 +175,12 @@ std::string as_json(const operate::TopModel& model, WallTime now) {
 }
 
 /// One picture for a pipe, a file, or a script.
-Exit show_once(FleetSession& session, Output output, Console& console) {
+Exit show_once(FleetSession& session, Console& console) {
   TopLookout lookout(session);
   lookout.look_once();
   const WallTime now = session.clock().wall_now();
   return lookout.with([&](operate::TopModel& model) {
-    if (output == Output::json) {
+    if (console.shows_json()) {
       console.out(as_json(model, now));
     } else {
       const TopFrame frame{
@@ -254,14 +251,13 @@ class Top {
 };
 
 Exit top(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(interval, duration_within(arguments, "interval", std::chrono::seconds(2), std::chrono::milliseconds(200),
                                        std::chrono::hours(1),
                                        " " + arguments.get("interval") + ": write a time from 200ms to 1h"));
-  const bool live = !arguments.has("once") && *output == Output::text && TerminalScreen::possible(console);
+  const bool live = !arguments.has("once") && console.shows_text() && TerminalScreen::possible(console);
   if (!live) {
     SLUICE_TRY(session, FleetSession::open(arguments));
-    return show_once(*session, *output, console);
+    return show_once(*session, console);
   }
   ScreenSignals signals;  // before the store's threads
   SLUICE_TRY(session, FleetSession::open(arguments));
@@ -270,22 +266,19 @@ Exit top(const Arguments& arguments, Console& console) {
 }
 
 Exit audit(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(limit, arguments.count("limit", 50, 10'000));
   SLUICE_TRY(session, FleetSession::open(arguments));
   SLUICE_TRY(entries, session->checked(session->fleet().audit(*limit, session->deadline())));
-  show_all(*entries, session->clock().wall_now(), {}, "nobody has steered anything here", *output, console);
+  show_all(*entries, session->clock().wall_now(), {}, "nobody has steered anything here", console);
   return Exit::ok();
 }
 
 Exit cost(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(session, FleetSession::open(arguments));
   SLUICE_TRY(view, session->hosts());
   const cost::Prices prices(session->queues().host().cost);
   const auto costs = operate::summarize_costs(*view, session->queues().queue(), prices);
-  console.out(*output == Output::json ? cost_json(costs, prices)
-                                      : cost_text(costs, prices, console.output_has_colour()));
+  console.out(console.shows_json() ? cost_json(costs, prices) : cost_text(costs, prices, console.output_has_colour()));
   return troubles_of(view->troubles);
 }
 

@@ -113,12 +113,11 @@ void write_settlement(JsonWriter& json, const isolation::LedgerSettlement& settl
   if (settlement.time == WallTime{}) {
     return json.null();
   }
-  json.begin_object();
-  put_members(json, "time", settlement.time, "by", settlement.by);
-  for (const auto& [name, count] : counts_of(settlement)) {
-    json.member(name, count);
-  }
-  json.end_object();
+  put_object(json, "time", settlement.time, "by", settlement.by, [&settlement](JsonWriter& members) {
+    for (const auto& [name, count] : counts_of(settlement)) {
+      members.member(name, count);
+    }
+  });
 }
 
 void write_ledger(JsonWriter& json, const LedgerContents& ledger) {
@@ -154,14 +153,11 @@ std::vector<LedgerContents> read_crashes(const isolation::LedgerFolder& folder, 
 }
 
 Exit crashes(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(host, load_host_file(arguments));
   const isolation::LedgerFolder folder(runtime::ledger_folder(*host));
   const std::vector<LedgerContents> found = read_crashes(folder, console);
-  if (*output == Output::json) {
-    JsonWriter json(JsonWriter::Layout::indented);
-    array_of(found, write_ledger)(json);
-    console.out(json.take_line());
+  if (console.shows_json()) {
+    console.out(json_text(array_of(found, write_ledger)));
     return Exit::ok();
   }
   for (const LedgerContents& ledger : found) {
@@ -185,13 +181,12 @@ Exit health(const Arguments& arguments, Console& console) {
   return answer->status == kHealthy ? Exit::ok() : Exit::failure("the host says " + std::to_string(answer->status));
 }
 
-Exit version(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output_or_text());
+Exit version(const Arguments& /*arguments*/, Console& console) {
   const auto build = observe::build_info();
-  console.out(*output == Output::text ? "sluice " + build.version + " (plugin ABI " + build.abi + ", " +
-                                            build.compiler + ", " + build.build_type + ")\n"
-                                      : json_line("version", build.version, "abi", build.abi, "compiler",
-                                                  build.compiler, "build_type", build.build_type));
+  console.out(console.shows_text() ? "sluice " + build.version + " (plugin ABI " + build.abi + ", " + build.compiler +
+                                         ", " + build.build_type + ")\n"
+                                   : json_line("version", build.version, "abi", build.abi, "compiler", build.compiler,
+                                               "build_type", build.build_type));
   return Exit::ok();
 }
 
@@ -251,6 +246,7 @@ std::vector<Command> host_commands() {
               "Plugins built for the same major ABI version, and for the same or an earlier minor one, load.",
           .flags = text_output_flags(),
           .examples = "sluice version --json",
+          .elsewhere = Output::text,
           .run = version,
       },
   };

@@ -58,10 +58,9 @@ void describe(const ShownKey& shown, operate::Fields& fields) {
 
 /// Page by page, for nobody has all of them at any moment.
 Exit list_keys(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(limit, arguments.count("limit", 100, 1'000'000));
   SLUICE_TRY(opened, open(arguments));
-  RecordStream shown_keys("keys", {"JOB", "KEY", "STATE", "MESSAGE", "UNTIL"}, *output, console);
+  RecordStream shown_keys("keys", {"JOB", "KEY", "STATE", "MESSAGE", "UNTIL"}, console);
   std::string cursor;
   std::size_t shown = 0;
   do {
@@ -75,8 +74,8 @@ Exit list_keys(const Arguments& arguments, Console& console) {
     shown += page->keys.size();
     cursor = page->next;
   } while (!cursor.empty() && shown < *limit && console.writable());
-  shown_keys.finish([&cursor](JsonWriter& json) { json.member("more", !cursor.empty()); });
-  if (*output == Output::text && shown == 0) {
+  shown_keys.finish("more", !cursor.empty());
+  if (console.shows_text() && shown == 0) {
     console.note("no idempotency keys in queue " + opened->session.queue());
   } else if (!cursor.empty()) {
     console.note("there are more; raise --limit");
@@ -103,7 +102,6 @@ Exit no_such_key(const Opened& opened, const Arguments& arguments) {
 }
 
 Exit show_key(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(key, the_key(arguments));
   SLUICE_TRY(opened, open(arguments));
   SLUICE_TRY(found, opened->session.checked(opened->keys->get(arguments.get("job"), *key, opened->session.deadline())));
@@ -111,13 +109,12 @@ Exit show_key(const Arguments& arguments, Console& console) {
     return no_such_key(*opened, arguments);
   }
   const ShownKey shown{**found};
-  console.out(*output == Output::json ? json_of(shown, (*found)->until)
-                                      : facts_of(operate::row_of(shown, (*found)->until), console.output_has_colour()));
+  console.out(console.shows_json() ? json_of(shown, (*found)->until)
+                                   : facts_of(operate::row_of(shown, (*found)->until), console.output_has_colour()));
   return Exit::ok();
 }
 
 Exit forget_key(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(key, the_key(arguments));
   if (!arguments.has("yes") && !console.interactive()) {
     return Exit::usage("forgetting a key lets a duplicate run; say --yes, as there is no terminal to ask on");
@@ -133,7 +130,7 @@ Exit forget_key(const Arguments& arguments, Console& console) {
   if (!*forgotten) {
     return no_such_key(*opened, arguments);
   }
-  console.out(*output == Output::json ? json_line("forgotten", true) : "forgotten\n");
+  console.out(console.shows_json() ? json_line("forgotten", true) : "forgotten\n");
   return Exit::ok();
 }
 

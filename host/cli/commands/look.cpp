@@ -29,7 +29,6 @@ std::string summary(const operate::ListEnding& ending) {
 }
 
 Exit ls(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_PASS_ON(exclude(arguments, "all", "limit"));
   SLUICE_PASS_ON(exclude(arguments, "dlq", "both"));
   SLUICE_TRY(limit, arguments.count("limit", kDefaultLimit, kMaxLimit));
@@ -40,7 +39,7 @@ Exit ls(const Arguments& arguments, Console& console) {
                          .limit = arguments.has("all") ? 0 : *limit,
                          .newest_first = arguments.has("newest")};
   plan.halves = halves_of(arguments);
-  RecordStream writer("statuses", {"ID", "STATE", "HALF", "RECEIVES", "AGE", "ERROR"}, *output, console);
+  RecordStream writer("statuses", {"ID", "STATE", "HALF", "RECEIVES", "AGE", "ERROR"}, console);
   operate::Listing listing(session->oper(), session->clock(), std::move(plan),
                            {.show = [&writer](const queue::StoredMessage& message,
                                               WallTime now) { writer.add(operate::ListedMessage{message}, now); },
@@ -58,20 +57,14 @@ Exit ls(const Arguments& arguments, Console& console) {
     return wrong_cursor ? Exit::usage("--cursor: " + listed.error().message()) : session->failure(listed.error());
   }
   const operate::ListEnding& ending = listing.ending();
-  const bool told = *output == Output::text && console.error_is_terminal();
+  const bool told = console.shows_text() && console.error_is_terminal();
   if (counted_by_store) {
     listing.count_by_stats();
   } else if (ending.next.empty() || told) {
     listing.count_ahead();
   }
-  writer.finish([&ending](JsonWriter& json) {
-    if (ending.total) {
-      json.member("total", *ending.total);
-    }
-    if (!ending.next.empty()) {
-      json.member("next", ending.next);
-    }
-  });
+  writer.finish(member_if(ending.total.has_value(), "total", ending.total),
+                member_if(!ending.next.empty(), "next", ending.next));
   console.flush();
   if (ending.shown == 0 && console.output_is_terminal() && console.error_is_terminal()) {
     console.note("no messages");
@@ -83,18 +76,13 @@ Exit ls(const Arguments& arguments, Console& console) {
 
 /// A JSON array of whole messages, or one block of lines for each.
 Exit peek(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(filter, parse_filter(arguments));
   SLUICE_TRY(limit, arguments.count("limit", kDefaultLimit, kMaxLimit));
   SLUICE_TRY(session, QueueSession::open(arguments));
   const bool any_state = arguments.has("any-state");
   // With a filter nobody knows how far it is to the next match.
   const bool chooses = !any_state || !filter->empty();
-  const bool as_json = *output == Output::json;
-  JsonWriter json(JsonWriter::Layout::indented);
-  if (as_json) {
-    json.begin_array();
-  }
+  JsonList shown({}, console);
   queue::ListRequest request{.half = half_of(arguments), .limit = 0, .cursor = {}};
   std::size_t left = *limit;
   do {
@@ -106,9 +94,9 @@ Exit peek(const Arguments& arguments, Console& console) {
       if (left == 0 || !fits || !filter->matches(message, now)) {
         continue;
       }
-      if (as_json) {
-        operate::write_object(json, message, now);
-        console.out(json.take_text());
+      if (console.shows_json()) {
+        shown.add([&](JsonWriter& json) { operate::write_object(json, message, now); });
+        shown.flush();
       } else {
         console.out((left < *limit ? "\n" : "") + message_text(message, now, console.output_has_colour()));
       }
@@ -117,19 +105,17 @@ Exit peek(const Arguments& arguments, Console& console) {
     console.flush();
     request.cursor = page->next;
   } while (left > 0 && !request.cursor.empty() && console.writable());
-  if (as_json) {
-    json.end_array();
-    console.out(json.take_line());
+  if (console.shows_json()) {
+    shown.finish();
   }
   return Exit::ok();
 }
 
 Exit get(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(id, the_message_id(arguments));
   SLUICE_TRY(session, QueueSession::open(arguments));
   SLUICE_TRY(message, session->checked(session->oper().get(*id, session->deadline())));
-  show_message(*message, *output, session->clock().wall_now(), console);
+  show_message(*message, session->clock().wall_now(), console);
   return Exit::ok();
 }
 
@@ -184,7 +170,6 @@ Result<queue::Claimed> claim(queue::Source& source, const QueueSession& session,
 Exit receive(const Arguments& arguments, Console& console) {
   constexpr Duration kAsTheQueueHasIt = -std::chrono::nanoseconds(1);
   constexpr Duration kLongestWait = std::chrono::seconds(20);  // SQS's
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(visibility, arguments.duration("visibility-timeout", kAsTheQueueHasIt));
   SLUICE_TRY(wait, arguments.duration("wait", Duration::zero()));
   if (*wait > kLongestWait) {
@@ -210,7 +195,7 @@ Exit receive(const Arguments& arguments, Console& console) {
   const queue::Delivery& claim = claimed->deliveries.front();
   const auto stored = session->oper().get(claim.message.id, session->deadline());
   const WallTime now = session->clock().wall_now();
-  show_message(stored.has_value() ? *stored : from_claim(claim, half), *output, now, console);
+  show_message(stored.has_value() ? *stored : from_claim(claim, half), now, console);
   return Exit::ok();
 }
 

@@ -47,11 +47,10 @@ struct MoveOrder {
 class MoveRun {
  public:
   /// The references outlive it.
-  MoveRun(operate::Mover& mover, const MoveOrder& order, QueueSession& session, Output output, Console& console)
+  MoveRun(operate::Mover& mover, const MoveOrder& order, QueueSession& session, Console& console)
       : mover_(mover),
         order_(order),
         session_(session),
-        output_(output),
         console_(console),
         prices_(session.host().cost),
         progress_(session.clock().steady_now(), order.expected) {}
@@ -103,7 +102,7 @@ class MoveRun {
 
   void note(const std::vector<operate::Mover::Refusal>& refusals) {
     for (const auto& refusal : refusals) {
-      if (output_ == Output::text) {
+      if (console_.shows_text()) {
         console_.end_progress();
         console_.out("stays  " + visible(refusal.id) + "  " + visible(refusal.error.message()) + "\n");
       }
@@ -148,7 +147,7 @@ class MoveRun {
   }
 
   void report() {
-    if (output_ == Output::json) {
+    if (console_.shows_json()) {
       return report_json();
     }
     console_.out(summary() + left() + "\n");
@@ -171,24 +170,18 @@ class MoveRun {
 
   void report_json() {
     const operate::MoveCount& count = mover_.count();
-    JsonWriter json(JsonWriter::Layout::indented);
-    json.begin_object();
-    put_members(json, "from", order_.plan.pair.from, "to", order_.plan.pair.to);
-    if (order_.plan.dry_run) {
-      json.member("dry_run", true);
-    }
-    put_members(json, order_.plan.dry_run ? "matched" : "moved", count.carried, "dead_letters", count.dead_letters,
-                "resumed", count.resumed, "refused", count.refused, "in_flight", count.left.in_flight, "waiting",
-                count.left.waiting + count.left.behind, "shards_with_hosts", count.left.elsewhere, "left_for_order",
-                count.left.grouped, "came_later", count.left.later, "failures",
-                array_of(refusals_,
-                         [](JsonWriter& each, const operate::Mover::Refusal& refusal) {
-                           put_object(each, "ID", refusal.id, "Error", refusal.error.message());
-                         }),
-                "rate", figure(progress_.rate(count.carried, session_.clock().steady_now()), 1), "cost",
-                [this](JsonWriter& member) { write_cost(member); });
-    json.end_object();
-    console_.out(json.take_line());
+    const auto refused = [](JsonWriter& each, const operate::Mover::Refusal& refusal) {
+      put_object(each, "ID", refusal.id, "Error", refusal.error.message());
+    };
+    const bool dry_run = order_.plan.dry_run;
+    console_.out(json_line("from", order_.plan.pair.from, "to", order_.plan.pair.to,
+                           member_if(dry_run, "dry_run", true), dry_run ? "matched" : "moved", count.carried,
+                           "dead_letters", count.dead_letters, "resumed", count.resumed, "refused", count.refused,
+                           "in_flight", count.left.in_flight, "waiting", count.left.waiting + count.left.behind,
+                           "shards_with_hosts", count.left.elsewhere, "left_for_order", count.left.grouped,
+                           "came_later", count.left.later, "failures", array_of(refusals_, refused), "rate",
+                           figure(progress_.rate(count.carried, session_.clock().steady_now()), 1), "cost",
+                           [this](JsonWriter& member) { write_cost(member); }));
   }
 
   void write_cost(JsonWriter& json) const {
@@ -235,7 +228,6 @@ class MoveRun {
   operate::Mover& mover_;
   const MoveOrder& order_;
   QueueSession& session_;
-  const Output output_;
   Console& console_;
   const cost::Prices prices_;
   const BulkProgress progress_;
@@ -416,7 +408,7 @@ OrExit<bool> enter(operate::MoveNotice& notice, QueueSession& session, Console& 
   }
 }
 
-Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Output output, Console& console) {
+Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Console& console) {
   operate::MovePlan& plan = order.plan;
   operate::MoveNotice notice(*sides.from.board, session.clock(), plan.pair, this_process(), has_ended);
   SLUICE_TRY(found, enter(notice, session, console));
@@ -438,7 +430,7 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Output out
   queue::Operator& from = *ownership ? (*ownership)->oper() : *sides.from.oper;
   operate::Mover mover({from, *sides.to.oper, *sides.from.board, *sides.to.board, ownership->get()}, session.clock(),
                        &notice, plan);
-  Exit end = MoveRun(mover, order, session, output, console).run();
+  Exit end = MoveRun(mover, order, session, console).run();
   if (*ownership && !(*ownership)->give_back()) {
     console.note("some shards of queue " + plan.pair.from +
                  " could not be given back; its hosts take them when this process's lease has run out");
@@ -450,7 +442,6 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Output out
 }
 
 Exit move_queue(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(plan, parse_plan(arguments));
   SLUICE_TRY(session, QueueSession::open(arguments, QueueSession::Queue::optional));
   SLUICE_PASS_ON(check_tables(session->host(), *plan));
@@ -467,9 +458,9 @@ Exit move_queue(const Arguments& arguments, Console& console) {
   if (order.plan.dry_run) {
     operate::Mover mover({*sides->from.oper, *sides->to.oper, *sides->from.board, *sides->to.board}, session->clock(),
                          nullptr, order.plan);
-    return MoveRun(mover, order, *session, *output, console).run();
+    return MoveRun(mover, order, *session, console).run();
   }
-  return move_live(*session, *sides, order, *output, console);
+  return move_live(*session, *sides, order, console);
 }
 
 std::vector<Flag> flags() {

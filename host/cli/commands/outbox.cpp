@@ -163,10 +163,9 @@ std::string text_of(const Status& status, bool colours) {
 }
 
 Exit print_status(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(outbox, choose(arguments));
   SLUICE_TRY(status, outbox->checked(look(*outbox, arguments.has("sent"))));
-  console.out(*output == Output::json ? json_of(*status, {}) : text_of(*status, console.output_has_colour()));
+  console.out(console.shows_json() ? json_of(*status, {}) : text_of(*status, console.output_has_colour()));
   return status->usable ? Exit::ok() : Exit::failure("outbox " + outbox->name + " cannot be published from");
 }
 
@@ -202,15 +201,13 @@ Result<Pruned> prune_all(const ChosenOutbox& outbox, AdminSession& desk, Duratio
   }
 }
 
-void report_pruned(const ChosenOutbox& outbox, Output output, bool dry_run, std::uint64_t rows, Console& console) {
-  console.out(
-      output == Output::json
-          ? json_line("outbox", outbox.name, "dry_run", dry_run, "deleted", dry_run ? 0 : rows, "old_enough", rows)
-          : std::to_string(rows) + (dry_run ? " rows would be deleted\n" : " rows deleted\n"));
+void report_pruned(const ChosenOutbox& outbox, bool dry_run, std::uint64_t rows, Console& console) {
+  console.out(console.shows_json() ? json_line("outbox", outbox.name, "dry_run", dry_run, "deleted", dry_run ? 0 : rows,
+                                               "old_enough", rows)
+                                   : std::to_string(rows) + (dry_run ? " rows would be deleted\n" : " rows deleted\n"));
 }
 
 Exit prune(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   const auto age = config::parse_duration(arguments.get("sent-older-than"));
   if (!age) {
     return Exit::usage("--sent-older-than must be a duration, such as 7d or 12h; it is \"" +
@@ -225,7 +222,7 @@ Exit prune(const Arguments& arguments, Console& console) {
   if (dry_run || !arguments.has("yes")) {
     SLUICE_TRY(old_enough, outbox->checked((*desk)->prune({.sent_before = *age, .dry_run = true}, outbox->deadline())));
     if (dry_run) {
-      report_pruned(*outbox, *output, true, *old_enough, console);
+      report_pruned(*outbox, true, *old_enough, console);
       return Exit::ok();
     }
     if (!console.confirm("Delete " + std::to_string(*old_enough) + " rows that were sent more than " +
@@ -235,7 +232,7 @@ Exit prune(const Arguments& arguments, Console& console) {
     }
   }
   SLUICE_TRY(pruned, outbox->checked(prune_all(*outbox, **desk, *age, console)));
-  report_pruned(*outbox, *output, false, pruned->rows, console);
+  report_pruned(*outbox, false, pruned->rows, console);
   return pruned->interrupted ? Exit(kExitInterrupted, std::string("interrupted; what was deleted stays deleted"))
                              : Exit::ok();
 }

@@ -208,11 +208,11 @@ SteeringRemarks steering_remarks(const config::HostConfig& host, const std::vect
 /// as JSON one object at the end.
 class Report {
  public:
-  Report(Output output, Console& console) : output_(output), console_(console) {}
+  explicit Report(Console& console) : console_(console) {}
 
   void add(std::vector<ConfigError> errors) {
     for (ConfigError& error : errors) {
-      if (output_ == Output::text) {
+      if (console_.shows_text()) {
         console_.note(error.text());
       }
       errors_.push_back(std::move(error));
@@ -220,7 +220,7 @@ class Report {
   }
   void warn(std::vector<std::string> lines) {
     for (std::string& line : lines) {
-      if (output_ == Output::text) {
+      if (console_.shows_text()) {
         console_.note("warning: " + line);
       }
       warnings_.push_back(std::move(line));
@@ -232,7 +232,7 @@ class Report {
     for (const JobPlan& plan : plans) {
       const auto remark = steering.jobs.find(plan.config.name);
       const std::string steered = remark == steering.jobs.end() ? std::string() : remark->second;
-      if (output_ == Output::text) {
+      if (console_.shows_text()) {
         console_.out(describe(plan, registry, steered) + "\n");
         for (const std::string& line : schedule_lines(plan.config, SystemClock().wall_now())) {
           console_.out(line + "\n");
@@ -242,14 +242,14 @@ class Report {
       }
     }
     // A table that is yet to be made holds no wishes.
-    if (steering.trouble && steering.trouble->code() != ErrorCode::queue_missing && output_ == Output::text) {
+    if (steering.trouble && steering.trouble->code() != ErrorCode::queue_missing && console_.shows_text()) {
       console_.note("whether operators steer these jobs cannot be read: " + steering.trouble->message());
     }
   }
   bool any_error() const { return !errors_.empty(); }
 
   Exit finish(const std::string& what) {
-    if (output_ == Output::json) {
+    if (console_.shows_json()) {
       return finish_json(what);
     }
     const std::string warnings = warnings_.empty() ? "" : ", " + counted(warnings_.size(), "warning");
@@ -274,7 +274,6 @@ class Report {
     return errors_.empty() ? Exit::ok() : Exit::silent(kExitConfiguration);
   }
 
-  const Output output_;
   Console& console_;
   std::vector<ConfigError> errors_;
   std::vector<std::string> warnings_;
@@ -308,9 +307,8 @@ void check_jobs(const config::HostConfig& host, const config::JobFiles& files, R
 }
 
 Exit check(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output_or_text());
   SLUICE_TRY(path, find_host_file(arguments));
-  Report report(*output, console);
+  Report report(console);
   const auto environment = config::process_environment();
   const auto host = config::load_host_config(*path, environment);
   if (const auto* errors = std::get_if<std::vector<ConfigError>>(&host)) {
@@ -432,7 +430,6 @@ void print_json(const plugin::PluginRegistry& registry, Console& console) {
 }
 
 Exit plugins(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   config::HostConfig settings;
   plugin::PluginRegistry registry;
   settings.plugin_dirs = arguments.all("dir");
@@ -452,7 +449,7 @@ Exit plugins(const Arguments& arguments, Console& console) {
   }
   settings.allow_insecure_files = arguments.has(kAllowInsecureFiles);
   SLUICE_PASS_ON(or_exit(runtime::admit_plugins(settings, registry, {})));
-  if (*output == Output::json) {
+  if (console.shows_json()) {
     print_json(registry, console);
   } else {
     print_text(registry, console);
@@ -515,7 +512,6 @@ std::string refusal_of(const config::HostConfig& host, const std::string& queue,
 }
 
 Exit dry_run(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(id, the_message_id(arguments));
   SLUICE_TRY(host, load_host_file(arguments));
   host->allow_insecure_files = arguments.has(kAllowInsecureFiles);
@@ -534,13 +530,8 @@ Exit dry_run(const Arguments& arguments, Console& console) {
                    plan->config.idempotency.has_value(),
                    *outcome,
                    refusal_of(*host, plan->config.queue, *outcome)};
-  if (*output == Output::text) {
-    console.out(dry_run_text(run));
-  } else {
-    JsonWriter json(JsonWriter::Layout::indented);
-    write_dry_run(run, json);
-    console.out(json.take_line());
-  }
+  console.out(console.shows_text() ? dry_run_text(run)
+                                   : json_text([&run](JsonWriter& json) { write_dry_run(run, json); }));
   return Exit::ok();
 }
 
@@ -561,6 +552,7 @@ std::vector<Command> plugin_commands() {
           .flags = joined({allow_insecure_files_flag(), config_flag()}, text_output_flags()),
           .examples = "sluice check --config etc/host.toml\n"
                       "sluice check --json | jq .errors",
+          .elsewhere = Output::text,
           .run = check,
       },
       {

@@ -367,10 +367,9 @@ Exit send(const Arguments& arguments, Console& console) {
 }
 
 Exit enqueue_test(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(session, QueueSession::open(arguments));
   const BulkOutcome outcome = DynamoMqOperations(*session).enqueue_test();
-  if (*output == Output::text) {
+  if (console.shows_text()) {
     TextTable table({{.title = "ID"}, {.title = "RESULT"}}, console.output_has_colour());
     for (const std::string& id : outcome.successes) {
       table.add({id, {"sent", Colour::green}});
@@ -380,9 +379,7 @@ Exit enqueue_test(const Arguments& arguments, Console& console) {
     }
     console.out(table.take());
   } else {
-    JsonWriter json(JsonWriter::Layout::indented);
-    write_outcome(json, outcome, false, false);
-    console.out(json.take_line());
+    console.out(json_text([&outcome](JsonWriter& json) { write_outcome(json, outcome, false, false); }));
   }
   if (outcome.failures.empty()) {
     return Exit::ok();

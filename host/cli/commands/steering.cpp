@@ -97,13 +97,11 @@ constexpr StandingWish kScale{Wish::scale, read_scale, not_scaled};
 constexpr StandingWish kLogLevel{Wish::log_level, read_log_level, level_not_steered};
 
 /// Waits until the hosts obey and says who does. Exit 1 when some have not in time.
-Exit follow(const Arguments& arguments, FleetSession& session, std::vector<fleet::Given> given, const std::string& what,
-            Console& console) {
-  SLUICE_TRY(output, arguments.output());
+Exit follow(FleetSession& session, std::vector<fleet::Given> given, const std::string& what, Console& console) {
   SLUICE_TRY(compliance, session.follow(std::move(given)));
   const auto& obeyed = compliance->obeyed();
   const auto& waited_for = compliance->waited_for();
-  if (*output == Output::json) {
+  if (console.shows_json()) {
     console.out(json_line("what", what, "obeyed_by", obeyed, "waited_for", waited_for));
   } else {
     const bool nobody = obeyed.empty() && waited_for.empty();
@@ -120,8 +118,8 @@ Exit follow(const Arguments& arguments, FleetSession& session, std::vector<fleet
 }
 
 /// Takes a wish back about a name (empty: about everything). `nothing` is said, with exit 1, where there was none.
-Exit take_back(const Arguments& arguments, FleetSession& session, Wish wish, const std::string& name,
-               const std::function<std::string()>& nothing, Console& console) {
+Exit take_back(FleetSession& session, Wish wish, const std::string& name, const std::function<std::string()>& nothing,
+               Console& console) {
   SLUICE_TRY(taken, session.reset(wish, name));
   if (taken->empty()) {
     return Exit::failure(nothing());
@@ -133,7 +131,7 @@ Exit take_back(const Arguments& arguments, FleetSession& session, Wish wish, con
       what += (what.empty() ? "taken back: " : ", ") + text;
     }
   }
-  return follow(arguments, session, std::move(*taken), what, console);
+  return follow(session, std::move(*taken), what, console);
 }
 
 /// Gives a wish, or with `back` takes it back.
@@ -142,13 +140,13 @@ Exit steer(const StandingWish& row, bool back, const Arguments& arguments, Conso
   SLUICE_TRY(wish, row.read(arguments, *session));
   if (back) {
     return take_back(
-        arguments, *session, row.wish, wish->name, [&] { return row.nothing(*wish, *session); }, console);
+        *session, row.wish, wish->name, [&] { return row.nothing(*wish, *session); }, console);
   }
   const std::string queue = wish->target == Target::queue ? wish->name
                             : wish->target == Target::job ? session->names().queue_of_job(wish->name)
                                                           : std::string();
   SLUICE_TRY(given, session->give(*wish, queue));
-  return follow(arguments, *session, std::move(*given), wish->text(), console);
+  return follow(*session, std::move(*given), wish->text(), console);
 }
 
 Exit pause(const Arguments& arguments, Console& console) {
@@ -164,7 +162,7 @@ Exit resume(const Arguments& arguments, Console& console) {
     return Exit::usage("--all resumes everything; leave the name out");
   }
   return take_back(
-      arguments, *session, Wish::pause, {}, [] { return "nothing is paused"; }, console);
+      *session, Wish::pause, {}, [] { return "nothing is paused"; }, console);
 }
 
 Exit scale(const Arguments& arguments, Console& console) {
@@ -188,7 +186,6 @@ Exit log_level(const Arguments& arguments, Console& console) {
 
 /// What the options of an order say of how it is given.
 struct OrderOptions {
-  Output output = Output::text;
   bool wait = false;
   Duration timeout{};
 };
@@ -207,7 +204,7 @@ struct OrderRow {
   OrExit<Directive> (*named)(FleetSession& session, const std::string& word) = nullptr;
   /// Whether no host has done it, of what they answered; and how the command ends then. Null: as any order.
   bool (*undone)(const Compliance& compliance) = nullptr;
-  Exit (*nobody)(const std::string& order, const std::string& word, Output output, Console& console) = nullptr;
+  Exit (*nobody)(const std::string& order, const std::string& word, Console& console) = nullptr;
 };
 
 Directive order_of(Wish wish, const std::string& word) {
@@ -216,24 +213,24 @@ Directive order_of(Wish wish, const std::string& word) {
 }
 
 /// Says what became of an order, by the host that carried it out.
-void show(const std::string& order, const std::string& host, const std::string& text, Output output, Console& console) {
-  console.out(output == Output::text ? visible((host.empty() ? "" : host + ": ") + text) + "\n"
-                                     : json_line("what", order, "host", host, "text", text));
+void show(const std::string& order, const std::string& host, const std::string& text, Console& console) {
+  console.out(console.shows_text() ? visible((host.empty() ? "" : host + ": ") + text) + "\n"
+                                   : json_line("what", order, "host", host, "text", text));
 }
 
 /// What hosts said to an order that was given through the store. Exit 1 where one refused it or has not looked in time.
-Exit show_answers(const std::string& order, const Compliance& compliance, Output output, Console& console) {
+Exit show_answers(const std::string& order, const Compliance& compliance, Console& console) {
   using Answered = fleet::Obedience::Answered;
   const auto& waited_for = compliance.waited_for();
   std::vector<std::string> refusals;
   for (const auto& [host, answer] : compliance.answers()) {
     if (!answer.done) {
       refusals.push_back(host + ": " + answer.text);
-    } else if (output == Output::text) {
+    } else if (console.shows_text()) {
       console.out(visible(host + ": " + answer.text) + "\n");
     }
   }
-  if (output == Output::json) {
+  if (console.shows_json()) {
     const auto write = [](JsonWriter& json, const Answered& answered) {
       put_object(json, "host", answered.host, "done", answered.answer.done, "text", answered.answer.text);
     };
@@ -297,11 +294,11 @@ Exit end_of_drain(LocalOrder& order, const OrderOptions& options, Console& conso
   if (!ended || !ended->ending) {
     return Exit::failure("host " + label + " has ended without saying how; see its log");
   }
-  show(order.order().text(), label, ended->ending->certificate, options.output, console);
+  show(order.order().text(), label, ended->ending->certificate, console);
   return ended->ending->status == 0 ? Exit::ok() : Exit(kExitAbandoned, "host " + label + " left work behind");
 }
 
-Exit end_of_reload(LocalOrder& order, const OrderOptions& options, Console& console) {
+Exit end_of_reload(LocalOrder& order, const OrderOptions& /*options*/, Console& console) {
   // Handlers are tried in processes of their own, each for up to ten seconds.
   constexpr Duration kReloadTime = std::chrono::minutes(2);
   const std::string label = order.label();
@@ -316,7 +313,7 @@ Exit end_of_reload(LocalOrder& order, const OrderOptions& options, Console& cons
   if (!ended->error.empty()) {
     return {kExitConfiguration, lines_of(ended->error)};
   }
-  show(order.order().text(), label, ended->text, options.output, console);
+  show(order.order().text(), label, ended->text, console);
   return Exit::ok();
 }
 
@@ -334,12 +331,12 @@ OrExit<Directive> named_for_reload(FleetSession& session, const std::string& wor
 }
 
 /// It was there a moment ago, and a host that has nothing to do drains in less than that.
-Exit drained_at_once(const std::string& order, const std::string& word, Output output, Console& console) {
-  show(order, word, "has ended", output, console);
+Exit drained_at_once(const std::string& order, const std::string& word, Console& console) {
+  show(order, word, "has ended", console);
   return Exit::ok();
 }
 
-Exit nobody_at_work(const std::string& /*order*/, const std::string& word, Output /*output*/, Console& /*console*/) {
+Exit nobody_at_work(const std::string& /*order*/, const std::string& word, Console& /*console*/) {
   return Exit::failure("no host is at work on message " + word + "; `sluice running` lists what is at work");
 }
 
@@ -378,7 +375,7 @@ Exit wait_until_gone(FleetSession& session, const std::string& host, const Order
   while (true) {
     SLUICE_TRY(view, session.hosts());
     if (is_gone(*view, host)) {
-      show(order_of(Wish::drain, host).text(), host, "has ended", options.output, console);
+      show(order_of(Wish::drain, host).text(), host, "has ended", console);
       return Exit::ok();
     }
     if (session.clock().steady_now() >= until) {
@@ -402,9 +399,9 @@ Exit order_far(const OrderRow& row, const std::string& word, const OrderOptions&
   }
   SLUICE_TRY(compliance, session->follow(std::move(*given)));
   if (row.undone != nullptr && row.undone(*compliance) && compliance->waited_for().empty()) {
-    return row.nobody(order->text(), word, options.output, console);
+    return row.nobody(order->text(), word, console);
   }
-  return show_answers(order->text(), *compliance, options.output, console);
+  return show_answers(order->text(), *compliance, console);
 }
 
 /// At the control socket of a host of this machine, whether or not the store can be reached; else through the store.
@@ -423,18 +420,16 @@ Exit run_order(const OrderRow& row, OrderOptions options, const Arguments& argum
   if (waits) {
     return row.end(order, options, console);
   }
-  show(order.order().text(), order.label(), begun->text, options.output, console);
+  show(order.order().text(), order.label(), begun->text, console);
   return Exit::ok();
 }
 
 template <const OrderRow& row>
 Exit run_plain_order(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
-  return run_order(row, {.output = *output}, arguments, console);
+  return run_order(row, {}, arguments, console);
 }
 
 Exit drain(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(timeout, arguments.duration("timeout", std::chrono::minutes(10)));
   if (arguments.has("timeout") && !arguments.has("wait")) {
     return Exit::usage("--timeout goes with --wait only");
@@ -442,7 +437,7 @@ Exit drain(const Arguments& arguments, Console& console) {
   if (*timeout > std::chrono::hours(24)) {
     return Exit::usage("--timeout is at most 24h");
   }
-  return run_order(kDrain, {*output, arguments.has("wait"), *timeout}, arguments, console);
+  return run_order(kDrain, {arguments.has("wait"), *timeout}, arguments, console);
 }
 
 /// Whom pause and resume mean.

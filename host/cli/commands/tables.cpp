@@ -62,9 +62,11 @@ std::vector<Flag> with_table_flags(std::vector<Flag> own) {
 }
 
 /// Its name, layout and index, as members of a report.
-void put_table(JsonWriter& json, const TableTarget& target) {
-  put_members(json, "table", target.spec.table, "layout", target.spec.layout.name, "index",
-              or_null(target.spec.layout.indexed, target.spec.index));
+auto members_of(const TableTarget& target) {
+  return [&spec = target.spec](JsonWriter& json) {
+    put_members(json, "table", spec.table, "layout", spec.layout.name, "index",
+                or_null(spec.layout.indexed, spec.index));
+  };
 }
 
 /// As QueuePlace::find. Exit 78 when the queue is one of SQLite's.
@@ -228,7 +230,7 @@ class StopOnInterrupt {
   std::jthread watcher_;
 };
 
-Exit make_table(const TableTarget& target, Output output, Console& console) {
+Exit make_table(const TableTarget& target, Console& console) {
   SLUICE_TRY(session, TableSession::open(target));
   dynamo::Client& client = session->client();
   console.progress("waiting for table " + target.spec.table + " to become active");
@@ -249,22 +251,13 @@ Exit make_table(const TableTarget& target, Output output, Console& console) {
       console.note(finding->what + "; " + finding->mend);
     }
   }
-  if (output == Output::text) {
-    console.out("table " + target.spec.table + target.with_index() + " in " + session->region() +
-                (created ? " is made\n" : " was there already, and is right\n"));
-    return Exit::ok();
-  }
-  JsonWriter json(JsonWriter::Layout::indented);
-  json.begin_object();
-  put_table(json, target);
-  put_members(json, "region", session->region(), "created", created);
-  json.end_object();
-  console.out(json.take_line());
+  console.out(console.shows_text() ? "table " + target.spec.table + target.with_index() + " in " + session->region() +
+                                         (created ? " is made\n" : " was there already, and is right\n")
+                                   : json_line(members_of(target), "region", session->region(), "created", created));
   return Exit::ok();
 }
 
 Exit create_table(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(target, find_table(arguments));
   target->spec.deletion_protection = !arguments.has("no-deletion-protection");
   target->spec.ttl = !arguments.has("no-ttl");
@@ -272,7 +265,7 @@ Exit create_table(const Arguments& arguments, Console& console) {
     console.out(terraform_table(target->spec));
     return Exit::ok();
   }
-  return make_table(*target, *output, console);
+  return make_table(*target, console);
 }
 
 using dynamo::IndexDescription;
@@ -385,13 +378,12 @@ std::string as_text(const ShownTable& shown, bool colours) {
 }
 
 Exit describe(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(target, find_table(arguments));
   SLUICE_TRY(session, TableSession::open(*target));
   SLUICE_TRY(table, session->describe());
   const cost::Prices prices(target->place.host().cost);
   const ShownTable shown{*table, session->region(), prices};
-  console.out(*output == Output::text ? as_text(shown, console.output_has_colour()) : json_of(shown, {}));
+  console.out(console.shows_text() ? as_text(shown, console.output_has_colour()) : json_of(shown, {}));
   return Exit::ok();
 }
 
@@ -439,7 +431,6 @@ Result<Standing> look_or_change(TableSession& session, const queue::table::Queue
 }
 
 Exit show_or_change(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(wanted, arguments.count("to", 0, queue::leased::kMostShards));
   if (arguments.get("queue").empty()) {
     return Exit::usage("--queue says whose shards; a leased table holds many queues");
@@ -457,7 +448,7 @@ Exit show_or_change(const Arguments& arguments, Console& console) {
   if (!standing) {
     return Exit::failure(target->place.explained(standing.error(), place.queue));
   }
-  console.out(*output == Output::text ? as_text(*target, *standing) : as_json(*target, *standing));
+  console.out(console.shows_text() ? as_text(*target, *standing) : as_json(*target, *standing));
   return Exit::ok();
 }
 
@@ -545,19 +536,12 @@ void write_items(JsonWriter& json, const ExaminedItems& items) {
 }
 
 std::string json_report(const TableTarget& target, const Examined& examined) {
-  JsonWriter json(JsonWriter::Layout::indented);
-  json.begin_object();
-  put_table(json, target);
-  put_members(
-      json, "ok", examined.usable, "findings",
-      array_of(examined.findings,
-               [](JsonWriter& each, const TableFinding& finding) {
-                 put_object(each, "level", to_string(finding.level), "what", finding.what, "mend", finding.mend);
-               }),
-      "items",
+  const auto finding = [](JsonWriter& each, const TableFinding& one) {
+    put_object(each, "level", to_string(one.level), "what", one.what, "mend", one.mend);
+  };
+  return json_line(
+      members_of(target), "ok", examined.usable, "findings", array_of(examined.findings, finding), "items",
       [&examined](JsonWriter& member) { examined.items ? write_items(member, *examined.items) : member.null(); });
-  json.end_object();
-  return json.take_line();
 }
 
 std::string text_report(const TableTarget& target, const Examined& examined, bool colours) {
@@ -575,12 +559,11 @@ std::string text_report(const TableTarget& target, const Examined& examined, boo
 }
 
 Exit check_table(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(target, find_table(arguments));
   SLUICE_TRY(session, TableSession::open(*target));
   SLUICE_TRY(table, session->describe());
   const Examined examined = examine(*session, *target, *table, arguments.has("all-items"));
-  if (*output == Output::text) {
+  if (console.shows_text()) {
     console.out(text_report(*target, examined, console.output_has_colour()));
     return examined.usable ? Exit::ok() : Exit::silent(kExitFailure);
   }

@@ -188,14 +188,13 @@ class ImportRun {
   std::string stopped_by_;
 };
 
-void report(const ImportRun& run, const std::string& queue, Output output, Console& console) {
+void report(const ImportRun& run, const std::string& queue, Console& console) {
   const auto& counts = run.counts();
-  console.out(output == Output::text
-                  ? std::to_string(counts.imported) + " imported, " + std::to_string(counts.existing) +
-                        " there already, " + std::to_string(counts.refused) + " refused, of " +
-                        std::to_string(run.lines()) + " lines\n"
-                  : json_line("queue", queue, "lines", run.lines(), "imported", counts.imported, "existing",
-                              counts.existing, "refused", counts.refused));
+  console.out(console.shows_text() ? std::to_string(counts.imported) + " imported, " + std::to_string(counts.existing) +
+                                         " there already, " + std::to_string(counts.refused) + " refused, of " +
+                                         std::to_string(run.lines()) + " lines\n"
+                                   : json_line("queue", queue, "lines", run.lines(), "imported", counts.imported,
+                                               "existing", counts.existing, "refused", counts.refused));
 }
 
 Exit import_queue(const Arguments& arguments, Console& console) {
@@ -203,7 +202,6 @@ Exit import_queue(const Arguments& arguments, Console& console) {
     return Exit::usage("where are the records? give --file FILE, or - for standard input");
   }
   SLUICE_TRY(keep_going, second_of(arguments, "on-error", "stop", "continue"));
-  SLUICE_TRY(output, arguments.output());
   const Descriptor file(arguments.has("file") ? ::open(arguments.get("file").c_str(), O_RDONLY | O_CLOEXEC) : -1);
   if (arguments.has("file") && !file.open()) {
     return Exit::failure("--file " + arguments.get("file") + ": " + std::strerror(errno));
@@ -211,7 +209,7 @@ Exit import_queue(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, QueueSession::open(arguments));
   ImportRun run(*session, *keep_going, arguments.has("keep-leases"), console);
   Exit exit = run.run(file.open() ? file.get() : STDIN_FILENO);
-  report(run, session->queue(), *output, console);
+  report(run, session->queue(), console);
   if (const auto cost = session->cost()) {
     console.note("imported " + std::to_string(run.counts().imported) +
                  " records; DynamoDB: " + cost->text(run.counts().imported, "record"));
@@ -255,11 +253,11 @@ bool tells_due_time(const Event& event) {
 /// Shows events as JSON lines or as rows.
 class EventWriter {
  public:
-  EventWriter(Output output, Console& console)
-      : output_(output), console_(console), table_({{}, {}, {}, {}, {}}, console.output_has_colour()) {}
+  explicit EventWriter(Console& console)
+      : console_(console), table_({{}, {}, {}, {}, {}}, console.output_has_colour()) {}
 
   void add(const Event& event) {
-    if (output_ == Output::text) {
+    if (console_.shows_text()) {
       add_row(event);
     } else {
       add_line(event);
@@ -274,18 +272,17 @@ class EventWriter {
  private:
   void add_line(const Event& event) {
     const operate::Sighting& message = event.message;
-    json_.begin_object();
-    put_members(json_, "at", event.seen_at, "event", to_string(event.kind), "id", message.id, "queue_type",
-                to_string(message.half), "receive_count", message.attempt, "version", message.version);
-    if (tells_due_time(event)) {
-      json_.member("due_at", message.due_at());
-    }
-    if (tells_failure(event)) {
-      put_members(json_, "error", message.failure.error, "attempts", message.failure.attempts, "handler",
-                  message.failure.handler, "host", message.failure.host);
-    }
-    json_.end_object();
-    console_.out(json_.take_line());
+    const auto failure = [&](JsonWriter& json) {
+      if (tells_failure(event)) {
+        put_members(json, "error", message.failure.error, "attempts", message.failure.attempts, "handler",
+                    message.failure.handler, "host", message.failure.host);
+      }
+    };
+    JsonWriter json(JsonWriter::Layout::compact);
+    put_object(json, "at", event.seen_at, "event", to_string(event.kind), "id", message.id, "queue_type",
+               to_string(message.half), "receive_count", message.attempt, "version", message.version,
+               member_if(tells_due_time(event), "due_at", message.due_at()), failure);
+    console_.out(json.take_line());
   }
 
   void add_row(const Event& event) {
@@ -306,10 +303,8 @@ class EventWriter {
   /// "23:14:00.906", UTC as everywhere.
   static std::string clock_text(WallTime time) { return format_timestamp(time).substr(11, 12); }
 
-  const Output output_;
   Console& console_;
   TextTable table_;
-  JsonWriter json_{JsonWriter::Layout::compact};
 };
 
 /// Waits for the next look; at once on Ctrl-C, and when nobody reads standard output any more: true then.
@@ -323,8 +318,8 @@ bool wait_or_lose_reader(const InterruptFlag& interrupt, Duration interval) {
 /// Looks until somebody ends it. For one use.
 class Tail {
  public:
-  Tail(QueueSession& session, operate::LookRequest request, Output output, Console& console)
-      : session_(session), request_(std::move(request)), console_(console), writer_(output, console) {}
+  Tail(QueueSession& session, operate::LookRequest request, Console& console)
+      : session_(session), request_(std::move(request)), console_(console), writer_(console) {}
 
   Exit run(Duration interval) {
     const InterruptFlag interrupt;
@@ -389,7 +384,6 @@ class Tail {
 };
 
 Exit tail(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(output, arguments.output());
   SLUICE_TRY(interval, duration_within(arguments, "interval", std::chrono::seconds(1), std::chrono::milliseconds(50),
                                        std::chrono::hours(24), " is 50ms to 24h"));
   SLUICE_TRY(limit, arguments.count("limit", 1000, 100'000));
@@ -406,7 +400,7 @@ Exit tail(const Arguments& arguments, Console& console) {
     };
     request.content = filter->reads_content();
   }
-  Tail watch(*session, std::move(request), *output, console);
+  Tail watch(*session, std::move(request), console);
   Exit exit = watch.run(*interval);
   if (const auto cost = session->cost(); cost && exit.code() == kExitOk) {
     console.note(std::to_string(watch.looks()) + " looks; DynamoDB: " + cost->text(watch.looks(), "look"));

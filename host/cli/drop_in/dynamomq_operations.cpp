@@ -149,12 +149,9 @@ void write_data(JsonWriter& json, const queue::Message& message) {
 }
 
 void write_message(JsonWriter& json, const queue::StoredMessage& message) {
-  json.begin_object();
-  json.member("id", message.message.id);
-  json.key("data");
-  write_data(json, message.message);
-  write_record(json, message);
-  json.end_object();
+  put_object(
+      json, "id", message.message.id, "data", [&](JsonWriter& member) { write_data(member, message.message); },
+      [&](JsonWriter& members) { write_record(members, message); });
 }
 
 }  // namespace
@@ -367,11 +364,8 @@ std::string dynamomq_redriven(const queue::StoredMessage& message) {
 
 std::string dynamomq_system_info(const queue::StoredMessage& message, WallTime now) {
   return go_document([&](JsonWriter& json) {
-    json.begin_object();
-    json.member("id", message.message.id);
-    json.member("status", dynamomq_status(message, now));
-    write_record(json, message);
-    json.end_object();
+    put_object(json, "id", message.message.id, "status", dynamomq_status(message, now),
+               [&message](JsonWriter& members) { write_record(members, message); });
   });
 }
 
@@ -388,11 +382,9 @@ std::string dynamomq_statuses(const std::vector<queue::StoredMessage>& messages,
 }
 
 std::string dynamomq_stats(queue::Half half, const queue::QueueOverview& overview) {
-  return go_document([&](JsonWriter& json) {
-    json.begin_object();
-    half == queue::Half::dlq ? write_dlq_stats(json, overview) : write_queue_stats(json, overview);
-    json.end_object();
-  });
+  const auto write = half == queue::Half::dlq ? write_dlq_stats : write_queue_stats;
+  return go_document(
+      [&](JsonWriter& json) { put_object(json, [&](JsonWriter& members) { write(members, overview); }); });
 }
 
 std::string dynamomq_outcome(const BulkOutcome& outcome, bool always_failures) {
@@ -403,12 +395,9 @@ void write_outcome(JsonWriter& json, const BulkOutcome& outcome, bool nulls, boo
   const auto failure = [](JsonWriter& each, const BulkOutcome::Failed& failed) {
     put_object(each, "ID", failed.id, "Error", failed.error);
   };
-  json.begin_object();
-  put_members(json, "successes", or_null(!nulls || !outcome.successes.empty(), outcome.successes));
-  if (!outcome.failures.empty() || always_failures) {
-    put_members(json, "failures", or_null(!nulls || !outcome.failures.empty(), array_of(outcome.failures, failure)));
-  }
-  json.end_object();
+  const auto failures = or_null(!nulls || !outcome.failures.empty(), array_of(outcome.failures, failure));
+  put_object(json, "successes", or_null(!nulls || !outcome.successes.empty(), outcome.successes),
+             member_if(!outcome.failures.empty() || always_failures, "failures", failures));
 }
 
 std::string_view dynamomq_status(const queue::StoredMessage& message, WallTime now) {

@@ -218,17 +218,21 @@ void TextTable::append_line(std::string& out, const std::vector<Cell>& cells) co
   out += '\n';
 }
 
-void RecordStream::flush() {
-  console_.out(output_ == Output::text ? table_.take() : json_.take_text());
-  console_.flush();
-}
-
-void RecordStream::begin() {
-  if (!std::exchange(begun_, true)) {
+void JsonList::begin() {
+  if (std::exchange(begun_, true)) {
+    return;
+  }
+  if (!key_.empty()) {
     json_.begin_object();
     json_.key(key_);
-    json_.begin_array();
   }
+  json_.begin_array();
+}
+
+void RecordStream::flush() {
+  console_.out(table_.take());
+  list_.flush();
+  console_.flush();
 }
 
 std::string message_text(const queue::StoredMessage& stored, WallTime now, bool colours) {
@@ -237,8 +241,8 @@ std::string message_text(const queue::StoredMessage& stored, WallTime now, bool 
   return facts_of(row, colours, Colour::dim) + "\n" + body_text(stored.message);
 }
 
-void show_message(const queue::StoredMessage& message, Output output, WallTime now, Console& console) {
-  console.out(output == Output::text ? message_text(message, now, console.output_has_colour()) : json_of(message, now));
+void show_message(const queue::StoredMessage& message, WallTime now, Console& console) {
+  console.out(console.shows_text() ? message_text(message, now, console.output_has_colour()) : json_of(message, now));
 }
 
 }  // namespace sluice::cli

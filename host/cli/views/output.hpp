@@ -21,6 +21,89 @@ using operate::rate_text;
 using operate::short_duration;
 using operate::time_text;
 
+// Objects of JSON whose members stand side by side: `json_line("id", id, "shards", 4)`. A member's content is a value
+// that JsonWriter knows, or a function that writes one; where a name could stand, a function writes members of its own.
+
+template <typename Content>
+void put_content(JsonWriter& json, const Content& content) {
+  if constexpr (std::invocable<const Content&, JsonWriter&>) {
+    content(json);
+  } else {
+    json.value(content);
+  }
+}
+
+inline void put_members(JsonWriter& /*json*/) {}
+template <std::invocable<JsonWriter&> Members, typename... Others>
+void put_members(JsonWriter& json, const Members& members, const Others&... others);
+
+template <typename Content, typename... Others>
+void put_members(JsonWriter& json, std::string_view name, const Content& content, const Others&... others) {
+  json.key(name);
+  put_content(json, content);
+  put_members(json, others...);
+}
+
+template <std::invocable<JsonWriter&> Members, typename... Others>
+void put_members(JsonWriter& json, const Members& members, const Others&... others) {
+  members(json);
+  put_members(json, others...);
+}
+
+template <typename... Members>
+void put_object(JsonWriter& json, const Members&... members) {
+  json.begin_object();
+  put_members(json, members...);
+  json.end_object();
+}
+
+/// A member that is not always there.
+template <typename Content>
+auto member_if(bool there, std::string_view name, Content content) {
+  return [there, name, content = std::move(content)](JsonWriter& json) {
+    if (there) {
+      put_members(json, name, content);
+    }
+  };
+}
+
+/// An array, each element of which `write` writes.
+template <typename Elements, typename Write>
+auto array_of(const Elements& elements, Write write) {
+  return [&elements, write = std::move(write)](JsonWriter& json) {
+    json.begin_array();
+    for (const auto& element : elements) {
+      write(json, element);
+    }
+    json.end_array();
+  };
+}
+
+/// A number with so many digits behind the point.
+inline auto figure(double number, int digits) {
+  return [text = fixed_decimal(number, digits)](JsonWriter& json) { json.word(text); };
+}
+
+/// The content, or null where it is not there.
+template <typename Content>
+auto or_null(bool there, Content content) {
+  return [there, content = std::move(content)](JsonWriter& json) { there ? put_content(json, content) : json.null(); };
+}
+
+/// What `write` writes, as a command prints it.
+template <typename Write>
+std::string json_text(Write write) {
+  JsonWriter json(JsonWriter::Layout::indented);
+  write(json);
+  return json.take_line();
+}
+
+/// A whole object.
+template <typename... Members>
+std::string json_line(const Members&... members) {
+  return json_text([&](JsonWriter& json) { put_object(json, members...); });
+}
+
 /// `text` in a colour, for a terminal.
 std::string coloured(std::string_view text, Colour colour);
 
@@ -79,9 +162,7 @@ std::string rows_of(const std::vector<Record>& records, WallTime now, RowsView v
 /// A record for programs, as an object on lines of its own.
 template <typename Record>
 std::string json_of(const Record& record, WallTime now) {
-  JsonWriter json(JsonWriter::Layout::indented);
-  operate::write_object(json, record, now);
-  return json.take_line();
+  return json_text([&](JsonWriter& json) { operate::write_object(json, record, now); });
 }
 
 /// A record for people: a line for each field, its title in small letters.
@@ -93,11 +174,9 @@ std::vector<std::string> lines_of(const std::string& text);
 /// Shows records to programs as an array, and to people as rows or, where there are none, by saying `nothing`.
 template <typename Record>
 void show_all(const std::vector<Record>& records, WallTime now, const std::vector<std::string_view>& columns,
-              std::string_view nothing, Output output, Console& console) {
-  if (output == Output::json) {
-    JsonWriter json(JsonWriter::Layout::indented);
-    operate::write_all(json, records, now);
-    console.out(json.take_line());
+              std::string_view nothing, Console& console) {
+  if (console.shows_json()) {
+    console.out(json_text([&](JsonWriter& json) { operate::write_all(json, records, now); }));
   } else if (records.empty()) {
     console.note(nothing);
   } else {
@@ -105,116 +184,75 @@ void show_all(const std::vector<Record>& records, WallTime now, const std::vecto
   }
 }
 
-/// Shows a list that nobody has whole at any moment: to programs as an object whose first member is the list, to people
-/// as rows. One thread.
-class RecordStream {
- public:
-  RecordStream(std::string_view key, std::vector<std::string_view> columns, Output output, Console& console)
-      : key_(key),
-        output_(output),
-        console_(console),
-        table_(RowsView{.colours = console.output_has_colour(), .columns = std::move(columns)}) {}
+/// One message whole: a line for each field, then the body.
+std::string message_text(const queue::StoredMessage& message, WallTime now, bool colours);
 
-  template <typename Record>
-  void add(const Record& record, WallTime now) {
-    if (output_ == Output::text) {
-      table_.add_record(operate::row_of(record, now));
-    } else {
-      begin();
-      operate::write_object(json_, record, now);
-    }
+/// Prints one message, as JSON or as text.
+void show_message(const queue::StoredMessage& message, WallTime now, Console& console);
+
+/// Shows programs a list that nobody has whole at any moment: as the first member of an object, or without a key as an
+/// array. One thread.
+class JsonList {
+ public:
+  JsonList(std::string_view key, Console& console) : key_(key), console_(console) {}
+
+  /// An element, which `write` writes.
+  template <typename Write>
+  void add(Write write) {
+    begin();
+    write(json_);
   }
   /// Lets what there is be seen.
-  void flush();
-  /// Ends the object with what `members` writes.
-  template <typename Members>
-  void finish(Members members) {
-    if (output_ == Output::json) {
-      begin();
-      json_.end_array();
-      members(json_);
+  void flush() { console_.out(json_.take_text()); }
+  /// Ends the list, and the object with these members.
+  template <typename... Members>
+  void finish(const Members&... members) {
+    begin();
+    json_.end_array();
+    if (!key_.empty()) {
+      put_members(json_, members...);
       json_.end_object();
-      console_.out(json_.take_line());
     }
+    console_.out(json_.take_line());
   }
 
  private:
   void begin();
 
   const std::string_view key_;
-  const Output output_;
   Console& console_;
-  TextTable table_;
   JsonWriter json_{JsonWriter::Layout::indented};
   bool begun_ = false;
 };
 
-/// One message whole: a line for each field, then the body.
-std::string message_text(const queue::StoredMessage& message, WallTime now, bool colours);
+/// The same for records, and to people as rows.
+class RecordStream {
+ public:
+  RecordStream(std::string_view key, std::vector<std::string_view> columns, Console& console)
+      : console_(console),
+        list_(key, console),
+        table_(RowsView{.colours = console.output_has_colour(), .columns = std::move(columns)}) {}
 
-/// Prints one message, as JSON or as text.
-void show_message(const queue::StoredMessage& message, Output output, WallTime now, Console& console);
-
-// Objects of JSON whose members stand side by side: `json_line("id", id, "shards", 4)`. A member's content is a value
-// that JsonWriter knows, or a function that writes one.
-
-inline void put_members(JsonWriter& /*json*/) {}
-
-template <typename Content, typename... Others>
-void put_members(JsonWriter& json, std::string_view name, const Content& content, const Others&... others) {
-  json.key(name);
-  if constexpr (std::invocable<const Content&, JsonWriter&>) {
-    content(json);
-  } else {
-    json.value(content);
-  }
-  put_members(json, others...);
-}
-
-template <typename... Members>
-void put_object(JsonWriter& json, const Members&... members) {
-  json.begin_object();
-  put_members(json, members...);
-  json.end_object();
-}
-
-/// An array, each element of which `write` writes.
-template <typename Elements, typename Write>
-auto array_of(const Elements& elements, Write write) {
-  return [&elements, write = std::move(write)](JsonWriter& json) {
-    json.begin_array();
-    for (const auto& element : elements) {
-      write(json, element);
-    }
-    json.end_array();
-  };
-}
-
-/// A number with so many digits behind the point.
-inline auto figure(double number, int digits) {
-  return [text = fixed_decimal(number, digits)](JsonWriter& json) { json.word(text); };
-}
-
-/// The content, or null where it is not there.
-template <typename Content>
-auto or_null(bool there, Content content) {
-  return [there, content = std::move(content)](JsonWriter& json) {
-    if (!there) {
-      json.null();
-    } else if constexpr (std::invocable<const Content&, JsonWriter&>) {
-      content(json);
+  template <typename Record>
+  void add(const Record& record, WallTime now) {
+    if (console_.shows_text()) {
+      table_.add_record(operate::row_of(record, now));
     } else {
-      json.value(content);
+      list_.add([&](JsonWriter& json) { operate::write_object(json, record, now); });
     }
-  };
-}
+  }
+  void flush();
+  template <typename... Members>
+  void finish(const Members&... members) {
+    if (console_.shows_json()) {
+      list_.finish(members...);
+    }
+  }
 
-/// A whole object, as a command prints it.
-template <typename... Members>
-std::string json_line(const Members&... members) {
-  JsonWriter json(JsonWriter::Layout::indented);
-  put_object(json, members...);
-  return json.take_line();
-}
+ private:
+  Console& console_;
+  JsonList list_;
+  TextTable table_;
+};
 
 }  // namespace sluice::cli

@@ -176,13 +176,11 @@ std::string cost_text(const operate::CostSummary& costs, const cost::Prices& pri
 }
 
 std::string cost_json(const operate::CostSummary& costs, const cost::Prices& prices) {
-  JsonWriter json(JsonWriter::Layout::indented);
-  json.begin_object();
-  operate::Fields fields(json, {});
-  describe(operate::Priced<operate::CostSummary>{costs, prices}, fields);
-  fields.records("layouts", operate::priced(cost::layouts_of(costs.total(), prices), prices));
-  json.end_object();
-  return json.take_line();
+  return json_line([&](JsonWriter& json) {
+    operate::Fields fields(json, {});
+    describe(operate::Priced<operate::CostSummary>{costs, prices}, fields);
+    fields.records("layouts", operate::priced(cost::layouts_of(costs.total(), prices), prices));
+  });
 }
 
 }  // namespace sluice::cli

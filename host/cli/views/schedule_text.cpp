@@ -111,24 +111,20 @@ void write_schedules(JsonWriter& json, const config::JobConfig& job, WallTime no
   const auto write = [&](JsonWriter& each, const config::ScheduleConfig& schedule) {
     const std::string queue = queue_of(job, schedule);
     const auto times = config::ScheduleTimes::of(schedule);
-    each.begin_object();
-    each.member("name", schedule.name);
-    if (schedule.cron.empty()) {
-      each.member("every", config::format_duration(schedule.every));
-    } else {
-      put_members(each, "cron", schedule.cron, "time_zone", schedule.time_zone);
-    }
-    put_members(each, "queue", queue, "catch_up", name_of(schedule.catch_up));
-    if (told != nullptr && times) {
-      const ScheduleStanding standing = standing_of(*times, queue, schedule.name, now, *told);
-      const auto* const other = told_otherwise(job, schedule, *told);
-      put_members(each, "last", or_null(standing.last.has_value(), moment(standing.last.value_or(Time{}))), "missed",
-                  standing.missed, "differs_on", or_null(other != nullptr, other == nullptr ? "" : other->host));
-    }
-    put_members(each, "next",
-                array_of(times ? next_times(*times, now) : std::vector<Time>(),
-                         [&moment](JsonWriter& next, Time time) { next.value(moment(time)); }));
-    each.end_object();
+    const bool by_clock = !schedule.cron.empty();
+    const auto standing = [&](JsonWriter& members) {
+      if (told != nullptr && times) {
+        const auto [last, missed] = standing_of(*times, queue, schedule.name, now, *told);
+        const auto* const other = told_otherwise(job, schedule, *told);
+        put_members(members, "last", or_null(last.has_value(), moment(last.value_or(Time{}))), "missed", missed,
+                    "differs_on", or_null(other != nullptr, other == nullptr ? "" : other->host));
+      }
+    };
+    put_object(each, "name", schedule.name, member_if(!by_clock, "every", config::format_duration(schedule.every)),
+               member_if(by_clock, "cron", schedule.cron), member_if(by_clock, "time_zone", schedule.time_zone),
+               "queue", queue, "catch_up", name_of(schedule.catch_up), standing, "next",
+               array_of(times ? next_times(*times, now) : std::vector<Time>(),
+                        [&moment](JsonWriter& next, Time time) { next.value(moment(time)); }));
   };
   put_members(json, "schedules", array_of(job.schedules, write));
 }

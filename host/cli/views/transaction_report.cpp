@@ -168,21 +168,11 @@ auto raw(const std::string& text) {
 
 void write_item(JsonWriter& json, const ItemWrite& item) {
   json.key(operation(item.action));
-  json.begin_object();
-  put_members(json, "TableName", item.table, item.action == ItemAction::put ? "Item" : "Key", raw(item.item));
-  if (!item.update.empty()) {
-    json.member("UpdateExpression", item.update);
-  }
-  if (!item.condition.empty()) {
-    json.member("ConditionExpression", item.condition);
-  }
-  if (!item.names.empty()) {
-    json.member("ExpressionAttributeNames", item.names);
-  }
-  if (!item.values.empty()) {
-    put_members(json, "ExpressionAttributeValues", raw(item.values));
-  }
-  json.end_object();
+  put_object(json, "TableName", item.table, item.action == ItemAction::put ? "Item" : "Key", raw(item.item),
+             member_if(!item.update.empty(), "UpdateExpression", item.update),
+             member_if(!item.condition.empty(), "ConditionExpression", item.condition),
+             member_if(!item.names.empty(), "ExpressionAttributeNames", item.names),
+             member_if(!item.values.empty(), "ExpressionAttributeValues", raw(item.values)));
 }
 
 void write_value(JsonWriter& json, const SqlValue& value) {
@@ -200,21 +190,16 @@ void write_value(JsonWriter& json, const SqlValue& value) {
 }
 
 void write_effect(JsonWriter& json, const EffectWrite& write) {
-  json.begin_object();
-  if (!write.label.empty()) {
-    json.member("label", write.label);
-  }
-  json.member("on_refusal", write.on_refusal == queue::OnRefusal::reject ? "reject" : "retry");
-  if (const auto* item = std::get_if<ItemWrite>(&write.write)) {
-    write_item(json, *item);
-  } else {
-    const auto& sql = std::get<SqlWrite>(write.write);
-    put_members(json, "sql", sql.statement, "parameters", array_of(sql.parameters, write_value));
-    if (sql.rows) {
-      json.member("rows", *sql.rows);
+  const auto deed = [&write](JsonWriter& members) {
+    if (const auto* item = std::get_if<ItemWrite>(&write.write)) {
+      return write_item(members, *item);
     }
-  }
-  json.end_object();
+    const auto& sql = std::get<SqlWrite>(write.write);
+    put_members(members, "sql", sql.statement, "parameters", array_of(sql.parameters, write_value),
+                member_if(sql.rows.has_value(), "rows", sql.rows));
+  };
+  put_object(json, member_if(!write.label.empty(), "label", write.label), "on_refusal",
+             write.on_refusal == queue::OnRefusal::reject ? "reject" : "retry", deed);
 }
 
 void write_message(JsonWriter& json, const EmittedMessage& emitted) {
