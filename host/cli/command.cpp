@@ -139,24 +139,17 @@ Exit unknown_command(const std::string& name) {
 
 /// Takes a command's name, of one word or two, off the front of the words.
 OrExit<const Command*> take_command(Words& words) {
-  const std::string first = words.front();
-  if (const Command* command = find_command(first)) {
-    words.erase(words.begin());
+  if (const Command* command = find_command(commands(), words)) {
+    words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(command->name_words()));
     return command;
   }
+  const std::string& first = words.front();
   if (!is_family(first)) {
     return unknown_command(first);
   }
-  if (words.size() < 2) {
-    return Exit::usage("\"" + first + "\" needs a command after it; `sluice help " + first + "` lists them");
-  }
-  const std::string both = first + " " + words[1];
-  const Command* command = find_command(both);
-  if (command == nullptr) {
-    return unknown_command(both);
-  }
-  words.erase(words.begin(), words.begin() + 2);
-  return command;
+  return words.size() < 2
+             ? Exit::usage("\"" + first + "\" needs a command after it; `sluice help " + first + "` lists them")
+             : unknown_command(first + " " + words[1]);
 }
 
 /// For a command on a queue, `--outbox NAME` is another way to write `--queue outbox:NAME`.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <boost/system/result.hpp>
 #include <map>
 #include <optional>
@@ -99,6 +100,8 @@ struct Command {
 
   /// Null when it has no such option.
   const Flag* flag(std::string_view word) const;
+  /// How many words its name has.
+  std::size_t name_words() const { return 1 + static_cast<std::size_t>(std::count(name.begin(), name.end(), ' ')); }
 };
 
 /// The options that a command was given, checked against its flags. A value.

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <array>
-#include <map>
 #include <set>
 
 #include "host/cli/help.hpp"
 #include "host/cli/queue_session.hpp"
+#include "host/cli/words.hpp"
 
 namespace sluice::cli {
 
@@ -29,11 +29,6 @@ Words joined_at_equals(const Words& words) {
     joins = is_equals;
   }
   return joined;
-}
-
-/// The option of "--name"; null for any other word.
-const Flag* flag_of(const Command& command, std::string_view word) {
-  return word.starts_with("--") ? command.flag(word.substr(2)) : nullptr;
 }
 
 void add_if_begun(Suggestions& found, std::string text, std::string_view meaning, std::string_view typed) {
@@ -80,12 +75,8 @@ Suggestions suggest_command(const std::vector<Command>& commands, const std::str
 }
 
 OrExit<config::HostConfig> host_of(const Words& words) {
-  std::map<std::string, std::string> named;
-  const auto config = std::find(words.begin(), words.end(), "--config");
-  if (config != words.end() && config + 1 != words.end()) {
-    named["config"] = *(config + 1);
-  }
-  return load_host_file(Arguments::of(named));
+  const std::string config = given_value(words, "config");
+  return load_host_file(config.empty() ? Arguments() : Arguments::of({{"config", config}}));
 }
 
 /// What an option of this kind may name, as the host file and its jobs know it.
@@ -139,32 +130,20 @@ Suggestions with_beginning(Suggestions found, const std::string& beginning) {
 /// The option that a word without one stands for at this place; null when none does. Words before it that belong to no
 /// option are counted against those that the command takes.
 const Flag* operand_at(const Command& command, const Words& before) {
-  const auto name_words = static_cast<std::size_t>(1 + std::count(command.name.begin(), command.name.end(), ' '));
-  std::size_t alone = 0;
-  for (std::size_t i = name_words; i < before.size(); ++i) {
-    const Flag* flag = flag_of(command, before[i]);
-    if (flag != nullptr && !flag->value.empty()) {
-      ++i;
-    } else if (!before[i].starts_with("-")) {
-      ++alone;
-    }
-  }
+  std::size_t alone = plain_words(command, before).size();
   for (const Flag& flag : command.flags) {
-    const bool given = std::find(before.begin(), before.end(), "--" + std::string(flag.name)) != before.end();
-    if (flag.alone && (flag.repeated || (!given && alone-- == 0))) {
+    if (flag.alone && (flag.repeated || (!gives(before, flag) && alone-- == 0))) {
       return &flag;
     }
   }
   return nullptr;
 }
 
-Suggestions suggest_flag(const Command& command, const Words& words, const std::string& typed) {
+Suggestions suggest_flag(const Command& command, const Words& before, const std::string& typed) {
   Suggestions found;
   for (const Flag& flag : command.flags) {
-    const std::string text = "--" + std::string(flag.name);
-    const bool given = std::find(words.begin(), words.end() - 1, text) != words.end() - 1;
-    if (!given || flag.repeated) {
-      add_if_begun(found, text, flag.help, typed);
+    if (!gives(before, flag) || flag.repeated) {
+      add_if_begun(found, "--" + std::string(flag.name), flag.help, typed);
     }
   }
   add_if_begun(found, "--help", "show its help", typed);
@@ -334,19 +313,18 @@ Suggestions suggest(const std::vector<Command>& commands, const Words& given) {
     return before.size() > 1 ? Suggestions() : suggest_command(commands, before.empty() ? "" : before[0], typed);
   }
   if (const auto equals = typed.find('='); typed.starts_with("--") && equals != std::string::npos) {
-    const Flag* flag = flag_of(*command, typed.substr(0, equals));
+    const Flag* flag = command->flag(option_name(typed));
     return flag == nullptr || flag->value.empty()
                ? Suggestions()
                : with_beginning(suggest_value(*flag, words, typed.substr(equals + 1)), typed.substr(0, equals + 1));
   }
-  const Flag* flag = flag_of(*command, before.back());
-  if (flag != nullptr && !flag->value.empty()) {
+  if (const Flag* flag = awaits_value(*command, before.back())) {
     return suggest_value(*flag, words, typed);
   }
   const Flag* operand = typed.starts_with("-") ? nullptr : operand_at(*command, before);
   Suggestions found = operand == nullptr ? Suggestions() : suggest_value(*operand, words, typed);
   if (found.words.empty() && !found.files) {
-    return suggest_flag(*command, words, typed);
+    return suggest_flag(*command, before, typed);
   }
   return found;
 }

@@ -42,6 +42,9 @@ TEST(Suggestions, AreTheCommandsOptionsThen) {
   EXPECT_THAT(suggested({"ls", "--all", "--"}), Not(Contains("--all"))) << "it is given";
   EXPECT_THAT(suggested({"send", "--attr", "a=b", "--"}), Contains("--attr")) << "it may be repeated";
   EXPECT_THAT(suggested({"qstat", "--wat"}), ElementsAre("--watch")) << "by another name";
+  EXPECT_THAT(suggested({"ls", "--queue=orders", "--"}), Not(Contains("--queue"))) << "it is given with its value";
+  EXPECT_THAT(suggested({"table", "policy", "--format=json", "--writes", ""}), ElementsAre("batched", "single"));
+  EXPECT_THAT(suggested({"log-level", "--config=host.toml", "d"}), ElementsAre("debug")) << "no value comes after it";
 }
 
 TEST(Suggestions, AreValuesWhereTheyAreKnown) {
@@ -60,6 +63,7 @@ TEST(Suggestions, KnowTheHostFilesQueues) {
   EXPECT_EQ(folder.run({"__complete", "ls", "--queue", ""}).out, "mail\norders\nreturns\n");
   EXPECT_EQ(folder.run({"__complete", "ls", "--queue", "o"}).out, "orders\n");
   EXPECT_EQ(folder.run({"__complete", "ls", "--config", "nowhere.toml", "--queue", ""}).out, "");
+  EXPECT_EQ(folder.run({"__complete", "ls", "--config=nowhere.toml", "--queue", ""}).out, "");
 }
 
 TEST(NearestWord, IsMeantBySpellingOrByItsBeginning) {

@@ -235,6 +235,7 @@ TEST(QueueShell, CompletesQueuesAndIds) {
   EXPECT_THAT(dialogue.completed("id A"), ElementsAre("A-101", "A-202"));
   EXPECT_THAT(dialogue.completed("get --id A-2"), ElementsAre("A-202"));
   EXPECT_THAT(dialogue.completed("get --id=A-2"), ElementsAre("A-202"));
+  EXPECT_THAT(dialogue.completed("get --output=json A-2"), ElementsAre("A-202")) << "after an option with its value";
   EXPECT_THAT(dialogue.completed("id it"), ElementsAre("'it'\\''s'"));
   EXPECT_EQ(dialogue.listings, 1) << "the store is asked once between two commands";
   dialogue.type("get --id Z-900");

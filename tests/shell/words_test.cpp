@@ -1,7 +1,7 @@
+#include "host/cli/words.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "host/cli/shell/words.hpp"
 
 namespace sluice::test {
 namespace {

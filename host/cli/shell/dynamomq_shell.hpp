@@ -11,7 +11,7 @@
 #include "base/clock.hpp"
 #include "host/cli/drop_in/dynamomq_operations.hpp"
 #include "host/cli/shell/shell.hpp"
-#include "host/cli/shell/words.hpp"
+#include "host/cli/words.hpp"
 #include "host/queue/stored_message.hpp"
 
 namespace sluice::cli {

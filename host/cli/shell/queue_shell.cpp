@@ -7,7 +7,7 @@
 #include "base/text/utf8.hpp"
 #include "base/text/visible.hpp"
 #include "host/cli/help.hpp"
-#include "host/cli/shell/words.hpp"
+#include "host/cli/words.hpp"
 
 namespace sluice::cli {
 
@@ -61,14 +61,13 @@ std::string_view first_word(std::string_view name) { return name.substr(0, name.
 
 template <std::size_t size>
 bool gives_any(const Words& words, const std::array<std::string_view, size>& names) {
-  return std::any_of(names.begin(), names.end(),
-                     [&words](std::string_view name) { return given(words, name) != nullptr; });
+  return std::any_of(names.begin(), names.end(), [&words](std::string_view name) { return gives(words, name); });
 }
 
 /// False for a remembered option that contradicts what a line says itself.
 bool agrees(std::string_view name, const Words& words) {
   const bool names_table = gives_any(words, kTable);
-  const bool names_file = given(words, "config") != nullptr;
+  const bool names_file = gives(words, "config");
   if (name == "config") {
     return !names_table;
   }
@@ -243,11 +242,7 @@ void QueueShell::run_command(const Words& words, const ShellOutput& output) {
   for (const std::string& id : plain_ids(*command, words)) {
     note_id(id);
   }
-  if (const std::string* id = given(words, "id"); id != nullptr) {
-    const auto equals = id->find('=');
-    const bool apart = equals == std::string::npos && id != &words.back();
-    note_id(apart ? *(id + 1) : id->substr(equals == std::string::npos ? id->size() : equals + 1));
-  }
+  note_id(given_value(words, "id"));
   run(*command, words);
 }
 
@@ -264,7 +259,7 @@ int QueueShell::run(const Command& command, Words words) {
 
 QueueShell::Words QueueShell::with_remembered(const Command& command, Words words) const {
   // "get --help" is about the command and nothing else.
-  if (given(words, "help") != nullptr || std::find(words.begin(), words.end(), "-h") != words.end()) {
+  if (gives(words, "help") || std::find(words.begin(), words.end(), "-h") != words.end()) {
     return words;
   }
   const Words typed = words;
@@ -329,11 +324,10 @@ std::vector<std::string> QueueShell::candidates(const Words& before, std::string
 }
 
 std::vector<std::string> QueueShell::suggested(Words words, std::string_view typed) const {
-  if (const auto config = options_.find("config");
-      config != options_.end() && find_command(commands(), words) != nullptr) {
+  const Command* const command = find_command(commands(), words);
+  if (const auto config = options_.find("config"); config != options_.end() && command != nullptr) {
     // So that the queues are those of the host file that the commands work with.
-    const auto at = words.begin() + (find_command(words.front()) != nullptr ? 1 : 2);
-    words.insert(at, {"--config", config->second});
+    words.insert(words.begin() + static_cast<std::ptrdiff_t>(command->name_words()), {"--config", config->second});
   }
   words.emplace_back(typed);
   Words texts;

@@ -1,4 +1,4 @@
-#include "host/cli/shell/words.hpp"
+#include "host/cli/words.hpp"
 
 #include <algorithm>
 
@@ -151,41 +151,51 @@ std::string_view option_name(std::string_view word) {
   return word.substr(0, 2) == "--" ? word.substr(2, word.find('=') - 2) : std::string_view();
 }
 
-const std::string* given(const Words& words, std::string_view name) {
-  const auto found =
-      std::find_if(words.begin(), words.end(), [name](const std::string& word) { return option_name(word) == name; });
-  return found == words.end() ? nullptr : &*found;
+bool gives(const Words& words, std::string_view name) {
+  return std::any_of(words.begin(), words.end(), [name](const std::string& word) { return option_name(word) == name; });
 }
 
 bool gives(const Words& words, const Flag& flag) {
-  return given(words, flag.name) != nullptr || (!flag.alias.empty() && given(words, flag.alias) != nullptr);
+  return gives(words, flag.name) || (!flag.alias.empty() && gives(words, flag.alias));
 }
 
-Words plain_ids(const Command& command, const Words& words) {
-  Words ids;
-  if (!takes_plain_ids(command)) {
-    return ids;
+std::string given_value(const Words& words, std::string_view name) {
+  const auto found =
+      std::find_if(words.begin(), words.end(), [name](const std::string& word) { return option_name(word) == name; });
+  if (found == words.end()) {
+    return {};
   }
-  const auto name = static_cast<std::size_t>(std::count(command.name.begin(), command.name.end(), ' ')) + 1;
-  for (std::size_t index = name; index < words.size(); ++index) {
-    const std::string_view option = option_name(words[index]);
-    if (option.empty()) {
-      ids.push_back(words[index]);
-    } else if (const Flag* flag = command.flag(option);
-               flag != nullptr && !flag->value.empty() && words[index].find('=') == std::string::npos) {
+  if (const auto equals = found->find('='); equals != std::string::npos) {
+    return found->substr(equals + 1);
+  }
+  return found + 1 == words.end() ? std::string() : *(found + 1);
+}
+
+const Flag* awaits_value(const Command& command, std::string_view word) {
+  const Flag* const flag = word.find('=') == std::string_view::npos ? command.flag(option_name(word)) : nullptr;
+  return flag == nullptr || flag->value.empty() ? nullptr : flag;
+}
+
+Words plain_words(const Command& command, const Words& words) {
+  Words plain;
+  for (std::size_t index = command.name_words(); index < words.size(); ++index) {
+    if (words[index].size() < 2 || words[index].front() != '-') {
+      plain.push_back(words[index]);
+    } else if (awaits_value(command, words[index]) != nullptr) {
       ++index;
     }
   }
-  return ids;
+  return plain;
+}
+
+Words plain_ids(const Command& command, const Words& words) {
+  return takes_plain_ids(command) ? plain_words(command, words) : Words();
 }
 
 bool names_messages(const Words& before, std::string_view typed) {
   const Command* command = find_command(commands(), before);
-  if (command == nullptr || !takes_plain_ids(*command) || typed.substr(0, 1) == "-") {
-    return false;
-  }
-  const Flag* flag = command->flag(option_name(before.back()));
-  return flag == nullptr || flag->value.empty();
+  return command != nullptr && takes_plain_ids(*command) && !typed.starts_with('-') &&
+         awaits_value(*command, before.back()) == nullptr;
 }
 
 }  // namespace sluice::cli

@@ -30,11 +30,17 @@ TypedCommand parse_input(std::string_view line);
 /// "where" of "--where" and of "--where=..."; empty for other words.
 std::string_view option_name(std::string_view word);
 
-/// The word that gives an option of that name; null when none does.
-const std::string* given(const std::vector<std::string>& words, std::string_view name);
+/// Whether a word gives an option of that name.
+bool gives(const std::vector<std::string>& words, std::string_view name);
 bool gives(const std::vector<std::string>& words, const Flag& flag);
+/// The value of the option of that name: behind its '=', or the word after it. Empty where there is none.
+std::string given_value(const std::vector<std::string>& words, std::string_view name);
+/// The option whose value the word after this one is; null when that stands for itself.
+const Flag* awaits_value(const Command& command, std::string_view word);
 
-/// The plain words that name messages, of a command that takes them: neither its name nor options nor their values.
+/// The plain words behind a command's name: neither options nor their values.
+std::vector<std::string> plain_words(const Command& command, const std::vector<std::string>& words);
+/// Those that name messages, of a command that takes them.
 std::vector<std::string> plain_ids(const Command& command, const std::vector<std::string>& words);
 
 /// Whether the word after `before` may be a message's id: of a command that takes one as a plain word.
