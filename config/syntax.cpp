@@ -166,12 +166,6 @@ std::optional<ConfigError> check_text(const std::string& text, const std::string
   return check_lines(text, file);
 }
 
-namespace {
-
-constexpr int kMaxDepth = 8;
-constexpr std::size_t kMaxExpanded = 1024 * 1024;
-
-/// The closing brace that belongs to the `${` before `begin`, or npos.
 std::size_t closing_brace(std::string_view text, std::size_t begin) {
   int open = 1;
   for (std::size_t i = begin; i < text.size(); ++i) {
@@ -184,7 +178,7 @@ std::size_t closing_brace(std::string_view text, std::size_t begin) {
   return std::string_view::npos;
 }
 
-std::size_t name_length(std::string_view text) {
+std::size_t variable_name_length(std::string_view text) {
   std::size_t length = 0;
   while (length < text.size() &&
          (is_letter(text[length]) || text[length] == '_' || (length > 0 && is_digit(text[length])))) {
@@ -192,6 +186,11 @@ std::size_t name_length(std::string_view text) {
   }
   return length;
 }
+
+namespace {
+
+constexpr int kMaxDepth = 8;
+constexpr std::size_t kMaxExpanded = 1024 * 1024;
 
 class Expander {
  public:
@@ -229,7 +228,7 @@ class Expander {
   /// What stands between the braces: NAME, NAME:-default or NAME:?message.
   std::string reference(std::string_view inside, int depth) {
     found_reference_ = true;
-    const std::string name(inside.substr(0, name_length(inside)));
+    const std::string name(inside.substr(0, variable_name_length(inside)));
     const std::string_view rest = inside.substr(name.size());
     const std::string_view form = rest.substr(0, 2);
     if (name.empty() || !(rest.empty() || form == ":-" || form == ":?")) {

@@ -15,6 +15,11 @@ bool has_control(std::string_view text);
 /// At most 64 bytes of the text, made visible, for a value inside an error.
 std::string abridged(std::string_view text);
 
+/// Where the brace is that belongs to the `${` before `begin`, or npos.
+std::size_t closing_brace(std::string_view text, std::size_t begin);
+/// How many characters at the text's start are a variable's name.
+std::size_t variable_name_length(std::string_view text);
+
 // Each check answers what the text must be (to follow "must be "), or nothing when it is that.
 
 /// Names of queues, jobs and handlers: 1 to 128 of letters, digits, '_', '-' and '.', beginning with a letter or digit.

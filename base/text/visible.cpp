@@ -98,8 +98,7 @@ void each_character(std::string_view text, Raw raw, Odd odd, Plain plain) {
 void append_visible(std::string& out, std::string_view text) {
   each_character(
       text, [&out](std::uint8_t byte) { append_raw_byte(out, byte); },
-      [&out](char32_t point) { append_escape(out, point); },
-      [&out](std::string_view sequence) { out += sequence; });
+      [&out](char32_t point) { append_escape(out, point); }, [&out](std::string_view sequence) { out += sequence; });
 }
 
 std::string visible(std::string_view text) {
@@ -122,6 +121,14 @@ void append_visible_json(std::string& out, std::string_view text) {
         out += sequence;
       });
   out += '"';
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
 }
 
 }  // namespace sluice

@@ -83,7 +83,6 @@ OrExit<bool> second_of(const Arguments& arguments, const std::string& name, cons
 /// with them.
 OrExit<operate::MessageTemplate> read_template(const Arguments& arguments);
 
-using operate::listed;
 /// "1 message", "3 messages".
 std::string counted(std::uint64_t count, const std::string& noun);
 

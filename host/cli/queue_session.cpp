@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "base/shell_word.hpp"
+#include "base/text/visible.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 #include "host/stores/table/table_errors.hpp"
 #include "host/work/job_queues.hpp"

@@ -91,12 +91,4 @@ std::string short_duration(Duration duration) {
   return std::to_string(seconds) + "s";
 }
 
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) {
-    text += (text.empty() ? "" : ", ") + name;
-  }
-  return text;
-}
-
 }  // namespace sluice::operate

@@ -131,9 +131,6 @@ Row row_of(const Record& record, WallTime now) {
   return row;
 }
 
-/// "mail, orders".
-std::string listed(const std::vector<std::string>& names);
-
 // Figures for people.
 
 /// A rate a second: "0", "0.4", "12", "1.2k".

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/text/visible.hpp"
 #include "config/config.hpp"
 
 namespace sluice::operate {

@@ -20,6 +20,7 @@
 #include "base/descriptor.hpp"
 #include "base/guard.hpp"
 #include "base/mutex.hpp"
+#include "base/text/visible.hpp"
 #include "dynamo/signing/digest.hpp"
 
 #ifndef MFD_EXEC
@@ -337,14 +338,6 @@ FileIdentity identify(const std::string& file) {
 
 std::string name_of(const std::string& file) { return std::filesystem::path(file).filename().string(); }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) {
-    text += (text.empty() ? "" : ", ") + word;
-  }
-  return text;
-}
-
 }  // namespace
 
 std::optional<std::string> refuse_file(const std::string& path) {
@@ -620,7 +613,7 @@ Result<const sluice_handler*> PluginRegistry::handler(const std::string& name, c
     }
   }
   return Error(ErrorCode::invalid, why.empty() ? "there is no " + pin.file + ", which the job pins, in " +
-                                                     (folders_.empty() ? "any folder" : joined(folders_)) +
+                                                     (folders_.empty() ? "any folder" : listed(folders_)) +
                                                      ": put it there, or correct [job.plugin]"
                                                : why);
 }
@@ -633,9 +626,9 @@ Error PluginRegistry::no_such_handler(const std::string& name) const {
   } else if (names.empty()) {
     text += "; there are no handlers at all";
   } else {
-    text += "; there are: " + joined(names);
+    text += "; there are: " + listed(names);
   }
-  text += " (looked in " + (folders_.empty() ? "no folder" : joined(folders_));
+  text += " (looked in " + (folders_.empty() ? "no folder" : listed(folders_));
   // Whoever reads this may have no shell where the host runs, and so no `sluice plugins`.
   for (std::size_t i = 0; i < std::min(rejected_.size(), kReasonLimit); ++i) {
     text += (i == 0 ? "; not usable: " : "; ") + rejected_[i].why;

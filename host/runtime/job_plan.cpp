@@ -540,13 +540,7 @@ std::vector<std::string> queues_of(const std::vector<queue::QueueAddress>& addre
   return names;
 }
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) {
-    text += (text.empty() ? "" : ", ") + name;
-  }
-  return text.empty() ? "none" : text;
-}
+std::string joined(const std::vector<std::string>& names) { return names.empty() ? "none" : listed(names); }
 
 }  // namespace sluice::runtime
 

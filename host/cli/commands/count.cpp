@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/text/visible.hpp"
 #include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"

@@ -325,7 +325,7 @@ Exit convert_file(const Arguments& arguments, Console& console) {
   SLUICE_TRY(text, read_all(source));
   const Conversion conversion = convert::convert_worker_file(*text, name, config::process_environment());
   if (!conversion.complaints.empty()) {
-    return {kExitConfiguration, source + ": " + visible(conversion.complaints)};
+    return {kExitConfiguration, source + ": " + conversion.complaints};
   }
   const std::string folder = arguments.get("output");
   SLUICE_PASS_ON(write_files(folder, conversion.files));

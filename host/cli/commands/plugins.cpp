@@ -5,6 +5,7 @@
 #include <span>
 #include <variant>
 
+#include "base/text/visible.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
 #include "host/cli/views/output.hpp"

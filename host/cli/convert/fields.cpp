@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text/utf8.hpp"
+#include "base/text/visible.hpp"
 #include "config/syntax.hpp"
 
 namespace sluice::cli::convert {
@@ -34,14 +35,6 @@ std::optional<T> parsed(std::string_view text) {
   T value{};
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   return code == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
-
-std::string names_of(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) {
-    text += (text.empty() ? "" : ", ") + name;
-  }
-  return text;
 }
 
 }  // namespace
@@ -173,7 +166,7 @@ Text Fields::translated(const std::string& path, const Found& found, bool whole)
     return {};
   }
   remark(path, std::string("written with what the variable") + (ours.unsayable.size() > 1 ? "s " : " ") +
-                   names_of(ours.unsayable) + (ours.unsayable.empty() ? "" : " ") +
+                   listed(ours.unsayable) + (ours.unsayable.empty() ? "" : " ") +
                    "stood for when it was converted: our files have no such template");
   return {translate_marks(now, {}, false).text, false};
 }
@@ -282,7 +275,7 @@ std::optional<Text> Fields::duration_text(const std::string& path, config::Durat
   const Found found = find(path);
   const bool variable = found.marked != nullptr && only_mark(found.marked->text).has_value();
   const Template* only = variable ? &templates_.at(*only_mark(found.marked->text)) : nullptr;
-  const bool sayable = only != nullptr && (only->form == Form::plain || only->form == Form::fallback_when_empty);
+  const bool sayable = only != nullptr && (only->form == Form::plain || (only->form == Form::fallback && only->colon));
   const auto word = sayable && !only->word.empty() ? parse_go_duration(only->word) : std::optional(fallback);
   if (!sayable || !word) {
     const auto value = duration(path);

@@ -16,22 +16,20 @@
 
 namespace sluice::cli::convert {
 
-/// What a template does with its variable. `empty` forms take a variable that is set and empty for one that is unset.
+/// What a template does with its variable.
 enum class Form {
-  plain,                  ///< $V and ${V}
-  fallback_when_empty,    ///< ${V:-word}
-  fallback_when_unset,    ///< ${V-word}
-  replacement_when_full,  ///< ${V:+word}
-  replacement_when_set,   ///< ${V+word}
-  required_when_empty,    ///< ${V:?word}
-  required_when_unset,    ///< ${V?word}
+  plain,        ///< $V and ${V}
+  fallback,     ///< ${V-word}
+  replacement,  ///< ${V+word}
+  required,     ///< ${V?word}
 };
 
 /// A compose-style template. A value.
 struct Template {
   std::string name;
   Form form = Form::plain;
-  std::string word;  ///< what stands behind the form, which may hold templates again
+  bool colon = false;  ///< stands before the sign: a variable that is set and empty counts as unset
+  std::string word{};  ///< what stands behind the form, which may hold templates again
 };
 
 /// A text in which each template is a mark, so that a parser of YAML sees one plain word where it stands. A value.
