@@ -32,13 +32,14 @@ class [[nodiscard]] Exit {
  public:
   // The default constructor exists because boost::system::result asks for it.
   Exit() = default;
+  /// Exit 1 with its message.
+  Exit(const Error& error) : Exit(kExitFailure, error.message()) {}
   Exit(int code, std::string line) : code_(code), lines_{std::move(line)} {}
   Exit(int code, std::vector<std::string> lines) : code_(code), lines_(std::move(lines)) {}
 
   static Exit ok() { return {}; }
   static Exit usage(std::string message) { return {kExitUsage, std::move(message)}; }
   static Exit failure(std::string message) { return {kExitFailure, std::move(message)}; }
-  static Exit failure(const Error& error) { return {kExitFailure, error.message()}; }
   /// Failed where there are lines that say why.
   static Exit failed_if_any(std::vector<std::string> lines) {
     return lines.empty() ? Exit() : Exit(kExitFailure, std::move(lines));
@@ -57,12 +58,6 @@ class [[nodiscard]] Exit {
 /// A value, or how the command ends without it.
 template <typename T>
 using OrExit = boost::system::result<T, Exit>;
-
-/// The value of a Result; exit 1 with its error where it has none.
-template <typename T>
-OrExit<T> or_exit(Result<T> result) {
-  return result ? OrExit<T>(std::move(*result)) : OrExit<T>(Exit::failure(result.error()));
-}
 
 /// One option of a command, as its parser and its help need it.
 struct Flag {

@@ -110,7 +110,7 @@ class Editing {
     }
     Editing editing(message, std::move(command));
     if (const auto written = editing.write(); !written) {
-      return Exit::failure(written.error());
+      return written.error();
     }
     return editing;
   }

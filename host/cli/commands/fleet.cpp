@@ -150,7 +150,7 @@ Exit running(const Arguments& arguments, Console& console) {
   auto found = operate::handlers_at_work(*view);
   if (const std::string job = arguments.get("job"); !job.empty()) {
     const auto known = session->names();
-    SLUICE_PASS_ON(or_exit(known.job(fleet::Wish::pause, job)));
+    SLUICE_PASS_ON(known.job(fleet::Wish::pause, job));
     std::erase_if(found, [&job](const operate::HandlerAtWork& at_work) { return at_work.handler.job != job; });
   }
   show_all(found, session->clock().wall_now(),

@@ -176,7 +176,7 @@ Exit health(const Arguments& arguments, Console& console) {
     return {kExitConfiguration, host->file + " has no [http] listen, so that no host of it can be asked; set it"};
   }
   const char* const path = arguments.has("ready") ? "/readyz" : "/healthz";
-  SLUICE_TRY(answer, or_exit(observe::probe(host->http_listen, path, std::chrono::seconds(3))));
+  SLUICE_TRY(answer, observe::probe(host->http_listen, path, std::chrono::seconds(3)));
   console.out(answer->text);
   return answer->status == kHealthy ? Exit::ok() : Exit::failure("the host says " + std::to_string(answer->status));
 }

@@ -395,7 +395,7 @@ OrExit<std::optional<std::uint64_t>> agree(QueueSession& session, Sides& sides, 
 OrExit<bool> enter(operate::MoveNotice& notice, QueueSession& session, Console& console) {
   const InterruptFlag interrupt;
   for (bool told = false;; told = true) {
-    SLUICE_TRY(entry, or_exit(notice.enter(session.deadline())));
+    SLUICE_TRY(entry, notice.enter(session.deadline()));
     if (entry->ours) {
       return entry->found;
     }

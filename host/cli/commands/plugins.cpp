@@ -449,7 +449,7 @@ Exit plugins(const Arguments& arguments, Console& console) {
     registry.pin(plugin::pins_of(jobs.jobs));
   }
   settings.allow_insecure_files = arguments.has(kAllowInsecureFiles);
-  SLUICE_PASS_ON(or_exit(runtime::admit_plugins(settings, registry, {})));
+  SLUICE_PASS_ON(runtime::admit_plugins(settings, registry, {}));
   if (console.shows_json()) {
     print_json(registry, console);
   } else {
@@ -521,8 +521,8 @@ Exit dry_run(const Arguments& arguments, Console& console) {
   const SystemClock clock;
   SeededRandom random;
   runtime::HostQueues queues(*host, clock, random, nullptr);
-  SLUICE_TRY(oper, or_exit(queues.open_operator(plan->config.queue)));
-  SLUICE_TRY(message, or_exit((*oper)->get(*id, Deadline::after(clock, std::chrono::seconds(30)))));
+  SLUICE_TRY(oper, queues.open_operator(plan->config.queue));
+  SLUICE_TRY(message, (*oper)->get(*id, Deadline::after(clock, std::chrono::seconds(30))));
   SLUICE_TRY(outcome, handle(*plan, *host, message->message, clock, console));
   const DryRun run{plan->config.name,
                    plan->config.queue,

@@ -66,7 +66,7 @@ std::string not_paused(const Directive& wish, FleetSession& session) {
 
 OrExit<Directive> read_scale(const Arguments& arguments, FleetSession& session) {
   SLUICE_TRY(workers, arguments.count("workers", 1, config::kMaxConcurrency));
-  SLUICE_TRY(wish, or_exit(session.names().job(Wish::scale, arguments.get("job"))));
+  SLUICE_TRY(wish, session.names().job(Wish::scale, arguments.get("job")));
   wish->value = std::to_string(*workers);
   return wish;
 }
@@ -81,7 +81,7 @@ OrExit<Directive> read_log_level(const Arguments& arguments, FleetSession& sessi
   const std::string host = arguments.get(only_host ? "level" : "host");
   Directive wish{.id = {}, .wish = Wish::log_level, .target = Target::all};
   if (!host.empty()) {
-    SLUICE_TRY(named, or_exit(session.names().host(Wish::log_level, host)));
+    SLUICE_TRY(named, session.names().host(Wish::log_level, host));
     wish = std::move(*named);
   }
   wish.value = arguments.get("level");
@@ -184,10 +184,25 @@ Exit log_level(const Arguments& arguments, Console& console) {
 
 // Orders.
 
+/// For the answer at a control socket, and for a line in the audit beside it.
+constexpr Duration kAnswerTime = std::chrono::seconds(5);
+constexpr Duration kAuditTime = std::chrono::seconds(3);
+
 /// What the options of an order say of how it is given.
 struct OrderOptions {
   bool wait = false;
   Duration timeout{};
+};
+
+/// An order that a host of this machine has begun to carry out.
+struct LocalOrder {
+  std::string text;
+  std::string host;
+  runtime::ControlCall call;
+  const Clock& clock;
+
+  /// What came of it; for a request that waits.
+  Result<runtime::ControlAnswer> outcome(Duration patience) { return call.next(Deadline::after(clock, patience)); }
 };
 
 /// An order to hosts: whom it goes to on this machine, what comes of it there, and what elsewhere.
@@ -283,37 +298,35 @@ Exit not_ended(const std::string& host, Duration waited) {
 
 Exit end_of_drain(LocalOrder& order, const OrderOptions& options, Console& console) {
   constexpr Duration kLeaveTime = std::chrono::seconds(10);  // from the certificate to the end of the process
-  const std::string label = order.label();
   const auto ended = order.outcome(options.timeout);
   if (!ended && ended.error().code() == ErrorCode::timeout) {
-    return not_ended(label, options.timeout);
+    return not_ended(order.host, options.timeout);
   }
-  if (!order.wait_for_exit(kLeaveTime)) {
-    return not_ended(label, kLeaveTime);
+  if (!order.call.wait_for_exit(Deadline::after(order.clock, kLeaveTime))) {
+    return not_ended(order.host, kLeaveTime);
   }
   if (!ended || !ended->ending) {
-    return Exit::failure("host " + label + " has ended without saying how; see its log");
+    return Exit::failure("host " + order.host + " has ended without saying how; see its log");
   }
-  show(order.order().text(), label, ended->ending->certificate, console);
-  return ended->ending->status == 0 ? Exit::ok() : Exit(kExitAbandoned, "host " + label + " left work behind");
+  show(order.text, order.host, ended->ending->certificate, console);
+  return ended->ending->status == 0 ? Exit::ok() : Exit(kExitAbandoned, "host " + order.host + " left work behind");
 }
 
 Exit end_of_reload(LocalOrder& order, const OrderOptions& /*options*/, Console& console) {
   // Handlers are tried in processes of their own, each for up to ten seconds.
   constexpr Duration kReloadTime = std::chrono::minutes(2);
-  const std::string label = order.label();
   const auto ended = order.outcome(kReloadTime);
   if (!ended) {
-    return Exit::failure("host " + label +
+    return Exit::failure("host " + order.host +
                          " has begun to reload, and nobody knows what came of it: " + ended.error().message());
   }
   if (ended->ending) {
-    return Exit::failure("host " + label + " has ended before it came to the reload");
+    return Exit::failure("host " + order.host + " has ended before it came to the reload");
   }
   if (!ended->error.empty()) {
     return {kExitConfiguration, lines_of(ended->error)};
   }
-  show(order.order().text(), label, ended->text, console);
+  show(order.text, order.host, ended->text, console);
   return Exit::ok();
 }
 
@@ -323,11 +336,11 @@ OrExit<Directive> named_for_drain(FleetSession& session, const std::string& word
     return Exit::usage("which host? " + (names.hosts().empty() ? std::string("None is known here")
                                                                : "There are " + listed(names.hosts())));
   }
-  return or_exit(names.host(Wish::drain, word));
+  return names.host(Wish::drain, word);
 }
 
 OrExit<Directive> named_for_reload(FleetSession& session, const std::string& word) {
-  return word.empty() ? order_of(Wish::reload, word) : or_exit(session.names().host(Wish::reload, word));
+  return word.empty() ? order_of(Wish::reload, word) : session.names().host(Wish::reload, word);
 }
 
 /// It was there a moment ago, and a host that has nothing to do drains in less than that.
@@ -404,6 +417,25 @@ Exit order_far(const OrderRow& row, const std::string& word, const OrderOptions&
   return show_answers(order->text(), *compliance, console);
 }
 
+/// The hosts of this machine that work by the command's host file; none without one. They are reached whether or not
+/// the store can be.
+LocalHosts local_hosts_of(const Arguments& arguments, const Clock& clock) {
+  const auto host = works_by_host_file(arguments) ? load_host_file(arguments) : OrExit<config::HostConfig>(Exit::ok());
+  return host.has_error() ? LocalHosts() : find_local_hosts(runtime::ControlFolder::of(*host), clock);
+}
+
+/// Leaves a line for `sluice audit`; a store that cannot be reached is no reason not to steer.
+void note_for_audit(const Directive& order, const Arguments& arguments, const Clock& clock, Console& console) {
+  const auto note = [&]() -> OrExit<void> {
+    SLUICE_TRY(session, FleetSession::open(arguments));
+    SLUICE_PASS_ON(session->fleet().note(order, {}, this_operator(), Deadline::after(clock, kAuditTime)));
+    return {};
+  };
+  if (const auto noted = note(); noted.has_error()) {
+    console.note("it is done, but `sluice audit` will not show it: " + noted.error().lines().front());
+  }
+}
+
 /// At the control socket of a host of this machine, whether or not the store can be reached; else through the store.
 Exit run_order(const OrderRow& row, OrderOptions options, const Arguments& arguments, Console& console) {
   const std::string word = arguments.get(row.word);
@@ -414,13 +446,21 @@ Exit run_order(const OrderRow& row, OrderOptions options, const Arguments& argum
     return order_far(row, word, options, arguments, console);
   }
   const bool of_message = row.wish == Wish::cancel_running;
-  LocalOrder order(**host, order_of(row.wish, of_message ? word : (*host)->record.label()), arguments, console, clock);
+  const std::string label = (*host)->record.label();
+  const Directive directive = order_of(row.wish, of_message ? word : label);
   const bool waits = row.always_waits || options.wait;
-  SLUICE_TRY(begun, order.give({.verb = row.verb, .message = of_message ? word : std::string(), .wait = waits}));
+  SLUICE_TRY(call, runtime::ControlCall::open((*host)->file, clock));
+  const auto begun = call->ask({.verb = row.verb, .message = of_message ? word : std::string(), .wait = waits},
+                               Deadline::after(clock, kAnswerTime));
+  if (!begun || !begun->error.empty()) {
+    return Exit::failure("host " + label + ": " + (begun ? begun->error : begun.error().message()));
+  }
+  note_for_audit(directive, arguments, clock, console);
   if (waits) {
+    LocalOrder order{directive.text(), label, std::move(*call), clock};
     return row.end(order, options, console);
   }
-  show(order.order().text(), order.label(), begun->text, console);
+  show(directive.text(), label, begun->text, console);
   return Exit::ok();
 }
 

@@ -244,7 +244,7 @@ Exit make_table(const TableTarget& target, Console& console) {
                                   " was ready; it comes into being all the same once DynamoDB has been asked for it: "
                                   "`sluice table check` tells"};
   }
-  SLUICE_PASS_ON(or_exit(outcome));
+  SLUICE_PASS_ON(outcome);
   const bool created = *outcome == queue::dynamodb::TableOutcome::created;
   if (target.spec.ttl) {
     if (const auto finding = queue::dynamodb::switch_ttl_on(client, target.spec, session->deadline())) {

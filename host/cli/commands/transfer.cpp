@@ -325,7 +325,7 @@ class Tail {
     const InterruptFlag interrupt;
     while (console_.writable() && !interrupt.raised()) {
       if (auto failed = look()) {
-        return Exit::failure(*failed);
+        return *failed;
       }
       if (wait_or_lose_reader(interrupt, interval)) {
         return Exit::silent(kExitBrokenPipe);

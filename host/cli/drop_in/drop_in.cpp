@@ -143,7 +143,7 @@ OrExit<QueueSession> open(const Arguments& arguments) {
 }
 
 Exit show(Result<StoredMessage> found, Console& console) {
-  SLUICE_TRY(message, or_exit(std::move(found)));
+  SLUICE_TRY(message, std::move(found));
   console.out(dynamomq_message(*message));
   return Exit::ok();
 }
@@ -162,8 +162,8 @@ using SilentOperation = Result<void> (DynamoMqOperations::*)(const std::string& 
 template <SilentOperation operation>
 Exit run_silently(const Arguments& arguments, Console& /*console*/) {
   SLUICE_TRY(session, open(arguments));
-  const auto done = (DynamoMqOperations(*session).*operation)(arguments.get("id"));
-  return done.has_error() ? Exit::failure(done.error()) : Exit::ok();
+  SLUICE_PASS_ON((DynamoMqOperations(*session).*operation)(arguments.get("id")));
+  return Exit::ok();
 }
 
 Exit get(const Arguments& arguments, Console& console) {
@@ -183,14 +183,14 @@ Exit receive(const Arguments& arguments, Console& console) {
 
 Exit redrive(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, open(arguments));
-  SLUICE_TRY(message, or_exit(DynamoMqOperations(*session).redrive(arguments.get("id"))));
+  SLUICE_TRY(message, DynamoMqOperations(*session).redrive(arguments.get("id")));
   console.out(dynamomq_redriven(*message));
   return Exit::ok();
 }
 
 Exit ls(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, open(arguments));
-  SLUICE_TRY(messages, or_exit(DynamoMqOperations(*session).list()));
+  SLUICE_TRY(messages, DynamoMqOperations(*session).list());
   console.out(dynamomq_statuses(*messages, session->clock().wall_now()));
   return Exit::ok();
 }
@@ -198,7 +198,7 @@ Exit ls(const Arguments& arguments, Console& console) {
 template <queue::Half half>
 Exit count(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, open(arguments));
-  SLUICE_TRY(overview, or_exit(DynamoMqOperations(*session).overview(half)));
+  SLUICE_TRY(overview, DynamoMqOperations(*session).overview(half));
   console.out(dynamomq_stats(half, *overview));
   return Exit::ok();
 }
@@ -222,10 +222,10 @@ Exit purge(const Arguments& arguments, Console& console) {
     return !interrupt.raised();
   });
   console.end_progress();
-  SLUICE_PASS_ON(or_exit(outcome));
+  SLUICE_PASS_ON(outcome);
   console.out(dynamomq_outcome(*outcome, true));
   if (outcome->denied) {
-    return Exit::failure(*outcome->denied);
+    return *outcome->denied;
   }
   if (interrupt.raised()) {
     return Exit::failure("interrupted; " + std::to_string(outcome->successes.size()) + " messages were removed");
