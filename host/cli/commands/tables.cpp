@@ -96,18 +96,17 @@ class TableSession {
   /// Exit 1 or 78 when it cannot be made. `target` outlives it.
   static OrExit<TableSession> open(const TableTarget& target) {
     TableSession session(target);
-    Parts& parts = *session.parts_;
-    auto connection = runtime::DynamoDbConnection::open(target.connection, parts.clock, parts.random);
+    auto connection = runtime::DynamoDbConnection::open(target.connection, *session.clock_, *session.random_);
     if (connection.has_error()) {
       return unopened(connection.error());
     }
-    parts.connection = std::move(*connection);
+    session.connection_ = std::move(*connection);
     return session;
   }
 
-  dynamo::Client& client() { return parts_->connection->client(); }
-  const std::string& region() const { return parts_->connection->region(); }
-  const SystemClock& clock() const { return parts_->clock; }
+  dynamo::Client& client() { return connection_->client(); }
+  const std::string& region() const { return connection_->region(); }
+  const SystemClock& clock() const { return *clock_; }
   /// For one request: half a minute from now.
   Deadline deadline() const { return Deadline::after(clock(), std::chrono::seconds(30)); }
   /// Asks DynamoDB about the table. Exit 1 when it does not answer or has no such table.
@@ -122,15 +121,12 @@ class TableSession {
   }
 
  private:
-  struct Parts {
-    SystemClock clock;
-    SeededRandom random;
-    std::unique_ptr<runtime::DynamoDbConnection> connection;
-  };
-  explicit TableSession(const TableTarget& target) : target_(&target), parts_(std::make_unique<Parts>()) {}
+  explicit TableSession(const TableTarget& target) : target_(&target) {}
 
   const TableTarget* target_;
-  std::unique_ptr<Parts> parts_;
+  std::unique_ptr<SystemClock> clock_ = std::make_unique<SystemClock>();
+  std::unique_ptr<SeededRandom> random_ = std::make_unique<SeededRandom>();
+  std::unique_ptr<runtime::DynamoDbConnection> connection_;
 };
 
 // As Terraform has them. The names in them are checked by whoever calls.
@@ -145,10 +141,6 @@ struct PolicyStatement {
 namespace attribute = queue::dynamomq::attribute;
 
 std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
-
-std::string attribute_block(std::string_view name) {
-  return "\n  attribute {\n    name = " + quoted(name) + "\n    type = \"S\"\n  }\n";
-}
 
 /// What Terraform takes as a name: everything else becomes '_'.
 std::string terraform_name(std::string_view text) {
@@ -175,7 +167,7 @@ std::string terraform_table(const queue::dynamodb::TableSpec& spec) {
   }
   text += std::string("  deletion_protection_enabled = ") + (spec.deletion_protection ? "true" : "false") + "\n";
   for (const auto name : queue::dynamodb::key_attributes(spec.layout)) {
-    text += attribute_block(name);
+    text += "\n  attribute {\n    name = " + quoted(name) + "\n    type = \"S\"\n  }\n";
   }
   if (spec.layout.indexed) {
     text += "\n  global_secondary_index {\n";
@@ -207,37 +199,22 @@ std::string terraform_policy(std::string_view name, const std::vector<PolicyStat
 
 constexpr Duration kTableTime = std::chrono::minutes(10);
 
-/// A stop token that Ctrl-C requests, for its lifetime.
-class StopOnInterrupt {
- public:
-  StopOnInterrupt() : watcher_([this](const std::stop_token& end) { watch(end); }) {}
-
-  std::stop_token token() const { return stop_.get_token(); }
-
- private:
-  void watch(const std::stop_token& end) {
-    while (!end.stop_requested() && interrupt_.wait(std::chrono::milliseconds(20))) {
-    }
-    if (interrupt_.raised()) {
-      stop_.request_stop();
-    }
-  }
-
-  // Fixed after construction.
-  const InterruptFlag interrupt_;
-  // Synchronises itself.
-  std::stop_source stop_;
-  std::jthread watcher_;
-};
-
 Exit make_table(const TableTarget& target, Console& console) {
   SLUICE_TRY(session, TableSession::open(target));
   dynamo::Client& client = session->client();
   console.progress("waiting for table " + target.spec.table + " to become active");
-  const StopOnInterrupt interrupt;
-  const std::stop_callback end_requests(interrupt.token(), [&client] { client.stop(); });
+  const InterruptFlag interrupt;
+  std::stop_source stop;
+  const std::jthread watcher([&](const std::stop_token& end) {
+    while (!end.stop_requested() && interrupt.wait(std::chrono::milliseconds(20))) {
+    }
+    if (interrupt.raised()) {
+      stop.request_stop();
+      client.stop();
+    }
+  });
   const auto outcome = queue::dynamodb::create_queue_table(
-      client, target.spec, session->clock(), Deadline::after(session->clock(), kTableTime), interrupt.token());
+      client, target.spec, session->clock(), Deadline::after(session->clock(), kTableTime), stop.get_token());
   console.end_progress();
   if (outcome.has_error() && outcome.error().code() == ErrorCode::cancelled) {
     return {kExitInterrupted, "stopped before table " + target.spec.table +
@@ -456,20 +433,10 @@ using queue::table::ExaminedItems;
 using queue::table::FindingLevel;
 using queue::table::TableFinding;
 
-std::string_view to_string(FindingLevel level) {
-  switch (level) {
-    case FindingLevel::unfit:
-      return "error";
-    case FindingLevel::waiting:
-      return "wait";
-    case FindingLevel::advice:
-      break;
-  }
-  return "advice";
-}
-
-Colour colour_of(FindingLevel level) {
-  return level == FindingLevel::unfit ? Colour::red : level == FindingLevel::waiting ? Colour::yellow : Colour::none;
+operate::Cell cell_of(FindingLevel level) {
+  return level == FindingLevel::unfit     ? operate::Cell("error", Colour::red)
+         : level == FindingLevel::waiting ? operate::Cell("wait", Colour::yellow)
+                                          : operate::Cell("advice");
 }
 
 /// So many requests read at most 100 MB, for 12,800 read units: less than a cent's worth.
@@ -537,7 +504,7 @@ void write_items(JsonWriter& json, const ExaminedItems& items) {
 
 std::string json_report(const TableTarget& target, const Examined& examined) {
   const auto finding = [](JsonWriter& each, const TableFinding& one) {
-    put_object(each, "level", to_string(one.level), "what", one.what, "mend", one.mend);
+    put_object(each, "level", cell_of(one.level).text, "what", one.what, "mend", one.mend);
   };
   return json_line(
       members_of(target), "ok", examined.usable, "findings", array_of(examined.findings, finding), "items",
@@ -547,8 +514,8 @@ std::string json_report(const TableTarget& target, const Examined& examined) {
 std::string text_report(const TableTarget& target, const Examined& examined, bool colours) {
   std::string text;
   for (const TableFinding& finding : examined.findings) {
-    const std::string level(to_string(finding.level));
-    text += (colours ? coloured(level, colour_of(finding.level)) : level) + ": " +
+    const operate::Cell level = cell_of(finding.level);
+    text += (colours ? coloured(level.text, level.colour) : level.text) + ": " +
             visible(finding.what + "; " + finding.mend) + "\n";
   }
   if (examined.usable) {
@@ -612,10 +579,8 @@ OrExit<std::string> table_arn(const Arguments& arguments, const TableTarget& tar
 
 std::vector<std::string> actions_of(const std::vector<std::string_view>& names) {
   std::vector<std::string> actions;
-  actions.reserve(names.size());
-  for (const std::string_view name : names) {
-    actions.push_back("dynamodb:" + std::string(name));
-  }
+  std::transform(names.begin(), names.end(), std::back_inserter(actions),
+                 [](std::string_view name) { return "dynamodb:" + std::string(name); });
   return actions;
 }
 
