@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string_view>
 #include <utility>
 
 namespace sluice {
@@ -31,5 +32,8 @@ class Descriptor {
  private:
   int number_;
 };
+
+/// Writes all of the text. False, with errno, when something stops it.
+bool write_all(int descriptor, std::string_view text);
 
 }  // namespace sluice

@@ -13,6 +13,7 @@
 #include <cstdlib>
 
 #include "base/assert.hpp"
+#include "base/descriptor.hpp"
 #include "base/text/visible.hpp"
 
 namespace sluice::cli {
@@ -20,18 +21,6 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::size_t kBufferBytes = 64 * 1024;
-
-/// 0, or errno of what stopped it.
-int write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const auto written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno != EINTR) {
-      return errno;
-    }
-    text.remove_prefix(written < 0 ? 0 : static_cast<std::size_t>(written));
-  }
-  return 0;
-}
 
 // What the handler of a question may touch.
 std::atomic<int> question_event{-1};
@@ -110,13 +99,6 @@ void Console::out(std::string_view text) {
   if (!writable()) {
     return;
   }
-  if (text.size() >= kBufferBytes) {
-    flush();
-    if (failure_ == 0) {
-      failure_ = write_all(STDOUT_FILENO, text);
-    }
-    return;
-  }
   buffer_ += text;
   if (buffer_.size() >= kBufferBytes) {
     flush();
@@ -124,8 +106,8 @@ void Console::out(std::string_view text) {
 }
 
 void Console::flush() {
-  if (failure_ == 0) {
-    failure_ = write_all(STDOUT_FILENO, buffer_);
+  if (failure_ == 0 && !write_all(STDOUT_FILENO, buffer_)) {
+    failure_ = errno;
   }
   buffer_.clear();
 }

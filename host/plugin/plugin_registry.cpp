@@ -259,14 +259,11 @@ Result<std::size_t> copy(int from, int to) {
     if (got < 0 && errno != EINTR) {
       return failed("cannot be read");
     }
-    for (ssize_t done = 0; done < got;) {
-      const ssize_t written = ::write(to, buffer.data() + done, static_cast<std::size_t>(got - done));
-      if (written < 0 && errno != EINTR) {
-        return failed("cannot be copied into memory, to compare it with its sha256");
-      }
-      done += std::max<ssize_t>(written, 0);
-      copied += static_cast<std::size_t>(std::max<ssize_t>(written, 0));
+    const std::string_view part(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    if (!write_all(to, part)) {
+      return failed("cannot be copied into memory, to compare it with its sha256");
     }
+    copied += part.size();
   }
 }
 

@@ -578,20 +578,9 @@ Result<void> DrainReportFile::write(const DrainCertificate& certificate) {
   if (!file_.open()) {
     return {};
   }
-  const std::string text = certificate.json();
-  std::size_t written = 0;
-  if (ftruncate(file_.get(), 0) != 0 && errno != EINVAL) {  // EINVAL: a pipe or terminal, which has nothing to cut
+  // EINVAL: a pipe or terminal, which has nothing to cut
+  if ((ftruncate(file_.get(), 0) != 0 && errno != EINVAL) || !write_all(file_.get(), certificate.json())) {
     return cannot_write(path_);
-  }
-  while (written < text.size()) {
-    const ssize_t count = ::write(file_.get(), text.data() + written, text.size() - written);
-    if (count < 0 && errno == EINTR) {
-      continue;
-    }
-    if (count <= 0) {
-      return cannot_write(path_);
-    }
-    written += static_cast<std::size_t>(count);
   }
   return {};
 }

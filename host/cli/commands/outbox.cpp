@@ -260,18 +260,9 @@ OrExit<std::string> read_all(const std::string& path) {
 /// Passwords may stand in them, so that nobody but their owner reads them.
 OrExit<void> write_new(const std::filesystem::path& path, const std::string& text) {
   const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  std::size_t written = 0;
-  while (file.open() && written < text.size()) {
-    const auto part = ::write(file.get(), text.data() + written, text.size() - written);
-    if (part < 0 && errno != EINTR) {
-      break;
-    }
-    written += part < 0 ? 0 : static_cast<std::size_t>(part);
-  }
-  if (file.open() && written == text.size()) {
-    return {};
-  }
-  return Exit::failure("cannot write " + path.string() + ": " + std::strerror(errno));
+  return file.open() && write_all(file.get(), text)
+             ? OrExit<void>()
+             : Exit::failure("cannot write " + path.string() + ": " + std::strerror(errno));
 }
 
 OrExit<void> write_files(const std::filesystem::path& folder, const std::vector<NewFile>& files) {

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <utility>
 
+#include "base/descriptor.hpp"
 #include "base/text/utf8.hpp"
 #include "host/cli/console.hpp"
 #include "host/cli/shell/shell.hpp"
@@ -268,13 +269,9 @@ std::string variable(const char* name) {
 }
 
 /// Opens it for its owner alone, whatever mode it has had so far.
-int open_owned(const std::string& path, int flags) {
-  const int file = ::open(path.c_str(), flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kOwnerOnly);
-  if (file >= 0 && ::fchmod(file, kOwnerOnly) != 0) {
-    ::close(file);
-    return -1;
-  }
-  return file;
+Descriptor open_owned(const std::string& path, int flags) {
+  Descriptor file(::open(path.c_str(), flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kOwnerOnly));
+  return file.open() && ::fchmod(file.get(), kOwnerOnly) == 0 ? std::move(file) : Descriptor();
 }
 
 void make_folder(const std::filesystem::path& folder) {
@@ -287,20 +284,15 @@ void make_folder(const std::filesystem::path& folder) {
 
 void replace(const std::string& path, const std::vector<std::string>& lines) {
   const std::string fresh = path + ".new";
-  const int file = open_owned(fresh, O_WRONLY | O_TRUNC);
-  if (file < 0) {
-    return;
-  }
+  const Descriptor file = open_owned(fresh, O_WRONLY | O_TRUNC);
   std::string text;
   for (const std::string& line : lines) {
     text += line + "\n";
   }
-  const bool written = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  ::close(file);
   std::error_code ignored;
-  if (written) {
+  if (file.open() && write_all(file.get(), text)) {
     std::filesystem::rename(fresh, path, ignored);
-  } else {
+  } else if (file.open()) {
     std::filesystem::remove(fresh, ignored);
   }
 }
@@ -348,15 +340,10 @@ void HistoryFile::append(const std::string& line) const {
     return;
   }
   make_folder(std::filesystem::path(path_).parent_path());
-  const int file = open_owned(path_, O_WRONLY | O_APPEND);
-  if (file < 0) {
-    return;
-  }
-  const std::string text = line + "\n";
   // One write of a file opened for appending is never mixed with another's.
-  const auto ignored = ::write(file, text.data(), text.size());
-  static_cast<void>(ignored);
-  ::close(file);
+  if (const Descriptor file = open_owned(path_, O_WRONLY | O_APPEND); file.open()) {
+    write_all(file.get(), line + "\n");
+  }
 }
 
 std::unique_ptr<LineSource> make_edited_lines(EditedLinesOptions options) {
