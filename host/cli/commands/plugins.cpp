@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -66,16 +67,16 @@ std::string job_json(const JobPlan& plan, const plugin::PluginRegistry& registry
   const char* const order = job.order == config::Order::group   ? "group"
                             : job.order == config::Order::queue ? "queue"
                                                                 : "none";
+  const auto schedules = [&job](JsonWriter& members) {
+    if (!job.schedules.empty()) {
+      write_schedules(members, job, SystemClock().wall_now());
+    }
+  };
   JsonWriter json;
-  json.begin_object();
-  put_members(json, "name", job.name, "file", job.file, "queue", work::queue_text(job), "order", order, "source",
-              job.source == config::Source::dlq ? "dlq" : "standard", "handler", job.handler, "plugin",
-              plugin_of(plan.handler, registry), "concurrency", job.concurrency, "max_attempts", job.retry.max_attempts,
-              "steered", steered);
-  if (!job.schedules.empty()) {
-    write_schedules(json, job, SystemClock().wall_now());
-  }
-  json.end_object();
+  put_object(json, "name", job.name, "file", job.file, "queue", work::queue_text(job), "order", order, "source",
+             job.source == config::Source::dlq ? "dlq" : "standard", "handler", job.handler, "plugin",
+             plugin_of(plan.handler, registry), "concurrency", job.concurrency, "max_attempts", job.retry.max_attempts,
+             "steered", steered, schedules);
   return json.take_text();
 }
 
@@ -131,6 +132,18 @@ std::vector<std::string> suspicions(const config::HostConfig& host, const config
   return lines;
 }
 
+/// The job's handler in this process. What it says goes to the console, and `who` stands before it.
+Result<std::unique_ptr<plugin::HandlerInstance>> make_handler(const config::HostConfig& host, const JobPlan& plan,
+                                                              Random& random, const Clock& clock,
+                                                              const std::string& who, Console& console) {
+  const auto log = [&console, who](sluice_log_level, std::string_view, std::string_view, std::string_view text) {
+    console.note(who + ": " + std::string(text));
+  };
+  const auto effects = plugin::effect_rules(plan.config, host.store_of(plan.config.queue).kind, random, clock);
+  return plugin::HandlerInstance::create({.log = log, .effects = effects}, *plan.handler, plan.config.name,
+                                         plan.options);
+}
+
 /// Makes and ends an instance for each job, because only the handler itself knows whether its options go together.
 std::vector<ConfigError> try_handlers(const config::HostConfig& host, const std::vector<JobPlan>& plans,
                                       Console& console) {
@@ -138,12 +151,7 @@ std::vector<ConfigError> try_handlers(const config::HostConfig& host, const std:
   SeededRandom random;
   const SystemClock clock;
   for (const JobPlan& plan : plans) {
-    const auto log = [&console](sluice_log_level, std::string_view job, std::string_view, std::string_view text) {
-      console.note(std::string(job) + ": " + std::string(text));
-    };
-    const auto effects = plugin::effect_rules(plan.config, host.store_of(plan.config.queue).kind, random, clock);
-    const auto instance = plugin::HandlerInstance::create({.log = log, .effects = effects}, *plan.handler,
-                                                          plan.config.name, plan.options);
+    const auto instance = make_handler(host, plan, random, clock, plan.config.name, console);
     if (instance.has_error()) {
       errors.push_back({plan.config.handler_place, instance.error().message()});
     }
@@ -251,7 +259,14 @@ class Report {
 
   Exit finish(const std::string& what) {
     if (console_.shows_json()) {
-      return finish_json(what);
+      const auto error = [](JsonWriter& json, const ConfigError& one) {
+        put_object(json, "file", one.place.file, "line", one.place.line, "column", one.place.column, "message",
+                   one.message);
+      };
+      const auto job = [](JsonWriter& json, const std::string& one) { json.raw(one); };
+      console_.out(json_line("file", what, "good", errors_.empty(), "errors", array_of(errors_, error), "warnings",
+                             warnings_, "jobs", array_of(jobs_, job)));
+      return errors_.empty() ? Exit::ok() : Exit::silent(kExitConfiguration);
     }
     const std::string warnings = warnings_.empty() ? "" : ", " + counted(warnings_.size(), "warning");
     if (!errors_.empty()) {
@@ -263,18 +278,6 @@ class Report {
   }
 
  private:
-  Exit finish_json(const std::string& what) {
-    console_.out(json_line("file", what, "good", errors_.empty(), "errors",
-                           array_of(errors_,
-                                    [](JsonWriter& json, const ConfigError& error) {
-                                      put_object(json, "file", error.place.file, "line", error.place.line, "column",
-                                                 error.place.column, "message", error.message);
-                                    }),
-                           "warnings", warnings_, "jobs",
-                           array_of(jobs_, [](JsonWriter& json, const std::string& job) { json.raw(job); })));
-    return errors_.empty() ? Exit::ok() : Exit::silent(kExitConfiguration);
-  }
-
   Console& console_;
   std::vector<ConfigError> errors_;
   std::vector<std::string> warnings_;
@@ -333,24 +336,16 @@ Exit check(const Arguments& arguments, Console& console) {
 std::string_view text_of(const char* text) { return text == nullptr ? std::string_view() : text; }
 
 std::string_view type_name(sluice_option_type type) {
-  switch (type) {
-    case SLUICE_OPTION_STRING:
-      return "string";
-    case SLUICE_OPTION_INTEGER:
-      return "integer";
-    case SLUICE_OPTION_NUMBER:
-      return "number";
-    case SLUICE_OPTION_BOOLEAN:
-      return "boolean";
-    case SLUICE_OPTION_DURATION:
-      return "duration";
-    case SLUICE_OPTION_LIST:
-      return "list";
-    case SLUICE_OPTION_MAP:
-      return "map";
-    default:
-      return "unknown";
-  }
+  constexpr std::array<std::pair<sluice_option_type, std::string_view>, 7> kNames{{{SLUICE_OPTION_STRING, "string"},
+                                                                                   {SLUICE_OPTION_INTEGER, "integer"},
+                                                                                   {SLUICE_OPTION_NUMBER, "number"},
+                                                                                   {SLUICE_OPTION_BOOLEAN, "boolean"},
+                                                                                   {SLUICE_OPTION_DURATION, "duration"},
+                                                                                   {SLUICE_OPTION_LIST, "list"},
+                                                                                   {SLUICE_OPTION_MAP, "map"}}};
+  const auto* const found =
+      std::find_if(kNames.begin(), kNames.end(), [type](const auto& known) { return known.first == type; });
+  return found == kNames.end() ? "unknown" : found->second;
 }
 
 bool is_required(const sluice_option& option) { return (option.flags & SLUICE_OPTION_REQUIRED) != 0; }
@@ -482,13 +477,7 @@ OrExit<JobPlan> plan_of(const config::HostConfig& host, const std::string& name,
 OrExit<plugin::Outcome> handle(const JobPlan& plan, const config::HostConfig& host, queue::Message message,
                                const Clock& clock, Console& console) {
   SeededRandom random;
-  const auto log = [&console](sluice_log_level, std::string_view, std::string_view, std::string_view text) {
-    console.note("handler: " + std::string(text));
-  };
-  const plugin::EffectRules effects =
-      plugin::effect_rules(plan.config, host.store_of(plan.config.queue).kind, random, clock);
-  const auto instance =
-      plugin::HandlerInstance::create({.log = log, .effects = effects}, *plan.handler, plan.config.name, plan.options);
+  const auto instance = make_handler(host, plan, random, clock, "handler", console);
   if (instance.has_error()) {
     return Exit(kExitConfiguration, instance.error().message());
   }
