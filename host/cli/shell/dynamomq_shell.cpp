@@ -54,33 +54,154 @@ std::string about(std::string_view before, const std::string& id, std::string_vi
 
 }  // namespace
 
-std::span<const DynamoMqShell::Entry> DynamoMqShell::entries() {
+struct DynamoMqShell::Commands {
+  static Answer help(DynamoMqShell&, const Parameters&) { return std::string(kHelp); }
+
+  static Answer qstat(DynamoMqShell& shell, const Parameters&) { return shell.with_stats({}, "Queue status:\n"); }
+
+  static Answer dlq(DynamoMqShell& shell, const Parameters&) {
+    SLUICE_TRY(overview, shell.operations_.overview(queue::Half::dlq));
+    return "DLQ status:\n" + dynamomq_stats(queue::Half::dlq, *overview);
+  }
+
+  static Answer enqueue_test(DynamoMqShell& shell, const Parameters&) {
+    Answer answer = outcome_text("Send a message with IDs:\n", shell.operations_.enqueue_test());
+    shell.refresh();
+    return answer;
+  }
+
+  static Answer purge(DynamoMqShell& shell, const Parameters&) {
+    if (shell.surroundings_.confirm &&
+        !shell.surroundings_.confirm("Remove every message of this table, its DLQ included?")) {
+      return std::string("nothing was removed\n");
+    }
+    bool stopped = false;
+    const auto outcome = shell.operations_.purge([&shell, &stopped](std::uint64_t) {
+      stopped = shell.surroundings_.interrupted && shell.surroundings_.interrupted();
+      return !stopped;
+    });
+    shell.refresh();
+    SLUICE_PASS_ON(outcome);
+    if (outcome->successes.empty() && outcome->failures.empty()) {
+      return std::string("Message table is empty ... nothing to remove!\n");
+    }
+    return outcome_text("List messages of removed IDs:\n", *outcome) +
+           (stopped ? "stopped after " + std::to_string(outcome->successes.size()) + " messages; purge again to go on\n"
+                    : "");
+  }
+
+  static Answer ls(DynamoMqShell& shell, const Parameters&) {
+    SLUICE_TRY(messages, shell.operations_.list());
+    if (messages->empty()) {
+      return std::string("Queue is empty!\n");
+    }
+    std::string text = "List messages of first 10 IDs:\n";
+    for (const auto& message : *messages) {
+      text += "* ID: " + visible(message.message.id) +
+              ", status: " + std::string(dynamomq_status(message, shell.clock_.wall_now())) + "\n";
+    }
+    return text;
+  }
+
+  static Answer receive(DynamoMqShell& shell, const Parameters&) {
+    SLUICE_TRY(message, shell.operations_.receive());
+    shell.selected_ = std::move(*message);
+    return shell.with_stats(
+        about("ReceiveMessage was successful ... record peeked is: [", shell.selected_->message.id, "]") +
+            dynamomq_system_info(*shell.selected_, shell.clock_.wall_now()),
+        "Queue stats:\n");
+  }
+
+  static Answer id(DynamoMqShell& shell, const Parameters& parameters) {
+    if (parameters.empty()) {
+      shell.selected_.reset();
+      return std::string("Going back to standard Interactive mode!\n");
+    }
+    auto message = shell.operations_.get(parameters.front());
+    if (message.has_error()) {
+      return message.error().code() == ErrorCode::not_found ? not_found(parameters.front()) : message.error();
+    }
+    shell.selected_ = std::move(*message);
+    return about("Message's [", shell.selected_->message.id, "] record dump:") + dynamomq_message(*shell.selected_);
+  }
+
+  static Answer system(DynamoMqShell& shell, const Parameters&) {
+    return "ID's system info:\n" + dynamomq_system_info(*shell.selected_, shell.clock_.wall_now());
+  }
+
+  static Answer data(DynamoMqShell& shell, const Parameters&) {
+    return "Data info:\n" + dynamomq_data(shell.selected_->message);
+  }
+
+  static Answer info(DynamoMqShell& shell, const Parameters&) {
+    return "Record's dump:\n" + dynamomq_message(*shell.selected_);
+  }
+
+  static Answer reset(DynamoMqShell& shell, const Parameters&) {
+    SLUICE_PASS_ON(shell.keep_selected(shell.operations_.reset(shell.selected_->message.id)));
+    return "Reset system info:\n" + dynamomq_system_info(*shell.selected_, shell.clock_.wall_now());
+  }
+
+  static Answer redrive(DynamoMqShell& shell, const Parameters&) {
+    SLUICE_PASS_ON(shell.keep_selected(shell.operations_.redrive(shell.selected_->message.id)));
+    return "Ready system info:\n" + dynamomq_redriven(*shell.selected_);
+  }
+
+  static Answer remove(DynamoMqShell& shell, const Parameters&) {
+    const std::string id = shell.selected_->message.id;
+    SLUICE_PASS_ON(shell.operations_.remove(id));
+    shell.selected_.reset();
+    return shell.with_stats(about("Processing for ID [", id, "] is deleted successfully! Remove from the queue!"),
+                            "Queue status:\n");
+  }
+
+  static Answer fail(DynamoMqShell& shell, const Parameters&) {
+    const std::string id = shell.selected_->message.id;
+    SLUICE_PASS_ON(shell.keep_selected(shell.operations_.fail(id)));
+    return shell.with_stats(
+        about("Processing for ID [", id, "] has failed! ReplaceMessage the record back to the queue!"),
+        "Queue status:\n");
+  }
+
+  static Answer invalid(DynamoMqShell& shell, const Parameters&) {
+    const std::string id = shell.selected_->message.id;
+    const auto moved = shell.operations_.invalid(id);
+    shell.refresh();
+    SLUICE_PASS_ON(moved);
+    return shell.with_stats(about("Processing for ID [", id, "] has failed .. invalid data! Send record to DLQ!"),
+                            "Queue status:\n");
+  }
+
+  struct Entry {
+    std::string_view name;
+    bool needs_message;
+    Answer (*run)(DynamoMqShell& shell, const Parameters& parameters);
+  };
   // DynamoMQ's README names `qstats`, `et` and `sys` too, which its program never knew.
   static constexpr std::array<Entry, 21> kEntries{{
-      {"h", false, &DynamoMqShell::help},
-      {"?", false, &DynamoMqShell::help},
-      {"help", false, &DynamoMqShell::help},
-      {"qstat", false, &DynamoMqShell::qstat},
-      {"qstats", false, &DynamoMqShell::qstat},
-      {"dlq", false, &DynamoMqShell::dlq},
-      {"enqueue-test", false, &DynamoMqShell::enqueue_test},
-      {"et", false, &DynamoMqShell::enqueue_test},
-      {"purge", false, &DynamoMqShell::purge},
-      {"ls", false, &DynamoMqShell::ls},
-      {"receive", false, &DynamoMqShell::receive},
-      {"id", false, &DynamoMqShell::id},
-      {"system", true, &DynamoMqShell::system},
-      {"sys", true, &DynamoMqShell::system},
-      {"data", true, &DynamoMqShell::data},
-      {"info", true, &DynamoMqShell::info},
-      {"reset", true, &DynamoMqShell::reset},
-      {"redrive", true, &DynamoMqShell::redrive},
-      {"delete", true, &DynamoMqShell::remove},
-      {"fail", true, &DynamoMqShell::fail},
-      {"invalid", true, &DynamoMqShell::invalid},
+      {"h", false, &Commands::help},
+      {"?", false, &Commands::help},
+      {"help", false, &Commands::help},
+      {"qstat", false, &Commands::qstat},
+      {"qstats", false, &Commands::qstat},
+      {"dlq", false, &Commands::dlq},
+      {"enqueue-test", false, &Commands::enqueue_test},
+      {"et", false, &Commands::enqueue_test},
+      {"purge", false, &Commands::purge},
+      {"ls", false, &Commands::ls},
+      {"receive", false, &Commands::receive},
+      {"id", false, &Commands::id},
+      {"system", true, &Commands::system},
+      {"sys", true, &Commands::system},
+      {"data", true, &Commands::data},
+      {"info", true, &Commands::info},
+      {"reset", true, &Commands::reset},
+      {"redrive", true, &Commands::redrive},
+      {"delete", true, &Commands::remove},
+      {"fail", true, &Commands::fail},
+      {"invalid", true, &Commands::invalid},
   }};
-  return kEntries;
-}
+};
 
 std::string DynamoMqShell::greeting() const {
   const std::string opened =
@@ -111,9 +232,9 @@ Shell::Next DynamoMqShell::step(const std::string& line, const ShellOutput& outp
 
 DynamoMqShell::Answer DynamoMqShell::answer(const std::string& line) {
   const TypedCommand typed = parse_input(line);
-  const auto known = entries();
-  const auto entry = std::find_if(known.begin(), known.end(),
-                                  [&typed](const Entry& candidate) { return candidate.name == typed.name; });
+  const auto& known = Commands::kEntries;
+  const auto* const entry = std::find_if(known.begin(), known.end(),
+                                         [&typed](const auto& candidate) { return candidate.name == typed.name; });
   if (entry == known.end()) {
     return Error(ErrorCode::invalid, "unrecognized command");
   }
@@ -122,7 +243,7 @@ DynamoMqShell::Answer DynamoMqShell::answer(const std::string& line) {
     return Error(ErrorCode::invalid,
                  "`" + typed.name + "` command can be only used in the Interactive mode. Call first `id");
   }
-  return (this->*entry->run)(typed.parameters);
+  return entry->run(*this, typed.parameters);
 }
 
 Completion DynamoMqShell::complete(std::string_view before_cursor) {
@@ -136,7 +257,7 @@ Completion DynamoMqShell::complete(std::string_view before_cursor) {
   };
   const TypedCommand before = parse_input(before_cursor.substr(0, start));
   if (before.name.empty()) {
-    for (const Entry& entry : entries()) {
+    for (const auto& entry : Commands::kEntries) {
       offer(entry.name);
     }
     offer("quit");
@@ -155,126 +276,12 @@ Completion DynamoMqShell::complete(std::string_view before_cursor) {
   return completion;
 }
 
-DynamoMqShell::Answer DynamoMqShell::help(const Parameters&) { return std::string(kHelp); }
-
 DynamoMqShell::Answer DynamoMqShell::with_stats(std::string_view text, std::string_view headline) {
   const auto overview = operations_.overview(queue::Half::standard);
   if (overview.has_error()) {
     return std::string(text) + "ERROR: " + visible(overview.error().message()) + "\n";
   }
   return std::string(text) + std::string(headline) + dynamomq_stats(queue::Half::standard, *overview);
-}
-
-DynamoMqShell::Answer DynamoMqShell::qstat(const Parameters&) { return with_stats({}, "Queue status:\n"); }
-
-DynamoMqShell::Answer DynamoMqShell::dlq(const Parameters&) {
-  SLUICE_TRY(overview, operations_.overview(queue::Half::dlq));
-  return "DLQ status:\n" + dynamomq_stats(queue::Half::dlq, *overview);
-}
-
-DynamoMqShell::Answer DynamoMqShell::enqueue_test(const Parameters&) {
-  Answer answer = outcome_text("Send a message with IDs:\n", operations_.enqueue_test());
-  refresh();
-  return answer;
-}
-
-DynamoMqShell::Answer DynamoMqShell::purge(const Parameters&) {
-  if (surroundings_.confirm && !surroundings_.confirm("Remove every message of this table, its DLQ included?")) {
-    return std::string("nothing was removed\n");
-  }
-  bool stopped = false;
-  const auto outcome = operations_.purge([this, &stopped](std::uint64_t) {
-    stopped = surroundings_.interrupted && surroundings_.interrupted();
-    return !stopped;
-  });
-  refresh();
-  SLUICE_PASS_ON(outcome);
-  if (outcome->successes.empty() && outcome->failures.empty()) {
-    return std::string("Message table is empty ... nothing to remove!\n");
-  }
-  return outcome_text("List messages of removed IDs:\n", *outcome) +
-         (stopped ? "stopped after " + std::to_string(outcome->successes.size()) + " messages; purge again to go on\n"
-                  : "");
-}
-
-DynamoMqShell::Answer DynamoMqShell::ls(const Parameters&) {
-  SLUICE_TRY(messages, operations_.list());
-  if (messages->empty()) {
-    return std::string("Queue is empty!\n");
-  }
-  std::string text = "List messages of first 10 IDs:\n";
-  for (const auto& message : *messages) {
-    text += "* ID: " + visible(message.message.id) +
-            ", status: " + std::string(dynamomq_status(message, clock_.wall_now())) + "\n";
-  }
-  return text;
-}
-
-DynamoMqShell::Answer DynamoMqShell::receive(const Parameters&) {
-  SLUICE_TRY(message, operations_.receive());
-  selected_ = std::move(*message);
-  return with_stats(about("ReceiveMessage was successful ... record peeked is: [", selected_->message.id, "]") +
-                        dynamomq_system_info(*selected_, clock_.wall_now()),
-                    "Queue stats:\n");
-}
-
-DynamoMqShell::Answer DynamoMqShell::id(const Parameters& parameters) {
-  if (parameters.empty()) {
-    selected_.reset();
-    return std::string("Going back to standard Interactive mode!\n");
-  }
-  auto message = operations_.get(parameters.front());
-  if (message.has_error()) {
-    return message.error().code() == ErrorCode::not_found ? not_found(parameters.front()) : message.error();
-  }
-  selected_ = std::move(*message);
-  return about("Message's [", selected_->message.id, "] record dump:") + dynamomq_message(*selected_);
-}
-
-DynamoMqShell::Answer DynamoMqShell::system(const Parameters&) {
-  return "ID's system info:\n" + dynamomq_system_info(*selected_, clock_.wall_now());
-}
-
-DynamoMqShell::Answer DynamoMqShell::data(const Parameters&) {
-  return "Data info:\n" + dynamomq_data(selected_->message);
-}
-
-DynamoMqShell::Answer DynamoMqShell::info(const Parameters&) {
-  return "Record's dump:\n" + dynamomq_message(*selected_);
-}
-
-DynamoMqShell::Answer DynamoMqShell::reset(const Parameters&) {
-  SLUICE_PASS_ON(keep_selected(operations_.reset(selected_->message.id)));
-  return "Reset system info:\n" + dynamomq_system_info(*selected_, clock_.wall_now());
-}
-
-DynamoMqShell::Answer DynamoMqShell::redrive(const Parameters&) {
-  SLUICE_PASS_ON(keep_selected(operations_.redrive(selected_->message.id)));
-  return "Ready system info:\n" + dynamomq_redriven(*selected_);
-}
-
-DynamoMqShell::Answer DynamoMqShell::remove(const Parameters&) {
-  const std::string id = selected_->message.id;
-  SLUICE_PASS_ON(operations_.remove(id));
-  selected_.reset();
-  return with_stats(about("Processing for ID [", id, "] is deleted successfully! Remove from the queue!"),
-                    "Queue status:\n");
-}
-
-DynamoMqShell::Answer DynamoMqShell::fail(const Parameters&) {
-  const std::string id = selected_->message.id;
-  SLUICE_PASS_ON(keep_selected(operations_.fail(id)));
-  return with_stats(about("Processing for ID [", id, "] has failed! ReplaceMessage the record back to the queue!"),
-                    "Queue status:\n");
-}
-
-DynamoMqShell::Answer DynamoMqShell::invalid(const Parameters&) {
-  const std::string id = selected_->message.id;
-  const auto moved = operations_.invalid(id);
-  refresh();
-  SLUICE_PASS_ON(moved);
-  return with_stats(about("Processing for ID [", id, "] has failed .. invalid data! Send record to DLQ!"),
-                    "Queue status:\n");
 }
 
 Result<void> DynamoMqShell::keep_selected(Result<queue::StoredMessage> changed) {

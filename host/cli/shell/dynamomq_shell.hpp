@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -48,29 +47,8 @@ class DynamoMqShell final : public Shell {
   /// Text for standard output, or why there is none.
   using Answer = Result<std::string>;
   using Parameters = std::vector<std::string>;
-  struct Entry {
-    std::string_view name;
-    bool needs_message;
-    Answer (DynamoMqShell::*run)(const Parameters&);
-  };
-  static std::span<const Entry> entries();
-
-  Answer help(const Parameters&);
-  Answer qstat(const Parameters&);
-  Answer dlq(const Parameters&);
-  Answer enqueue_test(const Parameters&);
-  Answer purge(const Parameters&);
-  Answer ls(const Parameters&);
-  Answer receive(const Parameters&);
-  Answer id(const Parameters& parameters);
-  Answer system(const Parameters&);
-  Answer data(const Parameters&);
-  Answer info(const Parameters&);
-  Answer reset(const Parameters&);
-  Answer redrive(const Parameters&);
-  Answer remove(const Parameters&);
-  Answer fail(const Parameters&);
-  Answer invalid(const Parameters&);
+  /// The commands, each a function that is given the shell.
+  struct Commands;
 
   Answer answer(const std::string& line);
   /// What happened, and the statistics below it.
