@@ -1,11 +1,7 @@
-#include <spawn.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -13,6 +9,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/shell_word.hpp"
 #include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/commands/bulk.hpp"
@@ -26,23 +23,6 @@ namespace {
 
 Error system_error(const std::string& what, int code) {
   return {ErrorCode::internal, what + ": " + std::strerror(code)};
-}
-
-int spawn_shell(pid_t& child, std::string script, std::string path) {
-  std::string shell = "sh";
-  std::string option = "-c";
-  std::array<char*, 6> words{shell.data(), option.data(), script.data(), shell.data(), path.data(), nullptr};
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  sigset_t defaults;
-  ::sigemptyset(&defaults);
-  ::sigaddset(&defaults, SIGINT);
-  ::sigaddset(&defaults, SIGQUIT);
-  ::posix_spawnattr_setsigdefault(&attributes, &defaults);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-  const int failed = ::posix_spawn(&child, "/bin/sh", nullptr, &attributes, words.data(), environ);
-  ::posix_spawnattr_destroy(&attributes);
-  return failed;
 }
 
 /// $VISUAL, $EDITOR, or vi where there is a terminal; empty when there is none.
@@ -59,15 +39,9 @@ std::string editor_command(bool terminal) {
 /// Opens the file with that command, which may have options, and waits for its end. An error when it cannot be run or
 /// ends with another code than 0. Ctrl-C is the editor's meanwhile.
 Result<void> run_editor(const std::string& command, const std::string& path) {
-  // Both processes are on the terminal.
-  const SignalAction interrupt(SIGINT, SIG_IGN);
-  const SignalAction quit(SIGQUIT, SIG_IGN);
-  pid_t child = -1;
-  if (const int failed = spawn_shell(child, command + " \"$1\"", path); failed != 0) {
-    return system_error("cannot run the editor " + command, failed);
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  const int status = std::system((command + " " + shell_word(path)).c_str());
+  if (status < 0) {
+    return system_error("cannot run the editor " + command, errno);
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
     return {};
@@ -109,9 +83,7 @@ class Editing {
       return Exit::usage("there is no terminal for an editor; set EDITOR, or write --set PATH=VALUE");
     }
     Editing editing(message, std::move(command));
-    if (const auto written = editing.write(); !written) {
-      return written.error();
-    }
+    SLUICE_PASS_ON(editing.write());
     return editing;
   }
 

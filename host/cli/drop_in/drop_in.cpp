@@ -327,7 +327,7 @@ int dispatch(const Words& words, Console& console) {
   }
   Exit end;
   if (parsed.command == nullptr) {
-    end = run_interactive(parsed.arguments, console, ShellStyle::dynamomq);
+    end = run_dynamomq_shell(parsed.arguments, console);
   } else if (parsed.command->run != nullptr) {
     end = parsed.command->run(parsed.arguments, console);
   } else {

@@ -130,7 +130,17 @@ std::vector<std::string> first_ids(const RememberedOptions& options) {
   return ids;
 }
 
-Exit hold_sluice(const Arguments& arguments, Console& console) {
+std::string region_of(const QueuePlace& place) {
+  if (place.in_sqlite() || !place.store().region.empty()) {
+    return place.store().region;
+  }
+  const auto settings = dynamo::resolve_settings(dynamo::AwsEnvironment::of_process());
+  return settings.has_error() ? std::string() : settings->region;
+}
+
+}  // namespace
+
+Exit run_shell(const Arguments& arguments, Console& console) {
   RememberedOptions options = remembered(arguments);
   std::vector<std::string> queues;
   {
@@ -148,15 +158,7 @@ Exit hold_sluice(const Arguments& arguments, Console& console) {
   return Exit::ok();
 }
 
-std::string region_of(const QueuePlace& place) {
-  if (place.in_sqlite() || !place.store().region.empty()) {
-    return place.store().region;
-  }
-  const auto settings = dynamo::resolve_settings(dynamo::AwsEnvironment::of_process());
-  return settings.has_error() ? std::string() : settings->region;
-}
-
-Exit hold_dynamomq(const Arguments& arguments, Console& console) {
+Exit run_dynamomq_shell(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, QueueSession::open(arguments, QueueSession::Queue::needed, QueueSession::HostFiles::named_only));
   const QueuePlace& place = session->place();
   const bool embedded = place.in_sqlite();
@@ -173,16 +175,6 @@ Exit hold_dynamomq(const Arguments& arguments, Console& console) {
   DynamoMqShell shell(operations, session->clock(), std::move(surroundings));
   hold(shell, "dynamomq_history", true, console);
   return Exit::ok();
-}
-
-Exit shell(const Arguments& arguments, Console& console) {
-  return run_interactive(arguments, console, ShellStyle::sluice);
-}
-
-}  // namespace
-
-Exit run_interactive(const Arguments& arguments, Console& console, ShellStyle style) {
-  return style == ShellStyle::dynamomq ? hold_dynamomq(arguments, console) : hold_sluice(arguments, console);
 }
 
 Command shell_command() {
@@ -202,7 +194,7 @@ Command shell_command() {
           "it. Elsewhere commands are read from standard input, one a line, and nothing but their output is printed.",
       .flags = with_store_flags({}),
       .examples = "sluice shell --queue orders\nprintf 'stats\\nls --dlq\\n' | sluice shell --queue orders",
-      .run = shell,
+      .run = run_shell,
   };
 }
 

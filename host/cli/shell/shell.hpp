@@ -109,15 +109,13 @@ class HistoryFile {
   std::string path_;
 };
 
-/// Whose dialogue it is.
-enum class ShellStyle {
-  sluice,    ///< the commands of the command line, with the queue and the selected message remembered
-  dynamomq,  ///< DynamoMQ's interactive mode: its commands, prompts and texts
-};
+// Each reads commands until the end of input: with line editing, history and completion on a terminal, line by line
+// elsewhere. The arguments are those of a command with the store flags; what they say of the queue holds for the whole
+// dialogue. A command that fails says so and the dialogue goes on.
 
-/// Reads commands until the end of input: with line editing, history and completion on a terminal, line by line
-/// elsewhere. The arguments are those of a command with the store flags; what they say of the queue holds for the whole
-/// dialogue. A command that fails says so and the dialogue goes on.
-Exit run_interactive(const Arguments& arguments, Console& console, ShellStyle style);
+/// The commands of the command line, with the queue and the selected message remembered.
+Exit run_shell(const Arguments& arguments, Console& console);
+/// DynamoMQ's interactive mode: its commands, prompts and texts.
+Exit run_dynamomq_shell(const Arguments& arguments, Console& console);
 
 }  // namespace sluice::cli
