@@ -7,8 +7,8 @@ namespace sluice {
 namespace {
 
 bool is_plain(char byte) {
-  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
-         std::string_view("_-./:@%+=,").find(byte) != std::string_view::npos;
+  return static_cast<unsigned char>(byte) >= 0x80 || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+         (byte >= '0' && byte <= '9') || std::string_view("_-./:@%+=,").find(byte) != std::string_view::npos;
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "host/cli/words.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <sstream>
 
 #include "base/text/visible.hpp"
 
@@ -91,12 +93,6 @@ class Splitter {
   std::size_t position_ = 0;
 };
 
-bool is_plain(char letter) {
-  const auto byte = static_cast<unsigned char>(letter);
-  return byte >= 0x80 || (letter >= '0' && letter <= '9') || (letter >= 'A' && letter <= 'Z') ||
-         (letter >= 'a' && letter <= 'z') || std::string_view("-_.,:/@%+=").find(letter) != std::string_view::npos;
-}
-
 bool takes_plain_ids(const Command& command) {
   const Flag* const id = command.flag("id");
   return id != nullptr && id->alone;
@@ -106,42 +102,16 @@ bool takes_plain_ids(const Command& command) {
 
 Result<std::vector<std::string>> split_words(std::string_view line) { return Splitter(line).split(); }
 
-std::string quoted_word(std::string_view word) {
-  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) {
-    return std::string(word);
-  }
-  std::string quoted = "'";
-  for (const char letter : word) {
-    if (letter == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += letter;
-    }
-  }
-  return quoted + "'";
-}
-
 bool can_stand_on_line(std::string_view text) { return visible(text) == text; }
 
 TypedCommand parse_input(std::string_view line) {
+  std::istringstream words{std::string(line)};
   TypedCommand typed;
-  std::size_t words = 0;
-  for (std::size_t position = 0; position < line.size();) {
-    const auto start = line.find_first_not_of(kSpace, position);
-    if (start == std::string_view::npos) {
-      break;
-    }
-    position = std::min(line.find_first_of(kSpace, start), line.size());
-    std::string word(line.substr(start, position - start));
-    if (words++ > 0) {
-      typed.parameters.push_back(std::move(word));
-      continue;
-    }
-    for (char& letter : word) {
-      letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-    }
-    typed.name = std::move(word);
+  words >> typed.name;
+  for (char& letter : typed.name) {
+    letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
   }
+  typed.parameters.assign(std::istream_iterator<std::string>(words), {});
   return typed;
 }
 

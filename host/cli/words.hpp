@@ -14,9 +14,6 @@ namespace sluice::cli {
 /// ErrorCode::invalid with the column of a quote that is never closed, or of a backslash at the end.
 Result<std::vector<std::string>> split_words(std::string_view line);
 
-/// The text as one word of such a line, quoted only where it must be.
-std::string quoted_word(std::string_view word);
-
 /// Whether the text can stand on a line that is edited: false where it would break the line or steer the terminal.
 bool can_stand_on_line(std::string_view text);
 

@@ -3,11 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/shell_word.hpp"
+
 namespace sluice::test {
 namespace {
 
 using cli::parse_input;
-using cli::quoted_word;
 using cli::split_words;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -53,12 +54,10 @@ TEST(SplitWords, PointsAtWhatIsNotClosed) {
   EXPECT_THAT(message("ls \\"), HasSubstr("column 4: the line ends with a backslash"));
 }
 
-TEST(QuotedWord, ComesBackAsItself) {
+TEST(SplitWords, ReadsWhatShellWordWrote) {
   for (const std::string word : {"A-101", "a b", "it's", "", "#1", "\"", "back\\slash", "$x", "größe", "a\tb", "*"}) {
-    EXPECT_THAT(words(quoted_word(word)), ElementsAre(word)) << quoted_word(word);
+    EXPECT_THAT(words(shell_word(word)), ElementsAre(word)) << shell_word(word);
   }
-  EXPECT_EQ(quoted_word("A-101"), "A-101");
-  EXPECT_EQ(quoted_word("größe"), "größe");
 }
 
 // DynamoMQ's table for its ParseInput.

@@ -221,17 +221,16 @@ std::string DynamoMqShell::prompt() const {
 }
 
 Shell::Next DynamoMqShell::step(const std::string& line, const ShellOutput& output) {
-  const std::string name = parse_input(line).name;
-  if (name == "quit" || name == "q") {
+  const TypedCommand typed = parse_input(line);
+  if (typed.name == "quit" || typed.name == "q") {
     return Next::end;
   }
-  const Answer given = answer(line);
+  const Answer given = answer(typed);
   output.out(given.has_value() ? *given : "ERROR: " + visible(given.error().message()) + "\n");
   return Next::go_on;
 }
 
-DynamoMqShell::Answer DynamoMqShell::answer(const std::string& line) {
-  const TypedCommand typed = parse_input(line);
+DynamoMqShell::Answer DynamoMqShell::answer(const TypedCommand& typed) {
   const auto& known = Commands::kEntries;
   const auto* const entry = std::find_if(known.begin(), known.end(),
                                          [&typed](const auto& candidate) { return candidate.name == typed.name; });

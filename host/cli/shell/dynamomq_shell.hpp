@@ -50,7 +50,7 @@ class DynamoMqShell final : public Shell {
   /// The commands, each a function that is given the shell.
   struct Commands;
 
-  Answer answer(const std::string& line);
+  Answer answer(const TypedCommand& typed);
   /// What happened, and the statistics below it.
   Answer with_stats(std::string_view text, std::string_view headline);
   /// Selects the message as it is after a change of it.

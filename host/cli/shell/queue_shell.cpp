@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "base/shell_word.hpp"
 #include "base/text/utf8.hpp"
 #include "base/text/visible.hpp"
 #include "host/cli/help.hpp"
@@ -317,7 +318,7 @@ std::vector<std::string> QueueShell::candidates(const Words& before, std::string
   std::set<std::string> fitting;
   for (const std::string& word : offered) {
     if (begins_with(word, typed) && can_stand_on_line(word)) {
-      fitting.insert(quoted_word(word));
+      fitting.insert(shell_word(word));
     }
   }
   return {fitting.begin(), fitting.end()};
