@@ -71,12 +71,6 @@ void copy(Fields& fields, const std::string& path, TomlText& toml, std::string_v
   }
 }
 
-std::string lowered(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return text;
-}
-
 /// debug, info, warn or error; nothing when absent or, with a complaint, another word.
 std::optional<std::string> level(Fields& fields, const std::string& path) {
   if (!fields.has(path)) {
@@ -149,28 +143,23 @@ std::vector<Text> one_format(Fields& fields, const std::vector<std::string>& wor
   return kept;
 }
 
-void write_rollbar(Fields& fields, const Identity& identity, TomlText& host) {
-  if (!fields.has("logging.rollbar")) {
-    fields.complain("logging.rollbar", "is required");
+/// What both services have: by which field lines may be sent there, from which level on, and as whose.
+void write_sender(Fields& fields, const std::string& service, const std::string& field, const char* key,
+                  const Identity& identity, TomlText& host) {
+  const std::string path = "logging." + service;
+  if (!fields.has(path)) {
+    fields.complain(path, "is required");
     return;
   }
-  host.table("log.rollbar");
-  copy(fields, "logging.rollbar.token", host, "token", true);
-  host.string("level", level(fields, "logging.rollbar.level").value_or("warn"));
+  host.table("log." + service);
+  copy(fields, path + "." + field, host, key, true);
+  host.string("level", level(fields, path + ".level").value_or("warn"));
   host.string("environment", identity.environment);
 }
 
 void write_sentry(Fields& fields, const Identity& identity, TomlText& host) {
-  if (!fields.has("logging.sentry")) {
-    fields.complain("logging.sentry", "is required");
-    return;
-  }
-  host.table("log.sentry");
   // The program reads dsn, its documentation says DSN.
-  const std::string dsn = fields.has("logging.sentry.DSN") ? "logging.sentry.DSN" : "logging.sentry.dsn";
-  copy(fields, dsn, host, "dsn", true);
-  host.string("level", level(fields, "logging.sentry.level").value_or("warn"));
-  host.string("environment", identity.environment);
+  write_sender(fields, "sentry", fields.has("logging.sentry.DSN") ? "DSN" : "dsn", "dsn", identity, host);
   if (const auto rate = fields.fraction("logging.sentry.sampleRate")) {
     host.fraction("sample_rate", *rate);
   }
@@ -209,7 +198,7 @@ void write_observation(Fields& fields, TomlText& host) {
     host.strings("handler", one_format(fields, words));
   }
   if (has(words, "rollbar")) {
-    write_rollbar(fields, identity, host);
+    write_sender(fields, "rollbar", "token", "token", identity, host);
   }
   if (has(words, "sentry")) {
     write_sentry(fields, identity, host);
@@ -398,28 +387,18 @@ void write_retries(Fields& fields, const Pace& pace, TomlText& job) {
   job.duration("base", pace.retry_backoff * 2);
 }
 
-class JobFile {
- public:
-  JobFile(const std::string& name, std::string handler, const Pace& pace)
-      : path_("jobs.d/" + name + "-" + handler + ".toml"), handler_(std::move(handler)) {
-    toml.comment("From the configuration of outbox-worker, by `sluice outbox convert`.");
-    toml.table("job");
-    toml.string("source", "outbox:" + name);
-    toml.string("handler", handler_);
-    toml.number("concurrency", kConcurrency);
-    if (pace.throughput) {
-      toml.string("rate_limit", std::to_string(*pace.throughput) + "/s");
-    }
+TomlText job_file(const std::string& name, std::string_view handler, const Pace& pace) {
+  TomlText job;
+  job.comment("From the configuration of outbox-worker, by `sluice outbox convert`.");
+  job.table("job");
+  job.string("source", "outbox:" + name);
+  job.string("handler", handler);
+  job.number("concurrency", kConcurrency);
+  if (pace.throughput) {
+    job.string("rate_limit", std::to_string(*pace.throughput) + "/s");
   }
-
-  NewFile take() const { return {path_, toml.text()}; }
-
-  TomlText toml;
-
- private:
-  std::string path_;
-  std::string handler_;
-};
+  return job;
+}
 
 /// What the job must be told where both publishers share one outbox.
 void write_missing_types(TomlText& job, const std::string& where) {
@@ -429,16 +408,10 @@ void write_missing_types(TomlText& job, const std::string& where) {
               {{"${TYPES_OF_" + where + ":?list the aggregate types that go there in this job's file}", true}});
 }
 
-constexpr const char* kTypesRemark =
-    "both publishers: each job has to name its own aggregate types in [job.outbox], which the YAML does not say";
-
 std::vector<Text> without(std::vector<Text> values, const std::vector<Text>& others) {
-  values.erase(std::remove_if(values.begin(), values.end(),
-                              [&others](const Text& value) {
-                                return std::any_of(others.begin(), others.end(),
-                                                   [&value](const Text& other) { return other.text == value.text; });
-                              }),
-               values.end());
+  std::erase_if(values, [&others](const Text& value) {
+    return std::any_of(others.begin(), others.end(), [&value](const Text& other) { return other.text == value.text; });
+  });
   return values;
 }
 
@@ -502,23 +475,23 @@ void write_credentials(Fields& fields, TomlText& job) {
 }
 
 NewFile sns_job(Fields& fields, const std::string& name, const Pace& pace, bool both) {
-  JobFile job(name, "sns", pace);
+  TomlText job = job_file(name, "sns", pace);
   const Lists lists = read_lists(fields);
-  write_filter(lists, job.toml, both, "SNS");
-  write_retries(fields, pace, job.toml);
-  job.toml.table("job.options");
+  write_filter(lists, job, both, "SNS");
+  write_retries(fields, pace, job);
+  job.table("job.options");
   const auto region = fields.text("publisher.aws.region");
-  job.toml.string("region", region ? region->text : "ap-northeast-1");
-  copy(fields, "publisher.aws.sns.endpoint", job.toml, "endpoint");
-  write_credentials(fields, job.toml);
-  write_refetch(fields, job.toml);
+  job.string("region", region ? region->text : "ap-northeast-1");
+  copy(fields, "publisher.aws.sns.endpoint", job, "endpoint");
+  write_credentials(fields, job);
+  write_refetch(fields, job);
   if (!lists.ignored.empty()) {
-    job.toml.strings("ignore_unreadable_topics", lists.ignored);
+    job.strings("ignore_unreadable_topics", lists.ignored);
     fields.remark(
         "publisher.aws.sns.resources.ignoreFetchErrorResources",
         "topics whose attributes cannot be read are published to; outbox-worker passed over them without a warning");
   }
-  return job.take();
+  return {"jobs.d/" + name + "-sns.toml", job.text()};
 }
 
 /// The first of a list of files, with a remark on the others.
@@ -574,34 +547,34 @@ void write_servers(Fields& fields, TomlText& job) {
 }
 
 NewFile nats_job(Fields& fields, const std::string& name, const Pace& pace, bool both) {
-  JobFile job(name, "nats", pace);
+  TomlText job = job_file(name, "nats", pace);
   if (both) {
-    job.toml.table("job.outbox");
-    write_missing_types(job.toml, "NATS");
+    job.table("job.outbox");
+    write_missing_types(job, "NATS");
   }
-  write_retries(fields, pace, job.toml);
-  job.toml.table("job.options");
-  write_servers(fields, job.toml);
-  copy(fields, "publisher.nats.clientName", job.toml, "name");
-  copy(fields, "publisher.nats.domain", job.toml, "domain");
+  write_retries(fields, pace, job);
+  job.table("job.options");
+  write_servers(fields, job);
+  copy(fields, "publisher.nats.clientName", job, "name");
+  copy(fields, "publisher.nats.domain", job, "domain");
   for (const auto& [field, key] : {std::pair("reconnectWait", "reconnect_wait"),
                                    {"reconnectJitter", "reconnect_jitter"},
                                    {"reconnectJitterTLS", "reconnect_jitter_tls"},
                                    {"timeout", "connect_timeout"}}) {
     if (const auto duration = fields.duration(std::string("publisher.nats.") + field)) {
-      job.toml.duration(key, *duration);
+      job.duration(key, *duration);
     }
   }
   fields.leave_out(
       "publisher.nats.maxReconnects",
       "the plugin reconnects for as long as it runs; after the last one outbox-worker published nothing any more");
-  write_nats_tls(fields, job.toml);
-  write_nats_user(fields, job.toml);
+  write_nats_tls(fields, job);
+  write_nats_user(fields, job);
   fields.remark(
       "publisher.nats",
       "a message's id is the row's, so that two events of one payload are both stored; message_id = \"payload\" in "
       "[job.options] is what outbox-worker did");
-  return job.take();
+  return {"jobs.d/" + name + "-nats.toml", job.text()};
 }
 
 std::vector<NewFile> write_jobs(Fields& fields, const std::string& name) {
@@ -624,7 +597,9 @@ std::vector<NewFile> write_jobs(Fields& fields, const std::string& name) {
     files.push_back(nats_job(fields, name, pace, sns));
   }
   if (sns && nats) {
-    fields.remark("publisher", kTypesRemark);
+    fields.remark(
+        "publisher",
+        "both publishers: each job has to name its own aggregate types in [job.outbox], which the YAML does not say");
   }
   if (!sns) {
     for (const char* field : {"publisher.refetchTimer.enabled", "publisher.refetchTimer.interval"}) {

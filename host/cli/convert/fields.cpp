@@ -88,6 +88,12 @@ std::optional<config::Duration> parse_go_duration(std::string_view text) {
   return any && total < kMost ? std::optional(config::Duration(std::llround(total))) : std::nullopt;
 }
 
+std::string lowered(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return text;
+}
+
 std::unique_ptr<Fields> Fields::read(const std::string& text, const config::Environment& environment,
                                      std::string& error) {
   if (text.size() > kMaxFile || !is_utf8(text)) {
@@ -240,15 +246,13 @@ std::optional<double> Fields::fraction(const std::string& path) {
 }
 
 std::optional<bool> Fields::flag(const std::string& path) {
-  auto text = scalar(path);
+  const auto text = scalar(path);
   if (!text) {
     return std::nullopt;
   }
-  std::transform(text->begin(), text->end(), text->begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   for (const auto& [word, value] :
        {std::pair("true", true), {"yes", true}, {"on", true}, {"false", false}, {"no", false}, {"off", false}}) {
-    if (*text == word) {
+    if (lowered(*text) == word) {
       return value;
     }
   }

@@ -1,6 +1,7 @@
 #include "host/cli/views/output.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <clocale>
 #include <cwchar>
@@ -60,21 +61,9 @@ std::size_t walk(std::string_view text, std::size_t room, std::size_t& columns) 
   return at;
 }
 
-std::string_view code(Colour colour) {
-  switch (colour) {
-    case Colour::dim:
-      return "\x1b[2m";
-    case Colour::red:
-      return "\x1b[31m";
-    case Colour::green:
-      return "\x1b[32m";
-    case Colour::yellow:
-      return "\x1b[33m";
-    case Colour::none:
-      break;
-  }
-  return {};
-}
+/// By the colour.
+constexpr std::array<std::string_view, 5> kCodes{"", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"};
+static_assert(static_cast<int>(Colour::yellow) == 4);
 
 /// In one line, and no wider than `widest`.
 std::string fitted(std::string_view text, std::size_t widest) {
@@ -112,7 +101,7 @@ std::string coloured(std::string_view text, Colour colour) {
   if (colour == Colour::none || text.empty()) {
     return std::string(text);
   }
-  return std::string(code(colour)) + std::string(text) + "\x1b[0m";
+  return std::string(kCodes.at(static_cast<std::size_t>(colour))) + std::string(text) + "\x1b[0m";
 }
 
 std::size_t display_width(std::string_view text) {

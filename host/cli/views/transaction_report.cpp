@@ -25,17 +25,10 @@ using queue::SqlWrite;
 
 /// The member of TransactItems.
 std::string_view operation(ItemAction action) {
-  switch (action) {
-    case ItemAction::put:
-      return "Put";
-    case ItemAction::update:
-      return "Update";
-    case ItemAction::remove:
-      return "Delete";
-    case ItemAction::check:
-      break;
-  }
-  return "ConditionCheck";
+  return action == ItemAction::put      ? "Put"
+         : action == ItemAction::update ? "Update"
+         : action == ItemAction::remove ? "Delete"
+                                        : "ConditionCheck";
 }
 
 std::string real_text(double value) {
