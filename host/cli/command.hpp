@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <boost/system/result.hpp>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -74,24 +74,15 @@ Suggestions suggest_command(const std::vector<Command>& commands, const std::str
   return found;
 }
 
-OrExit<config::HostConfig> host_of(const Words& words) {
-  const std::string config = given_value(words, "config");
-  return load_host_file(config.empty() ? Arguments() : Arguments::of({{"config", config}}));
-}
-
 /// What an option of this kind may name, as the host file and its jobs know it.
 Words known_names(std::string_view kind, const Words& words) {
-  Words names;
-  const bool queues = kind.find("QUEUE") != std::string_view::npos;
-  const bool jobs = kind.find("JOB") != std::string_view::npos;
-  const auto host = queues || jobs ? host_of(words) : OrExit<config::HostConfig>(Exit::ok());
+  const std::string config = given_value(words, "config");
+  const auto host = load_host_file(config.empty() ? Arguments() : Arguments::of({{"config", config}}));
   if (host.has_error()) {
-    return names;
+    return {};
   }
-  if (queues) {
-    names = known_queues(*host);
-  }
-  if (jobs) {
+  Words names = kind.starts_with("QUEUE") ? known_queues(*host) : Words();
+  if (kind.ends_with("JOB")) {
     for (const config::JobConfig& job : config::load_job_files(*host, config::process_environment()).jobs) {
       if (std::find(names.begin(), names.end(), job.name) == names.end()) {
         names.push_back(job.name);

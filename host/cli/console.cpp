@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -173,6 +174,14 @@ bool Console::output_has_colour() const {
   const char* terminal = std::getenv("TERM");
   return output_is_terminal() && (refused == nullptr || *refused == '\0') &&
          (terminal == nullptr || std::string_view(terminal) != "dumb");
+}
+
+TerminalSize terminal_size() {
+  winsize window{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) != 0 || window.ws_col == 0 || window.ws_row == 0) {
+    return {};
+  }
+  return {window.ws_col, window.ws_row};
 }
 
 namespace {

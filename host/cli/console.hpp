@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <csignal>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -64,6 +63,13 @@ class Console {
   const std::atomic<bool>* dropping_ = nullptr;
   std::size_t progress_width_ = 0;
 };
+
+struct TerminalSize {
+  std::size_t columns = 80;
+  std::size_t rows = 24;
+};
+/// Of the terminal that standard output is; the usual one where it does not say.
+TerminalSize terminal_size();
 
 /// Handles a signal in another way for its lifetime.
 class SignalAction {

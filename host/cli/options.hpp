@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "host/cli/command.hpp"
-#include "host/operate/describe.hpp"
 #include "host/operate/filter.hpp"
 #include "host/operate/send_run.hpp"
 #include "host/queue/message.hpp"

@@ -9,6 +9,7 @@
 
 #include "base/shell_word.hpp"
 #include "base/text/visible.hpp"
+#include "config/syntax.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 #include "host/stores/table/table_errors.hpp"
 #include "host/work/job_queues.hpp"
@@ -21,8 +22,6 @@ constexpr std::array<const char*, 2> kDefaultPlaces{"host.toml", "/etc/sluice/ho
 constexpr const char* kVariable = "SLUICE_CONFIG";
 constexpr std::array<const char*, 3> kOverrides{"index", "endpoint", "region"};
 constexpr std::array<const char*, 4> kFileOptions{"config", "index", "endpoint", "region"};
-constexpr std::size_t kShortestName = 3;
-constexpr std::size_t kLongestName = 255;
 
 bool exists(const std::string& path) {
   std::error_code ignored;
@@ -51,14 +50,6 @@ std::optional<std::string> default_host_file() {
 bool names_table(const Arguments& arguments) {
   const bool placed = arguments.has("endpoint") || arguments.has("index");
   return arguments.has("table") || (placed && !arguments.has("queue") && !arguments.has("config"));
-}
-
-bool is_name(const std::string& name) {
-  return name.size() >= kShortestName && name.size() <= kLongestName &&
-         std::all_of(name.begin(), name.end(), [](char byte) {
-           return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
-                  byte == '_' || byte == '-' || byte == '.';
-         });
 }
 
 /// The options of this command line out of `names`, as they are typed.
@@ -236,7 +227,7 @@ OrExit<QueuePlace> QueuePlace::of_table(const Arguments& arguments) {
   settings.table = arguments.get("table", arguments.get("queue", std::string(queue::dynamomq::kDefaultTableName)));
   settings.index = arguments.get("index", settings.index);
   for (const std::string& name : {settings.table, settings.index}) {
-    if (!is_name(name)) {
+    if (config::table_complaint(name) != nullptr) {
       return Exit::usage("\"" + name +
                          "\" is no name for a table or an index; one has 3 to 255 of the characters a-z A-Z 0-9 _ - .");
     }

@@ -231,7 +231,7 @@ class Top {
   }
 
   bool draw() {
-    const TerminalScreen::Size size = screen_.size();
+    const TerminalSize size = terminal_size();
     const TopFrame frame{.columns = size.columns,
                          .rows = size.rows,
                          .colours = console_.output_has_colour(),

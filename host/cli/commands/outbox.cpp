@@ -5,7 +5,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -17,6 +16,7 @@
 #include "base/text/visible.hpp"
 #include "config/syntax.hpp"
 #include "host/cli/command.hpp"
+#include "host/cli/commands/bulk.hpp"
 #include "host/cli/convert/conversion.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/cli/views/output.hpp"
@@ -169,11 +169,6 @@ Exit print_status(const Arguments& arguments, Console& console) {
   return status->usable ? Exit::ok() : Exit::failure("outbox " + outbox->name + " cannot be published from");
 }
 
-std::string rate_text(std::uint64_t rows, Duration took) {
-  const double seconds = std::chrono::duration<double>(took).count();
-  return seconds > 0 ? std::to_string(static_cast<std::uint64_t>(static_cast<double>(rows) / seconds)) + "/s" : "";
-}
-
 struct Pruned {
   std::uint64_t rows = 0;
   bool interrupted = false;
@@ -182,7 +177,7 @@ struct Pruned {
 /// Batch by batch, so that no transaction is long.
 Result<Pruned> prune_all(const ChosenOutbox& outbox, AdminSession& desk, Duration age, Console& console) {
   const InterruptFlag interrupt;
-  const SteadyTime begun = outbox.clock->steady_now();
+  const BulkProgress progress(outbox.clock->steady_now(), std::nullopt);
   Pruned pruned;
   while (true) {
     const auto gone = desk.prune({.sent_before = age, .limit = kPruneBatch}, outbox.deadline());
@@ -191,8 +186,8 @@ Result<Pruned> prune_all(const ChosenOutbox& outbox, AdminSession& desk, Duratio
       return gone.error();
     }
     pruned.rows += *gone;
-    console.progress(std::to_string(pruned.rows) + " rows deleted, " +
-                     rate_text(pruned.rows, outbox.clock->steady_now() - begun));
+    console.progress(std::to_string(pruned.rows) + " rows deleted" +
+                     progress.text(pruned.rows, outbox.clock->steady_now()));
     pruned.interrupted = interrupt.raised();
     if (*gone < kPruneBatch || pruned.interrupted) {
       console.end_progress();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/text/visible.hpp"
+#include "config/syntax.hpp"
 #include "dynamo/client.hpp"
 #include "dynamo/endpoints/endpoint_rules.hpp"
 #include "host/cli/command.hpp"
@@ -146,12 +147,10 @@ std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\
 std::string terraform_name(std::string_view text) {
   std::string name;
   for (const char byte : text) {
-    const bool letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
-    const bool digit = byte >= '0' && byte <= '9';
-    if (name.empty() && digit) {
+    if (name.empty() && config::is_digit(byte)) {
       name += '_';
     }
-    name += letter || digit ? byte : '_';
+    name += config::is_letter(byte) || config::is_digit(byte) ? byte : '_';
   }
   return name;
 }
@@ -568,8 +567,8 @@ OrExit<std::vector<Role>> named_roles(const Arguments& arguments) {
 
 OrExit<std::string> table_arn(const Arguments& arguments, const TableTarget& target) {
   const std::string account = arguments.get("account", "*");
-  if (account != "*" && (account.size() != kAccountDigits ||
-                         !std::all_of(account.begin(), account.end(), [](char c) { return c >= '0' && c <= '9'; }))) {
+  const bool digits = std::all_of(account.begin(), account.end(), config::is_digit);
+  if (account != "*" && (account.size() != kAccountDigits || !digits)) {
     return Exit::usage("--account is the 12 digits of an AWS account, not \"" + account + "\"");
   }
   const std::string region = target.connection.region.empty() ? "*" : target.connection.region;

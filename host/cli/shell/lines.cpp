@@ -1,6 +1,5 @@
 #include <fcntl.h>
 #include <histedit.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,11 +40,6 @@ void know_the_encoding() {
   }
 }
 
-std::size_t terminal_columns() {
-  struct winsize size {};
-  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
 /// What all words begin with; never the half of a character.
 std::string common_start(const std::vector<std::string>& words) {
   std::string common = words.front();
@@ -67,7 +61,7 @@ void show_candidates(const std::vector<std::string>& words) {
   for (std::size_t index = 0; index < shown; ++index) {
     width = std::max(width, display_width(words[index]) + 2);
   }
-  const std::size_t columns = std::max<std::size_t>(1, terminal_columns() / width);
+  const std::size_t columns = std::max<std::size_t>(1, terminal_size().columns / width);
   std::string text = "\n";
   for (std::size_t index = 0; index < shown; ++index) {
     const bool ends_row = (index + 1) % columns == 0 || index + 1 == shown;

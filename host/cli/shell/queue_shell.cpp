@@ -56,8 +56,6 @@ bool is_own(std::string_view word) {
 
 bool can_be_typed(const Command& command) { return !is_one_of(command.name, kElsewhere); }
 
-bool begins_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
-
 std::string_view first_word(std::string_view name) { return name.substr(0, name.find(' ')); }
 
 template <std::size_t size>
@@ -115,16 +113,14 @@ std::string help_text() {
   for (const OwnWord& own : kOwnWords) {
     text += help_row(own.usage, own.summary);
   }
-  Words groups;
-  for (const Command& command : commands()) {
-    if (can_be_typed(command) && std::find(groups.begin(), groups.end(), command.group) == groups.end()) {
-      groups.emplace_back(command.group);
+  std::set<std::string_view> seen;
+  for (const Command& first : commands()) {
+    if (!can_be_typed(first) || !seen.insert(first.group).second) {
+      continue;
     }
-  }
-  for (const std::string& group : groups) {
-    text += "\n" + group + ":\n";
+    text += "\n" + std::string(first.group) + ":\n";
     for (const Command& command : commands()) {
-      if (command.group == group && can_be_typed(command)) {
+      if (command.group == first.group && can_be_typed(command)) {
         text += help_row(command.name, command.summary);
       }
     }
@@ -317,7 +313,7 @@ std::vector<std::string> QueueShell::candidates(const Words& before, std::string
   }
   std::set<std::string> fitting;
   for (const std::string& word : offered) {
-    if (begins_with(word, typed) && can_stand_on_line(word)) {
+    if (word.starts_with(typed) && can_stand_on_line(word)) {
       fitting.insert(shell_word(word));
     }
   }

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -334,14 +333,6 @@ void TerminalScreen::suspend() {
   leave();
   ::kill(::getpid(), SIGSTOP);
   // Here it goes on; SIGCONT tells to show everything again.
-}
-
-TerminalScreen::Size TerminalScreen::size() const {
-  winsize window{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) != 0 || window.ws_col == 0 || window.ws_row == 0) {
-    return {};
-  }
-  return {window.ws_col, window.ws_row};
 }
 
 bool TerminalScreen::show(const std::vector<std::string>& lines) {

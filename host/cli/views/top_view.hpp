@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <deque>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,10 +43,6 @@ class ScreenSignals {
 /// a key, Ctrl-C, Ctrl-Z or an error, gives it back as it was. Of one thread.
 class TerminalScreen {
  public:
-  struct Size {
-    std::size_t columns = 80;
-    std::size_t rows = 24;
-  };
   struct Woken {
     std::string bytes;     ///< that were typed
     bool ended = false;    ///< Ctrl-C, SIGTERM, or the terminal is gone
@@ -63,7 +58,6 @@ class TerminalScreen {
   TerminalScreen(const TerminalScreen&) = delete;
   TerminalScreen& operator=(const TerminalScreen&) = delete;
 
-  Size size() const;
   /// Replaces the picture. False when nobody can see it any more.
   bool show(const std::vector<std::string>& lines);
   /// Waits for a key, a signal, `descriptor` to become readable, or the time; Duration::max() for no limit.
