@@ -249,9 +249,10 @@ struct Family {
   std::string_view group;
   std::vector<Command> (*commands)();
 };
-constexpr std::array<Family, 15> kFamilies{{{"Host", host_commands},
+constexpr std::array<Family, 16> kFamilies{{{"Host", host_commands},
                                             {"Host", plugin_commands},
                                             {"Fleet", fleet_commands},
+                                            {"Fleet", top_commands},
                                             {"Fleet", steering_commands},
                                             {"Queues", send_commands},
                                             {"Queues", look_commands},

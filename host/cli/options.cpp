@@ -153,17 +153,11 @@ std::vector<Flag> text_output_flags() {
   return output_flags_with("how to show it [default: the SLUICE_OUTPUT variable, else text]");
 }
 
-Flag config_flag() { return {"config", "FILE", "host file [default: host.toml, else /etc/sluice/host.toml]"}; }
-
-Flag allow_insecure_files_flag() {
-  return {kAllowInsecureFiles, {}, "use plugins and configuration that other users may write; for laptops"};
-}
-
 std::vector<Flag> with_place_flags(std::vector<Flag> own, Outboxes outboxes) {
   std::vector<Flag> place{
       {"queue", "QUEUE", "the queue [default: the only one of the host file, or the table's name]"},
       {"outbox", "NAME", "the rows of [outbox.NAME]: the same as --queue outbox:NAME"},
-      config_flag(),
+      kConfigFlag,
       {.name = "table",
        .value = "TABLE",
        .help = "a DynamoDB table, without a host file [default: the queue's name, else dynamo-mq-table]",
@@ -189,12 +183,6 @@ std::vector<Flag> with_store_flags(std::vector<Flag> own, Outboxes outboxes) {
   return own;
 }
 
-Flag yes_flag() { return {"yes", {}, "do not ask"}; }
-
-Flag limit_flag(std::string_view help) { return {"limit", "N", help}; }
-
-Flag dlq_flag(std::string_view help) { return {"dlq", {}, help}; }
-
 queue::Half half_of(const Arguments& arguments) {
   return arguments.has("dlq") ? queue::Half::dlq : queue::Half::standard;
 }
@@ -202,10 +190,6 @@ queue::Half half_of(const Arguments& arguments) {
 std::vector<queue::Half> halves_of(const Arguments& arguments) {
   return arguments.has("both") ? std::vector{queue::Half::standard, queue::Half::dlq} : std::vector{half_of(arguments)};
 }
-
-Flag consistent_flag() { return {"consistent", {}, "read the whole table, not its index, which lags behind writes"}; }
-
-Flag rate_flag() { return {"rate", "N/s", "at most N messages a second (/m: a minute)"}; }
 
 OrExit<double> parse_rate(const Arguments& arguments) {
   if (!arguments.has("rate")) {
@@ -269,8 +253,6 @@ OrExit<operate::Filter> parse_filter(const Arguments& arguments) {
   }
   return filter;
 }
-
-Flag id_flag() { return alone(repeated({"id", "ID", "a message, as the plain word ID; may be repeated"})); }
 
 std::vector<std::string> message_ids(const Arguments& arguments) {
   // The first of each stays where it is.

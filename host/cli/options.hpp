@@ -25,11 +25,12 @@ std::vector<Flag> output_flags();
 /// The same for commands that show text elsewhere too.
 std::vector<Flag> text_output_flags();
 
-/// --config, of every command with a host file.
-Flag config_flag();
-/// The flag of commands that load plugins.
+/// Of every command with a host file.
+inline constexpr Flag kConfigFlag{"config", "FILE", "host file [default: host.toml, else /etc/sluice/host.toml]"};
+/// Of commands that load plugins.
 inline constexpr const char* kAllowInsecureFiles = "allow-insecure-files";
-Flag allow_insecure_files_flag();
+inline constexpr Flag kAllowInsecureFilesFlag{
+    kAllowInsecureFiles, {}, "use plugins and configuration that other users may write; for laptops"};
 
 /// Whether a command takes the rows of an outbox for a queue's messages, by --outbox.
 enum class Outboxes { taken, not_taken };
@@ -39,20 +40,18 @@ std::vector<Flag> with_place_flags(std::vector<Flag> own, Outboxes outboxes);
 /// The same, and --output: the flags of every command on queues.
 std::vector<Flag> with_store_flags(std::vector<Flag> own, Outboxes outboxes = Outboxes::taken);
 
-/// --yes.
-Flag yes_flag();
-/// --limit N.
-Flag limit_flag(std::string_view help);
-/// --dlq, and the half of its queue that it names.
-Flag dlq_flag(std::string_view help = "its dead-letter half instead");
+inline constexpr Flag kYesFlag{"yes", {}, "do not ask"};
+/// The half of its queue that --dlq names.
+inline constexpr Flag kDlqFlag{"dlq", {}, "its dead-letter half instead"};
 queue::Half half_of(const Arguments& arguments);
 /// With --both both of them.
 std::vector<queue::Half> halves_of(const Arguments& arguments);
-/// --consistent. Says in a table that its index may lag behind; elsewhere nothing lags.
-Flag consistent_flag();
+/// Says in a table that its index may lag behind; elsewhere nothing lags.
+inline constexpr Flag kConsistentFlag{
+    "consistent", {}, "read the whole table, not its index, which lags behind writes"};
 
-/// --rate: "100/s", "30/m" or "100", as messages a second; 0 where it is not given.
-Flag rate_flag();
+/// "100/s", "30/m" or "100", as messages a second; 0 where it is not given.
+inline constexpr Flag kRateFlag{"rate", "N/s", "at most N messages a second (/m: a minute)"};
 OrExit<double> parse_rate(const Arguments& arguments);
 
 /// --where, --older-than, --error and --error-like of a command that chooses among messages.
@@ -61,8 +60,11 @@ std::vector<Flag> filter_flags();
 /// points at it.
 OrExit<operate::Filter> parse_filter(const Arguments& arguments);
 
-/// --id ID: it can be repeated, and the plain word says the same.
-Flag id_flag();
+inline constexpr Flag kIdFlag{.name = "id",
+                              .value = "ID",
+                              .help = "a message, as the plain word ID; may be repeated",
+                              .repeated = true,
+                              .alone = true};
 /// The ids that were given, each once and in order.
 std::vector<std::string> message_ids(const Arguments& arguments);
 /// The one id of a command on one message; exit 64 for none and for several.

@@ -441,12 +441,12 @@ Flag all_flag() { return {"all", {}, "every message, where no filter chooses"}; 
 /// The filter's flags, and --limit, --dry-run, --rate, --yes, --force and --resume.
 std::vector<Flag> bulk_flags() {
   return joined(filter_flags(),
-                {limit_flag("at most N messages"),
+                {{"limit", "N", "at most N messages"},
                  {"dry-run", {}, "change nothing; list what would be, and its cost in DynamoDB's units"},
-                 rate_flag(),
+                 kRateFlag,
                  {"force", {}, "messages in flight too; their handlers lose them"},
-                 yes_flag(),
-                 consistent_flag(),
+                 kYesFlag,
+                 kConsistentFlag,
                  {"resume", "CURSOR", "go on where an interrupted run has said it was"}});
 }
 
@@ -511,7 +511,7 @@ std::string BulkProgress::text(std::uint64_t through, SteadyTime now) const {
   return text;
 }
 
-std::vector<Flag> choice_flags() { return joined({id_flag(), dlq_flag(), all_flag()}, bulk_flags()); }
+std::vector<Flag> choice_flags() { return joined({kIdFlag, kDlqFlag, all_flag()}, bulk_flags()); }
 
 Exit run_bulk(const BulkOrder& order, operate::BulkWork work, const Arguments& arguments, Console& console) {
   SLUICE_TRY(plan, parse_plan(order, std::move(work), arguments));
@@ -544,7 +544,7 @@ std::vector<Command> bulk_commands() {
               "worst; --consistent reads the whole table instead. With IDs it removes these alone and asks nothing, "
               "as `sluice delete` does.\n\n"
               "Prints a JSON object with the ids and counts. Ctrl-C ends it between two batches and says how to go on.",
-          .flags = with_store_flags(joined({id_flag(), dlq_flag()}, bulk_flags())),
+          .flags = with_store_flags(joined({kIdFlag, kDlqFlag}, bulk_flags())),
           .examples = "sluice purge --queue orders --dlq --yes\n"
                       "sluice purge --queue orders --dlq --older-than 30d --dry-run\n"
                       "sluice purge --queue orders --where 'data.type = \"test\"' --rate 100/s --yes",
@@ -635,7 +635,7 @@ std::vector<Command> bulk_commands() {
               "Of one ID it prints the message; otherwise what became of each, or a JSON object with the ids and "
               "counts. --error takes the fingerprint that `sluice dlq` shows of a cause. Ctrl-C ends it between two "
               "batches and says how to go on.",
-          .flags = with_store_flags(joined({id_flag(), all_flag()}, without_flag(bulk_flags(), "force"))),
+          .flags = with_store_flags(joined({kIdFlag, all_flag()}, without_flag(bulk_flags(), "force"))),
           .examples = "sluice redrive --queue orders A-101\n"
                       "sluice redrive --queue orders --error 3f2a90c1 --rate 50/s\n"
                       "sluice redrive --queue orders --error-like 'connection refused' --dry-run\n"

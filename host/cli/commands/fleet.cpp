@@ -7,7 +7,6 @@
 #include "host/cli/views/output.hpp"
 #include "host/cli/views/queue_report.hpp"
 #include "host/cli/views/schedule_text.hpp"
-#include "host/cli/views/top_view.hpp"
 #include "host/operate/fleet_report.hpp"
 
 namespace sluice::cli {
@@ -162,109 +161,6 @@ Exit running(const Arguments& arguments, Console& console) {
   return troubles_of(view->troubles);
 }
 
-/// After Escape, for the rest of a key's bytes.
-constexpr Duration kKeyTime = std::chrono::milliseconds(50);
-constexpr std::size_t kAnyWidth = 1'000'000;
-
-std::string as_json(const operate::TopModel& model, WallTime now) {
-  const auto all = [now](const auto& records) {
-    return [&records, now](JsonWriter& json) { operate::write_all(json, records, now); };
-  };
-  const auto jobs = model.slowest_jobs();
-  return json_line("at", now, "queues", all(model.queues()), "hosts", all(model.fleet().hosts), "jobs", all(jobs));
-}
-
-/// One picture for a pipe, a file, or a script.
-Exit show_once(FleetSession& session, Console& console) {
-  TopLookout lookout(session);
-  lookout.look_once();
-  const WallTime now = session.clock().wall_now();
-  return lookout.with([&](operate::TopModel& model) {
-    if (console.shows_json()) {
-      console.out(as_json(model, now));
-    } else {
-      const TopFrame frame{
-          .columns = kAnyWidth, .rows = 0, .colours = console.output_has_colour(), .now = now, .every = {}, .cost = {}};
-      for (const std::string& line : draw_top(model, frame)) {
-        console.out(line + "\n");
-      }
-    }
-    return model.message().empty() ? Exit::ok() : Exit::failure(model.message());
-  });
-}
-
-/// The live screen.
-class Top {
- public:
-  Top(FleetSession& session, ScreenSignals& signals, Console& console, Duration interval)
-      : session_(session),
-        console_(console),
-        every_(config::format_duration(interval)),
-        lookout_(session),
-        screen_(console, signals) {
-    lookout_.start(interval);
-  }
-
-  void run() {
-    bool ended = !draw();
-    while (!ended) {
-      const auto woken = screen_.wait(lookout_.descriptor(), keys_.waits() ? kKeyTime : Duration::max());
-      lookout_.take_news();
-      const bool nothing_followed = keys_.waits() && woken.bytes.empty();
-      ended = woken.ended || press(nothing_followed ? keys_.give_up() : keys_.take(woken.bytes)) || !draw();
-    }
-  }
-
- private:
-  /// True when the user wants to end.
-  bool press(const std::vector<operate::TopKey>& keys) {
-    for (const operate::TopKey& key : keys) {
-      auto wish = lookout_.with([&key](operate::TopModel& model) { return model.press(key); });
-      if (wish && wish->kind == operate::TopWish::Kind::quit) {
-        return true;
-      }
-      if (wish) {
-        lookout_.ask(std::move(*wish));
-      }
-    }
-    return false;
-  }
-
-  bool draw() {
-    const TerminalSize size = terminal_size();
-    const TopFrame frame{.columns = size.columns,
-                         .rows = size.rows,
-                         .colours = console_.output_has_colour(),
-                         .now = session_.clock().wall_now(),
-                         .every = every_,
-                         .cost = lookout_.cost()};
-    return screen_.show(lookout_.with([&frame](operate::TopModel& model) { return draw_top(model, frame); }));
-  }
-
-  FleetSession& session_;
-  Console& console_;
-  const std::string every_;
-  TopKeys keys_;
-  TopLookout lookout_;
-  // Last, so that the terminal is given back before anything is waited for.
-  TerminalScreen screen_;
-};
-
-Exit top(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(interval, duration_within(arguments, "interval", std::chrono::seconds(2), std::chrono::milliseconds(200),
-                                       std::chrono::hours(1),
-                                       " " + arguments.get("interval") + ": write a time from 200ms to 1h"));
-  const bool live = !arguments.has("once") && console.shows_text() && TerminalScreen::possible(console);
-  if (!live) {
-    SLUICE_TRY(session, FleetSession::open(arguments));
-    return show_once(*session, console);
-  }
-  ScreenSignals signals;  // before the store's threads
-  SLUICE_TRY(session, FleetSession::open(arguments));
-  Top(*session, signals, console, *interval).run();
-  return console.writable() ? Exit::ok() : Exit::silent(kExitBrokenPipe);
-}
-
 Exit audit(const Arguments& arguments, Console& console) {
   SLUICE_TRY(limit, arguments.count("limit", 50, 10'000));
   SLUICE_TRY(session, FleetSession::open(arguments));
@@ -330,30 +226,13 @@ std::vector<Command> fleet_commands() {
           .run = running,
       },
       {
-          .name = "top",
-          .summary = "Watch queues, hosts and the slowest handlers on a live screen",
-          .usage = "[--interval TIME] [--once] [OPTION]...",
-          .description =
-              "Queues with what lies in them, the age of the oldest ready message, rates in and out and of failures; "
-              "hosts; and the handlers that take longest. Keys: up and down select a queue, p pauses or resumes it on "
-              "all hosts, s sorts by the next column, r turns the order round, / filters, ? explains, q ends.\n\n"
-              "On DynamoDB a long queue is counted a page at a look, so that looking costs little: 1,000+ is a count "
-              "under way, and the headline says what looking costs. Without a terminal, with --once and as JSON there "
-              "is one picture.",
-          .flags = with_store_flags(
-              {{"interval", "TIME", "between two looks [default: 2s]"}, {"once", {}, "one picture, and end"}}),
-          .examples = "sluice top\n"
-                      "sluice top --once --output json | jq '.queues[] | select(.dlq > 0)'",
-          .run = top,
-      },
-      {
           .name = "audit",
           .summary = "Show who has steered what, the newest first",
           .usage = "[--limit N] [OPTION]...",
           .description =
               "Every pause, scale, drain, reload, cancel and log-level leaves a line: when, who (USER@MACHINE), what. "
               "The store keeps the latest ones.",
-          .flags = with_store_flags({limit_flag("how many [default: 50]")}),
+          .flags = with_store_flags({{"limit", "N", "how many [default: 50]"}}),
           .examples = "sluice audit --limit 10",
           .run = audit,
       },

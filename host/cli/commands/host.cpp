@@ -205,8 +205,8 @@ std::vector<Command> host_commands() {
           .flags = {{"until-empty", {}, "end when no queue has anything due or in flight; delayed messages stay"},
                     {"progress", {}, "show the totals on standard error each second"},
                     {"drain-report", "FILE", "write the last line's figures there too, as JSON"},
-                    allow_insecure_files_flag(),
-                    config_flag()},
+                    kAllowInsecureFilesFlag,
+                    kConfigFlag},
           .examples = "sluice run\n"
                       "sluice run --config etc/host.toml --until-empty --drain-report drain.json",
           .run = run,
@@ -220,7 +220,7 @@ std::vector<Command> host_commands() {
               "settles that: the message whose handler ended it is counted, with signal and stack as its failure; "
               "where nothing says what ended it, what ran is suspect and runs in a process of its own; everything "
               "else is released with its attempt given back. The newest comes first; the last 100 are kept.",
-          .flags = joined(output_flags(), {config_flag()}),
+          .flags = joined(output_flags(), {kConfigFlag}),
           .examples = "sluice crashes\n"
                       "sluice crashes --json | jq '.[0].crash.stack'",
           .run = crashes,
@@ -233,7 +233,7 @@ std::vector<Command> host_commands() {
               "For a container's HEALTHCHECK and for scripts: asks the address of [http] listen for /healthz, prints "
               "the answer, and exits 0 when it is 200, else 1. Unwell is a host that has lost so many workers to "
               "handlers which do not return that no more take their place; it has to be restarted.",
-          .flags = {{"ready", {}, "ask for /readyz: 503 while it starts or drains"}, config_flag()},
+          .flags = {{"ready", {}, "ask for /readyz: 503 while it starts or drains"}, kConfigFlag},
           .examples = "sluice health\n"
                       "sluice health --ready --config /etc/sluice/host.toml",
           .run = health,

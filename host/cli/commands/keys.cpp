@@ -144,7 +144,7 @@ std::vector<Flag> with_key_flags(std::vector<Flag> own) {
 
 /// Of the command whose plain word is the queue.
 std::vector<Flag> list_flags() {
-  auto flags = with_key_flags({{"job", "JOB", "of this job only"}, limit_flag("at most so many [default: 100]")});
+  auto flags = with_key_flags({{"job", "JOB", "of this job only"}, {"limit", "N", "at most so many [default: 100]"}});
   for (Flag& flag : flags) {
     flag.alone = flag.name == "queue";
   }
@@ -190,7 +190,7 @@ std::vector<Command> key_commands() {
               "Done or running. Asks first when there is a terminal, and wants --yes when there is none. Whatever a "
               "message with this key has done stays done; the next one is no duplicate any more. Where it runs just "
               "now, another one may begin beside it, and of the two one alone is committed.",
-          .flags = with_key_flags({key_flag(), job_flag(), base64_flag(), yes_flag()}),
+          .flags = with_key_flags({key_flag(), job_flag(), base64_flag(), kYesFlag}),
           .examples = "sluice keys forget order-4711 --job pay --queue payments --yes",
           .run = forget_key,
       },

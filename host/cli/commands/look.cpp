@@ -211,11 +211,11 @@ std::vector<Command> look_commands() {
               "state, receive count, and why it failed last. Where there are more, it says how many (on DynamoDB, if "
               "a thousand more records tell) and the cursor that goes on, in JSON as \"total\" and \"next\". `sluice "
               "peek` shows whole messages and `sluice export` writes them out. Nothing is claimed or changed.",
-          .flags = with_store_flags(joined({dlq_flag(),
+          .flags = with_store_flags(joined({kDlqFlag,
                                             {"both", {}, "its dead-letter half too, after the other"},
                                             {"newest", {}, "the newest first"},
                                             {"cursor", "CURSOR", "go on where a list has ended"},
-                                            limit_flag("show at most N messages [default: 10]"),
+                                            {"limit", "N", "show at most N messages [default: 10]"},
                                             {"all", {}, "show all"}},
                                            filter_flags())),
           .examples = "sluice ls --queue orders --limit 3\n"
@@ -231,8 +231,8 @@ std::vector<Command> look_commands() {
           .description =
               "Prints a JSON array of whole messages, in the order in which they would be received; only those that "
               "are due, unless there is --any-state. Nothing is claimed or changed.",
-          .flags = with_store_flags(joined({dlq_flag(),
-                                            limit_flag("at most N messages [default: 10]"),
+          .flags = with_store_flags(joined({kDlqFlag,
+                                            {"limit", "N", "at most N messages [default: 10]"},
                                             {"any-state", {}, "those in flight and those delayed too"}},
                                            filter_flags())),
           .examples = "sluice peek --queue orders --limit 1\n"
@@ -247,7 +247,7 @@ std::vector<Command> look_commands() {
           .description =
               "Prints a JSON object: body, state, times, attributes, and why it failed last. The dead-letter half is "
               "looked in too; nothing is claimed or changed.",
-          .flags = with_store_flags({id_flag()}),
+          .flags = with_store_flags({kIdFlag}),
           .examples = "sluice get --queue orders A-101",
           .run = get,
       },
@@ -260,7 +260,7 @@ std::vector<Command> look_commands() {
               "counted. `sluice delete`, `sluice fail` and `sluice invalid` settle it before that; `sluice peek` "
               "looks without taking. Exit 1 when nothing is due, with --wait when nothing has come until then.",
           .flags = with_store_flags(
-              {dlq_flag("from its dead-letter half"),
+              {{"dlq", {}, "from its dead-letter half"},
                {"visibility-timeout", "TIME", "how long it stays hidden [default: the queue's, or 30s]"},
                {"wait", "TIME", "for a message to come, at most 20s [default: not at all]"}}),
           .examples = "sluice receive --queue orders --visibility-timeout 5m",

@@ -234,7 +234,7 @@ Exit prune(const Arguments& arguments, Console& console) {
 
 std::vector<Flag> with_outbox_flags(const std::vector<Flag>& own) {
   return joined(joined({alone({"outbox", "NAME", "of [outbox.NAME] in the host file [default: the only one]"})}, own),
-                {config_flag()});
+                {kConfigFlag});
 }
 
 using convert::Conversion;
@@ -361,7 +361,7 @@ std::vector<Command> outbox_commands() {
           .flags =
               with_outbox_flags(joined({required({"sent-older-than", "DURATION", "how long ago at least, such as 7d"}),
                                         {"dry-run", {}, "count them and delete none"},
-                                        yes_flag()},
+                                        kYesFlag},
                                        output_flags())),
           .examples = "sluice outbox prune orders --sent-older-than 7d --dry-run\n"
                       "sluice outbox prune orders --sent-older-than 7d --yes",

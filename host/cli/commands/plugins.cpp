@@ -539,7 +539,7 @@ std::vector<Command> plugin_commands() {
               "`scale`), where the store is there, and when its schedules are due next. Handlers are tried in a "
               "process of their own, and created and ended again, as a start would do; no message is touched. With "
               "--json it prints one object: good, errors with their places, warnings, and jobs.",
-          .flags = joined({allow_insecure_files_flag(), config_flag()}, text_output_flags()),
+          .flags = joined({kAllowInsecureFilesFlag, kConfigFlag}, text_output_flags()),
           .examples = "sluice check --config etc/host.toml\n"
                       "sluice check --json | jq .errors",
           .elsewhere = Output::text,
@@ -552,9 +552,9 @@ std::vector<Command> plugin_commands() {
           .description = "Files that are no usable plugin are shown with the reason. Looks into the folders of [host] "
                          "plugin_dirs.",
           .flags =
-              joined(output_flags(), {allow_insecure_files_flag(),
-                                      repeated({"dir", "FOLDER", "look there, and read no host file; may be repeated"}),
-                                      config_flag()}),
+              joined(output_flags(),
+                     {kAllowInsecureFilesFlag,
+                      repeated({"dir", "FOLDER", "look there, and read no host file; may be repeated"}), kConfigFlag}),
           .examples = "sluice plugins\n"
                       "sluice plugins --dir build/plugins --json | jq .plugins[].handlers[].name",
           .run = plugins,
@@ -570,9 +570,9 @@ std::vector<Command> plugin_commands() {
               "messages and writes that the handler staged, in DynamoDB's or SQL's words. The message is not claimed, "
               "and nothing of the transaction is committed. What the handler does by itself, such as a request to "
               "another server, it really does.",
-          .flags = joined(
-              {required({"job", "JOB", "the job, by its name"}), id_flag(), allow_insecure_files_flag(), config_flag()},
-              output_flags()),
+          .flags =
+              joined({required({"job", "JOB", "the job, by its name"}), kIdFlag, kAllowInsecureFilesFlag, kConfigFlag},
+                     output_flags()),
           .examples = "sluice dry-run --job transfers A-101",
           .run = dry_run,
       },

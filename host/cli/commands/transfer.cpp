@@ -423,10 +423,10 @@ std::vector<Command> copy_commands() {
               "What is sent, worked on or moved meanwhile may be missing or come twice; stop hosts and producers for "
               "an exact copy. On DynamoDB only items that the index shows are records; it lags behind writes, by "
               "seconds at worst, and --consistent reads the whole table instead, in no order.",
-          .flags = with_store_flags(joined({dlq_flag("the dead-letter half instead"),
+          .flags = with_store_flags(joined({{"dlq", {}, "the dead-letter half instead"},
                                             {"both", {}, "both halves, the dead-letter half last"},
-                                            limit_flag("write at most N records"),
-                                            consistent_flag()},
+                                            {"limit", "N", "write at most N records"},
+                                            kConsistentFlag},
                                            filter_flags())),
           .examples = "sluice export --queue orders --both > orders.jsonl\n"
                       "sluice export --queue a --config here.toml |\n"
@@ -468,9 +468,9 @@ std::vector<Command> copy_commands() {
               "standard and the youngest of the dead-letter half are watched; one that leaves the view is "
               "out_of_view, which may mean gone. Nothing is claimed or changed. On DynamoDB each look reads that many "
               "records, and says what it costs.",
-          .flags = with_store_flags(joined({dlq_flag("only the dead-letter half"),
+          .flags = with_store_flags(joined({{"dlq", {}, "only the dead-letter half"},
                                             {"interval", "TIME", "between two looks, 50ms to 24h [default: 1s]"},
-                                            limit_flag("look at so many records of each half [default: 1000]")},
+                                            {"limit", "N", "look at so many records of each half [default: 1000]"}},
                                            filter_flags())),
           .examples = "sluice tail --queue orders --output text\n"
                       "sluice tail --queue orders --dlq | jq -r .error",
