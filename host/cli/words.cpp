@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <sstream>
+#include <utility>
 
 #include "base/text/visible.hpp"
 
@@ -19,80 +20,6 @@ Error unfinished(std::string_view what, std::size_t position, std::string_view m
           "column " + std::to_string(position + 1) + ": " + std::string(what) + "; " + std::string(mend)};
 }
 
-/// Reads one line from its start to its end.
-class Splitter {
- public:
-  explicit Splitter(std::string_view line) : line_(line) {}
-
-  Result<std::vector<std::string>> split() {
-    std::vector<std::string> words;
-    while (skip_space()) {
-      std::string word;
-      while (position_ < line_.size() && !is_space(line_[position_])) {
-        SLUICE_PASS_ON(take_piece(word));
-      }
-      words.push_back(std::move(word));
-    }
-    return words;
-  }
-
- private:
-  /// False at the end of the line, and where a comment begins.
-  bool skip_space() {
-    while (position_ < line_.size() && is_space(line_[position_])) {
-      ++position_;
-    }
-    return position_ < line_.size() && line_[position_] != '#';
-  }
-
-  Result<void> take_piece(std::string& word) {
-    switch (line_[position_]) {
-      case '\'':
-        return take_single(word);
-      case '"':
-        return take_double(word);
-      case '\\':
-        if (position_ + 1 == line_.size()) {
-          return unfinished("the line ends with a backslash", position_, "write \\\\ for one");
-        }
-        word += line_[position_ + 1];
-        position_ += 2;
-        return {};
-      default:
-        word += line_[position_++];
-        return {};
-    }
-  }
-
-  Result<void> take_single(std::string& word) {
-    const auto end = line_.find('\'', position_ + 1);
-    if (end == std::string_view::npos) {
-      return unfinished("the quote ' is never closed", position_, "close it, or write \\' for a plain one");
-    }
-    word += line_.substr(position_ + 1, end - position_ - 1);
-    position_ = end + 1;
-    return {};
-  }
-
-  Result<void> take_double(std::string& word) {
-    const std::size_t start = position_++;
-    while (position_ < line_.size() && line_[position_] != '"') {
-      const bool escapes = line_[position_] == '\\' && position_ + 1 < line_.size() &&
-                           (line_[position_ + 1] == '"' || line_[position_ + 1] == '\\');
-      position_ += escapes ? 1 : 0;
-      word += line_[position_++];
-    }
-    if (position_ == line_.size()) {
-      return unfinished("the quote \" is never closed", start, "close it, or write \\\" for a plain one");
-    }
-    ++position_;
-    return {};
-  }
-
-  std::string_view line_;
-  std::size_t position_ = 0;
-};
-
 bool takes_plain_ids(const Command& command) {
   const Flag* const id = command.flag("id");
   return id != nullptr && id->alone;
@@ -100,7 +27,49 @@ bool takes_plain_ids(const Command& command) {
 
 }  // namespace
 
-Result<std::vector<std::string>> split_words(std::string_view line) { return Splitter(line).split(); }
+Result<std::vector<std::string>> split_words(std::string_view line) {
+  std::vector<std::string> words;
+  bool in_word = false;
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    const std::size_t start = at;
+    const char letter = line[at];
+    if (is_space(letter)) {
+      in_word = false;
+      continue;
+    }
+    if (!std::exchange(in_word, true)) {
+      if (letter == '#') {
+        break;
+      }
+      words.emplace_back();
+    }
+    std::string& word = words.back();
+    if (letter == '\'') {
+      at = line.find('\'', start + 1);
+      if (at == std::string_view::npos) {
+        return unfinished("the quote ' is never closed", start, "close it, or write \\' for a plain one");
+      }
+      word += line.substr(start + 1, at - start - 1);
+    } else if (letter == '"') {
+      for (++at; at < line.size() && line[at] != '"'; ++at) {
+        const std::string_view two = line.substr(at, 2);
+        at += two == "\\\"" || two == "\\\\" ? 1 : 0;
+        word += line[at];
+      }
+      if (at == line.size()) {
+        return unfinished("the quote \" is never closed", start, "close it, or write \\\" for a plain one");
+      }
+    } else if (letter == '\\') {
+      if (++at == line.size()) {
+        return unfinished("the line ends with a backslash", start, "write \\\\ for one");
+      }
+      word += line[at];
+    } else {
+      word += letter;
+    }
+  }
+  return words;
+}
 
 bool can_stand_on_line(std::string_view text) { return visible(text) == text; }
 

@@ -355,9 +355,8 @@ OrExit<std::vector<std::string>> jobs_at_work(QueueSession& session, const std::
   std::vector<std::string> jobs;
   for (const fleet::KnownHost& host : view->hosts) {
     for (const fleet::JobRecord& job : host.record.jobs) {
-      const bool works_on_it = ("," + job.queue + ",").find("," + queue + ",") != std::string::npos;
       const bool takes = !job.dead_letters && !job.paused;
-      if (host.pulse != fleet::Pulse::silent && works_on_it && takes) {
+      if (host.pulse != fleet::Pulse::silent && fleet::draws_from(job.queue, queue) && takes) {
         jobs.push_back("job " + job.name + " on host " + host.record.name);
       }
     }

@@ -448,16 +448,6 @@ struct Examined {
   std::optional<ExaminedItems> items;
 };
 
-TableFinding not_looked_at(const Error& error) {
-  return {FindingLevel::advice, "its items could not be looked at: " + error.message(),
-          "allow dynamodb:Scan to have them counted"};
-}
-
-TableFinding not_all(std::uint64_t read) {
-  return {FindingLevel::advice, "only the first " + std::to_string(read) + " items were looked at",
-          "--all-items looks at every one, for half a read unit each 4 KB"};
-}
-
 bool is_usable(const std::vector<TableFinding>& findings) {
   return std::all_of(findings.begin(), findings.end(),
                      [](const TableFinding& finding) { return finding.level == FindingLevel::advice; });
@@ -482,13 +472,15 @@ Examined examine(TableSession& session, const TableTarget& target, const dynamo:
           : queue::leased::examine_items(session.client(), target.spec.table, most_requests, session.clock().wall_now(),
                                          Deadline::never());
   if (!items) {
-    findings.push_back(not_looked_at(items.error()));
+    findings.push_back({FindingLevel::advice, "its items could not be looked at: " + items.error().message(),
+                        "allow dynamodb:Scan to have them counted"});
     return examined;
   }
   examined.usable = is_usable(items->findings);
   std::move(items->findings.begin(), items->findings.end(), std::back_inserter(findings));
   if (!items->whole) {
-    findings.push_back(not_all(items->read));
+    findings.push_back({FindingLevel::advice, "only the first " + std::to_string(items->read) + " items were looked at",
+                        "--all-items looks at every one, for half a read unit each 4 KB"});
   }
   examined.items = std::move(*items);
   return examined;
