@@ -10,6 +10,7 @@
 
 #include "host/cli/command.hpp"
 #include "host/cli/drop_in/drop_in.hpp"
+#include "host/cli/views/output.hpp"
 #include "host/observe/build_info.hpp"
 
 namespace sluice::cli {
@@ -23,7 +24,7 @@ constexpr std::size_t kMaxColumn = 26;
 
 /// The length of the word that `text` begins with; what stands in brackets is one word if it fits on a line.
 std::size_t word_length(std::string_view text, std::size_t room) {
-  const auto end = std::min(text.find_first_of(" \n"), text.size());
+  const auto end = std::min(text.find(' '), text.size());
   if (text.empty() || (text.front() != '[' && text.front() != '(')) {
     return end;
   }
@@ -31,40 +32,27 @@ std::size_t word_length(std::string_view text, std::size_t room) {
   if (close == std::string_view::npos) {
     return end;
   }
-  const auto group = std::min(text.find_first_of(" \n", close), text.size());
+  const auto group = std::min(text.find(' ', close), text.size());
   return group <= room ? group : end;
 }
 
 /// Breaks text at spaces so that lines fit, each indented; existing line breaks stay.
 void append_wrapped(std::string& out, std::string_view text, std::size_t indent) {
-  std::size_t column = indent;
-  bool first = true;
-  while (!text.empty()) {
-    const auto end = word_length(text, kWidth - indent);
-    const auto word = text.substr(0, end);
-    if (!first && column + 1 + word.size() > kWidth) {
-      out += '\n';
-      out.append(indent, ' ');
-      column = indent;
-      first = true;
-    }
-    if (!first) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += word.size();
-    first = false;
-    const bool line_break = end < text.size() && text[end] == '\n';
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line_break) {
-      out += '\n';
-      const bool empty_line = !text.empty() && text.front() == '\n';
-      if (!empty_line) {
-        out.append(indent, ' ');
+  const std::string indentation(indent, ' ');
+  const std::vector<std::string> lines = lines_of(std::string(text));
+  for (const std::string& line : lines) {
+    out += &line == &lines.front() ? "" : line.empty() ? "\n" : "\n" + indentation;
+    std::size_t column = indent;
+    for (std::string_view rest = line; !rest.empty();) {
+      const std::string_view word = rest.substr(0, word_length(rest, kWidth - indent));
+      rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+      if (column > indent && column + 1 + word.size() > kWidth) {
+        out += "\n" + indentation;
+        column = indent;
       }
-      column = indent;
-      first = true;
+      out += column > indent ? " " : "";
+      out += word;
+      column += (column > indent ? 1 : 0) + word.size();
     }
   }
   out += '\n';
@@ -177,11 +165,10 @@ std::string command_help(const Command& command) {
     append_flags(out, command, true, column);
   }
   if (!command.examples.empty()) {
-    out += "\nExamples:\n  ";
-    for (const char byte : command.examples) {
-      out += byte == '\n' ? "\n  " : std::string(1, byte);
+    out += "\nExamples:\n";
+    for (const std::string& line : lines_of(std::string(command.examples))) {
+      out += "  " + line + "\n";
     }
-    out += '\n';
   }
   return out;
 }
