@@ -32,15 +32,15 @@ std::vector<operate::FileJob> jobs_of(const std::vector<config::JobConfig>& file
 
 OrExit<FleetSession> FleetSession::open(const Arguments& arguments) {
   SLUICE_TRY(opened, QueueSession::open(arguments, QueueSession::Queue::optional));
-  FleetSession session(std::make_unique<QueueSession>(std::move(*opened)), std::make_unique<SeededRandom>());
-  const config::HostConfig& host = session.queues_->host();
+  FleetSession session(std::move(*opened));
+  const config::HostConfig& host = session.queues_.host();
   session.queue_names_ = known_queues(host);
   session.scheduled_jobs_ = config::load_job_files(host, config::process_environment()).jobs;
   session.file_jobs_ = jobs_of(session.scheduled_jobs_);
   std::erase_if(session.scheduled_jobs_, [](const config::JobConfig& job) { return job.schedules.empty(); });
   // What is named here need not be known to any file; its hosts may be found all the same.
   std::vector<std::string> boards = session.queue_names_;
-  if (const std::string& named = session.queues_->queue(); !named.empty()) {
+  if (const std::string& named = session.queues_.queue(); !named.empty()) {
     boards.push_back(named);
   }
   if (boards.empty()) {
@@ -48,14 +48,14 @@ OrExit<FleetSession> FleetSession::open(const Arguments& arguments) {
                                         " and its jobs name no queue, so nobody knows where hosts are to be "
                                         "found; name one with --queue QUEUE");
   }
-  SLUICE_TRY(fleet, session.checked(fleet::Fleet::open(session.queues_->queues(), boards, *session.random_)));
+  SLUICE_TRY(fleet, session.checked(fleet::Fleet::open(session.queues_.queues(), boards, session.queues_.random())));
   session.fleet_ = std::move(*fleet);
   return session;
 }
 
 Exit FleetSession::failure(const Error& error) const {
-  const std::string& named = queues_->queue();
-  return Exit::failure(queues_->place().explained(error, named.empty() ? queue_names_.front() : named));
+  const std::string& named = queues_.queue();
+  return Exit::failure(queues_.place().explained(error, named.empty() ? queue_names_.front() : named));
 }
 
 OrExit<fleet::FleetView> FleetSession::hosts() { return checked(fleet_->hosts(deadline())); }
@@ -81,7 +81,7 @@ operate::KnownNames FleetSession::names() {
 
 const runtime::LocalHosts& FleetSession::local_hosts() {
   if (!local_hosts_) {
-    const config::HostConfig& host = queues_->host();
+    const config::HostConfig& host = queues_.host();
     local_hosts_ =
         host.file.empty() ? runtime::LocalHosts() : find_local_hosts(runtime::ControlFolder::of(host), clock());
   }
@@ -89,7 +89,7 @@ const runtime::LocalHosts& FleetSession::local_hosts() {
 }
 
 void FleetSession::nudge_local_hosts() {
-  const config::HostConfig& host = queues_->host();
+  const config::HostConfig& host = queues_.host();
   if (host.file.empty()) {
     return;
   }
@@ -140,7 +140,7 @@ std::string this_operator() {
 }
 
 bool FleetSession::wait_for_look(const InterruptFlag& interrupt) const {
-  return interrupt.wait(queues_->place().in_sqlite() ? kLook : kBilledLook);
+  return interrupt.wait(queues_.place().in_sqlite() ? kLook : kBilledLook);
 }
 
 Exit troubles_of(const std::vector<fleet::BoardTrouble>& troubles) {

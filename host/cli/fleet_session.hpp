@@ -18,10 +18,10 @@ class FleetSession {
   /// As QueueSession::open for an optional queue; exit 78 when no queue is known.
   static OrExit<FleetSession> open(const Arguments& arguments);
 
-  QueueSession& queues() { return *queues_; }
+  QueueSession& queues() { return queues_; }
   fleet::Fleet& fleet() { return *fleet_; }
-  const Clock& clock() const { return queues_->clock(); }
-  Deadline deadline() const { return queues_->deadline(); }
+  const Clock& clock() const { return queues_.clock(); }
+  Deadline deadline() const { return queues_.deadline(); }
   /// The queues that files name.
   const std::vector<std::string>& queue_names() const { return queue_names_; }
   /// The jobs that the job files here have; those that cannot be read are passed over.
@@ -57,11 +57,9 @@ class FleetSession {
   bool wait_for_look(const InterruptFlag& interrupt) const;
 
  private:
-  FleetSession(std::unique_ptr<QueueSession> queues, std::unique_ptr<SeededRandom> random)
-      : queues_(std::move(queues)), random_(std::move(random)) {}
+  explicit FleetSession(QueueSession queues) : queues_(std::move(queues)) {}
 
-  std::unique_ptr<QueueSession> queues_;
-  std::unique_ptr<SeededRandom> random_;
+  QueueSession queues_;
   std::unique_ptr<fleet::Fleet> fleet_;
   std::vector<std::string> queue_names_;
   std::vector<operate::FileJob> file_jobs_;

@@ -119,6 +119,7 @@ class QueueSession {
   /// The queue's name; empty when it was optional and is not named.
   const std::string& queue() const { return place().queue(); }
   const Clock& clock() const { return parts_->clock; }
+  Random& random() { return parts_->random; }
   /// For one request of a command: half a minute from now.
   Deadline deadline() const { return Deadline::after(clock(), std::chrono::seconds(30)); }
 

@@ -57,6 +57,15 @@ TEST_F(FleetCommands, SayThatNobodyIsThere) {
   EXPECT_THAT(text({"audit"}), HasSubstr("nobody has steered anything"));
 }
 
+TEST_F(FleetCommands, AreRefusedBeforeTheyDoAnythingWhereNobodyKnowsHowToShowIt) {
+  const Finished paused =
+      run_binary({"pause", "mailer"},
+                 {.input = {}, .folder = folder_.path(), .environment = {{"SLUICE_OUTPUT", "xml"}}, .stdout_file = {}});
+  EXPECT_EQ(paused.exit_code, 64);
+  EXPECT_THAT(paused.err, HasSubstr("SLUICE_OUTPUT=\"xml\" is neither json nor text"));
+  EXPECT_THAT(json({"audit"}).as_array(), IsEmpty());
+}
+
 TEST_F(FleetCommands, JobsOfFilesAreShownThoughNobodyRunsThem) {
   const auto jobs = json({"jobs"}).as_array();
   ASSERT_EQ(jobs.size(), 2U);

@@ -349,8 +349,7 @@ OrExit<Sides> open_sides(QueueSession& session, operate::MovePlan& plan) {
 /// Jobs that work on the queue, as its board tells of them: those that take messages of the standard half and are not
 /// paused.
 OrExit<std::vector<std::string>> jobs_at_work(QueueSession& session, const std::string& queue) {
-  SeededRandom random;
-  SLUICE_TRY(fleet, session.checked(fleet::Fleet::open(session.queues(), {queue}, random), queue));
+  SLUICE_TRY(fleet, session.checked(fleet::Fleet::open(session.queues(), {queue}, session.random()), queue));
   SLUICE_TRY(view, session.checked((*fleet)->hosts(session.deadline()), queue));
   std::vector<std::string> jobs;
   for (const fleet::KnownHost& host : view->hosts) {
