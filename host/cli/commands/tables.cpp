@@ -42,17 +42,12 @@ struct TableTarget {
 
 /// The layout that the command line names, or the host file.
 OrExit<queue::dynamodb::TableLayout> layout_of(const Arguments& arguments, const config::QueueConfig& queue) {
-  using queue::dynamodb::kDynamoMqLayout;
-  using queue::dynamodb::kLeasedLayout;
-  const auto configured = queue.layout == config::Layout::leased ? kLeasedLayout : kDynamoMqLayout;
-  const std::string named = arguments.get("layout", std::string(configured.name));
-  if (named != kDynamoMqLayout.name && named != kLeasedLayout.name) {
-    return Exit::usage("--layout is dynamomq or leased, not \"" + named + "\"");
-  }
-  if (named == kLeasedLayout.name && arguments.has("index")) {
+  SLUICE_TRY(named, second_of(arguments, "layout", "dynamomq", "leased"));
+  const bool leased = arguments.has("layout") ? *named : queue.layout == config::Layout::leased;
+  if (leased && arguments.has("index")) {
     return Exit::usage("--index goes with --layout dynamomq only: a leased table has no index");
   }
-  return named == kLeasedLayout.name ? kLeasedLayout : kDynamoMqLayout;
+  return leased ? queue::dynamodb::kLeasedLayout : queue::dynamodb::kDynamoMqLayout;
 }
 
 /// The options of a `table` command: those that say where the table is, and its layout.
