@@ -66,6 +66,13 @@ TEST_F(FleetCommands, AreRefusedBeforeTheyDoAnythingWhereNobodyKnowsHowToShowIt)
   EXPECT_THAT(json({"audit"}).as_array(), IsEmpty());
 }
 
+TEST_F(FleetCommands, EachWishThatIsTakenBackIsNamed) {
+  folder_.write("jobs.d/second.toml", "[job]\nqueue = \"mails2\"\nhandler = \"mailer\"\n");
+  text({"pause", "--queue", "mails2"});
+  text({"pause", "--queue", "mails"});
+  EXPECT_THAT(text({"resume", "--all"}), HasSubstr("taken back: pause queue mails2, pause queue mails;"));
+}
+
 TEST_F(FleetCommands, JobsOfFilesAreShownThoughNobodyRunsThem) {
   const auto jobs = json({"jobs"}).as_array();
   ASSERT_EQ(jobs.size(), 2U);

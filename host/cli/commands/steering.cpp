@@ -124,14 +124,13 @@ Exit take_back(FleetSession& session, Wish wish, const std::string& name, const 
   if (taken->empty()) {
     return Exit::failure(nothing());
   }
-  std::string what;
+  std::vector<std::string> wishes;  // each once, though it stood on several boards
   for (const fleet::Given& one : *taken) {
-    const std::string text = one.directive.text();
-    if (what.find(text) == std::string::npos) {  // once, though it stood on several boards
-      what += (what.empty() ? "taken back: " : ", ") + text;
+    if (std::find(wishes.begin(), wishes.end(), one.directive.text()) == wishes.end()) {
+      wishes.push_back(one.directive.text());
     }
   }
-  return follow(session, std::move(*taken), what, console);
+  return follow(session, std::move(*taken), "taken back: " + listed(wishes), console);
 }
 
 /// Gives a wish, or with `back` takes it back.
