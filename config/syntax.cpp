@@ -22,10 +22,8 @@ constexpr std::size_t kMaxPath = 4095;
 bool is_name_character(char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.'; }
 
 bool is_port(std::string_view text) {
-  if (text.empty() || text.size() > 5 || !std::all_of(text.begin(), text.end(), is_digit)) {
-    return false;
-  }
-  return std::stoul(std::string(text)) <= 65535;
+  return !text.empty() && text.size() <= 5 && std::all_of(text.begin(), text.end(), is_digit) &&
+         std::stoul(std::string(text)) <= 65535;
 }
 
 bool is_dns_name(std::string_view text) {
@@ -179,12 +177,9 @@ std::size_t closing_brace(std::string_view text, std::size_t begin) {
 }
 
 std::size_t variable_name_length(std::string_view text) {
-  std::size_t length = 0;
-  while (length < text.size() &&
-         (is_letter(text[length]) || text[length] == '_' || (length > 0 && is_digit(text[length])))) {
-    ++length;
-  }
-  return length;
+  const auto* const end =
+      std::find_if_not(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c) || c == '_'; });
+  return text.empty() || is_digit(text.front()) ? 0 : static_cast<std::size_t>(end - text.begin());
 }
 
 namespace {
