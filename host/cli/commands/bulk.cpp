@@ -436,7 +436,7 @@ OrExit<queue::Change> change_of(queue::ChangeAction action, const Arguments& arg
   return change;
 }
 
-Flag all_flag() { return {"all", {}, "every message, where no filter chooses"}; }
+constexpr Flag kAllFlag{"all", {}, "every message, where no filter chooses"};
 
 /// The filter's flags, and --limit, --dry-run, --rate, --yes, --force and --resume.
 std::vector<Flag> bulk_flags() {
@@ -511,7 +511,7 @@ std::string BulkProgress::text(std::uint64_t through, SteadyTime now) const {
   return text;
 }
 
-std::vector<Flag> choice_flags() { return joined({kIdFlag, kDlqFlag, all_flag()}, bulk_flags()); }
+std::vector<Flag> choice_flags() { return joined({kIdFlag, kDlqFlag, kAllFlag}, bulk_flags()); }
 
 Exit run_bulk(const BulkOrder& order, operate::BulkWork work, const Arguments& arguments, Console& console) {
   SLUICE_TRY(plan, parse_plan(order, std::move(work), arguments));
@@ -635,7 +635,7 @@ std::vector<Command> bulk_commands() {
               "Of one ID it prints the message; otherwise what became of each, or a JSON object with the ids and "
               "counts. --error takes the fingerprint that `sluice dlq` shows of a cause. Ctrl-C ends it between two "
               "batches and says how to go on.",
-          .flags = with_store_flags(joined({kIdFlag, all_flag()}, without_flag(bulk_flags(), "force"))),
+          .flags = with_store_flags(joined({kIdFlag, kAllFlag}, without_flag(bulk_flags(), "force"))),
           .examples = "sluice redrive --queue orders A-101\n"
                       "sluice redrive --queue orders --error 3f2a90c1 --rate 50/s\n"
                       "sluice redrive --queue orders --error-like 'connection refused' --dry-run\n"

@@ -133,9 +133,10 @@ Exit forget_key(const Arguments& arguments, Console& console) {
   return Exit::ok();
 }
 
-Flag job_flag() { return required({"job", "JOB", "the job whose key it is"}); }
-
-Flag key_flag() { return alone(required({"key", "KEY", "the key; `sluice keys list` shows them"})); }
+constexpr Flag kJobFlag{.name = "job", .value = "JOB", .help = "the job whose key it is", .required = true};
+constexpr Flag kKeyFlag{
+    .name = "key", .value = "KEY", .help = "the key; `sluice keys list` shows them", .required = true, .alone = true};
+constexpr Flag kBase64Flag{"base64", {}, "KEY is written in Base64, for one that is no text"};
 
 // An outbox keeps none.
 std::vector<Flag> with_key_flags(std::vector<Flag> own) {
@@ -150,8 +151,6 @@ std::vector<Flag> list_flags() {
   }
   return flags;
 }
-
-Flag base64_flag() { return {"base64", {}, "KEY is written in Base64, for one that is no text"}; }
 
 }  // namespace
 
@@ -178,7 +177,7 @@ std::vector<Command> key_commands() {
               "Prints a JSON object: running or done, the message that has or had the key, until when, and the "
               "result. A key of more than 1,024 bytes is kept as its first bytes and its SHA-256; either spelling "
               "finds it.",
-          .flags = with_key_flags({key_flag(), job_flag(), base64_flag()}),
+          .flags = with_key_flags({kKeyFlag, kJobFlag, kBase64Flag}),
           .examples = "sluice keys show order-4711 --job pay --queue payments",
           .run = show_key,
       },
@@ -190,7 +189,7 @@ std::vector<Command> key_commands() {
               "Done or running. Asks first when there is a terminal, and wants --yes when there is none. Whatever a "
               "message with this key has done stays done; the next one is no duplicate any more. Where it runs just "
               "now, another one may begin beside it, and of the two one alone is committed.",
-          .flags = with_key_flags({key_flag(), job_flag(), base64_flag(), kYesFlag}),
+          .flags = with_key_flags({kKeyFlag, kJobFlag, kBase64Flag, kYesFlag}),
           .examples = "sluice keys forget order-4711 --job pay --queue payments --yes",
           .run = forget_key,
       },
