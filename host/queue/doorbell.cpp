@@ -31,39 +31,6 @@ bool wakes_dlq(const Change& change) { return shows(change) || change.action == 
 
 }  // namespace
 
-// Lets calls of the listener in until it is closed; closing waits for those inside.
-class Doorbell::Subscription::Gate {
- public:
-  explicit Gate(Listener listener) : listener_(std::move(listener)) {}
-
-  void call() {
-    {
-      const MutexLock lock(mutex_);
-      if (closed_) {
-        return;
-      }
-      ++inside_;
-    }
-    listener_();
-    const MutexLock lock(mutex_);
-    --inside_;
-    left_.notify_all();
-  }
-
-  void close() {
-    const MutexLock lock(mutex_);
-    closed_ = true;
-    left_.wait_until(mutex_, SteadyTime::max(), [this]() SLUICE_REQUIRES(mutex_) { return inside_ == 0; });
-  }
-
- private:
-  const Listener listener_;
-  Mutex mutex_;
-  Condition left_;
-  bool closed_ SLUICE_GUARDED_BY(mutex_) = false;
-  int inside_ SLUICE_GUARDED_BY(mutex_) = 0;
-};
-
 void Doorbell::Subscription::end() {
   if (const auto gate = std::exchange(gate_, nullptr)) {
     gate->close();
@@ -79,7 +46,7 @@ Doorbell::Subscription& Doorbell::Subscription::operator=(Subscription&& other) 
 }
 
 Doorbell::Subscription Doorbell::subscribe(const QueueAddress& address, Listener listener) {
-  auto gate = std::make_shared<Subscription::Gate>(std::move(listener));
+  auto gate = std::make_shared<EventGate>(SourceEvents{.on_ready = std::move(listener), .lost = {}});
   const MutexLock lock(mutex_);
   Gates& gates = gates_[address];
   // Ended subscriptions leave their place behind; here it is taken away.
@@ -96,7 +63,7 @@ void Doorbell::ring(const QueueAddress& address) {
 }
 
 void Doorbell::ring_here(const QueueAddress& address) {
-  std::vector<std::shared_ptr<Subscription::Gate>> listening;
+  std::vector<std::shared_ptr<EventGate>> listening;
   {
     const MutexLock lock(mutex_);
     const auto found = gates_.find(address);
@@ -110,7 +77,7 @@ void Doorbell::ring_here(const QueueAddress& address) {
     }
   }
   for (const auto& gate : listening) {
-    gate->call();
+    gate->ready();
   }
 }
 

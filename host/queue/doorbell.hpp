@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/mutex.hpp"
+#include "host/queue/event_gate.hpp"
 #include "host/queue/message.hpp"
 #include "host/queue/operator.hpp"
 #include "host/queue/sender.hpp"
@@ -33,10 +34,9 @@ class Doorbell {
 
    private:
     friend class Doorbell;
-    class Gate;
-    explicit Subscription(std::shared_ptr<Gate> gate) : gate_(std::move(gate)) {}
+    explicit Subscription(std::shared_ptr<EventGate> gate) : gate_(std::move(gate)) {}
     void end();
-    std::shared_ptr<Gate> gate_;
+    std::shared_ptr<EventGate> gate_;
   };
 
   /// `beyond` is told each ring first, to carry it out of this process. May be empty.
@@ -59,7 +59,7 @@ class Doorbell {
   void ring_put(const std::string& queue, std::span<const PutResult> results);
 
  private:
-  using Gates = std::vector<std::weak_ptr<Subscription::Gate>>;
+  using Gates = std::vector<std::weak_ptr<EventGate>>;
 
   const std::function<void(const QueueAddress&)> beyond_;
   Mutex mutex_;

@@ -9,9 +9,9 @@
 #include "base/descriptor.hpp"
 #include "base/mutex.hpp"
 #include "base/signal_block.hpp"
+#include "host/queue/event_gate.hpp"
 #include "host/stores/outbox/outbox_queues.hpp"
 #include "host/stores/outbox/row_scheduler.hpp"
-#include "host/stores/owned/event_gate.hpp"
 #include "host/stores/owned/membership.hpp"
 #include "host/stores/owned/ownership.hpp"
 
@@ -814,7 +814,7 @@ class OutboxSource final : public Source {
   Database& database_;
   const Clock& clock_;
 
-  std::optional<owned::EventGate> events_;  ///< nothing: it has not been started, and no thread runs
+  std::optional<EventGate> events_;  ///< nothing: it has not been started, and no thread runs
   std::atomic<bool> stopped_ = false;
   SourceRows rows_;
   LockHolder holder_;

@@ -14,9 +14,9 @@
 
 #include "base/mutex.hpp"
 #include "base/random.hpp"
+#include "host/queue/event_gate.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/owned/backlog.hpp"
-#include "host/stores/owned/event_gate.hpp"
 #include "host/stores/owned/message_records.hpp"
 #include "host/stores/owned/ownership_coordinator.hpp"
 #include "host/stores/owned/part_reader.hpp"

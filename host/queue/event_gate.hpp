@@ -6,7 +6,7 @@
 #include "base/mutex.hpp"
 #include "host/queue/source.hpp"
 
-namespace sluice::queue::owned {
+namespace sluice::queue {
 
 /// Lets a source's events through until it is closed; closing waits for those that are being told. Thread-safe.
 class EventGate {
@@ -56,4 +56,4 @@ class EventGate {
   int inside_ SLUICE_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace sluice::queue::owned
+}  // namespace sluice::queue
