@@ -30,7 +30,7 @@
 namespace sluice::bench {
 namespace {
 
-using Connection = queue::outbox::sql::SqlConnection;
+using Connection = queue::outbox::SqlConnection;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 

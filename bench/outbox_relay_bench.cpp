@@ -76,7 +76,7 @@ Deadline in_ten_minutes() { return Deadline::after(kClock, seconds(600)); }
 Database mariadb(const test::MariaDbServer& server, SeededRandom& random) {
   namespace mysql = queue::outbox::mysql;
   const queue::outbox::ConnectSettings root{.url = server.url("mysql"), .lease = std::chrono::minutes(10)};
-  const std::shared_ptr<queue::outbox::sql::SqlConnection> session =
+  const std::shared_ptr<queue::outbox::SqlConnection> session =
       opened([&] { return mysql::connect(root, kClock, in_ten_minutes()); });
   Database database{.kind = "mysql", .url = server.url("bench")};
   database.sql = [session](const std::string& statement) {
@@ -97,7 +97,7 @@ Database mariadb(const test::MariaDbServer& server, SeededRandom& random) {
 }
 
 Database postgres(const test::PostgresServer& server, SeededRandom& random) {
-  using Connection = queue::outbox::sql::SqlConnection;
+  using Connection = queue::outbox::SqlConnection;
   const std::shared_ptr<Connection> connection = opened([&] {
     return queue::outbox::postgres::connect({.url = server.url()}, "", Deadline::after(kClock, seconds(10)));
   });

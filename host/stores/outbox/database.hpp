@@ -118,7 +118,7 @@ class LockSession : public Resource {
   virtual Result<void> unlock(std::span<const std::uint32_t> buckets, Deadline deadline) = 0;
   /// Writes marks durably, in one transaction and few requests; one status each, in their order. Waits for no lock of
   /// the application's. A failure as a whole has written nothing, unless its code is `unknown_outcome`.
-  virtual Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, Deadline deadline) = 0;
+  virtual Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, Deadline deadline) = 0;
 };
 
 /// A session that reads what is to be handed out. Threads and errors as LockSession's, `wait`'s `wake` apart.

@@ -100,7 +100,7 @@ class LeaseLocks final : public LockSession {
     }
     return {};
   }
-  Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, Deadline deadline) override {
+  Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, Deadline deadline) override {
     if (self_.counter == 0) {
       return book_->mark(marks, nullptr, deadline);
     }

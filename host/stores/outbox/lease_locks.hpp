@@ -46,7 +46,7 @@ class LeaseBook : public Resource {
 
   /// As LockSession::mark. `member`: null for a session that has not joined; otherwise it is written together with the
   /// marks, as another heartbeat, where `marks_are_heartbeats`, and nothing is written once its name is gone.
-  virtual Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, const LeaseMember* member,
+  virtual Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, const LeaseMember* member,
                                                Deadline deadline) = 0;
   virtual bool marks_are_heartbeats() const = 0;
 };

@@ -1,5 +1,4 @@
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <stop_token>
@@ -199,8 +198,8 @@ class SourceRows {
  private:
   void run_until(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
-      std::uint64_t count = 0;
-      [[maybe_unused]] const auto got = ::read(wake_.get(), &count, sizeof count);
+      eventfd_t count = 0;
+      ::eventfd_read(wake_.get(), &count);
       if (stop.stop_requested()) {
         return;
       }
@@ -319,11 +318,8 @@ class SourceRows {
     changed_.notify_all();
     return scheduler_.ready() && std::exchange(claimer_waits_, false);
   }
-  void wake_reader() {
-    const std::uint64_t one = 1;
-    // It fails only where the counter is full, and then the descriptor is readable anyway.
-    [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof one);
-  }
+  // It fails only where the counter is full, and then the descriptor is readable anyway.
+  void wake_reader() const { ::eventfd_write(wake_.get(), 1); }
   void note_trouble(std::optional<Error> SourceRows::*place, std::optional<Error> error) {
     const MutexLock lock(mutex_);
     this->*place = std::move(error);
@@ -407,7 +403,7 @@ class LockHolder {
     return lease_.holds(lease_clock_.now());
   }
   /// Writes marks on the session; ErrorCode::unavailable where there is none. After an error the session may be over.
-  Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, Deadline deadline) {
+  Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, Deadline deadline) {
     const Turn turn(*this, deadline.time());
     if (!turn.mine()) {
       return Error(ErrorCode::throttled, "the session that writes marks was busy until the deadline");
@@ -686,15 +682,15 @@ class OutboxSource final : public Source {
  private:
   /// What settling one completion takes.
   struct Step {
-    Mark mark;
+    RowEdit mark;
     Fate fate;  ///< of the row, once the mark is written
     SettleResult* result;
   };
-  using WriteMarks = std::function<Result<std::vector<MarkStatus>>(std::span<const Mark>)>;
+  using WriteMarks = std::function<Result<std::vector<MarkStatus>>(std::span<const RowEdit>)>;
 
   void write(std::span<const Step> steps, Deadline deadline) {
-    const std::vector<Mark> marks = marks_of(steps);
-    const auto on_session = [&](std::span<const Mark> some) { return holder_.mark(some, deadline); };
+    const std::vector<RowEdit> marks = marks_of(steps);
+    const auto on_session = [&](std::span<const RowEdit> some) { return holder_.mark(some, deadline); };
     const auto written = steps.size() > 1 ? on_session(marks) : mark_anyhow(marks, on_session);
     if (written) {
       if (options_.observer) {
@@ -708,7 +704,7 @@ class OutboxSource final : public Source {
       write(steps.first(steps.size() / 2), deadline);
       write(steps.subspan(steps.size() / 2), deadline);
     } else if (concerns_the_rows(written.error())) {
-      const RowKey key = marks[0].key();
+      const RowKey key = marks[0].key;
       warn("row " + to_string(key) + " cannot be marked, its group waits: " + written.error().message());
       *steps[0].result = {SettleStatus::lost, written.error()};
       rows_.end(key, {Fate::Kind::put_back, kRefusedWait});
@@ -721,7 +717,7 @@ class OutboxSource final : public Source {
   }
 
   void written_one(const Step& step, MarkStatus status) {
-    const RowKey key = step.mark.key();
+    const RowKey key = step.mark.key;
     if (status == MarkStatus::gone) {
       rows_.end(key, {Fate::Kind::changed});
       return;
@@ -737,7 +733,7 @@ class OutboxSource final : public Source {
     if (!held || !options_.observer) {
       return;
     }
-    if (step.mark.kind == MarkKind::sent) {
+    if (step.mark.sent) {
       options_.observer->published(held->type, std::max(clock_.wall_now() - held->sent_at, Duration::zero()));
     } else {
       options_.observer->failed(held->type, step.mark.error);
@@ -746,7 +742,7 @@ class OutboxSource final : public Source {
 
   void write_for_others(std::span<const Step> steps, Deadline deadline) {
     auto session = database_.open_locks(deadline);
-    const auto on_session = [&](std::span<const Mark> some) { return (*session)->mark(some, deadline); };
+    const auto on_session = [&](std::span<const RowEdit> some) { return (*session)->mark(some, deadline); };
     const auto written =
         session ? mark_anyhow(marks_of(steps), on_session) : Result<std::vector<MarkStatus>>(session.error());
     for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -761,41 +757,39 @@ class OutboxSource final : public Source {
     }
   }
 
-  static std::vector<Mark> marks_of(std::span<const Step> steps) {
-    std::vector<Mark> marks;
+  static std::vector<RowEdit> marks_of(std::span<const Step> steps) {
+    std::vector<RowEdit> marks;
     std::transform(steps.begin(), steps.end(), std::back_inserter(marks), [](const Step& step) { return step.mark; });
     return marks;
   }
 
   // A row's end is worth more than its reason, which may be what the database refuses.
-  Result<std::vector<MarkStatus>> mark_anyhow(std::vector<Mark> marks, const WriteMarks& write) const {
+  Result<std::vector<MarkStatus>> mark_anyhow(std::vector<RowEdit> marks, const WriteMarks& write) const {
     auto written = write(marks);
-    const bool reasons = std::any_of(marks.begin(), marks.end(), [](const Mark& mark) { return !mark.error.empty(); });
+    const bool reasons =
+        std::any_of(marks.begin(), marks.end(), [](const RowEdit& mark) { return !mark.error.empty(); });
     if (written || !reasons || !concerns_the_rows(written.error())) {
       return written;
     }
-    for (Mark& mark : marks) {
+    for (RowEdit& mark : marks) {
+      mark.reason = RowEdit::Value::clear;
       mark.error.clear();
     }
     auto bare = write(marks);
     if (bare) {
-      warn("row " + to_string(marks[0].key()) +
+      warn("row " + to_string(marks[0].key) +
            " is marked without its reason, which the database refuses: " + written.error().message());
     }
     return bare;
   }
 
   void put_aside(const std::vector<Row>& rows) {
-    std::vector<Mark> marks;
+    std::vector<RowEdit> marks;
     for (const Row& row : rows) {
       warn("row " + to_string(row.key()) + " cannot be handed out, it becomes a dead letter: " + row.unreadable);
-      marks.push_back({.id = row.id,
-                       .part = row.part,
-                       .kind = MarkKind::dead,
-                       .retries = options_.settings.table.retry_limit,
-                       .error = row.unreadable});
+      marks.push_back(dead_mark(row.key(), options_.settings.table.retry_limit, row.unreadable));
     }
-    const auto marked = mark_anyhow(std::move(marks), [this](std::span<const Mark> some) {
+    const auto marked = mark_anyhow(std::move(marks), [this](std::span<const RowEdit> some) {
       return holder_.mark(some, Deadline::after(clock_, kPutAsideTime));
     });
     if (!marked) {

@@ -65,32 +65,43 @@ std::string reason_of(std::string_view error) {
   return reason;
 }
 
-std::optional<Mark> mark_of(const Completion& completion, const RowKey& key, std::uint32_t retry_limit) {
+using Value = RowEdit::Value;
+
+RowEdit sent_mark(const RowKey& key) { return {.key = key, .sent = true, .reason = Value::clear}; }
+
+RowEdit retry_mark(const RowKey& key, std::uint32_t retries, Duration wait, std::string error) {
+  RowEdit mark = dead_mark(key, retries, std::move(error));
+  mark.gives_up = false;
+  mark.due = Value::set;
+  mark.after = wait;
+  return mark;
+}
+
+RowEdit dead_mark(const RowKey& key, std::uint32_t retries, std::string error) {
+  return {.key = key,
+          .gives_up = true,
+          .tries = Value::set,
+          .retries = retries,
+          .due = Value::clear,
+          .reason = error.empty() ? Value::clear : Value::set,
+          .error = std::move(error)};
+}
+
+std::optional<RowEdit> mark_of(const Completion& completion, const RowKey& key, std::uint32_t retry_limit) {
   // A receipt's version is the retry_count that the row was handed out with.
   const auto tried = static_cast<std::uint32_t>(completion.receipt.version) + 1;
   switch (completion.action) {
     case CompletionAction::remove:
-      return Mark{.id = key.id, .part = key.part, .kind = MarkKind::sent};
+      return sent_mark(key);
     case CompletionAction::retry:
-      return Mark{.id = key.id,
-                  .part = key.part,
-                  .kind = MarkKind::retry,
-                  .retries = tried,
-                  .wait = completion.delay,
-                  .error = reason_of(completion.failure.error)};
+      return retry_mark(key, tried, completion.delay, reason_of(completion.failure.error));
     case CompletionAction::dead_letter:
-      return Mark{.id = key.id,
-                  .part = key.part,
-                  .kind = MarkKind::dead,
-                  .retries = std::max(tried, retry_limit),
-                  .error = reason_of(completion.failure.error)};
+      return dead_mark(key, std::max(tried, retry_limit), reason_of(completion.failure.error));
     case CompletionAction::release:
       break;
   }
   return std::nullopt;
 }
-
-using Value = RowEdit::Value;
 
 RowEdit edit_of(const RowKey& key, const Change& change, std::uint32_t retry_limit) {
   RowEdit edit{.key = key};
@@ -126,21 +137,6 @@ RowEdit edit_of(const RowKey& key, const Change& change, std::uint32_t retry_lim
   return edit;
 }
 
-RowEdit edit_of(const Mark& mark) {
-  if (mark.kind == MarkKind::sent) {
-    return {.key = mark.key(), .only_if = mark.only_if, .sent = true, .reason = Value::clear};
-  }
-  return {.key = mark.key(),
-          .only_if = mark.only_if,
-          .gives_up = mark.kind == MarkKind::dead,
-          .tries = Value::set,
-          .retries = mark.retries,
-          .due = mark.kind == MarkKind::retry ? Value::set : Value::clear,
-          .after = mark.wait,
-          .reason = mark.error.empty() ? Value::clear : Value::set,
-          .error = mark.error};
-}
-
 bool takes_effect(const RowEdit& edit, std::uint32_t retries, bool dead) {
   return (dead || !edit.dead_only) && edit.only_if.value_or(retries) == retries;
 }
@@ -158,7 +154,7 @@ std::optional<std::uint32_t> retries_after(const RowEdit& edit, std::uint32_t re
 }
 
 // What is still to be published and was not written, a transaction of somebody else's has.
-MarkStatus status_of_unwritten(const Mark& mark, std::optional<std::uint32_t> retries) {
+MarkStatus status_of_unwritten(const RowEdit& mark, std::optional<std::uint32_t> retries) {
   return retries && mark.only_if.value_or(*retries) == *retries ? MarkStatus::locked : MarkStatus::gone;
 }
 

@@ -101,26 +101,6 @@ struct Page {
   bool more = false;  ///< there may be more after the last one
 };
 
-enum class MarkKind : std::uint8_t {
-  sent,   ///< sent_at = now
-  retry,  ///< retry_count = `retries`, retry_at = now + `wait`
-  dead,   ///< retry_count = `retries`, retry_at = NULL
-};
-
-/// What is written about one row. It takes effect only where the row has not been sent meanwhile.
-struct Mark {
-  std::int64_t id = 0;
-  std::uint32_t part = RowKey::kWhole;
-  MarkKind kind = MarkKind::sent;
-  std::uint32_t retries = 0;  ///< the new retry_count; for `sent` nothing
-  Duration wait{};
-  std::string error{};  ///< for last_error, where there is such a column; `sent` clears it
-  /// Given: only where retry_count (NULL is 0) is still this.
-  std::optional<std::uint32_t> only_if{};
-
-  RowKey key() const { return {id, part}; }
-};
-
 enum class MarkStatus : std::uint8_t {
   written,
   gone,    ///< no such row, or it was sent or changed meanwhile: there is nothing to write
@@ -205,17 +185,22 @@ struct RowEdit {
   std::string error{};  ///< last_error, where there is such a column
 };
 
+/// The marks of a source: the row was sent; it failed, and is tried again after `wait`; it is a dead letter.
+RowEdit sent_mark(const RowKey& key);
+RowEdit retry_mark(const RowKey& key, std::uint32_t retries, Duration wait, std::string error = {});
+RowEdit dead_mark(const RowKey& key, std::uint32_t retries, std::string error = {});
+/// What a completion writes about the row that its receipt names; nothing where nothing is written: a release.
+std::optional<RowEdit> mark_of(const Completion& completion, const RowKey& key, std::uint32_t retry_limit);
 /// What an operator's change makes of the row of that key; not of `move_to_front`, which no outbox can do. To remove a
 /// row is to mark it as sent without having published it: the table is the application's.
 RowEdit edit_of(const RowKey& key, const Change& change, std::uint32_t retry_limit);
-RowEdit edit_of(const Mark& mark);
 
 /// Whether it takes effect on a row that was not sent.
 bool takes_effect(const RowEdit& edit, std::uint32_t retries, bool dead);
 /// retry_count after it; nothing: NULL.
 std::optional<std::uint32_t> retries_after(const RowEdit& edit, std::uint32_t retries);
 /// Of a mark that was not written. `retries`: the row's retry_count where it is still to be published.
-MarkStatus status_of_unwritten(const Mark& mark, std::optional<std::uint32_t> retries);
+MarkStatus status_of_unwritten(const RowEdit& mark, std::optional<std::uint32_t> retries);
 
 /// Where a row comes from, as it goes out with it.
 struct Origin {
@@ -230,8 +215,5 @@ Message message_of(Row&& row, const Origin& origin, WallTime now);
 /// Why a row failed, as every database can keep it: UTF-8 without NUL, and no longer than this many bytes.
 inline constexpr std::size_t kLongestReason = 4096;
 std::string reason_of(std::string_view error);
-
-/// What a completion writes about the row that its receipt names; nothing where nothing is written: a release.
-std::optional<Mark> mark_of(const Completion& completion, const RowKey& key, std::uint32_t retry_limit);
 
 }  // namespace sluice::queue::outbox

@@ -57,7 +57,7 @@ class MemoryBook final : public LeaseBook {
     return changed;
   }
   void leave(const LeaseMember& member, Deadline /*deadline*/) override { pages_.members.erase(member.name); }
-  Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, const LeaseMember* /*member*/,
+  Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, const LeaseMember* /*member*/,
                                        Deadline /*deadline*/) override {
     pages_.marked += static_cast<int>(marks.size());
     return std::vector<MarkStatus>(marks.size(), MarkStatus::written);
@@ -91,7 +91,7 @@ TEST_F(SleepingLease, EndsWhileTheMachineSleeps) {
   const auto got = locks->lock(bucket, soon());
   ASSERT_TRUE(got);
   ASSERT_EQ(*got, bucket);
-  const std::vector<Mark> marks(1);
+  const std::vector<RowEdit> marks{sent_mark({1})};
   sleep(kLease - 1s);
   EXPECT_TRUE(locks->mark(marks, soon())) << "which is a heartbeat";
   sleep(kLease);
@@ -103,7 +103,7 @@ TEST_F(SleepingLease, EndsWhileTheMachineSleeps) {
 TEST_F(SleepingLease, ManyShortSleepsAddUp) {
   const auto locks = session();
   ASSERT_TRUE(locks->join({"orders/relay", 1}, soon()));
-  const std::vector<Mark> marks(1);
+  const std::vector<RowEdit> marks{sent_mark({1})};
   const std::vector<std::uint32_t> none;
   for (Duration slept{}; slept < kLease; slept += 1s) {
     EXPECT_TRUE(locks->lock(none, soon()));
@@ -142,7 +142,7 @@ class MuteSession final : public LockSession {
     return std::vector<std::uint32_t>(buckets.begin(), buckets.end());
   }
   Result<void> unlock(std::span<const std::uint32_t> /*buckets*/, Deadline /*deadline*/) override { return {}; }
-  Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, Deadline /*deadline*/) override {
+  Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, Deadline /*deadline*/) override {
     return std::vector<MarkStatus>(marks.size(), MarkStatus::written);
   }
 

@@ -42,7 +42,7 @@ class PostgresMarks : public testing::Test {
   /// Marks row 1, and does `meanwhile` once the mark waits for a lock.
   Result<std::vector<MarkStatus>> mark_while(const std::function<void()>& meanwhile) {
     Result<std::vector<MarkStatus>> marked = Error(ErrorCode::internal, "not yet");
-    std::jthread marker([&] { marked = session_->mark(std::vector{Mark{.id = 1}}, soon()); });
+    std::jthread marker([&] { marked = session_->mark(std::vector{sent_mark({1})}, soon()); });
     while (table_->sql("SELECT count(*) FROM pg_locks WHERE NOT granted") == std::vector<std::string>{"0"}) {
     }
     meanwhile();
@@ -65,7 +65,7 @@ TEST_F(PostgresMarks, ADeadlockIsNamedAndTheNextTryWrites) {
   EXPECT_THAT(marked.error().message(), HasSubstr("deadlock detected (SQLSTATE 40P01)"));
   EXPECT_THAT(marked.error().message(), HasSubstr("a deadlock with another transaction; it is tried again"));
   table_->sql("COMMIT");
-  EXPECT_THAT(*session_->mark(std::vector{Mark{.id = 1}}, soon()), ElementsAre(MarkStatus::written));
+  EXPECT_THAT(*session_->mark(std::vector{sent_mark({1})}, soon()), ElementsAre(MarkStatus::written));
 }
 
 TEST_F(PostgresMarks, ALockThatSomebodyHoldsForTooLongIsNamedAndTheNextTryWrites) {
@@ -75,13 +75,13 @@ TEST_F(PostgresMarks, ALockThatSomebodyHoldsForTooLongIsNamedAndTheNextTryWrites
   EXPECT_EQ(marked.error().code(), ErrorCode::throttled) << "tried again";
   EXPECT_THAT(marked.error().message(), HasSubstr("another transaction holds a lock; it is tried again"));
   table_->sql("COMMIT");
-  EXPECT_THAT(*session_->mark(std::vector{Mark{.id = 1}}, soon()), ElementsAre(MarkStatus::written));
+  EXPECT_THAT(*session_->mark(std::vector{sent_mark({1})}, soon()), ElementsAre(MarkStatus::written));
 }
 
 TEST_F(PostgresMarks, ARowThatTheApplicationHasIsNotWaitedForAndTheOthersAreWritten) {
   table_->sql("BEGIN");
   table_->sql("SELECT 1 FROM @T WHERE id = 1 FOR UPDATE");
-  EXPECT_THAT(*session_->mark(std::vector{Mark{.id = 1}, Mark{.id = 2}}, soon()),
+  EXPECT_THAT(*session_->mark(std::vector{sent_mark({1}), sent_mark({2})}, soon()),
               ElementsAre(MarkStatus::locked, MarkStatus::written));
   table_->sql("COMMIT");
 }

@@ -38,7 +38,7 @@ class OutboxTable {
   SystemClock clock_;
   mutable SeededRandom random_;
   std::string name_;
-  std::unique_ptr<queue::outbox::sql::SqlConnection> connection_;
+  std::unique_ptr<queue::outbox::SqlConnection> connection_;
 };
 
 /// A source on that table with nobody behind it: the test claims and settles.

@@ -39,7 +39,7 @@ Settings in_database(const OutboxTable& table, const std::string& url, const std
 void make_table(const Settings& settings) {
   const SystemClock clock;
   const Deadline soon = Deadline::after(clock, seconds(60));
-  std::unique_ptr<sql::SqlConnection> connection;
+  std::unique_ptr<SqlConnection> connection;
   for (int attempt = 0; attempt < 200 && !connection; ++attempt) {
     if (auto opened = postgres::connect(settings.connect, "", soon)) {
       connection = std::move(*opened);

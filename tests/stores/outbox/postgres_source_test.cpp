@@ -444,7 +444,7 @@ TEST(PostgresOutbox, ASessionThatIsSilentForLongerThanItsLeaseIsEndedByTheServer
     got = (*other)->lock(std::vector<std::uint32_t>{0}, deadline())->size();
   }
   EXPECT_EQ(got, 1U);
-  const auto marked = (*silent)->mark(std::vector{Mark{.id = 1}}, deadline());
+  const auto marked = (*silent)->mark(std::vector{sent_mark({1})}, deadline());
   ASSERT_FALSE(marked);
 }
 

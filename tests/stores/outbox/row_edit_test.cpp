@@ -36,16 +36,16 @@ TEST(RowEdit, ADeadLetterHasAsManyTriesAsTheLimitOrMore) {
 TEST(RowEdit, ADelayKeepsTheTriesAndAMarkSetsThem) {
   EXPECT_EQ(retries_after(edit(ChangeAction::delay), 3), 3U);
   EXPECT_EQ(edit(ChangeAction::delay).after, std::chrono::seconds(5));
-  const RowEdit failed = edit_of(Mark{.kind = MarkKind::retry, .retries = 4, .wait = std::chrono::seconds(9)});
+  const RowEdit failed = retry_mark({}, 4, std::chrono::seconds(9));
   EXPECT_EQ(retries_after(failed, 7), 4U);
   EXPECT_EQ(failed.due, Value::set);
   EXPECT_EQ(failed.after, std::chrono::seconds(9));
-  EXPECT_EQ(edit_of(Mark{.kind = MarkKind::dead, .retries = 10}).due, Value::clear);
+  EXPECT_EQ(dead_mark({}, 10).due, Value::clear);
 }
 
 TEST(RowEdit, WhatIsRemovedCountsAsSent) {
   EXPECT_TRUE(edit(ChangeAction::remove).sent);
-  EXPECT_EQ(edit_of(Mark{.kind = MarkKind::sent}).reason, Value::clear);
+  EXPECT_EQ(sent_mark({}).reason, Value::clear);
 }
 
 TEST(RowEdit, OnlyIfIsAboutTheTriesBefore) {
@@ -55,10 +55,10 @@ TEST(RowEdit, OnlyIfIsAboutTheTriesBefore) {
 }
 
 TEST(RowEdit, AnUnwrittenMarkIsLockedWhereTheRowIsStillToBePublished) {
-  EXPECT_EQ(status_of_unwritten(Mark{}, std::nullopt), MarkStatus::gone);
-  EXPECT_EQ(status_of_unwritten(Mark{}, 3), MarkStatus::locked);
-  EXPECT_EQ(status_of_unwritten(Mark{.only_if = 3}, 3), MarkStatus::locked);
-  EXPECT_EQ(status_of_unwritten(Mark{.only_if = 2}, 3), MarkStatus::gone) << "another one has tried it meanwhile";
+  EXPECT_EQ(status_of_unwritten(RowEdit{}, std::nullopt), MarkStatus::gone);
+  EXPECT_EQ(status_of_unwritten(RowEdit{}, 3), MarkStatus::locked);
+  EXPECT_EQ(status_of_unwritten(RowEdit{.only_if = 3}, 3), MarkStatus::locked);
+  EXPECT_EQ(status_of_unwritten(RowEdit{.only_if = 2}, 3), MarkStatus::gone) << "another one has tried it meanwhile";
 }
 
 }  // namespace

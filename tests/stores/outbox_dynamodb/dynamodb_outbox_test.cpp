@@ -86,8 +86,8 @@ class DynamoDbOutboxTest : public ::testing::Test {
     return found;
   }
   RowKey key(std::int64_t id) const { return {id, parts_.contains(id) ? parts_.at(id) : 0}; }
-  MarkStatus mark(Mark mark) {
-    mark.part = mark.part == RowKey::kWhole ? key(mark.id).part : mark.part;
+  MarkStatus mark(RowEdit mark) {
+    mark.key.part = mark.key.part == RowKey::kWhole ? key(mark.key.id).part : mark.key.part;
     const auto statuses = locks_->mark(std::span(&mark, 1), soon());
     EXPECT_TRUE(statuses) << statuses.error().message();
     return statuses ? statuses->at(0) : MarkStatus::gone;
@@ -163,7 +163,7 @@ TEST_F(DynamoDbOutboxTest, RowsOfOneIdInSeveralBucketsAreSeveralRows) {
     }
     for (const Row& row : line.take(7, 1'000'000)) {
       EXPECT_TRUE(published.insert(row.key()).second) << to_string(row.key());
-      EXPECT_EQ(mark({.id = row.id, .part = row.part}), MarkStatus::written) << to_string(row.key());
+      EXPECT_EQ(mark(sent_mark({row.id, row.part})), MarkStatus::written) << to_string(row.key());
       line.settled(row.key(), {Fate::Kind::sent}, now);
     }
   }
@@ -195,7 +195,7 @@ TEST_F(DynamoDbOutboxTest, RowsThatLandBetweenTwoPagesComeInTheOrderOfTheirBucke
 TEST_F(DynamoDbOutboxTest, ADeadLetterThatIsRedrivenWhileItsBucketIsReadIsSeen) {
   put(1, "bb");
   put(2, "bb");
-  ASSERT_EQ(mark({.id = 1, .kind = MarkKind::dead}), MarkStatus::written);
+  ASSERT_EQ(mark(dead_mark({1}, 0)), MarkStatus::written);
   bool redriven = false;
   dynamo::ClientOptions options{.region = "eu-west-1"};
   options.observer = [&](const dynamo::CallRecord& call) {
@@ -226,7 +226,7 @@ TEST_F(DynamoDbOutboxTest, ARetryWaitsAsLongAsWasSaidWhenTheMachinesClockHasJust
     put(2, "bb");
     ASSERT_TRUE(desk->get(key(1), soon()));
     machine.set_wall(machine.wall_now() + step);
-    const Mark retry{.id = 1, .part = key(1).part, .kind = MarkKind::retry, .retries = 1, .wait = 30s};
+    const RowEdit retry = retry_mark({1, key(1).part}, 1, 30s);
     ASSERT_TRUE(locks->mark(std::span(&retry, 1), soon()));
     machine.set_wall(machine.wall_now() + step);
     const RowEdit delay = edit_of(RowKey{2, key(2).part}, {.action = ChangeAction::delay, .after = 30s}, 10);
@@ -328,23 +328,23 @@ TEST_F(DynamoDbOutboxTest, ARowThatWasSentIsDeletedAndStaysGone) {
   put(1, "a");
   put(2, "a");
   EXPECT_THAT(ids(all()), ElementsAre(1, 2));
-  EXPECT_EQ(mark({.id = 1}), MarkStatus::written);
-  EXPECT_EQ(mark({.id = 1}), MarkStatus::gone);
+  EXPECT_EQ(mark(sent_mark({1})), MarkStatus::written);
+  EXPECT_EQ(mark(sent_mark({1})), MarkStatus::gone);
   EXPECT_THAT(ids(all()), ElementsAre(2));
 }
 
 TEST_F(DynamoDbOutboxTest, ARowThatNobodyReadBeforeIsMarkedAllTheSame) {
   put(1, "a");
-  EXPECT_EQ(mark({.id = 1}), MarkStatus::written);
-  EXPECT_EQ(mark({.id = 5}), MarkStatus::gone);
+  EXPECT_EQ(mark(sent_mark({1})), MarkStatus::written);
+  EXPECT_EQ(mark(sent_mark({5})), MarkStatus::gone);
 }
 
 TEST_F(DynamoDbOutboxTest, AFailureIsWrittenWhereNobodyChangedTheRow) {
   put(1, "a");
-  EXPECT_EQ(mark({.id = 1, .kind = MarkKind::retry, .retries = 1, .wait = 40s, .error = "no", .only_if = 0}),
-            MarkStatus::written);
-  EXPECT_EQ(mark({.id = 1, .kind = MarkKind::retry, .retries = 1, .wait = 40s, .error = "no", .only_if = 0}),
-            MarkStatus::gone);
+  RowEdit first = retry_mark({1}, 1, 40s, "no");
+  first.only_if = 0;
+  EXPECT_EQ(mark(first), MarkStatus::written);
+  EXPECT_EQ(mark(first), MarkStatus::gone);
   const auto stored = desk_->get(key(1), soon());
   ASSERT_TRUE(stored);
   EXPECT_EQ(stored->row.retries, 1U);
@@ -357,7 +357,7 @@ TEST_F(DynamoDbOutboxTest, AFailureIsWrittenWhereNobodyChangedTheRow) {
 TEST_F(DynamoDbOutboxTest, ADeadLetterIsNotReadWithTheOthersAndComesBackFresh) {
   put(1, "a");
   put(2, "a");
-  EXPECT_EQ(mark({.id = 1, .kind = MarkKind::dead, .retries = 10, .error = "no"}), MarkStatus::written);
+  EXPECT_EQ(mark(dead_mark({1}, 10, "no")), MarkStatus::written);
   EXPECT_THAT(ids(all()), ElementsAre(2));
   FetchRequest with_dead = all();
   with_dead.dead = true;
@@ -382,7 +382,7 @@ TEST_F(DynamoDbOutboxTest, AMoveThatDidNotCommitLeavesTheRowWhereItWas) {
   put(1, "a");
   EXPECT_THAT(ids(all()), ElementsAre(1));
   model_.inject_part(test::model::PartFault::conflict, 100);
-  EXPECT_EQ(mark({.id = 1, .kind = MarkKind::dead, .retries = 10}), MarkStatus::locked);
+  EXPECT_EQ(mark(dead_mark({1}, 10)), MarkStatus::locked);
   model_.clear_faults();
   EXPECT_THAT(ids(all()), ElementsAre(1));
 }
@@ -392,7 +392,7 @@ TEST_F(DynamoDbOutboxTest, AMarkWhoseAnswerWasLostMayBeRepeated) {
   put(2, "a");
   model_.inject(test::model::Fault::commit_then_lose,
                 [](const std::string& operation, const std::string&) { return operation == "BatchExecuteStatement"; });
-  const std::vector<Mark> marks{{.id = 1, .part = key(1).part}, {.id = 2, .part = key(2).part}};
+  const std::vector<RowEdit> marks{sent_mark({1, key(1).part}), sent_mark({2, key(2).part})};
   const auto lost = locks_->mark(marks, soon());
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().code(), ErrorCode::unknown_outcome);
@@ -404,9 +404,9 @@ TEST_F(DynamoDbOutboxTest, AThrottledMarkIsWorthAnotherTry) {
   put(1, "a");
   EXPECT_THAT(ids(all()), ElementsAre(1));
   model_.inject_part(test::model::PartFault::throttle, 100);
-  EXPECT_EQ(mark({.id = 1}), MarkStatus::locked);
+  EXPECT_EQ(mark(sent_mark({1})), MarkStatus::locked);
   model_.clear_faults();
-  EXPECT_EQ(mark({.id = 1}), MarkStatus::written);
+  EXPECT_EQ(mark(sent_mark({1})), MarkStatus::written);
 }
 
 TEST_F(DynamoDbOutboxTest, TheFirstRowsOfAGroupAreFoundAgain) {
@@ -541,7 +541,7 @@ TEST_F(DynamoDbLocksTest, ADeadMembersBucketsGoToOthersAfterItsLease) {
   ASSERT_TRUE(second_->beat(soon()));
   EXPECT_THAT(lock(*second_, {0, 1}), UnorderedElementsAre(0, 1));
   put(1, "a");
-  const Mark sent{.id = 1, .part = key(1).part};
+  const RowEdit sent = sent_mark({1, key(1).part});
   const auto late = locks_->mark(std::span(&sent, 1), soon());
   ASSERT_FALSE(late) << "whoever lost his locks cannot mark";
   EXPECT_EQ(late.error().code(), ErrorCode::unavailable);
@@ -572,10 +572,10 @@ TEST_F(DynamoDbOutboxTest, ARowCostsOneWriteUnitToPublish) {
   dynamo::Client counted(options, transport_, credentials_, clock_, random_);
   const auto outbox = make_dynamodb_outbox(settings_, counted, clock_, random_);
   const auto locks = *outbox->open_locks(soon());
-  std::vector<Mark> marks;
+  std::vector<RowEdit> marks;
   for (std::int64_t id = 1; id <= 100; ++id) {
     put(id, "g");
-    marks.push_back({.id = id, .part = key(id).part});
+    marks.push_back(sent_mark({id, key(id).part}));
   }
   ASSERT_TRUE(locks->mark(marks, soon()));
   EXPECT_EQ(writes, 100.0);
@@ -592,7 +592,7 @@ TEST_F(DynamoDbOutboxTest, WhatADeadLetterHoldsIsNotReadWithEachPoll) {
   for (std::int64_t id = 10; id <= 18'000; id += 10) {
     put(id, "held", {{"payload", std::string(900, 'x')}});
   }
-  ASSERT_EQ(mark({.id = 10, .kind = MarkKind::dead}), MarkStatus::written);
+  ASSERT_EQ(mark(dead_mark({10}, 0)), MarkStatus::written);
   RowScheduler line({.filter = {.hold_dead = true}});
   line.take_buckets(every_bucket_);
   std::vector<std::int64_t> published;
@@ -609,7 +609,7 @@ TEST_F(DynamoDbOutboxTest, WhatADeadLetterHoldsIsNotReadWithEachPoll) {
       }
       for (const Row& row : line.take(7, 1'000'000)) {
         published.push_back(row.id);
-        EXPECT_EQ(mark({.id = row.id, .part = row.part}), MarkStatus::written);
+        EXPECT_EQ(mark(sent_mark({row.id, row.part})), MarkStatus::written);
         line.settled(row.key(), {Fate::Kind::sent}, now);
       }
     }

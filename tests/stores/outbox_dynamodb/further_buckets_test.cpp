@@ -69,7 +69,7 @@ class FurtherBucketsTest : public ::testing::Test {
     }
     return keys;
   }
-  MarkStatus mark(Mark mark) {
+  MarkStatus mark(RowEdit mark) {
     const auto statuses = locks_->mark(std::span(&mark, 1), soon());
     EXPECT_TRUE(statuses) << statuses.error().message();
     return statuses ? statuses->at(0) : MarkStatus::gone;
@@ -110,8 +110,8 @@ TEST_F(FurtherBucketsTest, WhatWasWrittenForMoreBucketsGoesOutWithThoseThatThere
   put("6", 15);
   EXPECT_THAT(read({1}), ElementsAre("5/10", "13/20", "1/30", "5/40")) << "by id, whatever the bucket";
   EXPECT_THAT(read({0, 2, 3}), ElementsAre("6/15")) << "each is one holder's alone";
-  EXPECT_EQ(mark({.id = 10, .part = 5}), MarkStatus::written);
-  EXPECT_EQ(mark({.id = 40, .part = 5, .kind = MarkKind::dead, .retries = 3}), MarkStatus::written);
+  EXPECT_EQ(mark(sent_mark({10, 5})), MarkStatus::written);
+  EXPECT_EQ(mark(dead_mark({40, 5}, 3)), MarkStatus::written);
   EXPECT_THAT(read({1}), ElementsAre("13/20", "1/30"));
   EXPECT_THAT(read({1}, true), ElementsAre("13/20", "1/30", "5/40")) << "a dead letter holds its group";
   EXPECT_EQ(desk_->count({}, soon())->ready, 3U);

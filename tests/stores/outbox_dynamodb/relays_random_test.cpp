@@ -151,7 +151,7 @@ class Relay {
     if (random_.below(20) == 0) {
       step_wall();
     }
-    Mark mark{.id = row.id, .part = row.part};
+    RowEdit mark = sent_mark(row.key());
     Fate fate{Fate::Kind::sent};
     const auto fortune = well ? 100 : random_.below(100);
     const bool last = row.retries + 1 >= settings_.table.retry_limit;
@@ -159,13 +159,10 @@ class Relay {
       fate = {Fate::Kind::put_back, seconds_up_to(5)};
     } else if (fortune < 25 && !last) {
       fate = {Fate::Kind::put_back, seconds_up_to(5), true};
-      mark.kind = MarkKind::retry;
-      mark.retries = row.retries + 1;
-      mark.wait = fate.wait;
+      mark = retry_mark(row.key(), row.retries + 1, fate.wait);
     } else if (fortune < 32) {
       fate = {Fate::Kind::dead, {}, true};
-      mark.kind = MarkKind::dead;
-      mark.retries = settings_.table.retry_limit;
+      mark = dead_mark(row.key(), settings_.table.retry_limit);
     }
     ++truth_.again[row.key()];
     if (fate.kind == Fate::Kind::put_back && !fate.stored) {
@@ -173,8 +170,8 @@ class Relay {
       return;
     }
     const auto written = locks_->mark(std::span(&mark, 1), soon());
-    if (written && written->front() == MarkStatus::written && mark.kind != MarkKind::retry) {
-      (mark.kind == MarkKind::sent ? truth_.sent : truth_.dead).insert(row.key());
+    if (written && written->front() == MarkStatus::written && (mark.sent || mark.gives_up)) {
+      (mark.sent ? truth_.sent : truth_.dead).insert(row.key());
     }
     if (!written || (!well && random_.below(60) == 0)) {
       lose();  // also where it was written, and the answer did not come

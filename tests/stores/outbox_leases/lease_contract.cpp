@@ -8,8 +8,6 @@
 
 namespace sluice::test {
 
-using queue::outbox::Mark;
-using queue::outbox::MarkKind;
 using queue::outbox::MarkStatus;
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -42,7 +40,7 @@ bool LeaseHost::unlock(const std::vector<std::uint32_t>& buckets) {
 }
 
 Result<std::vector<MarkStatus>> LeaseHost::mark_sent(std::int64_t id) {
-  return session->mark(std::vector{Mark{.id = id, .kind = MarkKind::sent}}, soon());
+  return session->mark(std::vector{queue::outbox::sent_mark({id})}, soon());
 }
 
 namespace {

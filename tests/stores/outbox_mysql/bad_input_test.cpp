@@ -119,7 +119,7 @@ TEST_F(MysqlBadInput, AReadOnlyServerIsNamed) {
   const auto session = database(of_user("w3"))->open_locks(soon()).value();
   sql("SET GLOBAL read_only = 1");
   const auto found = findings(of_user("w3"));
-  const auto marked = session->mark(std::vector<Mark>{{.id = 1, .kind = MarkKind::sent}}, soon());
+  const auto marked = session->mark(std::vector{sent_mark({1})}, soon());
   sql("SET GLOBAL read_only = 0");
   ASSERT_EQ(found.size(), 1U);
   EXPECT_THAT(found[0].text, HasSubstr("read-only"));
@@ -160,11 +160,11 @@ TEST_F(MysqlBadInput, AServerThatGoesAwayEndsTheSessionAndTheNextOneWorks) {
   insert(1, "t", "a");
   const auto session = locks();
   server().restart();
-  const auto marked = session->mark(std::vector<Mark>{{.id = 1, .kind = MarkKind::sent}}, soon());
+  const auto marked = session->mark(std::vector{sent_mark({1})}, soon());
   ASSERT_TRUE(marked.has_error());
   EXPECT_EQ(marked.error().code(), ErrorCode::unavailable);
   const auto again = locks();
-  EXPECT_EQ(again->mark(std::vector<Mark>{{.id = 1, .kind = MarkKind::sent}}, soon())->front(), MarkStatus::written);
+  EXPECT_EQ(again->mark(std::vector{sent_mark({1})}, soon())->front(), MarkStatus::written);
 }
 
 TEST_F(MysqlBadInput, ALargePayloadIsReadWhole) {

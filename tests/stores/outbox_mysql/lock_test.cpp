@@ -54,8 +54,8 @@ TEST_F(MysqlLocks, AreOneTablesHoweverItIsNamed) {
 
 // What a proxy does that gives a session to several clients: what one of them has, the other has as well.
 TEST_F(MysqlLocks, OfASessionThatIsSomebodyElsesTooAreRefused) {
-  const auto server = make_mysql_server(settings(), clock_);
-  auto opened = server->connect(sql::SqlServer::Use::locks, soon());
+  const auto server = make_mysql_database(settings(), clock_, random_);
+  auto opened = server->connect(SqlServer::Use::locks, soon());
   ASSERT_TRUE(opened);
   auto* const shared = opened->get();
   const auto one = server->locks_on(std::move(*opened));

@@ -11,6 +11,11 @@ namespace {
 
 using testing::ElementsAre;
 
+RowEdit only_if(std::uint32_t retries, RowEdit mark) {
+  mark.only_if = retries;
+  return mark;
+}
+
 class MysqlMarks : public OutboxTable {
  protected:
   void SetUp() override {
@@ -23,7 +28,7 @@ class MysqlMarks : public OutboxTable {
     }
     session_ = locks();
   }
-  std::vector<MarkStatus> mark(const std::vector<Mark>& marks) {
+  std::vector<MarkStatus> mark(const std::vector<RowEdit>& marks) {
     const auto statuses = session_->mark(marks, soon());
     EXPECT_TRUE(statuses) << statuses.error().message();
     return statuses ? *statuses : std::vector<MarkStatus>();
@@ -34,12 +39,9 @@ class MysqlMarks : public OutboxTable {
 
 TEST_F(MysqlMarks, WritesManyInOneGo) {
   sql("UPDATE outbox SET last_error='before'");
-  EXPECT_THAT(
-      mark({{.id = 1, .kind = MarkKind::sent},
-            {.id = 2, .kind = MarkKind::retry, .retries = 3, .wait = std::chrono::seconds(1000), .error = "no 'topic'"},
-            {.id = 3, .kind = MarkKind::dead, .retries = 10, .error = "rejected"},
-            {.id = 4, .kind = MarkKind::sent}}),
-      ElementsAre(MarkStatus::written, MarkStatus::written, MarkStatus::written, MarkStatus::gone));
+  EXPECT_THAT(mark({sent_mark({1}), retry_mark({2}, 3, std::chrono::seconds(1000), "no 'topic'"),
+                    dead_mark({3}, 10, "rejected"), sent_mark({4})}),
+              ElementsAre(MarkStatus::written, MarkStatus::written, MarkStatus::written, MarkStatus::gone));
   EXPECT_EQ(value("SELECT CONCAT(sent_at IS NOT NULL,'|',last_error IS NULL) FROM outbox WHERE id=1"), "1|1");
   EXPECT_EQ(value("SELECT CONCAT(retry_count,'|',last_error,'|',retry_at>UTC_TIMESTAMP()+INTERVAL 900 SECOND,'|',"
                   "retry_at<UTC_TIMESTAMP()+INTERVAL 1001 SECOND) FROM outbox WHERE id=2"),
@@ -51,9 +53,7 @@ TEST_F(MysqlMarks, WritesManyInOneGo) {
 TEST_F(MysqlMarks, LeavesAloneWhatWasSentOrChangedMeanwhile) {
   sql("UPDATE outbox SET sent_at='2026-01-01' WHERE id=1");
   sql("UPDATE outbox SET retry_count=2 WHERE id=2");
-  EXPECT_THAT(mark({{.id = 1, .kind = MarkKind::retry, .retries = 1},
-                    {.id = 2, .kind = MarkKind::sent, .only_if = 1},
-                    {.id = 3, .kind = MarkKind::sent, .only_if = 0}}),
+  EXPECT_THAT(mark({retry_mark({1}, 1, {}), only_if(1, sent_mark({2})), only_if(0, sent_mark({3}))}),
               ElementsAre(MarkStatus::gone, MarkStatus::gone, MarkStatus::written));
   EXPECT_EQ(value("SELECT CONCAT(sent_at,'|',retry_count IS NULL) FROM outbox WHERE id=1"),
             "2026-01-01 00:00:00.000000|1");
@@ -63,10 +63,9 @@ TEST_F(MysqlMarks, LeavesAloneWhatWasSentOrChangedMeanwhile) {
 TEST_F(MysqlMarks, WaitsForNoTransactionOfTheApplication) {
   sql("START TRANSACTION");
   sql("UPDATE outbox SET event='changed' WHERE id=2");
-  EXPECT_THAT(mark({{.id = 1, .kind = MarkKind::sent}, {.id = 2, .kind = MarkKind::sent}}),
-              ElementsAre(MarkStatus::written, MarkStatus::locked));
+  EXPECT_THAT(mark({sent_mark({1}), sent_mark({2})}), ElementsAre(MarkStatus::written, MarkStatus::locked));
   sql("COMMIT");
-  EXPECT_THAT(mark({{.id = 2, .kind = MarkKind::sent}}), ElementsAre(MarkStatus::written));
+  EXPECT_THAT(mark({sent_mark({2})}), ElementsAre(MarkStatus::written));
   EXPECT_EQ(value("SELECT event FROM outbox WHERE id=2"), "changed");
 }
 
@@ -77,7 +76,7 @@ TEST_F(MysqlMarks, TriesAgainAfterADeadlock) {
       "IF (SELECT COUNT(*) FROM hits) <= 2 THEN SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO=1213, MESSAGE_TEXT='Deadlock "
       "found'; "
       "END IF; END");
-  EXPECT_THAT(mark({{.id = 1, .kind = MarkKind::sent}}), ElementsAre(MarkStatus::written));
+  EXPECT_THAT(mark({sent_mark({1})}), ElementsAre(MarkStatus::written));
   EXPECT_EQ(value("SELECT COUNT(*) FROM hits"), "3");
   EXPECT_EQ(value("SELECT sent_at IS NOT NULL FROM outbox WHERE id=1"), "1");
 }
@@ -85,13 +84,12 @@ TEST_F(MysqlMarks, TriesAgainAfterADeadlock) {
 TEST_F(MysqlMarks, GivesADeadlockThatDoesNotEndBackByName) {
   sql("CREATE TRIGGER fails BEFORE UPDATE ON outbox FOR EACH ROW "
       "SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO=1213, MESSAGE_TEXT='Deadlock found'");
-  const auto marked = session_->mark(std::vector<Mark>{{.id = 1, .kind = MarkKind::sent}}, soon());
+  const auto marked = session_->mark(std::vector{sent_mark({1})}, soon());
   ASSERT_TRUE(marked.has_error());
   EXPECT_EQ(marked.error().code(), ErrorCode::throttled);
   EXPECT_THAT(marked.error().message(), testing::HasSubstr("a deadlock"));
   sql("DROP TRIGGER fails");
-  EXPECT_THAT(mark({{.id = 1, .kind = MarkKind::sent}}), ElementsAre(MarkStatus::written))
-      << "the session is as it was";
+  EXPECT_THAT(mark({sent_mark({1})}), ElementsAre(MarkStatus::written)) << "the session is as it was";
 }
 
 /// With a trigger that writes elsewhere, where the application has a lock: the one way for a mark to wait for it.
@@ -111,7 +109,7 @@ class MysqlMarksThatWait : public MysqlMarks {
     Result<std::vector<MarkStatus>> marked = Error(ErrorCode::internal, "not yet");
     std::atomic<bool> ended = false;
     std::jthread marker([&] {
-      marked = session_->mark(std::vector<Mark>{{.id = 1, .kind = MarkKind::sent}}, soon());
+      marked = session_->mark(std::vector{sent_mark({1})}, soon());
       ended = true;
     });
     // InnoDB's own list of waits shows nothing new to whoever asks for it all the time.
@@ -135,7 +133,7 @@ TEST_F(MysqlMarksThatWait, GiveWayInADeadlockAndAreWrittenWhenItIsOver) {
   ASSERT_TRUE(marked) << marked.error().message();
   EXPECT_THAT(*marked, ElementsAre(MarkStatus::locked));
   sql("COMMIT");
-  EXPECT_THAT(mark({{.id = 1, .kind = MarkKind::sent}}), ElementsAre(MarkStatus::written));
+  EXPECT_THAT(mark({sent_mark({1})}), ElementsAre(MarkStatus::written));
   EXPECT_EQ(value("SELECT n FROM counts WHERE id = 1"), "1") << "the server took back what the mark had written";
 }
 
@@ -147,13 +145,13 @@ TEST_F(MysqlMarksThatWait, NameALockThatSomebodyHoldsForTooLong) {
   EXPECT_EQ(marked.error().code(), ErrorCode::throttled) << "tried again";
   EXPECT_THAT(marked.error().message(), testing::HasSubstr("somebody else holds a lock on the rows for too long"));
   sql("COMMIT");
-  EXPECT_THAT(mark({{.id = 1, .kind = MarkKind::sent}}), ElementsAre(MarkStatus::written));
+  EXPECT_THAT(mark({sent_mark({1})}), ElementsAre(MarkStatus::written));
 }
 
 TEST_F(MysqlMarks, NamesATriggerThatRefusesThem) {
   sql("CREATE TRIGGER fails BEFORE UPDATE ON outbox FOR EACH ROW SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT='not this "
       "one'");
-  const auto marked = session_->mark(std::vector<Mark>{{.id = 1, .kind = MarkKind::sent}}, soon());
+  const auto marked = session_->mark(std::vector{sent_mark({1})}, soon());
   ASSERT_TRUE(marked.has_error());
   EXPECT_EQ(marked.error().code(), ErrorCode::conflict);
   EXPECT_THAT(marked.error().message(), testing::HasSubstr("not this one"));
@@ -161,8 +159,7 @@ TEST_F(MysqlMarks, NamesATriggerThatRefusesThem) {
 
 TEST_F(MysqlMarks, CutsAReasonThatItsColumnCannotHold) {
   sql("ALTER TABLE outbox MODIFY last_error VARCHAR(5) NULL");
-  EXPECT_THAT(mark({{.id = 1, .kind = MarkKind::retry, .retries = 1, .error = "too long a text"}}),
-              ElementsAre(MarkStatus::written));
+  EXPECT_THAT(mark({retry_mark({1}, 1, {}, "too long a text")}), ElementsAre(MarkStatus::written));
   EXPECT_EQ(value("SELECT last_error FROM outbox WHERE id=1"), "too l");
 }
 
@@ -171,9 +168,7 @@ TEST_F(MysqlMarks, WritesWhateverBytesAReasonHas) {
        {"VARCHAR(5)", "TINYTEXT", "TEXT CHARACTER SET latin1", "TEXT CHARACTER SET utf8mb3"}) {
     sql("ALTER TABLE outbox MODIFY last_error " + column + " NULL");
     sql("UPDATE outbox SET retry_count=NULL");
-    const auto failed = [](std::int64_t id, std::string reason) {
-      return Mark{.id = id, .kind = MarkKind::retry, .retries = 1, .error = std::move(reason)};
-    };
+    const auto failed = [](std::int64_t id, std::string reason) { return retry_mark({id}, 1, {}, std::move(reason)); };
     EXPECT_THAT(
         mark({failed(1, "\xff\xc3"), failed(2, std::string("a\0b \U0001F600", 8)), failed(3, std::string(4096, 'x'))}),
         ElementsAre(MarkStatus::written, MarkStatus::written, MarkStatus::written))
@@ -191,7 +186,7 @@ TEST_F(MysqlMarks, CannotBeWrittenByASessionThatTheServerEnded) {
   EXPECT_TRUE(other->lock(buckets, soon())->empty());
   sql("KILL " +
       value("SELECT MIN(id) FROM information_schema.processlist WHERE id<>CONNECTION_ID() AND db='" + name() + "'"));
-  const auto marked = session_->mark(std::vector<Mark>{{.id = 1, .kind = MarkKind::sent}}, soon());
+  const auto marked = session_->mark(std::vector{sent_mark({1})}, soon());
   ASSERT_TRUE(marked.has_error());
   EXPECT_EQ(marked.error().code(), ErrorCode::unavailable);
   EXPECT_TRUE(session_->beat(soon()).has_error()) << "the session is over";
@@ -204,9 +199,9 @@ TEST_F(MysqlMarks, CannotBeWrittenByASessionThatTheServerEnded) {
 TEST_F(MysqlMarks, ThousandsAreOneTransaction) {
   sql("INSERT INTO outbox (id,aggregate_type,aggregate_id,event,payload) SELECT seq,'t','a','e','{}' FROM "
       "seq_10_to_3009");
-  std::vector<Mark> marks;
+  std::vector<RowEdit> marks;
   for (std::int64_t id = 10; id < 3010; ++id) {
-    marks.push_back({.id = id, .kind = id % 2 == 0 ? MarkKind::sent : MarkKind::retry, .retries = 1});
+    marks.push_back(id % 2 == 0 ? sent_mark({id}) : retry_mark({id}, 1, {}));
   }
   const auto statuses = mark(marks);
   EXPECT_EQ(std::count(statuses.begin(), statuses.end(), MarkStatus::written), 3000);

@@ -50,7 +50,7 @@ std::shared_ptr<Database> OutboxTable::database(const Settings& settings) const 
   return databases_.back();
 }
 
-std::vector<sql::Cells> OutboxTable::sql(const std::string& statement) {
+std::vector<Cells> OutboxTable::sql(const std::string& statement) {
   auto answer = root_->run(statement, soon());
   if (answer.has_error()) {
     throw std::runtime_error(statement + ": " + answer.error().message());

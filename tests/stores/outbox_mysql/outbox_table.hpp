@@ -30,7 +30,7 @@ class OutboxTable : public testing::Test {
   Deadline soon() const { return Deadline::after(clock_, std::chrono::minutes(2)); }
 
   /// Runs a statement as root in the test's database; the rows that it answers with.
-  std::vector<sql::Cells> sql(const std::string& statement);
+  std::vector<Cells> sql(const std::string& statement);
   /// The only value of the answer; "NULL" for none.
   std::string value(const std::string& statement);
   /// Makes the table as `ddl` says.
@@ -56,7 +56,7 @@ class OutboxTable : public testing::Test {
   static std::unique_ptr<test::MariaDbServer> server_;
   std::string name_;
   mutable std::vector<std::shared_ptr<Database>> databases_;
-  std::unique_ptr<sql::SqlConnection> root_;
+  std::unique_ptr<SqlConnection> root_;
 };
 
 }  // namespace sluice::queue::outbox::mysql

@@ -29,7 +29,7 @@ std::string quoted(std::string_view name) { return "\"" + std::string(name) + "\
 /// request of its own; one that is given up moves to the dead letters. Made for one call.
 class Marks {
  public:
-  explicit Marks(OutboxPlace& place, std::span<const Mark> marks)
+  explicit Marks(OutboxPlace& place, std::span<const RowEdit> marks)
       : place_(place), marks_(marks), statuses_(marks.size(), MarkStatus::gone) {}
 
   /// As LockSession::mark.
@@ -38,11 +38,8 @@ class Marks {
     Places singly;
     Places dead;
     for (std::size_t i = 0; i < marks_.size(); ++i) {
-      if (marks_[i].part != RowKey::kWhole) {  // a row has a bucket
-        (marks_[i].kind == MarkKind::dead                         ? dead
-         : marks_[i].kind == MarkKind::sent && !marks_[i].only_if ? sent
-                                                                  : singly)
-            .push_back(i);
+      if (marks_[i].key.part != RowKey::kWhole) {  // a row has a bucket
+        (marks_[i].gives_up ? dead : marks_[i].sent && !marks_[i].only_if ? sent : singly).push_back(i);
       }
     }
     SLUICE_PASS_ON(write_sent(sent, deadline));
@@ -67,8 +64,8 @@ class Marks {
       if (i % kStatementsAtOnce == 0) {
         batches.emplace_back();
       }
-      const Mark& mark = marks_[places[i]];
-      batches.back().push_back({text, {partition_of(mark.part), AttributeValue::number(mark.id)}});
+      const RowEdit& mark = marks_[places[i]];
+      batches.back().push_back({text, {partition_of(mark.key.part), AttributeValue::number(mark.key.id)}});
     }
     const auto outputs = place_.client().batch_execute(batches, deadline);
     std::optional<Error> failure;
@@ -98,7 +95,7 @@ class Marks {
     place_.be_sure_of_time(deadline);
     std::vector<dynamo::ItemWrite> writes;
     for (const std::size_t i : places) {
-      writes.push_back(place_.write_of(partition_of(marks_[i].part), marks_[i].id, edit_of(marks_[i])));
+      writes.push_back(place_.write_of(partition_of(marks_[i].key.part), marks_[i].key.id, marks_[i]));
     }
     const auto results = place_.client().write_each(writes, deadline);
     for (std::size_t k = 0; k < places.size(); ++k) {
@@ -113,15 +110,14 @@ class Marks {
 
   Result<void> write_dead(const Places& places, Deadline deadline) {
     for (const std::size_t i : places) {
-      const Mark& mark = marks_[i];
-      SLUICE_TRY(
-          read, place_.told(place_.client().get_item({.table = place_.table().table,
-                                                      .key = key_of(place_.columns(), partition_of(mark.part), mark.id),
-                                                      .consistent = true},
-                                                     deadline)));
-      const RowEdit edit = edit_of(mark);
-      if (!read->item.empty() && takes_effect(edit, place_.row_of(read->item, {}).retries, false)) {
-        SLUICE_TRY(moved, place_.move(read->item, edit, deadline));
+      const RowEdit& mark = marks_[i];
+      SLUICE_TRY(read, place_.told(place_.client().get_item(
+                           {.table = place_.table().table,
+                            .key = key_of(place_.columns(), partition_of(mark.key.part), mark.key.id),
+                            .consistent = true},
+                           deadline)));
+      if (!read->item.empty() && takes_effect(mark, place_.row_of(read->item, {}).retries, false)) {
+        SLUICE_TRY(moved, place_.move(read->item, mark, deadline));
         statuses_[i] = *moved;
       }
     }
@@ -145,7 +141,7 @@ class Marks {
   }
 
   OutboxPlace& place_;
-  const std::span<const Mark> marks_;
+  const std::span<const RowEdit> marks_;
   std::vector<MarkStatus> statuses_;
 };
 
@@ -229,7 +225,7 @@ class DynamoDbLeaseBook final : public LeaseBook {
     (void)place_.client().write(removal_of(member), deadline);  // otherwise the others bury it
   }
 
-  Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, const LeaseMember* /*member*/,
+  Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, const LeaseMember* /*member*/,
                                        Deadline deadline) override {
     return Marks(place_, marks).write(deadline);
   }
@@ -459,32 +455,28 @@ class DynamoDbAdmin final : public AdminSession {
                               found.error().message()});
       return;
     }
-    const auto add = [](std::string& list, const std::string& name) { list += (list.empty() ? "" : ", ") + name; };
+    const auto remark = [&](const std::string& text) { findings.push_back({false, ErrorCode::invalid, where + text}); };
     std::string unknown;
     bool more = found->more;
     for (const std::string& name : found->unknown) {
       more = more || unknown.size() > kMostNamed;
-      if (unknown.size() <= kMostNamed) {
-        add(unknown, name);
-      }
+      unknown += unknown.size() > kMostNamed ? "" : (unknown.empty() ? "" : ", ") + name;
     }
     if (!unknown.empty()) {
-      findings.push_back({false, ErrorCode::invalid,
-                          where + "rows in buckets " + unknown + (more ? " and others" : "") +
-                              " are published by nobody: buckets are numbers below 4096 without leading zeros; mend "
-                              "the writer, and move these rows to their aggregates' buckets"});
+      remark(
+          "rows in buckets " + unknown + (more ? " and others" : "") +
+          " are published by nobody: buckets are numbers below 4096 without leading zeros; mend the writer, and move "
+          "these rows to their aggregates' buckets");
     }
     std::string higher;
     for (const std::uint32_t bucket : found->higher) {
-      add(higher, std::to_string(bucket));
+      higher += (higher.empty() ? "" : ", ") + std::to_string(bucket);
     }
     if (!higher.empty()) {
-      findings.push_back({false, ErrorCode::invalid,
-                          where + "rows in buckets " + higher +
-                              " are beyond buckets = " + std::to_string(place_.table().buckets) +
-                              "; they are published, but new buckets are found once an hour only: where writers still "
-                              "name them, raise 'buckets' to " +
-                              std::to_string(found->higher.back() + 1)});
+      remark("rows in buckets " + higher + " are beyond buckets = " + std::to_string(place_.table().buckets) +
+             "; they are published, but new buckets are found once an hour only: where writers still name them, raise "
+             "'buckets' to " +
+             std::to_string(found->higher.back() + 1));
     }
   }
 

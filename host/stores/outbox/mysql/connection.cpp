@@ -25,26 +25,10 @@ bool read_port(std::string_view text, std::uint32_t& port) {
   return code == std::errc() && end == text.data() + text.size() && port > 0 && port <= 65535;
 }
 
-/// "host", "host:port" or "[address]:port".
-bool read_host(std::string_view text, ServerAddress& address) {
-  if (text.empty()) {
-    return true;
-  }
-  std::size_t end = text.find(':');
-  if (text.front() == '[') {
-    const std::size_t bracket = text.find(']');
-    if (bracket == std::string_view::npos) {
-      return false;
-    }
-    address.host = std::string(text.substr(1, bracket - 1));
-    end = bracket + 1;
-  } else {
-    address.host = std::string(text.substr(0, end));
-  }
-  if (address.host.empty()) {
-    return false;
-  }
-  return end >= text.size() || (text[end] == ':' && read_port(text.substr(end + 1), address.port));
+bool read_place(std::string_view text, ServerAddress& address) {
+  const auto [host, port] = host_and_port(text);
+  address.host = host.empty() ? address.host : std::string(host);
+  return text.empty() || (!host.empty() && (port.empty() || read_port(port, address.port)));
 }
 
 /// "tcp(host:port)", "unix(path)", or nothing for the default; "mysql+tcp" was outbox-worker's name for its tunnel.
@@ -62,7 +46,7 @@ bool read_go_place(std::string_view text, ServerAddress& address) {
     address.socket = std::string(inside);
     return !inside.empty();
   }
-  return (kind == "tcp" || kind == "tcp6" || kind == "mysql+tcp") && read_host(inside, address);
+  return (kind == "tcp" || kind == "tcp6" || kind == "mysql+tcp") && read_place(inside, address);
 }
 
 constexpr std::array<std::pair<std::string_view, TlsUse>, 4> kTlsUses{{{"true", TlsUse::checked},
@@ -105,19 +89,19 @@ std::string ServerAddress::place() const {
 }
 
 // Both forms are "user:password@place/database?parameters". In Go's the last '/' ends the place, and nothing but the
-// database is decoded. In ours a password may hold a '/', where nobody has written %2F.
+// database is decoded.
 Result<ServerAddress> parse_url(const std::string& url) {
   std::string_view text = url;
   const bool scheme = text.starts_with(kScheme);
   text.remove_prefix(scheme ? kScheme.size() : 0);
   const bool go = is_go_form(text);
-  const std::size_t question = std::min(text.find('?', go ? text.rfind('/') : 0), text.size());
-  const std::size_t at = text.substr(0, go ? text.rfind('/') : question).rfind('@');
-  const std::size_t begin = at == std::string_view::npos ? 0 : at + 1;
-  const std::size_t slash = std::min(go ? text.rfind('/') : text.find('/', begin), question);
-  const std::string_view user = text.substr(0, begin == 0 ? 0 : at);
-  const std::string_view place = text.substr(begin, slash - begin);
-  const std::string_view parameters = text.substr(std::min(text.size(), question + 1));
+  const std::size_t at = go ? text.substr(0, text.rfind('/')).rfind('@') : end_of_user(text);
+  const std::string_view user = at == std::string_view::npos ? "" : text.substr(0, at);
+  text.remove_prefix(at == std::string_view::npos ? 0 : at + 1);
+  const std::size_t slash = std::min(go ? text.rfind('/') : text.find_first_of("/?"), text.size());
+  const std::size_t question = std::min(text.find('?', slash), text.size());
+  const std::string_view place = text.substr(0, slash);
+  const std::string_view parameters = text.substr(std::min(question + 1, text.size()));
 
   ServerAddress address;
   const auto decoded = [go](std::string_view part) {
@@ -129,7 +113,7 @@ Result<ServerAddress> parse_url(const std::string& url) {
   // Otherwise the '?' is one of a password, and all before it may be.
   const bool whole = go || at != std::string_view::npos || parameters.find('@') == std::string_view::npos;
   if (!(go || scheme) || !whole || !name || !password || !database ||
-      !(go ? read_go_place(place, address) : read_host(place, address))) {
+      !(go ? read_go_place(place, address) : read_place(place, address))) {
     return wrong(kForms);
   }
   address.user = *name;
@@ -161,12 +145,10 @@ Result<ServerAddress> address_of(const ConnectSettings& settings) {
 
 namespace {
 
-using sql::Answer;
-using sql::Cell;
-using sql::Cells;
-using sql::SqlConnection;
-
-constexpr unsigned int kSyntaxError = 1064;
+// The versions from which on each of them can pass over locked rows. Before that they are waited for, as long as
+// innodb_lock_wait_timeout says.
+constexpr unsigned long kMariaDbSkipsLocked = 100600;
+constexpr unsigned long kMysqlSkipsLocked = 80001;
 
 struct Known {
   unsigned int code;
@@ -248,7 +230,7 @@ const char* or_null(const std::string& text) { return text.empty() ? nullptr : t
 
 /// A session with a server of MySQL or MariaDB. The one boundary of libmariadb, used without its blocking calls, so
 /// that deadlines hold.
-class MysqlConnection final : public sql::SqlConnection {
+class MysqlConnection final : public SqlConnection {
  public:
   static Result<std::unique_ptr<SqlConnection>> open(const ConnectSettings& settings, const Clock& clock,
                                                      Deadline deadline) {
@@ -287,7 +269,7 @@ class MysqlConnection final : public sql::SqlConnection {
     return answer;
   }
 
-  Result<bool> stream(const std::string& statement, const sql::TakeRow& take, Deadline deadline) override {
+  Result<bool> stream(const std::string& statement, const TakeRow& take, Deadline deadline) override {
     bool all = true;
     SLUICE_PASS_ON(query(
         statement, [&](Cells&& row) { return all = take(std::move(row)); }, deadline));
@@ -308,19 +290,6 @@ class MysqlConnection final : public sql::SqlConnection {
     return answers;
   }
 
-  // Before MariaDB 10.6 and MySQL 8.0.1 it waits as long as innodb_lock_wait_timeout says.
-  Result<Answer> lock_rows(const std::string& select, bool skip, Deadline deadline) override {
-    if (skip && skips_locked_) {
-      syntax_error_ = false;
-      auto rows = run(select + " FOR UPDATE SKIP LOCKED", deadline);
-      if (rows || !syntax_error_) {
-        return rows;
-      }
-      skips_locked_ = false;
-    }
-    return run(select + " FOR UPDATE", deadline);
-  }
-
   /// Waits for `wake` or the deadline.
   Result<std::vector<std::string>> wait(int wake, Deadline deadline) override {
     pollfd watched{wake, POLLIN, 0};
@@ -328,29 +297,26 @@ class MysqlConnection final : public sql::SqlConnection {
     return std::vector<std::string>();
   }
 
-  void close() override {
-    if (mysql_ == nullptr) {
-      return;
-    }
-    // A polite farewell may block; the server takes the end of the connection for one.
-    const auto socket = mysql_get_socket(mysql_);
-    if (socket >= 0) {
-      ::shutdown(socket, SHUT_RDWR);
-    }
-    mysql_close(mysql_);
-    mysql_ = nullptr;
+  bool skips_locked() const override {
+    const unsigned long since = mariadb_connection(mysql_) != 0 ? kMariaDbSkipsLocked : kMysqlSkipsLocked;
+    return mysql_get_server_version(mysql_) >= since;
   }
-
-  Result<void> begin(Deadline deadline) override { return done(run("START TRANSACTION", deadline)); }
-  Result<void> end(bool commit, Deadline deadline) override {
-    return done(run(commit ? "COMMIT" : "ROLLBACK", deadline));
-  }
-
   int tries() const override { return 4; }
 
  private:
   MysqlConnection(MYSQL* mysql, std::string place, const Clock& clock)
       : mysql_(mysql), place_(std::move(place)), clock_(clock) {}
+
+  void close() {
+    if (mysql_ == nullptr) {
+      return;
+    }
+    // A polite farewell may block; the server takes the end of the connection for one.
+    if (const auto socket = mysql_get_socket(mysql_); socket >= 0) {
+      ::shutdown(socket, SHUT_RDWR);
+    }
+    mysql_close(std::exchange(mysql_, nullptr));
+  }
 
   void configure(const ConnectSettings& settings, const ServerAddress& address) {
     const my_bool no = 0;
@@ -409,13 +375,12 @@ class MysqlConnection final : public sql::SqlConnection {
     SLUICE_PASS_ON(run("SET SESSION time_zone = '+00:00', sql_mode = 'NO_ENGINE_SUBSTITUTION', wait_timeout = " +
                            seconds + ", net_read_timeout = " + seconds + ", innodb_lock_wait_timeout = 2",
                        deadline));
-    return done(run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", deadline));
+    SLUICE_PASS_ON(run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", deadline));
+    return {};
   }
 
-  static Result<void> done(const Result<Answer>& answer) { return answer ? Result<void>() : answer.error(); }
-
   /// Runs a statement; how many rows it has touched.
-  Result<std::uint64_t> query(const std::string& statement, const sql::TakeRow& take, Deadline deadline) {
+  Result<std::uint64_t> query(const std::string& statement, const TakeRow& take, Deadline deadline) {
     if (mysql_ == nullptr) {
       return Error(ErrorCode::unavailable, place_ + ": the session has ended");
     }
@@ -433,7 +398,7 @@ class MysqlConnection final : public sql::SqlConnection {
     return mysql_affected_rows(mysql_);
   }
 
-  Result<void> read_rows(const sql::TakeRow& take, Deadline deadline) {
+  Result<void> read_rows(const TakeRow& take, Deadline deadline) {
     MYSQL_RES* result = mysql_use_result(mysql_);
     if (result == nullptr) {
       return failed(true);
@@ -470,20 +435,14 @@ class MysqlConnection final : public sql::SqlConnection {
   bool drive(int status, const std::function<int(int)>& go_on, Deadline deadline) {
     bool in_time = true;
     while (status != 0) {
-      const auto socket = mysql_get_socket(mysql_);
-      pollfd watched{socket, events_of(status), 0};
-      const Duration left = deadline.left(clock_.steady_now());
-      if (left == Duration::zero()) {
+      pollfd watched{mysql_get_socket(mysql_), events_of(status), 0};
+      if (poll_until(std::span(&watched, 1), clock_, deadline)) {
+        status = go_on(status_of(watched.revents));
+      } else {
         // Nothing that is under way can be given up, but it fails once its socket is closed.
         in_time = false;
-        ::shutdown(socket, SHUT_RDWR);
+        ::shutdown(watched.fd, SHUT_RDWR);
         status = go_on(MYSQL_WAIT_READ | MYSQL_WAIT_WRITE);
-        continue;
-      }
-      const auto milliseconds =
-          std::chrono::ceil<std::chrono::milliseconds>(std::min<Duration>(left, std::chrono::minutes(1)));
-      if (::poll(&watched, 1, static_cast<int>(milliseconds.count())) > 0) {
-        status = go_on(status_of(watched.revents));
       }
     }
     return in_time;
@@ -492,7 +451,6 @@ class MysqlConnection final : public sql::SqlConnection {
   Error failed(bool in_time) { return failed(in_time, mysql_errno(mysql_), mysql_error(mysql_)); }
 
   Error failed(bool in_time, unsigned int code, const std::string& text) {
-    syntax_error_ = code == kSyntaxError;
     Error error = in_time ? error_of(code, text, place_) : Error(ErrorCode::timeout, place_ + ": no answer in time");
     if (!in_time || error.code() == ErrorCode::unavailable) {
       close();
@@ -503,8 +461,6 @@ class MysqlConnection final : public sql::SqlConnection {
   MYSQL* mysql_;
   const std::string place_;
   const Clock& clock_;
-  bool syntax_error_ = false;  ///< of the last statement
-  bool skips_locked_ = true;   ///< until the server turns out not to know how
 };
 
 }  // namespace

@@ -8,17 +8,6 @@
 namespace sluice::queue::outbox {
 namespace {
 
-using sql::Cell;
-using sql::Cells;
-using sql::flag_of;
-using sql::Inspection;
-using sql::list_of;
-using sql::number_of;
-using sql::SqlConnection;
-using sql::SqlDialect;
-using sql::SqlServer;
-using sql::SqlTable;
-
 /// A text as bytes, in digits: nothing in it can be taken for SQL, whatever the server's modes.
 std::string bytes_literal(std::string_view text) { return "x'" + to_hex(text) + "'"; }
 
@@ -32,38 +21,6 @@ std::string group_list(std::span<const Group> groups) {
   return list;
 }
 
-constexpr SqlDialect kDialect{
-    .quote = '`',
-    .text = text_literal,
-    .exact_text = bytes_literal,
-    .groups = group_list,
-    .now = "UTC_TIMESTAMP(6)",
-    .later = "@NOW + INTERVAL @1 MICROSECOND",
-    .micros = "TIMESTAMPDIFF(MICROSECOND, @1, @2)",
-    .as_text = "@1",
-    // Neither a column's character set nor its collation makes two texts equal.
-    .exact = "IFNULL(CAST(CONVERT(@1 USING utf8mb4) AS BINARY), x'')",
-    .resource = "IF(@1 LIKE 'arn:%' OR @1 LIKE 'rn:%', SUBSTRING(@1, LENGTH(SUBSTRING_INDEX(@1, ':', 5)) + 2), @1)",
-    .bucket = "IF(@UNGROUPED, MOD(MOD(@ID, @BUCKETS) + @BUCKETS, @BUCKETS), MOD(CRC32(@GROUP), @BUCKETS))",
-    .payload_bytes = "LENGTH(@PAYLOAD)",
-    .fitted = "@1",
-    .space = "SHA1(@1)",
-    .insert_new = "INSERT IGNORE INTO @SIDE @1",
-    .prune = "DELETE FROM @TABLE WHERE @1 ORDER BY @SENT_AT LIMIT @2",
-    .notice = ""};
-
-const std::vector<std::string> kNumbers{"bigint", "int", "mediumint", "smallint", "tinyint"};
-const std::vector<std::string> kTexts{"varchar",  "char",      "text",   "tinytext", "mediumtext",
-                                      "longtext", "varbinary", "binary", "enum",     "uuid"};
-const sql::ColumnTypes kTypes{.id = {kNumbers, "BIGINT"},
-                              .text = {kTexts, "VARCHAR(255)"},
-                              .payload = {{"json", "longtext", "mediumtext", "text", "tinytext", "varchar", "longblob",
-                                           "blob", "mediumblob", "varbinary"},
-                                          "JSON"},
-                              .time = {{"datetime", "timestamp"}, "DATETIME(6)"},
-                              .count = {kNumbers, "INT"},
-                              .reason = {kTexts, "TEXT"}};
-
 constexpr const char* kDdl = R"(CREATE TABLE @TABLE (
   @ID BIGINT NOT NULL AUTO_INCREMENT,
   @TYPE VARCHAR(255) NOT NULL,
@@ -72,8 +29,8 @@ constexpr const char* kDdl = R"(CREATE TABLE @TABLE (
   @PAYLOAD JSON NOT NULL,
   @RETRY_AT DATETIME(6) NULL,
   @RETRY_COUNT INT NULL,
-  @SENT_AT DATETIME(6) NULL,
-@1  PRIMARY KEY (@ID)
+  @SENT_AT DATETIME(6) NULL@2,
+  PRIMARY KEY (@ID)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
 
 -- What is pending lies together here, in its order, however much was sent before.
@@ -100,6 +57,43 @@ CREATE TABLE @SIDE (
   PRIMARY KEY (space, kind, number)
 ) ENGINE=InnoDB;
 )";
+
+constexpr SqlDialect kDialect{
+    .quote = '`',
+    .text = text_literal,
+    .exact_text = bytes_literal,
+    .groups = group_list,
+    .now = "UTC_TIMESTAMP(6)",
+    .later = "@NOW + INTERVAL @1 MICROSECOND",
+    .micros = "TIMESTAMPDIFF(MICROSECOND, @1, @2)",
+    .as_text = "@1",
+    // Neither a column's character set nor its collation makes two texts equal.
+    .exact = "IFNULL(CAST(CONVERT(@1 USING utf8mb4) AS BINARY), x'')",
+    .resource = "IF(@1 LIKE 'arn:%' OR @1 LIKE 'rn:%', SUBSTRING(@1, LENGTH(SUBSTRING_INDEX(@1, ':', 5)) + 2), @1)",
+    .bucket = "IF(@UNGROUPED, MOD(MOD(@ID, @BUCKETS) + @BUCKETS, @BUCKETS), MOD(CRC32(@GROUP), @BUCKETS))",
+    .payload_bytes = "LENGTH(@PAYLOAD)",
+    .fitted = "@1",
+    .space = "SHA1(@1)",
+    .insert_new = "INSERT IGNORE INTO @SIDE @1",
+    .prune = "DELETE FROM @TABLE WHERE @1 ORDER BY @SENT_AT LIMIT @2",
+    .notice = "",
+    .created_type = "DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)",
+    .reason_type = "TEXT NULL",
+    .attribute_type = "VARCHAR(255) NULL",
+    .ddl = kDdl,
+    .side_ddl = kSideDdl};
+
+const std::vector<std::string> kNumbers{"bigint", "int", "mediumint", "smallint", "tinyint"};
+const std::vector<std::string> kTexts{"varchar",  "char",      "text",   "tinytext", "mediumtext",
+                                      "longtext", "varbinary", "binary", "enum",     "uuid"};
+const ColumnTypes kTypes{.id = {kNumbers, "BIGINT"},
+                         .text = {kTexts, "VARCHAR(255)"},
+                         .payload = {{"json", "longtext", "mediumtext", "text", "tinytext", "varchar", "longblob",
+                                      "blob", "mediumblob", "varbinary"},
+                                     "JSON"},
+                         .time = {{"datetime", "timestamp"}, "DATETIME(6)"},
+                         .count = {kNumbers, "INT"},
+                         .reason = {kTexts, "TEXT"}};
 
 // Members hold a place each, which whoever counts them looks at.
 constexpr std::uint32_t kPlaces = 128;
@@ -162,8 +156,8 @@ class MysqlLocks final : public LockSession {
     return answers.has_error() ? Result<void>(answers.error()) : Result<void>();
   }
 
-  Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, Deadline deadline) override {
-    return sql::write_marks(server_, *connection_, marks, nullptr, deadline);
+  Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, Deadline deadline) override {
+    return write_marks(server_, *connection_, marks, nullptr, deadline);
   }
 
  private:
@@ -272,7 +266,6 @@ class MysqlLocks final : public LockSession {
     }
     SLUICE_TRY(bits, flags(calls, deadline));
     if (!bits->front()) {
-      connection_->close();
       return shared_session(ErrorCode::unavailable);
     }
     for (std::size_t begin = 1; begin < bits->size(); begin += kBits) {
@@ -301,14 +294,15 @@ class MysqlLocks final : public LockSession {
 
 class MysqlServer final : public SqlServer {
  public:
-  MysqlServer(const Settings& settings, const Clock& clock) : SqlServer(settings, kDialect), clock_(clock) {}
+  MysqlServer(const Settings& settings, const Clock& clock, Random& random)
+      : SqlServer(settings, kDialect, clock, random) {}
 
   Result<std::unique_ptr<SqlConnection>> connect(Use /*use*/, Deadline deadline) override {
-    return mysql::connect(settings().connect, clock_, deadline);
+    return mysql::connect(settings().connect, clock(), deadline);
   }
 
   std::unique_ptr<LockSession> locks_on(std::unique_ptr<SqlConnection> connection) override {
-    return std::make_unique<MysqlLocks>(*this, std::move(connection), place(), clock_);
+    return std::make_unique<MysqlLocks>(*this, std::move(connection), place(), clock());
   }
 
   // Ids alone are numbered, so that the server sorts no payloads.
@@ -333,8 +327,8 @@ class MysqlServer final : public SqlServer {
                                        {table().row_columns(), list_of(found), wanted});
   }
 
-  Result<std::unordered_set<std::int64_t>> write(SqlConnection& connection, std::span<const Mark> marks,
-                                                 const sql::MarkFence* fence, Deadline deadline) override {
+  Result<std::unordered_set<std::int64_t>> write(SqlConnection& connection, std::span<const RowEdit> marks,
+                                                 const MarkFence* fence, Deadline deadline) override {
     std::unordered_set<std::int64_t> written;
     const auto work = [&]() -> Result<void> {
       written.clear();
@@ -344,12 +338,20 @@ class MysqlServer final : public SqlServer {
           return name_is_gone();
         }
       }
-      SLUICE_TRY(locked, connection.lock_rows(table().markable(marks), true, deadline));
+      SLUICE_TRY(locked, lock_rows(connection, table().markable(marks), true, deadline));
       for (const Cells& row : locked->rows) {
         written.insert(number_of(row[0]));
       }
-      for (const std::string& statement : updates(marks, written)) {
-        SLUICE_PASS_ON(connection.run(statement, deadline));
+      for (const auto& [set, some] : table().by_assignments(marks)) {
+        std::vector<std::int64_t> ids;
+        for (const RowEdit& mark : some) {
+          if (written.contains(mark.key.id)) {
+            ids.push_back(mark.key.id);
+          }
+        }
+        if (!ids.empty()) {
+          SLUICE_PASS_ON(ask(connection, deadline, "UPDATE @TABLE SET @1 WHERE @ID IN (@2)", {set, list_of(ids)}));
+        }
       }
       return {};
     };
@@ -387,6 +389,7 @@ class MysqlServer final : public SqlServer {
 
   Result<std::vector<Finding>> inspect(SqlConnection& connection, Deadline deadline) override {
     const Columns& names = settings().table.columns;
+    const auto sql = [this](const std::string& pattern) { return table().sql(pattern); };
     Inspection found(table(), place() + table().sql(": table @TABLE"));
     // "information_schema" shows only what the user has a right to.
     SLUICE_TRY(columns, ask(connection, deadline,
@@ -394,7 +397,7 @@ class MysqlServer final : public SqlServer {
                             "information_schema.COLUMNS WHERE @1",
                             {of_table()}));
     if (columns->rows.empty()) {
-      SLUICE_TRY(seen, try_out(connection, table().sql("SELECT 1 FROM @TABLE LIMIT 0"), "", found, deadline));
+      SLUICE_TRY(seen, may(connection, {sql("SELECT 1 FROM @TABLE LIMIT 0")}, "", found, deadline));
       if (*seen) {
         found.fatal(ErrorCode::denied, found.table() + ": the user may not see its columns");
       }
@@ -408,53 +411,17 @@ class MysqlServer final : public SqlServer {
     }
     found.columns(types, kTypes);
     if (found.empty()) {
-      std::string update = table().sql(
-          "UPDATE @TABLE SET @SENT_AT = @SENT_AT, @RETRY_AT = @RETRY_AT, @RETRY_COUNT = "
-          "@RETRY_COUNT");
-      update += table().keeps_errors() ? table().sql(", @LAST_ERROR = @LAST_ERROR") : "";
-      for (const std::string& statement :
-           {table().sql("SELECT @1 FROM @TABLE LIMIT 0", {table().row_columns()}), update + " WHERE FALSE"}) {
-        SLUICE_TRY(allowed, try_out(connection, statement, "", found, deadline));
-        if (!*allowed) {
-          return std::move(found).findings();
-        }
+      const std::string read = table().sql("SELECT @1 FROM @TABLE LIMIT 0", {table().row_columns()});
+      const std::string error = table().keeps_errors() ? ", @LAST_ERROR = @LAST_ERROR" : "";
+      const std::string update =
+          sql("UPDATE @TABLE SET @SENT_AT = @SENT_AT, @RETRY_AT = @RETRY_AT, @RETRY_COUNT = @RETRY_COUNT" + error +
+              " WHERE FALSE");
+      SLUICE_TRY(allowed, may(connection, {read, update}, "", found, deadline));
+      if (!*allowed) {
+        return std::move(found).findings();
       }
     }
-    SLUICE_TRY(keys, ask(connection, deadline,
-                         "SELECT INDEX_NAME, MAX(IF(SEQ_IN_INDEX = 1, COLUMN_NAME, '')), MAX(NON_UNIQUE) = 0 AND "
-                         "COUNT(*) = 1 FROM information_schema.STATISTICS WHERE @1 GROUP BY INDEX_NAME",
-                         {of_table()}));
-    const auto any_on = [&keys](const std::string& column, bool unique) {
-      return std::any_of(keys->rows.begin(), keys->rows.end(),
-                         [&](const Cells& row) { return row[1] == column && (!unique || flag_of(row[2])); });
-    };
-    if (types.contains(names.id)) {
-      found.identity(any_on(names.id, true), counted, "the server counts its values");
-    }
-    if (settings().connect.side_table) {
-      // With no row meant, each right is checked all the same.
-      const std::string mend = table().sql(
-          "; coordination = \"table\" needs @SIDE and SELECT, INSERT, UPDATE and DELETE on it; `sluice outbox ddl` "
-          "prints "
-          "it");
-      for (const char* statement :
-           {"SELECT counter FROM @SIDE LIMIT 0", "UPDATE @SIDE SET counter = counter WHERE FALSE",
-            "DELETE FROM @SIDE WHERE FALSE", "INSERT INTO @SIDE SELECT * FROM @SIDE WHERE FALSE"}) {
-        SLUICE_TRY(allowed, try_out(connection, table().sql(statement), mend, found, deadline));
-        if (!*allowed) {
-          break;
-        }
-      }
-    }
-    if (!any_on(names.id, false)) {
-      found.remark(found.table() + " has no key on " + names.id +
-                   ": rows are searched for one after the other; make it the primary key");
-    }
-    if (!any_on(names.sent_at, false)) {
-      found.remark(found.table() + " has no index that begins with " + names.sent_at +
-                   ": each look reads what was sent long ago; `" +
-                   table().sql("CREATE INDEX outbox_pending ON @TABLE (@SENT_AT, @ID)") + "` mends that");
-    }
+    SLUICE_PASS_ON(look_at_keys(connection, types.contains(names.id), counted, found, deadline));
     SLUICE_TRY(tables,
                ask(connection, deadline, "SELECT ENGINE FROM information_schema.TABLES WHERE @1", {of_table()}));
     const std::string engine = tables->rows.empty() ? "" : tables->rows.front()[0].value_or("");
@@ -462,21 +429,16 @@ class MysqlServer final : public SqlServer {
       found.remark(found.table() + " is of the engine " + engine +
                    ", which has no transactions: an event may be there without what it tells of; use InnoDB");
     }
-    return std::move(found).findings();
-  }
-
-  std::string ddl() const override {
-    const Columns& names = settings().table.columns;
-    std::string more;
-    const auto add = [&](const std::string& name, const char* type) {
-      more += name.empty() ? std::string() : "  " + table().name(name) + " " + type + ",\n";
-    };
-    add(names.created_at, "DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)");
-    add(names.last_error, "TEXT NULL");
-    for (const std::string& attribute : names.attributes) {
-      add(attribute, "VARCHAR(255) NULL");
+    if (settings().connect.side_table) {
+      SLUICE_PASS_ON(
+          may(connection,
+              {sql("SELECT counter FROM @SIDE LIMIT 0"), sql("UPDATE @SIDE SET counter = counter WHERE FALSE"),
+               sql("DELETE FROM @SIDE WHERE FALSE"), sql("INSERT INTO @SIDE SELECT * FROM @SIDE WHERE FALSE")},
+              sql("; coordination = \"table\" needs @SIDE and SELECT, INSERT, UPDATE and DELETE on it; "
+                  "`sluice outbox ddl` prints it"),
+              found, deadline));
     }
-    return table().sql(kDdl, {more}) + (settings().connect.side_table ? table().sql(kSideDdl) : std::string());
+    return std::move(found).findings();
   }
 
  private:
@@ -491,68 +453,54 @@ class MysqlServer final : public SqlServer {
     return "TABLE_SCHEMA = " + schema() + " AND TABLE_NAME = " + text_literal(settings().table.table);
   }
 
-  /// Of those rows that are locked.
-  std::vector<std::string> updates(std::span<const Mark> marks, const std::unordered_set<std::int64_t>& locked) const {
-    const RowEdit sent = edit_of(Mark{.kind = MarkKind::sent});
-    std::vector<std::int64_t> sent_ids;
-    std::vector<std::int64_t> failed_ids;
-    std::string counts;
-    std::string times;
-    std::string errors;
-    for (const Mark& mark : marks) {
-      if (!locked.contains(mark.id)) {
-        continue;
-      }
-      if (mark.kind == MarkKind::sent) {
-        sent_ids.push_back(mark.id);
-        continue;
-      }
-      failed_ids.push_back(mark.id);
-      const std::string when = " WHEN " + std::to_string(mark.id) + " THEN ";
-      counts += when + std::to_string(mark.retries);
-      times += when + (mark.kind == MarkKind::dead ? "NULL" : table().sql(kDialect.later, {sql::micros_of(mark.wait)}));
-      errors += when + (mark.error.empty() ? "NULL" : text_literal(mark.error));
+  Result<void> look_at_keys(SqlConnection& connection, bool has_id, bool counted, Inspection& found,
+                            Deadline deadline) const {
+    const Columns& names = settings().table.columns;
+    SLUICE_TRY(keys, ask(connection, deadline,
+                         "SELECT INDEX_NAME, MAX(IF(SEQ_IN_INDEX = 1, COLUMN_NAME, '')), MAX(NON_UNIQUE) = 0 AND "
+                         "COUNT(*) = 1 FROM information_schema.STATISTICS WHERE @1 GROUP BY INDEX_NAME",
+                         {of_table()}));
+    const auto any_on = [&keys](const std::string& column, bool unique) {
+      return std::any_of(keys->rows.begin(), keys->rows.end(),
+                         [&](const Cells& row) { return row[1] == column && (!unique || flag_of(row[2])); });
+    };
+    if (has_id) {
+      found.identity(any_on(names.id, true), counted, "the server counts its values");
     }
-    std::vector<std::string> statements;
-    if (!sent_ids.empty()) {
-      statements.push_back(
-          table().sql("UPDATE @TABLE SET @1 WHERE @ID IN (@2)", {table().assignments(sent), list_of(sent_ids)}));
+    if (!any_on(names.id, false)) {
+      found.remark(found.table() + " has no key on " + names.id +
+                   ": rows are searched for one after the other; make it the primary key");
     }
-    if (!failed_ids.empty()) {
-      const std::string reasons = table().keeps_errors() ? table().sql(", @LAST_ERROR = CASE @ID@1 END", {errors}) : "";
-      statements.push_back(
-          table().sql("UPDATE @TABLE SET @RETRY_COUNT = CASE @ID@1 END, @RETRY_AT = CASE @ID@2 END@3 "
-                      "WHERE @ID IN (@4)",
-                      {counts, times, reasons, list_of(failed_ids)}));
+    if (!any_on(names.sent_at, false)) {
+      found.remark(found.table() + " has no index that begins with " + names.sent_at +
+                   ": each look reads what was sent long ago; `" +
+                   table().sql("CREATE INDEX outbox_pending ON @TABLE (@SENT_AT, @ID)") + "` mends that");
     }
-    return statements;
+    return {};
   }
 
-  /// Whether the server lets this user run it; otherwise a finding says why not, with `more`. Rights are checked before
-  /// the server finds that no row is meant.
-  Result<bool> try_out(SqlConnection& connection, const std::string& statement, const std::string& more,
-                       Inspection& found, Deadline deadline) const {
-    const auto allowed = connection.run(statement, deadline);
-    if (!allowed && allowed.error().code() == ErrorCode::timeout) {
-      return allowed.error();
+  /// Whether the server lets this user run all of these, in which no row is meant: it checks rights before. Otherwise a
+  /// finding says why not, with `more`.
+  Result<bool> may(SqlConnection& connection, const std::vector<std::string>& statements, const std::string& more,
+                   Inspection& found, Deadline deadline) const {
+    for (const std::string& statement : statements) {
+      const auto allowed = connection.run(statement, deadline);
+      if (!allowed && allowed.error().code() == ErrorCode::timeout) {
+        return allowed.error();
+      }
+      if (!allowed) {
+        found.fatal(allowed.error().code(), allowed.error().message() + more);
+        return false;
+      }
     }
-    if (!allowed) {
-      found.fatal(allowed.error().code(), allowed.error().message() + more);
-    }
-    return allowed.has_value();
+    return true;
   }
-
-  const Clock& clock_;
 };
 
 }  // namespace
 
-std::unique_ptr<SqlServer> make_mysql_server(const Settings& settings, const Clock& clock) {
-  return std::make_unique<MysqlServer>(settings, clock);
-}
-
-std::unique_ptr<Database> make_mysql_database(const Settings& settings, const Clock& clock, Random& random) {
-  return sql::make_sql_database(make_mysql_server(settings, clock), clock, random);
+std::unique_ptr<SqlServer> make_mysql_database(const Settings& settings, const Clock& clock, Random& random) {
+  return std::make_unique<MysqlServer>(settings, clock, random);
 }
 
 }  // namespace sluice::queue::outbox

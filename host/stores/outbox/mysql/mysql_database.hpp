@@ -42,8 +42,7 @@ Result<std::string> fingerprint_of_server(const ServerAddress& address, const st
                                           Deadline deadline);
 
 /// A session with a server of MySQL or MariaDB.
-Result<std::unique_ptr<sql::SqlConnection>> connect(const ConnectSettings& settings, const Clock& clock,
-                                                    Deadline deadline);
+Result<std::unique_ptr<SqlConnection>> connect(const ConnectSettings& settings, const Clock& clock, Deadline deadline);
 
 }  // namespace sluice::queue::outbox::mysql
 
@@ -51,7 +50,6 @@ namespace sluice::queue::outbox {
 
 /// An outbox in MySQL or MariaDB. Connects when a session is opened. The references outlive it. Asked of MariaDB 10.11;
 /// what MySQL 8 has otherwise is written for it and untested.
-std::unique_ptr<sql::SqlServer> make_mysql_server(const Settings& settings, const Clock& clock);
-std::unique_ptr<Database> make_mysql_database(const Settings& settings, const Clock& clock, Random& random);
+std::unique_ptr<SqlServer> make_mysql_database(const Settings& settings, const Clock& clock, Random& random);
 
 }  // namespace sluice::queue::outbox

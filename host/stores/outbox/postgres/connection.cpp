@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <boost/algorithm/string/erase.hpp>
+#include <boost/algorithm/string/replace.hpp>
+#include <boost/algorithm/string/trim.hpp>
 #include <charconv>
 
 #include "base/text/percent.hpp"
@@ -12,11 +15,6 @@
 
 namespace sluice::queue::outbox::postgres {
 namespace {
-
-using sql::Answer;
-using sql::Cell;
-using sql::Cells;
-using sql::SqlConnection;
 
 const SystemClock kClock;
 
@@ -38,14 +36,6 @@ struct UrlParts {
   std::string port;
 };
 
-/// Where the user and the password end, of "user:password@host:port/database?..."; npos: there are none. They may hold
-/// a '/' or an '@' that nobody has written as %2F or %40, and a '?' before any '/'.
-std::size_t end_of_user(std::string_view text) {
-  const std::size_t at = text.find('@');
-  const std::size_t query = text.find('?', at < text.find('/') ? at : 0);
-  return text.substr(0, query).rfind('@');
-}
-
 /// postgres://user:password@host:port/database?...
 UrlParts parts_of(std::string_view url) {
   const std::size_t scheme = url.find("://");
@@ -62,11 +52,9 @@ UrlParts parts_of(std::string_view url) {
     url.remove_prefix(at + 1);
   }
   parts.url += url;
-  url = url.substr(0, url.find_first_of("/?"));
-  const std::size_t bracket = url.starts_with('[') ? url.find(']') : std::string_view::npos;
-  const std::size_t colon = url.find(':', bracket == std::string_view::npos ? 0 : bracket);
-  parts.port = colon == std::string_view::npos ? "" : std::string(url.substr(colon + 1));
-  parts.host = decoded(bracket == std::string_view::npos ? url.substr(0, colon) : url.substr(1, bracket - 1));
+  const HostAndPort place = host_and_port(url.substr(0, url.find_first_of("/?")));
+  parts.host = decoded(place.host);
+  parts.port = place.port;
   return parts;
 }
 
@@ -182,20 +170,11 @@ constexpr std::array kConnectMeanings{
     Meaning{"database \"", ErrorCode::queue_missing, "check the database in the url"},
 };
 
-void replace_all(std::string& text, const std::string& what, const std::string& by) {
-  for (std::size_t at = what.empty() ? std::string::npos : text.find(what); at != std::string::npos;
-       at = text.find(what, at + by.size())) {
-    text.replace(at, what.size(), by);
-  }
-}
-
 std::string one_line(std::string text) {
   for (const char* prefix : {"FATAL:  ", "ERROR:  "}) {
-    replace_all(text, prefix, "");
+    boost::erase_all(text, prefix);
   }
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) {
-    text.pop_back();
-  }
+  boost::trim_right(text);
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
 }
@@ -203,9 +182,9 @@ std::string one_line(std::string text) {
 /// Without the URL, the password, and what may be a piece of them.
 std::string without_secrets(std::string text, const ConnectionInfo& info) {
   const std::string& url = info.front().second;
-  replace_all(text, url, "the url");
+  boost::replace_all(text, url, "the url");
   for (const auto& [key, value] : info) {
-    replace_all(text, key == "password" ? value : "", "...");
+    boost::replace_all(text, key == "password" ? value : "", "...");
   }
   // Where nobody can tell what belongs to a password, libpq may show a piece of it for something else.
   const bool clear = url.find("://") != std::string::npos && url.find('@') == std::string::npos &&
@@ -285,7 +264,7 @@ Error statement_error(std::string_view sqlstate, std::string text) {
 namespace {
 
 /// A session with a PostgreSQL server: the only place that knows libpq.
-class PostgresConnection final : public sql::SqlConnection {
+class PostgresConnection final : public SqlConnection {
  public:
   static Result<std::unique_ptr<SqlConnection>> open(const ConnectSettings& settings, const std::string& preamble,
                                                      Deadline deadline) {
@@ -327,7 +306,7 @@ class PostgresConnection final : public sql::SqlConnection {
     return answers ? Result<Answer>(std::move(answers->back())) : known(answers.error(), deadline);
   }
 
-  Result<bool> stream(const std::string& statement, const sql::TakeRow& take, Deadline deadline) override {
+  Result<bool> stream(const std::string& statement, const TakeRow& take, Deadline deadline) override {
     const auto answers = exchange(std::span(&statement, 1), deadline, take);
     return answers ? Result<bool>(!answers->empty()) : known(answers.error(), deadline);
   }
@@ -335,10 +314,6 @@ class PostgresConnection final : public sql::SqlConnection {
   /// In one round trip.
   Result<std::vector<Answer>> run_together(std::span<const std::string> statements, Deadline deadline) override {
     return exchange(statements, deadline);
-  }
-
-  Result<Answer> lock_rows(const std::string& select, bool skip, Deadline deadline) override {
-    return run(select + (skip ? " FOR UPDATE SKIP LOCKED" : " FOR UPDATE"), deadline);
   }
 
   Result<std::vector<std::string>> wait(int wake, Deadline deadline) override {
@@ -366,44 +341,28 @@ class PostgresConnection final : public sql::SqlConnection {
     return closed();
   }
 
-  void close() override {
-    if (connection_ != nullptr) {
-      PQfinish(std::exchange(connection_, nullptr));
-    }
-  }
-
-  Result<void> begin(Deadline deadline) override {
-    std::vector<std::string> statements{"BEGIN"};
-    if (!preamble_.empty()) {
-      statements.push_back(preamble_);
-    }
-    in_transaction_ = true;
-    const auto begun = exchange(statements, deadline);
-    return begun ? Result<void>() : known(begun.error(), deadline);
-  }
-
-  Result<void> end(bool commit, Deadline deadline) override {
-    const auto ended = run(commit ? "COMMIT" : "ROLLBACK", deadline);
-    in_transaction_ = false;
-    SLUICE_PASS_ON(ended);
-    return {};
-  }
-
   std::int64_t greeted_as() const override { return PQbackendPID(connection_); }
 
  private:
   PostgresConnection(PGconn* connection, std::string preamble)
       : connection_(connection), preamble_(std::move(preamble)) {}
 
+  void close() {
+    if (connection_ != nullptr) {
+      PQfinish(std::exchange(connection_, nullptr));
+    }
+  }
+
   /// All of them in one round trip and, but for a transaction that has begun, one transaction: in one text, in which
   /// all values are literals. `take`: is given the rows of the only one as they come; once it has enough, the server is
   /// told to stop, and there are no answers.
   Result<std::vector<Answer>> exchange(std::span<const std::string> statements, Deadline deadline,
-                                       const sql::TakeRow& take = nullptr) {
+                                       const TakeRow& take = nullptr) {
     if (connection_ == nullptr) {
       return closed();
     }
-    const std::size_t before = preamble_.empty() || in_transaction_ ? 0 : 1;
+    // A transaction that a BEGIN of the text begins has what stands before it too.
+    const std::size_t before = preamble_.empty() || PQtransactionStatus(connection_) != PQTRANS_IDLE ? 0 : 1;
     std::string text = before == 0 ? std::string() : preamble_;
     for (const std::string& statement : statements) {
       text += (text.empty() ? "" : ";\n") + statement;
@@ -516,7 +475,6 @@ class PostgresConnection final : public sql::SqlConnection {
 
   PGconn* connection_;
   const std::string preamble_;
-  bool in_transaction_ = false;
 };
 
 }  // namespace

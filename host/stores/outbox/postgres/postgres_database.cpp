@@ -7,16 +7,6 @@
 namespace sluice::queue::outbox {
 namespace {
 
-using sql::Cells;
-using sql::flag_of;
-using sql::Inspection;
-using sql::list_of;
-using sql::number_of;
-using sql::SqlConnection;
-using sql::SqlDialect;
-using sql::SqlServer;
-using sql::SqlTable;
-
 constexpr int kIdleLimitSince = 140000;  // the server's version
 // Whoever else uses a pool may have been given what would have shown that it shares sessions.
 constexpr int kLooksAtPool = 3;
@@ -53,41 +43,6 @@ std::string group_arrays(std::span<const Group> groups) {
   return array_of(groups, [](const Group& group) { return group.type; }) + ", " +
          array_of(groups, [](const Group& group) { return group.id; });
 }
-
-// Sessions have the time zone UTC, so that `localtimestamp` fits columns with and without a zone alike. The channel on
-// which the trigger and operators tell of one table has "rows:TABLE" and "changed:TABLE".
-constexpr SqlDialect kDialect{
-    .quote = '"',
-    .text = literal,
-    .exact_text = literal,
-    // A hashed list, so that the rows are still read in the order of an index.
-    .groups = [](std::span<const Group> groups) { return "SELECT * FROM unnest(" + group_arrays(groups) + ")"; },
-    .now = "localtimestamp",
-    .later = "@NOW + @1 * interval '1 microsecond'",
-    .micros = "(extract(epoch FROM (@2 - @1)) * 1000000)::bigint",
-    .as_text = "@1::text",
-    .exact = "COALESCE(@1, '')::text",
-    .resource = "regexp_replace(@1, '^a?rn:([^:]*:){4}', '')",
-    .bucket =
-        "(CASE WHEN COALESCE(@GROUP, '') = '' THEN ((@ID % @BUCKETS + @BUCKETS) % @BUCKETS)::int ELSE "
-        "(hashtext(COALESCE(@GROUP, '')::text) & 2147483647) % @BUCKETS END)",
-    .payload_bytes = "0",
-    .fitted =
-        "left(@1, COALESCE((SELECT a.atttypmod - 4 FROM pg_attribute a WHERE a.attrelid = to_regclass(@TABLE_TEXT) "
-        "AND a.attname = @LAST_ERROR_TEXT AND a.atttypmod > 4), 1000000))",
-    .space = "@1",
-    .insert_new = "INSERT INTO @SIDE @1 ON CONFLICT DO NOTHING",
-    .prune =
-        "DELETE FROM @TABLE WHERE @ID IN (SELECT @ID FROM @TABLE WHERE @1 ORDER BY @ID LIMIT @2 FOR UPDATE SKIP "
-        "LOCKED)",
-    .notice = "SELECT pg_notify('sluice_outbox', @1)"};
-
-const sql::ColumnTypes kTypes{.id = {{"bigint", "integer", "smallint"}, "bigint"},
-                              .text = {{"character varying", "text", "character", "citext"}, "varchar or text"},
-                              .payload = {{"json", "jsonb", "text", "character varying"}, "json, jsonb or text"},
-                              .time = {{"timestamp with time zone", "timestamp without time zone"}, "timestamp"},
-                              .count = {{"bigint", "integer", "smallint"}, "int"},
-                              .reason = {{"character varying", "text", "character", "citext"}, "text"}};
 
 constexpr const char* kDdl = R"(-- The outbox table of [outbox.@1]. Columns of your own may stand beside these.
 CREATE TABLE IF NOT EXISTS @TABLE (
@@ -130,6 +85,46 @@ CREATE TABLE IF NOT EXISTS @SIDE (
   PRIMARY KEY (space, kind, number)
 ) WITH (fillfactor = 50);
 )";
+
+// Sessions have the time zone UTC, so that `localtimestamp` fits columns with and without a zone alike. The channel on
+// which the trigger and operators tell of one table has "rows:TABLE" and "changed:TABLE".
+constexpr SqlDialect kDialect{
+    .quote = '"',
+    .text = literal,
+    .exact_text = literal,
+    // A hashed list, so that the rows are still read in the order of an index.
+    .groups = [](std::span<const Group> groups) { return "SELECT * FROM unnest(" + group_arrays(groups) + ")"; },
+    .now = "localtimestamp",
+    .later = "@NOW + @1 * interval '1 microsecond'",
+    .micros = "(extract(epoch FROM (@2 - @1)) * 1000000)::bigint",
+    .as_text = "@1::text",
+    .exact = "COALESCE(@1, '')::text",
+    .resource = "regexp_replace(@1, '^a?rn:([^:]*:){4}', '')",
+    .bucket =
+        "(CASE WHEN COALESCE(@GROUP, '') = '' THEN ((@ID % @BUCKETS + @BUCKETS) % @BUCKETS)::int ELSE "
+        "(hashtext(COALESCE(@GROUP, '')::text) & 2147483647) % @BUCKETS END)",
+    .payload_bytes = "0",
+    .fitted =
+        "left(@1, COALESCE((SELECT a.atttypmod - 4 FROM pg_attribute a WHERE a.attrelid = to_regclass(@TABLE_TEXT) "
+        "AND a.attname = @LAST_ERROR_TEXT AND a.atttypmod > 4), 1000000))",
+    .space = "@1",
+    .insert_new = "INSERT INTO @SIDE @1 ON CONFLICT DO NOTHING",
+    .prune =
+        "DELETE FROM @TABLE WHERE @ID IN (SELECT @ID FROM @TABLE WHERE @1 ORDER BY @ID LIMIT @2 FOR UPDATE SKIP "
+        "LOCKED)",
+    .notice = "SELECT pg_notify('sluice_outbox', @1)",
+    .created_type = "timestamptz NOT NULL DEFAULT clock_timestamp()",
+    .reason_type = "text",
+    .attribute_type = "text",
+    .ddl = kDdl,
+    .side_ddl = kSideDdl};
+
+const ColumnTypes kTypes{.id = {{"bigint", "integer", "smallint"}, "bigint"},
+                         .text = {{"character varying", "text", "character", "citext"}, "varchar or text"},
+                         .payload = {{"json", "jsonb", "text", "character varying"}, "json, jsonb or text"},
+                         .time = {{"timestamp with time zone", "timestamp without time zone"}, "timestamp"},
+                         .count = {{"bigint", "integer", "smallint"}, "int"},
+                         .reason = {{"character varying", "text", "character", "citext"}, "text"}};
 
 constexpr const char* kHasGroupIndex =
     R"(SELECT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = to_regclass(@TABLE_TEXT) AND i.indisvalid AND
@@ -241,8 +236,8 @@ class PostgresLocks final : public LockSession {
     return {};
   }
 
-  Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, Deadline deadline) override {
-    return sql::write_marks(server_, *connection_, marks, nullptr, deadline);
+  Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, Deadline deadline) override {
+    return write_marks(server_, *connection_, marks, nullptr, deadline);
   }
 
  private:
@@ -258,7 +253,7 @@ class PostgresLocks final : public LockSession {
     return static_cast<std::int32_t>(hash);
   }
 
-  Result<sql::Answer> run(const char* pattern, Deadline deadline, const std::string& buckets = {}) {
+  Result<Answer> run(const char* pattern, Deadline deadline, const std::string& buckets = {}) {
     return connection_->run(server_.table().sql(pattern, {space_, member_, process_, buckets}), deadline);
   }
 
@@ -271,7 +266,8 @@ class PostgresLocks final : public LockSession {
 
 class PostgresServer final : public SqlServer {
  public:
-  explicit PostgresServer(const Settings& settings) : SqlServer(settings, kDialect) {}
+  PostgresServer(const Settings& settings, const Clock& clock, Random& random)
+      : SqlServer(settings, kDialect, clock, random) {}
 
   // No statement or lock for ever. With coordination = "table" the settings are given with every request, for a pool's
   // connections are everybody's.
@@ -335,27 +331,16 @@ class PostgresServer final : public SqlServer {
         {list, table().row_columns(), wanted, most});
   }
 
-  Result<std::unordered_set<std::int64_t>> write(SqlConnection& connection, std::span<const Mark> marks,
-                                                 const sql::MarkFence* fence, Deadline deadline) override {
+  Result<std::unordered_set<std::int64_t>> write(SqlConnection& connection, std::span<const RowEdit> marks,
+                                                 const MarkFence* fence, Deadline deadline) override {
     std::vector<std::string> statements;
     if (fence != nullptr) {
       statements.push_back(fence->heartbeat);
     }
-    const auto add = [&](const RowEdit& edit, std::span<const Mark> some) {
+    for (const auto& [set, some] : table().by_assignments(marks)) {
       const std::string rows = table().markable(some) + (fence == nullptr ? "" : fence->condition);
-      statements.push_back(table().sql("UPDATE @TABLE SET @1 WHERE @ID IN (@2 FOR UPDATE SKIP LOCKED) RETURNING @ID",
-                                       {table().assignments(edit), rows}));
-    };
-    std::vector<Mark> sent;
-    for (const Mark& mark : marks) {
-      if (mark.kind == MarkKind::sent) {
-        sent.push_back(mark);
-      } else {
-        add(edit_of(mark), std::span(&mark, 1));
-      }
-    }
-    if (!sent.empty()) {
-      add(edit_of(sent.front()), sent);
+      statements.push_back(
+          table().sql("UPDATE @TABLE SET @1 WHERE @ID IN (@2 FOR UPDATE SKIP LOCKED) RETURNING @ID", {set, rows}));
     }
     SLUICE_TRY(answers, connection.run_together(statements, deadline));
     if (fence != nullptr && answers->front().touched == 0) {
@@ -379,9 +364,7 @@ class PostgresServer final : public SqlServer {
       return no_table(table());
     }
     const std::string place = "-" + *named->rows.front()[0];
-    const auto id_of = [&](const sql::Answer& answer) {
-      return "postgres-" + answer.rows.at(0)[0].value_or("") + place;
-    };
+    const auto id_of = [&](const Answer& answer) { return "postgres-" + answer.rows.at(0)[0].value_or("") + place; };
     const auto cluster = connection.run("SELECT system_identifier::text FROM pg_control_system()", deadline);
     if (cluster) {
       return SourceId{id_of(*cluster), {}};
@@ -448,21 +431,6 @@ class PostgresServer final : public SqlServer {
       findings.insert(findings.begin(), {true, ErrorCode::invalid, shared_sessions(ErrorCode::invalid).message()});
     }
     return findings;
-  }
-  std::string ddl() const override {
-    const Columns& names = settings().table.columns;
-    std::string more;
-    const auto add = [&](const std::string& name, const char* type) {
-      more += name.empty() ? std::string() : ",\n  " + table().name(name) + " " + type;
-    };
-    add(names.created_at, "timestamptz NOT NULL DEFAULT clock_timestamp()");
-    add(names.last_error, "text");
-    for (const std::string& other : names.attributes) {
-      add(other, "text");
-    }
-    const std::string& name = settings().table.table;
-    return table().sql(kDdl, {settings().name, more, table().name(name + "_pending"), table().name(name + "_groups")}) +
-           (settings().connect.side_table ? table().sql(kSideDdl) : std::string());
   }
 
  private:
@@ -566,7 +534,7 @@ class PostgresServer final : public SqlServer {
 }  // namespace
 
 std::unique_ptr<Database> make_postgres_database(const Settings& settings, const Clock& clock, Random& random) {
-  return sql::make_sql_database(std::make_unique<PostgresServer>(settings), clock, random);
+  return std::make_unique<PostgresServer>(settings, clock, random);
 }
 
 }  // namespace sluice::queue::outbox

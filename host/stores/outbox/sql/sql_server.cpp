@@ -6,7 +6,7 @@
 
 #include "host/stores/outbox/lease_locks.hpp"
 
-namespace sluice::queue::outbox::sql {
+namespace sluice::queue::outbox {
 
 std::int64_t number_of(const Cell& cell) {
   std::int64_t number = 0;
@@ -20,37 +20,56 @@ bool flag_of(const Cell& cell) { return cell == "t" || cell == "1"; }
 
 std::string text_of(Cell&& cell) { return cell ? *std::move(cell) : std::string(); }
 
+std::size_t end_of_user(std::string_view url) {
+  const std::size_t at = url.find('@');
+  const std::size_t query = url.find('?', at < url.find('/') ? at : 0);
+  return url.substr(0, query).rfind('@');
+}
+
+HostAndPort host_and_port(std::string_view place) {
+  const bool bracket = place.starts_with('[');
+  const std::size_t end = std::min(place.find(bracket ? ']' : ':'), place.size());
+  const std::size_t colon = std::min(place.find(':', end), place.size());
+  return {place.substr(bracket ? 1 : 0, end - (bracket ? 1 : 0)), place.substr(std::min(colon + 1, place.size()))};
+}
+
+Result<Answer> lock_rows(SqlConnection& connection, const std::string& select, bool skip, Deadline deadline) {
+  return connection.run(select + (skip && connection.skips_locked() ? " FOR UPDATE SKIP LOCKED" : " FOR UPDATE"),
+                        deadline);
+}
+
 Result<void> in_transaction(SqlConnection& connection, const std::function<Result<void>()>& work, Deadline deadline) {
   for (int attempt = 1;; ++attempt) {
-    SLUICE_PASS_ON(connection.begin(deadline));
+    SLUICE_PASS_ON(connection.run("BEGIN", deadline));
     auto worked = work();
     if (worked) {
-      auto committed = connection.end(true, deadline);
-      if (committed || !ends_session(committed.error().code())) {
-        return committed;
+      const auto committed = connection.run("COMMIT", deadline);
+      if (committed) {
+        return {};
       }
       // The server may have done it before it was gone.
-      return Error(ErrorCode::unknown_outcome, committed.error().message());
+      const ErrorCode code = committed.error().code();
+      return Error(ends_session(code) ? ErrorCode::unknown_outcome : code, committed.error().message());
     }
     // Where the session is over the server rolls back itself.
-    if (ends_session(worked.error().code()) || connection.end(false, deadline).has_error() ||
+    if (ends_session(worked.error().code()) || connection.run("ROLLBACK", deadline).has_error() ||
         worked.error().code() != ErrorCode::throttled || attempt >= connection.tries()) {
       return worked;
     }
   }
 }
 
-Result<std::vector<MarkStatus>> write_marks(SqlServer& server, SqlConnection& connection, std::span<const Mark> marks,
-                                            const MarkFence* fence, Deadline deadline) {
+Result<std::vector<MarkStatus>> write_marks(SqlServer& server, SqlConnection& connection,
+                                            std::span<const RowEdit> marks, const MarkFence* fence, Deadline deadline) {
   std::vector<MarkStatus> statuses(marks.size(), MarkStatus::written);
   if (marks.empty()) {
     return statuses;
   }
   SLUICE_TRY(written, server.write(connection, marks, fence, deadline));
   std::vector<std::int64_t> missing;
-  for (const Mark& mark : marks) {
-    if (!written->contains(mark.id)) {
-      missing.push_back(mark.id);
+  for (const RowEdit& mark : marks) {
+    if (!written->contains(mark.key.id)) {
+      missing.push_back(mark.key.id);
     }
   }
   if (missing.empty()) {
@@ -68,8 +87,8 @@ Result<std::vector<MarkStatus>> write_marks(SqlServer& server, SqlConnection& co
     retries[number_of(row[0])] = static_cast<std::uint32_t>(number_of(row[1]));
   }
   for (std::size_t i = 0; i < marks.size(); ++i) {
-    if (!written->contains(marks[i].id)) {
-      const auto found = retries.find(marks[i].id);
+    if (!written->contains(marks[i].key.id)) {
+      const auto found = retries.find(marks[i].key.id);
       statuses[i] = status_of_unwritten(marks[i], found == retries.end() ? std::nullopt : std::optional(found->second));
     }
   }
@@ -447,7 +466,7 @@ class SqlLeaseBook final : public LeaseBook {
     (void)connection_->run_together(both, deadline);
   }
 
-  Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, const LeaseMember* member,
+  Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, const LeaseMember* member,
                                        Deadline deadline) override {
     if (member == nullptr) {
       return write_marks(server_, *connection_, marks, nullptr, deadline);
@@ -474,15 +493,16 @@ class SqlLeaseBook final : public LeaseBook {
     }
     if (owner != 0) {
       const std::string rows = sql("@SIDE WHERE @1 AND number IN (@2)", {member_rows_, list_of(deposed)});
-      SLUICE_PASS_ON(connection_->lock_rows("SELECT number FROM " + rows + " ORDER BY number", false, deadline));
+      SLUICE_PASS_ON(lock_rows(*connection_, "SELECT number FROM " + rows + " ORDER BY number", false, deadline));
       SLUICE_PASS_ON(connection_->run("DELETE FROM " + rows, deadline));
     }
     // What somebody else is taking is not waited for. What is given back is: whoever was too late for it has it locked
     // for a moment, and a bucket that stayed in the name of somebody who does not work on it would be lost.
-    SLUICE_TRY(locked, connection_->lock_rows(sql("SELECT number, counter FROM @SIDE WHERE @1 AND number IN (@2) "
-                                                  "ORDER BY number",
-                                                  {bucket_rows_, list_of(numbers)}),
-                                              owner != 0, deadline));
+    SLUICE_TRY(locked, lock_rows(*connection_,
+                                 sql("SELECT number, counter FROM @SIDE WHERE @1 AND number IN (@2) "
+                                     "ORDER BY number",
+                                     {bucket_rows_, list_of(numbers)}),
+                                 owner != 0, deadline));
     taken.clear();
     for (const Cells& row : locked->rows) {
       if (number_of(row[1]) == epochs[number_of(row[0])]) {
@@ -514,40 +534,43 @@ class SqlLeaseBook final : public LeaseBook {
   std::string space_;  ///< its name as it stands in SQL
 };
 
-class SqlDatabase final : public Database {
- public:
-  SqlDatabase(std::unique_ptr<SqlServer> server, const Clock& clock, Random& random)
-      : server_(std::move(server)), clock_(clock), random_(random) {}
-
-  Result<std::unique_ptr<LockSession>> open_locks(Deadline deadline) override {
-    const ConnectSettings& settings = server_->settings().connect;
-    SLUICE_TRY(connection, server_->connect(SqlServer::Use::locks, deadline));
-    if (!settings.side_table) {
-      return server_->locks_on(*std::move(connection));
-    }
-    return make_lease_locks(std::make_unique<SqlLeaseBook>(*server_, *std::move(connection)), server_->settings(),
-                            default_beat(settings.lease), clock_, random_);
-  }
-  Result<std::unique_ptr<ReadSession>> open_reader(Deadline deadline) override {
-    SLUICE_TRY(connection, server_->connect(SqlServer::Use::rows, deadline));
-    return std::unique_ptr<ReadSession>(std::make_unique<SqlReadSession>(*server_, *std::move(connection)));
-  }
-  Result<std::unique_ptr<AdminSession>> open_admin(Deadline deadline) override {
-    SLUICE_TRY(connection, server_->connect(SqlServer::Use::operators, deadline));
-    return std::unique_ptr<AdminSession>(std::make_unique<SqlAdminSession>(*server_, *std::move(connection)));
-  }
-  std::string ddl() const override { return server_->ddl(); }
-
- private:
-  const std::unique_ptr<SqlServer> server_;
-  const Clock& clock_;
-  Random& random_;
-};
-
 }  // namespace
 
-std::unique_ptr<Database> make_sql_database(std::unique_ptr<SqlServer> server, const Clock& clock, Random& random) {
-  return std::make_unique<SqlDatabase>(std::move(server), clock, random);
+Result<std::unique_ptr<LockSession>> SqlServer::open_locks(Deadline deadline) {
+  SLUICE_TRY(connection, connect(Use::locks, deadline));
+  if (!settings_.connect.side_table) {
+    return locks_on(*std::move(connection));
+  }
+  return make_lease_locks(std::make_unique<SqlLeaseBook>(*this, *std::move(connection)), settings_,
+                          default_beat(settings_.connect.lease), clock_, random_);
 }
 
-}  // namespace sluice::queue::outbox::sql
+Result<std::unique_ptr<ReadSession>> SqlServer::open_reader(Deadline deadline) {
+  SLUICE_TRY(connection, connect(Use::rows, deadline));
+  return std::unique_ptr<ReadSession>(std::make_unique<SqlReadSession>(*this, *std::move(connection)));
+}
+
+Result<std::unique_ptr<AdminSession>> SqlServer::open_admin(Deadline deadline) {
+  SLUICE_TRY(connection, connect(Use::operators, deadline));
+  return std::unique_ptr<AdminSession>(std::make_unique<SqlAdminSession>(*this, *std::move(connection)));
+}
+
+std::string SqlServer::ddl() const {
+  const SqlDialect& dialect = table_.dialect();
+  const Columns& names = settings_.table.columns;
+  std::string further;
+  const auto add = [&](const std::string& name, const char* type) {
+    further += name.empty() ? std::string() : ",\n  " + table_.name(name) + " " + type;
+  };
+  add(names.created_at, dialect.created_type);
+  add(names.last_error, dialect.reason_type);
+  for (const std::string& other : names.attributes) {
+    add(other, dialect.attribute_type);
+  }
+  const std::string& name = settings_.table.table;
+  return table_.sql(dialect.ddl,
+                    {settings_.name, further, table_.name(name + "_pending"), table_.name(name + "_groups")}) +
+         (settings_.connect.side_table ? table_.sql(dialect.side_ddl) : std::string());
+}
+
+}  // namespace sluice::queue::outbox

@@ -6,7 +6,7 @@
 
 #include "host/stores/outbox/database.hpp"
 
-namespace sluice::queue::outbox::sql {
+namespace sluice::queue::outbox {
 
 /// A value of an answer, as text; nothing: NULL.
 using Cell = std::optional<std::string>;
@@ -35,24 +35,20 @@ class SqlConnection : public Resource {
   /// All of them in one transaction; one answer each. Where it is not known whether it was committed,
   /// ErrorCode::unknown_outcome.
   virtual Result<std::vector<Answer>> run_together(std::span<const std::string> statements, Deadline deadline) = 0;
-  /// Runs a SELECT and locks its rows, those apart that somebody else has locked where `skip` says so and the server
-  /// knows how.
-  virtual Result<Answer> lock_rows(const std::string& select, bool skip, Deadline deadline) = 0;
   /// Waits for notifications, until `wake` is readable or the deadline; what they say. Where the server sends none it
   /// waits for the other two.
   virtual Result<std::vector<std::string>> wait(int wake, Deadline deadline) = 0;
-  /// Ends the session, and with it its locks.
-  virtual void close() = 0;
   /// What the session was called when it was let in: by the server, or by a pool in between.
   virtual std::int64_t greeted_as() const { return 0; }
-
-  virtual Result<void> begin(Deadline deadline) = 0;
-  virtual Result<void> end(bool commit, Deadline deadline) = 0;
+  /// The server can pass over rows that somebody else has locked.
+  virtual bool skips_locked() const { return true; }
   /// How often a transaction is tried that a deadlock or a lock of somebody else's has ended.
   virtual int tries() const { return 1; }
 };
 
-/// Runs `work` between `begin` and `end`, as often as `tries` says. It is rolled back when it fails.
+/// Runs a SELECT and locks its rows; with `skip`, those apart that somebody else has locked where the server knows how.
+Result<Answer> lock_rows(SqlConnection& connection, const std::string& select, bool skip, Deadline deadline);
+/// Runs `work` in a transaction, as often as `tries` says. It is rolled back when it fails.
 Result<void> in_transaction(SqlConnection& connection, const std::function<Result<void>()>& work, Deadline deadline);
 
 /// How a server spells what the others spell otherwise: patterns in which SqlTable's words stand, and @1, @2 for what
@@ -77,7 +73,22 @@ struct SqlDialect {
   const char* insert_new;     ///< @1 into @SIDE, but for rows whose keys are there
   const char* prune;          ///< deletes rows for which @1 holds, at most @2
   const char* notice;         ///< tells sources of @1; empty: the server cannot
+  const char* created_type;   ///< of further columns, where they are named: created_at
+  const char* reason_type;    ///< last_error
+  const char* attribute_type;
+  const char* ddl;       ///< of the outbox @1 with the further columns @2 and indexes that may be called @3 and @4
+  const char* side_ddl;  ///< of @SIDE
 };
+
+/// Where the user and the password end, of "user:password@host:port/database?..."; npos: there are none. They may hold
+/// a '/' or an '@' that nobody has written as %2F or %40, and a '?' before any '/'.
+std::size_t end_of_user(std::string_view url);
+/// Of "host", "host:port", "[address]" or "[address]:port"; empty: there is none.
+struct HostAndPort {
+  std::string_view host;
+  std::string_view port;
+};
+HostAndPort host_and_port(std::string_view place);
 
 /// "1,2,3"
 template <typename Range>
@@ -129,8 +140,10 @@ class SqlTable {
   std::string assignments(const RowEdit& edit) const;
   /// An edit of one row.
   std::string statement_of(const RowEdit& edit) const;
+  /// Marks by what they assign, so that one UPDATE writes all that assign the same.
+  std::map<std::string, std::vector<RowEdit>> by_assignments(std::span<const RowEdit> marks) const;
   /// Selects the ids of rows that may be marked.
-  std::string markable(std::span<const Mark> marks) const;
+  std::string markable(std::span<const RowEdit> marks) const;
 
  private:
   std::string columns(const std::string& payload) const;
@@ -147,11 +160,17 @@ struct MarkFence {
   std::string condition;  ///< " AND ..." for a statement that writes nothing once the name is gone
 };
 
-/// What one kind of server does in its own way, for one outbox table. Thread-safe; outlives its sessions.
-class SqlServer : public Resource {
+/// An outbox table of one kind of server, which does some things in its own way. Connects when a session is opened.
+class SqlServer : public Database {
  public:
-  SqlServer(Settings settings, const SqlDialect& dialect)
-      : settings_(std::move(settings)), table_(settings_.table, dialect) {}
+  /// `clock` and `random` outlive it.
+  SqlServer(Settings settings, const SqlDialect& dialect, const Clock& clock, Random& random)
+      : settings_(std::move(settings)), table_(settings_.table, dialect), clock_(clock), random_(random) {}
+
+  Result<std::unique_ptr<LockSession>> open_locks(Deadline deadline) final;
+  Result<std::unique_ptr<ReadSession>> open_reader(Deadline deadline) final;
+  Result<std::unique_ptr<AdminSession>> open_admin(Deadline deadline) final;
+  std::string ddl() const final;
 
   const Settings& settings() const { return settings_; }
   const SqlTable& table() const { return table_; }
@@ -165,13 +184,13 @@ class SqlServer : public Resource {
                                               std::size_t limit, const std::string& wanted, Deadline deadline) = 0;
   /// Writes those marks whose rows nobody else has locked, in one transaction; their ids. `fence` may be null; where
   /// its name is gone nothing is written.
-  virtual Result<std::unordered_set<std::int64_t>> write(SqlConnection& connection, std::span<const Mark> marks,
+  virtual Result<std::unordered_set<std::int64_t>> write(SqlConnection& connection, std::span<const RowEdit> marks,
                                                          const MarkFence* fence, Deadline deadline) = 0;
   virtual Result<SourceId> source_id(SqlConnection& connection, Deadline deadline) = 0;
   virtual Result<std::vector<Finding>> inspect(SqlConnection& connection, Deadline deadline) = 0;
-  virtual std::string ddl() const = 0;
 
  protected:
+  const Clock& clock() const { return clock_; }
   Result<Answer> ask(SqlConnection& connection, Deadline deadline, std::string_view pattern,
                      std::initializer_list<std::string> values = {}) const {
     return connection.run(table_.sql(pattern, values), deadline);
@@ -180,11 +199,13 @@ class SqlServer : public Resource {
  private:
   const Settings settings_;
   const SqlTable table_;
+  const Clock& clock_;
+  Random& random_;
 };
 
 /// Writes marks as LockSession::mark says. `fence` may be null.
-Result<std::vector<MarkStatus>> write_marks(SqlServer& server, SqlConnection& connection, std::span<const Mark> marks,
-                                            const MarkFence* fence, Deadline deadline);
+Result<std::vector<MarkStatus>> write_marks(SqlServer& server, SqlConnection& connection,
+                                            std::span<const RowEdit> marks, const MarkFence* fence, Deadline deadline);
 
 /// The types that columns may have, as a server's catalogue calls them, and what to call them for a person.
 struct ColumnTypes {
@@ -222,7 +243,4 @@ class Inspection {
   std::vector<Finding> findings_;
 };
 
-/// An outbox table of that server. `clock` and `random` outlive it.
-std::unique_ptr<Database> make_sql_database(std::unique_ptr<SqlServer> server, const Clock& clock, Random& random);
-
-}  // namespace sluice::queue::outbox::sql
+}  // namespace sluice::queue::outbox

@@ -1,7 +1,7 @@
 #include "base/assert.hpp"
 #include "host/stores/outbox/sql/sql_server.hpp"
 
-namespace sluice::queue::outbox::sql {
+namespace sluice::queue::outbox {
 namespace {
 
 // Larger payloads are not read with a page where the dialect says so, so that a page's bytes can be counted before they
@@ -227,17 +227,25 @@ std::string SqlTable::statement_of(const RowEdit& edit) const {
          (edit.only_if ? sql(" AND @TRIES = @1", {std::to_string(*edit.only_if)}) : "");
 }
 
-std::string SqlTable::markable(std::span<const Mark> marks) const {
+std::map<std::string, std::vector<RowEdit>> SqlTable::by_assignments(std::span<const RowEdit> marks) const {
+  std::map<std::string, std::vector<RowEdit>> groups;
+  for (const RowEdit& mark : marks) {
+    groups[assignments(mark)].push_back(mark);
+  }
+  return groups;
+}
+
+std::string SqlTable::markable(std::span<const RowEdit> marks) const {
   std::vector<std::int64_t> ids;
   std::string conditions;
-  for (const Mark& mark : marks) {
-    ids.push_back(mark.id);
+  for (const RowEdit& mark : marks) {
+    ids.push_back(mark.key.id);
     conditions += mark.only_if
-                      ? sql(" WHEN @1 THEN @TRIES = @2", {std::to_string(mark.id), std::to_string(*mark.only_if)})
+                      ? sql(" WHEN @1 THEN @TRIES = @2", {std::to_string(mark.key.id), std::to_string(*mark.only_if)})
                       : std::string();
   }
   return sql("SELECT @ID FROM @TABLE WHERE @UNSENT AND @ID IN (@1)", {list_of(ids)}) +
          (conditions.empty() ? std::string() : sql(" AND CASE @ID@1 ELSE TRUE END", {conditions}));
 }
 
-}  // namespace sluice::queue::outbox::sql
+}  // namespace sluice::queue::outbox

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <boost/algorithm/string/join.hpp>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -27,33 +28,6 @@ constexpr Duration kConnectTime = std::chrono::seconds(15);
 
 std::string why() { return std::strerror(errno); }
 
-std::string fingerprint(ssh_session session) {
-  ssh_key key = nullptr;
-  unsigned char* hash = nullptr;
-  std::size_t size = 0;
-  std::string text = "of unknown fingerprint";
-  if (ssh_get_server_publickey(session, &key) != SSH_OK) {
-    return text;
-  }
-  if (ssh_get_publickey_hash(key, SSH_PUBLICKEY_HASH_SHA256, &hash, &size) == 0) {
-    if (char* printed = ssh_get_fingerprint_hash(SSH_PUBLICKEY_HASH_SHA256, hash, size)) {
-      text = std::string(ssh_key_type_to_char(ssh_key_type(key))) + " " + printed;
-      ssh_string_free_char(printed);
-    }
-    ssh_clean_pubkey_hash(&hash);
-  }
-  ssh_key_free(key);
-  return text;
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) {
-    text += (text.empty() ? "" : ",") + word;
-  }
-  return text;
-}
-
 struct Deleter {
   void operator()(ssh_key_struct* key) const { ssh_key_free(key); }
   void operator()(ssh_channel_struct* channel) const { ssh_channel_free(channel); }
@@ -65,6 +39,21 @@ struct Deleter {
 };
 template <typename Handle>
 using Owned = std::unique_ptr<Handle, Deleter>;
+
+std::string fingerprint(ssh_session session) {
+  ssh_key raw = nullptr;
+  ssh_get_server_publickey(session, &raw);
+  const Owned<ssh_key_struct> key(raw);
+  unsigned char* hash = nullptr;
+  std::size_t size = 0;
+  if (key == nullptr || ssh_get_publickey_hash(key.get(), SSH_PUBLICKEY_HASH_SHA256, &hash, &size) != 0) {
+    return "of unknown fingerprint";
+  }
+  const std::unique_ptr<char, decltype(&ssh_string_free_char)> printed(
+      ssh_get_fingerprint_hash(SSH_PUBLICKEY_HASH_SHA256, hash, size), ssh_string_free_char);
+  ssh_clean_pubkey_hash(&hash);
+  return ssh_key_type_to_char(ssh_key_type(key.get())) + std::string(" ") + (printed ? printed.get() : "");
+}
 
 }  // namespace
 
@@ -85,7 +74,7 @@ class SshTunnel final {
 
   ~SshTunnel() {
     thread_.request_stop();
-    wake_thread();
+    ::eventfd_write(wake_.get(), 1);
     thread_.join();
     if (!path_.empty()) {
       ::unlink(path_.c_str());
@@ -191,7 +180,7 @@ class SshTunnel final {
     ssh_set_blocking(session_.get(), 0);
     const int no = 0;
     const unsigned int port = settings_.port;
-    const std::string algorithms = joined(settings_.host_key_algorithms);
+    const std::string algorithms = boost::join(settings_.host_key_algorithms, ",");
     bool good = ssh_options_set(session_.get(), SSH_OPTIONS_FD, &socket) == SSH_OK &&
                 ssh_options_set(session_.get(), SSH_OPTIONS_PROCESS_CONFIG, &no) == SSH_OK &&
                 ssh_options_set(session_.get(), SSH_OPTIONS_HOST, settings_.host.c_str()) == SSH_OK &&
@@ -451,12 +440,6 @@ class SshTunnel final {
       }
       client.down.erase(0, static_cast<std::size_t>(sent));
     }
-  }
-
-  void wake_thread() const {
-    const std::uint64_t one = 1;
-    const auto ignored = ::write(wake_.get(), &one, sizeof(one));
-    static_cast<void>(ignored);
   }
 
   // Fixed after construction.
