@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "child.hpp"
+#include "publishing/publishing.hpp"
 
 namespace {
 
@@ -411,15 +412,6 @@ std::string folder_option(const sluice::Options& values) {
   return folder;
 }
 
-std::size_t output_limit_option(const sluice::Options& values) {
-  const auto limit = values.get<std::int64_t>("output_limit");
-  if (limit < 0 || limit > kMaxOutputLimit) {
-    throw std::invalid_argument("the option \"output_limit\" must be from 0 to " + std::to_string(kMaxOutputLimit) +
-                                "; it is " + std::to_string(limit));
-  }
-  return static_cast<std::size_t>(limit);
-}
-
 Inherited inherited(const sluice::Options& values) {
   if (values.get<bool>("clear_env")) {
     return Inherited::nothing;
@@ -535,7 +527,7 @@ class Exec {
                 values.duration("kill_after")},
         output_level_(level_option(values, "stdout_level")),
         error_level_(level_option(values, "stderr_level")),
-        output_limit_(output_limit_option(values)) {
+        output_limit_(static_cast<std::size_t>(publishing::number_in(values, "output_limit", 0, kMaxOutputLimit))) {
     if (limits_.timeout && *limits_.timeout <= nanoseconds::zero()) {
       throw std::invalid_argument("the option \"timeout\" must be more than 0s");
     }

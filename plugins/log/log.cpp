@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "publishing/publishing.hpp"
+
 namespace {
 
 constexpr std::array<std::string_view, 5> kLevels{"trace", "debug", "info", "warn", "error"};
@@ -40,25 +42,6 @@ std::vector<std::string> known_fields(std::vector<std::string> fields) {
   return fields;
 }
 
-/// The length of the well-formed UTF-8 character at the head of `text`; 0 when there is none.
-std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const unsigned first = byte(0);
-  const std::size_t length = first < 0x80                    ? 1
-                             : first >= 0xc2 && first < 0xe0 ? 2
-                             : first >= 0xe0 && first < 0xf0 ? 3
-                             : first >= 0xf0 && first < 0xf5 ? 4
-                                                             : 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80U) {
-      return 0;
-    }
-  }
-  const bool overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
-  const bool no_character = (first == 0xed && byte(1) >= 0xa0) || (first == 0xf4 && byte(1) >= 0x90);
-  return overlong || no_character ? 0 : length;
-}
-
 /// One line for a person: control characters and bytes that are not UTF-8 as "\n", "\t" or "\x1b"; at most `limit`
 /// bytes of the text, and then how many there are.
 std::string printable(std::string_view text, std::size_t limit) {
@@ -66,7 +49,7 @@ std::string printable(std::string_view text, std::size_t limit) {
   std::string line;
   std::size_t i = 0;
   while (i < text.size()) {
-    const std::size_t length = character_length(text.substr(i));
+    const std::size_t length = publishing::character_length(text.substr(i));
     if (i + std::max<std::size_t>(length, 1) > limit) {
       return line + "... (" + std::to_string(text.size()) + " bytes)";
     }
@@ -115,13 +98,8 @@ class Log {
   explicit Log(const sluice::Options& values)
       : level_(level_of(values.get<std::string>("level"))),
         fields_(known_fields(values.list("fields"))),
-        attributes_(values.get<bool>("attributes")) {
-    const auto limit = values.get<std::int64_t>("body_limit");
-    if (limit < 0 || limit > 65536) {
-      throw std::invalid_argument("the option \"body_limit\" must be from 0 to 65536; it is " + std::to_string(limit));
-    }
-    body_limit_ = static_cast<std::size_t>(limit);
-  }
+        attributes_(values.get<bool>("attributes")),
+        body_limit_(static_cast<std::size_t>(publishing::number_in(values, "body_limit", 0, 65536))) {}
 
   sluice::Outcome handle(const sluice::Message& message, sluice::Context& context) const {
     std::string line;
@@ -172,7 +150,7 @@ class Log {
   sluice_log_level level_;
   std::vector<std::string> fields_;
   bool attributes_;
-  std::size_t body_limit_ = 0;
+  std::size_t body_limit_;
 };
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -89,6 +88,8 @@ std::variant<std::string, sluice::Outcome> subject_of(std::string_view topic, st
   return subject;
 }
 
+using publishing::header_value;
+using publishing::readable_file;
 using publishing::refuse;
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""h;
@@ -101,18 +102,6 @@ std::string plain(const sluice::Options& options, const char* name) {
     refuse(name, "has a control character in it");
   }
   return value;
-}
-
-std::string readable_file(const sluice::Options& options, const char* name) {
-  auto file = plain(options, name);
-  if (options.has(name)) {
-    std::FILE* opened = std::fopen(file.c_str(), "re");
-    if (opened == nullptr) {
-      refuse(name, "names \"" + file + "\", which cannot be read");
-    }
-    std::fclose(opened);
-  }
-  return file;
 }
 
 std::vector<std::string> servers_option(const sluice::Options& options) {
@@ -213,13 +202,6 @@ namespace {
 
 /// What JetStream says of the message itself, so that the same one never fits: too large, or with too large headers.
 bool is_about_the_message(int code) { return code == 10054 || code == 10097; }
-
-/// A value as a header can carry it.
-std::string header_value(std::string_view text) {
-  std::string value(text);
-  std::replace_if(value.begin(), value.end(), &publishing::is_control, ' ');
-  return value;
-}
 
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;

@@ -4,44 +4,22 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <stdexcept>
 #include <utility>
 
 namespace publishing {
 
-namespace {
-
-/// The length of the character of UTF-8 at the start of `text`; 0 when there is none.
-std::size_t character_length(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text.front());
-  const std::size_t length = first < 0x80                     ? 1
-                             : first >= 0xC2 && first <= 0xDF ? 2
-                             : first >= 0xE0 && first <= 0xEF ? 3
-                             : first >= 0xF0 && first <= 0xF4 ? 4
-                                                              : 0;
-  if (length == 0 || length > text.size()) {
-    return 0;
-  }
-  for (std::size_t i = 1; i < length; ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    // No character has two spellings, none is half a surrogate pair, none lies beyond the last.
-    const unsigned least = i == 1 && first == 0xE0 ? 0xA0 : i == 1 && first == 0xF0 ? 0x90 : 0x80;
-    const unsigned most = i == 1 && first == 0xED ? 0x9F : i == 1 && first == 0xF4 ? 0x8F : 0xBF;
-    if (byte < least || byte > most) {
-      return 0;
-    }
-  }
-  return length;
-}
-
-}  // namespace
-
 bool has_control(std::string_view text) { return std::any_of(text.begin(), text.end(), &is_control); }
 
 std::string one_line(std::string_view text, std::size_t limit) {
-  std::string line(text.substr(0, limit));
-  std::replace_if(line.begin(), line.end(), &is_control, ' ');
-  return text.size() > limit ? line + "..." : line;
+  return header_value(text.substr(0, limit)) + (text.size() > limit ? "..." : "");
+}
+
+std::string header_value(std::string_view text) {
+  std::string value(text);
+  std::replace_if(value.begin(), value.end(), &is_control, ' ');
+  return value;
 }
 
 bool matches(std::string_view pattern, std::string_view text) {
@@ -66,6 +44,28 @@ bool matches(std::string_view pattern, std::string_view text) {
   return pattern.find_first_not_of('*', at) == std::string_view::npos;
 }
 
+std::size_t character_length(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text.front());
+  const std::size_t length = first < 0x80                     ? 1
+                             : first >= 0xC2 && first <= 0xDF ? 2
+                             : first >= 0xE0 && first <= 0xEF ? 3
+                             : first >= 0xF0 && first <= 0xF4 ? 4
+                                                              : 0;
+  if (length == 0 || length > text.size()) {
+    return 0;
+  }
+  for (std::size_t i = 1; i < length; ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    // No character has two spellings, none is half a surrogate pair, none lies beyond the last.
+    const unsigned least = i == 1 && first == 0xE0 ? 0xA0 : i == 1 && first == 0xF0 ? 0x90 : 0x80;
+    const unsigned most = i == 1 && first == 0xED ? 0x9F : i == 1 && first == 0xF4 ? 0x8F : 0xBF;
+    if (byte < least || byte > most) {
+      return 0;
+    }
+  }
+  return length;
+}
+
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
     const std::size_t length = character_length(text);
@@ -77,19 +77,22 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+std::string hexadecimal(const unsigned char* bytes, std::size_t size) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (std::size_t i = 0; i < size; ++i) {
+    text += {kDigits[bytes[i] >> 4U], kDigits[bytes[i] & 15U]};
+  }
+  return text;
+}
+
 std::string sha256_hex(std::string_view bytes) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned size = 0;
   if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
     throw std::runtime_error("the cryptography library of this machine has no SHA-256");
   }
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (unsigned i = 0; i < size; ++i) {
-    text += kDigits[digest[i] >> 4U];
-    text += kDigits[digest[i] & 15U];
-  }
-  return text;
+  return hexadecimal(digest.data(), size);
 }
 
 std::optional<ResourceName> parse_resource_name(std::string_view text) {
@@ -151,6 +154,23 @@ std::string one_of(const sluice::Options& options, const char* name, std::initia
     refuse(name, "must be one of " + known + "; it is \"" + value + "\"");
   }
   return value;
+}
+
+std::int64_t number_in(const sluice::Options& options, const char* name, std::int64_t least, std::int64_t most) {
+  const auto value = options.get<std::int64_t>(name);
+  if (value < least || value > most) {
+    refuse(name, "must be from " + std::to_string(least) + " to " + std::to_string(most) + "; it is " +
+                     std::to_string(value));
+  }
+  return value;
+}
+
+std::string readable_file(const sluice::Options& options, const char* name) {
+  std::string file = options.get(name, "");
+  if (options.has(name) && !std::ifstream(file)) {
+    refuse(name, "names \"" + one_line(file) + "\", which cannot be read");
+  }
+  return file;
 }
 
 std::chrono::milliseconds bounded(const sluice::Options& options, const char* name, std::chrono::milliseconds least,

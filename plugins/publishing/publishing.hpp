@@ -20,9 +20,16 @@ std::string one_line(std::string_view text, std::size_t limit = 200);
 /// True when the pattern, in which each `*` stands for any text, fits the whole of `text`.
 bool matches(std::string_view pattern, std::string_view text);
 
+/// A text as the value of a header: control characters become spaces.
+std::string header_value(std::string_view text);
+
+/// The length of the well-formed UTF-8 character at the start of `text`; 0 when there is none.
+std::size_t character_length(std::string_view text);
 /// True when the whole text is UTF-8.
 bool is_utf8(std::string_view text);
 
+/// In lower case.
+std::string hexadecimal(const unsigned char* bytes, std::size_t size);
 /// SHA-256 in lower-case hexadecimal. Throws std::runtime_error when the cryptography library has none.
 std::string sha256_hex(std::string_view bytes);
 
@@ -97,6 +104,10 @@ constexpr std::array<sluice::OptionSpec, one + two> both(const std::array<sluice
 [[noreturn]] void refuse(const std::string& option, const std::string& why);
 /// The value of an option that has to be one of these words.
 std::string one_of(const sluice::Options& options, const char* name, std::initializer_list<std::string_view> words);
+/// A number from `least` to `most`.
+std::int64_t number_in(const sluice::Options& options, const char* name, std::int64_t least, std::int64_t most);
+/// The name of a file that can be read; empty without the option.
+std::string readable_file(const sluice::Options& options, const char* name);
 /// A duration from `least` to `most`.
 std::chrono::milliseconds bounded(const sluice::Options& options, const char* name, std::chrono::milliseconds least,
                                   std::chrono::milliseconds most);

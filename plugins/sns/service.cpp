@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <condition_variable>
+#include <future>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
@@ -153,26 +154,16 @@ bool Service::mended(const HttpResult& result, const std::optional<Failure>& fai
 }
 
 HttpResult Service::call(const std::string& region, const std::string& form, Deadline deadline) {
-  struct Inbox {
-    std::mutex mutex;
-    std::condition_variable arrived;
-    std::optional<HttpResult> result;
-    bool mended = false;
-  };
   for (int tries = 1;; ++tries) {
-    const auto inbox = std::make_shared<Inbox>();
-    send(region, form, deadline, [inbox](const HttpResult& result, bool mended) {
-      const std::lock_guard lock(inbox->mutex);
-      inbox->result = result;
-      inbox->mended = mended;
-      inbox->arrived.notify_one();
+    const auto answer = std::make_shared<std::promise<std::pair<HttpResult, bool>>>();
+    send(region, form, deadline, [answer](const HttpResult& result, bool mended) {
+      answer->set_value({result, mended});
     });
-    std::unique_lock lock(inbox->mutex);
-    inbox->arrived.wait(lock, [&] { return inbox->result.has_value(); });
-    const auto failure = read_failure(*inbox->result);
-    const bool again = failure && (inbox->mended || (failure->temporary && !failure->unreachable));
+    auto [result, mended] = answer->get_future().get();
+    const auto failure = read_failure(result);
+    const bool again = failure && (mended || (failure->temporary && !failure->unreachable));
     if (!again || tries >= kTries || deadline.passed(clock_.steady_now())) {
-      return std::move(*inbox->result);
+      return result;
     }
   }
 }

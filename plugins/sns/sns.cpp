@@ -125,7 +125,6 @@ void read_access(const sluice::Options& options, AccessSettings& access) {
 }  // namespace
 
 Settings Settings::read(const sluice::Options& options) {
-  constexpr std::int64_t kMostAttempts = 10;
   Settings settings;
   read_access(options, settings.access);
   settings.directory.allowed = options.list("allow_topics");
@@ -142,11 +141,7 @@ Settings Settings::read(const sluice::Options& options) {
   settings.queue.linger = bounded(options, "linger", 0ms, 1h);
   settings.queue.longest_wait =
       std::max<sluice::Duration>(bounded(options, "linger_max", 0ms, 1h), settings.queue.linger);
-  const auto attempts = options.get<std::int64_t>("attempts");
-  if (attempts < 1 || attempts > kMostAttempts) {
-    refuse("attempts", "must be from 1 to 10");
-  }
-  settings.queue.attempts = static_cast<int>(attempts);
+  settings.queue.attempts = static_cast<int>(publishing::number_in(options, "attempts", 1, 10));
   return settings;
 }
 

@@ -21,6 +21,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "publishing/publishing.hpp"
+
 namespace {
 
 void require(int result) {
@@ -54,15 +56,10 @@ class Digest {
   void update(const char* bytes, std::size_t size) { require(EVP_DigestUpdate(context_.get(), bytes, size)); }
   /// In lower-case hexadecimal.
   std::string finish() {
-    constexpr char kHex[] = "0123456789abcdef";
     unsigned char bytes[EVP_MAX_MD_SIZE];
     unsigned size = 0;
     require(EVP_DigestFinal_ex(context_.get(), bytes, &size));
-    std::string text;
-    for (unsigned i = 0; i < size; ++i) {
-      text += {kHex[bytes[i] >> 4U], kHex[bytes[i] & 15U]};
-    }
-    return text;
+    return publishing::hexadecimal(bytes, size);
   }
 
  private:

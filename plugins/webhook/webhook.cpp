@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -20,37 +19,60 @@
 #include <string_view>
 #include <utility>
 
+#include "publishing/publishing.hpp"
+
 namespace {
 
 /// True for the characters that a header's name consists of.
-bool is_token(const std::string& text);
+bool is_token(const std::string& text) {
+  constexpr std::string_view kSpecial = "!#$%&'*+-.^_`|~";
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           kSpecial.find(c) != std::string_view::npos;
+  });
+}
 
+using publishing::refuse;
 using std::chrono::milliseconds;
 
 constexpr std::chrono::hours kLongest(24);
-
-[[noreturn]] void refuse(const std::string& option, const std::string& why) {
-  throw std::invalid_argument("the option \"" + option + "\" " + why);
-}
 
 bool has_control(std::string_view text) {
   return std::any_of(text.begin(), text.end(),
                      [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; });
 }
 
+struct FreeUrl {
+  void operator()(CURLU* url) const { curl_url_cleanup(url); }
+};
+
+std::string part(CURLU* url, CURLUPart which) {
+  char* text = nullptr;
+  if (curl_url_get(url, which, &text, CURLU_DEFAULT_PORT) != CURLUE_OK) {
+    return {};
+  }
+  std::string copy(text);
+  curl_free(text);
+  std::transform(copy.begin(), copy.end(), copy.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return copy;
+}
+
+/// Scheme, host and port of an address, such as "https://example.com:443"; empty when it is none. Two addresses of the
+/// same origin are the same server as far as anybody can tell.
+std::string origin_of(const std::string& url) {
+  const std::unique_ptr<CURLU, FreeUrl> parsed(curl_url());
+  if (parsed == nullptr || curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) {
+    return {};
+  }
+  return part(parsed.get(), CURLUPART_SCHEME) + "://" + part(parsed.get(), CURLUPART_HOST) + ":" +
+         part(parsed.get(), CURLUPART_PORT);
+}
+
 std::string url_option(const sluice::Options& options) {
   auto url = options.get<std::string>("url");
-  CURLU* parsed = curl_url();
-  const bool good = parsed != nullptr && url.find('\0') == std::string::npos &&
-                    curl_url_set(parsed, CURLUPART_URL, url.c_str(), 0) == CURLUE_OK;
-  char* scheme = nullptr;
-  std::string word;
-  if (good && curl_url_get(parsed, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK) {
-    word = scheme;
-    curl_free(scheme);
-  }
-  curl_url_cleanup(parsed);
-  if (word != "http" && word != "https") {
+  const std::string origin = url.find('\0') == std::string::npos ? origin_of(url) : "";
+  if (!origin.starts_with("http://") && !origin.starts_with("https://")) {
     refuse("url", "must be an address such as \"https://example.com/hook\"");
   }
   return url;
@@ -60,15 +82,6 @@ milliseconds timeout_option(const sluice::Options& options, const char* name) {
   const auto value = options.get<milliseconds>(name);
   if (value <= milliseconds::zero() || value > kLongest) {
     refuse(name, "must be from 1ms to 1d");
-  }
-  return value;
-}
-
-std::int64_t number_option(const sluice::Options& options, const char* name, std::int64_t least, std::int64_t most) {
-  const auto value = options.get<std::int64_t>(name);
-  if (value < least || value > most) {
-    refuse(name, "must be from " + std::to_string(least) + " to " + std::to_string(most) + "; it is " +
-                     std::to_string(value));
   }
   return value;
 }
@@ -131,26 +144,6 @@ std::map<std::string, std::string> headers_option(const sluice::Options& options
   return headers;
 }
 
-std::string ca_file_option(const sluice::Options& options) {
-  std::string file = options.get("ca_file", "");
-  if (options.has("ca_file")) {
-    std::FILE* opened = std::fopen(file.c_str(), "re");
-    if (opened == nullptr) {
-      refuse("ca_file", "names \"" + file + "\", which cannot be read");
-    }
-    std::fclose(opened);
-  }
-  return file;
-}
-
-bool is_token(const std::string& text) {
-  constexpr std::string_view kSpecial = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           kSpecial.find(c) != std::string_view::npos;
-  });
-}
-
 /// The options of a webhook job, checked. A value.
 struct Settings {
   std::string url;
@@ -188,36 +181,25 @@ struct Settings {
     settings.connect_timeout = timeout_option(options, "connect_timeout");
     settings.timeout = timeout_option(options, "timeout");
     settings.retry_after_max = options.duration("retry_after_max");
-    settings.response_limit = static_cast<std::size_t>(number_option(options, "response_limit", 0, 16 * 1024 * 1024));
-    settings.redirects = static_cast<long>(number_option(options, "redirects", 0, 10));
-    settings.ca_file = ca_file_option(options);
+    settings.response_limit =
+        static_cast<std::size_t>(publishing::number_in(options, "response_limit", 0, 16 * 1024 * 1024));
+    settings.redirects = static_cast<long>(publishing::number_in(options, "redirects", 0, 10));
+    settings.ca_file = publishing::readable_file(options, "ca_file");
     return settings;
   }
 };
 
 std::string hmac_sha256(std::string_view secret, std::string_view text) {
-  constexpr char kHex[] = "0123456789abcdef";
   unsigned char bytes[EVP_MAX_MD_SIZE];
   unsigned size = 0;
   if (HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
            reinterpret_cast<const unsigned char*>(text.data()), text.size(), bytes, &size) == nullptr) {
     throw std::runtime_error("OpenSSL cannot make the signature");
   }
-  std::string result;
-  for (unsigned i = 0; i < size; ++i) {
-    result += {kHex[bytes[i] >> 4U], kHex[bytes[i] & 15U]};
-  }
-  return result;
+  return publishing::hexadecimal(bytes, size);
 }
 
 bool same_name(const std::string& a, const std::string& b) { return ::strcasecmp(a.c_str(), b.c_str()) == 0; }
-
-std::string safe_value(std::string_view value) {
-  std::string safe(value);
-  std::replace_if(
-      safe.begin(), safe.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
-  return safe;
-}
 
 /// An attribute's name as part of a header's: what may not stand there becomes '-'.
 std::string safe_name(std::string_view name) {
@@ -233,7 +215,7 @@ class HeaderList {
  public:
   /// A value of any bytes is made safe: control characters become spaces. Throws std::bad_alloc.
   void add(std::string_view name, std::string_view value) {
-    const std::string safe = safe_value(value);
+    const std::string safe = publishing::header_value(value);
     const bool blank = safe.find_first_not_of(' ') == std::string::npos;
     // For curl "Name:" means a header to leave out, and "Name;" one without a value.
     const std::string line = blank ? std::string(name) + ";" : std::string(name) + ": " + safe;
@@ -319,33 +301,6 @@ HeaderList request_headers(const Settings& settings, const sluice::Message& mess
 #define SLUICE_GUARD(name) true
 #endif
 
-struct FreeUrl {
-  void operator()(CURLU* url) const { curl_url_cleanup(url); }
-};
-
-std::string part(CURLU* url, CURLUPart which) {
-  char* text = nullptr;
-  if (curl_url_get(url, which, &text, CURLU_DEFAULT_PORT) != CURLUE_OK) {
-    return {};
-  }
-  std::string copy(text);
-  curl_free(text);
-  std::transform(copy.begin(), copy.end(), copy.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return copy;
-}
-
-/// Scheme, host and port of an address, such as "https://example.com:443"; empty when it is none. Two addresses of the
-/// same origin are the same server as far as anybody can tell.
-std::string origin_of(const std::string& url) {
-  const std::unique_ptr<CURLU, FreeUrl> parsed(curl_url());
-  if (parsed == nullptr || curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) {
-    return {};
-  }
-  return part(parsed.get(), CURLUPART_SCHEME) + "://" + part(parsed.get(), CURLUPART_HOST) + ":" +
-         part(parsed.get(), CURLUPART_PORT);
-}
-
 /// What came of a request. A value.
 struct Answer {
   enum class End {
@@ -370,10 +325,7 @@ bool is_temporary(long status) {
 /// "HTTP 404: the first bytes of the body, on one line".
 std::string describe(const Answer& answer) {
   std::string text = "HTTP " + std::to_string(answer.status);
-  std::string shown = answer.body.substr(0, kShownBody);
-  for (char& c : shown) {
-    c = static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
-  }
+  std::string shown = publishing::one_line(answer.body, kShownBody);
   shown.erase(0, std::min(shown.find_first_not_of(' '), shown.size()));
   if (!answer.stray_redirect.empty()) {
     text += " (a redirect to " + answer.stray_redirect + ", which is another origin and gets nothing of the message)";
@@ -381,7 +333,7 @@ std::string describe(const Answer& answer) {
     text += " (a redirect that is not followed; see the option redirects)";
   }
   if (!shown.empty()) {
-    text += ": " + shown + (answer.body.size() > kShownBody ? "..." : "");
+    text += ": " + shown;
   }
   return text;
 }
