@@ -244,11 +244,9 @@ class Broker {
   }
   ~Broker() {
     events_.end();
-    if (keeper_.joinable()) {
-      keeper_.request_stop();
-      events_.changed();
-      keeper_.join();
-    }
+    keeper_.request_stop();
+    events_.changed();
+    keeper_ = std::jthread();  // which waits for it
     link_.reset();
   }
   Broker(const Broker&) = delete;

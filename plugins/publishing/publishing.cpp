@@ -12,6 +12,13 @@ namespace publishing {
 
 bool has_control(std::string_view text) { return std::any_of(text.begin(), text.end(), &is_control); }
 
+bool consists_of(std::string_view text, std::string_view others) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           others.find(c) != std::string_view::npos;
+  });
+}
+
 std::string one_line(std::string_view text, std::size_t limit) {
   return header_value(text.substr(0, limit)) + (text.size() > limit ? "..." : "");
 }

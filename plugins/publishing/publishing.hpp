@@ -14,6 +14,9 @@ namespace publishing {
 constexpr bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 bool has_control(std::string_view text);
 
+/// True when it has characters, and each is a letter or digit of ASCII or among `others`.
+bool consists_of(std::string_view text, std::string_view others);
+
 /// A text of anybody's making as one line: control characters become spaces, and what is longer than `limit` is cut.
 std::string one_line(std::string_view text, std::size_t limit = 200);
 

@@ -16,16 +16,10 @@ namespace sns {
 
 namespace {
 
+using publishing::consists_of;
+
 constexpr std::size_t kMaxNameLength = 256;
 constexpr std::size_t kMaxRegionLength = 63;
-
-bool is_letter_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
-
-bool consists_of(std::string_view text, std::string_view others) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-    return is_letter_or_digit(c) || others.find(c) != std::string_view::npos;
-  });
-}
 
 }  // namespace
 

@@ -82,12 +82,8 @@ using std::chrono_literals::operator""h;
 
 bool is_attribute_name(const std::string& text) {
   constexpr std::size_t kMaxLength = 256;
-  const auto fits = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-           c == '.';
-  };
-  return !text.empty() && text.size() <= kMaxLength && text.front() != '.' && text.back() != '.' &&
-         text.find("..") == std::string::npos && std::all_of(text.begin(), text.end(), fits);
+  return publishing::consists_of(text, "_-.") && text.size() <= kMaxLength && text.front() != '.' &&
+         text.back() != '.' && text.find("..") == std::string::npos;
 }
 
 std::vector<std::string> attributes_option(const sluice::Options& options) {

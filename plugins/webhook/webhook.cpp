@@ -24,13 +24,7 @@
 namespace {
 
 /// True for the characters that a header's name consists of.
-bool is_token(const std::string& text) {
-  constexpr std::string_view kSpecial = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           kSpecial.find(c) != std::string_view::npos;
-  });
-}
+bool is_token(std::string_view text) { return publishing::consists_of(text, "!#$%&'*+-.^_`|~"); }
 
 using publishing::refuse;
 using std::chrono::milliseconds;
@@ -205,7 +199,7 @@ bool same_name(const std::string& a, const std::string& b) { return ::strcasecmp
 std::string safe_name(std::string_view name) {
   std::string safe(name);
   for (char& c : safe) {
-    c = is_token(std::string(1, c)) ? c : '-';
+    c = is_token({&c, 1}) ? c : '-';
   }
   return safe;
 }
