@@ -98,11 +98,9 @@ class SourceRows {
   }
   /// Returns when the thread has ended.
   void stop() {
-    if (thread_.joinable()) {
-      thread_.request_stop();
-      wake_reader();
-      thread_.join();
-    }
+    thread_.request_stop();
+    wake_reader();
+    thread_ = std::jthread();  // which waits for it
   }
 
   /// Does something with the rows; afterwards whoever waits for what came of it is woken.

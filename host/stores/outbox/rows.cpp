@@ -153,9 +153,4 @@ std::optional<std::uint32_t> retries_after(const RowEdit& edit, std::uint32_t re
   return edit.at_least ? std::max(edit.retries, retries) : edit.retries;
 }
 
-// What is still to be published and was not written, a transaction of somebody else's has.
-MarkStatus status_of_unwritten(const RowEdit& mark, std::optional<std::uint32_t> retries) {
-  return retries && mark.only_if.value_or(*retries) == *retries ? MarkStatus::locked : MarkStatus::gone;
-}
-
 }  // namespace sluice::queue::outbox

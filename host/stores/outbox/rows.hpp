@@ -199,8 +199,6 @@ RowEdit edit_of(const RowKey& key, const Change& change, std::uint32_t retry_lim
 bool takes_effect(const RowEdit& edit, std::uint32_t retries, bool dead);
 /// retry_count after it; nothing: NULL.
 std::optional<std::uint32_t> retries_after(const RowEdit& edit, std::uint32_t retries);
-/// Of a mark that was not written. `retries`: the row's retry_count where it is still to be published.
-MarkStatus status_of_unwritten(const RowEdit& mark, std::optional<std::uint32_t> retries);
 
 /// Where a row comes from, as it goes out with it.
 struct Origin {

@@ -54,12 +54,5 @@ TEST(RowEdit, OnlyIfIsAboutTheTriesBefore) {
   EXPECT_FALSE(takes_effect(reset, 3, false));
 }
 
-TEST(RowEdit, AnUnwrittenMarkIsLockedWhereTheRowIsStillToBePublished) {
-  EXPECT_EQ(status_of_unwritten(RowEdit{}, std::nullopt), MarkStatus::gone);
-  EXPECT_EQ(status_of_unwritten(RowEdit{}, 3), MarkStatus::locked);
-  EXPECT_EQ(status_of_unwritten(RowEdit{.only_if = 3}, 3), MarkStatus::locked);
-  EXPECT_EQ(status_of_unwritten(RowEdit{.only_if = 2}, 3), MarkStatus::gone) << "another one has tried it meanwhile";
-}
-
 }  // namespace
 }  // namespace sluice::queue::outbox

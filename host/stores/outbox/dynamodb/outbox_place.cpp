@@ -105,14 +105,10 @@ Row OutboxPlace::row_of(const Item& item, WallTime now) const {
 }
 
 StoredRow OutboxPlace::stored_row_of(const Item& item, WallTime now) const {
-  StoredRow stored{.row = row_of(item, now),
-                   .retry_at = time_of(item, table().columns.retry_at),
-                   .sent_at = std::nullopt,
-                   .last_error = {}};
-  if (const auto* error = dynamo::find<std::string>(item, table().columns.last_error)) {
-    stored.last_error = *error;
-  }
-  return stored;
+  return {.row = row_of(item, now),
+          .retry_at = time_of(item, table().columns.retry_at),
+          .sent_at = std::nullopt,
+          .last_error = dynamo::text_of(item, table().columns.last_error)};
 }
 
 bool wants(const Selection& filter, const std::string& type, const std::string& event) {

@@ -297,10 +297,7 @@ class MysqlConnection final : public SqlConnection {
     return std::vector<std::string>();
   }
 
-  bool skips_locked() const override {
-    const unsigned long since = mariadb_connection(mysql_) != 0 ? kMariaDbSkipsLocked : kMysqlSkipsLocked;
-    return mysql_get_server_version(mysql_) >= since;
-  }
+  bool skips_locked() const override { return skips_locked_; }
   int tries() const override { return 4; }
 
  private:
@@ -368,6 +365,8 @@ class MysqlConnection final : public SqlConnection {
   }
 
   Result<void> settle_in(const ConnectSettings& settings, Deadline deadline) {
+    const unsigned long since = mariadb_connection(mysql_) != 0 ? kMariaDbSkipsLocked : kMysqlSkipsLocked;
+    skips_locked_ = mysql_get_server_version(mysql_) >= since;
     const auto lease = std::max<std::int64_t>(2, std::chrono::ceil<std::chrono::seconds>(settings.lease).count());
     const std::string seconds = std::to_string(lease);
     // A session of which nothing is heard for the lease ends, and with it its locks; without a strict mode a text that
@@ -461,6 +460,7 @@ class MysqlConnection final : public SqlConnection {
   MYSQL* mysql_;
   const std::string place_;
   const Clock& clock_;
+  bool skips_locked_ = false;
 };
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <charconv>
-#include <unordered_map>
 
 #include "host/stores/outbox/lease_locks.hpp"
 
@@ -66,31 +65,28 @@ Result<std::vector<MarkStatus>> write_marks(SqlServer& server, SqlConnection& co
     return statuses;
   }
   SLUICE_TRY(written, server.write(connection, marks, fence, deadline));
-  std::vector<std::int64_t> missing;
-  for (const RowEdit& mark : marks) {
-    if (!written->contains(mark.key.id)) {
-      missing.push_back(mark.key.id);
-    }
-  }
-  if (missing.empty()) {
+  std::vector<RowEdit> others;
+  std::copy_if(marks.begin(), marks.end(), std::back_inserter(others),
+               [&](const RowEdit& mark) { return !written->contains(mark.key.id); });
+  if (others.empty()) {
     return statuses;
   }
-  const auto pending = connection.run(
-      server.table().sql("SELECT @ID, @TRIES FROM @TABLE WHERE @UNSENT AND @ID IN (@1)", {list_of(missing)}), deadline);
-  if (!pending) {
+  const auto markable = connection.run(server.table().markable(others), deadline);
+  if (!markable) {
     // What the transaction wrote is committed; of the rest nothing is known.
-    return Error(ends_session(pending.error().code()) ? ErrorCode::unknown_outcome : pending.error().code(),
-                 pending.error().message());
+    const ErrorCode code = markable.error().code();
+    return Error(ends_session(code) ? ErrorCode::unknown_outcome : code, markable.error().message());
   }
-  std::unordered_map<std::int64_t, std::uint32_t> retries;
-  for (const Cells& row : pending->rows) {
-    retries[number_of(row[0])] = static_cast<std::uint32_t>(number_of(row[1]));
+  // What is still to be published and was not written, a transaction of somebody else's has.
+  std::unordered_set<std::int64_t> locked;
+  for (const Cells& row : markable->rows) {
+    locked.insert(number_of(row[0]));
   }
   for (std::size_t i = 0; i < marks.size(); ++i) {
-    if (!written->contains(marks[i].key.id)) {
-      const auto found = retries.find(marks[i].key.id);
-      statuses[i] = status_of_unwritten(marks[i], found == retries.end() ? std::nullopt : std::optional(found->second));
-    }
+    const std::int64_t id = marks[i].key.id;
+    statuses[i] = written->contains(id) ? MarkStatus::written
+                  : locked.contains(id) ? MarkStatus::locked
+                                        : MarkStatus::gone;
   }
   return statuses;
 }

@@ -100,8 +100,6 @@ std::string list_of(const Range& numbers) {
   return text;
 }
 std::string micros_of(Duration span);
-/// In quotes, which are doubled within.
-std::string quoted_name(char quote, std::string_view name);
 
 /// A row as it was read.
 struct ReadRow {
@@ -122,7 +120,8 @@ class SqlTable {
   const SqlDialect& dialect() const { return dialect_; }
   /// The pattern with its words, and with `values` for @1, @2 and so on.
   std::string sql(std::string_view pattern, std::initializer_list<std::string> values = {}) const;
-  std::string name(std::string_view name) const { return quoted_name(dialect_.quote, name); }
+  /// A name in quotes, which are doubled within.
+  std::string name(std::string_view name) const;
   std::string text(std::string_view text) const { return dialect_.text(text); }
   bool keeps_errors() const { return !settings_.columns.last_error.empty(); }
 

@@ -38,14 +38,6 @@ std::string micros_of(Duration span) {
   return std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(span).count());
 }
 
-std::string quoted_name(char quote, std::string_view name) {
-  std::string text(1, quote);
-  for (const char c : name) {
-    text.append(c == quote ? 2 : 1, c);
-  }
-  return text + quote;
-}
-
 SqlTable::SqlTable(const TableSettings& settings, const SqlDialect& dialect) : settings_(settings), dialect_(dialect) {
   const Columns& names = settings_.columns;
   const std::string schema = settings_.schema.empty() ? "" : name(settings_.schema) + ".";
@@ -81,6 +73,14 @@ SqlTable::SqlTable(const TableSettings& settings, const SqlDialect& dialect) : s
   words_["EXACT_GROUP"] = sql(dialect.exact, {words_["GROUP"]});
   words_["EXACT_EVENT"] = sql(dialect.exact, {words_["EVENT"]});
   words_["RESOURCE"] = sql(dialect.resource, {words_["EXACT_TYPE"]});
+}
+
+std::string SqlTable::name(std::string_view name) const {
+  std::string text(1, dialect_.quote);
+  for (const char c : name) {
+    text.append(c == dialect_.quote ? 2 : 1, c);
+  }
+  return text + dialect_.quote;
 }
 
 // In one pass, so that nothing is looked for in what was put in.
