@@ -489,7 +489,8 @@ std::optional<InFlightBound> OwnedHalf::take(std::uint32_t source, const ClaimRe
 
 Delivery OwnedHalf::deliver(std::uint32_t source, const Entry& entry, const ClaimRequest& request) {
   StoredMessage record = records_.open(entry);
-  Out out{.locator = locator_base_ | ++handed_out_,
+  const std::int64_t locator = locator_base_ | ++handed_out_;
+  Out out{.locator = locator,
           .spot = entry.spot(),
           .epoch = parts_.at(entry.part).epoch,
           .id = record.message.id,
@@ -507,8 +508,8 @@ Delivery OwnedHalf::deliver(std::uint32_t source, const Entry& entry, const Clai
   delivery.message.attempt = core::receives_when_claimed(entry.state, request.counts);
   delivery.suspect = entry.suspect;
   delivery.leased_until = SteadyTime::max();
-  delivery.receipt = {.id = out.id, .version = out.version, .locator = out.locator};
-  outs_.emplace(out.locator, std::move(out));
+  delivery.receipt = {.id = out.id, .version = out.version, .locator = locator};
+  outs_.emplace(locator, std::move(out));
   return delivery;
 }
 
