@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <cstdint>
 #include <optional>
 #include <stop_token>
@@ -12,12 +13,10 @@ namespace sluice::queue {
 
 /// Waits for what may have come to a source, for those who claim by call and not as a job. Thread-safe; a source has
 /// one, which goes before the source does.
-class Arrivals {
+class Arrivals : boost::noncopyable {
  public:
   Arrivals(Source& source, const Clock& clock) : source_(source), clock_(clock) {}
   ~Arrivals() { source_.stop(); }
-  Arrivals(const Arrivals&) = delete;
-  Arrivals& operator=(const Arrivals&) = delete;
 
   /// Makes the source tell from now on, the first time that it is called; and how often it has told. To be asked before
   /// the claim that finds nothing, so that nothing which comes meanwhile is missed.

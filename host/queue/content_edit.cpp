@@ -1,5 +1,6 @@
 #include "host/queue/content_edit.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -63,28 +64,20 @@ struct Place {
 };
 
 Result<Place> enter(std::string_view container, const PathStep& step) {
-  Place place{.container = container, .members = {}, .found = 0};
-  if (const auto* key = std::get_if<std::string>(&step)) {
-    if (!container.starts_with('{')) {
-      return nowhere(step, "there is no object");
-    }
-    place.members = members_of(container);
-    place.found = place.members.size();
-    for (std::size_t i = 0; i < place.members.size(); ++i) {
-      if (place.members[i].name == *key) {
-        place.found = i;
-      }
-    }
-    return place;
+  const auto* key = std::get_if<std::string>(&step);
+  if (!container.starts_with(key != nullptr ? '{' : '[')) {
+    return nowhere(step, key != nullptr ? "there is no object" : "there is no array");
   }
-  if (!container.starts_with('[')) {
-    return nowhere(step, "there is no array");
+  Place place{.container = container, .members = members_of(container)};
+  const std::size_t count = place.members.size();
+  if (key == nullptr) {
+    place.found = std::get<std::size_t>(step);
+    return place.found <= count ? Result<Place>(std::move(place))
+                                : nowhere(step, "the array has " + std::to_string(count) + " elements");
   }
-  place.members = members_of(container);
-  place.found = std::get<std::size_t>(step);
-  if (place.found > place.members.size()) {
-    return nowhere(step, "the array has " + std::to_string(place.members.size()) + " elements");
-  }
+  const auto last = std::find_if(place.members.rbegin(), place.members.rend(),
+                                 [key](const Member& member) { return member.name == *key; });
+  place.found = last == place.members.rend() ? count : static_cast<std::size_t>(place.members.rend() - last) - 1;
   return place;
 }
 

@@ -96,26 +96,19 @@ TEST_F(OneRinger, WhoPutsSomethingThereWaitsForNoReading) {
   ringer.rang("orders");  // Would hang here.
   may_end.set_value();
   next(listener);
-  EXPECT_EQ(ringer.counts().failed_reads, 0U);
 }
 
 TEST_F(OneRinger, AReadingThatFailsIsNobodysTrouble) {
-  Ringer::Counts counts;
-  {
-    std::promise<void> read;
-    Ringer ringer(
-        [&](Deadline) -> Result<std::vector<Announcement>> {
-          read.set_value();
-          return Error(ErrorCode::denied, "no");
-        },
-        {}, clock_, random_);
-    ringer.rang("orders");
-    read.get_future().wait();
-    ringer.rang("orders");
-    // What it counts is complete when it has ended.
-    counts = ringer.counts();
-  }
-  EXPECT_EQ(counts.datagrams, 0U);
+  std::promise<void> read;
+  Ringer ringer(
+      [&](Deadline) -> Result<std::vector<Announcement>> {
+        read.set_value();
+        return Error(ErrorCode::denied, "no");
+      },
+      {}, clock_, random_);
+  ringer.rang("orders");
+  read.get_future().wait();
+  ringer.rang("orders");  // A second reading would set the promise twice.
 }
 
 TEST_F(OneRinger, AnAddressThatNobodyCanSendToIsPassedOver) {

@@ -1,10 +1,10 @@
 #include "host/queue/wake/announcement.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <utility>
 
+#include "base/text/number.hpp"
 #include "host/queue/wake/datagram.hpp"
 
 namespace sluice::queue::wake {
@@ -29,10 +29,8 @@ std::string_view next_word(std::string_view& text) {
 /// Seconds, from none to as many as a time of 64 bits of nanoseconds has.
 std::optional<seconds> seconds_of(std::string_view word) {
   constexpr std::int64_t kMost = 9'000'000'000;
-  std::int64_t count = 0;
-  const auto [rest, failed] = std::from_chars(word.data(), word.data() + word.size(), count);
-  const bool good = !word.empty() && failed == std::errc() && rest == word.data() + word.size();
-  return good && count >= 0 && count <= kMost ? std::optional(seconds(count)) : std::nullopt;
+  const auto count = parse_number<std::int64_t>(word);
+  return count >= 0 && count <= kMost ? std::optional(seconds(*count)) : std::nullopt;
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/endian/arithmetic.hpp>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -17,6 +17,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/text/number.hpp"
 #include "dynamo/signing/digest.hpp"
 #include "host/queue/wake/announcement.hpp"
 
@@ -26,26 +27,19 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::string_view kMagic = "SLWK";
-constexpr unsigned char kVersion = 1;
-constexpr unsigned char kSigned = 1;
-constexpr std::size_t kHeaderBytes = 24;
+/// How a datagram begins; the name follows, and the signature.
+struct Header {
+  std::array<char, 4> magic{'S', 'L', 'W', 'K'};
+  std::uint8_t version = 1;
+  std::uint8_t is_signed = 0;
+  boost::endian::big_uint16_t name_bytes{};
+  boost::endian::big_int64_t at{};  ///< milliseconds since 1970
+  boost::endian::big_uint64_t nonce{};
+};
+static_assert(sizeof(Header) == 24);
+
 constexpr std::size_t kSignatureBytes = 32;
 constexpr std::int64_t kLatest = 9'000'000'000'000;  // milliseconds, within times of 64 bits of nanoseconds
-
-void append(std::string& bytes, std::uint64_t number, int width) {
-  for (int shift = (width - 1) * 8; shift >= 0; shift -= 8) {
-    bytes += static_cast<char>((number >> static_cast<unsigned>(shift)) & 0xffU);
-  }
-}
-
-std::uint64_t number_at(std::string_view bytes, std::size_t place, std::size_t width) {
-  std::uint64_t number = 0;
-  for (const char byte : bytes.substr(place, width)) {
-    number = number << 8U | static_cast<unsigned char>(byte);
-  }
-  return number;
-}
 
 std::string signature_of(std::string_view content, const std::string& secret) {
   const dynamo::Digest digest = dynamo::hmac_sha256(secret, content);
@@ -59,32 +53,29 @@ constexpr std::array<std::string_view, kRingResults> kNames{"rung",     "limited
 
 std::string write_datagram(const Ring& ring, const std::string& secret) {
   const std::string name = ring.queue.substr(0, kMostNameBytes);
-  std::string bytes(kMagic);
-  append(bytes, kVersion, 1);
-  append(bytes, secret.empty() ? 0 : kSigned, 1);
-  append(bytes, name.size(), 2);
-  const auto at = std::chrono::duration_cast<milliseconds>(ring.at.time_since_epoch()).count();
-  append(bytes, static_cast<std::uint64_t>(at), 8);
-  append(bytes, ring.nonce, 8);
-  bytes += name;
+  Header header;
+  header.is_signed = secret.empty() ? 0 : 1;
+  header.name_bytes = static_cast<std::uint16_t>(name.size());
+  header.at = std::chrono::duration_cast<milliseconds>(ring.at.time_since_epoch()).count();
+  header.nonce = ring.nonce;
+  const std::string bytes = std::string(reinterpret_cast<const char*>(&header), sizeof(header)) + name;
   return secret.empty() ? bytes : bytes + signature_of(bytes, secret);
 }
 
 std::optional<Datagram> Datagram::read(std::string_view bytes) {
-  if (bytes.size() < kHeaderBytes || bytes.size() > kMostDatagramBytes || bytes.substr(0, kMagic.size()) != kMagic ||
-      number_at(bytes, 4, 1) != kVersion || number_at(bytes, 5, 1) > kSigned) {
+  if (bytes.size() < sizeof(Header) || bytes.size() > kMostDatagramBytes) {
     return std::nullopt;
   }
-  const std::size_t tail = number_at(bytes, 5, 1) == kSigned ? kSignatureBytes : 0;
-  const std::size_t name = number_at(bytes, 6, 2);
-  const auto at = static_cast<std::int64_t>(number_at(bytes, 8, 8));
-  if (name == 0 || name > kMostNameBytes || bytes.size() != kHeaderBytes + name + tail || at < 0 || at > kLatest) {
+  Header header;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  const std::size_t name = header.name_bytes;
+  const std::size_t tail = header.is_signed == 1 ? kSignatureBytes : 0;
+  if (header.magic != Header().magic || header.version != Header().version || header.is_signed > 1 || name == 0 ||
+      name > kMostNameBytes || bytes.size() != sizeof(Header) + name + tail || header.at < 0 || header.at > kLatest) {
     return std::nullopt;
   }
   Datagram read;
-  read.ring_.queue = bytes.substr(kHeaderBytes, name);
-  read.ring_.at = WallTime(milliseconds(at));
-  read.ring_.nonce = number_at(bytes, 16, 8);
+  read.ring_ = {std::string(bytes.substr(sizeof(Header), name)), WallTime(milliseconds(header.at)), header.nonce};
   read.content_ = bytes.substr(0, bytes.size() - tail);
   read.signature_ = bytes.substr(bytes.size() - tail);
   return read;
@@ -208,11 +199,11 @@ std::optional<Parts> split(std::string_view text) {
     return std::nullopt;
   }
   Parts parts{.host = std::string(text.substr(0, colon))};
-  const std::string_view port = text.substr(colon + 1);
-  const auto [rest, failed] = std::from_chars(port.data(), port.data() + port.size(), parts.port);
-  if (port.empty() || failed != std::errc() || rest != port.data() + port.size()) {
+  const auto port = parse_number<std::uint16_t>(text.substr(colon + 1));
+  if (!port) {
     return std::nullopt;
   }
+  parts.port = *port;
   if (parts.host.size() > 2 && parts.host.front() == '[' && parts.host.back() == ']') {
     parts.bracketed = true;
     parts.host = parts.host.substr(1, parts.host.size() - 2);
@@ -253,16 +244,10 @@ std::optional<Address> Address::parse(std::string_view text) {
     return std::nullopt;
   }
   Address address;
-  if (parts->bracketed) {
-    address.storage_.ss_family = AF_INET6;
-    if (::inet_pton(AF_INET6, parts->host.c_str(), &address.v6().sin6_addr) != 1) {
-      return std::nullopt;
-    }
-  } else {
-    address.storage_.ss_family = AF_INET;
-    if (::inet_pton(AF_INET, parts->host.c_str(), &address.v4().sin_addr) != 1) {
-      return std::nullopt;
-    }
+  address.storage_.ss_family = parts->bracketed ? AF_INET6 : AF_INET;
+  void* const host = parts->bracketed ? static_cast<void*>(&address.v6().sin6_addr) : &address.v4().sin_addr;
+  if (::inet_pton(address.family(), parts->host.c_str(), host) != 1) {
+    return std::nullopt;
   }
   address.set_port(parts->port);
   return address;

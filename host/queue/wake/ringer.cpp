@@ -119,8 +119,6 @@ void Ringer::leave_out(const std::string& host) {
   plan_.leave_out(host);
 }
 
-Ringer::Counts Ringer::counts() const { return {reads_, failed_reads_, datagrams_}; }
-
 void Ringer::start() {
   if (thread_.joinable()) {
     return;
@@ -168,21 +166,16 @@ void Ringer::ring(const std::vector<RingPlan::Call>& calls) {
     if (!address) {
       continue;
     }
-    const Ring ring{call.queue, clock_.wall_now(), random_.next()};
-    if (sender_.send(*address, write_datagram(ring, options_.secret))) {
-      ++datagrams_;
-    }
+    sender_.send(*address, write_datagram({call.queue, clock_.wall_now(), random_.next()}, options_.secret));
   }
 }
 
 void Ringer::read() {
   auto found = read_(Deadline::after(clock_, kReadTime));
-  ++reads_;
   const MutexLock lock(mutex_);
   if (found) {
     plan_.read(std::move(*found), clock_.steady_now());
   } else {
-    ++failed_reads_;
     plan_.failed(found.error().code(), clock_.steady_now());
   }
 }

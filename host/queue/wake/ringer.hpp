@@ -1,8 +1,7 @@
 #pragma once
 
-#include <atomic>
+#include <boost/core/noncopyable.hpp>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <set>
@@ -88,7 +87,7 @@ struct RingerOptions {
 /// Rings the hosts that work on a queue into which something has been put. It takes nobody's time who puts it there: a
 /// thread of its own, made when something is first put anywhere, reads who is to be rung and rings. It fails in
 /// silence, for hosts look by themselves, too. Thread-safe. A resource.
-class Ringer {
+class Ringer : boost::noncopyable {
  public:
   /// Reads what hosts announce, by that deadline. Called by the thread, one at a time.
   using Read = std::function<Result<std::vector<Announcement>>(Deadline)>;
@@ -96,25 +95,15 @@ class Ringer {
   /// What a reading may take, and so the longest that the end of a process waits for one.
   static constexpr Duration kReadTime = std::chrono::seconds(1);
 
-  /// What it has done so far. A value.
-  struct Counts {
-    std::uint64_t reads = 0;
-    std::uint64_t failed_reads = 0;
-    std::uint64_t datagrams = 0;
-  };
-
   /// `clock` is the one by which announcements are judged and datagrams dated. The references outlive it.
   Ringer(Read read, RingerOptions options, const Clock& clock, Random& random);
   /// Rings for all that was put before: that may take kReadTime where nothing was read yet.
   ~Ringer();
-  Ringer(const Ringer&) = delete;
-  Ringer& operator=(const Ringer&) = delete;
 
   /// Something that is durable by now was put into the queue of that bell name. Returns at once.
   void rang(std::string_view queue);
   /// This process is that host: it needs no datagram from itself.
   void leave_out(const std::string& host);
-  Counts counts() const;
 
  private:
   void start() SLUICE_REQUIRES(mutex_);
@@ -132,10 +121,6 @@ class Ringer {
 
   // Touched only by the thread.
   DatagramSender sender_;
-
-  std::atomic<std::uint64_t> reads_ = 0;
-  std::atomic<std::uint64_t> failed_reads_ = 0;
-  std::atomic<std::uint64_t> datagrams_ = 0;
 
   Mutex mutex_;
   Condition changed_;
