@@ -34,25 +34,19 @@ Duration BoardPollSchedule::interval(SteadyTime now) const {
   return watched(now) ? (billed_ ? kTellWatchedBilled : kTellWatched) : idle_interval_;
 }
 
-SteadyTime BoardPollSchedule::due(Duty duty, SteadyTime at) const {
-  return std::max(at, retries_[static_cast<std::size_t>(duty)].not_before);
-}
-
 BoardPollSchedule::Order BoardPollSchedule::next(SteadyTime now) const {
   const bool at_once = tell_at_ == SteadyTime::min();
-  const SteadyTime look_at = due(Duty::look, look_at_);
-  const SteadyTime tell_at = due(Duty::tell, at_once ? tell_at_ : std::min(tell_at_, told_at_ + interval(now)));
-  const SteadyTime sweep_at = due(Duty::sweep, sweep_at_);
-  if (now >= look_at) {
-    return {Duty::look, {}};
+  const SteadyTime tell_at = at_once ? tell_at_ : std::min(tell_at_, told_at_ + interval(now));
+  Order order{Duty::none, SteadyTime::max()};
+  for (const auto& [duty, due] :
+       {std::pair(Duty::look, look_at_), std::pair(Duty::tell, tell_at), std::pair(Duty::sweep, sweep_at_)}) {
+    const SteadyTime at = std::max(due, retries_[static_cast<std::size_t>(duty)].not_before);
+    if (now >= at) {
+      return {duty, {}};
+    }
+    order.wake = std::min(order.wake, at);
   }
-  if (now >= tell_at) {
-    return {Duty::tell, {}};
-  }
-  if (now >= sweep_at) {
-    return {Duty::sweep, {}};
-  }
-  return {Duty::none, std::min({look_at, tell_at, sweep_at})};
+  return order;
 }
 
 void BoardPollSchedule::done(Duty duty, SteadyTime now) {

@@ -59,8 +59,6 @@ class BoardPollSchedule {
     int failures = 0;
   };
 
-  /// When a duty that is due then may be done.
-  SteadyTime due(Duty duty, SteadyTime at) const;
   Retry& retry(Duty duty) { return retries_[static_cast<std::size_t>(duty)]; }
 
   // Fixed after construction.

@@ -41,39 +41,19 @@ void drop_void(Steering& steering, WallTime now) {
   });
 }
 
-Error too_many(const NoticeBoard& board) {
-  return {ErrorCode::full, "there are too many wishes in " + board.traits().place + "; take some back first"};
-}
-
-Result<std::optional<std::string>> fitting(const NoticeBoard& board, const Steering& steering) {
-  std::string text = write_steering(steering);
-  if (steering.directives.size() > kMaxDirectives || text.size() > board.traits().most_bytes) {
-    return too_many(board);
-  }
-  return std::optional(std::move(text));
-}
-
 /// What stands there; nothing where nobody can read it, so that the next wish mends it.
 Steering steering_of(const std::string& text) {
   auto steering = read_steering(text);
   return steering ? std::move(*steering) : Steering();
 }
 
-bool knows(const HostRecord& host, const Directive& directive) {
-  if (directive.target == Target::host) {
-    return host.is_called(directive.name);
-  }
-  const bool by_queue = directive.target == Target::queue;
-  return (by_queue || directive.target == Target::job) &&
-         std::any_of(host.jobs.begin(), host.jobs.end(), [&](const JobRecord& job) {
-           return by_queue ? draws_from(job.queue, directive.name) : job.name == directive.name;
-         });
-}
+/// What a notice shall say instead of what it says; nothing: it stays. May be asked several times, and has to recognise
+/// what it made itself, for an answer may be lost.
+using Revise = std::function<Result<std::optional<std::string>>(const std::string& text)>;
 
-}  // namespace
-
-Result<std::int64_t> revise_notice(queue::NoticeBoard& board, queue::Topic topic, const Revise& revise,
-                                   Deadline deadline) {
+/// Changes the one notice of a topic, again from the start when somebody was in between, so that no change is lost.
+/// Returns its version then.
+Result<std::int64_t> revise_notice(NoticeBoard& board, Topic topic, const Revise& revise, Deadline deadline) {
   Error last;
   for (int tries = 0; tries < kMostTries; ++tries) {
     SLUICE_TRY(found, board.list(topic, deadline));
@@ -94,6 +74,37 @@ Result<std::int64_t> revise_notice(queue::NoticeBoard& board, queue::Topic topic
   }
   return last;
 }
+
+/// Changes what stands on a board, as `revise_notice` does; `change` says whether anything is to be written. What makes
+/// it longer has to fit.
+Result<std::int64_t> revise_steering(NoticeBoard& board, const std::function<bool(Steering&)>& change,
+                                     Deadline deadline) {
+  return revise_notice(
+      board, Topic::steering,
+      [&](const std::string& text) -> Result<std::optional<std::string>> {
+        Steering steering = steering_of(text);
+        if (!change(steering)) {
+          return std::optional<std::string>();
+        }
+        std::string revised = write_steering(steering);
+        if (revised.size() > text.size() &&
+            (steering.directives.size() > kMaxDirectives || revised.size() > board.traits().most_bytes)) {
+          return Error(ErrorCode::full,
+                       "there are too many wishes in " + board.traits().place + "; take some back first");
+        }
+        return std::optional(std::move(revised));
+      },
+      deadline);
+}
+
+bool knows(const HostRecord& host, const Directive& directive) {
+  return directive.target == Target::host ? host.is_called(directive.name)
+                                          : std::any_of(host.jobs.begin(), host.jobs.end(), [&](const JobRecord& job) {
+                                              return directive.is_about(job.name, job.queue);
+                                            });
+}
+
+}  // namespace
 
 std::vector<AuditEntry> merge_audits(std::vector<AuditEntry> entries) {
   std::stable_sort(entries.begin(), entries.end(),
@@ -262,17 +273,16 @@ Result<void> Fleet::watch(Duration span, Deadline deadline) {
   std::optional<Error> failed;
   for (const Post& post : posts_) {
     const NoticeBoard& board = *post.board;
-    const auto done = revise_notice(
-        *post.board, Topic::steering,
-        [&board, span](const std::string& text) -> Result<std::optional<std::string>> {
-          Steering steering = steering_of(text);
+    const auto done = revise_steering(
+        *post.board,
+        [&board, span](Steering& steering) {
           const WallTime now = board.now();
           // Somebody has said so just now.
           if (steering.watched_until && *steering.watched_until > now + span / 2) {
-            return std::optional<std::string>();
+            return false;
           }
           steering.watched_until = now + span;
-          return std::optional(write_steering(steering));
+          return true;
         },
         deadline);
     if (!done) {
@@ -328,24 +338,19 @@ Result<std::vector<Given>> Fleet::give(const Directive& directive, const std::st
 Result<Given> Fleet::give_on(Post& post, Directive directive, Deadline deadline) {
   const NoticeBoard& board = *post.board;
   directive.at = board.now();
-  SLUICE_TRY(version, revise_notice(
-                          *post.board, Topic::steering,
-                          [&board, &directive](const std::string& text) -> Result<std::optional<std::string>> {
-                            Steering steering = steering_of(text);
-                            auto& directives = steering.directives;
-                            if (std::any_of(directives.begin(), directives.end(),
-                                            [&](const Directive& other) { return other.id == directive.id; })) {
-                              return std::optional<std::string>();
-                            }
-                            drop_void(steering, board.now());
-                            if (stands(directive.wish)) {
-                              std::erase_if(directives,
-                                            [&](const Directive& other) { return other.same_thing(directive); });
-                            }
-                            directives.push_back(directive);
-                            return fitting(board, steering);
-                          },
-                          deadline));
+  const auto add = [&board, &directive](Steering& steering) {
+    auto& directives = steering.directives;
+    if (has_directive(directives, directive.id)) {
+      return false;
+    }
+    drop_void(steering, board.now());
+    if (stands(directive.wish)) {
+      std::erase_if(directives, [&](const Directive& other) { return other.same_thing(directive); });
+    }
+    directives.push_back(directive);
+    return true;
+  };
+  SLUICE_TRY(version, revise_steering(*post.board, add, deadline));
   return Given{std::move(directive), board.traits().place, *version};
 }
 
@@ -357,24 +362,16 @@ Result<std::vector<Given>> Fleet::reset(std::optional<Wish> wish, const std::str
   std::vector<Given> all;
   for (Post& post : posts_) {
     std::vector<Directive> gone;
-    const auto version = revise_notice(
-        *post.board, Topic::steering,
-        [&](const std::string& text) -> Result<std::optional<std::string>> {
-          Steering steering = steering_of(text);
-          for (const Directive& directive : steering.directives) {
-            // One that an earlier try has taken back already counts too.
-            if (meant(directive) && std::none_of(gone.begin(), gone.end(),
-                                                 [&](const Directive& other) { return other.id == directive.id; })) {
-              gone.push_back(directive);
-            }
-          }
-          if (std::erase_if(steering.directives, meant) == 0) {
-            return std::optional<std::string>();
-          }
-          return std::optional(write_steering(steering));
-        },
-        deadline);
-    SLUICE_PASS_ON(version);
+    const auto take_back = [&](Steering& steering) {
+      for (const Directive& directive : steering.directives) {
+        // One that an earlier try has taken back already counts too.
+        if (meant(directive) && !has_directive(gone, directive.id)) {
+          gone.push_back(directive);
+        }
+      }
+      return std::erase_if(steering.directives, meant) > 0;
+    };
+    SLUICE_TRY(version, revise_steering(*post.board, take_back, deadline));
     std::vector<std::string> deeds;
     for (Directive& directive : gone) {
       deeds.push_back("reset: " + directive.text());
@@ -397,23 +394,35 @@ Result<void> Fleet::note(const Directive& directive, const std::string& queue, c
   return {};
 }
 
-Obedience Fleet::obedience(const Given& given, const FleetView& view) {
-  Obedience obedience;
-  for (const KnownHost& host : view.sightings) {
-    if (host.place != given.place) {
-      continue;
-    }
-    const std::string label = host.record.label();
-    for (const Answer& answer : host.record.answers) {
-      if (answer.directive == given.directive.id) {
-        obedience.answers.push_back({label, answer});
+Obedience Fleet::obedience(const std::vector<Given>& all, const FleetView& view) {
+  std::set<std::string> seen;
+  std::set<std::string> missing;
+  std::map<std::string, Answer> answers;
+  for (const Given& given : all) {
+    for (const KnownHost& host : view.sightings) {
+      if (host.place != given.place) {
+        continue;
+      }
+      const std::string label = host.record.label();
+      for (const Answer& answer : host.record.answers) {
+        const auto said = answers.find(label);
+        // On another board the message was another one's.
+        const bool tells_more = said == answers.end() || (answer.done && !said->second.done);
+        if (answer.directive == given.directive.id && tells_more) {
+          answers.insert_or_assign(label, answer);
+        }
+      }
+      if (host.record.seen >= given.version) {
+        seen.insert(label);
+      } else if (host.pulse == Pulse::fresh) {
+        missing.insert(label);
       }
     }
-    if (host.record.seen >= given.version) {
-      obedience.seen_by.push_back(label);
-    } else if (host.pulse == Pulse::fresh) {
-      obedience.waited_for.push_back(label);
-    }
+  }
+  Obedience obedience{.waited_for = {missing.begin(), missing.end()}};
+  std::set_difference(seen.begin(), seen.end(), missing.begin(), missing.end(), std::back_inserter(obedience.seen_by));
+  for (const auto& [label, answer] : answers) {
+    obedience.answers.push_back({label, answer});
   }
   return obedience;
 }

@@ -1,18 +1,12 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
+
 #include "base/random.hpp"
 #include "host/fleet/steering.hpp"
 #include "host/queue/queues.hpp"
 
 namespace sluice::fleet {
-
-/// What a notice shall say instead of what it says; nothing: it stays. May be asked several times.
-using Revise = std::function<Result<std::optional<std::string>>(const std::string& text)>;
-
-/// Changes the one notice of a topic, again from the start when somebody was in between, so that no change is lost.
-/// Returns its version then. `revise` has to recognise what it made itself, for an answer may be lost.
-Result<std::int64_t> revise_notice(queue::NoticeBoard& board, queue::Topic topic, const Revise& revise,
-                                   Deadline deadline);
 
 /// What several boards tell, the newest first. A deed that several have appears once, with all its places.
 std::vector<AuditEntry> merge_audits(std::vector<AuditEntry> entries);
@@ -69,15 +63,16 @@ struct SteeringView {
   std::vector<BoardTrouble> troubles;
 };
 
-/// What the hosts made of a directive. A value.
+/// What the hosts made of directives: of those on their boards. A value.
 struct Obedience {
   struct Answered {
     std::string host;  ///< its label
     Answer answer;
   };
-  std::vector<std::string> seen_by;     ///< labels of the fresh hosts on that board which have seen it
-  std::vector<std::string> waited_for;  ///< labels of those that have not
-  std::vector<Answered> answers;
+  std::vector<std::string> seen_by{};     ///< labels of those who have seen everything
+  std::vector<std::string> waited_for{};  ///< labels of the fresh ones that have not
+  /// What they said to orders: one answer for each host, on however many boards it has read it.
+  std::vector<Answered> answers{};
 };
 
 /// What a record of that age tells of a host that writes one `every` so often.
@@ -85,13 +80,11 @@ Pulse pulse_of(Duration age, Duration every);
 
 /// An operator's side of the fleet: the boards of some queues, each once. What it writes is conditional and tried
 /// again, so that two operators at a time lose nothing of each other. Thread-safe, blocks until the deadline at most.
-class Fleet {
+class Fleet : boost::noncopyable {
  public:
   /// Opens the boards of these queues. Fails where one cannot be opened. `queues` and `random` outlive it.
   static Result<std::unique_ptr<Fleet>> open(queue::Queues& queues, const std::vector<std::string>& names,
                                              Random& random);
-  Fleet(const Fleet&) = delete;
-  Fleet& operator=(const Fleet&) = delete;
 
   /// Fails only where no board could be read.
   Result<FleetView> hosts(Deadline deadline);
@@ -113,8 +106,8 @@ class Fleet {
   /// Notes a deed that went over no board, on the one of `queue`; empty: on every one.
   Result<void> note(const Directive& directive, const std::string& queue, const std::string& who, Deadline deadline);
 
-  /// What has become of a directive that was given, as far as `view` tells.
-  static Obedience obedience(const Given& given, const FleetView& view);
+  /// What has become of directives that were given, as far as `view` tells.
+  static Obedience obedience(const std::vector<Given>& all, const FleetView& view);
 
  private:
   /// A board, and the queues that it is asked for.

@@ -1,6 +1,7 @@
 #include "host/fleet/host_record.hpp"
 
 #include <array>
+#include <boost/algorithm/string/split.hpp>
 
 #include "host/fleet/notice_json.hpp"
 
@@ -103,26 +104,6 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kStates{"starting", "running", "draining"};
 
-/// An array of what fits into `room` bytes of it.
-class FittingArray {
- public:
-  explicit FittingArray(std::size_t room) : room_(room) {}
-
-  /// False: it does not fit, nor does anything after it.
-  bool add(const std::string& element) {
-    if (out_.size() + element.size() + 2 > room_) {
-      return false;
-    }
-    out_ += (out_.size() > 1 ? "," : "") + element;
-    return true;
-  }
-  std::string finish() && { return out_ + "]"; }
-
- private:
-  const std::size_t room_;
-  std::string out_ = "[";
-};
-
 bool read_member(JsonReader& json, const std::string& name, HostRecord& record) {
   return name == "jobs"            ? read_into(json, record.jobs)
          : name == "answers"       ? read_into(json, record.answers)
@@ -135,51 +116,9 @@ bool read_member(JsonReader& json, const std::string& name, HostRecord& record) 
                                    : read_described_member(json, name, record);
 }
 
-/// The newest that fit, in their order.
-std::string write_answers(const std::vector<Answer>& answers, std::size_t room) {
-  std::vector<std::string> kept;
-  std::size_t bytes = 2;
-  for (auto answer = answers.rbegin(); answer != answers.rend(); ++answer) {
-    std::string text = write_described(*answer);
-    bytes += text.size() + 1;
-    if (bytes > room) {
-      break;
-    }
-    kept.push_back(std::move(text));
-  }
-  FittingArray array(room);
-  for (auto text = kept.rbegin(); text != kept.rend(); ++text) {
-    array.add(*text);
-  }
-  return std::move(array).finish();
-}
-
-/// The first of them that fit into `room`, which shrinks by them.
-template <typename Element>
-std::string write_first(const std::vector<Element>& all, std::size_t& room) {
-  FittingArray array(room);
-  for (const Element& one : all) {
-    if (!array.add(write_described(one))) {
-      break;
-    }
-  }
-  std::string text = std::move(array).finish();
-  room -= std::min(room, text.size());
-  return text;
-}
-
 }  // namespace
 
-/// Passes over a word that this version does not know.
-bool read_into(JsonReader& json, HostState& state) {
-  std::string word;
-  const bool is_read = read_into(json, word);
-  const auto found = std::find(kStates.begin(), kStates.end(), word);
-  if (found != kStates.end()) {
-    state = static_cast<HostState>(found - kStates.begin());
-  }
-  return is_read;
-}
+bool read_into(JsonReader& json, HostState& state) { return read_word(json, kStates, state); }
 
 std::string_view to_string(HostState state) { return kStates.at(static_cast<std::size_t>(state)); }
 
@@ -194,27 +133,17 @@ std::string write_record(const HostRecord& record, std::size_t most_bytes) {
   }
   std::size_t room = most_bytes - std::min(most_bytes, line.size() + kFrame);
 
-  FittingArray jobs(room);
-  std::size_t told = 0;
-  while (told < record.jobs.size() && jobs.add(write_described(record.jobs[told]))) {
-    ++told;
-  }
-  line.put("jobs_left_out", record.jobs.size() - told + record.jobs_left_out);
-  const std::string jobs_text = std::move(jobs).finish();
-  room -= std::min(room, jobs_text.size());
-  line.raw("jobs", jobs_text);
-
-  const std::string answers_text = write_answers(record.answers, room);
-  room -= std::min(room, answers_text.size());
-  line.raw("answers", answers_text);
-
+  const FittingArray jobs = write_fitting(record.jobs, Keep::first, room);
+  line.put("jobs_left_out", record.jobs.size() - jobs.count + record.jobs_left_out);
+  line.raw("jobs", jobs.text);
+  line.raw("answers", write_fitting(record.answers, Keep::last, room).text);
   if (!record.spent.empty()) {
-    line.raw("spent", write_first(record.spent, room));
+    line.raw("spent", write_fitting(record.spent, Keep::first, room).text);
   }
   if (!record.values.empty()) {
-    line.raw("values", write_first(record.values, room));
+    line.raw("values", write_fitting(record.values, Keep::first, room).text);
   }
-  line.raw("running", write_first(record.running, room));
+  line.raw("running", write_fitting(record.running, Keep::first, room).text);
   return std::move(line).finish();
 }
 
@@ -228,15 +157,8 @@ Result<HostRecord> read_record(std::string_view text) {
 
 std::vector<std::string> queues_in(const std::string& text) {
   std::vector<std::string> queues;
-  std::size_t from = 0;
-  while (true) {
-    const std::size_t comma = text.find(',', from);
-    queues.push_back(text.substr(from, comma - from));
-    if (comma == std::string::npos) {
-      return queues;
-    }
-    from = comma + 1;
-  }
+  boost::algorithm::split(queues, text, [](char c) { return c == ','; });
+  return queues;
 }
 
 bool draws_from(const std::string& text, const std::string& queue) {

@@ -1,8 +1,6 @@
 #include "host/fleet/notice_json.hpp"
 
-#include <charconv>
 #include <cmath>
-#include <limits>
 
 #include "base/timestamp.hpp"
 
@@ -11,23 +9,6 @@ namespace {
 
 // The longest that anybody waits between two records or for a handler; more is garbage.
 constexpr std::int64_t kMostMilliseconds = std::int64_t{1'000'000'000} * 1'000;
-
-template <typename Number>
-bool read_whole(JsonReader& json, Number& out, Number most = std::numeric_limits<Number>::max()) {
-  if (json.peek() != JsonReader::Kind::number) {
-    return json.skip();
-  }
-  std::string_view text;
-  if (!json.read_number(text)) {
-    return false;
-  }
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size() && value <= most) {
-    out = value;
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -75,26 +56,6 @@ bool read_into(JsonReader& json, std::string& out) {
 
 bool read_into(JsonReader& json, bool& out) {
   return json.peek() == JsonReader::Kind::boolean ? json.read_bool(out) : json.skip();
-}
-
-bool read_into(JsonReader& json, std::int64_t& out) { return read_whole(json, out); }
-bool read_into(JsonReader& json, std::uint64_t& out) { return read_whole(json, out); }
-bool read_into(JsonReader& json, std::uint32_t& out) { return read_whole(json, out); }
-
-bool read_into(JsonReader& json, double& out) {
-  if (json.peek() != JsonReader::Kind::number) {
-    return json.skip();
-  }
-  std::string_view text;
-  if (!json.read_number(text)) {
-    return false;
-  }
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size() && std::isfinite(value)) {
-    out = value;
-  }
-  return true;
 }
 
 bool read_into(JsonReader& json, Duration& out) {

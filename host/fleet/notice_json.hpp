@@ -1,10 +1,13 @@
 #pragma once
 
+#include <array>
+#include <boost/algorithm/string/join.hpp>
 #include <type_traits>
 
 #include "base/error.hpp"
 #include "base/text/json_reader.hpp"
 #include "base/text/json_writer.hpp"
+#include "base/text/number.hpp"
 
 namespace sluice::fleet {
 
@@ -52,17 +55,60 @@ std::string write_described(const Record& record) {
   return std::move(line).finish();
 }
 
+enum class Keep { first, last };
+struct FittingArray {
+  std::string text;
+  std::size_t count = 0;
+};
+
+/// An array of records, of which only the first or the last are kept that fit into `room` bytes; `room` shrinks by it.
+template <typename Record>
+FittingArray write_fitting(const std::vector<Record>& all, Keep keep, std::size_t& room) {
+  std::vector<std::string> kept;
+  std::size_t bytes = 1;
+  while (kept.size() < all.size()) {
+    std::string text = write_described(keep == Keep::first ? all[kept.size()] : all[all.size() - 1 - kept.size()]);
+    bytes += text.size() + 1;
+    if (bytes > room) {
+      break;
+    }
+    kept.push_back(std::move(text));
+  }
+  if (keep == Keep::last) {
+    std::reverse(kept.begin(), kept.end());
+  }
+  std::string array = "[" + boost::algorithm::join(kept, ",") + "]";
+  room -= std::min(room, array.size());
+  return {std::move(array), kept.size()};
+}
+
 /// What a member's value is read into. Each passes over a value of another kind or out of range: a host of another
 /// version may mean something else by the name, and one odd member is no reason to see nothing of a host.
 bool read_into(JsonReader& json, std::string& out);
 bool read_into(JsonReader& json, bool& out);
-bool read_into(JsonReader& json, std::int64_t& out);
-bool read_into(JsonReader& json, std::uint64_t& out);
-bool read_into(JsonReader& json, std::uint32_t& out);
-bool read_into(JsonReader& json, double& out);
+template <typename Number>
+requires std::is_arithmetic_v<Number>
+bool read_into(JsonReader& json, Number& out) {
+  std::string_view text;
+  if (json.peek() != JsonReader::Kind::number) {
+    return json.skip();
+  }
+  const bool is_read = json.read_number(text);
+  out = is_read ? parse_number<Number>(text).value_or(out) : out;
+  return is_read;
+}
 bool read_into(JsonReader& json, Duration& out);
 bool read_into(JsonReader& json, WallTime& out);
 bool read_into(JsonReader& json, std::optional<WallTime>& out);
+/// One of these words, in the order of their enumeration; passes over others.
+template <typename Word, std::size_t count>
+bool read_word(JsonReader& json, const std::array<std::string_view, count>& words, Word& word) {
+  std::string text;
+  const bool is_read = read_into(json, text);
+  const auto found = std::find(words.begin(), words.end(), text);
+  word = found == words.end() ? word : static_cast<Word>(found - words.begin());
+  return is_read;
+}
 
 /// Reads an object: `member(name)` reads the value of each.
 template <typename Member>

@@ -1,7 +1,6 @@
 #include "host/fleet/steering.hpp"
 
 #include <array>
-#include <charconv>
 
 #include "host/fleet/notice_json.hpp"
 
@@ -10,15 +9,6 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kWishes{"pause", "scale", "log-level", "drain", "reload", "cancel-running"};
 constexpr std::array<std::string_view, 5> kTargets{"queue", "job", "host", "all", "message"};
-
-/// A word that only other versions know is read as the one behind the last.
-template <typename Word, std::size_t count>
-bool read_word(JsonReader& json, const std::array<std::string_view, count>& words, Word& word) {
-  std::string text;
-  const bool is_read = read_into(json, text);
-  word = static_cast<Word>(std::find(words.begin(), words.end(), text) - words.begin());
-  return is_read;
-}
 
 bool fits(Wish wish, Target target) {
   switch (wish) {
@@ -35,15 +25,6 @@ bool fits(Wish wish, Target target) {
       break;
   }
   return target == Target::message;
-}
-
-bool is_in(const std::vector<Directive>& directives, const std::string& id) {
-  return std::any_of(directives.begin(), directives.end(),
-                     [&id](const Directive& directive) { return directive.id == id; });
-}
-
-bool concerns(const Directive& directive, const JobRecord& job) {
-  return directive.target == Target::queue ? draws_from(job.queue, directive.name) : job.name == directive.name;
 }
 
 }  // namespace
@@ -90,12 +71,18 @@ std::string Directive::text() const {
   return std::string(to_string(wish)) + " " + whom;
 }
 
+bool Directive::is_about(const std::string& job, const std::string& queues) const {
+  return target == Target::job ? name == job : target == Target::queue && draws_from(queues, name);
+}
+
+bool has_directive(const std::vector<Directive>& directives, const std::string& id) {
+  return std::any_of(directives.begin(), directives.end(),
+                     [&id](const Directive& directive) { return directive.id == id; });
+}
+
 std::optional<std::uint32_t> workers_of(const Directive& directive) {
-  std::uint32_t workers = 0;
-  const std::string& text = directive.value;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), workers);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole && workers >= 1 && workers <= kMostWorkers ? std::optional(workers) : std::nullopt;
+  const auto workers = parse_number<std::uint32_t>(directive.value);
+  return workers >= 1U && workers <= kMostWorkers ? workers : std::nullopt;
 }
 
 std::optional<std::string> flaw_of(const Directive& directive) {
@@ -123,13 +110,10 @@ std::string write_steering(const Steering& steering) {
   if (steering.directives.empty() && !steering.watched_until) {
     return {};
   }
-  std::string directives = "[";
-  for (const Directive& directive : steering.directives) {
-    directives += (directives.size() > 1 ? "," : "") + write_described(directive);
-  }
+  std::size_t room = std::string::npos;
   NoticeWriter line;
   line.put("watched_until", steering.watched_until);
-  line.raw("directives", directives + "]");
+  line.raw("directives", write_fitting(steering.directives, Keep::first, room).text);
   return std::move(line).finish();
 }
 
@@ -156,21 +140,11 @@ Result<Steering> read_steering(std::string_view text) {
 }
 
 std::string write_audit(const std::vector<AuditEntry>& entries, std::size_t most_bytes) {
-  std::vector<std::string> kept;
-  std::size_t bytes = std::string_view("{\"entries\":[]}").size();
-  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
-    kept.push_back(write_described(*entry));
-    bytes += kept.back().size() + 1;
-    if (bytes > most_bytes) {
-      kept.pop_back();
-      break;
-    }
-  }
-  std::string out = "{\"entries\":[";
-  for (auto text = kept.rbegin(); text != kept.rend(); ++text) {
-    out += (text == kept.rbegin() ? "" : ",") + *text;
-  }
-  return out + "]}";
+  constexpr std::size_t kFrame = std::string_view("{\"entries\":}").size();
+  std::size_t room = most_bytes - std::min(most_bytes, kFrame);
+  NoticeWriter line;
+  line.raw("entries", write_fitting(entries, Keep::last, room).text);
+  return std::move(line).finish();
 }
 
 Result<std::vector<AuditEntry>> read_audit(std::string_view text) {
@@ -205,12 +179,13 @@ std::vector<Directive> DirectiveResolver::read(const std::string& place, Steerin
   std::vector<Directive> orders;
   for (const Directive& directive : steering.directives) {
     const bool order = !stands(directive.wish) && means_us(directive) && !flaw_of(directive);
-    if (order && !first_look && !is_in(board.directives, directive.id)) {
+    if (order && !first_look && !has_directive(board.directives, directive.id)) {
       orders.push_back(directive);
     }
   }
   board.directives = std::move(steering.directives);
-  std::erase_if(board.answers, [&board](const Answer& answer) { return !is_in(board.directives, answer.directive); });
+  std::erase_if(board.answers,
+                [&board](const Answer& answer) { return !has_directive(board.directives, answer.directive); });
   add_up();
   return orders;
 }
@@ -248,8 +223,9 @@ std::vector<Answer> DirectiveResolver::answers(const std::string& place, const s
     if (const auto flaw = flaw_of(directive)) {
       all.push_back({directive.id, false, *flaw});
     } else if (stands(directive.wish) &&
-               (means_us(directive) ||
-                std::any_of(jobs.begin(), jobs.end(), [&](const auto& job) { return concerns(directive, job); }))) {
+               (means_us(directive) || std::any_of(jobs.begin(), jobs.end(), [&](const auto& job) {
+                  return directive.is_about(job.name, job.queue);
+                }))) {
       all.push_back({directive.id, true, directive.text()});
     }
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <set>
 
 #include "host/fleet/host_record.hpp"
@@ -49,7 +50,11 @@ struct Directive {
   bool same_thing(const Directive& other) const {
     return wish == other.wish && target == other.target && name == other.name;
   }
+  /// Names this job, or one of the queues that its record tells.
+  bool is_about(const std::string& job, const std::string& queues) const;
 };
+
+bool has_directive(const std::vector<Directive>& directives, const std::string& id);
 
 /// Why nobody could obey it: a wrong target, number of workers or level. Nothing when it is sound.
 std::optional<std::string> flaw_of(const Directive& directive);
@@ -128,11 +133,8 @@ class DirectiveResolver {
 
 /// Steers one host from within its process: what obeys the boards and what listens at the control socket call the same.
 /// Thread-safe; none of it waits for a store, a handler or a plugin.
-class HostControl {
+class HostControl : boost::noncopyable {
  public:
-  HostControl() = default;
-  HostControl(const HostControl&) = delete;
-  HostControl& operator=(const HostControl&) = delete;
   virtual ~HostControl() = default;
 
   /// The host as it stands, `running` filled, `seen` and `answers` empty.

@@ -46,9 +46,7 @@ void add(JobSummary& summary, const fleet::HostRecord& host, const fleet::JobRec
 }
 
 bool is_about(const Directive& directive, const JobSummary& job) {
-  const bool steers_jobs = directive.wish == Wish::pause || directive.wish == Wish::scale;
-  return steers_jobs && ((directive.target == Target::job && directive.name == job.name) ||
-                         (directive.target == Target::queue && fleet::draws_from(job.queue, directive.name)));
+  return (directive.wish == Wish::pause || directive.wish == Wish::scale) && directive.is_about(job.name, job.queue);
 }
 
 constexpr std::size_t kWidestId = 40;
@@ -142,30 +140,21 @@ bool has(const Words& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-std::string some_of(const Words& words) {
-  constexpr std::size_t kMost = 8;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(words.size(), kMost); ++i) {
-    text += (i == 0 ? "" : ", ") + words[i];
-  }
-  return text + (words.size() > kMost ? ", ..." : "");
-}
-
+/// What a word that is one of `words` means; otherwise, with `known` as those that may have been meant:
 /// "there is no job \"maler\"; did you mean \"mailer\"?"
-Error unknown(const std::string& what, const std::string& word, const Words& known) {
+Result<Directive> directive_for(Wish wish, Target target, const std::string& word, const Words& words,
+                                const Words& known, std::string_view what) {
+  if (has(words, word)) {
+    return Directive{.wish = wish, .target = target, .name = word};
+  }
+  constexpr std::size_t kMost = 8;
   const auto meant = config::nearest(word, known);
-  return Error(ErrorCode::not_found, "there is no " + what + " \"" + word + "\"" +
-                                         (meant           ? "; did you mean \"" + *meant + "\"?"
-                                          : known.empty() ? "; none is known here"
-                                                          : "; there are " + some_of(known)));
-}
-
-fleet::Directive directive(fleet::Wish wish, fleet::Target target, const std::string& name) {
-  fleet::Directive made;
-  made.wish = wish;
-  made.target = target;
-  made.name = name;
-  return made;
+  const Words some(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(std::min(known.size(), kMost)));
+  return Error(ErrorCode::not_found,
+               "there is no " + std::string(what) + " \"" + word + "\"" +
+                   (meant           ? "; did you mean \"" + *meant + "\"?"
+                    : known.empty() ? "; none is known here"
+                                    : "; there are " + listed(some) + (known.size() > kMost ? ", ..." : "")));
 }
 
 }  // namespace
@@ -344,35 +333,12 @@ std::vector<JobSummary> summarize_jobs(const std::vector<FileJob>& files, const 
 }
 
 bool Compliance::look(const fleet::FleetView& view, SteadyTime now) {
-  std::set<std::string> seen;
-  std::set<std::string> missing;
-  answers_.clear();
-  for (const fleet::Given& given : given_) {
-    const fleet::Obedience so_far = fleet::Fleet::obedience(given, view);
-    seen.insert(so_far.seen_by.begin(), so_far.seen_by.end());
-    missing.insert(so_far.waited_for.begin(), so_far.waited_for.end());
-    for (const auto& answered : so_far.answers) {
-      add(answered);
-    }
-  }
-  waited_for_.assign(missing.begin(), missing.end());
-  obeyed_.clear();
-  std::set_difference(seen.begin(), seen.end(), missing.begin(), missing.end(), std::back_inserter(obeyed_));
-  return waited_for_.empty() || now >= until_;
-}
-
-void Compliance::add(const fleet::Obedience::Answered& answered) {
-  const auto said = std::find_if(answers_.begin(), answers_.end(),
-                                 [&answered](const auto& before) { return before.host == answered.host; });
-  if (said == answers_.end()) {
-    answers_.push_back(answered);
-  } else if (answered.answer.done && !said->answer.done) {
-    *said = answered;  // on another board the message was another one's
-  }
+  so_far_ = fleet::Fleet::obedience(given_, view);
+  return waited_for().empty() || now >= until_;
 }
 
 bool Compliance::done_by_somebody() const {
-  return std::any_of(answers_.begin(), answers_.end(), [](const auto& answered) { return answered.answer.done; });
+  return std::any_of(answers().begin(), answers().end(), [](const auto& answered) { return answered.answer.done; });
 }
 
 void KnownNames::add_queue(const std::string& queue) { add_once(queues_, queue); }
@@ -400,15 +366,11 @@ void KnownNames::add(const fleet::SteeringView& view) {
   for (const fleet::Given& given : view.given) {
     if (given.directive.target == fleet::Target::queue) {
       add_queue(given.directive.name);
-    } else if (given.directive.target == fleet::Target::job && !has_job(given.directive.name)) {
+    } else if (given.directive.target == fleet::Target::job && !has(job_names(), given.directive.name)) {
       jobs_.push_back({given.directive.name, {}});
     }
   }
 }
-
-bool KnownNames::has_queue(const std::string& word) const { return has(queues_, word); }
-
-bool KnownNames::has_job(const std::string& word) const { return has(job_names(), word); }
 
 Words KnownNames::job_names() const {
   Words names;
@@ -418,55 +380,37 @@ Words KnownNames::job_names() const {
   return names;
 }
 
-Result<fleet::Directive> KnownNames::queue(fleet::Wish wish, const std::string& word) const {
-  if (!has_queue(word)) {
-    return unknown("queue", word, queues_);
-  }
-  return directive(wish, fleet::Target::queue, word);
+Result<Directive> KnownNames::queue(Wish wish, const std::string& word) const {
+  return directive_for(wish, Target::queue, word, queues_, queues_, "queue");
 }
 
-Result<fleet::Directive> KnownNames::job(fleet::Wish wish, const std::string& word) const {
-  if (!has_job(word)) {
-    return unknown("job", word, job_names());
-  }
-  return directive(wish, fleet::Target::job, word);
+Result<Directive> KnownNames::job(Wish wish, const std::string& word) const {
+  return directive_for(wish, Target::job, word, job_names(), job_names(), "job");
 }
 
-Result<fleet::Directive> KnownNames::thing(fleet::Wish wish, const std::string& word) const {
-  const bool as_queue = has_queue(word);
-  const bool as_job = has_job(word);
-  if (as_queue && as_job) {
-    const bool same = std::all_of(jobs_.begin(), jobs_.end(),
-                                  [&word](const NamedJob& job) { return (job.name == word) == (job.queue == word); });
-    if (!same) {
-      return Error(ErrorCode::conflict, "\"" + word +
-                                            "\" is a job and a queue that is not that job's alone; write --job " +
-                                            word + " or --queue " + word);
-    }
-    return directive(wish, fleet::Target::queue, word);
-  }
-  if (as_queue) {
-    return directive(wish, fleet::Target::queue, word);
-  }
-  if (as_job) {
-    return directive(wish, fleet::Target::job, word);
-  }
+Result<Directive> KnownNames::thing(Wish wish, const std::string& word) const {
   Words known = job_names();
+  const bool as_job = has(known, word);
+  const bool as_queue = has(queues_, word);
+  const bool same = std::all_of(jobs_.begin(), jobs_.end(),
+                                [&word](const NamedJob& job) { return (job.name == word) == (job.queue == word); });
+  if (as_queue && as_job && !same) {
+    return Error(ErrorCode::conflict, "\"" + word +
+                                          "\" is a job and a queue that is not that job's alone; write --job " + word +
+                                          " or --queue " + word);
+  }
   for (const std::string& queue : queues_) {
     add_once(known, queue);
   }
-  return unknown("job or queue", word, known);
+  return directive_for(wish, as_queue ? Target::queue : Target::job, word, known, known, "job or queue");
 }
 
-Result<fleet::Directive> KnownNames::host(fleet::Wish wish, const std::string& word) const {
-  if (!has(host_words_, word)) {
-    Words known = labels_;
-    for (const std::string& label : labels_) {
-      add_once(known, label.substr(0, label.rfind(':')));
-    }
-    return unknown("host", word, known);
+Result<Directive> KnownNames::host(Wish wish, const std::string& word) const {
+  Words known = labels_;
+  for (const std::string& label : labels_) {
+    add_once(known, label.substr(0, label.rfind(':')));
   }
-  return directive(wish, fleet::Target::host, word);
+  return directive_for(wish, Target::host, word, host_words_, known, "host");
 }
 
 std::string KnownNames::queue_of_job(const std::string& name) const {

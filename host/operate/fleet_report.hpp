@@ -82,22 +82,16 @@ class Compliance {
   bool look(const fleet::FleetView& view, SteadyTime now);
 
   const std::vector<fleet::Given>& given() const { return given_; }
-  /// Labels of those who have seen everything, and of those who have not.
-  const std::vector<std::string>& obeyed() const { return obeyed_; }
-  const std::vector<std::string>& waited_for() const { return waited_for_; }
-  /// What they said to orders: one answer for each host, on however many boards it has read it.
-  const std::vector<fleet::Obedience::Answered>& answers() const { return answers_; }
+  const std::vector<std::string>& obeyed() const { return so_far_.seen_by; }
+  const std::vector<std::string>& waited_for() const { return so_far_.waited_for; }
+  const std::vector<fleet::Obedience::Answered>& answers() const { return so_far_.answers; }
   /// Somebody has done it; of orders only.
   bool done_by_somebody() const;
 
  private:
-  void add(const fleet::Obedience::Answered& answered);
-
   const std::vector<fleet::Given> given_;
   const SteadyTime until_;
-  std::vector<std::string> obeyed_;
-  std::vector<std::string> waited_for_;
-  std::vector<fleet::Obedience::Answered> answers_;
+  fleet::Obedience so_far_;
 };
 
 /// A job by its name, and where it works.
@@ -135,8 +129,6 @@ class KnownNames {
   std::string queue_of_job(const std::string& name) const;
 
  private:
-  bool has_queue(const std::string& word) const;
-  bool has_job(const std::string& word) const;
   std::vector<std::string> job_names() const;
 
   std::vector<std::string> queues_;

@@ -216,13 +216,13 @@ TEST_F(FleetTest, ObedienceTellsWhoHasSeenIt) {
     record.seen = given->at(0).version;
     record.answers.push_back({given->at(0).directive.id, false, "no such job"});
   });
-  const Obedience now = Fleet::obedience(given->at(0), view());
+  const Obedience now = Fleet::obedience(*given, view());
   EXPECT_THAT(now.seen_by, ElementsAre("ops:1"));
   EXPECT_THAT(now.waited_for, ElementsAre("ops:2", "ops:3"));
   ASSERT_EQ(now.answers.size(), 1U);
   EXPECT_EQ(now.answers.at(0).answer.text, "no such job");
   clock_.advance(10h);
-  EXPECT_THAT(Fleet::obedience(given->at(0), view()).waited_for, IsEmpty()) << "the dead are not waited for";
+  EXPECT_THAT(Fleet::obedience(*given, view()).waited_for, IsEmpty()) << "the dead are not waited for";
 }
 
 TEST_F(FleetTest, AStoreThatFailsIsAnError) {

@@ -151,7 +151,7 @@ TEST_F(FleetServiceTest, AWishIsObeyedAndAnsweredAtOnce) {
   EXPECT_TRUE(await_record([&](const fleet::HostRecord& record) {
     return record.seen >= given->at(0).version && record.answers.size() == 1 && record.answers[0].done;
   }));
-  EXPECT_THAT(Fleet::obedience(given->at(0), *fleet_->hosts(soon())).seen_by, ElementsAre("ops:7"));
+  EXPECT_THAT(Fleet::obedience({given->at(0)}, *fleet_->hosts(soon())).seen_by, ElementsAre("ops:7"));
   ASSERT_TRUE(fleet_->reset(Wish::pause, "mailer", "ann", soon()));
   EXPECT_TRUE(control_.await("paused 0, scaled 0"));
 }
