@@ -1,5 +1,6 @@
 #include "host/cost/cost_book.hpp"
 
+#include <boost/core/noncopyable.hpp>
 #include <cmath>
 #include <unordered_map>
 
@@ -67,6 +68,28 @@ struct Held {
   SteadyTime seen{};
 };
 
+/// While it lives, what this thread spends is this queue's, whichever table it goes to, and adds up here. To be
+/// destroyed by the thread that made it.
+class SpendScope : boost::noncopyable {
+ public:
+  /// `queue` outlives the scope.
+  explicit SpendScope(const std::string& queue) : queue_(queue), outer_(innermost_) { innermost_ = this; }
+  ~SpendScope() { innermost_ = outer_; }
+
+  const std::string& queue() const { return queue_; }
+  const Spent& spent() const { return spent_; }
+  void add(const Spent& spent) { spent_ += spent; }
+
+  /// The innermost one of this thread; null: there is none.
+  static SpendScope* current() { return innermost_; }
+
+ private:
+  const std::string& queue_;
+  SpendScope* const outer_;
+  inline static thread_local SpendScope* innermost_ = nullptr;
+  Spent spent_;
+};
+
 class MeteredSource final : public queue::Source {
  public:
   MeteredSource(std::unique_ptr<queue::Source> source, CostBook::Account& account)
@@ -119,11 +142,7 @@ class MeteredSource final : public queue::Source {
     }
     account_.add({scope.spent(), 0, 0});
     if (!account_.attribute().empty()) {
-      std::vector<const queue::Receipt*> receipts;
-      for (const queue::Completion& completion : completions) {
-        receipts.push_back(&completion.receipt);
-      }
-      share(receipts, scope.spent());
+      share(completions, scope.spent());
       forget(completions, results);
     }
     return results;
@@ -135,11 +154,7 @@ class MeteredSource final : public queue::Source {
     auto results = source_->extend(receipts, visibility, deadline);
     account_.add({scope.spent(), 0, 0});
     if (!account_.attribute().empty()) {
-      std::vector<const queue::Receipt*> all;
-      for (const queue::Receipt& receipt : receipts) {
-        all.push_back(&receipt);
-      }
-      share(all, scope.spent());
+      share(receipts, scope.spent());
     }
     return results;
   }
@@ -167,7 +182,7 @@ class MeteredSource final : public queue::Source {
     {
       const MutexLock lock(mutex_);
       for (const queue::Delivery& delivery : deliveries) {
-        const Held held{value_of(delivery.message), kib_of(delivery.message), now};
+        const Held held{value_of(delivery.message), begun_kib(bytes_of(delivery.message)), now};
         shares[held.value] += {usage.spent * (held.kib / usage.kib), 1, held.kib};
         held_.insert_or_assign(delivery.receipt.id, held);
       }
@@ -176,7 +191,12 @@ class MeteredSource final : public queue::Source {
     add(shares);
   }
 
-  void share(const std::vector<const queue::Receipt*>& receipts, const Spent& spent) {
+  static const std::string& id_of(const queue::Completion& completion) { return completion.receipt.id; }
+  static const std::string& id_of(const queue::Receipt& receipt) { return receipt.id; }
+
+  /// Among the messages of these completions or receipts.
+  template <typename Item>
+  void share(std::span<const Item> items, const Spent& spent) {
     const SteadyTime now = account_.clock().steady_now();
     Shares shares;
     {
@@ -184,8 +204,8 @@ class MeteredSource final : public queue::Source {
       static const Held kUnknown{std::string(kNoValue), 1, {}};
       std::vector<const Held*> all;
       double kib = 0;
-      for (const queue::Receipt* receipt : receipts) {
-        const auto found = held_.find(receipt->id);
+      for (const Item& item : items) {
+        const auto found = held_.find(id_of(item));
         if (found != held_.end()) {
           found->second.seen = now;
         }
@@ -396,18 +416,15 @@ CostBook::CostBook(const config::HostConfig& host, const Clock& clock)
 }
 
 void CostBook::spent(const std::string& queue, const Spent& spent) {
-  SpendScope* scope = SpendScope::current();
-  const std::string& whose = scope == nullptr ? queue : scope->queue();
-  // Counts and notices are not held against a budget: a long queue that is counted often would never be worked on.
-  UnitBudget* limit = scope == nullptr ? nullptr : budget(whose);
-  if (limit != nullptr) {
+  SpendScope* const scope = SpendScope::current();
+  if (scope == nullptr) {
+    // Not held against a budget: a long queue that is counted often would never be worked on.
+    return add({queue, std::string(kShared)}, {spent, 0, 0});
+  }
+  if (UnitBudget* const limit = budget(scope->queue())) {
     limit->charge(spent, clock_.steady_now());
   }
-  if (scope == nullptr || scope->shared()) {
-    add({whose, std::string(kShared)}, {spent, 0, 0});
-  } else {
-    scope->add(spent);
-  }
+  scope->add(spent);
 }
 
 CostBook::Account& CostBook::account(const std::string& job, const std::string& queue) {
@@ -457,7 +474,5 @@ CostView CostBook::view() const {
 std::unique_ptr<queue::Source> metered(std::unique_ptr<queue::Source> source, CostBook::Account& account) {
   return std::make_unique<MeteredSource>(std::move(source), account);
 }
-
-double kib_of(const queue::Message& message) { return begun_kib(bytes_of(message)); }
 
 }  // namespace sluice::cost

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
+
 #include "base/mutex.hpp"
 #include "host/cost/prices.hpp"
 #include "host/queue/source.hpp"
@@ -192,14 +194,12 @@ struct CostView {
 
 /// Who spends how much: written by the stores' observers, and by the sources of jobs, who know for which queue, job and
 /// messages a call was made. Thread-safe. Lives longer than what it is told by.
-class CostBook {
+class CostBook : boost::noncopyable {
  public:
   /// What one job spends on one queue.
   class Account;
 
   CostBook(const config::HostConfig& host, const Clock& clock);
-  CostBook(const CostBook&) = delete;
-  CostBook& operator=(const CostBook&) = delete;
 
   /// A store's answer reported this, in a call about that queue; on the thread that made the call.
   void spent(const std::string& queue, const Spent& spent);
@@ -262,8 +262,5 @@ class CostBook::Account {
 /// and, where an attribute is told apart, to the messages of the call by their size in begun KiB. A claim waits for the
 /// queue's budget: it then finds nothing, and says when to ask again. `account` outlives the source.
 std::unique_ptr<queue::Source> metered(std::unique_ptr<queue::Source> source, CostBook::Account& account);
-
-/// The size by which a call's cost is shared among its messages: of id, body, attributes and group, in begun KiB.
-double kib_of(const queue::Message& message);
 
 }  // namespace sluice::cost

@@ -189,17 +189,6 @@ TEST_F(MeteredSourceTest, AnExtensionIsItsMessages) {
   EXPECT_NEAR(of_value("acme").spent.write_units - before, 8, 1e-6);
 }
 
-TEST_F(MeteredSourceTest, WhatIsReadForAllIsSharedAndOfTheQueueThatIsNamed) {
-  const std::string queue = "orders";
-  {
-    const SpendScope ahead(queue, SpendScope::Whose::nobody);
-    book_.spent("a-table-of-many-queues", {1, 2, 0});
-  }
-  const CostView view = book_.view();
-  ASSERT_NE(row(view, std::string(kShared)), nullptr);
-  EXPECT_EQ(row(view, std::string(kShared))->queue, "orders");
-}
-
 class BudgetedSourceTest : public MeteredSourceTest {
  protected:
   static constexpr double kBudget = 20;
