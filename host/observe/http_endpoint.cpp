@@ -1,10 +1,5 @@
 #include "host/observe/http_endpoint.hpp"
 
-#include <netdb.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <boost/asio/io_context.hpp>
@@ -14,19 +9,16 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
-#include <cerrno>
-#include <charconv>
 #include <chrono>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
 
-#include "base/descriptor.hpp"
 #include "base/mutex.hpp"
 #include "base/text/json_writer.hpp"
+#include "base/text/number.hpp"
 #include "base/text/percent.hpp"
 #include "base/text/visible.hpp"
 
@@ -68,10 +60,7 @@ Result<ListenAddress> parse_listen(const std::string& text) {
     return wrong("the port is missing");
   }
   ListenAddress address{text.substr(0, colon), text.substr(colon + 1)};
-  std::uint16_t port = 0;
-  const char* end = address.port.data() + address.port.size();
-  const auto [rest, failed] = std::from_chars(address.port.data(), end, port);
-  if (failed != std::errc() || rest != end) {
+  if (!parse_number<std::uint16_t>(address.port)) {
     return wrong("the port is not a number from 0 to 65535");
   }
   const bool bracketed = address.host.size() >= 2 && address.host.front() == '[' && address.host.back() == ']';
@@ -417,81 +406,53 @@ Result<std::unique_ptr<HttpEndpoint>> HttpEndpoint::open(const std::string& list
 namespace {
 
 constexpr std::size_t kMaxAnswerBytes = 64 * 1024;
-constexpr std::string_view kStatusLine = "HTTP/1.1 ";
-
-Error silence(const std::string& listen, const std::string& why) {
-  return {ErrorCode::unavailable, "no host answers on " + listen + ": " + why};
-}
 
 /// Where a process of this machine reaches "host:port".
 std::string loopback_of(const std::string& host) {
-  if (host.empty() || host == "0.0.0.0") {
-    return "127.0.0.1";
-  }
-  if (host.front() != '[') {
-    return host;
-  }
-  const std::string inside = host.substr(1, host.size() - 2);
-  return inside == "::" ? "::1" : inside;
-}
-
-void set_patience(int descriptor, std::chrono::milliseconds patience) {
-  timeval time{};
-  time.tv_sec = patience.count() / 1000;
-  time.tv_usec = (patience.count() % 1000) * 1000;
-  ::setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
-  ::setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
-}
-
-/// Everything until the other side closes; empty when it does not in time.
-std::string exchange(int descriptor, const std::string& request) {
-  if (::send(descriptor, request.data(), request.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request.size())) {
-    return {};
-  }
-  std::string answer;
-  std::array<char, 4096> part{};
-  while (answer.size() < kMaxAnswerBytes) {
-    const ssize_t got = ::recv(descriptor, part.data(), part.size(), 0);
-    if (got < 0) {
-      return {};
-    }
-    if (got == 0) {
-      break;
-    }
-    answer.append(part.data(), static_cast<std::size_t>(got));
-  }
-  return answer;
+  return host.empty() || host == "0.0.0.0" ? "127.0.0.1" : host == "::" ? "::1" : host;
 }
 
 }  // namespace
 
 Result<ProbeAnswer> probe(const std::string& listen, const std::string& path, std::chrono::milliseconds patience) {
-  const auto colon = std::min(listen.rfind(':'), listen.size());
-  const std::string host = loopback_of(listen.substr(0, colon));
-  const std::string port = listen.substr(std::min(colon + 1, listen.size()));
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (const int failed = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found); failed != 0) {
-    return silence(listen, ::gai_strerror(failed));
+  const auto silence = [&listen](const std::string& why) {
+    return Error(ErrorCode::unavailable, "no host answers on " + listen + ": " + why);
+  };
+  SLUICE_TRY(address, parse_listen(listen));
+  const std::string host = loopback_of(address->host);
+  asio::io_context io;
+  error_code failed;
+  const auto found = tcp::resolver(io).resolve(host, address->port, failed);
+  if (failed) {
+    return silence(failed.message());
   }
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> address(found, ::freeaddrinfo);
-  const Descriptor socket(::socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  set_patience(socket.get(), patience);
-  if (::connect(socket.get(), address->ai_addr, address->ai_addrlen) != 0) {
-    return silence(listen, std::strerror(errno));
+  beast::tcp_stream stream(io);
+  stream.expires_after(patience);
+  http::request<http::empty_body> request(http::verb::get, path, 11);
+  request.set(http::field::host, host);
+  request.keep_alive(false);
+  http::response_parser<http::string_body> parser;
+  parser.body_limit(kMaxAnswerBytes);
+  beast::flat_buffer buffer;
+  bool connected = false;
+  stream.async_connect(found, [&](error_code refused, const tcp::endpoint&) {
+    failed = refused;
+    if (refused) {
+      return;
+    }
+    connected = true;
+    http::async_write(stream, request, [&](error_code unsent, std::size_t) {
+      failed = unsent;
+      if (!unsent) {
+        http::async_read(stream, buffer, parser, [&](error_code unread, std::size_t) { failed = unread; });
+      }
+    });
+  });
+  io.run();
+  if (failed) {
+    return silence(connected ? "it accepts connections, and does not answer as a host does" : failed.message());
   }
-  const std::string answer =
-      exchange(socket.get(), "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n");
-  ProbeAnswer result;
-  const auto body = answer.find("\r\n\r\n");
-  if (answer.rfind(kStatusLine, 0) != 0 || body == std::string::npos) {
-    return silence(listen, "it accepts connections, and does not answer as a host does");
-  }
-  const char* status = answer.data() + kStatusLine.size();
-  std::from_chars(status, answer.data() + body, result.status);
-  result.text = answer.substr(body + 4);
-  return result;
+  return ProbeAnswer{static_cast<int>(parser.get().result_int()), parser.get().body()};
 }
 
 }  // namespace sluice::observe

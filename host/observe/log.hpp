@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <boost/core/noncopyable.hpp>
 #include <charconv>
 #include <concepts>
 #include <cstddef>
@@ -56,11 +57,8 @@ struct LogLine {
 };
 
 /// Is shown the lines of a log beside standard error. Thread-safe; returns at once, and logs nothing itself.
-class LogTap {
+class LogTap : boost::noncopyable {
  public:
-  LogTap() = default;
-  LogTap(const LogTap&) = delete;
-  LogTap& operator=(const LogTap&) = delete;
   virtual ~LogTap() = default;
 
   /// The least level that it wants to see.
@@ -87,7 +85,7 @@ void write_fields(JsonWriter& json, std::span<const LogField> fields);
 ///
 /// What is waiting is bounded: a line for which there is no room is refused. What cannot be written (a full disk, a
 /// reader that has gone) is dropped.
-class LineWriter {
+class LineWriter : boost::noncopyable {
  public:
   static constexpr std::size_t kRoom = std::size_t{1} << 20;
   /// How long destruction waits for a reader that has stalled.
@@ -97,8 +95,6 @@ class LineWriter {
   explicit LineWriter(int descriptor);
   /// Writes what is left as far as the reader takes it.
   ~LineWriter();
-  LineWriter(const LineWriter&) = delete;
-  LineWriter& operator=(const LineWriter&) = delete;
 
   /// Never blocks. `lines` ends with a line break. False, and nothing of it will be written, when there is no room.
   bool put(std::string_view lines);
@@ -128,12 +124,10 @@ class LineWriter {
 /// say so. Bytes that are not UTF-8 and control characters are escaped in both. A log that cannot be written to (a full
 /// disk, a closed pipe) never stops the host, and one whose reader stalls never holds it up: lines are written by a
 /// thread of the log's own, and those for which there is no room are dropped and counted.
-class Log {
+class Log : boost::noncopyable {
  public:
   Log(LogLevel level, LogFormat format);
   ~Log();
-  Log(const Log&) = delete;
-  Log& operator=(const Log&) = delete;
 
   bool enabled(LogLevel level) const;
   void write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});

@@ -39,68 +39,23 @@ void write_public_fields(JsonWriter& json, std::span<const LogField> fields, boo
   }
 }
 
-/// What the services have in common: a POST to one address.
-class HttpService : public LogService {
- public:
-  const std::string& name() const override { return name_; }
-  ShipLimits limits() const override { return limits_; }
-  dynamo::HttpRequest request(std::span<const std::string> items, WallTime now) const override {
-    return {.method = "POST", .url = url_, .headers = headers_, .body = body_of(items, now)};
-  }
-  Judgement judge(const dynamo::HttpResult& result) const override {
-    return judge_status(result, {408, 429, 500, 502, 503, 504}, credential_);
-  }
+const std::vector<int> kAgain{408, 429, 500, 502, 503, 504};
+constexpr const char* kJson = "application/json";
 
- protected:
-  /// `credential`: as an error calls it, such as "token in [log.rollbar]".
-  HttpService(const config::LogSender& sender, LogIdentity identity, std::string name, std::string credential)
-      : sender_(sender), identity_(std::move(identity)), name_(std::move(name)), credential_(std::move(credential)) {}
-  virtual std::string body_of(std::span<const std::string> items, WallTime now) const = 0;
-
-  /// One item a request, at once.
-  void send_singly(std::size_t most_bytes) {
-    limits_.items = 1'000;
-    limits_.batch_items = 1;
-    limits_.batch_bytes = most_bytes;
-    limits_.linger = Duration::zero();
-  }
-
-  // Fixed after construction.
-  const config::LogSender sender_;
-  const LogIdentity identity_;
-  ShipLimits limits_;
-  std::string url_;
-  dynamo::Headers headers_;
-
- private:
-  const std::string name_;
-  const std::string credential_;
-};
+/// One item a request, at once.
+ShipLimits singly(std::size_t most_bytes) {
+  return {.items = 1'000, .batch_items = 1, .batch_bytes = most_bytes, .linger = Duration::zero()};
+}
 
 /// An item is the event's id, and then the event itself: the envelope names both. One event an envelope, as Sentry
 /// asks.
-class Sentry final : public HttpService {
+class Sentry final : public LogService {
  public:
-  /// The DSN was checked when it was read: scheme://key[:secret]@host[/path]/project.
   Sentry(const config::LogSender& sender, const LogIdentity& identity, Random& random)
-      : HttpService(sender, identity, "sentry", "dsn in [log.sentry]"), random_(random) {
-    const std::string& dsn = sender_.secret;
-    const std::size_t key = dsn.find("://") + 3;
-    const std::size_t at = dsn.find('@');
-    const std::size_t project = dsn.rfind('/') + 1;
-    const std::string credential = dsn.substr(key, at - key);
-    const std::size_t colon = credential.find(':');
-    url_ = dsn.substr(0, key) + dsn.substr(at + 1, project - at - 1) + "api/" + dsn.substr(project) + "/envelope/";
-    std::string auth = "Sentry sentry_version=7, sentry_client=sluice/" + identity.version +
-                       ", sentry_key=" + credential.substr(0, colon);
-    if (colon != std::string::npos) {
-      auth += ", sentry_secret=" + credential.substr(colon + 1);
-    }
-    headers_ = {{"Content-Type", "application/x-sentry-envelope"}, {"X-Sentry-Auth", auth}};
+      : LogService(settings_of(sender.secret, identity), sender, identity), random_(random) {
     JsonWriter sdk;
     sdk.value(Texts{{"name", "sluice"}, {"version", identity.version}});
     sdk_ = sdk.take_text();
-    send_singly(std::size_t{1} << 20);  // Sentry's limit
   }
 
   std::string encode(const LogLine& line, WallTime now) const override {
@@ -146,6 +101,27 @@ class Sentry final : public HttpService {
  private:
   static constexpr std::size_t kEventIdDigits = 32;
 
+  /// The DSN was checked when it was read: scheme://key[:secret]@host[/path]/project.
+  static Settings settings_of(const std::string& dsn, const LogIdentity& identity) {
+    const std::size_t key = dsn.find("://") + 3;
+    const std::size_t at = dsn.find('@');
+    const std::size_t project = dsn.rfind('/') + 1;
+    const std::string credential = dsn.substr(key, at - key);
+    const std::size_t colon = credential.find(':');
+    std::string auth = "Sentry sentry_version=7, sentry_client=sluice/" + identity.version +
+                       ", sentry_key=" + credential.substr(0, colon);
+    if (colon != std::string::npos) {
+      auth += ", sentry_secret=" + credential.substr(colon + 1);
+    }
+    return {
+        .name = "sentry",
+        .url = dsn.substr(0, key) + dsn.substr(at + 1, project - at - 1) + "api/" + dsn.substr(project) + "/envelope/",
+        .headers = {{"Content-Type", "application/x-sentry-envelope"}, {"X-Sentry-Auth", auth}},
+        .credential = "dsn in [log.sentry]",
+        .again = kAgain,
+        .limits = singly(std::size_t{1} << 20)};  // Sentry's limit
+  }
+
   std::string body_of(std::span<const std::string> items, WallTime now) const override {
     std::string body;
     for (const std::string& item : items) {
@@ -162,14 +138,17 @@ class Sentry final : public HttpService {
 };
 
 /// One item a request: its API has no other.
-class Rollbar final : public HttpService {
+class Rollbar final : public LogService {
  public:
   Rollbar(const config::LogSender& sender, const LogIdentity& identity, Random& random)
-      : HttpService(sender, identity, "rollbar", "token in [log.rollbar]"), random_(random) {
-    url_ = sender_.endpoint + "/api/1/item/";
-    headers_ = {{"Content-Type", "application/json"}, {"X-Rollbar-Access-Token", sender_.secret}};
-    send_singly(std::size_t{512} << 10);  // Rollbar's limit
-  }
+      : LogService({.name = "rollbar",
+                    .url = sender.endpoint + "/api/1/item/",
+                    .headers = {{"Content-Type", kJson}, {"X-Rollbar-Access-Token", sender.secret}},
+                    .credential = "token in [log.rollbar]",
+                    .again = kAgain,
+                    .limits = singly(std::size_t{512} << 10)},  // Rollbar's limit
+                   sender, identity),
+        random_(random) {}
 
   std::string encode(const LogLine& line, WallTime now) const override {
     JsonWriter json;
@@ -238,17 +217,19 @@ std::string tags_of(const std::string& environment, const std::string& version,
   return tags;
 }
 
-class Datadog final : public HttpService {
+class Datadog final : public LogService {
  public:
   Datadog(const config::LogSender& sender, const LogIdentity& identity)
-      : HttpService(sender, identity, "datadog", "api_key in [log.datadog]"),
-        members_(datadog_members({sender.service, sender.environment, sender.tags}, identity)) {
-    url_ = sender_.endpoint + "/api/v2/logs";
-    headers_ = {{"Content-Type", "application/json"}, {"DD-API-KEY", sender_.secret}};
-    limits_.batch_items = 1'000;
-    limits_.batch_bytes = std::size_t{4} << 20;  // Datadog takes 5 MB
-    limits_.bytes = std::size_t{8} << 20;
-  }
+      : LogService(
+            {.name = "datadog",
+             .url = sender.endpoint + "/api/v2/logs",
+             .headers = {{"Content-Type", kJson}, {"DD-API-KEY", sender.secret}},
+             .credential = "api_key in [log.datadog]",
+             .again = kAgain,
+             // Datadog takes 5 MB.
+             .limits = {.bytes = std::size_t{8} << 20, .batch_items = 1'000, .batch_bytes = std::size_t{4} << 20}},
+            sender, identity),
+        members_(datadog_members({sender.service, sender.environment, sender.tags}, identity)) {}
 
   std::string encode(const LogLine& line, WallTime now) const override {
     return R"({"timestamp":")" + format_timestamp(now) + R"(",)" + format_line(LogFormat::datadog, members_, line);

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -16,6 +17,14 @@ namespace sluice::observe {
 class LogService : public Collector {
  public:
   virtual std::string encode(const LogLine& line, WallTime now) const = 0;
+
+ protected:
+  LogService(Settings settings, config::LogSender sender, LogIdentity identity)
+      : Collector(std::move(settings)), sender_(std::move(sender)), identity_(std::move(identity)) {}
+
+  // Fixed after construction.
+  const config::LogSender sender_;
+  const LogIdentity identity_;
 };
 
 /// That of the sender's kind. `random` outlives it.

@@ -10,14 +10,14 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <sstream>
+#include <tuple>
 
 #include "host/observe/build_info.hpp"
+#include "host/stores/core/outcomes.hpp"
 
 namespace sluice::observe {
 
@@ -29,8 +29,15 @@ using prometheus::Histogram;
 using prometheus::Labels;
 using prometheus::MetricType;
 
-constexpr std::array<std::string_view, 9> kOutcomes{"done",    "retry", "snooze",    "reject",   "discard",
-                                                    "release", "fault", "exhausted", "duplicate"};
+/// What handlers may report, and what a message comes to without one: its attempts are used up, or its key is done.
+constexpr auto kOutcomes = [] {
+  std::array<std::string_view, queue::core::kOutcomes + 2> names;
+  const auto rest = std::transform(queue::core::kOutcomeRules.begin(), queue::core::kOutcomeRules.end(), names.begin(),
+                                   [](const queue::core::OutcomeRule& rule) { return rule.name; });
+  rest[0] = "exhausted";
+  rest[1] = "duplicate";
+  return names;
+}();
 constexpr std::array<std::string_view, 6> kEndings{"done", "retried", "snoozed", "rejected", "discarded", "released"};
 // Prometheus gives every series a label `job` of its own, and renames one that is there already.
 constexpr const char* kJobLabel = "sluice_job";
@@ -40,6 +47,9 @@ constexpr std::size_t kMostReasons = 50;
 
 const Histogram::BucketBoundaries kSeconds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
                                            1,     2.5,    5,     10,   30,    60,   300, 1800, 3600};
+/// From handlers that only touch memory to those that run for minutes.
+const Histogram::BucketBoundaries kHandlerSeconds{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.25,
+                                                  0.5,    1,      2.5,   5,     10,   30,   60,  300};
 const Histogram::BucketBoundaries kRows{1, 2, 5, 10, 25, 50, 100, 250, 500, 1000};
 
 // The registry gives the same family for the same name, and a family the same series for the same labels.
@@ -52,52 +62,36 @@ Gauge& gauge(prometheus::Registry& registry, const char* name, const char* help,
   return prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add(labels);
 }
 
-Histogram& histogram(prometheus::Registry& registry, const char* name, const char* help, const std::string& outbox,
+Histogram& histogram(prometheus::Registry& registry, const char* name, const char* help, const Labels& labels,
                      const Histogram::BucketBoundaries& bounds) {
-  return prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add({{"outbox", outbox}}, bounds);
+  return prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add(labels, bounds);
 }
 
-Counter& outcome_counter(prometheus::Registry& registry, Labels labels, std::string_view outcome) {
-  labels["outcome"] = outcome;
-  return counter(registry, "sluice_outcomes_total", "Outcomes of attempts, by outcome", labels);
-}
-
-/// How long attempts took, by buckets. Thread-safe; an observation is two atomic additions, whatever its count, where
-/// the library's own histogram takes a lock and touches every bucket.
-class DurationHistogram {
+/// A counter for each of some names, under a label. All are there from the start, so that rates have a zero to begin
+/// with.
+template <std::size_t size>
+class NamedCounters {
  public:
-  /// `count` times the same duration.
-  void observe(Duration duration, std::uint64_t count) {
-    const double seconds = std::chrono::duration<double>(duration).count();
-    const auto* bound = std::lower_bound(kUpperBounds.begin(), kUpperBounds.end(), seconds);
-    buckets_[static_cast<std::size_t>(bound - kUpperBounds.begin())].fetch_add(count, std::memory_order_relaxed);
-    const auto nanoseconds = static_cast<std::uint64_t>(std::max(duration, Duration::zero()).count());
-    sum_.fetch_add(nanoseconds * count, std::memory_order_relaxed);
+  NamedCounters(prometheus::Registry& registry, const char* name, const char* help, Labels labels, const char* label,
+                const std::array<std::string_view, size>& names)
+      : names_(names) {
+    for (std::size_t index = 0; index < size; ++index) {
+      labels[label] = names[index];
+      counters_[index] = &counter(registry, name, help, labels);
+    }
   }
 
-  /// The sample without its labels. Observations made meanwhile may be in the sum and not yet in the buckets.
-  prometheus::ClientMetric collect() const {
-    prometheus::ClientMetric metric;
-    std::uint64_t cumulative = 0;
-    for (std::size_t index = 0; index < buckets_.size(); ++index) {
-      cumulative += buckets_[index].load(std::memory_order_relaxed);
-      const bool last = index == kUpperBounds.size();
-      metric.histogram.bucket.push_back(
-          {cumulative, last ? std::numeric_limits<double>::infinity() : kUpperBounds[index]});
+  /// What is none of the names is not counted.
+  void add(std::string_view name, std::uint64_t count) {
+    const auto* const known = std::find(names_.begin(), names_.end(), name);
+    if (known != names_.end()) {
+      counters_[static_cast<std::size_t>(known - names_.begin())]->Increment(static_cast<double>(count));
     }
-    metric.histogram.sample_count = cumulative;
-    const std::chrono::duration<double, std::nano> sum(sum_.load(std::memory_order_relaxed));
-    metric.histogram.sample_sum = std::chrono::duration<double>(sum).count();
-    return metric;
   }
 
  private:
-  /// From handlers that only touch memory to those that run for minutes.
-  static constexpr std::array<double, 16> kUpperBounds{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.25,
-                                                       0.5,    1,      2.5,   5,     10,   30,   60,  300};
-
-  std::array<std::atomic<std::uint64_t>, kUpperBounds.size() + 1> buckets_{};
-  std::atomic<std::uint64_t> sum_{0};  // nanoseconds; enough for five centuries
+  const std::array<std::string_view, size>& names_;
+  std::array<Counter*, size> counters_{};
 };
 
 prometheus::MetricFamily family_of(const FigureFamily& family) {
@@ -181,33 +175,22 @@ std::vector<FigureFamily> process_figures() {
 /// Holds the counters themselves, so that a call neither looks up a label nor allocates.
 class Metrics::PrometheusJob final : public JobMetrics {
  public:
-  PrometheusJob(prometheus::Registry& registry, Labels labels) : registry_(registry), labels_(std::move(labels)) {
-    for (std::size_t index = 0; index < kEndings.size(); ++index) {
-      Labels with_ending = labels_;
-      with_ending["ending"] = kEndings[index];
-      settled_[index] =
-          &counter(registry, "sluice_settled_total", "Messages whose attempt is written, by ending", with_ending);
-    }
-    for (std::size_t index = 0; index < kOutcomes.size(); ++index) {
-      outcomes_[index] = &outcome_counter(registry, labels_, kOutcomes[index]);
-    }
-  }
+  PrometheusJob(prometheus::Registry& registry, Labels labels) : registry_(registry), labels_(std::move(labels)) {}
 
   void claimed(std::uint64_t count) override { claims_.Increment(static_cast<double>(count)); }
 
-  void outcome(std::string_view outcome, std::uint64_t count) override {
-    const auto* const known = std::find(kOutcomes.begin(), kOutcomes.end(), outcome);
-    Counter& attempts = known == kOutcomes.end() ? outcome_counter(registry_, labels_, outcome)
-                                                 : *outcomes_[static_cast<std::size_t>(known - kOutcomes.begin())];
-    attempts.Increment(static_cast<double>(count));
-  }
+  void outcome(std::string_view outcome, std::uint64_t count) override { outcomes_.add(outcome, count); }
 
   void handler_time(Duration duration, std::uint64_t count) override {
     if (count == 0) {
       return;
     }
     attempts_.Increment(static_cast<double>(count));
-    durations_.observe(duration, count);
+    const double seconds = std::chrono::duration<double>(std::max(duration, Duration::zero())).count();
+    std::vector<double> buckets(kHandlerSeconds.size() + 1);
+    const auto bound = std::lower_bound(kHandlerSeconds.begin(), kHandlerSeconds.end(), seconds);
+    buckets[static_cast<std::size_t>(bound - kHandlerSeconds.begin())] = static_cast<double>(count);
+    durations_.ObserveMultiple(buckets, seconds * static_cast<double>(count));
   }
 
   void effects_refused(std::uint64_t count) override { effects_refused_.Increment(static_cast<double>(count)); }
@@ -216,23 +199,10 @@ class Metrics::PrometheusJob final : public JobMetrics {
   void claim_failed() override { claim_failures_.Increment(); }
   void in_flight(std::int64_t now) override { in_flight_.Set(static_cast<double>(now)); }
   void timed_out(std::uint64_t count) override { timeouts_.Increment(static_cast<double>(count)); }
-  void settled(std::string_view ending, std::uint64_t count) override {
-    const auto* const known = std::find(kEndings.begin(), kEndings.end(), ending);
-    if (known != kEndings.end()) {
-      settled_[static_cast<std::size_t>(known - kEndings.begin())]->Increment(static_cast<double>(count));
-    }
-  }
+  void settled(std::string_view ending, std::uint64_t count) override { settled_.add(ending, count); }
   void workers(std::uint64_t configured, std::uint64_t stuck) override {
     concurrency_.Set(static_cast<double>(configured));
     stuck_.Set(static_cast<double>(stuck));
-  }
-
-  prometheus::ClientMetric durations() const {
-    auto metric = durations_.collect();
-    for (const auto& [name, value] : labels_) {
-      metric.label.push_back({name, value});
-    }
-    return metric;
   }
 
  private:
@@ -253,18 +223,22 @@ class Metrics::PrometheusJob final : public JobMetrics {
   Gauge& concurrency_ = gauge(registry_, "sluice_concurrency", "Workers that the job is configured to have", labels_);
   Gauge& stuck_ =
       gauge(registry_, "sluice_stuck_handlers", "Handlers that have not returned long after their time-out", labels_);
-  std::array<Counter*, kOutcomes.size()> outcomes_{};
-  std::array<Counter*, kEndings.size()> settled_{};
-  // Synchronises itself.
-  DurationHistogram durations_;
+  NamedCounters<kOutcomes.size()> outcomes_{
+      registry_, "sluice_outcomes_total", "Outcomes of attempts, by outcome", labels_, "outcome", kOutcomes};
+  NamedCounters<kEndings.size()> settled_{
+      registry_, "sluice_settled_total", "Messages whose attempt is written, by ending", labels_, "ending", kEndings};
+  Histogram& durations_ = histogram(registry_, "sluice_handler_duration_seconds",
+                                    "How long handlers took for one attempt", labels_, kHandlerSeconds);
 };
 
 OutboxMetrics::OutboxMetrics(prometheus::Registry& registry, std::string outbox)
     : registry_(registry),
       outbox_(std::move(outbox)),
       latency_(histogram(registry, "sluice_outbox_publish_seconds",
-                         "From a row's created_at, or its first fetch, until it is marked as sent", outbox_, kSeconds)),
-      batches_(histogram(registry, "sluice_outbox_marked_rows", "Rows marked in one transaction", outbox_, kRows)) {}
+                         "From a row's created_at, or its first fetch, until it is marked as sent",
+                         {{"outbox", outbox_}}, kSeconds)),
+      batches_(histogram(registry, "sluice_outbox_marked_rows", "Rows marked in one transaction", {{"outbox", outbox_}},
+                         kRows)) {}
 
 std::string OutboxMetrics::bounded(std::set<std::string>& known, const std::string& name, std::size_t most) {
   const MutexLock lock(mutex_);
@@ -274,10 +248,19 @@ std::string OutboxMetrics::bounded(std::set<std::string>& known, const std::stri
   return known.contains(name) ? name : "other";
 }
 
+Counter& OutboxMetrics::published_of(const std::string& type) {
+  const MutexLock lock(mutex_);
+  const std::string name = published_.size() < kMostTypes || published_.contains(type) ? type : "other";
+  Counter*& known = published_[name];
+  if (known == nullptr) {
+    known = &counter(registry_, "sluice_outbox_published_total", "Rows marked as sent, by aggregate type",
+                     {{"outbox", outbox_}, {"type", name}});
+  }
+  return *known;
+}
+
 void OutboxMetrics::published(const std::string& type, Duration latency) {
-  counter(registry_, "sluice_outbox_published_total", "Rows marked as sent, by aggregate type",
-          {{"outbox", outbox_}, {"type", bounded(types_, type, kMostTypes)}})
-      .Increment();
+  published_of(type).Increment();
   latency_.Observe(std::chrono::duration<double>(latency).count());
 }
 
@@ -297,8 +280,6 @@ Metrics::Metrics() : registry_(std::make_unique<prometheus::Registry>()) {
         {{"version", build.version}, {"abi", build.abi}, {"compiler", build.compiler}})
       .Set(1);
 }
-
-Metrics::~Metrics() = default;
 
 JobMetrics& Metrics::job(const std::string& job, const std::string& queue) {
   const MutexLock lock(mutex_);
@@ -336,36 +317,58 @@ void Metrics::wake_datagrams(std::string_view result, std::uint64_t count) {
       .Increment(static_cast<double>(count));
 }
 
-void Metrics::dynamodb_request(const DynamoDbAttempt& attempt) {
-  Labels labels{{"operation", std::string(attempt.operation)},
-                {"queue", std::string(attempt.queue)},
-                {"table", std::string(attempt.table)}};
-  const auto add = [&](const char* name, const char* help, double amount) {
-    counter(*registry_, name, help, labels).Increment(amount);
-  };
-  add("sluice_dynamodb_requests_total", "HTTP requests to DynamoDB, retries included", 1);
-  add("sluice_dynamodb_throttles_total", "DynamoDB requests that were throttled", attempt.throttled ? 1 : 0);
-  add("sluice_dynamodb_read_units_total", "Read capacity units that answers reported", attempt.read_units);
-  add("sluice_dynamodb_write_units_total", "Write capacity units that answers reported", attempt.write_units);
-  if (!attempt.error.empty()) {
-    labels.emplace("error", attempt.error);
-    add("sluice_dynamodb_errors_total", "DynamoDB requests that failed, by kind of error", 1);
+/// Of one operation on one table for one queue.
+class Metrics::Requests {
+ public:
+  Requests(prometheus::Registry& registry, Labels labels) : registry_(registry), labels_(std::move(labels)) {}
+
+  void add(const DynamoDbAttempt& attempt) {
+    requests_.Increment();
+    throttles_.Increment(attempt.throttled ? 1 : 0);
+    read_units_.Increment(attempt.read_units);
+    write_units_.Increment(attempt.write_units);
+    if (!attempt.error.empty()) {
+      Labels labels = labels_;
+      labels.emplace("error", attempt.error);
+      counter(registry_, "sluice_dynamodb_errors_total", "DynamoDB requests that failed, by kind of error", labels)
+          .Increment();
+    }
   }
+
+ private:
+  // Fixed after construction; what they refer to synchronises itself.
+  prometheus::Registry& registry_;
+  const Labels labels_;
+  Counter& requests_ =
+      counter(registry_, "sluice_dynamodb_requests_total", "HTTP requests to DynamoDB, retries included", labels_);
+  Counter& throttles_ =
+      counter(registry_, "sluice_dynamodb_throttles_total", "DynamoDB requests that were throttled", labels_);
+  Counter& read_units_ =
+      counter(registry_, "sluice_dynamodb_read_units_total", "Read capacity units that answers reported", labels_);
+  Counter& write_units_ =
+      counter(registry_, "sluice_dynamodb_write_units_total", "Write capacity units that answers reported", labels_);
+};
+
+Metrics::Requests& Metrics::requests_of(const DynamoDbAttempt& attempt) {
+  const std::tuple<std::string, std::string, std::string> names(attempt.operation, attempt.queue, attempt.table);
+  const MutexLock lock(mutex_);
+  auto& requests = requests_[names];
+  if (!requests) {
+    const auto& [operation, queue, table] = names;
+    requests =
+        std::make_unique<Requests>(*registry_, Labels{{"operation", operation}, {"queue", queue}, {"table", table}});
+  }
+  return *requests;
 }
+
+void Metrics::dynamodb_request(const DynamoDbAttempt& attempt) { requests_of(attempt).add(attempt); }
+
+Metrics::~Metrics() = default;
 
 void Metrics::collect_from(Figures figures) { figures_.push_back(std::move(figures)); }
 
 std::string Metrics::text() const {
   auto families = registry_->Collect();
-  prometheus::MetricFamily durations{
-      "sluice_handler_duration_seconds", "How long handlers took for one attempt", MetricType::Histogram, {}};
-  {
-    const MutexLock lock(mutex_);
-    for (const auto& [names, job] : by_job_) {
-      durations.metric.push_back(job->durations());
-    }
-  }
-  families.push_back(std::move(durations));
   for (const Figures& figures : figures_) {
     for (const FigureFamily& family : figures()) {
       families.push_back(family_of(family));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -7,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "base/mutex.hpp"
 
 namespace prometheus {
+class Counter;
 class Histogram;
 class Registry;
 }  // namespace prometheus
@@ -22,15 +25,12 @@ namespace sluice::observe {
 
 /// The counters of one job. Thread-safe; each call costs well under a microsecond, and those that take a count are
 /// meant to be called once for a batch. Lives as long as its Metrics.
-class JobMetrics {
+class JobMetrics : boost::noncopyable {
  public:
-  JobMetrics() = default;
-  JobMetrics(const JobMetrics&) = delete;
-  JobMetrics& operator=(const JobMetrics&) = delete;
   virtual ~JobMetrics() = default;
 
   virtual void claimed(std::uint64_t count) = 0;
-  /// `outcome`: "done", "retry", "snooze", "reject", "discard", "release", "fault", "exhausted" (poison rule).
+  /// `outcome`: by its name in host/stores/core/outcomes.hpp, "exhausted" (poison rule) or "duplicate".
   virtual void outcome(std::string_view outcome, std::uint64_t count) = 0;
   /// `count` attempts that took `duration` each.
   virtual void handler_time(Duration duration, std::uint64_t count) = 0;
@@ -57,6 +57,7 @@ class OutboxMetrics {
   void marked(std::size_t rows);
 
  private:
+  prometheus::Counter& published_of(const std::string& type);
   /// The name itself, or "other" where there are so many already.
   std::string bounded(std::set<std::string>& known, const std::string& name, std::size_t most);
 
@@ -66,7 +67,7 @@ class OutboxMetrics {
   prometheus::Histogram& batches_;
   Mutex mutex_;
   // Guarded by mutex_.
-  std::set<std::string> types_;
+  std::map<std::string, prometheus::Counter*> published_;  ///< by type
   std::set<std::string> failed_types_;
   std::set<std::string> reasons_;
 };
@@ -97,12 +98,10 @@ struct FigureFamily {
 };
 
 /// Everything that /metrics shows. Thread-safe.
-class Metrics {
+class Metrics : boost::noncopyable {
  public:
   Metrics();
   ~Metrics();
-  Metrics(const Metrics&) = delete;
-  Metrics& operator=(const Metrics&) = delete;
 
   /// The counters of a job; the same object for the same names.
   JobMetrics& job(const std::string& job, const std::string& queue);
@@ -125,14 +124,19 @@ class Metrics {
 
  private:
   class PrometheusJob;
+  class Requests;
+  Requests& requests_of(const DynamoDbAttempt& attempt);
 
   // Synchronises itself.
   const std::unique_ptr<prometheus::Registry> registry_;
   // Fixed before the first text.
   std::vector<Figures> figures_;
   // Entries stay for ever, so references to them may leave the lock.
-  mutable Mutex mutex_;
+  Mutex mutex_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<PrometheusJob>> by_job_ SLUICE_GUARDED_BY(mutex_);
+  /// By operation, queue and table.
+  std::map<std::tuple<std::string, std::string, std::string>, std::unique_ptr<Requests>> requests_
+      SLUICE_GUARDED_BY(mutex_);
   std::map<std::string, std::unique_ptr<OutboxMetrics>> outboxes_ SLUICE_GUARDED_BY(mutex_);
 };
 

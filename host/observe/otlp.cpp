@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/endian/conversion.hpp>
 #include <charconv>
 #include <chrono>
 #include <map>
@@ -31,10 +32,10 @@ void append_varint(std::string& out, std::uint64_t value) {
 
 void append_key(std::string& out, std::uint32_t field, std::uint32_t kind) { append_varint(out, field << 3U | kind); }
 
-void append_little_endian(std::string& out, std::uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) {
-    out += static_cast<char>(value >> (8U * static_cast<unsigned>(i)) & 0xffU);
-  }
+template <typename Number>
+void append_little_endian(std::string& out, Number value) {
+  boost::endian::native_to_little_inplace(value);
+  out.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
 std::optional<std::uint64_t> take_varint(std::string_view& from) {
@@ -62,12 +63,12 @@ void append_number(std::string& out, std::uint32_t field, std::uint64_t value) {
 
 void append_fixed32(std::string& out, std::uint32_t field, std::uint32_t value) {
   append_key(out, field, kFixed32);
-  append_little_endian(out, value, 4);
+  append_little_endian(out, value);
 }
 
 void append_fixed64(std::string& out, std::uint32_t field, std::uint64_t value) {
   append_key(out, field, kFixed64);
-  append_little_endian(out, value, 8);
+  append_little_endian(out, value);
 }
 
 void append_bytes(std::string& out, std::uint32_t field, std::string_view bytes) {
@@ -152,13 +153,10 @@ constexpr std::uint32_t kStatus = 15;
 constexpr std::uint32_t kFlags = 16;
 }  // namespace span_field
 
-std::string bytes_of(std::uint64_t number, unsigned count = 8) {
-  std::string bytes;
-  for (unsigned shift = 8 * count; shift > 0;) {
-    shift -= 8;
-    bytes += static_cast<char>(number >> shift & 0xffU);
-  }
-  return bytes;
+template <typename Number>
+std::string bytes_of(Number number) {
+  boost::endian::native_to_big_inplace(number);
+  return {reinterpret_cast<const char*>(&number), sizeof(number)};
 }
 
 std::string text_value(std::string_view text) {
@@ -221,17 +219,7 @@ Judgement partial_success(std::string_view response) {
 class Otlp final : public Collector {
  public:
   Otlp(const config::TracingConfig& tracing, const LogIdentity& identity)
-      : grpc_(tracing.protocol == config::TraceProtocol::grpc),
-        url_(tracing.endpoint + (grpc_ ? "/opentelemetry.proto.collector.trace.v1.TraceService/Export" : "")) {
-    for (const auto& [name, value] : tracing.headers) {
-      headers_.emplace_back(name, value);
-    }
-    headers_.emplace_back("User-Agent", "sluice/" + identity.version);
-    headers_.emplace_back("Content-Type", grpc_ ? "application/grpc" : "application/x-protobuf");
-    if (grpc_) {
-      headers_.emplace_back("TE", "trailers");
-      headers_.emplace_back("grpc-timeout", "10S");
-    }
+      : Collector(settings_of(tracing, identity)), grpc_(tracing.protocol == config::TraceProtocol::grpc) {
     std::map<std::string, std::string> attributes = tracing.attributes;
     attributes["service.name"] = tracing.service;
     attributes.emplace("service.version", identity.version);
@@ -248,28 +236,8 @@ class Otlp final : public Collector {
     append_bytes(scope_, 2, identity.version);
   }
 
-  const std::string& name() const override { return name_; }
-  ShipLimits limits() const override {
-    ShipLimits limits;
-    limits.items = 20'000;
-    limits.bytes = std::size_t{8} << 20;
-    limits.batch_items = 4'000;  // about a megabyte; collectors take four
-    return limits;
-  }
-
-  dynamo::HttpRequest request(std::span<const std::string> items, WallTime) const override {
-    const std::string message = export_request(items);
-    dynamo::HttpRequest made{.method = "POST", .url = url_, .headers = headers_, .body = {}};
-    if (grpc_) {
-      made.body += '\0';
-      made.body += bytes_of(message.size(), 4);
-    }
-    made.body += message;
-    return made;
-  }
-
   Judgement judge(const dynamo::HttpResult& result) const override {
-    Judgement judgement = judge_status(result, {429, 502, 503, 504}, "headers of [tracing]");
+    Judgement judgement = Collector::judge(result);
     if (judgement.kind != Judgement::Kind::taken) {
       return judgement;
     }
@@ -277,6 +245,29 @@ class Otlp final : public Collector {
   }
 
  private:
+  static Settings settings_of(const config::TracingConfig& tracing, const LogIdentity& identity) {
+    const bool grpc = tracing.protocol == config::TraceProtocol::grpc;
+    dynamo::Headers headers(tracing.headers.begin(), tracing.headers.end());
+    headers.emplace_back("User-Agent", "sluice/" + identity.version);
+    headers.emplace_back("Content-Type", grpc ? "application/grpc" : "application/x-protobuf");
+    if (grpc) {
+      headers.emplace_back("TE", "trailers");
+      headers.emplace_back("grpc-timeout", "10S");
+    }
+    return {.name = "otlp",
+            .url = tracing.endpoint + (grpc ? "/opentelemetry.proto.collector.trace.v1.TraceService/Export" : ""),
+            .headers = std::move(headers),
+            .credential = "headers of [tracing]",
+            .again = {429, 502, 503, 504},
+            // About a megabyte a batch; collectors take four.
+            .limits = {.items = 20'000, .bytes = std::size_t{8} << 20, .batch_items = 4'000}};
+  }
+
+  std::string body_of(std::span<const std::string> items, WallTime) const override {
+    const std::string message = export_request(items);
+    return grpc_ ? '\0' + bytes_of(static_cast<std::uint32_t>(message.size())) + message : message;
+  }
+
   std::string export_request(std::span<const std::string> items) const {
     std::string spans;
     append_bytes(spans, scope_spans::kScope, scope_);
@@ -319,10 +310,7 @@ class Otlp final : public Collector {
     return {again ? Judgement::Kind::again : Judgement::Kind::refused, 0, retry_after(response), std::move(why)};
   }
 
-  const std::string name_ = "otlp";
   const bool grpc_;
-  const std::string url_;
-  dynamo::Headers headers_;
   std::string resource_;
   std::string scope_;
 };

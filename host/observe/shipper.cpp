@@ -1,11 +1,11 @@
 #include "host/observe/shipper.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <system_error>
 #include <utility>
 
 #include "base/signal_block.hpp"
+#include "base/text/number.hpp"
 
 namespace sluice::observe {
 
@@ -28,21 +28,17 @@ constexpr const char* kNoRoom = "it does not keep up";
 }  // namespace
 
 std::optional<Duration> retry_after(const dynamo::HttpResponse& response) {
-  const std::string* text = response.header("retry-after");
-  if (text == nullptr) {
-    return std::nullopt;
-  }
-  std::int64_t seconds = 0;
-  const char* end = text->data() + text->size();
-  const auto [rest, failed] = std::from_chars(text->data(), end, seconds);
-  if (failed != std::errc() || rest != end || seconds < 0) {
-    return std::nullopt;
-  }
-  return std::chrono::seconds(std::min(seconds, kLongestWaitSeconds));
+  const std::string* const text = response.header("retry-after");
+  const auto seconds = text == nullptr ? std::nullopt : parse_number<std::int64_t>(*text);
+  return seconds >= 0 ? std::optional<Duration>(std::chrono::seconds(std::min(*seconds, kLongestWaitSeconds)))
+                      : std::nullopt;
 }
 
-Judgement judge_status(const dynamo::HttpResult& result, std::initializer_list<int> again,
-                       const std::string& credential) {
+dynamo::HttpRequest Collector::request(std::span<const std::string> items, WallTime now) const {
+  return {.method = "POST", .url = settings_.url, .headers = settings_.headers, .body = body_of(items, now)};
+}
+
+Judgement Collector::judge(const dynamo::HttpResult& result) const {
   if (!result) {
     return {Judgement::Kind::again, 0, std::nullopt, result.error().message};
   }
@@ -51,11 +47,11 @@ Judgement judge_status(const dynamo::HttpResult& result, std::initializer_list<i
     return {};
   }
   std::string why = "it answered " + std::to_string(status);
-  if (std::find(again.begin(), again.end(), status) != again.end()) {
+  if (std::find(settings_.again.begin(), settings_.again.end(), status) != settings_.again.end()) {
     return {Judgement::Kind::again, 0, retry_after(*result), std::move(why)};
   }
   if (status == kUnauthorized || status == kForbidden) {
-    why += "; is the " + credential + " right?";
+    why += "; is the " + settings_.credential + " right?";
   }
   return {Judgement::Kind::refused, 0, std::nullopt, std::move(why)};
 }

@@ -1,16 +1,17 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <initializer_list>
 #include <list>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -40,26 +41,34 @@ struct Judgement {
   std::string why;               ///< one line, without anything secret
 };
 
-/// A service that takes items (log lines, spans) over HTTP: how it is spoken to. Keeps no state; thread-safe.
-class Collector {
+/// A service that takes items (log lines, spans) by POST to one address: how it is spoken to. Keeps no state;
+/// thread-safe.
+class Collector : boost::noncopyable {
  public:
-  Collector() = default;
-  Collector(const Collector&) = delete;
-  Collector& operator=(const Collector&) = delete;
   virtual ~Collector() = default;
 
   /// As metrics and errors call it.
-  virtual const std::string& name() const = 0;
-  virtual ShipLimits limits() const = 0;
-  virtual dynamo::HttpRequest request(std::span<const std::string> items, WallTime now) const = 0;
-  virtual Judgement judge(const dynamo::HttpResult& result) const = 0;
-};
+  const std::string& name() const { return settings_.name; }
+  const ShipLimits& limits() const { return settings_.limits; }
+  dynamo::HttpRequest request(std::span<const std::string> items, WallTime now) const;
+  /// By the status alone: 2xx is taken, `again` and no answer at all are to be tried again, everything else is refused.
+  virtual Judgement judge(const dynamo::HttpResult& result) const;
 
-/// What the status of an answer says by itself: 2xx is taken, those of `again` and no answer at all are to be tried
-/// again, everything else is refused. `credential` is what is wrong after a 401 or 403, such as "token in
-/// [log.rollbar]".
-Judgement judge_status(const dynamo::HttpResult& result, std::initializer_list<int> again,
-                       const std::string& credential);
+ protected:
+  struct Settings {
+    std::string name;
+    std::string url;
+    dynamo::Headers headers;
+    std::string credential;  ///< what is wrong after a 401 or 403, such as "token in [log.rollbar]"
+    std::vector<int> again;
+    ShipLimits limits{};
+  };
+  explicit Collector(Settings settings) : settings_(std::move(settings)) {}
+  virtual std::string body_of(std::span<const std::string> items, WallTime now) const = 0;
+
+ private:
+  const Settings settings_;
+};
 
 /// Of a Retry-After header in seconds; nothing for anything else.
 std::optional<Duration> retry_after(const dynamo::HttpResponse& response);

@@ -1,6 +1,7 @@
 #include "host/observe/trace_context.hpp"
 
 #include <algorithm>
+#include <boost/endian/conversion.hpp>
 
 #include "base/text/hex.hpp"
 
@@ -12,12 +13,8 @@ constexpr std::size_t kLength = 55;           // of version 00
 constexpr std::size_t kMostTraceState = 512;  // what W3C asks everybody to carry at least
 
 /// The eight bytes there, highest first, as a number.
-std::uint64_t number_of(std::string_view bytes) {
-  std::uint64_t number = 0;
-  for (const char byte : bytes.substr(0, 8)) {
-    number = number << 8U | static_cast<unsigned char>(byte);
-  }
-  return number;
+std::uint64_t number_of(const void* bytes) {
+  return boost::endian::load_big_u64(static_cast<const unsigned char*>(bytes));
 }
 
 }  // namespace
@@ -32,7 +29,7 @@ std::optional<TraceContext> parse_traceparent(std::string_view text) {
   const auto trace = from_hex(text.substr(3, 32));
   const auto span = from_hex(text.substr(36, 16));
   const auto flags = from_hex(text.substr(53, 2));
-  if (!version || !trace || !span || !flags || *version == "\xff" || number_of(*span) == 0 ||
+  if (!version || !trace || !span || !flags || *version == "\xff" || number_of(span->data()) == 0 ||
       std::all_of(trace->begin(), trace->end(), [](char byte) { return byte == 0; })) {
     return std::nullopt;
   }
@@ -42,7 +39,7 @@ std::optional<TraceContext> parse_traceparent(std::string_view text) {
   }
   TraceContext context;
   std::copy(trace->begin(), trace->end(), context.trace.begin());
-  context.span = number_of(*span);
+  context.span = number_of(span->data());
   context.sampled = (static_cast<unsigned char>(flags->front()) & 1U) != 0;
   return context;
 }
@@ -60,6 +57,6 @@ std::string hex_of(const TraceId& trace) { return to_hex(trace); }
 
 std::string hex_of(std::uint64_t span) { return hex_digits(span, 16); }
 
-std::uint64_t low_half(const TraceId& trace) { return number_of({reinterpret_cast<const char*>(trace.data()) + 8, 8}); }
+std::uint64_t low_half(const TraceId& trace) { return number_of(trace.data() + 8); }
 
 }  // namespace sluice::observe

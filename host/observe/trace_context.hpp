@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <boost/core/noncopyable.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -38,12 +39,10 @@ std::string hex_of(std::uint64_t span);
 std::uint64_t low_half(const TraceId& trace);
 
 /// Says for a scope what the current thread is at, so that its log lines can tell. A resource.
-class TraceScope {
+class TraceScope : boost::noncopyable {
  public:
   explicit TraceScope(const TraceContext& context) : context_(context), before_(current_) { current_ = &context_; }
   ~TraceScope() { current_ = before_; }
-  TraceScope(const TraceScope&) = delete;
-  TraceScope& operator=(const TraceScope&) = delete;
 
   /// Null: nothing that is traced.
   static const TraceContext* current() { return current_; }

@@ -15,22 +15,22 @@ constexpr Duration kPatience = seconds(20);
 
 class PlainCollector final : public Collector {
  public:
-  explicit PlainCollector(std::size_t room) { limits_.items = room; }
-
-  const std::string& name() const override { return name_; }
-  ShipLimits limits() const override { return limits_; }
-  dynamo::HttpRequest request(std::span<const std::string> items, WallTime) const override {
-    dynamo::HttpRequest made{.url = "http://collector/"};
-    for (const std::string& item : items) {
-      made.body += item + ";";
-    }
-    return made;
-  }
-  Judgement judge(const dynamo::HttpResult& result) const override { return judge_status(result, {503}, "token"); }
+  explicit PlainCollector(std::size_t room)
+      : Collector({.name = "plain",
+                   .url = "http://collector/",
+                   .headers = {},
+                   .credential = "token",
+                   .again = {503},
+                   .limits = {.items = room}}) {}
 
  private:
-  const std::string name_ = "plain";
-  ShipLimits limits_;
+  std::string body_of(std::span<const std::string> items, WallTime) const override {
+    std::string body;
+    for (const std::string& item : items) {
+      body += item + ";";
+    }
+    return body;
+  }
 };
 
 class ShipperTest : public testing::Test {

@@ -28,7 +28,7 @@ HOST_ARROWS = {
     "queue": set(),
     "cost": {"queue"},
     "stores": {"queue", "cost"},
-    "observe": {"runtime/service.hpp"},
+    "observe": {"runtime/service.hpp", "stores/core/outcomes.hpp"},
     "fleet": {"queue", "cost"},
     # Of stores, only how the layouts name things: what a write costs depends on the bytes of an item.
     "operate": {"queue", "cost", "fleet", "observe", "stores/dynamomq/schema.hpp", "stores/leased/leased_schema.hpp",
