@@ -137,9 +137,6 @@ BulkRun::Step BulkRun::list() {
   // A consistent look may come without order, so that an old message may follow new ones.
   const bool only_later = !plan_.consistent && later > 0 && later == page->messages.size();
   listed_all_ = list_cursor_.empty() || only_later;
-  if (plan_.dry_run) {
-    plan_only(step);
-  }
   return step;
 }
 
@@ -170,24 +167,11 @@ BulkRun::Step BulkRun::find() {
     }
   }
   listed_all_ = next_id_ == plan_.ids.size();
-  if (plan_.dry_run) {
-    plan_only(step);
-  }
   return step;
 }
 
 bool BulkRun::spares(const queue::StoredMessage& message, WallTime now) const {
   return !plan_.force && !plan_.unconditional && !plan_.any_state && is_in_flight(message, now);
-}
-
-void BulkRun::plan_only(Step& step) {
-  while (next_ < found_.size() && !limit_reached()) {
-    for (const queue::StoredMessage* message : take_batch(step)) {
-      const auto* change = std::get_if<queue::Change>(&plan_.work);
-      planned_ += change != nullptr ? plan_.tariff.change(*message, change->action) : plan_.tariff.edit(*message);
-      tell(step, message->message.id, Fate::planned, {}, is_in_flight(*message, clock_.wall_now()));
-    }
-  }
 }
 
 std::vector<const queue::StoredMessage*> BulkRun::take_batch(Step& step) {
@@ -219,7 +203,12 @@ BulkRun::Step BulkRun::apply() {
   const std::size_t first = next_;
   const std::uint64_t skipped = count_.skipped;
   const auto batch = take_batch(step);
-  if (batch.empty()) {
+  if (plan_.dry_run || batch.empty()) {
+    const auto* change = std::get_if<queue::Change>(&plan_.work);
+    for (const queue::StoredMessage* message : batch) {
+      planned_ += change != nullptr ? plan_.tariff.change(*message, change->action) : plan_.tariff.edit(*message);
+      tell(step, message->message.id, Fate::planned, {}, is_in_flight(*message, clock_.wall_now()));
+    }
     return step;
   }
   const auto results = std::holds_alternative<queue::Change>(plan_.work) ? change(batch) : edit(batch);

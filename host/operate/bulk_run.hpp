@@ -125,7 +125,6 @@ class BulkRun {
   Step list();
   Step find();
   Step apply();
-  void plan_only(Step& step);
   bool arrived_later(const queue::StoredMessage& message) const;
   /// The next messages in turn, without those that are left alone; their outcomes go into `step`.
   std::vector<const queue::StoredMessage*> take_batch(Step& step);

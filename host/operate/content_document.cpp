@@ -6,7 +6,9 @@
 
 #include "base/text/base64.hpp"
 #include "base/text/utf8.hpp"
+#include "base/text/visible.hpp"
 #include "config/config.hpp"
+#include "host/operate/describe.hpp"
 #include "host/operate/json_value.hpp"
 
 namespace sluice::operate {
@@ -18,7 +20,7 @@ using Path = std::vector<queue::PathStep>;
 using Kind = JsonValue::Kind;
 
 const std::vector<std::string>& known_parts() {
-  static const std::vector<std::string> kParts{"data", "content_type", "attributes", "group"};
+  static const std::vector<std::string> kParts{"data", "content_type", "attributes", "group", "priority"};
   return kParts;
 }
 
@@ -27,18 +29,15 @@ Error wrong(std::string message) { return {ErrorCode::invalid, std::move(message
 Error unknown_part(const std::string& name) {
   const auto meant = config::nearest(name, known_parts());
   return wrong("\"" + name + "\" cannot be edited; " +
-               (meant ? "did you mean " + *meant + "?" : "there are data, content_type, attributes and group"));
+               (meant ? "did you mean " + *meant + "?" : "there are " + listed(known_parts())));
 }
 
 /// The content as a document; a body that is not text or JSON is left out.
 JsonValue content_of(const queue::Message& message) {
   JsonValue content;
   content.kind = Kind::object;
-  auto body = message.content_type == queue::kJson ? parse_json(message.body) : Result<JsonValue>(wrong("it is text"));
-  if (body) {
-    content.add("data", std::move(*body));
-  } else if (is_utf8(message.body)) {
-    content.add("data", JsonValue::of_string(message.body));
+  if (is_utf8(message.body)) {
+    content.add("data", json_or_text(message));
   }
   content.add("content_type", JsonValue::of_string(message.content_type));
   JsonValue attributes;
@@ -56,70 +55,37 @@ JsonValue content_of(const queue::Message& message) {
   return content;
 }
 
-/// Finds what is to be edited to make one document of another.
-class Difference {
- public:
-  explicit Difference(Edits& edits) : edits_(edits) {}
-
-  void between(const JsonValue& before, const JsonValue& after) {
-    if (same_exactly(before, after)) {
-      return;
+/// Adds what is to be edited at `path` to make one value of another; null: there is none.
+void add_edits(Edits& edits, const Path& path, const JsonValue* before, const JsonValue* after) {
+  const auto below = [&](const queue::PathStep& step, const JsonValue* was, const JsonValue* is) {
+    Path deeper = path;
+    deeper.push_back(step);
+    add_edits(edits, deeper, was, is);
+  };
+  const bool both = before != nullptr && after != nullptr && before->kind == after->kind;
+  if (both && before->kind == Kind::object) {
+    for (const std::string& key : before->keys) {
+      below(key, before->member(key), after->member(key));
     }
-    if (before.kind == Kind::object && after.kind == Kind::object) {
-      members(before, after);
-    } else if (before.kind == Kind::array && after.kind == Kind::array) {
-      elements(before, after);
-    } else {
-      edits_.push_back({.path = path_, .json = to_json(after)});
-    }
-  }
-
-  /// The same below a step.
-  void below(queue::PathStep step, const JsonValue* before, const JsonValue* after) {
-    path_.push_back(std::move(step));
-    if (before != nullptr && after != nullptr) {
-      between(*before, *after);
-    } else {
-      edits_.push_back({.path = path_, .json = after != nullptr ? std::optional(to_json(*after)) : std::nullopt});
-    }
-    path_.pop_back();
-  }
-
- private:
-  /// 1 and 1.0 differ: who changes the spelling means it.
-  static bool same_exactly(const JsonValue& before, const JsonValue& after) {
-    return before.kind == after.kind && before.kind != Kind::object && before.kind != Kind::array &&
-           before.text == after.text && before.truth == after.truth;
-  }
-
-  void members(const JsonValue& before, const JsonValue& after) {
-    for (const std::string& key : before.keys) {
-      below(key, before.member(key), after.member(key));
-    }
-    for (const std::string& key : after.keys) {
-      if (before.member(key) == nullptr) {
-        below(key, nullptr, after.member(key));
+    for (const std::string& key : after->keys) {
+      if (before->member(key) == nullptr) {
+        below(key, nullptr, after->member(key));
       }
     }
-  }
-
-  void elements(const JsonValue& before, const JsonValue& after) {
-    const std::size_t common = std::min(before.items.size(), after.items.size());
-    for (std::size_t index = 0; index < common; ++index) {
-      below(index, &before.items[index], &after.items[index]);
-    }
-    for (std::size_t index = common; index < after.items.size(); ++index) {
-      below(index, nullptr, &after.items[index]);
+  } else if (both && before->kind == Kind::array) {
+    const std::size_t common = std::min(before->items.size(), after->items.size());
+    for (std::size_t index = 0; index < after->items.size(); ++index) {
+      below(index, index < common ? &before->items[index] : nullptr, &after->items[index]);
     }
     // From the end, so that no index moves before its turn.
-    for (std::size_t index = before.items.size(); index > common; --index) {
-      below(index - 1, &before.items[index - 1], nullptr);
+    for (std::size_t index = before->items.size(); index > common; --index) {
+      below(index - 1, &before->items[index - 1], nullptr);
     }
+  } else if (!both || before->text != after->text || before->truth != after->truth) {
+    // 1 and 1.0 differ: who changes the spelling means it.
+    edits.push_back({.path = path, .json = after != nullptr ? std::optional(to_json(*after)) : std::nullopt});
   }
-
-  Edits& edits_;
-  Path path_;
-};
+}
 
 std::optional<Error> check(const JsonValue& document) {
   if (document.kind != Kind::object) {
@@ -133,7 +99,7 @@ std::optional<Error> check(const JsonValue& document) {
       return unknown_part(key);
     }
   }
-  for (const char* const name : {"content_type", "group"}) {
+  for (const char* const name : {"content_type", "group", "priority"}) {
     if (const JsonValue* part = document.member(name); part != nullptr && part->kind != Kind::string) {
       return wrong(std::string(name) + " must be text");
     }
@@ -254,23 +220,17 @@ Result<Edits> content_edits(const queue::StoredMessage& stored, std::string_view
   if (after->member("content_type") == nullptr) {
     return wrong("content_type is missing");
   }
+  JsonValue none;
+  none.kind = Kind::object;
   Edits edits;
-  Difference difference(edits);
   // The content type comes first: it says how a new body is meant.
-  for (const char* const part : {"content_type", "data", "group"}) {
+  for (const std::string part : {"content_type", "data", "group", "priority", "attributes"}) {
     const JsonValue* was = before.member(part);
-    const JsonValue* is = after->member(part);
-    if (!(binary && std::string_view(part) == "data") && (was != nullptr || is != nullptr)) {
-      difference.below(part, was, is);
+    const JsonValue* is = after->member(part) == nullptr && part == "attributes" ? &none : after->member(part);
+    if (!(binary && part == "data") && (was != nullptr || is != nullptr)) {
+      add_edits(edits, {part}, was, is);
     }
   }
-  const JsonValue none = [] {
-    JsonValue empty;
-    empty.kind = Kind::object;
-    return empty;
-  }();
-  const JsonValue* attributes = after->member("attributes");
-  difference.below("attributes", before.member("attributes"), attributes != nullptr ? attributes : &none);
   return edits;
 }
 

@@ -10,8 +10,8 @@
 
 namespace sluice::operate {
 
-/// A message's content as an operator edits it: a JSON document with data, content_type, attributes and group. Text is
-/// a JSON string; bytes that are no text are Base64, and may not be edited.
+/// A message's content as an operator edits it: a JSON document with data, content_type, attributes, group and
+/// priority. Text is a JSON string; bytes that are no text are Base64, and may not be edited.
 std::string content_document(const queue::StoredMessage& message);
 
 /// What makes the message's content that of the edited document, naming no more than what differs; empty when nothing

@@ -9,8 +9,6 @@
 namespace sluice::operate {
 namespace {
 
-using Names = std::pair<std::string, std::string>;
-
 // What is extrapolated from less would be chance.
 constexpr Duration kShortest = std::chrono::minutes(1);
 
@@ -22,62 +20,6 @@ bool held(const fleet::HostRecord& host, const std::string& job) {
   return std::any_of(host.jobs.begin(), host.jobs.end(),
                      [&](const fleet::JobRecord& one) { return one.name == job && one.held_by_budget; });
 }
-
-/// Gathers what hosts tell.
-class Gathering {
- public:
-  Gathering(const std::string& queue, const cost::Prices& prices) : queue_(queue), prices_(prices) {}
-
-  void add(const fleet::HostRecord& host) {
-    ++summary_.hosts;
-    summary_.shortest = summary_.hosts == 1 ? host.spent_in : std::min(summary_.shortest, host.spent_in);
-    summary_.covered = std::max(summary_.covered, host.spent_in);
-    for (const fleet::SpentRecord& spent : host.spent) {
-      if (!queue_.empty() && spent.queue != queue_) {
-        continue;
-      }
-      CostSummary::Row& row = rows_[{spent.queue, spent.job}];
-      ++row.hosts;
-      row.held_hosts += held(host, spent.job) ? 1 : 0;
-      row.hour += spent.usage;
-      row.per_hour += prices_.of(spent.usage.spent) / hours(host.spent_in);
-    }
-    summary_.attribute = summary_.attribute.empty() ? host.attribute : summary_.attribute;
-    for (const fleet::ValueRecord& value : host.values) {
-      if (host.attribute == summary_.attribute) {
-        values_[value.value] += value.usage;
-      }
-    }
-  }
-  void add_silent() { ++summary_.silent; }
-
-  CostSummary take() {
-    for (auto& [names, row] : rows_) {
-      row.queue = names.first;
-      row.job = names.second;
-      summary_.rows.push_back(std::move(row));
-    }
-    std::stable_sort(summary_.rows.begin(), summary_.rows.end(), [](const auto& a, const auto& b) {
-      return a.queue != b.queue ? a.queue < b.queue : a.per_hour > b.per_hour;
-    });
-    for (auto& [value, usage] : values_) {
-      summary_.values.push_back({value, usage});
-    }
-    std::stable_sort(summary_.values.begin(), summary_.values.end(), [this](const auto& a, const auto& b) {
-      const double left = prices_.of(a.usage.spent);
-      const double right = prices_.of(b.usage.spent);
-      return left != right ? left > right : a.usage.messages > b.usage.messages;
-    });
-    return std::move(summary_);
-  }
-
- private:
-  const std::string& queue_;
-  const cost::Prices& prices_;
-  CostSummary summary_;
-  std::map<Names, CostSummary::Row> rows_;
-  std::map<std::string, cost::Usage> values_;
-};
 
 constexpr std::size_t kWidestName = 32;
 constexpr int kMoneyDigits = 10;
@@ -130,7 +72,7 @@ void describe(const Priced<CostSummary::Row>& priced, Fields& fields) {
   fields.cell(figures("A MONTH"), priced.prices.text(row.per_hour * cost::kHoursPerMonth));
 }
 
-void describe(const Priced<CostSummary::Value>& value, Fields& fields) {
+void describe(const Priced<fleet::ValueRecord>& value, Fields& fields) {
   fields.text("value", {"VALUE", false, kWidestName}, value.part.value);
   describe_usage(value.part.usage, value.prices, "SINCE START", fields);
 }
@@ -185,15 +127,51 @@ double CostSummary::per_hour() const {
 }
 
 CostSummary summarize_costs(const fleet::FleetView& view, const std::string& queue, const cost::Prices& prices) {
-  Gathering gathering(queue, prices);
-  for (const fleet::KnownHost& host : view.hosts) {
-    if (host.pulse == fleet::Pulse::silent) {
-      gathering.add_silent();
-    } else {
-      gathering.add(host.record);
+  CostSummary summary;
+  std::map<std::pair<std::string, std::string>, CostSummary::Row> rows;  // by queue and job
+  std::map<std::string, cost::Usage> values;
+  for (const fleet::KnownHost& known : view.hosts) {
+    if (known.pulse == fleet::Pulse::silent) {
+      ++summary.silent;
+      continue;
+    }
+    const fleet::HostRecord& host = known.record;
+    summary.shortest = summary.hosts == 0 ? host.spent_in : std::min(summary.shortest, host.spent_in);
+    summary.covered = std::max(summary.covered, host.spent_in);
+    ++summary.hosts;
+    for (const fleet::SpentRecord& spent : host.spent) {
+      if (queue.empty() || spent.queue == queue) {
+        CostSummary::Row& row = rows[{spent.queue, spent.job}];
+        row.queue = spent.queue;
+        row.job = spent.job;
+        ++row.hosts;
+        row.held_hosts += held(host, spent.job) ? 1 : 0;
+        row.hour += spent.usage;
+        row.per_hour += prices.of(spent.usage.spent) / hours(host.spent_in);
+      }
+    }
+    summary.attribute = summary.attribute.empty() ? host.attribute : summary.attribute;
+    for (const fleet::ValueRecord& value : host.values) {
+      if (host.attribute == summary.attribute) {
+        values[value.value] += value.usage;
+      }
     }
   }
-  return gathering.take();
+  for (auto& [names, row] : rows) {
+    summary.rows.push_back(std::move(row));
+  }
+  std::stable_sort(summary.rows.begin(), summary.rows.end(), [](const auto& a, const auto& b) {
+    return a.queue != b.queue ? a.queue < b.queue : a.per_hour > b.per_hour;
+  });
+  for (auto& [value, usage] : values) {
+    summary.values.push_back({value, usage});
+  }
+  std::stable_sort(summary.values.begin(), summary.values.end(), [&prices](const auto& a, const auto& b) {
+    const double left = prices.of(a.usage.spent);
+    const double right = prices.of(b.usage.spent);
+    return left != right ? left > right : a.usage.messages > b.usage.messages;
+  });
+  return summary;
 }
 
 }  // namespace sluice::operate

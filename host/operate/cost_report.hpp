@@ -20,18 +20,14 @@ struct CostSummary {
     cost::Usage hour;              ///< of the last hour
     double per_hour = 0;           ///< money, at the pace of the time that is covered
   };
-  struct Value {
-    std::string value;
-    cost::Usage usage;  ///< since the start of the hosts that tell of it
-  };
 
   std::vector<Row> rows;  ///< by queue, the dearest job first
   std::string attribute;
-  std::vector<Value> values;  ///< the dearest first
-  std::uint32_t hosts = 0;    ///< that tell
-  std::uint32_t silent = 0;   ///< that tell nothing any more
-  Duration covered{};         ///< of the last hour, by the host that covers most
-  Duration shortest{};        ///< by the one that covers least
+  std::vector<fleet::ValueRecord> values;  ///< since the start of the hosts that tell of them, the dearest first
+  std::uint32_t hosts = 0;                 ///< that tell
+  std::uint32_t silent = 0;                ///< that tell nothing any more
+  Duration covered{};                      ///< of the last hour, by the host that covers most
+  Duration shortest{};                     ///< by the one that covers least
 
   cost::Usage total() const;
   double per_hour() const;
@@ -57,7 +53,7 @@ std::vector<Priced<Part>> priced(const std::vector<Part>& parts, const cost::Pri
 }
 
 void describe(const Priced<CostSummary::Row>& row, Fields& fields);
-void describe(const Priced<CostSummary::Value>& value, Fields& fields);
+void describe(const Priced<fleet::ValueRecord>& value, Fields& fields);
 void describe(const Priced<cost::LayoutCost>& layout, Fields& fields);
 /// The sums, rows and values, for programs alone.
 void describe(const Priced<CostSummary>& costs, Fields& fields);

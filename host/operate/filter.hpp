@@ -2,16 +2,19 @@
 
 #include <boost/system/result.hpp>
 #include <cstddef>
-#include <memory>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "host/queue/stored_message.hpp"
 
 namespace sluice::operate {
 
-struct FilterExpression;
+/// A message under a filter's eyes.
+class FilterView;
+using FilterCondition = std::function<bool(FilterView&)>;
 
 /// Where a filter's text is wrong, and how. A value.
 class [[nodiscard]] FilterError {
@@ -36,7 +39,7 @@ class [[nodiscard]] FilterError {
 ///     error like "*timeout*" and exists(data.items[0].sku) and sent_at < 2026-01-31T12:00:00Z
 ///
 /// A comparison with something that the message does not have is false, whatever the operator. Numbers compare
-/// exactly. A value; copies share the expression.
+/// exactly. A value.
 class Filter {
  public:
   /// Matches everything.
@@ -54,14 +57,16 @@ class Filter {
 
   bool matches(const queue::StoredMessage& message, WallTime now) const;
   /// True when it matches everything because nothing is asked.
-  bool empty() const { return expression_ == nullptr; }
+  bool empty() const { return !condition_; }
   /// True when it looks at the body, the content type, the attributes or the group.
-  bool reads_content() const;
+  bool reads_content() const { return reads_content_; }
 
  private:
-  explicit Filter(FilterExpression expression);
+  Filter(FilterCondition condition, bool reads_content)
+      : condition_(std::move(condition)), reads_content_(reads_content) {}
 
-  std::shared_ptr<const FilterExpression> expression_;
+  FilterCondition condition_;  ///< empty: everything matches
+  bool reads_content_ = false;
 };
 
 }  // namespace sluice::operate

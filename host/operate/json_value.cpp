@@ -9,43 +9,26 @@ namespace sluice::operate {
 
 namespace {
 
-bool read_value(JsonReader& reader, JsonValue& value);
-
-bool read_members(JsonReader& reader, JsonValue& value) {
-  std::string_view name;
-  reader.begin_object();
-  while (reader.next_member(name)) {
-    std::string key(name);
-    JsonValue member;
-    if (!read_value(reader, member)) {
-      return false;
-    }
-    value.add(std::move(key), std::move(member));
-  }
-  return !reader.failed();
-}
-
-bool read_elements(JsonReader& reader, JsonValue& value) {
-  reader.begin_array();
-  while (reader.next_element()) {
-    JsonValue element;
-    if (!read_value(reader, element)) {
-      return false;
-    }
-    value.items.push_back(std::move(element));
-  }
-  return !reader.failed();
-}
-
 bool read_value(JsonReader& reader, JsonValue& value) {
   using Kind = JsonValue::Kind;
   switch (reader.peek()) {
-    case JsonReader::Kind::object:
+    case JsonReader::Kind::object: {
       value.kind = Kind::object;
-      return read_members(reader, value);
+      std::string_view name;
+      reader.begin_object();
+      while (reader.next_member(name)) {
+        value.keys.emplace_back(name);
+        read_value(reader, value.items.emplace_back());
+      }
+      return !reader.failed();
+    }
     case JsonReader::Kind::array:
       value.kind = Kind::array;
-      return read_elements(reader, value);
+      reader.begin_array();
+      while (reader.next_element()) {
+        read_value(reader, value.items.emplace_back());
+      }
+      return !reader.failed();
     case JsonReader::Kind::string:
       value.kind = Kind::string;
       return reader.read_string(value.text);
@@ -59,9 +42,12 @@ bool read_value(JsonReader& reader, JsonValue& value) {
     case JsonReader::Kind::boolean:
       value.kind = Kind::boolean;
       return reader.read_bool(value.truth);
-    default:
-      return reader.peek() == JsonReader::Kind::null ? reader.read_null() : reader.skip();
+    case JsonReader::Kind::null:
+      return reader.read_null();
+    case JsonReader::Kind::nothing:
+      break;
   }
+  return reader.skip();
 }
 
 }  // namespace
@@ -114,6 +100,12 @@ Result<JsonValue> parse_json(std::string_view text) {
     return Error(ErrorCode::invalid, "no JSON: it ends too early");
   }
   return Error(ErrorCode::invalid, "no JSON: " + reader.reason() + " at " + reader.place());
+}
+
+JsonValue json_or_text(const queue::Message& message) {
+  auto parsed = message.content_type == queue::kJson ? parse_json(message.body)
+                                                     : Result<JsonValue>(Error(ErrorCode::invalid, "no JSON"));
+  return parsed ? std::move(*parsed) : JsonValue::of_string(message.body);
 }
 
 void write(JsonWriter& json, const JsonValue& value) {

@@ -36,6 +36,8 @@ struct JsonValue {
 /// Reads exactly one value: UTF-8, nested at most kJsonDepth deep. The error says what is wrong and at which line and
 /// column.
 Result<JsonValue> parse_json(std::string_view text);
+/// A message's body: as its JSON where it says that it is JSON, and is; else as one text.
+JsonValue json_or_text(const queue::Message& message);
 
 void write(JsonWriter& json, const JsonValue& value);
 /// As text for programs.

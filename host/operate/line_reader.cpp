@@ -3,40 +3,30 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 
 namespace sluice::operate {
 
 namespace {
 
-constexpr std::size_t kReadBytes = 256UL * 1024;
+constexpr std::size_t kReadBytes = 64UL * 1024;
 constexpr int kForEver = -1;
 
 }  // namespace
 
-bool LineReader::passed_over() {
-  const void* found = std::memchr(buffer_.data() + scanned_, '\n', end_ - scanned_);
-  passing_ = found == nullptr;
-  scanned_ = passing_ ? end_ : static_cast<std::size_t>(static_cast<const char*>(found) - buffer_.data()) + 1;
-  begin_ = scanned_;
-  return !passing_;
-}
-
-LineReader::Status LineReader::refuse_line() {
-  passing_ = true;
-  return Status::too_long;
-}
-
 bool LineReader::line_buffered() {
-  if (passing_ && !passed_over()) {
-    return false;
+  if (passing_) {
+    // It goes as it comes.
+    const std::size_t end = buffer_.find('\n', begin_);
+    passing_ = end == std::string::npos;
+    begin_ = scanned_ = passing_ ? buffer_.size() : end + 1;
   }
-  const void* found = std::memchr(buffer_.data() + scanned_, '\n', end_ - scanned_);
-  scanned_ = found == nullptr ? end_ : static_cast<std::size_t>(static_cast<const char*>(found) - buffer_.data());
-  return found != nullptr;
+  const std::size_t end = buffer_.find('\n', scanned_);
+  scanned_ = std::min(end, buffer_.size());
+  return end != std::string::npos;
 }
 
 LineReader::Wait LineReader::wait(int milliseconds) const {
@@ -48,51 +38,22 @@ LineReader::Wait LineReader::wait(int milliseconds) const {
   return count > 0 ? Wait::readable : Wait::paused;
 }
 
-bool LineReader::fill() {
-  if (begin_ > 0 && begin_ == end_) {
-    begin_ = end_ = scanned_ = 0;
-  } else if (begin_ > 0 && buffer_.size() - end_ < kReadBytes) {
-    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
-    end_ -= begin_;
-    scanned_ -= begin_;
-    begin_ = 0;
-  }
-  if (buffer_.size() - end_ < kReadBytes) {
-    buffer_.resize(end_ + kReadBytes);
-  }
-  const auto count = ::read(input_, buffer_.data() + end_, kReadBytes);
-  if (count < 0 && (errno == EINTR || errno == EAGAIN)) {
-    return true;
-  }
-  if (count <= 0) {
+void LineReader::fill() {
+  buffer_.erase(0, begin_);
+  scanned_ -= begin_;
+  begin_ = 0;
+  const std::size_t before = buffer_.size();
+  buffer_.resize(before + kReadBytes);
+  const auto count = ::read(input_, buffer_.data() + before, kReadBytes);
+  buffer_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  if (count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN)) {
     failure_ = count < 0 ? errno : 0;
     ended_ = true;
-    return false;
   }
-  end_ += static_cast<std::size_t>(count);
-  return true;
 }
 
 LineReader::Status LineReader::next(std::string_view& line) {
-  while (!line_buffered()) {
-    if (ended_) {
-      if (failure_ != 0) {
-        errno = failure_;
-        return Status::failed;
-      }
-      if (begin_ == end_) {
-        return Status::end;
-      }
-      if (end_ - begin_ > max_line_) {
-        return refuse_line();
-      }
-      line = std::string_view(buffer_).substr(begin_, end_ - begin_);  // the last line needs no line break
-      begin_ = scanned_ = end_;
-      return Status::line;
-    }
-    if (end_ - begin_ > max_line_) {
-      return refuse_line();
-    }
+  while (!line_buffered() && !too_long() && !ended_) {
     const Wait waited = wait(kForEver);
     if (waited == Wait::stopped) {
       return Status::stopped;
@@ -101,18 +62,27 @@ LineReader::Status LineReader::next(std::string_view& line) {
       fill();
     }
   }
-  if (scanned_ - begin_ > max_line_) {
-    return refuse_line();
+  if (too_long()) {
+    passing_ = true;
+    return Status::too_long;
   }
-  line = std::string_view(buffer_).substr(begin_, scanned_ - begin_);
-  begin_ = ++scanned_;
+  const bool whole = scanned_ < buffer_.size();
+  if (!whole && failure_ != 0) {
+    errno = failure_;
+    return Status::failed;
+  }
+  if (!whole && begin_ == buffer_.size()) {
+    return Status::end;
+  }
+  line = std::string_view(buffer_).substr(begin_, scanned_ - begin_);  // the last line needs no line break
+  begin_ = scanned_ = scanned_ + (whole ? 1 : 0);
   return Status::line;
 }
 
 bool LineReader::ready(Duration patience) {
   const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(patience).count();
   while (!line_buffered()) {
-    if (ended_ || end_ - begin_ > max_line_) {
+    if (ended_ || too_long()) {
       return true;
     }
     const Wait waited = wait(static_cast<int>(milliseconds));

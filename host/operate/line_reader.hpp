@@ -32,20 +32,18 @@ class LineReader {
  private:
   enum class Wait { readable, paused, stopped };
 
+  /// Whether the next line is whole; `scanned_` is its end then.
   bool line_buffered();
-  /// What is left of a line that is too long goes as it comes; true once its end was there.
-  bool passed_over();
-  Status refuse_line();
+  bool too_long() const { return scanned_ - begin_ > max_line_; }
   Wait wait(int milliseconds) const;
-  /// Makes room and reads once; false at the end of input or on failure.
-  bool fill();
+  /// Makes room and reads once.
+  void fill();
 
   const int input_;
   const int stop_;
   const std::size_t max_line_;
   std::string buffer_;
   std::size_t begin_ = 0;    // of what has not been given out
-  std::size_t end_ = 0;      // of what has been read
   std::size_t scanned_ = 0;  // up to here there is no line break
   bool passing_ = false;     // over the rest of a line that is too long
   bool ended_ = false;

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 
-#include "base/text/base64.hpp"
-#include "base/text/json_check.hpp"
-#include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
+#include "host/operate/record_json.hpp"
 
 namespace sluice::operate {
 
@@ -49,38 +47,12 @@ void describe_state(const queue::StoredMessage& stored, Fields& fields) {
   fields.text("state", {"STATE"}, to_string(state), colour_of(state));
 }
 
-void describe_spans(Duration wait, Duration took, Fields& fields) {
-  const auto count = [](Duration span) { return std::chrono::duration_cast<std::chrono::milliseconds>(span).count(); };
-  if (count(wait) > 0) {
-    fields.member("wait_ms", count(wait));
-  }
-  if (count(took) > 0) {
-    fields.member("took_ms", count(took));
-  }
-}
-
+/// As the record has it, where that is no time.
 void describe_time(std::string_view key, std::string_view title, const queue::StoredMessage& stored,
                    const std::optional<WallTime>& time, Fields& fields) {
-  // As the record has it, where that is no time.
   const auto odd = stored.odd.find(key);
-  const bool is_odd = odd != stored.odd.end();
-  if (fields.json() != nullptr) {
-    fields.member(key, is_odd ? odd->second : time ? format_timestamp(*time) : std::string());
-  } else if (is_odd || time) {
-    fields.cell({title}, is_odd ? odd->second : when(*time, fields.now()));
-  }
-}
-
-void describe_body(const queue::Message& message, JsonWriter& json) {
-  json.key("data");
-  const bool is_text = is_utf8(message.body);
-  if (message.content_type == queue::kJson && !json_problem(message.body)) {
-    json.raw(message.body);
-  } else {
-    json.value(is_text ? message.body : base64(message.body));
-  }
-  if (!is_text) {
-    json.member("data_encoding", "base64");
+  if (odd != stored.odd.end() || time) {
+    fields.cell({title}, odd != stored.odd.end() ? odd->second : when(*time, fields.now()));
   }
 }
 
@@ -132,78 +104,43 @@ void describe(const ListedMessage& listed, Fields& fields) {
   describe_state(stored, fields);
   fields.number("receive_count", figures("RECEIVES"), stored.message.attempt);
   fields.member("version", stored.version);
-  if (fields.json() == nullptr) {
-    fields.cell(figures("AGE"),
-                stored.created_at == WallTime{} ? "?" : short_duration(fields.now() - stored.created_at));
-    return fields.cell(kError, {stored.failure.error, Colour::red});
+  if (JsonWriter* const json = fields.json()) {
+    return write_last_members(*json, stored);
   }
-  describe_time("sent_at", {}, stored, stored.message.sent_at, fields);
-  if (stored.invisible_until) {
-    describe_time("invisible_until_at", {}, stored, stored.invisible_until, fields);
-  }
-  if (!stored.failure.empty()) {
-    fields.record("failure", stored.failure);
-  }
+  fields.cell(figures("AGE"), stored.created_at == WallTime{} ? "?" : short_duration(fields.now() - stored.created_at));
+  fields.cell(kError, {stored.failure.error, Colour::red});
 }
 
 void describe(const queue::StoredMessage& stored, Fields& fields) {
-  const queue::Message& message = stored.message;
-  JsonWriter* const json = fields.json();
-  fields.text("id", kId, message.id);
-  if (json == nullptr) {
-    describe_state(stored, fields);
-    fields.cell({"HALF"}, half_text(stored));
-  } else {
-    describe_body(message, *json);
+  if (JsonWriter* const json = fields.json()) {
+    return write_members(*json, stored, fields.now());
   }
-  fields.number("receive_count", figures("RECEIVES"), message.attempt);
-  fields.member("queue_type", half_text(stored));
-  fields.number("version", figures("VERSION"), stored.version);
+  const queue::Message& message = stored.message;
+  fields.cell(kId, message.id);
+  describe_state(stored, fields);
+  fields.cell({"HALF"}, half_text(stored));
+  fields.number({}, figures("RECEIVES"), message.attempt);
+  fields.number({}, figures("VERSION"), stored.version);
   describe_time("created_at", "CREATED", stored, stored.created_at, fields);
   describe_time("updated_at", "UPDATED", stored, stored.updated_at, fields);
   describe_time("sent_at", "SENT", stored, message.sent_at, fields);
   describe_time("received_at", "RECEIVED", stored, stored.received_at, fields);
-  const bool over = json == nullptr && stored.invisible_until && *stored.invisible_until < fields.now();
+  const bool over = stored.invisible_until && *stored.invisible_until < fields.now();
   describe_time("invisible_until_at", "HIDDEN UNTIL", stored, over ? std::nullopt : stored.invisible_until, fields);
-  if (json != nullptr) {
-    describe_state(stored, fields);
-    fields.member("content_type", message.content_type);
-    fields.member("attributes", message.attributes);
-  }
   if (!message.group.empty()) {
-    fields.text("group", {"GROUP"}, message.group);
+    fields.cell({"GROUP"}, message.group);
   }
   if (message.priority != queue::Priority::normal) {
-    fields.text("priority", {"PRIORITY"}, to_string(message.priority));
+    fields.text({}, {"PRIORITY"}, to_string(message.priority));
   }
   for (const auto& [name, value] : message.attributes) {
     fields.cell({"ATTRIBUTE"}, name + " = " + value);
   }
   if (!stored.failure.empty()) {
-    json == nullptr ? describe_failure(stored.failure, fields) : fields.record("failure", stored.failure);
+    describe_failure(stored.failure, fields);
   }
   fields.cell({"CONTENT TYPE"}, message.content_type + ", " + std::to_string(message.body.size()) +
                                     (message.body.size() == 1 ? " byte" : " bytes"));
-}
-
-void describe(const queue::Failure& failure, Fields& fields) {
-  fields.member("error", failure.error);
-  fields.member("attempts", failure.attempts);
-  fields.member("handler", failure.handler);
-  fields.member("host", failure.host);
-  fields.member("failed_at", failure.failed_at);
-  describe_spans(failure.wait, failure.took, fields);
-  if (!failure.earlier.empty()) {
-    fields.records("earlier", failure.earlier);
-  }
-}
-
-void describe(const queue::FailedAttempt& attempt, Fields& fields) {
-  fields.member("error", attempt.error);
-  fields.member("attempt", attempt.attempt);
-  fields.member("host", attempt.host);
-  fields.member("failed_at", attempt.failed_at);
-  describe_spans(attempt.wait, attempt.took, fields);
 }
 
 void describe(const queue::ErrorGroup& group, Fields& fields) {

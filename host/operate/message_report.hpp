@@ -14,12 +14,8 @@ struct ListedMessage {
 };
 
 void describe(const ListedMessage& listed, Fields& fields);
-/// The whole message: DynamoMQ's keys in DynamoMQ's order, then ours. The body of an application/json message stands as
-/// it is, text as a string, and what is not UTF-8 as Base64, which "data_encoding" then says. Times that are not set
-/// are empty strings. People see the body elsewhere.
+/// The whole message. People see the body elsewhere.
 void describe(const queue::StoredMessage& stored, Fields& fields);
-void describe(const queue::Failure& failure, Fields& fields);
-void describe(const queue::FailedAttempt& attempt, Fields& fields);
 /// Messages of one cause.
 void describe(const queue::ErrorGroup& group, Fields& fields);
 

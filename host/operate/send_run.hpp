@@ -1,5 +1,8 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
+#include <boost/icl/closed_interval.hpp>
+#include <boost/icl/interval_set.hpp>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -29,18 +32,15 @@ class LineRanges {
   /// Nothing for a text that is not that, or whose ranges do not rise.
   static std::optional<LineRanges> parse(std::string_view text);
 
-  /// A line behind all that are in it.
-  void add(std::uint64_t line);
+  void add(std::uint64_t line) { ranges_.add(line); }
   /// This line and all behind it.
   void add_from(std::uint64_t line);
-
-  /// Lines behind all that are in it.
-  void add(const LineRanges& lines);
+  void add(const LineRanges& lines) { ranges_ += lines.ranges_; }
 
   bool empty() const { return ranges_.empty(); }
   /// How many ranges they are.
-  std::size_t count() const { return ranges_.size(); }
-  bool contains(std::uint64_t line) const;
+  std::size_t count() const { return ranges_.iterative_size(); }
+  bool contains(std::uint64_t line) const { return boost::icl::contains(ranges_, line); }
   /// Those of them that come behind this one.
   LineRanges behind(std::uint64_t line) const;
   /// The same lines, or more where that takes more than `most` ranges: the last one then has no end.
@@ -48,17 +48,12 @@ class LineRanges {
   std::string text() const;
 
  private:
-  struct Range {
-    std::uint64_t first = 0;
-    std::uint64_t last = 0;
-  };
-  std::vector<Range> ranges_;  // rising, never touching
+  boost::icl::interval_set<std::uint64_t, std::less, boost::icl::closed_interval<std::uint64_t>> ranges_;
 };
 
 /// Lines that may have been stored, by the moments of which their ids were made (queue::Sender). Few. A value.
 class UnsureLines {
  public:
-  /// A line behind all that are in it by that moment.
   void add(const std::string& moment, std::uint64_t line);
   void add(const std::string& moment, const LineRanges& lines);
   /// Empty for a line that is not among them.
@@ -138,7 +133,7 @@ struct MessageTemplate {
 ///
 /// Everything here is for one caller's thread. The listener hears from the committer's own until `drain` or `finish`
 /// has returned.
-class BatchCommitter {
+class BatchCommitter : boost::noncopyable {
  public:
   struct Refusal {
     std::uint64_t line = 0;
@@ -166,8 +161,6 @@ class BatchCommitter {
   BatchCommitter(bool keep_going, const SendRun& input, queue::Sender& sender, const Clock& clock, Listener listener);
   /// Waits for the batch that is being sent; one that waits is not sent.
   ~BatchCommitter();
-  BatchCommitter(const BatchCommitter&) = delete;
-  BatchCommitter& operator=(const BatchCommitter&) = delete;
 
   /// Hands over a batch; blocks while another one waits, so that at most two are here. False when nothing more is to be
   /// sent: a line was refused, or nobody reads the ids any more.

@@ -64,15 +64,6 @@ std::size_t json_bytes(const JsonValue& value) {
   return bytes;
 }
 
-std::size_t body_bytes(const queue::Message& message) {
-  if (message.content_type == queue::kJson) {
-    if (const auto body = parse_json(message.body)) {
-      return json_bytes(*body);
-    }
-  }
-  return message.body.size();
-}
-
 std::size_t failure_bytes(const queue::Failure& failure, std::size_t name) {
   if (failure.empty()) {
     return 0;
@@ -96,7 +87,7 @@ std::size_t attribute_bytes(const queue::Message& message) {
 
 std::size_t dynamomq_item_bytes(const queue::StoredMessage& stored) {
   const queue::Message& message = stored.message;
-  std::size_t bytes = kNameBytes + message.id.size() + body_bytes(message);
+  std::size_t bytes = kNameBytes + message.id.size() + json_bytes(json_or_text(message));
   bytes += queue::to_string(stored.half).size() + number_bytes(std::to_string(message.attempt)) +
            number_bytes(std::to_string(stored.version));
   bytes += 3 * kTimeBytes + (stored.received_at ? kTimeBytes : 0) + (stored.invisible_until ? kTimeBytes : 0);

@@ -36,27 +36,17 @@ constexpr std::size_t kWidestName = 28;
 /// What a queue is sorted by: the greatest first, but names.
 double weight(const TopQueue& queue, TopOrder order) {
   const QueueCount count = queue.count.value_or(QueueCount{});
-  switch (order) {
-    case TopOrder::name:
-      return 0;
-    case TopOrder::ready:
-      return static_cast<double>(count.ready);
-    case TopOrder::in_flight:
-      return static_cast<double>(count.in_flight);
-    case TopOrder::delayed:
-      return static_cast<double>(count.delayed);
-    case TopOrder::dead:
-      return static_cast<double>(count.dead);
-    case TopOrder::oldest:
-      return static_cast<double>(queue.oldest.value_or(Duration(-1)).count());
-    case TopOrder::in:
-      return queue.in.value_or(-1);
-    case TopOrder::out:
-      return queue.out;
-    case TopOrder::failed:
-      return queue.failed;
-  }
-  return 0;
+  const auto oldest = queue.oldest.value_or(Duration(-1)).count();
+  const std::array<double, kTopOrders> weights{0,
+                                               static_cast<double>(count.ready),
+                                               static_cast<double>(count.in_flight),
+                                               static_cast<double>(count.delayed),
+                                               static_cast<double>(count.dead),
+                                               static_cast<double>(oldest),
+                                               queue.in.value_or(-1),
+                                               queue.out,
+                                               queue.failed};
+  return weights.at(static_cast<std::size_t>(order));
 }
 
 /// "1,204", and "1,000+" while it is being counted.
@@ -91,40 +81,29 @@ QueueCounter::QueueCounter(std::unique_ptr<queue::Operator> oper, Method method,
     : operator_(std::move(oper)), method_(method), clock_(clock) {}
 
 Result<QueueCount> QueueCounter::step(Deadline deadline) {
-  for (const auto& [half, sweep] :
-       {std::pair(queue::Half::standard, &standard_), std::pair(queue::Half::dlq, &dead_)}) {
-    if (auto counted = method_ == Method::at_once ? count(half, *sweep, deadline) : page(half, *sweep, deadline);
-        !counted) {
-      return counted.error();
-    }
-  }
-  QueueCount told;
+  SLUICE_PASS_ON(look(queue::Half::standard, standard_, deadline));
+  SLUICE_PASS_ON(look(queue::Half::dlq, dead_, deadline));
   const queue::QueueStats& standard = standard_.told();
-  told.ready = standard.ready;
-  told.in_flight = standard.in_flight;
-  told.delayed = standard.delayed;
-  told.oldest_ready = standard.oldest_ready;
-  told.dead = dead_.told().total();
-  told.whole = standard_.last_whole.has_value();
-  told.dead_whole = dead_.last_whole.has_value();
-  told.counted_at = told.whole ? standard_.whole_at : clock_.wall_now();
-  return told;
+  const bool whole = standard_.last_whole.has_value();
+  return QueueCount{.ready = standard.ready,
+                    .in_flight = standard.in_flight,
+                    .delayed = standard.delayed,
+                    .dead = dead_.told().total(),
+                    .whole = whole,
+                    .dead_whole = dead_.last_whole.has_value(),
+                    .oldest_ready = standard.oldest_ready,
+                    .counted_at = whole ? standard_.whole_at : clock_.wall_now()};
 }
 
-Result<void> QueueCounter::count(queue::Half half, Sweep& sweep, Deadline deadline) {
-  SLUICE_TRY(stats, operator_->stats({.half = half}, deadline));
-  sweep.last_whole = *stats;
-  sweep.whole_at = clock_.wall_now();
-  return {};
-}
-
-Result<void> QueueCounter::page(queue::Half half, Sweep& sweep, Deadline deadline) {
-  queue::ListRequest request;
-  request.half = half;
-  request.limit = kPage;
-  request.cursor = sweep.cursor;
-  request.content = false;
-  SLUICE_TRY(found, operator_->list(request, deadline));
+Result<void> QueueCounter::look(queue::Half half, Sweep& sweep, Deadline deadline) {
+  if (method_ == Method::at_once) {
+    SLUICE_TRY(stats, operator_->stats({.half = half}, deadline));
+    sweep.last_whole = *stats;
+    sweep.whole_at = clock_.wall_now();
+    return {};
+  }
+  SLUICE_TRY(found,
+             operator_->list({.half = half, .limit = kPage, .cursor = sweep.cursor, .content = false}, deadline));
   const bool head = sweep.cursor.empty();
   if (head) {
     sweep.under_way = {};
@@ -199,8 +178,8 @@ void TopModel::see(const fleet::FleetView& view, const fleet::SteeringView& stee
       }
     }
     queue.paused = std::any_of(steering.given.begin(), steering.given.end(), [&queue_name = name](const auto& given) {
-      return given.directive.wish == fleet::Wish::pause && given.directive.target == fleet::Target::queue &&
-             given.directive.name == queue_name;
+      return given.directive.same_thing(
+          {.wish = fleet::Wish::pause, .target = fleet::Target::queue, .name = queue_name});
     });
   }
 }

@@ -59,8 +59,7 @@ class QueueCounter {
     const queue::QueueStats& told() const { return last_whole ? *last_whole : under_way; }
   };
 
-  Result<void> page(queue::Half half, Sweep& sweep, Deadline deadline);
-  Result<void> count(queue::Half half, Sweep& sweep, Deadline deadline);
+  Result<void> look(queue::Half half, Sweep& sweep, Deadline deadline);
 
   const std::unique_ptr<queue::Operator> operator_;
   const Method method_;

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "host/operate/copy.hpp"
+#include "host/operate/record_json.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace operate = sluice::operate;

@@ -58,6 +58,7 @@ TEST(ContentDocument, UnchangedTextIsNoEdit) {
   queue::StoredMessage message = message_with(R"({"n":9007199254740993,"k":1,"k":2,"l":[1,{"a":[]}]})");
   message.message.attributes = {{"tenant", "acme"}};
   message.message.group = "g";
+  message.message.priority = queue::Priority::high;
   EXPECT_THAT(edits_of(message, content_document(message)), IsEmpty());
   for (const auto& other : {message_with("text", queue::kTextPlain), message_with("\xff\x01", queue::kOctetStream),
                             message_with("{broken", queue::kJson), message_with("null")}) {
@@ -74,6 +75,8 @@ TEST(ContentDocument, NamesOnlyWhatDiffers) {
               ElementsAre("/data/a=1.0", "/data/b/c/#1=5", "/data/b/c/#2 away", "/data/e away",
                           "/data/f={\"g\":12345678901234567890.10}", "/group=\"g\"", "/attributes/one away",
                           "/attributes/two=\"zwei\"", "/attributes/three=\"3\""));
+  EXPECT_THAT(edits_of(message_with("1"), R"({"data":1,"content_type":"application/json","priority":"low"})"),
+              ElementsAre("/priority=\"low\""));
   EXPECT_THAT(edits_of(message, R"({"data":[1],"content_type":"text/plain"})"),
               ElementsAre("/content_type=\"text/plain\"", "/data=[1]", "/attributes/one away", "/attributes/two away"));
 }
@@ -105,6 +108,7 @@ TEST(EditPath, ReadsNamesIndexesAndQuotes) {
   EXPECT_EQ(path(R"(data["odd key"]["a\"b=[c]"][12])"), R"(/data/odd key/a"b=[c]/#12=!)");
   EXPECT_EQ(path("attributes.trace-id"), "/attributes/trace-id=!");
   EXPECT_EQ(path("group"), "/group=!");
+  EXPECT_EQ(path("priority"), "/priority=!");
   for (const char* const text :
        {"", "dta", ".data", "data.", "data..x", "data[", "data[x]", "data[0", "data[-1]", "data[\"x]",
         "data[99999999999999999999]", "attributes", "attributes.a.b", "content_type.x", "data x=1"}) {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
-#include "host/operate/copy.hpp"
+#include "host/operate/record_json.hpp"
 
 namespace sluice::operate {
 namespace {

@@ -7,6 +7,7 @@
 #include "dynamo/codec/json_codec.hpp"
 #include "host/operate/bulk_run.hpp"
 #include "host/operate/copy.hpp"
+#include "host/operate/record_json.hpp"
 #include "tests/stores/dynamomq/emulated_tables.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
 #include "tests/support/fake_clock.hpp"
