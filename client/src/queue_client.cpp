@@ -122,7 +122,9 @@ void release_others(const Core& core, QueueType type, const std::vector<Received
   std::vector<queue::Completion> back;
   for (const ReceivedMessage& one : received) {
     if (one.message.id != kept) {
-      back.push_back({.receipt = detail::to_store(one.receipt), .action = queue::CompletionAction::release});
+      back.push_back({.receipt = detail::to_store(one.receipt),
+                      .action = queue::CompletionAction::release,
+                      .marks = std::nullopt});
     }
   }
   if (!back.empty()) {

@@ -110,7 +110,6 @@ std::optional<HeldMessage> read_slot(const LedgerBytes& bytes, std::size_t index
   held.address = {std::string(job.queue.view()), job.dlq != 0 ? queue::Half::dlq : queue::Half::standard};
   held.receipt = {std::string(slot.id.data(), slot.id_size), slot.version, slot.locator};
   held.attempt = slot.attempt;
-  held.suspect = slot.suspect != 0;
   held.running = state == format::kRunning;
   held.finished = state == format::kFinished;
   held.committing = state == format::kCommittingAlone ? Committing::alone
@@ -374,7 +373,6 @@ HeldSlot JobSlots::hold(const queue::Delivery& delivery) noexcept {
   free_.pop_back();
   format::Slot& slot = at(held);
   slot.job = jobs_[delivery.receipt.part];
-  slot.suspect = delivery.suspect ? 1 : 0;
   slot.version = delivery.receipt.version;
   slot.locator = delivery.receipt.locator;
   slot.attempt = delivery.message.attempt;

@@ -73,7 +73,6 @@ struct alignas(64) Slot {
   std::atomic<std::uint32_t> state;
   std::uint16_t job;
   std::uint8_t id_size;
-  std::uint8_t suspect;
   std::int64_t version;
   std::int64_t locator;
   std::uint32_t attempt;
@@ -254,7 +253,6 @@ struct HeldMessage {
   queue::QueueAddress address;
   queue::Receipt receipt;
   std::uint32_t attempt = 0;
-  bool suspect = false;   ///< as it was claimed
   bool running = false;   ///< its handler was at work
   bool blamed = false;    ///< the crash record names it
   bool finished = false;  ///< its handler had come back, and it was to be removed

@@ -113,10 +113,6 @@ std::string name_of(const EmittedMessage& emitted) {
   return "message " + emitted.message.id + " to queue " + emitted.queue;
 }
 
-Error refused_message(const EmittedMessage& emitted, const Error& why) {
-  return {why.code(), name_of(emitted) + " was refused: " + why.message()};
-}
-
 Error taken_id() {
   return {ErrorCode::duplicate_id, "a message of that id is there already; give it another id, or leave it out"};
 }

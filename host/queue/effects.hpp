@@ -118,9 +118,7 @@ std::string name_of(const EffectWrite& write, std::size_t number);
 /// The same of a message: `message A-1 to queue orders`.
 std::string name_of(const EmittedMessage& emitted);
 
-/// Why a message could not be sent; taken_id: because another message has its id. taken_key: another message has the
-/// idempotency key by now.
-Error refused_message(const EmittedMessage& emitted, const Error& why);
+/// Why a message could not be sent: another one has its id. taken_key: another message has the idempotency key by now.
 Error taken_id();
 Error taken_key();
 

@@ -76,8 +76,8 @@ struct Completion {
   Duration delay{};  ///< for retry and release; never negative
   Failure failure;   ///< for retry and dead_letter; empty: what the record says stays
   /// For retry and release: what the record says of the message from now on. What is not named here ends, such as the
-  /// suspicion of a message whose handler has come to an end.
-  Marks marks = 0;
+  /// suspicion of a message whose handler has come to an end. Nothing: all of it stays, as no handler has.
+  std::optional<Marks> marks = 0;
   /// What is committed together with it, or not at all; null: nothing else. For a source that has transactions.
   std::shared_ptr<const Effects> effects{};
   /// For dead_letter: the message's group stays where it is until an operator has dealt with this message.

@@ -203,7 +203,10 @@ std::vector<RecoveryStep> plan_recovery(const LedgerContents& ledger, const std:
       continue;
     }
     const bool accused = (held.running || held.committing != isolation::Committing::no) && !known;
-    step.completions.push_back(work::completion_of(held.receipt, work::put_back(accused || held.suspect), now));
+    step.completions.push_back(work::completion_of(held.receipt, work::put_back(), now));
+    if (accused) {
+      step.completions.back().marks = queue::core::kSuspect;
+    }
     step.suspicions.push_back(accused ? Suspicion::suspect : Suspicion::innocent);
   }
   std::vector<RecoveryStep> plan;

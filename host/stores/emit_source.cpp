@@ -56,8 +56,7 @@ class EmitSource final : public Source {
     }
     for (const EmittedMessage& emitted : completion.effects->messages) {
       if (const auto why = rules_.refused(emitted.queue)) {
-        return Error(why->code(), "message " + emitted.message.id + " to queue " + emitted.queue +
-                                      " was refused: " + why->message());
+        return Error(why->code(), name_of(emitted) + " was refused: " + why->message());
       }
     }
     return std::nullopt;

@@ -211,7 +211,7 @@ void IdempotencyGate::put_off(Task& task, const Answer& answer, SteadyTime now, 
   }
   const Duration wait = doubled(kFirstKeyWait, waits_[task.message.id]++, kLastKeyWait);
   const Duration left = std::max(answer.left, kFirstKeyWait);
-  Disposition later = put_back(task.suspect);
+  Disposition later = put_back();
   later.delay = std::min(jittered(wait, random_), left);
   later.ending = Ending::snoozed;
   effects.about(observe::LogLevel::debug, "another message with its idempotency key is being worked on, it waits",
@@ -258,7 +258,7 @@ void IdempotencyGate::seal(const Task& task, const std::shared_ptr<const queue::
 
 void IdempotencyGate::turn_away(Task& task, std::string reason, SteadyTime now, StepEffects& effects) {
   effects.about(observe::LogLevel::warn, "rejected", task.message, reason);
-  settler_.add(task, dispose_unseen(std::move(reason), task.suspect, task.message.attempt, policy_), now);
+  settler_.add(task, dispose_unseen(std::move(reason), task.message.attempt, policy_), now);
 }
 
 void IdempotencyGate::admit(Task& task, const queue::OwnIdFound& found, SteadyTime now, StepEffects& effects) {

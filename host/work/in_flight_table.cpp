@@ -7,7 +7,9 @@ namespace {
 
 using plugin::OutcomeStatus;
 using queue::CompletionAction;
-using queue::core::kSuspect;
+
+// What the record says of a message stays as it is.
+constexpr std::nullopt_t kUnchanged = std::nullopt;
 
 Duration bounded(Duration delay) { return std::clamp(delay, Duration::zero(), kMaxDelay); }
 
@@ -62,7 +64,7 @@ Disposition try_again(const plugin::Outcome& outcome, std::uint32_t attempt, con
   const queue::core::OutcomeRule& rule = queue::core::rule_of(outcome.status);
   if (policy.retry.used_up(attempt)) {
     Disposition last = give_up(reason_of(outcome), attempt, policy);
-    last.marks = last.action == CompletionAction::retry ? rule.marks : 0;
+    last.marks = last.action == CompletionAction::retry ? rule.marks : queue::Marks{0};
     return last;
   }
   // A fault names no delay that could be trusted.
@@ -166,11 +168,11 @@ Disposition dispose(const plugin::Outcome& outcome, std::uint32_t attempt, const
   return try_again(outcome, attempt, policy, random);
 }
 
-Disposition dispose_unseen(std::string why, bool suspect, std::uint32_t attempt, const FailurePolicy& policy) {
+Disposition dispose_unseen(std::string why, std::uint32_t attempt, const FailurePolicy& policy) {
   Disposition disposition = give_up(std::move(why), attempt - std::min(attempt, 1U), not_discarding(policy));
   if (disposition.action == CompletionAction::retry) {
     // It stays where it is, with its attempt and with the failure that is known.
-    return {CompletionAction::release, disposition.delay, {}, Ending::snoozed, suspect ? kSuspect : 0};
+    return {CompletionAction::release, disposition.delay, {}, Ending::snoozed, kUnchanged};
   }
   return disposition;
 }
@@ -184,6 +186,7 @@ Disposition dispose_exhausted(std::uint32_t attempt, const FailurePolicy& policy
   if (disposition.action == CompletionAction::retry) {
     // A kept message comes by here again and again; why its last attempt failed is worth more than that it did.
     disposition.failure = {};
+    disposition.marks = kUnchanged;
   }
   return disposition;
 }
@@ -197,9 +200,7 @@ Disposition dispose_refused(const std::string& why, bool reject, std::uint32_t a
   return dispose({reject ? OutcomeStatus::reject : OutcomeStatus::retry, {}, why}, attempt, policy, random);
 }
 
-Disposition put_back(bool suspect) {
-  return {CompletionAction::release, Duration::zero(), {}, Ending::released, suspect ? kSuspect : 0};
-}
+Disposition put_back() { return {CompletionAction::release, Duration::zero(), {}, Ending::released, kUnchanged}; }
 
 queue::Completion completion_of(queue::Receipt receipt, Disposition&& disposition, WallTime now) {
   if (!disposition.failure.empty()) {

@@ -41,7 +41,7 @@ struct Disposition {
   Duration delay{};
   queue::Failure failure;
   Ending ending = Ending::released;
-  queue::Marks marks = 0;                           ///< as Completion's
+  std::optional<queue::Marks> marks = 0;            ///< as Completion's
   std::shared_ptr<const queue::Effects> effects{};  ///< as Completion's
   bool hold_group = false;                          ///< as Completion's
 
@@ -71,7 +71,7 @@ Disposition dispose_exhausted(std::uint32_t attempt, const FailurePolicy& policy
 
 /// Decides on a message that is rejected before its handler has seen it. It has not cost the attempt that its claim
 /// counted, is never discarded, and in the DLQ it is kept as it was.
-Disposition dispose_unseen(std::string why, bool suspect, std::uint32_t attempt, const FailurePolicy& policy);
+Disposition dispose_unseen(std::string why, std::uint32_t attempt, const FailurePolicy& policy);
 
 /// Decides on a message whose handler ended its process, or was never seen again, in attempt number `attempt`; `why`
 /// says how. As a failed attempt, and a suspect from now on. Also for whoever finds the crash ledger of a dead host.
@@ -82,8 +82,8 @@ Disposition dispose_crash(std::string why, std::uint32_t attempt, const FailureP
 Disposition dispose_refused(const std::string& why, bool reject, std::uint32_t attempt, const FailurePolicy& policy,
                             Random& random);
 
-/// Puts a message back at once for anybody; its handler has not begun. A suspect stays one.
-Disposition put_back(bool suspect);
+/// Puts a message back at once for anybody; its handler has not begun, so that whatever its record says of it stays.
+Disposition put_back();
 
 /// What the source is asked for. `now` is written into the failure, if there is one.
 queue::Completion completion_of(queue::Receipt receipt, Disposition&& disposition, WallTime now);

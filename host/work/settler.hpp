@@ -102,7 +102,7 @@ class Settler {
     queue_.add(task, now);
   }
   /// It goes back at once, for anybody: its handler has not begun.
-  void put_back(Task& task, SteadyTime now) { add(task, work::put_back(task.suspect), now); }
+  void put_back(Task& task, SteadyTime now) { add(task, work::put_back(), now); }
   /// The same of a task whose handler has come to an end.
   void add_finished(Task& task, Disposition&& disposition, SteadyTime now) {
     add(task, std::move(disposition), now);

@@ -50,6 +50,24 @@ TEST_P(StoreContract, ADeadLetterTellsOfItsAttempts) {
   EXPECT_EQ(dead.failure.earlier[0].error, "first");
 }
 
+TEST_P(StoreContract, AnOperatorsReasonIsKeptWithThoseBeforeIt) {
+  for (const bool seen : {false, true}) {
+    const std::string id = seen ? "seen" : "unseen";
+    send(id);
+    ASSERT_EQ(settle(standard(), claim_one(standard()).receipt, CompletionAction::retry, 1ms, failure("first")),
+              SettleStatus::applied);
+    queue::Change dead{.id = id, .action = queue::ChangeAction::dead_letter, .failure = failure("by hand")};
+    if (seen) {
+      dead.version = get(id).version;
+    }
+    ASSERT_EQ(change(dead).status, queue::ChangeStatus::applied);
+    const queue::Failure kept = get(id).failure;
+    EXPECT_EQ(kept.error, "by hand");
+    ASSERT_EQ(kept.earlier.size(), 1U) << id;
+    EXPECT_EQ(kept.earlier[0].error, "first");
+  }
+}
+
 TEST_P(StoreContract, ARedrivenMessageBeginsAnew) {
   send("m");
   ASSERT_EQ(settle(standard(), claim_one(standard()).receipt, CompletionAction::dead_letter, {}, failure("before")),
@@ -107,7 +125,8 @@ TEST_P(StoreContract, ListsTheNewestFirst) {
   EXPECT_EQ(seen, ids);
 }
 
-// Whatever the store accepts can be retried, dead-lettered and redriven: of the reason as much is kept as there is room for.
+// Whatever the store accepts can be retried, dead-lettered and redriven: of the reason as much is kept as there is room
+// for.
 TEST_P(StoreContract, TheLargestMessageCanFailInEveryWay) {
   if (traits().max_body == 0) {
     GTEST_SKIP() << "there is no largest message";

@@ -7,6 +7,7 @@
 #include "host/queue/message.hpp"
 #include "host/stores/core/transitions.hpp"
 #include "tests/contract/store_contract.hpp"
+#include "tests/support/state_changes.hpp"
 
 // A random history: after each step every record that it touched is as host/stores/core says it is.
 namespace sluice::test {
@@ -81,6 +82,10 @@ class History {
   queue::Failure failure() {
     return below(2) == 0 ? queue::Failure{} : queue::Failure{.error = "error " + std::to_string(below(100))};
   }
+  std::optional<queue::Marks> marks() {
+    const auto drawn = below(5);
+    return drawn == 0 ? std::nullopt : std::optional<queue::Marks>(drawn == 1 ? core::kSuspect : 0);
+  }
   WallTime now() { return story_.clock.wall_now(); }
   Deadline soon() { return Deadline::after(story_.clock, 60s); }
   StoredMessage* find(const std::string& id) {
@@ -102,14 +107,8 @@ class History {
     ASSERT_EQ(sent.status, taken ? queue::SendStatus::duplicate_id : queue::SendStatus::sent) << sent.error.message();
     if (!taken) {
       StoredMessage& record = (model_[message.id] = {.record = {}, .life = ++lives_}).record;
-      record.version = 1;
+      core::sent(message, now()).put_into(record);
       record.created_at = now();
-      record.message.group = message.group;
-      record.message.priority = message.priority;
-      record.message.sent_at = later(now(), message.delay);
-      if (message.delay > Duration::zero()) {
-        record.invisible_until = record.message.sent_at;
-      }
     }
     compare(message.id);
     story_.clock.advance(1ms);
@@ -132,7 +131,7 @@ class History {
       const auto before = core::MessageState::of(*record);
       EXPECT_EQ(delivery.suspect, before.is_suspect());
       EXPECT_TRUE(!delivery.suspect || (request.suspects && claimed->deliveries.size() == 1));
-      core::apply(core::claim(before, {now(), later(now(), request.visibility), request.counts}), now(), *record);
+      test::apply(core::claim(before, {now(), later(now(), request.visibility), request.counts}), now(), *record);
       EXPECT_EQ(delivery.message.attempt, record->message.attempt);
       EXPECT_EQ(delivery.receipt.version, record->version);
       held_.push_back({from, delivery.receipt, model_[delivery.message.id].life});
@@ -159,16 +158,13 @@ class History {
                                 .action = static_cast<CompletionAction>(below(4)),
                                 .delay = delay(),
                                 .failure = failure(),
-                                .marks = below(4) == 0 ? core::kSuspect : 0};
+                                .marks = marks()};
     const auto result = story_.desk.settle(held.address, std::span(&completion, 1), soon()).at(0);
     StoredMessage* record = holds(held);
     ASSERT_EQ(result.status, record != nullptr ? SettleStatus::applied : SettleStatus::lost)
         << held.receipt.id << ": " << result.error.message();
     if (record != nullptr) {
-      core::StateChange end = core::end(completion, record->message.attempt, now());
-      if (end.failure) {
-        end.failure = core::with_earlier(std::move(*end.failure), record->failure);
-      }
+      const core::StateChange end = core::end(completion, core::MessageState::of(*record), now());
       const bool again_dead = record->half == Half::dlq && completion.action == CompletionAction::dead_letter;
       make(held.receipt.id, end, again_dead);
     }
@@ -200,14 +196,18 @@ class History {
       return;
     }
     const std::int64_t version = record->version + (below(4) == 0 ? 1 : 0);
-    const std::string to = group();
-    const std::vector<queue::ContentEdit> edits{{.path = {"attributes", "k"}, .json = R"("v")"},
-                                                {.path = {"group"}, .json = '"' + to + '"'}};
+    queue::Message content;
+    content.group = group();
+    std::vector<queue::ContentEdit> edits{{.path = {"attributes", "k"}, .json = R"("v")"},
+                                          {.path = {"group"}, .json = '"' + content.group + '"'}};
+    if (story_.desk.source({story_.queue}).traits().priorities) {
+      content.priority = static_cast<queue::Priority>(below(queue::kPriorities));
+      edits.push_back({.path = {"priority"}, .json = '"' + std::string(to_string(content.priority)) + '"'});
+    }
     const auto edited = story_.desk.edit(story_.queue, which, version, edits, soon());
     ASSERT_EQ(edited.has_value(), version == record->version);
     if (edited) {
-      ++record->version;
-      record->message.group = to;
+      test::apply(core::edit(content), now(), *record);
     }
     compare(which);
   }
@@ -226,13 +226,14 @@ class History {
       EXPECT_EQ(result.status, ChangeStatus::not_found) << change.id;
       return;
     }
-    const auto verdict = core::judge(change.action, core::MessageState::of(*record), now());
-    const bool other_version = change.version && *change.version != record->version;
-    const bool refused = other_version || verdict == core::Verdict::not_in_dlq || verdict == core::Verdict::in_flight;
-    ASSERT_EQ(result.status, refused ? ChangeStatus::conflict : ChangeStatus::applied)
+    const auto before = core::MessageState::of(*record);
+    const auto foregone = core::foregone(change, before, story_.queue, now());
+    ASSERT_EQ(result.status, foregone ? foregone->status : ChangeStatus::applied)
         << change.id << ", action " << static_cast<int>(change.action) << ": " << result.error.message();
-    if (!refused && verdict == core::Verdict::apply) {
-      make(change.id, core::change(change, now()), change.action == ChangeAction::move_to_front);
+    if (foregone) {
+      EXPECT_EQ(result.error.message(), foregone->error.message());
+    } else {
+      make(change.id, core::change(change, before, now()), change.action == ChangeAction::move_to_front);
     }
     compare(change.id);
     story_.clock.advance(1ms);
@@ -245,7 +246,7 @@ class History {
       return;
     }
     StoredMessage& record = model_[which].record;
-    core::apply(change, now(), record);
+    test::apply(change, now(), record);
     if (const auto stored = story_.desk.get(story_.queue, which, soon()); own_place && stored) {
       record.message.sent_at = stored->message.sent_at;
     }
@@ -281,6 +282,7 @@ class History {
     EXPECT_EQ(stored->version, record->version);
     EXPECT_EQ(stored->created_at, kept(record->created_at));
     EXPECT_EQ(stored->failure.error, record->failure.error);
+    EXPECT_EQ(stored->failure.earlier, record->failure.earlier);
   }
 
   Story story_;

@@ -184,6 +184,37 @@ TEST_P(EffectContract, WhoHasLostHisKeyCommitsNothing) {
   EXPECT_EQ(keys.ask("order-1", "A-3", soon()).state, KeyState::running);
 }
 
+// Each step takes away what decided in the step before.
+TEST_P(EffectContract, OfSeveralThatRefuseTheFirstInTheOrderOfATransactionCounts) {
+  send("A-1");
+  send("B-1");
+  const auto lost = claim_one(standard(), 1s);
+  clock().advance(2s);
+  const auto held = claim_one(standard(), 600s);
+  ASSERT_EQ(held.message.id, lost.message.id);
+  Keys keys(under_test().queues(), queue_name());
+  ASSERT_EQ(keys.ask("order-1", "B-1", soon()).state, KeyState::ours);
+  Effects effects = done_with("order-1");
+  effects.writes.push_back(under_test().add_to_account("nobody", 1));
+  effects.messages.push_back({queue_name(), {.id = "B-1", .body = "taken"}});
+  Effects impossible = effects;
+  impossible.messages.push_back({queue_name(), {.id = "C-1", .body = "x", .dedup_id = std::string(2000, 'k')}});
+
+  EXPECT_EQ(settle_with(lost.receipt, effects).status, SettleStatus::lost);
+  auto result = settle_with(lost.receipt, impossible);
+  EXPECT_EQ(result.status, SettleStatus::refused) << "that needs no look at anything";
+  EXPECT_THAT(result.error.message(), HasSubstr("deduplication id"));
+  result = settle_with(held.receipt, effects);
+  EXPECT_EQ(result.status, SettleStatus::refused);
+  EXPECT_THAT(result.error.message(), HasSubstr("idempotency key"));
+  effects.key.reset();
+  EXPECT_THAT(settle_with(held.receipt, effects).error.message(), HasSubstr("write 1"));
+  effects.writes.clear();
+  EXPECT_THAT(settle_with(held.receipt, effects).error.message(), HasSubstr("message B-1 to queue"));
+  effects.messages.clear();
+  EXPECT_EQ(settle_with(held.receipt, effects).status, SettleStatus::applied);
+}
+
 TEST_P(EffectContract, OfTwoMessagesOfABatchOneHasTheKey) {
   send_many(2);
   const auto deliveries = claim_all(standard());

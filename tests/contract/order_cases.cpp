@@ -142,6 +142,22 @@ TEST_P(OrderContract, AHeldGroupWaitsUntilItsDeadLetterIsRemoved) {
   EXPECT_THAT(ids(), ElementsAre("a2"));
 }
 
+TEST_P(OrderContract, AHeldGroupGoesOnOnceItsDeadLetterIsOfAnotherGroup) {
+  send_all({"a1", "a2", "b1"});
+  for (const Delivery& head : take()) {
+    if (head.message.id == "a1") {
+      end(head, CompletionAction::dead_letter, {}, true);
+    } else {
+      done(head);
+    }
+  }
+  EXPECT_THAT(ids(), IsEmpty());
+  ASSERT_TRUE(edit("a1", {{.path = {"group"}, .json = R"("b")"}}));
+  clock().advance(60s);
+  send_all({"b2"});
+  EXPECT_THAT(ids(), UnorderedElementsAre("a2", "b2")) << "neither group waits for it";
+}
+
 TEST_P(OrderContract, AHeldGroupGoesOnWhenAJobHasDoneItsDeadLetter) {
   send_all({"a1", "a2"});
   end(take_one(), CompletionAction::dead_letter, {}, true);

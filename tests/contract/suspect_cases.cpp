@@ -108,6 +108,29 @@ TEST_P(StoreContract, SuspicionIsKeptOnDemandAndEndsOtherwise) {
   }
 }
 
+TEST_P(StoreContract, WhatGoesBackUnstartedStaysAsItsRecordSays) {
+  // A mark beside the suspicion, which nobody knows yet: stores keep marks as one number.
+  constexpr queue::Marks kMarks = queue::core::kSuspect | 4;
+  queue::StoredMessage record;
+  record.message = {.id = "a", .body = "body", .sent_at = clock().wall_now()};
+  record.version = 1;
+  record.created_at = record.updated_at = clock().wall_now();
+  record.marks = kMarks;
+  ASSERT_EQ(desk().put(queue_name(), std::span(&record, 1), queue::PutMode::insert, soon()).front().status,
+            queue::PutStatus::written);
+  clock().advance(1ms);
+  for (const std::optional<queue::Marks> marks : {std::optional<queue::Marks>(), std::optional<queue::Marks>(0)}) {
+    const Delivery held = claim_one(standard());
+    EXPECT_TRUE(held.suspect);
+    const Completion back{.receipt = held.receipt, .action = CompletionAction::release, .marks = marks};
+    ASSERT_EQ(desk().settle(standard(), std::span(&back, 1), soon()).front().status, SettleStatus::applied);
+    EXPECT_EQ(get("a").marks, marks.value_or(kMarks));
+    EXPECT_EQ(get("a").message.attempt, 0U);
+    clock().advance(1ms);
+  }
+  EXPECT_FALSE(claim_one(standard()).suspect);
+}
+
 TEST_P(StoreContract, SuspicionEndsWithAnOperatorsChange) {
   send("a");
   const Completion kept{

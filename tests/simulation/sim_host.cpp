@@ -130,7 +130,10 @@ void SimHost::recover(bool blames_all) {
     work::Disposition disposition =
         held.running || blames_all || held.committing == isolation::Committing::alone
             ? work::dispose_crash("the process was killed", held.attempt, policy, world_.random)
-            : work::put_back(held.suspect || held.committing != isolation::Committing::no);
+            : work::put_back();
+    if (disposition.ending == work::Ending::released && held.committing != isolation::Committing::no) {
+      disposition.marks = queue::core::kSuspect;
+    }
     completions.push_back(work::completion_of(held.receipt, std::move(disposition), loop().clock().wall_now()));
   }
   port_.settle(completions, Deadline::never());

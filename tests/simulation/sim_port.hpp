@@ -22,14 +22,13 @@ class SimLedger final : public isolation::JobLedger {
   struct Entry {
     queue::Receipt receipt;
     std::uint32_t attempt = 0;
-    bool suspect = false;
     bool running = false;
     bool finished = false;
     isolation::Committing committing = isolation::Committing::no;
   };
 
   isolation::HeldSlot hold(const queue::Delivery& delivery) noexcept override {
-    entries_[++next_] = {delivery.receipt, delivery.message.attempt, delivery.suspect};
+    entries_[++next_] = {delivery.receipt, delivery.message.attempt};
     return next_;
   }
   void renew(isolation::HeldSlot slot, const queue::Receipt& receipt) noexcept override {

@@ -9,6 +9,7 @@
 #include "base/uuid.hpp"
 #include "host/queue/effects.hpp"
 #include "host/queue/message.hpp"
+#include "host/stores/core/writes.hpp"
 #include "tests/support/sim_board.hpp"
 #include "tests/support/sim_keys.hpp"
 #include "tests/support/sim_records.hpp"
@@ -22,6 +23,7 @@ using queue::SendResult;
 using queue::SendStatus;
 using queue::SettleResult;
 using queue::SettleStatus;
+namespace core = queue::core;
 
 namespace {
 
@@ -74,9 +76,10 @@ class SimQueues::Shelf {
 
   SettleResult settle(const QueueAddress& address, const queue::Completion& completion, WallTime now)
       SLUICE_REQUIRES(mutex);
-  /// Why its effects cannot be committed; otherwise `after` is the table as they leave it.
-  std::optional<SettleResult> refusal(const QueueAddress& address, const queue::Completion& completion,
-                                      SimAccounts& after) SLUICE_REQUIRES(mutex);
+  /// Why this part of its transaction cannot be made; otherwise `after` is the table as its writes leave it.
+  std::optional<SettleResult> stop_at(core::TransactionPart part, const QueueAddress& address,
+                                      const queue::Completion& completion, SimAccounts& after, WallTime now)
+      SLUICE_REQUIRES(mutex);
 };
 
 // All of it, or nothing.
@@ -86,12 +89,14 @@ SettleResult SimQueues::Shelf::settle(const QueueAddress& address, const queue::
     const bool held = queues[address.queue].settle(address.half, completion, now);
     return {held ? SettleStatus::applied : SettleStatus::lost, {}};
   }
-  if (!queues[address.queue].holds(address.half, completion.receipt)) {
-    return {SettleStatus::lost, {}};
+  if (auto refused = core::refused_at_once(*effects, core::WriteKind::sql)) {
+    return std::move(*refused);
   }
   SimAccounts after = accounts;
-  if (auto refused = refusal(address, completion, after)) {
-    return std::move(*refused);
+  for (const core::TransactionPart part : core::kTransactionOrder) {
+    if (auto stopped = stop_at(part, address, completion, after, now)) {
+      return std::move(*stopped);
+    }
   }
   accounts = std::move(after);
   queues[address.queue].settle(address.half, completion, now);
@@ -110,29 +115,39 @@ SettleResult SimQueues::Shelf::settle(const QueueAddress& address, const queue::
   return {SettleStatus::applied, {}};
 }
 
-std::optional<SettleResult> SimQueues::Shelf::refusal(const QueueAddress& address, const queue::Completion& completion,
-                                                      SimAccounts& after) {
+std::optional<SettleResult> SimQueues::Shelf::stop_at(core::TransactionPart part, const QueueAddress& address,
+                                                      const queue::Completion& completion, SimAccounts& after,
+                                                      WallTime now) {
   const queue::Effects& effects = *completion.effects;
-  const auto refused = [](Error error, bool reject = false) {
-    return SettleResult{SettleStatus::refused, std::move(error), reject};
-  };
-  if (auto error = queue::refused_effects(effects)) {
-    return refused(std::move(*error));
-  }
-  for (const queue::EmittedMessage& emitted : effects.messages) {
-    if (queues[emitted.queue].find(emitted.message.id) != nullptr) {
-      return refused({ErrorCode::duplicate_id, "message " + emitted.message.id + " to queue " + emitted.queue +
-                                                   " was refused: a message of that id is there already"});
-    }
-  }
-  for (std::size_t i = 0; i < effects.writes.size(); ++i) {
-    if (auto why = after.run(effects.writes[i], i)) {
-      return refused({ErrorCode::conflict, std::move(*why)}, effects.writes[i].on_refusal == queue::OnRefusal::reject);
-    }
-  }
-  if (effects.key && !keys_of(address.queue).may_record(*effects.key, completion.receipt.id)) {
-    return refused(
-        {ErrorCode::conflict, "its idempotency key is held by another message by now; the next attempt finds it done"});
+  switch (part) {
+    case core::TransactionPart::end:
+      if (!queues[address.queue].holds(address.half, completion.receipt)) {
+        return SettleResult{SettleStatus::lost, {}};
+      }
+      break;
+    case core::TransactionPart::key:
+      if (effects.key && !keys_of(address.queue).may_record(*effects.key, completion.receipt.id)) {
+        return SettleResult{SettleStatus::refused, queue::taken_key()};
+      }
+      break;
+    case core::TransactionPart::writes:
+      for (std::size_t i = 0; i < effects.writes.size(); ++i) {
+        if (auto why = after.run(effects.writes[i], i)) {
+          return SettleResult{SettleStatus::refused,
+                              {ErrorCode::conflict, std::move(*why)},
+                              effects.writes[i].on_refusal == queue::OnRefusal::reject};
+        }
+      }
+      break;
+    case core::TransactionPart::messages:
+      for (const queue::EmittedMessage& emitted : effects.messages) {
+        SimRecords& records = queues[emitted.queue];
+        const auto find = [&records](const std::string& id) { return records.find(id); };
+        if (records.find(emitted.message.id) != nullptr && !sent[emitted.queue].first_of(emitted.message, now, find)) {
+          return core::refused_message(emitted, queue::taken_id());
+        }
+      }
+      break;
   }
   return std::nullopt;
 }

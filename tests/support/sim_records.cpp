@@ -9,6 +9,7 @@
 #include "host/queue/error_groups.hpp"
 #include "host/queue/message.hpp"
 #include "host/stores/core/transitions.hpp"
+#include "tests/support/state_changes.hpp"
 
 namespace sluice::test {
 
@@ -79,7 +80,7 @@ std::vector<SimRecords::Place> SimRecords::turns(Half half, const queue::ClaimRe
     const std::string lane = lane_of(place, stored);
     if (stored.state(now) == MessageState::ready) {
       ready[lane].push_back(place);
-    } else if (!fair && place.first <= now && (stored.received_at || place.first < *stored.invisible_until)) {
+    } else if (!fair && core::MessageState::of(stored).holds_up_its_group()) {
       blocked.insert(lane);
     }
   }
@@ -152,7 +153,7 @@ std::vector<SimRecords::Place> SimRecords::by_priority(Half half, const queue::C
 queue::Delivery SimRecords::hand_out(const Place& place, StoredMessage& stored, const queue::ClaimRequest& request,
                                      WallTime now) {
   const core::ClaimTerms terms{now, later(now, request.visibility), request.counts};
-  core::apply(core::claim(core::MessageState::of(stored), terms), now, stored);
+  test::apply(core::claim(core::MessageState::of(stored), terms), now, stored);
   return {.message = stored.message,
           .receipt = {.id = stored.message.id,
                       .version = stored.version,
@@ -188,12 +189,16 @@ SimRecords::Record* SimRecords::held(Half half, const queue::Receipt& receipt) {
 }
 
 void SimRecords::apply(Record& record, const core::StateChange& change, WallTime now) {
-  const Half half = record.stored.half;
-  order(half).erase(place(record));
-  core::apply(change, now, record.stored);
+  const auto before = core::MessageState::of(record.stored);
+  order(before.half).erase(place(record));
+  test::apply(change, now, record.stored);
   order(record.stored.half).insert(place(record));
-  if (half == Half::dlq && record.stored.half == Half::standard) {
+  const auto after = core::MessageState::of(record.stored);
+  if (core::lets_group_go(before, &after)) {
     holds_.erase(record.stored.message.id);
+  }
+  if (change.holds_group) {
+    holds_[record.stored.message.id] = before.sent_at;
   }
 }
 
@@ -202,16 +207,9 @@ bool SimRecords::settle(Half half, const queue::Completion& completion, WallTime
   if (record == nullptr) {
     return false;
   }
-  StoredMessage& stored = record->stored;
-  if (completion.action == CompletionAction::remove) {
+  const core::StateChange change = core::end(completion, core::MessageState::of(record->stored), now);
+  if (change.removes) {
     return remove(completion.receipt.id);
-  }
-  core::StateChange change = core::end(completion, stored.message.attempt, now);
-  if (change.failure) {
-    change.failure = core::with_earlier(std::move(*change.failure), stored.failure);
-  }
-  if (completion.action == CompletionAction::dead_letter && completion.hold_group && half == Half::standard) {
-    holds_[stored.message.id] = stored.message.sent_at;
   }
   apply(*record, change, now);
   return true;
@@ -223,7 +221,7 @@ std::optional<queue::Receipt> SimRecords::extend(Half half, const queue::Receipt
   if (record == nullptr) {
     return std::nullopt;
   }
-  core::apply(core::extension(until), now, record->stored);
+  test::apply(core::extension(until), now, record->stored);
   return queue::Receipt{.id = receipt.id, .version = record->stored.version, .locator = receipt.locator};
 }
 
@@ -234,23 +232,14 @@ bool SimRecords::send(const queue::NewMessage& message, const std::string& id, W
   Record record;
   record.sequence = next_sequence_++;
   StoredMessage& stored = record.stored;
-  stored.message = {.id = id,
-                    .body = message.body,
-                    .content_type = message.content_type,
-                    .attributes = message.attributes,
-                    .group = message.group,
-                    .priority = message.priority,
-                    .attempt = 0,
-                    .sent_at = later(now, message.delay)};
-  stored.version = 1;
+  stored.message = {
+      .id = id, .body = message.body, .content_type = message.content_type, .attributes = message.attributes};
+  core::sent(message, now).put_into(stored);
   stored.created_at = now;
   stored.updated_at = now;
-  if (message.delay > Duration::zero()) {
-    stored.invisible_until = stored.message.sent_at;
-  } else if (!message.group.empty()) {  // nobody is sent earlier than who was accepted before him
+  if (!stored.invisible_until && !message.group.empty()) {
     WallTime& last = last_sent_[message.group];
-    last = last - now > std::chrono::hours(1) ? now : std::max(last, now);
-    stored.message.sent_at = last;
+    stored.message.sent_at = last = core::place_behind(last, now);
   }
   standard_.insert(place(record));
   ids_.emplace(record.sequence, id);
@@ -323,41 +312,27 @@ queue::QueueOverview SimRecords::overview(const queue::OverviewRequest& request,
   return seen;
 }
 
-std::optional<WallTime> SimRecords::place_for(queue::ChangeAction action, const Record& record, WallTime now) {
-  if (action == queue::ChangeAction::move_to_front) {
-    return std::min(now, order(record.stored.half).begin()->first) - Duration(1);
-  }
-  const auto held = holds_.find(record.stored.message.id);
-  return action == queue::ChangeAction::redrive && held != holds_.end() ? std::optional(held->second) : std::nullopt;
-}
-
 queue::ChangeResult SimRecords::change(const std::string& queue, const queue::Change& change, WallTime now) {
   const auto found = records_.find(change.id);
   if (found == records_.end()) {
     return {queue::ChangeStatus::not_found, 0, queue::no_message(queue, change.id)};
   }
   Record& record = found->second;
-  StoredMessage& stored = record.stored;
-  const std::int64_t version = stored.version;
-  if (change.version && *change.version != version) {
-    return {queue::ChangeStatus::conflict, version, queue::changed_since(queue, change.id)};
+  auto state = core::MessageState::of(record.stored);
+  if (auto end = core::foregone(change, state, queue, now)) {
+    return std::move(*end);
   }
-  switch (const auto verdict = core::judge(change.action, core::MessageState::of(stored), now)) {
-    case core::Verdict::apply:
-      break;
-    case core::Verdict::unchanged:
-      return {queue::ChangeStatus::applied, version, {}};
-    case core::Verdict::not_in_dlq:
-    case core::Verdict::in_flight:
-      return {queue::ChangeStatus::conflict, version, core::refusal(verdict, queue, change.id)};
+  if (const auto held = holds_.find(change.id); held != holds_.end()) {
+    state.held_place = held->second;
   }
-  const core::StateChange made = core::change(change, now, place_for(change.action, record, now));
+  const WallTime front = core::place_before(order(state.half).begin()->first, now);
+  const core::StateChange made = core::change(change, state, now, front);
   if (made.removes) {
     remove(change.id);
     return {};
   }
   apply(record, made, now);
-  return {queue::ChangeStatus::applied, stored.version, {}};
+  return {queue::ChangeStatus::applied, record.stored.version, {}};
 }
 
 Result<StoredMessage> SimRecords::edit(const std::string& queue, const std::string& id, std::int64_t version,
@@ -377,9 +352,10 @@ Result<StoredMessage> SimRecords::edit(const std::string& queue, const std::stri
   if (edited.body.size() > kSimBodyLimit) {
     return Error(ErrorCode::invalid, "a body has at most 400 KiB");
   }
-  stored.message = std::move(edited);
-  stored.updated_at = now;
-  ++stored.version;
+  apply(found->second, core::edit(edited), now);
+  stored.message.body = std::move(edited.body);
+  stored.message.content_type = std::move(edited.content_type);
+  stored.message.attributes = std::move(edited.attributes);
   return stored;
 }
 

@@ -65,8 +65,6 @@ class SimRecords {
   std::optional<Duration> next_due(queue::Half half, WallTime now) const;
   Record* held(queue::Half half, const queue::Receipt& receipt);
   void apply(Record& record, const queue::core::StateChange& change, WallTime now);
-  /// Where a change puts the record, where the store decides that.
-  std::optional<WallTime> place_for(queue::ChangeAction action, const Record& record, WallTime now);
   bool remove(const std::string& id);
   std::set<Place>& order(queue::Half half) { return half == queue::Half::dlq ? dlq_ : standard_; }
   const std::set<Place>& order(queue::Half half) const { return half == queue::Half::dlq ? dlq_ : standard_; }

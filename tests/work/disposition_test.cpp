@@ -119,19 +119,19 @@ TEST(Disposition, ExhaustedFollowsThePolicyAndSaysWhy) {
   EXPECT_EQ(kept.action, CompletionAction::retry);
   EXPECT_EQ(kept.delay, 10min);
   EXPECT_TRUE(kept.failure.empty()) << "the reason of its last attempt must stay";
+  EXPECT_EQ(kept.marks, std::nullopt) << "no handler has come to an end";
 }
 
 TEST(Disposition, WhatNoHandlerHasSeenKeepsItsAttemptAndIsNeverDiscarded) {
-  const auto moved = dispose_unseen("it has no key", false, 1, policy());
+  const auto moved = dispose_unseen("it has no key", 1, policy());
   EXPECT_EQ(moved.action, CompletionAction::dead_letter);
   EXPECT_EQ(moved.failure.error, "it has no key");
   EXPECT_EQ(moved.failure.attempts, 0U);
-  EXPECT_EQ(dispose_unseen("x", false, 1, policy(config::DeadLetterPolicy::discard)).action,
-            CompletionAction::dead_letter);
-  const auto kept = dispose_unseen("x", true, 2, policy(config::DeadLetterPolicy::keep));
+  EXPECT_EQ(dispose_unseen("x", 1, policy(config::DeadLetterPolicy::discard)).action, CompletionAction::dead_letter);
+  const auto kept = dispose_unseen("x", 2, policy(config::DeadLetterPolicy::keep));
   EXPECT_EQ(kept.action, CompletionAction::release);
   EXPECT_EQ(kept.delay, 10min);
-  EXPECT_EQ(kept.marks, queue::core::kSuspect) << "nobody has shown that it is harmless";
+  EXPECT_EQ(kept.marks, std::nullopt) << "nobody has shown that a suspect is harmless";
 }
 
 TEST(Disposition, InTheDeadLetterQueueMoveMeansKeep) {
@@ -158,10 +158,10 @@ TEST(Disposition, ACrashIsAFailedAttemptThatLeavesASuspect) {
   EXPECT_EQ(decide({OutcomeStatus::fault, {}, "threw"}, 1).marks, 0U);
 }
 
-TEST(Disposition, ASuspectThatNeverBeganStaysOne) {
-  const queue::Completion kept = completion_of({"a", 1, 0}, put_back(true), WallTime(std::chrono::hours(1)));
+TEST(Disposition, WhatNeverBeganStaysAsItsRecordSays) {
+  const queue::Completion kept = completion_of({"a", 1, 0}, put_back(), WallTime(std::chrono::hours(1)));
   EXPECT_EQ(kept.action, CompletionAction::release);
-  EXPECT_EQ(kept.marks, queue::core::kSuspect);
+  EXPECT_EQ(kept.marks, std::nullopt);
   EXPECT_EQ(kept.failure.failed_at, WallTime{});
 }
 

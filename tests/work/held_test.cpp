@@ -96,9 +96,9 @@ TEST(TaskDeathTest, RefusesWhatIsNoLegalStep) {
   EXPECT_DEATH(task.begin_settling(), "");
   EXPECT_DEATH(task.recall(), "");
   EXPECT_DEATH(task.begin_extending(), "");
-  task.dispose(put_back(false), kStart);
+  task.dispose(put_back(), kStart);
   EXPECT_DEATH(task.deal(0), "");
-  EXPECT_DEATH(task.dispose(put_back(false), kStart), "");
+  EXPECT_DEATH(task.dispose(put_back(), kStart), "");
   task.begin_settling();
   EXPECT_DEATH(task.begin_extending(), "");
   task.end(false);

@@ -31,7 +31,8 @@ bool may_record(const StoredKey* found, std::string_view owner, WallTime now) {
 }
 
 bool holds_unique_key(const MessageState& message, UniqueUntil until) {
-  return message.half == Half::standard && (until == UniqueUntil::done || (message.receives == 0 && !message.received));
+  return message.half == Half::standard &&
+         (until == UniqueUntil::done || (message.receives == 0 && !message.received_at));
 }
 
 }  // namespace sluice::queue::core

@@ -1,5 +1,6 @@
 #include "host/stores/core/transitions.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -7,6 +8,9 @@
 
 namespace sluice::queue::core {
 namespace {
+
+// What lies farther ahead was not sent by the clock.
+constexpr Duration kMostSetBack = std::chrono::hours(1);
 
 /// Nobody holds it any more.
 StateChange given_up(std::optional<WallTime> hidden_until) {
@@ -30,25 +34,47 @@ std::optional<WallTime> delayed_until(WallTime now, Duration delay) {
   return delay > Duration::zero() ? std::optional(later(now, delay)) : std::nullopt;
 }
 
+/// What a record keeps of a failure: with those before it, as many as a message remembers.
+Failure with_earlier(Failure latest, const Failure& before) {
+  latest.earlier = earlier_than_next(before);
+  return latest;
+}
+
 }  // namespace
 
-void apply(const StateChange& change, WallTime now, StoredMessage& record) {
-  record.half = change.half.value_or(record.half);
-  record.message.sent_at = change.sent_at.value_or(record.message.sent_at);
-  record.invisible_until = change.hidden_until.value_or(record.invisible_until);
-  record.received_at = change.received_at.value_or(record.received_at);
-  record.message.attempt = change.receives.value_or(record.message.attempt);
-  record.marks = change.marks.value_or(record.marks);
-  record.created_at = change.created_at.value_or(record.created_at);
-  if (change.failure) {
-    record.failure = *change.failure;
+void apply(const StateChange& change, MessageState& state) {
+  state.half = change.half.value_or(state.half);
+  state.sent_at = change.sent_at.value_or(state.sent_at);
+  state.hidden_until = change.hidden_until.value_or(state.hidden_until);
+  state.received_at = change.received_at.value_or(state.received_at);
+  state.receives = change.receives.value_or(state.receives);
+  state.marks = change.marks.value_or(state.marks);
+  state.priority = change.priority.value_or(state.priority);
+  if (change.group) {
+    state.group = *change.group;
   }
-  record.updated_at = now;
-  ++record.version;
+  if (change.failure) {
+    state.failure = *change.failure;
+  }
+  ++state.version;
+}
+
+MessageState sent(const NewMessage& message, WallTime now) {
+  return {.sent_at = later(now, message.delay),
+          .hidden_until = delayed_until(now, message.delay),
+          .priority = message.priority,
+          .group = message.group};
+}
+
+WallTime place_behind(WallTime last, WallTime now) { return last - now > kMostSetBack ? now : std::max(last, now); }
+
+WallTime place_before(std::optional<WallTime> first, WallTime now) {
+  const WallTime known = std::min(first.value_or(now), now);
+  return known > WallTime::min() ? known - Duration(1) : known;
 }
 
 std::uint32_t receives_when_claimed(const MessageState& before, bool counts) {
-  const bool takes_a_place = before.received && (before.marks & kSuspect) == 0 && before.receives > 0 && !counts;
+  const bool takes_a_place = before.received_at && (before.marks & kSuspect) == 0 && before.receives > 0 && !counts;
   const bool at_the_end = before.receives == std::numeric_limits<std::uint32_t>::max();
   return before.receives + (takes_a_place || at_the_end ? 0 : 1);
 }
@@ -70,7 +96,7 @@ StateChange extension(WallTime until) {
   return change;
 }
 
-StateChange end(const Completion& completion, std::uint32_t attempt, WallTime now) {
+StateChange end(const Completion& completion, const MessageState& held, WallTime now) {
   StateChange change;
   switch (completion.action) {
     case CompletionAction::remove:
@@ -78,6 +104,7 @@ StateChange end(const Completion& completion, std::uint32_t attempt, WallTime no
       return change;
     case CompletionAction::dead_letter:
       change = newly_sent(Half::dlq, now);
+      change.holds_group = completion.hold_group && held.half == Half::standard;
       break;
     case CompletionAction::retry:
     case CompletionAction::release:
@@ -86,18 +113,13 @@ StateChange end(const Completion& completion, std::uint32_t attempt, WallTime no
       break;
   }
   if (completion.action == CompletionAction::release) {
-    if (attempt > 0) {
-      change.receives = attempt - 1;
+    if (held.receives > 0) {
+      change.receives = held.receives - 1;
     }
   } else if (!completion.failure.empty()) {
-    change.failure = completion.failure;
+    change.failure = with_earlier(completion.failure, held.failure);
   }
   return change;
-}
-
-Failure with_earlier(Failure latest, const Failure& before) {
-  latest.earlier = earlier_than_next(before);
-  return latest;
 }
 
 Requirement requirement(ChangeAction action) {
@@ -111,19 +133,26 @@ Requirement requirement(ChangeAction action) {
   }
 }
 
-Verdict judge(ChangeAction action, const MessageState& before, WallTime now) {
-  const Requirement required = requirement(action);
-  if (required.half && before.half != *required.half) {
-    return action == ChangeAction::dead_letter ? Verdict::unchanged : Verdict::not_in_dlq;
+std::optional<ChangeResult> foregone(const Change& change, const MessageState& before, const std::string& queue,
+                                     WallTime now) {
+  const auto conflict = [&before](Error why) {
+    return ChangeResult{ChangeStatus::conflict, before.version, std::move(why)};
+  };
+  if (change.version && *change.version != before.version) {
+    return conflict(changed_since(queue, change.id));
   }
-  return required.not_in_flight && before.is_in_flight(now) ? Verdict::in_flight : Verdict::apply;
+  const Requirement required = requirement(change.action);
+  if (required.half && before.half != *required.half) {
+    return change.action == ChangeAction::dead_letter ? ChangeResult{ChangeStatus::applied, before.version, {}}
+                                                      : conflict(not_in_dlq(queue, change.id));
+  }
+  if (required.not_in_flight && before.is_in_flight(now)) {
+    return conflict(in_flight_in_dlq(queue, change.id));
+  }
+  return std::nullopt;
 }
 
-Error refusal(Verdict verdict, const std::string& queue, const std::string& id) {
-  return verdict == Verdict::in_flight ? in_flight_in_dlq(queue, id) : not_in_dlq(queue, id);
-}
-
-StateChange change(const Change& change, WallTime now, std::optional<WallTime> place) {
+StateChange change(const Change& change, const MessageState& before, WallTime now, std::optional<WallTime> front) {
   StateChange made;
   switch (change.action) {
     case ChangeAction::remove:
@@ -139,17 +168,17 @@ StateChange change(const Change& change, WallTime now, std::optional<WallTime> p
       break;
     case ChangeAction::move_to_front:
       made = given_up(std::nullopt);
-      made.sent_at = place.value_or(now);
+      made.sent_at = front.value_or(now);
       made.marks = 0;
       break;
     case ChangeAction::dead_letter:
       made = newly_sent(Half::dlq, now);
       if (!change.failure.empty()) {
-        made.failure = change.failure;
+        made.failure = with_earlier(change.failure, before.failure);
       }
       break;
     case ChangeAction::redrive:
-      made = newly_sent(Half::standard, place.value_or(now));
+      made = newly_sent(Half::standard, before.held_place.value_or(now));
       made.failure.emplace();
       break;
     case ChangeAction::reset:
@@ -159,6 +188,17 @@ StateChange change(const Change& change, WallTime now, std::optional<WallTime> p
       break;
   }
   return made;
+}
+
+StateChange edit(const Message& content) {
+  StateChange change;
+  change.priority = content.priority;
+  change.group = content.group;
+  return change;
+}
+
+bool lets_group_go(const MessageState& before, const MessageState* after) {
+  return before.half == Half::dlq && (after == nullptr || after->half != before.half || after->group != before.group);
 }
 
 }  // namespace sluice::queue::core

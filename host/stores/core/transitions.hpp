@@ -12,9 +12,9 @@
 #include "host/queue/stored_message.hpp"
 #include "host/stores/core/message_state.hpp"
 
-/// The life of a message, once for all stores. Each function says what shall be true of a record after a claim, an end,
-/// an extension or an operator's change. A store writes that under the condition that nobody has changed the record
-/// since, and knows no rule of its own. Pure functions; docs/understand/job_lifecycle.md is the same as a table.
+/// The life of a message, once for all stores. Each function says what shall be true of a record after a send, a claim,
+/// an end, an extension or an operator's change. A store writes that under the condition that nobody has changed the
+/// record since, and knows no rule of its own. Pure functions; docs/understand/job_lifecycle.md is the same as a table.
 namespace sluice::queue::core {
 
 /// What shall be true of a record afterwards. What is not named stays as it is. With every change the version grows by
@@ -26,13 +26,25 @@ struct StateChange {
   std::optional<std::optional<WallTime>> hidden_until{};
   std::optional<std::optional<WallTime>> received_at{};
   std::optional<std::uint32_t> receives{};
-  std::optional<Marks> marks{};      ///< all of them
+  std::optional<Marks> marks{};  ///< all of them
+  std::optional<Priority> priority{};
+  std::optional<std::string> group{};
   std::optional<Failure> failure{};  ///< empty: it has none any more
   std::optional<WallTime> created_at{};
+  bool holds_group = false;  ///< its group, where it is in one, stays where it is until an operator has dealt with it
 };
 
 /// Makes the change, in memory. The record is not to be removed.
-void apply(const StateChange& change, WallTime now, StoredMessage& record);
+void apply(const StateChange& change, MessageState& state);
+
+// Sends, and places in an order.
+
+MessageState sent(const NewMessage& message, WallTime now);
+/// The place of a message that is sent to a group behind the one that lies at `last`: nobody is sent earlier than who
+/// was accepted before him, unless that one was not sent by the clock.
+WallTime place_behind(WallTime last, WallTime now);
+/// The place before all others of a half, whose first message lies at `first`; nothing: it is empty.
+WallTime place_before(std::optional<WallTime> first, WallTime now);
 
 // Claims.
 
@@ -49,10 +61,8 @@ StateChange extension(WallTime until);
 
 // Ends.
 
-/// `attempt` is the receive count with this delivery in it.
-StateChange end(const Completion& completion, std::uint32_t attempt, WallTime now);
-/// What a record keeps of a failure: with those before it, as many as a message remembers.
-Failure with_earlier(Failure latest, const Failure& before);
+/// `held`: with this delivery in its receive count.
+StateChange end(const Completion& completion, const MessageState& held, WallTime now);
 
 // What operators do.
 
@@ -63,18 +73,14 @@ struct Requirement {
 };
 Requirement requirement(ChangeAction action);
 
-enum class Verdict : std::uint8_t {
-  apply,
-  unchanged,  ///< it is so already: applied, and nothing is written
-  not_in_dlq,
-  in_flight,
-};
-Verdict judge(ChangeAction action, const MessageState& before, WallTime now);
-/// For those two that refuse.
-Error refusal(Verdict verdict, const std::string& queue, const std::string& id);
-
-/// `place`: where the store puts the message; of `move_to_front` before all others of its half, of `redrive` where a
-/// dead letter lay that its group waits for. Otherwise nothing.
-StateChange change(const Change& change, WallTime now, std::optional<WallTime> place = {});
+/// What a change comes to for which nothing is written: it is refused, or it is so already. Nothing: it is to be made.
+std::optional<ChangeResult> foregone(const Change& change, const MessageState& before, const std::string& queue,
+                                     WallTime now);
+/// `front`: for `move_to_front`, as `place_before` gives it; a store whose places are others leaves it out.
+StateChange change(const Change& change, const MessageState& before, WallTime now, std::optional<WallTime> front = {});
+/// After an edit the message is as it was but for its content.
+StateChange edit(const Message& content);
+/// Whether a dead letter that holds its group lets it go: it leaves its half, or that group. Null: it is removed.
+bool lets_group_go(const MessageState& before, const MessageState* after);
 
 }  // namespace sluice::queue::core

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,8 +15,21 @@
 /// a write whose answer was lost. Pure functions.
 namespace sluice::queue::core {
 
-// Effects. A completion and all that its handler staged are one transaction. Its order, whatever the store: the end of
-// the message itself, which is the fence, before anything of the handler's. What is refused of it refuses all.
+// Effects. A completion and all that its handler staged are one transaction. What is refused of it refuses all.
+
+/// What a transaction is made of, in the order in which its parts are made and in which it counts that one is refused,
+/// whatever the store: who has lost the message has no say about anything else, and what a write finds says more than a
+/// taken id. A message that is a duplicate is left out, and refuses nothing.
+enum class TransactionPart : std::uint8_t { end, key, writes, messages };
+inline constexpr std::array kTransactionOrder{TransactionPart::end, TransactionPart::key, TransactionPart::writes,
+                                              TransactionPart::messages};
+
+enum class WriteKind : std::uint8_t { sql, item };
+/// Why a store cannot send a message, beside what all stores refuse; nothing: it can. Empty: it is not asked.
+using MessageCheck = std::function<std::optional<Error>(const EmittedMessage&)>;
+/// Why no try could commit these effects, whoever has the message by now: said before anything is written. `takes`: the
+/// writes that the store can make.
+std::optional<SettleResult> refused_at_once(const Effects& effects, WriteKind takes, const MessageCheck& check = {});
 
 /// What one part of a transaction is called where it is refused, and what becomes of the message then.
 struct EffectPart {
@@ -23,13 +38,10 @@ struct EffectPart {
 };
 /// `write "debit" on table accounts`; `table`: empty where it is not known.
 EffectPart part_of(const EffectWrite& write, std::size_t number, std::string_view table);
-EffectPart part_of(const EmittedMessage& emitted);
-
 SettleResult refused(const EffectPart& part, ErrorCode code, const std::string& why);
 /// Its condition does not hold: what was found, and what asked for it.
 SettleResult refused_condition(const EffectPart& part, std::string_view found, std::string_view asked);
-/// It can only be made in a store of the other kind.
-SettleResult refused_kind(const EffectWrite& write, std::size_t number);
+SettleResult refused_message(const EmittedMessage& emitted, const Error& why);
 
 // Unknown outcomes.
 

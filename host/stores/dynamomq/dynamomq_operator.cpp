@@ -17,7 +17,6 @@
 namespace sluice::queue::dynamomq {
 namespace {
 
-constexpr Duration kInstant = std::chrono::nanoseconds(1);
 constexpr char kTableCursor = 't';  // what a cursor of a consistent list begins with; no hexadecimal digit
 constexpr std::size_t kScanPage = 1'000;
 constexpr std::size_t kLongestCursor = 16 * 1024;
@@ -241,7 +240,7 @@ class DynamoMqOperator final : public table::RecordOperator {
     return std::move(*count).finish();
   }
 
-  // `reset` takes away only what is there, the front depends on the half.
+  // `reset` takes away only what is there, the front depends on the half, and a reason is kept with those before it.
   bool needs_look(const Change& change) const override {
     switch (change.action) {
       case ChangeAction::move_to_front:
@@ -249,6 +248,8 @@ class DynamoMqOperator final : public table::RecordOperator {
         return true;
       case ChangeAction::remove:
         return change.version && *change.version == 0;
+      case ChangeAction::dead_letter:
+        return !change.failure.empty() || change.version.value_or(0) == 0;
       default:
         return change.version.value_or(0) == 0;  // 0 does not say how the record spells it
     }
@@ -272,10 +273,10 @@ class DynamoMqOperator final : public table::RecordOperator {
           task->end(ChangeStatus::failed, 0, table::store_error(place(), page.error()));
           continue;
         }
-        front = page->items.empty() ? now : std::min(Candidate::of(page->items.front()).sent_at, now);
+        front = page->items.empty() ? now : Candidate::of(page->items.front()).sent_at;
       }
-      *front -= kInstant;
-      task->front = *front;
+      front = core::place_before(front, now);
+      task->front = front;
     }
   }
 
@@ -302,7 +303,7 @@ class DynamoMqOperator final : public table::RecordOperator {
                            .failure = !seen || task.item.contains(attribute::kFailure)};
     task.nonce = parts_.nonces.anonymous();
     return update_of(place().table, std::move(expected), {task.nonce, now},
-                     attributes_of(task.wanted(now, task.front), may_have));
+                     attributes_of(task.wanted(now), may_have));
   }
 
   void write(const std::vector<Task*>& tasks, Deadline deadline) const override {

@@ -60,11 +60,11 @@ dynamo::QueryRequest query_of(const table::QueueTable& place, Half half, const S
 Delivery delivery_of(const dynamo::Item& item, const Candidate& before, SteadyTime leased_until,
                      table::FailureMemory& failures) {
   StoredMessage record = decode_record(item);
-  failures.note(before.id, record.failure);
   Delivery delivery;
   delivery.suspect = (record.marks & core::kSuspect) != 0;  // a claim of a suspect leaves the mark, and only that one
   delivery.receipt = {before.id, record.version,
                       make_locator(record.message.attempt, record.marks != 0, before.sort_key)};
+  failures.note(delivery.receipt, record.failure);
   delivery.leased_until = leased_until;
   delivery.invisible_until = record.invisible_until.value_or(WallTime{});
   delivery.message = std::move(record.message);
@@ -492,6 +492,11 @@ class CompletionWriter {
     return write;
   }
 
+  /// As far as it decides about the end of the delivery.
+  core::MessageState held(const Receipt& receipt) const {
+    return {.half = half_, .receives = receive_count_of(receipt), .failure = state_.failures.of(receipt)};
+  }
+
   table::DeliveryWrite end(const Completion& completion, std::size_t index, std::int64_t version, WallTime now,
                            bool with_failure) {
     const Receipt& receipt = completion.receipt;
@@ -502,11 +507,9 @@ class CompletionWriter {
       write.record = removal_of(place_.table, expected(receipt, index, version));
       write.decided = unread_[index];
     } else {
-      core::StateChange change = core::end(completion, receive_count_of(receipt), now);
+      core::StateChange change = core::end(completion, held(receipt), now);
       if (!with_failure) {
         change.failure.reset();
-      } else if (change.failure) {
-        change.failure->earlier = state_.failures.earlier(receipt.id);
       }
       write = update(receipt, index, version, now, attributes_of(change, {.marks = is_marked(receipt)}));
       write.has_failure = change.failure.has_value();
@@ -521,7 +524,7 @@ class CompletionWriter {
     if (status == SettleStatus::failed || status == SettleStatus::refused) {
       return;  // the lease stands until it runs out
     }
-    state_.failures.forget(receipt.id);
+    state_.failures.forget(receipt);
     if (status == SettleStatus::lost) {
       state_.lane.forget_receipt(receipt);
     } else if (completion.action == CompletionAction::remove) {
@@ -529,7 +532,7 @@ class CompletionWriter {
     } else if (completion.action == CompletionAction::dead_letter) {
       state_.lane.forget(receipt.id);
     } else {
-      const core::StateChange change = core::end(completion, receive_count_of(receipt), now);
+      const core::StateChange change = core::end(completion, {.receives = receive_count_of(receipt)}, now);
       state_.lane.put_off(
           receipt.id, version, change.hidden_until.value_or(std::nullopt),
           {.attempt_given_back = completion.action == CompletionAction::release, .marks = completion.marks});

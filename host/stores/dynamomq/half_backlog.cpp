@@ -464,7 +464,7 @@ void HalfBacklog::put_off(const std::string& id, std::int64_t version, std::opti
   if (auto lease = lease_before(id, version, due)) {
     lease->receive_count -= how.attempt_given_back && lease->receive_count > 0 ? 1 : 0;
     lease->received = false;
-    lease->marks = how.marks;
+    lease->marks = how.marks.value_or(lease->marks);
     leases_.put(std::move(*lease));
   }
 }

@@ -146,7 +146,7 @@ struct Pick {
 /// How a message was put back.
 struct PutOff {
   bool attempt_given_back = false;
-  Marks marks = 0;
+  std::optional<Marks> marks = 0;  ///< nothing: as they were
 };
 
 /// What a store knows about one half of one queue, between its calls: what to claim next, where to read, what is

@@ -62,8 +62,15 @@ struct Candidate {
     receive_count -= receive_count > 0 ? 1 : 0;
     received = false;
   }
+  /// As far as it decides about a claim, for which it does not matter when it was received.
   core::MessageState state(Half half) const {
-    return {half, invisible_until, received && invisible_until, receive_count, marks};
+    return {.half = half,
+            .sent_at = sent_at,
+            .hidden_until = invisible_until,
+            .received_at = received && invisible_until ? std::optional(WallTime()) : std::nullopt,
+            .receives = receive_count,
+            .marks = marks,
+            .version = version.number};
   }
   /// The time after which it is due.
   WallTime due_at() const { return invisible_until ? std::max(sent_at, *invisible_until) : sent_at; }

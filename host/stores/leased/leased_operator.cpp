@@ -555,7 +555,7 @@ class LeasedOperator final : public table::RecordOperator {
       sent_at = std::min(sent_at, decode_standing(task.item, Half::standard).message.sent_at);
     }
     dynamo::Item item = moved_item(task.item, to, sent_at);
-    const core::StateChange change = task.wanted(now, due_of(to.sort));
+    const core::StateChange change = task.wanted(now);
     change_item(item, change);
     if (change.half) {
       item.erase(std::string(attribute::kHold));

@@ -129,7 +129,18 @@ struct Candidate {
   static Candidate of(const dynamo::Item& item);
   /// Its unique key is free again once it has been handed out, so that this has to be written.
   bool frees_key_at_claim() const { return unique_token.ends_with(kFreedAtClaim); }
-  core::MessageState state(Half half) const { return {half, not_before, received, receive_count, marks}; }
+  /// As far as it decides about a claim, for which it does not matter when it was received.
+  core::MessageState state(Half half) const {
+    return {.half = half,
+            .sent_at = due,
+            .hidden_until = not_before,
+            .received_at = received ? std::optional(WallTime()) : std::nullopt,
+            .receives = receive_count,
+            .marks = marks,
+            .version = version,
+            .priority = priority,
+            .group = group};
+  }
   bool is_due(WallTime now) const { return due <= now && (!not_before || now > *not_before); }
   WallTime due_at() const { return not_before && *not_before > due ? *not_before : due; }
 };

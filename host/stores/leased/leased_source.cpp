@@ -375,12 +375,12 @@ Delivery DirectClaimer::deliver(const owned::Entry& one, const ClaimRequest& req
                                 WallTime until) {
   const Candidate candidate = Candidate::of(item_of(one));
   StoredMessage record = decode_record(item_of(one), half_);
-  queue_.writer(half_).failures.note(candidate.id, record.failure);
   Delivery delivery;
   delivery.suspect = one.state.is_suspect();
   delivery.message = std::move(record.message);
   delivery.message.attempt = core::receives_when_claimed(one.state, request.counts);
   delivery.receipt = {candidate.id, candidate.version + 1, mark_of(candidate.place)};
+  queue_.writer(half_).failures.note(delivery.receipt, record.failure);
   delivery.leased_until = table::until(now.steady, request.visibility);
   delivery.invisible_until = until;
   Held held = Held::of(candidate);

@@ -60,9 +60,10 @@ void drop_companions(const table::StoreParts& parts, const table::QueueTable& pl
   }
 }
 
-core::StateChange end_of(const Completion& completion, const Held& held, WallTime now) {
+core::StateChange end_of(const Completion& completion, Half half, const Held& held, Failure before, WallTime now) {
   const std::uint32_t attempt = held.receive_count + (held.counted ? 0 : 1);
-  core::StateChange change = core::end(completion, attempt, now);
+  core::StateChange change = core::end(
+      completion, {.half = half, .receives = attempt, .marks = held.marks, .failure = std::move(before)}, now);
   change.receives = change.receives.value_or(attempt);
   if (*change.receives == held.receive_count) {
     change.receives.reset();
@@ -151,11 +152,9 @@ table::DeliveryWrite LeasedWriter::end(const Completion& completion, std::size_t
   }
   const Held& held = *lease.held;
   const bool removes = completion.action == CompletionAction::remove;
-  core::StateChange change = end_of(completion, held, now);
+  core::StateChange change = end_of(completion, half_, held, state_.failures.of(completion.receipt), now);
   if (!with_failure) {
     change.failure.reset();
-  } else if (change.failure) {
-    change.failure->earlier = state_.failures.earlier(completion.receipt.id);
   }
   write.has_failure = change.failure.has_value();
   if (removes || moves(completion)) {
@@ -196,7 +195,7 @@ void LeasedWriter::add_move(table::DeliveryWrite& write, const Completion& compl
   change_item(item, change);
   touch(item, parts_.nonces.next(), now);
   const Candidate candidate = Candidate::of(lease.record);
-  if (completion.hold_group && !candidate.group.empty()) {
+  if (change.holds_group && !candidate.group.empty()) {
     item.insert_or_assign(std::string(attribute::kHold), AttributeValue::number(1));
     dynamo::Item hold = hold_place(place_.queue, shard_at(from), candidate.group).key();
     hold.emplace(attribute::kOwnId, candidate.id);
@@ -251,7 +250,7 @@ std::vector<SettleResult> LeasedWriter::settle(std::span<const Completion> compl
       gone.push_back({completions[i].receipt.id, *leases_[i].held});
     }
     if (result.status == SettleStatus::applied || result.status == SettleStatus::lost) {
-      state_.failures.forget(completions[i].receipt.id);
+      state_.failures.forget(completions[i].receipt);
     }
   }
   drop_companions(parts_, place_, gone, deadline);

@@ -44,8 +44,9 @@ struct Gone {
 void drop_companions(const table::StoreParts& parts, const table::QueueTable& place, std::span<const Gone> gone,
                      Deadline deadline);
 
-/// What an end comes to. The receive count is named where the record has another one.
-core::StateChange end_of(const Completion& completion, const Held& held, WallTime now);
+/// What an end comes to in that half, `before` being the failure that the record keeps. The receive count is named
+/// where the record has another one.
+core::StateChange end_of(const Completion& completion, Half half, const Held& held, Failure before, WallTime now);
 
 /// Settles and extends deliveries of one queue half, each conditional on the version that its record had. A removal is
 /// one statement of a batch, 1 WCU; a retry or release the same as an update. A dead letter moves to the other half's

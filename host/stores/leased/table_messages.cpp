@@ -82,9 +82,7 @@ Result<std::set<std::string>> TableMessages::read_holds(std::uint32_t shard, Dea
 StoredMessage TableMessages::open(const owned::Entry& entry) {
   StoredMessage record = decode_record(item_of(entry), half_);
   record.failure = entry.failure.value_or(record.failure);
-  if (!record.failure.empty()) {
-    queue_.writer(half_).failures.note(record.message.id, record.failure);
-  }
+  queue_.writer(half_).failures.note({.id = record.message.id, .version = entry.version}, record.failure);
   return record;
 }
 

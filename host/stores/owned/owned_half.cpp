@@ -687,18 +687,15 @@ void OwnedHalf::returned(const Out& out, const Completion& completion, Moment no
   }
   Return what{.kind = stays ? Return::Kind::unknown : Return::Kind::gone, .version = out.version};
   if (back) {
-    const std::uint32_t attempt = out.state.receives + (out.counted ? 0 : 1);
-    core::StateChange change = core::end(completion, attempt, now.wall);
+    core::MessageState state = out.state;
+    state.receives += out.counted ? 0 : 1;
+    state.failure = out.failure.value_or(Failure());
+    core::StateChange change = core::end(completion, state, now.wall);
+    core::apply(change, state);
     what = {.kind = Return::Kind::back,
             .version = out.version + 1,
-            .state = {.half = address_.half,
-                      .hidden_until = change.hidden_until.value_or(std::nullopt),
-                      .receives = change.receives.value_or(attempt),
-                      .marks = change.marks.value_or(0)},
+            .state = std::move(state),
             .failure = std::move(change.failure)};
-    if (what.failure && out.failure) {
-      what.failure = core::with_earlier(*std::move(what.failure), *out.failure);
-    }
   }
   backlog_.returned(out.spot, what, now.wall, now.steady);
 }

@@ -24,20 +24,6 @@ std::string oldest() {
          "sluice_deliveries AS d ON d.seq = r.seq WHERE r.half = ?1 AND r.sent_at <= ?2 ORDER BY r.sent_at, r.seq";
 }
 
-int strictness(Kept kept) {
-  switch (kept) {
-    case Kept::queue:
-      return 3;
-    case Kept::group:
-      return 2;
-    case Kept::fair:
-      return 1;
-    case Kept::none:
-      break;
-  }
-  return 0;
-}
-
 }  // namespace
 
 Claimer::Claimer(Connection& connection, Records& records)
@@ -86,7 +72,7 @@ void Claimer::keep_order(std::int64_t half, const ClaimRequest& request) {
   if (wanted == kept) {
     return;
   }
-  bool change = strictness(wanted) > strictness(kept);
+  bool change = wanted > kept;
   if (!change && !request.counts) {
     change = messages_.bind(half).only().value_or(0) == 0;
   }
@@ -126,8 +112,8 @@ bool Claimer::claim_round(std::int64_t half, const ClaimRules& rules, const Leas
     Found& range = found[*next];
     if (auto delivery = read_delivery(row, lease)) {
       const std::size_t bytes = delivery->message.body.size();
-      const bool touched = !row.is_null(7);
-      range.rows.push_back({{row.integer(10), row.integer(0)}, row.integer(1), touched});
+      const bool touched = !row.is_null(kDeliveryVersion);
+      range.rows.push_back({{row.integer(kAfterDelivery), row.integer(0)}, row.integer(1), touched});
       range.all_new = range.all_new && !touched;
       claimed.push_back(std::move(*delivery));
       room.messages -= 1;
@@ -175,7 +161,7 @@ void Claimer::lease_found(std::int64_t half, std::int64_t range, const Found& fo
 void Claimer::advance(std::int64_t half, const std::vector<Delivery>& claimed, std::size_t from) {
   for (; groups_.kept(half) == Kept::fair && from < claimed.size(); ++from) {
     const Delivery& delivery = claimed[from];
-    if (const std::int64_t group = groups_.group_of(half, group_hash(delivery.message.group)); group != 0) {
+    if (const std::int64_t group = groups_.group_of(half, delivery.message.group); group != 0) {
       groups_.claimed(half, group, delivery.receipt.locator);
     }
   }
@@ -203,7 +189,7 @@ std::vector<Delivery> Claimer::claim_suspect(std::int64_t half, const Lease& lea
       continue;
     }
     delivery->suspect = true;
-    delivery->message.attempt = core::receives_when_claimed(before->state(), counts);
+    delivery->message.attempt = core::receives_when_claimed(before->state, counts);
     ready_.take(range, *place);
     lease_suspect_
         .bind(place->second, stored(lease.until), stored(lease.now), std::int64_t{delivery->message.attempt},
@@ -215,13 +201,13 @@ std::vector<Delivery> Claimer::claim_suspect(std::int64_t half, const Lease& lea
 }
 
 void Claimer::set_aside(std::int64_t seq, WallTime now) {
-  if (auto before = records_.find(seq)) {
-    MessageRecord after = *before;
-    after.until = kEndOfTime;
-    after.received_at.reset();
-    after.marks = 0;
-    after.failure = encode_failure({.error = kUnreadable, .handler = {}, .host = {}, .failed_at = now});
-    records_.change(*before, after, now);
+  if (const auto before = records_.find(seq)) {
+    core::StateChange change;
+    change.hidden_until.emplace(kEndOfTime);
+    change.received_at.emplace();
+    change.marks = 0;
+    change.failure = {.error = kUnreadable, .handler = {}, .host = {}, .failed_at = now};
+    records_.change(*before, change, now);
   }
 }
 

@@ -134,8 +134,6 @@ void Flusher::flush(Done done) {
   changed_.notify_one();
 }
 
-void Flusher::request_stop() { thread_.request_stop(); }
-
 void Flusher::serve(const std::stop_token& stop) {
   while (true) {
     std::vector<Done> group;
@@ -338,18 +336,15 @@ void CommitQueue::put_back(Group& group, std::size_t written) {
 std::optional<Error> CommitQueue::begin() {
   tools_.connection.wait_for_locks_until(machine_after(kLockPatience));
   begin_->run();
-  if (tools_.connection.failed()) {
-    Error error = tools_.connection.failure();
-    roll_back();
-    return error;
-  }
-  return std::nullopt;
+  return failure();
 }
 
 std::optional<Error> CommitQueue::commit() {
-  if (!tools_.connection.failed()) {
-    commit_->run();
-  }
+  commit_->run();
+  return failure();
+}
+
+std::optional<Error> CommitQueue::failure() {
   if (!tools_.connection.failed()) {
     return std::nullopt;
   }

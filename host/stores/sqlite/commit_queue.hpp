@@ -81,7 +81,7 @@ class Flusher {
 
   /// For what is committed already.
   void flush(Done done);
-  void request_stop();
+  void request_stop() { thread_.request_stop(); }
   bool ended_by(SteadyTime limit) { return thread_.ended_by(limit); }
 
  private:
@@ -179,6 +179,8 @@ class CommitQueue {
   bool still_wanted(const Request& request);
   std::optional<Error> begin();
   std::optional<Error> commit();
+  /// Of the connection; then what was begun is rolled back.
+  std::optional<Error> failure();
   void roll_back();
   void tell(const Group& group, const Outcomes& outcomes);
   void answer(const Group& group, const std::optional<Error>& error);

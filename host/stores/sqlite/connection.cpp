@@ -68,8 +68,6 @@ constexpr int kProgressSteps = 10'000;
 
 int flags_of(Connection::Access access) {
   switch (access) {
-    case Connection::Access::create:
-      return SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     case Connection::Access::write:
       return SQLITE_OPEN_READWRITE;
     case Connection::Access::read:
@@ -222,7 +220,6 @@ int Connection::on_progress(void* self) {
 int Connection::on_commit(void* self, sqlite3* /*handle*/, const char* /*schema*/, int pages) {
   auto& connection = *static_cast<Connection*>(self);
   connection.log_pages_ = pages;
-  ++connection.commits_;
   return SQLITE_OK;
 }
 
@@ -279,11 +276,8 @@ bool Statement::row() {
 }
 
 std::int64_t Statement::run() {
-  while (row()) {
-  }
-  const std::int64_t touched = connection_.failed() ? 0 : connection_.changes();
-  reset();
-  return touched;
+  each([] {});
+  return connection_.failed() ? 0 : connection_.changes();
 }
 
 std::optional<std::int64_t> Statement::only() {

@@ -32,7 +32,6 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   enum class Access {
-    create,      ///< reads and writes; makes the file where it is absent
     write,       ///< reads and writes
     read,        ///< reads beside others who write
     read_alone,  ///< reads a file that nobody writes, and touches nothing beside it
@@ -61,8 +60,6 @@ class Connection {
 
   /// Pages in the write-ahead log after the last commit of this connection.
   std::int64_t log_pages() const { return log_pages_; }
-  /// Commits of this connection that have written something.
-  std::int64_t commits() const { return commits_; }
   /// Of the log after a checkpoint: its pages, and how many of them lie at their places. Negative: somebody else is at
   /// it.
   struct Written {
@@ -95,16 +92,13 @@ class Connection {
   std::optional<Error> failure_;
   SteadyTime lock_limit_ = SteadyTime::min();
   std::int64_t log_pages_ = 0;
-  std::int64_t commits_ = 0;
   std::function<bool()> passed_;
 };
 
 /// A prepared statement, kept for many runs. Belongs to one Connection, which must outlive it.
 ///
-///     Statement find(connection, "SELECT seq FROM sluice_ids WHERE hash = ?1");
-///     find.bind(hash);
-///     while (find.row()) { use(find.integer(0)); }
-///     find.reset();
+///     Statement find(connection, "SELECT seq, id FROM sluice_messages WHERE half = ?1");
+///     find.bind(half).each([&] { use(find.integer(0), find.bytes(1)); });
 class Statement {
  public:
   Statement(Connection& connection, std::string_view sql);
@@ -125,6 +119,21 @@ class Statement {
   std::int64_t run();
   /// The first column of the only row, and resets; nothing: there is none, or it is NULL.
   std::optional<std::int64_t> only();
+  /// What `read` makes of the only row, and resets; nothing: there is none.
+  template <typename Read>
+  auto only(Read read) {
+    auto made = row() ? std::optional(read()) : std::nullopt;
+    reset();
+    return made;
+  }
+  /// Does it at every row, and resets.
+  template <typename Visit>
+  void each(Visit visit) {
+    while (row()) {
+      visit();
+    }
+    reset();
+  }
   void reset();
 
   std::int64_t integer(int column) const;

@@ -5,7 +5,6 @@
 #include <variant>
 
 #include "base/guard.hpp"
-#include "host/stores/core/writes.hpp"
 #include "host/stores/sqlite/commit_queue.hpp"
 #include "host/stores/sqlite/keys.hpp"
 #include "host/stores/sqlite/new_messages.hpp"
@@ -18,8 +17,6 @@ namespace {
 
 // Of a transaction that failed because something was barred by it: the same call goes through without.
 constexpr ErrorCode kBarred = ErrorCode::cancelled;
-
-bool is_key_alone(const Effects& effects) { return effects.key && effects.messages.empty() && effects.writes.empty(); }
 
 }  // namespace
 
@@ -67,10 +64,7 @@ void EffectWriter::settle(std::int64_t half, std::span<const Completion> complet
       results[i].status = parts_.records.settle(half, completions[i], now);
     } else if (const auto barred = course.barred.find(i); barred != course.barred.end()) {
       results[i] = {SettleStatus::refused, barred->second};
-    } else if (is_key_alone(*completions[i].effects)) {
-      // Needs no savepoint: whether it is refused is known before anything is written.
-      settle_one(batch, i);
-    } else {
+    } else if (!settle_key_alone(batch, i)) {
       with_effects_.push_back(i);
     }
   }
@@ -124,41 +118,76 @@ std::size_t EffectWriter::settle_run(const Batch& batch, Run run) {
   return tried;
 }
 
-bool EffectWriter::settle_one(const Batch& batch, std::size_t index) {
-  batch.results[index] = {};
+bool EffectWriter::settle_key_alone(const Batch& batch, std::size_t index) {
   const Completion& completion = batch.completions[index];
   const Effects& effects = *completion.effects;
-  if (auto refused = refused_effects(effects)) {
-    return refuse(batch, index, {SettleStatus::refused, std::move(*refused)});
-  }
   const std::int64_t queue = batch.half / 2;
-  if (effects.key && !parts_.keys.may_record(queue, *effects.key, completion.receipt.id, batch.now)) {
-    return refuse(batch, index, {SettleStatus::refused, taken_key()});
+  if (!effects.messages.empty() || !effects.writes.empty() || !effects.key || refused_effects(effects) ||
+      !parts_.keys.may_record(queue, *effects.key, completion.receipt.id, batch.now)) {
+    return false;
   }
-  // The fence comes first: of somebody else's message nothing is written.
-  batch.results[index].status = parts_.records.settle(batch.half, completion, batch.now);
-  if (batch.results[index].status != SettleStatus::applied && SLUICE_GUARD(effects_fenced)) {
-    return true;
-  }
-  if (effects.key) {
+  SettleStatus& status = batch.results[index].status;
+  status = parts_.records.settle(batch.half, completion, batch.now);
+  if (status == SettleStatus::applied || !SLUICE_GUARD(effects_fenced)) {
     parts_.keys.put_record(queue, *effects.key, completion.receipt.id, batch.now);
   }
-  return write(batch, index) && stage(batch, index);
+  return true;
+}
+
+bool EffectWriter::settle_one(const Batch& batch, std::size_t index) {
+  const auto check = [this](const EmittedMessage& emitted) {
+    auto refused = refused_name(emitted.queue);
+    return refused ? refused : sqlite::refused_message(emitted.message.id, content_bytes(emitted.message), most_bytes_);
+  };
+  batch.results[index] = {};
+  if (auto refused = core::refused_at_once(*batch.completions[index].effects, core::WriteKind::sql, check)) {
+    return refuse(batch, index, std::move(*refused));
+  }
+  for (const core::TransactionPart part : core::kTransactionOrder) {
+    if (!make(batch, index, part)) {
+      return false;
+    }
+    if (batch.results[index].status != SettleStatus::applied && SLUICE_GUARD(effects_fenced)) {
+      break;  // of somebody else's message nothing is written
+    }
+  }
+  return true;
+}
+
+bool EffectWriter::make(const Batch& batch, std::size_t index, core::TransactionPart part) {
+  const Completion& completion = batch.completions[index];
+  const auto& key = completion.effects->key;
+  const std::int64_t queue = batch.half / 2;
+  switch (part) {
+    case core::TransactionPart::end:
+      batch.results[index].status = parts_.records.settle(batch.half, completion, batch.now);
+      return true;
+    case core::TransactionPart::key:
+      if (key && !parts_.keys.may_record(queue, *key, completion.receipt.id, batch.now)) {
+        return refuse(batch, index, {SettleStatus::refused, taken_key()});
+      }
+      if (key) {
+        parts_.keys.put_record(queue, *key, completion.receipt.id, batch.now);
+      }
+      return true;
+    case core::TransactionPart::writes:
+      return write(batch, index);
+    case core::TransactionPart::messages:
+      stage(batch, index);
+      break;
+  }
+  return true;
 }
 
 bool EffectWriter::write(const Batch& batch, std::size_t index) {
   const auto& writes = batch.completions[index].effects->writes;
   const SteadyTime until = writes.empty() ? SteadyTime() : machine_now() + UserStatements::kLongest;
   for (std::size_t i = 0; i < writes.size(); ++i) {
-    const EffectWrite& write = writes[i];
-    const auto* sql = std::get_if<SqlWrite>(&write.write);
-    if (sql == nullptr) {
-      return refuse(batch, index, core::refused_kind(write, i));
-    }
-    if (const auto refusal = statements_.run(*sql, until)) {
-      const core::EffectPart part = core::part_of(write, i, refusal->table);
+    const auto& sql = std::get<SqlWrite>(writes[i].write);
+    if (const auto refusal = statements_.run(sql, until)) {
+      const core::EffectPart part = core::part_of(writes[i], i, refusal->table);
       SettleResult result = refusal->code == ErrorCode::conflict
-                                ? core::refused_condition(part, refusal->why, sql->statement)
+                                ? core::refused_condition(part, refusal->why, sql.statement)
                                 : core::refused(part, refusal->code, refusal->why);
       if (!connection_.in_transaction()) {
         batch.course.barred.emplace(index, result.error);
@@ -170,18 +199,8 @@ bool EffectWriter::write(const Batch& batch, std::size_t index) {
   return true;
 }
 
-bool EffectWriter::stage(const Batch& batch, std::size_t index) {
+void EffectWriter::stage(const Batch& batch, std::size_t index) {
   for (const EmittedMessage& emitted : batch.completions[index].effects->messages) {
-    auto refused = refused_name(emitted.queue);
-    if (!refused) {
-      refused = refused_message(emitted.message.id, content_bytes(emitted.message), most_bytes_);
-    }
-    if (!refused) {
-      refused = refused_send_keys(emitted.message);
-    }
-    if (refused) {
-      return refuse(batch, index, core::refused(core::part_of(emitted), refused->code(), refused->message()));
-    }
     auto outbox = std::find_if(outboxes_.begin(), outboxes_.end(),
                                [&emitted](const Outbox& one) { return one.queue == emitted.queue; });
     if (outbox == outboxes_.end()) {
@@ -190,7 +209,6 @@ bool EffectWriter::stage(const Batch& batch, std::size_t index) {
     outbox->messages.push_back(&emitted.message);
     outbox->senders.emplace_back(index, &emitted);
   }
-  return true;
 }
 
 bool EffectWriter::send(const Batch& batch) {
@@ -201,8 +219,7 @@ bool EffectWriter::send(const Batch& batch) {
     for (std::size_t i = 0; i < sent_.size(); ++i) {
       if (sent_[i].status == SendStatus::duplicate_id) {
         const auto& [sender, emitted] = outbox.senders[i];
-        const Error taken = taken_id();
-        all = refuse(batch, sender, core::refused(core::part_of(*emitted), taken.code(), taken.message()));
+        all = refuse(batch, sender, core::refused_message(*emitted, taken_id()));
       }
     }
   }

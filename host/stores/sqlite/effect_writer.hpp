@@ -14,6 +14,7 @@
 #include "host/queue/effects.hpp"
 #include "host/queue/sender.hpp"
 #include "host/queue/source.hpp"
+#include "host/stores/core/writes.hpp"
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/user_statements.hpp"
 
@@ -27,8 +28,7 @@ class Records;
 /// at all, and without a trace in the others.
 ///
 /// One savepoint holds all completions of a call, for one of its own would cost each as much as its work. Where one is
-/// refused, all of it is undone and made again with a savepoint for each. The order within a completion is: the fence,
-/// the key, the writes as they were staged, the messages.
+/// refused, all of it is undone and made again with a savepoint for each.
 class EffectWriter {
  public:
   /// What it works with; all of it outlives this.
@@ -92,9 +92,14 @@ class EffectWriter {
   /// How many from the first on have their result; nothing of them stands if one was refused.
   std::size_t settle_run(const Batch& batch, Run run);
   bool may_begin(const Course& course) const;
+  /// Where there is nothing but a key, and nobody else has it, nothing can be refused once something is written: that
+  /// needs no savepoint. False: it does.
+  bool settle_key_alone(const Batch& batch, std::size_t index);
+  /// False: it is refused.
   bool settle_one(const Batch& batch, std::size_t index);
+  bool make(const Batch& batch, std::size_t index, core::TransactionPart part);
   bool write(const Batch& batch, std::size_t index);
-  bool stage(const Batch& batch, std::size_t index);
+  void stage(const Batch& batch, std::size_t index);
   bool send(const Batch& batch);
   static bool refuse(const Batch& batch, std::size_t index, SettleResult result);
 

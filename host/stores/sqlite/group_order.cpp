@@ -9,42 +9,22 @@ namespace sluice::queue::sqlite {
 
 namespace {
 
-// What lies farther ahead was not sent by the clock.
-constexpr std::int64_t kMostSetBack = Duration(std::chrono::hours(1)).count();
-
-Place place_of(const MessageRecord& standing) { return {stored(standing.sent_at), standing.seq}; }
-
-bool same_for_group(const MessageRecord& before, const MessageRecord& after) {
+bool same_for_group(const core::MessageState& before, const core::MessageState& after) {
   return before.half == after.half && before.group == after.group && before.sent_at == after.sent_at &&
-         before.until.has_value() == after.until.has_value() && before.suspected() == after.suspected() &&
-         before.blocks() == after.blocks();
+         before.hidden_until.has_value() == after.hidden_until.has_value() &&
+         before.is_suspect() == after.is_suspect() && before.holds_up_its_group() == after.holds_up_its_group();
 }
 
 }  // namespace
 
 Kept kept_for(const ClaimRules& rules) {
-  switch (rules.order) {
-    case Order::group:
-      return Kept::group;
-    case Order::queue:
-      return Kept::queue;
-    case Order::none:
-      break;
-  }
-  return rules.fair ? Kept::fair : Kept::none;
+  const Kept without_order = rules.fair ? Kept::fair : Kept::none;
+  return rules.order == Order::queue ? Kept::queue : rules.order == Order::group ? Kept::group : without_order;
 }
 
 void GroupOrder::begin() {
   known_.clear();
   offered_.clear();
-}
-
-void GroupOrder::learn(std::int64_t queue, std::int64_t bits) {
-  const auto known =
-      std::find_if(known_.begin(), known_.end(), [queue](const auto& entry) { return entry.first == queue; });
-  if (known == known_.end()) {
-    known_.emplace_back(queue, bits);
-  }
 }
 
 std::int64_t GroupOrder::bits_of(std::int64_t half) {
@@ -59,34 +39,34 @@ std::int64_t GroupOrder::bits_of(std::int64_t half) {
   return bits;
 }
 
-std::int64_t GroupOrder::group_of(std::int64_t half, std::int64_t name) {
+std::int64_t GroupOrder::group_of(std::int64_t half, std::string_view name) {
   const Kept kept = this->kept(half);
-  if (kept == Kept::none || (name == 0 && kept != Kept::queue)) {
+  if (kept == Kept::none || (name.empty() && kept != Kept::queue)) {
     return 0;
   }
-  return group_id(half, kept == Kept::queue ? 0 : name);
+  return group_id(half, kept == Kept::queue ? 0 : group_hash(name));
 }
 
 std::int64_t GroupOrder::range_of(const MessageRecord& record) {
-  if (record.suspected()) {
-    return suspect_half(record.half);
+  const std::int64_t half = record.half();
+  if (record.state.is_suspect()) {
+    return suspect_half(half);
   }
-  return kept(record.half) == Kept::none ? ready_half(record.half, record.priority) : record.half;
+  return kept(half) == Kept::none ? ready_half(half, record.state.priority) : half;
 }
 
 GroupOrder::Group GroupOrder::load(std::int64_t half, std::int64_t id) {
-  Group found{.id = id, .half = half, .head = {}};
-  load_.bind(id);
-  if (load_.row()) {
-    found.number = load_.integer(0);
-    found.head = load_.optional_integer(1);
-    found.head_sent = load_.integer(2);
-    found.turn = load_.integer(3);
-    found.others = load_.integer(4);
-    found.last_sent = load_.integer(5);
-  }
-  load_.reset();
-  return found;
+  const auto read = [&] {
+    return Group{.number = load_.integer(0),
+                 .id = id,
+                 .half = half,
+                 .head = load_.optional_integer(1),
+                 .head_sent = load_.integer(2),
+                 .turn = load_.integer(3),
+                 .others = load_.integer(4),
+                 .last_sent = load_.integer(5)};
+  };
+  return load_.bind(id).only(read).value_or(Group{.id = id, .half = half, .head = {}});
 }
 
 void GroupOrder::store(const Group& before, Group& after) {
@@ -119,42 +99,41 @@ void GroupOrder::leave(const Group& group, const Place& place) {
   leave_.bind(group.number, place.first, place.second).run();
 }
 
-void GroupOrder::take(Group& group, const MessageRecord& standing) {
-  const bool visible = !standing.until;
-  if (group.head == standing.seq) {
+void GroupOrder::take(Group& group, const MessageRecord& record) {
+  const bool visible = !record.state.hidden_until;
+  if (group.head == record.seq) {
     if (visible) {
-      ready_index_.take(range(group.half, standing.suspected()), {group.turn, standing.seq});
+      ready_index_.take(range(group.half, record.state.is_suspect()), {group.turn, record.seq});
     }
     group.head.reset();
   } else if (visible) {
-    leave(group, place_of(standing));
-  } else if (standing.blocks() && kept(group.half) != Kept::fair) {
-    group.others = std::max<std::int64_t>(0, group.others - 1);
+    leave(group, record.place());
+  } else if (record.state.holds_up_its_group() && kept(group.half) != Kept::fair) {
+    group.hold_one_less();
   }
 }
 
-void GroupOrder::give(Group& group, const MessageRecord& standing) {
-  if (!standing.until) {
-    wait(group, place_of(standing), standing.suspected());
-  } else if (standing.blocks() && kept(group.half) != Kept::fair) {
+void GroupOrder::give(Group& group, const MessageRecord& record) {
+  if (!record.state.hidden_until) {
+    wait(group, record.place(), record.state.is_suspect());
+  } else if (record.state.holds_up_its_group() && kept(group.half) != Kept::fair) {
     if (group.head || group.others > 0) {
       ++group.others;
     } else {
-      group.head = standing.seq;
-      group.head_sent = stored(standing.sent_at);
+      group.head = record.seq;
+      group.head_sent = stored(record.state.sent_at);
     }
   }
 }
 
 void GroupOrder::offer(Group& group) {
-  first_.bind(group.number);
-  const bool waits = first_.row();
-  const Place place = waits ? Place{first_.integer(0), first_.integer(1)} : Place{};
-  const bool suspected = waits && first_.integer(2) != 0;
-  first_.reset();
-  if (!waits) {
+  const auto first = first_.bind(group.number).only([this] {
+    return std::pair(Place(first_.integer(0), first_.integer(1)), first_.integer(2) != 0);
+  });
+  if (!first) {
     return;
   }
+  const auto& [place, suspected] = *first;
   leave(group, place);
   group.head = place.second;
   group.head_sent = place.first;
@@ -166,11 +145,10 @@ void GroupOrder::offer(Group& group) {
 }
 
 void GroupOrder::withdraw(Group& group) {
-  head_state_.bind(*group.head);
-  const bool touched = head_state_.row();
-  const bool out = touched && head_state_.integer(0) != 0;
-  const bool suspected = touched && head_state_.integer(1) != 0;
-  head_state_.reset();
+  const auto touched = head_state_.bind(*group.head).only([this] {
+    return std::pair(head_state_.integer(0) != 0, head_state_.integer(1) != 0);
+  });
+  const auto [out, suspected] = touched.value_or(std::pair(false, false));
   if (!out) {
     ready_index_.take(range(group.half, suspected), {group.turn, *group.head});
     wait(group, {group.head_sent, *group.head}, suspected);
@@ -198,14 +176,14 @@ void GroupOrder::update(std::int64_t half, std::int64_t id, const std::optional<
 }
 
 void GroupOrder::change(const MessageRecord* before, const MessageRecord* after) {
-  if (before != nullptr && after != nullptr && same_for_group(*before, *after)) {
+  if (before != nullptr && after != nullptr && same_for_group(before->state, after->state)) {
     return;
   }
-  const std::int64_t from = before == nullptr ? 0 : group_of(before->half, before->group);
-  const std::int64_t to = after == nullptr ? 0 : group_of(after->half, after->group);
-  const auto came = after != nullptr && !after->until ? std::optional(place_of(*after)) : std::nullopt;
+  const std::int64_t from = before == nullptr ? 0 : group_of(*before);
+  const std::int64_t to = after == nullptr ? 0 : group_of(*after);
+  const auto came = after != nullptr && !after->state.hidden_until ? std::optional(after->place()) : std::nullopt;
   if (from != 0) {
-    update(before->half, from, to == from ? came : std::nullopt, [&](Group& group) {
+    update(before->half(), from, to == from ? came : std::nullopt, [&](Group& group) {
       take(group, *before);
       if (to == from) {
         give(group, *after);
@@ -213,7 +191,7 @@ void GroupOrder::change(const MessageRecord* before, const MessageRecord* after)
     });
   }
   if (to != 0 && to != from) {
-    update(after->half, to, came, [&](Group& group) { give(group, *after); });
+    update(after->half(), to, came, [&](Group& group) { give(group, *after); });
   }
 }
 
@@ -225,7 +203,7 @@ void GroupOrder::end(std::int64_t half, std::int64_t group, std::int64_t seq) {
     if (now.head == seq) {
       now.head.reset();
     } else {
-      now.others = std::max<std::int64_t>(0, now.others - 1);
+      now.hold_one_less();
     }
   });
 }
@@ -243,7 +221,7 @@ std::int64_t GroupOrder::arrive(std::int64_t half, std::int64_t group, const Pla
   Group now = old;
   auto [sent_at, seq] = place;
   const std::int64_t latest = std::max(old.last_sent, old.head ? old.head_sent : sent_at);
-  sent_at = latest - sent_at > kMostSetBack ? sent_at : std::max(sent_at, latest);
+  sent_at = stored(core::place_behind(loaded(latest), loaded(sent_at)));
   if (old.head || old.others > 0) {
     wait(now, {sent_at, seq}, false);
   } else {
@@ -258,25 +236,23 @@ std::int64_t GroupOrder::arrive(std::int64_t half, std::int64_t group, const Pla
 }
 
 void GroupOrder::hold(const MessageRecord& head) {
-  const std::int64_t group = group_of(head.half, head.group);
-  if (group == 0 || kept(head.half) == Kept::fair || !SLUICE_GUARD(sqlite_groups_hold)) {
+  const std::int64_t half = head.half();
+  const std::int64_t group = group_of(head);
+  if (group == 0 || kept(half) == Kept::fair || !SLUICE_GUARD(sqlite_groups_hold)) {
     return;
   }
-  hold_.bind(head.seq, head.half, group, stored(head.sent_at)).run();
-  update(head.half, group, {}, [](Group& now) { ++now.others; });
+  hold_.bind(head.seq, half, group, stored(head.state.sent_at)).run();
+  update(half, group, {}, [](Group& now) { ++now.others; });
 }
 
 void GroupOrder::let_go(std::int64_t seq) {
-  held_place_.bind(seq);
-  const bool holds = held_place_.row();
-  const std::int64_t half = holds ? held_place_.integer(1) : 0;
-  const std::int64_t group = holds ? held_place_.integer(2) : 0;
-  held_place_.reset();
-  if (!holds) {
+  const auto held =
+      held_place_.bind(seq).only([this] { return std::pair(held_place_.integer(1), held_place_.integer(2)); });
+  if (!held) {
     return;
   }
   let_go_.bind(seq).run();
-  update(half, group, {}, [](Group& now) { now.others = std::max<std::int64_t>(0, now.others - 1); });
+  update(held->first, held->second, {}, [](Group& now) { now.hold_one_less(); });
 }
 
 std::optional<WallTime> GroupOrder::held_place(std::int64_t seq) { return loaded(held_place_.bind(seq).only()); }
@@ -306,11 +282,7 @@ void GroupOrder::end_order(std::int64_t half) {
   Statement held(connection_,
                  "SELECT h.seq, m.message_group FROM sluice_holds AS h JOIN sluice_messages AS m ON m.seq = h.seq "
                  "WHERE h.half = ?1 AND m.half = ?1 + 1");
-  held.bind(half);
-  while (held.row()) {
-    holds.emplace_back(held.integer(0), group_of(half, group_hash(held.bytes(1))));
-  }
-  held.reset();
+  held.bind(half).each([&] { holds.emplace_back(held.integer(0), group_of(half, held.bytes(1))); });
   Statement again(connection_, "UPDATE sluice_holds SET group_id = ?2 WHERE seq = ?1");
   for (const auto& [seq, id] : holds) {
     if (id != 0) {

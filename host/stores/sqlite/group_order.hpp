@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,8 +15,9 @@
 
 namespace sluice::queue::sqlite {
 
-/// What is kept of a half's order, as `queues.kept` says in two bits for each half, the standard one first.
-enum class Kept : std::uint8_t { none, group, queue, fair };
+/// What is kept of a half's order, as `queues.kept` says in two bits for each half, the standard one first: the
+/// stricter the later.
+enum class Kept : std::uint8_t { none, fair, group, queue };
 
 /// What these rules ask a half to keep.
 Kept kept_for(const ClaimRules& rules);
@@ -37,8 +40,6 @@ class GroupOrder {
   void undone() { known_.clear(); }
   /// When what is offered from here on gets its turn.
   void at(WallTime now) { now_ = now; }
-  /// `bits` as `queues.kept` has them.
-  void learn(std::int64_t queue, std::int64_t bits);
 
   Kept kept(std::int64_t half) { return kept_in(bits_of(half), half); }
   static Kept kept_in(std::int64_t bits, std::int64_t half) {
@@ -46,8 +47,9 @@ class GroupOrder {
   }
   /// True: the end of a message of this half may concern a group.
   bool tracks(std::int64_t half) { return bits_of(half) != 0; }
-  /// The group that a message of this half is ordered in; 0: none. `name` as `group_hash` gives it.
-  std::int64_t group_of(std::int64_t half, std::int64_t name);
+  /// The group that a message of this half, with a group of that name, is ordered in; 0: none.
+  std::int64_t group_of(std::int64_t half, std::string_view name);
+  std::int64_t group_of(const MessageRecord& record) { return group_of(record.half(), record.state.group); }
   /// In which range of `ready` a message without a group lies.
   std::int64_t range_of(const MessageRecord& record);
 
@@ -88,6 +90,8 @@ class GroupOrder {
     std::int64_t turn = 0;       ///< the head's place, while it can be claimed
     std::int64_t others = 0;     ///< messages beside the head that keep the group from offering anything
     std::int64_t last_sent = 0;  ///< about: nobody who waits was sent later
+
+    void hold_one_less() { others = std::max<std::int64_t>(0, others - 1); }
     friend bool operator==(const Group&, const Group&) = default;
   };
   /// Makes a change of a group, and sees to it that it offers what it may. `came`: as `balance` has it.
@@ -97,8 +101,8 @@ class GroupOrder {
   void store(const Group& before, Group& after);
   /// Gives it a row where it has none.
   void number(Group& group);
-  void take(Group& group, const MessageRecord& standing);
-  void give(Group& group, const MessageRecord& standing);
+  void take(Group& group, const MessageRecord& record);
+  void give(Group& group, const MessageRecord& record);
   /// `came`: a message that has just been put into line, which may be older than the head.
   void balance(Group& group, const std::optional<Place>& came = {});
   void offer(Group& group);

@@ -19,23 +19,19 @@ constexpr std::int64_t kSweepPiece = 256;
 
 // ?1 and ?2: queue and job; ?3: beyond which time a key counts.
 constexpr const char* kStoredKey =
-    "SELECT j.id, j.job, k.key, k.done, k.owner, k.until, k.result FROM sluice_key_jobs AS j CROSS JOIN sluice_keys AS "
-    "k "
-    "ON k.job = j.id WHERE j.queue = ?1 AND j.job = coalesce(?2, j.job) AND k.until > ?3 AND ";
+    "SELECT k.key, k.done, k.owner, k.until, k.result, j.job, j.id FROM sluice_key_jobs AS j CROSS JOIN sluice_keys AS "
+    "k ON k.job = j.id WHERE j.queue = ?1 AND j.job = coalesce(?2, j.job) AND k.until > ?3 AND ";
 
-/// An owner who is the key itself takes no room.
-std::string owner_of(const Statement& row, int column, std::string_view key) {
-  return std::string(row.is_null(column) ? key : row.bytes(column));
-}
-
-StoredKey stored_key(const Statement& row) {
-  const std::string_view key = row.bytes(2);
-  return {.job = std::string(row.bytes(1)),
+/// Of key, done, owner, until and result, and the job's name where it is known. An owner who is the key itself takes no
+/// room.
+StoredKey stored_key(const Statement& row, std::string_view job = {}) {
+  const std::string_view key = row.bytes(0);
+  return {.job = std::string(job),
           .key = std::string(key),
-          .owner = owner_of(row, 4, key),
-          .done = row.integer(3) != 0,
-          .result = std::string(row.bytes(6)),
-          .until = loaded(row.integer(5))};
+          .owner = std::string(row.is_null(2) ? key : row.bytes(2)),
+          .done = row.integer(1) != 0,
+          .result = std::string(row.bytes(4)),
+          .until = loaded(row.integer(3))};
 }
 
 }  // namespace
@@ -143,18 +139,7 @@ std::int64_t Keys::make_job(std::int64_t queue, const std::string& job) {
 }
 
 std::optional<StoredKey> Keys::find(std::int64_t job, std::string_view key) {
-  std::optional<StoredKey> found;
-  find_.bind(job, Blob{key});
-  if (find_.row()) {
-    found = {.job = {},
-             .key = {},
-             .owner = owner_of(find_, 1, key),
-             .done = find_.integer(0) != 0,
-             .result = std::string(find_.bytes(3)),
-             .until = loaded(find_.integer(2))};
-  }
-  find_.reset();
-  return found;
+  return find_.bind(job, Blob{key}).only([this] { return stored_key(find_); });
 }
 
 // A cursor is the job's number and the last key, behind a colon.
@@ -170,8 +155,8 @@ KeyPage list_keys(Connection& connection, std::int64_t queue, const std::string&
   KeyPage page;
   std::int64_t number = 0;
   while (page.keys.size() < limit && rows.row()) {
-    number = rows.integer(0);
-    page.keys.push_back(stored_key(rows));
+    number = rows.integer(6);
+    page.keys.push_back(stored_key(rows, rows.bytes(5)));
   }
   rows.reset();
   if (page.keys.size() == limit && limit > 0) {
@@ -183,10 +168,7 @@ KeyPage list_keys(Connection& connection, std::int64_t queue, const std::string&
 std::optional<StoredKey> find_key(Connection& connection, std::int64_t queue, const std::string& job,
                                   const std::string& key, WallTime now) {
   Statement row(connection, (std::string(kStoredKey) + "k.key = ?4").c_str());
-  row.bind(queue, std::string_view(job), stored(now), Blob{key});
-  auto found = row.row() ? std::optional(stored_key(row)) : std::nullopt;
-  row.reset();
-  return found;
+  return row.bind(queue, std::string_view(job), stored(now), Blob{key}).only([&] { return stored_key(row, job); });
 }
 
 }  // namespace sluice::queue::sqlite

@@ -51,14 +51,14 @@ class Keys {
 
   std::optional<std::int64_t> find_job(std::int64_t queue, const std::string& job);
   std::int64_t make_job(std::int64_t queue, const std::string& job);
-  /// What stands of it, without the names of job and key.
+  /// What stands of it, without the name of the job.
   std::optional<StoredKey> find(std::int64_t job, std::string_view key);
   KeyAnswer claim(std::optional<std::int64_t> job, const KeyClaim& claim, WallTime now);
 
   Connection& connection_;
   Statement job_find_{connection_, "SELECT id FROM sluice_key_jobs WHERE queue = ?1 AND job = ?2"};
   Statement job_insert_{connection_, "INSERT INTO sluice_key_jobs (queue, job) VALUES (?1, ?2)"};
-  Statement find_{connection_, "SELECT done, owner, until, result FROM sluice_keys WHERE job = ?1 AND key = ?2"};
+  Statement find_{connection_, "SELECT key, done, owner, until, result FROM sluice_keys WHERE job = ?1 AND key = ?2"};
   Statement put_{connection_, "INSERT OR REPLACE INTO sluice_keys VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"};
   Statement release_{connection_,
                      "DELETE FROM sluice_keys WHERE job = ?1 AND key = ?2 AND owner IS ?3 AND fence = ?4 AND NOT done"};

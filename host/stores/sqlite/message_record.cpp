@@ -140,39 +140,51 @@ Failure decode_failure(std::string_view bytes) {
   return failure;
 }
 
-void MessageRecord::apply(const core::StateChange& change) {
-  if (change.half) {
-    half = *change.half == Half::dlq ? half | 1 : half & ~std::int64_t{1};
+MessageRecord read_record(const Statement& row, std::int64_t seq) {
+  const std::int64_t half = row.integer(0);
+  MessageRecord record{.seq = seq, .queue = half / 2, .id = std::string(row.bytes(2)), .state = {}};
+  core::MessageState& state = record.state;
+  state.half = (half & 1) != 0 ? Half::dlq : Half::standard;
+  state.sent_at = loaded(row.integer(1));
+  state.group = row.bytes(3);
+  state.priority = stored_priority(row.optional_integer(4));
+  if (!row.is_null(5)) {
+    state.version = row.integer(5);
+    state.receives = loaded_count(row.integer(6));
+    state.hidden_until = loaded(row.optional_integer(7));
+    state.received_at = loaded(row.optional_integer(8));
+    state.failure = decode_failure(row.bytes(9));
+    state.marks = loaded_count(row.integer(10));
   }
-  sent_at = change.sent_at.value_or(sent_at);
-  until = change.hidden_until.value_or(until);
-  received_at = change.received_at.value_or(received_at);
-  receives = change.receives.value_or(receives);
-  marks = change.marks.value_or(marks);
-  if (change.failure) {
-    failure = change.failure->empty() ? std::nullopt : std::optional(encode_failure(*change.failure));
+  return record;
+}
+
+bool read_content(const Statement& row, int column, Message& message) {
+  if (!row.is_null(column)) {
+    message.content_type = row.bytes(column);
   }
+  auto attributes = decode_attributes(row.bytes(column + 1));
+  message.body = row.bytes(column + 2);
+  if (attributes) {
+    message.attributes = std::move(*attributes);
+  }
+  return attributes.has_value();
 }
 
 std::optional<Delivery> read_delivery(const Statement& row, const Lease& lease) {
-  auto attributes = decode_attributes(row.bytes(5));
-  if (!attributes) {
-    return std::nullopt;
-  }
   Delivery delivery;
   Message& message = delivery.message;
+  if (!read_content(row, 5, message)) {
+    return std::nullopt;
+  }
   message.sent_at = loaded(row.integer(1));
   message.id = row.bytes(2);
-  if (!row.is_null(3)) {
-    message.content_type = row.bytes(3);
-  }
-  message.group = row.bytes(4);
-  message.attributes = std::move(*attributes);
-  message.body = row.bytes(6);
-  message.priority = stored_priority(row.optional_integer(9));
-  const bool again = !row.is_null(7);
-  message.attempt = again ? loaded_count(row.integer(8) + 1) : 1;
-  delivery.receipt = {.id = message.id, .version = again ? row.integer(7) + 1 : kFirstLease, .locator = row.integer(0)};
+  message.group = row.bytes(3);
+  message.priority = stored_priority(row.optional_integer(4));
+  const bool again = !row.is_null(kDeliveryVersion);
+  message.attempt = again ? loaded_count(row.integer(9) + 1) : 1;
+  delivery.receipt = {
+      .id = message.id, .version = again ? row.integer(kDeliveryVersion) + 1 : kFirstLease, .locator = row.integer(0)};
   delivery.leased_until = lease.held_until;
   delivery.invisible_until = lease.until;
   return delivery;

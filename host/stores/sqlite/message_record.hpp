@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/timestamp.hpp"
@@ -92,42 +93,45 @@ std::int64_t group_hash(std::string_view group);
 /// Of a half and such a name: under what the order of the group is kept; never 0.
 std::int64_t group_id(std::int64_t half, std::int64_t name);
 
-/// Where a message stands: its place and the state of its deliveries, without its content.
+/// A place in the order of a half: sent_at, seq.
+using Place = std::pair<std::int64_t, std::int64_t>;
+
+/// Where a message stands, without its content. It lies in `ready` where it is not hidden.
 struct MessageRecord {
   std::int64_t seq = 0;
+  std::int64_t queue = 0;
   std::string id;
-  std::int64_t half = 0;
-  WallTime sent_at{};
-  std::int64_t version = 1;
-  std::uint32_t receives = 0;
-  std::optional<WallTime> until;  ///< nothing: it can be claimed, and lies in `ready`
-  std::optional<WallTime> received_at;
-  std::optional<std::string> failure;  ///< encoded
-  Marks marks = 0;
-  std::int64_t group = 0;  ///< as `group_hash` gives it; 0: none
-  Priority priority = Priority::normal;
+  core::MessageState state;
 
-  bool suspected() const { return state().is_suspect(); }
-  core::MessageState state() const {
-    return {(half & 1) != 0 ? Half::dlq : Half::standard, until, received_at.has_value(), receives, marks};
-  }
-  /// Makes the change, in memory; the version stays.
-  void apply(const core::StateChange& change);
-  /// Whether those behind it in its group wait for it though it cannot be claimed: it is in flight, or to be tried
-  /// again. Not so one that was sent for later, which is hidden until the very time it was sent for, and one that was
-  /// set aside for good. Which of the times is the later one says nothing: the clock may have been set back.
-  bool blocks() const { return until && (received_at || (sent_at != *until && *until < kEndOfTime)); }
+  std::int64_t half() const { return half_of(queue, state.half); }
+  Place place() const { return {stored(state.sent_at), seq}; }
 };
 
+/// What `read_record` reads, of a message `m` with its row in `deliveries`, `d`, and the number of the column behind
+/// it.
+inline constexpr std::string_view kRecordColumns =
+    "m.half, m.sent_at, m.id, m.message_group, m.priority, d.version, d.receives, d.until, d.received_at, d.failure, "
+    "d.marks";
+inline constexpr int kAfterRecord = 11;
+MessageRecord read_record(const Statement& row, std::int64_t seq);
+
+/// Behind the columns of `m` and `d`: those of one message, ?1.
+inline constexpr std::string_view kOfOneMessage =
+    " FROM sluice_messages AS m LEFT JOIN sluice_deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1";
 /// The seq of a queue's message by its id: both halves have one index of ids.
 inline constexpr const char* kFindById = "SELECT seq FROM sluice_messages WHERE id = ?1 AND half / 2 = ?2";
 
 /// The version of a message that nobody has touched is 1, and that of its first lease one more.
 inline constexpr std::int64_t kFirstLease = 2;
 
-/// What `read_delivery` reads, of a message `m` with its row in `deliveries`, `d`.
+/// Reads content type, attributes and body from this column on; false: the attributes cannot be read, and stay empty.
+bool read_content(const Statement& row, int column, Message& message);
+
+/// What `read_delivery` reads, of a message `m` with its row in `deliveries`, `d`, and the numbers of columns.
 inline constexpr std::string_view kDeliveryColumns =
-    "m.seq, m.sent_at, m.id, m.content_type, m.message_group, m.attributes, m.body, d.version, d.receives, m.priority";
+    "m.seq, m.sent_at, m.id, m.message_group, m.priority, m.content_type, m.attributes, m.body, d.version, d.receives";
+inline constexpr int kDeliveryVersion = 8;
+inline constexpr int kAfterDelivery = 10;
 /// How it is handed out next. Nothing when its attributes cannot be read.
 std::optional<Delivery> read_delivery(const Statement& row, const Lease& lease);
 

@@ -9,13 +9,8 @@
 namespace sluice::queue::sqlite {
 
 void SendMarks::begin(WallTime now) {
-  std::int64_t last = 0;
-  std::int64_t ahead = 0;
-  if (clock_read_.row()) {
-    last = clock_read_.integer(0);
-    ahead = clock_read_.integer(1);
-  }
-  clock_read_.reset();
+  const auto read = clock_read_.only([this] { return std::pair(clock_read_.integer(0), clock_read_.integer(1)); });
+  auto [last, ahead] = read.value_or(std::pair<std::int64_t, std::int64_t>());
   const std::int64_t machine = stored(now);
   ahead = std::max(ahead, last - machine);
   now_ = machine + ahead;
@@ -25,7 +20,9 @@ void SendMarks::begin(WallTime now) {
 std::optional<std::string> SendMarks::first_of(std::int64_t queue, const NewMessage& message) {
   std::optional<std::string> first;
   if (!message.dedup_id.empty()) {
-    first = sent_with(queue, message.dedup_id);
+    first = dedup_find_.bind(queue, Blob{message.dedup_id}, now_).only([this] {
+      return std::string(dedup_find_.bytes(0));
+    });
   }
   if (!first && !message.unique_key.empty()) {
     first = holder_of(queue, message.unique_key);
@@ -33,28 +30,12 @@ std::optional<std::string> SendMarks::first_of(std::int64_t queue, const NewMess
   return first;
 }
 
-std::optional<std::string> SendMarks::sent_with(std::int64_t queue, const std::string& dedup_id) {
-  std::optional<std::string> id;
-  dedup_find_.bind(queue, Blob{dedup_id}, now_);
-  if (dedup_find_.row()) {
-    id = dedup_find_.bytes(0);
-  }
-  dedup_find_.reset();
-  return id;
-}
-
 std::optional<std::string> SendMarks::holder_of(std::int64_t queue, const std::string& key) {
-  std::optional<MessageRecord> holder;
-  bool until_done = false;
-  unique_find_.bind(queue, Blob{key});
-  if (unique_find_.row()) {
-    until_done = unique_find_.integer(1) != 0;
-    holder = records_.find(unique_find_.integer(0));
-  }
-  unique_find_.reset();
-  const bool holds =
-      holder && core::holds_unique_key(holder->state(), until_done ? UniqueUntil::done : UniqueUntil::claimed);
-  return holds ? std::optional<std::string>(holder->id) : std::nullopt;
+  const auto mark = unique_find_.bind(queue, Blob{key}).only([this] {
+    return std::pair(unique_find_.integer(0), unique_find_.integer(1) != 0 ? UniqueUntil::done : UniqueUntil::claimed);
+  });
+  const auto holder = mark ? records_.find(mark->first) : std::nullopt;
+  return holder && core::holds_unique_key(holder->state, mark->second) ? std::optional(holder->id) : std::nullopt;
 }
 
 void SendMarks::note(std::int64_t queue, const NewMessage& message, const std::string& id, std::int64_t seq) {
@@ -70,9 +51,7 @@ void SendMarks::note(std::int64_t queue, const NewMessage& message, const std::s
 
 void SendMarks::sweep() {
   dedup_sweep_.bind(now_).run();
-  unique_end_.bind(swept_to_);
-  const std::int64_t end = unique_end_.row() ? unique_end_.integer(0) : 0;
-  unique_end_.reset();
+  const std::int64_t end = unique_end_.bind(swept_to_).only().value_or(0);
   if (end > swept_to_) {
     unique_sweep_.bind(swept_to_).run();
   }
@@ -119,8 +98,8 @@ void NewMessages::place(std::int64_t half, std::int64_t seq, const NewMessage& m
   place_plain();
   const std::int64_t sent_at = stored(now);
   if (message.delay > Duration::zero()) {
-    records_.place_delayed(seq, half, later(now, message.delay), now);
-  } else if (const std::int64_t group = groups.group_of(half, group_hash(message.group)); group != 0) {
+    records_.write({seq, half / 2, message.id, core::sent(message, now)}, now);
+  } else if (const std::int64_t group = groups.group_of(half, message.group); group != 0) {
     if (const std::int64_t placed = groups.arrive(half, group, {sent_at, seq}); placed != sent_at) {
       retime_.bind(seq, placed).run();
     }

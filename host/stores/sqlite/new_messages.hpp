@@ -32,7 +32,6 @@ class SendMarks {
   void note(std::int64_t queue, const NewMessage& message, const std::string& id, std::int64_t seq);
 
  private:
-  std::optional<std::string> sent_with(std::int64_t queue, const std::string& dedup_id);
   std::optional<std::string> holder_of(std::int64_t queue, const std::string& key);
   void sweep();
 

@@ -29,14 +29,12 @@ WallTime ReadyIndex::end() const {
 ReadyIndex::Outlasting ReadyIndex::outlasting(std::int64_t half, WallTime now) {
   Outlasting found;
   if (!steps_.none()) {
-    due_.bind(half, stored(now));
-    while (due_.row()) {
+    due_.bind(half, stored(now)).each([&] {
       if (const WallTime ends = end(); ends >= now) {
         ++found.count;
         found.first = std::min(ends, found.first.value_or(ends));
       }
-    }
-    due_.reset();
+    });
   }
   return found;
 }
@@ -54,13 +52,7 @@ std::vector<std::int64_t> ReadyIndex::due(std::int64_t half, WallTime now) {
 }
 
 std::optional<Place> ReadyIndex::first(std::int64_t range, WallTime now) {
-  first_.bind(range, stored(now));
-  std::optional<Place> place;
-  if (first_.row()) {
-    place.emplace(first_.integer(0), first_.integer(1));
-  }
-  first_.reset();
-  return place;
+  return first_.bind(range, stored(now)).only([this] { return Place(first_.integer(0), first_.integer(1)); });
 }
 
 bool ReadyIndex::any_ready(std::int64_t half, WallTime now) {

@@ -1,12 +1,13 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -15,8 +16,6 @@
 
 namespace sluice::queue::sqlite {
 
-/// A place in the order of a half: sent_at, seq.
-using Place = std::pair<std::int64_t, std::int64_t>;
 inline constexpr Place kFirst{std::numeric_limits<std::int64_t>::min(), 0};  ///< before all others
 inline constexpr Place kLast{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::max()};
 
@@ -24,17 +23,8 @@ inline constexpr Place kLast{std::numeric_limits<std::int64_t>::max(), std::nume
 // of their half, the others numbers far above it.
 inline constexpr std::int64_t kRangeStep = std::int64_t{1} << 40;
 inline std::int64_t ready_half(std::int64_t half, Priority priority) {
-  switch (priority) {
-    case Priority::critical:
-      return half + kRangeStep;
-    case Priority::high:
-      return half + 2 * kRangeStep;
-    case Priority::low:
-      return half + 3 * kRangeStep;
-    case Priority::normal:
-      break;
-  }
-  return half;
+  constexpr std::array<std::int64_t, kPriorities> kRanges{1, 2, 0, 3};
+  return half + kRanges.at(static_cast<std::size_t>(priority)) * kRangeStep;
 }
 /// Of those whose next delivery is a suspect, whatever their priority.
 inline std::int64_t suspect_half(std::int64_t half) { return half + 4 * kRangeStep; }

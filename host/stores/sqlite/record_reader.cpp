@@ -10,31 +10,28 @@ namespace sluice::queue::sqlite {
 
 namespace {
 
-std::string select_record(const std::string& content) {
-  return "SELECT m.half, m.sent_at, m.created_at, m.id, " + content +
-         ", d.version, d.receives, d.until, d.received_at, d.updated_at, d.failure, d.marks, m.priority FROM "
-         "sluice_messages AS m LEFT JOIN sluice_deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1";
+std::string select_record(std::string_view content) {
+  return "SELECT " + std::string(kRecordColumns) + ", m.created_at, d.updated_at, " + std::string(content) +
+         std::string(kOfOneMessage);
 }
 
 // Those that wait for their time lie in another order: a look at all of them.
 constexpr std::string_view kWaiting =
     "SELECT sent_at, seq FROM sluice_deliveries INDEXED BY sluice_deliveries_due WHERE half = ?1 AND until IS NOT NULL";
 
-/// Places of a half that keeps no order, beyond ?2 and ?3.
-std::string list_sql(const std::string& beyond, const std::string& direction) {
-  const std::string rest =
-      " AND (sent_at, seq) " + beyond + " (?2, ?3) ORDER BY sent_at " + direction + ", seq " + direction + " LIMIT ?4)";
-  return "SELECT sent_at, seq FROM (" +
-         in_each_range("SELECT * FROM (SELECT sent_at, seq FROM sluice_ready WHERE half = %" + rest) +
-         " UNION ALL SELECT * FROM (" + std::string(kWaiting) + rest + ") ORDER BY 1 " + direction + ", 2 " +
-         direction + " LIMIT ?4";
-}
-
-/// The same of one that keeps an order, in which turns say nothing of when a message was sent.
-std::string list_ordered_sql(const std::string& beyond, const std::string& direction) {
-  return "SELECT m.sent_at, m.seq FROM (" + all_of_half() +
-         ") AS p CROSS JOIN sluice_messages AS m ON m.seq = p.seq WHERE (m.sent_at, m.seq) " + beyond +
-         " (?2, ?3) ORDER BY 1 " + direction + ", 2 " + direction + " LIMIT ?4";
+/// Places of a half beyond ?2 and ?3. Where it keeps an order, turns say nothing of when a message was sent: then all
+/// that lies there is looked at.
+std::string list_sql(bool ordered, bool newest_first) {
+  const std::string beyond = newest_first ? "< (?2, ?3)" : "> (?2, ?3)";
+  const std::string direction = newest_first ? " DESC" : " ASC";
+  const std::string end = " ORDER BY 1" + direction + ", 2" + direction + " LIMIT ?4";
+  if (ordered) {
+    return "SELECT m.sent_at, m.seq FROM (" + all_of_half() +
+           ") AS p CROSS JOIN sluice_messages AS m ON m.seq = p.seq WHERE (m.sent_at, m.seq) " + beyond + end;
+  }
+  const std::string rest = " AND (sent_at, seq) " + beyond + end + ")";
+  return in_each_range("SELECT * FROM (SELECT sent_at, seq FROM sluice_ready WHERE half = %" + rest) +
+         " UNION ALL SELECT * FROM (" + std::string(kWaiting) + rest + end;
 }
 
 // How many there are, wait for their time, and of these are leased; how many ready ones are of the future, as are only
@@ -63,12 +60,10 @@ Error too_late() { return {ErrorCode::timeout, "the deadline passed before the s
 
 RecordReader::RecordReader(Connection& connection)
     : connection_(connection),
-      record_(connection, select_record("m.content_type, m.message_group, m.attributes, m.body")),
-      head_(connection, select_record("NULL, NULL, NULL, NULL")),
-      list_(connection, list_sql(">", "ASC")),
-      list_newest_(connection, list_sql("<", "DESC")),
-      list_ordered_(connection, list_ordered_sql(">", "ASC")),
-      list_ordered_newest_(connection, list_ordered_sql("<", "DESC")),
+      record_(connection, select_record("m.content_type, m.attributes, m.body")),
+      head_(connection, select_record("NULL, NULL, NULL")),
+      list_{Statement(connection, list_sql(false, false)), Statement(connection, list_sql(false, true)),
+            Statement(connection, list_sql(true, false)), Statement(connection, list_sql(true, true))},
       stats_(connection, stats_sql()),
       hidden_(connection, "SELECT seq FROM (" + std::string(kWaiting) +
                               " AND (until >= ?2 OR sent_at > ?2) UNION ALL " +
@@ -77,10 +72,7 @@ RecordReader::RecordReader(Connection& connection)
 
 std::vector<std::string> RecordReader::queues() {
   std::vector<std::string> names;
-  while (queues_.row()) {
-    names.emplace_back(queues_.bytes(0));
-  }
-  queues_.reset();
+  queues_.each([&] { names.emplace_back(queues_.bytes(0)); });
   return names;
 }
 
@@ -90,45 +82,23 @@ std::optional<StoredMessage> RecordReader::find(std::int64_t queue, const std::s
 }
 
 std::optional<StoredMessage> RecordReader::read(Statement& statement, std::int64_t seq) {
-  statement.bind(seq);
-  if (!statement.row()) {
-    statement.reset();
-    return std::nullopt;
-  }
-  StoredMessage found;
-  found.half = (statement.integer(0) & 1) == 0 ? Half::standard : Half::dlq;
-  found.message.sent_at = loaded(statement.integer(1));
-  found.created_at = loaded(statement.integer(2));
-  found.message.id = statement.bytes(3);
-  if (!statement.is_null(4)) {
-    found.message.content_type = statement.bytes(4);
-  }
-  found.message.group = statement.bytes(5);
-  // Attributes that nobody can read are shown as they are, so that an operator sees why nobody claims the message.
-  found.message.attributes =
-      decode_attributes(statement.bytes(6)).value_or(Attributes{{"(unreadable)", std::string(statement.bytes(6))}});
-  found.message.body = statement.bytes(7);
-  found.message.priority = stored_priority(statement.optional_integer(15));
-  found.version = 1;
-  found.updated_at = found.created_at;
-  if (!statement.is_null(8)) {
-    found.version = statement.integer(8);
-    found.message.attempt = loaded_count(statement.integer(9));
-    found.invisible_until = loaded(statement.optional_integer(10));
-    found.received_at = loaded(statement.optional_integer(11));
-    found.updated_at = loaded(statement.integer(12));
-    found.failure = decode_failure(statement.bytes(13));
-    found.marks = loaded_count(statement.integer(14));
-  }
-  statement.reset();
-  return found;
+  return statement.bind(seq).only([&] {
+    StoredMessage found;
+    MessageRecord record = read_record(statement, seq);
+    record.state.put_into(found);
+    found.message.id = std::move(record.id);
+    found.created_at = loaded(statement.integer(kAfterRecord));
+    found.updated_at = loaded(statement.optional_integer(kAfterRecord + 1)).value_or(found.created_at);
+    if (!read_content(statement, kAfterRecord + 2, found.message)) {
+      // They are shown as they are, so that an operator sees why nobody claims the message.
+      found.message.attributes.emplace("(unreadable)", statement.bytes(kAfterRecord + 3));
+    }
+    return found;
+  });
 }
 
 std::string RecordReader::text(Statement& statement, std::int64_t seq) {
-  statement.bind(seq);
-  std::string text(statement.row() ? statement.bytes(0) : std::string_view());
-  statement.reset();
-  return text;
+  return statement.bind(seq).only([&] { return std::string(statement.bytes(0)); }).value_or(std::string());
 }
 
 std::string RecordReader::native(std::int64_t seq) { return text(native_, seq); }
@@ -138,14 +108,11 @@ bool RecordReader::ordered(std::int64_t half) {
 }
 
 std::vector<Place> RecordReader::list(std::int64_t half, const Place& from, std::size_t limit, bool newest_first) {
-  Statement& statement =
-      ordered(half) ? (newest_first ? list_ordered_newest_ : list_ordered_) : (newest_first ? list_newest_ : list_);
+  Statement& statement = list_[(ordered(half) ? 2U : 0U) + (newest_first ? 1U : 0U)];
   std::vector<Place> found;
-  statement.bind(half, from.first, from.second, static_cast<std::int64_t>(limit));
-  while (statement.row()) {
+  statement.bind(half, from.first, from.second, static_cast<std::int64_t>(limit)).each([&] {
     found.emplace_back(statement.integer(0), statement.integer(1));
-  }
-  statement.reset();
+  });
   return found;
 }
 
@@ -171,18 +138,12 @@ QueueOverview RecordReader::overview(std::int64_t half, std::size_t ids, std::si
   for (const Place& place : list(half, kFirst, ids)) {
     seen.first_ids.push_back(text(id_, place.second));
   }
-  hidden_.bind(half, stored(now), static_cast<std::int64_t>(ids));
-  while (hidden_.row()) {
+  hidden_.bind(half, stored(now), static_cast<std::int64_t>(ids)).each([&] {
     seen.first_in_flight_ids.push_back(text(id_, hidden_.integer(0)));
-  }
-  hidden_.reset();
+  });
   if (errors > 0) {
     ErrorGroups groups(now);
-    failures_.bind(half);
-    while (failures_.row()) {
-      groups.add(std::string(failures_.bytes(1)), decode_failure(failures_.bytes(0)));
-    }
-    failures_.reset();
+    failures_.bind(half).each([&] { groups.add(std::string(failures_.bytes(1)), decode_failure(failures_.bytes(0))); });
     seen.errors = std::move(groups).finish(errors, seen.unlisted_errors);
   }
   return seen;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -60,10 +61,7 @@ class RecordReader {
   Statement head_;
   Statement native_{connection_, "SELECT native FROM sluice_messages WHERE seq = ?1"};
   Statement id_{connection_, "SELECT id FROM sluice_messages WHERE seq = ?1"};
-  Statement list_;
-  Statement list_newest_;
-  Statement list_ordered_;
-  Statement list_ordered_newest_;
+  std::array<Statement, 4> list_;  ///< by whether an order is kept, and whether the newest come first
   Statement stats_;
   Statement hidden_;
   // CROSS JOIN: the failures first, and only their messages.

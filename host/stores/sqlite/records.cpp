@@ -6,12 +6,6 @@
 
 namespace sluice::queue::sqlite {
 
-namespace {
-
-std::int64_t as_number(bool value) { return value ? 1 : 0; }
-
-}  // namespace
-
 void Tally::begin() {
   changes_.clear();
   next_seq_ = 0;
@@ -55,17 +49,6 @@ void Records::back_to(const Tally::Mark& mark) {
   groups_.undone();
 }
 
-std::optional<std::int64_t> Records::queue(const std::string& name) {
-  std::optional<std::int64_t> id;
-  queue_find_.bind(std::string_view(name));
-  if (queue_find_.row()) {
-    id = queue_find_.integer(0);
-    groups_.learn(*id, queue_find_.integer(1));
-  }
-  queue_find_.reset();
-  return id;
-}
-
 std::int64_t Records::make_queue(const std::string& name) {
   if (const auto id = queue(name)) {
     return *id;
@@ -75,29 +58,7 @@ std::int64_t Records::make_queue(const std::string& name) {
 }
 
 std::optional<MessageRecord> Records::find(std::int64_t seq) {
-  record_.bind(seq);
-  std::optional<MessageRecord> found;
-  if (record_.row()) {
-    found.emplace();
-    found->seq = seq;
-    found->id = record_.bytes(0);
-    found->half = record_.integer(1);
-    found->sent_at = loaded(record_.integer(2));
-    found->group = group_hash(record_.bytes(9));
-    found->priority = stored_priority(record_.optional_integer(10));
-    if (!record_.is_null(3)) {
-      found->version = record_.integer(3);
-      found->receives = loaded_count(record_.integer(4));
-      found->until = loaded(record_.optional_integer(5));
-      found->received_at = loaded(record_.optional_integer(6));
-      if (!record_.is_null(7)) {
-        found->failure = record_.bytes(7);
-      }
-      found->marks = loaded_count(record_.integer(8));
-    }
-  }
-  record_.reset();
-  return found;
+  return record_.bind(seq).only([&] { return read_record(record_, seq); });
 }
 
 std::optional<MessageRecord> Records::find(std::int64_t queue, const std::string& id) {
@@ -107,8 +68,8 @@ std::optional<MessageRecord> Records::find(std::int64_t queue, const std::string
 
 std::optional<MessageRecord> Records::held(std::int64_t half, const Receipt& receipt) {
   auto found = find(receipt.locator);
-  const bool same = found && found->id == receipt.id && found->half == half &&
-                    (found->version == receipt.version || !SLUICE_GUARD(sqlite_version_fence));
+  const bool same = found && found->id == receipt.id && found->half() == half &&
+                    (found->state.version == receipt.version || !SLUICE_GUARD(sqlite_version_fence));
   if (!same) {
     found.reset();
   }
@@ -118,9 +79,7 @@ std::optional<MessageRecord> Records::held(std::int64_t half, const Receipt& rec
 bool Records::remove_leased(std::int64_t half, const Receipt& receipt) {
   std::int64_t group = 0;
   if (groups_.tracks(half)) {
-    group_.bind(receipt.locator);
-    group = group_.row() ? groups_.group_of(half, group_hash(group_.bytes(0))) : 0;
-    group_.reset();
+    group = group_.bind(receipt.locator).only([&] { return groups_.group_of(half, group_.bytes(0)); }).value_or(0);
   }
   if (remove_leased_.bind(receipt.locator, std::string_view(receipt.id), receipt.version, half).run() != 1) {
     return false;
@@ -168,20 +127,7 @@ SettleStatus Records::settle(std::int64_t half, const Completion& completion, Wa
   if (!before) {
     return SettleStatus::lost;
   }
-  core::StateChange made = core::end(completion, before->receives, now);
-  if (made.removes) {
-    remove(*before);
-    return SettleStatus::applied;
-  }
-  if (completion.action == CompletionAction::dead_letter && completion.hold_group && (half & 1) == 0) {
-    groups_.hold(*before);
-  }
-  if (made.failure && before->failure) {
-    made.failure = core::with_earlier(std::move(*made.failure), decode_failure(*before->failure));
-  }
-  MessageRecord after = *before;
-  after.apply(made);
-  change(*before, after, now);
+  change(*before, core::end(completion, before->state, now), now);
   return SettleStatus::applied;
 }
 
@@ -193,7 +139,7 @@ bool Records::bring_back(std::int64_t half, WallTime now) {
     brought_back_.bind(seq).run();
     if (before) {
       MessageRecord after = *before;
-      after.until.reset();
+      after.state.hidden_until.reset();
       stand(&*before, &after);
     }
   }
@@ -205,15 +151,11 @@ void Records::keep_order(std::int64_t half, Kept kept) {
   std::vector<std::int64_t> seqs;
   Statement all(connection_, "SELECT m.seq FROM (" + all_of_half() +
                                  ") AS p CROSS JOIN sluice_messages AS m ON m.seq = p.seq ORDER BY m.sent_at, m.seq");
-  all.bind(half);
-  while (all.row()) {
-    seqs.push_back(all.integer(0));
-  }
-  all.reset();
+  all.bind(half).each([&] { seqs.push_back(all.integer(0)); });
   groups_.begin_order(half, kept);
   for (const std::int64_t seq : seqs) {
     if (const auto record = find(seq)) {
-      groups_.at(record->sent_at);
+      groups_.at(record->state.sent_at);
       stand(nullptr, &*record);
     }
   }
@@ -221,20 +163,19 @@ void Records::keep_order(std::int64_t half, Kept kept) {
 }
 
 void Records::stand(const MessageRecord* before, const MessageRecord* after) {
-  const std::int64_t from = before == nullptr ? 0 : groups_.group_of(before->half, before->group);
-  const std::int64_t to = after == nullptr ? 0 : groups_.group_of(after->half, after->group);
-  if (before != nullptr && from == 0 && !before->until) {
-    ready_.take(groups_.range_of(*before), {stored(before->sent_at), before->seq});
+  const std::int64_t from = before == nullptr ? 0 : groups_.group_of(*before);
+  const std::int64_t to = after == nullptr ? 0 : groups_.group_of(*after);
+  if (before != nullptr && from == 0 && !before->state.hidden_until) {
+    ready_.take(groups_.range_of(*before), before->place());
   }
-  if (after != nullptr && to == 0 && !after->until) {
-    ready_.put(groups_.range_of(*after), {stored(after->sent_at), after->seq});
+  if (after != nullptr && to == 0 && !after->state.hidden_until) {
+    ready_.put(groups_.range_of(*after), after->place());
   }
   if (from != 0 || to != 0) {
     groups_.change(from == 0 ? nullptr : before, to == 0 ? nullptr : after);
   }
-  const bool leaves_dlq =
-      before != nullptr && (before->half & 1) != 0 && (after == nullptr || after->half != before->half);
-  if (leaves_dlq && groups_.tracks(before->half)) {
+  if (before != nullptr && groups_.tracks(before->half()) &&
+      core::lets_group_go(before->state, after == nullptr ? nullptr : &after->state)) {
     groups_.let_go(before->seq);
   }
 }
@@ -244,65 +185,59 @@ std::optional<Receipt> Records::extend(std::int64_t half, const Receipt& receipt
   if (!before) {
     return std::nullopt;
   }
-  MessageRecord after = *before;
-  after.apply(core::extension(lease.until));
-  change(*before, after, lease.now);
+  change(*before, core::extension(lease.until), lease.now);
   return Receipt{.id = receipt.id, .version = receipt.version + 1, .locator = receipt.locator};
 }
 
-void Records::place_delayed(std::int64_t seq, std::int64_t half, WallTime sent_at, WallTime now) {
-  const std::int64_t sent = stored(sent_at);
-  const std::optional<std::int64_t> none;
+void Records::write(const MessageRecord& record, WallTime updated_at) {
+  const core::MessageState& state = record.state;
+  const std::string failure = state.failure.empty() ? std::string() : encode_failure(state.failure);
   delivery_write_
-      .bind(seq, half, sent, as_number(false), std::int64_t{1}, std::int64_t{0}, sent, none, stored(now),
-            std::optional<Blob>(), std::int64_t{0})
+      .bind(record.seq, record.half(), stored(state.hidden_until), std::int64_t{state.received_at ? 1 : 0},
+            state.version, std::int64_t{state.receives}, stored(state.sent_at), stored(state.received_at),
+            stored(updated_at), unless_empty(failure), std::int64_t{state.marks})
       .run();
 }
 
-void Records::write(const MessageRecord& standing, std::int64_t version, WallTime updated_at) {
-  const std::optional<Blob> failure = standing.failure ? std::optional<Blob>(Blob{*standing.failure}) : std::nullopt;
-  delivery_write_
-      .bind(standing.seq, standing.half, stored(standing.until), as_number(standing.received_at.has_value()), version,
-            std::int64_t{standing.receives}, stored(standing.sent_at), stored(standing.received_at), stored(updated_at),
-            failure, std::int64_t{standing.marks})
-      .run();
-}
-
-void Records::change(const MessageRecord& before, const MessageRecord& after, WallTime now) {
+void Records::change(const MessageRecord& before, const core::StateChange& change, WallTime now) {
   groups_.at(now);
+  if (change.removes) {
+    remove(before);
+    return;
+  }
+  if (change.holds_group) {
+    groups_.hold(before);
+  }
+  if (change.created_at) {
+    created_.bind(before.seq, stored(*change.created_at)).run();
+  }
+  MessageRecord after = before;
+  core::apply(change, after.state);
   stand(&before, &after);
-  if (after.half != before.half || after.sent_at != before.sent_at) {
-    message_move_.bind(before.seq, after.half, stored(after.sent_at)).run();
+  if (after.place() != before.place() || after.half() != before.half()) {
+    message_move_.bind(before.seq, after.half(), stored(after.state.sent_at)).run();
   }
-  if (after.half != before.half) {
-    tally_.add(before.half, -1);
-    tally_.add(after.half, 1);
+  if (after.half() != before.half()) {
+    tally_.add(before.half(), -1);
+    tally_.add(after.half(), 1);
   }
-  write(after, before.version + 1, now);
+  write(after, now);
 }
 
-void Records::renew(const MessageRecord& before, const MessageRecord& after, WallTime now) {
-  created_.bind(before.seq, stored(now)).run();
-  change(before, after, now);
-}
-
-void Records::replace_content(const MessageRecord& before, const Message& content, WallTime now) {
+void Records::edit(const MessageRecord& before, const Message& content, WallTime now) {
   const std::string attributes = encode_attributes(content.attributes);
   content_
       .bind(before.seq, unless(kTextPlain, content.content_type), unless({}, content.group), unless_empty(attributes),
             Blob{content.body}, stored(content.priority))
       .run();
-  MessageRecord after = before;
-  after.group = group_hash(content.group);
-  after.priority = content.priority;
-  change(before, after, now);
+  change(before, core::edit(content), now);
 }
 
-void Records::remove(const MessageRecord& standing) {
-  stand(&standing, nullptr);
-  message_delete_.bind(standing.seq).run();
-  delivery_delete_.bind(standing.seq).run();
-  tally_.add(standing.half, -1);
+void Records::remove(const MessageRecord& record) {
+  stand(&record, nullptr);
+  message_delete_.bind(record.seq).run();
+  delivery_delete_.bind(record.seq).run();
+  tally_.add(record.half(), -1);
 }
 
 PutStatus Records::put(std::int64_t queue, const StoredMessage& record, PutMode mode) {
@@ -313,31 +248,18 @@ PutStatus Records::put(std::int64_t queue, const StoredMessage& record, PutMode 
     }
     remove(*taken);
   }
-  MessageRecord standing{.seq = tally_.next_seq(),
-                         .id = message.id,
-                         .half = half_of(queue, record.half),
-                         .sent_at = message.sent_at,
-                         .version = record.version,
-                         .receives = message.attempt,
-                         .until = record.invisible_until,
-                         .received_at = record.received_at,
-                         .failure = {},
-                         .marks = record.marks,
-                         .group = group_hash(message.group),
-                         .priority = message.priority};
-  if (!record.failure.empty()) {
-    standing.failure = encode_failure(record.failure);
-  }
+  const MessageRecord made{
+      .seq = tally_.next_seq(), .queue = queue, .id = message.id, .state = core::MessageState::of(record)};
   const std::string attributes = encode_attributes(message.attributes);
   message_put_
-      .bind(standing.seq, standing.half, stored(message.sent_at), stored(record.created_at),
-            std::string_view(message.id), unless(kTextPlain, message.content_type), unless({}, message.group),
-            unless_empty(attributes), Blob{message.body}, unless_empty(record.native), stored(message.priority))
+      .bind(made.seq, made.half(), stored(message.sent_at), stored(record.created_at), std::string_view(message.id),
+            unless(kTextPlain, message.content_type), unless({}, message.group), unless_empty(attributes),
+            Blob{message.body}, unless_empty(record.native), stored(message.priority))
       .run();
   groups_.at(record.updated_at);
-  stand(nullptr, &standing);
-  write(standing, standing.version, record.updated_at);
-  tally_.add(standing.half, 1);
+  stand(nullptr, &made);
+  write(made, record.updated_at);
+  tally_.add(made.half(), 1);
   return PutStatus::written;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -67,7 +68,7 @@ class Records {
   ReadyIndex& ready() { return ready_; }
   GroupOrder& groups() { return groups_; }
 
-  std::optional<std::int64_t> queue(const std::string& name);
+  std::optional<std::int64_t> queue(const std::string& name) { return queue_find_.bind(std::string_view(name)).only(); }
   /// Makes the queue where it is absent.
   std::int64_t make_queue(const std::string& name);
   std::optional<MessageRecord> find(std::int64_t seq);
@@ -84,14 +85,11 @@ class Records {
   /// From here on the half's order is kept so. Reads and writes all that lies there.
   void keep_order(std::int64_t half, Kept kept);
 
-  /// Puts down a message that has just been inserted and is visible from `sent_at` on.
-  void place_delayed(std::int64_t seq, std::int64_t half, WallTime sent_at, WallTime now);
-  /// Changes where a message stands, its half included; the version goes up by one.
-  void change(const MessageRecord& before, const MessageRecord& after, WallTime now);
-  /// The same of one that counts as made now.
-  void renew(const MessageRecord& before, const MessageRecord& after, WallTime now);
-  void replace_content(const MessageRecord& before, const Message& content, WallTime now);
-  void remove(const MessageRecord& record);
+  /// Makes the change.
+  void change(const MessageRecord& before, const core::StateChange& change, WallTime now);
+  void edit(const MessageRecord& before, const Message& content, WallTime now);
+  /// Its row in `deliveries`, as the record says.
+  void write(const MessageRecord& record, WallTime updated_at);
   /// Writes a whole record as it is. `exists` when the id is taken and the mode leaves it alone.
   PutStatus put(std::int64_t queue, const StoredMessage& record, PutMode mode);
 
@@ -101,19 +99,16 @@ class Records {
   /// Sees to its place where it can be claimed; null: it was not there, or is there no more.
   void stand(const MessageRecord* before, const MessageRecord* after);
   std::optional<MessageRecord> held(std::int64_t half, const Receipt& receipt);
-  void write(const MessageRecord& record, std::int64_t version, WallTime updated_at);
+  void remove(const MessageRecord& record);
 
   Connection& connection_;
   Tally tally_;
   ReadyIndex ready_;
   GroupOrder groups_;
-  Statement queue_find_{connection_, "SELECT id, kept FROM sluice_queues WHERE name = ?1"};
+  Statement queue_find_{connection_, "SELECT id FROM sluice_queues WHERE name = ?1"};
   Statement queue_insert_{connection_, "INSERT INTO sluice_queues (name) VALUES (?1)"};
   Statement by_id_{connection_, kFindById};
-  Statement record_{connection_,
-                    "SELECT m.id, m.half, m.sent_at, d.version, d.receives, d.until, d.received_at, d.failure, "
-                    "d.marks, m.message_group, m.priority "
-                    "FROM sluice_messages AS m LEFT JOIN sluice_deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1"};
+  Statement record_{connection_, "SELECT " + std::string(kRecordColumns) + std::string(kOfOneMessage)};
   Statement remove_leased_{
       connection_,
       "DELETE FROM sluice_messages WHERE seq = ?1 AND id = ?2 AND EXISTS (SELECT 1 FROM sluice_deliveries AS d "

@@ -104,14 +104,13 @@ class SqliteBoard final : public NoticeBoard {
               reader.connection(),
               "SELECT key, text, version, posted_at FROM sluice_notices WHERE topic = ?1 AND key = coalesce(?2, key) "
               "ORDER BY key");
-          rows.bind(number_of(topic), key ? std::optional<std::string_view>(*key) : std::nullopt);
           std::vector<Notice> found;
-          while (rows.row()) {
+          rows.bind(number_of(topic), key ? std::optional<std::string_view>(*key) : std::nullopt).each([&] {
             found.push_back({.key = std::string(rows.bytes(0)),
                              .text = std::string(rows.bytes(1)),
                              .version = rows.integer(2),
                              .posted_at = loaded(rows.integer(3))});
-          }
+          });
           return found;
         },
         deadline);

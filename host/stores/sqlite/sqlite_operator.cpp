@@ -16,23 +16,11 @@ namespace {
 
 constexpr std::size_t kListLimit = 1'000;
 constexpr std::size_t kListBytes = std::size_t{16} * 1024 * 1024;
-// Of one transaction: large enough to share its flush, small enough that nobody waits long for it.
-constexpr std::size_t kBatchChanges = 500;
-constexpr std::size_t kBatchBytes = std::size_t{8} * 1024 * 1024;
+constexpr std::size_t kBatchChanges = 500;  // of one transaction
 // Each change makes the version one more; so many can never come together.
 constexpr std::int64_t kLastVersion = std::numeric_limits<std::int64_t>::max() / 2;
 
 std::size_t size_of(const StoredMessage& record) { return content_bytes(record.message) + record.native.size(); }
-
-/// How many of `records` go into the next transaction.
-std::size_t batch_of(std::span<const StoredMessage> records) {
-  std::size_t count = 0;
-  std::size_t bytes = 0;
-  while (count < records.size() && count < kBatchChanges && (count == 0 || bytes < kBatchBytes)) {
-    bytes += size_of(records[count++]);
-  }
-  return count;
-}
 
 std::string write_cursor(const Place& place) {
   return std::to_string(place.first) + ":" + std::to_string(place.second);
@@ -81,54 +69,33 @@ class Changes {
 
   ChangeResult apply(const Change& change) {
     const auto number = records_.queue(queue_);
-    const auto before = number ? records_.find(*number, change.id) : std::nullopt;
+    auto before = number ? records_.find(*number, change.id) : std::nullopt;
     if (!before) {
       return {ChangeStatus::not_found, 0, no_message(queue_, change.id)};
     }
-    if (change.version && *change.version != before->version) {
-      return {ChangeStatus::conflict, before->version, changed_since(queue_, change.id)};
+    if (auto end = core::foregone(change, before->state, queue_, now_)) {
+      return std::move(*end);
     }
-    const core::Verdict verdict = core::judge(change.action, before->state(), now_);
-    if (verdict == core::Verdict::unchanged) {
-      return {ChangeStatus::applied, before->version, {}};
-    }
-    if (verdict != core::Verdict::apply) {
-      return {ChangeStatus::conflict, before->version, core::refusal(verdict, queue_, before->id)};
-    }
-    const core::StateChange made = core::change(change, now_, place_for(change.action, *before));
-    if (made.removes) {
-      records_.remove(*before);
-      return {};
-    }
-    MessageRecord after = *before;
-    after.apply(made);
-    if (made.created_at) {
-      records_.renew(*before, after, now_);
+    std::optional<WallTime> front;
+    if (change.action == ChangeAction::move_to_front) {
+      front = next_front(before->half());
     } else {
-      records_.change(*before, after, now_);
+      fronts_.clear();
     }
-    return {ChangeStatus::applied, before->version + 1, {}};
+    if (change.action == ChangeAction::redrive) {
+      before->state.held_place = records_.groups().held_place(before->seq);
+    }
+    const core::StateChange made = core::change(change, before->state, now_, front);
+    records_.change(*before, made, now_);
+    return {ChangeStatus::applied, made.removes ? 0 : before->state.version + 1, {}};
   }
 
  private:
-  std::optional<WallTime> place_for(ChangeAction action, const MessageRecord& before) {
-    if (action == ChangeAction::move_to_front) {
-      return next_front(before.half);
-    }
-    fronts_.clear();
-    return action == ChangeAction::redrive ? records_.groups().held_place(before.seq) : std::nullopt;
-  }
-
   WallTime next_front(std::int64_t half) {
-    auto known = fronts_.find(half);
-    if (known == fronts_.end()) {
-      const auto first = records_.ready().front(half, records_.groups().kept(half) != Kept::none);
-      known = fronts_.emplace(half, std::min(first.value_or(now_), now_)).first;
-    }
-    if (known->second > WallTime::min()) {
-      known->second -= Duration(1);
-    }
-    return known->second;
+    const auto [known, fresh] = fronts_.try_emplace(half);
+    const auto first =
+        fresh ? records_.ready().front(half, records_.groups().kept(half) != Kept::none) : std::optional(known->second);
+    return known->second = core::place_before(first, now_);
   }
 
   Records& records_;
@@ -145,11 +112,6 @@ bool freed_any(Writer& writer, const std::string& queue) {
   return (number && groups.take_offered(half_of(*number, Half::dlq))) || standard;
 }
 
-void ring_both(Doorbell& doorbell, const std::string& queue) {
-  doorbell.ring({queue, Half::standard});
-  doorbell.ring({queue, Half::dlq});
-}
-
 struct Editing {
   std::string id;
   std::int64_t version = 0;
@@ -163,7 +125,7 @@ Result<StoredMessage> edit_record(Writer& writer, const std::string& queue, cons
   if (!before) {
     return no_message(queue, editing.id);
   }
-  if (before->version != editing.version) {
+  if (before->state.version != editing.version) {
     return changed_since(queue, editing.id);
   }
   auto record = writer.reader.read(before->seq);
@@ -174,7 +136,7 @@ Result<StoredMessage> edit_record(Writer& writer, const std::string& queue, cons
   if (auto error = refused_message(editing.id, content_bytes(record->message), editing.most_bytes)) {
     return std::move(*error);
   }
-  writer.records.replace_content(*before, record->message, now);
+  writer.records.edit(*before, record->message, now);
   record = writer.reader.read(before->seq);
   return record ? Result<StoredMessage>(std::move(*record)) : Result<StoredMessage>(no_message(queue, editing.id));
 }
@@ -220,45 +182,29 @@ class SqliteOperator final : public Operator {
   }
 
   std::vector<ChangeResult> change(std::span<const Change> changes, Deadline deadline) override {
-    std::vector<ChangeResult> results;
-    for (std::size_t from = 0; from < changes.size(); from += kBatchChanges) {
-      const auto batch = changes.subspan(from, std::min(changes.size() - from, kBatchChanges));
-      auto done = change_batch({batch.begin(), batch.end()}, deadline);
-      std::move(done.begin(), done.end(), std::back_inserter(results));
-    }
-    return results;
+    return in_batches<ChangeResult>(changes, kBatchChanges, [&](std::span<const Change> batch) {
+      return change_batch({batch.begin(), batch.end()}, deadline);
+    });
   }
 
   Result<StoredMessage> edit(const std::string& id, std::int64_t version, std::span<const ContentEdit> edits,
                              Deadline deadline) override {
     const Editing editing{id, version, {edits.begin(), edits.end()}, store_.most_bytes()};
     struct Edited {
-      bool freed = false;
       Result<StoredMessage> record = Error();
     };
     const auto work = [editing, queue = queue_, &clock = store_.clock()](Writer& writer) {
-      Edited edited{false, edit_record(writer, queue, editing, clock.wall_now())};
-      edited.freed = freed_any(writer, queue);
-      return edited;
+      return Edited{edit_record(writer, queue, editing, clock.wall_now())};
     };
-    const auto ring = [queue = queue_, &doorbell = store_.doorbell()](const Edited& edited) {
-      if (edited.freed) {
-        ring_both(doorbell, queue);
-      }
-    };
-    SLUICE_TRY(edited, store_.write<Edited>({.work = work, .committed = ring}, deadline));
+    SLUICE_TRY(edited, write_freeing<Edited>(work, {}, deadline));
     return std::move(edited->record);
   }
 
   std::vector<PutResult> put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) override {
-    std::vector<PutResult> results;
-    for (std::size_t from = 0; from < records.size();) {
-      const auto batch = records.subspan(from, batch_of(records.subspan(from)));
-      auto done = put_batch({batch.begin(), batch.end()}, mode, deadline);
-      std::move(done.begin(), done.end(), std::back_inserter(results));
-      from += batch.size();
-    }
-    return results;
+    const auto put = [&](std::span<const StoredMessage> batch) {
+      return put_batch({batch.begin(), batch.end()}, mode, deadline);
+    };
+    return in_batches<PutResult>(records, kBatchChanges, put, size_of);
   }
 
  private:
@@ -272,6 +218,33 @@ class SqliteOperator final : public Operator {
         },
         deadline);
   }
+  /// Writes, and rings where a group of the queue has something to hand out then that waited for another message.
+  template <typename Made>
+  Result<Made> write_freeing(std::function<Made(Writer&)> work, std::function<void(const Made&)> committed,
+                             Deadline deadline) {
+    struct Written {
+      Made made;
+      bool freed = false;
+    };
+    const auto and_look = [queue = queue_, work = std::move(work)](Writer& writer) {
+      Written written{work(writer)};
+      written.freed = freed_any(writer, queue);
+      return written;
+    };
+    const auto ring = [queue = queue_, &doorbell = store_.doorbell(),
+                       committed = std::move(committed)](const Written& written) {
+      for (const Half half : {Half::standard, Half::dlq}) {
+        if (written.freed) {
+          doorbell.ring({queue, half});
+        }
+      }
+      if (committed) {
+        committed(written.made);
+      }
+    };
+    SLUICE_TRY(written, store_.write<Written>({.work = and_look, .committed = ring}, deadline));
+    return std::move(written->made);
+  }
   std::vector<ChangeResult> change_batch(std::vector<Change> changes, Deadline deadline);
   std::vector<PutResult> put_batch(std::vector<StoredMessage> records, PutMode mode, Deadline deadline);
 
@@ -281,28 +254,20 @@ class SqliteOperator final : public Operator {
 
 std::vector<ChangeResult> SqliteOperator::change_batch(std::vector<Change> batch, Deadline deadline) {
   const auto changes = std::make_shared<const std::vector<Change>>(std::move(batch));
-  struct Changed {
-    std::vector<ChangeResult> results;
-    bool freed = false;
-  };
+  using Results = std::vector<ChangeResult>;
   const auto work = [changes, queue = queue_, &clock = store_.clock()](Writer& writer) {
-    Changed changed;
+    Results results;
     Changes applied(writer.records, queue, clock.wall_now());
     for (const Change& change : *changes) {
-      changed.results.push_back(applied.apply(change));
+      results.push_back(applied.apply(change));
     }
-    changed.freed = freed_any(writer, queue);
-    return changed;
+    return results;
   };
-  const auto ring = [changes, queue = queue_, &doorbell = store_.doorbell()](const Changed& changed) {
-    if (changed.freed) {
-      ring_both(doorbell, queue);
-    }
-    doorbell.ring_changed(queue, *changes, changed.results);
+  const auto ring = [changes, queue = queue_, &doorbell = store_.doorbell()](const Results& results) {
+    doorbell.ring_changed(queue, *changes, results);
   };
-  auto changed = store_.write<Changed>({.work = work, .committed = ring}, deadline);
-  return changed ? std::move(changed->results)
-                 : std::vector<ChangeResult>(changes->size(), {ChangeStatus::failed, 0, changed.error()});
+  auto changed = write_freeing<Results>(work, ring, deadline);
+  return changed ? std::move(*changed) : Results(changes->size(), {ChangeStatus::failed, 0, changed.error()});
 }
 
 std::vector<PutResult> SqliteOperator::put_batch(std::vector<StoredMessage> batch, PutMode mode, Deadline deadline) {

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <utility>
 
 #include "base/uuid.hpp"
@@ -13,36 +12,14 @@ namespace {
 
 // Of one transaction. Sends share more than the flush: entries of the id index that fall on the same page.
 constexpr std::size_t kSendItems = 8'000;
-constexpr std::size_t kBatchBytes = std::size_t{8} * 1024 * 1024;
-
-/// How many of `messages` go into the next transaction.
-std::size_t batch_of(std::span<const NewMessage> messages) {
-  std::size_t count = 0;
-  std::size_t bytes = 0;
-  while (count < messages.size() && count < kSendItems && (count == 0 || bytes < kBatchBytes)) {
-    bytes += content_bytes(messages[count++]);
-  }
-  return count;
-}
 
 /// What one call sends. It is the call's and the store's together, for the caller may leave before the disk answers.
 struct Sending {
   std::vector<NewMessage> messages;
-  std::map<std::size_t, Error> refused;
-
-  /// With the ids that the messages have, and the errors of those that are refused.
-  std::vector<SendResult> results() const {
-    std::vector<SendResult> begun(messages.size());
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-      begun[i].id = messages[i].id;
-    }
-    for (const auto& [i, error] : refused) {
-      begun[i].status = SendStatus::failed;
-      begun[i].error = error;
-    }
-    return begun;
-  }
+  std::vector<SendResult> begun;  ///< with the ids that the messages have, and the errors of those that are refused
 };
+
+bool has_failed(const SendResult& result) { return result.status == SendStatus::failed; }
 
 class SqliteSender final : public Sender {
  public:
@@ -57,17 +34,14 @@ class SqliteSender final : public Sender {
     for (NewMessage& message : messages) {
       message.id = message.id.empty() ? make_uuid_v7(store_.random(), now) : std::move(message.id);
     }
-    if (batch_of(messages) == messages.size()) {
+    constexpr auto kBytes = [](const NewMessage& message) { return content_bytes(message); };
+    if (batch_of(std::span(messages), kSendItems, kBytes) == messages.size()) {
       return send_batch(std::move(messages), deadline);
     }
-    std::vector<SendResult> results;
-    for (std::span<NewMessage> rest(messages); !rest.empty();) {
-      const auto batch = rest.first(batch_of(rest));
-      auto sent = send_batch({std::move_iterator(batch.begin()), std::move_iterator(batch.end())}, deadline);
-      std::move(sent.begin(), sent.end(), std::back_inserter(results));
-      rest = rest.subspan(batch.size());
-    }
-    return results;
+    const auto send = [&](std::span<NewMessage> batch) {
+      return send_batch({std::move_iterator(batch.begin()), std::move_iterator(batch.end())}, deadline);
+    };
+    return in_batches<SendResult>(std::span(messages), kSendItems, send, kBytes);
   }
 
  private:
@@ -79,22 +53,19 @@ class SqliteSender final : public Sender {
 
 std::vector<SendResult> SqliteSender::send_batch(std::vector<NewMessage> messages, Deadline deadline) {
   const auto sending = std::make_shared<Sending>(Sending{std::move(messages), {}});
-  for (std::size_t i = 0; i < sending->messages.size(); ++i) {
-    const NewMessage& message = sending->messages[i];
+  for (const NewMessage& message : sending->messages) {
     auto refused = refused_message(message.id, content_bytes(message), store_.most_bytes());
     if (!refused && has_send_keys(message)) {
       refused = refused_send_keys(message);
     }
-    if (refused) {
-      sending->refused.emplace(i, std::move(*refused));
-    }
+    sending->begun.push_back({refused ? SendStatus::failed : SendStatus::sent, message.id, refused.value_or(Error())});
   }
-  if (sending->refused.size() == sending->messages.size()) {
-    return sending->results();
+  if (std::all_of(sending->begun.begin(), sending->begun.end(), has_failed)) {
+    return std::move(sending->begun);
   }
   const auto work = [sending, queue = queue_, &clock = store_.clock()](Writer& writer) {
     const WallTime now = clock.wall_now();
-    std::vector<SendResult> results = sending->results();
+    std::vector<SendResult> results = sending->begun;
     writer.sending.insert(writer.records.make_queue(queue), sending->messages, results, now);
     return results;
   };
@@ -109,12 +80,10 @@ std::vector<SendResult> SqliteSender::send_batch(std::vector<NewMessage> message
   if (sent) {
     return std::move(*sent);
   }
-  std::vector<SendResult> failed = sending->results();
+  std::vector<SendResult> failed = sending->begun;
   for (SendResult& result : failed) {
-    if (result.status != SendStatus::failed) {
-      result.status = SendStatus::failed;
-      result.error = sent.error();
-    }
+    result.error = has_failed(result) ? std::move(result.error) : sent.error();
+    result.status = SendStatus::failed;
   }
   return failed;
 }

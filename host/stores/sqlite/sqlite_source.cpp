@@ -13,8 +13,7 @@ namespace sluice::queue::sqlite {
 
 namespace {
 
-// Of one transaction: large enough to share its flush, small enough that nobody waits long for it.
-constexpr std::size_t kBatchItems = 1'000;
+constexpr std::size_t kBatchItems = 1'000;  // of one transaction
 // A call makes no further transaction once it has lasted so long, so that its caller hears of what is done.
 constexpr Duration kLongestCall = std::chrono::milliseconds(500);
 
@@ -81,7 +80,7 @@ class SqliteSource final : public Source {
 
  private:
   Result<Claimed> look(const ClaimRequest& request, Deadline deadline);
-  void settle_batch(std::span<const Completion> completions, std::span<SettleResult> results, Deadline deadline);
+  std::vector<SettleResult> settle_batch(std::span<const Completion> completions, Deadline deadline);
   Result<void> settle_some(const std::shared_ptr<Settling>& settling, Deadline deadline);
   std::vector<ExtendResult> extend_batch(std::span<const Receipt> receipts, Duration visibility, Deadline deadline);
   std::shared_ptr<BellWatch> watch() {
@@ -160,9 +159,7 @@ Result<Claimed> SqliteSource::look(const ClaimRequest& request, Deadline deadlin
     for (const Delivery& delivery : claiming.claimed.deliveries) {
       if (queue) {
         writer.records.settle(half_of(*queue, address.half),
-                              {.receipt = delivery.receipt,
-                               .action = CompletionAction::release,
-                               .marks = delivery.suspect ? core::kSuspect : 0},
+                              {.receipt = delivery.receipt, .action = CompletionAction::release, .marks = std::nullopt},
                               clock.wall_now());
       }
     }
@@ -182,16 +179,12 @@ Result<Claimed> SqliteSource::look(const ClaimRequest& request, Deadline deadlin
 }
 
 std::vector<SettleResult> SqliteSource::settle(std::span<const Completion> completions, Deadline deadline) {
-  std::vector<SettleResult> results(completions.size());
-  for (std::size_t from = 0; from < completions.size(); from += kBatchItems) {
-    const std::size_t count = std::min(completions.size() - from, kBatchItems);
-    settle_batch(completions.subspan(from, count), std::span(results).subspan(from, count), deadline);
-  }
-  return results;
+  return in_batches<SettleResult>(completions, kBatchItems,
+                                  [&](std::span<const Completion> batch) { return settle_batch(batch, deadline); });
 }
 
-void SqliteSource::settle_batch(std::span<const Completion> completions, std::span<SettleResult> results,
-                                Deadline deadline) {
+std::vector<SettleResult> SqliteSource::settle_batch(std::span<const Completion> completions, Deadline deadline) {
+  std::vector<SettleResult> results(completions.size());
   auto settling = std::make_shared<Settling>(std::vector<Completion>(completions.begin(), completions.end()));
   std::vector<std::size_t> places(completions.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
@@ -205,7 +198,7 @@ void SqliteSource::settle_batch(std::span<const Completion> completions, std::sp
       for (const std::size_t place : places) {
         results[place] = {SettleStatus::failed, done.error()};
       }
-      return;
+      return results;
     }
     // Those that are left go into a transaction of their own, or, once something is done, into another call.
     const std::vector<std::size_t>& after = settling->course.left;
@@ -225,11 +218,12 @@ void SqliteSource::settle_batch(std::span<const Completion> completions, std::sp
       for (const std::size_t place : left_places) {
         results[place] = {.status = SettleStatus::failed, .error = time_is_up(), .left = true};
       }
-      return;
+      return results;
     }
     places = std::move(left_places);
     settling = std::make_shared<Settling>(std::move(left), settling->course.next());
   }
+  return results;
 }
 
 /// One transaction.
@@ -278,7 +272,11 @@ Result<void> SqliteSource::settle_some(const std::shared_ptr<Settling>& settling
     }
   };
   const auto remember = [&unconfirmed](const Settled& settled) {
-    unconfirmed.add_settled(settled->completions, settled->results);
+    for (std::size_t i = 0; i < settled->results.size(); ++i) {
+      if (settled->results[i].status == SettleStatus::applied) {
+        unconfirmed.add_settled(settled->completions[i].receipt);
+      }
+    }
   };
   SLUICE_PASS_ON(store_.write<Settled>({.work = work, .committed = ring, .unconfirmed = remember}, deadline));
   return {};
@@ -286,13 +284,8 @@ Result<void> SqliteSource::settle_some(const std::shared_ptr<Settling>& settling
 
 std::vector<ExtendResult> SqliteSource::extend(std::span<const Receipt> receipts, Duration visibility,
                                                Deadline deadline) {
-  std::vector<ExtendResult> results;
-  for (std::size_t from = 0; from < receipts.size(); from += kBatchItems) {
-    auto part =
-        extend_batch(receipts.subspan(from, std::min(receipts.size() - from, kBatchItems)), visibility, deadline);
-    std::move(part.begin(), part.end(), std::back_inserter(results));
-  }
-  return results;
+  return in_batches<ExtendResult>(
+      receipts, kBatchItems, [&](std::span<const Receipt> batch) { return extend_batch(batch, visibility, deadline); });
 }
 
 std::vector<ExtendResult> SqliteSource::extend_batch(std::span<const Receipt> receipts, Duration visibility,
@@ -316,7 +309,11 @@ std::vector<ExtendResult> SqliteSource::extend_batch(std::span<const Receipt> re
     return extended;
   };
   const auto remember = [&unconfirmed](const Extended& extended) {
-    unconfirmed.add_extended(extended.before, extended.results);
+    for (std::size_t i = 0; i < extended.results.size(); ++i) {
+      if (extended.results[i].status == SettleStatus::applied) {
+        unconfirmed.add_extended(extended.before[i]);
+      }
+    }
   };
   auto extended = store_.write<Extended>({.work = work, .flush = false, .unconfirmed = remember}, deadline);
   if (extended) {

@@ -55,8 +55,6 @@ constexpr int kMostSpilledPages = 16'384;
 // What LIKE and GLOB take is the product of text and pattern.
 constexpr int kMostPatternBytes = 250;
 
-std::string number(std::int64_t value) { return std::to_string(value); }
-
 /// Of the file or the machine, not of the statement.
 bool is_of_the_file(int code) {
   switch (code & 0xFF) {
@@ -175,9 +173,7 @@ bool UserTables::allows(int action, const char* first, const char* second) {
       refusal_ = "it begins or ends a transaction; the transaction is the message's own";
       return false;
     default:
-      refusal_ =
-          "it does more than SELECT, INSERT, UPDATE or DELETE; make tables and indexes beforehand, with the sqlite3 "
-          "tool";
+      refusal_ = kMore;
       return false;
   }
 }
@@ -362,14 +358,15 @@ std::optional<UserStatements::Refusal> UserStatements::compile(std::string_view 
 std::optional<UserStatements::Refusal> UserStatements::bind(const SqlWrite& write, const Prepared& prepared) {
   const int wanted = sqlite3_bind_parameter_count(prepared.handle);
   if (static_cast<std::size_t>(wanted) != write.parameters.size()) {
-    return Refusal{prepared.table, "it takes " + number(wanted) + " parameters and was given " +
+    return Refusal{prepared.table, "it takes " + std::to_string(wanted) + " parameters and was given " +
                                        std::to_string(write.parameters.size()) + "; give one for each ?"};
   }
   for (int i = 0; i < wanted; ++i) {
     const int code = std::visit(Binder{prepared.handle, i + 1}, write.parameters[static_cast<std::size_t>(i)]);
     if (code != SQLITE_OK) {
       sqlite3_clear_bindings(prepared.handle);
-      return Refusal{prepared.table, "its parameter " + number(i + 1) + " is too large: " + sqlite3_errstr(code)};
+      return Refusal{prepared.table,
+                     "its parameter " + std::to_string(i + 1) + " is too large: " + sqlite3_errstr(code)};
     }
   }
   return std::nullopt;
@@ -396,10 +393,10 @@ std::optional<UserStatements::Refusal> UserStatements::step(const SqlWrite& writ
   if (!write.rows || rows == *write.rows || !SLUICE_GUARD(effects_rows_counted)) {
     return std::nullopt;
   }
-  const std::string found = code == SQLITE_ROW ? "more than " + number(*write.rows) : number(rows);
+  const std::string found = code == SQLITE_ROW ? "more than " + std::to_string(*write.rows) : std::to_string(rows);
   return Refusal{prepared.table,
-                 prepared.reads ? "it returned " + found + " rows and had to return " + number(*write.rows)
-                                : "it changed " + found + " rows and had to change " + number(*write.rows),
+                 prepared.reads ? "it returned " + found + " rows and had to return " + std::to_string(*write.rows)
+                                : "it changed " + found + " rows and had to change " + std::to_string(*write.rows),
                  ErrorCode::conflict};
 }
 
@@ -415,17 +412,17 @@ std::optional<UserStatements::Refusal> UserStatements::explain_failure(const Pre
   switch (code & 0xFF) {
     case SQLITE_INTERRUPT:
       return Refusal{table, wrote_too_much_
-                                ? "it writes more than a statement may, " + number(kMostSpilledPages / 256) +
+                                ? "it writes more than a statement may, " + std::to_string(kMostSpilledPages / 256) +
                                       " MiB or so; spread the work over several messages"
                                 : "it ran longer than the statements of a message may, " +
-                                      number(kLongest.count() / 1'000'000) +
+                                      std::to_string(kLongest.count() / 1'000'000) +
                                       " ms together, for which every other commit waits; give the table an index for "
                                       "it, or make it touch less"};
     case SQLITE_TOOBIG:
-      return Refusal{table, "it makes or reads a value of more than " + number(kMostValueBytes) +
+      return Refusal{table, "it makes or reads a value of more than " + std::to_string(kMostValueBytes) +
                                 " bytes; keep large values elsewhere and write where they lie"};
     case SQLITE_NOMEM:
-      return Refusal{table, "it takes more memory than a statement may, " + number(kMostMemory / 1024 / 1024) +
+      return Refusal{table, "it takes more memory than a statement may, " + std::to_string(kMostMemory / 1024 / 1024) +
                                 " MiB, or than there is; make it touch less"};
     case SQLITE_CONSTRAINT:
       return Refusal{table, std::string("it breaks a constraint: ") + sqlite3_errmsg(connection_.handle_),

@@ -14,8 +14,6 @@
 #include "host/queue/effects.hpp"
 #include "host/stores/sqlite/connection.hpp"
 
-struct sqlite3_stmt;
-
 struct sqlite3;
 struct sqlite3_context;
 struct sqlite3_stmt;

@@ -94,13 +94,14 @@ bool KeyedInserter::decided_by_marks(Entry& entry, const RecordLayout::Seen& see
     return false;
   }
   const NewMessage& message = *entry.draft.message;
-  const auto [dedup, unique, held] = layout_.sent_before(message, seen);
+  const RecordLayout::SentBefore before = layout_.sent_before(message, seen);
+  const Mark& unique = before.unique;
   entry.unique_before = unique.token;
-  const bool lasts = dedup.there() && dedup.until > format_timestamp(parts_.clock.wall_now());
-  if (dedup.token == entry.token || (unique.there() && unique.token == layout_.unique_token(message, entry.token))) {
+  if (before.dedup.token == entry.token ||
+      (unique.there() && unique.token == layout_.unique_token(message, entry.token))) {
     finish(entry, SendStatus::sent);  // all of it was written together
-  } else if (lasts || held) {
-    entry.draft.result->id = lasts ? dedup.first : unique.first;
+  } else if (const std::string* first = before.first(format_timestamp(parts_.clock.wall_now()))) {
+    entry.draft.result->id = *first;
     finish(entry, SendStatus::deduplicated);
   }
   return !entry.open();

@@ -109,6 +109,11 @@ class RecordLayout {
     Mark dedup;
     Mark unique;
     bool held = false;  ///< the message that the unique mark names has the key still
+
+    /// The message because of which the other one is not stored; null: it is. `now` as marks spell times.
+    const std::string* first(const std::string& now) const {
+      return dedup.there() && dedup.until > now ? &dedup.first : held ? &unique.first : nullptr;
+    }
   };
   SentBefore sent_before(const NewMessage& message, const Seen& seen) const;
 

@@ -33,8 +33,8 @@ Result<StoredMessage> RecordOperator::get(const std::string& id, Deadline deadli
 
 // Changes.
 
-core::StateChange RecordOperator::Task::wanted(WallTime now, std::optional<WallTime> place) const {
-  core::StateChange made = core::change(*change, now, place);
+core::StateChange RecordOperator::Task::wanted(WallTime now) const {
+  core::StateChange made = core::change(*change, state, now, front);
   if (without_failure) {
     made.failure.reset();
   }
@@ -134,25 +134,15 @@ void RecordOperator::judge(Task& task, dynamo::Item record) const {
   if (task.doubt && judge_doubt(task, record)) {
     return;
   }
-  const Change& change = *task.change;
   const std::string& queue = place().queue;
   if (record.empty()) {
-    return task.end(ChangeStatus::not_found, 0, no_message(queue, change.id));
+    return task.end(ChangeStatus::not_found, 0, no_message(queue, task.change->id));
   }
   task.item = std::move(record);
   task.before = layout_->version_of(task.item);
-  if (change.version && task.before.number != *change.version) {
-    return task.end(ChangeStatus::conflict, 0, changed_since(queue, change.id));
-  }
-  const auto state = core::MessageState::of(layout_->decode_state(task.item));
-  switch (const auto verdict = core::judge(change.action, state, parts_.clock.wall_now())) {
-    case core::Verdict::apply:
-      return;
-    case core::Verdict::unchanged:
-      return task.end(ChangeStatus::applied, task.before.number);
-    case core::Verdict::not_in_dlq:
-    case core::Verdict::in_flight:
-      return task.end(ChangeStatus::conflict, 0, core::refusal(verdict, queue, change.id));
+  task.state = core::MessageState::of(layout_->decode_state(task.item));
+  if (auto end = core::foregone(*task.change, task.state, queue, parts_.clock.wall_now())) {
+    task.end(end->status, end->version, std::move(end->error));
   }
 }
 

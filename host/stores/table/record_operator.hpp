@@ -53,13 +53,14 @@ class RecordOperator : public Operator {
     std::optional<StatementOutcome> doubt{};  ///< the last try may have taken effect all the same
     bool without_failure = false;             ///< there is no room for the reason
     dynamo::Item item{};                      ///< the record as it was read; empty: it was not
+    core::MessageState state{};               ///< of that record
     VersionMark before{};
     std::string nonce{};              ///< of the last try
     std::optional<WallTime> front{};  ///< moved to the front: the time that puts it there, where the layout needs one
 
     bool removes() const { return change->action == ChangeAction::remove; }
     /// A change that makes of the record what it should be by the rules.
-    core::StateChange wanted(WallTime now, std::optional<WallTime> place = {}) const;
+    core::StateChange wanted(WallTime now) const;
     void end(ChangeStatus status, std::int64_t version = 0, Error error = {}) {
       *result = {status, version, std::move(error)};
       open = false;

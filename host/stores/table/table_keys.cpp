@@ -137,7 +137,11 @@ class TableKeys final : public IdempotencyKeys {
     }
     const Indices open = mark(claims, marking, answers, deadline);
     looking.insert(looking.end(), open.begin(), open.end());
-    look(claims, looking, answers, deadline);
+    // What one read brings is known, whatever becomes of the next one.
+    for (std::size_t from = 0; from < looking.size(); from += kMaxKeysPerBatchGet) {
+      const std::size_t count = std::min(kMaxKeysPerBatchGet, looking.size() - from);
+      look(claims, std::span(looking).subspan(from, count), answers, deadline);
+    }
     return answers;
   }
 
@@ -216,8 +220,9 @@ class TableKeys final : public IdempotencyKeys {
  private:
   using Indices = std::vector<std::size_t>;
 
-  /// Answers by what stands there. What cannot be read, or what a lost write may still change, has failed.
-  void look(std::span<const KeyClaim> claims, const Indices& which, std::vector<KeyAnswer>& answers,
+  /// Answers by what stands there, with one read. What cannot be read, or what a lost write may still change, has
+  /// failed.
+  void look(std::span<const KeyClaim> claims, std::span<const std::size_t> which, std::vector<KeyAnswer>& answers,
             Deadline deadline) const {
     std::map<std::string, dynamo::Item> keys;
     for (const std::size_t i : which) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <initializer_list>
 #include <map>
 #include <memory>
 #include <set>
@@ -86,13 +85,14 @@ TransactionOutcome failure(const dynamo::Error& error) {
 /// The transaction that one completion with effects comes to. A value.
 struct Draft {
   struct Name : core::EffectPart {
-    enum class Kind { own, message, mark, write, key } kind = Kind::own;
+    core::TransactionPart part = core::TransactionPart::end;
+    bool mark = false;  ///< of a message that is sent with a deduplication id or a unique key
   };
 
   std::size_t place = 0;
   const Completion* completion = nullptr;
   /// The writes of the message's own records, the one with its fence first.
-  const std::vector<dynamo::TransactAction>* own = nullptr;
+  const std::vector<dynamo::TransactAction>& own;
   dynamo::TransactWriteRequest request{};
   OpenTransaction kept{};     ///< that is made again, if it was made before
   std::vector<Name> names{};  ///< of the actions
@@ -101,11 +101,18 @@ struct Draft {
   std::vector<std::string> void_marks{};  ///< by message: the token of a mark that is to be replaced
   std::optional<SettleResult> refused{};
 
+  const Effects& effects() const {
+    static const Effects kNone;  // a dead letter that moves is a transaction, too
+    return completion->effects ? *completion->effects : kNone;
+  }
   bool refuse(SettleResult result) {
     refused = std::move(result);
     return false;
   }
-  bool refuse(Error error) { return refuse({SettleStatus::refused, std::move(error)}); }
+  void add(TransactAction action, Name name) {
+    request.actions.push_back(std::move(action));
+    names.push_back(std::move(name));
+  }
 };
 
 /// Made for one call. Not thread-safe.
@@ -132,7 +139,7 @@ class TransactionWriter {
     const WallTime now = parts_.clock.wall_now();
     std::vector<Draft> drafts;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      Draft one{.place = i, .completion = wanted[i].completion, .own = &wanted[i].own};
+      Draft one{.place = i, .completion = wanted[i].completion, .own = wanted[i].own};
       if (auto kept = open_.about(wanted[i].completion->receipt); !kept.empty()) {
         one.kept = std::move(kept.back());
         open_.clear(wanted[i].completion->receipt);
@@ -165,32 +172,44 @@ class TransactionWriter {
   void fill(Draft& draft, WallTime now) const {
     draft.request = {};
     draft.names.clear();
-    if (draft.own != nullptr) {
-      draft.request.actions = *draft.own;
-      draft.names.resize(draft.own->size());
+    if (auto refused = core::refused_at_once(draft.effects(), core::WriteKind::item)) {
+      draft.refuse(std::move(*refused));
+      return;
     }
-    if (draft.completion->effects) {
-      const Effects& effects = *draft.completion->effects;
-      if (auto refused = refused_effects(effects)) {
-        draft.refuse(*refused);
+    for (const core::TransactionPart part : core::kTransactionOrder) {
+      if (!add(draft, part, now)) {
         return;
-      }
-      if (!add_messages(draft, effects, now) || !add_writes(draft, effects)) {
-        return;
-      }
-      if (effects.key) {
-        draft.request.actions.push_back(
-            parts_.layouts(place_.queue)->key_record(*effects.key, draft.completion->receipt.id, now));
-        draft.names.push_back({{"its idempotency key"}, Draft::Name::Kind::key});
       }
     }
     if (draft.request.actions.size() > dynamo::kMostActions) {
-      draft.refuse(Error(ErrorCode::invalid, "its effects come to " + std::to_string(draft.request.actions.size()) +
-                                                 " actions with what the queue itself needs, and a transaction has " +
-                                                 std::to_string(dynamo::kMostActions) + " at most; stage fewer"));
+      draft.refuse({SettleStatus::refused,
+                    Error(ErrorCode::invalid, "its effects come to " + std::to_string(draft.request.actions.size()) +
+                                                  " actions with what the queue itself needs, and a transaction has " +
+                                                  std::to_string(dynamo::kMostActions) + " at most; stage fewer")});
       return;
     }
     draft.request.token = token_of(place_.queue, draft.completion->receipt, draft.request);
+  }
+
+  bool add(Draft& draft, core::TransactionPart part, WallTime now) const {
+    const Effects& effects = draft.effects();
+    switch (part) {
+      case core::TransactionPart::end:
+        draft.request.actions = draft.own;
+        draft.names.resize(draft.own.size());
+        return true;
+      case core::TransactionPart::key:
+        if (effects.key) {
+          draft.add(parts_.layouts(place_.queue)->key_record(*effects.key, draft.completion->receipt.id, now),
+                    {{"its idempotency key"}, part});
+        }
+        return true;
+      case core::TransactionPart::writes:
+        return add_writes(draft, effects);
+      case core::TransactionPart::messages:
+        break;
+    }
+    return add_messages(draft, effects, now);
   }
 
   bool add_messages(Draft& draft, const Effects& effects, WallTime now) const {
@@ -217,48 +236,50 @@ class TransactionWriter {
   }
 
   bool add_message(Draft& draft, const EmittedMessage& emitted, const std::string& void_mark, WallTime now) const {
-    using Kind = Draft::Name::Kind;
     const auto layout = parts_.layouts(emitted.queue);
     const NewMessage& message = emitted.message;
-    const std::string name = name_of(emitted);
-    if (const auto refused = refused_send_keys(message)) {
-      return draft.refuse(refused_message(emitted, *refused));
-    }
     const std::string token = parts_.nonces.anonymous();
     auto actions = layout->put(emitted, message.unique_key.empty() ? std::string() : token, now);
     if (!actions) {
-      return draft.refuse(refused_message(emitted, actions.error()));
+      return draft.refuse(core::refused_message(emitted, actions.error()));
     }
-    const auto add = [&draft](TransactAction action, Kind kind, std::string text) {
-      draft.request.actions.push_back(std::move(action));
-      draft.names.push_back({{std::move(text)}, kind});
-    };
+    constexpr auto kPart = core::TransactionPart::messages;
+    const std::string name = name_of(emitted);
     for (TransactAction& action : *actions) {
-      add(std::move(action), Kind::message, name);
+      draft.add(std::move(action), {{name}, kPart});
     }
     if (!message.dedup_id.empty()) {
-      add(layout->dedup_mark(message, message.id, token, now), Kind::mark, "the deduplication id of " + name);
+      draft.add(layout->dedup_mark(message, message.id, token, now),
+                {{"the deduplication id of " + name}, kPart, true});
     }
     if (!message.unique_key.empty()) {
-      add(layout->unique_mark(message, message.id, token, void_mark, now), Kind::mark, "the unique key of " + name);
+      draft.add(layout->unique_mark(message, message.id, token, void_mark, now),
+                {{"the unique key of " + name}, kPart, true});
     }
     return true;
   }
 
-  bool add_writes(Draft& draft, const Effects& effects) const {
-    // Whatever else is in the transaction so far lies in tables of queues.
+  /// The tables in which this transaction has to do with queues.
+  std::set<std::string> tables_of_queues(const Draft& draft, const Effects& effects) const {
     std::set<std::string> tables{place_.table};
     for (const TransactAction& action : draft.request.actions) {
       tables.insert(action.table);
     }
+    for (const EmittedMessage& emitted : effects.messages) {
+      tables.insert(parts_.layouts(emitted.queue)->place().table);
+    }
+    return tables;
+  }
+
+  bool add_writes(Draft& draft, const Effects& effects) const {
+    if (effects.writes.empty()) {
+      return true;
+    }
+    const std::set<std::string> tables = tables_of_queues(draft, effects);
     for (std::size_t i = 0; i < effects.writes.size(); ++i) {
-      const EffectWrite& write = effects.writes[i];
-      const auto* wanted = std::get_if<ItemWrite>(&write.write);
-      if (wanted == nullptr) {
-        return draft.refuse(core::refused_kind(write, i));
-      }
-      core::EffectPart part = core::part_of(write, i, wanted->table);
-      if (tables.contains(wanted->table.substr(wanted->table.rfind('/') + 1))) {  // also where an ARN names it
+      const auto& wanted = std::get<ItemWrite>(effects.writes[i].write);
+      core::EffectPart part = core::part_of(effects.writes[i], i, wanted.table);
+      if (tables.contains(wanted.table.substr(wanted.table.rfind('/') + 1))) {  // also where an ARN names it
         return draft.refuse(
             core::refused(part, ErrorCode::invalid,
                           "queues lie in that table; keep items of your own in another one, and stage a "
@@ -268,23 +289,23 @@ class TransactionWriter {
         return draft.refuse(
             core::refused(part, ErrorCode::invalid, what + (" no DynamoDB JSON: " + error.message) + kMend));
       };
-      auto item = dynamo::decode_item(wanted->item);
+      auto item = dynamo::decode_item(wanted.item);
       if (!item) {
         return no_json("its item or key is", item.error());
       }
       auto values =
-          wanted->values.empty() ? dynamo::Result<dynamo::Item>(dynamo::Item()) : dynamo::decode_item(wanted->values);
+          wanted.values.empty() ? dynamo::Result<dynamo::Item>(dynamo::Item()) : dynamo::decode_item(wanted.values);
       if (!values) {
         return no_json("its values are", values.error());
       }
-      draft.request.actions.push_back({.kind = kind_of(wanted->action),
-                                       .table = wanted->table,
-                                       .item = std::move(*item),
-                                       .update = wanted->update,
-                                       .condition = wanted->condition,
-                                       .names = wanted->names,
-                                       .values = std::move(*values)});
-      draft.names.push_back({std::move(part), Draft::Name::Kind::write});
+      draft.add({.kind = kind_of(wanted.action),
+                 .table = wanted.table,
+                 .item = std::move(*item),
+                 .update = wanted.update,
+                 .condition = wanted.condition,
+                 .names = wanted.names,
+                 .values = std::move(*values)},
+                {std::move(part), core::TransactionPart::writes});
     }
     return true;
   }
@@ -292,7 +313,7 @@ class TransactionWriter {
   /// Reads what stands in the way of the marks of its messages, and leaves out those that are duplicates; or refuses
   /// the draft. An error: the tables could not be read.
   std::optional<dynamo::Error> leave_out_duplicates(Draft& draft, Deadline deadline) const {
-    const auto& messages = draft.completion->effects->messages;
+    const auto& messages = draft.effects().messages;
     std::map<std::string, std::vector<std::size_t>> by_queue;
     for (std::size_t i = 0; i < messages.size(); ++i) {
       if (!draft.left_out.contains(i) && has_send_keys(messages[i].message)) {
@@ -316,12 +337,12 @@ class TransactionWriter {
       }
       SLUICE_PASS_ON(seen);
       for (std::size_t k = 0; k < numbers.size(); ++k) {
-        const RecordLayout::SentBefore standing = layout->sent_before(*asked[k], *seen);
+        RecordLayout::SentBefore before = layout->sent_before(*asked[k], *seen);
         // The message that ends with this transaction gives its key back by it.
-        const bool own = layout->scope() == own_scope && standing.unique.first == draft.completion->receipt.id;
-        draft.void_marks[numbers[k]] = standing.unique.token;
-        if ((standing.dedup.there() && standing.dedup.until > now) ||
-            (standing.unique.there() && !own && standing.held)) {
+        const bool own = layout->scope() == own_scope && before.unique.first == draft.completion->receipt.id;
+        before.held = before.held && !own;
+        draft.void_marks[numbers[k]] = before.unique.token;
+        if (before.first(now) != nullptr) {
           draft.left_out.insert(numbers[k]);
         }
       }
@@ -412,7 +433,7 @@ class TransactionWriter {
       // DynamoDB does not say which action it dislikes unless its words do.
       core::EffectPart any;
       for (const auto& name : draft.names) {
-        if (name.kind == Draft::Name::Kind::write) {
+        if (name.part == core::TransactionPart::writes) {
           any.name += (any.name.empty() ? "" : ", or ") + name.name;
           any.reject = any.reject || name.reject;
         }
@@ -423,58 +444,55 @@ class TransactionWriter {
     return failure(error);
   }
 
+  /// Its actions are in the order in which it counts that one is refused.
   static TransactionOutcome cancelled(const Draft& draft, const dynamo::Error& error) {
+    using core::TransactionPart;
     const auto& reasons = error.cancellation_reasons;
-    const auto kind = [&](std::size_t i) { return dynamo::error_kind(reasons[i].code, 0); };
-    const std::size_t count = std::min(reasons.size(), draft.names.size());
-    const auto condition_of = [&actions = draft.request.actions](std::size_t i) {
-      return i < actions.size() ? actions[i].condition : std::string();
-    };
+    const std::size_t count = std::min({reasons.size(), draft.names.size(), draft.request.actions.size()});
     const auto failed = [&](std::size_t i, dynamo::ErrorKind wanted) {
-      return reasons[i].stood_in_the_way() && kind(i) == wanted;
+      return reasons[i].stood_in_the_way() && dynamo::error_kind(reasons[i].code, 0) == wanted;
     };
-    // The fence before all: whoever has lost the message has no say.
+    std::optional<TransactionOutcome> taken;
+    bool met_mark = false;
     for (std::size_t i = 0; i < count; ++i) {
-      if (draft.names[i].kind == Draft::Name::Kind::own && failed(i, dynamo::ErrorKind::conditional_check_failed)) {
-        TransactionOutcome lost;
-        lost.outcome.fate = StatementFate::refused;
-        return lost;
+      if (!failed(i, dynamo::ErrorKind::conditional_check_failed)) {
+        continue;
+      }
+      const Draft::Name& name = draft.names[i];
+      switch (name.part) {
+        case TransactionPart::end: {
+          TransactionOutcome lost;
+          lost.outcome.fate = StatementFate::refused;
+          return lost;
+        }
+        case TransactionPart::key:
+          return refusal({SettleStatus::refused, taken_key()});
+        case TransactionPart::writes:
+          return refusal(
+              core::refused_condition(name, "its condition does not hold", draft.request.actions[i].condition));
+        case TransactionPart::messages:
+          met_mark = met_mark || name.mark;
+          if (!taken && !name.mark) {
+            taken = refusal(core::refused(name, ErrorCode::duplicate_id, taken_id().message()));
+          }
+          break;
       }
     }
-    // What is refused for good is, whether its messages are duplicates or not.
-    const auto met = [&](std::initializer_list<Draft::Name::Kind> kinds) {
-      for (std::size_t i = 1; i < count; ++i) {
-        if (failed(i, dynamo::ErrorKind::conditional_check_failed) &&
-            std::find(kinds.begin(), kinds.end(), draft.names[i].kind) != kinds.end()) {
-          return true;
-        }
-      }
-      return false;
-    };
-    using Kind = Draft::Name::Kind;
-    if (met({Kind::mark}) && !met({Kind::key, Kind::write})) {
+    if (met_mark) {
       TransactionOutcome duplicate;
       duplicate.met_mark = true;
       duplicate.outcome.error = dynamo::Error(
           dynamo::ErrorKind::throttled, "others send with the same deduplication ids or unique keys at the same time");
       return duplicate;
     }
-    for (std::size_t i = 1; i < count; ++i) {
-      const auto& name = draft.names[i];
-      if (failed(i, dynamo::ErrorKind::conditional_check_failed) && name.kind == Kind::key) {
-        return refusal({SettleStatus::refused, taken_key()});
-      }
-      if (failed(i, dynamo::ErrorKind::conditional_check_failed) && name.kind != Kind::mark) {
-        return name.kind == Kind::message
-                   ? refusal(core::refused(name, ErrorCode::duplicate_id, taken_id().message()))
-                   : refusal(core::refused_condition(name, "its condition does not hold", condition_of(i)));
-      }
+    if (taken) {
+      return *std::move(taken);
     }
     for (std::size_t i = 0; i < count; ++i) {
       if (!failed(i, dynamo::ErrorKind::validation)) {
         continue;
       }
-      if (draft.names[i].kind == Kind::own) {  // the message's own record has become too large
+      if (draft.names[i].part == TransactionPart::end) {  // the message's own record has become too large
         return failure(dynamo::Error(dynamo::ErrorKind::validation, reasons[i].message));
       }
       return refusal(core::refused(draft.names[i], ErrorCode::invalid,

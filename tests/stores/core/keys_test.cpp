@@ -61,8 +61,8 @@ TEST(Keys, ARecordTakesThePlaceOfTheOwnersMarkOnly) {
 TEST(UniqueKeys, AreHeldUntilTheMessageIsClaimedOrDoneAndByNoDeadLetter) {
   EXPECT_TRUE(holds_unique_key({}, UniqueUntil::claimed));
   EXPECT_FALSE(holds_unique_key({.receives = 1}, UniqueUntil::claimed)) << "given back after a claim";
-  EXPECT_FALSE(holds_unique_key({.received = true}, UniqueUntil::claimed));
-  EXPECT_TRUE(holds_unique_key({.received = true, .receives = 4}, UniqueUntil::done));
+  EXPECT_FALSE(holds_unique_key({.received_at = kNow}, UniqueUntil::claimed));
+  EXPECT_TRUE(holds_unique_key({.received_at = kNow, .receives = 4}, UniqueUntil::done));
   EXPECT_FALSE(holds_unique_key({.half = Half::dlq}, UniqueUntil::done));
 }
 

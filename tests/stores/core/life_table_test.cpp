@@ -75,7 +75,7 @@ std::string only_when(ChangeAction action) {
 std::string operators_row(const std::string& name, ChangeAction action) {
   const Change asked{.id = "a", .action = action, .after = kDelay, .failure = {.error = "by hand"}};
   const bool places = action == ChangeAction::move_to_front;
-  return row(name, only_when(action), change(asked, kNow, places ? std::optional(kPlace) : std::nullopt));
+  return row(name, only_when(action), change(asked, {}, kNow, places ? std::optional(kPlace) : std::nullopt));
 }
 
 Completion completion(CompletionAction action) {
@@ -85,7 +85,7 @@ Completion completion(CompletionAction action) {
 std::string life_table() {
   const ClaimTerms terms{.now = kNow, .until = kLeaseEnd};
   const auto ended = [](const std::string& name, CompletionAction action) {
-    return row(name, "", end(completion(action), kReceives, kNow));
+    return row(name, "", end(completion(action), {.receives = kReceives}, kNow));
   };
   Completion crashed = completion(CompletionAction::retry);
   crashed.marks = kSuspect;
@@ -93,12 +93,12 @@ std::string life_table() {
          "failure |\n"
          "|---|---|---|---|---|---|---|---|---|\n" +
          row("claim", "", claim({.receives = kReceives}, terms)) +
-         row("claim after a lease ran out unsettled", "", claim({.received = true, .receives = kReceives}, terms)) +
+         row("claim after a lease ran out unsettled", "", claim({.received_at = kNow, .receives = kReceives}, terms)) +
          row("claim of a suspect", "", claim({.receives = kReceives, .marks = kSuspect}, terms)) +
          row("extend", "", extension(kLeaseEnd)) +           //
          ended("done, discard", CompletionAction::remove) +  //
          ended("retry", CompletionAction::retry) +           //
-         row("retry of what ended its process", "", end(crashed, kReceives, kNow)) +
+         row("retry of what ended its process", "", end(crashed, {.receives = kReceives}, kNow)) +
          ended("snooze, release", CompletionAction::release) +          //
          ended("reject", CompletionAction::dead_letter) +               //
          operators_row("delete", ChangeAction::remove) +                //

@@ -45,10 +45,15 @@ TEST(RefusedEffects, AreNamedAndSayWhatBecomesOfTheMessage) {
 }
 
 TEST(RefusedEffects, AStoreOfTheOtherKindSaysWhatToDo) {
-  const SettleResult sql = refused_kind({.write = SqlWrite{.statement = "UPDATE a"}}, 1);
-  EXPECT_NE(sql.error.message().find("write 2 was refused: it is an SQL statement"), std::string::npos);
-  const SettleResult item = refused_kind({.write = ItemWrite{.table = "accounts", .item = "{}"}}, 0);
-  EXPECT_NE(item.error.message().find("write 1 on DynamoDB table accounts was refused"), std::string::npos);
+  Effects effects;
+  effects.writes.push_back({.write = ItemWrite{.table = "accounts", .item = "{}"}});
+  effects.writes.push_back({.write = SqlWrite{.statement = "UPDATE a"}});
+  const auto sql = refused_at_once(effects, WriteKind::item);
+  ASSERT_TRUE(sql);
+  EXPECT_NE(sql->error.message().find("write 2 was refused: it is an SQL statement"), std::string::npos);
+  const auto item = refused_at_once(effects, WriteKind::sql);
+  ASSERT_TRUE(item);
+  EXPECT_NE(item->error.message().find("write 1 on DynamoDB table accounts was refused"), std::string::npos);
 }
 
 }  // namespace

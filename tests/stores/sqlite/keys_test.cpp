@@ -27,7 +27,7 @@ class KeysTest : public ::testing::Test {
  protected:
   KeysTest() {
     connection_.wait_for_locks_until(SteadyTime::max());
-    EXPECT_TRUE(connection_.open(Connection::Access::create));
+    EXPECT_TRUE(connection_.open(Connection::Access::write));
     connection_.execute("PRAGMA synchronous = OFF");
     EXPECT_TRUE(make_schema(connection_));
     keys_ = std::make_unique<Keys>(connection_);
