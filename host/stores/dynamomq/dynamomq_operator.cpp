@@ -338,7 +338,7 @@ class DynamoMqOperator final : public table::RecordOperator {
       record.version = table::VersionMark::number_of(task.result->version);
       record.receive_count = Candidate::of(task.item).receive_count;
       record.nonce = task.nonce;
-      queue_.state_of(decode_standing(task.item).half).lane.keep(std::move(record));
+      queue_.state_of(decode_standing(task.item).half).backlog.keep(std::move(record));
     }
   }
 

@@ -90,7 +90,7 @@ class Claimer {
   static constexpr std::size_t kWinnersLookedAt = 4;
 
   Claimer(table::StoreParts parts, const table::QueueTable& place, Half half, HalfState& state)
-      : parts_(parts), place_(place), half_(half), lane_(state.lane), state_(state) {}
+      : parts_(parts), place_(place), half_(half), backlog_(state.backlog), state_(state) {}
 
   /// As Source::claim. A lost race is no error, nor is a failed request after others have succeeded.
   Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) {
@@ -112,26 +112,26 @@ class Claimer {
         break;
       }
       if (const auto sure = be_sure(request.visibility, true, deadline); !sure) {
-        lane_.put_back(std::move(candidates), parts_.now());
+        backlog_.put_back(std::move(candidates), parts_.now());
         result.error = sure.error();
         break;
       }
       attempt(std::move(candidates), request, deadline, result);
-      if (!result.deliveries.empty() && !lane_.backlog_unread()) {
+      if (!result.deliveries.empty() && !backlog_.backlog_unread()) {
         break;  // what else is due comes with the next call, whose Query also sees new arrivals
       }
     }
     if (result.deliveries.empty() && result.error) {
       return *result.error;
     }
-    lane_.claimed(result.deliveries);
+    backlog_.claimed(result.deliveries);
     for (const Delivery& delivery : result.deliveries) {
       state_.sizes.add(delivery.message.body.size());
     }
     std::sort(result.deliveries.begin(), result.deliveries.end(), older);
     Claimed claimed{std::move(result.deliveries), std::nullopt};
     if (claimed.deliveries.size() < max) {
-      claimed.next_due = lane_.next_due(parts_.now());
+      claimed.next_due = backlog_.next_due(parts_.now());
     }
     return claimed;
   }
@@ -203,17 +203,17 @@ class Claimer {
 
   std::vector<Candidate> gather(Pick wanted, const ClaimRequest& request, Deadline deadline,
                                 std::optional<Error>& error) {
-    if (const auto step = lane_.begin_side_scan(parts_.now())) {
+    if (const auto step = backlog_.begin_side_scan(parts_.now())) {
       scan(*step, deadline);  // its failure is no reason not to claim
     }
-    auto candidates = lane_.pick(wanted, parts_.now());
+    auto candidates = backlog_.pick(wanted, parts_.now());
     bool pass_ended = false;
     for (int pages = 0; pages < kMaxPages && candidates.size() < wanted.count && !pass_ended;) {
       if (has_suspect(candidates)) {
         return candidates;
       }
       const std::size_t more = wanted.count - candidates.size();
-      const auto step = lane_.begin_scan(parts_.now(), more, deadline);
+      const auto step = backlog_.begin_scan(parts_.now(), more, deadline);
       if (step) {
         error = scan(*step, deadline);
         if (error) {
@@ -221,9 +221,9 @@ class Claimer {
         }
         const bool passes_on = !step->looks_back() && step->kind != ScanStep::Kind::leap;
         pages += passes_on ? 1 : 0;
-        pass_ended = passes_on && !lane_.backlog_unread();
+        pass_ended = passes_on && !backlog_.backlog_unread();
       }
-      auto found = lane_.pick(pick_for(more, wanted.suspects && candidates.empty(), request), parts_.now());
+      auto found = backlog_.pick(pick_for(more, wanted.suspects && candidates.empty(), request), parts_.now());
       std::move(found.begin(), found.end(), std::back_inserter(candidates));
       if (!step) {
         break;
@@ -235,7 +235,7 @@ class Claimer {
   Error failure(const dynamo::Error& error) {
     Error mapped = table::store_error(place_, error);
     if (mapped.code() == ErrorCode::queue_missing) {
-      lane_.restart();  // when the queue comes back, nothing of what was known will hold
+      backlog_.restart();  // when the queue comes back, nothing of what was known will hold
     }
     return mapped;
   }
@@ -243,12 +243,12 @@ class Claimer {
   std::optional<Error> scan(ScanStep step, Deadline deadline) {
     auto page = parts_.client.query(query_of(place_, half_, step), deadline);
     if (!page) {
-      lane_.end_scan(step, nullptr);
+      backlog_.end_scan(step, nullptr);
       return failure(page.error());
     }
     // The answer may have told how wrong the time was by which the step was made.
     step.at.wall = parts_.clock.wall_now() - (parts_.clock.steady_now() - step.at.steady);
-    lane_.end_scan(step, &*page);
+    backlog_.end_scan(step, &*page);
     return std::nullopt;
   }
 
@@ -308,7 +308,7 @@ class Claimer {
           if (outcome.error.kind == dynamo::ErrorKind::validation) {
             // Only this record cannot be claimed, such as one so near the size limit that nothing can be added to it.
             candidates[i].invisible_until = parts_.clock.wall_now() + kUnclaimableRest;
-            lane_.keep(std::move(candidates[i]));
+            backlog_.keep(std::move(candidates[i]));
           } else {
             result.stop = true;
             back.push_back(std::move(candidates[i]));
@@ -317,8 +317,8 @@ class Claimer {
       }
     }
     const table::Moment now = parts_.now();
-    lane_.put_back(std::move(back), now);
-    if (lane_.lost(lost, now)) {
+    backlog_.put_back(std::move(back), now);
+    if (backlog_.lost(lost, now)) {
       look_for_winner(lost, deadline);
     }
   }
@@ -342,7 +342,7 @@ class Claimer {
     for (auto& claim : claims) {
       const auto found = records->find(claim.candidate.id);
       if (found == records->end()) {
-        lane_.forget(claim.candidate.id);
+        backlog_.forget(claim.candidate.id);
         continue;
       }
       Candidate current = Candidate::of(found->second);
@@ -350,14 +350,14 @@ class Claimer {
       const bool ours = current.nonce == claim.nonce && current.version.number == claim.candidate.version.next();
       if (!ours) {
         // It has not taken effect, at least so far, or somebody else has claimed the message since.
-        lane_.disown(current, claim.nonce);
+        backlog_.disown(current, claim.nonce);
       } else if (!current.due(now.wall) && now.steady < claim.leased_until) {
         const SteadyTime ends = SLUICE_GUARD(lease_end_from_store) ? claim.leased_until : SteadyTime::max();
         result.deliveries.push_back(delivery_of(found->second, current, ends, state_.failures));
       } else {
         // Ours, but so late that the lease has run out: the next claim takes it again, and does not count this one.
         current.never_arrived();
-        lane_.keep(std::move(current));
+        backlog_.keep(std::move(current));
       }
     }
   }
@@ -370,7 +370,7 @@ class Claimer {
     }
     if (const auto records = parts_.runner.read(place_.table, attribute::kId, ids, deadline)) {
       for (const auto& [id, record] : *records) {
-        lane_.saw_peer(nonce_of(record), parts_.now());
+        backlog_.saw_peer(nonce_of(record), parts_.now());
       }
     }
   }
@@ -378,7 +378,7 @@ class Claimer {
   table::StoreParts parts_;
   const table::QueueTable& place_;
   Half half_;
-  HalfBacklog& lane_;
+  HalfBacklog& backlog_;
   HalfState& state_;
 };
 
@@ -414,7 +414,7 @@ class CompletionWriter {
     results.reserve(completions.size());
     for (std::size_t i = 0; i < completions.size(); ++i) {
       results.push_back(writer_.result_of(writes[i]));
-      note_in_lane(completions[i], writes[i].version(), now, results[i].status);
+      note_in_backlog(completions[i], writes[i].version(), now, results[i].status);
     }
     return results;
   }
@@ -436,9 +436,9 @@ class CompletionWriter {
     auto results = writer_.extend(receipts, table::until(now.steady, visibility), write, deadline);
     for (std::size_t i = 0; i < receipts.size(); ++i) {
       if (results[i].status == SettleStatus::applied) {
-        state_.lane.extended(receipts[i].id, results[i].receipt.version, invisible_until);
+        state_.backlog.extended(receipts[i].id, results[i].receipt.version, invisible_until);
       } else if (results[i].status == SettleStatus::lost) {
-        state_.lane.forget_receipt(receipts[i]);
+        state_.backlog.forget_receipt(receipts[i]);
       }
     }
     return results;
@@ -451,7 +451,7 @@ class CompletionWriter {
     std::vector<std::string> unknown;
     unread_.resize(receipts.size());
     for (const Receipt* receipt : receipts) {
-      const auto& sent_at = sent_times_.emplace_back(state_.lane.sent_at_of(*receipt));
+      const auto& sent_at = sent_times_.emplace_back(state_.backlog.sent_at_of(*receipt));
       if (!sent_at && has_fingerprint(*receipt)) {
         unknown.push_back(receipt->id);
       }
@@ -519,21 +519,21 @@ class CompletionWriter {
     return write;
   }
 
-  void note_in_lane(const Completion& completion, std::int64_t version, WallTime now, SettleStatus status) {
+  void note_in_backlog(const Completion& completion, std::int64_t version, WallTime now, SettleStatus status) {
     const Receipt& receipt = completion.receipt;
     if (status == SettleStatus::failed || status == SettleStatus::refused) {
       return;  // the lease stands until it runs out
     }
     state_.failures.forget(receipt);
     if (status == SettleStatus::lost) {
-      state_.lane.forget_receipt(receipt);
+      state_.backlog.forget_receipt(receipt);
     } else if (completion.action == CompletionAction::remove) {
-      state_.lane.removed(receipt.id, now);
+      state_.backlog.removed(receipt.id, now);
     } else if (completion.action == CompletionAction::dead_letter) {
-      state_.lane.forget(receipt.id);
+      state_.backlog.forget(receipt.id);
     } else {
       const core::StateChange change = core::end(completion, {.receives = receive_count_of(receipt)}, now);
-      state_.lane.put_off(
+      state_.backlog.put_off(
           receipt.id, version, change.hidden_until.value_or(std::nullopt),
           {.attempt_given_back = completion.action == CompletionAction::release, .marks = completion.marks});
     }

@@ -328,7 +328,6 @@ HalfBacklog::Sight HalfBacklog::absorb_candidate(Candidate candidate, table::Mom
     finding.future_due = std::min(finding.future_due.value_or(kEndOfTime), candidate.due_at());
     return {.hidden = false, .future = true, .due = {}};
   }
-  ++finding.invisible;
   if (lease != nullptr) {
     return {.hidden = true, .future = false, .due = {}};  // when it comes due is known without reading
   }

@@ -162,7 +162,7 @@ class HalfBacklog {
   static constexpr std::size_t kStretchItems = 100;
   static constexpr Duration kIndexDelay = std::chrono::seconds(3);  ///< so long it may show what was removed
 
-  /// `tag` is what this store's nonces begin with; `random` must outlive the lane.
+  /// `tag` is what this store's nonces begin with; `random` must outlive it.
   HalfBacklog(std::string tag, Random& random);
 
   // Claiming.
@@ -199,7 +199,7 @@ class HalfBacklog {
   // What became of claims.
 
   /// When the message of this receipt was sent, as it is spelt; empty where the id is a later message's by now, and so
-  /// no time at all; nothing where the lane does not know the claim any more.
+  /// no time at all; nothing where the backlog does not know the claim any more.
   std::optional<std::string> sent_at_of(const Receipt& receipt) const;
   void removed(const std::string& id, WallTime now);
   void extended(const std::string& id, std::int64_t version, WallTime until);

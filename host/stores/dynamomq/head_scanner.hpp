@@ -121,9 +121,8 @@ struct ScanStep {
 struct ScanFinding {
   std::size_t items = 0;
   std::size_t ready = 0;
-  bool ends_fresh = false;    ///< the last record is ready, and nobody here knew of it
-  std::size_t invisible = 0;  ///< due by sent_at, but in flight or put off
-  std::size_t future = 0;     ///< sorted behind this moment
+  bool ends_fresh = false;  ///< the last record is ready, and nobody here knew of it
+  std::size_t future = 0;   ///< sorted behind this moment
   double read_units = 0;
   dynamo::Item last_key;               ///< empty: nothing more
   std::vector<Stretch> stretches;      ///< what lies there and is not in the future, in order

@@ -81,9 +81,9 @@ class UnresolvedClaims {
 
 /// What is known of one half of a queue, between calls.
 struct HalfState {
-  HalfState(const std::string& tag, Random& random) : lane(tag, random) {}
+  HalfState(const std::string& tag, Random& random) : backlog(tag, random) {}
 
-  HalfBacklog lane;
+  HalfBacklog backlog;
   UnresolvedClaims claims;
   table::DoubtfulWrites doubts;
   BodySizes sizes;
@@ -105,18 +105,18 @@ class QueueState {
 
   /// Nothing that is known of that message holds any more.
   void forget(const std::string& id) {
-    standard_.lane.forget(id);
-    dlq_.lane.forget(id);
+    standard_.backlog.forget(id);
+    dlq_.backlog.forget(id);
   }
   /// The same, and it may come due then in either half.
   void changed(const std::string& id, WallTime due) {
     forget(id);
-    standard_.lane.expect(due);
-    dlq_.lane.expect(due);
+    standard_.backlog.expect(due);
+    dlq_.backlog.expect(due);
   }
   void put(const StoredMessage& record) {
     forget(record.message.id);
-    state_of(record.half).lane.expect(std::max(record.message.sent_at, record.invisible_until.value_or(WallTime{})));
+    state_of(record.half).backlog.expect(std::max(record.message.sent_at, record.invisible_until.value_or(WallTime{})));
   }
 
  private:

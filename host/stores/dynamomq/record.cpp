@@ -51,8 +51,6 @@ Error invalid(std::string message) { return {ErrorCode::invalid, std::move(messa
 constexpr std::array kTimes{attribute::kCreatedAt, attribute::kUpdatedAt, attribute::kSentAt, attribute::kReceivedAt,
                             attribute::kInvisibleUntilAt};
 
-std::string stored_time(const std::optional<WallTime>& time) { return time ? format_timestamp(*time) : std::string(); }
-
 // All that the fields say, but for the content.
 void put_state(Item& item, const StoredMessage& record) {
   item.emplace(attribute::kId, record.message.id);
@@ -79,15 +77,6 @@ Result<Item> written_anew(const StoredMessage& record) {
   return std::move(*item);
 }
 
-void take(Item& into, const Item& from, std::string_view name) {
-  const auto found = from.find(name);
-  if (found != from.end()) {
-    into.insert_or_assign(std::string(name), found->second);
-  } else if (const auto there = into.find(name); there != into.end()) {
-    into.erase(there);
-  }
-}
-
 // Puts into `native` what the record says otherwise than `native` does. The content goes as a whole, because a body and
 // its type are read together.
 void overrule(Item& native, const Item& anew) {
@@ -104,10 +93,10 @@ void overrule(Item& native, const Item& anew) {
         attribute::kReceivedAt, attribute::kInvisibleUntilAt, attribute::kFailure, attribute::kMarks}) {
     const bool of_body = name == attribute::kData || name == attribute::kContentType;
     if (of_body ? other_body : differs(name)) {
-      take(native, anew, name);
+      table::take_over(native, anew, name);
     }
   }
-  take(native, anew, attribute::kId);
+  table::take_over(native, anew, attribute::kId);
 }
 
 }  // namespace
@@ -180,6 +169,8 @@ bool may_be_of(const Receipt& receipt, std::string_view sort_key) {
   return !has_fingerprint(receipt) ||
          static_cast<std::uint64_t>(receipt.locator) >> kFingerprintShift == fingerprint_of(sort_key);
 }
+
+std::string stored_time(const std::optional<WallTime>& time) { return time ? format_timestamp(*time) : std::string(); }
 
 StoredMessage decode_standing(const Item& item) {
   StoredMessage record;

@@ -87,6 +87,9 @@ bool has_fingerprint(const Receipt& receipt);
 /// Whether the receipt is of a message with that `sent_at`; of one without a fingerprint nobody can tell: true.
 bool may_be_of(const Receipt& receipt, std::string_view sort_key);
 
+/// A time as an attribute; empty: none.
+std::string stored_time(const std::optional<WallTime>& time);
+
 /// Reads any item whatever; what is missing or of another type takes its default. Never fails.
 StoredMessage decode_record(const dynamo::Item& item);
 

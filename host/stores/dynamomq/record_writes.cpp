@@ -13,8 +13,6 @@ namespace {
 
 using dynamo::AttributeValue;
 
-std::string stored_time(std::optional<WallTime> time) { return time ? format_timestamp(*time) : std::string(); }
-
 using table::StatementFate;
 
 bool same(const dynamo::Item& a, const dynamo::Item& b, std::string_view name) {

@@ -255,15 +255,6 @@ StoredMessage listed(const dynamo::Item& item, const ListRequest& request) {
   return record;
 }
 
-void take_over(dynamo::Item& into, const dynamo::Item& from, std::string_view name) {
-  if (const auto stale = into.find(name); stale != into.end()) {
-    into.erase(stale);
-  }
-  if (const auto fresh = from.find(name); fresh != from.end()) {
-    into.emplace(fresh->first, fresh->second);
-  }
-}
-
 /// The operators' side of one queue. What it lists goes by the time of the keys, over all shards and priorities.
 class LeasedOperator final : public table::RecordOperator {
  public:
@@ -634,19 +625,19 @@ class LeasedOperator final : public table::RecordOperator {
     SLUICE_TRY(to, place_for(before, was, is, deadline));
     dynamo::Item after = *to == Place::of(before) ? before : moved_item(before, *to);
     if (was.body != is.body || was.content_type != is.content_type) {
-      take_over(after, *content, attribute::kBody);
-      take_over(after, *content, attribute::kContentType);
+      table::take_over(after, *content, attribute::kBody);
+      table::take_over(after, *content, attribute::kContentType);
     }
     if (was.attributes != is.attributes) {
-      take_over(after, *content, attribute::kAttributes);
+      table::take_over(after, *content, attribute::kAttributes);
     }
     if (was.group != is.group) {
-      take_over(after, *content, attribute::kGroup);
-      take_over(after, {}, attribute::kHold);  // it held the other one back
+      table::take_over(after, *content, attribute::kGroup);
+      table::take_over(after, {}, attribute::kHold);  // it held the other one back
     }
     dynamo::Item priority;
     put_priority(priority, is.priority);
-    take_over(after, priority, attribute::kPriority);
+    table::take_over(after, priority, attribute::kPriority);
     return after;
   }
 

@@ -102,6 +102,14 @@ std::uint32_t count_of(const AttributeValue* value) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(number, 0, std::numeric_limits<std::int32_t>::max() - 1));
 }
 
+void take_over(Item& into, const Item& from, std::string_view name) {
+  if (const auto* value = attribute_of(from, name)) {
+    into.insert_or_assign(std::string(name), *value);
+  } else if (const auto there = into.find(name); there != into.end()) {
+    into.erase(there);
+  }
+}
+
 std::size_t value_bytes(const AttributeValue& value) { return std::visit(ValueBytes{}, value.variant()); }
 
 std::size_t item_bytes(const Item& item) {

@@ -33,6 +33,9 @@ std::optional<WallTime> time_of(const dynamo::Item& item, std::string_view name)
 /// A whole number of 31 bits; what is less or more counts as the least or the most, what is none as 0.
 std::uint32_t count_of(const dynamo::AttributeValue* value);
 
+/// Makes the attribute of that name what it is in `from`; takes it away where it is not there.
+void take_over(dynamo::Item& into, const dynamo::Item& from, std::string_view name);
+
 /// DynamoDB's size of an item: names and values. Numbers are counted at their highest.
 std::size_t item_bytes(const dynamo::Item& item);
 std::size_t value_bytes(const dynamo::AttributeValue& value);

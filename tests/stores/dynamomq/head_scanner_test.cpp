@@ -28,7 +28,6 @@ class Scanning : public ::testing::Test {
     const ScanStep step = next();
     ScanFinding finding;
     finding.items = invisible;
-    finding.invisible = invisible;
     finding.read_units = static_cast<double>(invisible) / 8;
     if (invisible > 0) {
       finding.stretches = {{past(), finding.read_units, now_.wall + due}};
@@ -114,7 +113,6 @@ TEST_F(Scanning, LimitGrowsWithDemandAndWithWhatIsInFlight) {
   }
   EXPECT_EQ(before, HeadScanner::kLargestPage);
   finding.ready = 0;
-  finding.invisible = 25;
   scanner_.absorb(next(1), finding);
   EXPECT_EQ(next(1).limit, HeadScanner::kLargestLimit);
 }
