@@ -28,8 +28,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view body(reinterpret_cast<const char*>(data) + (size > 0 ? 1 : 0), size > 0 ? size - 1 : 0);
   require_fine(dynamo::decode_page(body));
   require_fine(dynamo::decode_item_output(body, dynamo::Usage::write));
-  require_fine(dynamo::decode_batch_execute(body, 3, dynamo::Usage::write));
-  require_fine(dynamo::decode_batch(body, dynamo::Usage::read));
+  require_fine(dynamo::decode_batch_execute(body, 3));
+  require_fine(dynamo::decode_batch_get(body));
   require_fine(dynamo::decode_table(body));
   const dynamo::Headers headers{{"x-amzn-requestid", std::string(body.substr(0, 40))},
                                 {"x-amz-retry-after", std::string(body.substr(0, 6))},

@@ -1,12 +1,11 @@
 // The runner against scripted answers.
 
-#include "host/stores/table/statements.hpp"
-
 #include <gmock/gmock.h>
 
 #include <boost/json.hpp>
 
 #include "host/stores/dynamomq/record_writes.hpp"
+#include "host/stores/table/statements.hpp"
 #include "tests/stores/dynamomq/emulated_tables.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/fake_transport.hpp"
@@ -44,7 +43,8 @@ class Running : public ::testing::Test {
     std::vector<RecordWrite> all;
     all.reserve(ids.size());
     for (const auto& id : ids) {
-      all.push_back(dynamomq::WriteBuilder("t").remove_any(id));
+      all.push_back(dynamomq::removal_of("t", {id, {}}));
+      all.back().whatever_it_is = true;
     }
     return all;
   }
@@ -98,8 +98,11 @@ TEST_F(Running, CutsLargeStatementsIntoRequestsThatDynamoDbTakes) {
   answer_each([](const std::string&) { return "{}"; });
   std::vector<RecordWrite> large;
   for (const auto& id : numbered(30)) {
-    large.push_back(
-        dynamomq::WriteBuilder("t").insert(id, {{"data", std::string(390'000, '\x01')}}));  // six bytes each in JSON
+    large.push_back({.kind = RecordWrite::Kind::insert,
+                     .table = "t",
+                     .expected = {id, {}},
+                     .item = {{"data", std::string(390'000, '\x01')}},  // six bytes each in JSON
+                     .names = &dynamomq::kRecordNames});
   }
   for (const auto& outcome : runner_.run(std::move(large), Repetition::until_known, Deadline::never())) {
     EXPECT_EQ(outcome.fate, StatementFate::done);
