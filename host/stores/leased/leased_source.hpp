@@ -13,6 +13,7 @@
 #include "base/mutex.hpp"
 #include "host/queue/doorbell.hpp"
 #include "host/queue/source.hpp"
+#include "host/stores/core/receipt_memory.hpp"
 #include "host/stores/leased/table_messages.hpp"
 #include "host/stores/leased/table_ownership.hpp"
 #include "host/stores/owned/owned_half.hpp"
@@ -112,7 +113,7 @@ class DirectClaimer {
   const table::QueueTable& place_;
   const Half half_;
 
-  table::ReceiptMemory<Held, 10'000> held_;  ///< what was claimed here; synchronises itself
+  core::ReceiptMemory<Held, 10'000> held_;  ///< what was claimed here; synchronises itself
 
   Mutex mutex_;
   // Guarded by mutex_.

@@ -178,14 +178,14 @@ table::DeliveryWrite LeasedWriter::end(const Completion& completion, std::size_t
     write.beside.push_back(remove(place_.table, alias_place(place_.queue, completion.receipt.id)));
   }
   if (moves(completion)) {
-    add_move(write, completion, lease, change, now);
+    add_move(write, lease, change, now);
   }
   return write;
 }
 
 // A dead letter keeps its content, its history and its id; it begins anew where it lies then.
-void LeasedWriter::add_move(table::DeliveryWrite& write, const Completion& completion, const Lease& lease,
-                            const core::StateChange& change, WallTime now) const {
+void LeasedWriter::add_move(table::DeliveryWrite& write, const Lease& lease, const core::StateChange& change,
+                            WallTime now) const {
   const Place& from = lease.held->place;
   // Its chance is as good as it was; dead letters lie in the order of their deaths, whatever their priority.
   const std::string first = first_sort_key(Priority::normal, now);

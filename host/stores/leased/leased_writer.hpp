@@ -90,8 +90,7 @@ class LeasedWriter {
   bool has_doubt(const Receipt& receipt, CompletionAction about) const;
   table::DeliveryWrite end(const Completion& completion, std::size_t index, std::int64_t version, WallTime now,
                            bool with_failure) const;
-  void add_move(table::DeliveryWrite& write, const Completion& completion, const Lease& lease,
-                const core::StateChange& change, WallTime now) const;
+  void add_move(table::DeliveryWrite& write, const Lease& lease, const core::StateChange& change, WallTime now) const;
   /// Whether an earlier call, whose answer was lost, has made a dead letter of it.
   bool has_moved(const Lease& lease, Deadline deadline) const;
 
