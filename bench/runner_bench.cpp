@@ -30,7 +30,7 @@ Result<std::unique_ptr<plugin::HandlerInstance>> in_process() {
   if (!file) {
     return file.error();
   }
-  return RunnerInstance::create({"bench", SLUICE_NOOP_PLUGIN, handler().name, {}, {}, *file}, *spawner, {});
+  return RunnerInstance::create({{"bench", SLUICE_NOOP_PLUGIN, handler().name}, {}, {}, *file}, *spawner, {});
 }
 
 Result<std::unique_ptr<plugin::HandlerInstance>> on_thread() {

@@ -123,12 +123,4 @@ void append_visible_json(std::string& out, std::string_view text) {
   out += '"';
 }
 
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) {
-    text += (text.empty() ? "" : ", ") + name;
-  }
-  return text;
-}
-
 }  // namespace sluice

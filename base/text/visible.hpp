@@ -2,7 +2,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace sluice {
 
@@ -17,8 +16,5 @@ std::string visible(std::string_view text);
 /// Appends `text` as a JSON string, quotes included, with the same characters escaped, and bytes that are not UTF-8
 /// shown as the characters \xff.
 void append_visible_json(std::string& out, std::string_view text);
-
-/// "mail, orders".
-std::string listed(const std::vector<std::string>& names);
 
 }  // namespace sluice

@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "base/shell_word.hpp"
-#include "base/text/visible.hpp"
+#include "base/text/joined.hpp"
 #include "config/syntax.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 #include "host/stores/table/table_errors.hpp"
@@ -73,7 +73,7 @@ OrExit<std::string> choose_queue(const Arguments& arguments, const config::HostC
     return names.front();
   }
   return Exit::usage(std::string("--queue is ") + (arguments.has("queue") ? "empty" : "missing") +
-                     "; write --queue QUEUE" + (names.empty() ? "" : ", one of " + listed(names)));
+                     "; write --queue QUEUE" + (names.empty() ? "" : ", one of " + sluice::joined(names)));
 }
 
 /// What the command line says otherwise than the host file.

@@ -142,9 +142,6 @@ class HostControl : boost::noncopyable {
 
   /// Carries out an order (drain, reload, cancel_running) that means this host; drain and reload have begun then.
   virtual Answer obey(const Directive& order) = 0;
-
-  /// Looks at the boards now: somebody has just given a directive there.
-  virtual void look_now() = 0;
 };
 
 }  // namespace sluice::fleet

@@ -31,7 +31,7 @@ namespace {
 constexpr std::size_t kSignalStack = 64 * 1024;
 
 /// A thread's stack for signals, with a guard page below. Left alone where somebody has given the thread one already.
-class SignalStack {
+class SignalStack : boost::noncopyable {
  public:
   SignalStack() noexcept {
     stack_t present{};
@@ -59,8 +59,6 @@ class SignalStack {
     ::sigaltstack(&none, nullptr);
     ::munmap(memory_, size_);
   }
-  SignalStack(const SignalStack&) = delete;
-  SignalStack& operator=(const SignalStack&) = delete;
 
  private:
   void* memory_ = MAP_FAILED;
@@ -230,21 +228,6 @@ class SignalLine {
   std::size_t size_ = 0;
 };
 
-std::string_view fault_name(int signal) noexcept {
-  switch (signal) {
-    case SIGSEGV:
-      return "SIGSEGV";
-    case SIGBUS:
-      return "SIGBUS";
-    case SIGFPE:
-      return "SIGFPE";
-    case SIGILL:
-      return "SIGILL";
-    default:
-      return "SIGABRT";
-  }
-}
-
 std::int64_t wall_time() noexcept {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
@@ -304,7 +287,7 @@ void write_line(const CrashRecord& record) noexcept {
   if (record.cause == static_cast<std::uint32_t>(CrashCause::exit)) {
     line.add("the handler called exit(").add(record.exit_code).add(")");
   } else {
-    line.add(fault_name(record.signal));
+    line.add("SIG").add(::sigabbrev_np(record.signal));
   }
   if (record.blamed != 0) {
     line.add(" in handler '").add(record.handler.view()).add("' of ").add(record.plugin.view()).add(", job '");
@@ -468,8 +451,6 @@ const Elf64_Shdr* find_symbols(const std::vector<Elf64_Shdr>& sections) {
 constexpr std::uint64_t kTellingAddress = 0x10000;
 constexpr std::size_t kShownFrames = 12;
 
-std::string clean(std::string_view text) { return clean_utf8(text, text.size() * 3); }
-
 std::string hex(std::uint64_t number) {
   std::array<char, 20> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr;
@@ -589,11 +570,11 @@ std::optional<CrashReport> read_crash(const CrashRecord& record) {
   report.memory = record.memory;
   report.slot = record.slot;
   report.blamed = record.blamed != 0;
-  report.job = clean(record.job.view());
-  report.handler = clean(record.handler.view());
-  report.plugin = clean(record.plugin.view());
-  report.message = clean(record.message.view());
-  report.what = clean(record.what.view());
+  report.job = clean_utf8(record.job.view(), std::string::npos);
+  report.handler = clean_utf8(record.handler.view(), std::string::npos);
+  report.plugin = clean_utf8(record.plugin.view(), std::string::npos);
+  report.message = clean_utf8(record.message.view(), std::string::npos);
+  report.what = clean_utf8(record.what.view(), std::string::npos);
   std::map<std::string, SymbolTable> tables;
   const std::size_t frames = std::min<std::size_t>(record.frame_count, kStackLimit);
   const std::size_t modules = std::min<std::size_t>(record.module_count, kModuleLimit);
@@ -605,11 +586,12 @@ std::optional<CrashReport> read_crash(const CrashRecord& record) {
       shown.text = hex(frame.offset);
       continue;
     }
-    shown.module = module_file(clean(record.modules[frame.module].view()), report.plugin);
+    shown.module = module_file(clean_utf8(record.modules[frame.module].view(), std::string::npos), report.plugin);
     const SymbolTable& table = tables.try_emplace(shown.module, shown.module).first->second;
     // All but the first are where a call returns to, which may be past the end of the function that made it.
     const std::string name = table.name_at(i == 0 ? frame.offset : frame.offset - 1);
-    shown.text = (name.empty() ? hex(frame.offset) : clean(name)) + " in " + file_name(shown.module);
+    shown.text =
+        (name.empty() ? hex(frame.offset) : clean_utf8(name, std::string::npos)) + " in " + file_name(shown.module);
   }
   return report;
 }

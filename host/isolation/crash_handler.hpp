@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <boost/core/noncopyable.hpp>
 #include <cstddef>
 #include <optional>
 #include <string>

@@ -87,8 +87,6 @@ class LedgerBytes {
   std::size_t size_ = 0;
 };
 
-std::string clean(std::string_view text) { return clean_utf8(text, text.size() * 3); }
-
 Error unusable(const std::string& file, const std::string& why) {
   return Error(ErrorCode::corrupt, "the crash ledger " + file + " " + why);
 }
@@ -106,7 +104,7 @@ std::optional<HeldMessage> read_slot(const LedgerBytes& bytes, std::size_t index
   }
   const format::JobEntry& job = bytes.job(slot.job);
   HeldMessage held;
-  held.job = clean(job.name.view());
+  held.job = clean_utf8(job.name.view(), std::string::npos);
   held.address = {std::string(job.queue.view()), job.dlq != 0 ? queue::Half::dlq : queue::Half::standard};
   held.receipt = {std::string(slot.id.data(), slot.id_size), slot.version, slot.locator};
   held.attempt = slot.attempt;
@@ -143,13 +141,14 @@ Result<LedgerContents> parse(const std::string& file, const LedgerBytes& bytes) 
   }
   LedgerContents contents;
   contents.file = file;
-  contents.host = clean(head.host.view());
+  contents.host = clean_utf8(head.host.view(), std::string::npos);
   contents.config = head.config.view();
   contents.process = head.process;
   contents.started = WallTime(Duration(head.started));
   contents.incarnation = head.incarnation.view();
   contents.queues = queues_of(bytes);
-  contents.settlement = {head.settled.counts, WallTime(Duration(head.settled.time)), clean(head.settled.by.view())};
+  contents.settlement = {head.settled.counts, WallTime(Duration(head.settled.time)),
+                         clean_utf8(head.settled.by.view(), std::string::npos)};
   contents.crash = read_crash(bytes.crash());
   const bool blames = contents.crash && contents.crash->blamed;
   for (std::uint32_t i = 0; i < slots; ++i) {

@@ -101,11 +101,8 @@ enum class Committing : std::uint8_t { no, together, alone };
 /// A job's part of the crash ledger; null is how "no ledger" is spelled. All methods are noexcept, make no system call
 /// and take at most 100 ns together for one message. `started` and `ended` are called by the worker that runs the
 /// message, the others under the job's lock.
-class JobLedger {
+class JobLedger : boost::noncopyable {
  public:
-  JobLedger() = default;
-  JobLedger(const JobLedger&) = delete;
-  JobLedger& operator=(const JobLedger&) = delete;
   virtual ~JobLedger() = default;
 
   /// Claimed: ours from now on. `attempt` as Message::attempt.
@@ -147,15 +144,13 @@ class JobSlots;
 /// long as it lives: one whose lock can be had has no living owner. Thread-safe; shared by the host and its jobs. No
 /// system call is made while messages pass, unless the file grows. It disappears with the object unless something is
 /// held in it.
-class HostLedger {
+class HostLedger : boost::noncopyable {
  public:
   /// Makes a file in `folder` (made too, 0700). An Error that names cause and mend where that cannot be: the host goes
   /// on without. One that is made late says that it does not tell of everything, until `has_all_jobs`.
   static Result<std::shared_ptr<HostLedger>> create(const std::string& folder, const LedgerOwner& owner,
                                                     const Clock& clock, LedgerStart start = LedgerStart::first);
   ~HostLedger();
-  HostLedger(const HostLedger&) = delete;
-  HostLedger& operator=(const HostLedger&) = delete;
 
   /// Once, of a ledger that was made late: every job that holds something has its part.
   void has_all_jobs() { head().unrecorded.fetch_sub(1); }
@@ -289,12 +284,10 @@ Result<LedgerContents> read_ledger(const std::string& file);
 bool has_owner(const std::string& file);
 
 /// A ledger without a living owner, locked: nobody else settles it meanwhile. A resource, of one thread.
-class OrphanLedger {
+class OrphanLedger : boost::noncopyable {
  public:
   /// Null when its owner lives, somebody else has it, or it is gone. Errors as read_ledger's.
   static Result<std::unique_ptr<OrphanLedger>> take(const std::string& file);
-  OrphanLedger(const OrphanLedger&) = delete;
-  OrphanLedger& operator=(const OrphanLedger&) = delete;
 
   const LedgerContents& contents() const { return contents_; }
 

@@ -5,8 +5,15 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <cstring>
+#include <future>
+#include <list>
 
 #include "base/guard.hpp"
 #include "base/signal_block.hpp"
@@ -163,110 +170,125 @@ bool RunnerProcess::reap() {
   return true;
 }
 
-Result<void> RunnerSpawner::start() {
-  if (!bell_.open()) {
-    return state_file_error("no descriptor to look after handlers' processes", EMFILE);
-  }
-  const SignalBlock block;
-  return thread_.start([this](const std::stop_token& stop) { attend(stop); });
-}
+namespace asio = boost::asio;
+using boost::system::error_code;
 
-Result<std::shared_ptr<RunnerProcess>> RunnerSpawner::make(RunnerBirth birth) {
-  Request request{std::move(birth), {}};
-  MutexLock lock(mutex_);
-  if (closed_) {
-    return Error(ErrorCode::cancelled, "the host ends, and starts no process for a handler any more");
+/// The Runners that live. Touched only by the spawner's thread, which runs `io`.
+class RunnerSpawner::Nursery {
+ public:
+  Result<std::shared_ptr<RunnerProcess>> make(const RunnerBirth& birth) {
+    SLUICE_TRY(made, RunnerProcess::make(birth));
+    Descriptor watched(::fcntl((*made)->descriptor(), F_DUPFD_CLOEXEC, kAside));
+    asio::posix::stream_descriptor ended(io);
+    error_code failed;
+    ended.assign(watched.get(), failed);
+    if (failed) {
+      (*made)->signal(SIGKILL);
+      ::waitpid((*made)->pid(), nullptr, 0);
+      return Error(ErrorCode::unavailable, "a handler's process cannot be looked after: " + failed.message());
+    }
+    static_cast<void>(watched.release());
+    children_.push_back({*made, std::move(ended), asio::steady_timer(io)});
+    await_end(std::prev(children_.end()));
+    return made;
   }
-  requests_.push_back(&request);
-  ring();
-  answered_.wait_until(mutex_, SteadyTime::max(), [&] { return request.answer.has_value(); });
-  return *std::move(request.answer);
-}
-
-void RunnerSpawner::retire(const std::shared_ptr<RunnerProcess>& process) {
-  {
-    const MutexLock lock(mutex_);
+  void retire(const std::shared_ptr<RunnerProcess>& process) {
     for (Child& child : children_) {
       if (child.process == process) {
-        child.killed_at = clock_.steady_now() + kRetireTime;
+        kill_in(child, kRetireTime);
       }
     }
   }
-  ring();
-}
-
-void RunnerSpawner::make_what_is_wanted() {
-  MutexLock lock(mutex_);
-  while (!requests_.empty()) {
-    Request* const request = requests_.back();
-    requests_.pop_back();
-    lock.unlock();
-    auto made = RunnerProcess::make(request->birth);
-    lock.lock();
-    if (made) {
-      children_.push_back({*made});
-    }
-    if (made && closed_) {
-      (*made)->signal(SIGKILL);
-    }
-    request->answer = std::move(made);
-    answered_.notify_all();
-  }
-}
-
-SteadyTime RunnerSpawner::kill_overdue() {
-  const SteadyTime now = clock_.steady_now();
-  SteadyTime next = SteadyTime::max();
-  const MutexLock lock(mutex_);
-  for (Child& child : children_) {
-    if (child.killed_at <= now) {
-      child.process->signal(SIGKILL);
-      child.killed_at = SteadyTime::max();
-    }
-    next = std::min(next, child.killed_at);
-  }
-  return next;
-}
-
-void RunnerSpawner::wait_for_something(SteadyTime until) {
-  std::vector<pollfd> waits{{bell_.get(), POLLIN, 0}};
-  {
-    const MutexLock lock(mutex_);
+  void kill_all() {
     for (const Child& child : children_) {
-      waits.push_back({child.process->descriptor(), POLLIN, 0});
+      child.process->signal(SIGKILL);
     }
   }
-  int timeout = -1;
-  if (until != SteadyTime::max()) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock_.steady_now());
-    timeout = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+  /// Those that nobody has told to end do not. With the last of them `io` has nothing more to do.
+  void end() {
+    for (Child& child : children_) {
+      const Duration left = child.kill.expiry() - std::chrono::steady_clock::now();
+      kill_in(child, child.retired ? std::min(left, kLastTime) : Duration::zero());
+    }
+    work_.reset();
   }
-  ::poll(waits.data(), waits.size(), timeout);
-  std::uint64_t rung = 0;
-  static_cast<void>(::read(bell_.get(), &rung, sizeof(rung)) < 0);
+
+  asio::io_context io{1};
+
+ private:
+  struct Child {
+    std::shared_ptr<RunnerProcess> process;
+    asio::posix::stream_descriptor ended;  ///< readable then
+    asio::steady_timer kill;
+    bool retired = false;
+  };
+
+  void await_end(std::list<Child>::iterator child) {
+    child->ended.async_wait(asio::posix::stream_descriptor::wait_read, [this, child](const error_code&) {
+      if (child->process->reap()) {
+        children_.erase(child);
+      } else {
+        await_end(child);
+      }
+    });
+  }
+  static void kill_in(Child& child, Duration span) {
+    child.retired = true;
+    child.kill.expires_after(span);
+    child.kill.async_wait([process = child.process](const error_code& cancelled) {
+      if (!cancelled) {
+        process->signal(SIGKILL);
+      }
+    });
+  }
+
+  asio::executor_work_guard<asio::io_context::executor_type> work_{io.get_executor()};
+  std::list<Child> children_;
+};
+
+RunnerSpawner::RunnerSpawner() : nursery_(std::make_unique<Nursery>()) {}
+
+RunnerSpawner::~RunnerSpawner() { stop(); }
+
+Result<void> RunnerSpawner::start() {
+  try {
+    const asio::steady_timer first(nursery_->io);  // makes the descriptors that `io` works with
+  } catch (const boost::system::system_error& failed) {
+    return state_file_error("no descriptor to look after handlers' processes", failed.code().value());
+  }
+  const SignalBlock block;
+  return thread_.start([this](const std::stop_token&) { nursery_->io.run(); });
 }
 
-void RunnerSpawner::end_children() {
+void RunnerSpawner::stop() {
   {
     const MutexLock lock(mutex_);
     closed_ = true;
+    asio::post(nursery_->io, [this] { nursery_->end(); });
   }
-  make_what_is_wanted();  // Whoever asked a moment ago is answered.
-  const SteadyTime last = clock_.steady_now() + kLastTime;
-  while (true) {
-    reap_what_has_ended();
-    {
-      const MutexLock lock(mutex_);
-      if (children_.empty()) {
-        return;
-      }
-      for (Child& child : children_) {
-        // Those that nobody has told to end do not.
-        child.killed_at = child.killed_at == SteadyTime::max() ? SteadyTime::min() : std::min(child.killed_at, last);
-      }
+  thread_.stop();
+}
+
+Result<std::shared_ptr<RunnerProcess>> RunnerSpawner::make(const RunnerBirth& birth) {
+  const auto made = std::make_shared<std::promise<Result<std::shared_ptr<RunnerProcess>>>>();
+  {
+    const MutexLock lock(mutex_);
+    if (closed_) {
+      return Error(ErrorCode::cancelled, "the host ends, and starts no process for a handler any more");
     }
-    wait_for_something(kill_overdue());
+    asio::post(nursery_->io, [this, &birth, made] { made->set_value(nursery_->make(birth)); });
   }
+  return made->get_future().get();
+}
+
+void RunnerSpawner::retire(std::shared_ptr<RunnerProcess> process) {
+  asio::post(nursery_->io, [this, process = std::move(process)] { nursery_->retire(process); });
+}
+
+void RunnerSpawner::kill_all() {
+  const MutexLock lock(mutex_);
+  closed_ = true;
+  asio::post(nursery_->io, [this] { nursery_->kill_all(); });
 }
 
 Result<OpenPlugin> open_plugin(const std::string& file) {
@@ -299,7 +321,7 @@ Result<std::unique_ptr<Runner>> Runner::start(const RunnerSpec& spec, RunnerSpaw
   SLUICE_TRY(control, SharedMemory::create("sluice-runner", sizeof(RunnerControl)));
   SLUICE_TRY(payload, SharedMemory::create("sluice-payload", kPayloadAtFirst));
   auto runner = std::unique_ptr<Runner>(new Runner(spec, spawner, std::move(*control), std::move(*payload)));
-  const std::string begin = pack_setup({spec.job, spec.plugin, spec.handler, spec.options, spec.limits.memory,
+  const std::string begin = pack_setup({static_cast<const HandlerFacts&>(spec), spec.options, spec.limits.memory,
                                         spec.effects.store, spec.effects.keeps_key});
   SLUICE_PASS_ON(runner->put_payload(begin.size()));
   std::memcpy(runner->payload_->data(), begin.data(), begin.size());
@@ -571,7 +593,7 @@ plugin::Outcome RunnerInstance::handle(const queue::Message& message, std::strin
 }
 
 void RunnerLog::write(bool of_message, std::int32_t level, std::string_view text) const {
-  const std::string cleaned = clean_utf8(text, text.size() * 3);
+  const std::string cleaned = clean_utf8(text, std::string::npos);
   plugin::write_log(log, level, job, of_message ? message : std::string_view(), {cleaned.data(), cleaned.size()});
 }
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/eventfd.h>
-
 #include <csignal>
 
 #include "host/isolation/runner_memory.hpp"
@@ -28,11 +26,9 @@ inline constexpr const char* kRunnerWord = "runner";
 /// A Runner as a process: this program once more, whatever file lies under its name by now. It ends when the thread
 /// that made it does, holds no descriptor but those above and the first three, and is what the kernel ends first when
 /// memory runs out. Thread-safe. A resource; whoever made it reaps it.
-class RunnerProcess {
+class RunnerProcess : boost::noncopyable {
  public:
   static Result<std::shared_ptr<RunnerProcess>> make(const RunnerBirth& birth);
-  RunnerProcess(const RunnerProcess&) = delete;
-  RunnerProcess& operator=(const RunnerProcess&) = delete;
 
   pid_t pid() const { return pid_; }
   /// Readable once it has ended.
@@ -63,74 +59,28 @@ class RunnerProcess {
 /// made it, and workers come and go. Thread-safe. Outlives what it has made.
 class RunnerSpawner final : public runtime::Service {
  public:
-  ~RunnerSpawner() override { stop(); }
+  RunnerSpawner();
+  ~RunnerSpawner() override;
 
   Result<void> start() override;
   /// Ends what still lives: those that were told to end get a moment for it.
-  void stop() override {
-    thread_.request_stop();
-    ring();
-    thread_.stop();
-  }
+  void stop() override;
 
-  Result<std::shared_ptr<RunnerProcess>> make(RunnerBirth birth);
+  Result<std::shared_ptr<RunnerProcess>> make(const RunnerBirth& birth);
   /// It has been told to end; it is killed when it takes long.
-  void retire(const std::shared_ptr<RunnerProcess>& process);
+  void retire(std::shared_ptr<RunnerProcess> process);
   /// At a hard stop. Nothing is made any more.
-  void kill_all() {
-    const MutexLock lock(mutex_);
-    closed_ = true;
-    for (const Child& child : children_) {
-      child.process->signal(SIGKILL);
-    }
-  }
+  void kill_all();
   /// That has happened, or it is stopped: what ends now has done nothing wrong.
   bool closed() const { return closed_.load(); }
 
  private:
-  struct Request {
-    RunnerBirth birth;
-    std::optional<Result<std::shared_ptr<RunnerProcess>>> answer;
-  };
-  struct Child {
-    std::shared_ptr<RunnerProcess> process;
-    SteadyTime killed_at = SteadyTime::max();
-  };
+  class Nursery;
 
-  void attend(const std::stop_token& stop) {
-    while (!stop.stop_requested()) {
-      make_what_is_wanted();
-      reap_what_has_ended();
-      wait_for_something(kill_overdue());
-    }
-    end_children();
-  }
-  void make_what_is_wanted();
-  void reap_what_has_ended() {
-    const MutexLock lock(mutex_);
-    children_.erase(
-        std::remove_if(children_.begin(), children_.end(), [](const Child& child) { return child.process->reap(); }),
-        children_.end());
-  }
-  /// Kills those whose time has come; when the next one's does.
-  SteadyTime kill_overdue();
-  void wait_for_something(SteadyTime until);
-  void end_children();
-  void ring() const {
-    const std::uint64_t one = 1;
-    static_cast<void>(::write(bell_.get(), &one, sizeof(one)) < 0);
-  }
-
-  const SystemClock clock_{};
-  const Descriptor bell_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  // Synchronises itself; set under mutex_.
-  std::atomic<bool> closed_{false};
-  // Guarded by mutex_.
-  Mutex mutex_;
-  Condition answered_;
-  std::vector<Request*> requests_ SLUICE_GUARDED_BY(mutex_);
-  std::vector<Child> children_ SLUICE_GUARDED_BY(mutex_);
-
+  const std::unique_ptr<Nursery> nursery_;
+  Mutex mutex_;                      ///< held while it is closed, and while something is asked for
+  std::atomic<bool> closed_{false};  // Synchronises itself.
+  // Last, so that it ends before what it uses.
   runtime::ServiceThread thread_{"sluice-runners"};
 };
 
@@ -149,10 +99,7 @@ Result<OpenPlugin> open_plugin(const std::string& file);
 Result<OpenPlugin> open_plugin(const plugin::LoadedPlugin& loaded);
 
 /// Which handler a Runner runs, and how. A value.
-struct RunnerSpec {
-  std::string job;
-  std::string plugin;  ///< file
-  std::string handler;
+struct RunnerSpec : HandlerFacts {
   plugin::OptionValues options;
   RunnerLimits limits;
   OpenPlugin file;  ///< of `plugin`
@@ -171,14 +118,12 @@ struct RunnerLog {
 
 /// One process with one handler in it, from its start to its end, which comes with the object at the latest. Of one
 /// thread; only `request_stop` may come from others.
-class Runner {
+class Runner : boost::noncopyable {
  public:
   /// Makes the process and waits until it has made the handler. `spec` and `spawner` outlive it. `invalid` when the
   /// handler refuses, or its process ends or hangs over making it; `unavailable` when there is no process to be had.
   static Result<std::unique_ptr<Runner>> start(const RunnerSpec& spec, RunnerSpawner& spawner, const RunnerLog& log);
   ~Runner();
-  Runner(const Runner&) = delete;
-  Runner& operator=(const Runner&) = delete;
 
   /// A message comes next: no stop was asked for it yet.
   void expect_message() noexcept { control().stop.fetch_and(~(RunnerControl::kStop | RunnerControl::kLost)); }

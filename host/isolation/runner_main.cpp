@@ -199,7 +199,7 @@ bool RunnerBody::begin() {
     return false;
   }
   limit_memory(start->memory);
-  facts_ = {start->job, start->plugin, start->handler};
+  facts_ = static_cast<const HandlerFacts&>(*start);
   handler_begins({&facts_, {}, 0});
   const auto handler = find_handler(*start);
   ::close(kPluginDescriptor);

@@ -73,15 +73,13 @@ class SpinBudget {
 
 /// Memory that a host and its Runner both see. Sealed against shrinking, so that nothing either of them does makes the
 /// other's reads a fault. A resource; not thread-safe.
-class SharedMemory {
+class SharedMemory : boost::noncopyable {
  public:
   /// A new piece of `size` bytes, all zero.
   static Result<std::unique_ptr<SharedMemory>> create(const char* name, std::size_t size);
   /// The piece behind a descriptor that this process was given, which is closed.
   static Result<std::unique_ptr<SharedMemory>> attach(int descriptor);
   ~SharedMemory() { ::munmap(data_, size_); }
-  SharedMemory(const SharedMemory&) = delete;
-  SharedMemory& operator=(const SharedMemory&) = delete;
 
   char* data() const { return data_; }
   std::size_t size() const { return size_; }
@@ -190,10 +188,7 @@ class EventReader {
 // What travels between a host and a Runner, as bytes. Both ends are the same program, so there is no version.
 
 /// How a Runner begins. A value.
-struct RunnerSetup {
-  std::string job;
-  std::string plugin;  ///< file
-  std::string handler;
+struct RunnerSetup : HandlerFacts {
   plugin::OptionValues options;
   std::uint64_t memory = 0;                  ///< limit in bytes; 0: none
   sluice_store effects = SLUICE_STORE_NONE;  ///< as plugin::EffectRules

@@ -200,7 +200,7 @@ void Log::set(LogLevel level, LogFormat format) {
   format_ = format;
 }
 
-void Log::write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
+void Log::write(LogLevel level, std::string_view message, std::span<const LogField> fields) {
   const LogLine line{level, message, fields};
   Written written;
   if (writes(level)) {
@@ -217,7 +217,7 @@ void Log::write_here(LogLevel level, std::string_view message, std::initializer_
   }
 }
 
-void Log::print(std::string_view text, std::initializer_list<LogField> fields) {
+void Log::print(std::string_view text, std::span<const LogField> fields) {
   const MutexLock lock(mutex_);
   write_repeats();
   write_dropped();

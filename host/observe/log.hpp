@@ -130,7 +130,10 @@ class Log : boost::noncopyable {
   ~Log();
 
   bool enabled(LogLevel level) const;
-  void write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
+  void write(LogLevel level, std::string_view message, std::span<const LogField> fields);
+  void write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {}) {
+    write(level, message, std::span(fields.begin(), fields.size()));
+  }
   void set(LogLevel level, LogFormat format);
   /// From now on everything of its level or above is shown to the tap as well; null: to nobody. The one before is not
   /// called any more when it returns.
@@ -142,7 +145,7 @@ class Log : boost::noncopyable {
 
   /// Text as it is, in its place between the lines: what a run says to people, such as its drain certificate. In JSON a
   /// line like the others, with these fields; in text they are not shown.
-  void print(std::string_view text, std::initializer_list<LogField> fields = {});
+  void print(std::string_view text, std::span<const LogField> fields = {});
   /// Waits until all of it so far is out; false when the reader takes longer than `limit`.
   bool flush(Duration limit);
 

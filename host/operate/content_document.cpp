@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "base/text/base64.hpp"
+#include "base/text/joined.hpp"
 #include "base/text/utf8.hpp"
-#include "base/text/visible.hpp"
 #include "config/config.hpp"
 #include "host/operate/describe.hpp"
 #include "host/operate/json_value.hpp"
@@ -29,7 +29,7 @@ Error wrong(std::string message) { return {ErrorCode::invalid, std::move(message
 Error unknown_part(const std::string& name) {
   const auto meant = config::nearest(name, known_parts());
   return wrong("\"" + name + "\" cannot be edited; " +
-               (meant ? "did you mean " + *meant + "?" : "there are " + listed(known_parts())));
+               (meant ? "did you mean " + *meant + "?" : "there are " + joined(known_parts())));
 }
 
 /// The content as a document; a body that is not text or JSON is left out.

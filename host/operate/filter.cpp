@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/text/decimal.hpp"
+#include "base/text/joined.hpp"
 #include "base/text/number.hpp"
 #include "base/text/utf8.hpp"
-#include "base/text/visible.hpp"
 #include "base/timestamp.hpp"
 #include "config/config.hpp"
 #include "host/operate/describe.hpp"
@@ -128,7 +128,7 @@ std::string unknown(std::span<const Field> fields, std::string_view name, std::s
   }
   const auto meant = config::nearest(std::string(name), names);
   return std::string(what) + " \"" + std::string(name) + "\"; " +
-         (meant ? "did you mean " + *meant + "?" : "there are " + listed(names) + "; a text stands in quotes");
+         (meant ? "did you mean " + *meant + "?" : "there are " + joined(names) + "; a text stands in quotes");
 }
 
 /// A day alone is its beginning.

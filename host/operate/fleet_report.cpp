@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "base/text/visible.hpp"
+#include "base/text/joined.hpp"
 #include "config/config.hpp"
 
 namespace sluice::operate {
@@ -154,7 +154,7 @@ Result<Directive> directive_for(Wish wish, Target target, const std::string& wor
                "there is no " + std::string(what) + " \"" + word + "\"" +
                    (meant           ? "; did you mean \"" + *meant + "\"?"
                     : known.empty() ? "; none is known here"
-                                    : "; there are " + listed(some) + (known.size() > kMost ? ", ..." : "")));
+                                    : "; there are " + joined(some) + (known.size() > kMost ? ", ..." : "")));
 }
 
 }  // namespace
@@ -216,7 +216,7 @@ void describe(const JobSummary& job, Fields& fields) {
   fields.member("dead_letters", job.dead_letters);
   fields.text("handler", name_column("HANDLER"), job.handler);
   fields.member("plugins", job.plugins);
-  fields.cell(name_column("PLUGIN"), listed(job.plugins));
+  fields.cell(name_column("PLUGIN"), joined(job.plugins));
   fields.member("hosts", job.hosts);
   fields.cell(figures("HOSTS"), std::to_string(job.hosts.size()));
   fields.member("in_files", job.in_files);
@@ -231,7 +231,7 @@ void describe(const JobSummary& job, Fields& fields) {
   fields.member("held_by_budget_hosts", job.held_hosts);
   describe_counts(job, fields);
   fields.records("steered", job.wishes);
-  fields.cell({"STEERED"}, {listed(wish_texts(job.wishes, fields.now())), Colour::yellow});
+  fields.cell({"STEERED"}, {joined(wish_texts(job.wishes, fields.now())), Colour::yellow});
 }
 
 void describe(const HandlerAtWork& at_work, Fields& fields) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <exception>
 
+#include "base/text/joined.hpp"
 #include "base/text/utf8.hpp"
 #include "base/uuid.hpp"
 #include "sluice/health.h"
@@ -116,10 +117,7 @@ class Binder {
     } else if (names.empty()) {
       text += "; it has none";
     } else {
-      text += "; it has:";
-      for (const std::string& known : names) {
-        text += (&known == &names.front() ? " " : ", ") + known;
-      }
+      text += "; it has: " + joined(names);
     }
     errors_.push_back({place, std::move(text)});
   }
@@ -180,18 +178,9 @@ constexpr std::size_t kRefusalLimit = 1024;
 
 std::string copy(sluice_string text) { return std::string(detail::view(text)); }
 
-queue::Priority priority_of(sluice_priority priority) {
-  switch (priority) {
-    case SLUICE_PRIORITY_CRITICAL:
-      return queue::Priority::critical;
-    case SLUICE_PRIORITY_HIGH:
-      return queue::Priority::high;
-    case SLUICE_PRIORITY_LOW:
-      return queue::Priority::low;
-    default:
-      return queue::Priority::normal;
-  }
-}
+// Whatever the ABI has no name for was refused when it was staged.
+static_assert(SLUICE_PRIORITY_CRITICAL - SLUICE_PRIORITY_LOW == static_cast<int>(queue::Priority::low));
+static_assert(SLUICE_ITEM_CHECK - SLUICE_ITEM_PUT == static_cast<int>(queue::ItemAction::check));
 
 void read_message(const sluice_effect_message& from, const EffectRules& rules, queue::EmittedMessage& emitted) {
   emitted.queue = copy(from.queue);
@@ -207,7 +196,7 @@ void read_message(const sluice_effect_message& from, const EffectRules& rules, q
   }
   message.group = copy(from.group);
   message.delay = Duration(from.delay);
-  message.priority = priority_of(from.priority);
+  message.priority = static_cast<queue::Priority>(SLUICE_PRIORITY_CRITICAL - from.priority);
   message.dedup_id = copy(from.dedup_id);
   if (from.dedup_window > 0) {
     message.dedup_window = Duration(from.dedup_window);
@@ -218,21 +207,8 @@ queue::OnRefusal on_refusal(sluice_on_refusal what) {
   return what == SLUICE_REFUSED_REJECT ? queue::OnRefusal::reject : queue::OnRefusal::retry;
 }
 
-queue::ItemAction action_of(sluice_item_action action) {
-  switch (action) {
-    case SLUICE_ITEM_PUT:
-      return queue::ItemAction::put;
-    case SLUICE_ITEM_UPDATE:
-      return queue::ItemAction::update;
-    case SLUICE_ITEM_DELETE:
-      return queue::ItemAction::remove;
-    default:
-      return queue::ItemAction::check;
-  }
-}
-
 queue::EffectWrite read_item(const sluice_effect_item& from) {
-  queue::ItemWrite write{.action = action_of(from.action),
+  queue::ItemWrite write{.action = static_cast<queue::ItemAction>(from.action - SLUICE_ITEM_PUT),
                          .table = copy(from.table),
                          .item = copy(from.item),
                          .update = copy(from.update),
@@ -278,10 +254,6 @@ std::string_view view(sluice_string text) {
   return text.data == nullptr ? std::string_view() : std::string_view(text.data, text.size);
 }
 
-Duration read_delay(std::int64_t nanoseconds) {
-  return std::clamp(Duration(nanoseconds), Duration::zero(), kDelayLimit);
-}
-
 /// A fault with this text as its reason.
 Outcome make_fault(std::string_view text) {
   return {OutcomeStatus::fault, std::nullopt, clean_utf8(text, kReasonLimit)};
@@ -303,7 +275,7 @@ struct CallSetting {
 
 /// One call of a handler's `handle`: the C context it is given, and what it reports. Lives on the worker's stack for
 /// that long; what the context offers is as thread-safe as abi.h says.
-class Call {
+class Call : boost::noncopyable {
  public:
   Call(const CallSetting& setting, const queue::Message& message, Attempt& attempt)
       : setting_(setting),
@@ -312,8 +284,6 @@ class Call {
         context_{sizeof(sluice_context), 0,          this,    &report,   &log, &stop_requested,
                  &wait_for_stop,         &time_left, &extend, &extension},
         effects_(setting.surroundings.effects, attempt.first_result()) {}
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
 
   const sluice_context* context() const { return &context_; }
 
@@ -389,7 +359,7 @@ class Call {
 };
 
 /// The options of a job in the form `create` takes them. Borrows from the OptionValues.
-class OptionTable {
+class OptionTable : boost::noncopyable {
  public:
   explicit OptionTable(const OptionValues& options) {
     const std::vector<OptionValues::Value>& values = options.values();
@@ -407,8 +377,6 @@ class OptionTable {
       pointers_.push_back(&entry);
     }
   }
-  OptionTable(const OptionTable&) = delete;
-  OptionTable& operator=(const OptionTable&) = delete;
 
   const sluice_option_value* const* data() const { return pointers_.data(); }
   std::size_t size() const { return pointers_.size(); }
@@ -700,7 +668,7 @@ Outcome read_outcome(const sluice_outcome& reported) {
   outcome.status = static_cast<OutcomeStatus>(reported.status);
   const queue::core::OutcomeRule& rule = queue::core::rule_of(outcome.status);
   if (rule.takes_delay && (reported.delay >= 0 || rule.decision == queue::core::Decision::outcome)) {
-    outcome.delay = read_delay(reported.delay);
+    outcome.delay = std::clamp(Duration(reported.delay), Duration::zero(), kDelayLimit);
   }
   if (rule.takes_reason) {
     outcome.reason = clean_utf8(view(reported.reason), kReasonLimit);

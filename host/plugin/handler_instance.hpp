@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <boost/core/noncopyable.hpp>
 
 #include "base/random.hpp"
 #include "config/config.hpp"
@@ -47,11 +48,8 @@ struct Outcome {
 };
 
 /// Is told what happens to an attempt, under its lock: to be quick, and to call nothing of it. Thread-safe.
-class AttemptWatcher {
+class AttemptWatcher : boost::noncopyable {
  public:
-  AttemptWatcher() = default;
-  AttemptWatcher(const AttemptWatcher&) = delete;
-  AttemptWatcher& operator=(const AttemptWatcher&) = delete;
   virtual ~AttemptWatcher() = default;
 
   /// The handler has until `end`; said again when that comes earlier.
@@ -63,11 +61,9 @@ class AttemptWatcher {
 /// One attempt at a message, as the host steers it while the handler runs: its time-out and its stop.
 ///
 /// Thread-safe. A resource that its worker owns and re-arms for each message; cheap to arm (no allocation, no lock).
-class Attempt {
+class Attempt : boost::noncopyable {
  public:
   explicit Attempt(const Clock& clock) : clock_(clock) {}
-  Attempt(const Attempt&) = delete;
-  Attempt& operator=(const Attempt&) = delete;
 
   /// Begins an attempt that times out at `deadline` (SteadyTime::max(): never). Only between attempts.
   void arm(SteadyTime deadline) {
@@ -154,7 +150,7 @@ inline EffectRules effect_rules(const config::JobConfig& job, config::StoreKind 
 }
 
 /// "sluice.effects/1" for one attempt: gathers what a handler stages. Of the worker's thread.
-class StagedEffects {
+class StagedEffects : boost::noncopyable {
  public:
   /// `rules` outlives it. `first_result`: of the duplicate that the message is; null where it is none.
   StagedEffects(const EffectRules& rules, std::shared_ptr<const std::string> first_result)
@@ -162,8 +158,6 @@ class StagedEffects {
         first_result_(std::move(first_result)),
         table_{sizeof(sluice_effects),       rules.store, this, &send, &write_item, &run_sql, &set_result,
                &StagedEffects::first_result, &clear} {}
-  StagedEffects(const StagedEffects&) = delete;
-  StagedEffects& operator=(const StagedEffects&) = delete;
 
   /// What the plugin is given; null where the rules know no effects.
   const sluice_effects* table() const { return rules_.random != nullptr ? &table_ : nullptr; }

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@
 #include "base/descriptor.hpp"
 #include "base/guard.hpp"
 #include "base/mutex.hpp"
-#include "base/text/visible.hpp"
+#include "base/text/joined.hpp"
 #include "dynamo/signing/digest.hpp"
 
 #ifndef MFD_EXEC
@@ -249,22 +250,16 @@ int memory_file(const std::string& file) {
 
 /// The size of what was copied.
 Result<std::size_t> copy(int from, int to) {
-  std::vector<char> buffer(std::size_t{64} * 1024);
+  constexpr std::size_t kPiece = std::size_t{1} << 20U;
   std::size_t copied = 0;
-  while (true) {
-    const ssize_t got = ::read(from, buffer.data(), buffer.size());
-    if (got == 0) {
-      return copied;
-    }
+  for (ssize_t got = 1; got != 0;) {
+    got = ::sendfile(to, from, nullptr, kPiece);
     if (got < 0 && errno != EINTR) {
-      return failed("cannot be read");
-    }
-    const std::string_view part(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    if (!write_all(to, part)) {
       return failed("cannot be copied into memory, to compare it with its sha256");
     }
-    copied += part.size();
+    copied += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
   }
+  return copied;
 }
 
 /// A library and the memory it was loaded from, whose descriptor the dynamic linker knows it by.
@@ -318,6 +313,26 @@ LibraryResult load(const std::string& file, const std::string& path, std::shared
     return refused(*why, true);
   }
   return {plugin, {}, true, std::move(bytes)};
+}
+
+/// As load_library, for a file that must have this SHA-256 (64 lower-case digits): what was compared is what is
+/// executed, from memory, so that it finds no library by `$ORIGIN`.
+LibraryResult load_pinned_library(const std::string& file, const std::string& sha256) {
+  const auto refused = [&file](const std::string& why) {
+    return LibraryResult{nullptr, file + " " + why, false, nullptr};
+  };
+  if (const auto why = refuse_file(file)) {
+    return refused(*why);
+  }
+  const auto bytes = SealedFile::copy_of(file);
+  if (!bytes) {
+    return refused(bytes.error().message());
+  }
+  if ((*bytes)->sha256() != sha256 && SLUICE_GUARD(plugin_pins)) {
+    return refused("has the sha256 " + (*bytes)->sha256() + ", and a job pins " + sha256 +
+                   ": put the file that was meant in its place, or correct sha256 in the job's [job.plugin]");
+  }
+  return load(file, (*bytes)->path(), *bytes);
 }
 
 constexpr std::size_t kFileLimit = 1000;
@@ -453,24 +468,6 @@ LibraryResult load_library(const std::string& file) {
   // Without a slash in it the dynamic linker would search its own folders for the name.
   const std::filesystem::path path = std::filesystem::absolute(file, code);
   return load(file, path.string(), nullptr);
-}
-
-LibraryResult load_pinned_library(const std::string& file, const std::string& sha256) {
-  const auto refused = [&file](const std::string& why) {
-    return LibraryResult{nullptr, file + " " + why, false, nullptr};
-  };
-  if (const auto why = refuse_file(file)) {
-    return refused(*why);
-  }
-  const auto bytes = SealedFile::copy_of(file);
-  if (!bytes) {
-    return refused(bytes.error().message());
-  }
-  if ((*bytes)->sha256() != sha256 && SLUICE_GUARD(plugin_pins)) {
-    return refused("has the sha256 " + (*bytes)->sha256() + ", and a job pins " + sha256 +
-                   ": put the file that was meant in its place, or correct sha256 in the job's [job.plugin]");
-  }
-  return load(file, (*bytes)->path(), *bytes);
 }
 
 const sluice_handler* find_handler(const sluice_plugin& plugin, const std::string& name) {
@@ -610,7 +607,7 @@ Result<const sluice_handler*> PluginRegistry::handler(const std::string& name, c
     }
   }
   return Error(ErrorCode::invalid, why.empty() ? "there is no " + pin.file + ", which the job pins, in " +
-                                                     (folders_.empty() ? "any folder" : listed(folders_)) +
+                                                     (folders_.empty() ? "any folder" : joined(folders_)) +
                                                      ": put it there, or correct [job.plugin]"
                                                : why);
 }
@@ -623,9 +620,9 @@ Error PluginRegistry::no_such_handler(const std::string& name) const {
   } else if (names.empty()) {
     text += "; there are no handlers at all";
   } else {
-    text += "; there are: " + listed(names);
+    text += "; there are: " + joined(names);
   }
-  text += " (looked in " + (folders_.empty() ? "no folder" : listed(folders_));
+  text += " (looked in " + (folders_.empty() ? "no folder" : joined(folders_));
   // Whoever reads this may have no shell where the host runs, and so no `sluice plugins`.
   for (std::size_t i = 0; i < std::min(rejected_.size(), kReasonLimit); ++i) {
     text += (i == 0 ? "; not usable: " : "; ") + rejected_[i].why;

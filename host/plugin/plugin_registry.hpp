@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <boost/core/noncopyable.hpp>
 #include <cstddef>
 #include <memory>
 
@@ -34,13 +35,11 @@ std::optional<std::string> refuse_plugin(const sluice_plugin& plugin, std::size_
 
 /// The bytes of a file as they were when it was read, in memory that nobody can change any more, and their digest. What
 /// was compared is what is loaded, whatever becomes of the file meanwhile. Immutable; closed with its last owner.
-class SealedFile {
+class SealedFile : boost::noncopyable {
  public:
   /// Fails with a text that follows the file's name.
   static Result<std::shared_ptr<const SealedFile>> copy_of(const std::string& file);
   ~SealedFile();
-  SealedFile(const SealedFile&) = delete;
-  SealedFile& operator=(const SealedFile&) = delete;
 
   int descriptor() const { return descriptor_; }
   /// By which this process, and no other, can open it.
@@ -66,10 +65,6 @@ struct LibraryResult {
 /// Looks at the file, loads it, finds its symbol and checks it. Nothing of the plugin is called, though its static
 /// initialisers run. A loaded file is never unloaded: thread-locals and threads of a plugin may outlive any use of it.
 LibraryResult load_library(const std::string& file);
-
-/// The same for a file that must have this SHA-256 (64 lower-case digits): what was compared is what is executed, from
-/// memory, so that it finds no library by `$ORIGIN`.
-LibraryResult load_pinned_library(const std::string& file, const std::string& sha256);
 
 /// The handler of that name; null: the plugin has none.
 const sluice_handler* find_handler(const sluice_plugin& plugin, const std::string& name);
@@ -103,12 +98,8 @@ struct FileIdentity {
 };
 
 /// The plugins of the plugin folders, and which handler is whose. Used by one thread at a time.
-class PluginRegistry {
+class PluginRegistry : boost::noncopyable {
  public:
-  PluginRegistry() = default;
-  PluginRegistry(const PluginRegistry&) = delete;
-  PluginRegistry& operator=(const PluginRegistry&) = delete;
-
   /// From now on a file of one of these names, in whichever folder, is loaded only when it has the digest.
   void pin(PluginPins pins) { pins_ = std::move(pins); }
   const PluginPins& pins() const { return pins_; }

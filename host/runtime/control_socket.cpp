@@ -1,33 +1,32 @@
 #include "host/runtime/control_socket.hpp"
 
 #include <fcntl.h>
-#include <sys/eventfd.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <future>
 
-#include "base/assert.hpp"
 #include "host/fleet/notice_json.hpp"
 #include "host/isolation/state_folder.hpp"
 
 namespace sluice::runtime {
 namespace {
 
-constexpr std::size_t kDeepest = 16;
 // In the order of ControlVerb.
 constexpr std::array<std::string_view, 5> kVerbs{"about", "look", "reload", "drain", "cancel_running"};
-
-Error unreadable(std::string_view what, const JsonReader& reader) {
-  return Error(ErrorCode::invalid, std::string(what) + " is not one line of JSON as it should be: " + reader.reason());
-}
-
-JsonReader reader_of(std::string_view line) { return {line, kDeepest, JsonReader::BadText::replace}; }
 
 bool read_verb(JsonReader& reader, ControlVerb& verb) {
   std::string name;
@@ -52,23 +51,15 @@ bool read_status(JsonReader& reader, int& status) {
 }
 
 bool read_ending(JsonReader& reader, ControlEnding& ending) {
-  std::string_view name;
-  bool good = reader.begin_object();
-  while (good && reader.next_member(name)) {
-    good = name == "status"        ? read_status(reader, ending.status)
-           : name == "certificate" ? reader.read_string(ending.certificate)
-                                   : reader.skip();
-  }
-  return good && !reader.failed();
+  return fleet::read_members(reader, [&](const std::string& member) {
+    return member == "status"        ? read_status(reader, ending.status)
+           : member == "certificate" ? reader.read_string(ending.certificate)
+                                     : reader.skip();
+  });
 }
 
 constexpr int kBacklog = 128;
 constexpr const char* kExtension = ".sock";
-
-Error cannot(const std::string& what, int code) {
-  return Error(code == ENOSPC || code == EDQUOT ? ErrorCode::full : ErrorCode::denied,
-               what + ": " + std::strerror(code));
-}
 
 /// The address of a socket's file. A long path is reached through a descriptor of its folder: an address is short.
 class SocketAddress {
@@ -94,8 +85,6 @@ class SocketAddress {
 
 Descriptor new_socket() { return Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
 
-/// As a host takes it, with the line break.
-constexpr std::size_t kLongestRequest = ControlTalk::kLongestRequest + 1;
 constexpr std::size_t kLongestAnswer = 16 * 1024 * 1024;
 constexpr Duration kIntroductionTime = std::chrono::seconds(1);
 
@@ -115,20 +104,6 @@ Descriptor process_behind(int socket) {
 
 Error hung_up() { return Error(ErrorCode::unavailable, "the host has hung up without a word"); }
 
-/// When the process has no descriptor left for a caller, the next try.
-constexpr Duration kAcceptRetry = std::chrono::milliseconds(100);
-
-bool may_ask(const ControlPeer& peer) { return peer.user == 0 || peer.user == ::geteuid(); }
-
-/// Milliseconds for poll(2), rounded up; -1: for ever.
-int poll_time(SteadyTime until, SteadyTime now) {
-  if (until == SteadyTime::max()) {
-    return -1;
-  }
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::max(Duration(until - now), Duration::zero()));
-  return static_cast<int>(std::min<std::int64_t>(left.count(), 60'000));
-}
-
 /// More than any host runs: every worker of many jobs, each on a message with a long id.
 constexpr std::size_t kLongestRecord = 4 * 1024 * 1024;
 
@@ -147,6 +122,197 @@ fleet::Directive order_of(const ControlRequest& request, const ControlPeer& peer
   return order;
 }
 
+namespace asio = boost::asio;
+using asio::local::stream_protocol;
+using boost::system::error_code;
+
+constexpr std::chrono::seconds kRequestTime(5);
+constexpr std::chrono::seconds kAnswerTime(5);
+/// When the process has no descriptor left for a caller, the next try.
+constexpr std::chrono::milliseconds kAcceptRetry(100);
+/// What the end of the host may be held up for, should the thread hang.
+constexpr std::chrono::milliseconds kFarewellTime(50);
+
+/// All state is touched only by its thread, and by whoever stops it once that has ended.
+class Server final : public ControlSocket {
+ public:
+  Server(ListeningSocket socket, Answer answer)
+      : file_(std::move(socket.file)),
+        answer_(std::move(answer)),
+        acceptor_(io_, stream_protocol(), socket.descriptor.release()) {}
+  ~Server() override { end(); }
+
+  const std::string& file() const override { return file_; }
+  Result<void> start() override {
+    asio::post(io_, [this] { accept(); });
+    return thread_.start([this](const std::stop_token&) { io_.run(); });
+  }
+  void stop() override { end(); }
+
+  void tell(std::uint64_t number, const ControlAnswer& answer) override {
+    asio::post(io_, [this, number, line = encode(answer)] { tell_line(number, line); });
+  }
+  void farewell(const ControlEnding& ending) override {
+    ::unlink(file_.c_str());
+    const auto told = std::make_shared<std::promise<void>>();
+    asio::post(io_, [this, told, line = encode(ControlAnswer{.ending = ending})] {
+      tell_line(ControlReply::kFarewell, line);
+      told->set_value();
+    });
+    told->get_future().wait_for(kFarewellTime);
+  }
+
+ private:
+  /// One connection: a line comes in, a line goes out, and perhaps a second one when what was asked for has come about.
+  /// Lives as long as an operation of it is pending.
+  struct Caller : std::enable_shared_from_this<Caller> {
+    Caller(Server& its_server, std::uint64_t number, stream_protocol::socket accepted)
+        : server(its_server), id(number), socket(std::move(accepted)), timer(socket.get_executor()) {
+      ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+    }
+
+    void read() {
+      end_in(kRequestTime);
+      asio::async_read_until(socket, asio::dynamic_buffer(text, kLongestRequest + 1), '\n',
+                             [self = shared_from_this()](const error_code& failed, std::size_t size) {
+                               if (failed && failed != asio::error::not_found) {
+                                 return self->end();
+                               }
+                               const std::string request = std::exchange(self->text, {});
+                               self->server.reply(*self,
+                                                  failed ? std::nullopt : std::optional(request.substr(0, size - 1)));
+                             });
+    }
+    void say(const std::string& line) {
+      text += line + "\n";
+      if (sending.empty()) {
+        write();
+      }
+    }
+    void end() {
+      error_code ignored;
+      socket.close(ignored);
+      timer.cancel();
+      server.callers_.erase(id);
+    }
+
+    void write() {
+      sending = std::exchange(text, {});
+      end_in(kAnswerTime);
+      asio::async_write(socket, asio::buffer(sending),
+                        [self = shared_from_this()](const error_code& failed, std::size_t) {
+                          self->sending.clear();
+                          if (!failed && !self->text.empty()) {
+                            self->write();
+                          } else if (!failed && self->awaits) {
+                            self->timer.cancel();
+                            self->wait();
+                          } else {
+                            self->end();
+                          }
+                        });
+    }
+    /// For the second line, or until the caller has gone; what it says meanwhile is thrown away.
+    void wait() {
+      socket.async_read_some(asio::buffer(scratch), [self = shared_from_this()](const error_code& failed, std::size_t) {
+        if (!failed) {
+          self->wait();
+        } else if (self->sending.empty()) {
+          self->end();
+        }
+      });
+    }
+    void end_in(Duration span) {
+      timer.expires_after(span);
+      timer.async_wait([self = shared_from_this()](const error_code& cancelled) {
+        if (!cancelled && self->timer.expiry() <= std::chrono::steady_clock::now()) {
+          self->end();
+        }
+      });
+    }
+
+    Server& server;
+    const std::uint64_t id;
+    stream_protocol::socket socket;
+    asio::steady_timer timer;
+    std::string text;     ///< of the request, then what is to be sent
+    std::string sending;  ///< empty: nothing is on its way
+    std::array<char, 1024> scratch{};
+    std::optional<std::uint64_t> awaits{};
+  };
+
+  void end() {
+    thread_.request_stop();
+    io_.stop();
+    thread_.stop();
+    for (const auto& [id, caller] : std::exchange(callers_, {})) {
+      caller->end();
+    }
+    ::unlink(file_.c_str());
+  }
+
+  void accept() {
+    acceptor_.async_accept([this](const error_code& failed, stream_protocol::socket socket) {
+      if (failed) {
+        retry_.expires_after(kAcceptRetry);
+        return retry_.async_wait([this](const error_code&) { accept(); });
+      }
+      if (callers_.size() >= kMostCallers) {
+        const auto oldest = callers_.begin()->second;
+        oldest->end();
+      }
+      const std::uint64_t id = next_id_++;
+      callers_.emplace(id, std::make_shared<Caller>(*this, id, std::move(socket))).first->second->read();
+      accept();
+    });
+  }
+
+  /// `line`: nothing where that was too long.
+  void reply(Caller& caller, const std::optional<std::string>& line) {
+    const ControlReply reply = reply_to(line, {.user = peer_of(caller.socket.native_handle()).uid});
+    caller.awaits = reply.awaits;
+    caller.say(encode(reply.answer));
+    if (reply.awaits && *reply.awaits <= told_) {
+      tell_line(told_, told_line_);
+    }
+  }
+  ControlReply reply_to(const std::optional<std::string>& line, const ControlPeer& peer) const {
+    const auto refusal = [](const std::string& why) { return ControlReply{ControlAnswer::refusal(why), std::nullopt}; };
+    if (peer.user != 0 && peer.user != ::geteuid()) {
+      return refusal("user " + std::to_string(peer.user) + " may not steer this host; only its own user and root may");
+    }
+    if (!line) {
+      return refusal("a request has at most " + std::to_string(kLongestRequest) + " bytes");
+    }
+    const auto request = decode_request(*line);
+    return request ? answer_(*request, peer) : refusal(request.error().message());
+  }
+  void tell_line(std::uint64_t number, const std::string& line) {
+    told_ = number;
+    told_line_ = line;
+    for (const auto& [id, caller] : callers_) {
+      if (caller->awaits && *caller->awaits <= number) {
+        caller->awaits.reset();
+        caller->say(line);
+      }
+    }
+  }
+
+  const std::string file_;
+  const Answer answer_;
+  std::uint64_t next_id_ = 0;
+  std::map<std::uint64_t, std::shared_ptr<Caller>> callers_;
+  // The last that was told: a caller may come to wait for it only afterwards.
+  std::uint64_t told_ = 0;
+  std::string told_line_;
+  // A pending operation owns its caller, which refers to the map: so it is declared after that.
+  asio::io_context io_{1};
+  stream_protocol::acceptor acceptor_;
+  asio::steady_timer retry_{io_};
+  // Last, so that it ends before what it uses.
+  ServiceThread thread_{"sluice-control"};
+};
+
 }  // namespace
 
 std::string_view to_string(ControlVerb verb) { return kVerbs[static_cast<std::size_t>(verb)]; }
@@ -161,27 +327,15 @@ std::string encode(const ControlRequest& request) {
 
 Result<ControlRequest> decode_request(std::string_view line) {
   ControlRequest request;
-  JsonReader reader = reader_of(line);
-  std::string_view name;
   bool named = false;
-  bool good = reader.begin_object();
-  while (good && reader.next_member(name)) {
-    if (name == "command") {
-      named = true;
-      good = read_verb(reader, request.verb);
-    } else {
-      good = name == "message" ? reader.read_string(request.message)
-             : name == "wait"  ? reader.read_bool(request.wait)
-                               : reader.skip();
-    }
-  }
-  if (good && !reader.failed() && !named) {
-    reader.fail("\"command\" is missing");
-  }
-  if (!reader.finish() || reader.failed()) {
-    return unreadable("the request", reader);
-  }
-  return request;
+  SLUICE_PASS_ON(fleet::read_object(line, "the request", [&](JsonReader& json, const std::string& member) {
+    named = named || member == "command";
+    return member == "command"   ? read_verb(json, request.verb)
+           : member == "message" ? json.read_string(request.message)
+           : member == "wait"    ? json.read_bool(request.wait)
+                                 : json.skip();
+  }));
+  return named ? Result<ControlRequest>(request) : Error(ErrorCode::corrupt, "\"command\" is missing");
 }
 
 std::string encode(const ControlAnswer& answer) {
@@ -203,31 +357,23 @@ std::string encode(const ControlAnswer& answer) {
 
 Result<ControlAnswer> decode_answer(std::string_view line) {
   ControlAnswer answer;
-  JsonReader reader = reader_of(line);
-  std::string_view name;
   bool done = false;
-  bool good = reader.begin_object();
-  while (good && reader.next_member(name)) {
-    if (name == "ended") {
-      good = read_ending(reader, answer.ending.emplace());
-    } else if (name == "host") {
+  SLUICE_PASS_ON(fleet::read_object(line, "the host's answer", [&](JsonReader& json, const std::string& member) {
+    if (member == "host") {
       std::string_view record;
-      good = reader.read_raw(record);
+      const bool read = json.read_raw(record);
       answer.record = record;
-    } else {
-      good = name == "ok"      ? reader.read_bool(done)
-             : name == "error" ? reader.read_string(answer.error)
-             : name == "text"  ? reader.read_string(answer.text)
-                               : reader.skip();
+      return read;
     }
-  }
-  if (good && !reader.failed() && !done && answer.error.empty()) {
-    reader.fail("it says neither that it is done nor why not");
-  }
-  if (!reader.finish() || reader.failed()) {
-    return unreadable("the host's answer", reader);
-  }
-  return answer;
+    return member == "ok"      ? json.read_bool(done)
+           : member == "error" ? json.read_string(answer.error)
+           : member == "text"  ? json.read_string(answer.text)
+           : member == "ended" ? read_ending(json, answer.ending.emplace())
+                               : json.skip();
+  }));
+  return done || !answer.error.empty()
+             ? Result<ControlAnswer>(answer)
+             : Error(ErrorCode::corrupt, "the host's answer says neither that it is done nor why not");
 }
 
 std::vector<std::string> ControlFolder::sockets() const { return isolation::files_in(path_, kExtension); }
@@ -243,18 +389,13 @@ Result<ListeningSocket> ControlFolder::listen() const {
   const std::string file = path_ + "/" + std::to_string(now) + "-" + std::to_string(::getpid()) + kExtension;
   const std::string unfinished = file + ".new";
   Descriptor made = new_socket();
-  // The file takes its mode from the socket, so that there is no moment in which others could connect.
-  if (!made.open() || ::fchmod(made.get(), 0600) != 0) {
-    return cannot("the control socket " + file + " cannot be made", errno);
-  }
   const SocketAddress address(unfinished);
-  if (::bind(made.get(), address.get(), address.size()) != 0) {
-    return cannot("the control socket " + file + " cannot be made", errno);
-  }
-  if (::listen(made.get(), kBacklog) != 0 || ::rename(unfinished.c_str(), file.c_str()) != 0) {
+  // The file takes its mode from the socket, so that there is no moment in which others could connect.
+  if (!made.open() || ::fchmod(made.get(), 0600) != 0 || ::bind(made.get(), address.get(), address.size()) != 0 ||
+      ::listen(made.get(), kBacklog) != 0 || ::rename(unfinished.c_str(), file.c_str()) != 0) {
     const int code = errno;
     ::unlink(unfinished.c_str());
-    return cannot("the control socket " + file + " cannot be made", code);
+    return isolation::state_file_error("the control socket " + file + " cannot be made", code);
   }
   return ListeningSocket{std::move(made), file};
 }
@@ -295,7 +436,7 @@ bool ControlCall::wait_for(int descriptor, short events, Deadline deadline) cons
 
 Result<ControlAnswer> ControlCall::ask(const ControlRequest& request, Deadline deadline) {
   const std::string line = encode(request) + "\n";
-  if (line.size() > kLongestRequest) {
+  if (line.size() > ControlSocket::kLongestRequest + 1) {
     return Error(ErrorCode::invalid, "the request is too long for a control socket");
   }
   if (::send(socket_.get(), line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size())) {
@@ -355,208 +496,14 @@ LocalHosts find_local_hosts(const ControlFolder& folder, const Clock& clock) {
   return found;
 }
 
-std::optional<std::string> ControlTalk::received(std::string_view bytes) {
-  if (stage_ != Stage::listening) {
-    return std::nullopt;
-  }
-  const auto end = bytes.find('\n');
-  const std::size_t room = kLongestRequest + 1 - request_.size();
-  request_ += bytes.substr(0, std::min(end, room));
-  if (request_.size() > kLongestRequest) {
-    stage_ = Stage::asked;
-    return std::nullopt;
-  }
-  if (end == std::string_view::npos) {
-    return std::nullopt;
-  }
-  stage_ = Stage::asked;
-  return std::exchange(request_, {});
-}
-
-void ControlTalk::sent(std::size_t count, SteadyTime now) {
-  sent_ += count;
-  if (stage_ != Stage::answering) {
-    return;
-  }
-  deadline_ = now + kAnswerTime;
-  if (sent_ == answer_.size()) {
-    stage_ = then_ == Then::end ? Stage::ended : Stage::waiting;
-    deadline_ = SteadyTime::max();
-  }
-}
-
-ControlSocket::ControlSocket(ListeningSocket socket, Answer answer, const Clock& clock)
-    : socket_(std::move(socket)),
-      answer_(std::move(answer)),
-      clock_(clock),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  SLUICE_ASSERT(wake_.open());
-}
-
-void ControlSocket::stop() {
-  thread_.request_stop();
-  wake();
-  thread_.stop();
-  ::unlink(socket_.file.c_str());
-}
-
-void ControlSocket::tell(std::uint64_t number, const ControlAnswer& answer) {
-  const MutexLock lock(mutex_);
-  told_ = number;
-  told_line_ = encode(answer);
-  for (Caller& caller : callers_) {
-    if (caller.awaits <= number) {
-      caller.talk.second_line(told_line_, clock_.steady_now());
-      // Here and now, as the process may be gone before the thread comes to it. It does not block.
-      write_to(caller);
-    }
-  }
-}
-
-void ControlSocket::serve(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    std::vector<pollfd> watched = what_to_watch();
-    const SteadyTime now = clock_.steady_now();
-    if (::poll(watched.data(), watched.size(), poll_time(next_deadline(), now)) < 0 && errno != EINTR) {
-      return;
-    }
-    if (stop.stop_requested()) {
-      return;
-    }
-    serve_callers(watched);
-    if ((watched[0].revents & POLLIN) != 0) {
-      admit();
-    }
-  }
-}
-
-// The first two are the door and the wake-up; the others are the callers, in their order.
-std::vector<pollfd> ControlSocket::what_to_watch() {
-  const bool rests = clock_.steady_now() < accepts_again_;
-  const MutexLock lock(mutex_);
-  std::vector<pollfd> watched{{rests || told_ == ControlReply::kFarewell ? -1 : socket_.descriptor.get(), POLLIN, 0},
-                              {wake_.get(), POLLIN, 0}};
-  for (const Caller& caller : callers_) {
-    short events = caller.talk.reads() ? POLLIN : 0;
-    events = static_cast<short>(events | (caller.talk.unsent().empty() ? 0 : POLLOUT));
-    watched.push_back({caller.descriptor.get(), events, 0});
-  }
-  return watched;
-}
-
-SteadyTime ControlSocket::next_deadline() {
-  const SteadyTime now = clock_.steady_now();
-  SteadyTime next = now < accepts_again_ ? accepts_again_ : SteadyTime::max();
-  const MutexLock lock(mutex_);
-  for (const Caller& caller : callers_) {
-    next = std::min(next, caller.talk.deadline());
-  }
-  return next;
-}
-
-void ControlSocket::serve_callers(const std::vector<pollfd>& watched) {
-  std::vector<Question> questions;
-  {
-    const MutexLock lock(mutex_);
-    auto ready = watched.begin() + 2;
-    for (Caller& caller : callers_) {
-      const short events = (ready++)->revents;
-      if ((events & (POLLIN | POLLHUP | POLLERR)) != 0) {
-        read_from(caller, questions);
-      }
-      write_to(caller);
-    }
-  }
-  for (const Question& question : questions) {
-    reply(*question.caller, answer_to(question));
-  }
-  const MutexLock lock(mutex_);
-  const SteadyTime now = clock_.steady_now();
-  callers_.remove_if([now](Caller& caller) {
-    caller.talk.tick(now);
-    return caller.talk.ended();
-  });
-}
-
-void ControlSocket::read_from(Caller& caller, std::vector<Question>& questions) {
-  std::array<char, 1024> bytes;
-  for (ssize_t got = 1; got > 0 && caller.talk.reads();) {
-    got = ::recv(caller.descriptor.get(), bytes.data(), bytes.size(), 0);
-    if (got < 0) {
-      if (errno != EAGAIN && errno != EINTR) {
-        caller.talk.closed();
-      }
-      return;
-    }
-    if (got == 0) {
-      caller.talk.closed();
-      return;
-    }
-    auto line = caller.talk.received({bytes.data(), static_cast<std::size_t>(got)});
-    if (line || caller.talk.too_long()) {
-      questions.push_back({&caller, std::move(line)});
-      return;
-    }
-  }
-}
-
-void ControlSocket::write_to(Caller& caller) {
-  while (!caller.talk.unsent().empty()) {
-    const std::string_view text = caller.talk.unsent();
-    const ssize_t sent = ::send(caller.descriptor.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0) {
-      if (errno != EAGAIN && errno != EINTR) {
-        caller.talk.gone();
-      }
-      return;
-    }
-    caller.talk.sent(static_cast<std::size_t>(sent), clock_.steady_now());
-  }
-}
-
-ControlReply ControlSocket::answer_to(const Question& question) const {
-  const auto refusal = [](const std::string& why) { return ControlReply{ControlAnswer::refusal(why), std::nullopt}; };
-  if (!may_ask(question.caller->peer)) {
-    return refusal("user " + std::to_string(question.caller->peer.user) +
-                   " may not steer this host; only its own user and root may");
-  }
-  if (!question.line) {
-    return refusal("a request has at most " + std::to_string(ControlTalk::kLongestRequest) + " bytes");
-  }
-  const auto request = decode_request(*question.line);
-  return request ? answer_(*request, question.caller->peer) : refusal(request.error().message());
-}
-
-void ControlSocket::reply(Caller& caller, const ControlReply& reply) {
-  const MutexLock lock(mutex_);
-  const SteadyTime now = clock_.steady_now();
-  caller.awaits = reply.awaits.value_or(0);
-  caller.talk.answer(encode(reply.answer), reply.awaits ? ControlTalk::Then::second_line : ControlTalk::Then::end, now);
-  if (reply.awaits && *reply.awaits <= told_) {
-    caller.talk.second_line(told_line_, now);
-  }
-  write_to(caller);
-}
-
-void ControlSocket::admit() {
-  Descriptor accepted(::accept4(socket_.descriptor.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  const SteadyTime now = clock_.steady_now();
-  if (!accepted.open()) {
-    const bool passes = errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
-    accepts_again_ = passes ? SteadyTime{} : now + kAcceptRetry;
-    return;
-  }
-  const ControlPeer peer{.user = peer_of(accepted.get()).uid};
-  const MutexLock lock(mutex_);
-  if (callers_.size() >= kMostCallers) {
-    callers_.pop_front();
-  }
-  callers_.emplace_back(std::move(accepted), peer, now);
+Result<std::unique_ptr<ControlSocket>> ControlSocket::open(const ControlFolder& folder, Answer answer) {
+  SLUICE_TRY(socket, folder.listen());
+  return std::unique_ptr<ControlSocket>(std::make_unique<Server>(std::move(*socket), std::move(answer)));
 }
 
 ControlResponder::ControlResponder(const Parts& parts) : parts_(parts) {
   const auto answers = [this](const ControlRequest& request, const ControlPeer& peer) { return answer(request, peer); };
-  auto opened = ControlSocket::open(ControlFolder::of(parts.config), answers, parts.clock);
+  auto opened = ControlSocket::open(ControlFolder::of(parts.config), answers);
   Result<void> started = opened ? (*opened)->start() : opened.error();
   if (!started) {
     parts.log.warn("no control socket: this host can be steered through its store and by signals only",
@@ -569,11 +516,10 @@ ControlResponder::ControlResponder(const Parts& parts) : parts_(parts) {
 ControlReply ControlResponder::answer(const ControlRequest& request, const ControlPeer& peer) {
   switch (request.verb) {
     case ControlVerb::about:
-      return {{.error = {}, .text = {}, .record = write_record(parts_.host.describe(), kLongestRecord), .ending = {}},
-              std::nullopt};
+      return {{.record = write_record(parts_.host.describe(), kLongestRecord)}, std::nullopt};
     case ControlVerb::look:
-      parts_.host.look_now();
-      return {{.error = {}, .text = "looks at what operators want", .record = {}, .ending = {}}, std::nullopt};
+      parts_.look_now();
+      return {{.text = "looks at what operators want"}, std::nullopt};
     default:
       return obey(request, peer);
   }
@@ -595,7 +541,7 @@ ControlReply ControlResponder::obey(const ControlRequest& request, const Control
   if (!answer.done) {
     return {ControlAnswer::refusal(answer.text), std::nullopt};
   }
-  return {{.error = {}, .text = answer.text, .record = {}, .ending = {}}, awaits};
+  return {{.text = answer.text}, awaits};
 }
 
 void ControlResponder::reload_ended(const ReloadResult& result) {

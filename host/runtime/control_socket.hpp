@@ -1,9 +1,5 @@
 #pragma once
 
-#include <poll.h>
-
-#include <list>
-
 #include "base/deadline.hpp"
 #include "base/descriptor.hpp"
 #include "host/fleet/steering.hpp"
@@ -30,7 +26,7 @@ struct ControlRequest {
 
 /// {"command":"drain","wait":true}
 std::string encode(const ControlRequest& request);
-/// `invalid`, with what is wrong, for anything that is none.
+/// `corrupt`, with what is wrong, for anything that is none.
 Result<ControlRequest> decode_request(std::string_view line);
 
 /// How a host ended, as its drain certificate says.
@@ -40,10 +36,10 @@ struct ControlEnding {
 };
 
 struct ControlAnswer {
-  std::string error;   ///< why it was refused; empty: done
-  std::string text;    ///< what the host does now
-  std::string record;  ///< with `about`: JSON
-  std::optional<ControlEnding> ending;
+  std::string error{};   ///< why it was refused; empty: done
+  std::string text{};    ///< what the host does now
+  std::string record{};  ///< with `about`: JSON
+  std::optional<ControlEnding> ending{};
 
   static ControlAnswer refusal(std::string why) { return {.error = std::move(why)}; }
 };
@@ -51,15 +47,14 @@ struct ControlAnswer {
 std::string encode(const ControlAnswer& answer);
 Result<ControlAnswer> decode_answer(std::string_view line);
 
-/// Where the hosts of one machine can be spoken to: a Unix socket for each, in the folder "control" of [host]
-/// state_dir.
 /// A socket that takes connections, and the file that leads to it.
 struct ListeningSocket {
   Descriptor descriptor;
   std::string file;
 };
 
-/// The folder of control sockets. A value; a folder that is not there is empty. The length of its path does not matter.
+/// Where the hosts of one machine can be spoken to: a Unix socket for each, in the folder "control" of [host]
+/// state_dir. A value; a folder that is not there is empty. The length of its path does not matter.
 class ControlFolder {
  public:
   explicit ControlFolder(std::string path) : path_(std::move(path)) {}
@@ -91,7 +86,7 @@ class ControlCall {
   }
 
   /// Says it and takes the first line. Asked once. `timeout` for a host that does not answer; `unavailable` where it
-  /// hangs up, `invalid` where nobody can read what it says. A refusal is an answer.
+  /// hangs up, `corrupt` where nobody can read what it says. A refusal is an answer.
   Result<ControlAnswer> ask(const ControlRequest& request, Deadline deadline);
   /// The second line, for who has asked to wait for it.
   Result<ControlAnswer> next(Deadline deadline) {
@@ -128,81 +123,6 @@ struct LocalHosts {
 /// Asks all hosts of the folder who they are; each has a second to say so.
 LocalHosts find_local_hosts(const ControlFolder& folder, const Clock& clock);
 
-/// One connection of the control socket, as steps: a line comes in, a line goes out, and perhaps a second one when what
-/// was asked for has come about. It knows no socket; who has one tells it what came and when. A resource of one thread.
-class ControlTalk {
- public:
-  static constexpr std::size_t kLongestRequest = 4096;  ///< bytes, the line break apart
-  static constexpr Duration kRequestTime = std::chrono::seconds(5);
-  static constexpr Duration kAnswerTime = std::chrono::seconds(5);
-
-  /// What a caller is owed.
-  enum class Then { end, second_line };
-
-  explicit ControlTalk(SteadyTime now) : deadline_(now + kRequestTime) {}
-
-  /// Takes what the caller wrote. The line, once, when it is whole. What comes after it is thrown away.
-  std::optional<std::string> received(std::string_view bytes);
-  /// The caller writes nothing more. A caller that only waits has gone then.
-  void closed() {
-    if (reads()) {
-      stage_ = Stage::ended;
-    }
-  }
-  /// The request was longer than is taken; it wants an answer that says so.
-  bool too_long() const { return stage_ == Stage::asked && request_.size() > kLongestRequest; }
-
-  /// Nobody is there any more.
-  void gone() { stage_ = Stage::ended; }
-
-  /// Answers the line. `line` has no break.
-  void answer(std::string_view line, Then then, SteadyTime now) {
-    if (stage_ != Stage::asked) {
-      return;
-    }
-    request_.clear();
-    answer_ = std::string(line) + "\n";
-    then_ = then;
-    stage_ = Stage::answering;
-    deadline_ = now + kAnswerTime;
-  }
-  /// The second line, for a caller that waits for it; nothing for others.
-  void second_line(std::string_view line, SteadyTime now) {
-    const bool owed = stage_ == Stage::waiting || (stage_ == Stage::answering && then_ == Then::second_line);
-    if (!owed) {
-      return;
-    }
-    answer_ += std::string(line) + "\n";
-    then_ = Then::end;
-    stage_ = Stage::answering;
-    deadline_ = now + kAnswerTime;
-  }
-
-  /// What is to be written.
-  std::string_view unsent() const { return std::string_view(answer_).substr(sent_); }
-  void sent(std::size_t count, SteadyTime now);
-
-  bool ended() const { return stage_ == Stage::ended; }
-  bool reads() const { return stage_ == Stage::listening || stage_ == Stage::waiting; }
-  /// When nothing has moved until then it is over; SteadyTime::max() for one that waits for its second line.
-  SteadyTime deadline() const { return deadline_; }
-  void tick(SteadyTime now) {
-    if (now >= deadline_) {
-      stage_ = Stage::ended;
-    }
-  }
-
- private:
-  enum class Stage { listening, asked, answering, waiting, ended };
-
-  Stage stage_ = Stage::listening;
-  Then then_ = Then::end;
-  SteadyTime deadline_;
-  std::string request_;
-  std::string answer_;
-  std::size_t sent_ = 0;
-};
-
 /// Who asks, as the kernel knows him.
 struct ControlPeer {
   std::uint32_t user = 0;
@@ -220,84 +140,24 @@ struct ControlReply {
 /// The host's side of its control socket: one request a connection, from the host's own user and from root. Callers
 /// cannot hurt it: a request has five seconds and 4 KiB, an answer five seconds to be taken, and the oldest of too many
 /// connections makes room for the newest. It never holds up the end of the host, and its file goes with it.
-class ControlSocket final : public Service {
+class ControlSocket : public Service {
  public:
   /// Called on the socket's thread, one at a time, under no lock; must be quick.
   using Answer = std::function<ControlReply(const ControlRequest& request, const ControlPeer& peer)>;
 
+  static constexpr std::size_t kLongestRequest = 4096;  ///< bytes, the line break apart
   static constexpr std::size_t kMostCallers = 32;
 
-  /// Makes the folder and the socket; answers begin with `start()`. `clock` outlives it.
-  static Result<std::unique_ptr<ControlSocket>> open(const ControlFolder& folder, Answer answer, const Clock& clock) {
-    SLUICE_TRY(socket, folder.listen());
-    return std::unique_ptr<ControlSocket>(new ControlSocket(std::move(*socket), std::move(answer), clock));
-  }
-  ~ControlSocket() override { stop(); }
+  /// Makes the folder and the socket; answers begin with `start()`. A stop closes all connections, whatever their
+  /// callers are at, and removes the file.
+  static Result<std::unique_ptr<ControlSocket>> open(const ControlFolder& folder, Answer answer);
 
-  const std::string& file() const { return socket_.file; }
-
-  Result<void> start() override {
-    return thread_.start([this](const std::stop_token& stop) { serve(stop); });
-  }
-  /// Closes all connections, whatever their callers are at, and removes the file.
-  void stop() override;
-
+  virtual const std::string& file() const = 0;
   /// Tells those who wait for something up to this number what came of it. Returns at once. Thread-safe.
-  void tell(std::uint64_t number, const ControlAnswer& answer);
-  /// Tells all who wait how the host has ended, and removes the file. Returns at once. Thread-safe.
-  void farewell(const ControlEnding& ending) {
-    ::unlink(socket_.file.c_str());
-    tell(ControlReply::kFarewell, {.error = {}, .text = {}, .record = {}, .ending = ending});
-  }
-
- private:
-  struct Caller {
-    Caller(Descriptor accepted, const ControlPeer& from, SteadyTime now)
-        : descriptor(std::move(accepted)), peer(from), talk(now) {}
-    const Descriptor descriptor;
-    const ControlPeer peer;
-    ControlTalk talk;
-    std::uint64_t awaits = 0;
-  };
-
-  /// A line that came, or one that was too long.
-  struct Question {
-    Caller* caller = nullptr;
-    std::optional<std::string> line;
-  };
-
-  ControlSocket(ListeningSocket socket, Answer answer, const Clock& clock);
-  void serve(const std::stop_token& stop);
-  std::vector<pollfd> what_to_watch();
-  SteadyTime next_deadline();
-  void serve_callers(const std::vector<pollfd>& watched);
-  void admit();
-  void read_from(Caller& caller, std::vector<Question>& questions);
-  ControlReply answer_to(const Question& question) const;
-  void reply(Caller& caller, const ControlReply& reply);
-  void write_to(Caller& caller);
-  void wake() {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof(one));
-  }
-
-  const ListeningSocket socket_;
-  const Answer answer_;
-  const Clock& clock_;
-  const Descriptor wake_;  ///< eventfd
-
-  // Touched only by the thread.
-  SteadyTime accepts_again_{};  ///< after a time without a free descriptor
-
-  Mutex mutex_;
-  /// Only the thread adds and removes callers, so that it may point to them without the lock.
-  std::list<Caller> callers_ SLUICE_GUARDED_BY(mutex_);
-  // The last that was told: a caller may come to wait for it only afterwards.
-  std::uint64_t told_ SLUICE_GUARDED_BY(mutex_) = 0;
-  std::string told_line_ SLUICE_GUARDED_BY(mutex_);
-
-  // Last, so that it ends before what it uses.
-  ServiceThread thread_{"sluice-control"};
+  virtual void tell(std::uint64_t number, const ControlAnswer& answer) = 0;
+  /// Tells all who wait how the host has ended, and removes the file. Returns at once, or as soon as they are told,
+  /// since the process may be gone in a moment. Thread-safe.
+  virtual void farewell(const ControlEnding& ending) = 0;
 };
 
 /// What came of a reload. A value.
@@ -308,20 +168,18 @@ struct ReloadResult {
 
 /// Answers at the control socket on behalf of a host, and tells those who wait how a reload or the host has ended.
 /// Thread-safe. A host without one, as its state folder cannot be written to, works all the same.
-class ControlResponder {
+class ControlResponder : boost::noncopyable {
  public:
   /// All outlive it.
   struct Parts {
     const config::HostConfig& config;
     fleet::HostControl& host;
+    std::function<void()> look_now;  ///< has what operators want read
     observe::Log& log;
-    const Clock& clock;
   };
 
   /// Opens the socket and answers from now on; says in the log why it cannot.
   explicit ControlResponder(const Parts& parts);
-  ControlResponder(const ControlResponder&) = delete;
-  ControlResponder& operator=(const ControlResponder&) = delete;
 
   /// The files are about to be read: what comes of it answers everybody who has asked until now.
   void reload_begins() {

@@ -151,8 +151,7 @@ fleet::JobRecord HostReporter::describe(const JobSet::Member& member, const work
   record.paused = activity.paused;
   record.held_by_budget = activity.held_by_budget;
   record.running = static_cast<std::uint32_t>(activity.running.size());
-  record.stuck = static_cast<std::uint32_t>(std::count_if(activity.running.begin(), activity.running.end(),
-                                                          [](const auto& handler) { return handler.stuck; }));
+  record.stuck = static_cast<std::uint32_t>(activity.stuck().size());
   record.claimed = activity.ledger.claimed;
   record.done = activity.ledger.done;
   record.retried = activity.ledger.retried;
@@ -246,17 +245,6 @@ Answer HostCommandHandler::obey(const Directive& order) {
   answer.done = true;
   parts_.log.info("steered", {{"order", order.text()}, {"by", order.by}, {"result", answer.text}});
   return answer;
-}
-
-void HostCommandHandler::look_now() {
-  std::function<void()> look;
-  {
-    const MutexLock lock(mutex_);
-    look = look_;
-  }
-  if (look) {
-    look();
-  }
 }
 
 FleetService::FleetService(Parts parts, const fleet::HostRecord& identity, QueueNames names)

@@ -28,7 +28,6 @@ class HostReporter {
   fleet::HostRecord describe() const;
 
   void set_state(fleet::HostState state) { state_ = state; }
-  fleet::HostState state() const { return state_; }
   /// Of its HTTP side, once that is open.
   void set_address(std::string address) {
     const MutexLock lock(mutex_);
@@ -83,22 +82,13 @@ class HostCommandHandler final : public fleet::HostControl {
 
   /// Has the host run so, now and whatever jobs come later.
   void take(const fleet::HostSteering& standing);
-  /// Who looks at the boards when he is asked to.
-  void look_by(std::function<void()> look) {
-    const MutexLock lock(mutex_);
-    look_ = std::move(look);
-  }
-
   fleet::HostRecord describe() const override { return parts_.reporter.describe(); }
   fleet::Answer obey(const fleet::Directive& order) override;
-  void look_now() override;
 
  private:
   void log_at(const std::string& level);
 
   const Parts parts_;
-  Mutex mutex_;
-  std::function<void()> look_ SLUICE_GUARDED_BY(mutex_);
 };
 
 /// A host's place in its fleet: tells of the host on the boards of its queues, and obeys what operators want there, on

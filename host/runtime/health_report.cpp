@@ -1,8 +1,8 @@
 #include "host/runtime/health_report.hpp"
 
-#include <cstdio>
 #include <set>
 
+#include "base/text/decimal.hpp"
 #include "base/text/json_string.hpp"
 #include "host/work/job_queues.hpp"
 
@@ -10,9 +10,8 @@ namespace sluice::runtime {
 namespace {
 
 constexpr Duration kStatsTimeout = std::chrono::seconds(20);
-/// For the looks at all queues together before a start, and before a store that could not be opened is tried again.
+/// For the looks at all queues together before a start.
 constexpr Duration kProbeTimeout = std::chrono::seconds(15);
-constexpr Duration kOpenAgain = std::chrono::seconds(1);
 
 /// What was opened before, or is opened now.
 Result<queue::Operator*> operator_of(const std::string& queue,
@@ -35,41 +34,33 @@ using observe::Figure;
 using observe::FigureFamily;
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
-/// One family for each thing that is told of a usage.
-class UsageFamilies {
- public:
-  UsageFamilies(const std::string& prefix, const std::string& whose, const cost::Prices& prices) : prices_(prices) {
-    const auto add = [&](const char* name, const std::string& help) {
-      families_.push_back({prefix + name, help + whose, true, {}});
-    };
-    add("messages_total", "Messages claimed ");
-    add("requests_total", "Requests to DynamoDB ");
-    add("read_units_total", "Read capacity units used ");
-    add("write_units_total", "Write capacity units used ");
-    add("money_total", "What those units cost by the prices of [cost] ");
+/// A figure for each of the families.
+void add(std::vector<FigureFamily>& families, const Labels& labels, std::initializer_list<double> values) {
+  auto family = families.begin();
+  for (const double value : values) {
+    (family++)->figures.push_back({labels, value});
   }
+}
 
-  void add(const Labels& labels, const cost::Usage& usage) {
-    Labels with_currency = labels;
-    with_currency.emplace_back("currency", prices_.currency());
-    const double values[]{usage.messages, usage.spent.requests, usage.spent.read_units, usage.spent.write_units};
-    std::size_t index = 0;
-    for (const double value : values) {
-      families_[index++].figures.push_back({labels, value});
-    }
-    families_[index].figures.push_back({std::move(with_currency), prices_.of(usage.spent)});
-  }
+/// One for each thing that is told of a usage.
+std::vector<FigureFamily> usage_families(const std::string& prefix, const std::string& whose) {
+  return {{prefix + "messages_total", "Messages claimed " + whose, true, {}},
+          {prefix + "requests_total", "Requests to DynamoDB " + whose, true, {}},
+          {prefix + "read_units_total", "Read capacity units used " + whose, true, {}},
+          {prefix + "write_units_total", "Write capacity units used " + whose, true, {}},
+          {prefix + "money_total", "What those units cost by the prices of [cost] " + whose, true, {}}};
+}
 
-  void move_into(std::vector<FigureFamily>& all) {
-    for (FigureFamily& family : families_) {
-      all.push_back(std::move(family));
-    }
-  }
+void add(std::vector<FigureFamily>& families, const Labels& labels, const cost::Usage& usage,
+         const cost::Prices& prices) {
+  const cost::Spent& spent = usage.spent;
+  add(families, labels, {usage.messages, spent.requests, spent.read_units, spent.write_units, prices.of(spent)});
+  families.back().figures.back().labels.emplace_back("currency", prices.currency());
+}
 
- private:
-  const cost::Prices& prices_;
-  std::vector<FigureFamily> families_;
-};
+void move_into(std::vector<FigureFamily>& all, std::vector<FigureFamily>&& more) {
+  std::move(more.begin(), more.end(), std::back_inserter(all));
+}
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
@@ -88,9 +79,7 @@ void add_budgets(const cost::CostView& view, std::vector<FigureFamily>& all) {
     held.figures.push_back({{{"queue", budget.queue}}, budget.holds ? 1.0 : 0.0});
     waited.figures.push_back({{{"queue", budget.queue}}, seconds(budget.waited)});
   }
-  for (FigureFamily* family : {&limits, &held, &waited}) {
-    all.push_back(std::move(*family));
-  }
+  move_into(all, {std::move(limits), std::move(held), std::move(waited)});
 }
 
 constexpr unsigned kOk = 200;
@@ -125,11 +114,7 @@ Crew crew_of(const std::string& queue, const JobSet& jobs) {
   return crew;
 }
 
-std::string seconds_text(Duration duration) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.3f", seconds(duration));
-  return text.data();
-}
+std::string seconds_text(Duration duration) { return fixed_decimal(seconds(duration), 3); }
 
 observe::HttpReply unavailable(const std::string& queue, const std::string& why) {
   return {kUnavailable, "{\"queue\": " + json_quoted(queue) + ", \"error\": " + json_quoted(why) + "}\n"};
@@ -220,8 +205,9 @@ observe::ProbeResult judged(const JobSet& jobs) {
   if (stuck.empty()) {
     return {true, "healthy", {}};
   }
-  std::string text = "handler " + stuck.front().handler + " of job " + stuck.front().job +
-                     " does not return from message " + stuck.front().message_id;
+  const auto& [job, handler] = stuck.front();
+  std::string text = "handler " + job->config().handler + " of job " + job->config().name +
+                     " does not return from message " + handler.message_id;
   if (stuck.size() > 1) {
     text += ", and " + std::to_string(stuck.size() - 1) + " more do not return";
   }
@@ -235,10 +221,8 @@ observe::ProbeResult readied(bool running, const JobSet& jobs, const Lags& lags)
   if (!running) {
     return {false, "not ready: starting or draining", {}};
   }
-  const auto denials = jobs.denials();
-  if (!denials.empty()) {
-    const auto& [job, error] = *denials.begin();
-    return {false, "not ready: job " + job + " may not do its work: " + error.message(), {}};
+  if (const auto denial = jobs.denial()) {
+    return {false, "not ready: job " + denial->first + " may not do its work: " + denial->second.message(), {}};
   }
   for (const JobSet::Member& member : jobs.members()) {
     const work::JobActivity activity = member.job->activity();
@@ -343,23 +327,14 @@ Result<bool> EmptyCheck::empty(const queue::QueueAddress& address, bool consiste
 }
 
 std::optional<QueueRefusal> probe_queues(std::vector<std::string> names, queue::Queues& queues, const Clock& clock,
-                                         observe::Log& log, const Pause& pause) {
+                                         observe::Log& log) {
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   const Deadline deadline = Deadline::after(clock, kProbeTimeout);
   for (const std::string& name : names) {
-    std::string told;
-    auto opened = queues.open_operator(name);
-    for (; !opened && !forbids_start(opened.error().code()) && pause(kOpenAgain); opened = queues.open_operator(name)) {
-      if (opened.error().message() != told) {
-        told = opened.error().message();
-        log.warn("the store of a queue cannot be opened yet; trying again", {{"queue", name}, {"error", told}});
-      }
-    }
-    if (!opened) {
-      return QueueRefusal{name, opened.error()};
-    }
-    const auto page = (*opened)->list({.limit = 1, .content = false}, deadline);
+    const auto opened = queues.open_operator(name);
+    const auto page =
+        opened ? (*opened)->list({.limit = 1, .content = false}, deadline) : Result<queue::ListPage>(opened.error());
     if (!page && forbids_start(page.error().code())) {
       return QueueRefusal{name, page.error()};
     }
@@ -398,34 +373,31 @@ std::vector<FigureFamily> sender_figures(const std::vector<observe::SenderStatus
   if (statuses.empty()) {
     return {};
   }
-  FigureFamily sent{"sluice_sender_sent_total", "Log lines or spans that their collector took", true, {}};
-  FigureFamily dropped{"sluice_sender_dropped_total", "Log lines or spans that were given up", true, {}};
-  FigureFamily failed{"sluice_sender_failures_total", "Requests to a collector that failed", true, {}};
-  FigureFamily waiting{"sluice_sender_queue", "Log lines or spans that wait for their collector", false, {}};
+  std::vector<FigureFamily> all{{"sluice_sender_sent_total", "Log lines or spans that their collector took", true, {}},
+                                {"sluice_sender_dropped_total", "Log lines or spans that were given up", true, {}},
+                                {"sluice_sender_failures_total", "Requests to a collector that failed", true, {}},
+                                {"sluice_sender_queue", "Log lines or spans that wait for their collector", false, {}}};
   for (const observe::SenderStatus& status : statuses) {
-    const std::vector<std::pair<std::string, std::string>> labels{{"sender", status.name}};
-    sent.figures.push_back({labels, static_cast<double>(status.figures.sent)});
-    dropped.figures.push_back({labels, static_cast<double>(status.figures.dropped)});
-    failed.figures.push_back({labels, static_cast<double>(status.figures.failed)});
-    waiting.figures.push_back({labels, static_cast<double>(status.figures.waiting)});
+    const auto& told = status.figures;
+    add(all, {{"sender", status.name}},
+        {static_cast<double>(told.sent), static_cast<double>(told.dropped), static_cast<double>(told.failed),
+         static_cast<double>(told.waiting)});
   }
-  return {std::move(sent), std::move(dropped), std::move(failed), std::move(waiting)};
+  return all;
 }
 
 std::vector<FigureFamily> cost_figures(const cost::CostView& view, const cost::Prices& prices) {
-  std::vector<FigureFamily> all;
-  UsageFamilies jobs("sluice_cost_", "for a job's work on a queue", prices);
+  std::vector<FigureFamily> all = usage_families("sluice_cost_", "for a job's work on a queue");
   for (const cost::CostView::Row& row : view.rows) {
-    jobs.add({{"sluice_job", row.job}, {"queue", row.queue}}, row.total);
+    add(all, {{"sluice_job", row.job}, {"queue", row.queue}}, row.total, prices);
   }
-  jobs.move_into(all);
   if (!view.attribute.empty()) {
-    UsageFamilies values("sluice_attribute_", "for messages by a value of their attribute", prices);
+    auto values = usage_families("sluice_attribute_", "for messages by a value of their attribute");
     for (const cost::TopValues::Named& named : view.values.values) {
-      values.add({{"attribute", view.attribute}, {"value", named.value}}, named.usage);
+      add(values, {{"attribute", view.attribute}, {"value", named.value}}, named.usage, prices);
     }
-    values.add({{"attribute", view.attribute}, {"value", std::string(cost::kOtherValues)}}, view.values.other);
-    values.move_into(all);
+    add(values, {{"attribute", view.attribute}, {"value", std::string(cost::kOtherValues)}}, view.values.other, prices);
+    move_into(all, std::move(values));
   }
   if (!view.budgets.empty()) {
     add_budgets(view, all);

@@ -132,13 +132,10 @@ struct QueueRefusal {
   std::string queue;
   Error error;
 };
-/// Waits so long; false: nobody wants the result any more.
-using Pause = std::function<bool(Duration)>;
 
 /// One look at each queue before anything runs, for failures that waiting does not mend: the first of them, or nothing.
-/// A store that cannot be opened for a reason that may pass is waited for, since without it no job can be made.
 std::optional<QueueRefusal> probe_queues(std::vector<std::string> names, queue::Queues& queues, const Clock& clock,
-                                         observe::Log& log, const Pause& pause);
+                                         observe::Log& log);
 
 /// What /metrics shows of what others keep. Pure functions.
 std::vector<observe::FigureFamily> depth_figures(const DepthSampler& depths, SteadyTime now);

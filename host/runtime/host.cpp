@@ -31,12 +31,69 @@ constexpr Duration kReloadLook = std::chrono::milliseconds(100);
 constexpr Duration kShortestFarewell = std::chrono::milliseconds(50);
 constexpr Duration kLongestFarewell = std::chrono::milliseconds(400);
 
+std::string listed(const std::vector<std::string>& names) { return names.empty() ? "none" : joined(names); }
+
 std::string progress_text(const std::string& line, bool terminal) { return terminal ? "\r\033[K" + line : line + "\n"; }
 
 /// Whether a store that cannot be opened for this reason may be there later.
 bool waiting_mends(ErrorCode code) {
   return code == ErrorCode::full || code == ErrorCode::unavailable || code == ErrorCode::throttled ||
          code == ErrorCode::timeout;
+}
+
+/// What a job draws from: one queue's source, or several joined. `book`, where their cost goes, outlives them.
+Result<std::unique_ptr<queue::Source>> open_source(queue::Queues& queues, const config::HostConfig& host,
+                                                   const config::JobConfig& job, cost::CostBook& book) {
+  const auto addresses = work::addresses_of(job);
+  const auto metered = [&](std::unique_ptr<queue::Source> source, const queue::QueueAddress& address) {
+    return cost::metered(std::move(source), book.account(job.name, address.queue));
+  };
+  if (job.queues.empty()) {
+    auto opened = queues.open_selected(addresses.front(), selection_of(job));
+    return opened ? Result<std::unique_ptr<queue::Source>>(metered(std::move(*opened), addresses.front()))
+                  : opened.error();
+  }
+  std::vector<queue::JoinedSource::Part> parts;
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    SLUICE_TRY(opened, queues.open_source(addresses[i]));
+    const config::QueueConfig settings = host.queue(addresses[i].queue);
+    parts.push_back({metered(std::move(*opened), addresses[i]), job.queues[i].weight, settings.visibility_timeout,
+                     settings.max_in_flight});
+  }
+  return std::unique_ptr<queue::Source>(std::make_unique<queue::JoinedSource>(std::move(parts)));
+}
+
+/// The budgets of those of its queues that have one.
+std::vector<cost::UnitBudget*> budgets_of(const config::JobConfig& job, const cost::CostBook& book) {
+  std::vector<cost::UnitBudget*> budgets;
+  for (const config::WeightedQueue& queue : work::queues_of(job)) {
+    if (cost::UnitBudget* budget = book.budget(queue.name)) {
+      budgets.push_back(budget);
+    }
+  }
+  return budgets;
+}
+
+/// What a job is made of, by its plan and by what the host file says of its queue. `host` is this host's name.
+work::JobSpec job_spec(const JobPlan& plan, const config::HostConfig& config, const std::string& host) {
+  const config::QueueConfig queue = config.queue(plan.config.queue);
+  work::JobSpec spec;
+  spec.config = plan.config;
+  spec.handler = plan.handler;
+  spec.options = plan.options;
+  spec.max_in_flight = queue.max_in_flight;
+  spec.leases.clear();
+  for (const config::WeightedQueue& one : work::queues_of(plan.config)) {
+    const config::QueueConfig own = config.queue(one.name);
+    spec.leases.push_back({own.visibility_timeout, own.max_lease});
+  }
+  spec.host = host;
+  spec.store = config.store_of(plan.config.queue).kind;
+  spec.isolated = plan.config.isolation == config::Isolation::process;
+  if (spec.isolated) {
+    spec.stuck_grace = kill_grace(plan.config) + kBeyondKill;
+  }
+  return spec;
 }
 
 }  // namespace
@@ -64,58 +121,6 @@ std::string ProgressLine::next(const work::LedgerSnapshot& total, SteadyTime now
   return text + "; " + grouped(static_cast<std::uint64_t>(rate)) + "/s";
 }
 
-Result<std::unique_ptr<queue::Source>> open_source(queue::Queues& queues, const config::HostConfig& host,
-                                                   const config::JobConfig& job, cost::CostBook& book) {
-  const auto addresses = work::addresses_of(job);
-  const auto metered = [&](std::unique_ptr<queue::Source> source, const queue::QueueAddress& address) {
-    return cost::metered(std::move(source), book.account(job.name, address.queue));
-  };
-  if (job.queues.empty()) {
-    auto opened = queues.open_selected(addresses.front(), selection_of(job));
-    return opened ? Result<std::unique_ptr<queue::Source>>(metered(std::move(*opened), addresses.front()))
-                  : opened.error();
-  }
-  std::vector<queue::JoinedSource::Part> parts;
-  for (std::size_t i = 0; i < addresses.size(); ++i) {
-    SLUICE_TRY(opened, queues.open_source(addresses[i]));
-    const config::QueueConfig settings = host.queue(addresses[i].queue);
-    parts.push_back({metered(std::move(*opened), addresses[i]), job.queues[i].weight, settings.visibility_timeout,
-                     settings.max_in_flight});
-  }
-  return std::unique_ptr<queue::Source>(std::make_unique<queue::JoinedSource>(std::move(parts)));
-}
-
-std::vector<cost::UnitBudget*> budgets_of(const config::JobConfig& job, const cost::CostBook& book) {
-  std::vector<cost::UnitBudget*> budgets;
-  for (const config::WeightedQueue& queue : work::queues_of(job)) {
-    if (cost::UnitBudget* budget = book.budget(queue.name)) {
-      budgets.push_back(budget);
-    }
-  }
-  return budgets;
-}
-
-work::JobSpec job_spec(const JobPlan& plan, const config::HostConfig& config, const std::string& host) {
-  const config::QueueConfig queue = config.queue(plan.config.queue);
-  work::JobSpec spec;
-  spec.config = plan.config;
-  spec.handler = plan.handler;
-  spec.options = plan.options;
-  spec.max_in_flight = queue.max_in_flight;
-  spec.leases.clear();
-  for (const config::WeightedQueue& one : work::queues_of(plan.config)) {
-    const config::QueueConfig own = config.queue(one.name);
-    spec.leases.push_back({own.visibility_timeout, own.max_lease});
-  }
-  spec.host = host;
-  spec.store = config.store_of(plan.config.queue).kind;
-  spec.isolated = plan.config.isolation == config::Isolation::process;
-  if (spec.isolated) {
-    spec.stuck_grace = kill_grace(plan.config) + kBeyondKill;
-  }
-  return spec;
-}
-
 Host::Host(const HostParts& parts)
     : parts_(parts),
       ward_(
@@ -131,22 +136,17 @@ Host::Host(const HostParts& parts)
       fleet_({parts.queues, command_handler_,
               [this](const fleet::HostSteering& standing) { command_handler_.take(standing); }, parts.log, parts.clock},
              reporter_.identity(), [this] { return queues_of(jobs_.addresses()); }),
-      schedules_(parts.queues, parts.log, parts.clock, parts.name) {
-  command_handler_.look_by([this] { fleet_.look_now(); });
-}
+      schedules_(parts.queues, parts.log, parts.clock, parts.name) {}
 
 Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
   work::JobSpec spec = job_spec(plan, parts_.config, parts_.name);
-  const auto cannot_start = [&plan](const Error& error) {
-    return Error(error.code(), plan.config.file + ": job '" + plan.config.name + "' cannot start: " + error.message());
-  };
   auto source = open_source(parts_.queues, parts_.config, plan.config, parts_.book);
   if (!source) {
-    return cannot_start(source.error());
+    return cannot_start(plan, source.error());
   }
   auto runners = ward_.runners_for(plan);
   if (!runners) {
-    return cannot_start(runners.error());
+    return cannot_start(plan, runners.error());
   }
   const work::JobSeams seams{parts_.clock,
                              parts_.random,
@@ -162,7 +162,7 @@ Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
                              budgets_of(plan.config, parts_.book)};
   auto job = work::Job::create(std::move(spec), std::move(*source), seams);
   if (!job) {
-    return cannot_start(job.error());
+    return cannot_start(plan, job.error());
   }
   return job;
 }
@@ -172,9 +172,9 @@ Result<void> Host::prepare(std::vector<JobPlan> plans) {
   SLUICE_PASS_ON(open_wake());
   SLUICE_PASS_ON(ward_.start());
   responder_ = std::make_unique<ControlResponder>(
-      ControlResponder::Parts{parts_.config, command_handler_, parts_.log, parts_.clock});
+      ControlResponder::Parts{parts_.config, command_handler_, [this] { fleet_.look_now(); }, parts_.log});
   plans_ = std::move(plans);
-  SLUICE_PASS_ON(schedules_.take(schedules_of(plans_)));
+  schedules_.take(schedules_of(plans_));
   auto first = jobs_.prepare(plans_);
   while (!first && waiting_mends(first.error().code()) && SLUICE_GUARD(full_disk_waited_for)) {
     parts_.log.warn("waiting for the store", {{"error", first.error().message()}});
@@ -250,8 +250,7 @@ Result<void> Host::open_wake() {
 
 Result<void> Host::probe(HostEvents& events) {
   parts_.errand.send([this] {
-    auto found = probe_queues(queues_of(plans_), parts_.queues, parts_.clock, parts_.log,
-                              [this](Duration span) { return parts_.errand.wait_for(span); });
+    auto found = probe_queues(queues_of(plans_), parts_.queues, parts_.clock, parts_.log);
     return Errand::Rest([this, found = std::move(found)] { refusal_ = found; });
   });
   while (parts_.errand.under_way() && !events.terminating()) {
@@ -282,7 +281,7 @@ void Host::run(HostEvents& events, bool until_empty, bool progress) {
       parts_.log.print(progress_text(line.next(jobs_.total(), now), terminal));
       next_line = now + kProgressInterval;
     }
-    if (until_empty && (empty() || !jobs_.denials().empty())) {
+    if (until_empty && (empty() || jobs_.denial())) {
       break;  // what the role may not do it will not come to, however long it waits
     }
     events.wait_until(std::min(next_look(until_empty, progress), progress ? next_line : SteadyTime::max()));
@@ -390,25 +389,21 @@ std::optional<JobSet::Exchange> Host::plan_reload() {
 void Host::reload(JobSet::Exchange next) {
   const JobSet::Changes changes = next.changes;
   jobs_.exchange(std::move(next), parts_.config.drain_timeout);
-  if (auto taken = schedules_.take(next_schedules_); !taken) {
-    parts_.log.error("schedules do not run: " + taken.error().message());
-  }
-  parts_.log.info("reloaded", {{"added", joined(changes.added)},
-                               {"changed", joined(changes.changed)},
-                               {"removed", joined(changes.removed)},
+  schedules_.take(next_schedules_);
+  parts_.log.info("reloaded", {{"added", listed(changes.added)},
+                               {"changed", listed(changes.changed)},
+                               {"removed", listed(changes.removed)},
                                {"unchanged", changes.unchanged}});
   responder_->reload_ended(
-      {true, "reloaded; added: " + joined(changes.added) + "; changed: " + joined(changes.changed) +
-                 "; removed: " + joined(changes.removed) + "; unchanged: " + std::to_string(changes.unchanged)});
+      {true, "reloaded; added: " + listed(changes.added) + "; changed: " + listed(changes.changed) +
+                 "; removed: " + listed(changes.removed) + "; unchanged: " + std::to_string(changes.unchanged)});
 }
 
 void Host::refuse_reload(const std::vector<std::string>& reasons) {
-  std::string text;
   for (const std::string& reason : reasons) {
     parts_.log.error("not reloaded: " + reason);
-    text += (text.empty() ? "" : "\n") + reason;
   }
-  responder_->reload_ended({false, text});
+  responder_->reload_ended({false, joined(reasons, "\n")});
 }
 
 void Host::begin_drain() {

@@ -22,15 +22,6 @@ class ProgressLine {
   std::uint64_t last_ended_ = 0;
 };
 
-/// What a job draws from: one queue's source, or several joined. `book`, where their cost goes, outlives them.
-Result<std::unique_ptr<queue::Source>> open_source(queue::Queues& queues, const config::HostConfig& host,
-                                                   const config::JobConfig& job, cost::CostBook& book);
-/// The budgets of those of its queues that have one.
-std::vector<cost::UnitBudget*> budgets_of(const config::JobConfig& job, const cost::CostBook& book);
-
-/// What a job is made of, by its plan and by what the host file says of its queue. `host` is this host's name.
-work::JobSpec job_spec(const JobPlan& plan, const config::HostConfig& config, const std::string& host);
-
 /// Says in one line what is wrong with a queue and how a person mends it.
 using ExplainQueue = std::function<std::string(const std::string& queue, const Error& error)>;
 
@@ -54,11 +45,9 @@ struct HostParts {
 
 /// The running host: its jobs, its HTTP side and what the main thread does until the drain. Used by the main thread;
 /// `prepare` by the errand, and `begin_drain`, `hard_stop` and `account` by any.
-class Host {
+class Host : boost::noncopyable {
  public:
   explicit Host(const HostParts& parts);
-  Host(const Host&) = delete;
-  Host& operator=(const Host&) = delete;
 
   /// Opens the HTTP side and makes the jobs. Fails when the address is taken, a handler refuses its job, or the system
   /// has no room for the threads. Waits while a store cannot be opened for a reason that passes.
@@ -84,8 +73,6 @@ class Host {
       responder_->farewell(ending);
     }
   }
-  /// Where this host is steered from, by whoever operates it.
-  fleet::HostControl& control() { return command_handler_; }
   /// As things stand, for whoever cannot wait for the drain.
   JobSet::Drained account() const { return jobs_.account(); }
   /// A thread still waits for a store's answer, and so would whoever destroys the host. To be asked after the drain.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
+
 #include "dynamo/connection.hpp"
 #include "host/cost/cost_book.hpp"
 #include "host/observe/metrics.hpp"
@@ -28,7 +30,7 @@ struct DynamoDbCost {
 /// A DynamoDB client with all it stands on, which counts what it spends.
 ///
 /// Thread-safe as the client is. Destruction ends what is under way.
-class DynamoDbConnection {
+class DynamoDbConnection : boost::noncopyable {
  public:
   struct Options {
     std::string region{};                         ///< empty: from AWS's usual places
@@ -45,8 +47,6 @@ class DynamoDbConnection {
   /// Makes no request yet. `invalid` when neither region nor endpoint is named anywhere, or AWS's files cannot be read.
   /// The references, the metrics and the book outlive the connection.
   static Result<std::unique_ptr<DynamoDbConnection>> open(const Options& options, const Clock& clock, Random& random);
-  DynamoDbConnection(const DynamoDbConnection&) = delete;
-  DynamoDbConnection& operator=(const DynamoDbConnection&) = delete;
 
   dynamo::Client& client() { return connection_->client(); }
   /// As it was named; empty where an endpoint makes up for it.

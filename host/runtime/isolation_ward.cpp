@@ -1,6 +1,7 @@
 #include "host/runtime/isolation_ward.hpp"
 
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/inotify.h>
 
 #include <cerrno>
@@ -55,19 +56,9 @@ constexpr std::uint32_t kTries = 8;
 constexpr Duration kFirstPause = std::chrono::seconds(1);
 constexpr Duration kLongestPause = std::chrono::minutes(1);
 
-std::uint32_t& column(isolation::LedgerSettlement& tally, Suspicion suspicion) {
-  switch (suspicion) {
-    case Suspicion::blamed:
-      return tally.counted;
-    case Suspicion::suspect:
-      return tally.suspects;
-    case Suspicion::finished:
-      return tally.finished;
-    case Suspicion::innocent:
-      break;
-  }
-  return tally.released;
-}
+/// In the order of Suspicion.
+constexpr std::array kColumns{&isolation::LedgerSettlement::counted, &isolation::LedgerSettlement::suspects,
+                              &isolation::LedgerSettlement::finished, &isolation::LedgerSettlement::released};
 
 /// Where the kernel tells of nothing, as on file systems of other machines.
 constexpr Duration kLook = std::chrono::seconds(10);
@@ -85,14 +76,6 @@ std::string absolute(const std::string& file) {
   std::error_code code;
   const std::filesystem::path path = std::filesystem::absolute(file, code);
   return code ? file : path.lexically_normal().string();
-}
-
-isolation::RunnerLimits limits_of(const config::JobConfig& job) {
-  isolation::RunnerLimits limits;
-  limits.memory = job.limits.memory;
-  limits.cpu = job.limits.cpu;
-  limits.kill_grace = kill_grace(job);
-  return limits;
 }
 
 }  // namespace
@@ -227,9 +210,7 @@ bool OrphanSettlement::settle(queue::Queues& queues, queue::Owners* owners, Stea
       trouble_ = source.error().message();
     }
   }
-  open_.erase(
-      std::remove_if(open_.begin(), open_.end(), [](const RecoveryStep& step) { return step.completions.empty(); }),
-      open_.end());
+  std::erase_if(open_, [](const RecoveryStep& step) { return step.completions.empty(); });
   due_ = now + work::doubled(kFirstPause, tries_, kLongestPause);
   ++tries_;
   const bool last = tries_ >= kTries;
@@ -259,7 +240,7 @@ void OrphanSettlement::settle_step(RecoveryStep& step, queue::Source& source, De
   for (std::size_t i = 0; i < results.size(); ++i) {
     switch (results[i].status) {
       case SettleStatus::applied:
-        ++column(tally_, step.suspicions[i]);
+        ++(tally_.*kColumns[static_cast<std::size_t>(step.suspicions[i])]);
         break;
       case SettleStatus::lost:
         ++tally_.gone;
@@ -363,7 +344,7 @@ void LedgerRecovery::settle_what_is_due(const std::stop_token& stop) {
                       {{"host", settlement->contents().host}, {"why", settlement->trouble()}});
     }
   }
-  under_way_.erase(std::remove(under_way_.begin(), under_way_.end(), nullptr), under_way_.end());
+  std::erase(under_way_, nullptr);
 }
 
 void LedgerRecovery::finish(OrphanSettlement& settlement) {
@@ -448,19 +429,16 @@ void IsolationWard::recover_first(const std::vector<JobPlan>& plans, HostEvents&
 }
 
 Result<plugin::InstanceFactory> IsolationWard::runners_for(const JobPlan& plan) {
-  isolation::HandlerFacts facts = facts_of(plan);
   const plugin::LoadedPlugin* const owner = parts_.plugins.owner_of(plan.handler);
   SLUICE_ASSERT(owner != nullptr);
   SLUICE_TRY(file, isolation::open_plugin(*owner));
-  isolation::RunnerSpec spec{std::move(facts.job),
-                             std::move(facts.plugin),
-                             std::move(facts.handler),
+  const auto& limits = plan.config.limits;
+  const config::StoreKind store = parts_.config.store_of(plan.config.queue).kind;
+  isolation::RunnerSpec spec{facts_of(plan),
                              plan.options,
-                             limits_of(plan.config),
+                             {.memory = limits.memory, .cpu = limits.cpu, .kill_grace = kill_grace(plan.config)},
                              *std::move(file),
-                             {}};
-  spec.effects =
-      plugin::effect_rules(plan.config, parts_.config.store_of(plan.config.queue).kind, parts_.random, parts_.clock);
+                             plugin::effect_rules(plan.config, store, parts_.random, parts_.clock)};
   // One process shows that the handler takes its job; the others, and those for suspects, come when there is work.
   auto proven = std::make_shared<std::atomic<bool>>(plan.config.isolation == config::Isolation::thread);
   return plugin::InstanceFactory([this, spec = std::move(spec), proven](std::shared_ptr<plugin::HealthSeat> health) {

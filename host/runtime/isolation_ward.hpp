@@ -16,14 +16,12 @@ inline constexpr Duration kLedgerRetry = std::chrono::seconds(30);
 /// and the crash handler its place. One that comes late counts what is held and is not in it, until that is settled;
 /// one that is lost in use stays lost until a restart. Thread-safe; `begin`, `attempt` and `end` by one thread at a
 /// time.
-class OwnLedger {
+class OwnLedger : boost::noncopyable {
  public:
   /// `clock` and `log` outlive the object.
   OwnLedger(std::string folder, isolation::LedgerOwner owner, const Clock& clock, observe::Log& log)
       : folder_(std::move(folder)), owner_(std::move(owner)), clock_(clock), log_(log) {}
   ~OwnLedger() { end(); }
-  OwnLedger(const OwnLedger&) = delete;
-  OwnLedger& operator=(const OwnLedger&) = delete;
 
   /// Makes it, before any job. A host that cannot have one says so, and goes on without until `attempt` brings it.
   void begin();
@@ -200,12 +198,10 @@ struct WardParts {
 
 /// What a host has against handlers that end their process: crash ledger and handler, recovery, Runners. Outlives the
 /// jobs. Used by one thread at a time; `hard_stop` and `ledger_trouble` by any.
-class IsolationWard {
+class IsolationWard : boost::noncopyable {
  public:
   explicit IsolationWard(const WardParts& parts);
   ~IsolationWard() { stop(); }
-  IsolationWard(const IsolationWard&) = delete;
-  IsolationWard& operator=(const IsolationWard&) = delete;
 
   /// Makes the ledger, where the state folder lets it, and the threads. Before any job. A host that cannot have a
   /// ledger says so in its log, and goes on without until it can.

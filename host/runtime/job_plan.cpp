@@ -47,33 +47,35 @@ constexpr std::string_view kNoPriorities =
     "which has no priorities; use a queue for each class and one job with queues = [\"urgent:6\", \"bulk:1\"], "
     "layout = \"leased\", or a SQLite store";
 
+bool weighs_priorities(const JobConfig& job) {
+  return job.weighs_priorities || !(job.priorities == config::PriorityWeights());
+}
+
 std::string where(const std::string& queue) { return "queue \"" + queue + "\" lies in a DynamoDB table, "; }
 
 /// What one queue of a job cannot give; empty: nothing.
 std::string refusal(const JobConfig& job, const std::string& queue, const queue::SourceTraits& traits) {
-  if (job.order == config::Order::group && !traits.groups) {
-    return where(queue) +
+  struct Wish {
+    bool wanted;
+    bool granted;
+    std::string_view why_not;
+  };
+  const std::array wishes{
+      Wish{job.order == config::Order::group, traits.groups,
            "where groups cannot be kept in order beside Go programs, which would take their messages in between; use "
-           "order = \"queue\", a queue for each group, layout = \"leased\", or a SQLite store";
-  }
-  if (job.order == config::Order::queue && !traits.sequence) {
-    return where(queue) + "which cannot hand out one message after the other; use a SQLite store";
-  }
-  if (job.fair && !traits.groups) {
-    return where(queue) +
+           "order = \"queue\", a queue for each group, layout = \"leased\", or a SQLite store"},
+      Wish{job.order == config::Order::queue, traits.sequence,
+           "which cannot hand out one message after the other; use a SQLite store"},
+      Wish{job.fair, traits.groups,
            "which has no turns by group; use a queue for each group and one job with queues = [\"a:1\", \"b:1\"], "
-           "layout = \"leased\", or a SQLite store";
-  }
-  if (job.on_dead_letter == config::OnDeadLetter::hold && !traits.groups) {
-    return where(queue) +
+           "layout = \"leased\", or a SQLite store"},
+      Wish{job.on_dead_letter == config::OnDeadLetter::hold, traits.groups,
            "where nothing can be held behind a dead letter, since Go programs would go on; use on_dead_letter = "
-           "\"continue\", layout = \"leased\", or a SQLite store";
-  }
-  const bool weighs = job.weighs_priorities || !(job.priorities == config::PriorityWeights());
-  if (weighs && !traits.priorities) {
-    return where(queue) + std::string(kNoPriorities);
-  }
-  return {};
+           "\"continue\", layout = \"leased\", or a SQLite store"},
+      Wish{weighs_priorities(job), traits.priorities, kNoPriorities}};
+  const auto* const refused =
+      std::find_if(wishes.begin(), wishes.end(), [](const Wish& wish) { return wish.wanted && !wish.granted; });
+  return refused == wishes.end() ? std::string() : where(queue) + std::string(refused->why_not);
 }
 
 /// What its schedules send and the store of their queue does not take.
@@ -93,7 +95,7 @@ std::string outbox_refusal(const JobConfig& job) {
   if (job.idempotency) {
     return where + "which keeps no idempotency keys; take [job.idempotency] away (a row's id tells a repetition)";
   }
-  if (job.weighs_priorities || !(job.priorities == config::PriorityWeights())) {
+  if (weighs_priorities(job)) {
     return where + "which has no priorities; use a job for each class, with types in [job.outbox]";
   }
   return {};
@@ -483,11 +485,7 @@ Parsed<std::vector<JobPlan>> load_job_plans(const config::HostConfig& host, plug
 }
 
 Error cannot_start(const JobPlan& plan, const Error& error) {
-  std::string text = plan.config.file + ": job '" + plan.config.name + "' cannot start: " + error.message();
-  if (error.code() == ErrorCode::unavailable) {
-    text += " (limits: " + thread_limits() + ")";
-  }
-  return {error.code(), std::move(text)};
+  return {error.code(), plan.config.file + ": job '" + plan.config.name + "' cannot start: " + error.message()};
 }
 
 std::vector<ConfigError> refused_rules(const config::HostConfig& host, const std::vector<JobConfig>& jobs) {
@@ -522,11 +520,9 @@ std::vector<ConfigError> refused_rules(const config::HostConfig& host, const std
 
 std::vector<std::string> queues_of(const std::vector<JobPlan>& plans) {
   std::vector<std::string> names;
-  names.reserve(plans.size());
   for (const JobPlan& plan : plans) {
-    for (const config::WeightedQueue& queue : work::queues_of(plan.config)) {
-      names.push_back(queue.name);
-    }
+    const auto some = work::queue_names(plan.config);
+    names.insert(names.end(), some.begin(), some.end());
   }
   return names;
 }
@@ -539,13 +535,6 @@ std::vector<std::string> queues_of(const std::vector<queue::QueueAddress>& addre
   }
   return names;
 }
-
-std::string joined(const std::vector<std::string>& names) { return names.empty() ? "none" : listed(names); }
-
-}  // namespace sluice::runtime
-
-extern char** environ;
-namespace sluice::runtime {
 
 void run_trial_process(const std::vector<std::string>& words) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -26,7 +26,7 @@ using RunsAlready = std::function<bool(const config::JobConfig&)>;
 config::Parsed<std::vector<JobPlan>> load_job_plans(const config::HostConfig& host, plugin::PluginRegistry& registry,
                                                     const RunsAlready& runs_already);
 
-/// Why a job cannot start: with its name and file, and with the system's limits where it lacked a thread.
+/// Why a job cannot start, with its name and file.
 Error cannot_start(const JobPlan& plan, const Error& error);
 
 /// An error for each of the host file, its state folder and these jobs' files that others may write.
@@ -39,8 +39,6 @@ std::vector<config::ConfigError> refused_rules(const config::HostConfig& host,
 /// Lists of names, as a host hands them on and tells them.
 std::vector<std::string> queues_of(const std::vector<JobPlan>& plans);
 std::vector<std::string> queues_of(const std::vector<queue::QueueAddress>& addresses);
-/// "a, b", or "none".
-std::string joined(const std::vector<std::string>& names);
 
 /// Decides which plugin files a process lets in: those that only it and root may write, and that do no harm to a
 /// process that tries them first. Loads what is new and may come in; the rest is among the registry's rejected. Also

@@ -1,7 +1,5 @@
 #include "host/runtime/job_set.hpp"
 
-#include <system_error>
-
 #include "host/work/job_queues.hpp"
 
 namespace sluice::runtime {
@@ -10,13 +8,6 @@ namespace {
 
 /// For a thread whose job has drained to destroy it, before it counts as one that does not end.
 constexpr Duration kDestructionTime = std::chrono::milliseconds(200);
-
-/// Whether a job that has drained is still in the destructor of its handler.
-template <typename Retirements>
-bool any_left(const Retirements& retirements) {
-  return std::any_of(retirements.begin(), retirements.end(),
-                     [](const auto& retirement) { return !retirement.ended.load(); });
-}
 
 }  // namespace
 
@@ -92,7 +83,8 @@ Result<void> JobSet::run(const std::string& name, const Member& member) {
   // Before it can begin anything.
   apply_steering({member.job});
   if (auto started = member.job->start(); !started) {
-    return cannot_start(member.plan, started.error());
+    const Error& why = started.error();
+    return cannot_start(member.plan, {why.code(), why.message() + " (limits: " + thread_limits() + ")"});
   }
   bool stopping = false;
   {
@@ -136,29 +128,26 @@ void JobSet::apply_steering(const std::vector<JobPointer>& jobs) const {
 void JobSet::retire(Member member, Member successor, Deadline deadline) {
   const JobPointer job = member.job;
   const std::string name = member.plan.config.name;
-  std::string no_thread;
+  Result<void> started;
   {
     const MutexLock lock(mutex_);
-    retirements_.remove_if([](const Retirement& retirement) { return retirement.ended.load(); });
-    Retirement& retirement = retirements_.emplace_back();
-    try {
-      retirement.thread = std::jthread(
-          [this, &retirement, leaving = std::move(member), next = std::move(successor), deadline]() mutable {
-            finish_retirement(std::move(leaving), std::move(next), deadline);
-            retirement.ended = true;
-            changed_.notify_all();
-          });
+    retirements_.remove_if([](const ServiceThread& thread) { return thread.ended(); });
+    started = retirements_.emplace_back("sluice-retire")
+                  .start([this, leaving = std::move(member), next = std::move(successor),
+                          deadline](const std::stop_token&) mutable {
+                    finish_retirement(std::move(leaving), std::move(next), deadline);
+                  });
+    if (started) {
       running_.erase(name);
       leaving_.push_back(job);
-    } catch (const std::system_error& error) {
+    } else {
       retirements_.pop_back();
-      no_thread = error.code().message();
     }
   }
-  if (!no_thread.empty()) {
-    failed_(Error(ErrorCode::unavailable,
-                  "job '" + name + "' runs on as it was, because there is no thread to end it: " + no_thread +
-                      " (limits: " + thread_limits() + ")"));
+  if (!started) {
+    failed_(Error(ErrorCode::unavailable, "job '" + name +
+                                              "' runs on as it was, because there is no thread to end it: " +
+                                              started.error().message() + " (limits: " + thread_limits() + ")"));
     return;
   }
   job->begin_drain(deadline);
@@ -230,12 +219,18 @@ JobSet::Drained JobSet::drain(Deadline deadline) {
       clean_ = false;  // what it was there for was left undone
     }
   }
+  std::vector<ServiceThread*> retirements;
   {
     const MutexLock lock(mutex_);
     changed_.wait_until(mutex_, std::max(deadline.time(), clock_.steady_now()),
                         [this]() SLUICE_NO_TSA { return leaving_.empty(); });
-    changed_.wait_until(mutex_, clock_.steady_now() + kDestructionTime,
-                        [this]() SLUICE_NO_TSA { return !any_left(retirements_); });
+    // Nobody but this thread adds or removes any.
+    std::transform(retirements_.begin(), retirements_.end(), std::back_inserter(retirements),
+                   [](ServiceThread& thread) { return &thread; });
+  }
+  const SteadyTime limit = clock_.machine_time(clock_.steady_now() + kDestructionTime);
+  for (ServiceThread* retirement : retirements) {
+    retirement->stop_until(limit);
   }
   return account();
 }
@@ -249,7 +244,7 @@ JobSet::Drained JobSet::account() const {
     open = jobs_now();
     drained.jobs = past_;
     drained.clean = clean_;
-    drained.threads_left = any_left(retirements_) || !open.empty();
+    drained.threads_left = any_retires() || !open.empty();
     undead = undead_;
   }
   for (const JobPointer& job : open) {
@@ -265,26 +260,26 @@ JobSet::Drained JobSet::account() const {
   return drained;
 }
 
-std::map<std::string, Error> JobSet::denials() const {
-  std::map<std::string, Error> all;
+std::optional<std::pair<std::string, Error>> JobSet::denial() const {
   for (const JobPointer& job : all_jobs()) {
-    if (auto denial = job->activity().denial) {
-      all.emplace(job->config().name, std::move(*denial));
+    if (const auto denial = job->activity().denial) {
+      return std::pair(job->config().name, *denial);
     }
   }
-  return all;
+  return std::nullopt;
 }
 
-std::vector<work::StuckHandler> JobSet::stuck() const {
+std::vector<std::pair<JobSet::JobPointer, work::RunningHandler>> JobSet::stuck() const {
   std::vector<JobPointer> jobs = all_jobs();
   {
     const MutexLock lock(mutex_);
     jobs.insert(jobs.end(), undead_.begin(), undead_.end());
   }
-  std::vector<work::StuckHandler> all;
+  std::vector<std::pair<JobPointer, work::RunningHandler>> all;
   for (const JobPointer& job : jobs) {
-    const auto some = job->stuck();
-    all.insert(all.end(), some.begin(), some.end());
+    for (work::RunningHandler& handler : job->activity().stuck()) {
+      all.emplace_back(job, std::move(handler));
+    }
   }
   return all;
 }

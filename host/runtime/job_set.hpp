@@ -8,7 +8,7 @@ namespace sluice::runtime {
 /// The jobs that a host runs, by name: started together, exchanged one by one at a reload, drained together. `start`,
 /// `exchange` and `drain` are the main thread's, `prepare` of who may wait, the rest anybody's. No lock is held while a
 /// job starts, drains or is destroyed, so that counting is possible whatever hangs.
-class JobSet {
+class JobSet : boost::noncopyable {
  public:
   using JobPointer = std::shared_ptr<work::Job>;
 
@@ -50,8 +50,6 @@ class JobSet {
 
   JobSet(MakeJob make_job, Failed failed, const Clock& clock)
       : make_job_(std::move(make_job)), failed_(std::move(failed)), clock_(clock) {}
-  JobSet(const JobSet&) = delete;
-  JobSet& operator=(const JobSet&) = delete;
 
   /// Makes the jobs of `plans` that do not run as they are yet, in the constructors of plugins for as long as those
   /// take. Fails when one cannot be made, or the system has no room for their threads; nothing has changed then.
@@ -115,9 +113,10 @@ class JobSet {
     const std::vector<JobPointer> jobs = all_jobs();
     return std::all_of(jobs.begin(), jobs.end(), [](const JobPointer& job) { return job->activity().quiescent; });
   }
-  /// The jobs that can do nothing because the store refuses the role, by name, and why.
-  std::map<std::string, Error> denials() const;
-  std::vector<work::StuckHandler> stuck() const;
+  /// A job that can do nothing because the store refuses the role, by name, and why; nothing: none.
+  std::optional<std::pair<std::string, Error>> denial() const;
+  /// Handlers that do not return, each after its job; those of jobs that have ended included.
+  std::vector<std::pair<JobPointer, work::RunningHandler>> stuck() const;
   /// Brings the gauges of all jobs' workers up to date.
   void publish_workers() const {
     for (const JobPointer& job : all_jobs()) {
@@ -143,13 +142,6 @@ class JobSet {
   std::vector<queue::QueueAddress> addresses() const;
 
  private:
-  /// A job on its way out. `ended` is set once the job has been destroyed.
-  struct Retirement {
-    std::atomic<bool> ended{false};
-    // Last, so that it ends before what it uses.
-    std::jthread thread;
-  };
-
   Result<void> run(const std::string& name, const Member& member);
   /// Tells these jobs how to run, and again when something else is said meanwhile.
   void apply_steering(const std::vector<JobPointer>& jobs) const;
@@ -158,6 +150,10 @@ class JobSet {
   /// Starts the successor, or the predecessor's like when that fails.
   void hand_over(const JobPlan& predecessor, const Member& successor);
   void close_books(const JobPointer& job, const work::DrainReport& report);
+  /// A job that has drained may still be in the destructor of its handler.
+  bool any_retires() const SLUICE_REQUIRES(mutex_) {
+    return !std::all_of(retirements_.begin(), retirements_.end(), [](const auto& thread) { return thread.ended(); });
+  }
   std::vector<JobPointer> all_jobs() const {
     const MutexLock lock(mutex_);
     return jobs_now();
@@ -186,7 +182,8 @@ class JobSet {
   bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
   bool clean_ SLUICE_GUARDED_BY(mutex_) = true;
   // Last, so that the threads end before what they use.
-  std::list<Retirement> retirements_ SLUICE_GUARDED_BY(mutex_);
+  std::list<ServiceThread> retirements_
+      SLUICE_GUARDED_BY(mutex_);  ///< of jobs on their way out, until they are destroyed
 };
 
 }  // namespace sluice::runtime

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <exception>
 
+#include "base/text/decimal.hpp"
+#include "base/text/joined.hpp"
 #include "base/text/json_string.hpp"
 #include "host/observe/build_info.hpp"
 
@@ -18,17 +20,11 @@ namespace {
 // More values than these are in the JSON alone.
 constexpr std::size_t kValuesInText = 5;
 
-std::string decimal(const char* format, double number) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), format, number);
-  return text.data();
-}
-
 /// "12 requests, 3.0 RCU, 40.0 WCU, $0.000025 ($0.0000025 a message)"
 std::string usage_text(const cost::Usage& usage, const cost::Prices& prices) {
   const double money = prices.of(usage.spent);
-  std::string text = decimal("%.0f", usage.spent.requests) + " requests, " + decimal("%.1f", usage.spent.read_units) +
-                     " RCU, " + decimal("%.1f", usage.spent.write_units) + " WCU, " + prices.text(money);
+  std::string text = fixed_decimal(usage.spent.requests, 0) + " requests, " + fixed_decimal(usage.spent.read_units, 1) +
+                     " RCU, " + fixed_decimal(usage.spent.write_units, 1) + " WCU, " + prices.text(money);
   if (usage.messages > 0) {
     text += " (" + prices.text(money / usage.messages) + " a message)";
   }
@@ -37,11 +33,11 @@ std::string usage_text(const cost::Usage& usage, const cost::Prices& prices) {
 
 /// The members of a usage, for an object that has begun.
 std::string usage_json(const cost::Usage& usage, const cost::Prices& prices) {
-  return "\"messages\": " + decimal("%.0f", usage.messages) +
-         ", \"requests\": " + decimal("%.3f", usage.spent.requests) +
-         ", \"read_units\": " + decimal("%.3f", usage.spent.read_units) +
-         ", \"write_units\": " + decimal("%.3f", usage.spent.write_units) +
-         ", \"money\": " + decimal("%.10f", prices.of(usage.spent)) + "}";
+  return "\"messages\": " + fixed_decimal(usage.messages, 0) +
+         ", \"requests\": " + fixed_decimal(usage.spent.requests, 3) +
+         ", \"read_units\": " + fixed_decimal(usage.spent.read_units, 3) +
+         ", \"write_units\": " + fixed_decimal(usage.spent.write_units, 3) +
+         ", \"money\": " + fixed_decimal(prices.of(usage.spent), 10) + "}";
 }
 
 cost::Usage sum_of(const cost::CostView& view) {
@@ -207,11 +203,7 @@ Refusal refusal(const std::vector<config::ConfigError>& errors) {
 }
 
 Refusal no_jobs(const config::HostConfig& config) {
-  std::string patterns;
-  for (const std::string& pattern : config.jobs) {
-    patterns += (patterns.empty() ? "" : ", ") + pattern;
-  }
-  return {"no job to run: no file matches " + patterns +
+  return {"no job to run: no file matches " + joined(config.jobs) +
           "; write one, with [job], queue = \"...\" and handler = \"...\" ('sluice plugins' lists the handlers), "
           "or mend [host] jobs in " +
           config.file};
@@ -410,18 +402,14 @@ DrainCertificate Run::certificate_of(JobSet::Drained drained, const Ground& grou
 void Run::say(const DrainCertificate& certificate) {
   // To people first: the file may be a pipe that nobody reads.
   const work::LedgerSnapshot sum = certificate.total();
-  log_.print(certificate.text() + "\n",
-             {{"claimed", sum.claimed},
-              {"done", sum.done},
-              {"retried", sum.retried},
-              {"snoozed", sum.snoozed},
-              {"rejected", sum.rejected},
-              {"discarded", sum.discarded},
-              {"released", sum.released},
-              {"lost", sum.lost},
-              {"stranded", sum.stranded},
-              {"took_ms", std::chrono::duration_cast<std::chrono::milliseconds>(certificate.took).count()},
-              {"clean", certificate.clean}});
+  std::vector<observe::LogField> fields{{"claimed", sum.claimed}};
+  for (const work::EndingCount& ending : work::kEndingCounts) {
+    fields.emplace_back(ending.name, sum.*ending.count);
+  }
+  fields.emplace_back("stranded", sum.stranded);
+  fields.emplace_back("took_ms", std::chrono::duration_cast<std::chrono::milliseconds>(certificate.took).count());
+  fields.emplace_back("clean", certificate.clean);
+  log_.print(certificate.text() + "\n", fields);
   static_cast<void>(log_.flush(kFlushTime));
   if (auto written = report_.write(certificate); !written) {
     log_.print("sluice: " + written.error().message() + "\n");
@@ -511,7 +499,7 @@ std::string BookedCost::text() const {
 std::string BookedCost::json() const {
   std::string out = "{\"currency\": " + json_quoted(prices.currency()) +
                     ", \"as_of\": " + json_quoted(prices.config().as_of) +
-                    ", \"money\": " + decimal("%.10f", prices.of(sum_of(view).spent)) + ", \"jobs\": [";
+                    ", \"money\": " + fixed_decimal(prices.of(sum_of(view).spent), 10) + ", \"jobs\": [";
   const char* comma = "";
   for (const cost::CostView::Row& row : view.rows) {
     out += comma + ("{\"queue\": " + json_quoted(row.queue)) + ", \"job\": " + json_quoted(row.job) + ", " +
@@ -531,7 +519,7 @@ std::string BookedCost::json() const {
 
 std::string DrainCertificate::text() const {
   const LedgerSnapshot sum = total();
-  std::string out = "drain certificate: " + sum_text(sum, true) + "; drained in " + decimal("%.1f", seconds(took)) +
+  std::string out = "drain certificate: " + sum_text(sum, true) + "; drained in " + fixed_decimal(seconds(took), 1) +
                     (clean ? " s, clean" : " s, NOT clean");
   for (const auto& [name, ledger] : jobs) {
     out += "; " + name + ": " + sum_text(ledger, false);
@@ -551,11 +539,11 @@ std::string DrainCertificate::json() const {
     by_job += (by_job.empty() ? "" : ",") + json_quoted(name) + ":" + sum_json(ledger);
   }
   std::string out = "{\"total\": " + sum_json(total()) + ", \"jobs\": {" + by_job +
-                    "}, \"seconds\": " + decimal("%.3f", seconds(took)) + ", \"clean\": " + (clean ? "true" : "false");
+                    "}, \"seconds\": " + fixed_decimal(seconds(took), 3) + ", \"clean\": " + (clean ? "true" : "false");
   if (dynamodb) {
     out += ", \"dynamodb\": {\"requests\": " + std::to_string(dynamodb->requests) +
-           ", \"read_units\": " + decimal("%.1f", dynamodb->read_units) +
-           ", \"write_units\": " + decimal("%.1f", dynamodb->write_units) + "}";
+           ", \"read_units\": " + fixed_decimal(dynamodb->read_units, 1) +
+           ", \"write_units\": " + fixed_decimal(dynamodb->write_units, 1) + "}";
   }
   if (cost && !cost->none()) {
     out += ", \"cost\": " + cost->json();
@@ -564,25 +552,21 @@ std::string DrainCertificate::json() const {
 }
 
 Result<DrainReportFile> DrainReportFile::open(const std::string& path) {
-  if (path.empty()) {
-    return DrainReportFile(path, Descriptor());
-  }
-  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
-  if (!file.open()) {
+  File file(path.empty() ? nullptr : std::fopen(path.c_str(), "ae"), &std::fclose);
+  if (!path.empty() && !file) {
     return cannot_write(path);
   }
   return DrainReportFile(path, std::move(file));
 }
 
 Result<void> DrainReportFile::write(const DrainCertificate& certificate) {
-  if (!file_.open()) {
+  if (!file_) {
     return {};
   }
-  // EINVAL: a pipe or terminal, which has nothing to cut
-  if ((ftruncate(file_.get(), 0) != 0 && errno != EINVAL) || !write_all(file_.get(), certificate.json())) {
-    return cannot_write(path_);
-  }
-  return {};
+  // EINVAL: a pipe or terminal, which has nothing to cut.
+  const bool cut = ::ftruncate(::fileno(file_.get()), 0) == 0 || errno == EINVAL;
+  const bool written = cut && std::fputs(certificate.json().c_str(), file_.get()) >= 0 && std::fflush(file_.get()) == 0;
+  return written ? Result<void>() : cannot_write(path_);
 }
 
 int run_host(const RunOptions& options) {

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "base/descriptor.hpp"
+#include <cstdio>
+
 #include "host/runtime/host.hpp"
 #include "host/runtime/host_queues.hpp"
 
@@ -50,10 +51,11 @@ class DrainReportFile {
   Result<void> write(const DrainCertificate& certificate);
 
  private:
-  DrainReportFile(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
+  using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+  DrainReportFile(std::string path, File file) : path_(std::move(path)), file_(std::move(file)) {}
 
   std::string path_;
-  Descriptor file_;  ///< none: no report
+  File file_;  ///< null: no report
 };
 
 /// What `sluice run` was asked for.

@@ -4,19 +4,11 @@
 
 #include "base/text/hex.hpp"
 #include "host/fleet/notice_json.hpp"
+#include "host/stores/table/nonce.hpp"
 
 namespace sluice::runtime {
 
 namespace {
-
-/// Alike on every host.
-std::uint64_t hash_of(const std::string& text) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  }
-  return hash;
-}
 
 using std::chrono::floor;
 using std::chrono::hours;
@@ -89,7 +81,7 @@ std::string definition_of(const config::ScheduleConfig& schedule) {
   }
   const std::string when = schedule.cron.empty() ? "every " + config::format_duration(schedule.every)
                                                  : "\"" + schedule.cron + "\" in " + schedule.time_zone;
-  return when + ", message " + hex_digits(hash_of(content), 8) + " to queue " + schedule.queue;
+  return when + ", message " + hex_digits(queue::table::stable_hash(content), 8) + " to queue " + schedule.queue;
 }
 
 std::vector<Schedule> schedules_of(const std::vector<JobPlan>& plans) {
@@ -320,32 +312,6 @@ void Scheduler::succeeded(Entry& entry) {
   }
 }
 
-Result<void> ScheduleService::take(const std::vector<Schedule>& schedules) {
-  {
-    const MutexLock lock(mutex_);
-    scheduler_.take(schedules, clock_.wall_now());
-    any_ = any_ || !schedules.empty();
-    ++takes_;
-    changed_.notify_all();
-    if (!started_) {
-      return {};
-    }
-  }
-  return start();
-}
-
-Result<void> ScheduleService::start() {
-  {
-    const MutexLock lock(mutex_);
-    started_ = true;
-    if (!any_ || running_) {
-      return {};
-    }
-    running_ = true;
-  }
-  return thread_.start([this](const std::stop_token& stop) { run(stop); });
-}
-
 void ScheduleService::run(const std::stop_token& stop) {
   std::uint64_t seen = 0;
   while (!stop.stop_requested()) {
@@ -371,6 +337,9 @@ SteadyTime ScheduleService::step() {
   if (!order.empty()) {
     carry_out(order);
     return SteadyTime::min();
+  }
+  if (order.wake == WallTime::max()) {
+    return SteadyTime::max();  // There is no schedule.
   }
   const Duration wait = order.wake > now + kLongestWait ? kLongestWait : Duration(order.wake - now);
   return clock_.steady_now() + std::max(wait, Duration::zero());

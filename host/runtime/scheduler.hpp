@@ -121,8 +121,8 @@ class Scheduler {
   std::vector<Line> lines_;
 };
 
-/// The thread that sends what schedules have due. Does not exist where there are none. A pause of a job does not touch
-/// its schedules: what is paused is the work, and what is due waits in the queue as any message does.
+/// The thread that sends what schedules have due; it sleeps where there are none. A pause of a job does not touch its
+/// schedules: what is paused is the work, and what is due waits in the queue as any message does.
 class ScheduleService final : public Service {
  public:
   /// The references outlive it; `host` is this host's name.
@@ -130,9 +130,16 @@ class ScheduleService final : public Service {
       : queues_(queues), log_(log), clock_(clock), scheduler_(host) {}
   ~ScheduleService() override { stop(); }
 
-  /// These schedules from now on. Before `start` or after it, from any thread; the first ones start the thread.
-  Result<void> take(const std::vector<Schedule>& schedules);
-  Result<void> start() override;
+  /// These schedules from now on. Before `start` or after it, from any thread.
+  void take(const std::vector<Schedule>& schedules) {
+    const MutexLock lock(mutex_);
+    scheduler_.take(schedules, clock_.wall_now());
+    ++takes_;
+    changed_.notify_all();
+  }
+  Result<void> start() override {
+    return thread_.start([this](const std::stop_token& stop) { run(stop); });
+  }
   /// Nothing is sent any more that has not begun. From any thread; returns at once.
   void request_stop() { thread_.request_stop(); }
   void stop() override { thread_.stop(); }
@@ -156,9 +163,6 @@ class ScheduleService final : public Service {
   Mutex mutex_;
   Condition changed_;
   Scheduler scheduler_ SLUICE_GUARDED_BY(mutex_);
-  bool started_ SLUICE_GUARDED_BY(mutex_) = false;
-  bool any_ SLUICE_GUARDED_BY(mutex_) = false;
-  bool running_ SLUICE_GUARDED_BY(mutex_) = false;
   std::uint64_t takes_ SLUICE_GUARDED_BY(mutex_) = 0;
 
   // Touched only by the thread.

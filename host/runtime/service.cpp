@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/guard.hpp"
+#include "base/text/joined.hpp"
 
 namespace sluice::runtime {
 
@@ -59,12 +60,12 @@ Result<void> ServiceThread::start(std::function<void(std::stop_token)> loop) {
   return {};
 }
 
-bool ServiceThread::running() {
+bool ServiceThread::running() const {
   const MutexLock lock(mutex_);
   return state_ == State::running;
 }
 
-bool ServiceThread::ended() {
+bool ServiceThread::ended() const {
   const MutexLock lock(mutex_);
   return state_ == State::ended;
 }
@@ -145,23 +146,22 @@ Result<void> room_for_descriptors(std::size_t count) {
 }
 
 std::string thread_limits() {
-  std::string text;
-  const auto add = [&text](const std::string& limit) { text += (text.empty() ? "" : ", ") + limit; };
+  std::vector<std::string> limits;
   struct rlimit limit {};
   if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    add("address space " + std::to_string(limit.rlim_cur / kMebibyte) + " MiB (ulimit -v)");
+    limits.push_back("address space " + std::to_string(limit.rlim_cur / kMebibyte) + " MiB (ulimit -v)");
   }
   // The stacks of threads are data too.
   if (::getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    add("data " + std::to_string(limit.rlim_cur / kMebibyte) + " MiB (ulimit -d)");
+    limits.push_back("data " + std::to_string(limit.rlim_cur / kMebibyte) + " MiB (ulimit -d)");
   }
   if (::getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    add("processes and threads of this user " + std::to_string(limit.rlim_cur) + " (ulimit -u)");
+    limits.push_back("processes and threads of this user " + std::to_string(limit.rlim_cur) + " (ulimit -u)");
   }
   if (const std::string container = container_limit(); !container.empty()) {
-    add("processes and threads of this container " + container + " (pids.max)");
+    limits.push_back("processes and threads of this container " + container + " (pids.max)");
   }
-  return text.empty() ? "none but the system's own" : text;
+  return limits.empty() ? "none but the system's own" : joined(limits);
 }
 
 }  // namespace sluice::runtime

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
 #include <cstddef>
 #include <functional>
 #include <thread>
@@ -12,11 +13,8 @@ namespace sluice::runtime {
 /// Anything with a thread. A resource: not copyable, not movable. `start()` is called at most once; it fails where
 /// there is no thread to be had. `stop()` may be called from any thread, any number of times, also before `start()`,
 /// which then does nothing; it returns when the thread has ended. Destruction stops.
-class Service {
+class Service : boost::noncopyable {
  public:
-  Service() = default;
-  Service(const Service&) = delete;
-  Service& operator=(const Service&) = delete;
   virtual ~Service() = default;
 
   virtual Result<void> start() = 0;
@@ -24,13 +22,11 @@ class Service {
 };
 
 /// One thread with the contract of a Service. A resource; its destructor stops.
-class ServiceThread {
+class ServiceThread : boost::noncopyable {
  public:
   /// `name` shows in the system's tools, cut to 15 bytes, and in what is said where the thread cannot be made.
   explicit ServiceThread(std::string name) : name_(std::move(name)) {}
   ~ServiceThread() { stop(); }
-  ServiceThread(const ServiceThread&) = delete;
-  ServiceThread& operator=(const ServiceThread&) = delete;
 
   /// Runs `loop`, which returns soon after a stop request. Nothing after `stop`. `unavailable` when there is no thread.
   Result<void> start(std::function<void(std::stop_token)> loop);
@@ -40,15 +36,15 @@ class ServiceThread {
   /// The same, but waits no longer than until `time` (of the machine's monotonic clock); false: it still runs.
   bool stop_until(SteadyTime time);
   /// It has been started and has not come to its end.
-  bool running();
+  bool running() const;
   /// It has been started, and has.
-  bool ended();
+  bool ended() const;
 
  private:
   enum class State { idle, running, ended };
 
   const std::string name_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   Condition ended_;
   State state_ SLUICE_GUARDED_BY(mutex_) = State::idle;
   bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;

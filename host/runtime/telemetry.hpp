@@ -10,7 +10,7 @@ namespace sluice::runtime {
 
 /// What leaves the process of what it tells of itself: log lines for services, spans for a collector. Nothing where the
 /// host file asks for none. Thread-safe; whatever the collectors do, nobody waits for them but `flush`.
-class Telemetry {
+class Telemetry : boost::noncopyable {
  public:
   struct Parts {
     const config::HostConfig& config;
@@ -25,8 +25,6 @@ class Telemetry {
   static Result<std::unique_ptr<Telemetry>> open(const Parts& parts);
   /// What has not been sent by then is dropped.
   ~Telemetry();
-  Telemetry(const Telemetry&) = delete;
-  Telemetry& operator=(const Telemetry&) = delete;
 
   /// Null: nothing is traced.
   observe::Tracer* tracer() { return tracer_.get(); }

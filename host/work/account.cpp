@@ -62,26 +62,19 @@ std::string reason_of(const StepEffects::Line& line) {
 
 void write(const StepEffects::Line& line, const std::string& job, observe::Log& log) {
   const std::string reason = reason_of(line);
-  if (line.message_id.empty()) {
-    log.write(line.level, line.text, {{"job", job}, {"reason", reason}});
-  } else if (line.attempt == 0) {
-    log.write(line.level, line.text, {{"job", job}, {"id", line.message_id}, {"reason", reason}});
-  } else if (line.wait) {
-    log.write(line.level, line.text,
-              {{"job", job},
-               {"id", line.message_id},
-               {"attempt", line.attempt},
-               {"took_ms", milliseconds(line.took)},
-               {"wait_ms", milliseconds(*line.wait)},
-               {"reason", reason}});
-  } else {
-    log.write(line.level, line.text,
-              {{"job", job},
-               {"id", line.message_id},
-               {"attempt", line.attempt},
-               {"took_ms", milliseconds(line.took)},
-               {"reason", reason}});
+  std::vector<observe::LogField> fields{{"job", job}};
+  if (!line.message_id.empty()) {
+    fields.emplace_back("id", line.message_id);
   }
+  if (line.attempt > 0) {
+    fields.emplace_back("attempt", line.attempt);
+    fields.emplace_back("took_ms", milliseconds(line.took));
+  }
+  if (line.wait) {
+    fields.emplace_back("wait_ms", milliseconds(*line.wait));
+  }
+  fields.emplace_back("reason", reason);
+  log.write(line.level, line.text, fields);
 }
 
 }  // namespace

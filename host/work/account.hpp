@@ -123,6 +123,13 @@ struct JobActivity {
   bool claiming = false;           ///< a call of the source has not been answered
   bool quiescent = false;       ///< nothing is held, and the last claim, begun after the last wake, found nothing due
   bool held_by_budget = false;  ///< it waits for what one of its queues may cost
+
+  /// Handlers that do not return. Their messages are settled, and other workers have taken their place.
+  std::vector<RunningHandler> stuck() const {
+    std::vector<RunningHandler> some;
+    std::copy_if(running.begin(), running.end(), std::back_inserter(some), [](const auto& one) { return one.stuck; });
+    return some;
+  }
 };
 
 /// What a step of the flow leaves to be done once its lock is free: threads to wake, counts and log lines to publish.

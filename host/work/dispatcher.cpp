@@ -190,27 +190,18 @@ Task* WorkerBatch::next(SteadyTime now) {
 }
 
 void Workforce::count(const Seat& seat, std::size_t change) {
-  const bool worker = seat.kind == SeatKind::worker;
-  switch (seat.state) {
-    case State::vacant:
-    case State::leaving:
-      break;
-    case State::idle:
-      (worker ? free_workers_ : free_quarantine_) += change;
-      break;
-    case State::busy:
-      (worker ? busy_workers_ : busy_quarantine_) += change;
-      break;
-    case State::lost:
-      lost_ += change;
-      break;
+  if (seat.state == State::idle) {
+    crew(seat.kind).free += change;
+  } else if (seat.state == State::busy) {
+    crew(seat.kind).busy += change;
+  } else if (seat.state == State::lost) {
+    lost_ += change;
   }
 }
 
 std::uint32_t Workforce::enlist(WorkerBatch& batch, SeatKind kind, bool isolated) {
-  std::size_t& in_making = kind == SeatKind::worker ? workers_in_making_ : quarantine_in_making_;
-  SLUICE_ASSERT(in_making > 0);
-  --in_making;
+  SLUICE_ASSERT(crew(kind).in_making > 0);
+  --crew(kind).in_making;
   auto seat = std::find_if(seats_.begin(), seats_.end(), [](const Seat& one) { return one.state == State::vacant; });
   if (seat == seats_.end()) {
     seat = seats_.emplace(seats_.end());
@@ -229,13 +220,9 @@ bool Workforce::back(std::uint32_t seat) {
   if (one.state == State::leaving) {
     return false;
   }
-  if (one.state == State::lost) {
-    const bool worker = one.kind == SeatKind::worker;
-    const std::size_t others = worker ? free_workers_ + busy_workers_ + workers_in_making_
-                                      : free_quarantine_ + busy_quarantine_ + quarantine_in_making_;
-    if (others >= (worker ? settings_.workers : most_quarantined())) {
-      return false;
-    }
+  const std::size_t wanted = one.kind == SeatKind::worker ? settings_.workers : most_quarantined();
+  if (one.state == State::lost && crew(one.kind).size() >= wanted) {
+    return false;
   }
   if (one.state != State::idle) {
     go(one, State::idle);
@@ -245,20 +232,21 @@ bool Workforce::back(std::uint32_t seat) {
 }
 
 Workforce::Wanted Workforce::want(std::size_t waiting_suspects, SteadyTime now) {
-  const std::size_t workers = free_workers_ + busy_workers_ + workers_in_making_;
-  const std::size_t quarantined = free_quarantine_ + busy_quarantine_ + quarantine_in_making_;
+  Crew& workers = crew(SeatKind::worker);
+  Crew& quarantine = crew(SeatKind::quarantine);
+  const std::size_t ready = quarantine.free + quarantine.in_making;
   Wanted wanted;
-  wanted.workers = settings_.workers - std::min<std::size_t>(settings_.workers, workers);
-  const std::size_t needed = waiting_suspects - std::min(waiting_suspects, free_quarantine_ + quarantine_in_making_);
-  wanted.quarantine = std::min(needed, most_quarantined() - std::min(most_quarantined(), quarantined));
+  wanted.workers = settings_.workers - std::min<std::size_t>(settings_.workers, workers.size());
+  wanted.quarantine = std::min(waiting_suspects - std::min(waiting_suspects, ready),
+                               most_quarantined() - std::min(most_quarantined(), quarantine.size()));
   if (wanted.workers + wanted.quarantine == 0 || loss_limit_reached()) {
     return {};
   }
   if (now < make_after_) {
     return {0, 0, make_after_};
   }
-  workers_in_making_ += wanted.workers;
-  quarantine_in_making_ += wanted.quarantine;
+  workers.in_making += wanted.workers;
+  quarantine.in_making += wanted.quarantine;
   return wanted;
 }
 
@@ -310,7 +298,7 @@ void Dispatcher::take_back(std::uint32_t seat) {
 }
 
 void Workforce::not_made(SeatKind kind, SteadyTime now) {
-  --(kind == SeatKind::worker ? workers_in_making_ : quarantine_in_making_);
+  --crew(kind).in_making;
   make_after_ = now + kMakeAgain;
 }
 

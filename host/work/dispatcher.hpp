@@ -186,7 +186,7 @@ bool only_removal_is_left(const Task& task, const plugin::Outcome& outcome);
 
 /// The messages that one worker has taken: those it will start, the one it runs, those it has finished. While it is
 /// deep in a long attempt the flow takes back the others. Thread-safe; its lock is taken last and held for moments.
-class WorkerBatch {
+class WorkerBatch : boost::noncopyable {
  public:
   struct Finished {
     Task* task = nullptr;
@@ -204,8 +204,6 @@ class WorkerBatch {
 
   /// `timeout` of an attempt; zero: none.
   WorkerBatch(const Clock& clock, Duration timeout) : timeout_(timeout), attempt_(clock) {}
-  WorkerBatch(const WorkerBatch&) = delete;
-  WorkerBatch& operator=(const WorkerBatch&) = delete;
 
   // The worker's side.
 
@@ -343,7 +341,9 @@ class Workforce {
   };
 
   /// The first `workers` are made without being asked for.
-  explicit Workforce(const Settings& settings) : settings_(settings), workers_in_making_(settings.workers) {}
+  explicit Workforce(const Settings& settings) : settings_(settings) {
+    crew(SeatKind::worker).in_making = settings.workers;
+  }
 
   /// A worker is ready. `isolated`: its handlers run in a process of their own.
   std::uint32_t enlist(WorkerBatch& batch, SeatKind kind, bool isolated);
@@ -351,7 +351,7 @@ class Workforce {
   void set_workers(std::uint32_t workers) { settings_.workers = workers; }
   /// Workers that are too many.
   std::size_t surplus() const {
-    const std::size_t workers = free_workers_ + busy_workers_ + workers_in_making_;
+    const std::size_t workers = crew(SeatKind::worker).size();
     return workers - std::min<std::size_t>(workers, settings_.workers);
   }
   /// It could not be made.
@@ -397,22 +397,33 @@ class Workforce {
   std::size_t most_quarantined() const {
     return std::clamp<std::size_t>(settings_.workers, kFewestQuarantined, kMostQuarantined);
   }
-  std::size_t free_workers() const { return free_workers_; }
+  std::size_t free_workers() const { return crew(SeatKind::worker).free; }
   /// Free ones and those that were given work within `span`.
   std::size_t active_workers(Duration span, SteadyTime now) const {
-    std::size_t active = free_workers_;
+    std::size_t active = free_workers();
     for (const Seat& seat : seats_) {
       const bool recent = seat.state == State::busy && now - seat.dealt_at < span;
       active += recent && seat.kind == SeatKind::worker ? 1 : 0;
     }
     return active;
   }
-  std::size_t busy_quarantine() const { return busy_quarantine_; }
-  bool anybody_busy() const { return busy_workers_ + busy_quarantine_ > 0; }
+  std::size_t busy_quarantine() const { return crew(SeatKind::quarantine).busy; }
+  bool anybody_busy() const { return crew(SeatKind::worker).busy + busy_quarantine() > 0; }
   /// No more workers are made: too many handlers have not returned.
   bool loss_limit_reached() const { return lost_ >= std::max(kMinLossLimit, settings_.workers); }
 
  private:
+  /// How many there are of one kind; none of those that are lost or leave.
+  struct Crew {
+    std::size_t free = 0;
+    std::size_t busy = 0;
+    std::size_t in_making = 0;
+
+    std::size_t size() const { return free + busy + in_making; }
+  };
+
+  Crew& crew(SeatKind kind) { return crews_[static_cast<std::size_t>(kind)]; }
+  const Crew& crew(SeatKind kind) const { return crews_[static_cast<std::size_t>(kind)]; }
   void go(Seat& seat, State to) {
     count(seat, static_cast<std::size_t>(-1));
     seat.state = to;
@@ -422,13 +433,8 @@ class Workforce {
 
   Settings settings_;
   std::vector<Seat> seats_;
-  std::size_t free_workers_ = 0;
-  std::size_t busy_workers_ = 0;
-  std::size_t free_quarantine_ = 0;
-  std::size_t busy_quarantine_ = 0;
+  std::array<Crew, 2> crews_{};
   std::size_t lost_ = 0;
-  std::size_t workers_in_making_;
-  std::size_t quarantine_in_making_ = 0;
   SteadyTime make_after_ = SteadyTime::min();
 };
 

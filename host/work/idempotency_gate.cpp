@@ -22,9 +22,9 @@ constexpr Duration kLastBackoff = std::chrono::seconds(5);
 std::string shown(const std::string& key) { return "'" + clean_utf8(key, kShownBytes, "?") + "'"; }
 
 /// The same for every message whose handler has staged nothing.
-std::shared_ptr<const queue::Effects> own_record(const IdempotencyGate::Settings& settings) {
+std::shared_ptr<const queue::Effects> own_record(const config::JobConfig& job) {
   auto effects = std::make_shared<queue::Effects>();
-  effects->key = queue::KeyRecord{.job = settings.job, .key = {}, .ttl = settings.keys->ttl, .own_id = true};
+  effects->key = queue::KeyRecord{.job = job.name, .key = {}, .ttl = job.idempotency->ttl, .own_id = true};
   return effects;
 }
 
@@ -73,12 +73,13 @@ FoundKey MessageKey::of(const queue::Message& message) const {
   return found;
 }
 
-IdempotencyGate::IdempotencyGate(Settings settings, FailurePolicy policy, InFlightTable& in_flight,
+IdempotencyGate::IdempotencyGate(const config::JobConfig& job, const FailurePolicy& policy, InFlightTable& in_flight,
                                  Dispatcher& dispatcher, Settler& settler, Random& random)
-    : settings_(std::move(settings)),
-      policy_(std::move(policy)),
-      own_id_(settings_.keys && MessageKey(*settings_.keys).own_id()),
-      own_record_(own_id_ ? own_record(settings_) : nullptr),
+    : keys_(job.idempotency),
+      job_(job.name),
+      policy_(policy),
+      own_id_(keys_ && MessageKey(*keys_).own_id()),
+      own_record_(own_id_ ? own_record(job) : nullptr),
       in_flight_(in_flight),
       dispatcher_(dispatcher),
       settler_(settler),
@@ -91,7 +92,7 @@ IdempotencyGate::Order IdempotencyGate::next(SteadyTime now, SteadyTime deadline
   order.hold_for = own_id_ ? Duration::zero() : kMarkLeases * in_flight_.terms().visibility();
   order.releases = in_flight_.take_ended_marks();
   for (KeyMark& mark : order.releases) {
-    mark.claim.job = settings_.job;
+    mark.claim.job = job_;
   }
   renew(order, now);
   if (now >= ask_at_) {
@@ -116,7 +117,7 @@ void IdempotencyGate::renew(Order& order, SteadyTime now) {
       continue;
     }
     if (hold.renew_at <= now && SLUICE_GUARD(key_mark_renewal)) {
-      order.renewals.push_back({{settings_.job, hold.key, task->message.id, order.hold_for, hold.fence}, task->part});
+      order.renewals.push_back({{job_, hold.key, task->message.id, order.hold_for, hold.fence}, task->part});
       hold.renew_at = now + in_flight_.terms().visibility();
     }
     renew_at_ = std::min(renew_at_, std::max(hold.renew_at, now));
@@ -162,7 +163,7 @@ void IdempotencyGate::answered(const Order& order, Answers answers, SteadyTime n
 
 void IdempotencyGate::decide(Task& task, Answer& answer, std::int64_t fence, SteadyTime now, StepEffects& effects) {
   if (!answer.found.missing.empty()) {
-    if (settings_.keys->on_missing == config::OnMissingKey::run) {
+    if (keys_->on_missing == config::OnMissingKey::run) {
       dispatcher_.add(task);
     } else {
       turn_away(task,
@@ -198,7 +199,7 @@ void IdempotencyGate::let_in(Task& task, Answer& answer, std::int64_t fence, Ste
 }
 
 void IdempotencyGate::put_off(Task& task, const Answer& answer, SteadyTime now, StepEffects& effects) {
-  if (settings_.keys->while_running == config::WhileRunning::reject) {
+  if (keys_->while_running == config::WhileRunning::reject) {
     waits_.erase(task.message.id);
     turn_away(task,
               "another message with its idempotency key " + shown(answer.found.key) + " is being worked on: " +
@@ -221,7 +222,7 @@ void IdempotencyGate::put_off(Task& task, const Answer& answer, SteadyTime now, 
 
 void IdempotencyGate::duplicate(Task& task, Answer& answer, SteadyTime now, StepEffects& effects) {
   ++effects.duplicates;
-  if (settings_.keys->on_duplicate == config::OnDuplicate::run) {
+  if (keys_->on_duplicate == config::OnDuplicate::run) {
     task.first_result = std::make_shared<const std::string>(std::move(answer.key.result));
     dispatcher_.add(task);
     return;
@@ -246,9 +247,9 @@ void IdempotencyGate::seal(const Task& task, const std::shared_ptr<const queue::
   auto effects = staged ? std::const_pointer_cast<queue::Effects>(staged) : std::make_shared<queue::Effects>();
   if (keeps_key) {
     queue::KeyRecord& record = effects->key ? *effects->key : effects->key.emplace();
-    record.job = settings_.job;
+    record.job = job_;
     record.key = task.key.key;
-    record.ttl = settings_.keys->ttl;
+    record.ttl = keys_->ttl;
     record.own_id = own_id_;
   } else {
     effects->key.reset();
@@ -262,7 +263,7 @@ void IdempotencyGate::turn_away(Task& task, std::string reason, SteadyTime now, 
 }
 
 void IdempotencyGate::admit(Task& task, const queue::OwnIdFound& found, SteadyTime now, StepEffects& effects) {
-  if (!settings_.keys) {
+  if (!keys_) {
     dispatcher_.add(task);
   } else if (!own_id_ || !found.asked) {
     dispatcher_.hold_back(task);
@@ -273,7 +274,7 @@ void IdempotencyGate::admit(Task& task, const queue::OwnIdFound& found, SteadyTi
 }
 
 void IdempotencyGate::call(StepEffects& effects) const {
-  if (settings_.keys && !calling_) {
+  if (keys_ && !calling_) {
     effects.keys = effects.keys || dispatcher_.holds_back() || !in_flight_.ended_marks().empty();
   }
 }

@@ -46,11 +46,6 @@ inline constexpr Duration kLastKeyWait = std::chrono::seconds(5);
 /// message is held, released when that ends otherwise than done, and recorded with what is done. Not thread-safe.
 class IdempotencyGate {
  public:
-  struct Settings {
-    std::optional<config::IdempotencyConfig> keys;  ///< nothing: everybody is let in, at no cost
-    std::string job;
-  };
-
   /// A message whose key is asked for. It stays where it is until it is answered, whatever becomes of it.
   struct Ask {
     Task* task = nullptr;
@@ -78,8 +73,9 @@ class IdempotencyGate {
     std::optional<Error> failure;  ///< of renewals or releases
   };
 
-  IdempotencyGate(Settings settings, FailurePolicy policy, InFlightTable& in_flight, Dispatcher& dispatcher,
-                  Settler& settler, Random& random);
+  /// A job without keys: everybody is let in, at no cost.
+  IdempotencyGate(const config::JobConfig& job, const FailurePolicy& policy, InFlightTable& in_flight,
+                  Dispatcher& dispatcher, Settler& settler, Random& random);
 
   /// A message has come that a handler could begin with. Where its claim has told of its key nobody is asked any more.
   void admit(Task& task, const queue::OwnIdFound& found, SteadyTime now, StepEffects& effects);
@@ -105,8 +101,9 @@ class IdempotencyGate {
   void turn_away(Task& task, std::string reason, SteadyTime now, StepEffects& effects);
   void duplicate(Task& task, Answer& answer, SteadyTime now, StepEffects& effects);
   void renew(Order& order, SteadyTime now);
-  const Settings settings_;
-  const FailurePolicy policy_;
+  const std::optional<config::IdempotencyConfig> keys_;
+  const std::string job_;
+  const FailurePolicy& policy_;
   const bool own_id_;
   const std::shared_ptr<const queue::Effects> own_record_;
   InFlightTable& in_flight_;

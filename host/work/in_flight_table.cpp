@@ -105,6 +105,12 @@ std::uint64_t fingerprint_of(const Task& task) {
   return task.fingerprint != 0 ? task.fingerprint : fingerprint_of(task.message);
 }
 
+// Nobody has changed the message since it became this task's, or sent another one under its id.
+bool is_unchanged(const Task& task, const queue::Message& message) {
+  return task.message.sent_at == message.sent_at && message.attempt >= task.message.attempt &&
+         fingerprint_of(task) == fingerprint_of(message);
+}
+
 }  // namespace
 
 Duration RetryPolicy::grown(std::uint32_t attempt) const {
@@ -193,11 +199,6 @@ Disposition dispose_exhausted(std::uint32_t attempt, const FailurePolicy& policy
 
 Disposition dispose_crash(std::string why, std::uint32_t attempt, const FailurePolicy& policy, Random& random) {
   return try_again({OutcomeStatus::crashed, {}, std::move(why)}, attempt, policy, random);
-}
-
-Disposition dispose_refused(const std::string& why, bool reject, std::uint32_t attempt, const FailurePolicy& policy,
-                            Random& random) {
-  return dispose({reject ? OutcomeStatus::reject : OutcomeStatus::retry, {}, why}, attempt, policy, random);
 }
 
 Disposition put_back() { return {CompletionAction::release, Duration::zero(), {}, Ending::released, kUnchanged}; }
@@ -309,11 +310,6 @@ void InFlightTable::tidy(Task& task) {
   // Bodies can be large; an unused place keeps none.
   task.message = {};
   free_.push_back(&task);
-}
-
-bool is_unchanged(const Task& task, const queue::Message& message) {
-  return task.message.sent_at == message.sent_at && message.attempt >= task.message.attempt &&
-         fingerprint_of(task) == fingerprint_of(message);
 }
 
 void FinishedWork::keep(Task& task) {

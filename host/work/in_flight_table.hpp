@@ -77,11 +77,6 @@ Disposition dispose_unseen(std::string why, std::uint32_t attempt, const Failure
 /// says how. As a failed attempt, and a suspect from now on. Also for whoever finds the crash ledger of a dead host.
 Disposition dispose_crash(std::string why, std::uint32_t attempt, const FailurePolicy& policy, Random& random);
 
-/// Decides on a message whose handler was done in attempt number `attempt`, but whose effects the store refused for the
-/// reason `why`: nothing is committed of them. `reject`: its author wants such a message rejected, not retried.
-Disposition dispose_refused(const std::string& why, bool reject, std::uint32_t attempt, const FailurePolicy& policy,
-                            Random& random);
-
 /// Puts a message back at once for anybody; its handler has not begun, so that whatever its record says of it stays.
 Disposition put_back();
 
@@ -308,13 +303,11 @@ class LeaseTerms {
 
 /// What one job holds, and how each of it ended. Owns the tasks, whose addresses are stable; one that has ended stays
 /// until `tidy`, so that those who point to it can let go of it first. Tells the crash ledger. Not thread-safe.
-class InFlightTable {
+class InFlightTable : boost::noncopyable {
  public:
   /// `crash_ledger` may be null; it outlives the table.
   InFlightTable(const LeaseTerms& terms, isolation::JobLedger* crash_ledger)
       : terms_(terms), crash_ledger_(crash_ledger) {}
-  InFlightTable(const InFlightTable&) = delete;
-  InFlightTable& operator=(const InFlightTable&) = delete;
 
   Task& admit(queue::Delivery&& delivery);
   /// The message has come back as it was, since its lease had ended. It goes on under the new receipt, at once or once
@@ -415,9 +408,6 @@ class InFlightTable {
 inline constexpr std::size_t kMaxRemembered = 4096;
 /// Bodies of finished messages that are kept until their end is written, in bytes; beyond it only a fingerprint is.
 inline constexpr std::size_t kKeptBytes = 16U << 20U;
-
-/// Whether nobody has changed the message since it became this task's, or sent another one under its id.
-bool is_unchanged(const Task& task, const queue::Message& message);
 
 /// What handlers have finished here for good, until it is written. What another holder took away meanwhile is
 /// remembered, so that it is not run a second time when it comes back to this host as it was. Not thread-safe.

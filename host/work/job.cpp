@@ -6,8 +6,6 @@
 namespace sluice::work {
 namespace {
 
-// Those that claim, settle and extend.
-constexpr std::uint32_t kOwnThreads = 3;
 constexpr Duration kMinVisibility = std::chrono::milliseconds(100);
 // After the end of a drain its threads have only to return; one that is in a call of the store has this long at least.
 constexpr Duration kJoinTime = std::chrono::milliseconds(100);
@@ -105,24 +103,6 @@ class InstanceMaker {
   std::shared_ptr<plugin::HandlerInstance> shared_;
 };
 
-JobFlow::Settings flow_settings(const JobSpec& spec, const JobSeams& seams) {
-  return {.workers = spec.config.concurrency,
-          .stuck_grace = spec.stuck_grace,
-          .leases = spec.leases,
-          .claiming = {.rate_limit = spec.config.rate_limit, .poll_interval = spec.config.poll_interval},
-          .keys = spec.config.idempotency,
-          .job = spec.config.name,
-          .budgets = seams.budgets};
-}
-
-std::vector<std::string> queue_names(const config::JobConfig& config) {
-  std::vector<std::string> names;
-  for (const config::WeightedQueue& queue : queues_of(config)) {
-    names.push_back(queue.name);
-  }
-  return names;
-}
-
 }  // namespace
 
 // Everything that a job consists of, in the order in which it must come to life.
@@ -133,17 +113,17 @@ class Job::Parts {
         crash_ledger(seams.crash_ledger),
         source(std::move(its_source)),
         instances(spec, source->traits(), seams),
-        flow(flow_settings(spec, seams), FailurePolicy(spec.config, spec.host), seams.random, crash_ledger.get(),
+        flow(spec.config, {spec.host, spec.stuck_grace, spec.leases, seams.budgets}, seams.random, crash_ledger.get(),
              seams.clock.steady_now()),
         budgets(seams.budgets),
         shared(spec.config.name, flow, seams.clock, seams.log, seams.metrics, seams.tracer != nullptr),
         tracing(seams.tracer == nullptr
                     ? nullptr
                     : std::make_unique<JobTracing>(*seams.tracer, spec.config, queue_names(spec.config))),
-        poller(shared, ClaimCall(*source, flow.in_flight().terms().visibility(), seams.clock, seams.explain,
-                                 rules_of(spec.config, spec.max_in_flight), tracing.get(), own_ids_of(spec.config))),
-        settler(shared, SettleCall(*source, tracing.get())),
-        keeper(shared, ExtendCall(*source, flow.in_flight().terms().visibility())),
+        poller(shared, ClaimCall{*source, flow.in_flight().terms().visibility(), seams.clock, seams.explain,
+                                 rules_of(spec.config, spec.max_in_flight), tracing.get(), own_ids_of(spec.config)}),
+        settler(shared, SettleCall{*source, tracing.get()}),
+        keeper(shared, ExtendCall{*source, flow.in_flight().terms().visibility()}),
         keys(std::move(its_keys)) {
     if (!keys.empty()) {
       asker = std::make_unique<CallLoop<KeyCall>>(
@@ -213,7 +193,7 @@ Result<void> Job::start() {
   for (runtime::Service* service : parts_->services()) {
     if (const auto started = service->start(); !started) {
       stop();
-      return Error(started.error().code(), "cannot make " + std::to_string(config().concurrency + kOwnThreads) +
+      return Error(started.error().code(), "cannot make " + std::to_string(runtime::threads_of(config().concurrency)) +
                                                " threads for job \"" + config().name +
                                                "\": " + started.error().message() +
                                                "; raise the limit on processes or memory, or lower concurrency");
@@ -249,8 +229,8 @@ DrainReport Job::drain(Deadline deadline) {
   for (runtime::ServiceThread* caller : parts_->callers()) {
     caller->stop_until(until);
   }
-  parts_->shared.metrics().workers(0, stuck().size());
   const JobActivity left = activity();
+  parts_->shared.metrics().workers(0, left.stuck().size());
   return {left.ledger, static_cast<std::uint32_t>(left.running.size()),
           parts_->shared.look([](const JobFlow& flow) { return flow.drain().abandoned(); }), left.claiming,
           left.denial.has_value()};
@@ -279,18 +259,7 @@ LedgerSnapshot Job::ledger() const {
   return parts_->shared.look([](const JobFlow& flow) { return flow.in_flight().account(); });
 }
 
-std::vector<StuckHandler> Job::stuck() const {
-  const SteadyTime now = parts_->shared.clock().steady_now();
-  std::vector<StuckHandler> all;
-  for (const RunningHandler& handler : activity().running) {
-    if (handler.stuck) {
-      all.push_back({config().name, config().handler, handler.message_id, now - handler.started_at});
-    }
-  }
-  return all;
-}
-
-void Job::publish_workers() const { parts_->shared.metrics().workers(config().concurrency, stuck().size()); }
+void Job::publish_workers() const { parts_->shared.metrics().workers(config().concurrency, activity().stuck().size()); }
 
 bool Job::at_rest() const {
   const auto callers = parts_->callers();

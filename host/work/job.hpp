@@ -40,14 +40,6 @@ struct JobSeams {
   std::vector<cost::UnitBudget*> budgets{};  ///< of its queues, for those that have one
 };
 
-/// A handler that ignores its stop token past time-out and grace. A value.
-struct StuckHandler {
-  std::string job;
-  std::string handler;
-  std::string message_id;
-  Duration running{};
-};
-
 /// How a job ended. A value.
 struct DrainReport {
   LedgerSnapshot ledger;
@@ -92,10 +84,7 @@ class Job final : public runtime::Service {
   /// Sets the stop token of the handler that works on this message. False: it is not worked on here.
   bool cancel(std::string_view message_id);
   JobActivity activity() const;
-
   LedgerSnapshot ledger() const;
-  /// Handlers stuck at this moment. Their messages are settled, and other workers have taken their place.
-  std::vector<StuckHandler> stuck() const;
   /// How what its handlers work with fares, as far as they say so: their brokers.
   std::vector<plugin::PartHealth> parts() const;
   /// Brings the gauges of its workers up to date.

@@ -65,6 +65,12 @@ constexpr std::array kCalls{&StepEffects::poller, &StepEffects::settler, &StepEf
 void Assessor::collect(WorkerBatch& batch, SteadyTime now, StepEffects& effects) {
   finished_.clear();
   batch.collect(finished_);
+  const auto count = [&](Duration total, std::size_t handled) {
+    const Duration each = total / static_cast<Duration::rep>(handled);
+    sizer_.handled(total, handled);
+    times_.add(each, handled);
+    effects.handler_times.emplace_back(each, handled);
+  };
   Duration quick{};
   std::size_t quick_count = 0;
   for (WorkerBatch::Finished& one : finished_) {
@@ -72,16 +78,12 @@ void Assessor::collect(WorkerBatch& batch, SteadyTime now, StepEffects& effects)
       quick += one.took;
       ++quick_count;
     } else if (!one.expired) {
-      sizer_.handled(one.took, 1);
-      times_.add(one.took, 1);
-      effects.handler_times.emplace_back(one.took, 1);
+      count(one.took, 1);
     }
     take_over(one, now, effects);
   }
   if (quick_count > 0) {
-    sizer_.handled(quick, quick_count);
-    times_.add(quick / static_cast<Duration::rep>(quick_count), quick_count);
-    effects.handler_times.emplace_back(quick / static_cast<Duration::rep>(quick_count), quick_count);
+    count(quick, quick_count);
   }
 }
 
@@ -322,16 +324,17 @@ void Drain::look(StepEffects& effects) const {
   }
 }
 
-JobFlow::JobFlow(const Settings& settings, FailurePolicy policy, Random& random, isolation::JobLedger* crash_ledger,
-                 SteadyTime now)
-    : in_flight_(LeaseTerms(settings.leases), crash_ledger),
-      file_workers_(settings.workers),
-      workforce_({.workers = settings.workers, .stuck_grace = settings.stuck_grace}),
-      claimer_(settings.claiming, random, now),
-      settler_(policy, in_flight_, workforce_, sizer_, random, settings.budgets),
+JobFlow::JobFlow(const config::JobConfig& job, const Settings& settings, Random& random,
+                 isolation::JobLedger* crash_ledger, SteadyTime now)
+    : policy_(job, settings.host),
+      file_workers_(job.concurrency),
+      in_flight_(LeaseTerms(settings.leases), crash_ledger),
+      workforce_({.workers = job.concurrency, .stuck_grace = settings.stuck_grace}),
+      claimer_({.rate_limit = job.rate_limit, .poll_interval = job.poll_interval}, random, now),
+      settler_(policy_, in_flight_, workforce_, sizer_, random, settings.budgets),
       dispatcher_(in_flight_, workforce_, sizer_),
-      gate_({settings.keys, settings.job}, policy, in_flight_, dispatcher_, settler_, random),
-      assessor_(std::move(policy), in_flight_, settler_, claimer_, gate_, sizer_, random),
+      gate_(job, policy_, in_flight_, dispatcher_, settler_, random),
+      assessor_(policy_, in_flight_, settler_, claimer_, gate_, sizer_, random),
       keeper_(in_flight_, dispatcher_, settler_, workforce_, random),
       supervisor_(workforce_, dispatcher_, assessor_),
       drain_({in_flight_, dispatcher_, workforce_, assessor_, settler_, keeper_, claimer_, gate_}) {}

@@ -8,9 +8,9 @@ namespace sluice::work {
 /// brought that no handler shall see, and of handlers that do not return. Not thread-safe.
 class Assessor {
  public:
-  Assessor(FailurePolicy policy, InFlightTable& in_flight, Settler& settler, Claimer& claimer,
+  Assessor(const FailurePolicy& policy, InFlightTable& in_flight, Settler& settler, Claimer& claimer,
            const IdempotencyGate& gate, ClaimSizer& sizer, Random& random)
-      : policy_(std::move(policy)),
+      : policy_(policy),
         in_flight_(in_flight),
         settler_(settler),
         claimer_(claimer),
@@ -33,7 +33,7 @@ class Assessor {
   Disposition disposition_of(const Task& task, const WorkerBatch::Finished& finished);
   void log_outcome(const Task& task, const WorkerBatch::Finished& finished, StepEffects& effects) const;
 
-  const FailurePolicy policy_;
+  const FailurePolicy& policy_;
   InFlightTable& in_flight_;
   Settler& settler_;
   Claimer& claimer_;
@@ -138,12 +138,9 @@ class Drain {
 class JobFlow {
  public:
   struct Settings {
-    std::uint32_t workers = 1;
+    std::string host{};  ///< this host's name, written into failures
     Duration stuck_grace = std::chrono::seconds(5);
     std::vector<QueueLease> leases{QueueLease{}};  ///< of each of its queues
-    Claimer::Settings claiming;
-    std::optional<config::IdempotencyConfig> keys{};
-    std::string job{};
     Settler::Budgets budgets{};
   };
   using ClaimOrder = Claimer::Order;
@@ -152,7 +149,7 @@ class JobFlow {
   using KeyOrder = IdempotencyGate::Order;
 
   /// `random` and `crash_ledger`, which may be null, outlive the flow.
-  JobFlow(const Settings& settings, FailurePolicy policy, Random& random, isolation::JobLedger* crash_ledger,
+  JobFlow(const config::JobConfig& job, const Settings& settings, Random& random, isolation::JobLedger* crash_ledger,
           SteadyTime now);
 
   // The poller's.
@@ -279,9 +276,10 @@ class JobFlow {
     effects.held = static_cast<std::int64_t>(in_flight_.size());
   }
 
+  const FailurePolicy policy_;
+  const std::uint32_t file_workers_;  ///< as the job file says
   ClaimSizer sizer_;
   InFlightTable in_flight_;
-  const std::uint32_t file_workers_;  ///< as the job file says
   Workforce workforce_;
   Claimer claimer_;
   Settler settler_;
@@ -298,7 +296,7 @@ class JobFlow {
 };
 
 /// A job's flow with its lock. Runs steps under it; wakes, counts, logs and has threads made after it.
-class SharedFlow {
+class SharedFlow : boost::noncopyable {
  public:
   /// Who waits to be called, besides the workers.
   enum class Caller { poller, settler, keeper, drain, keys };
@@ -307,8 +305,6 @@ class SharedFlow {
   SharedFlow(std::string job, JobFlow& flow, const Clock& clock, observe::Log& log, observe::JobMetrics& metrics,
              bool traced = false)
       : job_(std::move(job)), traced_(traced), clock_(clock), log_(log), metrics_(metrics), flow_(flow) {}
-  SharedFlow(const SharedFlow&) = delete;
-  SharedFlow& operator=(const SharedFlow&) = delete;
 
   /// Who makes the threads that the flow asks for; called without the lock, from any thread. Before any step.
   using Hire = std::function<void(SeatKind kind)>;
@@ -318,32 +314,18 @@ class SharedFlow {
   /// time or the effects, and may ask for the time of the wall too, after the other one.
   template <typename Step, typename... Args>
   auto run(Step step, Args&&... args) SLUICE_EXCLUDES(mutex_) {
-    StepEffects effects;
-    MutexLock lock(mutex_);
-    const auto call = [&]() SLUICE_REQUIRES(mutex_) {
-      if constexpr (std::is_invocable_v<Step, JobFlow&, Args..., SteadyTime, WallTime, StepEffects&>) {
-        return std::invoke(step, flow_, std::forward<Args>(args)..., clock_.steady_now(), clock_.wall_now(), effects);
-      } else if constexpr (std::is_invocable_v<Step, JobFlow&, Args..., SteadyTime, StepEffects&>) {
-        return std::invoke(step, flow_, std::forward<Args>(args)..., clock_.steady_now(), effects);
-      } else if constexpr (std::is_invocable_v<Step, JobFlow&, Args..., SteadyTime>) {
-        return std::invoke(step, flow_, std::forward<Args>(args)..., clock_.steady_now());
-      } else if constexpr (std::is_invocable_v<Step, JobFlow&, Args..., StepEffects&>) {
-        return std::invoke(step, flow_, std::forward<Args>(args)..., effects);
-      } else {
-        return std::invoke(step, flow_, std::forward<Args>(args)...);
-      }
-    };
-    if constexpr (std::is_void_v<decltype(call())>) {
-      call();
-      count_calls(effects);
-      lock.unlock();
-      tell(effects);
+    Turn turn(*this);
+    if constexpr (std::is_invocable_v<Step, JobFlow&, Args..., SteadyTime, WallTime, StepEffects&>) {
+      return std::invoke(step, flow_, std::forward<Args>(args)..., clock_.steady_now(), clock_.wall_now(),
+                         turn.effects);
+    } else if constexpr (std::is_invocable_v<Step, JobFlow&, Args..., SteadyTime, StepEffects&>) {
+      return std::invoke(step, flow_, std::forward<Args>(args)..., clock_.steady_now(), turn.effects);
+    } else if constexpr (std::is_invocable_v<Step, JobFlow&, Args..., SteadyTime>) {
+      return std::invoke(step, flow_, std::forward<Args>(args)..., clock_.steady_now());
+    } else if constexpr (std::is_invocable_v<Step, JobFlow&, Args..., StepEffects&>) {
+      return std::invoke(step, flow_, std::forward<Args>(args)..., turn.effects);
     } else {
-      auto result = call();
-      count_calls(effects);
-      lock.unlock();
-      tell(effects);
-      return result;
+      return std::invoke(step, flow_, std::forward<Args>(args)...);
     }
   }
   template <typename Question>
@@ -378,6 +360,19 @@ class SharedFlow {
   struct Waiting {
     Condition condition;
     std::uint64_t calls = 0;
+  };
+
+  /// Holds the lock for a step, and tells what came of it once that is free.
+  struct SLUICE_TSA(scoped_lockable) Turn {
+    explicit Turn(SharedFlow& of) SLUICE_ACQUIRE(of.mutex_) : shared(of) { shared.mutex_.lock(); }
+    ~Turn() SLUICE_RELEASE() {
+      shared.count_calls(effects);
+      shared.mutex_.unlock();
+      shared.tell(effects);
+    }
+
+    SharedFlow& shared;
+    StepEffects effects;
   };
 
   Waiting& waiting(Caller caller) { return waiting_[static_cast<std::size_t>(caller)]; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/text/joined.hpp"
 #include "host/work/idempotency_gate.hpp"
 
 /// The queues that a job draws from, as its file names them.
@@ -19,14 +20,16 @@ inline std::vector<queue::QueueAddress> addresses_of(const config::JobConfig& jo
   return all;
 }
 
-/// "orders", or "urgent,bulk": names have no commas.
-inline std::string queue_text(const config::JobConfig& job) {
-  std::string text;
+inline std::vector<std::string> queue_names(const config::JobConfig& job) {
+  std::vector<std::string> names;
   for (const config::WeightedQueue& queue : queues_of(job)) {
-    text += (text.empty() ? "" : ",") + queue.name;
+    names.push_back(queue.name);
   }
-  return text;
+  return names;
 }
+
+/// "orders", or "urgent,bulk": names have no commas.
+inline std::string queue_text(const config::JobConfig& job) { return joined(queue_names(job), ","); }
 
 /// The job's name where its idempotency keys are its messages' own ids, as ClaimRequest's; else nothing.
 inline std::string own_ids_of(const config::JobConfig& job) {

@@ -13,27 +13,17 @@ bool is_failure(plugin::OutcomeStatus status) {
   return queue::core::rule_of(status).decision != queue::core::Decision::outcome;
 }
 
-std::string_view action_name(queue::CompletionAction action) {
-  switch (action) {
-    case queue::CompletionAction::remove:
-      return "remove";
-    case queue::CompletionAction::retry:
-      return "retry";
-    case queue::CompletionAction::release:
-      return "release";
-    case queue::CompletionAction::dead_letter:
-      break;
-  }
-  return "dead_letter";
-}
+/// In the order of CompletionAction.
+constexpr std::array<std::string_view, 4> kActionNames{"remove", "retry", "release", "dead_letter"};
 
 std::string_view attribute_of(const queue::Message& message, std::string_view name) {
   const auto found = message.attributes.find(name);
   return found == message.attributes.end() ? std::string_view() : std::string_view(found->second);
 }
 
-/// Where the handler of a message is in its trace. Nothing where it is not known, or not sampled and not asked for.
-std::optional<observe::TraceContext> handling_of(const queue::Message& message) {
+/// Where a message says that it is in its trace: once it is claimed, where its handler is. Nothing where it does not
+/// say.
+std::optional<observe::TraceContext> place_in_trace(const queue::Message& message) {
   return observe::parse_traceparent(attribute_of(message, observe::kTraceParent));
 }
 
@@ -61,11 +51,11 @@ struct Share {
   std::vector<std::size_t> places;
 };
 
-Share share_of(std::size_t part, const std::vector<KeyMark>& marks) {
+Share share_of(std::size_t part, std::vector<KeyMark>& marks) {
   Share share;
   for (std::size_t i = 0; i < marks.size(); ++i) {
     if (marks[i].part == part) {
-      share.claims.push_back(marks[i].claim);
+      share.claims.push_back(std::move(marks[i].claim));
       share.places.push_back(i);
     }
   }
@@ -82,8 +72,7 @@ void JobTracing::claimed(std::span<queue::Delivery> deliveries, SteadyTime began
   const SteadyTime ended = tracer_.now();
   for (queue::Delivery& delivery : deliveries) {
     queue::Message& message = delivery.message;
-    const std::optional<observe::TraceContext> parent =
-        observe::parse_traceparent(attribute_of(message, observe::kTraceParent));
+    const std::optional<observe::TraceContext> parent = place_in_trace(message);
     observe::TraceContext context = tracer_.begin(parent);
     std::string_view state;
     if (const auto found = message.attributes.find(observe::kTraceState); found != message.attributes.end()) {
@@ -115,7 +104,7 @@ void JobTracing::claimed(std::span<queue::Delivery> deliveries, SteadyTime began
 }
 
 plugin::Outcome JobTracing::handle(const Task& task, const std::function<plugin::Outcome()>& handler) {
-  const std::optional<observe::TraceContext> context = handling_of(task.message);
+  const std::optional<observe::TraceContext> context = place_in_trace(task.message);
   if (!context) {
     return handler();
   }
@@ -156,7 +145,7 @@ void JobTracing::settled(std::span<Task* const> tasks, std::span<const queue::Co
   const std::size_t count = std::min({tasks.size(), completions.size(), results.size()});
   for (std::size_t i = 0; i < count; ++i) {
     const Task& task = *tasks[i];
-    std::optional<observe::TraceContext> context = handling_of(task.message);
+    std::optional<observe::TraceContext> context = place_in_trace(task.message);
     if (!context || !context->sampled) {
       continue;
     }
@@ -180,21 +169,18 @@ void JobTracing::settled(std::span<Task* const> tasks, std::span<const queue::Co
                                    {"messaging.message.id", task.message.id},
                                    {"messaging.batch.message_count", tasks.size()},
                                    {"sluice.job", job_},
-                                   {"sluice.action", action_name(completions[i].action)}}});
+                                   {"sluice.action", kActionNames[static_cast<std::size_t>(completions[i].action)]}}});
   }
 }
 
 plugin::HandlerLog handler_log(observe::Log& log) {
   return [&log](sluice_log_level level, std::string_view job, std::string_view message_id, std::string_view text) {
-    if (message_id.empty()) {
-      log.write(log_level(level), text, {{"job", job}});
-    } else {
-      log.write(log_level(level), text, {{"job", job}, {"id", message_id}});
-    }
+    const std::array<observe::LogField, 2> fields{{{"job", job}, {"id", message_id}}};
+    log.write(log_level(level), text, std::span(fields).first(message_id.empty() ? 1 : 2));
   };
 }
 
-std::optional<Error> KeyCall::release(const std::vector<KeyMark>& marks, Deadline deadline) {
+std::optional<Error> KeyCall::release(std::vector<KeyMark> marks, Deadline deadline) {
   std::optional<Error> failure;
   for (std::size_t part = 0; part < keys_.size(); ++part) {
     const Share share = share_of(part, marks);
@@ -209,16 +195,6 @@ std::optional<Error> KeyCall::release(const std::vector<KeyMark>& marks, Deadlin
 }
 
 std::vector<queue::KeyAnswer> KeyCall::claim(std::vector<KeyMark> marks, Deadline deadline) {
-  if (keys_.size() == 1) {
-    std::vector<queue::KeyClaim> claims;
-    claims.reserve(marks.size());
-    for (KeyMark& mark : marks) {
-      claims.push_back(std::move(mark.claim));
-    }
-    auto told = keys_.front()->begin(claims, deadline);
-    told.resize(claims.size(), {.state = queue::KeyState::failed});
-    return told;
-  }
   std::vector<queue::KeyAnswer> answers(marks.size(), {.state = queue::KeyState::failed});
   for (std::size_t part = 0; part < keys_.size(); ++part) {
     const Share share = share_of(part, marks);

@@ -100,8 +100,7 @@ class CallLoop final : public runtime::Service {
 using ExplainError = std::function<std::string(const Error& error)>;
 
 /// Claims. Also starts and stops the source, so that one that does not return holds up nothing but this thread.
-class ClaimCall {
- public:
+struct ClaimCall {
   static constexpr auto kCaller = SharedFlow::Caller::poller;
   static constexpr const char* kName = "sluice-poller";
   static constexpr auto kNext = &JobFlow::next_claim;
@@ -109,99 +108,78 @@ class ClaimCall {
                                      SteadyTime now,
                                      StepEffects& effects) { flow.claimed(std::move(answer), now, effects); };
 
-  /// `explain` may be empty, `tracing` null. `own_ids_of` is as ClaimRequest's.
-  ClaimCall(queue::Source& source, Duration visibility, const Clock& clock, ExplainError explain,
-            const queue::ClaimRules& rules = {}, JobTracing* tracing = nullptr, std::string own_ids_of = {})
-      : source_(source),
-        visibility_(visibility),
-        clock_(clock),
-        explain_(std::move(explain)),
-        rules_(rules),
-        tracing_(tracing),
-        own_ids_of_(std::move(own_ids_of)) {}
+  queue::Source& source;
+  Duration visibility;
+  const Clock& clock;
+  ExplainError explain{};  ///< may be empty
+  queue::ClaimRules rules{};
+  JobTracing* tracing = nullptr;  ///< may be null
+  std::string own_ids_of{};       ///< as ClaimRequest's
 
   void begin(SharedFlow& flow) {
-    source_.start(
+    source.start(
         {.on_ready = [&flow] { flow.run(&JobFlow::wake); },
          .lost = [&flow](std::span<const queue::Receipt> receipts) { flow.run(&JobFlow::taken_back, receipts); }});
   }
-  void end() { source_.stop(); }
+  void end() { source.stop(); }
 
   Result<queue::Claimed> make(const Claimer::Order& order) {
-    const SteadyTime began = tracing_ != nullptr ? tracing_->now() : SteadyTime();
-    auto claimed = source_.claim({.max = order.count,
-                                  .bytes = kClaimBytes,
-                                  .visibility = visibility_,
-                                  .suspects = order.suspects,
-                                  .rules = rules_,
-                                  .own_ids_of = own_ids_of_},
-                                 Deadline::after(clock_, kSourceTimeout));
+    const SteadyTime began = tracing != nullptr ? tracing->now() : SteadyTime();
+    auto claimed = source.claim({.max = order.count,
+                                 .bytes = kClaimBytes,
+                                 .visibility = visibility,
+                                 .suspects = order.suspects,
+                                 .rules = rules,
+                                 .own_ids_of = own_ids_of},
+                                Deadline::after(clock, kSourceTimeout));
     if (!claimed && claimed.error().code() == ErrorCode::over_limit) {
       // No failure: there is nothing to be had until somebody has settled something.
       return queue::Claimed{};
     }
-    if (!claimed && explain_) {
-      return Error(claimed.error().code(), explain_(claimed.error()));
+    if (!claimed && explain) {
+      return Error(claimed.error().code(), explain(claimed.error()));
     }
-    if (tracing_ != nullptr && claimed) {
-      tracing_->claimed(claimed->deliveries, began);
+    if (tracing != nullptr && claimed) {
+      tracing->claimed(claimed->deliveries, began);
     }
     return claimed;
   }
-
- private:
-  queue::Source& source_;
-  const Duration visibility_;
-  const Clock& clock_;
-  const ExplainError explain_;
-  const queue::ClaimRules rules_;
-  JobTracing* const tracing_;
-  const std::string own_ids_of_;
 };
 
 /// Settles.
-class SettleCall {
- public:
+struct SettleCall {
   static constexpr auto kCaller = SharedFlow::Caller::settler;
   static constexpr const char* kName = "sluice-settler";
   static constexpr auto kNext = &JobFlow::next_settlement;
   static constexpr auto kReport = &JobFlow::settled;
 
-  /// `tracing` may be null.
-  explicit SettleCall(queue::Source& source, JobTracing* tracing = nullptr) : source_(source), tracing_(tracing) {}
+  queue::Source& source;
+  JobTracing* tracing = nullptr;  ///< may be null
 
   std::vector<queue::SettleResult> make(const Settler::Order& order) {
-    if (tracing_ == nullptr) {
-      return source_.settle(order.completions, Deadline::at(order.deadline));
+    if (tracing == nullptr) {
+      return source.settle(order.completions, Deadline::at(order.deadline));
     }
-    const SteadyTime began = tracing_->now();
-    auto results = source_.settle(order.completions, Deadline::at(order.deadline));
-    tracing_->settled(order.tasks, order.completions, results, began);
+    const SteadyTime began = tracing->now();
+    auto results = source.settle(order.completions, Deadline::at(order.deadline));
+    tracing->settled(order.tasks, order.completions, results, began);
     return results;
   }
-
- private:
-  queue::Source& source_;
-  JobTracing* const tracing_;
 };
 
 /// Extends leases.
-class ExtendCall {
- public:
+struct ExtendCall {
   static constexpr auto kCaller = SharedFlow::Caller::keeper;
   static constexpr const char* kName = "sluice-leases";
   static constexpr auto kNext = &JobFlow::next_extension;
   static constexpr auto kReport = &JobFlow::extended;
 
-  ExtendCall(queue::Source& source, Duration visibility) : source_(source), visibility_(visibility) {}
+  queue::Source& source;
+  Duration visibility;
 
   std::vector<queue::ExtendResult> make(const LeaseKeeper::Order& order) {
-    return source_.extend(order.receipts, visibility_, Deadline::at(order.deadline));
+    return source.extend(order.receipts, visibility, Deadline::at(order.deadline));
   }
-
- private:
-  queue::Source& source_;
-  const Duration visibility_;
 };
 
 /// Asks for idempotency keys: the fourth kind of calls of a job, on a thread of its own where the job has keys. Reads
@@ -223,7 +201,7 @@ class KeyCall {
   IdempotencyGate::Answers make(const IdempotencyGate::Order& order);
 
  private:
-  std::optional<Error> release(const std::vector<KeyMark>& marks, Deadline deadline);
+  std::optional<Error> release(std::vector<KeyMark> marks, Deadline deadline);
   std::vector<queue::KeyAnswer> claim(std::vector<KeyMark> marks, Deadline deadline);
 
   const Keys& keys_;

@@ -252,7 +252,9 @@ void Settler::refused(Task& task, const queue::SettleResult& result, SteadyTime 
   task.settling_failed(false);
   in_flight_.go_on(task, effects);
   --channel(task).pending;
-  task.disposition = dispose_refused(result.error.message(), result.reject, task.message.attempt, policy_, random_);
+  // As if the handler had come to that: nothing is committed of them.
+  const auto instead = result.reject ? plugin::OutcomeStatus::reject : plugin::OutcomeStatus::retry;
+  task.disposition = dispose({instead, {}, result.error.message()}, task.message.attempt, policy_, random_);
   ++channel(task).pending;
   finished_.changed(task);
   const Ending ending = task.disposition.ending;

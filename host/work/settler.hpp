@@ -86,9 +86,9 @@ class Settler {
   using Budgets = std::vector<cost::UnitBudget*>;
 
   /// `policy` says what becomes of messages whose effects are refused.
-  Settler(FailurePolicy policy, InFlightTable& in_flight, const Workforce& workforce, const ClaimSizer& sizer,
+  Settler(const FailurePolicy& policy, InFlightTable& in_flight, const Workforce& workforce, const ClaimSizer& sizer,
           Random& random, Budgets budgets = {})
-      : policy_(std::move(policy)),
+      : policy_(policy),
         in_flight_(in_flight),
         workforce_(workforce),
         sizer_(sizer),
@@ -214,7 +214,7 @@ class Settler {
   void judge(const Tallies& tallies, SteadyTime now);
   void try_again(Task& task, SteadyTime now);
 
-  const FailurePolicy policy_;
+  const FailurePolicy& policy_;
   InFlightTable& in_flight_;
   const Workforce& workforce_;
   const ClaimSizer& sizer_;

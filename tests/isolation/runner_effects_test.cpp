@@ -19,7 +19,7 @@ class RunnerEffectsTest : public testing::Test {
   RunnerEffectsTest() { EXPECT_TRUE(spawner_.start()); }
 
   void open(sluice_store store) {
-    RunnerSpec spec{"orders", SLUICE_TEST_PLUGINS "/stages.so", "stages", {}, {}, {}, {store, false, &random_}};
+    RunnerSpec spec{{"orders", SLUICE_TEST_PLUGINS "/stages.so", "stages"}, {}, {}, {}, {store, false, &random_}};
     auto file = open_plugin(spec.plugin);
     ASSERT_TRUE(file);
     spec.file = *file;

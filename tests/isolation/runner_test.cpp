@@ -47,7 +47,7 @@ class RunnerTest : public testing::Test {
 
   Result<std::unique_ptr<plugin::HandlerInstance>> create(const RunnerLimits& limits = {},
                                                           const std::string& create = "") {
-    RunnerSpec spec{"orders", SLUICE_TEST_PLUGINS "/bomb.so", "bomb", {}, limits, {}};
+    RunnerSpec spec{{"orders", SLUICE_TEST_PLUGINS "/bomb.so", "bomb"}, {}, limits, {}};
     spec.options.add({"path", SLUICE_OPTION_STRING, "", 0, 0, {}});
     spec.options.add({"sleep", SLUICE_OPTION_DURATION, "0s", 0, 0, {}});
     spec.options.add({"create", SLUICE_OPTION_STRING, create, 0, 0, {}});
@@ -107,7 +107,7 @@ TEST_F(RunnerTest, TheHandlerSeesTheWholeMessage) {
 
 TEST_F(RunnerTest, HowTheBrokerFaresIsHeardAndForgottenWithTheProcess) {
   plugin::HealthBoard board;
-  RunnerSpec spec{"orders", SLUICE_TEST_PLUGINS "/fares.so", "fares", {}, {}, {}};
+  RunnerSpec spec{{"orders", SLUICE_TEST_PLUGINS "/fares.so", "fares"}, {}, {}, {}};
   auto file = open_plugin(spec.plugin);
   ASSERT_TRUE(file);
   spec.file = *file;
@@ -327,7 +327,7 @@ TEST_F(RunnerTest, APluginThatIsReplacedOnDiskStaysTheOneThatWasOpened) {
   std::filesystem::create_directories(folder.path());
   const std::string file = folder.path() + "/bomb.so";
   std::filesystem::copy_file(SLUICE_TEST_PLUGINS "/bomb.so", file);
-  RunnerSpec spec{"orders", file, "bomb", {}, {}, {}};
+  RunnerSpec spec{{"orders", file, "bomb"}, {}, {}, {}};
   spec.options.add({"path", SLUICE_OPTION_STRING, "", 0, 0, {}});
   spec.options.add({"sleep", SLUICE_OPTION_DURATION, "0s", 0, 0, {}});
   spec.options.add({"create", SLUICE_OPTION_STRING, "", 0, 0, {}});
@@ -346,7 +346,7 @@ TEST_F(RunnerTest, APinnedPluginIsTheBytesThatTheHostLoadedWhateverIsWrittenInto
   const auto bytes = plugin::SealedFile::copy_of(file);
   ASSERT_TRUE(bytes) << bytes.error().message();
   std::ofstream(file) << "not a plugin any more";
-  RunnerSpec spec{"orders", file, "bomb", {}, {}, {}};
+  RunnerSpec spec{{"orders", file, "bomb"}, {}, {}, {}};
   spec.options.add({"path", SLUICE_OPTION_STRING, "", 0, 0, {}});
   spec.options.add({"sleep", SLUICE_OPTION_DURATION, "0s", 0, 0, {}});
   spec.options.add({"create", SLUICE_OPTION_STRING, "", 0, 0, {}});

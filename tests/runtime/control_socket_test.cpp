@@ -14,7 +14,6 @@
 #include <filesystem>
 #include <fstream>
 
-
 namespace sluice::runtime {
 namespace {
 
@@ -35,18 +34,15 @@ class ControlSocketTest : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(root_); }
 
   std::unique_ptr<ControlSocket> serve() {
-    auto opened = ControlSocket::open(
-        folder_,
-        [this](const ControlRequest& request, const ControlPeer& peer) {
-          user_ = peer.user;
-          ControlReply reply;
-          reply.answer.text = std::string(to_string(request.verb)) + " " + request.message;
-          if (request.wait) {
-            reply.awaits = request.verb == ControlVerb::drain ? ControlReply::kFarewell : std::uint64_t{1};
-          }
-          return reply;
-        },
-        clock_);
+    auto opened = ControlSocket::open(folder_, [this](const ControlRequest& request, const ControlPeer& peer) {
+      user_ = peer.user;
+      ControlReply reply;
+      reply.answer.text = std::string(to_string(request.verb)) + " " + request.message;
+      if (request.wait) {
+        reply.awaits = request.verb == ControlVerb::drain ? ControlReply::kFarewell : std::uint64_t{1};
+      }
+      return reply;
+    });
     EXPECT_TRUE(opened) << opened.error().message();
     EXPECT_TRUE((*opened)->start());
     return std::move(*opened);
@@ -218,14 +214,11 @@ TEST_F(ControlSocketTest, TellsEachOnlyWhatItWaitsFor) {
 }
 
 TEST_F(ControlSocketTest, AnAnswerThatNobodyTakesHoldsUpNoOther) {
-  auto opened = ControlSocket::open(
-      folder_,
-      [](const ControlRequest& request, const ControlPeer&) {
-        ControlReply reply;
-        reply.answer.text = request.verb == ControlVerb::about ? std::string(3'000'000, 'x') : "quick";
-        return reply;
-      },
-      clock_);
+  auto opened = ControlSocket::open(folder_, [](const ControlRequest& request, const ControlPeer&) {
+    ControlReply reply;
+    reply.answer.text = request.verb == ControlVerb::about ? std::string(3'000'000, 'x') : "quick";
+    return reply;
+  });
   ASSERT_TRUE((*opened)->start());
   const Descriptor deaf = connect();
   say(deaf, "{\"command\":\"about\"}\n");

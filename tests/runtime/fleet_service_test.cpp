@@ -45,7 +45,6 @@ class NotingControl final : public fleet::HostControl {
     note("order: " + order.text());
     return {order.id, order.wish != Wish::cancel_running, "noted"};
   }
-  void look_now() override {}
   void take(const fleet::HostSteering& standing) {
     note("paused " + std::to_string(standing.paused_jobs.size()) + ", scaled " +
          std::to_string(standing.workers.size()));

@@ -19,14 +19,9 @@ SimHost::SimHost(World& world, Truth::Host number)
     : world_(world),
       number_(number),
       port_(world.port, number),
-      flow_({.workers = world.job.concurrency,
-             .stuck_grace = world.grace,
-             .leases = {{world.visibility}},
-             .claiming = {.rate_limit = world.job.rate_limit},
-             .keys = world.job.idempotency,
-             .job = SimPort::kJob},
-            work::FailurePolicy(world.job, "host-" + std::to_string(number)), world.random, &port_.crash_ledger(),
-            world.loop.now()) {}
+      flow_(world.job,
+            {.host = "host-" + std::to_string(number), .stuck_grace = world.grace, .leases = {{world.visibility}}},
+            world.random, &port_.crash_ledger(), world.loop.now()) {}
 
 // Events of a host that has died are dropped, those of a frozen one wait.
 void SimHost::when(SteadyTime time, std::function<void()> event) {

@@ -50,18 +50,17 @@ struct FlowRig {
     config.retry.max_attempts = 3;
     return config;
   }
-  static JobFlow::Settings settings() { return {.workers = 1, .stuck_grace = std::chrono::seconds(5), .claiming = {}}; }
-  static JobFlow::Settings with_workers(std::size_t workers, JobFlow::Settings wanted) {
-    wanted.workers = static_cast<std::uint32_t>(workers);
-    return wanted;
+  static JobFlow::Settings settings() { return {.host = "worker-a"}; }
+  static config::JobConfig with_workers(std::size_t workers, config::JobConfig config) {
+    config.concurrency = static_cast<std::uint32_t>(workers);
+    return config;
   }
 
   explicit FlowRig(std::size_t workers = 2, const JobFlow::Settings& wanted = settings(),
                    const config::JobConfig& config = job(), Duration attempt_timeout = std::chrono::seconds(60))
       : visibility(wanted.leases.front().visibility),
         timeout(attempt_timeout),
-        flow(with_workers(workers, wanted), FailurePolicy(config, "worker-a"), random, &crash_ledger,
-             clock.steady_now()) {
+        flow(with_workers(workers, config), wanted, random, &crash_ledger, clock.steady_now()) {
     for (std::size_t i = 0; i < workers; ++i) {
       enlist();
     }
@@ -113,11 +112,7 @@ struct FlowRig {
   }
 
   JobActivity activity() const { return flow.activity(now()); }
-  std::size_t stuck() const {
-    const JobActivity now_at = activity();
-    return static_cast<std::size_t>(std::count_if(now_at.running.begin(), now_at.running.end(),
-                                                  [](const RunningHandler& handler) { return handler.stuck; }));
-  }
+  std::size_t stuck() const { return activity().stuck().size(); }
   LedgerSnapshot account() const { return flow.in_flight().account(); }
 
   /// One settle call; the number of settlements.

@@ -21,11 +21,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-JobFlow::Settings with_keys(const config::IdempotencyConfig& keys) {
-  JobFlow::Settings settings = FlowRig::settings();
-  settings.keys = keys;
-  settings.job = "pay";
-  return settings;
+config::JobConfig with_keys(config::JobConfig job, const config::IdempotencyConfig& keys) {
+  job.idempotency = keys;
+  job.name = "pay";
+  return job;
 }
 
 config::IdempotencyConfig by_attribute() {
@@ -39,7 +38,7 @@ config::IdempotencyConfig by_attribute() {
 struct KeyRig : FlowRig {
   explicit KeyRig(const config::IdempotencyConfig& keys = by_attribute(), std::size_t workers = 2,
                   const config::JobConfig& job_config = job())
-      : FlowRig(workers, with_keys(keys), job_config) {}
+      : FlowRig(workers, settings(), with_keys(job_config, keys)) {}
 
   static IdempotencyGate::Answer answer(KeyState state, const std::string& owner = {}, Duration left = 60s) {
     IdempotencyGate::Answer answer;

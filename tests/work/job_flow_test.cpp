@@ -58,9 +58,9 @@ TEST(JobFlowClaims, BacksOffWhenEmptyUpToASecondAndIsWokenAtOnce) {
 }
 
 TEST(JobFlowClaims, PausesAsLongAsThePollIntervalAtMost) {
-  JobFlow::Settings settings = FlowRig::settings();
-  settings.claiming.poll_interval = 20s;
-  FlowRig rig(1, settings);
+  config::JobConfig job = FlowRig::job();
+  job.poll_interval = 20s;
+  FlowRig rig(1, FlowRig::settings(), job);
   Duration longest{};
   for (int i = 0; i < 20; ++i) {
     EXPECT_GT(rig.poll(0), 0U);
@@ -200,9 +200,9 @@ TEST(JobFlowSettlements, WorkAgainOnceEachKindIsWritten) {
 }
 
 TEST(JobFlowClaims, FollowTheRateLimit) {
-  auto settings = FlowRig::settings();
-  settings.claiming.rate_limit = 10;
-  FlowRig rig(8, settings);
+  config::JobConfig job = FlowRig::job();
+  job.rate_limit = 10;
+  FlowRig rig(8, FlowRig::settings(), job);
   EXPECT_EQ(rig.poll(1), 1U);
   const auto order = rig.flow.next_claim(rig.now());
   EXPECT_EQ(order.count, 0U);

@@ -121,7 +121,7 @@ TEST(InFlightLimit, AClaimAtItIsNoFailureOfTheJob) {
   const std::vector<queue::NewMessage> batch{{.id = "a"}, {.id = "b"}, {.id = "c"}};
   desk.send("orders", batch, Deadline::never());
   auto source = sim.open_source({"orders"});
-  ClaimCall call(**source, 30s, clock, {}, {.max_in_flight = 2});
+  ClaimCall call{.source = **source, .visibility = 30s, .clock = clock, .rules = {.max_in_flight = 2}};
   EXPECT_EQ(call.make({.count = 3})->deliveries.size(), 2U);
   const auto held = call.make({.count = 3});
   ASSERT_TRUE(held);

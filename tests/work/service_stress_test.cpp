@@ -18,7 +18,7 @@ struct Surroundings {
   Surroundings()
       : rig({.handle = {}, .create = {}}),
         instance(*plugin::HandlerInstance::create({}, rig.table(), rig.spec().config.name, {})),
-        flow({}, FailurePolicy(rig.spec().config, "worker-a"), rig.random, nullptr, rig.clock.steady_now()),
+        flow(rig.spec().config, {.host = "worker-a"}, rig.random, nullptr, rig.clock.steady_now()),
         shared("stress", flow, rig.clock, rig.log, rig.metrics) {
     rig.send_many(50);
   }
@@ -85,15 +85,15 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Kind{"Poller",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
-               return std::make_unique<CallLoop<ClaimCall>>(a.shared, ClaimCall(*a.source, 30s, a.rig.clock, {}));
+               return std::make_unique<CallLoop<ClaimCall>>(a.shared, ClaimCall{*a.source, 30s, a.rig.clock});
              }},
         Kind{"Settler",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
-               return std::make_unique<CallLoop<SettleCall>>(a.shared, SettleCall(*a.source));
+               return std::make_unique<CallLoop<SettleCall>>(a.shared, SettleCall{*a.source});
              }},
         Kind{"LeaseKeeper",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
-               return std::make_unique<CallLoop<ExtendCall>>(a.shared, ExtendCall(*a.source, 30s));
+               return std::make_unique<CallLoop<ExtendCall>>(a.shared, ExtendCall{*a.source, 30s});
              }},
         Kind{"WorkerPool",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {

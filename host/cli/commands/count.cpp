@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/text/visible.hpp"
+#include "base/text/joined.hpp"
 #include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
@@ -304,7 +304,8 @@ void describe(const KnownQueue& queue, operate::Fields& fields) {
   fields.member("kind", queue.kind);
   fields.text("place", {"LIES IN"}, queue.place);
   fields.member("jobs", queue.jobs);
-  fields.cell({"JOBS"}, queue.jobs.empty() ? operate::Cell("-", Colour::yellow) : operate::Cell(listed(queue.jobs)));
+  fields.cell({"JOBS"},
+              queue.jobs.empty() ? operate::Cell("-", Colour::yellow) : operate::Cell(sluice::joined(queue.jobs)));
   fields.member("in_host_file", queue.configured);
   fields.member("made_by_messages", queue.has_messages);
 }

@@ -105,7 +105,7 @@ void write_crash(JsonWriter& json, const isolation::CrashReport& crash) {
 
 void write_held(JsonWriter& json, const HeldMessage& held) {
   put_object(json, "job", held.job, "queue", held.address.queue, "half", queue::to_string(held.address.half), "message",
-             clean_utf8(held.receipt.id, held.receipt.id.size() * 3), "attempt", held.attempt, "running", held.running,
+             clean_utf8(held.receipt.id, std::string::npos), "attempt", held.attempt, "running", held.running,
              "committing", held.committing != isolation::Committing::no, "blamed", held.blamed);
 }
 

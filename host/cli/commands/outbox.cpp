@@ -13,6 +13,7 @@
 #include "base/clock.hpp"
 #include "base/descriptor.hpp"
 #include "base/random.hpp"
+#include "base/text/joined.hpp"
 #include "base/text/visible.hpp"
 #include "config/syntax.hpp"
 #include "host/cli/command.hpp"
@@ -63,7 +64,7 @@ OrExit<std::string> chosen_name(const Arguments& arguments, const config::HostCo
     names.push_back(name);
   }
   return Exit::usage(names.empty() ? host.file + " has no [outbox.NAME]"
-                                   : "which outbox? name one of " + listed(names) + " of " + host.file);
+                                   : "which outbox? name one of " + sluice::joined(names) + " of " + host.file);
 }
 
 OrExit<ChosenOutbox> choose(const Arguments& arguments) {

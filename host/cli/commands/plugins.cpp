@@ -6,7 +6,7 @@
 #include <span>
 #include <variant>
 
-#include "base/text/visible.hpp"
+#include "base/text/joined.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
 #include "host/cli/views/output.hpp"
@@ -451,7 +451,7 @@ Exit plugins(const Arguments& arguments, Console& console) {
     print_text(registry, console);
   }
   if (registry.plugins().empty() && registry.rejected().empty()) {
-    console.note("there is no plugin in " + listed(settings.plugin_dirs));
+    console.note("there is no plugin in " + sluice::joined(settings.plugin_dirs));
   }
   return Exit::ok();
 }

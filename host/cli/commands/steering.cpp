@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/text/joined.hpp"
 #include "base/text/visible.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
@@ -19,7 +20,7 @@ using runtime::LocalHost;
 using runtime::LocalHosts;
 
 std::string hosts_text(const std::vector<std::string>& labels) {
-  return counted(labels.size(), "host") + ": " + listed(labels);
+  return counted(labels.size(), "host") + ": " + sluice::joined(labels);
 }
 
 // Wishes that stand.
@@ -130,7 +131,7 @@ Exit take_back(FleetSession& session, Wish wish, const std::string& name, const 
       wishes.push_back(one.directive.text());
     }
   }
-  return follow(session, std::move(*taken), "taken back: " + listed(wishes), console);
+  return follow(session, std::move(*taken), "taken back: " + sluice::joined(wishes), console);
 }
 
 /// Gives a wish, or with `back` takes it back.
@@ -273,7 +274,7 @@ OrExit<const LocalHost*> find_local(const LocalHosts& local, const std::string& 
   if (labels.size() > 1) {
     return Exit::usage(
         (word.empty() ? std::string("several hosts run here") : "\"" + word + "\" is the name of several hosts") +
-        "; name one of " + listed(labels));
+        "; name one of " + sluice::joined(labels));
   }
   return found;
 }
@@ -333,7 +334,7 @@ OrExit<Directive> named_for_drain(FleetSession& session, const std::string& word
   const auto names = session.names();
   if (word.empty()) {
     return Exit::usage("which host? " + (names.hosts().empty() ? std::string("None is known here")
-                                                               : "There are " + listed(names.hosts())));
+                                                               : "There are " + sluice::joined(names.hosts())));
   }
   return names.host(Wish::drain, word);
 }

@@ -5,8 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/text/joined.hpp"
 #include "base/text/utf8.hpp"
-#include "base/text/visible.hpp"
 #include "config/syntax.hpp"
 
 namespace sluice::cli::convert {
@@ -172,7 +172,7 @@ Text Fields::translated(const std::string& path, const Found& found, bool whole)
     return {};
   }
   remark(path, std::string("written with what the variable") + (ours.unsayable.size() > 1 ? "s " : " ") +
-                   listed(ours.unsayable) + (ours.unsayable.empty() ? "" : " ") +
+                   sluice::joined(ours.unsayable) + (ours.unsayable.empty() ? "" : " ") +
                    "stood for when it was converted: our files have no such template");
   return {translate_marks(now, {}, false).text, false};
 }
