@@ -269,10 +269,10 @@ class Server final : public ControlSocket {
 
   /// `line`: nothing where that was too long.
   void reply(Caller& caller, const std::optional<std::string>& line) {
-    const ControlReply reply = reply_to(line, {.user = peer_of(caller.socket.native_handle()).uid});
-    caller.awaits = reply.awaits;
-    caller.say(encode(reply.answer));
-    if (reply.awaits && *reply.awaits <= told_) {
+    const ControlReply made = reply_to(line, {.user = peer_of(caller.socket.native_handle()).uid});
+    caller.awaits = made.awaits;
+    caller.say(encode(made.answer));
+    if (made.awaits && *made.awaits <= told_) {
       tell_line(told_, told_line_);
     }
   }

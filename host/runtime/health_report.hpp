@@ -1,8 +1,8 @@
 #pragma once
 
 #include "host/observe/http_endpoint.hpp"
-#include "host/queue/queues.hpp"
 #include "host/observe/metrics.hpp"
+#include "host/queue/queues.hpp"
 #include "host/runtime/job_set.hpp"
 #include "host/runtime/telemetry.hpp"
 
