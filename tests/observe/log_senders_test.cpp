@@ -235,7 +235,7 @@ TEST(DatadogFormat, StandsOnStandardErrorWithItsMembers) {
     Log log(LogLevel::info, LogFormat::datadog);
     log.decorate(datadog_members({.service = "mailer", .environment = "prod"}, kIdentity));
     log.warn("hello", {{"job", "orders"}});
-    log.print("drain certificate: all\n", {{"claimed", 3}});
+    log.print("drain certificate: all\n", std::vector<LogField>{{"claimed", 3}});
   }
   std::istringstream text(testing::internal::GetCapturedStderr());
   std::vector<json::value> lines;

@@ -103,7 +103,7 @@ TEST(Log, InJsonNumbersAreNumbersAndEveryLineIsJson) {
   const auto lines = logged([] {
     Log log(LogLevel::info, LogFormat::json);
     log.info("running", {{"jobs", 3}, {"left", std::int64_t{-5}}, {"clean", true}, {"name", "7"}});
-    log.print("drain certificate: claimed 9\n", {{"claimed", std::uint64_t{9}}});
+    log.print("drain certificate: claimed 9\n", std::vector<LogField>{{"claimed", std::uint64_t{9}}});
     log.print("\r12 done\n");
     log.print("\n");
   });
@@ -123,7 +123,7 @@ TEST(Log, ShowsNumbersInTextAndPrintsTextAsItIs) {
   const auto lines = logged([] {
     Log log(LogLevel::info, LogFormat::text);
     log.info("running", {{"jobs", 3}});
-    log.print("drain certificate: claimed 9\n", {{"claimed", 9}});
+    log.print("drain certificate: claimed 9\n", std::vector<LogField>{{"claimed", 9}});
   });
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_NE(lines[0].find("running  jobs=3"), std::string::npos);

@@ -92,7 +92,8 @@ Result<dynamo::Item> decode_table_cursor(std::string_view cursor) {
 
 /// The operators' side of one queue. What it changes, the sources of this process know at once.
 ///
-/// A change whose version is given is written at once, conditional on it, without a look.
+/// A change whose version is given is written at once, conditional on it, without a look,
+/// but for a dead letter with a reason, which keeps the failures before it.
 class DynamoMqOperator final : public table::RecordOperator {
  public:
   /// The references must outlive the operator.
@@ -302,8 +303,7 @@ class DynamoMqOperator final : public table::RecordOperator {
     const MayHave may_have{.marks = !seen || marks_of(task.item) != 0,
                            .failure = !seen || task.item.contains(attribute::kFailure)};
     task.nonce = parts_.nonces.anonymous();
-    return update_of(place().table, std::move(expected), {task.nonce, now},
-                     attributes_of(task.wanted(now), may_have));
+    return update_of(place().table, std::move(expected), {task.nonce, now}, attributes_of(task.wanted(now), may_have));
   }
 
   void write(const std::vector<Task*>& tasks, Deadline deadline) const override {

@@ -528,7 +528,7 @@ class CompletionWriter {
     if (status == SettleStatus::lost) {
       state_.backlog.forget_receipt(receipt);
     } else if (completion.action == CompletionAction::remove) {
-      state_.backlog.removed(receipt.id, now);
+      state_.backlog.removed(receipt.id, parts_.clock.wall_now());
     } else if (completion.action == CompletionAction::dead_letter) {
       state_.backlog.forget(receipt.id);
     } else {

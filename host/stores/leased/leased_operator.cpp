@@ -473,7 +473,7 @@ class LeasedOperator final : public table::RecordOperator {
       for (auto one = first; one != last; ++one) {
         request.actions.push_back(table::request_of(in_place(*one->task, now)));
       }
-      const auto result = parts_.client.transact_each(std::span(&request, 1), deadline).front();
+      const auto result = parts_.client.transact(request, deadline);
       for (; first != last; ++first) {
         const auto fence =
             static_cast<std::size_t>(std::find(fences.begin(), fences.end(), first->fence) - fences.begin());
@@ -562,7 +562,14 @@ class LeasedOperator final : public table::RecordOperator {
     dynamo::TransactWriteRequest request{.actions = {}, .token = table::transaction_token(place(), queue_.random)};
     request.actions.push_back(remove_record(place(), read));
     request.actions.push_back(table::put_message(place().table, moved, kLoneNames));
-    request.actions.push_back(put_alias_anyway(place(), id_of(moved), Place::of(moved)));
+    const std::string id = id_of(moved);
+    if (const Place to = Place::of(moved); made_place(place().queue, id) == to) {  // its id says where it lies
+      request.actions.push_back({.kind = dynamo::ItemWrite::Kind::remove,
+                                 .table = place().table,
+                                 .item = alias_place(place().queue, id).key()});
+    } else {
+      request.actions.push_back(put_alias_anyway(place(), id, to));
+    }
     const bool still_held = Candidate::of(moved).hold;
     if (auto freed = still_held ? std::nullopt : free_group(place(), read)) {
       request.actions.push_back(std::move(*freed));
@@ -645,8 +652,7 @@ class LeasedOperator final : public table::RecordOperator {
                                           Deadline deadline) const override {
     if (Place::of(before) != Place::of(after)) {
       const auto request = move_request(before, after);
-      const auto written = parts_.client.transact_each(std::span(&request, 1), deadline);
-      SLUICE_PASS_ON(written.front());
+      SLUICE_PASS_ON(parts_.client.transact(request, deadline));
       return after;
     }
     auto written = RecordOperator::put_edited(before, after, deadline);

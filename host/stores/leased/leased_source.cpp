@@ -391,9 +391,7 @@ Delivery DirectClaimer::deliver(const owned::Entry& one, const ClaimRequest& req
 
 std::optional<Held> DirectClaimer::recall(const Receipt& receipt) const {
   const auto known = held_.about(receipt);
-  const auto held =
-      std::find_if(known.begin(), known.end(), [&](const Held& one) { return may_be_at(receipt, one.place); });
-  return held == known.end() ? std::nullopt : std::optional(*held);
+  return known.empty() ? std::nullopt : std::optional(known.back());
 }
 
 std::vector<SettleResult> DirectClaimer::settle(std::span<const Completion> completions, Deadline deadline) {

@@ -27,6 +27,7 @@ void Membership::saw(std::span<const Heartbeat> beats, SteadyTime now) {
     }
     sight.beat = beat;
     sight.listed = true;
+    most_in_flight_ = std::max(most_in_flight_, beat.in_flight_bound);
   }
   forget_the_dead(now);
 }
@@ -96,14 +97,6 @@ bool Membership::on_probation(const std::string& host, SteadyTime now) const {
 const Heartbeat* Membership::last_of(const std::string& host) const {
   const auto found = hosts_.find(host);
   return found == hosts_.end() ? nullptr : &found->second.beat;
-}
-
-InFlightBound Membership::most_in_flight() const {
-  InFlightBound most = 0;
-  for (const auto& [host, sight] : hosts_) {
-    most = std::max(most, sight.beat.in_flight_bound);
-  }
-  return most;
 }
 
 std::optional<SteadyTime> Membership::next_death(SteadyTime now) const {

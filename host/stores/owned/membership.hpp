@@ -92,8 +92,8 @@ class Membership {
   bool on_probation(const std::string& host, SteadyTime now) const;
   /// What it told last; null: nothing yet.
   const Heartbeat* last_of(const std::string& host) const;
-  /// The farthest that any of them has told of.
-  InFlightBound most_in_flight() const;
+  /// The farthest that any host has ever told of, forgotten ones too.
+  InFlightBound most_in_flight() const { return most_in_flight_; }
   /// When the next of those that live will be taken for dead, if nothing is heard of it.
   std::optional<SteadyTime> next_death(SteadyTime now) const;
 
@@ -110,6 +110,7 @@ class Membership {
 
   const Duration otherwise_;
   std::map<std::string, Sight> hosts_;
+  InFlightBound most_in_flight_ = 0;
 };
 
 /// A monotonic clock that goes on while the machine sleeps, as leases do for everybody else: whenever the wall clock

@@ -72,7 +72,7 @@ void Claimer::keep_order(std::int64_t half, const ClaimRequest& request) {
   if (wanted == kept) {
     return;
   }
-  bool change = wanted > kept;
+  bool change = strictness(wanted) > strictness(kept);
   if (!change && !request.counts) {
     change = messages_.bind(half).only().value_or(0) == 0;
   }

@@ -62,7 +62,8 @@ std::vector<ExtendResult> DeliveryWriter::extend(std::span<const Receipt> receip
     result.status = settled.status;
     result.error = std::move(settled.error);
     if (result.status == SettleStatus::applied) {
-      result.receipt = {write.receipt->id, write.version(), write.receipt->locator};
+      result.receipt = *write.receipt;
+      result.receipt.version = write.decided ? write.receipt->version : write.version();
       result.leased_until = leased_until;
     }
   }

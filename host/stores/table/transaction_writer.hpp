@@ -38,7 +38,7 @@ struct TransactionOutcome {
 };
 
 /// Writes completions that carry effects: each is one TransactWriteItems, whose first action is the write of the
-/// message's own record with its fence, followed by the messages with their marks, the handler's writes and the key. A
+/// message's own record with its fence, followed by the key, the handler's writes, and the messages with their marks. A
 /// message that turns out to be a duplicate of one sent before is left out, and the rest is made without it.
 ///
 /// Its token is made of queue, message, version and all that it writes. One whose outcome stayed unknown is kept, and
