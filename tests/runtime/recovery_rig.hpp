@@ -29,7 +29,7 @@ inline config::JobConfig job_config(const std::string& name = "orders", std::uin
 }
 
 inline HeldMessage held(const std::string& id, bool running, bool blamed = false) {
-  return {"orders", kOrders, {id, 1, 0}, 1, false, running, blamed};
+  return {"orders", kOrders, {id, 1, 0}, 1, running, blamed};
 }
 
 inline isolation::CrashReport crash_of(const std::string& id) {
