@@ -1,7 +1,6 @@
 #include "host/isolation/runner.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <link.h>
 #include <sys/mman.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,7 +14,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <initializer_list>
 #include <system_error>
 
 #include "base/descriptor.hpp"
@@ -250,14 +248,18 @@ int memory_file(const std::string& file) {
 
 /// The size of what was copied.
 Result<std::size_t> copy(int from, int to) {
-  constexpr std::size_t kPiece = std::size_t{1} << 20U;
+  std::vector<char> buffer(std::size_t{64} * 1024);
   std::size_t copied = 0;
   for (ssize_t got = 1; got != 0;) {
-    got = ::sendfile(to, from, nullptr, kPiece);
+    got = ::read(from, buffer.data(), buffer.size());
     if (got < 0 && errno != EINTR) {
+      return failed("cannot be read");
+    }
+    const std::string_view part(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    if (!write_all(to, part)) {
       return failed("cannot be copied into memory, to compare it with its sha256");
     }
-    copied += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+    copied += part.size();
   }
   return copied;
 }

@@ -131,7 +131,7 @@ constexpr std::chrono::seconds kAnswerTime(5);
 /// When the process has no descriptor left for a caller, the next try.
 constexpr std::chrono::milliseconds kAcceptRetry(100);
 /// What the end of the host may be held up for, should the thread hang.
-constexpr std::chrono::milliseconds kFarewellTime(50);
+constexpr std::chrono::milliseconds kFarewellTime(200);
 
 /// All state is touched only by its thread, and by whoever stops it once that has ended.
 class Server final : public ControlSocket {
@@ -498,7 +498,13 @@ LocalHosts find_local_hosts(const ControlFolder& folder, const Clock& clock) {
 
 Result<std::unique_ptr<ControlSocket>> ControlSocket::open(const ControlFolder& folder, Answer answer) {
   SLUICE_TRY(socket, folder.listen());
-  return std::unique_ptr<ControlSocket>(std::make_unique<Server>(std::move(*socket), std::move(answer)));
+  const std::string file = socket->file;
+  try {
+    return std::unique_ptr<ControlSocket>(std::make_unique<Server>(std::move(*socket), std::move(answer)));
+  } catch (const boost::system::system_error& failed) {
+    ::unlink(file.c_str());
+    return isolation::state_file_error("the control socket " + file + " cannot be served", failed.code().value());
+  }
 }
 
 ControlResponder::ControlResponder(const Parts& parts) : parts_(parts) {

@@ -552,7 +552,8 @@ std::string DrainCertificate::json() const {
 }
 
 Result<DrainReportFile> DrainReportFile::open(const std::string& path) {
-  File file(path.empty() ? nullptr : std::fopen(path.c_str(), "ae"), &std::fclose);
+  const int descriptor = path.empty() ? -1 : ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  File file(descriptor < 0 ? nullptr : ::fdopen(descriptor, "a"), &std::fclose);
   if (!path.empty() && !file) {
     return cannot_write(path);
   }

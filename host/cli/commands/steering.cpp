@@ -432,7 +432,8 @@ void note_for_audit(const Directive& order, const Arguments& arguments, const Cl
     return {};
   };
   if (const auto noted = note(); noted.has_error()) {
-    console.note("it is done, but `sluice audit` will not show it: " + noted.error().lines().front());
+    console.note("it is done, but `sluice audit` will not show it: " +
+                 (noted.error().lines().empty() ? std::string() : noted.error().lines().front()));
   }
 }
 

@@ -28,7 +28,8 @@ bool read_port(std::string_view text, std::uint32_t& port) {
 bool read_place(std::string_view text, ServerAddress& address) {
   const auto [host, port] = host_and_port(text);
   address.host = host.empty() ? address.host : std::string(host);
-  return text.empty() || (!host.empty() && (port.empty() || read_port(port, address.port)));
+  const bool odd = text.ends_with(':') || (text.starts_with('[') && text.find(']') == std::string_view::npos);
+  return text.empty() || (!odd && !host.empty() && (port.empty() || read_port(port, address.port)));
 }
 
 /// "tcp(host:port)", "unix(path)", or nothing for the default; "mysql+tcp" was outbox-worker's name for its tunnel.
@@ -366,7 +367,8 @@ class MysqlConnection final : public SqlConnection {
 
   Result<void> settle_in(const ConnectSettings& settings, Deadline deadline) {
     const unsigned long since = mariadb_connection(mysql_) != 0 ? kMariaDbSkipsLocked : kMysqlSkipsLocked;
-    skips_locked_ = mysql_get_server_version(mysql_) >= since;
+    // A proxy may tell another version than that of whoever answers behind it.
+    skips_locked_ = mysql_get_server_version(mysql_) >= since && run("SELECT 1 FOR UPDATE SKIP LOCKED", deadline);
     const auto lease = std::max<std::int64_t>(2, std::chrono::ceil<std::chrono::seconds>(settings.lease).count());
     const std::string seconds = std::to_string(lease);
     // A session of which nothing is heard for the lease ends, and with it its locks; without a strict mode a text that

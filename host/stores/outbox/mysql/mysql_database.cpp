@@ -342,21 +342,49 @@ class MysqlServer final : public SqlServer {
       for (const Cells& row : locked->rows) {
         written.insert(number_of(row[0]));
       }
-      for (const auto& [set, some] : table().by_assignments(marks)) {
-        std::vector<std::int64_t> ids;
-        for (const RowEdit& mark : some) {
-          if (written.contains(mark.key.id)) {
-            ids.push_back(mark.key.id);
-          }
-        }
-        if (!ids.empty()) {
-          SLUICE_PASS_ON(ask(connection, deadline, "UPDATE @TABLE SET @1 WHERE @ID IN (@2)", {set, list_of(ids)}));
-        }
+      for (const std::string& update : updates_of(marks, written)) {
+        SLUICE_PASS_ON(connection.run(update, deadline));
       }
       return {};
     };
     SLUICE_PASS_ON(in_transaction(connection, work, deadline));
     return written;
+  }
+
+  /// Each failed row has a wait and a reason of its own, and all of them are one request; so are those that were sent.
+  std::vector<std::string> updates_of(std::span<const RowEdit> marks,
+                                      const std::unordered_set<std::int64_t>& written) const {
+    std::vector<std::int64_t> sent;
+    std::string as_sent;
+    std::vector<std::int64_t> failed;
+    std::string counts;
+    std::string times;
+    std::string errors;
+    for (const RowEdit& mark : marks) {
+      const std::int64_t id = mark.key.id;
+      if (written.contains(id) && mark.sent) {
+        sent.push_back(id);
+        as_sent = table().assignments(mark);
+      } else if (written.contains(id)) {
+        failed.push_back(id);
+        const std::string when = " WHEN " + std::to_string(id) + " THEN ";
+        counts += when + std::to_string(mark.retries);
+        times +=
+            when + (mark.due == RowEdit::Value::set ? table().sql(kDialect.later, {micros_of(mark.after)}) : "NULL");
+        errors += when + (mark.reason == RowEdit::Value::set ? text_literal(mark.error) : "NULL");
+      }
+    }
+    std::vector<std::string> updates;
+    if (!sent.empty()) {
+      updates.push_back(table().sql("UPDATE @TABLE SET @1 WHERE @ID IN (@2)", {as_sent, list_of(sent)}));
+    }
+    if (!failed.empty()) {
+      const std::string reasons = table().keeps_errors() ? table().sql(", @LAST_ERROR = CASE @ID@1 END", {errors}) : "";
+      updates.push_back(
+          table().sql("UPDATE @TABLE SET @RETRY_COUNT = CASE @ID@1 END, @RETRY_AT = CASE @ID@2 END@3 WHERE @ID IN (@4)",
+                      {counts, times, reasons, list_of(failed)}));
+    }
+    return updates;
   }
 
   // Neither MySQL nor MariaDB has an id that a fail-over leaves alone, so that it is kept in a table of one row beside
