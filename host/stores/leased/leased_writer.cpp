@@ -26,6 +26,19 @@ TransactAction remove(const std::string& table, const Place& place) {
 
 std::uint32_t shard_at(const Place& place) { return parse_partition(place.partition).value_or(Partition{}).shard; }
 
+// What an end comes to, `before` being the failure that the record keeps. The receive count is named where the record
+// has another one.
+core::StateChange end_of(const Completion& completion, Half half, const Held& held, Failure before, WallTime now) {
+  const std::uint32_t attempt = held.receive_count + (held.counted ? 0 : 1);
+  core::StateChange change = core::end(
+      completion, {.half = half, .receives = attempt, .marks = held.marks, .failure = std::move(before)}, now);
+  change.receives = change.receives.value_or(attempt);
+  if (*change.receives == held.receive_count) {
+    change.receives.reset();
+  }
+  return change;
+}
+
 }  // namespace
 
 Held Held::of(const Candidate& record) {
@@ -58,17 +71,6 @@ void drop_companions(const table::StoreParts& parts, const table::QueueTable& pl
   if (!removals.empty()) {
     parts.runner.run(std::move(removals), table::Repetition::until_known, deadline);
   }
-}
-
-core::StateChange end_of(const Completion& completion, Half half, const Held& held, Failure before, WallTime now) {
-  const std::uint32_t attempt = held.receive_count + (held.counted ? 0 : 1);
-  core::StateChange change = core::end(
-      completion, {.half = half, .receives = attempt, .marks = held.marks, .failure = std::move(before)}, now);
-  change.receives = change.receives.value_or(attempt);
-  if (*change.receives == held.receive_count) {
-    change.receives.reset();
-  }
-  return change;
 }
 
 bool LeasedWriter::has_doubt(const Receipt& receipt, CompletionAction about) const {

@@ -44,10 +44,6 @@ struct Gone {
 void drop_companions(const table::StoreParts& parts, const table::QueueTable& place, std::span<const Gone> gone,
                      Deadline deadline);
 
-/// What an end comes to in that half, `before` being the failure that the record keeps. The receive count is named
-/// where the record has another one.
-core::StateChange end_of(const Completion& completion, Half half, const Held& held, Failure before, WallTime now);
-
 /// Settles and extends deliveries of one queue half, each conditional on the version that its record had. A removal is
 /// one statement of a batch, 1 WCU; a retry or release the same as an update. A dead letter moves to the other half's
 /// partition under a new key, with an alias by which its id finds it; that is a transaction, as is what has effects.

@@ -234,11 +234,13 @@ TEST_F(LeasedBorrowerTest, AStrictFenceKeepsAnOwnerOfBeforeFromCommitting) {
   Held held{.place = place};
   held.fence =
       OwnerFence{{ownership_partition("orders", Half::standard), ownership_sort(place_of_made_id(id)->second)}, 2};
-  LeasedWriter writer(queue_, Half::standard);
-  std::vector<std::optional<Held>> all{held};
-  EXPECT_EQ(writer.settle(std::span(&done, 1), all, soon()).front().status, SettleStatus::lost);
-  all.front()->fence->epoch = 3;
-  EXPECT_EQ(writer.settle(std::span(&done, 1), all, soon()).front().status, SettleStatus::applied);
+  const auto settled = [&] {
+    const std::vector<std::optional<Held>> all{held};
+    return LeasedWriter(queue_, Half::standard).settle(std::span(&done, 1), all, soon()).front().status;
+  };
+  EXPECT_EQ(settled(), SettleStatus::lost);
+  held.fence->epoch = 3;
+  EXPECT_EQ(settled(), SettleStatus::applied);
 }
 
 TEST_F(LeasedBorrowerTest, AnOwnersRemovalIsOneWriteUnit) {
