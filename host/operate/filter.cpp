@@ -584,8 +584,8 @@ class Parser {
   bool reads_content() const { return reads_content_; }
 
  private:
-  FilterError fail(std::string message) const {
-    return {token_.column, token_.kind == Kind::wrong ? token_.text : std::move(message)};
+  FilterError fail(const std::string& message) const {
+    return {token_.column, token_.kind == Kind::wrong ? token_.text : message};
   }
 
   static std::string shown(const Token& token) {

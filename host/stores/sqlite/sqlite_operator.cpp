@@ -191,13 +191,15 @@ class SqliteOperator final : public Operator {
                              Deadline deadline) override {
     const Editing editing{id, version, {edits.begin(), edits.end()}, store_.most_bytes()};
     struct Edited {
-      Result<StoredMessage> record = Error();
+      StoredMessage record;
+      std::optional<Error> refused;
     };
     const auto work = [editing, queue = queue_, &clock = store_.clock()](Writer& writer) {
-      return Edited{edit_record(writer, queue, editing, clock.wall_now())};
+      auto record = edit_record(writer, queue, editing, clock.wall_now());
+      return record ? Edited{*std::move(record), {}} : Edited{{}, record.error()};
     };
     SLUICE_TRY(edited, write_freeing<Edited>(work, {}, deadline));
-    return std::move(edited->record);
+    return edited->refused ? Result<StoredMessage>(*std::move(edited->refused)) : std::move(edited->record);
   }
 
   std::vector<PutResult> put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) override {

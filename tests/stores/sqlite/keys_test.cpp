@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
@@ -27,6 +28,7 @@ class KeysTest : public ::testing::Test {
  protected:
   KeysTest() {
     connection_.wait_for_locks_until(SteadyTime::max());
+    std::ofstream(connection_.path()).close();  // an empty file is an empty database
     EXPECT_TRUE(connection_.open(Connection::Access::write));
     connection_.execute("PRAGMA synchronous = OFF");
     EXPECT_TRUE(make_schema(connection_));
