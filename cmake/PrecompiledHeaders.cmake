@@ -8,18 +8,24 @@ set(sluice_std_headers
   <memory> <mutex> <optional> <set> <span> <stop_token> <string> <string_view> <system_error> <thread> <unordered_map> <utility>
   <variant> <vector>)
 
-# sluice_precompile(SET FOLDER TYPE): the targets of this type below the folder share the set's headers.
+# What only tests are made of compiles two to three times as fast without the optimiser; what they test is optimised as ever.
+set(sluice_test_options $<$<CONFIG:Debug>:-O0>)
+
+# sluice_precompile(SET FOLDER TYPE [OPTION...]): the targets of this type below the folder share the set's headers, and the options
+# that it was compiled with.
 function(sluice_precompile set folder type)
   get_property(folders DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
   foreach(below ${folders})
-    sluice_precompile(${set} ${below} ${type})
+    sluice_precompile(${set} ${below} ${type} ${ARGN})
   endforeach()
   get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
   foreach(target ${targets})
     get_target_property(own_type ${target} TYPE)
     get_target_property(libraries ${target} LINK_LIBRARIES)
     get_target_property(visibility ${target} CXX_VISIBILITY_PRESET)
-    if(own_type STREQUAL ${type} AND "sluice::build_options" IN_LIST libraries AND NOT visibility)
+    get_target_property(optimised ${target} SLUICE_OPTIMISED)
+    if(own_type STREQUAL ${type} AND "sluice::build_options" IN_LIST libraries AND NOT visibility AND NOT optimised)
+      target_compile_options(${target} PRIVATE ${ARGN})
       target_precompile_headers(${target} REUSE_FROM ${set})
     endif()
   endforeach()
@@ -35,7 +41,8 @@ if(SLUICE_PRECOMPILED)
   if(SLUICE_TESTS)
     add_executable(sluice_std_tests EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
     target_link_libraries(sluice_std_tests PRIVATE sluice::build_options GTest::gmock GTest::gtest_main)
+    target_compile_options(sluice_std_tests PRIVATE ${sluice_test_options})
     target_precompile_headers(sluice_std_tests PRIVATE ${sluice_std_headers} <gmock/gmock.h> <gtest/gtest.h>)
-    sluice_precompile(sluice_std_tests ${PROJECT_SOURCE_DIR}/tests EXECUTABLE)
+    sluice_precompile(sluice_std_tests ${PROJECT_SOURCE_DIR}/tests EXECUTABLE ${sluice_test_options})
   endif()
 endif()
