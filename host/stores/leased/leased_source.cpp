@@ -212,8 +212,8 @@ std::vector<owned::Entry*> DirectClaimer::choose(owned::Backlog& backlog, const 
       backlog.take({.max = request.max, .bytes = request.bytes, .suspects = request.suspects}, last_served_);
   for (const owned::Entry* one : claim.entries) {
     last_served_ += Duration(1);
-    if (!one->group.empty() && turns_.served.insert_or_assign(one->group, last_served_).second) {
-      served_order_.push_back(one->group);
+    if (!one->state.group.empty() && turns_.served.insert_or_assign(one->state.group, last_served_).second) {
+      served_order_.push_back(one->state.group);
     }
   }
   turns_.priorities.clear();
@@ -334,7 +334,7 @@ bool DirectClaimer::claim_of_shard(const Shard& shard, std::vector<owned::Entry*
     for (std::size_t i = 0; i < count; ++i) {
       const owned::Entry& one = *wanted[i];
       claim.actions.push_back(table::request_of(
-          update_message(place_.table, {{partition_of(place_.queue, half_, one.part), one.sort}, one.version},
+          update_message(place_.table, {{partition_of(place_.queue, half_, one.part), one.sort}, one.state.version},
                          parts_.nonces.next(), now.wall, attributes_of(core::claim(one.state, terms), false))));
     }
     const auto answer = parts_.client.transact(claim, deadline);

@@ -26,12 +26,15 @@ TransactAction remove(const std::string& table, const Place& place) {
 
 std::uint32_t shard_at(const Place& place) { return parse_partition(place.partition).value_or(Partition{}).shard; }
 
-// What an end comes to, `before` being the failure that the record keeps. The receive count is named where the record
-// has another one.
-core::StateChange end_of(const Completion& completion, Half half, const Held& held, Failure before, WallTime now) {
+// What an end comes to. The receive count is named where the record has another one.
+core::StateChange end_of(const Completion& completion, Half half, const Held& held,
+                         const table::FailureMemory& failures, WallTime now) {
   const std::uint32_t attempt = held.receive_count + (held.counted ? 0 : 1);
-  core::StateChange change = core::end(
-      completion, {.half = half, .receives = attempt, .marks = held.marks, .failure = std::move(before)}, now);
+  core::MessageState state{.half = half, .receives = attempt, .marks = held.marks};
+  if (!completion.failure.empty()) {
+    state.failure = failures.of(completion.receipt);
+  }
+  core::StateChange change = core::end(completion, state, now);
   change.receives = change.receives.value_or(attempt);
   if (*change.receives == held.receive_count) {
     change.receives.reset();
@@ -154,7 +157,7 @@ table::DeliveryWrite LeasedWriter::end(const Completion& completion, std::size_t
   }
   const Held& held = *lease.held;
   const bool removes = completion.action == CompletionAction::remove;
-  core::StateChange change = end_of(completion, half_, held, state_.failures.of(completion.receipt), now);
+  core::StateChange change = end_of(completion, half_, held, state_.failures, now);
   if (!with_failure) {
     change.failure.reset();
   }

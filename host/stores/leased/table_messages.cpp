@@ -26,11 +26,7 @@ owned::Found found_of(const Candidate& candidate, dynamo::Item item, Half half) 
   constexpr std::size_t kBesideItsValues = 60;  // in a table, about
   const std::size_t bytes = kBesideItsValues + table::item_bytes(item);
   return {.sort = candidate.place.sort,
-          .due = candidate.due,
           .state = candidate.state(half),
-          .version = candidate.version,
-          .group = candidate.group,
-          .priority = candidate.priority,
           .bytes = bytes,
           .writes_claim = candidate.frees_key_at_claim(),
           .holds_group = candidate.hold,
@@ -81,20 +77,22 @@ Result<std::set<std::string>> TableMessages::read_holds(std::uint32_t shard, Dea
 
 StoredMessage TableMessages::open(const owned::Entry& entry) {
   StoredMessage record = decode_record(item_of(entry), half_);
-  record.failure = entry.failure.value_or(record.failure);
-  queue_.writer(half_).failures.note({.id = record.message.id, .version = entry.version}, record.failure);
+  if (!entry.state.failure.empty()) {  // of an attempt that it came back from
+    record.failure = entry.state.failure;
+  }
+  queue_.writer(half_).failures.note({.id = record.message.id, .version = entry.state.version}, record.failure);
   return record;
 }
 
 Held TableMessages::held_of(const owned::Out& out) const {
   const auto& [shard, sort] = out.spot;
   Held held{.place = {partition_of(place_.queue, half_, shard), sort},
-            .version = out.version,
+            .version = out.state.version,
             .receive_count = out.state.receives,
             .counted = out.counted,
             .marks = out.state.marks,
             .aliased = out.id != made_id(sort, shard),
-            .held_group = out.holds_group ? out.group : std::string()};
+            .held_group = out.holds_group ? out.state.group : std::string()};
   if (strict_fence_) {
     held.fence = OwnerFence::of({place_.queue, half_}, shard, out.epoch);
   }
@@ -108,8 +106,8 @@ std::vector<bool> TableMessages::write_claims(std::span<const ClaimWrite> claims
   for (const auto& [out, change] : claims) {
     places.push_back(held_of(out).place);
     nonces.push_back(parts_.nonces.next());
-    writes.push_back(update_message(place_.table, {places.back(), out.version}, nonces.back(), parts_.clock.wall_now(),
-                                    attributes_of(change, false)));
+    writes.push_back(update_message(place_.table, {places.back(), out.state.version}, nonces.back(),
+                                    parts_.clock.wall_now(), attributes_of(change, false)));
   }
   const auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::until_known, deadline);
   std::vector<bool> written;

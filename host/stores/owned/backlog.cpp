@@ -91,7 +91,7 @@ std::vector<Spot> Backlog::lose_part(std::uint32_t part) {
 
 bool Backlog::is_stale(const Spot& spot, const Found& found, const Sight& sight) const {
   const auto written = written_.find(spot);
-  if (written == written_.end() || found.version > written->second.version) {
+  if (written == written_.end() || found.state.version > written->second.version) {
     return false;
   }
   return sight.began < written->second.at + (sight.consistent ? Duration::zero() : kLag);
@@ -110,11 +110,11 @@ bool Backlog::admit(std::uint32_t part, Found found, const Sight& sight) {
   }
   if (const auto before = entries_.find(spot); before != entries_.end()) {
     Entry& entry = before->second;
-    if (entry.out || found.version < entry.version) {
+    if (entry.out || found.state.version < entry.state.version) {
       return false;
     }
     entry.seen_at = std::max(entry.seen_at, sight.began);
-    if (found.version == entry.version) {
+    if (found.state.version == entry.state.version) {
       return false;
     }
     erase(before);  // somebody has changed it
@@ -361,7 +361,7 @@ void Backlog::go(Entry& entry, WallTime now) {
 void Backlog::returned(const Spot& spot, const Return& what, WallTime now, SteadyTime at) {
   const bool back = what.kind == Return::Kind::back;
   if (!back) {
-    remember(spot, what.version, at);
+    remember(spot, what.state.version, at);
   }
   const auto found = entries_.find(spot);
   if (found == entries_.end() || !found->second.out) {
@@ -396,11 +396,7 @@ void Backlog::returned(const Spot& spot, const Return& what, WallTime now, Stead
   entry.known = true;
   entry.inherited = false;
   entry.seen_at = at;
-  entry.version = what.version;
   entry.state = what.state;
-  if (what.failure) {
-    entry.failure = what.failure;
-  }
   place(entry, now);
   keep_bounds();
 }
@@ -442,7 +438,7 @@ std::optional<WallTime> Backlog::oldest_due() const {
   std::optional<WallTime> oldest;
   for (const auto& [spot, entry] : entries_) {
     if (!entry.out && !entry.timed) {
-      oldest = std::min(oldest.value_or(entry.due), entry.due);
+      oldest = std::min(oldest.value_or(entry.due()), entry.due());
     }
   }
   return oldest;
@@ -451,13 +447,13 @@ std::optional<WallTime> Backlog::oldest_due() const {
 // What waits: in turns, in the lines of groups, and by the times that are waited for.
 
 bool Backlog::in_line(const Entry& entry) const {
-  return rules_.order == Order::queue || ((rules_.order == Order::group || rules_.fair) && !entry.group.empty());
+  return rules_.order == Order::queue || ((rules_.order == Order::group || rules_.fair) && !entry.state.group.empty());
 }
 
 // Of a queue that goes in sequence all are in one line, which has no name that a group has.
 const std::string& Backlog::line_of(const Entry& entry) const {
   static const std::string kOnlyLine;
-  return rules_.order == Order::queue ? kOnlyLine : entry.group;
+  return rules_.order == Order::queue ? kOnlyLine : entry.state.group;
 }
 
 Backlog::GroupBacklog* Backlog::line_with(const Entry& entry) {
@@ -473,7 +469,7 @@ void Backlog::place(Entry& entry, WallTime now) {
   }
   if (!in_line(entry)) {
     if (!entry.timed) {
-      offer(entry, entry.due);
+      offer(entry, entry.due());
     }
     return;
   }
@@ -512,20 +508,20 @@ void Backlog::unplace(Entry& entry) {
 
 void Backlog::count(Entry& entry, bool yes) {
   if (std::exchange(entry.counted, yes) != yes) {
-    std::size_t& ready = parts_.at(entry.part).ready[static_cast<std::size_t>(entry.priority)];
+    std::size_t& ready = parts_.at(entry.part).ready[static_cast<std::size_t>(entry.state.priority)];
     ready = yes ? ready + 1 : ready - 1;
   }
 }
 
 void Backlog::offer(Entry& entry, WallTime at) {
   entry.offered = Turn{at, entry.spot()};
-  turns_.priorities.add(entry.priority, *entry.offered);
+  turns_.priorities.add(entry.state.priority, *entry.offered);
   count(entry, true);
 }
 
 void Backlog::withdraw(Entry& entry) {
   if (entry.offered) {
-    turns_.priorities.remove(entry.priority, *entry.offered);
+    turns_.priorities.remove(entry.state.priority, *entry.offered);
     entry.offered.reset();
   }
 }
@@ -556,7 +552,7 @@ void Backlog::look_after(const std::string& name) {
   }
   if (head != nullptr && line.offered == nullptr) {
     line.offered = head;
-    offer(*head, std::max(head->due, line.served_at));
+    offer(*head, std::max(head->due(), line.served_at));
   }
   if (line.waiting.empty() && line.out == 0 && line.cut && !line.parked) {
     unswept_.insert(line.cut->second.first);
@@ -665,7 +661,7 @@ void Backlog::cut_line(GroupBacklog& line, std::size_t left) {
 bool Backlog::is_inherited(const Entry& entry) const {
   const Range& range = parts_.at(entry.part).ranges[priority_at(entry.sort)];
   return !entry.known &&
-         range.orphaned.concerns(entry.sort, std::max(entry.due, entry.state.hidden_until.value_or(WallTime{})));
+         range.orphaned.concerns(entry.sort, std::max(entry.due(), entry.state.hidden_until.value_or(WallTime{})));
 }
 
 bool Backlog::is_suspect(const Entry& entry) const { return entry.state.is_suspect() || is_inherited(entry); }

@@ -67,36 +67,33 @@ struct Record {
 /// A message as it was read: what the rules ask of it.
 struct Found {
   std::string sort;
-  WallTime due{};  ///< the time of its key
-  core::MessageState state{};
-  std::int64_t version = 1;
-  std::string group{};
-  Priority priority = Priority::normal;
+  core::MessageState state{};  ///< sent at the time of its key
   std::size_t bytes = 0;
   bool writes_claim = false;  ///< its claim is to be written before it goes out, suspect or not
   bool holds_group = false;   ///< a dead letter that its group waits for
   std::string odd{};          ///< why it cannot be handed out: what of it nobody understands; empty: nothing
   std::unique_ptr<Record> record{};
+
+  WallTime due() const { return state.sent_at; }
 };
 
 /// A message in memory.
 struct Entry : Found {
   std::uint32_t part = 0;
   bool out = false;
-  bool known = false;                ///< it has come back to this host: nothing that was before concerns it
-  bool suspect = false;              ///< it has gone out as one
-  bool inherited = false;            ///< it has gone out as one that an owner who died may have had
-  bool sure = false;                 ///< nothing can be missing that would have to go before it in its group
-  std::uint64_t pass = 0;            ///< of its part, that found it first
-  SteadyTime seen_at{};              ///< when the read began that last found it, or it came back
-  std::optional<Failure> failure{};  ///< of an attempt that it came back from; nothing: what its record said
-  bool timed = false;                ///< it waits for its time
-  bool counted = false;              ///< among what can be handed out
+  bool known = false;      ///< it has come back to this host: nothing that was before concerns it
+  bool suspect = false;    ///< it has gone out as one
+  bool inherited = false;  ///< it has gone out as one that an owner who died may have had
+  bool sure = false;       ///< nothing can be missing that would have to go before it in its group
+  std::uint64_t pass = 0;  ///< of its part, that found it first
+  SteadyTime seen_at{};    ///< when the read began that last found it, or it came back
+  bool timed = false;      ///< it waits for its time
+  bool counted = false;    ///< among what can be handed out
   std::optional<Turn> offered{};
 
   Spot spot() const { return {part, sort}; }
   /// It was moved there, at any time, and so takes nobody's place.
-  bool in_front() const { return due < kFrontEnd; }
+  bool in_front() const { return due() < kFrontEnd; }
 };
 
 /// What became of a message that was out.
@@ -107,9 +104,7 @@ struct Return {
     unknown,  ///< its record is otherwise than was thought: it is read anew
   };
   Kind kind = Kind::gone;
-  std::int64_t version = 1;  ///< of the record now; of one that is gone, or unknown: as it was
-  core::MessageState state{};
-  std::optional<Failure> failure{};  ///< nothing: as it was
+  core::MessageState state{};  ///< of the record now; of one that is gone, or unknown: as it was
 };
 
 /// Remembers what has been read of the parts that this host owns: what can be handed out, what waits for its time, and
@@ -274,7 +269,7 @@ class Backlog {
   /// Null: it is in no line, or nobody waits or is out in it.
   GroupBacklog* line_with(const Entry& entry);
   Timers& timers_of(const Entry& entry) { return strict() && in_line(entry) ? line_timers_ : timers_; }
-  static Position position_of(const Entry& entry) { return {entry.due, entry.spot()}; }
+  static Position position_of(const Entry& entry) { return {entry.due(), entry.spot()}; }
   bool is_held(const std::string& group) const;
   bool waits(const std::string& name, const GroupBacklog& line, const Entry& head) const;
   void place(Entry& entry, WallTime now);

@@ -22,12 +22,9 @@ struct Out {
   Spot spot;
   std::int64_t epoch = 0;  ///< of its part, when it went out
   std::string id;
-  std::string group;
   bool holds_group = false;  ///< a dead letter that its group waits for
-  std::int64_t version = 1;
   core::MessageState state{};
   bool counted = false;  ///< the record counts this delivery already: its claim was written
-  std::optional<Failure> failure{};
 
   std::uint32_t source = 0;  ///< that it went to
   bool lost = false;

@@ -142,7 +142,7 @@ void OwnedHalf::lose(std::uint32_t part, News& news) {
     if (!out.lost && gone.contains(out.spot)) {
       out.lost = true;
       lost_.push_back(locator);
-      news.lost[out.source].push_back({.id = out.id, .version = out.version, .locator = locator});
+      news.lost[out.source].push_back({.id = out.id, .version = out.state.version, .locator = locator});
     }
   }
   while (lost_.size() > kMostLost) {
@@ -405,9 +405,9 @@ void OwnedHalf::take_up(const Job& job, Found found, Moment now, ReadAnswer& ans
         "an item in shard " + std::to_string(job.query.part) + " of '" + name_ + "' is passed over: " + found.odd,
         now.steady);
   }
-  if (found.due > now.wall) {
+  if (found.due() > now.wall) {
     ++answer.later;
-    answer.next_due = std::min(answer.next_due.value_or(found.due), found.due);
+    answer.next_due = std::min(answer.next_due.value_or(found.due()), found.due());
     return;
   }
   ++answer.due;
@@ -494,21 +494,17 @@ Delivery OwnedHalf::deliver(std::uint32_t source, const Entry& entry, const Clai
           .spot = entry.spot(),
           .epoch = parts_.at(entry.part).epoch,
           .id = record.message.id,
-          .group = entry.group,
           .holds_group = entry.holds_group,
-          .version = entry.version,
           .state = entry.state,
           .source = source,
           .writes_claim = entry.suspect || entry.writes_claim};
-  if (!record.failure.empty()) {
-    out.failure = std::move(record.failure);
-  }
+  out.state.failure = std::move(record.failure);
   Delivery delivery;
   delivery.message = std::move(record.message);
   delivery.message.attempt = core::receives_when_claimed(entry.state, request.counts);
   delivery.suspect = entry.suspect;
   delivery.leased_until = SteadyTime::max();
-  delivery.receipt = {.id = out.id, .version = out.version, .locator = locator};
+  delivery.receipt = {.id = out.id, .version = out.state.version, .locator = locator};
   outs_.emplace(locator, std::move(out));
   return delivery;
 }
@@ -557,12 +553,15 @@ void OwnedHalf::write_claims(std::vector<Delivery>& deliveries, Deadline deadlin
   const MutexLock lock(mutex_);
   std::size_t next = 0;
   std::erase_if(deliveries, [&](Delivery& delivery) SLUICE_REQUIRES(mutex_) {
-    const bool writes = next < claims.size() && claims[next].out.locator == delivery.receipt.locator;
-    return writes && !claim_written(delivery, written[next++] && may_start);
+    if (next == claims.size() || claims[next].out.locator != delivery.receipt.locator) {
+      return false;
+    }
+    const std::size_t at = next++;
+    return !claim_written(delivery, claims[at].change, written[at] && may_start);
   });
 }
 
-bool OwnedHalf::claim_written(Delivery& delivery, bool written) {
+bool OwnedHalf::claim_written(Delivery& delivery, const core::StateChange& change, bool written) {
   const auto found = outs_.find(delivery.receipt.locator);
   if (found == outs_.end()) {
     return false;
@@ -576,11 +575,9 @@ bool OwnedHalf::claim_written(Delivery& delivery, bool written) {
     }
     return false;
   }
-  out.version += 1;
-  out.state.receives = delivery.message.attempt;
+  core::apply(change, out.state);
   out.counted = true;
-  out.state.marks |= delivery.suspect ? core::kSuspect : 0;
-  delivery.receipt.version = out.version;
+  delivery.receipt.version = out.state.version;
   return true;
 }
 
@@ -639,12 +636,12 @@ void OwnedHalf::ended(std::int64_t locator, const Completion& completion, const 
     return;
   }
   const bool holds_group =
-      completion.action == CompletionAction::dead_letter && completion.hold_group && !found->second.group.empty();
+      completion.action == CompletionAction::dead_letter && completion.hold_group && !found->second.state.group.empty();
   if (result.status == SettleStatus::failed || result.status == SettleStatus::refused) {
     found->second.may_be_held = found->second.may_be_held || holds_group;
     return;
   }
-  const Out out = std::move(found->second);
+  Out out = std::move(found->second);
   outs_.erase(found);
   const auto part = parts_.find(out.spot.first);
   if (result.status == SettleStatus::lost) {
@@ -663,39 +660,35 @@ void OwnedHalf::ended(std::int64_t locator, const Completion& completion, const 
     }
     if (holds_group) {
       auto held = backlog_.of(out.spot.first).held;
-      held.insert(out.group);
+      held.insert(out.state.group);
       backlog_.hold(out.spot.first, std::move(held), now.wall);
     } else if (out.may_be_held) {
       part->second.reader.doubt_holds();
       backlog_.doubt_holds(out.spot.first);
     }
   }
-  returned(out, completion, now);
+  returned(std::move(out), completion, now);
 }
 
 void OwnedHalf::read_anew(const Out& out, Moment now) {
-  backlog_.returned(out.spot, {.kind = Return::Kind::unknown, .version = out.version}, now.wall, now.steady);
+  backlog_.returned(out.spot, {.kind = Return::Kind::unknown, .state = out.state}, now.wall, now.steady);
 }
 
 // What became of it, as its record says now.
-void OwnedHalf::returned(const Out& out, const Completion& completion, Moment now) {
+void OwnedHalf::returned(Out out, const Completion& completion, Moment now) {
   const bool back = completion.action == CompletionAction::retry || completion.action == CompletionAction::release;
   // In the DLQ a dead letter stays, under a key that has to be read.
   const bool stays = completion.action == CompletionAction::dead_letter && address_.half == Half::dlq;
   if (out.lost && (back || stays)) {
     return;
   }
-  Return what{.kind = stays ? Return::Kind::unknown : Return::Kind::gone, .version = out.version};
+  Return what{.kind = back    ? Return::Kind::back
+                      : stays ? Return::Kind::unknown
+                              : Return::Kind::gone,
+              .state = std::move(out.state)};
   if (back) {
-    core::MessageState state = out.state;
-    state.receives += out.counted ? 0 : 1;
-    state.failure = out.failure.value_or(Failure());
-    core::StateChange change = core::end(completion, state, now.wall);
-    core::apply(change, state);
-    what = {.kind = Return::Kind::back,
-            .version = out.version + 1,
-            .state = std::move(state),
-            .failure = std::move(change.failure)};
+    what.state.receives += out.counted ? 0 : 1;
+    core::apply(core::end(completion, what.state, now.wall), what.state);
   }
   backlog_.returned(out.spot, what, now.wall, now.steady);
 }

@@ -121,12 +121,12 @@ class OwnedHalf final : public ShardHolder {
   Delivery deliver(std::uint32_t source, const Entry& entry, const ClaimRequest& request) SLUICE_REQUIRES(mutex_);
   /// Leaves those whose claim has been written, and those that need none.
   void write_claims(std::vector<Delivery>& deliveries, Deadline deadline);
-  bool claim_written(Delivery& delivery, bool written) SLUICE_REQUIRES(mutex_);
+  bool claim_written(Delivery& delivery, const core::StateChange& change, bool written) SLUICE_REQUIRES(mutex_);
   std::optional<Duration> next_due(Moment now) const SLUICE_REQUIRES(mutex_);
 
   void ended(std::int64_t locator, const Completion& completion, const SettleResult& result, Moment now)
       SLUICE_REQUIRES(mutex_);
-  void returned(const Out& out, const Completion& completion, Moment now) SLUICE_REQUIRES(mutex_);
+  void returned(Out out, const Completion& completion, Moment now) SLUICE_REQUIRES(mutex_);
   void read_anew(const Out& out, Moment now) SLUICE_REQUIRES(mutex_);
 
   // Fixed after construction.

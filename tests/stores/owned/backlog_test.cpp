@@ -29,16 +29,14 @@ struct Stored {
   std::optional<WallTime> hidden_until{};
   std::int64_t version = 1;
 
-  Found found() const {
-    return {.sort = sort,
-            .due = due_of(sort),
-            .state = {.hidden_until = hidden_until},
+  core::MessageState state() const {
+    return {.sent_at = due_of(sort),
+            .hidden_until = hidden_until,
             .version = version,
-            .group = group,
             .priority = priority_of(sort),
-            .bytes = 150,
-            .record = std::make_unique<Named>(id)};
+            .group = group};
   }
+  Found found() const { return {.sort = sort, .state = state(), .bytes = 150, .record = std::make_unique<Named>(id)}; }
 };
 
 class BacklogTest : public ::testing::Test {
@@ -50,8 +48,9 @@ class BacklogTest : public ::testing::Test {
 
   Stored item(const std::string& id, Duration due, const std::string& group = {},
               Priority priority = Priority::normal) {
-    sorts_[id] = sort_key_of(priority, wall(due), random_);
-    return {.id = id, .sort = sorts_[id], .group = group};
+    Stored stored{.id = id, .sort = sort_key_of(priority, wall(due), random_), .group = group};
+    items_.insert_or_assign(id, stored);
+    return stored;
   }
   bool admit(const Stored& stored, Duration began = 100s, bool consistent = true) {
     return book_.admit(0, stored.found(), {.began = steady(began), .consistent = consistent, .now = wall(100s)});
@@ -73,14 +72,24 @@ class BacklogTest : public ::testing::Test {
     return ids;
   }
   void done(const std::string& id, Duration at = 100s) {
-    book_.returned({0, sorts_.at(id)}, {.kind = Return::Kind::gone, .version = 1}, wall(at), steady(at));
+    const Stored& stored = items_.at(id);
+    book_.returned({0, stored.sort}, {.kind = Return::Kind::gone, .state = stored.state()}, wall(at), steady(at));
   }
-  void back(const std::string& id, std::optional<Duration> until = {}, std::int64_t version = 2) {
-    Return what{.kind = Return::Kind::back, .version = version, .state = {.receives = 1}};
+  void back(const std::string& id, std::optional<Duration> until = {}) {
+    const Stored& stored = items_.at(id);
+    Return what{.kind = Return::Kind::back, .state = stored.state()};
+    what.state.receives = 1;
+    what.state.version = 2;
     if (until) {
       what.state.hidden_until = wall(*until);
     }
-    book_.returned({0, sorts_.at(id)}, what, wall(100s), steady(100s));
+    book_.returned({0, stored.sort}, what, wall(100s), steady(100s));
+  }
+  /// Nobody knows what became of it.
+  void lose_sight_of(const std::string& id) {
+    const Stored& stored = items_.at(id);
+    book_.returned({0, stored.sort}, {.kind = Return::Kind::unknown, .state = stored.state()}, wall(100s),
+                   steady(100s));
   }
   void take_over(InFlightBound bound) {
     book_.lose_part(0);
@@ -91,7 +100,7 @@ class BacklogTest : public ::testing::Test {
   void read_wholly() { book_.read(0, {.frontier = kAllRead, .to_the_end = true, .swept = steady(0s)}); }
 
   SeededRandom random_{1};
-  std::map<std::string, std::string> sorts_;
+  std::map<std::string, Stored> items_;
   std::optional<InFlightBound> refused_;
   Backlog book_;
 };
@@ -137,7 +146,7 @@ TEST_F(BacklogTest, AGroupWaitsUntilItIsKnownWhatBecameOfItsHead) {
   admit(second);
   const auto lose_sight = [&] {
     EXPECT_THAT(take(), ElementsAre("a1"));
-    book_.returned({0, sorts_.at("a1")}, {.kind = Return::Kind::unknown, .version = 1}, wall(100s), steady(100s));
+    lose_sight_of("a1");
     EXPECT_THAT(take(), IsEmpty()) << "it may be there still, and goes first then";
     EXPECT_THAT(book_.take_unswept(), ElementsAre(0U));
     book_.sweep_begins(0);
@@ -349,7 +358,8 @@ TEST_F(BacklogTest, ReachesAsFarAsACountOfAllThatIsInMemorySays) {
       const auto found = std::find_if(from, memory.end(), [](const auto& each) { return each.second.out; });
       if (found != memory.end()) {
         const auto kind = static_cast<Return::Kind>(random_.next() % 3);
-        book_.returned({0, found->first}, {.kind = kind, .version = ++found->second.stored.version}, wall(100s),
+        ++found->second.stored.version;
+        book_.returned({0, found->first}, {.kind = kind, .state = found->second.stored.state()}, wall(100s),
                        steady(100s));
         dropped += kind == Return::Kind::unknown ? 1 : 0;
         found->second.out = false;
@@ -367,7 +377,7 @@ TEST_F(BacklogTest, WhatIsDroppedCountsForTheNextOneTooWhenNothingIsOut) {
   admit(item("1", 1s));
   admit(item("2", 2s));
   EXPECT_THAT(take(1), ElementsAre("1"));
-  book_.returned({0, sorts_.at("1")}, {.kind = Return::Kind::unknown, .version = 1}, wall(100s), steady(100s));
+  lose_sight_of("1");
   EXPECT_EQ(book_.in_flight_bound(), 0U);
   EXPECT_THAT(take_within(1), IsEmpty()) << "the first one may lie there still";
   EXPECT_THAT(take_within(2), ElementsAre("2"));
@@ -409,7 +419,7 @@ TEST_F(BacklogTest, ASuspectThatIsReadAnewTakesNoSecondPlace) {
   admit(first);
   admit(item("2", 2s));
   EXPECT_THAT(take(1), ElementsAre("1?"));
-  book_.returned({0, sorts_.at("1")}, {.kind = Return::Kind::unknown, .version = 1}, wall(100s), steady(100s));
+  lose_sight_of("1");
   admit(first, 110s);
   EXPECT_THAT(take(1), ElementsAre("1?"));
   EXPECT_THAT(take(1), ElementsAre("2?"));
@@ -468,14 +478,14 @@ TEST_F(BacklogTest, AnEditTakesThePlaceOfWhatWasRead) {
   EXPECT_TRUE(admit(one, 101s));
   const auto taken = book_.take({.max = 1, .bytes = 1}, wall(100s)).entries;
   ASSERT_THAT(taken, SizeIs(1));
-  EXPECT_EQ(taken.front()->version, 2);
+  EXPECT_EQ(taken.front()->state.version, 2);
 }
 
 TEST_F(BacklogTest, LosesItsPartWithAllThatIsOut) {
   admit(item("1", 1s));
   admit(item("2", 2s));
   take(1);
-  EXPECT_THAT(book_.lose_part(0), ElementsAre(Spot{0, sorts_.at("1")}));
+  EXPECT_THAT(book_.lose_part(0), ElementsAre(Spot{0, items_.at("1").sort}));
   EXPECT_EQ(book_.figures().size, 0U);
   EXPECT_FALSE(admit(item("3", 3s)));
   done("1");
@@ -535,7 +545,7 @@ TEST(BacklogBounds, AGroupThatCannotGoOnIsCutAndComesBackInOrder) {
       const std::string id = id_of(*taken);
       const Spot spot = taken->spot();
       order.push_back(id);
-      book.returned(spot, {.kind = Return::Kind::gone, .version = 1}, now + 1s, SteadyTime() + 1s);
+      book.returned(spot, {.kind = Return::Kind::gone}, now + 1s, SteadyTime() + 1s);
       std::erase_if(items, [&](const auto& item) { return item.id == id; });
     }
     if (!book.take_unswept().empty()) {
@@ -600,7 +610,7 @@ class ParkedGroups : public ::testing::Test {
     }
     for (const std::string& id : ids) {
       const auto found = std::find_if(items_.begin(), items_.end(), [&id](const auto& one) { return one.id == id; });
-      book_.returned({0, found->sort}, {.kind = Return::Kind::gone, .version = 1}, now_ + 1s, SteadyTime() + 1s);
+      book_.returned({0, found->sort}, {.kind = Return::Kind::gone}, now_ + 1s, SteadyTime() + 1s);
       items_.erase(found);
     }
     return ids;
