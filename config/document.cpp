@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/text/visible.hpp"
-#include "config/syntax.hpp"
 
 // toml++ as headers only, with syntax errors as values. Two defects of its 3.3 are mended here, so that every text is
 // answered: it asserts that "[@" cannot be (with NDEBUG it promises so to the optimiser), although the code behind has

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text/joined.hpp"
 #include "config/document.hpp"
 #include "config/files.hpp"
 #include "config/reader.hpp"
@@ -462,16 +463,14 @@ void read_store_name(Section& section, const HostConfig& config, QueueConfig& qu
     return;
   }
   std::vector<std::string> names;
-  std::string listed;
   for (const auto& [name, store] : config.stores) {
     names.push_back(name);
-    listed += (listed.empty() ? "" : ", ") + name;
   }
   const auto meant = nearest(queue.store, names);
   section.error_at_value("store", "names no store: there is no [stores." + abridged(queue.store) + "]; " +
                                       (meant           ? "did you mean \"" + *meant + "\"?"
                                        : names.empty() ? "leave it out for the default store"
-                                                       : "known are " + listed));
+                                                       : "known are " + joined(names)));
 }
 
 StoreKind kind_of(const HostConfig& config, const QueueConfig& queue) {

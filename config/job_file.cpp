@@ -9,6 +9,8 @@
 #include <utility>
 #include <variant>
 
+#include "base/text/lower_case.hpp"
+#include "base/text/number.hpp"
 #include "config/document.hpp"
 #include "config/reader.hpp"
 #include "config/schedule_times.hpp"
@@ -84,9 +86,8 @@ std::optional<WeightedQueue> parse_weighted(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   WeightedQueue queue{.name = text.substr(0, colon)};
   if (colon != std::string::npos) {
-    const char* const end = text.data() + text.size();
-    const auto [rest, code] = std::from_chars(text.data() + colon + 1, end, queue.weight);
-    if (code != std::errc() || rest != end || queue.weight == 0 || queue.weight > kMaxWeight) {
+    queue.weight = parse_number<std::uint32_t>(std::string_view(text).substr(colon + 1)).value_or(0);
+    if (queue.weight == 0 || queue.weight > kMaxWeight) {
       return std::nullopt;
     }
   }
@@ -415,9 +416,7 @@ void read_plugin(Section plugin, JobConfig& config) {
     plugin.read("sha256", pin.sha256, sha256_complaint);
     pin.place = plugin.find("sha256")->value.place;
   }
-  for (char& digit : pin.sha256) {
-    digit = digit >= 'A' && digit <= 'F' ? static_cast<char>(digit - 'A' + 'a') : digit;
-  }
+  pin.sha256 = lower_case(pin.sha256);
   config.plugin = std::move(pin);
 }
 

@@ -1,11 +1,12 @@
 #include "config/reader.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <optional>
 #include <utility>
 
+#include "base/text/joined.hpp"
+#include "base/text/number.hpp"
 #include "base/text/visible.hpp"
 #include "config/syntax.hpp"
 
@@ -32,9 +33,7 @@ std::optional<Number> number_from_environment(const Value& value) {
   if (text == nullptr || !value.from_environment) {
     return std::nullopt;
   }
-  Number number = 0;
-  const auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), number);
-  return code == std::errc() && end == text->data() + text->size() ? std::optional(number) : std::nullopt;
+  return parse_number<Number>(*text);
 }
 
 std::optional<std::int64_t> integer_of(const Value& value) {
@@ -65,13 +64,10 @@ bool is_day(std::string_view text) {
     }
   }
   const auto number = [text](std::size_t at, std::size_t count) {
-    int value = 0;
-    std::from_chars(text.data() + at, text.data() + at + count, value);
-    return value;
+    return parse_number<unsigned>(text.substr(at, count)).value_or(0);
   };
-  return std::chrono::year_month_day(std::chrono::year(number(0, 4)),
-                                     std::chrono::month(static_cast<unsigned>(number(5, 2))),
-                                     std::chrono::day(static_cast<unsigned>(number(8, 2))))
+  return std::chrono::year_month_day(std::chrono::year(static_cast<int>(number(0, 4))),
+                                     std::chrono::month(number(5, 2)), std::chrono::day(number(8, 2)))
       .ok();
 }
 
@@ -279,11 +275,7 @@ std::string Reader::unknown(const Known& section, const std::string& key) const 
   if (const std::optional<std::string> meant = nearest(key, section.keys)) {
     return what + "; did you mean '" + *meant + "'?";
   }
-  std::string known;
-  for (const std::string& name : section.keys) {
-    known += (known.empty() ? "" : ", ") + name;
-  }
-  return what + (known.empty() ? "" : "; known are " + known);
+  return what + (section.keys.empty() ? "" : "; known are " + joined(section.keys));
 }
 
 std::vector<ConfigError> Reader::finish() {

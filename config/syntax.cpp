@@ -312,9 +312,7 @@ std::optional<Pair> pair_of(std::string_view line) {
     return std::nullopt;
   }
   const std::string_view key = trimmed(line.substr(0, equals));
-  const bool plain = !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {
-    return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.';
-  });
+  const bool plain = !key.empty() && std::all_of(key.begin(), key.end(), is_name_character);
   const auto begin = line.find_first_not_of(kBlank, equals + 1);
   if (!plain || begin == std::string_view::npos) {
     return std::nullopt;

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <string_view>
+
+#include "base/text/lower_case.hpp"
 
 /// Small readings of ASCII text; the locale has no say. Pure.
 namespace sluice::dynamo {
@@ -13,13 +14,6 @@ inline std::string_view trim(std::string_view text) {
   const auto first = text.find_first_not_of(kBlank);
   return first == std::string_view::npos ? std::string_view()
                                          : text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
-
-inline std::string lower_case(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return out;
 }
 
 /// An origin without the slashes at its end.

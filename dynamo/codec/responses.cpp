@@ -3,18 +3,18 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <charconv>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <iterator>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <variant>
 
+#include "base/text/joined.hpp"
 #include "base/text/json_reader.hpp"
+#include "base/text/number.hpp"
 #include "base/text/utf8.hpp"
 #include "dynamo/codec/json_codec.hpp"
 #include "dynamo/text.hpp"
@@ -74,8 +74,9 @@ requires std::same_as<Number, std::int64_t> || std::same_as<Number, double>
 bool took_value(JsonReader& reader, Number& number) {
   std::string_view text;
   if (reader.read_number(text)) {
-    const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (problem != std::errc() || stop != text.data() + text.size()) {
+    if (const auto read = parse_number<Number>(text)) {
+      number = *read;
+    } else {
       reader.fail("a number is out of range");
     }
   }
@@ -369,20 +370,12 @@ std::string bare_name(std::string_view type) {
   return plain ? std::string(type) : std::string();
 }
 
-std::string joined(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) {
-    text += text.empty() ? part : ", " + part;
-  }
-  return text;
-}
-
-std::string joined(const std::vector<CancellationReason>& reasons) {
+std::vector<std::string> codes_of(const std::vector<CancellationReason>& reasons) {
   std::vector<std::string> codes;
   for (const CancellationReason& reason : reasons) {
     codes.push_back(reason.code);
   }
-  return joined(codes);
+  return codes;
 }
 
 // A page's text without its tags; what is in the head besides the title is of no use to a reader either, but short.
@@ -443,7 +436,7 @@ std::string describe(const ErrorBody& body, const std::string& name) {
     text += body.throttled_resources.empty() ? ")" : " on " + joined(body.throttled_resources) + ")";
   }
   if (!body.cancellation_reasons.empty()) {
-    text += " (reasons: " + joined(body.cancellation_reasons) + ")";
+    text += " (reasons: " + joined(codes_of(body.cancellation_reasons)) + ")";
   }
   return one_line(text);
 }
@@ -465,15 +458,8 @@ Error dynamodb_error(int status, ErrorBody body) {
 long retry_after(const Headers& headers) {
   constexpr long kLongest = 24L * 3600 * 1000;
   const std::string* value = find_header(headers, "x-amz-retry-after");
-  long milliseconds = -1;
-  if (value != nullptr) {
-    const char* end = value->data() + value->size();
-    const auto [stop, problem] = std::from_chars(value->data(), end, milliseconds);
-    if (problem != std::errc() || stop != end || milliseconds < 0) {
-      return -1;
-    }
-  }
-  return std::min(milliseconds, kLongest);
+  const long milliseconds = value == nullptr ? -1 : parse_number<long>(*value).value_or(-1);
+  return std::clamp(milliseconds, -1L, kLongest);
 }
 
 struct NamedKind {
@@ -691,11 +677,8 @@ std::optional<Error> check_crc32(const Headers& headers, std::string_view body) 
   if (header == nullptr) {
     return std::nullopt;
   }
-  std::uint32_t announced = 0;
-  const char* end = header->data() + header->size();
-  const auto [stop, problem] = std::from_chars(header->data(), end, announced);
   const std::uint32_t actual = crc32(body);
-  if (problem == std::errc() && stop == end && announced == actual) {
+  if (parse_number<std::uint32_t>(*header) == actual) {
     return std::nullopt;
   }
   Error error(ErrorKind::malformed_response, "the response is damaged: its CRC-32 is " + std::to_string(actual) +

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 
 #include "base/assert.hpp"
+#include "base/text/number.hpp"
 #include "config/config.hpp"
 #include "host/cli/help.hpp"
 #include "host/cli/queue_session.hpp"
@@ -349,9 +349,8 @@ OrExit<std::size_t> Arguments::count(std::string_view name, std::size_t fallback
     return fallback;
   }
   const std::string text = get(name);
-  std::size_t value = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failed != std::errc() || end != text.data() + text.size() || value < 1 || value > max) {
+  const std::size_t value = parse_number<std::size_t>(text).value_or(0);
+  if (value < 1 || value > max) {
     return Exit::usage("--" + std::string(name) + " " + text + ": write a whole number from 1 to " +
                        std::to_string(max));
   }

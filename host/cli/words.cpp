@@ -5,6 +5,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/text/lower_case.hpp"
 #include "base/text/visible.hpp"
 
 namespace sluice::cli {
@@ -77,9 +78,7 @@ TypedCommand parse_input(std::string_view line) {
   std::istringstream words{std::string(line)};
   TypedCommand typed;
   words >> typed.name;
-  for (char& letter : typed.name) {
-    letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-  }
+  typed.name = lower_case(typed.name);
   typed.parameters.assign(std::istream_iterator<std::string>(words), {});
   return typed;
 }

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <array>
-#include <boost/algorithm/string/join.hpp>
 #include <type_traits>
 
 #include "base/error.hpp"
+#include "base/text/joined.hpp"
 #include "base/text/json_reader.hpp"
 #include "base/text/json_writer.hpp"
 #include "base/text/number.hpp"
@@ -77,7 +77,7 @@ FittingArray write_fitting(const std::vector<Record>& all, Keep keep, std::size_
   if (keep == Keep::last) {
     std::reverse(kept.begin(), kept.end());
   }
-  std::string array = "[" + boost::algorithm::join(kept, ",") + "]";
+  std::string array = "[" + joined(kept, ",") + "]";
   room -= std::min(room, array.size());
   return {std::move(array), kept.size()};
 }

@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <new>
 #include <set>
-#include <system_error>
 
 #include "base/assert.hpp"
 #include "base/guard.hpp"

@@ -1,6 +1,5 @@
 #include "host/observe/http_endpoint.hpp"
 
-#include <algorithm>
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -12,7 +11,6 @@
 #include <chrono>
 #include <map>
 #include <memory>
-#include <optional>
 #include <thread>
 #include <utility>
 

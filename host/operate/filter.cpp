@@ -13,6 +13,7 @@
 
 #include "base/text/decimal.hpp"
 #include "base/text/joined.hpp"
+#include "base/text/lower_case.hpp"
 #include "base/text/number.hpp"
 #include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
@@ -541,12 +542,6 @@ std::string plain_text(std::string_view text) {
   return plain;
 }
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char byte) { return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a') : byte; });
-  return text;
-}
-
 std::optional<Comparison> comparison_of(const Token& token) {
   static const std::map<std::string, Comparison, std::less<>> kComparisons{
       {"=", Comparison::equal}, {"==", Comparison::equal},   {"!=", Comparison::unequal}, {"<>", Comparison::unequal},
@@ -598,7 +593,7 @@ class Parser {
   void advance() { before_ = std::exchange(token_, lexer_.next()); }
 
   bool at_symbol(std::string_view symbol) const { return token_.kind == Kind::symbol && token_.text == symbol; }
-  bool at_word(std::string_view word) const { return token_.kind == Kind::word && lower(token_.text) == word; }
+  bool at_word(std::string_view word) const { return token_.kind == Kind::word && lower_case(token_.text) == word; }
 
   bool take_if(bool there) {
     if (there) {
@@ -730,7 +725,7 @@ class Parser {
       return Operand(before_.value);
     }
     if (take_word("true") || take_word("false")) {
-      return Operand(Value(lower(before_.text) == "true"));
+      return Operand(Value(lower_case(before_.text) == "true"));
     }
     if (take_word("null")) {
       return Operand(Value());
@@ -743,7 +738,7 @@ class Parser {
   }
 
   static bool is_keyword(const Token& token) {
-    const std::string word = lower(token.text);
+    const std::string word = lower_case(token.text);
     return word == "and" || word == "or" || word == "not" || word == "in" || word == "like" || word == "exists";
   }
 

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/fnv1a.hpp"
 #include "host/fleet/notice_json.hpp"
 
 namespace sluice::operate {
@@ -16,15 +17,6 @@ constexpr Duration kAway = std::chrono::hours(24) * 36'525;
 constexpr WallTime kForGood{std::chrono::seconds(5'680'281'600)};
 /// A change of visibility is told a span, so that the time it makes is off by as much as a clock and a request are.
 constexpr Duration kSlack = std::chrono::seconds(5);
-
-/// FNV-1a: must never change, because a later run recognises by it what an earlier one has left.
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t value = 0xCBF29CE484222325ULL;
-  for (const char c : text) {
-    value = (value ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
-  }
-  return value;
-}
 
 /// Sent for later, and hidden for nothing else: it holds up nobody in its group.
 bool sent_for_later(const queue::StoredMessage& record) {
@@ -74,10 +66,11 @@ Mover::Step failed(const Error& error) { return {.state = State::failed, .until 
 
 }  // namespace
 
+// Must never change, because a later run recognises by it what an earlier one has left.
 WallTime MovePair::stamp() const {
   constexpr std::uint64_t kNanoseconds = (std::uint64_t{1} << 62U) - 1;
   const std::string text = from_place + '\n' + from + '\n' + to_place + '\n' + to;
-  return WallTime(Duration(static_cast<std::int64_t>(hash_of(text) & kNanoseconds)));
+  return WallTime(Duration(static_cast<std::int64_t>(fnv1a(text) & kNanoseconds)));
 }
 
 bool is_copy_of(const queue::StoredMessage& record, const MovePair& pair) {

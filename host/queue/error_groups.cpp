@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/fnv1a.hpp"
 #include "base/text/hex.hpp"
 #include "base/text/utf8.hpp"
 
@@ -297,11 +298,7 @@ std::string folded_error(std::string_view error) {
 }
 
 std::string fingerprint_of(std::string_view error) {
-  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
-  for (const char byte : folded_error(error)) {
-    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3U;
-  }
-  return hex_digits(hash >> (64 - 4 * kFingerprintDigits), kFingerprintDigits);
+  return hex_digits(fnv1a(folded_error(error)) >> (64 - 4 * kFingerprintDigits), kFingerprintDigits);
 }
 
 bool is_fingerprint(std::string_view text) {

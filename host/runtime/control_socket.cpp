@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <future>
 
+#include "base/text/number.hpp"
 #include "host/fleet/notice_json.hpp"
 #include "host/isolation/state_folder.hpp"
 
@@ -46,8 +47,9 @@ bool read_status(JsonReader& reader, int& status) {
   if (!reader.read_number(text)) {
     return false;
   }
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), status);
-  return (failed == std::errc() && end == text.data() + text.size()) || reader.fail("a status is a whole number");
+  const auto number = parse_number<int>(text);
+  status = number.value_or(status);
+  return number || reader.fail("a status is a whole number");
 }
 
 bool read_ending(JsonReader& reader, ControlEnding& ending) {

@@ -109,8 +109,7 @@ fleet::HostRecord HostReporter::describe() const {
       fleet::RunningRecord running;
       running.message = handler.message_id;
       running.job = member.plan.config.name;
-      const auto queues = work::queues_of(member.plan.config);
-      running.queue = queues[std::min<std::size_t>(handler.part, queues.size() - 1)].name;
+      running.queue = work::queue_of(work::queues_of(member.plan.config), handler.part).name;
       running.handler = member.plan.config.handler;
       running.worker = handler.worker;
       running.attempt = handler.attempt;

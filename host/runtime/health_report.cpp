@@ -129,12 +129,10 @@ observe::HttpReply unknown(const std::string& queue, const std::set<std::string>
                          names + "]}\n"};
 }
 
-constexpr std::string_view kOutbox = "outbox:";
-
 /// "store", "store archive" or "outbox orders": where a queue lies.
 std::string place_of(const std::string& queue, const config::HostConfig& config) {
-  if (queue.starts_with(kOutbox)) {
-    return "outbox " + queue.substr(kOutbox.size());
+  if (const auto outbox = config::outbox_named(queue)) {
+    return "outbox " + *outbox;
   }
   const std::string store = config.queue(queue).store;
   return store.empty() ? "store" : "store " + store;
@@ -150,7 +148,7 @@ observe::Component lag_component(const std::string& queue, const DepthSampler::L
   if (lag.limit > Duration::zero()) {
     text += ", lag_limit is " + seconds_of(lag.limit);
   }
-  return {"lag " + queue.substr(kOutbox.size()), !lag.beyond(), std::move(text)};
+  return {"lag " + queue.substr(config::kOutboxPrefix.size()), !lag.beyond(), std::move(text)};
 }
 
 void add_places(const HealthSources& sources, std::vector<observe::Component>& all) {
@@ -183,7 +181,7 @@ std::vector<observe::Component> components_of(const HealthSources& sources) {
     }
   }
   for (const auto& [queue, lag] : sources.lags) {
-    if (queue.starts_with(kOutbox)) {
+    if (config::outbox_named(queue)) {
       all.push_back(lag_component(queue, lag));
     }
   }
@@ -455,7 +453,7 @@ DepthSampler::Limits lag_limits_of(const config::HostConfig& config) {
   DepthSampler::Limits limits;
   for (const auto& [name, outbox] : config.outboxes) {
     if (outbox.lag_limit > Duration::zero()) {
-      limits.emplace(std::string(kOutbox) + name, outbox.lag_limit);
+      limits.emplace(std::string(config::kOutboxPrefix) + name, outbox.lag_limit);
     }
   }
   return limits;

@@ -11,6 +11,12 @@ inline std::vector<config::WeightedQueue> queues_of(const config::JobConfig& job
   return job.queues.empty() ? std::vector<config::WeightedQueue>{{job.queue, 1}} : job.queues;
 }
 
+/// The one that a part is of.
+template <typename Queue>
+const Queue& queue_of(const std::vector<Queue>& queues, std::size_t part) {
+  return queues[std::min(part, queues.size() - 1)];
+}
+
 inline std::vector<queue::QueueAddress> addresses_of(const config::JobConfig& job) {
   const queue::Half half = job.source == config::Source::dlq ? queue::Half::dlq : queue::Half::standard;
   std::vector<queue::QueueAddress> all;

@@ -1,9 +1,10 @@
 #include "host/work/job_threads.hpp"
 
+#include "host/work/job_queues.hpp"
+
 namespace sluice::work {
 namespace {
 
-constexpr std::string_view kOutbox = "outbox:";
 /// Of a message's ids: claim, handle, and then each try to settle.
 constexpr std::uint64_t kHandleAfterClaim = 1;
 constexpr std::uint64_t kSettleAfterClaim = 2;
@@ -65,7 +66,7 @@ Share share_of(std::size_t part, std::vector<KeyMark>& marks) {
 }  // namespace
 
 SpanNames SpanNames::of(std::string_view queue) {
-  return queue.starts_with(kOutbox) ? SpanNames{"fetch", "publish", "mark"} : SpanNames();
+  return config::outbox_named(queue) ? SpanNames{"fetch", "publish", "mark"} : SpanNames();
 }
 
 void JobTracing::claimed(std::span<queue::Delivery> deliveries, SteadyTime began) {
@@ -93,7 +94,7 @@ void JobTracing::claimed(std::span<queue::Delivery> deliveries, SteadyTime began
                       .ended = ended,
                       .attributes = {{"messaging.system", "sluice"},
                                      {"messaging.operation.name", names_.claim},
-                                     {"messaging.destination.name", queue_of(delivery.receipt.part)},
+                                     {"messaging.destination.name", queue_of(queues_, delivery.receipt.part)},
                                      {"messaging.message.id", message.id},
                                      {"messaging.batch.message_count", deliveries.size()},
                                      {"sluice.job", job_}}});
@@ -126,7 +127,7 @@ plugin::Outcome JobTracing::handle(const Task& task, const std::function<plugin:
                     .reason = outcome.reason,
                     .attributes = {{"messaging.system", "sluice"},
                                    {"messaging.operation.name", names_.handle},
-                                   {"messaging.destination.name", queue_of(task.part)},
+                                   {"messaging.destination.name", queue_of(queues_, task.part)},
                                    {"messaging.message.id", task.message.id},
                                    {"sluice.job", job_},
                                    {"sluice.handler", handler_},
@@ -165,7 +166,7 @@ void JobTracing::settled(std::span<Task* const> tasks, std::span<const queue::Co
                     .reason = lost ? std::string_view("the receipt is no longer ours") : result.error.message(),
                     .attributes = {{"messaging.system", "sluice"},
                                    {"messaging.operation.name", names_.settle},
-                                   {"messaging.destination.name", queue_of(task.part)},
+                                   {"messaging.destination.name", queue_of(queues_, task.part)},
                                    {"messaging.message.id", task.message.id},
                                    {"messaging.batch.message_count", tasks.size()},
                                    {"sluice.job", job_},
@@ -353,9 +354,8 @@ void WorkerPool::work_off(Worker& worker) {
       crash_ledger_->started(task->slot, task->message.id);
     }
     const auto handle = [&] {
-      return worker.instance.handler->handle(
-          task->message, settings_.queues[std::min<std::size_t>(task->part, settings_.queues.size() - 1)],
-          settings_.max_attempts, worker.batch.attempt());
+      return worker.instance.handler->handle(task->message, queue_of(settings_.queues, task->part),
+                                             settings_.max_attempts, worker.batch.attempt());
     };
     plugin::Outcome outcome = settings_.tracing == nullptr ? handle() : settings_.tracing->handle(*task, handle);
     if (crash_ledger_ != nullptr) {

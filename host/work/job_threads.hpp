@@ -1,7 +1,5 @@
 #pragma once
 
-#include <system_error>
-
 #include "host/observe/tracer.hpp"
 #include "host/work/job_flow.hpp"
 
@@ -41,10 +39,6 @@ class JobTracing {
                std::span<const queue::SettleResult> results, SteadyTime began);
 
  private:
-  const std::string& queue_of(std::uint16_t part) const {
-    return queues_[std::min<std::size_t>(part, queues_.size() - 1)];
-  }
-
   observe::Tracer& tracer_;
   const std::string job_;
   const std::string handler_;

@@ -89,20 +89,13 @@ std::variant<std::string, sluice::Outcome> subject_of(std::string_view topic, st
 }
 
 using publishing::header_value;
+using publishing::plain_text;
 using publishing::readable_file;
 using publishing::refuse;
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""h;
 
 constexpr std::size_t kMaxNameLength = 256;
-
-std::string plain(const sluice::Options& options, const char* name) {
-  auto value = options.get(name, "");
-  if (publishing::has_control(value)) {
-    refuse(name, "has a control character in it");
-  }
-  return value;
-}
 
 std::vector<std::string> servers_option(const sluice::Options& options) {
   auto servers = options.list("servers");
@@ -137,7 +130,7 @@ std::vector<std::string> attributes_option(const sluice::Options& options) {
 }
 
 void read_identity(const sluice::Options& options, Settings& settings) {
-  settings.username = plain(options, "username");
+  settings.username = plain_text(options, "username");
   settings.password = options.get("password", "");
   settings.token = options.get("token", "");
   settings.credentials_file = readable_file(options, "credentials_file");
@@ -157,7 +150,7 @@ void read_identity(const sluice::Options& options, Settings& settings) {
 
 void read_tls(const sluice::Options& options, Settings& settings) {
   settings.ca_file = readable_file(options, "ca_file");
-  settings.server_name = plain(options, "server_name");
+  settings.server_name = plain_text(options, "server_name");
   settings.certificate_file = readable_file(options, "certificate_file");
   settings.key_file = readable_file(options, "key_file");
   settings.tls_verify = options.get<bool>("tls_verify");
@@ -178,9 +171,9 @@ void read_tls(const sluice::Options& options, Settings& settings) {
 Settings Settings::read(const sluice::Options& options, std::string_view job) {
   Settings settings;
   settings.servers = servers_option(options);
-  settings.name = options.has("name") ? plain(options, "name") : "sluice-" + std::string(job);
-  settings.domain = plain(options, "domain");
-  settings.stream = plain(options, "stream");
+  settings.name = options.has("name") ? plain_text(options, "name") : "sluice-" + std::string(job);
+  settings.domain = plain_text(options, "domain");
+  settings.stream = plain_text(options, "stream");
   settings.append_id = options.get<bool>("append_id");
   settings.encode_subjects = publishing::one_of(options, "bad_subject", {"reject", "encode"}) == "encode";
   const auto id = publishing::one_of(options, "message_id", {"row", "payload", "none"});

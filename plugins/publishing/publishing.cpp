@@ -172,10 +172,18 @@ std::int64_t number_in(const sluice::Options& options, const char* name, std::in
   return value;
 }
 
+std::string plain_text(const sluice::Options& options, const char* name) {
+  std::string text = options.get(name, "");
+  if (has_control(text)) {
+    refuse(name, "has a control character in it");
+  }
+  return text;
+}
+
 std::string readable_file(const sluice::Options& options, const char* name) {
-  std::string file = options.get(name, "");
+  std::string file = plain_text(options, name);
   if (options.has(name) && !std::ifstream(file)) {
-    refuse(name, "names \"" + one_line(file) + "\", which cannot be read");
+    refuse(name, "names \"" + file + "\", which cannot be read");
   }
   return file;
 }

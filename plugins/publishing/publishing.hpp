@@ -109,7 +109,9 @@ constexpr std::array<sluice::OptionSpec, one + two> both(const std::array<sluice
 std::string one_of(const sluice::Options& options, const char* name, std::initializer_list<std::string_view> words);
 /// A number from `least` to `most`.
 std::int64_t number_in(const sluice::Options& options, const char* name, std::int64_t least, std::int64_t most);
-/// The name of a file that can be read; empty without the option.
+/// A text without control characters; empty without the option.
+std::string plain_text(const sluice::Options& options, const char* name);
+/// The name of a file that can be read, as such a text.
 std::string readable_file(const sluice::Options& options, const char* name);
 /// A duration from `least` to `most`.
 std::chrono::milliseconds bounded(const sluice::Options& options, const char* name, std::chrono::milliseconds least,

@@ -356,6 +356,7 @@ TEST_F(WebhookTest, RefusesOptionsThatCannotWork) {
   says("response_limit", -1, "from 0 to");
   says("redirects", 11, "from 0 to 10");
   says("ca_file", "/no/such.pem", "cannot be read");
+  says("ca_file", "/no/such\n.pem", "control character");
   says("content_type", "a\nb", "control character");
   EXPECT_NE(creation_error("webhook", {{"url", "http://a"}, {"hmac_secret", "a"}, {"hmac_secret_env", "HOME"}})
                 .find("both set"),

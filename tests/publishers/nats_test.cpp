@@ -477,6 +477,8 @@ TEST(NatsOptions, AreCheckedBeforeTheJobStarts) {
       {{{"password", "p"}}, "needs \"username\""},
       {{{"ca_file", "/nowhere.pem"}}, "names \"/nowhere.pem\", which cannot be read"},
       {{{"ca_file", "/dev/null"}}, "\"ca_file\""},
+      {{{"ca_file", "/nowhere\x1b[2J.pem"}}, "\"ca_file\" has a control character in it"},
+      {{{"key_file", "/nowhere\n.pem"}}, "\"key_file\" has a control character in it"},
       {{{"credentials_file", "/nowhere.creds"}}, "which cannot be read"},
       {{{"certificate_file", "/dev/null"}}, "belong together"},
       {{{"tls_verify", false}}, "no meaning without TLS"},

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+
+#include "base/text/lower_case.hpp"
 
 namespace sluice::cli::convert {
 
@@ -76,7 +77,7 @@ std::optional<std::string> level(Fields& fields, const std::string& path) {
   if (!fields.has(path)) {
     return std::nullopt;
   }
-  std::string word = lowered(fields.meaning(path));
+  std::string word = lower_case(fields.meaning(path));
   if (word != "debug" && word != "info" && word != "warn" && word != "error") {
     fields.complain(path, "must be a valid value");
     return std::nullopt;

@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "base/text/joined.hpp"
+#include "base/text/lower_case.hpp"
+#include "base/text/number.hpp"
 #include "base/text/utf8.hpp"
 #include "config/syntax.hpp"
 
@@ -28,13 +30,6 @@ constexpr std::array<GoUnit, 6> kGoUnits{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {
 
 std::string joined_path(const std::string& path, const std::string& key) {
   return path.empty() ? key : path + "." + key;
-}
-
-template <typename T>
-std::optional<T> parsed(std::string_view text) {
-  T value{};
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return code == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
 }  // namespace
@@ -86,12 +81,6 @@ std::optional<config::Duration> parse_go_duration(std::string_view text) {
   }
   constexpr double kMost = 9.2e18;
   return any && total < kMost ? std::optional(config::Duration(std::llround(total))) : std::nullopt;
-}
-
-std::string lowered(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return text;
 }
 
 std::unique_ptr<Fields> Fields::read(const std::string& text, const config::Environment& environment,
@@ -225,7 +214,7 @@ std::optional<std::string> Fields::scalar(const std::string& path) {
 
 std::optional<std::int64_t> Fields::number(const std::string& path, NumberBounds bounds) {
   const auto text = scalar(path);
-  const auto value = text ? parsed<std::int64_t>(*text) : std::nullopt;
+  const auto value = text ? parse_number<std::int64_t>(*text) : std::nullopt;
   if (text && !value) {
     complain(path, "must be a whole number");
   } else if (value && (*value < bounds.least || *value > bounds.most)) {
@@ -237,7 +226,7 @@ std::optional<std::int64_t> Fields::number(const std::string& path, NumberBounds
 
 std::optional<double> Fields::fraction(const std::string& path) {
   const auto text = scalar(path);
-  const auto value = text ? parsed<double>(*text) : std::nullopt;
+  const auto value = text ? parse_number<double>(*text) : std::nullopt;
   if (text && (!value || *value < 0 || *value > 1)) {
     complain(path, "must be a number between 0 and 1");
     return std::nullopt;
@@ -252,7 +241,7 @@ std::optional<bool> Fields::flag(const std::string& path) {
   }
   for (const auto& [word, value] :
        {std::pair("true", true), {"yes", true}, {"on", true}, {"false", false}, {"no", false}, {"off", false}}) {
-    if (lowered(*text) == word) {
+    if (lower_case(*text) == word) {
       return value;
     }
   }
@@ -265,7 +254,7 @@ std::optional<config::Duration> Fields::duration(const std::string& path) {
   if (!text) {
     return std::nullopt;
   }
-  if (const auto nanoseconds = parsed<std::int64_t>(*text); nanoseconds && *nanoseconds >= 0) {
+  if (const auto nanoseconds = parse_number<std::int64_t>(*text); nanoseconds && *nanoseconds >= 0) {
     return config::Duration(*nanoseconds);
   }
   const auto value = parse_go_duration(*text);

@@ -188,7 +188,5 @@ class Fields {
 
 /// "1m30s", "300ms", "1.5h" as Go reads them.
 std::optional<config::Duration> parse_go_duration(std::string_view text);
-/// Its letters small.
-std::string lowered(std::string text);
 
 }  // namespace sluice::cli::convert

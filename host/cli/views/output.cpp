@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <clocale>
 #include <cwchar>
 
 #include "base/assert.hpp"
 #include "base/text/base64.hpp"
 #include "base/text/json_check.hpp"
+#include "base/text/lower_case.hpp"
 #include "base/text/utf8.hpp"
 #include "base/text/visible.hpp"
 
@@ -113,9 +113,7 @@ std::size_t display_width(std::string_view text) {
 std::string facts_of(const operate::Row& row, bool colours, Colour titles) {
   TextTable table({{}, {}}, colours);
   for (const auto& [column, cell] : row) {
-    std::string name(column.title);
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char letter) { return std::tolower(letter); });
-    table.add({{std::move(name), titles}, cell});
+    table.add({{lower_case(column.title), titles}, cell});
   }
   return table.take();
 }

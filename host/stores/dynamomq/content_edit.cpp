@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "base/text/base64.hpp"
 #include "dynamo/codec/json_codec.hpp"

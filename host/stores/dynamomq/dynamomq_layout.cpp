@@ -44,7 +44,7 @@ class DynamoMqLayout final : public table::RecordLayout {
     if (message.priority != Priority::normal) {
       return no_priorities(place());
     }
-    SLUICE_TRY(item, encode_record(message, {message.id, now, message.delay, parts().nonces.anonymous()}));
+    SLUICE_TRY(item, encode_record(message, {message.id, now, parts().nonces.anonymous()}));
     if (!token.empty()) {
       item->insert_or_assign(std::string(attribute::kUniqueToken), token);
     }

@@ -66,8 +66,7 @@ class DynamoMqSender final : public Sender {
         continue;
       }
       results[i].id = message.id.empty() ? make_uuid(random_) : message.id;
-      auto item =
-          encode_record(message, {results[i].id, parts_.clock.wall_now(), message.delay, parts_.nonces.anonymous()});
+      auto item = encode_record(message, {results[i].id, parts_.clock.wall_now(), parts_.nonces.anonymous()});
       if (item) {
         drafts.push_back({i, std::move(*item)});
       } else {

@@ -32,10 +32,9 @@ bool CandidateBuffer::add(Candidate candidate, SteadyTime now) {
 }
 
 void CandidateBuffer::erase(const std::string& id) {
-  auto& by_id = candidates_.get<1>();
+  const auto& by_id = candidates_.get<1>();
   if (const auto found = by_id.find(id); found != by_id.end()) {
-    suspects_ -= found->suspect() ? 1 : 0;
-    by_id.erase(found);
+    remove(candidates_.project<0>(found));
   }
 }
 
@@ -54,8 +53,7 @@ std::vector<Candidate> CandidateBuffer::take_if(std::size_t count, const std::fu
       continue;
     }
     taken.push_back(*next);
-    suspects_ -= next->suspect() ? 1 : 0;
-    next = candidates_.erase(next);
+    next = remove(next);
   }
   return taken;
 }
@@ -67,8 +65,7 @@ std::vector<Candidate> CandidateBuffer::take_last_if(std::size_t count,
     --next;
     if (wanted(*next)) {
       taken.push_back(*next);
-      suspects_ -= next->suspect() ? 1 : 0;
-      next = candidates_.erase(next);
+      next = remove(next);
     }
   }
   return taken;

@@ -58,6 +58,12 @@ class CandidateBuffer {
       boost::multi_index::indexed_by<boost::multi_index::ordered_unique<boost::multi_index::identity<Candidate>, Order>,
                                      boost::multi_index::hashed_unique<boost::multi_index::key<&Candidate::id>>>>;
 
+  /// Returns what follows it.
+  Candidates::iterator remove(Candidates::iterator place) {
+    suspects_ -= place->suspect() ? 1 : 0;
+    return candidates_.erase(place);
+  }
+
   Candidates candidates_;
   std::size_t suspects_ = 0;
   SteadyTime filled_at_{};

@@ -10,6 +10,7 @@
 #include "dynamo/codec/json_codec.hpp"
 #include "dynamo/item_reading.hpp"
 #include "host/queue/message.hpp"
+#include "host/stores/core/transitions.hpp"
 #include "host/stores/table/item_values.hpp"
 #include "host/stores/table/metadata_items.hpp"
 #include "host/stores/table/nonce.hpp"
@@ -242,15 +243,11 @@ Result<Item> encode_record(const NewMessage& message, const NewRecord& record) {
     return invalid(unstorable_id());
   }
   SLUICE_TRY(item, encode_content(message));
-  const bool delayed = record.delay > Duration::zero();
   StoredMessage stored;
-  stored.version = 1;
+  // Go consumers look at `invisible_until` only, so that it, and not `sent_at` alone, makes them wait.
+  core::sent(message, record.now).put_into(stored);
   stored.created_at = stored.updated_at = record.now;
   stored.message.id = record.id;
-  stored.message.sent_at = delayed ? later(record.now, record.delay) : record.now;
-  if (delayed) {  // Go consumers look at this one only, so that it, and not `sent_at` alone, makes them wait
-    stored.invisible_until = stored.message.sent_at;
-  }
   put_state(*item, stored);
   item->emplace(attribute::kNonce, record.nonce);
   if (auto error = table::too_large(*item, kClaimBytes)) {

@@ -106,7 +106,6 @@ Result<dynamo::Item> encode_content(const NewMessage& message);
 struct NewRecord {
   std::string id;
   WallTime now{};
-  Duration delay{};
   std::string nonce;
 };
 /// The whole item of a new message. ErrorCode::invalid when it, or its later claim, would not fit into DynamoDB.

@@ -1,7 +1,6 @@
 #include "host/stores/leased/leased_layout.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 #include <iterator>
 #include <utility>
 

@@ -16,6 +16,9 @@ namespace {
 constexpr const char* kUnreadable =
     "the record cannot be read, its attributes are damaged; take them away with an edit, then move it to the front";
 
+/// How much of the order that is.
+int strictness(Kept kept) { return kept == Kept::queue ? 3 : kept == Kept::group ? 2 : kept == Kept::fair ? 1 : 0; }
+
 /// Of a range of `ready`, ?1, from its head on, as far as they are due at ?2.
 std::string oldest() {
   // CROSS JOIN keeps SQLite to this order of tables, whatever it thinks of their sizes.

@@ -18,11 +18,6 @@ namespace sluice::queue::sqlite {
 /// What is kept of a half's order, as `queues.kept` says in two bits for each half, the standard one first.
 enum class Kept : std::uint8_t { none = 0, group = 1, queue = 2, fair = 3 };
 
-/// How much of the order that is.
-constexpr int strictness(Kept kept) {
-  return kept == Kept::none ? 0 : kept == Kept::fair ? 1 : 1 + static_cast<int>(kept);
-}
-
 /// What these rules ask a half to keep.
 Kept kept_for(const ClaimRules& rules);
 

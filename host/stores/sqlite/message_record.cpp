@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/fnv1a.hpp"
 #include "base/text/utf8.hpp"
 
 namespace sluice::queue::sqlite {
@@ -190,16 +191,7 @@ std::optional<Delivery> read_delivery(const Statement& row, const Lease& lease) 
   return delivery;
 }
 
-std::int64_t group_hash(std::string_view group) {
-  if (group.empty()) {
-    return 0;
-  }
-  std::uint64_t value = 0xCBF29CE484222325ULL;
-  for (const char c : group) {
-    value = (value ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
-  }
-  return mixed(value);
-}
+std::int64_t group_hash(std::string_view group) { return group.empty() ? 0 : mixed(fnv1a(group)); }
 
 std::int64_t group_id(std::int64_t half, std::int64_t name) {
   return mixed(static_cast<std::uint64_t>(half) * 0x9E3779B97F4A7C15ULL + static_cast<std::uint64_t>(name));

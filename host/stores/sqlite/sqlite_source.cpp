@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <atomic>
-#include <iterator>
 #include <numeric>
 #include <utility>
 

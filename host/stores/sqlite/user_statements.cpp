@@ -2,13 +2,13 @@
 
 #include <sqlite3.h>
 
-#include <cctype>
 #include <cerrno>
 #include <limits>
 #include <string>
 #include <variant>
 
 #include "base/guard.hpp"
+#include "base/text/lower_case.hpp"
 #include "host/stores/sqlite/schema.hpp"
 #include "host/stores/sqlite/store_thread.hpp"
 
@@ -22,14 +22,6 @@ constexpr std::string_view kReserved = "sqlite_";
 constexpr std::string_view kPages = "dbstat";
 constexpr const char* kMore =
     "it does more than SELECT, INSERT, UPDATE or DELETE; make tables and indexes beforehand, with the sqlite3 tool";
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return out;
-}
 
 std::string_view text_of(const char* text) { return text == nullptr ? std::string_view() : text; }
 
@@ -127,7 +119,7 @@ bool UserTables::allows_table(std::string_view table, bool writes) {
     table_ = table;
     written_ = writes;
   }
-  const std::string name = lower(table);
+  const std::string name = lower_case(table);
   const bool reserved = name.compare(0, kReserved.size(), kReserved) == 0;
   if (reserved && writes) {
     // How SQLite asks about CREATE and DROP.
@@ -144,7 +136,7 @@ bool UserTables::allows_table(std::string_view table, bool writes) {
 
 // What reaches beyond the file: these load code, or take a number for a pointer to it.
 bool UserTables::allows_function(std::string_view function) {
-  const std::string name = lower(function);
+  const std::string name = lower_case(function);
   if (name == "load_extension" || name == "fts3_tokenizer") {
     refusal_ = "it calls " + std::string(function) + ", which is not for handlers";
     return false;

@@ -1,5 +1,7 @@
 #include "host/stores/table/nonce.hpp"
 
+#include "base/fnv1a.hpp"
+
 namespace sluice::queue::table {
 namespace {
 
@@ -19,11 +21,7 @@ std::string digits(std::uint64_t value, std::size_t count) {
 }  // namespace
 
 std::uint64_t stable_hash(std::string_view text, std::uint64_t seed) {
-  std::uint64_t hash = seed;
-  for (const char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  }
-  // FNV's high bits mix poorly on short texts.
+  std::uint64_t hash = fnv1a(text, seed);
   hash ^= hash >> 32U;
   hash *= 0x9e3779b97f4a7c15U;
   return hash ^ (hash >> 29U);

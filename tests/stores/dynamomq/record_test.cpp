@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 
 const WallTime kNow = *parse_timestamp("2026-11-20T23:14:00.5Z");
 
-NewRecord record_of(const std::string& id, Duration delay = {}) { return {id, kNow, delay, "AAAAABBBBBBBBBBB"}; }
+NewRecord record_of(const std::string& id) { return {id, kNow, "AAAAABBBBBBBBBBB"}; }
 
 TEST(Record, NewOneHasDynamoMqsAttributesAndANonce) {
   const auto item = encode_record({.id = {}, .body = "hello"}, record_of("A-1"));
@@ -37,7 +37,7 @@ TEST(Record, NewOneHasDynamoMqsAttributesAndANonce) {
 }
 
 TEST(Record, DelayHoldsForThoseWhoLookAtEitherTime) {
-  const auto item = encode_record({.id = {}, .body = "x"}, record_of("A-1", 10s));
+  const auto item = encode_record({.id = {}, .body = "x", .delay = 10s}, record_of("A-1"));
   ASSERT_TRUE(item);
   EXPECT_EQ(item->at("sent_at"), AttributeValue("2026-11-20T23:14:10.500000000Z"));
   EXPECT_EQ(item->at("invisible_until_at"), item->at("sent_at"));
@@ -45,7 +45,7 @@ TEST(Record, DelayHoldsForThoseWhoLookAtEitherTime) {
 }
 
 TEST(Record, EndlessDelayStaysWithinWhatCanBeWritten) {
-  const auto item = encode_record({.id = {}, .body = "x"}, record_of("A-1", Duration::max()));
+  const auto item = encode_record({.id = {}, .body = "x", .delay = Duration::max()}, record_of("A-1"));
   ASSERT_TRUE(item);
   EXPECT_EQ(item->at("sent_at"), AttributeValue("2261-12-31T23:59:59.000000000Z"));
   EXPECT_EQ(decode_record(*item).message.sent_at, kEndOfTime);

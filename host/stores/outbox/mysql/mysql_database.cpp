@@ -355,7 +355,6 @@ class MysqlServer final : public SqlServer {
   std::vector<std::string> updates_of(std::span<const RowEdit> marks,
                                       const std::unordered_set<std::int64_t>& written) const {
     std::vector<std::int64_t> sent;
-    std::string as_sent;
     std::vector<std::int64_t> failed;
     std::string counts;
     std::string times;
@@ -364,7 +363,6 @@ class MysqlServer final : public SqlServer {
       const std::int64_t id = mark.key.id;
       if (written.contains(id) && mark.sent) {
         sent.push_back(id);
-        as_sent = table().assignments(mark);
       } else if (written.contains(id)) {
         failed.push_back(id);
         const std::string when = " WHEN " + std::to_string(id) + " THEN ";
@@ -376,7 +374,8 @@ class MysqlServer final : public SqlServer {
     }
     std::vector<std::string> updates;
     if (!sent.empty()) {
-      updates.push_back(table().sql("UPDATE @TABLE SET @1 WHERE @ID IN (@2)", {as_sent, list_of(sent)}));
+      updates.push_back(
+          table().sql("UPDATE @TABLE SET @1 WHERE @ID IN (@2)", {table().assignments(sent_mark({})), list_of(sent)}));
     }
     if (!failed.empty()) {
       const std::string reasons = table().keeps_errors() ? table().sql(", @LAST_ERROR = CASE @ID@1 END", {errors}) : "";

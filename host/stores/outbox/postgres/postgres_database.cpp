@@ -337,7 +337,13 @@ class PostgresServer final : public SqlServer {
     if (fence != nullptr) {
       statements.push_back(fence->heartbeat);
     }
-    for (const auto& [set, some] : table().by_assignments(marks)) {
+    // One UPDATE writes all that assign the same.
+    const std::string as_sent = table().assignments(sent_mark({}));
+    std::map<std::string, std::vector<RowEdit>> by_assignments;
+    for (const RowEdit& mark : marks) {
+      by_assignments[mark.sent ? as_sent : table().assignments(mark)].push_back(mark);
+    }
+    for (const auto& [set, some] : by_assignments) {
       const std::string rows = table().markable(some) + (fence == nullptr ? "" : fence->condition);
       statements.push_back(
           table().sql("UPDATE @TABLE SET @1 WHERE @ID IN (@2 FOR UPDATE SKIP LOCKED) RETURNING @ID", {set, rows}));

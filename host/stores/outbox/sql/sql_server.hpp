@@ -139,8 +139,6 @@ class SqlTable {
   std::string assignments(const RowEdit& edit) const;
   /// An edit of one row.
   std::string statement_of(const RowEdit& edit) const;
-  /// Marks by what they assign, so that one UPDATE writes all that assign the same.
-  std::map<std::string, std::vector<RowEdit>> by_assignments(std::span<const RowEdit> marks) const;
   /// Selects the ids of rows that may be marked.
   std::string markable(std::span<const RowEdit> marks) const;
 

@@ -227,14 +227,6 @@ std::string SqlTable::statement_of(const RowEdit& edit) const {
          (edit.only_if ? sql(" AND @TRIES = @1", {std::to_string(*edit.only_if)}) : "");
 }
 
-std::map<std::string, std::vector<RowEdit>> SqlTable::by_assignments(std::span<const RowEdit> marks) const {
-  std::map<std::string, std::vector<RowEdit>> groups;
-  for (const RowEdit& mark : marks) {
-    groups[assignments(mark)].push_back(mark);
-  }
-  return groups;
-}
-
 std::string SqlTable::markable(std::span<const RowEdit> marks) const {
   std::vector<std::int64_t> ids;
   std::string conditions;
