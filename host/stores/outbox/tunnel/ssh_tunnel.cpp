@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <boost/algorithm/string/join.hpp>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +16,7 @@
 
 #include "base/mutex.hpp"
 #include "base/signal_block.hpp"
+#include "base/text/joined.hpp"
 #include "host/stores/outbox/network/tcp_connect.hpp"
 
 namespace sluice::queue::outbox {
@@ -180,7 +180,7 @@ class SshTunnel final {
     ssh_set_blocking(session_.get(), 0);
     const int no = 0;
     const unsigned int port = settings_.port;
-    const std::string algorithms = boost::join(settings_.host_key_algorithms, ",");
+    const std::string algorithms = joined(settings_.host_key_algorithms, ",");
     bool good = ssh_options_set(session_.get(), SSH_OPTIONS_FD, &socket) == SSH_OK &&
                 ssh_options_set(session_.get(), SSH_OPTIONS_PROCESS_CONFIG, &no) == SSH_OK &&
                 ssh_options_set(session_.get(), SSH_OPTIONS_HOST, settings_.host.c_str()) == SSH_OK &&
