@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <deque>
 #include <iterator>
@@ -16,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/text/number.hpp"
 #include "config/syntax.hpp"
 
 namespace sluice::config {
@@ -172,10 +172,7 @@ class FieldReader {
         return field_.first_name + i;
       }
     }
-    int number = 0;
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-    const bool whole = !text.empty() && is_digit(text.front()) && end == text.data() + text.size();
-    return code == std::errc() && whole ? std::optional(number) : std::nullopt;
+    return text.starts_with('-') ? std::nullopt : parse_number<int>(text);
   }
 
   bool read_part(std::string_view part) {

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 
+#include "base/text/number.hpp"
 #include "dynamo/attribute_value.hpp"
 
 /// Reads items that anybody may have written: what is missing or of another type is no error, but nothing.
@@ -27,13 +27,7 @@ inline std::string text_of(const Item& item, std::string_view name) {
 /// Nothing for a number with a fraction, or beyond 64 bits.
 inline std::optional<std::int64_t> whole_number(const AttributeValue* value) {
   const auto* number = value == nullptr ? nullptr : value->get<Number>();
-  if (number == nullptr) {
-    return std::nullopt;
-  }
-  std::int64_t result = 0;
-  const char* const end = number->text.data() + number->text.size();
-  const auto [stop, failure] = std::from_chars(number->text.data(), end, result);
-  return failure != std::errc() || stop != end ? std::nullopt : std::optional(result);
+  return number == nullptr ? std::nullopt : parse_number<std::int64_t>(number->text);
 }
 
 inline std::optional<std::int64_t> whole_number(const Item& item, std::string_view name) {

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <climits>
 #include <csignal>
 #include <cstdint>
@@ -23,6 +22,7 @@
 #include "base/error.hpp"
 #include "base/mutex.hpp"
 #include "base/text/json_reader.hpp"
+#include "base/text/number.hpp"
 #include "base/text/percent.hpp"
 #include "base/timestamp.hpp"
 #include "dynamo/endpoints/endpoint_rules.hpp"
@@ -176,13 +176,6 @@ struct Field {
   std::string text;
 };
 
-template <typename Number>
-std::optional<Number> whole_number(std::string_view text) {
-  Number number = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return problem == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
-}
-
 Field read_field(JsonReader& reader, std::string_view name) {
   Field field{std::string(name), reader.peek(), {}};
   if (field.kind == JsonReader::Kind::string) {
@@ -190,7 +183,7 @@ Field read_field(JsonReader& reader, std::string_view name) {
   } else if (field.kind == JsonReader::Kind::number) {
     std::string_view text;
     reader.read_number(text);
-    if (whole_number<std::int64_t>(text) || whole_number<std::uint64_t>(text)) {
+    if (parse_number<std::int64_t>(text) || parse_number<std::uint64_t>(text)) {
       field.text = text;
     }
   } else {
@@ -232,7 +225,7 @@ std::optional<std::vector<Field>> fields_of(std::string_view text, std::string_v
 
 /// RFC 3339 text, or milliseconds since 1970 as Identity Center gives them.
 std::optional<WallTime> expiry(const Field& field) {
-  const auto milliseconds = whole_number<std::int64_t>(field.text);
+  const auto milliseconds = parse_number<std::int64_t>(field.text);
   if (field.kind == JsonReader::Kind::number && milliseconds) {
     constexpr std::int64_t kMost = 9'000'000'000'000;  // the year 2255; nanoseconds end soon after
     if (*milliseconds < 0) {

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text/number.hpp"
 #include "base/text/percent.hpp"
 #include "base/timestamp.hpp"
 #include "dynamo/codec/responses.hpp"
@@ -237,10 +237,8 @@ class RoleChain {
       call.parameters.emplace_back("ExternalId", *external_id);
     }
     if (const auto text = property(section, "duration_seconds")) {
-      int seconds = 0;
-      const auto [end, failure] = std::from_chars(text->data(), text->data() + text->size(), seconds);
-      if (failure != std::errc() || end != text->data() + text->size() || seconds < kShortestSession ||
-          seconds > kLongestSession) {
+      const int seconds = parse_number<int>(*text).value_or(0);
+      if (seconds < kShortestSession || seconds > kLongestSession) {
         return bad_profile(profile, "duration_seconds must be a number from 900 to 43200");
       }
       call.parameters.emplace_back("DurationSeconds", std::to_string(seconds));

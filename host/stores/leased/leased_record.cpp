@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <iterator>
 #include <limits>
 #include <utility>
 
+#include "base/text/number.hpp"
 #include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
 #include "dynamo/codec/json_codec.hpp"
@@ -42,13 +42,9 @@ std::string joined(std::string_view queue, std::string_view mark, std::string_vi
 
 // Without zeros in front, so that no shard has two names.
 std::optional<std::uint32_t> shard_number(std::string_view digits) {
-  std::uint32_t number = 0;
-  const char* end = digits.data() + digits.size();
-  const auto [stop, failure] = std::from_chars(digits.data(), end, number);
-  if (failure != std::errc() || stop != end || number >= kMostShards || (digits.size() > 1 && digits.front() == '0')) {
-    return std::nullopt;
-  }
-  return number;
+  const auto number = parse_number<std::uint32_t>(digits);
+  const bool plain = digits.size() == 1 || !digits.starts_with('0');
+  return plain && number && *number < kMostShards ? number : std::nullopt;
 }
 
 bool is_set(const Item& item, std::string_view name) { return whole_number(item, name).value_or(0) > 0; }

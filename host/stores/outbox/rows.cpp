@@ -1,9 +1,9 @@
 #include "host/stores/outbox/rows.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "base/text/number.hpp"
 #include "base/text/utf8.hpp"
 
 namespace sluice::queue::outbox {
@@ -34,18 +34,6 @@ Message message_of(Row&& row, const Origin& origin, WallTime now) {
   return message;
 }
 
-namespace {
-
-template <typename Number>
-std::optional<Number> whole(std::string_view text) {
-  Number number{};
-  const char* const end = text.data() + text.size();
-  const auto [rest, code] = std::from_chars(text.data(), end, number);
-  return code == std::errc() && rest == end ? std::optional(number) : std::nullopt;
-}
-
-}  // namespace
-
 std::string to_string(const RowKey& key) {
   const std::string id = std::to_string(key.id);
   return key.part == RowKey::kWhole ? id : std::to_string(key.part) + "/" + id;
@@ -53,9 +41,9 @@ std::string to_string(const RowKey& key) {
 
 std::optional<RowKey> row_key_of(std::string_view text) {
   const auto slash = text.find('/');
-  const auto id = whole<std::int64_t>(slash == std::string_view::npos ? text : text.substr(slash + 1));
-  const auto part =
-      slash == std::string_view::npos ? std::optional(RowKey::kWhole) : whole<std::uint32_t>(text.substr(0, slash));
+  const auto id = parse_number<std::int64_t>(slash == std::string_view::npos ? text : text.substr(slash + 1));
+  const auto part = slash == std::string_view::npos ? std::optional(RowKey::kWhole)
+                                                    : parse_number<std::uint32_t>(text.substr(0, slash));
   return id && part ? std::optional(RowKey{*id, *part}) : std::nullopt;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/fnv1a.hpp"
+#include "base/text/number.hpp"
 #include "base/text/utf8.hpp"
 
 namespace sluice::queue::sqlite {
@@ -32,12 +33,6 @@ std::optional<std::string_view> read(std::string_view& in) {
   const std::string_view text = in.substr(start, size);
   in.remove_prefix(start + size + 1);
   return text;
-}
-
-template <typename Number>
-bool read_number(std::string_view text, Number& number) {
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  return read.ec == std::errc() && read.ptr == text.data() + text.size();
 }
 
 /// A positive number from any.
@@ -105,7 +100,9 @@ Failure decode_failure(std::string_view bytes) {
   };
   const auto number = [&](auto& target) {
     const auto found = good ? read(bytes) : std::nullopt;
-    good = found && read_number(*found, target);
+    const auto value = found ? parse_number<std::decay_t<decltype(target)>>(*found) : std::nullopt;
+    good = value.has_value();
+    target = value.value_or(target);
   };
   const auto span = [&](Duration& target) {
     Duration::rep count = 0;

@@ -2,8 +2,8 @@
 #include <sys/socket.h>
 
 #include <array>
-#include <charconv>
 
+#include "base/text/number.hpp"
 #include "base/text/percent.hpp"
 #include "host/stores/outbox/mysql/mysql_database.hpp"
 #include "host/stores/outbox/network/tcp_connect.hpp"
@@ -21,8 +21,8 @@ constexpr const char* kForms =
 Error wrong(const std::string& what) { return {ErrorCode::invalid, "the outbox's url " + what}; }
 
 bool read_port(std::string_view text, std::uint32_t& port) {
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), port);
-  return code == std::errc() && end == text.data() + text.size() && port > 0 && port <= 65535;
+  port = parse_number<std::uint16_t>(text).value_or(0);
+  return port > 0;
 }
 
 bool read_place(std::string_view text, ServerAddress& address) {
