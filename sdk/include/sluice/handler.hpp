@@ -26,6 +26,7 @@
 
 #include "sluice/abi.h"
 #include "sluice/context.hpp"
+#include "sluice/detail/note.hpp"
 #include "sluice/host.hpp"
 #include "sluice/message.hpp"
 #include "sluice/options.hpp"
@@ -159,6 +160,13 @@ constexpr std::uint32_t handler_flags() {
   return flags;
 }
 
+/// The feature by which the host knows that H is a handler of another kind than the ordinary one, for the plugin's
+/// note; null: an ordinary one.
+template <typename H>
+constexpr const char* handler_kind() {
+  return nullptr;
+}
+
 /// The table entry of handler H; `fallback` names it when it has no name of its own.
 template <typename H>
 constexpr sluice_handler make_handler(const char* fallback) {
@@ -206,6 +214,7 @@ template <typename Identity, typename... H>
 struct PluginTable {
   static constexpr std::array<sluice_handler, sizeof...(H)> kHandlers{make_handler<H>(Identity::name)...};
   static constexpr auto kPointers = pointers_to(kHandlers);
+  static constexpr std::array<const char*, sizeof...(H)> kKinds{handler_kind<H>()...};
   static_assert(names_differ(kHandlers), "two handlers of this plugin have one name: give each a static `name`");
 
   static constexpr sluice_plugin make() {
@@ -218,13 +227,16 @@ struct PluginTable {
 
 }  // namespace sluice
 
-/// Makes the plugin's one exported symbol: its name, its version, and the handlers in it. Once in each plugin.
-#define SLUICE_PLUGIN(plugin_name, plugin_version, ...)    \
-  namespace {                                              \
-  struct SluicePluginIdentity {                            \
-    static constexpr const char* name = plugin_name;       \
-    static constexpr const char* version = plugin_version; \
-  };                                                       \
-  }                                                        \
-  constinit const sluice_plugin sluice_plugin_v1 =         \
-      ::sluice::detail::PluginTable<SluicePluginIdentity, __VA_ARGS__>::make();
+/// Makes the plugin's one exported symbol: its name, its version, and the handlers in it; and a note of the same, which
+/// is read from the file. Once in each plugin, outside of any namespace.
+#define SLUICE_PLUGIN(plugin_name, plugin_version, ...)                                                  \
+  namespace {                                                                                            \
+  struct SluicePluginIdentity {                                                                          \
+    static constexpr const char* name = plugin_name;                                                     \
+    static constexpr const char* version = plugin_version;                                               \
+  };                                                                                                     \
+  using SluicePluginTable = ::sluice::detail::PluginTable<SluicePluginIdentity, __VA_ARGS__>;            \
+  [[gnu::section(".note.sluice"), gnu::used, gnu::aligned(4)]] constinit const auto sluice_plugin_note = \
+      ::sluice::detail::make_note<SluicePluginTable>();                                                  \
+  }                                                                                                      \
+  constinit const sluice_plugin sluice_plugin_v1 = SluicePluginTable::make();
