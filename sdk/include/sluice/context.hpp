@@ -15,7 +15,7 @@ namespace sluice {
 /// `handle` returns. All but `extend` and effects may be called from any thread meanwhile.
 class Context {
  public:
-  Context(const sluice_context& context, const sluice_message& message) : context_(context), message_(message) {}
+  Context(const sluice_context& context, const sluice_message& message) : context_(&context), message_(&message) {}
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
@@ -26,17 +26,17 @@ class Context {
   void warn(std::string_view text) const { log(SLUICE_LOG_WARN, text); }
   void error(std::string_view text) const { log(SLUICE_LOG_ERROR, text); }
   void log(sluice_log_level level, std::string_view text) const {
-    context_.log(&context_, level, detail::borrow(text));
+    context_->log(context_, level, detail::borrow(text));
   }
 
   /// 1 at the first delivery.
-  std::uint32_t attempt() const { return message_.attempt; }
+  std::uint32_t attempt() const { return message_->attempt; }
   /// 0: there is no limit.
-  std::uint32_t max_attempts() const { return message_.max_attempts; }
+  std::uint32_t max_attempts() const { return message_->max_attempts; }
 
   /// Until the attempt times out: zero once it has, `nanoseconds::max()` without a limit. Once the host drains, no more
   /// than what is left of the drain; once the message is no longer ours, zero.
-  std::chrono::nanoseconds time_left() const { return std::chrono::nanoseconds(context_.time_left(&context_)); }
+  std::chrono::nanoseconds time_left() const { return std::chrono::nanoseconds(context_->time_left(context_)); }
   /// The same as a time; `time_point::max()` without a limit.
   std::chrono::steady_clock::time_point deadline() const {
     const std::chrono::nanoseconds left = time_left();
@@ -46,15 +46,15 @@ class Context {
   }
 
   /// True once the handler should finish: the host drains, the attempt has timed out, or the message is no longer ours.
-  bool stop_requested() const { return context_.stop_requested(&context_) != 0; }
+  bool stop_requested() const { return context_->stop_requested(context_) != 0; }
   /// Waits for that, at most `timeout`; the way to sleep in a handler. Returns as stop_requested.
   bool wait_for_stop(std::chrono::nanoseconds timeout) const {
-    return context_.wait_for_stop(&context_, timeout.count()) != 0;
+    return context_->wait_for_stop(context_, timeout.count()) != 0;
   }
 
   /// Moves the attempt's time-out to now + `duration`. (The message stays invisible as long as the handler works: the
   /// host sees to that by itself.) False when the message is no longer ours.
-  bool extend(std::chrono::nanoseconds duration) { return context_.extend(&context_, duration.count()) == 0; }
+  bool extend(std::chrono::nanoseconds duration) { return context_->extend(context_, duration.count()) == 0; }
 
   // Effects: committed with the end of the message when `handle` returns `done()`, and dropped otherwise. Of the thread
   // that runs `handle`. The statement that stages one throws EffectError when it cannot be committed; see effects.hpp.
@@ -98,8 +98,13 @@ class Context {
   /// A feature that belongs to one attempt, by its id; null when this host does not have it.
   template <typename Feature>
   const Feature* extension(const char* id) const {
-    return static_cast<const Feature*>(context_.extension(&context_, id));
+    return static_cast<const Feature*>(context_->extension(context_, id));
   }
+
+ protected:
+  // What an AsyncContext takes along where it is moved.
+  Context(Context&&) = default;
+  Context& operator=(Context&&) = default;
 
  private:
   const sluice_effects* find_effects() const { return extension<sluice_effects>(SLUICE_EFFECTS_1); }
@@ -112,8 +117,8 @@ class Context {
     return *found;
   }
 
-  const sluice_context& context_;
-  const sluice_message& message_;
+  const sluice_context* context_;
+  const sluice_message* message_;
 };
 
 }  // namespace sluice

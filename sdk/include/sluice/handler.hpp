@@ -11,6 +11,9 @@
 ///     static constexpr sluice::OptionSpec options[] = {...};  // see OptionSpec; without it the host checks no option
 ///     static const void* extension(std::string_view id);      // features beyond the core, by id
 ///
+/// Instead of that `handle` a handler may have one for several messages at once (<sluice/batch.hpp>), or one that ends
+/// its message later (<sluice/async.hpp>).
+///
 /// An exception out of the constructor keeps the job from starting, with its text. One out of `handle` is a fault: the
 /// message is retried by the job's policy, with the text as the reason.
 
@@ -21,10 +24,16 @@
 #include <cstdint>
 #include <exception>
 #include <iterator>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "sluice/abi.h"
+#include "sluice/async.hpp"
+#include "sluice/batch.hpp"
 #include "sluice/context.hpp"
 #include "sluice/detail/note.hpp"
 #include "sluice/host.hpp"
@@ -44,7 +53,9 @@ concept Handles = requires(H& handler, const Message& message, Context& context)
   { handler.handle(message, context) } -> std::same_as<Outcome>;
 };
 template <typename H>
-concept Concurrent = Handles<const H>;
+concept HandlesAny = Handles<H> || HandlesBatch<H> || HandlesAsync<H>;
+template <typename H>
+concept Concurrent = HandlesAny<const H>;
 template <typename H>
 concept Named = requires {
   std::string_view(H::name);
@@ -83,6 +94,9 @@ struct Thunks {
   static std::int32_t create(const sluice_host* host, const sluice_option_value* const* values, std::size_t count,
                              void** instance, void (*fail)(void*, sluice_string), void* sink) noexcept {
     const auto construct = [&] {
+      if (HandlesAsync<Callee> && host->extension(host, SLUICE_ASYNC_1) == nullptr) {
+        throw std::runtime_error(kNeedsAsync);
+      }
       const Options options(values, count);
       if constexpr (std::constructible_from<H, const Options&, Host>) {
         *instance = new H(options, Host(*host));
@@ -97,27 +111,120 @@ struct Thunks {
 
   static void destroy(void* instance) noexcept { delete static_cast<H*>(instance); }
 
-  static void handle(void* instance, const sluice_message* raw_message, const sluice_context* raw_context) noexcept {
-    const auto report = [raw_context](sluice_status status, std::chrono::nanoseconds delay, std::string_view reason) {
-      const sluice_outcome outcome{sizeof(sluice_outcome), status, delay.count(), borrow(reason)};
-      raw_context->report(raw_context, &outcome);
-    };
-    const auto work = [&] {
-      using Callee = std::conditional_t<Concurrent<H>, const H, H>;
-      const Message message(*raw_message);
-      Context context(*raw_context, *raw_message);
-      const Outcome outcome = static_cast<Callee*>(instance)->handle(message, context);
-      if (!outcome.result().empty()) {
-        context.set_result(outcome.result());
-      }
-      report(outcome.status(), outcome.delay(), outcome.reason());
-    };
-    guard(work, [&](std::string_view why) { report(SLUICE_FAULT, Outcome::kByPolicy, why); });
+  using Callee = std::conditional_t<Concurrent<H>, const H, H>;
+
+  static void report(const sluice_context& context, sluice_status status, std::chrono::nanoseconds delay,
+                     std::string_view reason) {
+    const sluice_outcome outcome{sizeof(sluice_outcome), status, delay.count(), borrow(reason)};
+    context.report(&context, &outcome);
+  }
+  static void report(const sluice_context& raw_context, Context& context, const Outcome& outcome) {
+    if (!outcome.result().empty()) {
+      context.set_result(outcome.result());
+    }
+    report(raw_context, outcome.status(), outcome.delay(), outcome.reason());
   }
 
+  static void handle(void* instance, const sluice_message* raw_message, const sluice_context* raw_context) noexcept {
+    if constexpr (HandlesBatch<Callee>) {
+      handle_batch(instance, &raw_message, &raw_context, 1);
+    } else if constexpr (HandlesAsync<Callee>) {
+      report(*raw_context, SLUICE_FAULT, Outcome::kByPolicy, kNeedsAsync);
+    } else {
+      const auto work = [&] {
+        const Message message(*raw_message);
+        Context context(*raw_context, *raw_message);
+        report(*raw_context, context, static_cast<Callee*>(instance)->handle(message, context));
+      };
+      guard(work, [&](std::string_view why) { report(*raw_context, SLUICE_FAULT, Outcome::kByPolicy, why); });
+    }
+  }
+
+  static void handle_batch(void* instance, const sluice_message* const* raw_messages,
+                           const sluice_context* const* raw_contexts, std::size_t count) noexcept {
+    const auto fail = [&](std::size_t i, std::string_view why) {
+      report(*raw_contexts[i], SLUICE_FAULT, Outcome::kByPolicy, why);
+    };
+    const auto work = [&] {
+      Row<Message> messages(count);
+      Row<Context> contexts(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        messages.add(*raw_messages[i]);
+        contexts.add(*raw_contexts[i], *raw_messages[i]);
+      }
+      BatchContext batch(contexts.all());
+      const auto outcomes = static_cast<Callee*>(instance)->handle(std::as_const(messages).all(), batch);
+      if constexpr (HandlesBatchOneByOne<Callee>) {
+        if (outcomes.size() != count) {
+          throw std::length_error("the handler returned " + std::to_string(outcomes.size()) + " outcomes for " +
+                                  std::to_string(count) + " messages: a defect of the plugin");
+        }
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        // What cannot be reported of one message is its own fault.
+        guard([&] { report(*raw_contexts[i], contexts[i], outcome_at(outcomes, i)); },
+              [&](std::string_view why) { fail(i, why); });
+      }
+    };
+    guard(work, [&](std::string_view why) {
+      for (std::size_t i = 0; i < count; ++i) {
+        fail(i, why);
+      }
+    });
+  }
+  static const Outcome& outcome_at(const Outcome& all, std::size_t) { return all; }
+  static const Outcome& outcome_at(const std::vector<Outcome>& each, std::size_t i) { return each[i]; }
+
+  static void begin(void* instance, const sluice_message* raw_message,
+                    const sluice_async_context* raw_context) noexcept {
+    if constexpr (HandlesAsCoroutine<Callee>) {
+      const sluice_async_host& async = *raw_context->async;
+      const sluice_token token = raw_context->token;
+      // The coroutine ends its message itself; it throws only where there is no memory for it.
+      guard([&] { drive(*static_cast<Callee*>(instance), *raw_message, *raw_context); },
+            [&](std::string_view why) { complete_as_fault(async, token, why); });
+    } else {
+      const sluice_async_host& async = *raw_context->async;
+      const sluice_token token = raw_context->token;
+      const sluice_token before = std::exchange(beginning, token);
+      guard(
+          [&] {
+            const Message message(*raw_message);
+            static_cast<Callee*>(instance)->handle(message, AsyncContext(*raw_context, *raw_message));
+          },
+          [&](std::string_view why) { complete_as_fault(async, token, why); });
+      beginning = before;
+    }
+  }
+  static void complete_as_fault(const sluice_async_host& async, sluice_token token, std::string_view why) {
+    const sluice_outcome outcome{sizeof(sluice_outcome), SLUICE_FAULT, Outcome::kByPolicy.count(), borrow(why)};
+    async.complete(&async, token, &outcome);
+  }
+
+  static constexpr const char* kNeedsAsync =
+      "this host has no sluice.async/1, which the handler needs: update the host";
+  static constexpr sluice_batch kBatch{sizeof(sluice_batch), 0, &handle_batch};
+  static constexpr sluice_async kAsync{sizeof(sluice_async), 0, &begin};
+
+  /// The features of the kind that the handler is of, and its own.
   static const void* extension(const char* id) noexcept {
+    if constexpr (HandlesBatch<Callee>) {
+      if (std::string_view(id) == SLUICE_BATCH_1) {
+        return &kBatch;
+      }
+    }
+    if constexpr (HandlesAsync<Callee>) {
+      if (std::string_view(id) == SLUICE_ASYNC_1) {
+        return &kAsync;
+      }
+    }
+    return own_extension(id);
+  }
+  static const void* own_extension(const char* id) noexcept {
     const void* feature = nullptr;
-    guard([&] { feature = H::extension(std::string_view(id)); }, [](std::string_view) {});
+    if constexpr (Extensible<H>) {
+      guard([&] { feature = H::extension(std::string_view(id)); }, [](std::string_view) {});
+    }
     return feature;
   }
 };
@@ -170,7 +277,14 @@ constexpr const char* handler_kind() {
 /// The table entry of handler H; `fallback` names it when it has no name of its own.
 template <typename H>
 constexpr sluice_handler make_handler(const char* fallback) {
-  static_assert(Handles<H>, "a handler needs: sluice::Outcome handle(const sluice::Message&, sluice::Context&)");
+  static_assert(
+      HandlesAny<H>,
+      "a handler needs: sluice::Outcome handle(const sluice::Message&, sluice::Context&); for batches "
+      "std::vector<sluice::Outcome> handle(std::span<const sluice::Message>, sluice::BatchContext&); to complete "
+      "later void handle(const sluice::Message&, sluice::AsyncContext), or as a coroutine "
+      "sluice::Task<sluice::Outcome> handle(const sluice::Message&, sluice::AsyncContext&)");
+  static_assert(int{Handles<H>} + int{HandlesBatch<H>} + int{HandlesAsync<H>} <= 1,
+                "a handler has one handle: for one message, for a batch, or asynchronous");
   static_assert(Constructible<H>,
                 "a handler needs a constructor from (const sluice::Options&, sluice::Host), "
                 "(const sluice::Options&) or nothing");
@@ -191,7 +305,7 @@ constexpr sluice_handler make_handler(const char* fallback) {
   handler.create = &Thunks<H>::create;
   handler.destroy = &Thunks<H>::destroy;
   handler.handle = &Thunks<H>::handle;
-  if constexpr (Extensible<H>) {
+  if constexpr (Extensible<H> || !Handles<H>) {
     handler.extension = &Thunks<H>::extension;
   }
   return handler;
