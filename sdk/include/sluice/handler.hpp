@@ -271,7 +271,13 @@ constexpr std::uint32_t handler_flags() {
 /// note; null: an ordinary one.
 template <typename H>
 constexpr const char* handler_kind() {
-  return nullptr;
+  if constexpr (HandlesBatch<H>) {
+    return SLUICE_BATCH_1;
+  } else if constexpr (HandlesAsync<H>) {
+    return SLUICE_ASYNC_1;
+  } else {
+    return nullptr;
+  }
 }
 
 /// The table entry of handler H; `fallback` names it when it has no name of its own.
