@@ -387,6 +387,9 @@ Runner::Heard Runner::hear(const RunnerLog& log, plugin::Attempt* attempt) {
       case RunnerEvent::effects:
         heard.nonsense = !hear_effects(head.number) || heard.nonsense;
         break;
+      case RunnerEvent::checkpoint:
+        heard.nonsense = !hear_checkpoint(head, attempt) || heard.nonsense;
+        break;
       default:
         heard.nonsense = true;
         break;
@@ -418,6 +421,21 @@ bool Runner::hear_effects(std::int64_t total) {
     effects_ += text_;
   }
   return fits;
+}
+
+// The Runner's only thread that could say more waits for the answer.
+bool Runner::hear_checkpoint(const EventHead& head, plugin::Attempt* attempt) {
+  const auto effects = head.level != 0 ? unpack_effects(std::exchange(effects_, {})) : nullptr;
+  if (attempt == nullptr || (head.level != 0 && effects == nullptr)) {
+    return false;
+  }
+  plugin::CheckpointStore* const store = attempt->checkpoints();
+  control().answer.put(store == nullptr ? queue::SettleResult{queue::SettleStatus::refused,
+                                                              Error(ErrorCode::invalid, "nothing stores progress here")}
+                                        : store->checkpoint(text_, effects));
+  control().answers.fetch_add(1);
+  futex_wake(control().answers);
+  return true;
 }
 
 bool Runner::hear_outcome(const EventHead& head, Heard& heard) {

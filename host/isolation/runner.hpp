@@ -177,6 +177,7 @@ class Runner : boost::noncopyable {
   }
   bool hear_health(const EventHead& head);
   bool hear_effects(std::int64_t total);
+  bool hear_checkpoint(const EventHead& head, plugin::Attempt* attempt);
   bool hear_outcome(const EventHead& head, Heard& heard);
   /// The events that there are, of many the first, so that who says more than is heard holds up nobody.
   Heard hear(const RunnerLog& log, plugin::Attempt* attempt);

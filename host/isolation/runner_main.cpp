@@ -54,12 +54,12 @@ class RunnerVoice final : public plugin::AttemptWatcher {
     say(RunnerEvent::health, works ? 1 : 0, static_cast<std::int64_t>(part.size()),
         std::string(part) + std::string(text));
   }
+  void checkpoint(std::string_view bytes, const queue::Effects* effects) {
+    say_effects(effects);
+    say(RunnerEvent::checkpoint, effects != nullptr ? 1 : 0, 0, bytes);
+  }
   void outcome(const plugin::Outcome& outcome) {
-    const std::string effects = outcome.effects ? pack_effects(*outcome.effects) : std::string();
-    for (std::size_t at = 0; at < effects.size(); at += kEventTextLimit) {
-      say(RunnerEvent::effects, 0, static_cast<std::int64_t>(effects.size()),
-          std::string_view(effects).substr(at, kEventTextLimit));
-    }
+    say_effects(outcome.effects.get());
     say(RunnerEvent::outcome, static_cast<std::int32_t>(outcome.status), outcome.delay ? outcome.delay->count() : -1,
         outcome.reason);
   }
@@ -67,6 +67,13 @@ class RunnerVoice final : public plugin::AttemptWatcher {
   void stop_requested(SteadyTime, bool) noexcept override {}  // The host knows: it has asked for it.
 
  private:
+  void say_effects(const queue::Effects* staged) {
+    const std::string effects = staged != nullptr ? pack_effects(*staged) : std::string();
+    for (std::size_t at = 0; at < effects.size(); at += kEventTextLimit) {
+      say(RunnerEvent::effects, 0, static_cast<std::int64_t>(effects.size()),
+          std::string_view(effects).substr(at, kEventTextLimit));
+    }
+  }
   void say(RunnerEvent kind, std::int32_t level, std::int64_t number, std::string_view text) noexcept {
     const MutexLock lock(mutex_);
     if (lost_ > 0) {
@@ -110,6 +117,25 @@ class SpokenHealth final : public plugin::HealthSeat {
   RunnerVoice& voice_;
 };
 
+/// Asks the host to store progress, and waits for what it says: it answers, or ends this process.
+class AskedCheckpoints final : public plugin::CheckpointStore {
+ public:
+  AskedCheckpoints(RunnerControl& control, RunnerVoice& voice) : control_(control), voice_(voice) {}
+
+  queue::SettleResult checkpoint(std::string_view bytes, std::shared_ptr<const queue::Effects> effects) override {
+    const std::uint32_t seen = control_.answers.load();
+    voice_.checkpoint(bytes, effects.get());
+    while (control_.answers.load() == seen) {
+      futex_wait(control_.answers, seen, Duration::max());
+    }
+    return control_.answer.get();
+  }
+
+ private:
+  RunnerControl& control_;
+  RunnerVoice& voice_;
+};
+
 /// A Runner from its first order to its last. One thread runs handlers; a second one carries the host's stop to them.
 class RunnerBody {
  public:
@@ -138,6 +164,7 @@ class RunnerBody {
   const std::unique_ptr<SharedMemory> payload_;
   RunnerControl& control_;
   RunnerVoice voice_;
+  AskedCheckpoints checkpoints_{control_, voice_};
   HandlerFacts facts_;
   std::unique_ptr<plugin::HandlerInstance> instance_;
   WireMessage message_;
@@ -246,6 +273,7 @@ void RunnerBody::arm() {
   const MutexLock lock(arming_);
   attempt_.arm(SteadyTime(Duration(control_.deadline)));
   attempt_.set_first_result(message_.first_result);
+  attempt_.set_checkpoints(&checkpoints_);
   carry_stop(control_.stop.load());
 }
 

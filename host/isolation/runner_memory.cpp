@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/text/utf8.hpp"
+
 namespace sluice::isolation {
 namespace {
 
@@ -206,6 +208,7 @@ void message_fields(Archive& io, Message& message, Queue& queue, Attempts& max_a
   io.text(message.group);
   io.map(message.attributes);
   io.text(message.body);
+  io.text(message.checkpoint);
 }
 
 template <typename Archive, typename Span>
@@ -361,6 +364,19 @@ void SharedMemory::forget_beyond(std::size_t kept) {
     ::fallocate(descriptor_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(kept),
                 static_cast<off_t>(size_ - kept));
   }
+}
+
+void CheckpointAnswer::put(const queue::SettleResult& result) {
+  const std::string_view said = cut_utf8(result.error.message(), kRoom);
+  status = result.status;
+  code = result.error.code();
+  reject = result.reject;
+  size = static_cast<std::uint32_t>(said.size());
+  std::copy(said.begin(), said.end(), text.begin());
+}
+
+queue::SettleResult CheckpointAnswer::get() const {
+  return {status, Error(code, std::string(text.data(), std::min<std::size_t>(size, kRoom))), reject};
 }
 
 bool EventWriter::write(RunnerEvent kind, std::int16_t level, std::int64_t number, std::string_view text) noexcept {

@@ -114,7 +114,22 @@ enum class RunnerEvent : std::uint16_t {
   extended,     ///< number: the time-out is now + that many nanoseconds
   effects,      ///< number: how many bytes there are in all; text: the next of them. Before the outcome they go with
   outcome,      ///< level: the status; number: the delay, or -1; text: the reason
+  checkpoint,   ///< level: 1 with the effects before it; text: the bytes. The Runner waits for its answer
   health,       ///< level: 1 where the part works; number: the length of its name; text: the name, then how it fares
+};
+
+/// What became of a checkpoint, as a queue::SettleResult.
+struct CheckpointAnswer {
+  static constexpr std::size_t kRoom = 2048;  ///< what a handler is told is shorter
+
+  queue::SettleStatus status;
+  ErrorCode code;
+  bool reject;
+  std::uint32_t size;  ///< of the text
+  std::array<char, kRoom> text;
+
+  void put(const queue::SettleResult& result);
+  queue::SettleResult get() const;
 };
 
 /// The first piece of memory that a host and a Runner share. The second one holds what an order is about. Each word has
@@ -136,7 +151,9 @@ struct RunnerControl {
   std::atomic<std::int64_t> stop_end;           ///< until when the handler has, on the same clock
   alignas(64) std::atomic<std::uint32_t> consumed;  ///< bytes of events that were read
   std::atomic<std::uint32_t> host_sleeps;
-  std::atomic<std::uint32_t> ended;  ///< the process is gone
+  std::atomic<std::uint32_t> ended;                ///< the process is gone
+  alignas(64) std::atomic<std::uint32_t> answers;  ///< how many checkpoints were answered; the Runner sleeps on it
+  CheckpointAnswer answer;
 
   // Written by the Runner.
   alignas(64) std::atomic<std::uint32_t> events;    ///< how many there were; the host sleeps on it

@@ -70,6 +70,8 @@ void describe_failure(const queue::Failure& failure, Fields& fields) {
   }
 }
 
+std::string bytes_text(std::size_t count) { return std::to_string(count) + (count == 1 ? " byte" : " bytes"); }
+
 /// "[2, 0, 0]", on one line even where everything else has lines of its own.
 template <std::size_t size>
 std::string listed(const std::array<std::uint64_t, size>& counts) {
@@ -139,8 +141,10 @@ void describe(const queue::StoredMessage& stored, Fields& fields) {
   if (!stored.failure.empty()) {
     describe_failure(stored.failure, fields);
   }
-  fields.cell({"CONTENT TYPE"}, message.content_type + ", " + std::to_string(message.body.size()) +
-                                    (message.body.size() == 1 ? " byte" : " bytes"));
+  if (!message.checkpoint.empty()) {
+    fields.cell({"CHECKPOINT"}, bytes_text(message.checkpoint.size()));
+  }
+  fields.cell({"CONTENT TYPE"}, message.content_type + ", " + bytes_text(message.body.size()));
 }
 
 void describe(const queue::ErrorGroup& group, Fields& fields) {

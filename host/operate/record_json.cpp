@@ -64,6 +64,7 @@ void describe_members(Record& record, Visit& visit) {
   visit("group", message.group);
   visit("priority", message.priority);
   visit("failure", record.failure);
+  visit.checkpoint(message);
   visit.item(record.native);
 }
 
@@ -186,6 +187,17 @@ class RecordWriter {
       json_.member("state", to_string(record.state(now_)));
     }
   }
+  /// What it says is its handler's affair: people see how much there is.
+  void checkpoint(const queue::Message& message) {
+    if (message.checkpoint.empty()) {
+      return;
+    }
+    if (purpose_ == Purpose::show) {
+      return json_.member("checkpoint_bytes", message.checkpoint.size());
+    }
+    json_.key("checkpoint");
+    put(message.checkpoint);
+  }
   void item(const std::string& native) {
     if (purpose_ == Purpose::copy && !native.empty()) {
       json_.key("item");
@@ -259,6 +271,12 @@ class LineReader {
       }
     }
     void state(const queue::StoredMessage&) {}
+    void checkpoint(queue::Message& message) {
+      if (!known && name == "checkpoint") {
+        known = true;
+        line.read_checkpoint(message.checkpoint);
+      }
+    }
     void item(std::string& native) {
       if (!known && name == "item") {
         known = true;
@@ -318,6 +336,12 @@ class LineReader {
   }
 
   void read(std::string& out) { read_text(out); }
+
+  void read_checkpoint(std::string& out) {
+    if (read_text(out) && out.size() > queue::kMostCheckpointBytes) {
+      reader_.fail(queue::too_long_checkpoint(out.size()).message());
+    }
+  }
 
   void read(std::integral auto& out) {
     std::string_view text;

@@ -98,6 +98,9 @@ std::size_t dynamomq_item_bytes(const queue::StoredMessage& stored) {
   if (!message.group.empty()) {
     bytes += dynamomq::kGroup.size() + message.group.size();
   }
+  if (!message.checkpoint.empty()) {
+    bytes += dynamomq::kCheckpoint.size() + message.checkpoint.size();
+  }
   return bytes;
 }
 
@@ -113,6 +116,7 @@ std::size_t leased_item_bytes(const queue::StoredMessage& stored, const std::str
   bytes += message.group.empty() ? 0 : 1 + message.group.size();
   bytes += message.priority == queue::Priority::normal ? 0 : kLeasedSmallBytes;
   bytes += message.attempt == 0 ? 0 : kLeasedSmallBytes;
+  bytes += message.checkpoint.empty() ? 0 : 1 + message.checkpoint.size();
   bytes += queue::leased::is_made_id(message.id) ? 0 : 1 + message.id.size();
   return bytes + failure_bytes(stored.failure, 1) + kLeasedChangeBytes;
 }

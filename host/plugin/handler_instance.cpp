@@ -283,7 +283,8 @@ class Call : boost::noncopyable {
         attempt_(attempt),
         context_{sizeof(sluice_context), 0,          this,    &report,   &log, &stop_requested,
                  &wait_for_stop,         &time_left, &extend, &extension},
-        effects_(setting.surroundings.effects, attempt.first_result()) {}
+        effects_(setting.surroundings.effects, attempt.first_result()),
+        checkpoints_(attempt.checkpoints(), message.checkpoint, effects_) {}
 
   const sluice_context* context() const { return &context_; }
 
@@ -296,8 +297,8 @@ class Call : boost::noncopyable {
       drop_effects("its outcome is not done");
       return std::move(outcome_);
     }
-    if (const std::string refusal = effects_.refusal(); !refusal.empty()) {
-      return fail("nothing can be committed, because an effect was refused: " + refusal);
+    if (const std::string obstacle = effects_.obstacle(); !obstacle.empty()) {
+      return fail(obstacle);
     }
     outcome_.effects = effects_.take();
     return std::move(outcome_);
@@ -306,7 +307,11 @@ class Call : boost::noncopyable {
   /// A fault: what the handler threw.
   Outcome fail(std::string_view thrown) {
     drop_effects("the handler failed");
-    return make_fault(thrown);
+    Outcome fault = make_fault(thrown);
+    if (checkpoints_.rejects()) {
+      fault.status = OutcomeStatus::reject;  // as when the same effect is refused with the message's end
+    }
+    return fault;
   }
 
  private:
@@ -344,7 +349,11 @@ class Call : boost::noncopyable {
     return of(context).attempt_.extend(Duration(duration)) ? 0 : 1;
   }
   static const void* extension(const sluice_context* context, const char* id) noexcept {
-    return is_id(id, SLUICE_EFFECTS_1) ? of(context).effects_.table() : nullptr;
+    const Call& call = of(context);
+    if (is_id(id, SLUICE_CHECKPOINT_1)) {
+      return call.checkpoints_.table();
+    }
+    return is_id(id, SLUICE_EFFECTS_1) ? call.effects_.table() : nullptr;
   }
 
   // Fixed after construction.
@@ -354,6 +363,7 @@ class Call : boost::noncopyable {
   sluice_context context_;
   // Touched only by the worker.
   StagedEffects effects_;
+  AttemptCheckpoints checkpoints_;
   bool reported_ = false;
   Outcome outcome_;
 };
@@ -594,6 +604,78 @@ const char* StagedEffects::set_result(const sluice_effects* effects, sluice_stri
     }
     return why;
   });
+}
+
+std::shared_ptr<const queue::Effects> StagedEffects::for_checkpoint() const {
+  if (count() == 0) {
+    return nullptr;
+  }
+  auto effects = std::make_shared<queue::Effects>(*staging_->effects);
+  effects->key.reset();
+  return effects;
+}
+
+void StagedEffects::committed() {
+  if (!staging_) {
+    return;
+  }
+  auto key = std::move(staging_->effects->key);
+  staging_.reset();
+  if (key) {
+    staging_.emplace(rules_);
+    staging_->limits.admit_result(key->result.size());
+    staging_->effects->key = std::move(key);
+  }
+}
+
+const char* AttemptCheckpoints::put(const sluice_checkpoint* table, sluice_string bytes,
+                                    std::int32_t with_effects) noexcept {
+  AttemptCheckpoints& self = of(table);
+  try {
+    self.why_ = clean_utf8(self.put(view(bytes), with_effects != 0), kRefusalLimit);
+    return self.why_.empty() ? nullptr : self.why_.c_str();
+  } catch (const std::exception&) {
+    return "there is no memory for it";
+  }
+}
+
+std::string AttemptCheckpoints::put(std::string_view bytes, bool with_effects) {
+  using queue::SettleStatus;
+  if (bytes.size() > queue::kMostCheckpointBytes) {
+    return queue::too_long_checkpoint(bytes.size()).message();
+  }
+  if (std::string obstacle = with_effects ? effects_.obstacle() : std::string(); !obstacle.empty()) {
+    return obstacle;
+  }
+  if (store_ == nullptr) {
+    return "nothing stores a checkpoint here";
+  }
+  auto effects = with_effects ? effects_.for_checkpoint() : nullptr;
+  const bool commits = effects != nullptr;
+  std::string stored(bytes);
+  const queue::SettleResult result = store_->checkpoint(bytes, std::move(effects));
+  switch (result.status) {
+    case SettleStatus::applied:
+      stored_ = std::move(stored);
+      last_ = &stored_;
+      if (commits) {
+        effects_.committed();
+      }
+      return {};
+    case SettleStatus::lost:
+      return "the checkpoint is not stored: the message is no longer ours, and others may have it; return soon";
+    case SettleStatus::refused:
+      rejects_ = rejects_ || result.reject;
+      return "the checkpoint is refused: " + result.error.message();
+    case SettleStatus::failed:
+      break;
+  }
+  const std::string why = "the checkpoint may not be stored: " + result.error.message();
+  const ErrorCode code = result.error.code();
+  if (commits && (code == ErrorCode::unknown_outcome || code == ErrorCode::timeout)) {
+    effects_.doubt(why + "; whether its effects hold is seen by the next attempt");
+  }
+  return why;
 }
 
 class HealthBoard::Seat final : public HealthSeat {

@@ -9,6 +9,7 @@
 #include "host/queue/source.hpp"
 #include "host/stores/core/outcomes.hpp"
 #include "sluice/abi.h"
+#include "sluice/checkpoint.h"
 #include "sluice/detail/effect_limits.hpp"
 #include "sluice/effects.h"
 
@@ -58,6 +59,15 @@ class AttemptWatcher : boost::noncopyable {
   virtual void extended(Duration duration) noexcept = 0;
 };
 
+/// Where an attempt stores progress with its message. Of the thread that runs the handler.
+class CheckpointStore : boost::noncopyable {
+ public:
+  virtual ~CheckpointStore() = default;
+
+  /// As queue::Source::checkpoint; errors name the queue.
+  virtual queue::SettleResult checkpoint(std::string_view bytes, std::shared_ptr<const queue::Effects> effects) = 0;
+};
+
 /// One attempt at a message, as the host steers it while the handler runs: its time-out and its stop.
 ///
 /// Thread-safe. A resource that its worker owns and re-arms for each message; cheap to arm (no allocation, no lock).
@@ -68,6 +78,7 @@ class Attempt : boost::noncopyable {
   /// Begins an attempt that times out at `deadline` (SteadyTime::max(): never). Only between attempts.
   void arm(SteadyTime deadline) {
     first_result_.reset();
+    checkpoints_ = nullptr;
     deadline_.store(deadline.time_since_epoch().count());
     end_.store(kNever.time_since_epoch().count());
     stop_.store(false);
@@ -78,6 +89,11 @@ class Attempt : boost::noncopyable {
   void set_first_result(std::shared_ptr<const std::string> result) { first_result_ = std::move(result); }
   /// For the thread that runs the handler.
   const std::shared_ptr<const std::string>& first_result() const { return first_result_; }
+
+  /// Where progress is stored; null, and so from `arm` on: nowhere. Between `arm` and the handler.
+  void set_checkpoints(CheckpointStore* store) { checkpoints_ = store; }
+  /// For the thread that runs the handler.
+  CheckpointStore* checkpoints() const { return checkpoints_; }
 
   /// Asks the handler to finish; it is waited for until `end`, which a later call may bring forward.
   void request_stop(SteadyTime end = SteadyTime::max());
@@ -122,6 +138,7 @@ class Attempt : boost::noncopyable {
   const Clock& clock_;
   // Touched by whoever arms the attempt, and then by its worker.
   std::shared_ptr<const std::string> first_result_;
+  CheckpointStore* checkpoints_ = nullptr;
   // Synchronise themselves.
   std::atomic<SteadyTime::rep> deadline_{SteadyTime::max().time_since_epoch().count()};
   std::atomic<SteadyTime::rep> end_{SteadyTime::max().time_since_epoch().count()};  // of the drain
@@ -166,10 +183,24 @@ class StagedEffects : boost::noncopyable {
   std::string refusal() const {
     return broken_ ? std::string(kNoMemory) : staging_ ? staging_->refusal : std::string();
   }
+  /// The same as what an attempt is told; also where nobody knows what a checkpoint has committed.
+  std::string obstacle() const {
+    const std::string why = refusal();
+    return !doubt_.empty() ? doubt_
+           : why.empty()   ? std::string()
+                           : "nothing can be committed, because an effect was refused: " + why;
+  }
   /// Messages and writes.
   std::size_t count() const {
     return staging_ ? staging_->effects->messages.size() + staging_->effects->writes.size() : 0;
   }
+  /// A copy of what is committed with a checkpoint: all but what is told of the message's idempotency key once it is
+  /// done. Null: nothing was staged.
+  std::shared_ptr<const queue::Effects> for_checkpoint() const;
+  /// That has been committed: staging goes on without it.
+  void committed();
+  /// Nobody knows whether it has been: from now on nothing may be committed, for that reason.
+  void doubt(std::string why) { doubt_ = std::move(why); }
   /// All of it; null: nothing was staged.
   std::shared_ptr<const queue::Effects> take() {
     if (!staging_ || staging_->effects->empty()) {
@@ -220,6 +251,41 @@ class StagedEffects : boost::noncopyable {
   sluice_effects table_;
   std::optional<Staging> staging_;
   bool broken_ = false;  ///< there was no memory for something
+  std::string doubt_;
+};
+
+/// "sluice.checkpoint/1" for one attempt. Of the worker's thread.
+class AttemptCheckpoints : boost::noncopyable {
+ public:
+  /// `store` may be null; it and `effects` outlive it, `first` the first call of `store`.
+  AttemptCheckpoints(CheckpointStore* store, const std::string& first, StagedEffects& effects)
+      : store_(store), last_(&first), effects_(effects), table_{sizeof(sluice_checkpoint), 0, this, &last, &put} {}
+
+  const sluice_checkpoint* table() const { return &table_; }
+  /// An effect was refused whose message is to be rejected then.
+  bool rejects() const { return rejects_; }
+
+ private:
+  static AttemptCheckpoints& of(const sluice_checkpoint* table) {
+    return *static_cast<AttemptCheckpoints*>(table->host);
+  }
+  static std::int32_t last(const sluice_checkpoint* table, sluice_string* bytes) noexcept {
+    const std::string& last = *of(table).last_;
+    *bytes = {last.data(), last.size()};
+    return last.empty() ? 0 : 1;
+  }
+  static const char* put(const sluice_checkpoint* table, sluice_string bytes, std::int32_t with_effects) noexcept;
+  /// Why it was not stored; empty: it was.
+  std::string put(std::string_view bytes, bool with_effects);
+
+  // Fixed after construction.
+  CheckpointStore* const store_;
+  const std::string* last_;
+  StagedEffects& effects_;
+  sluice_checkpoint table_;
+  std::string stored_;
+  std::string why_;  ///< what the plugin holds
+  bool rejects_ = false;
 };
 
 /// What of a report is taken.

@@ -13,7 +13,7 @@ namespace sluice::queue {
 namespace {
 
 SourceTraits common(const std::vector<JoinedSource::Part>& parts) {
-  SourceTraits all{.groups = true, .sequence = true, .priorities = true, .transactions = true};
+  SourceTraits all{.groups = true, .sequence = true, .priorities = true, .transactions = true, .checkpoints = true};
   for (const JoinedSource::Part& part : parts) {
     const SourceTraits& one = part.source->traits();
     all.lease_per_delivery = all.lease_per_delivery && one.lease_per_delivery;
@@ -23,6 +23,7 @@ SourceTraits common(const std::vector<JoinedSource::Part>& parts) {
     all.priorities = all.priorities && one.priorities;
     all.transactions = all.transactions && one.transactions;
     all.suspects = all.suspects && one.suspects;
+    all.checkpoints = all.checkpoints && one.checkpoints;
   }
   return all;
 }

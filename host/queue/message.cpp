@@ -96,6 +96,12 @@ Error in_flight_in_dlq(const std::string& queue, const std::string& id) {
   return conflict(queue, id, "is being worked on in the DLQ; try again when that has ended");
 }
 
+Error too_long_checkpoint(std::size_t bytes) {
+  return {ErrorCode::invalid, "a checkpoint has at most " + std::to_string(kMostCheckpointBytes) +
+                                  " bytes, this one has " + std::to_string(bytes) +
+                                  "; store where the work stands, and keep the data elsewhere"};
+}
+
 Error in_flight_limit(const std::string& queue, std::uint64_t limit) {
   return {ErrorCode::over_limit,
           "queue " + queue + " has " + std::to_string(limit) +

@@ -54,7 +54,11 @@ struct Message {
   Priority priority = Priority::normal;
   std::uint32_t attempt = 0;  ///< the receive count, this delivery included; 1 at the first
   WallTime sent_at{};
+  std::string checkpoint{};  ///< progress that its handler has stored with it; empty: none
 };
+
+/// The longest checkpoint, in bytes.
+inline constexpr std::size_t kMostCheckpointBytes = std::size_t{64} * 1024;
 
 /// How long a deduplication id keeps others away, unless it is said otherwise: as SQS does.
 inline constexpr Duration kDedupWindow = std::chrono::minutes(5);
@@ -174,6 +178,9 @@ Error changed_since(const std::string& queue, const std::string& id);
 Error changed_all_the_time(const std::string& queue, const std::string& id);
 Error not_in_dlq(const std::string& queue, const std::string& id);
 Error in_flight_in_dlq(const std::string& queue, const std::string& id);
+
+/// More than kMostCheckpointBytes. ErrorCode::invalid.
+Error too_long_checkpoint(std::size_t bytes);
 
 /// As many messages are in flight as the queue may have.
 Error in_flight_limit(const std::string& queue, std::uint64_t limit);

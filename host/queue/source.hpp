@@ -59,12 +59,13 @@ struct Claimed {
   std::optional<Duration> next_due;
 };
 
-/// What a source does with a message once its handler has come to an end.
+/// What a source does with a message once its handler has come to an end, or `keep`, while it works.
 enum class CompletionAction {
   remove,       ///< done or discarded: delete it
   retry,        ///< visible again after `delay`; the attempt counts
   release,      ///< visible again after `delay`; the attempt is given back (receive count - 1)
   dead_letter,  ///< move it to the DLQ with its failure; in the DLQ itself it becomes visible there again
+  keep,         ///< it stays with whoever has it, and the checkpoint is stored: see Source::checkpoint
 };
 
 struct Effects;  // host/queue/effects.hpp
@@ -82,6 +83,7 @@ struct Completion {
   std::shared_ptr<const Effects> effects{};
   /// For dead_letter: the message's group stays where it is until an operator has dealt with this message.
   bool hold_group = false;
+  std::string checkpoint{};  ///< for keep: in place of the one before; empty: there is none any more
 };
 
 /// The fate of one completion or extension.
@@ -100,6 +102,7 @@ struct SettleResult {
   bool reject = false;  ///< refused, by an effect whose message is to be rejected then (OnRefusal)
   /// failed, because others of the call took its time: it was not tried, and may be asked for again at once.
   bool left = false;
+  std::int64_t version = 0;  ///< applied, of `keep`: the receipt's from now on; the one before is void
 };
 
 struct ExtendResult {
@@ -121,6 +124,7 @@ struct SourceTraits {
   bool priorities = false;    ///< hands out by priority
   bool transactions = false;  ///< commits effects together with a completion
   bool suspects = true;       ///< knows which deliveries are suspects
+  bool checkpoints = false;   ///< stores progress with a message (CompletionAction::keep)
 };
 
 /// What a source tells its job, from any thread and without waiting for what is called. Either may be empty.
@@ -196,6 +200,13 @@ class Source {
   /// SteadyTime::max()) is still its own, as far as it knows without asking anybody: looked at before each start, for a
   /// process may have slept meanwhile.
   virtual bool holds(std::uint32_t /*part*/) { return true; }
+
+  /// Stores progress with a delivery that goes on, and commits effects (or null) with it, as one. Its lease ends when
+  /// it did. Applied: the receipt's version is the result's from now on. Refused: the store keeps none, it is too long,
+  /// it does not fit into the record, or one of the effects cannot be committed. What was asked for together with
+  /// effects and has an unknown outcome must not be asked for again: the next claim shows whether it holds.
+  SettleResult checkpoint(const Receipt& receipt, std::string bytes, std::shared_ptr<const Effects> effects,
+                          Deadline deadline);
 
   /// Prolongs leases to now + `visibility`. The old receipts are void afterwards.
   virtual std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility,

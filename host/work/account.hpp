@@ -154,6 +154,7 @@ struct StepEffects {
   bool keeper = false;
   bool keys = false;
   bool drained = false;
+  bool checkpoints = false;
 
   // Threads to make.
   std::size_t hire_workers = 0;

@@ -57,8 +57,8 @@ void note_failed(const Task& task, const WorkerBatch::Finished& finished, StepEf
 constexpr Duration kMaxReserve = std::chrono::seconds(2);
 
 // In the order of SharedFlow::Caller.
-constexpr std::array kCalls{&StepEffects::poller, &StepEffects::settler, &StepEffects::keeper, &StepEffects::drained,
-                            &StepEffects::keys};
+constexpr std::array kCalls{&StepEffects::poller,  &StepEffects::settler, &StepEffects::keeper,
+                            &StepEffects::drained, &StepEffects::keys,    &StepEffects::checkpoints};
 
 }  // namespace
 

@@ -234,6 +234,14 @@ class JobFlow {
     after_step(now, effects);
   }
 
+  // A worker's whose handler stores progress: each loan that is ours is followed by `repaid`.
+  LeaseKeeper::Loan lend(Task& task, SteadyTime now) { return keeper_.lend(task, now); }
+  void repaid(Task& task, const queue::SettleResult& result, SteadyTime now, StepEffects& effects) {
+    keeper_.repaid(task, result, now, effects);
+    call_keeper(task.lease.extend_at, effects);
+    after_step(now, effects);
+  }
+
   // Who asks for idempotency keys.
   KeyOrder next_keys(SteadyTime now) { return drain_.over() ? KeyOrder{} : gate_.next(now, drain_.deadline()); }
   void keys_answered(const KeyOrder& order, IdempotencyGate::Answers answers, SteadyTime now, StepEffects& effects) {
@@ -299,7 +307,7 @@ class JobFlow {
 class SharedFlow : boost::noncopyable {
  public:
   /// Who waits to be called, besides the workers.
-  enum class Caller { poller, settler, keeper, drain, keys };
+  enum class Caller { poller, settler, keeper, drain, keys, checkpoints };
 
   /// `traced`: the job's messages are, and what is logged about one says where in its trace it belongs.
   SharedFlow(std::string job, JobFlow& flow, const Clock& clock, observe::Log& log, observe::JobMetrics& metrics,
@@ -391,7 +399,7 @@ class SharedFlow : boost::noncopyable {
   mutable Mutex mutex_;
   JobFlow& flow_ SLUICE_GUARDED_BY(mutex_);
   // The conditions synchronise themselves, the counts are guarded by mutex_.
-  std::array<Waiting, 5> waiting_;
+  std::array<Waiting, 6> waiting_;
   Condition work_;
   Condition quarantine_work_;
 };

@@ -15,7 +15,7 @@ bool is_failure(plugin::OutcomeStatus status) {
 }
 
 /// In the order of CompletionAction.
-constexpr std::array<std::string_view, 4> kActionNames{"remove", "retry", "release", "dead_letter"};
+constexpr std::array<std::string_view, 5> kActionNames{"remove", "retry", "release", "dead_letter", "keep"};
 
 std::string_view attribute_of(const queue::Message& message, std::string_view name) {
   const auto found = message.attributes.find(name);
@@ -254,6 +254,35 @@ IdempotencyGate::Answers KeyCall::make(const IdempotencyGate::Order& order) {
   return answers;
 }
 
+queue::SettleResult TaskCheckpoints::checkpoint(std::string_view bytes, std::shared_ptr<const queue::Effects> effects) {
+  if (setting_.source == nullptr) {
+    return {queue::SettleStatus::refused, Error(ErrorCode::invalid, "nothing stores progress here")};
+  }
+  if (setting_.traced && effects && !effects->messages.empty()) {
+    effects = carrying(*effects, task_.message);
+  }
+  std::uint64_t seen = 0;
+  LeaseKeeper::Loan loan = flow_.run(&JobFlow::lend, task_);
+  for (const SteadyTime patience = loan.deadline; loan.state == LeaseKeeper::Loan::State::busy;) {
+    if (flow_.clock().steady_now() >= patience) {
+      return {queue::SettleStatus::failed,
+              Error(ErrorCode::unavailable, "an extension of the message's lease has no answer yet")};
+    }
+    flow_.wait(SharedFlow::Caller::checkpoints, seen, {}, patience);
+    loan = flow_.run(&JobFlow::lend, task_);
+  }
+  if (loan.state == LeaseKeeper::Loan::State::lost) {
+    return {queue::SettleStatus::lost, {}};
+  }
+  auto result =
+      setting_.source->checkpoint(loan.receipt, std::string(bytes), std::move(effects), Deadline::at(loan.deadline));
+  flow_.run(&JobFlow::repaid, task_, result);
+  if (result.status == queue::SettleStatus::refused || result.status == queue::SettleStatus::failed) {
+    result.error = Error(result.error.code(), "queue \"" + setting_.queue + "\": " + result.error.message());
+  }
+  return result;
+}
+
 Result<void> WorkerPool::start() {
   std::vector<WorkerInstance> first;
   {
@@ -345,7 +374,7 @@ void WorkerPool::run(Worker& worker, const std::stop_token& stop) {
 
 void WorkerPool::work_off(Worker& worker) {
   SteadyTime now = flow_.clock().steady_now();
-  while (const Task* task = worker.batch.next(now)) {
+  while (Task* task = worker.batch.next(now)) {
     if (settings_.holds && !settings_.holds(task->part)) {
       worker.batch.pass_over();
       continue;
@@ -353,9 +382,11 @@ void WorkerPool::work_off(Worker& worker) {
     if (crash_ledger_ != nullptr) {
       crash_ledger_->started(task->slot, task->message.id);
     }
+    const std::string& queue = queue_of(settings_.queues, task->part);
+    TaskCheckpoints checkpoints(flow_, {settings_.source, settings_.tracing != nullptr, queue}, *task);
+    worker.batch.attempt().set_checkpoints(&checkpoints);
     const auto handle = [&] {
-      return worker.instance.handler->handle(task->message, queue_of(settings_.queues, task->part),
-                                             settings_.max_attempts, worker.batch.attempt());
+      return worker.instance.handler->handle(task->message, queue, settings_.max_attempts, worker.batch.attempt());
     };
     plugin::Outcome outcome = settings_.tracing == nullptr ? handle() : settings_.tracing->handle(*task, handle);
     if (crash_ledger_ != nullptr) {

@@ -204,6 +204,26 @@ class KeyCall {
   const Clock& clock_;
 };
 
+/// Stores the progress of one attempt with its message, on the worker's thread and without the job's lock: no extension
+/// is under way meanwhile, as both make the receipt another one.
+class TaskCheckpoints final : public plugin::CheckpointStore {
+ public:
+  struct Setting {
+    queue::Source* source = nullptr;  ///< null: nothing can be stored
+    bool traced = false;              ///< messages carry their trace on
+    const std::string& queue;
+  };
+  /// All of it outlives this.
+  TaskCheckpoints(SharedFlow& flow, const Setting& setting, Task& task) : flow_(flow), setting_(setting), task_(task) {}
+
+  queue::SettleResult checkpoint(std::string_view bytes, std::shared_ptr<const queue::Effects> effects) override;
+
+ private:
+  SharedFlow& flow_;
+  const Setting setting_;
+  Task& task_;
+};
+
 /// A worker for suspects ends when nothing has come to it for so long.
 inline constexpr Duration kQuarantineIdle = std::chrono::seconds(30);
 
@@ -224,6 +244,7 @@ class WorkerPool final : public runtime::Service {
     JobTracing* tracing = nullptr;    ///< null: nothing is traced; outlives the pool
     /// As queue::Source::holds, asked before each start; may be empty.
     std::function<bool(std::uint32_t)> holds{};
+    queue::Source* source = nullptr;  ///< where progress is stored; null: nowhere. Outlives the pool
   };
   /// Makes what a thread that comes later works with; called on that thread.
   using MakeInstance = std::function<Result<WorkerInstance>(SeatKind kind)>;

@@ -1,7 +1,7 @@
 #include "host/work/settler.hpp"
 
-#include <set>
-#include <tuple>
+#include <map>
+#include <utility>
 
 namespace sluice::work {
 
@@ -360,37 +360,69 @@ void LeaseKeeper::extended(Order order, std::vector<queue::ExtendResult> results
   extending_ = false;
   static const Error kNoAnswer(ErrorCode::internal, "the source gave no result for an extension");
   results.resize(order.tasks.size(), {queue::SettleStatus::failed, {}, {}, kNoAnswer});
-  const Error* failure = nullptr;
+  std::optional<Error> failure;
   for (std::size_t i = 0; i < order.tasks.size(); ++i) {
-    Task& task = *order.tasks[i];
-    const bool waits_for_it = task.end_extending();
-    if (!task.open()) {
-      in_flight_.tidy(task);
-      continue;
+    if (results[i].status == queue::SettleStatus::failed && order.tasks[i]->open()) {
+      failure = results[i].error;
     }
-    // This host's own newer claim is the later write, whatever the answer is.
-    const bool overtaken = in_flight_.go_on(task, effects);
-    if (results[i].status == queue::SettleStatus::lost && !overtaken) {
-      lose(task, effects);
-      continue;
-    }
-    if (results[i].status == queue::SettleStatus::failed) {
-      failure = &results[i].error;
-      if (!overtaken) {
-        task.lease.extend_at = retry_at(task, now);
-      }
-    } else if (!overtaken) {
-      in_flight_.renew(task, std::move(results[i].receipt), results[i].leased_until);
-    }
-    if (waits_for_it) {
-      settler_.write_again(task, now);
-    }
+    answered(*order.tasks[i], std::move(results[i]), now, effects);
   }
-  if (failure != nullptr) {
+  effects.checkpoints = true;
+  if (failure) {
     failures_.failed(*failure, "cannot extend leases, trying again", now, effects);
   } else {
     failures_.succeeded("extensions work again", effects);
   }
+}
+
+void LeaseKeeper::answered(Task& task, queue::ExtendResult&& result, SteadyTime now, StepEffects& effects) {
+  const bool waits_for_it = task.end_extending();
+  if (!task.open()) {
+    in_flight_.tidy(task);
+    return;
+  }
+  // This host's own newer claim is the later write, whatever the answer is.
+  const bool overtaken = in_flight_.go_on(task, effects);
+  if (result.status == queue::SettleStatus::lost && !overtaken) {
+    lose(task, effects);
+    return;
+  }
+  if (!overtaken && result.status == queue::SettleStatus::failed) {
+    task.lease.extend_at = retry_at(task, now);
+  } else if (!overtaken && result.status == queue::SettleStatus::applied) {
+    in_flight_.renew(task, std::move(result.receipt), result.leased_until);
+  }
+  if (waits_for_it) {
+    settler_.write_again(task, now);
+  }
+}
+
+LeaseKeeper::Loan LeaseKeeper::lend(Task& task, SteadyTime now) {
+  Loan loan{.deadline = now + in_flight_.terms().call_timeout()};
+  if (task.stage() != TaskStage::dealt) {
+    return loan;
+  }
+  if (task.receipt_state() != ReceiptState::ours) {
+    loan.state = Loan::State::busy;
+    return loan;
+  }
+  if (in_flight_.terms().usable(task.lease, now)) {
+    loan.deadline = std::min(loan.deadline, in_flight_.terms().usable_until(task.lease));
+  }
+  task.begin_extending();
+  loan.state = Loan::State::ours;
+  loan.receipt = task.lease.receipt;
+  return loan;
+}
+
+void LeaseKeeper::repaid(Task& task, const queue::SettleResult& result, SteadyTime now, StepEffects& effects) {
+  queue::ExtendResult answer{result.status, task.lease.receipt, task.lease.ends_at, {}};
+  if (result.status == queue::SettleStatus::applied) {
+    answer.receipt.version = result.version;
+  } else if (result.status == queue::SettleStatus::failed) {
+    answer.status = queue::SettleStatus::refused;  // its lease is as it was, and extended when it is time
+  }
+  answered(task, std::move(answer), now, effects);
 }
 
 void LeaseKeeper::lose(Task& task, StepEffects& effects) {
@@ -410,17 +442,19 @@ void LeaseKeeper::lose(Task& task, StepEffects& effects) {
 }
 
 void LeaseKeeper::taken_back(std::span<const queue::Receipt> receipts, StepEffects& effects) {
-  // A message may have come back meanwhile, under a receipt that differs in its locator alone.
-  std::set<std::tuple<std::string_view, std::int64_t, std::int64_t>> gone;
+  // A message may have come back meanwhile, under a receipt that differs in its locator alone. The version of one that
+  // has just stored progress may not be known here yet.
+  std::map<std::pair<std::string_view, std::int64_t>, std::int64_t> gone;
   for (const queue::Receipt& receipt : receipts) {
-    gone.insert({receipt.id, receipt.version, receipt.locator});
+    gone.insert({{receipt.id, receipt.locator}, receipt.version});
   }
   const std::vector<Task*> tasks = in_flight_.tasks();
   for (Task* task : tasks) {
     // What is in a settle call is told by its answer.
     const bool tellable = task->open() && task->stage() != TaskStage::settling;
     const queue::Receipt& receipt = task->lease.receipt;
-    if (tellable && gone.contains({receipt.id, receipt.version, receipt.locator})) {
+    const auto found = gone.find({receipt.id, receipt.locator});
+    if (tellable && found != gone.end() && receipt.version <= found->second) {
       lose(*task, effects);
     }
   }

@@ -260,6 +260,17 @@ class LeaseKeeper {
   /// What to extend now. Each order with tasks is followed by `extended`.
   Order next(SteadyTime now);
   void extended(Order order, std::vector<queue::ExtendResult> results, SteadyTime now, StepEffects& effects);
+  /// A handler that runs stores progress with its message: a write like an extension, so that only one of them is under
+  /// way. A loan that is `ours` is followed by `repaid`; one that is `busy` is asked for again once an extension has
+  /// been answered.
+  struct Loan {
+    enum class State : std::uint8_t { ours, busy, lost };
+    State state = State::lost;
+    queue::Receipt receipt{};
+    SteadyTime deadline{};  ///< of the call; of one that is busy: when it is no longer worth waiting
+  };
+  Loan lend(Task& task, SteadyTime now);
+  void repaid(Task& task, const queue::SettleResult& result, SteadyTime now, StepEffects& effects);
   /// The source has taken these deliveries back.
   void taken_back(std::span<const queue::Receipt> receipts, StepEffects& effects);
 
@@ -277,6 +288,8 @@ class LeaseKeeper {
     return extends ? task.lease.extend_at : SteadyTime::max();
   }
   SteadyTime retry_at(const Task& task, SteadyTime now);
+  /// The call that had its receipt has been answered.
+  void answered(Task& task, queue::ExtendResult&& result, SteadyTime now, StepEffects& effects);
   void lose(Task& task, StepEffects& effects);
 
   InFlightTable& in_flight_;

@@ -74,5 +74,6 @@ StoreFactory dynamomq(bool on_emulator = true) {
 INSTANTIATE_TEST_SUITE_P(DynamoMq, StoreContract, ::testing::Values(dynamomq(), dynamomq(false)), store_name);
 INSTANTIATE_ORDER_CONTRACTS(DynamoMq, dynamomq());
 INSTANTIATE_TEST_SUITE_P(DynamoMq, EffectContract, ::testing::Values(dynamomq()), store_name);
+INSTANTIATE_TEST_SUITE_P(DynamoMq, CheckpointContract, ::testing::Values(dynamomq()), store_name);
 
 }  // namespace sluice::test

@@ -153,12 +153,13 @@ class History {
     if (held_.empty()) {
       return;
     }
-    const Held held = held_[held_.size() - 1 - below(std::min<std::size_t>(held_.size(), 8))];
+    Held& held = held_[held_.size() - 1 - below(std::min<std::size_t>(held_.size(), 8))];
     const Completion completion{.receipt = held.receipt,
-                                .action = static_cast<CompletionAction>(below(4)),
+                                .action = static_cast<CompletionAction>(below(5)),
                                 .delay = delay(),
                                 .failure = failure(),
-                                .marks = marks()};
+                                .marks = marks(),
+                                .checkpoint = below(4) == 0 ? "" : "checkpoint " + std::to_string(below(100))};
     const auto result = story_.desk.settle(held.address, std::span(&completion, 1), soon()).at(0);
     StoredMessage* record = holds(held);
     ASSERT_EQ(result.status, record != nullptr ? SettleStatus::applied : SettleStatus::lost)
@@ -167,6 +168,10 @@ class History {
       const core::StateChange end = core::end(completion, core::MessageState::of(*record), now());
       const bool again_dead = record->half == Half::dlq && completion.action == CompletionAction::dead_letter;
       make(held.receipt.id, end, again_dead);
+    }
+    if (record != nullptr && completion.action == CompletionAction::keep) {
+      EXPECT_EQ(result.version, record->version);
+      held.receipt.version = result.version;
     }
     compare(held.receipt.id);
     story_.clock.advance(1ms);
@@ -283,6 +288,7 @@ class History {
     EXPECT_EQ(stored->created_at, kept(record->created_at));
     EXPECT_EQ(stored->failure.error, record->failure.error);
     EXPECT_EQ(stored->failure.earlier, record->failure.earlier);
+    EXPECT_EQ(stored->message.checkpoint, record->message.checkpoint);
   }
 
   Story story_;

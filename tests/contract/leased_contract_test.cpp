@@ -91,5 +91,6 @@ INSTANTIATE_TEST_SUITE_P(Leased, OrderContract, both(kShards), store_name);
 INSTANTIATE_TEST_SUITE_P(Leased, SequenceContract, both(1), store_name);
 INSTANTIATE_TEST_SUITE_P(Leased, PriorityContract, both(kShards), store_name);
 INSTANTIATE_TEST_SUITE_P(Leased, EffectContract, both(kShards), store_name);
+INSTANTIATE_TEST_SUITE_P(Leased, CheckpointContract, both(kShards), store_name);
 
 }  // namespace sluice::test

@@ -35,6 +35,7 @@ const StoreFactory kSim{.name = "Sim",
 INSTANTIATE_TEST_SUITE_P(Sim, StoreContract, ::testing::Values(kSim), store_name);
 INSTANTIATE_ORDER_CONTRACTS(Sim, kSim);
 INSTANTIATE_TEST_SUITE_P(Sim, EffectContract, ::testing::Values(kSim), store_name);
+INSTANTIATE_TEST_SUITE_P(Sim, CheckpointContract, ::testing::Values(kSim), store_name);
 
 // The switches that only this store has.
 

@@ -77,5 +77,6 @@ const StoreFactory kSqlite{
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract, ::testing::Values(kSqlite), store_name);
 INSTANTIATE_ORDER_CONTRACTS(Sqlite, kSqlite);
 INSTANTIATE_TEST_SUITE_P(Sqlite, EffectContract, ::testing::Values(kSqlite), store_name);
+INSTANTIATE_TEST_SUITE_P(Sqlite, CheckpointContract, ::testing::Values(kSqlite), store_name);
 
 }  // namespace sluice::test

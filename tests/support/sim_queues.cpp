@@ -158,7 +158,7 @@ class SimQueues::SimSource final : public queue::Source {
 
   const queue::SourceTraits& traits() const override {
     static const queue::SourceTraits kTraits{
-        .groups = true, .sequence = true, .priorities = true, .transactions = true};
+        .groups = true, .sequence = true, .priorities = true, .transactions = true, .checkpoints = true};
     return kTraits;
   }
   void start(queue::SourceEvents events) override {
@@ -298,6 +298,7 @@ std::vector<SettleResult> SimQueues::SimSource::settle(std::span<const queue::Co
       SettleResult result;
       if (!hit || hit->applied) {
         result = shelf_.settle(address_, completion, now);
+        result.version = completion.receipt.version + 1;
       }
       results.push_back(hit ? SettleResult{SettleStatus::failed, hit->error} : std::move(result));
     }

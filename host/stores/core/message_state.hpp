@@ -25,6 +25,7 @@ struct MessageState {
   std::string group{};
   Failure failure{};
   std::optional<WallTime> held_place{};  ///< a dead letter's that its group waits for: where it lay
+  std::string checkpoint{};              ///< progress that its handler has stored; empty: none
 
   static MessageState of(const StoredMessage& record) {
     return {.half = record.half,
@@ -36,7 +37,8 @@ struct MessageState {
             .version = record.version,
             .priority = record.message.priority,
             .group = record.message.group,
-            .failure = record.failure};
+            .failure = record.failure,
+            .checkpoint = record.message.checkpoint};
   }
   /// Makes the record say so.
   void put_into(StoredMessage& record) const {
@@ -50,6 +52,7 @@ struct MessageState {
     record.message.priority = priority;
     record.message.group = group;
     record.failure = failure;
+    record.message.checkpoint = checkpoint;
   }
 
   /// Whether its next delivery is a suspect: it is marked, or whoever claimed it last never said what became of it.

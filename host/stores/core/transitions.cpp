@@ -56,6 +56,9 @@ void apply(const StateChange& change, MessageState& state) {
   if (change.failure) {
     state.failure = *change.failure;
   }
+  if (change.checkpoint) {
+    state.checkpoint = *change.checkpoint;
+  }
   ++state.version;
 }
 
@@ -101,6 +104,9 @@ StateChange end(const Completion& completion, const MessageState& held, WallTime
   switch (completion.action) {
     case CompletionAction::remove:
       change.removes = true;
+      return change;
+    case CompletionAction::keep:
+      change.checkpoint = completion.checkpoint;
       return change;
     case CompletionAction::dead_letter:
       change = newly_sent(Half::dlq, now);
@@ -184,6 +190,7 @@ StateChange change(const Change& change, const MessageState& before, WallTime no
     case ChangeAction::reset:
       made = newly_sent(Half::standard, now);
       made.failure.emplace();
+      made.checkpoint.emplace();
       made.created_at = now;
       break;
   }

@@ -31,6 +31,7 @@ struct StateChange {
   std::optional<std::string> group{};
   std::optional<Failure> failure{};  ///< empty: it has none any more
   std::optional<WallTime> created_at{};
+  std::optional<std::string> checkpoint{};  ///< empty: it has none any more
   bool holds_group = false;  ///< its group, where it is in one, stays where it is until an operator has dealt with it
 };
 
@@ -61,7 +62,7 @@ StateChange extension(WallTime until);
 
 // Ends.
 
-/// `held`: with this delivery in its receive count.
+/// `held`: with this delivery in its receive count. One that is kept has not ended.
 StateChange end(const Completion& completion, const MessageState& held, WallTime now);
 
 // What operators do.

@@ -301,7 +301,8 @@ class DynamoMqOperator final : public table::RecordOperator {
       return removal_of(place().table, std::move(expected));
     }
     const MayHave may_have{.marks = !seen || marks_of(task.item) != 0,
-                           .failure = !seen || task.item.contains(attribute::kFailure)};
+                           .failure = !seen || task.item.contains(attribute::kFailure),
+                           .checkpoint = !seen || task.item.contains(attribute::kCheckpoint)};
     task.nonce = parts_.nonces.anonymous();
     return update_of(place().table, std::move(expected), {task.nonce, now}, attributes_of(task.wanted(now), may_have));
   }

@@ -38,7 +38,7 @@ struct DynamoMqOptions {
 inline constexpr int kIntervalsToKeep = 10;
 
 /// What sources of these tables can do.
-inline constexpr SourceTraits kDynamoMqTraits{.sequence = true, .transactions = true};
+inline constexpr SourceTraits kDynamoMqTraits{.sequence = true, .transactions = true, .checkpoints = true};
 
 /// Queues in tables of DynamoMQ v0.11.0; its Go programs can work on the same tables at the same time. The references
 /// must outlive them.

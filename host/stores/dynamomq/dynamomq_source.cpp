@@ -481,12 +481,13 @@ class CompletionWriter {
     return {receipt.id, table::VersionMark::number_of(version), half_, {}, sent_times_[index]};
   }
 
+  /// `room`: so many bytes more are left for the writes that follow.
   table::DeliveryWrite update(const Receipt& receipt, std::size_t index, std::int64_t version, WallTime now,
-                              const table::RecordChange& change) {
+                              const table::RecordChange& change, std::size_t room = 0) {
     table::DeliveryWrite write;
     write.index = index;
     write.receipt = &receipt;
-    write.nonce = parts_.nonces.next();
+    write.nonce = room > 0 ? parts_.nonces.padded(room) : parts_.nonces.next();
     write.record = update_of(place_.table, expected(receipt, index, version), {write.nonce, now}, change);
     write.decided = unread_[index];
     return write;
@@ -511,11 +512,11 @@ class CompletionWriter {
       if (!with_failure) {
         change.failure.reset();
       }
-      write = update(receipt, index, version, now, attributes_of(change, {.marks = is_marked(receipt)}));
+      write = update(receipt, index, version, now, attributes_of(change, {.marks = is_marked(receipt)}),
+                     completion.action == CompletionAction::keep ? kClaimBytes : 0);
       write.has_failure = change.failure.has_value();
     }
-    write.action = completion.action;
-    write.in_transaction = completion.effects ? &completion : nullptr;
+    write.carries(completion);
     return write;
   }
 
@@ -523,6 +524,10 @@ class CompletionWriter {
     const Receipt& receipt = completion.receipt;
     if (status == SettleStatus::failed || status == SettleStatus::refused) {
       return;  // the lease stands until it runs out
+    }
+    if (status == SettleStatus::applied && completion.action == CompletionAction::keep) {
+      state_.backlog.kept(receipt.id, version);
+      return;
     }
     state_.failures.forget(receipt);
     if (status == SettleStatus::lost) {

@@ -455,6 +455,14 @@ void HalfBacklog::extended(const std::string& id, std::int64_t version, WallTime
   }
 }
 
+void HalfBacklog::kept(const std::string& id, std::int64_t version) {
+  const MutexLock lock(mutex_);
+  const Candidate* known = leases_.find(id);
+  if (auto lease = known == nullptr ? std::nullopt : lease_before(id, version, known->invisible_until)) {
+    leases_.put(std::move(*lease));
+  }
+}
+
 void HalfBacklog::put_off(const std::string& id, std::int64_t version, std::optional<WallTime> due, const PutOff& how) {
   const MutexLock lock(mutex_);
   if (auto lease = lease_before(id, version, due)) {

@@ -69,6 +69,9 @@ void put_state(Item& item, const StoredMessage& record) {
   if (record.marks != 0) {
     item.emplace(attribute::kMarks, AttributeValue::number(record.marks));
   }
+  if (!record.message.checkpoint.empty()) {
+    item.emplace(attribute::kCheckpoint, dynamo::Binary{record.message.checkpoint});
+  }
 }
 
 // All that the fields say, written out anew.
@@ -91,7 +94,8 @@ void overrule(Item& native, const Item& anew) {
   for (const std::string_view name :
        {attribute::kData, attribute::kContentType, attribute::kAttributes, attribute::kGroup, attribute::kReceiveCount,
         attribute::kQueueType, attribute::kVersion, attribute::kCreatedAt, attribute::kUpdatedAt, attribute::kSentAt,
-        attribute::kReceivedAt, attribute::kInvisibleUntilAt, attribute::kFailure, attribute::kMarks}) {
+        attribute::kReceivedAt, attribute::kInvisibleUntilAt, attribute::kFailure, attribute::kMarks,
+        attribute::kCheckpoint}) {
     const bool of_body = name == attribute::kData || name == attribute::kContentType;
     if (of_body ? other_body : differs(name)) {
       table::take_over(native, anew, name);
@@ -186,6 +190,7 @@ StoredMessage decode_standing(const Item& item) {
   record.invisible_until = table::time_of(item, attribute::kInvisibleUntilAt);
   record.failure = table::decode_failure(attribute_of(item, attribute::kFailure));
   record.marks = marks_of(item);
+  record.message.checkpoint = table::checkpoint_of(attribute_of(item, attribute::kCheckpoint));
   return record;
 }
 
@@ -303,6 +308,9 @@ bool says_all(const StoredMessage& record, const Item& item) {
   }
   if (const auto mark = spelt.find(attribute::kMarks); mark != spelt.end() && record.marks == 0) {
     spelt.erase(mark);  // a mark that was taken away may have left its name behind
+  }
+  if (const auto kept = spelt.find(attribute::kCheckpoint); kept != spelt.end() && record.message.checkpoint.empty()) {
+    spelt.erase(kept);  // so may a checkpoint
   }
   for (const std::string_view name : kTimes) {
     const auto found = spelt.find(name);

@@ -132,6 +132,11 @@ table::RecordChange attributes_of(const core::StateChange& change, MayHave may_h
   } else if (change.failure && may_have.failure) {
     made.removed = attribute::kFailure;
   }
+  if (change.checkpoint && change.checkpoint->empty() && may_have.checkpoint && made.removed.empty()) {
+    made.removed = attribute::kCheckpoint;
+  } else if (change.checkpoint && (!change.checkpoint->empty() || may_have.checkpoint)) {
+    set.emplace_back(attribute::kCheckpoint, dynamo::Binary{*change.checkpoint});
+  }
   if (change.marks && *change.marks == 0 && may_have.marks && made.removed.empty()) {
     made.removed = attribute::kMarks;
   } else if (change.marks && (*change.marks != 0 || may_have.marks)) {

@@ -38,6 +38,7 @@ table::RecordWrite removal_of(std::string_view table, table::Expected expected);
 struct MayHave {
   bool marks = true;
   bool failure = true;
+  bool checkpoint = true;
 };
 /// A change of a message's state as this layout's attributes.
 table::RecordChange attributes_of(const core::StateChange& change, MayHave may_have = {});

@@ -33,7 +33,8 @@ inline constexpr std::string_view kGroup = "sluice_group";            ///< S
 inline constexpr std::string_view kFailure = "sluice_failure";        ///< M: why the last attempt failed
 /// N: core's marks; absent: none. It is called after the only one that there was at first.
 inline constexpr std::string_view kMarks = "sluice_suspect";
-inline constexpr std::string_view kUniqueToken = "sluice_unique";  ///< S: the one of the unique key that it took
+inline constexpr std::string_view kCheckpoint = "sluice_checkpoint";  ///< B: progress that a handler has stored
+inline constexpr std::string_view kUniqueToken = "sluice_unique";     ///< S: the one of the unique key that it took
 
 /// N: s since 1970, of items that are no messages. A table has one attribute for TTL.
 inline constexpr std::string_view kLoneExpires = "sluice_key_expires";

@@ -50,7 +50,8 @@ inline constexpr SourceTraits kLeasedTraits{.lease_per_delivery = false,
                                             .groups = true,
                                             .sequence = true,
                                             .priorities = true,
-                                            .transactions = true};
+                                            .transactions = true,
+                                            .checkpoints = true};
 
 /// Queues in tables of the leased layout, many in one if need be.
 class LeasedQueues : public table::TableQueues {

@@ -145,7 +145,7 @@ constexpr std::array kKnown{
     attribute::kReceiveCount, attribute::kNotBefore,   attribute::kFailure,   attribute::kOwnId,
     attribute::kMarks,        attribute::kSentAt,      attribute::kCreatedAt, attribute::kUpdated,
     attribute::kReceived,     attribute::kUniqueToken, attribute::kNonce,     attribute::kHold,
-    attribute::kNative,
+    attribute::kNative,       attribute::kCheckpoint,
 };
 
 // What the native form of a message calls its id and its body, whatever the layout: DynamoMQ's names.
@@ -197,6 +197,9 @@ void put_standing(Item& item, const StoredMessage& record, const Place& place) {
   }
   if (record.marks != 0) {
     item.emplace(attribute::kMarks, AttributeValue::number(record.marks));
+  }
+  if (!record.message.checkpoint.empty()) {
+    item.emplace(attribute::kCheckpoint, dynamo::Binary{record.message.checkpoint});
   }
 }
 
@@ -434,6 +437,7 @@ StoredMessage decode_standing(const Item& item, Half half) {
   record.invisible_until = time_of(item, attribute::kNotBefore);
   record.failure = table::decode_failure(attribute_of(item, attribute::kFailure));
   record.marks = table::count_of(attribute_of(item, attribute::kMarks));
+  record.message.checkpoint = table::checkpoint_of(attribute_of(item, attribute::kCheckpoint));
   return record;
 }
 
@@ -679,6 +683,11 @@ RecordChange attributes_of(const core::StateChange& change, bool marked) {
   } else if (change.marks && marked) {
     made.removed = attribute::kMarks;
   }
+  if (change.checkpoint && change.checkpoint->empty() && made.removed.empty()) {
+    made.removed = attribute::kCheckpoint;
+  } else if (change.checkpoint) {
+    made.set.emplace_back(attribute::kCheckpoint, dynamo::Binary{*change.checkpoint});
+  }
   if (change.failure) {
     made.set.emplace_back(attribute::kFailure, table::encode_failure(*change.failure));
   }
@@ -688,7 +697,8 @@ RecordChange attributes_of(const core::StateChange& change, bool marked) {
 void change_item(dynamo::Item& item, const core::StateChange& change) {
   const RecordChange made = attributes_of(change, true);
   for (const auto& [name, value] : made.set) {
-    const bool none = value == AttributeValue::number(0) || (name == attribute::kFailure && change.failure->empty());
+    const bool none = value == AttributeValue::number(0) || (name == attribute::kFailure && change.failure->empty()) ||
+                      (name == attribute::kCheckpoint && change.checkpoint->empty());
     item.insert_or_assign(std::string(name), value);
     if (none) {
       item.erase(std::string(name));

@@ -399,7 +399,15 @@ std::vector<SettleResult> DirectClaimer::settle(std::span<const Completion> comp
   for (const Completion& completion : completions) {
     held.push_back(recall(completion.receipt));
   }
-  return LeasedWriter(queue_, half_).settle(completions, held, deadline);
+  auto results = LeasedWriter(queue_, half_).settle(completions, held, deadline);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].status == SettleStatus::applied && completions[i].action == CompletionAction::keep && held[i]) {
+      Receipt renewed = completions[i].receipt;
+      renewed.version = held[i]->version = results[i].version;
+      held_.remember(renewed, *std::move(held[i]));
+    }
+  }
+  return results;
 }
 
 std::vector<ExtendResult> DirectClaimer::extend(std::span<const Receipt> receipts, Duration visibility,

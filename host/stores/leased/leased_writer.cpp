@@ -35,8 +35,10 @@ core::StateChange end_of(const Completion& completion, Half half, const Held& he
     state.failure = failures.of(completion.receipt);
   }
   core::StateChange change = core::end(completion, state, now);
-  change.receives = change.receives.value_or(attempt);
-  if (*change.receives == held.receive_count) {
+  if (completion.action != CompletionAction::keep) {
+    change.receives = change.receives.value_or(attempt);
+  }
+  if (change.receives == held.receive_count) {
     change.receives.reset();
   }
   return change;
@@ -150,7 +152,7 @@ table::DeliveryWrite LeasedWriter::end(const Completion& completion, std::size_t
   table::DeliveryWrite write;
   write.index = index;
   write.receipt = &completion.receipt;
-  write.action = completion.action;
+  write.carries(completion);
   write.decided = lease.decided;
   if (lease.decided) {
     return write;
@@ -165,7 +167,7 @@ table::DeliveryWrite LeasedWriter::end(const Completion& completion, std::size_t
   if (removes || moves(completion)) {
     write.record = remove_message(place_.table, {held.place, version});
   } else {
-    write.nonce = parts_.nonces.next();
+    write.nonce = write.keeps ? parts_.nonces.padded(kLifeBytes) : parts_.nonces.next();
     write.record =
         update_message(place_.table, {held.place, version}, write.nonce, now, attributes_of(change, held.marks != 0));
   }
@@ -254,7 +256,8 @@ std::vector<SettleResult> LeasedWriter::settle(std::span<const Completion> compl
         writes[i].removes()) {
       gone.push_back({completions[i].receipt.id, *leases_[i].held});
     }
-    if (result.status == SettleStatus::applied || result.status == SettleStatus::lost) {
+    const bool kept = result.status == SettleStatus::applied && writes[i].keeps;
+    if ((result.status == SettleStatus::applied && !kept) || result.status == SettleStatus::lost) {
       state_.failures.forget(completions[i].receipt);
     }
   }

@@ -25,8 +25,10 @@ struct ReadItem final : owned::Record {
 owned::Found found_of(const Candidate& candidate, dynamo::Item item, Half half) {
   constexpr std::size_t kBesideItsValues = 60;  // in a table, about
   const std::size_t bytes = kBesideItsValues + table::item_bytes(item);
+  core::MessageState state = candidate.state(half);
+  state.checkpoint = table::checkpoint_of(dynamo::attribute_of(item, attribute::kCheckpoint));
   return {.sort = candidate.place.sort,
-          .state = candidate.state(half),
+          .state = std::move(state),
           .bytes = bytes,
           .writes_claim = candidate.frees_key_at_claim(),
           .holds_group = candidate.hold,
@@ -80,6 +82,7 @@ StoredMessage TableMessages::open(const owned::Entry& entry) {
   if (!entry.state.failure.empty()) {  // of an attempt that it came back from
     record.failure = entry.state.failure;
   }
+  record.message.checkpoint = entry.state.checkpoint;
   queue_.writer(half_).failures.note({.id = record.message.id, .version = entry.state.version}, record.failure);
   return record;
 }

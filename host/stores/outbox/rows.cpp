@@ -86,6 +86,7 @@ std::optional<RowEdit> mark_of(const Completion& completion, const RowKey& key, 
     case CompletionAction::dead_letter:
       return dead_mark(key, std::max(tried, retry_limit), reason_of(completion.failure.error));
     case CompletionAction::release:
+    case CompletionAction::keep:  // nobody asks for it (SourceTraits::checkpoints)
       break;
   }
   return std::nullopt;

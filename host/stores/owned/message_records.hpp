@@ -29,6 +29,7 @@ struct Out {
   std::uint32_t source = 0;  ///< that it went to
   bool lost = false;
   bool writes_claim = false;  ///< before it is handed out
+  bool unsure = false;        ///< a checkpoint may have been stored that has had no answer
   bool may_be_held = false;   ///< its group is, if the dead letter was written that has had no answer
 };
 

@@ -639,6 +639,14 @@ void OwnedHalf::ended(std::int64_t locator, const Completion& completion, const 
       completion.action == CompletionAction::dead_letter && completion.hold_group && !found->second.state.group.empty();
   if (result.status == SettleStatus::failed || result.status == SettleStatus::refused) {
     found->second.may_be_held = found->second.may_be_held || holds_group;
+    found->second.unsure =
+        found->second.unsure || (completion.action == CompletionAction::keep && result.status == SettleStatus::failed);
+    return;
+  }
+  if (result.status == SettleStatus::applied && completion.action == CompletionAction::keep) {
+    core::MessageState& state = found->second.state;
+    core::apply(core::end(completion, state, now.wall), state);
+    state.version = result.version;
     return;
   }
   Out out = std::move(found->second);
@@ -681,6 +689,9 @@ void OwnedHalf::returned(Out out, const Completion& completion, Moment now) {
   const bool stays = completion.action == CompletionAction::dead_letter && address_.half == Half::dlq;
   if (out.lost && (back || stays)) {
     return;
+  }
+  if (back && out.unsure) {
+    return read_anew(out, now);
   }
   Return what{.kind = back    ? Return::Kind::back
                       : stays ? Return::Kind::unknown

@@ -67,11 +67,11 @@ class Claimer {
                                       " FROM sluice_deliveries AS d JOIN sluice_messages AS m ON m.seq = d.seq WHERE "
                                       "d.seq = ?1"};
   Statement lease_first_{connection_,
-                         "INSERT INTO sluice_deliveries VALUES (?1, ?2, ?3, 1, 2, 1, ?4, ?5, ?5, NULL, 0)"};
+                         "INSERT INTO sluice_deliveries VALUES (?1, ?2, ?3, 1, 2, 1, ?4, ?5, ?5, NULL, 0, NULL)"};
   // The whole head at once, when all of it is new: the usual case, in which one statement each is twice as fast.
   Statement lease_head_{
       connection_,
-      "INSERT INTO sluice_deliveries SELECT seq, ?6, ?4, 1, 2, 1, sent_at, ?5, ?5, NULL, 0 FROM sluice_ready "
+      "INSERT INTO sluice_deliveries SELECT seq, ?6, ?4, 1, 2, 1, sent_at, ?5, ?5, NULL, 0, NULL FROM sluice_ready "
       "WHERE half = ?1 AND (sent_at, seq) <= (?2, ?3)"};
   Statement lease_again_{
       connection_,

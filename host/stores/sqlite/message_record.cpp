@@ -153,6 +153,7 @@ MessageRecord read_record(const Statement& row, std::int64_t seq) {
     state.received_at = loaded(row.optional_integer(8));
     state.failure = decode_failure(row.bytes(9));
     state.marks = loaded_count(row.integer(10));
+    state.checkpoint = row.bytes(11);
   }
   return record;
 }
@@ -181,6 +182,7 @@ std::optional<Delivery> read_delivery(const Statement& row, const Lease& lease) 
   message.priority = stored_priority(row.optional_integer(4));
   const bool again = !row.is_null(kDeliveryVersion);
   message.attempt = again ? loaded_count(row.integer(9) + 1) : 1;
+  message.checkpoint = row.bytes(10);
   delivery.receipt = {
       .id = message.id, .version = again ? row.integer(kDeliveryVersion) + 1 : kFirstLease, .locator = row.integer(0)};
   delivery.leased_until = lease.held_until;

@@ -111,8 +111,8 @@ struct MessageRecord {
 /// it.
 inline constexpr std::string_view kRecordColumns =
     "m.half, m.sent_at, m.id, m.message_group, m.priority, d.version, d.receives, d.until, d.received_at, d.failure, "
-    "d.marks";
-inline constexpr int kAfterRecord = 11;
+    "d.marks, d.checkpoint";
+inline constexpr int kAfterRecord = 12;
 MessageRecord read_record(const Statement& row, std::int64_t seq);
 
 /// Behind the columns of `m` and `d`: those of one message, ?1.
@@ -129,9 +129,10 @@ bool read_content(const Statement& row, int column, Message& message);
 
 /// What `read_delivery` reads, of a message `m` with its row in `deliveries`, `d`, and the numbers of columns.
 inline constexpr std::string_view kDeliveryColumns =
-    "m.seq, m.sent_at, m.id, m.message_group, m.priority, m.content_type, m.attributes, m.body, d.version, d.receives";
+    "m.seq, m.sent_at, m.id, m.message_group, m.priority, m.content_type, m.attributes, m.body, d.version, d.receives, "
+    "d.checkpoint";
 inline constexpr int kDeliveryVersion = 8;
-inline constexpr int kAfterDelivery = 10;
+inline constexpr int kAfterDelivery = 11;
 /// How it is handed out next. Nothing when its attributes cannot be read.
 std::optional<Delivery> read_delivery(const Statement& row, const Lease& lease);
 

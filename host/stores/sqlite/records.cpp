@@ -195,7 +195,7 @@ void Records::write(const MessageRecord& record, WallTime updated_at) {
   delivery_write_
       .bind(record.seq, record.half(), stored(state.hidden_until), std::int64_t{state.received_at ? 1 : 0},
             state.version, std::int64_t{state.receives}, stored(state.sent_at), stored(state.received_at),
-            stored(updated_at), unless_empty(failure), std::int64_t{state.marks})
+            stored(updated_at), unless_empty(failure), std::int64_t{state.marks}, unless_empty(state.checkpoint))
       .run();
 }
 

@@ -128,7 +128,8 @@ class Records {
   Statement delivery_delete_{connection_, "DELETE FROM sluice_deliveries WHERE seq = ?1"};
   Statement delivery_delete_run_{connection_, "DELETE FROM sluice_deliveries WHERE seq BETWEEN ?1 AND ?2"};
   Statement delivery_write_{
-      connection_, "INSERT OR REPLACE INTO sluice_deliveries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"};
+      connection_,
+      "INSERT OR REPLACE INTO sluice_deliveries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"};
 };
 
 }  // namespace sluice::queue::sqlite

@@ -55,7 +55,8 @@ CREATE TABLE sluice_deliveries (
   received_at INTEGER,
   updated_at INTEGER NOT NULL,
   failure BLOB,
-  marks INTEGER NOT NULL DEFAULT 0
+  marks INTEGER NOT NULL DEFAULT 0,
+  checkpoint BLOB
 ) STRICT;
 CREATE INDEX sluice_deliveries_due ON sluice_deliveries (half, until, leased) WHERE until IS NOT NULL;
 CREATE TABLE sluice_counters (

@@ -254,6 +254,7 @@ Result<void> SqliteSource::settle_some(const std::shared_ptr<Settling>& settling
       if (outcomes[i].status == SettleStatus::lost && unconfirmed.settled(batch[i].receipt)) {
         outcomes[i].status = SettleStatus::applied;
       }
+      outcomes[i].version = batch[i].receipt.version + 1;
     }
     return settling;
   };
@@ -272,8 +273,9 @@ Result<void> SqliteSource::settle_some(const std::shared_ptr<Settling>& settling
   };
   const auto remember = [&unconfirmed](const Settled& settled) {
     for (std::size_t i = 0; i < settled->results.size(); ++i) {
+      const auto& [receipt, action] = std::tie(settled->completions[i].receipt, settled->completions[i].action);
       if (settled->results[i].status == SettleStatus::applied) {
-        unconfirmed.add_settled(settled->completions[i].receipt);
+        action == CompletionAction::keep ? unconfirmed.add_extended(receipt) : unconfirmed.add_settled(receipt);
       }
     }
   };

@@ -39,7 +39,8 @@ struct SqliteOptions {
 Result<std::unique_ptr<Queues>> open_sqlite_queues(const SqliteOptions& options, const Clock& clock, Random& random);
 
 /// What sources of this store can do.
-inline constexpr SourceTraits kSqliteTraits{.groups = true, .sequence = true, .priorities = true, .transactions = true};
+inline constexpr SourceTraits kSqliteTraits{
+    .groups = true, .sequence = true, .priorities = true, .transactions = true, .checkpoints = true};
 
 /// The limits of one claim: more would only lie in the memory of the process.
 inline constexpr std::size_t kClaimLimit = 10'000;

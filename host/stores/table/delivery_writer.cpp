@@ -44,6 +44,15 @@ void DeliveryWriter::commit(std::vector<DeliveryWrite>& writes, const Rewrite& r
       writes[places[k]] = std::move(again[k]);
     }
   }
+  for (DeliveryWrite& write : writes) {
+    const StatementOutcome& outcome = write.outcome;
+    if (write.keeps && outcome.fate == StatementFate::failed && outcome.error.kind == dynamo::ErrorKind::validation) {
+      write.decided = {SettleStatus::refused, Error(ErrorCode::invalid,
+                                                    "the checkpoint does not fit into the message's item, of which "
+                                                    "DynamoDB holds 400 KB with the body: " +
+                                                        outcome.error.message + "; store a shorter one")};
+    }
+  }
 }
 
 std::vector<ExtendResult> DeliveryWriter::extend(std::span<const Receipt> receipts, SteadyTime leased_until,
@@ -214,7 +223,9 @@ void DeliveryWriter::build_upon_own(std::vector<DeliveryWrite>& writes, const Re
     if (own == doubts[i].end()) {
       continue;
     }
-    if (own->action) {
+    // A checkpoint has left the delivery where it was, for whatever comes of it now.
+    const bool went_on = !own->action || (own->action == CompletionAction::keep && !writes[i].keeps);
+    if (!went_on) {
       outcome.fate = own->action == writes[i].action ? StatementFate::done : StatementFate::refused;
     } else {
       again.push_back(rewrite(writes[i].index, reading_.version_of(*record), with_failure));
@@ -233,7 +244,7 @@ SettleResult DeliveryWriter::result_of(const DeliveryWrite& write) const {
   }
   switch (write.outcome.fate) {
     case StatementFate::done:
-      return {SettleStatus::applied, {}};
+      return {.status = SettleStatus::applied, .version = write.version()};
     case StatementFate::refused:
       return {SettleStatus::lost, {}};
     case StatementFate::unknown:

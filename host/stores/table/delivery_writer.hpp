@@ -24,8 +24,9 @@ struct DeliveryWrite {
   const Receipt* receipt = nullptr;
   RecordWrite record;                            ///< moved away when the write is made
   std::string nonce{};                           ///< that it leaves; a removal leaves none
-  std::optional<CompletionAction> action{};      ///< nothing: it prolongs the lease
+  std::optional<CompletionAction> action{};      ///< nothing: the delivery goes on as it was
   bool has_failure = false;                      ///< it writes why the attempt has failed
+  bool keeps = false;                            ///< it stores a checkpoint
   const Completion* in_transaction = nullptr;    ///< its effects are committed with it, in one transaction
   std::vector<dynamo::TransactAction> beside{};  ///< what else of the store that transaction writes
 
@@ -34,6 +35,14 @@ struct DeliveryWrite {
   /// it is not then.
   std::optional<SettleResult> decided{};
   bool never_applied = false;  ///< as TransactionOutcome's
+
+  /// What this completion does, and what else is committed with it.
+  void carries(const Completion& completion) {
+    keeps = completion.action == CompletionAction::keep;
+    in_transaction = completion.effects ? &completion : nullptr;
+    // Progress alone may be stored again whatever became of it before.
+    action = keeps && !completion.effects ? std::nullopt : std::optional(completion.action);
+  }
 
   bool removes() const { return nonce.empty(); }
   std::int64_t before() const { return before_; }

@@ -199,4 +199,9 @@ Failure decode_failure(const AttributeValue* value) {
   return failure;
 }
 
+std::string checkpoint_of(const AttributeValue* value) {
+  const auto* binary = value == nullptr ? nullptr : value->get<dynamo::Binary>();
+  return binary == nullptr ? std::string() : binary->bytes;
+}
+
 }  // namespace sluice::queue::table

@@ -68,4 +68,7 @@ dynamo::AttributeValue encode_failure(const Failure& failure);
 /// What an attribute's value says; empty where it says none, or where there is no value. Never fails.
 Failure decode_failure(const dynamo::AttributeValue* value);
 
+/// A checkpoint as the record keeps it; empty where the value is no bytes, or where there is none.
+std::string checkpoint_of(const dynamo::AttributeValue* value);
+
 }  // namespace sluice::queue::table

@@ -32,6 +32,8 @@ NonceSource::NonceSource(std::string_view host, Random& random)
 
 std::string NonceSource::next() { return tag_ + digits(random_.next(), kRandomLength); }
 
+std::string NonceSource::padded(std::size_t bytes) { return next() + std::string(bytes, '.'); }
+
 std::string NonceSource::anonymous() { return digits(random_.next(), kRandomLength); }
 
 std::string_view NonceSource::tag_of(std::string_view nonce) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,9 @@ class NonceSource {
 
   /// For the writes of a host at work: claims, and what comes of them.
   std::string next();
+  /// For a write after which the record has to have room for others: longer by so much, which the next write of a host
+  /// gives back. It says no host.
+  std::string padded(std::size_t bytes);
   /// For everything else, with the eleven characters alone: who sends or edits a message does not work on the queue,
   /// and hosts must not leave a share of it to him.
   std::string anonymous();

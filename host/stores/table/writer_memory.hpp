@@ -20,7 +20,7 @@ namespace sluice::queue::table {
 /// A write about a delivery, of which nobody knows whether it took effect.
 struct DoubtfulWrite {
   std::string nonce;                       ///< that it would have left; a removal leaves none
-  std::optional<CompletionAction> action;  ///< nothing: it prolongs the lease
+  std::optional<CompletionAction> action;  ///< nothing: the delivery went on as it was
 };
 
 /// What was written about deliveries of one half of a queue in earlier calls without learning what came of it, so that

@@ -6,13 +6,14 @@
 #include <string_view>
 
 #include "sluice/abi.h"
+#include "sluice/checkpoint.hpp"
 #include "sluice/effects.hpp"
 #include "sluice/message.hpp"
 
 namespace sluice {
 
 /// One attempt at one message: its log, its time, its stop, and what is to be committed with its end. Valid until
-/// `handle` returns. All but `extend` and effects may be called from any thread meanwhile.
+/// `handle` returns. All but `extend`, effects and checkpoints may be called from any thread meanwhile.
 class Context {
  public:
   Context(const sluice_context& context, const sluice_message& message) : context_(&context), message_(&message) {}
@@ -95,6 +96,17 @@ class Context {
                                                                         : std::nullopt;
   }
 
+  // Checkpoints: progress that is stored with the message at once, for the attempt after this one. Of the thread that
+  // runs `handle`. Each throws CheckpointError when nothing is stored; see checkpoint.hpp.
+
+  /// Stores where the work stands, at most SLUICE_CHECKPOINT_LIMIT bytes; none take the checkpoint away. What is staged
+  /// stays staged.
+  void checkpoint(std::string_view bytes) { detail::store_checkpoint(find_checkpoint(), bytes, false); }
+  /// The same, and commits what was staged so far with it, in one transaction. Staging goes on empty.
+  void checkpoint_with_effects(std::string_view bytes) { detail::store_checkpoint(find_checkpoint(), bytes, true); }
+  /// What was stored last, by an attempt before or by this one. Valid until the next checkpoint.
+  std::optional<std::string_view> last_checkpoint() const { return detail::last_checkpoint(find_checkpoint()); }
+
   /// A feature that belongs to one attempt, by its id; null when this host does not have it.
   template <typename Feature>
   const Feature* extension(const char* id) const {
@@ -107,6 +119,7 @@ class Context {
   Context& operator=(Context&&) = default;
 
  private:
+  const sluice_checkpoint* find_checkpoint() const { return extension<sluice_checkpoint>(SLUICE_CHECKPOINT_1); }
   const sluice_effects* find_effects() const { return extension<sluice_effects>(SLUICE_EFFECTS_1); }
   const sluice_effects& effects() const {
     const auto* found = find_effects();

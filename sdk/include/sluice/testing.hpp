@@ -60,11 +60,12 @@ struct TestMessage {
 /// What the host would have understood.
 struct Result {
   sluice_status status = SLUICE_FAULT;
-  std::chrono::nanoseconds delay{-1};  ///< negative: by the job's policy
-  std::string reason{};                ///< cut as the host cuts it
-  std::chrono::nanoseconds elapsed{};  ///< how far the handler's waits moved the time
-  StagedEffects effects{};             ///< what it staged, whether or not that is committed
-  bool committed = false;              ///< the message ended as done, and its effects with it
+  std::chrono::nanoseconds delay{-1};           ///< negative: by the job's policy
+  std::string reason{};                         ///< cut as the host cuts it
+  std::chrono::nanoseconds elapsed{};           ///< how far the handler's waits moved the time
+  StagedEffects effects{};                      ///< what it staged, whether or not that is committed
+  bool committed = false;                       ///< the message ended as done, and its effects with it
+  std::vector<StoredCheckpoint> checkpoints{};  ///< in their order
 };
 
 struct LogLine {
@@ -125,6 +126,12 @@ class HandlerTest {
   void set_first_result(std::optional<std::string> result) { first_result_ = std::move(result); }
   /// The host is older than effects.
   void without_effects() { has_effects_ = false; }
+  /// What an attempt before has stored. Each attempt stores its own for the next one of this object.
+  void set_last_checkpoint(std::optional<std::string> bytes) { last_checkpoint_ = std::move(bytes); }
+  /// From now on no checkpoint is stored, for this reason; an empty one: they are.
+  void refuse_checkpoints(std::string why) { no_checkpoints_ = std::move(why); }
+  /// The host is older than checkpoints.
+  void without_checkpoints() { has_checkpoints_ = false; }
   /// From now on the store refuses the write of this label (or by its number: "1" is the first), as when its condition
   /// fails; an empty label: no more.
   void refuse(std::string label, std::string why = "its condition failed") {
@@ -166,6 +173,10 @@ class HandlerTest {
     }
     return has_effects_ && std::string_view(id) == SLUICE_EFFECTS_1 ? effects : nullptr;
   }
+  const void* context_feature(const char* id) const {
+    const bool known = has_checkpoints_ && features_.count(id) == 0 && std::string_view(id) == SLUICE_CHECKPOINT_1;
+    return known ? checkpoints_->table() : feature(id, effects_->table());
+  }
   const void* host_feature(const char* id) {
     host_effects_.store = store_ == Store::dynamodb ? SLUICE_STORE_DYNAMODB
                           : store_ == Store::sqlite ? SLUICE_STORE_SQLITE
@@ -184,15 +195,31 @@ class HandlerTest {
       return;
     }
     result_.committed = true;
-    const std::vector<StagedWrite>& writes = result_.effects.writes;
+    if (const StagedWrite* refused = refused_in(result_.effects.writes)) {
+      result_.committed = false;
+      result_.status = refused->otherwise_reject ? SLUICE_REJECT : SLUICE_RETRY;
+      result_.reason = refusal_of(*refused);
+    }
+  }
+  /// The write that the store refuses; null: it takes all of them.
+  const StagedWrite* refused_in(const std::vector<StagedWrite>& writes) const {
     for (std::size_t i = 0; i < writes.size() && !refused_.empty(); ++i) {
-      const bool named = !writes[i].label.empty();
-      if ((named && writes[i].label == refused_) || std::to_string(i + 1) == refused_) {
-        result_.committed = false;
-        result_.status = writes[i].otherwise_reject ? SLUICE_REJECT : SLUICE_RETRY;
-        result_.reason = (named ? "write \"" + refused_ + "\"" : "write " + refused_) + " was refused: " + refused_why_;
+      if ((!writes[i].label.empty() && writes[i].label == refused_) || std::to_string(i + 1) == refused_) {
+        return &writes[i];
       }
     }
+    return nullptr;
+  }
+  std::string refusal_of(const StagedWrite& write) const {
+    return (write.label.empty() ? "write " + refused_ : "write \"" + refused_ + "\"") + " was refused: " + refused_why_;
+  }
+  std::string checkpoint_refusal(const StagedEffects& effects) {
+    if (lease_lost_) {
+      return "the checkpoint is not stored: the message is no longer ours, and others may have it; return soon";
+    }
+    const StagedWrite* refused = refused_in(effects.writes);
+    rejects_ = rejects_ || (refused != nullptr && refused->otherwise_reject);
+    return refused != nullptr ? "the checkpoint is refused: " + refusal_of(*refused) : no_checkpoints_;
   }
   void take_report(const sluice_outcome& outcome) {
     result_.status = outcome.status;
@@ -257,6 +284,11 @@ class HandlerTest {
   std::string refused_why_;
   sluice_effects_host host_effects_{sizeof(sluice_effects_host), SLUICE_STORE_SQLITE};
   std::optional<detail::TestEffects> effects_;
+  bool has_checkpoints_ = true;
+  std::optional<std::string> last_checkpoint_;
+  std::string no_checkpoints_;
+  bool rejects_ = false;  ///< a checkpoint was refused by an effect whose message is rejected then
+  std::optional<detail::TestCheckpoints> checkpoints_;
   Result result_;
   std::string message_id_;
 
@@ -284,10 +316,7 @@ inline sluice_context HandlerTest::make_context() {
           [](const sluice_context* context, std::int64_t duration) -> std::int32_t {
             return of(context).extend(std::chrono::nanoseconds(duration)) ? 0 : 1;
           },
-          [](const sluice_context* context, const char* id) {
-            const HandlerTest& self = of(context);
-            return self.feature(id, self.effects_->table());
-          }};
+          [](const sluice_context* context, const char* id) { return of(context).context_feature(id); }};
 }
 
 inline Result HandlerTest::handle(const TestMessage& message) {
@@ -312,6 +341,9 @@ inline Result HandlerTest::handle(const TestMessage& message) {
                            attributes.size()};
   result_ = {.reason = "reported no outcome"};
   effects_.emplace(store_, keeps_keys_, first_result_);
+  rejects_ = false;
+  checkpoints_.emplace(*effects_, last_checkpoint_,
+                       [this](const StagedEffects& effects) { return checkpoint_refusal(effects); });
   message_id_ = message.id;
   {
     const std::lock_guard lock(mutex_);
@@ -321,6 +353,12 @@ inline Result HandlerTest::handle(const TestMessage& message) {
   const sluice_context context = make_context();
   handler_.handle(instance_, &raw, &context);
   settle_effects();
+  result_.checkpoints = checkpoints_->stored();
+  last_checkpoint_ =
+      result_.status == SLUICE_DONE || result_.status == SLUICE_DISCARD ? std::nullopt : checkpoints_->last();
+  if (result_.status == SLUICE_FAULT && rejects_) {
+    result_.status = SLUICE_REJECT;
+  }
   const std::lock_guard lock(mutex_);
   result_.elapsed = elapsed_;
   return result_;

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "sluice/abi.h"
+#include "sluice/checkpoint.h"
 #include "sluice/detail/effect_limits.hpp"
 #include "sluice/detail/option_text.hpp"
 #include "sluice/effects.hpp"
@@ -238,6 +240,12 @@ struct StagedEffects {
   }
 };
 
+/// Progress that a handler has stored.
+struct StoredCheckpoint {
+  std::string bytes;
+  StagedEffects effects;  ///< what was committed with it
+};
+
 }  // namespace sluice::testing
 
 namespace sluice::detail {
@@ -288,6 +296,13 @@ class TestEffects {
   const testing::StagedEffects& staged() const { return staged_; }
   /// Why `done()` would be a fault; empty: it would not.
   const std::string& refusal() const { return refusal_; }
+  /// A checkpoint has committed what was staged: all but the result.
+  void committed() {
+    std::string result = std::move(staged_.result);
+    begin();
+    limits_->admit_result(result.size());
+    staged_.result = std::move(result);
+  }
 
  private:
   static TestEffects& of(const sluice_effects* effects) { return *static_cast<TestEffects*>(effects->host); }
@@ -388,6 +403,65 @@ class TestEffects {
   testing::StagedEffects staged_;
   std::string refusal_;
   std::string last_;
+};
+
+/// "sluice.checkpoint/1" for one attempt, with the host's own limit.
+class TestCheckpoints {
+ public:
+  /// Why the store does not take it, asked before each; empty: it does.
+  using Refuse = std::function<std::string(const testing::StagedEffects&)>;
+  /// `effects` outlives it.
+  TestCheckpoints(TestEffects& effects, std::optional<std::string> last, Refuse refuse)
+      : effects_(effects), last_(std::move(last)), refuse_(std::move(refuse)) {}
+  TestCheckpoints(const TestCheckpoints&) = delete;
+  TestCheckpoints& operator=(const TestCheckpoints&) = delete;
+
+  const sluice_checkpoint* table() const { return &table_; }
+  const std::vector<testing::StoredCheckpoint>& stored() const { return stored_; }
+  const std::optional<std::string>& last() const { return last_; }
+
+ private:
+  static TestCheckpoints& of(const sluice_checkpoint* table) { return *static_cast<TestCheckpoints*>(table->host); }
+  static std::int32_t get_last(const sluice_checkpoint* table, sluice_string* bytes) {
+    const std::optional<std::string>& last = of(table).last_;
+    if (last) {
+      *bytes = borrow(*last);
+    }
+    return last ? 1 : 0;
+  }
+  static const char* store(const sluice_checkpoint* table, sluice_string bytes, std::int32_t with_effects) {
+    TestCheckpoints& self = of(table);
+    self.why_ = self.judge(bytes.size, with_effects != 0);
+    if (!self.why_.empty()) {
+      return self.why_.c_str();
+    }
+    testing::StoredCheckpoint& stored = self.stored_.emplace_back();
+    stored.bytes = view(bytes);
+    self.last_ = stored.bytes.empty() ? std::nullopt : std::optional(stored.bytes);
+    if (with_effects != 0) {
+      stored.effects = self.effects_.staged();
+      stored.effects.result.clear();
+      self.effects_.committed();
+    }
+    return nullptr;
+  }
+  std::string judge(std::size_t size, bool with_effects) const {
+    if (size > SLUICE_CHECKPOINT_LIMIT) {
+      return "a checkpoint has at most " + std::to_string(SLUICE_CHECKPOINT_LIMIT) + " bytes, this one has " +
+             std::to_string(size) + "; store where the work stands, and keep the data elsewhere";
+    }
+    if (with_effects && !effects_.refusal().empty()) {
+      return "nothing can be committed, because an effect was refused: " + effects_.refusal();
+    }
+    return refuse_(with_effects ? effects_.staged() : testing::StagedEffects());
+  }
+
+  TestEffects& effects_;
+  std::optional<std::string> last_;
+  const Refuse refuse_;
+  sluice_checkpoint table_{sizeof(sluice_checkpoint), 0, this, &get_last, &store};
+  std::vector<testing::StoredCheckpoint> stored_;
+  std::string why_;
 };
 
 }  // namespace sluice::detail

@@ -1,0 +1,108 @@
+// Progress that a handler stores out of a Runner.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/random.hpp"
+#include "host/isolation/runner.hpp"
+
+namespace sluice::isolation {
+namespace {
+
+using plugin::Outcome;
+using plugin::OutcomeStatus;
+using queue::SettleResult;
+using queue::SettleStatus;
+using std::chrono_literals::operator""s;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class FakeCheckpoints final : public plugin::CheckpointStore {
+ public:
+  SettleResult checkpoint(std::string_view bytes, std::shared_ptr<const queue::Effects> effects) override {
+    asked.emplace_back(bytes);
+    committed.push_back(std::move(effects));
+    return answer;
+  }
+
+  SettleResult answer;
+  std::vector<std::string> asked;
+  std::vector<std::shared_ptr<const queue::Effects>> committed;
+};
+
+class RunnerCheckpointsTest : public testing::Test {
+ protected:
+  RunnerCheckpointsTest() {
+    EXPECT_TRUE(spawner_.start());
+    RunnerSpec spec{{"orders", SLUICE_TEST_PLUGINS "/checkpoints.so", "checkpoints"},
+                    {},
+                    {},
+                    {},
+                    {SLUICE_STORE_SQLITE, false, &random_}};
+    auto file = open_plugin(spec.plugin);
+    EXPECT_TRUE(file);
+    spec.file = *file;
+    auto created = RunnerInstance::create(std::move(spec), spawner_, {});
+    EXPECT_TRUE(created) << created.error().message();
+    instance_ = std::move(*created);
+  }
+  Outcome handle(const std::string& steps, const std::string& last = "") {
+    queue::Message message;
+    message.id = "m-1";
+    message.body = steps;
+    message.checkpoint = last;
+    attempt_.arm(clock_.steady_now() + 60s);
+    attempt_.set_checkpoints(&store_);
+    return instance_->handle(message, "queue", 5, attempt_);
+  }
+
+  const SystemClock clock_;
+  SeededRandom random_;
+  RunnerSpawner spawner_;
+  plugin::Attempt attempt_{clock_};
+  FakeCheckpoints store_;
+  std::unique_ptr<plugin::HandlerInstance> instance_;
+};
+
+TEST_F(RunnerCheckpointsTest, ComeToTheHostAndBack) {
+  const Outcome outcome = handle("x\nstore a\ncommit b\nstage c", "1 x");
+  ASSERT_EQ(outcome.status, OutcomeStatus::done) << outcome.reason;
+  EXPECT_THAT(store_.asked, ElementsAre("2 a", "3 b"));
+  EXPECT_EQ(store_.committed[0], nullptr);
+  ASSERT_NE(store_.committed[1], nullptr);
+  EXPECT_EQ(store_.committed[1]->messages.at(0).message.body, "b");
+  EXPECT_EQ(store_.committed[1]->writes.size(), 1U);
+  ASSERT_NE(outcome.effects, nullptr);
+  EXPECT_EQ(outcome.effects->messages.at(0).message.body, "c") << "what is left is committed with the end";
+}
+
+TEST_F(RunnerCheckpointsTest, TheLongestOneFits) {
+  const std::string longest(queue::kMostCheckpointBytes - 2, 'x');
+  ASSERT_EQ(handle("store " + longest).status, OutcomeStatus::done);
+  EXPECT_EQ(store_.asked.at(0).size(), queue::kMostCheckpointBytes);
+  EXPECT_EQ(handle("x\nstore b", store_.asked.at(0)).status, OutcomeStatus::done);
+  EXPECT_EQ(store_.asked.at(1), "2 b");
+  EXPECT_THAT(handle("huge").reason, HasSubstr("at most 65536 bytes"));
+}
+
+TEST_F(RunnerCheckpointsTest, TheHostsAnswerComesAsItIs) {
+  store_.answer = {SettleStatus::refused, Error(ErrorCode::conflict, std::string(5000, 'y')), true};
+  const Outcome outcome = handle("commit a");
+  EXPECT_EQ(outcome.status, OutcomeStatus::reject);
+  EXPECT_THAT(outcome.reason, HasSubstr("the checkpoint is refused: yyyy"));
+  store_.answer = {SettleStatus::failed, Error(ErrorCode::unknown_outcome, "no answer")};
+  EXPECT_THAT(handle("try a").reason, HasSubstr("whether its effects hold is seen by the next attempt"));
+  store_.answer = {SettleStatus::lost, {}};
+  EXPECT_THAT(handle("store a").reason, HasSubstr("no longer ours"));
+  store_.answer = {};
+  EXPECT_EQ(handle("store a").status, OutcomeStatus::done);
+}
+
+TEST_F(RunnerCheckpointsTest, OutliveTheProcess) {
+  EXPECT_EQ(handle("store a\nabort").status, OutcomeStatus::crashed);
+  EXPECT_THAT(store_.asked, ElementsAre("1 a"));
+  EXPECT_EQ(handle("store a\nstore b", "1 a").status, OutcomeStatus::done);
+  EXPECT_THAT(store_.asked, ElementsAre("1 a", "2 b"));
+}
+
+}  // namespace
+}  // namespace sluice::isolation
