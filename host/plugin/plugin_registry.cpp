@@ -2,7 +2,6 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
-#include <elf.h>
 #include <fcntl.h>
 #include <link.h>
 #include <sys/mman.h>
@@ -21,6 +20,7 @@
 #include "base/mutex.hpp"
 #include "base/text/joined.hpp"
 #include "dynamo/signing/digest.hpp"
+#include "host/plugin/plugin_file.hpp"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
@@ -28,76 +28,6 @@
 
 namespace sluice::plugin {
 namespace {
-
-#if defined(__x86_64__)
-constexpr std::uint16_t kMachine = EM_X86_64;
-#elif defined(__aarch64__)
-constexpr std::uint16_t kMachine = EM_AARCH64;
-#elif defined(__riscv)
-constexpr std::uint16_t kMachine = EM_RISCV;
-#else
-#error "name this machine's ELF number here"
-#endif
-constexpr unsigned char kByteOrder = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
-constexpr std::uint16_t kSegmentLimit = 1024;
-
-std::string machine_name(std::uint16_t machine) {
-  switch (machine) {
-    case EM_X86_64:
-      return "x86-64";
-    case EM_AARCH64:
-      return "arm64";
-    case EM_RISCV:
-      return "RISC-V";
-    case EM_386:
-      return "32-bit x86";
-    case EM_ARM:
-      return "32-bit ARM";
-    default:
-      return "machine number " + std::to_string(machine);
-  }
-}
-
-bool read_at(const Descriptor& file, void* data, std::size_t size, std::uint64_t offset) {
-  return ::pread(file.get(), data, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
-}
-
-bool within(std::uint64_t offset, std::uint64_t size, std::uint64_t file_size) {
-  return offset <= file_size && size <= file_size - offset;
-}
-
-/// True when everything that the header promises is inside the file.
-bool is_whole(const Descriptor& file, const Elf64_Ehdr& header, std::uint64_t file_size) {
-  if (!within(header.e_shoff, std::uint64_t{header.e_shnum} * header.e_shentsize, file_size) ||
-      header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0 || header.e_phnum > kSegmentLimit) {
-    return false;
-  }
-  std::vector<Elf64_Phdr> segments(header.e_phnum);
-  if (!read_at(file, segments.data(), segments.size() * sizeof(Elf64_Phdr), header.e_phoff)) {
-    return false;
-  }
-  for (const Elf64_Phdr& segment : segments) {
-    if (segment.p_type == PT_LOAD && !within(segment.p_offset, segment.p_filesz, file_size)) {
-      return false;
-    }
-  }
-  return true;
-}
-
-std::optional<std::string> refuse_header(const Elf64_Ehdr& header) {
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != kByteOrder || header.e_machine != kMachine) {
-    return "is built for " + machine_name(header.e_machine) + ", and this machine is " + machine_name(kMachine) +
-           ": build it for this machine";
-  }
-  if (header.e_type != ET_DYN) {
-    return std::string("is an ELF ") +
-           (header.e_type == ET_REL    ? "object file"
-            : header.e_type == ET_EXEC ? "program"
-                                       : "file") +
-           ", not a shared object: build it with sluice_add_plugin";
-  }
-  return std::nullopt;
-}
 
 /// What stands between `text` and the next character of `ends`; empty when `text` is not there.
 std::string_view after(std::string_view said, std::string_view text, std::string_view ends) {
@@ -293,8 +223,9 @@ LibraryResult load(const std::string& file, const std::string& path, std::shared
   const auto refused = [&file](const std::string& why, bool loaded) {
     return LibraryResult{nullptr, file + " " + why, loaded, nullptr};
   };
-  if (const auto why = refuse_file(path)) {
-    return refused(*why, false);
+  const auto read = read_plugin_file(path);
+  if (!read) {
+    return refused(read.error().message(), false);
   }
   std::error_code code;
   boost::dll::shared_library library;
@@ -314,6 +245,10 @@ LibraryResult load(const std::string& file, const std::string& path, std::shared
   if (const auto why = refuse_plugin(*plugin, symbol_size(symbol))) {
     return refused(*why, true);
   }
+  if (const std::string differs = read->note ? difference(read->note->table(), *plugin) : std::string();
+      !differs.empty()) {
+    return refused("has a note and a table that differ: " + differs + "; build it again", true);
+  }
   return {plugin, {}, true, std::move(bytes)};
 }
 
@@ -323,8 +258,8 @@ LibraryResult load_pinned_library(const std::string& file, const std::string& sh
   const auto refused = [&file](const std::string& why) {
     return LibraryResult{nullptr, file + " " + why, false, nullptr};
   };
-  if (const auto why = refuse_file(file)) {
-    return refused(*why);
+  if (const auto elf = ElfFile::open(file); !elf) {
+    return refused(elf.error().message());
   }
   const auto bytes = SealedFile::copy_of(file);
   if (!bytes) {
@@ -353,33 +288,6 @@ FileIdentity identify(const std::string& file) {
 std::string name_of(const std::string& file) { return std::filesystem::path(file).filename().string(); }
 
 }  // namespace
-
-std::optional<std::string> refuse_file(const std::string& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat status {};
-  if (!file.open() || ::fstat(file.get(), &status) != 0) {
-    return std::string("cannot be read: ") + std::strerror(errno);
-  }
-  if (!S_ISREG(status.st_mode)) {
-    return std::string(S_ISDIR(status.st_mode) ? "is a folder" : "is not a regular file") +
-           ", not a plugin: give it another name or move it away";
-  }
-  if (status.st_size == 0) {
-    return "is empty: build or copy it again";
-  }
-  Elf64_Ehdr header{};
-  const auto file_size = static_cast<std::uint64_t>(status.st_size);
-  if (!read_at(file, &header, sizeof(header), 0) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
-    return "is not an ELF shared object: a plugin is what sluice_add_plugin builds";
-  }
-  if (auto refusal = refuse_header(header)) {
-    return refusal;
-  }
-  if (!is_whole(file, header, file_size)) {
-    return "is cut off or damaged: copy it again (to another name, then move it here)";
-  }
-  return std::nullopt;
-}
 
 std::string demangled(const std::string& symbol) {
   int status = 0;
@@ -513,6 +421,9 @@ std::vector<std::string> PluginRegistry::files_of(const std::string& folder) {
     // Tools that copy files give unfinished ones names that begin with a dot.
     if (path.extension() == ".so" && !path.filename().string().starts_with('.')) {
       files.push_back(path.string());
+    } else if (path.extension() == ".a") {
+      rejected_.push_back({path.string(), path.string() + " is a static library, which cannot be loaded: build it with "
+                                                          "sluice_add_plugin"});
     }
   }
   if (code) {

@@ -7,6 +7,9 @@ function(sluice_add_plugin name)
   if(NOT arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "sluice_add_plugin(${name}): name at least one source file")
   endif()
+  if("${ARGV1}" MATCHES "^(STATIC|SHARED|MODULE|OBJECT)$")
+    message(FATAL_ERROR "sluice_add_plugin(${name}): leave ${ARGV1} out; a plugin is always a shared object that the host loads")
+  endif()
   set(version_script "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/plugin.map")
 
   add_library(${name} MODULE ${arg_UNPARSED_ARGUMENTS})
@@ -16,7 +19,12 @@ function(sluice_add_plugin name)
     POSITION_INDEPENDENT_CODE ON
     C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
     LINK_DEPENDS "${version_script}")
-  target_link_options(${name} PRIVATE "LINKER:--version-script=${version_script}")
+  # Undefined, so that it is found in a static library of LIBRARIES too.
+  target_link_options(${name} PRIVATE "LINKER:--version-script=${version_script}" "LINKER:--undefined=sluice_plugin_v1")
+  add_custom_command(TARGET ${name} POST_BUILD
+    COMMAND ${CMAKE_COMMAND} "-DFILE=$<TARGET_FILE:${name}>" "-DNAME=${name}"
+            -P "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/CheckPlugin.cmake"
+    VERBATIM)
 
   # A sanitizer's runtime is in the host program, so a plugin built with one has undefined symbols by design.
   get_directory_property(link_options LINK_OPTIONS)

@@ -11,6 +11,7 @@
 namespace sluice::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 /// What the compiler says about a plugin's source.
@@ -44,10 +45,52 @@ TEST(CompileErrors, AHandlerWithoutHandle) {
               HasSubstr("a handler needs: sluice::Outcome handle(const sluice::Message&, sluice::Context&)"));
 }
 
+struct Mistake {
+  const char* handle;
+  const char* remark;
+};
+
+TEST(CompileErrors, AHandleThatIsAlmostRight) {
+  for (const auto& [handle, remark] : {
+           Mistake{"void handle(const sluice::Message&, sluice::Context&) {}", "returns something else"},
+           Mistake{"bool handle(const sluice::Message&, sluice::Context&) const { return true; }",
+                   "returns something else"},
+           Mistake{"sluice::Outcome handle(sluice::Message&, sluice::Context&) { return sluice::done(); }",
+                   "lacks the const of its message"},
+           Mistake{"sluice::Outcome handle(const sluice::Message&) { return sluice::done(); }",
+                   "takes a message alone: add sluice::Context&"},
+           Mistake{"sluice::Outcome handle(sluice::Context&, const sluice::Message&) { return sluice::done(); }",
+                   "takes the context first"},
+           Mistake{"sluice::Outcome handle(sluice::Message, sluice::Context&) { return sluice::done(); }",
+                   "by value: take them by reference"},
+           Mistake{"sluice::Outcome handle(const sluice::Message&, sluice::Context) const { return sluice::done(); }",
+                   "by value: take them by reference"},
+           Mistake{"private: sluice::Outcome handle(const sluice::Message&, sluice::Context&) { return {}; }",
+                   "is not public"},
+           Mistake{"sluice::Outcome handle(int) { return sluice::done(); }", "takes other parameters"},
+           Mistake{"sluice::Outcome Handle(const sluice::Message&, sluice::Context&) { return sluice::done(); }",
+                   "has no member function handle"},
+       }) {
+    const CommandResult result =
+        compile(std::string("struct A { ") + handle + " };\nSLUICE_PLUGIN(\"a\", \"1.0.0\", A)\n");
+    EXPECT_NE(result.status, 0) << handle;
+    EXPECT_THAT(result.output, AllOf(HasSubstr("a handler needs: sluice::Outcome handle(const sluice::Message&, "
+                                               "sluice::Context&); "),
+                                     HasSubstr(remark)))
+        << handle;
+  }
+}
+
 TEST(CompileErrors, AConstructorThatTheHostCannotCall) {
   const CommandResult result = compile(handler("A", "explicit A(int) {}") + "SLUICE_PLUGIN(\"a\", \"1.0.0\", A)\n");
   EXPECT_NE(result.status, 0);
   EXPECT_THAT(result.output, HasSubstr("a handler needs a constructor from (const sluice::Options&, sluice::Host)"));
+}
+
+TEST(CompileErrors, APluginWithoutHandlers) {
+  const CommandResult result = compile("SLUICE_PLUGIN(\"a\", \"1.0.0\")\n");
+  EXPECT_NE(result.status, 0);
+  EXPECT_THAT(result.output, HasSubstr("a plugin needs a handler"));
 }
 
 TEST(CompileErrors, TwoHandlersOfOneName) {

@@ -100,19 +100,32 @@ TEST_P(InstalledSdkTest, BuildsTheTemplateItsTestsPassAndTheHostLoadsIt) {
   EXPECT_TRUE(registry.handler("shout"));
 }
 
-TEST_P(InstalledSdkTest, RefusesAPluginWithAnUndefinedSymbolWhenItIsLinked) {
+TEST_P(InstalledSdkTest, NamesMistakesWhenAPluginIsBuilt) {
+  const std::string handler =
+      "#include <sluice/handler.hpp>\nint nobody();\nstruct H { sluice::Outcome handle(const sluice::Message&, "
+      "sluice::Context&) { return sluice::done(); } };\n";
   std::filesystem::create_directory(path("open"));
   std::ofstream(path("open/CMakeLists.txt"))
       << "cmake_minimum_required(VERSION 3.25)\nproject(open LANGUAGES CXX)\n"
-         "find_package(sluice-sdk 1 REQUIRED)\nsluice_add_plugin(open open.cpp)\n";
-  std::ofstream(path("open/open.cpp"))
-      << "#include <sluice/handler.hpp>\nint nobody();\nstruct H { sluice::Outcome handle(const "
-         "sluice::Message&, sluice::Context&) { return sluice::reject(std::to_string(nobody())); } "
-         "};\nSLUICE_PLUGIN(\"open\", \"1\", H)\n";
+         "find_package(sluice-sdk 1 REQUIRED)\nsluice_add_plugin(open open.cpp)\n"
+         "sluice_add_plugin(bare bare.cpp)\nsluice_add_plugin(inner bare.cpp)\n"
+         "add_library(parts STATIC parts.cpp)\ntarget_link_libraries(parts PRIVATE sluice::sdk)\n"
+         "set_target_properties(parts PROPERTIES POSITION_INDEPENDENT_CODE ON)\n"
+         "target_link_libraries(inner PRIVATE parts)\n";
+  std::ofstream(path("open/open.cpp")) << handler << "int at_load = nobody();\nSLUICE_PLUGIN(\"open\", \"1\", H)\n";
+  std::ofstream(path("open/bare.cpp")) << handler;
+  std::ofstream(path("open/parts.cpp")) << handler << "SLUICE_PLUGIN(\"inner\", \"1\", H)\n";
   ASSERT_EQ(configure(path("open"), "open-build").status, 0);
-  const CommandResult built = run(std::string(SLUICE_CMAKE) + " --build " + path("open-build"));
-  EXPECT_NE(built.status, 0);
-  EXPECT_THAT(built.output, HasSubstr("undefined reference"));
+  const auto built = [this](const std::string& target) {
+    return run(std::string(SLUICE_CMAKE) + " --build " + path("open-build") + " --target " + target);
+  };
+  EXPECT_THAT(built("open").output, HasSubstr("undefined reference"));
+  const CommandResult bare = built("bare");
+  EXPECT_NE(bare.status, 0);
+  EXPECT_THAT(bare.output, HasSubstr("sluice_add_plugin(bare): no source has SLUICE_PLUGIN"));
+  EXPECT_FALSE(std::filesystem::exists(path("open-build/bare.so")));
+  const CommandResult inner = built("inner");
+  EXPECT_EQ(inner.status, 0) << inner.output << "\nSLUICE_PLUGIN may stand in a static library that is linked in";
 }
 
 TEST_P(InstalledSdkTest, IsNotFoundUnderAnotherMajorVersion) {

@@ -32,13 +32,14 @@ TEST(Plugins, ShowsHandlersAndOptions) {
   const Finished shown = folder.run({"plugins", "--output", "text"});
   EXPECT_EQ(shown.exit_code, 0) << shown.err;
   const auto lines = shown.out_lines();
-  ASSERT_EQ(lines.size(), 6U) << shown.out;
+  ASSERT_EQ(lines.size(), 7U) << shown.out;
   EXPECT_THAT(lines[0], AllOf(StartsWith("fixture 1.2.3 (ABI 1."), EndsWith("plugins/fixture.so")));
   EXPECT_EQ(lines[1], "  handler greet: Greets.");
-  EXPECT_EQ(lines[2], "    greeting (string, default hello): What is said");
-  EXPECT_EQ(lines[3], "    token (string, secret): Who says it");
-  EXPECT_EQ(lines[4], "    port (integer, required): Where to");
-  EXPECT_THAT(lines[5], AllOf(StartsWith("rejected: "), HasSubstr("plugins/text.so: ")));
+  EXPECT_EQ(lines[2], "    one instance for all workers of a job");
+  EXPECT_EQ(lines[3], "    greeting (string, default hello): What is said");
+  EXPECT_EQ(lines[4], "    token (string, secret): Who says it");
+  EXPECT_EQ(lines[5], "    port (integer, required): Where to");
+  EXPECT_THAT(lines[6], AllOf(StartsWith("rejected: "), HasSubstr("plugins/text.so: ")));
 }
 
 TEST(Plugins, PrintsJson) {
@@ -66,6 +67,53 @@ TEST(Plugins, LooksIntoAFolderWithoutAHostFile) {
   EXPECT_EQ(none.exit_code, 0);
   EXPECT_TRUE(boost::json::parse(none.out).at("plugins").as_array().empty());
   EXPECT_EQ(none.err, "there is no plugin in jobs.d\n");
+}
+
+TEST(PluginInspect, ShowsAFileWithoutLoadingIt) {
+  const PluginFolder folder;
+  const Finished shown = folder.run({"plugin", "inspect", "plugins/fixture.so", "--output", "text"});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  const auto lines = shown.out_lines();
+  ASSERT_GE(lines.size(), 8U) << shown.out;
+  EXPECT_EQ(lines[0], "fixture 1.2.3 (ABI 1.0): plugins/fixture.so");
+  EXPECT_EQ(lines[1], "  handler greet: Greets.");
+  EXPECT_EQ(lines[4], "    token (string, secret): Who says it");
+  EXPECT_THAT(shown.out, HasSubstr("\n  exports sluice_plugin_v1\n"));
+  EXPECT_THAT(lines.back(), StartsWith("  without a note"));
+}
+
+TEST(PluginInspect, PrintsJson) {
+  const Finished shown = run_binary({"plugin", "inspect", "--json", SLUICE_NOTED_PLUGIN}, {});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  const auto plugin = boost::json::parse(shown.out).as_object();
+  EXPECT_EQ(plugin.at("name").as_string(), "log");
+  EXPECT_EQ(plugin.at("abi").as_string(), "1.0");
+  EXPECT_TRUE(plugin.at("note").as_bool());
+  EXPECT_EQ(plugin.at("exported").at(0).as_string(), "sluice_plugin_v1");
+  EXPECT_FALSE(plugin.at("needed").as_array().empty());
+  const auto& handler = plugin.at("handlers").at(0);
+  EXPECT_TRUE(handler.at("concurrent").as_bool());
+  EXPECT_TRUE(handler.at("features").as_array().empty());
+  EXPECT_FALSE(handler.at("options").as_array().empty());
+}
+
+TEST(PluginInspect, SaysInALineWhyAFileIsNone) {
+  const PluginFolder folder;
+  folder.write("text.so", "hello");
+  folder.write("empty.so", "");
+  const auto inspect = [&folder](const std::string& file) {
+    const Finished shown = folder.run({"plugin", "inspect", file});
+    EXPECT_EQ(shown.exit_code, 1) << file;
+    EXPECT_EQ(shown.out, "");
+    EXPECT_EQ(shown.err_lines().size(), 1U) << shown.err;
+    return shown.err;
+  };
+  EXPECT_EQ(inspect("absent.so"), "sluice plugin inspect: absent.so cannot be read: No such file or directory\n");
+  EXPECT_THAT(inspect("plugins"), HasSubstr("plugins is a folder, not a plugin"));
+  EXPECT_THAT(inspect("text.so"), HasSubstr("text.so is not an ELF shared object: a plugin is what"));
+  EXPECT_THAT(inspect("empty.so"), HasSubstr("empty.so is empty"));
+  EXPECT_THAT(inspect("/proc/self/exe"), HasSubstr("sluice_plugin_v1"));
+  EXPECT_EQ(folder.run({"plugin", "inspect"}).exit_code, 64);
 }
 
 TEST(Check, PrintsALineForEachJob) {

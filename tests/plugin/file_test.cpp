@@ -7,6 +7,7 @@
 #include <functional>
 #include <sstream>
 
+#include "host/plugin/plugin_file.hpp"
 #include "host/plugin/plugin_registry.hpp"
 #include "tests/plugin/plugin_fixture.hpp"
 
@@ -20,6 +21,12 @@ std::string read(const std::string& file) {
   std::ostringstream text;
   text << std::ifstream(file, std::ios::binary).rdbuf();
   return text.str();
+}
+
+/// Why the file cannot be a plugin; nothing when it can.
+std::optional<std::string> refuse_file(const std::string& file) {
+  const auto elf = ElfFile::open(file);
+  return elf ? std::nullopt : std::optional(elf.error().message());
 }
 
 void write(const std::string& file, const std::string& text) { std::ofstream(file, std::ios::binary) << text; }
@@ -60,6 +67,16 @@ TEST_F(FileTest, RefusesWhatIsNoElfFile) {
     write(folder_.file("text.so"), text);
     EXPECT_THAT(refuse_file(folder_.file("text.so")), Optional(HasSubstr("not an ELF shared object")));
   }
+}
+
+TEST_F(FileTest, RefusesAStaticLibrary) {
+  write(folder_.file("static.so"), "!<arch>\n/               0           0     0     0       4         `\n");
+  EXPECT_THAT(refuse_file(folder_.file("static.so")), Optional(HasSubstr("is a static library")));
+  write(folder_.file("libgreeter.a"), "!<arch>\n");
+  PluginRegistry registry;
+  registry.scan({folder_.path()});
+  ASSERT_EQ(registry.rejected().size(), 2U);
+  EXPECT_THAT(registry.rejected()[0].why, HasSubstr("libgreeter.a is a static library, which cannot be loaded"));
 }
 
 TEST_F(FileTest, RefusesOtherMachinesAndKinds) {

@@ -74,7 +74,21 @@ TEST(Options, AnswersFallbacksOnlyForWhatIsAbsent) {
 
 TEST(Options, AMissingOptionIsNamed) {
   EXPECT_EQ(thrown({}, [](const sluice::Options& options) { static_cast<void>(options.get<int>("count")); }),
-            "the option \"count\" is missing");
+            "the option \"count\" is missing: set it in [job.options]");
+}
+
+/// Reads an option by another name than the one that it declares.
+struct Reads {
+  static constexpr sluice::OptionSpec options[] = {sluice::option<int>("retries", "How often.")};
+  explicit Reads(const sluice::Options& values) { static_cast<void>(values.get<int>("retires")); }
+  sluice::Outcome handle(const sluice::Message&, sluice::Context&) const { return sluice::done(); }
+};
+
+TEST(Options, OneThatIsReadAndNotDeclaredIsTheAuthorsAffair) {
+  const sluice::testing::HandlerTest test(sluice::testing::handler<Reads>());
+  EXPECT_THAT(test.errors(),
+              ElementsAre(HasSubstr("the option \"retires\" is read and not declared, a defect of the plugin: add "
+                                    "sluice::option<...>(\"retires\", ...) to the handler's `options`")));
 }
 
 TEST(Options, AWrongTypeIsNamed) {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -10,6 +9,7 @@
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
 #include "host/cli/views/output.hpp"
+#include "host/cli/views/plugin_text.hpp"
 #include "host/cli/views/schedule_text.hpp"
 #include "host/cli/views/transaction_report.hpp"
 #include "host/plugin/handler_instance.hpp"
@@ -333,63 +333,13 @@ Exit check(const Arguments& arguments, Console& console) {
   return report.finish(*path);
 }
 
-std::string_view text_of(const char* text) { return text == nullptr ? std::string_view() : text; }
-
-std::string_view type_name(sluice_option_type type) {
-  constexpr std::array<std::pair<sluice_option_type, std::string_view>, 7> kNames{{{SLUICE_OPTION_STRING, "string"},
-                                                                                   {SLUICE_OPTION_INTEGER, "integer"},
-                                                                                   {SLUICE_OPTION_NUMBER, "number"},
-                                                                                   {SLUICE_OPTION_BOOLEAN, "boolean"},
-                                                                                   {SLUICE_OPTION_DURATION, "duration"},
-                                                                                   {SLUICE_OPTION_LIST, "list"},
-                                                                                   {SLUICE_OPTION_MAP, "map"}}};
-  const auto* const found =
-      std::find_if(kNames.begin(), kNames.end(), [type](const auto& known) { return known.first == type; });
-  return found == kNames.end() ? "unknown" : found->second;
-}
-
-bool is_required(const sluice_option& option) { return (option.flags & SLUICE_OPTION_REQUIRED) != 0; }
-bool is_secret(const sluice_option& option) { return (option.flags & SLUICE_OPTION_SECRET) != 0; }
-bool has_open_options(const sluice_handler& handler) { return (handler.flags & SLUICE_HANDLER_OPEN_OPTIONS) != 0; }
-
-std::string abi_text(const sluice_plugin& plugin) {
-  return std::to_string(plugin.abi_major) + "." + std::to_string(plugin.abi_minor);
-}
-
-std::string option_line(const sluice_option& option) {
-  std::string line = "    " + std::string(option.name) + " (" + std::string(type_name(option.type));
-  if (is_required(option)) {
-    line += ", required";
-  }
-  if (is_secret(option)) {
-    line += ", secret";
-  } else if (option.default_value != nullptr) {
-    line += ", default " + (*option.default_value == '\0' ? "\"\"" : std::string(option.default_value));
-  }
-  line += ")";
-  const auto help = text_of(option.help);
-  return line + (help.empty() ? "" : ": " + std::string(help)) + "\n";
-}
-
-void print_handler(const sluice_handler& handler, Console& console) {
-  const auto help = text_of(handler.help);
-  std::string text = "  handler " + std::string(handler.name) + (help.empty() ? "" : ": " + std::string(help)) + "\n";
-  for (std::size_t index = 0; index < handler.option_count; ++index) {
-    text += option_line(*handler.options[index]);
-  }
-  if (has_open_options(handler)) {
-    text += "    takes any option\n";
-  }
-  console.out(text);
-}
-
 void print_text(const plugin::PluginRegistry& registry, Console& console) {
   for (const auto& loaded : registry.plugins()) {
     const sluice_plugin& plugin = *loaded.plugin;
     console.out(std::string(plugin.name) + " " + plugin.version + " (ABI " + abi_text(plugin) + "): " + loaded.file +
                 "\n");
     for (std::size_t index = 0; index < plugin.handler_count; ++index) {
-      print_handler(*plugin.handlers[index], console);
+      console.out(handler_text(*plugin.handlers[index]));
     }
   }
   for (const auto& rejected : registry.rejected()) {
@@ -397,25 +347,11 @@ void print_text(const plugin::PluginRegistry& registry, Console& console) {
   }
 }
 
-void write_option(JsonWriter& json, const sluice_option* option) {
-  const bool shown = option->default_value != nullptr && !is_secret(*option);
-  put_object(json, "name", text_of(option->name), "type", type_name(option->type), "required", is_required(*option),
-             "secret", is_secret(*option), "default", or_null(shown, text_of(option->default_value)), "help",
-             text_of(option->help));
-}
-
-void write_handler(JsonWriter& json, const sluice_handler* handler) {
-  const std::span options(handler->options, handler->option_count);
-  put_object(json, "name", text_of(handler->name), "help", text_of(handler->help), "concurrent",
-             plugin::is_concurrent(*handler), "open_options", has_open_options(*handler), "options",
-             array_of(options, write_option));
-}
-
 void write_plugin(JsonWriter& json, const plugin::LoadedPlugin& loaded) {
   const sluice_plugin& plugin = *loaded.plugin;
   const std::span handlers(plugin.handlers, plugin.handler_count);
-  put_object(json, "name", text_of(plugin.name), "version", text_of(plugin.version), "abi", abi_text(plugin), "file",
-             loaded.file, "handlers", array_of(handlers, write_handler));
+  put_object(json, "name", plugin.name, "version", plugin.version, "abi", abi_text(plugin), "file", loaded.file,
+             "handlers", array_of(handlers, write_handler));
 }
 
 void print_json(const plugin::PluginRegistry& registry, Console& console) {

@@ -24,6 +24,8 @@
 #include <cstdint>
 #include <exception>
 #include <iterator>
+#include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -35,6 +37,7 @@
 #include "sluice/async.hpp"
 #include "sluice/batch.hpp"
 #include "sluice/context.hpp"
+#include "sluice/detail/mistakes.hpp"
 #include "sluice/detail/note.hpp"
 #include "sluice/host.hpp"
 #include "sluice/message.hpp"
@@ -88,6 +91,16 @@ bool guard(Body body, Failed failed) noexcept {
   return false;
 }
 
+/// Nothing when H takes any option.
+template <typename H>
+constexpr std::optional<std::span<const OptionSpec>> declared_options() {
+  if constexpr (DeclaresOptions<H>) {
+    return std::span<const OptionSpec>(H::options);
+  } else {
+    return std::nullopt;
+  }
+}
+
 /// The functions of the C table for handler H. Nothing is thrown out of them.
 template <typename H>
 struct Thunks {
@@ -97,7 +110,7 @@ struct Thunks {
       if (HandlesAsync<Callee> && host->extension(host, SLUICE_ASYNC_1) == nullptr) {
         throw std::runtime_error(kNeedsAsync);
       }
-      const Options options(values, count);
+      const Options options(values, count, declared_options<H>());
       if constexpr (std::constructible_from<H, const Options&, Host>) {
         *instance = new H(options, Host(*host));
       } else if constexpr (std::constructible_from<H, const Options&>) {
@@ -282,18 +295,7 @@ constexpr const char* handler_kind() {
 
 /// The table entry of handler H; `fallback` names it when it has no name of its own.
 template <typename H>
-constexpr sluice_handler make_handler(const char* fallback) {
-  static_assert(
-      HandlesAny<H>,
-      "a handler needs: sluice::Outcome handle(const sluice::Message&, sluice::Context&); for batches "
-      "std::vector<sluice::Outcome> handle(std::span<const sluice::Message>, sluice::BatchContext&); to complete "
-      "later void handle(const sluice::Message&, sluice::AsyncContext), or as a coroutine "
-      "sluice::Task<sluice::Outcome> handle(const sluice::Message&, sluice::AsyncContext&)");
-  static_assert(int{Handles<H>} + int{HandlesBatch<H>} + int{HandlesAsync<H>} <= 1,
-                "a handler has one handle: for one message, for a batch, or asynchronous");
-  static_assert(Constructible<H>,
-                "a handler needs a constructor from (const sluice::Options&, sluice::Host), "
-                "(const sluice::Options&) or nothing");
+constexpr sluice_handler handler_entry(const char* fallback) {
   sluice_handler handler{};
   handler.struct_size = sizeof(sluice_handler);
   handler.flags = handler_flags<H>();
@@ -317,6 +319,22 @@ constexpr sluice_handler make_handler(const char* fallback) {
   return handler;
 }
 
+/// The same, for a class that may be no handler: then it does not compile, and says why.
+template <typename H>
+constexpr sluice_handler make_handler(const char* fallback) {
+  if constexpr (!HandlesAny<H>) {
+    explain_handle<H>();
+    return {};
+  } else {
+    static_assert(int{Handles<H>} + int{HandlesBatch<H>} + int{HandlesAsync<H>} <= 1,
+                  "a handler has one handle: for one message, for a batch, or asynchronous");
+    static_assert(Constructible<H>,
+                  "a handler needs a constructor from (const sluice::Options&, sluice::Host), "
+                  "(const sluice::Options&) or nothing; it has to be public, and the class not abstract");
+    return handler_entry<H>(fallback);
+  }
+}
+
 template <std::size_t count>
 constexpr bool names_differ(const std::array<sluice_handler, count>& handlers) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -332,6 +350,7 @@ constexpr bool names_differ(const std::array<sluice_handler, count>& handlers) {
 /// All tables of one plugin. `Identity` has its `name` and `version`.
 template <typename Identity, typename... H>
 struct PluginTable {
+  static_assert(sizeof...(H) > 0, "a plugin needs a handler: SLUICE_PLUGIN(\"name\", \"1.0.0\", Handler)");
   static constexpr std::array<sluice_handler, sizeof...(H)> kHandlers{make_handler<H>(Identity::name)...};
   static constexpr auto kPointers = pointers_to(kHandlers);
   static constexpr std::array<const char*, sizeof...(H)> kKinds{handler_kind<H>()...};
@@ -349,14 +368,14 @@ struct PluginTable {
 
 /// Makes the plugin's one exported symbol: its name, its version, and the handlers in it; and a note of the same, which
 /// is read from the file. Once in each plugin, outside of any namespace.
-#define SLUICE_PLUGIN(plugin_name, plugin_version, ...)                                                  \
-  namespace {                                                                                            \
-  struct SluicePluginIdentity {                                                                          \
-    static constexpr const char* name = plugin_name;                                                     \
-    static constexpr const char* version = plugin_version;                                               \
-  };                                                                                                     \
-  using SluicePluginTable = ::sluice::detail::PluginTable<SluicePluginIdentity, __VA_ARGS__>;            \
-  [[gnu::section(".note.sluice"), gnu::used, gnu::aligned(4)]] constinit const auto sluice_plugin_note = \
-      ::sluice::detail::make_note<SluicePluginTable>();                                                  \
-  }                                                                                                      \
+#define SLUICE_PLUGIN(plugin_name, plugin_version, ...)                                                     \
+  namespace {                                                                                               \
+  struct SluicePluginIdentity {                                                                             \
+    static constexpr const char* name = plugin_name;                                                        \
+    static constexpr const char* version = plugin_version;                                                  \
+  };                                                                                                        \
+  using SluicePluginTable = ::sluice::detail::PluginTable<SluicePluginIdentity __VA_OPT__(, ) __VA_ARGS__>; \
+  [[gnu::section(".note.sluice"), gnu::used, gnu::aligned(4)]] constinit const auto sluice_plugin_note =    \
+      ::sluice::detail::make_note<SluicePluginTable>();                                                     \
+  }                                                                                                         \
   constinit const sluice_plugin sluice_plugin_v1 = SluicePluginTable::make();

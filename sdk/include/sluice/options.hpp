@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -7,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -147,11 +149,14 @@ constexpr OptionSpec required(const char* name, const char* help) {
 
 /// What a job configures for its handler, defaults included. Only within the handler's constructor; copy what is kept.
 ///
-/// A wrong type or a missing option throws std::invalid_argument with a sentence for the user; leave it uncaught and
-/// the job does not start.
+/// A wrong type or a missing option throws std::invalid_argument with a sentence for the user, one that the handler
+/// does not declare std::logic_error with one for the author; leave it uncaught and the job does not start.
 class Options {
  public:
-  Options(const sluice_option_value* const* values, std::size_t count) : values_(values), count_(count) {}
+  /// `declared`: the options that the handler lists; nothing when it takes any.
+  Options(const sluice_option_value* const* values, std::size_t count,
+          std::optional<std::span<const OptionSpec>> declared = std::nullopt)
+      : values_(values), count_(count), declared_(declared) {}
   Options(const Options&) = delete;
   Options& operator=(const Options&) = delete;
 
@@ -163,7 +168,7 @@ class Options {
     if (const sluice_option_value* value = value_of(name)) {
       return convert<T>(*value);
     }
-    throw std::invalid_argument("the option \"" + std::string(name) + "\" is missing");
+    missing(name);
   }
 
   /// The value of an option, or the fallback when it is neither configured nor declared with a default.
@@ -208,6 +213,17 @@ class Options {
       }
     }
     return nullptr;
+  }
+
+  /// A job cannot set an option that is not declared, so that the author is told and not whoever writes the job.
+  [[noreturn]] void missing(std::string_view name) const {
+    const std::string option = "the option \"" + std::string(name) + "\" ";
+    if (declared_ && std::none_of(declared_->begin(), declared_->end(),
+                                  [name](const OptionSpec& spec) { return spec.name == name; })) {
+      throw std::logic_error(option + "is read and not declared, a defect of the plugin: add sluice::option<...>(\"" +
+                             std::string(name) + "\", ...) to the handler's `options`");
+    }
+    throw std::invalid_argument(option + "is missing: set it in [job.options]");
   }
 
   [[noreturn]] static void wrong_type(const sluice_option_value& value, sluice_option_type wanted) {
@@ -288,6 +304,7 @@ class Options {
 
   const sluice_option_value* const* values_;
   std::size_t count_;
+  std::optional<std::span<const OptionSpec>> declared_;
 };
 
 }  // namespace sluice

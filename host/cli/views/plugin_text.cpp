@@ -1,0 +1,88 @@
+#include "host/cli/views/plugin_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+#include "base/text/visible.hpp"
+#include "host/plugin/handler_instance.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+std::string_view text_of(const char* text) { return text == nullptr ? std::string_view() : text; }
+
+std::string_view type_name(sluice_option_type type) {
+  constexpr std::array<std::pair<sluice_option_type, std::string_view>, 7> kNames{{{SLUICE_OPTION_STRING, "string"},
+                                                                                   {SLUICE_OPTION_INTEGER, "integer"},
+                                                                                   {SLUICE_OPTION_NUMBER, "number"},
+                                                                                   {SLUICE_OPTION_BOOLEAN, "boolean"},
+                                                                                   {SLUICE_OPTION_DURATION, "duration"},
+                                                                                   {SLUICE_OPTION_LIST, "list"},
+                                                                                   {SLUICE_OPTION_MAP, "map"}}};
+  const auto* const found =
+      std::find_if(kNames.begin(), kNames.end(), [type](const auto& known) { return known.first == type; });
+  return found == kNames.end() ? "unknown" : found->second;
+}
+
+bool is_required(const sluice_option& option) { return (option.flags & SLUICE_OPTION_REQUIRED) != 0; }
+bool is_secret(const sluice_option& option) { return (option.flags & SLUICE_OPTION_SECRET) != 0; }
+bool has_open_options(const sluice_handler& handler) { return (handler.flags & SLUICE_HANDLER_OPEN_OPTIONS) != 0; }
+
+std::string option_line(const sluice_option& option) {
+  std::string line = "    " + std::string(option.name) + " (" + std::string(type_name(option.type));
+  if (is_required(option)) {
+    line += ", required";
+  }
+  if (is_secret(option)) {
+    line += ", secret";
+  } else if (option.default_value != nullptr) {
+    line += ", default " + (*option.default_value == '\0' ? "\"\"" : visible(option.default_value));
+  }
+  line += ")";
+  const auto help = text_of(option.help);
+  return line + (help.empty() ? "" : ": " + visible(help)) + "\n";
+}
+
+void write_option(JsonWriter& json, const sluice_option* option) {
+  const bool shown = option->default_value != nullptr && !is_secret(*option);
+  put_object(json, "name", text_of(option->name), "type", type_name(option->type), "required", is_required(*option),
+             "secret", is_secret(*option), "default", or_null(shown, text_of(option->default_value)), "help",
+             text_of(option->help));
+}
+
+}  // namespace
+
+std::string abi_text(const sluice_plugin& plugin) {
+  return std::to_string(plugin.abi_major) + "." + std::to_string(plugin.abi_minor);
+}
+
+std::string handler_text(const sluice_handler& handler) {
+  const auto help = text_of(handler.help);
+  std::string text = "  handler " + std::string(handler.name) + (help.empty() ? "" : ": " + visible(help)) + "\n";
+  text +=
+      plugin::is_concurrent(handler)
+          ? "    one instance for all workers of a job\n"
+          : "    an instance for each worker: its handle is not const (in C: SLUICE_HANDLER_CONCURRENT is not set)\n";
+  for (std::size_t index = 0; index < handler.option_count; ++index) {
+    text += option_line(*handler.options[index]);
+  }
+  return text + (has_open_options(handler) ? "    takes any option\n" : "");
+}
+
+void put_handler(JsonWriter& json, const sluice_handler& handler) {
+  const std::span options(handler.options, handler.option_count);
+  put_members(json, "name", text_of(handler.name), "help", text_of(handler.help), "concurrent",
+              plugin::is_concurrent(handler), "open_options", has_open_options(handler), "options",
+              array_of(options, write_option));
+}
+
+void write_handler(JsonWriter& json, const sluice_handler* handler) {
+  json.begin_object();
+  put_handler(json, *handler);
+  json.end_object();
+}
+
+}  // namespace sluice::cli
