@@ -597,9 +597,9 @@ plugin::Outcome RunnerInstance::handle(const queue::Message& message, std::strin
     return *std::move(waits);
   }
   runner_->expect_message();
-  attempt.watch(this);
+  attempt.watch(*this);
   plugin::Outcome outcome = runner_->handle(message, queue, max_attempts, attempt, {log_, spec_.job, message.id});
-  attempt.watch(nullptr);
+  attempt.unwatch(*this);
   if (outcome.status == plugin::OutcomeStatus::crashed) {
     runner_.reset();
     if (spawner_.closed()) {

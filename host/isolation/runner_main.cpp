@@ -260,11 +260,11 @@ void RunnerBody::work() {
     return;
   }
   arm();
-  attempt_.watch(&voice_);
+  attempt_.watch(voice_);
   handler_begins({&facts_, message_.message.id, 0});
   const plugin::Outcome outcome = instance_->handle(message_.message, message_.queue, message_.max_attempts, attempt_);
   handler_returns();
-  attempt_.watch(nullptr);
+  attempt_.unwatch(voice_);
   voice_.outcome(outcome);
   voice_.heard(false);
 }

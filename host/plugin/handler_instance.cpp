@@ -7,6 +7,8 @@
 #include "base/text/joined.hpp"
 #include "base/text/utf8.hpp"
 #include "base/uuid.hpp"
+#include "host/plugin/async_desk.hpp"
+#include "sluice/batch.hpp"
 #include "sluice/health.h"
 #include "sluice/options.hpp"
 
@@ -304,6 +306,12 @@ class Call : boost::noncopyable {
     return std::move(outcome_);
   }
 
+  /// As the handler's last report.
+  Outcome take_outcome(const sluice_outcome* reported) {
+    report(&context_, reported);
+    return take_outcome();
+  }
+
   /// A fault: what the handler threw.
   Outcome fail(std::string_view thrown) {
     drop_effects("the handler failed");
@@ -410,13 +418,127 @@ std::optional<std::string> thrown_by(Body body) {
   }
 }
 
+/// What a handler has for this id; null where its struct is not what this host knows, or it has nothing.
+template <typename Feature>
+const Feature* feature_of(const sluice_handler& handler, const char* id) {
+  const void* found = nullptr;
+  if (handler.extension != nullptr) {
+    static_cast<void>(thrown_by([&] { found = handler.extension(id); }));
+  }
+  const auto* feature = static_cast<const Feature*>(found);
+  return feature != nullptr && feature->struct_size >= sizeof(Feature) ? feature : nullptr;
+}
+
+const sluice_batch* batch_of(const sluice_handler& handler) {
+  const auto* batch = feature_of<sluice_batch>(handler, SLUICE_BATCH_1);
+  return batch != nullptr && batch->handle != nullptr ? batch : nullptr;
+}
+
+const sluice_async* async_of(const sluice_handler& handler) {
+  const auto* async = feature_of<sluice_async>(handler, SLUICE_ASYNC_1);
+  return async != nullptr && async->begin != nullptr ? async : nullptr;
+}
+
+/// Adds the attributes of a message to what the C message points into.
+void add_attributes(const queue::Message& message, std::vector<sluice_attribute>& attributes) {
+  for (const auto& [name, value] : message.attributes) {
+    attributes.push_back({borrow(name), borrow(value)});
+  }
+}
+
+sluice_message make_message(const Work& work, const sluice_attribute* attributes) {
+  const queue::Message& message = work.message;
+  return {sizeof(sluice_message),
+          message.attempt,
+          work.max_attempts,
+          0,
+          borrow(message.id),
+          borrow(work.queue),
+          borrow(message.body),
+          borrow(message.content_type),
+          borrow(message.group),
+          message.sent_at.time_since_epoch().count(),
+          attributes,
+          message.attributes.size()};
+}
+
+/// One message of an asynchronous handler, from `begin` to its completion, which deletes it.
+class AsyncCall final : public DeskEntry {
+ public:
+  AsyncCall(const CallSetting& setting, const Work& work, Completer& completer)
+      : completer_(completer), attempt_(work.attempt), call_(setting, work.message, work.attempt) {
+    attributes_.reserve(work.message.attributes.size());
+    add_attributes(work.message, attributes_);
+    message_ = make_message(work, attributes_.data());
+  }
+
+  /// Until the token has been completed.
+  const sluice_message* message() const { return &message_; }
+  const sluice_async_context* use(sluice_token token) {
+    async_ = {sizeof(sluice_async_context), 0, token, &AsyncDesk::table(), call_.context()};
+    return &async_;
+  }
+
+  const sluice_context& context() const override { return *call_.context(); }
+  Attempt& attempt() override { return attempt_; }
+  std::string_view message_id() const override { return view(message_.id); }
+  void end(const sluice_outcome* outcome) noexcept override {
+    Outcome ended;
+    try {
+      ended = call_.take_outcome(outcome);
+    } catch (const std::exception&) {
+      // No memory for the reason: a fault without one.
+    }
+    Completer& completer = completer_;
+    delete this;
+    completer.completed(std::move(ended));
+  }
+
+ private:
+  Completer& completer_;
+  Attempt& attempt_;
+  std::vector<sluice_attribute> attributes_;
+  sluice_message message_{};
+  sluice_async_context async_{};
+  Call call_;
+};
+
+/// Waits for the one message that was begun with.
+class OneCompletion final : public Completer {
+ public:
+  void completed(Outcome&& outcome) noexcept override {
+    const MutexLock lock(mutex_);
+    outcome_ = std::move(outcome);
+    came_.notify_all();
+  }
+  Outcome wait() {
+    const MutexLock lock(mutex_);
+    came_.wait_until(mutex_, SteadyTime::max(), [this]() SLUICE_REQUIRES(mutex_) { return outcome_.has_value(); });
+    return *std::move(outcome_);
+  }
+
+ private:
+  Mutex mutex_;
+  Condition came_;
+  std::optional<Outcome> outcome_ SLUICE_GUARDED_BY(mutex_);
+};
+
 class TableInstance final : public HandlerInstance {
  public:
   TableInstance(const sluice_handler& handler, std::string job, HandlerSurroundings surroundings)
-      : handler_(handler), setting_{std::move(job), std::move(surroundings)} {
+      : handler_(handler),
+        batch_(batch_of(handler)),
+        async_(async_of(handler)),
+        setting_{std::move(job), std::move(surroundings)} {
     host_.job = borrow(setting_.job);
+    if (async_ != nullptr) {
+      AsyncDesk::instance().join(user_);
+    }
   }
   ~TableInstance() override {
+    if (async_ != nullptr) {
+      AsyncDesk::instance().leave(user_);
+    }
     if (created_) {
       // What a destructor throws changes nothing any more.
       static_cast<void>(thrown_by([this] { handler_.destroy(instance_); }));
@@ -443,23 +565,70 @@ class TableInstance final : public HandlerInstance {
 
   Outcome handle(const queue::Message& message, std::string_view queue, std::uint32_t max_attempts,
                  Attempt& attempt) override {
+    const Work work{message, queue, max_attempts, attempt};
+    if (async_ != nullptr) {
+      OneCompletion completion;
+      begin(work, completion);
+      return completion.wait();
+    }
     thread_local std::vector<sluice_attribute> attributes;
     attributes.clear();
-    for (const auto& [name, value] : message.attributes) {
-      attributes.push_back({borrow(name), borrow(value)});
-    }
-    const sluice_message raw{sizeof(sluice_message), message.attempt,
-                             max_attempts,           0,
-                             borrow(message.id),     borrow(queue),
-                             borrow(message.body),   borrow(message.content_type),
-                             borrow(message.group),  message.sent_at.time_since_epoch().count(),
-                             attributes.data(),      attributes.size()};
+    add_attributes(message, attributes);
+    const sluice_message raw = make_message(work, attributes.data());
     Call call(setting_, message, attempt);
     const std::optional<std::string> thrown = thrown_by([&] { handler_.handle(instance_, &raw, call.context()); });
     if (attributes.capacity() > kKeptAttributes) {
       std::vector<sluice_attribute>().swap(attributes);
     }
     return thrown ? call.fail(*thrown) : call.take_outcome();
+  }
+
+  void handle_batch(std::span<const Work> batch, std::span<Outcome> outcomes) override {
+    if (batch_ == nullptr) {
+      HandlerInstance::handle_batch(batch, outcomes);
+      return;
+    }
+    std::vector<sluice_attribute> attributes;
+    std::size_t count = 0;
+    for (const Work& work : batch) {
+      count += work.message.attributes.size();
+    }
+    attributes.reserve(count);
+    detail::Row<sluice_message> raw(batch.size());
+    detail::Row<Call> calls(batch.size());
+    std::vector<const sluice_message*> messages;
+    std::vector<const sluice_context*> contexts;
+    messages.reserve(batch.size());
+    contexts.reserve(batch.size());
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const sluice_attribute* const first = attributes.data() + attributes.size();
+      add_attributes(batch[i].message, attributes);
+      raw.add(make_message(batch[i], first));
+      calls.add(setting_, batch[i].message, batch[i].attempt);
+      messages.push_back(&raw[i]);
+      contexts.push_back(calls[i].context());
+    }
+    const std::optional<std::string> thrown =
+        thrown_by([&] { batch_->handle(instance_, messages.data(), contexts.data(), batch.size()); });
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      outcomes[i] = thrown ? calls[i].fail(*thrown) : calls[i].take_outcome();
+    }
+  }
+
+  void begin(const Work& work, Completer& completer) override {
+    if (async_ == nullptr) {
+      HandlerInstance::begin(work, completer);
+      return;
+    }
+    AsyncDesk& desk = AsyncDesk::instance();
+    auto call = std::make_unique<AsyncCall>(setting_, work, completer);
+    const sluice_token token = desk.open(user_, *call);
+    const sluice_async_context* const context = call->use(token);
+    const sluice_message* const message = call.release()->message();
+    if (const auto thrown = thrown_by([&] { async_->begin(instance_, message, context); })) {
+      const sluice_outcome fault{sizeof(sluice_outcome), SLUICE_FAULT, -1, borrow(*thrown)};
+      desk.complete(token, &fault);
+    }
   }
 
  private:
@@ -478,13 +647,19 @@ class TableInstance final : public HandlerInstance {
       static const sluice_health health{sizeof(sluice_health), 0, &report_health};
       return &health;
     }
+    if (is_id(id, SLUICE_ASYNC_1)) {
+      return &AsyncDesk::table();
+    }
     const bool effects = self.setting_.surroundings.effects.random != nullptr && is_id(id, SLUICE_EFFECTS_1);
     return effects ? &self.effects_ : nullptr;
   }
 
   // Fixed after construction.
   const sluice_handler& handler_;
+  const sluice_batch* const batch_;  ///< null: it is of another kind
+  const sluice_async* const async_;  ///< null: it is of another kind
   const CallSetting setting_;
+  const DeskUser user_{setting_.job, setting_.surroundings.log};
   sluice_host host_{sizeof(sluice_host), SLUICE_ABI_MINOR, this, {}, &log, &extension};
   const sluice_effects_host effects_{sizeof(sluice_effects_host), setting_.surroundings.effects.store};
   // Fixed after start().
@@ -504,11 +679,31 @@ void Attempt::request_stop(SteadyTime end) {
     const MutexLock lock(mutex_);
     end_.store(std::min(end_.load(), end.time_since_epoch().count()));
     stop_.store(true);
-    if (watcher_ != nullptr) {
-      watcher_->stop_requested(drain_end(), lost_.load());
+    for (AttemptWatcher* watcher = watchers_; watcher != nullptr; watcher = watcher->next_) {
+      watcher->stop_requested(drain_end(), lost_.load());
     }
   }
   stopped_.notify_all();
+}
+
+void Attempt::watch(AttemptWatcher& watcher) {
+  const MutexLock lock(mutex_);
+  watcher.next_ = watchers_;
+  watchers_ = &watcher;
+  if (stop_.load()) {
+    watcher.stop_requested(drain_end(), lost_.load());
+  }
+}
+
+void Attempt::unwatch(AttemptWatcher& watcher) {
+  const MutexLock lock(mutex_);
+  AttemptWatcher** place = &watchers_;
+  while (*place != nullptr && *place != &watcher) {
+    place = &(*place)->next_;
+  }
+  if (*place != nullptr) {
+    *place = watcher.next_;
+  }
 }
 
 bool Attempt::wait_for_stop(Duration timeout) {
@@ -536,8 +731,8 @@ bool Attempt::extend(Duration duration) {
       return false;
     }
     deadline_.store(saturating_sum(clock_.steady_now(), duration).time_since_epoch().count());
-    if (watcher_ != nullptr) {
-      watcher_->extended(duration);
+    for (AttemptWatcher* watcher = watchers_; watcher != nullptr; watcher = watcher->next_) {
+      watcher->extended(duration);
     }
   }
   stopped_.notify_all();
@@ -791,6 +986,13 @@ Result<std::unique_ptr<HandlerInstance>> HandlerInstance::create(HandlerSurround
 }
 
 bool is_concurrent(const sluice_handler& handler) { return (handler.flags & SLUICE_HANDLER_CONCURRENT) != 0; }
+
+HandlerKind kind_of(const sluice_handler& handler) {
+  if (async_of(handler) != nullptr) {
+    return HandlerKind::async;
+  }
+  return batch_of(handler) != nullptr ? HandlerKind::batch : HandlerKind::plain;
+}
 
 std::shared_ptr<HealthSeat> HealthBoard::seat() { return std::make_shared<Seat>(notes_); }
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <boost/core/noncopyable.hpp>
+#include <span>
 
 #include "base/random.hpp"
 #include "config/config.hpp"
@@ -57,6 +58,10 @@ class AttemptWatcher : boost::noncopyable {
   virtual void stop_requested(SteadyTime end, bool lease_lost) noexcept = 0;
   /// The time-out is that far from now.
   virtual void extended(Duration duration) noexcept = 0;
+
+ private:
+  friend class Attempt;
+  AttemptWatcher* next_ = nullptr;  ///< of those that watch the same attempt
 };
 
 /// Where an attempt stores progress with its message. Of the thread that runs the handler.
@@ -121,14 +126,10 @@ class Attempt : boost::noncopyable {
   /// Moves the time-out to now + `duration`; false when the lease is lost.
   bool extend(Duration duration);
 
-  /// Tells `watcher` from now on, also of a stop before; null: nobody. The one before is not called any more then.
-  void watch(AttemptWatcher* watcher) {
-    const MutexLock lock(mutex_);
-    watcher_ = watcher;
-    if (watcher != nullptr && stop_.load()) {
-      watcher->stop_requested(drain_end(), lost_.load());
-    }
-  }
+  /// Tells `watcher` from now on, also of a stop before, beside those that watch it already.
+  void watch(AttemptWatcher& watcher);
+  /// It is not called any more when this returns.
+  void unwatch(AttemptWatcher& watcher);
 
  private:
   static constexpr SteadyTime kNever = SteadyTime::max();
@@ -147,7 +148,7 @@ class Attempt : boost::noncopyable {
   Mutex mutex_;
   Condition stopped_;
   // Guarded by mutex_.
-  AttemptWatcher* watcher_ SLUICE_GUARDED_BY(mutex_) = nullptr;
+  AttemptWatcher* watchers_ SLUICE_GUARDED_BY(mutex_) = nullptr;
 };
 
 /// What the handlers of a job may have committed together with a message. A value.
@@ -346,7 +347,31 @@ struct HandlerSurroundings {
   std::shared_ptr<HealthSeat> health{};  ///< where it says how what it works with fares; null: nobody asks
 };
 
-/// One instance of a handler, made for one job: `create` to `destroy` of the ABI. A resource.
+/// One message for a handler. Borrows, for as long as the handler is at work on it.
+struct Work {
+  const queue::Message& message;
+  std::string_view queue;
+  std::uint32_t max_attempts = 0;  ///< 0: no limit
+  Attempt& attempt;
+};
+
+/// Is told what became of a message that a handler has begun with: once, by any thread, from inside `begin` too. The
+/// message and its attempt are not touched any more then.
+class Completer : boost::noncopyable {
+ public:
+  virtual ~Completer() = default;
+  virtual void completed(Outcome&& outcome) noexcept = 0;
+};
+
+/// How a handler takes its messages.
+enum class HandlerKind {
+  plain,  ///< one in a call
+  batch,  ///< several in a call
+  async,  ///< begins with one, and ends it later
+};
+
+/// One instance of a handler, made for one job: `create` to `destroy` of the ABI. A resource. Whatever kind the handler
+/// is of, `handle` works on one message; `handle_batch` and `begin` are for the kind they are named after.
 ///
 /// Nothing that the plugin throws comes out of it: it becomes an Error or a fault.
 class HandlerInstance {
@@ -360,10 +385,23 @@ class HandlerInstance {
   /// Works on one message. Concurrent calls only for concurrent handlers. `max_attempts` 0: no limit.
   virtual Outcome handle(const queue::Message& message, std::string_view queue, std::uint32_t max_attempts,
                          Attempt& attempt) = 0;
+  /// Works on several messages in one call; `outcomes`, as many, says at the same place what became of each.
+  virtual void handle_batch(std::span<const Work> batch, std::span<Outcome> outcomes) {
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      outcomes[i] = handle(batch[i].message, batch[i].queue, batch[i].max_attempts, batch[i].attempt);
+    }
+  }
+  /// Begins with a message and returns; `completer`, which lives until then, is told of the end. One caller at a time.
+  /// The instance outlives every message that it has begun with.
+  virtual void begin(const Work& work, Completer& completer) {
+    completer.completed(handle(work.message, work.queue, work.max_attempts, work.attempt));
+  }
 };
 
 /// True when one instance may be shared by all workers of a job.
 bool is_concurrent(const sluice_handler& handler);
+/// Asks the handler for the features that tell.
+HandlerKind kind_of(const sluice_handler& handler);
 
 /// Makes an instance for one worker, whose handler says at `health` how what it works with fares; null: nobody asks.
 using InstanceFactory = std::function<Result<std::unique_ptr<HandlerInstance>>(std::shared_ptr<HealthSeat> health)>;

@@ -180,7 +180,7 @@ TEST(AttemptWatcher, IsToldOfStopLossAndExtension) {
   const SystemClock clock;
   Attempt attempt(clock);
   Notes notes;
-  attempt.watch(&notes);
+  attempt.watch(notes);
   attempt.extend(std::chrono::seconds(7));
   EXPECT_EQ(notes.extension, std::chrono::seconds(7));
   const SteadyTime end = clock.steady_now() + std::chrono::hours(1);
@@ -198,7 +198,7 @@ TEST(AttemptWatcher, IsToldAtOnceOfAStopThatWasThereBefore) {
   Attempt attempt(clock);
   attempt.lose_lease();
   Notes notes;
-  attempt.watch(&notes);
+  attempt.watch(notes);
   EXPECT_EQ(notes.stops, 1);
   EXPECT_TRUE(notes.lost);
 }
@@ -207,8 +207,8 @@ TEST(AttemptWatcher, IsToldNothingOnceItNoLongerWatches) {
   const SystemClock clock;
   Attempt attempt(clock);
   Notes notes;
-  attempt.watch(&notes);
-  attempt.watch(nullptr);
+  attempt.watch(notes);
+  attempt.unwatch(notes);
   attempt.request_stop();
   EXPECT_EQ(notes.stops, 0);
 }

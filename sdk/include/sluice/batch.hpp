@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sluice/abi.h"
@@ -39,8 +40,8 @@ class Row {
   Row& operator=(const Row&) = delete;
 
   template <typename... Args>
-  void add(const Args&... args) {
-    std::construct_at(first_ + size_, args...);
+  void add(Args&&... args) {
+    std::construct_at(first_ + size_, std::forward<Args>(args)...);
     ++size_;
   }
   T& operator[](std::size_t i) { return first_[i]; }

@@ -1,0 +1,397 @@
+#include "host/plugin/async_desk.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <thread>
+
+#include "base/assert.hpp"
+#include "base/signal_block.hpp"
+
+namespace sluice::plugin {
+namespace {
+
+constexpr std::uint64_t kPlaceBits = 24;
+constexpr std::uint64_t kMostPlaces = (std::uint64_t{1} << kPlaceBits) - 1;
+
+sluice_token token_of(std::uint64_t turn, std::size_t place) { return turn << kPlaceBits | (place + 1); }
+std::uint64_t turn_of(sluice_token token) { return token >> kPlaceBits; }
+/// kMostPlaces for the token 0, where no place is.
+std::size_t place_of(sluice_token token) { return ((token & kMostPlaces) - 1) & kMostPlaces; }
+
+SteadyTime after(SteadyTime now, Duration span) {
+  return span >= SteadyTime::max() - now ? SteadyTime::max() : now + span;
+}
+
+}  // namespace
+
+/// What `call_after` has promised: sorted by time, and for each message at hand when its stop comes.
+class AsyncDesk::Timers : boost::noncopyable {
+ public:
+  struct Timer {
+    SteadyTime wanted;
+    Watch* watch;  ///< of its message; null once that has ended
+    const DeskUser* user;
+    void (*call)(void*);
+    void* data;
+  };
+  using Line = std::multimap<SteadyTime, Timer>;
+
+  ~Timers() { stop(); }
+
+  bool add(Watch& watch, Duration delay, void (*call)(void*), void* data) SLUICE_EXCLUDES(mutex_);
+  /// The stop of its message is requested.
+  void hurry(Watch& watch) noexcept SLUICE_EXCLUDES(mutex_);
+  void extended(Watch& watch, Duration duration) noexcept SLUICE_EXCLUDES(mutex_);
+  /// Its message has ended; nobody touches the watch any more.
+  void detach(Watch& watch) noexcept SLUICE_EXCLUDES(mutex_);
+  /// Calls what is left of the user's, on this thread.
+  void finish(const DeskUser& user) SLUICE_EXCLUDES(mutex_);
+  /// Ends the thread. Whoever adds something later begins another one.
+  void stop();
+
+ private:
+  void run(const std::stop_token& stop) SLUICE_EXCLUDES(mutex_);
+  void make_ready(Watch& watch) SLUICE_REQUIRES(mutex_);
+  /// Moves what is due from the line.
+  void take_due() SLUICE_REQUIRES(mutex_);
+
+  const SystemClock clock_{};
+  Mutex mutex_;
+  Condition changed_;
+  Line line_ SLUICE_GUARDED_BY(mutex_);
+  std::deque<Line::node_type> ready_ SLUICE_GUARDED_BY(mutex_);
+  const DeskUser* calling_ SLUICE_GUARDED_BY(mutex_) = nullptr;
+  Mutex thread_mutex_;  ///< before mutex_
+  std::jthread thread_ SLUICE_GUARDED_BY(thread_mutex_);
+};
+
+/// Carries what happens to one message's attempt to its timers.
+class Watch final : public AttemptWatcher {
+ public:
+  Watch(AsyncDesk::Timers& timers, const DeskUser& its_user, SteadyTime its_deadline)
+      : user(its_user), deadline(its_deadline), timers_(timers) {}
+
+  void stop_requested(SteadyTime, bool) noexcept override { timers_.hurry(*this); }
+  void extended(Duration duration) noexcept override { timers_.extended(*this, duration); }
+
+  const DeskUser& user;
+  // Guarded by the timers' mutex.
+  std::vector<AsyncDesk::Timers::Line::iterator> timers;
+  SteadyTime deadline;
+  bool stopped = false;
+
+ private:
+  AsyncDesk::Timers& timers_;
+};
+
+bool AsyncDesk::Timers::add(Watch& watch, Duration delay, void (*call)(void*), void* data) {
+  {
+    const MutexLock lock(thread_mutex_);
+    if (!thread_.joinable()) {
+      const SignalBlock block;
+      thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+    }
+  }
+  const SteadyTime wanted = after(clock_.steady_now(), delay);
+  const MutexLock lock(mutex_);
+  watch.timers.reserve(watch.timers.size() + 1);
+  const SteadyTime due = watch.stopped ? SteadyTime::min() : std::min(wanted, watch.deadline);
+  const auto place = line_.emplace(due, Timer{wanted, &watch, &watch.user, call, data});
+  watch.timers.push_back(place);
+  if (watch.stopped) {
+    make_ready(watch);
+  }
+  if (watch.stopped || place == line_.begin()) {
+    changed_.notify_all();
+  }
+  return true;
+}
+
+void AsyncDesk::Timers::make_ready(Watch& watch) {
+  for (const Line::iterator timer : watch.timers) {
+    timer->second.watch = nullptr;
+    ready_.push_back(line_.extract(timer));
+  }
+  watch.timers.clear();
+}
+
+void AsyncDesk::Timers::hurry(Watch& watch) noexcept {
+  const MutexLock lock(mutex_);
+  watch.stopped = true;
+  if (!watch.timers.empty()) {
+    make_ready(watch);
+    changed_.notify_all();
+  }
+}
+
+void AsyncDesk::Timers::extended(Watch& watch, Duration duration) noexcept {
+  const SteadyTime deadline = after(clock_.steady_now(), duration);
+  const MutexLock lock(mutex_);
+  // What gets later is seen when the time before has come.
+  if (deadline < watch.deadline) {
+    for (Line::iterator& timer : watch.timers) {
+      auto node = line_.extract(timer);
+      node.key() = std::min(node.mapped().wanted, deadline);
+      timer = line_.insert(std::move(node));
+    }
+    changed_.notify_all();
+  }
+  watch.deadline = deadline;
+}
+
+void AsyncDesk::Timers::detach(Watch& watch) noexcept { hurry(watch); }
+
+void AsyncDesk::Timers::take_due() {
+  const SteadyTime now = clock_.steady_now();
+  while (!line_.empty() && line_.begin()->first <= now) {
+    Timer& timer = line_.begin()->second;
+    Watch& watch = *timer.watch;
+    const auto mine = std::find(watch.timers.begin(), watch.timers.end(), line_.begin());
+    auto node = line_.extract(line_.begin());
+    if (now < node.mapped().wanted && now < watch.deadline) {
+      node.key() = std::min(node.mapped().wanted, watch.deadline);
+      *mine = line_.insert(std::move(node));
+      continue;
+    }
+    *mine = watch.timers.back();
+    watch.timers.pop_back();
+    node.mapped().watch = nullptr;
+    ready_.push_back(std::move(node));
+  }
+}
+
+void AsyncDesk::Timers::run(const std::stop_token& stop) {
+  ::pthread_setname_np(::pthread_self(), "sluice-timers");
+  MutexLock lock(mutex_);
+  while (!stop.stop_requested()) {
+    take_due();
+    if (ready_.empty()) {
+      const SteadyTime next = line_.empty() ? SteadyTime::max() : line_.begin()->first;
+      changed_.wait_until(mutex_, stop, next, [this, next]() SLUICE_REQUIRES(mutex_) {
+        return !ready_.empty() || (!line_.empty() && line_.begin()->first < next);
+      });
+      continue;
+    }
+    const Timer due = ready_.front().mapped();
+    ready_.pop_front();
+    calling_ = due.user;
+    lock.unlock();
+    due.call(due.data);
+    lock.lock();
+    calling_ = nullptr;
+    changed_.notify_all();
+  }
+}
+
+void AsyncDesk::Timers::finish(const DeskUser& user) {
+  MutexLock lock(mutex_);
+  while (true) {
+    changed_.wait_until(mutex_, SteadyTime::max(), [&]() SLUICE_REQUIRES(mutex_) { return calling_ != &user; });
+    const auto left = std::find_if(ready_.begin(), ready_.end(),
+                                   [&](const Line::node_type& timer) { return timer.mapped().user == &user; });
+    if (left == ready_.end()) {
+      return;
+    }
+    const Timer due = left->mapped();
+    ready_.erase(left);
+    lock.unlock();
+    due.call(due.data);
+    lock.lock();
+  }
+}
+
+void AsyncDesk::Timers::stop() {
+  const MutexLock lock(thread_mutex_);
+  if (thread_.joinable()) {
+    thread_.request_stop();
+    thread_.join();
+    thread_ = std::jthread();
+  }
+}
+
+AsyncDesk::AsyncDesk() : timers_(std::make_unique<Timers>()) {}
+
+AsyncDesk& AsyncDesk::instance() {
+  static AsyncDesk& desk = *new AsyncDesk;
+  return desk;
+}
+
+/// What a token's message says, under the lock, so that it does not end meanwhile.
+template <typename Answer, typename Ask>
+Answer AsyncDesk::ask(sluice_token token, Answer otherwise, Ask question) noexcept {
+  AsyncDesk& desk = instance();
+  const MutexLock lock(desk.mutex_);
+  Place* const place = desk.find(token);
+  return place == nullptr ? otherwise : question(place->entry->context());
+}
+
+const sluice_async_host& AsyncDesk::table() {
+  using Host = sluice_async_host;
+  static constexpr Host kTable{
+      sizeof(Host),
+      0,
+      nullptr,
+      [](const Host*, sluice_token token, const sluice_outcome* outcome) noexcept {
+        return instance().complete(token, outcome);
+      },
+      [](const Host*, sluice_token token, sluice_log_level level, sluice_string text) noexcept {
+        const bool written = ask(token, false, [&](const sluice_context& context) {
+          context.log(&context, level, text);
+          return true;
+        });
+        if (!written) {
+          instance().refuse(token, "wrote a line to the log of a message that has ended");
+        }
+      },
+      [](const Host*, sluice_token token) noexcept -> std::int32_t {
+        return ask(token, std::int32_t{1},
+                   [](const sluice_context& context) { return context.stop_requested(&context); });
+      },
+      [](const Host*, sluice_token token) noexcept -> std::int64_t {
+        return ask(token, std::int64_t{0}, [](const sluice_context& context) { return context.time_left(&context); });
+      },
+      [](const Host*, sluice_token token, std::int64_t duration) noexcept -> std::int32_t {
+        return ask(token, std::int32_t{1},
+                   [&](const sluice_context& context) { return context.extend(&context, duration); });
+      },
+      [](const Host*, sluice_token token, const char* id) noexcept -> const void* {
+        return ask(token, static_cast<const void*>(nullptr),
+                   [&](const sluice_context& context) { return context.extension(&context, id); });
+      },
+      [](const Host*, sluice_token token, std::int64_t delay, void (*call)(void*), void* data) noexcept {
+        return instance().call_after(token, std::max(Duration(delay), Duration::zero()), call, data);
+      }};
+  return kTable;
+}
+
+void AsyncDesk::join(const DeskUser& user) {
+  const MutexLock lock(mutex_);
+  users_.push_back(&user);
+}
+
+void AsyncDesk::leave(const DeskUser& user) {
+  timers_->finish(user);
+  bool last = false;
+  {
+    const MutexLock lock(mutex_);
+    std::erase(users_, &user);
+    last = users_.empty();
+  }
+  if (last) {
+    timers_->stop();
+  }
+}
+
+sluice_token AsyncDesk::open(const DeskUser& user, DeskEntry& entry) {
+  const MutexLock lock(mutex_);
+  if (free_.empty()) {
+    SLUICE_ASSERT(places_.size() < kMostPlaces);
+    places_.emplace_back();
+    free_.push_back(static_cast<std::uint32_t>(places_.size() - 1));
+  }
+  const std::uint32_t number = free_.back();
+  free_.pop_back();
+  Place& place = places_[number];
+  ++place.turn;
+  place.entry = &entry;
+  place.user = &user;
+  place.last_id = entry.message_id();
+  place.last_job = user.job;
+  return token_of(place.turn, number);
+}
+
+AsyncDesk::Place* AsyncDesk::find(sluice_token token) {
+  const std::size_t number = place_of(token);
+  if (number >= places_.size()) {
+    return nullptr;
+  }
+  Place& place = places_[number];
+  return place.turn == turn_of(token) && place.entry != nullptr ? &place : nullptr;
+}
+
+sluice_answer AsyncDesk::complete(sluice_token token, const sluice_outcome* outcome) noexcept {
+  DeskEntry* entry = nullptr;
+  std::unique_ptr<Watch> watch;
+  {
+    const MutexLock lock(mutex_);
+    if (Place* const place = find(token)) {
+      entry = std::exchange(place->entry, nullptr);
+      watch.reset(std::exchange(place->watch, nullptr));
+      free_.push_back(static_cast<std::uint32_t>(place_of(token)));
+    }
+  }
+  if (entry == nullptr) {
+    return refuse(token, "completed a message that has ended");
+  }
+  if (watch) {
+    entry->attempt().unwatch(*watch);
+    timers_->detach(*watch);
+  }
+  entry->end(outcome);
+  return SLUICE_ACCEPTED;
+}
+
+sluice_answer AsyncDesk::call_after(sluice_token token, Duration delay, void (*call)(void*), void* data) noexcept {
+  try {
+    const MutexLock lock(mutex_);
+    if (Place* const place = find(token)) {
+      if (place->watch == nullptr) {
+        Attempt& attempt = place->entry->attempt();
+        const SteadyTime deadline = after(SystemClock().steady_now(), attempt.time_left());
+        place->watch = std::make_unique<Watch>(*timers_, *place->user, deadline).release();
+        attempt.watch(*place->watch);
+      }
+      timers_->add(*place->watch, delay, call, data);
+      return SLUICE_ACCEPTED;
+    }
+  } catch (const std::exception&) {
+    return SLUICE_NO_MEMORY;
+  }
+  return SLUICE_STALE;
+}
+
+sluice_answer AsyncDesk::refuse(sluice_token token, std::string_view what) noexcept {
+  try {
+    std::string job;
+    std::string id;
+    HandlerLog log;
+    bool twice = false;
+    {
+      const MutexLock lock(mutex_);
+      const std::size_t number = place_of(token);
+      if (number < places_.size() && turn_of(token) > 0 && turn_of(token) <= places_[number].turn) {
+        const Place& place = places_[number];
+        twice = place.turn == turn_of(token);
+        job = place.last_job;
+        id = twice ? place.last_id : std::string();
+      }
+      const auto own =
+          std::find_if(users_.begin(), users_.end(), [&](const DeskUser* user) { return user->job == job; });
+      if (own != users_.end()) {
+        log = (*own)->log;
+      } else if (!users_.empty()) {
+        log = users_.back()->log;
+      }
+    }
+    const std::string text = "the handler " + std::string(what) + " (token " + std::to_string(token) +
+                             (job.empty() ? ", which the host has never given"
+                              : twice     ? ", completed before"
+                                          : ", whose message is long gone") +
+                             "): it is refused; a defect of the plugin";
+    if (log) {
+      write_log(log, SLUICE_LOG_ERROR, job, id, {text.data(), text.size()});
+    } else {
+      // Its host has ended already.
+      std::fprintf(stderr, "sluice: job '%s', message '%s': %s\n", job.c_str(), id.c_str(), text.c_str());
+    }
+    return twice ? SLUICE_TWICE : SLUICE_STALE;
+  } catch (const std::exception&) {
+    return SLUICE_STALE;
+  }
+}
+
+}  // namespace sluice::plugin
