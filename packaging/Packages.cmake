@@ -74,10 +74,9 @@ set(CPACK_DEBIAN_SDK_PACKAGE_ARCHITECTURE all)
 set(CPACK_DEBIAN_SDK_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_SDK_PACKAGE_RECOMMENDS "g++, cmake | pkgconf | pkg-config")
 set(CPACK_DEBIAN_SDK_PACKAGE_SUGGESTS sluice)
-set(CPACK_DEBIAN_SDK_DESCRIPTION "headers and template for plugins of Sluice
+set(CPACK_DEBIAN_SDK_DESCRIPTION "headers for plugins of Sluice
 What a handler for the Sluice host is written with: C and C++ headers, a
-test kit, sluice_add_plugin for CMake, a file for pkg-config, and a project
-to copy.")
+test kit, sluice_add_plugin for CMake, and a file for pkg-config.")
 
 set(CPACK_DEBIAN_CLIENT_LIBRARY_PACKAGE_NAME libsluice-client1)
 set(CPACK_DEBIAN_CLIENT_LIBRARY_PACKAGE_SECTION libs)

@@ -249,9 +249,10 @@ struct Family {
   std::string_view group;
   std::vector<Command> (*commands)();
 };
-constexpr std::array<Family, 17> kFamilies{{{"Host", host_commands},
+constexpr std::array<Family, 18> kFamilies{{{"Host", host_commands},
                                             {"Host", plugin_commands},
                                             {"Plugins", plugin_file_commands},
+                                            {"Plugins", new_commands},
                                             {"Fleet", fleet_commands},
                                             {"Fleet", top_commands},
                                             {"Fleet", steering_commands},
@@ -270,8 +271,8 @@ constexpr std::array<Family, 17> kFamilies{{{"Host", host_commands},
 // The host, the hosts that run, queues as a whole, outboxes, messages by their ids, tables, the shell that is typed
 // into.
 constexpr std::string_view kOrder =
-    "run,check,plugins,crashes,health,version,plugin "
-    "inspect,hosts,jobs,running,top,pause,resume,scale,drain,reload,cancel-running,"
+    "run,check,plugins,crashes,health,version,new plugin,plugin inspect,"
+    "hosts,jobs,running,top,pause,resume,scale,drain,reload,cancel-running,"
     "log-level,audit,cost,send,receive,peek,ls,stats,queues,dlq,purge,export,import,move,tail,keys list,keys show,"
     "keys forget,enqueue-test,shell,outbox ddl,outbox status,outbox prune,get,dry-run,fail,invalid,reset,redrive,delay,"
     "move-to-front,edit,cancel,delete,table create,table describe,table check,table policy,table shards,outbox convert,"

@@ -147,6 +147,7 @@ int run_command_line(const std::vector<std::string>& words, Console& console);
 std::vector<Command> host_commands();
 std::vector<Command> plugin_commands();
 std::vector<Command> plugin_file_commands();
+std::vector<Command> new_commands();
 std::vector<Command> fleet_commands();
 std::vector<Command> top_commands();
 std::vector<Command> steering_commands();

@@ -2,6 +2,7 @@
 #
 # Builds <name>.so, a plugin for the Sluice host: hidden visibility, exactly one exported symbol, nothing left undefined.
 # The target has the plugin's name and is an ordinary one; everything that CMake offers for targets works on it.
+# Where the program `sluice` is installed, a test validate_<name> with the label "validate" tries to break the plugin.
 function(sluice_add_plugin name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBRARIES")
   if(NOT arg_UNPARSED_ARGUMENTS)
@@ -32,8 +33,14 @@ function(sluice_add_plugin name)
     target_link_options(${name} PRIVATE "LINKER:-z,defs")
   endif()
 
-  # Set by Sluice's own build only.
+  # Set by Sluice's own build only, which has no program yet.
   if(DEFINED SLUICE_PLUGIN_OUTPUT_DIRECTORY)
     set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${SLUICE_PLUGIN_OUTPUT_DIRECTORY}")
+    return()
+  endif()
+  find_program(SLUICE_PROGRAM sluice)
+  if(SLUICE_PROGRAM AND NOT CMAKE_CROSSCOMPILING)
+    add_test(NAME validate_${name} COMMAND "${SLUICE_PROGRAM}" plugin validate "$<TARGET_FILE:${name}>")
+    set_tests_properties(validate_${name} PROPERTIES LABELS validate)
   endif()
 endfunction()

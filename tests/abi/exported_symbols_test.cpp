@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "tests/abi/command.hpp"
 
@@ -37,6 +38,23 @@ TEST(FrozenHeader, IsNeverEdited) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   }
   EXPECT_EQ(hash, std::uint64_t{0xa1bbc651c5e09f04});
+}
+
+// A version that was released has a plugin for ever, built against its header, which tests load and run.
+TEST(FrozenHeader, EachHasAPluginThatIsBuiltAgainstIt) {
+  std::string sources;
+  for (const auto& entry : std::filesystem::directory_iterator(SLUICE_SOURCE_DIR "/tests/fixtures/plugins")) {
+    std::ostringstream text;
+    text << std::ifstream(entry.path()).rdbuf();
+    sources += text.str();
+  }
+  std::size_t versions = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(SLUICE_SOURCE_DIR "/sdk/abi-history")) {
+    const std::string header = "\"abi-history/" + entry.path().filename().string() + "/abi.h\"";
+    EXPECT_THAT(sources, testing::HasSubstr("#include " + header));
+    ++versions;
+  }
+  EXPECT_GE(versions, 1U);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 
 #include "base/clock.hpp"
@@ -21,6 +22,8 @@ using ::testing::HasSubstr;
 /// An installed SDK in a folder of its own, for one compiler.
 class InstalledSdkTest : public ::testing::TestWithParam<const char*> {
  protected:
+  static constexpr const char* kWarnings = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror";
+
   void SetUp() override {
     if (std::string(GetParam()).find("NOTFOUND") != std::string::npos) {
       GTEST_SKIP() << "THIS COMPILER IS NOT INSTALLED; out-of-tree plugins are not tested with it";
@@ -42,17 +45,23 @@ class InstalledSdkTest : public ::testing::TestWithParam<const char*> {
     ASSERT_EQ(result.status, 0) << command << '\n' << result.output;
   }
   /// Configures the project in a copied folder; the output of that.
-  CommandResult configure(const std::string& source, const std::string& build) const {
+  CommandResult configure(const std::string& source, const std::string& build, const std::string& more = {}) const {
     // In a copy, as an author has it, so that nothing of the tree around it is found by accident.
     std::filesystem::copy(source, path(build + "-source"), std::filesystem::copy_options::recursive);
     return run(std::string("env -u CXXFLAGS -u LDFLAGS ") + SLUICE_CMAKE + " -S " + path(build + "-source") + " -B " +
                path(build) + " -DCMAKE_PREFIX_PATH=" + path("prefix") + " -DCMAKE_CXX_COMPILER=" + GetParam() +
-               " -DCMAKE_CXX_FLAGS='-Wall -Wextra -Wpedantic -Wshadow -Werror'");
+               " -DCMAKE_CXX_FLAGS='" + kWarnings + "' -DCMAKE_C_FLAGS='" + kWarnings + "' -DCMAKE_BUILD_TYPE=Debug " +
+               more);
   }
   void build(const std::string& source, const std::string& build) const {
     const CommandResult configured = configure(source, build);
     ASSERT_EQ(configured.status, 0) << configured.output;
-    succeeds(std::string(SLUICE_CMAKE) + " --build " + path(build));
+    succeeds(std::string(SLUICE_CMAKE) + " --build " + path(build) + " --parallel 2");
+  }
+  /// A project of that name and kind, as `sluice new plugin` makes it.
+  void make_project(const std::string& name, const std::string& kind) const {
+    succeeds("'" SLUICE_BINARY "' new plugin " + name + (kind.empty() ? "" : " --" + kind) + " --dir " +
+             path("projects/" + name));
   }
 
   std::filesystem::path root_;
@@ -91,13 +100,35 @@ TEST_P(InstalledSdkTest, BuildsTheGreeterAndTheHostRunsIt) {
   EXPECT_EQ(logged, "hello, world");
 }
 
-TEST_P(InstalledSdkTest, BuildsTheTemplateItsTestsPassAndTheHostLoadsIt) {
-  build(path("prefix/share/sluice-sdk/template"), "shout");
-  EXPECT_THAT(exported_symbols(path("shout/shout.so")), ElementsAre("sluice_plugin_v1"));
-  succeeds("cd " + path("shout") + " && ctest --output-on-failure");
-  plugin::PluginRegistry registry;
-  registry.scan({path("shout")});
-  EXPECT_TRUE(registry.handler("shout"));
+TEST_P(InstalledSdkTest, BuildsEachNewPluginItsTestsPassAndTheHostLoadsIt) {
+  std::map<std::string, std::string> kinds{{"plain", ""}, {"classic", "c"}};
+  for (const auto& [name, kind] : {std::pair("many", "batch"), std::pair("later", "async")}) {
+    if (std::filesystem::exists(path("prefix/include/sluice/" + std::string(kind) + ".hpp"))) {
+      kinds.emplace(name, kind);
+    }
+  }
+  std::string all = "cmake_minimum_required(VERSION 3.25)\nproject(all LANGUAGES C CXX)\nenable_testing()\n";
+  for (const auto& [name, kind] : kinds) {
+    make_project(name, kind);
+    all += "add_subdirectory(" + name + ")\n";
+  }
+  std::ofstream(path("projects/CMakeLists.txt")) << all;
+  build(path("projects"), "built");
+  succeeds("ctest --test-dir " + path("built") + " --output-on-failure -LE validate");
+  for (const auto& [name, kind] : kinds) {
+    EXPECT_THAT(exported_symbols(path("built/" + name + "/" + name + ".so")), ElementsAre("sluice_plugin_v1"));
+    plugin::PluginRegistry registry;
+    registry.scan({path("built/" + name)});
+    EXPECT_TRUE(registry.handler(name)) << name;
+  }
+}
+
+TEST_P(InstalledSdkTest, IsNamedByANewPluginThatDoesNotFindIt) {
+  make_project("alone", "");
+  const CommandResult configured =
+      configure(path("projects/alone"), "alone", "-DCMAKE_DISABLE_FIND_PACKAGE_sluice-sdk=ON");
+  EXPECT_NE(configured.status, 0);
+  EXPECT_THAT(configured.output, HasSubstr("Version 1 of the Sluice SDK is not installed"));
 }
 
 TEST_P(InstalledSdkTest, NamesMistakesWhenAPluginIsBuilt) {

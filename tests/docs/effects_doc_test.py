@@ -2,7 +2,6 @@
 """docs/write/effects.md as an author follows it: its files written and built against the installed SDK, its commands run."""
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -30,17 +29,7 @@ class EffectsPage(unittest.TestCase):
             file.write('[host]\nplugin_dirs = ["plugins"]\n')
 
     def test_its_handlers_work(self):
-        commands = []
-        for block in doc_page.blocks(PAGE):
-            named = re.match(r"^`([\w./]+\.(?:cpp|txt|toml))`", block.before)
-            if named:
-                path = os.path.join(self.work, named.group(1))
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                with open(path, "w", encoding="utf-8") as file:
-                    file.write(block.content)
-            else:
-                self.assertEqual("sh", block.language, f"line {block.line}: every block is a file or commands")
-                commands.append(block.content)
+        commands = doc_page.write_files(PAGE, self.work)
         self.assertEqual(1, len(commands))
         done = doc_page.run(commands[0], self.work, self.environment)
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)

@@ -33,9 +33,9 @@ class Readme(unittest.TestCase):
     def test_its_handler_works(self):
         shown, ran = "", []
         for block in doc_page.blocks("README.md"):
-            named = re.match(r"^`([\w./]+\.(?:cpp|txt|toml))`", block.before.split("\n")[-1])
+            named = doc_page.file_named_before(block)
             if named:
-                path = os.path.join(self.work, named.group(1))
+                path = os.path.join(self.work, named)
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(block.content)
@@ -62,7 +62,7 @@ class Readme(unittest.TestCase):
 class Links(unittest.TestCase):
     def test_every_page_and_heading_that_is_named_is_there(self):
         pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md"] + [
-            os.path.relpath(file, support.SOURCE) for pattern in ("docs/README.md", "docs/*/*.md", "plugins/*/README.md", "sdk/template/README.md")
+            os.path.relpath(file, support.SOURCE) for pattern in ("docs/README.md", "docs/*/*.md", "plugins/*/README.md")
             for file in glob.glob(os.path.join(support.SOURCE, pattern))]
         for page in pages:
             for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", doc_page.BLOCK.sub("", doc_page.read(page))):

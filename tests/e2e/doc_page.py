@@ -30,6 +30,29 @@ def blocks(name):
                   ([""] + text[:match.start()].strip().split("\n"))[-1]) for match in BLOCK.finditer(text)]
 
 
+def file_named_before(block):
+    """The file that a block is, where the line before it is its name."""
+    named = re.match(r"^`([\w./-]+\.(?:cpp|txt|toml))`", block.before)
+    return named.group(1) if named else None
+
+
+def write_files(page, folder):
+    """Writes the page's files below the folder; its blocks of commands, in order. What is `text` is only shown."""
+    commands = []
+    for block in blocks(page):
+        named = file_named_before(block)
+        if named:
+            path = os.path.join(folder, named)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(block.content)
+        elif block.language == "sh":
+            commands.append(block.content)
+        elif block.language != "text":
+            raise AssertionError(f"{page}:{block.line}: every block is a file, commands, or text")
+    return commands
+
+
 def pattern(expected):
     """What a block shows. A line that is only "…" stands for any lines, also none; within a line for any characters."""
     parts = []

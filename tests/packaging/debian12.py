@@ -17,6 +17,9 @@ import tempfile
 import time
 
 BUILD = sys.argv[1] if len(sys.argv) > 1 else "build/package"
+os.environ["SLUICE_BUILD_DIR"] = os.path.abspath(BUILD)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+import doc_page
 BASE = os.path.abspath(os.path.join("build", "debian12"))
 # Packages that the machine fetched, for the next run.
 CACHE = os.path.abspath(os.path.join("build", "debian12-packages"))
@@ -202,14 +205,30 @@ def purge(machine, before):
     say("purged: nothing of it is left")
 
 
+def follow_first_plugin(machine):
+    """docs/write/first-plugin.md as its reader types it, in the folder with the packages that are installed by now."""
+    folder, shown = "/debs/2", ""
+    machine.shell("apt-get install -y -qq --no-install-recommends sudo")
+    for block in doc_page.blocks("docs/write/first-plugin.md"):
+        named = doc_page.file_named_before(block)
+        if named:
+            machine.write(os.path.join(folder, named), block.content)
+        elif block.content.startswith("sudo cat"):
+            until("the message is in the journal", lambda: "in production" in machine.shell(block.content, check=False))
+        else:
+            shown += machine.shell(f"set -euo pipefail; cd {folder}\n{block.content}\npwd > /root/folder")
+            folder = machine.shell("cat /root/folder").strip()
+    holds(" hello\n" in shown, "the message of the project's own host file:\n" + shown)
+    machine.shell("rm -rf /debs/2/journal /root/folder /etc/sluice/jobs.d/journal.toml /usr/local/lib/sluice/plugins/*")
+    say("followed docs/write/first-plugin.md")
+
+
 def develop(machine):
     machine.shell("apt-get install -y -qq --no-install-recommends g++ cmake make pkg-config")
-    machine.shell("cp -r /usr/share/sluice-sdk/template /root/shout && cd /root/shout && cmake -B build && cmake --build build &&"
-                  " ctest --test-dir build && cmake --install build")
-    holds("shout" in machine.shell("sluice plugins"), "a plugin built with the SDK's package")
+    follow_first_plugin(machine)
     machine.shell("cd /root && g++ -std=c++20 /usr/share/sluice-client/example/orders.cpp $(pkg-config --cflags --libs sluice-client) -o orders")
     holds("99 ready" in machine.shell("/root/orders /root/orders.db"), "a producer built with the library's package")
-    machine.shell("rm -rf /root/shout /root/orders* /usr/local/lib/sluice/plugins/*")
+    machine.shell("rm -rf /root/orders*")
     say("built a plugin and a producer with the packages")
 
 

@@ -139,10 +139,10 @@ class PkgConfig(Installed):
         return self.succeeds("pkg-config", "--cflags", "--libs", package, environment={"PKG_CONFIG_PATH": places}).split()
 
     def test_a_plugin(self):
-        template = self.path("share", "sluice-sdk", "template")
         os.mkdir(self.path("plugins"))
+        self.succeeds("sluice", "new", "plugin", "shout", cwd=self.prefix)
         self.succeeds("g++", "-std=c++20", "-shared", "-fPIC", "-fvisibility=hidden", *self.flags("sluice-sdk"),
-                      os.path.join(template, "shout.cpp"), "-o", self.path("plugins", "shout.so"))
+                      self.path("shout", "shout.cpp"), "-o", self.path("plugins", "shout.so"))
         exported = self.succeeds("nm", "-D", "--defined-only", self.path("plugins", "shout.so")).split()
         self.assertIn("sluice_plugin_v1", "".join(exported))
         with open(self.path("host.toml"), "w", encoding="utf-8") as file:

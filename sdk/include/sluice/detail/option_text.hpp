@@ -13,6 +13,11 @@
 
 #include "sluice/abi.h"
 
+#ifndef __cpp_lib_to_chars
+#include <locale>
+#include <sstream>
+#endif
+
 /// How option values are spelt in text, as defaults are in an option's declaration: a subset of TOML. The functions are
 /// constexpr so that a wrong default does not compile.
 namespace sluice::detail {
@@ -86,10 +91,18 @@ constexpr bool is_number(std::string_view text) {
 
 inline std::optional<double> parse_number(std::string_view text) {
   double value = 0;
-  if (!is_number(text) || std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc()) {
+  if (!is_number(text)) {
     return std::nullopt;
   }
-  return value;
+#ifdef __cpp_lib_to_chars
+  const bool fits = std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc();
+#else
+  // libc++ reads numbers with a fraction from streams only.
+  std::istringstream stream{std::string(text)};
+  stream.imbue(std::locale::classic());
+  const bool fits = static_cast<bool>(stream >> value);
+#endif
+  return fits ? std::optional(value) : std::nullopt;
 }
 
 constexpr std::optional<bool> parse_boolean(std::string_view text) {

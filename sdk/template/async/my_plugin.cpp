@@ -3,8 +3,8 @@
 #include <sluice/handler.hpp>
 #include <string>
 
-/// Logs the body of each message in capitals.
-class Shout {
+/// Logs the body of each message in capitals, after a pause in which it holds no thread.
+class MyPlugin {
  public:
   static constexpr const char* help = "Logs the body of each message in capitals.";
   static constexpr sluice::OptionSpec options[] = {
@@ -12,23 +12,23 @@ class Shout {
       sluice::option<std::chrono::milliseconds>("pause", "0ms", "How long to rest before each message."),
   };
 
-  explicit Shout(const sluice::Options& values)
+  explicit MyPlugin(const sluice::Options& values)
       : suffix_(values.get<std::string>("suffix")), pause_(values.duration("pause")) {}
 
-  // `const`: one instance serves all workers of a job. Without it, each worker has an instance of its own.
-  sluice::Outcome handle(const sluice::Message& message, sluice::Context& context) const {
+  // A coroutine: message and context live until it returns. It must never block the thread that runs it.
+  sluice::Task<sluice::Outcome> handle(const sluice::Message& message, sluice::AsyncContext& context) const {
     if (message.body().empty()) {
-      return sluice::reject("there is nothing to shout");
+      co_return sluice::reject("the body is empty");
     }
-    if (context.wait_for_stop(pause_)) {
-      return sluice::release();
+    if (co_await context.sleep(pause_)) {
+      co_return sluice::release();
     }
     std::string text(message.body());
     for (char& c : text) {
       c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     }
     context.info(text + suffix_);
-    return sluice::done();
+    co_return sluice::done();
   }
 
  private:
@@ -36,4 +36,4 @@ class Shout {
   std::chrono::nanoseconds pause_;
 };
 
-SLUICE_PLUGIN("shout", "1.0.0", Shout)
+SLUICE_PLUGIN("my_plugin", "1.0.0", MyPlugin)
