@@ -1,7 +1,11 @@
 #include "host/cli/options.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
 
 #include "base/text/utf8.hpp"
 #include "config/config.hpp"
@@ -322,6 +326,30 @@ OrExit<operate::MessageTemplate> read_template(const Arguments& arguments) {
   }
   made.content_type = arguments.get("content-type");
   return made;
+}
+
+OrExit<std::string> read_body(const Arguments& arguments, const std::string& option) {
+  constexpr std::size_t kMostBytes = 64UL * 1024 * 1024;
+  const std::string name = arguments.get(option);
+  const std::string where = "--" + option + " " + name;
+  std::ifstream file(name, std::ios::binary);
+  std::string bytes;
+  std::array<char, 64 * 1024> piece;
+  while (file && bytes.size() <= kMostBytes) {
+    file.read(piece.data(), piece.size());
+    bytes.append(piece.data(), static_cast<std::size_t>(file.gcount()));
+  }
+  if (bytes.size() > kMostBytes) {
+    return Exit::failure(where + ": larger than 64 MiB; no store takes that");
+  }
+  if (!file.eof()) {
+    return Exit::failure(where + ": " + std::strerror(errno) +
+                         (name == "-" ? "; for JSON lines on standard input write - alone, for all of it as one body "
+                                        "--" +
+                                            option + " /dev/stdin"
+                                      : ""));
+  }
+  return bytes;
 }
 
 std::string counted(std::uint64_t count, const std::string& noun) {

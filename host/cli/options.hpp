@@ -84,6 +84,9 @@ OrExit<bool> second_of(const Arguments& arguments, const std::string& name, cons
 /// with them.
 OrExit<operate::MessageTemplate> read_template(const Arguments& arguments);
 
+/// The whole file that an option names, as a message's body; exit 1 where it cannot be read or no store takes it.
+OrExit<std::string> read_body(const Arguments& arguments, const std::string& option);
+
 /// "1 message", "3 messages".
 std::string counted(std::uint64_t count, const std::string& noun);
 

@@ -414,6 +414,9 @@ std::vector<std::string> PluginRegistry::unseen(const std::vector<std::string>& 
 
 std::vector<std::string> PluginRegistry::files_of(const std::string& folder) {
   std::error_code code;
+  if (std::filesystem::is_regular_file(folder, code)) {
+    return {folder};
+  }
   std::vector<std::string> files;
   std::filesystem::directory_iterator entries(folder, code);
   for (; !code && entries != std::filesystem::directory_iterator(); entries.increment(code)) {

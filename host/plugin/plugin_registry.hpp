@@ -102,7 +102,8 @@ class PluginRegistry : boost::noncopyable {
 
   /// Loads every `*.so` in the folders that is not loaded yet, in name order; files that changed on disk since they
   /// were loaded are reported as rejected ("restart the host"). A folder that does not exist is reported as rejected
-  /// too. Two plugins that offer one handler name: both are kept, but the name is ambiguous (see `handler`).
+  /// too; the name of a file stands for that file alone. Two plugins that offer one handler name: both are kept, but the
+  /// name is ambiguous (see `handler`).
   void scan(const std::vector<std::string>& folders);
 
   /// The files that a scan of these folders would load now: not loaded yet, nor refused as they are.

@@ -159,6 +159,7 @@ Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
                              },
                              [this](const std::string& queue) { return parts_.queues.open_keys(queue); },
                              parts_.telemetry == nullptr ? nullptr : parts_.telemetry->tracer(),
+                             parts_.watch,
                              budgets_of(plan.config, parts_.book)};
   auto job = work::Job::create(std::move(spec), std::move(*source), seams);
   if (!job) {

@@ -41,6 +41,7 @@ struct HostParts {
   HostEvents& events;
   Telemetry* telemetry = nullptr;   ///< may be null
   queue::Owners* owners = nullptr;  ///< of the stores of `queues`; may be null
+  work::AttemptWatch watch{};       ///< is told of each message's end; empty: nobody
 };
 
 /// The running host: its jobs, its HTTP side and what the main thread does until the drain. Used by the main thread;

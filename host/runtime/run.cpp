@@ -227,6 +227,10 @@ class Run {
   int serve(Ground& ground);
   int finish(Ground& ground, int status_if_clean);
   void say(const DrainCertificate& certificate);
+  /// To the companion, where there is one.
+  void tell(const DrainCertificate& certificate) {
+    options_.companion != nullptr ? options_.companion->host_ends(certificate) : say(certificate);
+  }
   void tell_collectors(Ground& ground);
   void bound_by(int nth, Duration drain_timeout);
   int refuse(const Refusal& lines);
@@ -255,7 +259,8 @@ Prepared Run::prepare() {
     ground->config = std::get<config::HostConfig>(loaded);
     ground->config.allow_insecure_files = options_.allow_insecure_files;
     ground->name = host_name(ground->config);
-    log_.set(static_cast<observe::LogLevel>(ground->config.log_level),
+    log_.set(options_.companion != nullptr ? observe::LogLevel::off
+                                           : static_cast<observe::LogLevel>(ground->config.log_level),
              static_cast<observe::LogFormat>(ground->config.log_format));
     auto telemetry =
         Telemetry::open({ground->config, ground->name, observe::build_info().version, log_, clock_, random_});
@@ -286,9 +291,11 @@ Prepared Run::prepare_host(const std::shared_ptr<Ground>& ground) {
   ground->queues = std::make_unique<HostQueues>(
       ground->config, clock_, random_, &ground->metrics, [this](const std::string& text) { log_.warn(text); },
       ground->book.get());
-  ground->host = std::make_unique<Host>(
-      HostParts{ground->config, ground->name, *ground->queues, options_.explain, ground->plugins, log_, ground->metrics,
-                *ground->book, clock_, random_, errand_, events_, ground->telemetry.get(), ground->queues.get()});
+  ground->host = std::make_unique<Host>(HostParts{
+      ground->config, ground->name, *ground->queues, options_.explain, ground->plugins, log_, ground->metrics,
+      *ground->book, clock_, random_, errand_, events_, ground->telemetry.get(), ground->queues.get(),
+      options_.companion == nullptr ? work::AttemptWatch()
+                                    : [them = options_.companion](const work::AttemptEnd& end) { them->ended(end); }});
   if (auto made = ground->host->prepare(std::move(plans)); !made) {
     return Refusal{made.error().message()};
   }
@@ -311,7 +318,7 @@ int Run::run() {
     if (!watchdog_.begin_last_words(kClean)) {
       leave_to_watchdog();
     }
-    say(DrainCertificate());
+    tell({});
     std::_Exit(kClean);
   }
   if (const auto* lines = std::get_if<Refusal>(&*prepared_)) {
@@ -355,6 +362,9 @@ int Run::serve(Ground& ground) {
   if (!events_.terminating()) {
     log_.info("running", {{"host", ground.name}, {"jobs", ground.jobs}, {"plugins", ground.plugins.plugins().size()}});
   }
+  if (options_.companion != nullptr) {
+    options_.companion->host_runs(*ground.queues, events_);
+  }
   host.run(events_, options_.until_empty, options_.progress);
   return finish(ground, kClean);
 }
@@ -371,7 +381,7 @@ int Run::finish(Ground& ground, int status_if_clean) {
   }
   const DrainCertificate certificate = certificate_of(drained, ground);
   host.farewell({status, certificate.text()});
-  say(certificate);
+  tell(certificate);
   tell_collectors(ground);
   const bool hangs = !drained.clean || drained.threads_left || errand_.under_way() || host.waits_for_store() ||
                      events_.hard_stop_requested();
@@ -444,7 +454,9 @@ Watchdog& watchdog() {
 }
 
 int run_process(const RunOptions& options) {
-  observe::Log log(observe::LogLevel::info, observe::LogFormat::text);
+  observe::Log log(options.companion != nullptr ? observe::LogLevel::off : observe::LogLevel::info,
+                   observe::LogFormat::text);
+  log.tap(options.companion);
   const auto refuse = [&log](const Error& error) {
     log.print("sluice: " + error.message() + "\n");
     return kConfiguration;

@@ -58,6 +58,18 @@ class DrainReportFile {
   File file_;  ///< null: no report
 };
 
+/// Who works beside a host in its process and hears what happens in it, instead of whoever reads standard error. A tap
+/// of its log.
+class Companion : public observe::LogTap {
+ public:
+  /// Each message's end. As AttemptWatch.
+  virtual void ended(const work::AttemptEnd& end) = 0;
+  /// The host works. `queues` and `events` live until `host_ends` has returned. On the main thread; returns at once.
+  virtual void host_runs(HostQueues& queues, HostEvents& events) = 0;
+  /// The host has ended its jobs. On the main thread; uses nothing of the host's when it returns.
+  virtual void host_ends(const DrainCertificate& certificate) = 0;
+};
+
 /// What `sluice run` was asked for.
 struct RunOptions {
   std::string config_file;
@@ -66,6 +78,7 @@ struct RunOptions {
   bool progress = false;              ///< a line of totals on stderr each second; rewritten in place on a terminal
   bool allow_insecure_files = false;  ///< use plugins and configuration that others may write
   std::string drain_report;           ///< file for the drain certificate as JSON; empty: none
+  Companion* companion = nullptr;     ///< null: nobody; otherwise it outlives the run, and hears of it alone
 };
 
 /// Runs a host until it is signalled or its queues are empty. Returns the process's exit code: 0 clean, 75 work was

@@ -132,6 +132,22 @@ struct JobActivity {
   }
 };
 
+/// How one delivery of a message has ended: what its handler made of it, and what became of it by the job's policy. A
+/// value.
+struct AttemptEnd {
+  std::string id;
+  std::uint32_t attempt = 0;
+  Ending ending = Ending::released;
+  std::optional<plugin::Outcome>
+      outcome;         ///< with the effects that were committed; nothing: no handler came to its end
+  std::string reason;  ///< the outcome's, or why it ended without one
+  Duration took{};     ///< how long the handler ran
+  Duration delay{};    ///< after which it is seen again, where it stays
+};
+/// Is told of each, once the source has written it. Called without a lock, from any of the job's threads; returns at
+/// once.
+using AttemptWatch = std::function<void(const AttemptEnd& end)>;
+
 /// What a step of the flow leaves to be done once its lock is free: threads to wake, counts and log lines to publish.
 struct StepEffects {
   struct Line {
@@ -174,6 +190,9 @@ struct StepEffects {
   std::vector<std::pair<Duration, std::uint64_t>> handler_times;
   bool held_changed = false;
   std::int64_t held = 0;
+
+  bool watched = false;  ///< somebody wants to be told of ends
+  std::vector<AttemptEnd> ended;
 
   std::vector<Line> lines;
   std::optional<std::size_t> more_lost;  ///< the line that stands for many

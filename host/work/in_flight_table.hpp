@@ -143,6 +143,8 @@ class Task {
   KeyHold key;
   bool asked = false;  ///< for its key: until it is answered its place and its message stay
   std::shared_ptr<const std::string> first_result{};  ///< what the message's duplicate gave back; null: it is none
+  /// What is told of its end, where somebody watches. Null: nobody does, or its handler has not come to its end.
+  std::unique_ptr<AttemptEnd> watched{};
   /// This host has claimed the message once more while a call with the receipt before was under way. Null: it has not.
   std::unique_ptr<queue::Delivery> newer{};
 

@@ -125,6 +125,7 @@ class Job::Parts {
         settler(shared, SettleCall{*source, tracing.get()}),
         keeper(shared, ExtendCall{*source, flow.in_flight().terms().visibility()}),
         keys(std::move(its_keys)) {
+    shared.watch_with(seams.watch);
     if (!keys.empty()) {
       asker = std::make_unique<CallLoop<KeyCall>>(
           shared, KeyCall(keys, MessageKey(*spec.config.idempotency), spec.config.name, seams.clock));

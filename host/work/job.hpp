@@ -37,6 +37,7 @@ struct JobSeams {
   /// Opens a queue's idempotency keys, for a job that has some. Empty: there are none.
   std::function<Result<std::unique_ptr<queue::IdempotencyKeys>>(const std::string& queue)> keys{};
   observe::Tracer* tracer = nullptr;         ///< null: nothing is traced
+  AttemptWatch watch{};                      ///< is told of each message's end; empty: nobody
   std::vector<cost::UnitBudget*> budgets{};  ///< of its queues, for those that have one
 };
 

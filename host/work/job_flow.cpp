@@ -111,6 +111,9 @@ void Assessor::take_over(WorkerBatch::Finished& finished, SteadyTime now, StepEf
     call_time_out(finished.outcome, finished.took);
   }
   claimer_.attempt_ended(finished.outcome.status == OutcomeStatus::release, effects);
+  if (effects.watched) {
+    task.watched = std::make_unique<AttemptEnd>(AttemptEnd{.outcome = finished.outcome, .took = finished.took});
+  }
   if (counts) {
     settler_.add_finished(task, disposition_of(task, finished), now);
     log_outcome(task, finished, effects);
@@ -497,6 +500,9 @@ void SharedFlow::tell(const StepEffects& effects) {
     }
   }
   publish(effects, job_, traced_, log_, metrics_);
+  for (const AttemptEnd& end : effects.ended) {
+    watch_(end);
+  }
   for (std::size_t i = 0; i < effects.hire_workers && hire_; ++i) {
     hire_(SeatKind::worker);
   }

@@ -314,6 +314,8 @@ class SharedFlow : boost::noncopyable {
              bool traced = false)
       : job_(std::move(job)), traced_(traced), clock_(clock), log_(log), metrics_(metrics), flow_(flow) {}
 
+  /// Before any step; empty: nobody watches.
+  void watch_with(AttemptWatch watch) { watch_ = std::move(watch); }
   /// Who makes the threads that the flow asks for; called without the lock, from any thread. Before any step.
   using Hire = std::function<void(SeatKind kind)>;
   void hire_with(Hire hire) { hire_ = std::move(hire); }
@@ -372,7 +374,10 @@ class SharedFlow : boost::noncopyable {
 
   /// Holds the lock for a step, and tells what came of it once that is free.
   struct SLUICE_TSA(scoped_lockable) Turn {
-    explicit Turn(SharedFlow& of) SLUICE_ACQUIRE(of.mutex_) : shared(of) { shared.mutex_.lock(); }
+    explicit Turn(SharedFlow& of) SLUICE_ACQUIRE(of.mutex_) : shared(of) {
+      effects.watched = static_cast<bool>(shared.watch_);
+      shared.mutex_.lock();
+    }
     ~Turn() SLUICE_RELEASE() {
       shared.count_calls(effects);
       shared.mutex_.unlock();
@@ -388,13 +393,14 @@ class SharedFlow : boost::noncopyable {
   void count_calls(const StepEffects& effects) SLUICE_REQUIRES(mutex_);
   void tell(const StepEffects& effects) SLUICE_EXCLUDES(mutex_);
 
-  // Fixed after construction, `hire_` before the first step.
+  // Fixed after construction, `hire_` and `watch_` before the first step.
   const std::string job_;
   const bool traced_;
   const Clock& clock_;
   observe::Log& log_;
   observe::JobMetrics& metrics_;
   Hire hire_;
+  AttemptWatch watch_;
 
   mutable Mutex mutex_;
   JobFlow& flow_ SLUICE_GUARDED_BY(mutex_);

@@ -77,10 +77,24 @@ bool concerns_one_message(const Error& error) {
          error.code() == ErrorCode::not_found;
 }
 
+/// What is told of a task that has ended so.
+AttemptEnd end_of(Task& task, Ending ending) {
+  AttemptEnd end = task.watched ? std::move(*task.watched) : AttemptEnd{};
+  end.reason = end.outcome ? end.outcome->reason : task.disposition.failure.error;
+  end.id = task.message.id;
+  end.attempt = task.message.attempt;
+  end.ending = ending;
+  end.delay = task.disposition.delay;
+  return end;
+}
+
 }  // namespace
 
 void Settler::finish(Task& task, bool lost, StepEffects& effects) {
   const Ending ending = task.disposition.ending;
+  if (effects.watched) {
+    effects.ended.push_back(end_of(task, lost ? Ending::lost : ending));
+  }
   if (task.stage() != TaskStage::queued && task.stage() != TaskStage::dealt) {
     let_go(task, lost);
   }
@@ -242,6 +256,9 @@ void Settler::failed(Task& task, const Error& error, StepEffects& effects) {
     effects.about(observe::LogLevel::error, "the store refuses to settle; the message comes back when its lease ends",
                   task.message, error.message());
     let_go(task, true);
+    if (effects.watched) {
+      effects.ended.push_back(end_of(task, Ending::lost));
+    }
     in_flight_.end(task, Ending::lost);
     ++effects.lost;
   }
@@ -256,6 +273,9 @@ void Settler::refused(Task& task, const queue::SettleResult& result, SteadyTime 
   const auto instead = result.reject ? plugin::OutcomeStatus::reject : plugin::OutcomeStatus::retry;
   task.disposition = dispose({instead, {}, result.error.message()}, task.message.attempt, policy_, random_);
   ++channel(task).pending;
+  if (task.watched) {
+    task.watched->outcome = plugin::Outcome{instead, {}, result.error.message()};
+  }
   finished_.changed(task);
   const Ending ending = task.disposition.ending;
   effects.about(observe::LogLevel::warn,

@@ -424,19 +424,6 @@ OrExit<plugin::Outcome> handle(const JobPlan& plan, const config::HostConfig& ho
   return (*instance)->handle(message, plan.config.queue, plan.config.retry.max_attempts, attempt);
 }
 
-/// What is wrong with the effects that shows without the store; empty: nothing.
-std::string refusal_of(const config::HostConfig& host, const std::string& queue, const plugin::Outcome& outcome) {
-  if (!outcome.effects) {
-    return {};
-  }
-  for (const queue::EmittedMessage& emitted : outcome.effects->messages) {
-    if (const auto why = runtime::beyond_store(host, queue, emitted.queue)) {
-      return "message " + emitted.message.id + " to queue " + emitted.queue + ": " + why->message();
-    }
-  }
-  return {};
-}
-
 Exit dry_run(const Arguments& arguments, Console& console) {
   SLUICE_TRY(id, the_message_id(arguments));
   SLUICE_TRY(host, load_host_file(arguments));
@@ -455,7 +442,7 @@ Exit dry_run(const Arguments& arguments, Console& console) {
                    host->store_of(plan->config.queue).kind == config::StoreKind::dynamodb,
                    plan->config.idempotency.has_value(),
                    *outcome,
-                   refusal_of(*host, plan->config.queue, *outcome)};
+                   refused_sends(*host, plan->config.queue, *outcome)};
   console.out(console.shows_text() ? dry_run_text(run)
                                    : json_text([&run](JsonWriter& json) { write_dry_run(run, json); }));
   return Exit::ok();

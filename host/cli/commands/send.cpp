@@ -214,28 +214,6 @@ class BulkSender {
   std::uint64_t line_ = 0;
 };
 
-constexpr std::size_t kMaxFileBytes = 64UL * 1024 * 1024;
-
-OrExit<std::string> read_file(const std::string& name) {
-  std::ifstream file(name, std::ios::binary);
-  std::string bytes;
-  std::array<char, 64 * 1024> piece;
-  while (file && bytes.size() <= kMaxFileBytes) {
-    file.read(piece.data(), piece.size());
-    bytes.append(piece.data(), static_cast<std::size_t>(file.gcount()));
-  }
-  if (bytes.size() > kMaxFileBytes) {
-    return Exit::failure("--file " + name + ": larger than 64 MiB; no store takes that");
-  }
-  if (!file.eof()) {
-    return Exit::failure("--file " + name + ": " + std::strerror(errno) +
-                         (name == "-" ? "; for JSON lines on standard input write - alone, for all of it as one body "
-                                        "--file /dev/stdin"
-                                      : ""));
-  }
-  return bytes;
-}
-
 OrExit<queue::NewMessage> read_message(const Arguments& arguments, const MessageTemplate& messages) {
   const auto or_usage = [](Result<queue::NewMessage> message) {
     return message ? OrExit<queue::NewMessage>(std::move(*message)) : Exit::usage(message.error().message());
@@ -244,7 +222,7 @@ OrExit<queue::NewMessage> read_message(const Arguments& arguments, const Message
     return or_usage(messages.from_text(arguments.get("text")));
   }
   if (arguments.has("file")) {
-    SLUICE_TRY(bytes, read_file(arguments.get("file")));
+    SLUICE_TRY(bytes, read_body(arguments, "file"));
     return or_usage(messages.from_file(arguments.get("file"), std::move(*bytes)));
   }
   auto message = messages.from_json(arguments.get("data"));

@@ -10,6 +10,7 @@
 #include "config/config.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/queue/effects.hpp"
+#include "host/runtime/host_queues.hpp"
 #include "host/work/in_flight_table.hpp"
 
 namespace sluice::cli {
@@ -204,35 +205,55 @@ void write_message(JsonWriter& json, const EmittedMessage& emitted) {
 
 }  // namespace
 
+std::string refused_sends(const config::HostConfig& host, const std::string& queue, const plugin::Outcome& outcome) {
+  if (!outcome.effects) {
+    return {};
+  }
+  for (const queue::EmittedMessage& emitted : outcome.effects->messages) {
+    if (const auto why = runtime::beyond_store(host, queue, emitted.queue)) {
+      return "message " + emitted.message.id + " to queue " + emitted.queue + ": " + why->message();
+    }
+  }
+  return {};
+}
+
 std::string dry_run_text(const DryRun& run) {
   const plugin::Outcome& outcome = run.outcome;
-  std::string text = "message " + visible(run.id) + " of " + std::string(run.queue) + ", job " + std::string(run.job) +
-                     ": " + std::string(queue::core::rule_of(outcome.status).name) +
-                     (outcome.delay ? " after " + config::format_duration(*outcome.delay) : "") +
-                     (outcome.reason.empty() ? "" : ": " + visible(outcome.reason)) + "\n";
-  if (outcome.status != plugin::OutcomeStatus::done) {
-    return text + "nothing would be committed with it\n";
+  const std::string text = "message " + visible(run.id) + " of " + std::string(run.queue) + ", job " +
+                           std::string(run.job) + ": " + std::string(queue::core::rule_of(outcome.status).name) +
+                           (outcome.delay ? " after " + config::format_duration(*outcome.delay) : "") +
+                           (outcome.reason.empty() ? "" : ": " + visible(outcome.reason)) + "\n";
+  return text + transaction_text(run);
+}
+
+std::string transaction_text(const DryRun& run) {
+  if (run.outcome.status != plugin::OutcomeStatus::done) {
+    return "nothing would be committed with it\n";
   }
   const Effects& effects = effects_of(run);
-  return text + "one transaction in " + (run.dynamodb ? "DynamoDB" : "SQLite") + ", " +
+  return std::string("one transaction in ") + (run.dynamodb ? "DynamoDB" : "SQLite") + ", " +
          std::to_string(actions_of(run, effects)) + " of at most " + std::to_string(queue::kMostEffects) +
          " actions:\n" + actions_text(run, effects) +
          (run.refused.empty() ? "" : "it would be refused: " + visible(run.refused) + "\n");
 }
 
+void write_transaction(const DryRun& run, JsonWriter& json) {
+  if (run.outcome.status != plugin::OutcomeStatus::done) {
+    return json.null();
+  }
+  const Effects& effects = effects_of(run);
+  put_object(json, "store", run.dynamodb ? "dynamodb" : "sqlite", "actions", actions_of(run, effects), "messages",
+             array_of(effects.messages, write_message), "writes", array_of(effects.writes, write_effect),
+             "remembers_key", run.keeps_key, "result", result_of(run), "remove", run.id, "refused",
+             or_null(!run.refused.empty(), run.refused));
+}
+
 void write_dry_run(const DryRun& run, JsonWriter& json) {
   const plugin::Outcome& outcome = run.outcome;
-  const Effects& effects = effects_of(run);
-  const auto transaction = [&](JsonWriter& member) {
-    put_object(member, "store", run.dynamodb ? "dynamodb" : "sqlite", "actions", actions_of(run, effects), "messages",
-               array_of(effects.messages, write_message), "writes", array_of(effects.writes, write_effect),
-               "remembers_key", run.keeps_key, "result", result_of(run), "remove", run.id, "refused",
-               or_null(!run.refused.empty(), run.refused));
-  };
   put_object(json, "job", run.job, "queue", run.queue, "id", run.id, "outcome",
              queue::core::rule_of(outcome.status).name, "reason", outcome.reason, "delay",
              or_null(outcome.delay.has_value(), config::format_duration(outcome.delay.value_or(Duration::zero()))),
-             "transaction", or_null(outcome.status == plugin::OutcomeStatus::done, transaction));
+             "transaction", [&run](JsonWriter& member) { write_transaction(run, member); });
 }
 
 }  // namespace sluice::cli

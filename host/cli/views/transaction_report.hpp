@@ -20,6 +20,13 @@ struct DryRun {
   std::string refused{};  ///< why the store would not commit it; empty: nothing is known against it
 };
 
+/// Why the store would not commit what the handler staged, as far as that shows without it; empty: nothing is known.
+std::string refused_sends(const config::HostConfig& host, const std::string& queue, const plugin::Outcome& outcome);
+
+/// Each action of the transaction that would end the message, for people; that there is none, for another outcome.
+std::string transaction_text(const DryRun& run);
+/// The same as one JSON value; null where there is none.
+void write_transaction(const DryRun& run, JsonWriter& json);
 /// The outcome, and each action of the transaction in DynamoDB's or SQL's words, for people.
 std::string dry_run_text(const DryRun& run);
 /// The same as one JSON object; writes to DynamoDB are members of TransactItems as its API has them.

@@ -1,0 +1,260 @@
+#include "host/cli/handler_choice.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <span>
+#include <variant>
+
+#include "base/text/joined.hpp"
+#include "base/text/json_string.hpp"
+#include "base/text/visible.hpp"
+#include "config/syntax.hpp"
+#include "host/cli/queue_session.hpp"
+#include "host/work/job_queues.hpp"
+
+namespace sluice::cli {
+namespace {
+
+using config::ConfigError;
+using config::JobConfig;
+
+/// The queue of a message that is from none.
+constexpr const char* kNoQueue = "try";
+
+std::span<const sluice_option* const> options_of(const sluice_handler& handler) {
+  return {handler.options, handler.option_count};
+}
+
+const sluice_option* declared(const sluice_handler& handler, std::string_view name) {
+  const auto options = options_of(handler);
+  const auto found =
+      std::find_if(options.begin(), options.end(), [name](const sluice_option* one) { return one->name == name; });
+  return found == options.end() ? nullptr : *found;
+}
+
+/// Its host file, where there is one or it is needed: with --plugin a command does without.
+OrExit<config::HostConfig> host_of(const Arguments& arguments, const HandlerWish& wish) {
+  if (!wish.without_host_file && (!arguments.has("plugin") || works_by_host_file(arguments))) {
+    return load_host_file(arguments);
+  }
+  config::HostConfig host;
+  host.jobs.clear();
+  return host;
+}
+
+OrExit<std::vector<JobConfig>> jobs_of(config::HostConfig& host, const Arguments& arguments, Console& console) {
+  const std::string job = arguments.get("job");
+  if (is_job_file(job)) {
+    host.jobs = {std::filesystem::absolute(job).string()};
+    host.job_places.clear();
+  }
+  auto files = config::load_job_files(host, config::process_environment());
+  if (!files.errors.empty() && !job.empty()) {
+    return configuration_exit(files.errors);
+  }
+  for (const ConfigError& error : files.errors) {
+    console.note("warning: this job file is passed over: " + error.text());
+  }
+  return std::move(files.jobs);
+}
+
+bool draws_from(const JobConfig& job, const std::string& queue) {
+  const auto names = work::queue_names(job);
+  return std::find(names.begin(), names.end(), queue) != names.end();
+}
+
+std::vector<std::string> names_of(const std::vector<const JobConfig*>& jobs) {
+  std::vector<std::string> names;
+  for (const JobConfig* job : jobs) {
+    names.push_back(job->name);
+  }
+  return names;
+}
+
+/// Leaves those that are so, where any is.
+template <typename Predicate>
+void prefer(std::vector<const JobConfig*>& jobs, Predicate is_so) {
+  if (std::any_of(jobs.begin(), jobs.end(), is_so)) {
+    std::erase_if(jobs, [&is_so](const JobConfig* job) { return !is_so(job); });
+  }
+}
+
+/// The job whose options and policy count; null: none uses the handler, or none works on the queue.
+OrExit<const JobConfig*> job_for(const std::vector<JobConfig>& jobs, const Arguments& arguments,
+                                 const HandlerWish& wish) {
+  std::vector<const JobConfig*> all;
+  for (const JobConfig& job : jobs) {
+    all.push_back(&job);
+  }
+  const std::string named = arguments.get("job");
+  if (!named.empty() && !is_job_file(named)) {
+    const auto names = names_of(all);
+    const auto meant = config::nearest(named, names);
+    std::erase_if(all, [&named](const JobConfig* job) { return job->name != named; });
+    if (all.empty()) {
+      return Exit::usage("no job is called \"" + named + "\"; " +
+                         (meant           ? "did you mean \"" + *meant + "\"?"
+                          : names.empty() ? "there are no jobs"
+                                          : "there are: " + sluice::joined(names)));
+    }
+  }
+  if (!wish.handler.empty()) {
+    const std::string other = all.empty() ? "" : all.front()->handler;
+    std::erase_if(all, [&wish](const JobConfig* job) { return job->handler != wish.handler; });
+    if (!named.empty() && all.empty()) {
+      return Exit::usage("job " + named + " runs the handler " + (other.empty() ? "of no job" : other) + ", not " +
+                         wish.handler + "; leave one of both out");
+    }
+  } else if (named.empty() && !wish.queue.empty()) {
+    std::erase_if(all, [&wish](const JobConfig* job) { return !draws_from(*job, wish.queue); });
+  }
+  prefer(all, [&wish](const JobConfig* job) { return !wish.queue.empty() && draws_from(*job, wish.queue); });
+  prefer(all, [&wish](const JobConfig* job) {
+    return (job->source == config::Source::dlq) == (wish.half == queue::Half::dlq);
+  });
+  if (all.size() > 1) {
+    return Exit::usage("several jobs are meant: " + sluice::joined(names_of(all)) + "; say which with --job NAME");
+  }
+  return all.empty() ? nullptr : all.front();
+}
+
+/// Lets the plugins in that may offer the handler.
+OrExit<void> load_plugins(const Arguments& arguments, HandlerChoice& choice, const std::vector<JobConfig>& jobs) {
+  config::HostConfig host = choice.host;
+  host.allow_insecure_files = arguments.has(kAllowInsecureFiles) || arguments.has("plugin");
+  if (arguments.has("plugin")) {
+    SLUICE_TRY(file, plugin_file(arguments));
+    host.plugin_dirs = {*file};
+  } else {
+    choice.registry.pin(plugin::pins_of(jobs));
+  }
+  SLUICE_PASS_ON(runtime::admit_plugins(host, choice.registry, {}));
+  const auto& rejected = choice.registry.rejected();
+  if (arguments.has("plugin") && choice.registry.plugins().empty() && !rejected.empty()) {
+    return Exit(kExitConfiguration, rejected.front().why);
+  }
+  return {};
+}
+
+/// The only handler there is; exit 64 where there are several.
+OrExit<std::string> only_handler(const plugin::PluginRegistry& registry) {
+  const auto names = registry.handler_names();
+  if (names.size() == 1) {
+    return names.front();
+  }
+  return Exit::usage("which handler? " +
+                     (names.empty() ? std::string("No plugin offers one") : "There are: " + sluice::joined(names)));
+}
+
+OrExit<void> apply_options(const Arguments& arguments, const sluice_handler& handler, JobConfig& job) {
+  for (const std::string& option : arguments.all("option")) {
+    SLUICE_TRY(line, option_line(option, handler));
+    auto parsed = config::parse_job_config("[job]\nqueue = \"q\"\nhandler = \"h\"\n[job.options]\n" + *line, "--option",
+                                           config::process_environment());
+    if (const auto* errors = std::get_if<std::vector<ConfigError>>(&parsed)) {
+      return Exit::usage("--option " + option + ": " + errors->front().message);
+    }
+    for (auto& [name, value] : std::get<JobConfig>(parsed).options) {
+      value.place = {"--option " + visible(option), 0, 0};
+      job.options[name] = std::move(value);
+    }
+  }
+  return {};
+}
+
+/// A job for a handler that none uses.
+JobConfig made_job(const std::string& handler, const HandlerWish& wish) {
+  JobConfig job;
+  job.name = handler;
+  job.handler = handler;
+  job.queue = wish.queue.empty() ? kNoQueue : wish.queue;
+  return job;
+}
+
+}  // namespace
+
+bool is_job_file(const std::string& job) { return job.ends_with(".toml") || job.find('/') != std::string::npos; }
+
+std::vector<Flag> handler_flags() {
+  return {{"plugin", "X.so", "look for the handler in this file alone, whatever the host file's folders hold"},
+          {"job", "NAME|FILE", "by this job's options and policy [default: the job that uses the handler]"},
+          repeated({"option", "NAME=VALUE", "an option, instead of the job's; may be repeated"}),
+          kAllowInsecureFilesFlag,
+          kConfigFlag};
+}
+
+OrExit<std::string> plugin_file(const Arguments& arguments) {
+  const std::string file = arguments.get("plugin");
+  std::error_code code;
+  if (!std::filesystem::exists(file, code)) {
+    return Exit(kExitConfiguration, "there is no plugin " + visible(file) + "; build it, or mend the name");
+  }
+  return std::filesystem::absolute(file).lexically_normal().string();
+}
+
+OrExit<std::string> option_line(const std::string& option, const sluice_handler& handler) {
+  const auto equals = option.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    return Exit::usage("--option " + option + " is no NAME=VALUE");
+  }
+  const std::string name = option.substr(0, equals);
+  const std::string value = option.substr(equals + 1);
+  const std::string quoted = json_quoted(name) + " = " + json_quoted(value) + "\n";
+  const std::string raw = json_quoted(name) + " = " + value + "\n";
+  const sluice_option* const known = declared(handler, name);
+  if (known != nullptr) {
+    return known->type == SLUICE_OPTION_STRING || known->type == SLUICE_OPTION_DURATION ? quoted : raw;
+  }
+  const auto parsed = config::parse_job_config("[job]\nqueue = \"q\"\nhandler = \"h\"\n[job.options]\n" + raw, "",
+                                               config::process_environment());
+  return std::holds_alternative<JobConfig>(parsed) ? raw : quoted;
+}
+
+OrExit<void> check_required(const sluice_handler& handler, const std::map<std::string, config::Option>& given) {
+  std::vector<std::string> missing;
+  for (const sluice_option* option : options_of(handler)) {
+    if ((option->flags & SLUICE_OPTION_REQUIRED) != 0 && !given.contains(option->name)) {
+      const std::string_view help = option->help == nullptr ? "" : option->help;
+      missing.push_back("handler " + std::string(handler.name) + " needs --option " + option->name + "=VALUE" +
+                        (help.empty() ? "" : ": " + std::string(help)));
+    }
+  }
+  return missing.empty() ? OrExit<void>() : OrExit<void>(Exit(kExitUsage, std::move(missing)));
+}
+
+OrExit<std::unique_ptr<HandlerChoice>> choose_handler(const Arguments& arguments, const HandlerWish& wish,
+                                                      Console& console) {
+  auto choice = std::make_unique<HandlerChoice>();
+  SLUICE_TRY(host, host_of(arguments, wish));
+  choice->host = std::move(*host);
+  SLUICE_TRY(jobs, jobs_of(choice->host, arguments, console));
+  SLUICE_TRY(job, job_for(*jobs, arguments, wish));
+  if (*job == nullptr && wish.handler.empty() && !wish.queue.empty() && !arguments.has("plugin")) {
+    return Exit::usage("no job works on queue " + wish.queue + "; name a handler with --handler");
+  }
+  SLUICE_PASS_ON(load_plugins(arguments, *choice, *jobs));
+  std::string name = *job != nullptr ? (*job)->handler : wish.handler;
+  if (name.empty()) {
+    SLUICE_TRY(only, only_handler(choice->registry));
+    name = std::move(*only);
+  }
+  JobConfig config = *job != nullptr ? **job : made_job(name, wish);
+  if (arguments.has("plugin")) {
+    config.plugin.reset();
+  }
+  const auto handler = config.plugin ? choice->registry.handler(name, *config.plugin) : choice->registry.handler(name);
+  if (!handler) {
+    return Exit(kExitConfiguration, handler.error().message());
+  }
+  SLUICE_PASS_ON(apply_options(arguments, **handler, config));
+  SLUICE_PASS_ON(check_required(**handler, config.options));
+  auto planned = runtime::plan_jobs({config}, choice->registry);
+  if (const auto* errors = std::get_if<std::vector<ConfigError>>(&planned)) {
+    return configuration_exit(*errors);
+  }
+  choice->plan = std::move(std::get<std::vector<runtime::JobPlan>>(planned).front());
+  choice->has_job = *job != nullptr;
+  return choice;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,57 @@
+#include "host/cli/views/outcome_text.hpp"
+
+#include "base/text/decimal.hpp"
+#include "base/text/visible.hpp"
+#include "host/cli/views/output.hpp"
+
+namespace sluice::cli {
+
+using work::Ending;
+
+std::string outcome_name(const work::AttemptEnd& end) {
+  return std::string(end.outcome ? queue::core::rule_of(end.outcome->status).name
+                                 : work::kEndingCounts[static_cast<std::size_t>(end.ending)].name);
+}
+
+std::string took_text(Duration took) {
+  const double seconds = std::chrono::duration<double>(took).count();
+  return seconds < 1 ? fixed_decimal(seconds * 1000, 1) + "ms" : fixed_decimal(seconds, 2) + "s";
+}
+
+std::string ending_remark(const work::AttemptEnd& end) {
+  switch (end.ending) {
+    case Ending::retried:
+    case Ending::snoozed:
+      return "again in " + took_text(end.delay);
+    case Ending::rejected:
+      return "dead-lettered";
+    case Ending::lost:
+      return "lost";
+    case Ending::done:
+    case Ending::discarded:
+    case Ending::released:
+      break;
+  }
+  return {};
+}
+
+Colour colour_of(Ending ending) {
+  return ending == Ending::done || ending == Ending::discarded                                  ? Colour::green
+         : ending == Ending::retried || ending == Ending::snoozed || ending == Ending::released ? Colour::yellow
+                                                                                                : Colour::red;
+}
+
+std::string tinted(const std::string& text, Colour colour, bool colours) {
+  return colours ? coloured(text, colour) : text;
+}
+
+std::string handler_line(observe::LogLevel level, std::string_view text, bool colours) {
+  std::string name(observe::name_of(level));
+  name.resize(5, ' ');
+  const Colour colour = level >= observe::LogLevel::error  ? Colour::red
+                        : level == observe::LogLevel::warn ? Colour::yellow
+                                                           : Colour::dim;
+  return tinted(name, colour, colours) + " " + visible(text);
+}
+
+}  // namespace sluice::cli
