@@ -73,6 +73,16 @@ TEST(Terminal, PurgeAsksAndTakesNoForAnAnswer) {
   EXPECT_EQ(stored(folder), 2);
 }
 
+TEST(Terminal, DevTakesTypedMessagesUntilCtrlD) {
+  const HostFolder folder;
+  const auto session = on_terminal(folder, {"dev", "--plugin", SLUICE_FIXTURE_PLUGIN, "--option", "port=7"},
+                                   "type a message a line", "hello\n\x04");
+  EXPECT_EQ(session.exit_code, 0) << session.text;
+  EXPECT_THAT(session.text, HasSubstr("Ctrl-D ends, Ctrl-C ends at once"));
+  EXPECT_THAT(session.text, HasSubstr("m-1"));
+  EXPECT_THAT(session.text, HasSubstr("done 1, retried 0, dead 0"));
+}
+
 TEST(Terminal, PurgeTakesYesForAnAnswer) {
   const HostFolder folder;
   folder.run({"send", "--queue", "q", "-"}, "1\n2\n");
