@@ -383,6 +383,8 @@ struct JobConfig {
   Place handler_place;  ///< for "unknown handler", which only the host can tell
   std::optional<PluginPin> plugin;
   std::uint32_t concurrency = 8;
+  std::uint32_t max_batch = 0;  ///< messages in a call of a batch handler; 0: the file does not say
+  Duration max_wait{};          ///< for which the first of them may wait for the others
   Duration timeout = std::chrono::seconds(60);
   double rate_limit = 0;                             ///< messages a second; 0: none
   Duration poll_interval = std::chrono::seconds(1);  ///< the longest pause between two looks at an empty queue
@@ -416,6 +418,11 @@ using Environment = std::function<std::optional<std::string>(const std::string& 
 
 /// The most workers of one job.
 inline constexpr std::uint32_t kMaxConcurrency = 1024;
+/// The most messages that an asynchronous handler has at work.
+inline constexpr std::uint32_t kMaxAsyncConcurrency = 100'000;
+/// Messages in a call of a batch handler: the most, and unless its job says otherwise.
+inline constexpr std::uint32_t kMaxBatch = 1000;
+inline constexpr std::uint32_t kUsualBatch = 100;
 
 /// Reads host configuration from text; `file` is used in errors and to resolve relative paths.
 Parsed<HostConfig> parse_host_config(const std::string& text, const std::string& file, const Environment& environment);

@@ -442,7 +442,9 @@ void read_job(Section job, JobConfig& config) {
     job.read("handler", config.handler, name_complaint);
     config.handler_place = job.find("handler")->value.place;
   }
-  job.read("concurrency", config.concurrency, 1, kMaxConcurrency);
+  job.read("concurrency", config.concurrency, 1, kMaxAsyncConcurrency);
+  job.read("max_batch", config.max_batch, 1, kMaxBatch);
+  job.read("max_wait", config.max_wait, {Duration::zero(), std::chrono::minutes(1)});
   job.read("timeout", config.timeout, {milliseconds(1), kWeek});
   job.read("isolation", config.isolation, kIsolations);
   std::string rate;

@@ -73,6 +73,8 @@ static_assert(std::is_standard_layout_v<CrashRecord> && std::atomic<std::uint32_
 
 /// The place of a held message in the crash ledger's file. 0: it has none.
 using HeldSlot = std::uint32_t;
+/// What runs is not one message: whoever looks when it crashes has nobody to blame but the handler.
+inline constexpr HeldSlot kNoSlot = ~HeldSlot{0};
 
 /// Whose code a thread runs. Outlives every handler that is started with it.
 struct HandlerFacts {

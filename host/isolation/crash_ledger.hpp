@@ -99,8 +99,8 @@ namespace sluice::isolation {
 enum class Committing : std::uint8_t { no, together, alone };
 
 /// A job's part of the crash ledger; null is how "no ledger" is spelled. All methods are noexcept, make no system call
-/// and take at most 100 ns together for one message. `started` and `ended` are called by the worker that runs the
-/// message, the others under the job's lock.
+/// and take at most 100 ns together for one message. `started`, `together` and `left` are called by the worker that
+/// runs the message, `ended` by whoever it has ended for, the others under the job's lock.
 class JobLedger : boost::noncopyable {
  public:
   virtual ~JobLedger() = default;
@@ -111,6 +111,10 @@ class JobLedger : boost::noncopyable {
   virtual void renew(HeldSlot slot, const queue::Receipt& receipt) noexcept = 0;
   /// The handler begins on this thread with the message of this id, which lives until `ended`: a crash is blamed on it.
   virtual void started(HeldSlot slot, std::string_view id) noexcept = 0;
+  /// What this thread has started and not ended is in one call: a crash is blamed on none of it alone.
+  virtual void together() noexcept {}
+  /// The handler has returned, and its message is at work elsewhere until `ended`.
+  virtual void left() noexcept {}
   /// It has come back. `finished`: all that is left is to remove the message; whoever finds this ledger does that.
   virtual void ended(HeldSlot slot, bool finished) noexcept = 0;
   /// After `ended`: what ends the process from now on may be what is committed.
@@ -218,11 +222,15 @@ class JobSlots final : public JobLedger {
     }
     handler_begins({&queues_.front().facts, id, held});
   }
+  void together() noexcept override { handler_begins({&queues_.front().facts, kOneOfABatch, kNoSlot}); }
+  void left() noexcept override { handler_returns(); }
   void ended(HeldSlot slot, bool finished) noexcept override;
   void committing(HeldSlot slot, Committing how) noexcept override;
   void drop(HeldSlot slot) noexcept override;
 
  private:
+  static constexpr std::string_view kOneOfABatch = "(one of a batch)";
+
   format::Slot& at(HeldSlot slot) { return live_.load(std::memory_order_relaxed)->slot(slot - 1); }
   void count_unrecorded(std::int32_t change) noexcept SLUICE_EXCLUDES(mutex_);
   bool take_block() noexcept;

@@ -169,7 +169,7 @@ std::shared_ptr<isolation::JobLedger> OwnLedger::open(const std::vector<isolatio
 
 std::vector<RecoveryStep> plan_recovery(const LedgerContents& ledger, const std::vector<config::JobConfig>& jobs,
                                         Random& random, WallTime now) {
-  const bool known = ledger.crash && ledger.crash->blamed;
+  const bool known = ledger.crash && ledger.crash->blamed && ledger.crash->slot != isolation::kNoSlot;
   std::map<queue::QueueAddress, RecoveryStep> steps;
   for (const HeldMessage& held : ledger.held) {
     RecoveryStep& step = steps.try_emplace(held.address, RecoveryStep{held.address, {}, {}}).first->second;

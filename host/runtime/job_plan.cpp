@@ -101,6 +101,27 @@ std::string outbox_refusal(const JobConfig& job) {
   return {};
 }
 
+/// What a job wants of a handler that takes its messages in another way; empty: nothing.
+std::string work_refusal(const JobConfig& job, plugin::HandlerKind kind) {
+  const std::string handler = "the handler \"" + job.handler + "\" ";
+  if (kind != plugin::HandlerKind::batch && (job.max_batch > 0 || job.max_wait > Duration::zero())) {
+    return handler +
+           "takes one message at a time, so max_batch and max_wait mean nothing; take them away, or give it "
+           "handle(std::span<const sluice::Message>, sluice::BatchContext&)";
+  }
+  if (kind != plugin::HandlerKind::async && job.concurrency > config::kMaxConcurrency) {
+    return handler + "takes a thread for each message at work, of which a job has at most " +
+           std::to_string(config::kMaxConcurrency) + "; lower concurrency from " + std::to_string(job.concurrency) +
+           ", or make the handler asynchronous";
+  }
+  if (kind == plugin::HandlerKind::async && job.isolation == config::Isolation::process) {
+    return handler +
+           "is asynchronous, and runs in the host's own process only; take isolation = \"process\" away "
+           "(suspect messages run in a process of their own all the same)";
+  }
+  return {};
+}
+
 std::string order_text(const JobConfig& job) {
   const std::string order = job.order == config::Order::group   ? "group"
                             : job.order == config::Order::queue ? "queue"
@@ -415,6 +436,9 @@ Parsed<std::vector<JobPlan>> plan_jobs(const std::vector<JobConfig>& jobs, const
     if (!handler) {
       errors.push_back({job.plugin ? job.plugin->place : job.handler_place, handler.error().message()});
       continue;
+    }
+    if (std::string why = work_refusal(job, plugin::kind_of(**handler)); !why.empty()) {
+      errors.push_back({job.handler_place, std::move(why)});
     }
     auto options = plugin::bind_options(**handler, job);
     if (auto* wrong = std::get_if<std::vector<ConfigError>>(&options)) {

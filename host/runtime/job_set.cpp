@@ -29,12 +29,12 @@ Result<JobSet::Exchange> JobSet::prepare(const std::vector<JobPlan>& plans) cons
     SLUICE_TRY(job, make_job_(plan));
     (found == before.end() ? next.changes.added : next.changes.changed).push_back(plan.config.name);
     next.made.emplace(plan.config.name, Member{plan, JobPointer(std::move(*job))});
-    threads += threads_of(plan.config.concurrency);
+    threads += threads_of(work::workers_of(plan.config, *plan.handler));
   }
   std::size_t freed = 0;
   for (const auto& [name, member] : before) {
     next.leaving.push_back(name);
-    freed += threads_of(member.plan.config.concurrency);
+    freed += threads_of(work::workers_of(member.plan.config, *member.plan.handler));
     if (next.made.count(name) == 0) {
       next.changes.removed.push_back(name);
     }

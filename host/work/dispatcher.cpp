@@ -53,7 +53,8 @@ std::size_t ClaimSizer::room(const Pool& pool) const {
   }
   const double wanted = static_cast<double>(pool.free) + ahead - static_cast<double>(pool.asking);
   const auto target = static_cast<std::size_t>(std::clamp(wanted, 0.0, static_cast<double>(kMaxClaim)));
-  if (pool.queued > target / 2 || pool.queued >= target) {
+  // What fills free places is wanted whatever waits: a batch may wait for the rest of it.
+  if (pool.queued >= target || (pool.queued > target / 2 && pool.queued >= pool.free)) {
     return 0;
   }
   return target - pool.queued;
@@ -171,22 +172,40 @@ bool only_removal_is_left(const Task& task, const plugin::Outcome& outcome) {
   return removes && !outcome.effects && !task.key.held;
 }
 
-Task* WorkerBatch::next(SteadyTime now) {
+WorkerBatch::Running* WorkerBatch::next(SteadyTime now) {
   const MutexLock lock(mutex_);
-  SLUICE_ASSERT(running_ == nullptr);
   while (!unstarted_.empty()) {
     const Dealt dealt = unstarted_.front();
     unstarted_.pop_front();
-    if (now < dealt.start_before) {
-      attempt_.arm(timeout_ > Duration::zero() ? now + timeout_ : SteadyTime::max());
-      running_ = dealt.task;
-      attempt_.set_first_result(running_->first_result);
-      started_at_ = now;
-      return running_;
+    if (now >= dealt.start_before) {
+      finished_.push_back({dealt.task, {plugin::OutcomeStatus::release, {}, {}}, Duration::zero(), true, false});
+      continue;
     }
-    finished_.push_back({dealt.task, {plugin::OutcomeStatus::release, {}, {}}, Duration::zero(), true, false});
+    if (free_.empty()) {
+      free_.push_back(static_cast<std::uint32_t>(runs_.size()));
+      runs_.emplace_back(clock_);
+    }
+    dealt.task->run = free_.back();
+    free_.pop_back();
+    Running& run = runs_[dealt.task->run];
+    run.attempt.arm(timeout_ > Duration::zero() ? now + timeout_ : SteadyTime::max());
+    run.attempt.set_first_result(dealt.task->first_result);
+    run.task = dealt.task;
+    run.started_at = now;
+    run.begun = run.given_up = false;
+    ++at_work_;
+    return &run;
   }
   return nullptr;
+}
+
+bool WorkerBatch::finish(Running& run, plugin::Outcome outcome, SteadyTime now, std::size_t beside, Finisher who) {
+  const MutexLock lock(mutex_);
+  SLUICE_ASSERT(run.task != nullptr);
+  finished_.push_back({run.task, std::move(outcome), now - run.started_at, false, now >= run.attempt.deadline(),
+                       static_cast<std::uint32_t>(beside)});
+  vacate(run);
+  return who == Finisher::other && !std::exchange(called_, true);
 }
 
 void Workforce::count(const Seat& seat, std::size_t change) {
@@ -220,15 +239,30 @@ bool Workforce::back(std::uint32_t seat) {
   if (one.state == State::leaving) {
     return false;
   }
-  const std::size_t wanted = one.kind == SeatKind::worker ? settings_.workers : most_quarantined();
+  const std::size_t wanted = one.kind == SeatKind::worker ? seats_wanted() : most_quarantined();
   if (one.state == State::lost && crew(one.kind).size() >= wanted) {
     return false;
   }
-  if (one.state != State::idle) {
-    go(one, State::idle);
+  const State now = one.batch->busy() > 0 ? State::busy : State::idle;
+  if (one.state != now) {
+    go(one, now);
   }
   one.dealt = 0;
   return true;
+}
+
+std::size_t Workforce::free_places() const {
+  if (!settings_.style.async()) {
+    return free_workers() * (settings_.style.batch() ? settings_.style.max_batch : 1);
+  }
+  std::size_t free = 0;
+  for (const Seat& seat : seats_) {
+    const bool begins = seat.state == State::idle || seat.state == State::busy;
+    if (begins && seat.kind == SeatKind::worker && !loss_limit_reached()) {
+      free += settings_.workers - std::min<std::size_t>(settings_.workers, seat.batch->busy());
+    }
+  }
+  return free;
 }
 
 Workforce::Wanted Workforce::want(std::size_t waiting_suspects, SteadyTime now) {
@@ -236,7 +270,7 @@ Workforce::Wanted Workforce::want(std::size_t waiting_suspects, SteadyTime now) 
   Crew& quarantine = crew(SeatKind::quarantine);
   const std::size_t ready = quarantine.free + quarantine.in_making;
   Wanted wanted;
-  wanted.workers = settings_.workers - std::min<std::size_t>(settings_.workers, workers.size());
+  wanted.workers = seats_wanted() - std::min<std::size_t>(seats_wanted(), workers.size());
   wanted.quarantine = std::min(waiting_suspects - std::min(waiting_suspects, ready),
                                most_quarantined() - std::min(most_quarantined(), quarantine.size()));
   if (wanted.workers + wanted.quarantine == 0 || loss_limit_reached()) {
@@ -251,25 +285,29 @@ Workforce::Wanted Workforce::want(std::size_t waiting_suspects, SteadyTime now) 
 }
 
 Claimer::Room Dispatcher::room(SteadyTime now) const {
-  if (!open_ || in_flight_.size() >= kMaxHeld) {
+  const std::size_t most = std::max(kMaxHeld, 2 * workforce_.places());
+  if (!open_ || in_flight_.size() >= most) {
     return {};
   }
-  const ClaimSizer::Pool pool{.free = workforce_.free_workers(),
+  const ClaimSizer::Pool pool{.free = workforce_.free_places(),
                               .active = workforce_.active_workers(kStartHorizon, now),
                               .queued = queue_.size() + held_back_.size(),
                               .asking = asking_.size()};
   return {
-      .messages = std::min(sizer_.room(pool), kMaxHeld - in_flight_.size()),
+      .messages = std::min(sizer_.room(pool), most - in_flight_.size()),
       .suspects = workforce_.busy_quarantine() + suspects_.size() + held_suspects() < workforce_.most_quarantined()};
 }
 
 bool Dispatcher::deal(std::uint32_t seat, SteadyTime now) {
   const bool suspects = workforce_.seats()[seat].kind == SeatKind::quarantine;
   std::deque<Task*>& queue = suspects ? suspects_ : queue_;
-  if (!open_ || queue.empty()) {
+  if (!open_ || queue.empty() || (!suspects && !full() && now < ripe_at())) {
     return false;
   }
-  const std::size_t count = suspects ? 1 : sizer_.handful(queue.size(), workforce_.workers());
+  const std::size_t count = suspects ? 1 : handful();
+  if (count == 0) {
+    return false;
+  }
   WorkerBatch& batch = *workforce_.seats()[seat].batch;
   std::size_t dealt = 0;
   for (; dealt < count && !queue.empty(); ++dealt) {
@@ -280,6 +318,14 @@ bool Dispatcher::deal(std::uint32_t seat, SteadyTime now) {
   }
   workforce_.busy(seat, dealt, now);
   return true;
+}
+
+std::size_t Dispatcher::handful() const {
+  const WorkStyle& style = workforce_.style();
+  if (style.async()) {
+    return workforce_.free_places();
+  }
+  return style.batch() ? style.max_batch : sizer_.handful(queue_.size(), workforce_.workers());
 }
 
 void Dispatcher::take_back(std::uint32_t seat) {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <iterator>
+#include <span>
 
 #include "host/work/in_flight_table.hpp"
 
@@ -184,46 +185,85 @@ class Claimer {
 /// Whether a handler that has come back with `outcome` leaves nothing to commit but the end of its message.
 bool only_removal_is_left(const Task& task, const plugin::Outcome& outcome);
 
-/// The messages that one worker has taken: those it will start, the one it runs, those it has finished. While it is
-/// deep in a long attempt the flow takes back the others. Thread-safe; its lock is taken last and held for moments.
+/// The messages that one worker has taken: those it will start, those that are at work, those it has finished. While it
+/// is deep in a long attempt the flow takes back the first. One worker has one at work; in a batch several are begun
+/// and end together; of an asynchronous handler each ends by itself, by whatever thread. Thread-safe; its lock is taken
+/// last and held for moments.
 class WorkerBatch : boost::noncopyable {
  public:
+  /// A message whose handler is at work. Stays where it is until it has been finished.
+  struct Running : boost::noncopyable {
+    explicit Running(const Clock& clock) : attempt(clock) {}
+
+    Task* task = nullptr;  ///< for the worker; null: nothing runs here
+    plugin::Attempt attempt;
+    SteadyTime started_at{};
+    bool begun = false;     ///< the handler has returned from its `begin`
+    bool given_up = false;  ///< it is not waited for any more
+    std::unique_ptr<plugin::CheckpointStore> checkpoints{};  ///< the worker's, for whatever runs here
+  };
   struct Finished {
     Task* task = nullptr;
     plugin::Outcome outcome;
     Duration took{};
-    bool expired = false;    ///< never started: its lease had run out before
-    bool timed_out = false;  ///< it ended after its time-out
+    bool expired = false;      ///< never started: its lease had run out before
+    bool timed_out = false;    ///< it ended after its time-out
+    std::uint32_t beside = 1;  ///< so many were in one call
   };
   struct View {
     Task* running = nullptr;
     SteadyTime started_at{};
     SteadyTime times_out_at{};  ///< SteadyTime::max(): never
-    std::size_t unstarted = 0;
+    std::size_t unstarted = 0;  ///< in the whole batch
+    bool begun = false;
+    bool given_up = false;
+    bool stop_requested = false;
+  };
+  /// Who finishes a message.
+  enum class Finisher {
+    worker,  ///< and collects before it does anything else
+    other,   ///< whoever completed it
   };
 
   /// `timeout` of an attempt; zero: none.
-  WorkerBatch(const Clock& clock, Duration timeout) : timeout_(timeout), attempt_(clock) {}
+  WorkerBatch(const Clock& clock, Duration timeout) : clock_(clock), timeout_(timeout) {}
 
   // The worker's side.
 
-  /// Starts the next message and arms the attempt; null when there is none. What may no longer be started by its
+  /// Starts the next message and arms its attempt; null when there is none. What may no longer be started by its
   /// `start_before` is passed over and finishes as expired.
-  Task* next(SteadyTime now);
-  void finish(plugin::Outcome outcome, SteadyTime now) {
-    const MutexLock lock(mutex_);
-    SLUICE_ASSERT(running_ != nullptr);
-    finished_.push_back({running_, std::move(outcome), now - started_at_, false, now >= attempt_.deadline()});
-    running_ = nullptr;
-  }
+  Running* next(SteadyTime now);
+  /// True: nobody has been called yet to collect it, and the caller is to see to that.
+  bool finish(Running& run, plugin::Outcome outcome, SteadyTime now, std::size_t beside = 1,
+              Finisher who = Finisher::worker);
   /// In place of `finish`: what `next` gave was not started, and finishes as expired.
-  void pass_over() {
+  void pass_over(Running& run) {
     const MutexLock lock(mutex_);
-    SLUICE_ASSERT(running_ != nullptr);
-    finished_.push_back({running_, {plugin::OutcomeStatus::release, {}, {}}, Duration::zero(), true, false});
-    running_ = nullptr;
+    SLUICE_ASSERT(run.task != nullptr);
+    finished_.push_back({run.task, {plugin::OutcomeStatus::release, {}, {}}, Duration::zero(), true, false});
+    vacate(run);
   }
-  plugin::Attempt& attempt() { return attempt_; }
+  /// The handler has returned and goes on with the message, unless that has ended already: `task`, which is `run`'s.
+  void left(Running& run, const Task& task) {
+    const MutexLock lock(mutex_);
+    run.begun = run.begun || run.task == &task;
+  }
+  /// A thread that is no worker's comes and goes; `wait_until_alone` waits until everything has ended and nobody is
+  /// there.
+  void enter() {
+    const MutexLock lock(mutex_);
+    ++visitors_;
+  }
+  void leave() {
+    const MutexLock lock(mutex_);
+    --visitors_;
+    alone_.notify_all();
+  }
+  void wait_until_alone() {
+    const MutexLock lock(mutex_);
+    alone_.wait_until(mutex_, SteadyTime::max(),
+                      [this]() SLUICE_REQUIRES(mutex_) { return visitors_ == 0 && at_work_ == 0; });
+  }
   Duration timeout() const { return timeout_; }
 
   // The flow's side.
@@ -237,6 +277,7 @@ class WorkerBatch : boost::noncopyable {
     const MutexLock lock(mutex_);
     std::move(finished_.begin(), finished_.end(), std::back_inserter(finished));
     finished_.clear();
+    called_ = false;
   }
   /// Takes back what has not started, in order.
   void recall(std::vector<Task*>& unstarted) {
@@ -257,34 +298,67 @@ class WorkerBatch : boost::noncopyable {
     unstarted_.erase(found);
     return true;
   }
-  /// Sets the stop token of the running attempt, if any; it is waited for until `end`.
+  /// Sets the stop tokens of what is at work; it is waited for until `end`.
   void request_stop(SteadyTime end) {
     const MutexLock lock(mutex_);
-    if (running_ != nullptr) {
-      attempt_.request_stop(end);
+    for (Running& run : runs_) {
+      if (run.task != nullptr) {
+        run.attempt.request_stop(end);
+      }
     }
   }
-  /// Sets that of the message with this id, if it is the one that runs; false: it is not.
+  /// Sets that of the message with this id, if it is at work here; false: it is not.
   bool request_stop_of(std::string_view message_id) {
     const MutexLock lock(mutex_);
-    if (running_ == nullptr || running_->message.id != message_id) {
+    const auto found = std::find_if(runs_.begin(), runs_.end(), [&](const Running& run) {
+      return run.task != nullptr && run.task->message.id == message_id;
+    });
+    if (found == runs_.end()) {
       return false;
     }
-    attempt_.request_stop();
+    found->attempt.request_stop();
     return true;
   }
-  /// Sets it, and fails its extensions, if that message is the one that runs.
+  /// Sets it, and fails its extensions, if that message is at work.
   void lose_lease(const Task& task) {
     const MutexLock lock(mutex_);
-    if (running_ == &task) {
-      attempt_.lose_lease();
+    if (Running* const run = find(task)) {
+      run->attempt.lose_lease();
     }
   }
+  /// It is not waited for any more.
+  void give_up(const Task& task) {
+    const MutexLock lock(mutex_);
+    if (Running* const run = find(task); run != nullptr && !run->given_up) {
+      run->given_up = true;
+      ++given_up_;
+    }
+  }
+  /// Of what is at work, the one that began there first; without one, how many wait.
   View view() const {
     const MutexLock lock(mutex_);
-    return {running_, started_at_, running_ != nullptr ? attempt_.deadline() : SteadyTime::max(), unstarted_.size()};
+    const auto found = std::find_if(runs_.begin(), runs_.end(), [](const Running& run) { return run.task != nullptr; });
+    return found == runs_.end() ? View{.unstarted = unstarted_.size()} : view_of(*found);
   }
-  bool stop_requested() const { return attempt_.stop_requested(); }
+  /// Of everything that is at work, to the end of `views`.
+  void look(std::vector<View>& views) const {
+    const MutexLock lock(mutex_);
+    for (const Running& run : runs_) {
+      if (run.task != nullptr) {
+        views.push_back(view_of(run));
+      }
+    }
+  }
+  /// What it has, and is waited for.
+  std::size_t busy() const {
+    const MutexLock lock(mutex_);
+    return unstarted_.size() + at_work_ - given_up_;
+  }
+  /// What is at work although nobody waits for it.
+  std::size_t given_up() const {
+    const MutexLock lock(mutex_);
+    return given_up_;
+  }
 
  private:
   struct Dealt {
@@ -292,14 +366,45 @@ class WorkerBatch : boost::noncopyable {
     SteadyTime start_before{};
   };
 
+  Running* find(const Task& task) SLUICE_REQUIRES(mutex_) {
+    return task.run < runs_.size() && runs_[task.run].task == &task ? &runs_[task.run] : nullptr;
+  }
+  View view_of(const Running& run) const SLUICE_REQUIRES(mutex_) {
+    return {run.task,  run.started_at, run.attempt.deadline(),      unstarted_.size(),
+            run.begun, run.given_up,   run.attempt.stop_requested()};
+  }
+  void vacate(Running& run) SLUICE_REQUIRES(mutex_) {
+    free_.push_back(run.task->run);
+    run.task = nullptr;
+    given_up_ -= run.given_up ? 1 : 0;
+    if (--at_work_ == 0) {
+      alone_.notify_all();
+    }
+  }
+
+  const Clock& clock_;
   const Duration timeout_;
-  // Synchronises itself.
-  plugin::Attempt attempt_;
   mutable Mutex mutex_;
+  Condition alone_;
   std::deque<Dealt> unstarted_ SLUICE_GUARDED_BY(mutex_);
-  Task* running_ SLUICE_GUARDED_BY(mutex_) = nullptr;
-  SteadyTime started_at_ SLUICE_GUARDED_BY(mutex_){};
+  std::deque<Running> runs_ SLUICE_GUARDED_BY(mutex_);
+  std::vector<std::uint32_t> free_ SLUICE_GUARDED_BY(mutex_);  ///< among the runs
+  std::size_t at_work_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::size_t given_up_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::size_t visitors_ SLUICE_GUARDED_BY(mutex_) = 0;
+  bool called_ SLUICE_GUARDED_BY(mutex_) = false;  ///< somebody is about to collect
   std::vector<Finished> finished_ SLUICE_GUARDED_BY(mutex_);
+};
+
+/// How a job's workers take their messages. A value.
+struct WorkStyle {
+  plugin::HandlerKind kind = plugin::HandlerKind::plain;
+  std::size_t max_batch = 1;  ///< messages in a call of a batch handler
+  Duration max_wait{};        ///< for which a message may wait that its batch gets full
+
+  bool batch() const { return kind == plugin::HandlerKind::batch; }
+  /// One worker begins with all messages, as many as the job has workers otherwise.
+  bool async() const { return kind == plugin::HandlerKind::async; }
 };
 
 /// So many workers, or as many as it has, a job may lose to handlers that do not return before it replaces no more.
@@ -323,6 +428,7 @@ class Workforce {
   struct Settings {
     std::uint32_t workers = 1;
     Duration stuck_grace = std::chrono::seconds(5);
+    WorkStyle style{};
   };
   enum class State { vacant, idle, busy, lost, leaving };
   struct Seat {
@@ -340,9 +446,9 @@ class Workforce {
     SteadyTime look_again = SteadyTime::max();
   };
 
-  /// The first `workers` are made without being asked for.
+  /// The first ones are made without being asked for.
   explicit Workforce(const Settings& settings) : settings_(settings) {
-    crew(SeatKind::worker).in_making = settings.workers;
+    crew(SeatKind::worker).in_making = seats_wanted();
   }
 
   /// A worker is ready. `isolated`: its handlers run in a process of their own.
@@ -363,10 +469,17 @@ class Workforce {
   }
 
   void busy(std::uint32_t seat, std::size_t dealt, SteadyTime now) {
-    SLUICE_ASSERT(seats_[seat].state == State::idle);
+    SLUICE_ASSERT(seats_[seat].state == State::idle || (is_async(seats_[seat]) && seats_[seat].state == State::busy));
     go(seats_[seat], State::busy);
-    seats_[seat].dealt = dealt;
+    // What is begun together is not handed on to others.
+    seats_[seat].dealt = one_by_one(seats_[seat]) ? dealt : 1;
     seats_[seat].dealt_at = now;
+  }
+  /// Something of it was completed while its worker is elsewhere.
+  void completed(std::uint32_t seat) {
+    if (seats_[seat].state == State::busy && seats_[seat].batch->busy() == 0) {
+      go(seats_[seat], State::idle);
+    }
   }
   /// It has come back for more; false: nobody waits for it any more, it shall leave.
   bool back(std::uint32_t seat);
@@ -381,25 +494,40 @@ class Workforce {
   Wanted want(std::size_t waiting_suspects, SteadyTime now);
 
   const std::vector<Seat>& seats() const { return seats_; }
-  /// When the handler that runs there counts as stuck; SteadyTime::max(): never.
-  SteadyTime stuck_at(const Seat& one, const WorkerBatch::View& view) const {
-    if (one.batch->timeout() <= Duration::zero()) {
-      return SteadyTime::max();
-    }
-    // What is not started yet will not be stuck earlier than if it were.
-    const SteadyTime times_out_at = view.running != nullptr ? view.times_out_at : one.dealt_at + one.batch->timeout();
+  /// Its handler may be at work on something that is waited for.
+  static bool works(const Seat& one) {
+    return one.state == State::busy || (one.state == State::lost && one.batch->busy() > 0);
+  }
+  bool is_async(const Seat& one) const { return settings_.style.async() && one.kind == SeatKind::worker; }
+  bool is_batch(const Seat& one) const { return settings_.style.batch() && one.kind == SeatKind::worker; }
+  bool one_by_one(const Seat& one) const { return !is_async(one) && !is_batch(one); }
+  /// When a handler counts as stuck that times out at this time; SteadyTime::max(): never.
+  SteadyTime stuck_at(const Seat& one, SteadyTime times_out_at) const {
     const Duration grace = settings_.stuck_grace + (one.isolated ? kKillTime : Duration::zero());
-    return times_out_at == SteadyTime::max() ? times_out_at : times_out_at + grace;
+    return times_out_at >= SteadyTime::max() - grace ? SteadyTime::max() : times_out_at + grace;
+  }
+  /// What is not started yet will not be stuck earlier than if it were.
+  SteadyTime dealt_stuck_at(const Seat& one) const {
+    const Duration timeout = one.batch->timeout();
+    return timeout <= Duration::zero() ? SteadyTime::max() : stuck_at(one, one.dealt_at + timeout);
   }
 
+  const WorkStyle& style() const { return settings_.style; }
   std::uint32_t workers() const { return settings_.workers; }
   /// The most suspects that run at a time.
   std::size_t most_quarantined() const {
     return std::clamp<std::size_t>(settings_.workers, kFewestQuarantined, kMostQuarantined);
   }
   std::size_t free_workers() const { return crew(SeatKind::worker).free; }
-  /// Free ones and those that were given work within `span`.
+  /// How many messages could be begun with at once.
+  std::size_t free_places() const;
+  /// How many could be at work at a time.
+  std::size_t places() const { return settings_.workers * (settings_.style.batch() ? settings_.style.max_batch : 1); }
+  /// Free ones and those that were given work within `span`. An asynchronous handler counts as many.
   std::size_t active_workers(Duration span, SteadyTime now) const {
+    if (settings_.style.async()) {
+      return free_workers() + crew(SeatKind::worker).busy > 0 ? settings_.workers : 0;
+    }
     std::size_t active = free_workers();
     for (const Seat& seat : seats_) {
       const bool recent = seat.state == State::busy && now - seat.dealt_at < span;
@@ -410,7 +538,7 @@ class Workforce {
   std::size_t busy_quarantine() const { return crew(SeatKind::quarantine).busy; }
   bool anybody_busy() const { return crew(SeatKind::worker).busy + busy_quarantine() > 0; }
   /// No more workers are made: too many handlers have not returned.
-  bool loss_limit_reached() const { return lost_ >= std::max(kMinLossLimit, settings_.workers); }
+  bool loss_limit_reached() const { return lost_ + given_up() >= std::max(kMinLossLimit, settings_.workers); }
 
  private:
   /// How many there are of one kind; none of those that are lost or leave.
@@ -422,6 +550,16 @@ class Workforce {
     std::size_t size() const { return free + busy + in_making; }
   };
 
+  /// So many workers there shall be.
+  std::uint32_t seats_wanted() const { return settings_.style.async() ? 1 : settings_.workers; }
+  /// Messages of an asynchronous handler that nobody waits for, whose worker is not lost.
+  std::size_t given_up() const {
+    std::size_t count = 0;
+    for (const Seat& seat : settings_.style.async() ? std::span(seats_) : std::span<const Seat>()) {
+      count += seat.batch != nullptr && seat.state != State::lost ? seat.batch->given_up() : 0;
+    }
+    return count;
+  }
   Crew& crew(SeatKind kind) { return crews_[static_cast<std::size_t>(kind)]; }
   const Crew& crew(SeatKind kind) const { return crews_[static_cast<std::size_t>(kind)]; }
   void go(Seat& seat, State to) {
@@ -467,16 +605,33 @@ class Dispatcher {
   void asked() { asking_.clear(); }
   /// Fills the batch of a worker that has none; false: nothing for it.
   bool deal(std::uint32_t seat, SteadyTime now);
-  /// There is something for a worker of this kind.
-  bool has_work(SeatKind kind) const { return open_ && !(kind == SeatKind::quarantine ? suspects_ : queue_).empty(); }
+  /// There is something for a worker of this kind, or will be before `until`.
+  bool has_work(SeatKind kind, SteadyTime until) const {
+    if (!open_ || (kind == SeatKind::quarantine ? suspects_ : queue_).empty()) {
+      return false;
+    }
+    return kind == SeatKind::quarantine ||
+           (workforce_.style().async() ? workforce_.free_places() > 0 : full() || ripe_at() < until);
+  }
+  /// When what waits goes to a worker although its batch is not full; SteadyTime::max(): nothing waits.
+  SteadyTime ripe_at() const {
+    if (!open_ || queue_.empty()) {
+      return SteadyTime::max();
+    }
+    return workforce_.style().batch() ? queue_.front()->claimed_at + workforce_.style().max_wait : SteadyTime::min();
+  }
   /// Calls as many workers as there is work for.
   void call(StepEffects& effects) const {
     if (!open_) {
       return;
     }
-    const std::size_t handful = std::max<std::size_t>(1, sizer_.handful(queue_.size(), workforce_.workers()));
-    effects.workers =
-        std::max(effects.workers, std::min(workforce_.free_workers(), (queue_.size() + handful - 1) / handful));
+    if (workforce_.style().async()) {
+      effects.workers = std::max<std::size_t>(effects.workers, !queue_.empty() && workforce_.free_places() > 0 ? 1 : 0);
+    } else {
+      const std::size_t handful = std::max<std::size_t>(1, this->handful());
+      effects.workers =
+          std::max(effects.workers, std::min(workforce_.free_workers(), (queue_.size() + handful - 1) / handful));
+    }
     effects.quarantine = std::max(effects.quarantine, suspects_.size());
   }
 
@@ -512,6 +667,9 @@ class Dispatcher {
   std::size_t waiting_suspects() const { return suspects_.size(); }
 
  private:
+  /// How many a worker gets.
+  std::size_t handful() const;
+  bool full() const { return !workforce_.style().batch() || queue_.size() >= workforce_.style().max_batch; }
   std::size_t held_suspects() const {
     const auto suspect = [](const Task* task) { return task->suspect; };
     return static_cast<std::size_t>(std::count_if(held_back_.begin(), held_back_.end(), suspect) +

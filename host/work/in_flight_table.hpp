@@ -133,7 +133,9 @@ class Task {
 
   Lease lease;
   Disposition disposition;
+  SteadyTime claimed_at{};
   std::uint32_t seat = 0;         ///< of the worker that has or had it
+  std::uint32_t run = 0;          ///< its place in that one's batch, while it is at work; guarded by the batch
   std::uint32_t tries = 0;        ///< settle calls that failed
   SteadyTime finished_at{};       ///< when it got its disposition
   SteadyTime not_before{};        ///< of the next settle call

@@ -14,9 +14,10 @@ constexpr Duration kLongestJoin = kHardStopTime;
 
 Result<void> check(const JobSpec& spec) {
   const std::string job = "job \"" + spec.config.name + "\": ";
-  if (spec.config.concurrency == 0 || spec.config.concurrency > config::kMaxConcurrency) {
-    return Error(ErrorCode::invalid,
-                 job + "concurrency must be between 1 and " + std::to_string(config::kMaxConcurrency));
+  const bool async = plugin::kind_of(*spec.handler) == plugin::HandlerKind::async;
+  const std::uint32_t most = async ? config::kMaxAsyncConcurrency : config::kMaxConcurrency;
+  if (spec.config.concurrency == 0 || spec.config.concurrency > most) {
+    return Error(ErrorCode::invalid, job + "concurrency must be between 1 and " + std::to_string(most));
   }
   if (std::any_of(spec.leases.begin(), spec.leases.end(), [](const QueueLease& lease) {
         return lease.visibility < kMinVisibility || lease.visibility > std::chrono::hours(24);
@@ -27,6 +28,12 @@ Result<void> check(const JobSpec& spec) {
     return Error(ErrorCode::invalid, job + "timeout must not be negative");
   }
   return {};
+}
+
+WorkStyle style_of(const JobSpec& spec) {
+  return {.kind = plugin::kind_of(*spec.handler),
+          .max_batch = spec.config.max_batch > 0 ? spec.config.max_batch : config::kUsualBatch,
+          .max_wait = spec.config.max_wait};
 }
 
 // The keys of each queue of a job that has some; none for another. A record that is not committed with its message's
@@ -67,7 +74,7 @@ class InstanceMaker {
   // For the workers that the job begins with.
   Result<std::vector<WorkerInstance>> make_first() {
     std::vector<WorkerInstance> all;
-    for (std::uint32_t i = 0; i < spec_.config.concurrency; ++i) {
+    for (std::uint32_t i = 0; i < workers_of(spec_.config, *spec_.handler); ++i) {
       SLUICE_TRY(made, make(SeatKind::worker));
       all.push_back(std::move(*made));
     }
@@ -86,7 +93,7 @@ class InstanceMaker {
     SLUICE_TRY(here, plugin::HandlerInstance::create({log_, effects_, health_.seat()}, *spec_.handler,
                                                      spec_.config.name, spec_.options));
     WorkerInstance made{std::move(*here), false};
-    if (plugin::is_concurrent(*spec_.handler)) {
+    if (plugin::is_concurrent(*spec_.handler) && !style_of(spec_).async()) {
       shared_ = made.handler;
     }
     return made;
@@ -113,8 +120,8 @@ class Job::Parts {
         crash_ledger(seams.crash_ledger),
         source(std::move(its_source)),
         instances(spec, source->traits(), seams),
-        flow(spec.config, {spec.host, spec.stuck_grace, spec.leases, seams.budgets}, seams.random, crash_ledger.get(),
-             seams.clock.steady_now()),
+        flow(spec.config, {spec.host, spec.stuck_grace, spec.leases, seams.budgets, style_of(spec)}, seams.random,
+             crash_ledger.get(), seams.clock.steady_now()),
         budgets(seams.budgets),
         shared(spec.config.name, flow, seams.clock, seams.log, seams.metrics, seams.tracer != nullptr),
         tracing(seams.tracer == nullptr
@@ -138,7 +145,8 @@ class Job::Parts {
     workers = std::make_unique<WorkerPool>(
         shared,
         WorkerPool::Settings{queue_names(spec.config), spec.config.retry.max_attempts, spec.config.timeout,
-                             tracing.get(), [this](std::uint32_t part) { return source->holds(part); }, source.get()},
+                             tracing.get(), style_of(spec).kind,
+                             [this](std::uint32_t part) { return source->holds(part); }, source.get()},
         std::move(*first), [this](SeatKind kind) { return instances.make(kind); }, crash_ledger.get());
     return {};
   }
@@ -177,6 +185,10 @@ class Job::Parts {
   std::unique_ptr<WorkerPool> workers;
 };
 
+std::uint32_t workers_of(const config::JobConfig& config, const sluice_handler& handler) {
+  return plugin::kind_of(handler) == plugin::HandlerKind::async ? 1 : config.concurrency;
+}
+
 Result<std::unique_ptr<Job>> Job::create(JobSpec spec, std::unique_ptr<queue::Source> source, const JobSeams& seams) {
   SLUICE_ASSERT(spec.handler != nullptr && source != nullptr);
   SLUICE_PASS_ON(check(spec));
@@ -194,10 +206,10 @@ Result<void> Job::start() {
   for (runtime::Service* service : parts_->services()) {
     if (const auto started = service->start(); !started) {
       stop();
-      return Error(started.error().code(), "cannot make " + std::to_string(runtime::threads_of(config().concurrency)) +
-                                               " threads for job \"" + config().name +
-                                               "\": " + started.error().message() +
-                                               "; raise the limit on processes or memory, or lower concurrency");
+      return Error(started.error().code(),
+                   "cannot make " + std::to_string(runtime::threads_of(workers_of(config(), *parts_->spec.handler))) +
+                       " threads for job \"" + config().name + "\": " + started.error().message() +
+                       "; raise the limit on processes or memory, or lower concurrency");
     }
   }
   return {};
@@ -242,7 +254,7 @@ void Job::hard_stop() {
 }
 
 void Job::steer(const JobSteering& steering) {
-  SLUICE_ASSERT(steering.workers <= config::kMaxConcurrency);
+  SLUICE_ASSERT(steering.workers <= config::kMaxAsyncConcurrency);
   parts_->shared.run(&JobFlow::steer, steering);
 }
 

@@ -74,11 +74,13 @@ void Assessor::collect(WorkerBatch& batch, SteadyTime now, StepEffects& effects)
   Duration quick{};
   std::size_t quick_count = 0;
   for (WorkerBatch::Finished& one : finished_) {
-    if (!one.expired && one.took < kCountedAlone) {
-      quick += one.took;
+    // Those of one call have shared its time.
+    const Duration took = one.took / static_cast<Duration::rep>(one.beside);
+    if (!one.expired && took < kCountedAlone) {
+      quick += took;
       ++quick_count;
     } else if (!one.expired) {
-      count(one.took, 1);
+      count(took, 1);
     }
     take_over(one, now, effects);
   }
@@ -126,10 +128,22 @@ void Assessor::take_over(WorkerBatch::Finished& finished, SteadyTime now, StepEf
 }
 
 Disposition Assessor::disposition_of(const Task& task, const WorkerBatch::Finished& finished) {
-  Disposition disposition = dispose(finished.outcome, task.message.attempt, policy_, random_);
+  Disposition disposition = finished.outcome.status == OutcomeStatus::crashed
+                                ? blame(task, finished.outcome.reason, finished.beside)
+                                : dispose(finished.outcome, task.message.attempt, policy_, random_);
   disposition.failure.took = finished.took;
   gate_.seal(task, finished.outcome.effects, disposition);
   return disposition;
+}
+
+// Of several in one call nobody knows which it was: none has cost an attempt, and each runs alone next.
+Disposition Assessor::blame(const Task& task, const std::string& why, std::size_t beside) {
+  if (beside > 1 && SLUICE_GUARD(batch_becomes_suspect)) {
+    Disposition disposition = put_back();
+    disposition.marks = core::kSuspect;
+    return disposition;
+  }
+  return dispose_crash(why, task.message.attempt, policy_, random_);
 }
 
 void Assessor::log_outcome(const Task& task, const WorkerBatch::Finished& finished, StepEffects& effects) const {
@@ -163,16 +177,18 @@ bool Assessor::settles_at_once(Task& task, SteadyTime now, StepEffects& effects)
   return true;
 }
 
-void Assessor::give_up(Task& task, Duration limit, SteadyTime now, StepEffects& effects) {
-  const std::string why = "timed out: the handler did not return within " + config::format_duration(shown(limit)) +
-                          ", it is stuck and its worker is lost";
+void Assessor::give_up(Task& task, Duration limit, bool async, std::size_t beside, SteadyTime now,
+                       StepEffects& effects) {
+  const std::string why = "timed out: the handler did not " + std::string(async ? "complete the message" : "return") +
+                          " within " + config::format_duration(shown(limit)) +
+                          (async ? ", it is stuck" : ", it is stuck and its worker is lost");
   ++effects.timed_out;
   times_.timed_out();
   effects.about(LogLevel::error, "the handler ignores its stop token and is stuck; its message is taken from it",
                 task.message, policy_.handler + ": " + why + ". Mend the handler");
   task.write_off();
   if (task.stage() == TaskStage::dealt) {
-    Disposition disposition = dispose_crash(why, task.message.attempt, policy_, random_);
+    Disposition disposition = blame(task, why, beside);
     disposition.failure.took = limit;
     settler_.add(task, std::move(disposition), now);
   }
@@ -181,29 +197,53 @@ void Assessor::give_up(Task& task, Duration limit, SteadyTime now, StepEffects& 
 SteadyTime WorkerSupervisor::inspect(SteadyTime now, StepEffects& effects) {
   SteadyTime next = SteadyTime::max();
   for (std::uint32_t seat = 0; seat < workforce_.seats().size(); ++seat) {
-    if (workforce_.seats()[seat].state == Workforce::State::busy) {
-      look_at(seat, now, effects);
+    if (workforce_.works(workforce_.seats()[seat])) {
       // Whoever is about to come back is not waited for without a pause.
-      next = std::min(next, std::max(next_look(seat), now + kLateHandful));
+      next = std::min(next, std::max(look_at(seat, now, effects), now + kLateHandful));
     }
   }
   return next;
 }
 
-void WorkerSupervisor::look_at(std::uint32_t number, SteadyTime now, StepEffects& effects) {
+SteadyTime WorkerSupervisor::look_at(std::uint32_t number, SteadyTime now, StepEffects& effects) {
   const Workforce::Seat& seat = workforce_.seats()[number];
   if (seat.dealt > 1 && now - seat.dealt_at >= kLateHandful) {
     dispatcher_.take_back(number);
     assessor_.collect(*seat.batch, now, effects);
   }
-  const WorkerBatch::View view = seat.batch->view();
-  const bool stuck = view.running != nullptr && now >= workforce_.stuck_at(seat, view);
-  if (!stuck || !SLUICE_GUARD(stuck_slot)) {
-    return;
+  const SteadyTime stuck_at = look_at_running(number, now, effects);
+  return seat.dealt > 1 ? std::min(stuck_at, seat.dealt_at + kLateHandful) : stuck_at;
+}
+
+SteadyTime WorkerSupervisor::look_at_running(std::uint32_t number, SteadyTime now, StepEffects& effects) {
+  const Workforce::Seat& seat = workforce_.seats()[number];
+  const bool async = workforce_.is_async(seat);
+  views_.clear();
+  seat.batch->look(views_);
+  std::erase_if(views_, [](const WorkerBatch::View& view) { return view.given_up; });
+  // One call times out when the last of its messages does.
+  SteadyTime of_call = views_.empty() ? workforce_.dealt_stuck_at(seat) : SteadyTime::min();
+  for (const WorkerBatch::View& view : views_) {
+    of_call = std::max(of_call, workforce_.stuck_at(seat, view.times_out_at));
   }
-  dispatcher_.take_back(number);
-  workforce_.lose(number);
-  assessor_.give_up(*view.running, now - view.started_at, now, effects);
+  SteadyTime next = async && seat.batch->view().unstarted == 0 ? SteadyTime::max() : of_call;
+  bool lost = false;
+  for (const WorkerBatch::View& view : views_) {
+    const SteadyTime stuck_at = async ? workforce_.stuck_at(seat, view.times_out_at) : of_call;
+    if (now < stuck_at || !SLUICE_GUARD(stuck_slot)) {
+      next = std::min(next, stuck_at);
+      continue;
+    }
+    lost = lost || !async || !view.begun;
+    seat.batch->give_up(*view.running);
+    assessor_.give_up(*view.running, now - view.started_at, async && view.begun, async ? 1 : views_.size(), now,
+                      effects);
+  }
+  if (lost && seat.state == Workforce::State::busy) {
+    dispatcher_.take_back(number);
+    workforce_.lose(number);
+  }
+  return next;
 }
 
 SteadyTime WorkerSupervisor::next_look(std::uint32_t number) const {
@@ -211,7 +251,7 @@ SteadyTime WorkerSupervisor::next_look(std::uint32_t number) const {
   if (seat.state != Workforce::State::busy) {
     return SteadyTime::max();
   }
-  const SteadyTime stuck_at = workforce_.stuck_at(seat, seat.batch->view());
+  const SteadyTime stuck_at = workforce_.dealt_stuck_at(seat);
   return seat.dealt > 1 ? std::min(stuck_at, seat.dealt_at + kLateHandful) : stuck_at;
 }
 
@@ -254,21 +294,26 @@ void Drain::hard_stop(SteadyTime now, StepEffects& effects) {
 
 void Drain::give_up_what_runs(SteadyTime now, StepEffects& effects) {
   given_up_ = true;
+  std::vector<WorkerBatch::View> views;
   for (const Workforce::Seat& seat : parts_.workforce.seats()) {
-    if (seat.state != Workforce::State::busy) {
+    if (!Workforce::works(seat)) {
       continue;
     }
     WorkerBatch& batch = *seat.batch;
     parts_.assessor.collect(batch, now, effects);
-    Task* task = batch.view().running;
-    if (task == nullptr || task->stage() != TaskStage::dealt) {
-      continue;
+    views.clear();
+    batch.look(views);
+    for (const WorkerBatch::View& view : views) {
+      Task& task = *view.running;
+      if (task.stage() != TaskStage::dealt) {
+        continue;
+      }
+      batch.lose_lease(task);
+      effects.about(observe::LogLevel::warn, "the handler has not finished in time, its message is released",
+                    task.message, "handler " + parts_.assessor.handler());
+      parts_.settler.put_back(task, now);
+      ++abandoned_;
     }
-    batch.lose_lease(*task);
-    effects.about(observe::LogLevel::warn, "the handler has not finished in time, its message is released",
-                  task->message, "handler " + parts_.assessor.handler());
-    parts_.settler.put_back(*task, now);
-    ++abandoned_;
   }
   parts_.settler.call(now, effects);
 }
@@ -302,7 +347,7 @@ void Drain::release_waiting(SteadyTime now) {
 void Drain::stop_what_runs(SteadyTime now, StepEffects& effects) {
   release_waiting(now);
   for (const Workforce::Seat& seat : parts_.workforce.seats()) {
-    if (seat.state == Workforce::State::busy) {
+    if (Workforce::works(seat)) {
       parts_.assessor.collect(*seat.batch, now, effects);
     }
   }
@@ -311,7 +356,7 @@ void Drain::stop_what_runs(SteadyTime now, StepEffects& effects) {
 
 void Drain::ask_to_finish() {
   for (const Workforce::Seat& seat : parts_.workforce.seats()) {
-    if (seat.state == Workforce::State::busy) {
+    if (Workforce::works(seat)) {
       seat.batch->request_stop(soft_deadline_);
     }
   }
@@ -332,7 +377,7 @@ JobFlow::JobFlow(const config::JobConfig& job, const Settings& settings, Random&
     : policy_(job, settings.host),
       file_workers_(job.concurrency),
       in_flight_(LeaseTerms(settings.leases), crash_ledger),
-      workforce_({.workers = job.concurrency, .stuck_grace = settings.stuck_grace}),
+      workforce_({.workers = job.concurrency, .stuck_grace = settings.stuck_grace, .style = settings.style}),
       claimer_({.rate_limit = job.rate_limit, .poll_interval = job.poll_interval}, random, now),
       settler_(policy_, in_flight_, workforce_, sizer_, random, settings.budgets),
       dispatcher_(in_flight_, workforce_, sizer_),
@@ -385,6 +430,7 @@ void JobFlow::admit(queue::Delivery&& delivery, SteadyTime now, StepEffects& eff
   const queue::OwnIdFound found = std::move(delivery.own_id);
   Task& task = in_flight_.admit(std::move(delivery));
   in_flight_.terms().limit(task.lease, now);
+  task.claimed_at = now;
   call_keeper(task.lease.extend_at, effects);
   if (!drain_.begun() && assessor_.settles_at_once(task, now, effects)) {
     return;
@@ -442,10 +488,14 @@ JobActivity JobFlow::activity(SteadyTime now) const {
                        .out_of_workers = workforce_.loss_limit_reached(),
                        .claiming = claimer_.under_way(),
                        .quiescent = !drain_.begun() && claimer_.found_nothing() && in_flight_.open() == 0};
+  std::vector<WorkerBatch::View> views;
   for (std::uint32_t number = 0; number < workforce_.seats().size(); ++number) {
     const Workforce::Seat& seat = workforce_.seats()[number];
-    const WorkerBatch::View view = seat.batch != nullptr ? seat.batch->view() : WorkerBatch::View{};
-    if (view.running != nullptr) {
+    views.clear();
+    if (seat.batch != nullptr) {
+      seat.batch->look(views);
+    }
+    for (const WorkerBatch::View& view : views) {
       activity.running.push_back({.message_id = view.running->message.id,
                                   .worker = number,
                                   .attempt = view.running->message.attempt,
@@ -453,8 +503,8 @@ JobActivity JobFlow::activity(SteadyTime now) const {
                                   .started_at = view.started_at,
                                   .times_out_at = view.times_out_at,
                                   .leased_until = view.running->lease.ends_at,
-                                  .stuck = seat.state == Workforce::State::lost,
-                                  .stop_requested = seat.batch->stop_requested()});
+                                  .stuck = view.given_up,
+                                  .stop_requested = view.stop_requested});
     }
   }
   return activity;

@@ -22,8 +22,8 @@ class Assessor {
   void collect(WorkerBatch& batch, SteadyTime now, StepEffects& effects);
   /// True: this host knows what becomes of the message without its handler, and it is on its way to be written.
   bool settles_at_once(Task& task, SteadyTime now, StepEffects& effects);
-  /// Its handler has not returned within `limit`.
-  void give_up(Task& task, Duration limit, SteadyTime now, StepEffects& effects);
+  /// Its handler, `async` or `beside` others in one call, has not come to an end within `limit`.
+  void give_up(Task& task, Duration limit, bool async, std::size_t beside, SteadyTime now, StepEffects& effects);
   const HandlerTimes& times() const { return times_; }
   /// The handler's name, for what is said of it.
   const std::string& handler() const { return policy_.handler; }
@@ -31,6 +31,8 @@ class Assessor {
  private:
   void take_over(WorkerBatch::Finished& finished, SteadyTime now, StepEffects& effects);
   Disposition disposition_of(const Task& task, const WorkerBatch::Finished& finished);
+  /// Of a handler that has ended its process, or never returns.
+  Disposition blame(const Task& task, const std::string& why, std::size_t beside);
   void log_outcome(const Task& task, const WorkerBatch::Finished& finished, StepEffects& effects) const;
 
   const FailurePolicy& policy_;
@@ -63,11 +65,15 @@ class WorkerSupervisor {
   SteadyTime hire(SteadyTime now, StepEffects& effects);
 
  private:
-  void look_at(std::uint32_t number, SteadyTime now, StepEffects& effects);
+  /// Says when to look again.
+  SteadyTime look_at(std::uint32_t number, SteadyTime now, StepEffects& effects);
+  /// Gives up what is stuck there.
+  SteadyTime look_at_running(std::uint32_t number, SteadyTime now, StepEffects& effects);
 
   Workforce& workforce_;
   Dispatcher& dispatcher_;
   Assessor& assessor_;
+  std::vector<WorkerBatch::View> views_;  ///< scratch
 };
 
 /// What a hard stop may take to release what is held.
@@ -142,6 +148,7 @@ class JobFlow {
     Duration stuck_grace = std::chrono::seconds(5);
     std::vector<QueueLease> leases{QueueLease{}};  ///< of each of its queues
     Settler::Budgets budgets{};
+    WorkStyle style{};
   };
   using ClaimOrder = Claimer::Order;
   using SettleOrder = Settler::Order;
@@ -191,6 +198,13 @@ class JobFlow {
     after_step(now, effects);
     return stays;
   }
+  /// Something that an asynchronous worker has begun with was completed, by whatever thread.
+  void completed(std::uint32_t seat, SteadyTime now, StepEffects& effects) {
+    assessor_.collect(*workforce_.seats()[seat].batch, now, effects);
+    workforce_.completed(seat);
+    dispatcher_.call(effects);
+    after_step(now, effects);
+  }
   bool deal(std::uint32_t seat, SteadyTime now, StepEffects& effects) {
     const bool dealt = dispatcher_.deal(seat, now);
     if (dealt) {
@@ -201,9 +215,11 @@ class JobFlow {
     }
     return dealt;
   }
-  bool has_work(SeatKind kind) const {
-    return dispatcher_.has_work(kind) || (kind == SeatKind::worker && workforce_.surplus() > 0);
+  bool has_work(SeatKind kind, SteadyTime until = SteadyTime::max()) const {
+    return dispatcher_.has_work(kind, until) || (kind == SeatKind::worker && workforce_.surplus() > 0);
   }
+  /// When a worker that was dealt nothing asks again, though nobody calls it.
+  SteadyTime next_deal() const { return dispatcher_.ripe_at(); }
   /// A thread that was asked for could not be made.
   void not_made(SeatKind kind, SteadyTime now, StepEffects& effects) {
     workforce_.not_made(kind, now);
@@ -355,7 +371,7 @@ class SharedFlow : boost::noncopyable {
   bool wait_work(SeatKind kind, const std::stop_token& stop, SteadyTime until) SLUICE_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     return work(kind).wait_until(mutex_, stop, until,
-                                 [this, kind]() SLUICE_REQUIRES(mutex_) { return flow_.has_work(kind); });
+                                 [this, kind, until]() SLUICE_REQUIRES(mutex_) { return flow_.has_work(kind, until); });
   }
 
   const Clock& clock() const { return clock_; }

@@ -104,16 +104,19 @@ void JobTracing::claimed(std::span<queue::Delivery> deliveries, SteadyTime began
   }
 }
 
-plugin::Outcome JobTracing::handle(const Task& task, const std::function<plugin::Outcome()>& handler) {
+void JobTracing::within(const Task& task, const std::function<void()>& handler) {
+  if (const std::optional<observe::TraceContext> context = place_in_trace(task.message)) {
+    const observe::TraceScope scope(*context);
+    handler();
+  } else {
+    handler();
+  }
+}
+
+void JobTracing::handled(const Task& task, SteadyTime began, plugin::Outcome& outcome) {
   const std::optional<observe::TraceContext> context = place_in_trace(task.message);
   if (!context) {
-    return handler();
-  }
-  const SteadyTime began = tracer_.now();
-  plugin::Outcome outcome;
-  {
-    const observe::TraceScope scope(*context);
-    outcome = handler();
+    return;
   }
   if (context->sampled) {
     tracer_.record({.context = *context,
@@ -137,7 +140,6 @@ plugin::Outcome JobTracing::handle(const Task& task, const std::function<plugin:
   if (outcome.effects != nullptr && !outcome.effects->messages.empty()) {
     outcome.effects = carrying(*outcome.effects, task.message);
   }
-  return outcome;
 }
 
 void JobTracing::settled(std::span<Task* const> tasks, std::span<const queue::Completion> completions,
@@ -258,27 +260,28 @@ queue::SettleResult TaskCheckpoints::checkpoint(std::string_view bytes, std::sha
   if (setting_.source == nullptr) {
     return {queue::SettleStatus::refused, Error(ErrorCode::invalid, "nothing stores progress here")};
   }
+  Task& task = *run_.task;
   if (setting_.traced && effects && !effects->messages.empty()) {
-    effects = carrying(*effects, task_.message);
+    effects = carrying(*effects, task.message);
   }
   std::uint64_t seen = 0;
-  LeaseKeeper::Loan loan = flow_.run(&JobFlow::lend, task_);
+  LeaseKeeper::Loan loan = flow_.run(&JobFlow::lend, task);
   for (const SteadyTime patience = loan.deadline; loan.state == LeaseKeeper::Loan::State::busy;) {
     if (flow_.clock().steady_now() >= patience) {
       return {queue::SettleStatus::failed,
               Error(ErrorCode::unavailable, "an extension of the message's lease has no answer yet")};
     }
     flow_.wait(SharedFlow::Caller::checkpoints, seen, {}, patience);
-    loan = flow_.run(&JobFlow::lend, task_);
+    loan = flow_.run(&JobFlow::lend, task);
   }
   if (loan.state == LeaseKeeper::Loan::State::lost) {
     return {queue::SettleStatus::lost, {}};
   }
   auto result =
       setting_.source->checkpoint(loan.receipt, std::string(bytes), std::move(effects), Deadline::at(loan.deadline));
-  flow_.run(&JobFlow::repaid, task_, result);
+  flow_.run(&JobFlow::repaid, task, result);
   if (result.status == queue::SettleStatus::refused || result.status == queue::SettleStatus::failed) {
-    result.error = Error(result.error.code(), "queue \"" + setting_.queue + "\": " + result.error.message());
+    result.error = Error(result.error.code(), "queue \"" + queue_of(setting_.queues, task.part) + "\": " + result.error.message());
   }
   return result;
 }
@@ -347,54 +350,155 @@ void WorkerPool::run(Worker& worker, const std::stop_token& stop) {
   if (!equip(worker)) {
     return;
   }
-  const std::uint32_t seat = flow_.run(&JobFlow::enlist, worker.batch, worker.kind, worker.instance.isolated);
+  worker.seat = flow_.run(&JobFlow::enlist, worker.batch, worker.kind, worker.instance.isolated);
   bool dealt = false;
   bool stays = true;
   while (stays && !stop.stop_requested()) {
+    SteadyTime until = SteadyTime::max();
     flow_.run([&](JobFlow& flow, SteadyTime now, StepEffects& effects) {
-      stays = flow.collect(seat, now, effects);
-      dealt = stays && flow.deal(seat, now, effects);
+      stays = flow.collect(worker.seat, now, effects);
+      dealt = stays && flow.deal(worker.seat, now, effects);
+      until = worker.kind == SeatKind::quarantine ? now + kQuarantineIdle : flow.next_deal();
     });
     if (dealt) {
       work_off(worker);
-      continue;
-    }
-    const SteadyTime until =
-        worker.kind == SeatKind::quarantine ? flow_.clock().steady_now() + kQuarantineIdle : SteadyTime::max();
-    if (stays && !flow_.wait_work(worker.kind, stop, until)) {
+    } else if (stays && !flow_.wait_work(worker.kind, stop, until) && worker.kind == SeatKind::quarantine) {
       break;
     }
   }
+  worker.batch.wait_until_alone();
   // What the last handful brought is handed over even when the pool ends.
   flow_.run([&](JobFlow& flow, SteadyTime now, StepEffects& effects) {
-    flow.collect(seat, now, effects, JobFlow::Then::leaves);
+    flow.collect(worker.seat, now, effects, JobFlow::Then::leaves);
   });
   worker.instance = {};
 }
 
 void WorkerPool::work_off(Worker& worker) {
+  // A suspect runs alone, whatever its handler would take.
+  if (worker.kind == SeatKind::quarantine || settings_.kind == plugin::HandlerKind::plain) {
+    run_one_by_one(worker);
+  } else if (settings_.kind == plugin::HandlerKind::batch) {
+    run_batch(worker);
+  } else {
+    begin_all(worker);
+  }
+}
+
+WorkerBatch::Running* WorkerPool::next(Worker& worker, SteadyTime now) {
+  while (WorkerBatch::Running* const run = worker.batch.next(now)) {
+    if (!settings_.holds || settings_.holds(run->task->part)) {
+      if (crash_ledger_ != nullptr) {
+        crash_ledger_->started(run->task->slot, run->task->message.id);
+      }
+      if (run->checkpoints == nullptr) {
+        run->checkpoints = std::make_unique<TaskCheckpoints>(
+            flow_, TaskCheckpoints::Setting{settings_.source, settings_.tracing != nullptr, settings_.queues}, *run);
+      }
+      run->attempt.set_checkpoints(run->checkpoints.get());
+      return run;
+    }
+    worker.batch.pass_over(*run);
+  }
+  return nullptr;
+}
+
+void WorkerPool::note_end(const Task& task, SteadyTime began, plugin::Outcome& outcome) {
+  if (settings_.tracing != nullptr) {
+    settings_.tracing->handled(task, began, outcome);
+  }
+  if (crash_ledger_ != nullptr) {
+    crash_ledger_->ended(task.slot, only_removal_is_left(task, outcome));
+  }
+}
+
+void WorkerPool::run_one_by_one(Worker& worker) {
   SteadyTime now = flow_.clock().steady_now();
-  while (Task* task = worker.batch.next(now)) {
-    if (settings_.holds && !settings_.holds(task->part)) {
-      worker.batch.pass_over();
-      continue;
+  while (WorkerBatch::Running* const run = next(worker, now)) {
+    const Task& task = *run->task;
+    const SteadyTime began = trace_time();
+    plugin::Outcome outcome;
+    within_trace(task, [&] {
+      const plugin::Work work = work_of(*run);
+      outcome = worker.instance.handler->handle(work.message, work.queue, work.max_attempts, work.attempt);
+    });
+    note_end(task, began, outcome);
+    now = flow_.clock().steady_now();
+    worker.batch.finish(*run, std::move(outcome), now);
+  }
+}
+
+void WorkerPool::run_batch(Worker& worker) {
+  const SteadyTime now = flow_.clock().steady_now();
+  std::vector<WorkerBatch::Running*> runs;
+  while (WorkerBatch::Running* const run = next(worker, now)) {
+    runs.push_back(run);
+  }
+  if (runs.empty()) {
+    return;
+  }
+  if (crash_ledger_ != nullptr && runs.size() > 1) {
+    crash_ledger_->together();
+  }
+  std::vector<plugin::Work> batch;
+  batch.reserve(runs.size());
+  for (WorkerBatch::Running* const run : runs) {
+    batch.push_back(work_of(*run));
+  }
+  std::vector<plugin::Outcome> outcomes(batch.size());
+  const SteadyTime began = trace_time();
+  worker.instance.handler->handle_batch(batch, outcomes);
+  const SteadyTime ended = flow_.clock().steady_now();
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    note_end(*runs[i]->task, began, outcomes[i]);
+    worker.batch.finish(*runs[i], std::move(outcomes[i]), ended, runs.size());
+  }
+}
+
+/// One message that an asynchronous handler has begun with, until it is completed.
+class WorkerPool::BegunMessage final : public plugin::Completer {
+ public:
+  BegunMessage(WorkerPool& pool, Worker& worker, WorkerBatch::Running& run)
+      : pool_(pool), worker_(worker), run_(run), began_(pool.trace_time()) {}
+
+  void completed(plugin::Outcome&& outcome) noexcept override {
+    const std::unique_ptr<BegunMessage> self(this);
+    // The worker may have ended once it is alone.
+    worker_.batch.enter();
+    pool_.note_end(*run_.task, began_, outcome);
+    const auto who = beginner_ == &worker_ ? WorkerBatch::Finisher::worker : WorkerBatch::Finisher::other;
+    if (worker_.batch.finish(run_, std::move(outcome), pool_.flow_.clock().steady_now(), 1, who)) {
+      pool_.flow_.run(&JobFlow::completed, worker_.seat);
     }
+    worker_.batch.leave();
+  }
+
+  /// Whose `begin` this thread is in; null: nobody's.
+  static thread_local const Worker* beginner_;
+
+ private:
+  WorkerPool& pool_;
+  Worker& worker_;
+  WorkerBatch::Running& run_;
+  const SteadyTime began_;
+};
+
+constinit thread_local const WorkerPool::Worker* WorkerPool::BegunMessage::beginner_ = nullptr;
+
+void WorkerPool::begin_all(Worker& worker) {
+  BegunMessage::beginner_ = &worker;
+  SteadyTime now = flow_.clock().steady_now();
+  while (WorkerBatch::Running* const run = next(worker, now)) {
+    // By the end of `begin` the message may have ended, and another one be in its place.
+    const Task& task = *run->task;
+    within_trace(task, [&] { worker.instance.handler->begin(work_of(*run), *new BegunMessage(*this, worker, *run)); });
+    worker.batch.left(*run, task);
     if (crash_ledger_ != nullptr) {
-      crash_ledger_->started(task->slot, task->message.id);
-    }
-    const std::string& queue = queue_of(settings_.queues, task->part);
-    TaskCheckpoints checkpoints(flow_, {settings_.source, settings_.tracing != nullptr, queue}, *task);
-    worker.batch.attempt().set_checkpoints(&checkpoints);
-    const auto handle = [&] {
-      return worker.instance.handler->handle(task->message, queue, settings_.max_attempts, worker.batch.attempt());
-    };
-    plugin::Outcome outcome = settings_.tracing == nullptr ? handle() : settings_.tracing->handle(*task, handle);
-    if (crash_ledger_ != nullptr) {
-      crash_ledger_->ended(task->slot, only_removal_is_left(*task, outcome));
+      crash_ledger_->left();
     }
     now = flow_.clock().steady_now();
-    worker.batch.finish(std::move(outcome), now);
   }
+  BegunMessage::beginner_ = nullptr;
 }
 
 }  // namespace sluice::work

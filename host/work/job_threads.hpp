@@ -32,8 +32,10 @@ class JobTracing {
 
   /// These were claimed by a call that began then.
   void claimed(std::span<queue::Delivery> deliveries, SteadyTime began);
-  /// Runs the handler: what the thread logs meanwhile is of the message's trace, and so is what the handler sends.
-  plugin::Outcome handle(const Task& task, const std::function<plugin::Outcome()>& handler);
+  /// Runs the handler, or begins with the message: what the thread logs meanwhile is of the message's trace.
+  static void within(const Task& task, const std::function<void()>& handler);
+  /// The handler has worked on the message since then: what it sends is of the message's trace too.
+  void handled(const Task& task, SteadyTime began, plugin::Outcome& outcome);
   /// A call that began then has settled these, in the order of the results.
   void settled(std::span<Task* const> tasks, std::span<const queue::Completion> completions,
                std::span<const queue::SettleResult> results, SteadyTime began);
@@ -204,24 +206,25 @@ class KeyCall {
   const Clock& clock_;
 };
 
-/// Stores the progress of one attempt with its message, on the worker's thread and without the job's lock: no extension
+/// Stores the progress of what runs in one place of a worker with its message, on the handler's thread and without the job's lock: no extension
 /// is under way meanwhile, as both make the receipt another one.
 class TaskCheckpoints final : public plugin::CheckpointStore {
  public:
   struct Setting {
     queue::Source* source = nullptr;  ///< null: nothing can be stored
     bool traced = false;              ///< messages carry their trace on
-    const std::string& queue;
+    const std::vector<std::string>& queues;
   };
   /// All of it outlives this.
-  TaskCheckpoints(SharedFlow& flow, const Setting& setting, Task& task) : flow_(flow), setting_(setting), task_(task) {}
+  TaskCheckpoints(SharedFlow& flow, const Setting& setting, const WorkerBatch::Running& run)
+      : flow_(flow), setting_(setting), run_(run) {}
 
   queue::SettleResult checkpoint(std::string_view bytes, std::shared_ptr<const queue::Effects> effects) override;
 
  private:
   SharedFlow& flow_;
   const Setting setting_;
-  Task& task_;
+  const WorkerBatch::Running& run_;
 };
 
 /// A worker for suspects ends when nothing has come to it for so long.
@@ -233,8 +236,10 @@ struct WorkerInstance {
   bool isolated = false;  ///< in a process of its own
 };
 
-/// The threads that run handlers, one attempt each at a time: the workers that it begins with, those that take the
-/// place of lost ones, and those for suspects, as the flow asks for them. A worker destroys its instance when it ends.
+/// The threads that run handlers: the workers that it begins with, those that take the place of lost ones, and those
+/// for suspects, as the flow asks for them. Each has one attempt at a time, or a batch; one alone begins with the
+/// messages of an asynchronous handler, and has come to its end when all of them have. A worker destroys its instance
+/// when it ends.
 class WorkerPool final : public runtime::Service {
  public:
   struct Settings {
@@ -242,6 +247,7 @@ class WorkerPool final : public runtime::Service {
     std::uint32_t max_attempts = 0;   ///< shown to handlers; 0: no limit
     Duration timeout{};               ///< of an attempt; zero: none
     JobTracing* tracing = nullptr;    ///< null: nothing is traced; outlives the pool
+    plugin::HandlerKind kind = plugin::HandlerKind::plain;
     /// As queue::Source::holds, asked before each start; may be empty.
     std::function<bool(std::uint32_t)> holds{};
     queue::Source* source = nullptr;  ///< where progress is stored; null: nowhere. Outlives the pool
@@ -295,9 +301,11 @@ class WorkerPool final : public runtime::Service {
         : batch(clock, timeout), kind(its_kind), thread(std::move(name)) {}
     WorkerBatch batch;
     const SeatKind kind;
+    std::uint32_t seat = 0;
     WorkerInstance instance;
     runtime::ServiceThread thread;
   };
+  class BegunMessage;
 
   void hire(SeatKind kind) {
     if (const auto made = make(kind, {}); !made) {
@@ -311,6 +319,20 @@ class WorkerPool final : public runtime::Service {
   void run(Worker& worker, const std::stop_token& stop);
   bool equip(Worker& worker);
   void work_off(Worker& worker);
+  /// What is to be started next; null: nothing.
+  WorkerBatch::Running* next(Worker& worker, SteadyTime now);
+  plugin::Work work_of(WorkerBatch::Running& run) const {
+    return {run.task->message, queue_of(settings_.queues, run.task->part), settings_.max_attempts, run.attempt};
+  }
+  void run_one_by_one(Worker& worker);
+  void run_batch(Worker& worker);
+  void begin_all(Worker& worker);
+  /// The handler has come to an end with it.
+  void note_end(const Task& task, SteadyTime began, plugin::Outcome& outcome);
+  SteadyTime trace_time() const { return settings_.tracing == nullptr ? SteadyTime() : settings_.tracing->now(); }
+  void within_trace(const Task& task, const std::function<void()>& handler) const {
+    settings_.tracing == nullptr ? handler() : JobTracing::within(task, handler);
+  }
 
   SharedFlow& flow_;
   const Settings settings_;

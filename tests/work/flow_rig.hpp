@@ -41,6 +41,23 @@ class BookedLedger final : public isolation::JobLedger {
   isolation::HeldSlot next_ = 0;
 };
 
+/// The batch of a worker that has one message at work at a time.
+struct OneByOne : WorkerBatch {
+  using WorkerBatch::WorkerBatch;
+  using WorkerBatch::finish;
+
+  const Task* next(SteadyTime now) {
+    Running* const started = WorkerBatch::next(now);
+    run = started != nullptr ? started : run;
+    return started != nullptr ? started->task : nullptr;
+  }
+  void finish(plugin::Outcome outcome, SteadyTime now) { WorkerBatch::finish(*run, std::move(outcome), now); }
+  plugin::Attempt& attempt() { return run->attempt; }
+  bool stop_requested() { return run->attempt.stop_requested(); }
+
+  Running* run = nullptr;  ///< the one that was started last
+};
+
 /// A flow with its hands on a clock that stands still; the test plays the store and the threads.
 struct FlowRig {
   static config::JobConfig job() {
@@ -150,7 +167,7 @@ struct FlowRig {
   const Duration timeout;
   test::FakeClock clock;
   SeededRandom random{1};
-  std::deque<WorkerBatch> batches;
+  std::deque<OneByOne> batches;
   StepEffects effects;
   BookedLedger crash_ledger;
   std::vector<queue::Completion> last;

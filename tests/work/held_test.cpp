@@ -153,7 +153,7 @@ TEST(FinishedWork, RemembersOnlyTheLatestAndOnlyWhatIsFinal) {
 
 struct HandFixture {
   test::FakeClock clock;
-  WorkerBatch batch{clock, 10s};
+  OneByOne batch{clock, 10s};
   std::vector<Task> tasks{4};
   SteadyTime now() const { return clock.steady_now(); }
 };
