@@ -297,11 +297,8 @@ Result<OpenPlugin> open_plugin(const std::string& file) {
 }
 
 Result<OpenPlugin> open_plugin(const plugin::LoadedPlugin& loaded) {
-  if (loaded.bytes == nullptr) {
-    return open_plugin(loaded.file);
-  }
-  auto copy =
-      std::make_shared<const Descriptor>(::fcntl(loaded.bytes->descriptor(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  const int source = loaded.bytes ? loaded.bytes->descriptor() : loaded.opened->get();
+  auto copy = std::make_shared<const Descriptor>(::fcntl(source, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   return copy->open() ? Result<OpenPlugin>(std::move(copy))
                       : Error(ErrorCode::unavailable, loaded.file + " cannot be handed on: " + std::strerror(errno));
 }

@@ -339,13 +339,12 @@ std::optional<std::string> refuse(const PluginFile& file, const ElfSymbol* symbo
     }
   }
   if (symbol == nullptr) {
-    return "has no symbol " SLUICE_PLUGIN_SYMBOL
-           ": it is not a Sluice plugin, or was built without SLUICE_PLUGIN and sluice_add_plugin";
+    return kNoSymbol;
   }
   if (!file.table) {
     return std::nullopt;
   }
-  if (auto why = refuse_plugin(file.table->table(), symbol->size)) {
+  if (auto why = refuse_plugin(file.table->table(), file.symbol_size)) {
     return why;
   }
   const std::string differs = file.note ? difference(file.note->table(), file.table->table()) : std::string();
@@ -369,6 +368,7 @@ Result<PluginFile> read_plugin_file(const std::string& path) {
   }
   const ElfSymbol* const symbol = elf.find_exported(SLUICE_PLUGIN_SYMBOL);
   if (symbol != nullptr) {
+    file.symbol_size = symbol->size;
     file.table = DeclaredPlugin::from_table(elf, symbol->address);
     // A note for another major version beside a table of this one is that of another host.
     if (file.table && file.note && file.note->table().abi_major != SLUICE_ABI_MAJOR) {

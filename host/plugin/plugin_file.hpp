@@ -61,12 +61,18 @@ struct PluginFile {
   std::shared_ptr<const DeclaredPlugin> table;  ///< null: it has none before its code has run
   std::vector<std::string> needed;              ///< libraries
   std::vector<std::string> exported;            ///< symbols
+  std::uint64_t symbol_size = 0;                ///< of its table; 0: the file does not say
   std::string build_id;                         ///< in hexadecimal digits; empty: it has none
   bool stripped = false;
 
   /// Null: only the loaded plugin can tell.
   const DeclaredPlugin* declared() const { return note ? note.get() : table.get(); }
 };
+
+/// Follows the name of a file without the symbol.
+inline constexpr const char* kNoSymbol = "has no symbol " SLUICE_PLUGIN_SYMBOL
+                                         ": it is not a Sluice plugin, or was built without SLUICE_PLUGIN and "
+                                         "sluice_add_plugin";
 
 /// Reads a plugin's file, and judges it as `refuse_plugin` does the loaded one. Fails for what the host would not load,
 /// with what is wrong and the mend: a text that follows the file's name.

@@ -3,12 +3,12 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <link.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/dll/shared_library.hpp>
 #include <cerrno>
 #include <cstring>
@@ -208,16 +208,6 @@ void keep(KeptLibrary library) {
   kept.push_back(std::move(library));
 }
 
-/// The bytes that the file's symbol table gives for the symbol at `address`; 0 when it does not say.
-std::size_t symbol_size(const void* address) {
-  Dl_info info{};
-  void* entry = nullptr;
-  if (::dladdr1(address, &info, &entry, RTLD_DL_SYMENT) == 0 || entry == nullptr || info.dli_saddr != address) {
-    return 0;
-  }
-  return static_cast<const ElfW(Sym)*>(entry)->st_size;
-}
-
 /// Loads `path`, which is where the bytes of `file` are.
 LibraryResult load(const std::string& file, const std::string& path, std::shared_ptr<const SealedFile> bytes) {
   const auto refused = [&file](const std::string& why, bool loaded) {
@@ -237,12 +227,10 @@ LibraryResult load(const std::string& file, const std::string& path, std::shared
   const void* symbol = ::dlsym(library.native(), SLUICE_PLUGIN_SYMBOL);
   keep({std::move(library), bytes});
   if (symbol == nullptr) {
-    return refused("has no symbol " SLUICE_PLUGIN_SYMBOL
-                   ": it is not a Sluice plugin, or was built without SLUICE_PLUGIN and sluice_add_plugin",
-                   true);
+    return refused(kNoSymbol, true);
   }
   const auto* plugin = static_cast<const sluice_plugin*>(symbol);
-  if (const auto why = refuse_plugin(*plugin, symbol_size(symbol))) {
+  if (const auto why = refuse_plugin(*plugin, read->symbol_size)) {
     return refused(*why, true);
   }
   if (const std::string differs = read->note ? difference(read->note->table(), *plugin) : std::string();
@@ -276,13 +264,30 @@ constexpr std::size_t kFileLimit = 1000;
 // Unusable files that an error about a missing handler gives the reason for.
 constexpr std::size_t kReasonLimit = 3;
 
-FileIdentity identify(const std::string& file) {
-  struct stat status {};
-  if (::stat(file.c_str(), &status) != 0) {
-    return {};
-  }
+FileIdentity identity_of(const struct stat& status) {
   return {status.st_dev, status.st_ino, status.st_size,
           std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
+}
+
+FileIdentity identify(const std::string& file) {
+  struct stat status {};
+  return ::stat(file.c_str(), &status) == 0 ? identity_of(status) : FileIdentity();
+}
+
+FileIdentity identify(const Descriptor& file) {
+  struct stat status {};
+  return ::fstat(file.get(), &status) == 0 ? identity_of(status) : FileIdentity();
+}
+
+/// SHA-256 of the bytes of a file; empty where it cannot be read.
+std::string digest_of(const Descriptor& file) {
+  std::string bytes;
+  std::array<char, std::size_t{64} * 1024> buffer{};
+  ssize_t got = 0;
+  while ((got = ::pread(file.get(), buffer.data(), buffer.size(), static_cast<off_t>(bytes.size()))) > 0) {
+    bytes.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+  return got == 0 ? dynamo::to_hex(dynamo::sha256(bytes)) : std::string();
 }
 
 std::string name_of(const std::string& file) { return std::filesystem::path(file).filename().string(); }
@@ -373,11 +378,16 @@ Result<std::shared_ptr<const SealedFile>> SealedFile::copy_of(const std::string&
 
 SealedFile::~SealedFile() { ::close(descriptor_); }
 
-LibraryResult load_library(const std::string& file) {
+LibraryResult load_library(const std::string& file, std::size_t generation) {
   std::error_code code;
   // Without a slash in it the dynamic linker would search its own folders for the name.
-  const std::filesystem::path path = std::filesystem::absolute(file, code);
-  return load(file, path.string(), nullptr);
+  const std::filesystem::path whole = std::filesystem::absolute(file, code);
+  // It knows a file by its name before all else, so that what has come to lie under that one is given another.
+  std::filesystem::path path = whole.parent_path();
+  for (std::size_t i = 0; i < generation; ++i) {
+    path /= ".";
+  }
+  return load(file, (path / whole.filename()).string(), nullptr);
 }
 
 const sluice_handler* find_handler(const sluice_plugin& plugin, const std::string& name) {
@@ -402,14 +412,33 @@ std::vector<std::string> PluginRegistry::unseen(const std::vector<std::string>& 
   for (const std::string& folder : folders) {
     for (const std::string& file : files_of(folder)) {
       const FileIdentity identity = identify(file);
-      const auto known = known_.find(file);
-      if (known == known_.end() || (!known->second.loaded && known->second.identity != identity)) {
+      if (is_due(file, identity)) {
         looked_at_[file] = identity;
         files.push_back(file);
       }
     }
   }
   return files;
+}
+
+bool PluginRegistry::is_due(const std::string& file, const FileIdentity& identity) const {
+  const auto known = known_.find(file);
+  if (known == known_.end() || known->second.identity != identity) {
+    return true;
+  }
+  return lacks_pin(loaded_from(file), name_of(file));
+}
+
+/// A job pins what is loaded, and it was not loaded so.
+bool PluginRegistry::lacks_pin(const LoadedPlugin* loaded, const std::string& name) const {
+  const auto pin = pins_.find(name);
+  return pin != pins_.end() && loaded != nullptr &&
+         (loaded->bytes == nullptr || loaded->bytes->sha256() != pin->second);
+}
+
+bool PluginRegistry::is_stale(const sluice_handler* handler) const {
+  const LoadedPlugin* const owner = owner_of(handler);
+  return owner == nullptr || is_due(owner->file, identify(owner->file));
 }
 
 std::vector<std::string> PluginRegistry::files_of(const std::string& folder) {
@@ -446,36 +475,98 @@ std::vector<std::string> PluginRegistry::files_of(const std::string& folder) {
 void PluginRegistry::load(const std::string& file) {
   const FileIdentity identity = identify(file);
   if (const auto looked = looked_at_.find(file); looked != looked_at_.end() && looked->second != identity) {
-    rejected_.push_back({file, file + " has changed while it was looked at: reload once it is complete"});
+    reject(file, "has changed while it was looked at: reload once it is complete");
     return;
-  }
-  if (const auto known = known_.find(file); known != known_.end()) {
-    if (known->second.loaded && known->second.identity != identity) {
-      rejected_.push_back({file, file + " has changed since it was loaded, and a plugin is never unloaded: restart the "
-                                        "host to use the new one"});
-    } else if (!known->second.why.empty() && known->second.identity == identity) {
-      rejected_.push_back({file, known->second.why});
-    }
-    if (known->second.loaded || known->second.identity == identity) {
-      return;
-    }
   }
   looked_at_.erase(file);
-  const auto pin = pins_.find(name_of(file));
-  const LibraryResult result = pin == pins_.end() ? load_library(file) : load_pinned_library(file, pin->second);
-  if (result.loaded) {
-    known_[file] = {identity, result.why, true};
-  }
-  if (result.plugin == nullptr) {
-    rejected_.push_back({file, result.why});
+  if (!is_due(file, identity)) {
+    if (const std::string& why = known_.at(file).why; !why.empty()) {
+      rejected_.push_back({file, why});
+    }
     return;
   }
-  // One file by two names, or one folder named twice, is one plugin.
-  const bool is_new = std::none_of(plugins_.begin(), plugins_.end(),
-                                   [&](const LoadedPlugin& other) { return other.plugin == result.plugin; });
-  if (is_new) {
-    plugins_.push_back({file, result.plugin, result.bytes});
+  auto opened = std::make_shared<const Descriptor>(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const auto pin = pins_.find(name_of(file));
+  const KnownFile known = known_[file];
+  const bool regular = identity.size > 0 && identify(*opened) == identity;
+  const std::string digest = regular ? digest_of(*opened) : std::string();
+  if (known.loaded && !is_new(file, identity, digest)) {
+    return;
   }
+  const std::size_t generation = known.loaded ? known.generation + 1 : 0;
+  LibraryResult result = pin == pins_.end() ? load_library(file, generation) : load_pinned_library(file, pin->second);
+  if (result.loaded) {
+    known_[file] = {identity, {}, true, generation, result.bytes ? result.bytes->sha256() : digest};
+  }
+  if (result.plugin == nullptr) {
+    reject(file, result.why.substr(file.size() + 1));
+    known_[file].why = result.loaded ? rejected_.back().why : std::string();
+    return;
+  }
+  take({file, result.plugin, std::move(result.bytes), std::move(opened)});
+}
+
+/// False where a file that has changed must not be loaded again: it has the bytes that are loaded, or they were written
+/// over those that are.
+bool PluginRegistry::is_new(const std::string& file, const FileIdentity& identity, const std::string& digest) {
+  KnownFile& known = known_.at(file);
+  const LoadedPlugin* const loaded = loaded_from(file);
+  if (!digest.empty() && digest == known.sha256 && !lacks_pin(loaded, name_of(file))) {
+    known.identity = identity;
+    return false;
+  }
+  if (loaded != nullptr && loaded->bytes == nullptr && digest != known.sha256) {
+    const FileIdentity mapped = identify(*loaded->opened);
+    if (mapped.device == identity.device && mapped.inode == identity.inode) {
+      reject(file,
+             "was written into while this host runs its code, which changes under it: restart the host, and "
+             "bring the next one with mv, not with cp");
+      return false;
+    }
+  }
+  return true;
+}
+
+void PluginRegistry::take(LoadedPlugin plugin) {
+  // One file by two names, or one folder named twice, is one plugin.
+  if (std::any_of(plugins_.begin(), plugins_.end(),
+                  [&](const LoadedPlugin& other) { return other.plugin == plugin.plugin; })) {
+    return;
+  }
+  const auto before = std::find_if(plugins_.begin(), plugins_.end(),
+                                   [&](const LoadedPlugin& other) { return other.file == plugin.file; });
+  if (before == plugins_.end()) {
+    plugins_.push_back(std::move(plugin));
+  } else {
+    std::swap(*before, plugin);
+    replaced_.push_back(std::move(plugin));
+  }
+}
+
+void PluginRegistry::reject(const std::string& file, const std::string& why) {
+  const LoadedPlugin* const loaded = loaded_from(file);
+  rejected_.push_back({file, file + " " + why +
+                                 (loaded == nullptr ? ""
+                                                    : "; version " + std::string(loaded->plugin->version) +
+                                                          ", which is loaded, stays in use")});
+}
+
+const LoadedPlugin* PluginRegistry::loaded_from(const std::string& file) const {
+  const auto found = std::find_if(plugins_.begin(), plugins_.end(),
+                                  [&file](const LoadedPlugin& loaded) { return loaded.file == file; });
+  return found == plugins_.end() ? nullptr : &*found;
+}
+
+const LoadedPlugin* PluginRegistry::owner_of(const sluice_handler* handler) const {
+  for (const auto* const some : {&plugins_, &replaced_}) {
+    for (const LoadedPlugin& loaded : *some) {
+      const auto* const end = loaded.plugin->handlers + loaded.plugin->handler_count;
+      if (std::find(loaded.plugin->handlers, end, handler) != end) {
+        return &loaded;
+      }
+    }
+  }
+  return nullptr;
 }
 
 Result<const sluice_handler*> PluginRegistry::handler(const std::string& name) const {
@@ -506,10 +597,10 @@ Result<const sluice_handler*> PluginRegistry::handler(const std::string& name, c
       continue;
     }
     if (loaded.bytes == nullptr || loaded.bytes->sha256() != pin.sha256) {
-      why = loaded.file +
-            (loaded.bytes == nullptr ? " was loaded before a job pinned it"
-                                     : " was loaded with the sha256 " + loaded.bytes->sha256()) +
-            ", and the job pins " + pin.sha256 + ": restart the host, with the file that is meant in its place";
+      why = loaded.bytes == nullptr
+                ? std::string()
+                : loaded.file + " was loaded with the sha256 " + loaded.bytes->sha256() + ", and the job pins " +
+                      pin.sha256 + ": put the file that is meant in its place, or correct [job.plugin]";
       continue;
     }
     if (const sluice_handler* found = find_handler(*loaded.plugin, name)) {
@@ -518,7 +609,7 @@ Result<const sluice_handler*> PluginRegistry::handler(const std::string& name, c
     return Error(ErrorCode::invalid, loaded.file + ", which the job pins, has no handler \"" + name + "\"");
   }
   for (const RejectedPlugin& refused : rejected_) {
-    if (why.empty() && name_of(refused.file) == pin.file) {
+    if (name_of(refused.file) == pin.file) {
       why = refused.why;
     }
   }

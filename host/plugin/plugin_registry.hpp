@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "base/descriptor.hpp"
 #include "base/error.hpp"
 #include "config/config.hpp"
 #include "sluice/abi.h"
@@ -60,7 +61,8 @@ struct LibraryResult {
 
 /// Looks at the file, loads it, finds its symbol and checks it. Nothing of the plugin is called, though its static
 /// initialisers run. A loaded file is never unloaded: thread-locals and threads of a plugin may outlive any use of it.
-LibraryResult load_library(const std::string& file);
+/// `generation`: how many files of this name this process has loaded before, which all stay loaded.
+LibraryResult load_library(const std::string& file, std::size_t generation = 0);
 
 /// The handler of that name; null: the plugin has none.
 const sluice_handler* find_handler(const sluice_plugin& plugin, const std::string& name);
@@ -69,7 +71,8 @@ const sluice_handler* find_handler(const sluice_plugin& plugin, const std::strin
 struct LoadedPlugin {
   std::string file;
   const sluice_plugin* plugin = nullptr;
-  std::shared_ptr<const SealedFile> bytes;  ///< what was loaded, when a job pinned it; else null
+  std::shared_ptr<const SealedFile> bytes;     ///< what was loaded, when a job pinned it; else null
+  std::shared_ptr<const Descriptor> opened{};  ///< the file as it was, whatever lies under its name by now
 };
 
 /// A file in a plugin folder that could not be used.
@@ -100,17 +103,22 @@ class PluginRegistry : boost::noncopyable {
   void pin(PluginPins pins) { pins_ = std::move(pins); }
   const PluginPins& pins() const { return pins_; }
 
-  /// Loads every `*.so` in the folders that is not loaded yet, in name order; files that changed on disk since they
-  /// were loaded are reported as rejected ("restart the host"). A folder that does not exist is reported as rejected
-  /// too; the name of a file stands for that file alone. Two plugins that offer one handler name: both are kept, but the
-  /// name is ambiguous (see `handler`).
+  /// Loads every `*.so` in the folders that is not loaded yet, in name order. A file whose bytes have changed is loaded
+  /// beside what it was, which keeps its handlers and offers none any more; where it cannot be used, what was loaded
+  /// stays in use and the file is reported as rejected. So is one that was written into instead of being replaced, and
+  /// a folder that does not exist; the name of a file stands for that file alone. Two plugins that offer one handler
+  /// name: both are kept, but the name is ambiguous (see `handler`).
   void scan(const std::vector<std::string>& folders);
 
-  /// The files that a scan of these folders would load now: not loaded yet, nor refused as they are.
+  /// The files that a scan of these folders would look at now: not loaded yet nor refused as they are.
   std::vector<std::string> unseen(const std::vector<std::string>& folders);
   /// Never loads the file as it was when `unseen` named it, but reports it as rejected for this reason.
   void refuse(const std::string& file, const std::string& why) {
-    known_[file] = {looked_at_.at(file), file + " " + why, false};
+    reject(file, why);
+    KnownFile& known = known_[file];
+    known.identity = looked_at_.at(file);
+    known.why = rejected_.back().why;
+    rejected_.pop_back();  // the scan says it
   }
   /// As a scan does for one file.
   void load(const std::string& file);
@@ -126,29 +134,33 @@ class PluginRegistry : boost::noncopyable {
   /// The handler of that name in the plugin that is pinned, and in no other. An Error (invalid) when that plugin is not
   /// there, was refused, or was loaded as something else.
   Result<const sluice_handler*> handler(const std::string& name, const config::PluginPin& pin) const;
-  /// The plugin that offers this very handler; null: none.
-  const LoadedPlugin* owner_of(const sluice_handler* handler) const {
-    const auto offers = [handler](const LoadedPlugin& loaded) {
-      const auto* const end = loaded.plugin->handlers + loaded.plugin->handler_count;
-      return std::find(loaded.plugin->handlers, end, handler) != end;
-    };
-    const auto owner = std::find_if(plugins_.begin(), plugins_.end(), offers);
-    return owner == plugins_.end() ? nullptr : &*owner;
-  }
+  /// The plugin that offers this very handler, or did before its file changed; null: none.
+  const LoadedPlugin* owner_of(const sluice_handler* handler) const;
+  /// A scan would look at the handler's file again, or its plugin offers it no more.
+  bool is_stale(const sluice_handler* handler) const;
   std::vector<std::string> handler_names() const;
 
  private:
   /// A file that the dynamic linker has, usable or not, or that it must not get as it is.
   struct KnownFile {
     FileIdentity identity;
-    std::string why;  ///< empty: usable
-    bool loaded = true;
+    std::string why;      ///< empty: usable
+    bool loaded = false;  ///< as it is, or as it was before
+    std::size_t generation = 0;
+    std::string sha256{};  ///< of what was loaded last
   };
 
   std::vector<std::string> files_of(const std::string& folder);
+  bool is_due(const std::string& file, const FileIdentity& identity) const;
+  bool lacks_pin(const LoadedPlugin* loaded, const std::string& name) const;
+  bool is_new(const std::string& file, const FileIdentity& identity, const std::string& digest);
+  void take(LoadedPlugin plugin);
+  void reject(const std::string& file, const std::string& why);
+  const LoadedPlugin* loaded_from(const std::string& file) const;
   Error no_such_handler(const std::string& name) const;
 
   std::vector<LoadedPlugin> plugins_;
+  std::vector<LoadedPlugin> replaced_;  ///< by newer ones of the same file; jobs may still run them
   std::vector<RejectedPlugin> rejected_;
   PluginPins pins_;
   std::vector<std::string> folders_;

@@ -364,8 +364,10 @@ void Host::look_at_host_file() const {
 
 std::optional<JobSet::Exchange> Host::plan_reload() {
   look_at_host_file();
-  auto plans =
-      load_job_plans(parts_.config, parts_.plugins, [this](const config::JobConfig& job) { return jobs_.runs(job); });
+  auto plans = load_job_plans(parts_.config, parts_.plugins, [this](const config::JobConfig& job) {
+    const auto handler = find_handler(parts_.plugins, job);
+    return handler && !parts_.plugins.is_stale(*handler) && jobs_.runs(job, *handler);
+  });
   for (const plugin::RejectedPlugin& rejected : parts_.plugins.rejected()) {
     parts_.log.warn("plugin not used", {{"file", rejected.file}, {"why", rejected.why}});
   }
@@ -395,9 +397,12 @@ void Host::reload(JobSet::Exchange next) {
                                {"changed", listed(changes.changed)},
                                {"removed", listed(changes.removed)},
                                {"unchanged", changes.unchanged}});
-  responder_->reload_ended(
-      {true, "reloaded; added: " + listed(changes.added) + "; changed: " + listed(changes.changed) +
-                 "; removed: " + listed(changes.removed) + "; unchanged: " + std::to_string(changes.unchanged)});
+  std::string text = "reloaded; added: " + listed(changes.added) + "; changed: " + listed(changes.changed) +
+                     "; removed: " + listed(changes.removed) + "; unchanged: " + std::to_string(changes.unchanged);
+  for (const plugin::RejectedPlugin& rejected : parts_.plugins.rejected()) {
+    text += "; not used: " + rejected.why;
+  }
+  responder_->reload_ended({true, text});
 }
 
 void Host::refuse_reload(const std::vector<std::string>& reasons) {

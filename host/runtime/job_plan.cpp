@@ -432,7 +432,7 @@ Parsed<std::vector<JobPlan>> plan_jobs(const std::vector<JobConfig>& jobs, const
   std::vector<JobPlan> plans;
   std::vector<ConfigError> errors;
   for (const JobConfig& job : jobs) {
-    const auto handler = job.plugin ? registry.handler(job.handler, *job.plugin) : registry.handler(job.handler);
+    const auto handler = find_handler(registry, job);
     if (!handler) {
       errors.push_back({job.plugin ? job.plugin->place : job.handler_place, handler.error().message()});
       continue;
@@ -599,7 +599,9 @@ Result<std::vector<config::ConfigError>> admit_plugins(const config::HostConfig&
     }
   }
   for (const plugin::LoadedPlugin& loaded : registry.plugins()) {
-    request.files.push_back(loaded.file);
+    if (std::find(fresh.begin(), fresh.end(), loaded.file) == fresh.end()) {
+      request.files.push_back(loaded.file);
+    }
   }
   request.files.insert(request.files.end(), fresh.begin(), fresh.end());
   for (const config::JobConfig& job : jobs) {

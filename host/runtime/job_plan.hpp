@@ -14,11 +14,17 @@ struct JobPlan {
   std::string plugin_version;  ///< what that says of itself; empty: nothing
 };
 
+/// The handler that a job names; errors as the registry's.
+inline Result<const sluice_handler*> find_handler(const plugin::PluginRegistry& registry,
+                                                  const config::JobConfig& job) {
+  return job.plugin ? registry.handler(job.handler, *job.plugin) : registry.handler(job.handler);
+}
+
 /// Binds jobs to the handlers of the registry. Every error of every job at once: unknown or ambiguous handler, options.
 config::Parsed<std::vector<JobPlan>> plan_jobs(const std::vector<config::JobConfig>& jobs,
                                                const plugin::PluginRegistry& registry);
 
-/// True for a job that runs already as it is, and so need not be tried.
+/// True for a job that runs already as it is, with its plugin as that lies on disk, and so need not be tried.
 using RunsAlready = std::function<bool(const config::JobConfig&)>;
 
 /// All of it from the host file's patterns and folders: reads the job files, lets new plugins in, tries the handlers of

@@ -1,5 +1,7 @@
 #include "host/runtime/job_set.hpp"
 
+#include <filesystem>
+
 #include "host/work/job_queues.hpp"
 
 namespace sluice::runtime {
@@ -8,6 +10,19 @@ namespace {
 
 /// For a thread whose job has drained to destroy it, before it counts as one that does not end.
 constexpr Duration kDestructionTime = std::chrono::milliseconds(200);
+
+/// "mailer", or "mailer (mail.so 1.0.0, now 1.1.0)" where its plugin is not the same.
+std::string change_text(const JobPlan& before, const JobPlan& now) {
+  if (before.handler == now.handler) {
+    return now.config.name;
+  }
+  const auto plugin = [](const JobPlan& plan) {
+    return std::filesystem::path(plan.plugin_file).filename().string() + " " + plan.plugin_version;
+  };
+  const std::string was = plugin(before);
+  const std::string is = before.plugin_file == now.plugin_file ? now.plugin_version : plugin(now);
+  return now.config.name + " (" + was + (was == plugin(now) ? ", built anew)" : ", now " + is + ")");
+}
 
 }  // namespace
 
@@ -21,13 +36,17 @@ Result<JobSet::Exchange> JobSet::prepare(const std::vector<JobPlan>& plans) cons
   std::size_t threads = 0;
   for (const JobPlan& plan : plans) {
     const auto found = before.find(plan.config.name);
-    if (found != before.end() && found->second.job->config().same_job(plan.config)) {
+    if (found != before.end() && found->second.is(plan.config, plan.handler)) {
       ++next.changes.unchanged;
       before.erase(found);
       continue;
     }
     SLUICE_TRY(job, make_job_(plan));
-    (found == before.end() ? next.changes.added : next.changes.changed).push_back(plan.config.name);
+    if (found == before.end()) {
+      next.changes.added.push_back(plan.config.name);
+    } else {
+      next.changes.changed.push_back(change_text(found->second.plan, plan));
+    }
     next.made.emplace(plan.config.name, Member{plan, JobPointer(std::move(*job))});
     threads += threads_of(work::workers_of(plan.config, *plan.handler));
   }

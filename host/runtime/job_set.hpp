@@ -22,7 +22,8 @@ class JobSet : boost::noncopyable {
   /// What a reload did, by job name.
   struct Changes {
     std::vector<std::string> added;
-    std::vector<std::string> changed;
+    std::vector<std::string>
+        changed;  ///< where its plugin is another one with the versions: "mailer (mail.so 1.0.0, now 1.1.0)"
     std::vector<std::string> removed;
     std::size_t unchanged = 0;
   };
@@ -31,6 +32,10 @@ class JobSet : boost::noncopyable {
   struct Member {
     JobPlan plan;
     JobPointer job;
+
+    bool is(const config::JobConfig& other, const sluice_handler* handler) const {
+      return plan.handler == handler && job->config().same_job(other);
+    }
   };
 
   /// What a list of plans asks for, with its new jobs made and not started. A value.
@@ -57,11 +62,11 @@ class JobSet : boost::noncopyable {
   /// Starts the first jobs. When one cannot start, those that did stop hard, and a drain has to follow.
   Result<void> start(const Exchange& first);
 
-  /// True when a job runs that this one would not differ from.
-  bool runs(const config::JobConfig& job) const {
+  /// True when a job runs that this one, with this handler, would not differ from.
+  bool runs(const config::JobConfig& job, const sluice_handler* handler) const {
     const MutexLock lock(mutex_);
     const auto found = running_.find(job.name);
-    return found != running_.end() && found->second.job->config().same_job(job);
+    return found != running_.end() && found->second.is(job, handler);
   }
   /// True while jobs of the last reload are still on their way out; `exchange` must wait for that to end.
   bool exchanging() const {

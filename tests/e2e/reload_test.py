@@ -2,9 +2,10 @@
 """SIGHUP: unchanged jobs run on, changed ones restart, bad files change nothing, new plugins are found."""
 
 import os
+import shutil
 import signal
 
-from support import Case, free_port, http, main, until
+from support import BUILD, FIXTURE_PLUGINS, Case, free_port, http, main, until
 
 
 class Reload(Case):
@@ -96,6 +97,46 @@ class Reload(Case):
         self.sluice("send", "--queue", "new", "--data", "1", check=True)
         until("worked", lambda: self.stats("new")["total"] == 0)
         self.assertEqual(0, run.stop(), run.log())
+
+    def bring(self, source, plugin="counts"):
+        """Puts another file in the plugin's place, as a deployment does."""
+        shutil.copy(source, self.path("next"))
+        os.rename(self.path("next"), self.path("plugins", plugin + ".so"))
+
+    def replaced_under_load(self, extra):
+        self.counted("orders", "lines", "orders", extra=extra)
+        self.write_job("sleeper", name="slow", queue="slow", options='duration = "1h"', extra="concurrency = 1")
+        self.sluice("send", "--queue", "slow", "--data", "1", check=True)
+        self.bring(os.path.join(FIXTURE_PLUGINS, "counts.so"))
+        run = self.start()
+        until("the slow one is at work", lambda: self.stats("slow")["in_flight"] == 1)
+        before = self.send(20)
+        until("the old code works", lambda: set(self.lines("lines")) & set(before))
+        self.bring(os.path.join(BUILD, "tests", "plugins-next", "counts.so"))
+        between = self.send(20)
+        self.hangup(run, "reloaded")
+        self.assertIn("orders (counts.so 1.0.0, now 2.0.0)", run.log())
+        self.assertEqual(1, self.stats("slow")["in_flight"], "jobs of other plugins run on undisturbed")
+        after = self.send(3)
+        until("the new code works", lambda: {id + " 2" for id in after} <= set(self.lines("lines")))
+        until("all are worked, each once", lambda: sorted(line.split()[0] for line in self.lines("lines")) == sorted(before + between + after))
+        return run
+
+    def test_a_replaced_plugin_takes_over_under_load_and_a_bad_one_does_not(self):
+        run = self.replaced_under_load("")
+        self.hangup(run, "reloaded")
+        self.assertIn("unchanged=2", run.log())
+        self.bring(os.path.join(FIXTURE_PLUGINS, "crashes_at_load.so"))
+        self.hangup(run, "version 2.0.0, which is loaded, stays in use")
+        last = self.send(1)
+        until("the second code works on", lambda: last[0] + " 2" in self.lines("lines"))
+        self.assertEqual(0, run.stop(), run.log())
+        self.assertEqual(44, run.report()["jobs"]["orders"]["done"])
+
+    def test_runners_of_a_replaced_plugin_run_the_new_one(self):
+        run = self.replaced_under_load('isolation = "process"')
+        self.assertEqual(0, run.stop(), run.log())
+        self.assertEqual(43, run.report()["jobs"]["orders"]["done"])
 
     def test_endpoints_live_through_reloads(self):
         port = free_port()

@@ -129,9 +129,32 @@ TEST_F(JobSetTest, KnowsWhichJobsItRuns) {
   ASSERT_TRUE(start({plan("a")}).has_value());
   JobPlan changed = plan("a");
   changed.config.concurrency = 7;
-  EXPECT_TRUE(jobs_.runs(plan("a").config));
-  EXPECT_FALSE(jobs_.runs(changed.config));
-  EXPECT_FALSE(jobs_.runs(plan("b").config));
+  EXPECT_TRUE(jobs_.runs(plan("a").config, plan("a").handler));
+  EXPECT_FALSE(jobs_.runs(changed.config, changed.handler));
+  EXPECT_FALSE(jobs_.runs(plan("b").config, plan("b").handler));
+  EXPECT_TRUE(jobs_.drain(soon()).clean);
+}
+
+TEST_F(JobSetTest, AJobWhosePluginIsAnotherOneIsExchanged) {
+  const auto with_plugin = [this](const sluice_handler& handler, const std::string& version) {
+    JobPlan made = plan("a");
+    made.handler = &handler;
+    made.plugin_file = "plugins/a.so";
+    made.plugin_version = version;
+    return made;
+  };
+  const sluice_handler next = kHandler;
+  ASSERT_TRUE(start({with_plugin(kHandler, "1.0.0"), plan("b")}).has_value());
+  EXPECT_FALSE(jobs_.runs(plan("a").config, &next));
+  const auto newer = jobs_.prepare({with_plugin(next, "1.1.0"), plan("b")});
+  ASSERT_TRUE(newer.has_value());
+  EXPECT_EQ(newer->changes.changed, std::vector<std::string>{"a (a.so 1.0.0, now 1.1.0)"});
+  EXPECT_EQ(newer->changes.unchanged, 1U);
+  const auto rebuilt = jobs_.prepare({with_plugin(next, "1.0.0"), plan("b")});
+  EXPECT_EQ(rebuilt->changes.changed, std::vector<std::string>{"a (a.so 1.0.0, built anew)"});
+  jobs_.exchange(*newer, std::chrono::seconds(10));
+  until([&] { return !jobs_.exchanging(); });
+  EXPECT_TRUE(jobs_.runs(plan("a").config, &next));
   EXPECT_TRUE(jobs_.drain(soon()).clean);
 }
 
@@ -186,7 +209,7 @@ TEST_F(JobSetTest, ASuccessorThatGetsNoThreadsAfterAllGivesThePlaceBack) {
     until([&] { return !jobs_.exchanging(); });
   }
   EXPECT_EQ(failures(), 1U);
-  EXPECT_TRUE(jobs_.runs(plan("a").config));
+  EXPECT_TRUE(jobs_.runs(plan("a").config, plan("a").handler));
   send("a", 1);
   until([&] { return jobs_.total().done == 2; });
   EXPECT_TRUE(jobs_.drain(soon()).clean);
