@@ -1,20 +1,11 @@
 #include "host/runtime/job_plan.hpp"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <spawn.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <csignal>
-#include <cstring>
+#include <cstdlib>
 
-#include "base/text/visible.hpp"
 #include "config/files.hpp"
-#include "host/runtime/service.hpp"
+#include "host/isolation/trial_child.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
 #include "host/stores/leased/leased_queues.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
@@ -130,23 +121,6 @@ std::string order_text(const JobConfig& job) {
          (job.on_dead_letter == config::OnDeadLetter::hold ? " and on_dead_letter = \"hold\"" : "");
 }
 
-constexpr int kStepsDescriptor = 3;
-constexpr int kLookMilliseconds = 20;
-/// What is kept of the child's stderr: its end.
-constexpr std::size_t kSaidLimit = 4096;
-constexpr std::size_t kQuoteLimit = 300;
-
-/// A step (loading one file, making or destroying one handler) may take so long.
-constexpr Duration kStepLimit = std::chrono::seconds(10);
-/// What is tried is this very program.
-constexpr const char* kProgram = "/proc/self/exe";
-
-/// How a trial process ended. A value.
-struct TrialEnd {
-  std::string step;   ///< the last that it began; empty: none
-  std::string cause;  ///< what ended it there, with its last line on stderr; empty: it went through
-};
-
 /// What is to be tried. A value.
 struct TrialRequest {
   std::vector<std::string> files;  ///< plugins to load, in this order
@@ -160,151 +134,6 @@ struct TrialVerdict {
   std::map<std::string, std::string> files;
   std::map<std::string, std::string> jobs;
 };
-
-/// A pipe whose reading end does not block and whose ends are closed with it.
-class Pipe {
- public:
-  Pipe() {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) == 0) {
-      reader_ = Descriptor(ends[0]);
-      writer_ = Descriptor(ends[1]);
-      ::fcntl(reader(), F_SETFL, O_NONBLOCK);
-    }
-  }
-
-  bool good() const { return reader_.open(); }
-  int reader() const { return reader_.get(); }
-  int writer() const { return writer_.get(); }
-  void close_writer() { writer_.close(); }
-
-  /// Appends what is there to `text`.
-  void read_into(std::string& text) const {
-    std::array<char, 4096> buffer{};
-    for (ssize_t got = 0; (got = ::read(reader(), buffer.data(), buffer.size())) > 0;) {
-      text.append(buffer.data(), static_cast<std::size_t>(got));
-    }
-  }
-
- private:
-  Descriptor reader_;
-  Descriptor writer_;
-};
-
-std::string last_line(std::string_view text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) {
-    text.remove_suffix(1);
-  }
-  const std::size_t begin = text.rfind('\n');
-  return std::string(text.substr(begin == std::string_view::npos ? 0 : begin + 1).substr(0, kQuoteLimit));
-}
-
-std::string cause_of(int status) {
-  if (WIFSIGNALED(status)) {
-    const int signal = WTERMSIG(status);
-    return "ended the process by signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ")";
-  }
-  return "ended the process with exit code " + std::to_string(WEXITSTATUS(status));
-}
-
-/// The child while it runs. Nothing of it is left at the end of the scope.
-class TrialChild {
- public:
-  std::optional<Error> start(std::vector<std::string> words);
-  TrialEnd watch();
-
- private:
-  void listen();
-  void kill_all() const { ::kill(-pid_, SIGKILL); }
-
-  Pipe steps_;
-  Pipe said_;
-  pid_t pid_ = -1;
-  std::string step_text_;
-  std::string said_text_;
-};
-
-std::optional<Error> TrialChild::start(std::vector<std::string> words) {
-  words.insert(words.begin(), "sluice");
-  words.insert(words.end(), {"--steps", std::to_string(kStepsDescriptor)});
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) {
-    arguments.push_back(word.data());
-  }
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&files);
-  posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&files, said_.writer(), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&files, said_.writer(), STDERR_FILENO);
-  posix_spawn_file_actions_adddup2(&files, steps_.writer(), kStepsDescriptor);
-  sigset_t none;
-  sigemptyset(&none);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-  const int failed = steps_.good() && said_.good()
-                         ? ::posix_spawn(&pid_, kProgram, &files, &attributes, arguments.data(), environ)
-                         : EMFILE;
-  posix_spawn_file_actions_destroy(&files);
-  posix_spawnattr_destroy(&attributes);
-  steps_.close_writer();
-  said_.close_writer();
-  if (failed != 0) {
-    return Error(ErrorCode::unavailable, std::string("no process to try plugins in: ") + std::strerror(failed) +
-                                             " (limits: " + thread_limits() + "); raise the limit");
-  }
-  return std::nullopt;
-}
-
-void TrialChild::listen() {
-  std::array<pollfd, 2> waits{pollfd{steps_.reader(), POLLIN, 0}, pollfd{said_.reader(), POLLIN, 0}};
-  ::poll(waits.data(), waits.size(), kLookMilliseconds);
-  steps_.read_into(step_text_);
-  said_.read_into(said_text_);
-  if (said_text_.size() > kSaidLimit) {
-    said_text_.erase(0, said_text_.size() - kSaidLimit);
-  }
-}
-
-TrialEnd TrialChild::watch() {
-  TrialEnd end;
-  std::size_t steps_seen = 0;
-  auto deadline = std::chrono::steady_clock::now() + kStepLimit;
-  int status = 0;
-  while (true) {
-    const bool ended = ::waitpid(pid_, &status, WNOHANG) == pid_;
-    listen();
-    if (step_text_.size() > steps_seen) {
-      steps_seen = step_text_.size();
-      deadline = std::chrono::steady_clock::now() + kStepLimit;
-    }
-    if (ended) {
-      kill_all();  // What it may have started.
-      end.cause = cause_of(status);
-      break;
-    }
-    if (std::chrono::steady_clock::now() >= deadline) {
-      kill_all();
-      ::waitpid(pid_, &status, 0);
-      end.cause = "did not return within " +
-                  std::to_string(std::chrono::duration_cast<std::chrono::seconds>(kStepLimit).count()) + " s";
-      break;
-    }
-  }
-  end.step = last_line(step_text_);
-  if (end.step == "end") {
-    return {};
-  }
-  if (const std::string said = last_line(said_text_); !said.empty()) {
-    end.cause += ", and said ";
-    append_visible_json(end.cause, said);
-  }
-  return end;
-}
 
 // The steps, each followed by the name of a file or a job.
 constexpr std::string_view kLoad = "load ";
@@ -345,7 +174,7 @@ plugin::PluginPins read_pins(const std::vector<std::string>& words) {
 }
 
 /// Moves what the step was about from the request to the verdict; false when the trial ended in no such step.
-bool blame(const TrialEnd& end, TrialRequest& request, TrialVerdict& verdict) {
+bool blame(const isolation::TrialEnd& end, TrialRequest& request, TrialVerdict& verdict) {
   const auto move = [&end](std::string_view step, const char* when, std::vector<std::string>& from,
                            std::map<std::string, std::string>& to) {
     if (!end.step.starts_with(step)) {
@@ -359,23 +188,8 @@ bool blame(const TrialEnd& end, TrialRequest& request, TrialVerdict& verdict) {
          move(kDestroy, "destroyed", request.jobs, verdict.jobs);
 }
 
-/// Says what comes next, to whoever finds this process dead.
-class Steps {
- public:
-  explicit Steps(int descriptor) : descriptor_(descriptor) {}
-  void next(std::string_view step, std::string_view name) const {
-    std::string line(step);
-    line += name;
-    line += '\n';
-    [[maybe_unused]] const auto written = ::write(descriptor_, line.data(), line.size());
-  }
-
- private:
-  int descriptor_;
-};
-
 void try_job(const config::JobConfig& job, const plugin::EffectRules& effects, const plugin::PluginRegistry& registry,
-             const Steps& steps) {
+             const isolation::TrialSteps& steps) {
   const auto planned = plan_jobs({job}, registry);
   if (!std::holds_alternative<std::vector<JobPlan>>(planned)) {
     return;
@@ -387,7 +201,7 @@ void try_job(const config::JobConfig& job, const plugin::EffectRules& effects, c
 }
 
 void try_jobs(const std::string& host_file, const std::vector<std::string>& names,
-              const plugin::PluginRegistry& registry, const Steps& steps) {
+              const plugin::PluginRegistry& registry, const isolation::TrialSteps& steps) {
   const auto environment = config::process_environment();
   const auto host = config::load_host_config(host_file, environment);
   if (!std::holds_alternative<config::HostConfig>(host)) {
@@ -409,11 +223,11 @@ void try_jobs(const std::string& host_file, const std::vector<std::string>& name
 Result<TrialVerdict> try_plugins(TrialRequest request) {
   TrialVerdict verdict;
   while (!request.files.empty() || !request.jobs.empty()) {
-    TrialChild child;
+    isolation::TrialChild child;
     if (auto failed = child.start(command_line(request))) {
       return *failed;
     }
-    const TrialEnd end = child.watch();
+    const isolation::TrialEnd end = child.watch();
     if (end.cause.empty()) {
       break;
     }
@@ -561,26 +375,23 @@ std::vector<std::string> queues_of(const std::vector<queue::QueueAddress>& addre
 }
 
 void run_trial_process(const std::vector<std::string>& words) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const struct rlimit no_core {};
-  ::setrlimit(RLIMIT_CORE, &no_core);
   std::map<std::string, std::vector<std::string>> values;
   for (std::size_t i = 1; i + 1 < words.size(); i += 2) {
     values[words[i]].push_back(words[i + 1]);
   }
-  const Steps steps(values["--steps"].empty() ? STDERR_FILENO : std::atoi(values["--steps"].front().c_str()));
+  const isolation::TrialSteps steps(values["--steps"].empty() ? STDERR_FILENO
+                                                              : std::atoi(values["--steps"].front().c_str()));
   plugin::PluginRegistry registry;
   registry.pin(read_pins(values["--pin"]));
   for (const std::string& file : values["--file"]) {
     steps.next(kLoad, file);
     registry.load(file);
   }
-  steps.next("loaded", "");
+  steps.next("loaded");
   if (!values["--config"].empty()) {
     try_jobs(values["--config"].front(), values["--job"], registry, steps);
   }
-  steps.next("end", "");
-  std::_Exit(0);
+  steps.end();
 }
 
 Result<std::vector<config::ConfigError>> admit_plugins(const config::HostConfig& host, plugin::PluginRegistry& registry,

@@ -158,7 +158,7 @@ class Endings(Case):
 
     def test_a_plugin_that_never_loads_is_refused_by_name(self):
         self.write_job("stops_at_load", name="bad")
-        self.refused(r"stops_at_load\.so", "did not return within 10 s", "loaded")
+        self.refused(r"stops_at_load\.so", "did not return within 10s", "loaded")
 
     def test_constructors_that_end_the_process_are_refused_with_the_jobs_place(self):
         for how, phrase in (("abort", "signal 6"), ("exit", "exit code 3")):
