@@ -257,8 +257,8 @@ std::string_view view(sluice_string text) {
 }
 
 /// A fault with this text as its reason.
-Outcome make_fault(std::string_view text) {
-  return {OutcomeStatus::fault, std::nullopt, clean_utf8(text, kReasonLimit)};
+Outcome make_fault(std::string_view text, Breach breach) {
+  return {OutcomeStatus::fault, std::nullopt, clean_utf8(text, kReasonLimit), nullptr, breach};
 }
 
 constexpr const char* kNotAnException = "threw something that is not a std::exception";
@@ -293,14 +293,14 @@ class Call : boost::noncopyable {
   /// What was reported last, with what was staged; a fault when nothing was, or when something of it was refused.
   Outcome take_outcome() {
     if (!reported_) {
-      return fail("the handler returned without an outcome: a defect of the plugin");
+      return fail("the handler returned without an outcome: a defect of the plugin", Breach::no_outcome);
     }
     if (outcome_.status != OutcomeStatus::done) {
       drop_effects("its outcome is not done");
       return std::move(outcome_);
     }
     if (const std::string obstacle = effects_.obstacle(); !obstacle.empty()) {
-      return fail(obstacle);
+      return fail(obstacle, Breach::none);
     }
     outcome_.effects = effects_.take();
     return std::move(outcome_);
@@ -312,10 +312,10 @@ class Call : boost::noncopyable {
     return take_outcome();
   }
 
-  /// A fault: what the handler threw.
-  Outcome fail(std::string_view thrown) {
+  /// A fault, such as what the handler threw.
+  Outcome fail(std::string_view why, Breach breach) {
     drop_effects("the handler failed");
-    Outcome fault = make_fault(thrown);
+    Outcome fault = make_fault(why, breach);
     if (checkpoints_.rejects()) {
       fault.status = OutcomeStatus::reject;  // as when the same effect is refused with the message's end
     }
@@ -546,7 +546,7 @@ class TableInstance final : public HandlerInstance {
   }
 
   /// What keeps the instance from being; nothing on success.
-  std::optional<std::string> start(const OptionValues& options) {
+  std::optional<Error> start(const OptionValues& options) {
     const OptionTable table(options);
     std::string refusal;
     const auto fail = [](void* sink, sluice_string why) {
@@ -555,12 +555,12 @@ class TableInstance final : public HandlerInstance {
     std::optional<std::string> thrown = thrown_by(
         [&] { created_ = handler_.create(&host_, table.data(), table.size(), &instance_, fail, &refusal) == 0; });
     if (thrown) {
-      return thrown;
+      return failed(ErrorCode::corrupt, "an exception left it: " + *thrown);
     }
     if (!created_ && refusal.empty()) {
-      return "it gave no reason, which is a defect of the plugin";
+      return failed(ErrorCode::corrupt, "it gave no reason, which is a defect of the plugin");
     }
-    return created_ ? std::nullopt : std::optional(std::move(refusal));
+    return created_ ? std::nullopt : std::optional(failed(ErrorCode::invalid, refusal));
   }
 
   Outcome handle(const queue::Message& message, std::string_view queue, std::uint32_t max_attempts,
@@ -580,7 +580,7 @@ class TableInstance final : public HandlerInstance {
     if (attributes.capacity() > kKeptAttributes) {
       std::vector<sluice_attribute>().swap(attributes);
     }
-    return thrown ? call.fail(*thrown) : call.take_outcome();
+    return thrown ? call.fail(*thrown, Breach::exception) : call.take_outcome();
   }
 
   void handle_batch(std::span<const Work> batch, std::span<Outcome> outcomes) override {
@@ -611,7 +611,7 @@ class TableInstance final : public HandlerInstance {
     const std::optional<std::string> thrown =
         thrown_by([&] { batch_->handle(instance_, messages.data(), contexts.data(), batch.size()); });
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      outcomes[i] = thrown ? calls[i].fail(*thrown) : calls[i].take_outcome();
+      outcomes[i] = thrown ? calls[i].fail(*thrown, Breach::exception) : calls[i].take_outcome();
     }
   }
 
@@ -632,6 +632,9 @@ class TableInstance final : public HandlerInstance {
   }
 
  private:
+  Error failed(ErrorCode code, const std::string& why) const {
+    return {code, "the handler \"" + std::string(handler_.name) + "\" could not be created: " + why};
+  }
   static const TableInstance& of(const sluice_host* host) { return *static_cast<const TableInstance*>(host->host); }
   static void log(const sluice_host* host, sluice_log_level level, sluice_string text) noexcept {
     const CallSetting& setting = of(host).setting_;
@@ -935,11 +938,13 @@ std::vector<PartHealth> HealthBoard::parts() const {
 Outcome read_outcome(const sluice_outcome& reported) {
   if (reported.struct_size < sizeof(sluice_outcome)) {
     return make_fault("the handler reported an outcome of " + std::to_string(reported.struct_size) +
-                      " bytes, which is too short to be one: a defect of the plugin");
+                          " bytes, which is too short to be one: a defect of the plugin",
+                      Breach::illegal_outcome);
   }
   if (!queue::core::is_reportable(reported.status)) {
-    return make_fault("the handler reported the unknown status " + std::to_string(reported.status) +
-                      ": a defect of the plugin");
+    return make_fault(
+        "the handler reported the unknown status " + std::to_string(reported.status) + ": a defect of the plugin",
+        Breach::illegal_outcome);
   }
   Outcome outcome;
   outcome.status = static_cast<OutcomeStatus>(reported.status);
@@ -978,9 +983,8 @@ Result<std::unique_ptr<HandlerInstance>> HandlerInstance::create(HandlerSurround
                                                                  const sluice_handler& handler, std::string job,
                                                                  const OptionValues& options) {
   auto instance = std::make_unique<TableInstance>(handler, std::move(job), std::move(surroundings));
-  if (const std::optional<std::string> refusal = instance->start(options)) {
-    return Error(ErrorCode::invalid,
-                 "the handler \"" + std::string(handler.name) + "\" could not be created: " + *refusal);
+  if (std::optional<Error> refusal = instance->start(options)) {
+    return *std::move(refusal);
   }
   return std::unique_ptr<HandlerInstance>(std::move(instance));
 }

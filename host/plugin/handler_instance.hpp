@@ -41,12 +41,16 @@ config::Parsed<OptionValues> bind_options(const sluice_handler& handler, const c
 
 using queue::core::OutcomeStatus;
 
+/// What a handler did that the ABI forbids, whatever the message was: a defect of its plugin.
+enum class Breach : std::uint8_t { none, no_outcome, illegal_outcome, exception };
+
 /// A value.
 struct Outcome {
   OutcomeStatus status = OutcomeStatus::fault;
   std::optional<Duration> delay;  ///< for snooze always, for retry when the handler named one; never negative
   std::string reason;             ///< at most 4,096 bytes of valid UTF-8
   std::shared_ptr<const queue::Effects> effects{};  ///< with `done`: what it staged; null: nothing
+  Breach breach = Breach::none;                     ///< with `fault`
 };
 
 /// Is told what happens to an attempt, under its lock: to be quick, and to call nothing of it. Thread-safe.
@@ -376,7 +380,8 @@ enum class HandlerKind {
 /// Nothing that the plugin throws comes out of it: it becomes an Error or a fault.
 class HandlerInstance {
  public:
-  /// `handler` and what it points to outlive the instance. `invalid` with the plugin's own words when it refuses.
+  /// `handler` and what it points to outlive the instance. `invalid` with the plugin's own words when it refuses;
+  /// `corrupt` when it refuses as the ABI forbids: by an exception, or without a word.
   static Result<std::unique_ptr<HandlerInstance>> create(HandlerSurroundings surroundings,
                                                          const sluice_handler& handler, std::string job,
                                                          const OptionValues& options);
