@@ -11,6 +11,7 @@
 #include "host/cli/drop_in/drop_in.hpp"
 #include "host/isolation/runner.hpp"
 #include "host/runtime/job_plan.hpp"
+#include "host/validate/child.hpp"
 
 namespace {
 
@@ -38,6 +39,9 @@ int main(int argc, char** argv) {
     const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
     if (!words.empty() && words.front() == sluice::runtime::kTrialWord) {
       sluice::runtime::run_trial_process(words);
+    }
+    if (!words.empty() && words.front() == sluice::validate::kChildWord) {
+      sluice::validate::run_child(words);
     }
     return argc > 0 && sluice::cli::is_drop_in(argv[0]) ? sluice::cli::run_drop_in(words, console)
                                                         : sluice::cli::run_command_line(words, console);

@@ -249,12 +249,13 @@ struct Family {
   std::string_view group;
   std::vector<Command> (*commands)();
 };
-constexpr std::array<Family, 20> kFamilies{{{"Host", host_commands},
+constexpr std::array<Family, 21> kFamilies{{{"Host", host_commands},
                                             {"Host", plugin_commands},
                                             {"Plugins", new_commands},
                                             {"Plugins", dev_commands},
                                             {"Plugins", try_commands},
                                             {"Plugins", plugin_file_commands},
+                                            {"Plugins", validate_commands},
                                             {"Fleet", fleet_commands},
                                             {"Fleet", top_commands},
                                             {"Fleet", steering_commands},
@@ -273,7 +274,7 @@ constexpr std::array<Family, 20> kFamilies{{{"Host", host_commands},
 // The host, handlers on their author's desk, the hosts that run, queues as a whole, outboxes, messages by their ids,
 // tables, the shell that is typed into.
 constexpr std::string_view kOrder =
-    "run,check,plugins,crashes,health,version,new plugin,dev,try,replay,plugin inspect,"
+    "run,check,plugins,crashes,health,version,new plugin,dev,try,replay,plugin inspect,plugin validate,"
     "hosts,jobs,running,top,pause,resume,scale,drain,reload,cancel-running,"
     "log-level,audit,cost,send,receive,peek,ls,stats,queues,dlq,purge,export,import,move,tail,keys list,keys show,"
     "keys forget,enqueue-test,shell,outbox ddl,outbox status,outbox prune,get,dry-run,fail,invalid,reset,redrive,delay,"

@@ -150,6 +150,7 @@ std::vector<Command> plugin_file_commands();
 std::vector<Command> new_commands();
 std::vector<Command> try_commands();
 std::vector<Command> dev_commands();
+std::vector<Command> validate_commands();
 std::vector<Command> fleet_commands();
 std::vector<Command> top_commands();
 std::vector<Command> steering_commands();

@@ -42,6 +42,7 @@ INSTANTIATE_TEST_SUITE_P(
         Page{"help", {"help"}}, Page{"help", {"--help"}}, Page{"help", {"-h"}}, Page{"run", {"run", "--help"}},
         Page{"run", {"help", "run"}}, Page{"check", {"check", "-h"}}, Page{"plugins", {"help", "plugins"}},
         Page{"plugin", {"help", "plugin"}}, Page{"plugin_inspect", {"plugin", "inspect", "--help"}},
+        Page{"plugin_validate", {"plugin", "validate", "--help"}},
         Page{"new_plugin", {"new", "plugin", "--help"}}, Page{"new_plugin", {"help", "new", "plugin"}},
         Page{"crashes", {"help", "crashes"}}, Page{"health", {"help", "health"}}, Page{"version", {"help", "version"}},
         Page{"send", {"send", "--help"}}, Page{"get", {"get", "--help"}}, Page{"ls", {"ls", "--help"}},

@@ -35,9 +35,10 @@ HOST_ARROWS = {
                 "stores/leased/made_ids.hpp"},
     "plugin": {"queue", "stores/core/outcomes.hpp"},
     "isolation": {"queue", "stores/core/outcomes.hpp", "plugin", "observe", "runtime/service.hpp"},
+    "validate": {"queue", "stores/core/outcomes.hpp", "plugin", "isolation"},
     "work": {"queue", "cost", "stores/core/outcomes.hpp", "plugin", "isolation", "observe", "runtime/service.hpp"},
     "runtime": {"queue", "cost", "stores", "fleet", "plugin", "isolation", "observe", "work"},
-    "cli": {"queue", "cost", "stores", "fleet", "operate", "plugin", "isolation", "observe", "work", "runtime"},
+    "cli": {"queue", "cost", "stores", "fleet", "operate", "plugin", "isolation", "observe", "validate", "work", "runtime"},
 }
 
 # Inside host/stores: which folders each may see besides its own; all see the files beside them.

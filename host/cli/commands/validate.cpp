@@ -1,0 +1,176 @@
+#include <charconv>
+#include <filesystem>
+
+#include "host/cli/command.hpp"
+#include "host/cli/options.hpp"
+#include "host/cli/views/output.hpp"
+#include "host/validate/validator.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+using validate::CheckResult;
+using validate::Finding;
+using validate::Report;
+
+/// What could not be validated at all.
+constexpr int kExitNotTried = 2;
+constexpr Duration kLeastStepLimit = std::chrono::milliseconds(100);
+constexpr Duration kLongestStepLimit = std::chrono::minutes(10);
+
+Colour colour_of(CheckResult::Verdict verdict) {
+  switch (verdict) {
+    case CheckResult::Verdict::failed:
+      return Colour::red;
+    case CheckResult::Verdict::warned:
+      return Colour::yellow;
+    default:
+      return Colour::none;
+  }
+}
+
+std::string text_of(const CheckResult& check, bool colours) {
+  std::string verdict(to_string(check.verdict()));
+  if (colours) {
+    verdict = coloured(verdict, colour_of(check.verdict()));
+  }
+  std::string text = verdict + "  " + (check.handler.empty() ? "" : check.handler + ": ") + check.check;
+  for (std::size_t i = 0; i < check.notes.size(); ++i) {
+    text += (i == 0 ? ": " : "; ") + check.notes[i];
+  }
+  text += "\n";
+  for (const Finding& finding : check.findings) {
+    text += "      " + std::string(to_string(finding.level)) + ": " + finding.what +
+            (finding.where.empty() ? "" : " (" + finding.where + ")") + "\n        why: " + finding.why +
+            "\n        mend: " + finding.mend + "\n";
+  }
+  return text;
+}
+
+void write_check(JsonWriter& json, const CheckResult& check) {
+  const auto finding = [](JsonWriter& writer, const Finding& one) {
+    put_object(writer, "level", to_string(one.level), "what", one.what, "where", one.where, "why", one.why, "mend",
+               one.mend);
+  };
+  const auto figures = [&check](JsonWriter& writer) {
+    writer.begin_object();
+    for (const auto& [name, number] : check.figures) {
+      put_members(writer, name, number);
+    }
+    writer.end_object();
+  };
+  put_object(json, "check", check.check, "handler", or_null(!check.handler.empty(), check.handler), "verdict",
+             to_string(check.verdict()), "findings", array_of(check.findings, finding), "notes", check.notes, "figures",
+             figures);
+}
+
+std::string json_of(const Report& report, bool good) {
+  return json_line("file", report.file, "plugin", or_null(!report.name.empty(), report.name), "version",
+                   or_null(!report.name.empty(), report.version), "good", good, "errors",
+                   report.count(Finding::Level::error), "warnings", report.count(Finding::Level::warning), "seed",
+                   report.seed, "seconds", figure(std::chrono::duration<double>(report.took).count(), 3), "checks",
+                   array_of(report.checks, write_check));
+}
+
+std::string summary_of(const Report& report, bool good) {
+  const std::string name = report.name.empty() ? "" : " (" + report.name + " " + report.version + ")";
+  return report.file + name + ": " + (good ? "good" : "NOT good") + ", " + counted(report.checks.size(), "check") +
+         ", " + counted(report.count(Finding::Level::error), "error") + ", " +
+         counted(report.count(Finding::Level::warning), "warning") + "; --seed " + std::to_string(report.seed) +
+         " repeats it\n";
+}
+
+OrExit<std::uint64_t> seed_of(const Arguments& arguments) {
+  if (!arguments.has("seed")) {
+    // Short enough to be typed.
+    return SeededRandom().below(1'000'000);
+  }
+  const std::string text = arguments.get("seed");
+  std::uint64_t seed = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (failed != std::errc() || end != text.data() + text.size()) {
+    return Exit::usage("--seed " + text + ": write a whole number, such as 7");
+  }
+  return seed;
+}
+
+OrExit<validate::Request> request_of(const Arguments& arguments) {
+  SLUICE_PASS_ON(exclude(arguments, "options", "job"));
+  SLUICE_TRY(seed, seed_of(arguments));
+  SLUICE_TRY(limit, duration_within(arguments, "step-limit", isolation::kStepLimit, kLeastStepLimit, kLongestStepLimit,
+                                    "from 100ms to 10m"));
+  validate::Request request{arguments.get("file"), arguments.get("handler"), {}, *seed, *limit};
+  request.options.is_job = arguments.has("job");
+  const std::string options = arguments.get(request.options.is_job ? "job" : "options");
+  if (options.empty()) {
+    return request;
+  }
+  std::error_code code;
+  request.options.path = std::filesystem::absolute(options, code).string();
+  const auto read = validate::read_options(request.options);
+  if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&read)) {
+    std::vector<std::string> lines;
+    for (const config::ConfigError& error : *errors) {
+      lines.push_back(error.text());
+    }
+    return Exit(kExitNotTried, std::move(lines));
+  }
+  if (request.options.is_job && request.handler.empty()) {
+    request.handler = std::get<config::JobConfig>(read).handler;
+  }
+  return request;
+}
+
+Exit validate_plugin(const Arguments& arguments, Console& console) {
+  SLUICE_TRY(request, request_of(arguments));
+  const bool colours = console.output_has_colour();
+  const auto report = validate::validate(*request, [&console, colours](const CheckResult& check) {
+    if (console.shows_text()) {
+      console.out(text_of(check, colours));
+      console.flush();
+    }
+  });
+  if (!report) {
+    return {kExitNotTried, report.error().message()};
+  }
+  const std::size_t counted_findings =
+      report->count(Finding::Level::error) + (arguments.has("strict") ? report->count(Finding::Level::warning) : 0);
+  const bool good = counted_findings == 0;
+  console.out(console.shows_text() ? summary_of(*report, good) : json_of(*report, good));
+  return good ? Exit::ok() : Exit::silent(kExitFailure);
+}
+
+}  // namespace
+
+std::vector<Command> validate_commands() {
+  return {{
+      .name = "plugin validate",
+      .summary = "Try to break a plugin, each check in a process of its own",
+      .usage = "FILE [--handler NAME] [--options FILE | --job FILE] [--seed N] [--strict] [--step-limit TIME] "
+               "[--output json|text]",
+      .description =
+          "Loads the plugin in child processes, and makes, calls and ends its handlers as a host would: a thousand "
+          "instances, odd options, odd and random messages, 16 threads at once, stops in the middle. A crash or a hang "
+          "is a finding. Each finding says what is wrong, why it matters, and the mend.\n\n"
+          "Handlers really run, thousands of times. What they do to other systems, they do: give options of a test "
+          "system, not a production job's. Without --options or --job, options that are required are made up.\n\n"
+          "Ends with exit code 0 when there is no error (with --strict: no warning either), 1 when there is, and 2 "
+          "when "
+          "the plugin could not be tried.",
+      .flags = joined({required(alone({"file", "FILE", "the plugin, as the plain word FILE"})),
+                       {"handler", "NAME", "this one alone [default: all of them; with --job the job's]"},
+                       {"options", "FILE", "the handler's options, as TOML, as they stand below [job.options]"},
+                       {"job", "FILE", "a job file, for its handler and its options"},
+                       {"seed", "N", "repeat the run that had this seed [default: another one each time]"},
+                       {"strict", {}, "warnings fail too"},
+                       {"step-limit", "TIME", "what a call or any other step may take [default: 10s]"}},
+                      text_output_flags()),
+      .examples = "sluice plugin validate build/greeter.so\n"
+                  "sluice plugin validate build/greeter.so --job test/greeter.toml --seed 7 --json",
+      .elsewhere = Output::text,
+      .run = validate_plugin,
+  }};
+}
+
+}  // namespace sluice::cli

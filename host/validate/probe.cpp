@@ -1,0 +1,87 @@
+#include "host/validate/probe.hpp"
+
+#include <algorithm>
+
+#include "base/text/visible.hpp"
+
+namespace sluice::validate {
+namespace {
+
+constexpr std::uint32_t kMaxAttempts = 5;
+
+Finding breach_finding(const plugin::Outcome& outcome, const std::string& what) {
+  using Level = Finding::Level;
+  if (outcome.breach == plugin::Breach::exception) {
+    return {"exceptions",
+            Level::error,
+            "an exception leaves `handle`",
+            "at " + what + ": " + outcome.reason,
+            "no exception may cross the ABI: what it passes is not cleaned up, and a host that is built otherwise ends",
+            "catch it and report SLUICE_FAULT; sluice/handler.hpp does so"};
+  }
+  const std::string why = "the host takes it for a failed attempt, and retries the message until none is left";
+  if (outcome.breach == plugin::Breach::no_outcome) {
+    return {"outcomes",   Level::error, "`handle` returns without an outcome",
+            "at " + what, why,          "call `report` on every way out of `handle`"};
+  }
+  return {"outcomes",
+          Level::error,
+          "`handle` reports an outcome that is none",
+          "at " + what + ": " + outcome.reason,
+          why,
+          "report one of the statuses of sluice/abi.h, in a whole sluice_outcome"};
+}
+
+}  // namespace
+
+void Probe::step(const std::string& what) const { steps_.next(visible(what)); }
+
+void Probe::figure(const std::string& name, std::int64_t number) const {
+  steps_.tell(told_line({"figure", name, std::to_string(number)}));
+}
+
+void Probe::find(const Finding& finding) {
+  const MutexLock lock(mutex_);
+  if (std::find(told_.begin(), told_.end(), finding.what) == told_.end()) {
+    told_.push_back(finding.what);
+    steps_.tell(told_finding(finding));
+  }
+}
+
+Result<Probe::Instance> Probe::create(const config::JobConfig& job, const std::string& what) {
+  auto bound = plugin::bind_options(handler_, job);
+  if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&bound)) {
+    return Error(ErrorCode::invalid, errors->front().message);
+  }
+  step("create with " + what);
+  const plugin::EffectRules effects{SLUICE_STORE_SQLITE, true, &ids_, &clock_};
+  auto instance = plugin::HandlerInstance::create({{}, effects, health_.seat()}, handler_, job.name,
+                                                  std::get<plugin::OptionValues>(bound));
+  if (!instance && instance.error().code() == ErrorCode::corrupt) {
+    find({"", Finding::Level::error, instance.error().message(), "with " + what,
+          "whoever reads the log of a job that does not start cannot learn from it what to change",
+          "let `create` throw nothing, and call `fail` with a sentence that names the option and the mend"});
+  }
+  return instance;
+}
+
+void Probe::destroy(Instance instance) {
+  step("destroy");
+  instance.reset();
+}
+
+plugin::Outcome Probe::call(plugin::HandlerInstance& instance, const OddMessage& odd, plugin::Attempt& attempt) {
+  attempt.arm(clock_.steady_now() + call_timeout());
+  plugin::Outcome outcome = instance.handle(odd.message, "validate", kMaxAttempts, attempt);
+  if (outcome.breach != plugin::Breach::none) {
+    find(breach_finding(outcome, odd.what));
+  }
+  return outcome;
+}
+
+plugin::Outcome Probe::call(plugin::HandlerInstance& instance, const OddMessage& odd) {
+  plugin::Attempt attempt(clock_);
+  return call(instance, odd, attempt);
+}
+
+}  // namespace sluice::validate
