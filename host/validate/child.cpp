@@ -31,7 +31,7 @@ void limit_process() {
   ::getrlimit(RLIMIT_NOFILE, &descriptors);
   descriptors.rlim_cur = std::min(descriptors.rlim_cur, kDescriptors);
   ::setrlimit(RLIMIT_NOFILE, &descriptors);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef SLUICE_SANITIZED  // Sanitizers take their memory as they like.
   // Five hundred stacks of threads, which are seldom touched.
   constexpr rlim_t kMemory = rlim_t{4} << 30U;
   const rlimit memory{kMemory, kMemory};

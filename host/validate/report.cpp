@@ -42,7 +42,7 @@ void CheckResult::add(Finding finding) {
 }
 
 std::string_view to_string(CheckResult::Verdict verdict) {
-  constexpr std::array<std::string_view, 4> kNames{"pass", "warn", "FAIL", "skip"};
+  constexpr std::array<std::string_view, 4> kNames{"pass", "warn", "fail", "skip"};
   return kNames.at(static_cast<std::size_t>(verdict));
 }
 

@@ -43,7 +43,7 @@ struct CheckResult {
   void add(Finding finding);
 };
 
-std::string_view to_string(CheckResult::Verdict verdict);  // "pass", "warn", "FAIL", "skip"
+std::string_view to_string(CheckResult::Verdict verdict);  // "pass", "warn", "fail", "skip"
 std::string_view to_string(Finding::Level level);          // "warning", "error"
 
 /// What a plugin was found to be. A value.

@@ -39,7 +39,7 @@ TEST(CheckResult, TheWorstFindingIsTheVerdict) {
   EXPECT_EQ(to_string(check.verdict()), "warn");
   check.add(finding(Finding::Level::error, "broken"));
   check.add(finding(Finding::Level::error, "broken"));
-  EXPECT_EQ(to_string(check.verdict()), "FAIL");
+  EXPECT_EQ(to_string(check.verdict()), "fail");
   EXPECT_EQ(check.count(Finding::Level::error), 1U) << "the same is told once";
 }
 

@@ -36,7 +36,7 @@ class Validated {
     }
     return lines;
   }
-  /// "pass", "warn", "FAIL" or "skip"; empty: it was not made.
+  /// "pass", "warn", "fail" or "skip"; empty: it was not made.
   std::string verdict(const std::string& name) const {
     for (const auto& check : report.at("checks").as_array()) {
       if (text(check.at("check")) == name) {

@@ -31,7 +31,8 @@ Colour colour_of(CheckResult::Verdict verdict) {
 }
 
 std::string text_of(const CheckResult& check, bool colours) {
-  std::string verdict(to_string(check.verdict()));
+  // What fails is to be seen among many that do not.
+  std::string verdict(check.verdict() == CheckResult::Verdict::failed ? "FAIL" : to_string(check.verdict()));
   if (colours) {
     verdict = coloured(verdict, colour_of(check.verdict()));
   }
