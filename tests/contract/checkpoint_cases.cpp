@@ -86,6 +86,41 @@ TEST_P(CheckpointContract, OverTheLimitItIsRefusedAndNothingChanges) {
   EXPECT_EQ(settle(standard(), receipt, CompletionAction::remove), SettleStatus::applied);
 }
 
+TEST_P(CheckpointContract, WhatDoesNotFitBesideTheBodyIsRefusedAndLeavesRoomForTheMessagesLife) {
+  send_content("A-1", std::string(380 * 1024, 'x'), "text/plain");
+  Receipt receipt = claim_one(standard()).receipt;
+  std::size_t fits = 0;
+  const SettleResult largest = store(receipt, std::string(queue::kMostCheckpointBytes, 'y'));
+  if (!traits().counts_checkpoints) {
+    EXPECT_EQ(largest.status, SettleStatus::applied) << largest.error.message();
+    return;
+  }
+  EXPECT_EQ(largest.status, SettleStatus::refused);
+  EXPECT_THAT(largest.error.message(), HasSubstr("of which DynamoDB holds 400 KB with the body"));
+  EXPECT_EQ(get("A-1").version, receipt.version);
+  for (std::size_t step = 32 * 1024; step > 0; step /= 2) {
+    const SettleResult result = store(receipt, std::string(fits + step, 'y'));
+    if (result.status == SettleStatus::applied) {
+      fits += step;
+      receipt.version = result.version;
+    }
+  }
+  EXPECT_GT(fits, std::size_t{15} * 1024);
+  EXPECT_EQ(get("A-1").message.checkpoint.size(), fits);
+  // To the last byte, and still whatever may become of the message is written.
+  clock().advance(31s);
+  Delivery delivery = claim_one(standard());
+  EXPECT_TRUE(delivery.suspect);
+  ASSERT_EQ(settle(standard(), delivery.receipt, CompletionAction::retry, {}, failure("no room")),
+            SettleStatus::applied);
+  delivery = claim_one(standard());
+  ASSERT_EQ(settle(standard(), delivery.receipt, CompletionAction::dead_letter), SettleStatus::applied);
+  change_one(ChangeAction::redrive);
+  delivery = claim_one(standard());
+  EXPECT_EQ(delivery.message.checkpoint.size(), fits);
+  EXPECT_EQ(settle(standard(), delivery.receipt, CompletionAction::remove), SettleStatus::applied);
+}
+
 TEST_P(CheckpointContract, OfSomebodyElsesMessageNothingIsStored) {
   send("A-1");
   const Delivery slow = claim_and_die(standard());

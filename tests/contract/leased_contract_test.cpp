@@ -70,6 +70,7 @@ StoreFactory leased(bool on_emulator, std::uint32_t shards) {
                     .keeps_to_bytes = false,
                     .counts_in_flight = false,
                     .windows_by_own_clock = false,
+                    .counts_checkpoints = true,
                     .stable_ties = true,
                     .most_sent = 49,  // each with its alias
                     .made_id = 29,

@@ -65,6 +65,7 @@ struct StoreTraits {
   bool counts_in_flight = true;      ///< knows how many messages are in flight; otherwise such a limit is refused
   bool windows_by_own_clock = true;  ///< deduplication windows go by the clock that the store was given
   bool stable_ties = true;           ///< messages sent at the same instant come in the order of sending
+  bool counts_checkpoints = false;   ///< a checkpoint counts towards the size that a record may have
   std::size_t most_sent = 99;        ///< messages with ids of their senders' that one completion sends at most
   std::size_t made_id = 36;          ///< bytes of an id that the store makes
   std::size_t history = 34'000;      ///< steps of a random history: fewer where each is a request to another process

@@ -83,6 +83,14 @@ bool LeasedWriter::has_doubt(const Receipt& receipt, CompletionAction about) con
   return std::any_of(doubts.begin(), doubts.end(), [about](const auto& doubt) { return doubt.action == about; });
 }
 
+bool LeasedWriter::went_on(const Receipt& receipt, const dynamo::Item& record) const {
+  const auto doubts = state_.doubts.about(receipt);
+  const std::string nonce = Candidate::of(record).nonce;
+  return std::any_of(doubts.begin(), doubts.end(), [&nonce](const auto& doubt) {
+    return doubt.nonce == nonce && doubt.action.value_or(CompletionAction::keep) == CompletionAction::keep;
+  });
+}
+
 // Whoever has lost sight of where a message lies finds it by its id. One with another version is another's by now.
 void LeasedWriter::look_up(Deadline deadline) {
   std::set<std::string> ids;
@@ -138,7 +146,8 @@ void LeasedWriter::read_moving(std::span<const Completion> completions, Deadline
     }
     lease.tried = has_doubt(lease.receipt, CompletionAction::dead_letter);
     const auto found = records->find(lease.held->place);
-    if (found == records->end() || version_of(found->second).number != lease.receipt.version) {
+    if (found == records->end() ||
+        (version_of(found->second).number != lease.receipt.version && !went_on(lease.receipt, found->second))) {
       lease.decided = {has_moved(lease, deadline) ? SettleStatus::applied : SettleStatus::lost, {}};
     } else {
       lease.record = found->second;

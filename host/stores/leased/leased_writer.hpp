@@ -84,6 +84,8 @@ class LeasedWriter {
     return completion.action == CompletionAction::dead_letter && half_ == Half::standard;
   }
   bool has_doubt(const Receipt& receipt, CompletionAction about) const;
+  /// The record is as an earlier call has left it that had no answer, and that let the delivery go on.
+  bool went_on(const Receipt& receipt, const dynamo::Item& record) const;
   table::DeliveryWrite end(const Completion& completion, std::size_t index, std::int64_t version, WallTime now,
                            bool with_failure) const;
   void add_move(table::DeliveryWrite& write, const Lease& lease, const core::StateChange& change, WallTime now) const;

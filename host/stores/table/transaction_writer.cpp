@@ -140,7 +140,9 @@ class TransactionWriter {
     std::vector<Draft> drafts;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       Draft one{.place = i, .completion = wanted[i].completion, .own = wanted[i].own};
-      if (auto kept = open_.about(wanted[i].completion->receipt); !kept.empty()) {
+      // What has come of a checkpoint is told by the fence of whatever follows it.
+      if (auto kept = open_.about(wanted[i].completion->receipt);
+          !kept.empty() && kept.back().action == wanted[i].completion->action) {
         one.kept = std::move(kept.back());
         open_.clear(wanted[i].completion->receipt);
       }
@@ -380,7 +382,7 @@ class TransactionWriter {
       if (outcome.outcome.fate == StatementFate::unknown || in_question) {
         open_.remember(draft.completion->receipt,
                        {std::make_shared<const dynamo::TransactWriteRequest>(std::move(draft.request)),
-                        std::move(draft.left_out), first_at});
+                        std::move(draft.left_out), first_at, draft.completion->action});
       } else if (outcome.met_mark) {
         duplicates.push_back(std::move(draft));
       }

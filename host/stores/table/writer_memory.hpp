@@ -33,6 +33,7 @@ struct OpenTransaction {
   std::shared_ptr<const dynamo::TransactWriteRequest> request{};  ///< null: there is none
   std::set<std::size_t> left_out{};  ///< messages of the completion, by number, that it does not carry
   SteadyTime first_at{};
+  CompletionAction action = CompletionAction::remove;  ///< that it was for
 };
 using OpenTransactions = core::ReceiptMemory<OpenTransaction, 256>;
 

@@ -61,6 +61,21 @@ TEST_F(StoreCost, OfAMessageThatFailsIsWhatItsFailuresWeigh) {
   EXPECT_THAT(units, testing::ElementsAre(4.0, 4.0, 4.0, 4.0, 8.0, 10.0));
 }
 
+TEST_F(StoreCost, OfACheckpointIsWhatTheRecordWeighs) {
+  send(2, 100);
+  const auto claims = claim(2);
+  ASSERT_EQ(claims.size(), 2U);
+  queue::Source& source = desk().source(standard());
+  host().usage().reset();
+  ASSERT_EQ(source.checkpoint(claims[0].receipt, "12/100", nullptr, soon()).status, queue::SettleStatus::applied);
+  EXPECT_EQ(host().usage().capacity().write, 2.0) << "the record, and its copy in the index";
+  host().usage().reset();
+  ASSERT_EQ(source.checkpoint(claims[1].receipt, std::string(3'000, 'x'), nullptr, soon()).status,
+            queue::SettleStatus::applied);
+  EXPECT_EQ(host().usage().capacity().write, 8.0);
+  EXPECT_EQ(host().usage().capacity().read, 0.0);
+}
+
 TEST_F(StoreCost, AThousandMessagesThatAreWorkedOffSlowlyAreReadOnce) {
   constexpr std::size_t kMessages = 1'000;
   send(kMessages, 600);

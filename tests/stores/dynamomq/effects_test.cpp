@@ -167,6 +167,30 @@ TEST_F(DynamoEffects, WhatStayedUnknownIsAppliedOnceWhenItIsRepeated) {
   EXPECT_EQ(balance("alice"), "1");
 }
 
+TEST_F(DynamoEffects, ACheckpointWithoutAnAnswerHoldsOnceAndTheMessageGoesOn) {
+  for (const bool applies : {true, false}) {
+    const std::string name = applies ? "alice" : "bob";
+    send(1, 20, name);
+    const auto delivery = claim(1).at(0);
+    const Completion wanted = with(delivery, {add(name)});
+    host().faults().choose([applies](const std::string& operation, const std::string&) {
+      return operation != "TransactWriteItems" ? HttpFault::none
+             : applies                         ? HttpFault::commit_then_reset
+                                               : HttpFault::error_500;
+    });
+    const auto unknown = desk().source(standard()).checkpoint(delivery.receipt, "half", wanted.effects, soon());
+    EXPECT_EQ(unknown.error.code(), ErrorCode::unknown_outcome) << unknown.error.message();
+    host().faults().choose({});
+    const auto retried = settle_one({.receipt = delivery.receipt, .action = CompletionAction::retry});
+    ASSERT_EQ(retried.status, SettleStatus::applied) << retried.error.message();
+    clock().advance(1s);
+    const auto again = claim(1).at(0);
+    EXPECT_EQ(again.message.checkpoint, applies ? "half" : "") << "what the next attempt goes by";
+    EXPECT_EQ(balance(name), applies ? "1" : "");
+    ASSERT_EQ(settle_one({.receipt = again.receipt}).status, SettleStatus::applied);
+  }
+}
+
 TEST_F(DynamoEffects, WhatTookNoEffectIsAppliedWhenItIsRepeated) {
   const Completion completion = with(claim_one(), {add("alice")}, "B-1");
   host().faults().choose([](const std::string& operation, const std::string&) {

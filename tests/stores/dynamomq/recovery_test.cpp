@@ -75,6 +75,32 @@ TEST_F(Recovery, CompletionIsRecognisedWhenItIsRepeated) {
   }
 }
 
+TEST_F(Recovery, ACheckpointIsBuiltUponByWhateverFollows) {
+  queue::Source& source = desk().source(standard());
+  for (const CompletionAction action :
+       {CompletionAction::remove, CompletionAction::retry, CompletionAction::release, CompletionAction::dead_letter}) {
+    const std::string prefix = "k" + std::to_string(static_cast<int>(action)) + "-";
+    send(1, 20, prefix);
+    const auto receipt = claim(1).at(0).receipt;
+    lose_answers();
+    EXPECT_EQ(source.checkpoint(receipt, "first", nullptr, soon()).error.code(), ErrorCode::unknown_outcome);
+    EXPECT_EQ(source.checkpoint(receipt, "second", nullptr, soon()).error.code(), ErrorCode::unknown_outcome);
+    mend();
+    const auto third = source.checkpoint(receipt, "third", nullptr, soon());
+    ASSERT_EQ(third.status, SettleStatus::applied) << third.error.message();
+    EXPECT_EQ(get(prefix + "0").message.checkpoint, "third");
+    queue::Receipt next = receipt;
+    next.version = third.version;
+    lose_answers();
+    EXPECT_EQ(source.checkpoint(next, "fourth", nullptr, soon()).error.code(), ErrorCode::unknown_outcome);
+    mend();
+    EXPECT_EQ(settle_one(next, action, 1h).status, SettleStatus::applied) << prefix;
+    if (action != CompletionAction::remove) {
+      EXPECT_EQ(get(prefix + "0").message.checkpoint, "fourth");
+    }
+  }
+}
+
 TEST_F(Recovery, WhatTookNoEffectIsWrittenByTheNextCall) {
   const auto receipt = claim_one();
   lose_requests();

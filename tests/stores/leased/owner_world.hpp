@@ -104,6 +104,14 @@ class OwnerHost {
   std::vector<queue::Delivery> claim(std::size_t max, const queue::ClaimRules& rules = {}, bool suspects = true);
   queue::SettleResult settle(const queue::Delivery& delivery, queue::CompletionAction action, Duration delay = {});
   std::vector<queue::SettleResult> settle(const std::vector<queue::Completion>& completions);
+  /// Stores progress; where it is applied the delivery goes on under its new receipt.
+  queue::SettleResult checkpoint(queue::Delivery& delivery, const std::string& bytes) {
+    auto result = source_->checkpoint(delivery.receipt, bytes, nullptr, Deadline::after(clock, 5s));
+    if (result.status == queue::SettleStatus::applied) {
+      delivery.receipt.version = result.version;
+    }
+    return result;
+  }
   /// Sees to the housekeeping, without a claim.
   void tend() { table_->coordinator().tend(Deadline::after(clock, 5s)); }
   void ring() { doorbell_.ring({kOwnersQueue, queue::Half::standard}); }
