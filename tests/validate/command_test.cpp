@@ -122,6 +122,15 @@ TEST(ValidateCommand, SurvivesWhatIsNoPlugin) {
   EXPECT_THAT(finding("plugins"), StartsWith("load: error: it is a folder"));
 }
 
+TEST(ValidateCommand, TakesAStrippedFile) {
+  const HostFolder folder;
+  const std::string file = folder.path() + "/stripped.so";
+  ASSERT_EQ(std::system((std::string(SLUICE_STRIP) + " -o " + file + " " + fixture("noop")).c_str()), 0);
+  const Validated validated(file);
+  EXPECT_EQ(validated.exit_code, 0);
+  EXPECT_THAT(validated.findings(), testing::IsEmpty());
+}
+
 TEST(ValidateCommand, LeavesNothingBehind) {
   const HostFolder folder;
   const std::string scratch = folder.path() + "/tmp";
