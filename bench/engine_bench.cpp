@@ -219,10 +219,10 @@ void dispatch(const Options& options) {
       }
       while (flow.deal(seat, kClock.steady_now(), effects)) {
         SteadyTime now = kClock.steady_now();
-        while (const work::Task* task = batch.next(now)) {
-          plugin::Outcome outcome = instance->handle(task->message, "bench", 5, batch.attempt());
+        while (work::WorkerBatch::Running* const run = batch.next(now)) {
+          plugin::Outcome outcome = instance->handle(run->task->message, "bench", 5, run->attempt);
           now = kClock.steady_now();
-          batch.finish(std::move(outcome), now);
+          batch.finish(*run, std::move(outcome), now);
         }
         flow.collect(seat, kClock.steady_now(), effects);
       }

@@ -226,7 +226,7 @@ TEST(Size, IsReadAndWrittenInBinaryUnits) {
 
 TEST(JobConfig, TakesBoundaryValues) {
   EXPECT_EQ(errors_text(parse(job_with("concurrency = 1\ntimeout = '1ms'"))), "");
-  EXPECT_NE(errors_text(parse(job_with("concurrency = 1025"))), "");
+  EXPECT_NE(errors_text(parse(job_with("concurrency = 100001"))), "");
   EXPECT_NE(errors_text(parse(job_with("concurrency = -1"))), "");
   EXPECT_NE(errors_text(parse(job_with("concurrency = 4294967304"))), "");
   EXPECT_NE(errors_text(parse(job_with("timeout = '999us'"))), "");

@@ -51,6 +51,18 @@ config::Order make_order(Random& random, Store store) {
   return dice < 0.5 ? config::Order::group : dice < 0.7 ? config::Order::queue : config::Order::none;
 }
 
+work::WorkStyle make_style(Random& random) {
+  work::WorkStyle style{.max_batch = 2 + random.below(8)};
+  const double dice = random.unit();
+  if (dice < 0.25) {
+    style.kind = plugin::HandlerKind::batch;
+    style.max_wait = random.below(2) == 0 ? Duration::zero() : Duration(std::chrono::milliseconds(random.below(300)));
+  } else if (dice < 0.5) {
+    style.kind = plugin::HandlerKind::async;
+  }
+  return style;
+}
+
 void make_trade(Plan& plan, Random& random, Store store) {
   const auto coin = [&](double chance) { return random.unit() < chance; };
   TradePlan& trade = plan.trade.emplace();
@@ -138,6 +150,7 @@ Plan make_plan(Random& random, Store store, Work work) {
   if (work == Work::trade) {
     make_trade(plan, random, store);
   }
+  plan.style = make_style(random);
   return plan;
 }
 
@@ -165,6 +178,8 @@ std::string describe(const Plan& plan) {
   std::string text = std::to_string(plan.messages) + " messages, " + std::to_string(plan.job.concurrency) +
                      " workers, visibility " + config::format_duration(plan.visibility);
   const auto add = [&](bool on, const char* name) { text += on ? std::string(", ") + name : ""; };
+  add(plan.style.batch(), plan.style.max_wait > Duration::zero() ? "batches that wait" : "batches");
+  add(plan.style.async(), "asynchronous handlers");
   add(plan.faults.any(), "store faults");
   add(plan.crashes, plan.ledgers ? "crashes with ledgers" : "crashes");
   add(plan.bombs > 0, plan.ledgers ? "bombs and ledgers" : "bombs");

@@ -32,6 +32,7 @@ struct Plan {
   std::uint64_t messages = 0;
   FaultMix faults;
   HandlerMix handlers;
+  work::WorkStyle style;
   bool crashes = false;
   bool freezes = false;
   bool jumps = false;

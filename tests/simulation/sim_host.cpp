@@ -20,7 +20,10 @@ SimHost::SimHost(World& world, Truth::Host number)
       number_(number),
       port_(world.port, number),
       flow_(world.job,
-            {.host = "host-" + std::to_string(number), .stuck_grace = world.grace, .leases = {{world.visibility}}},
+            {.host = "host-" + std::to_string(number),
+             .stuck_grace = world.grace,
+             .leases = {{world.visibility}},
+             .style = world.style},
             world.random, &port_.crash_ledger(), world.loop.now()) {}
 
 // Events of a host that has died are dropped, those of a frozen one wait.
@@ -106,7 +109,7 @@ void SimHost::call(std::function<Answer()> arrives, std::function<void(Answer)> 
 }
 
 void SimHost::start() {
-  for (std::uint32_t i = 0; i < world_.job.concurrency; ++i) {
+  for (std::uint32_t i = 0; i < (world_.style.async() ? 1 : world_.job.concurrency); ++i) {
     hire(work::SeatKind::worker);
   }
   poll();
@@ -255,73 +258,114 @@ void SimHost::deal(Worker& worker) {
   });
   if (worker.busy) {
     run_next(worker);
+  } else if (!worker.gone && world_.style.batch() && worker.kind == work::SeatKind::worker) {
+    set(worker.timer, flow_.next_deal(), [this, &worker] { deal(worker); });
   }
 }
 
+work::WorkerBatch::Running* SimHost::start(Worker& worker) {
+  work::WorkerBatch::Running* const run = worker.batch.next(loop().now());
+  if (run != nullptr) {
+    const queue::Message& message = run->task->message;
+    worker.running.insert(run);
+    port_.crash_ledger().started(run->task->slot, message.id);
+    world_.on_start(*this, message);
+    world_.truth.started(number_, message);
+  }
+  return run;
+}
+
 void SimHost::run_next(Worker& worker) {
-  const work::Task* task = worker.batch.next(loop().now());
-  if (task == nullptr) {
-    worker.busy = false;
-    deal(worker);
+  Call call;
+  while (work::WorkerBatch::Running* const started = start(worker)) {
+    call.push_back(started);
+    if (one_by_one(worker)) {
+      break;
+    }
+    if (async(worker)) {
+      run(worker, std::exchange(call, {}));
+      if (!alive_) {
+        return;
+      }
+    }
+  }
+  if (!call.empty()) {
+    run(worker, call);
     return;
   }
-  worker.task = task;
-  worker.running = &task->message;
-  worker.slot = task->slot;
-  port_.crash_ledger().started(worker.slot, task->message.id);
-  world_.on_start(*this, task->message);
-  world_.truth.started(number_, task->message);
-  if (world_.bombs.contains(task->message.id)) {
-    explode(worker);
-    return;
+  // Nothing was started, or it was all begun with.
+  worker.busy = false;
+  deal(worker);
+}
+
+void SimHost::run(Worker& worker, const Call& call) {
+  for (work::WorkerBatch::Running* const started : call) {
+    if (world_.bombs.contains(started->task->message.id)) {
+      explode(worker, call, started->task->message.id);
+      return;
+    }
   }
   const double dice = world_.random.unit();
   const HandlerMix& mix = world_.handlers;
-  Outcome outcome = pick_outcome();
   const Duration slow{static_cast<Duration::rep>(world_.random.unit() * static_cast<double>(mix.slow_time.count()))};
   if (dice < mix.stuck) {
-    when(loop().now() + world_.job.timeout + world_.grace + slow,
-         [this, &worker, outcome] { finish(worker, outcome); });
+    when(loop().now() + world_.job.timeout + world_.grace + slow, [this, &worker, call] { finish(worker, call); });
   } else if (dice < mix.stuck + mix.slow) {
-    look(worker, loop().now() + slow, outcome);
+    look(worker, loop().now() + slow, call);
   } else {
     when(loop().now() + Duration(static_cast<Duration::rep>(
                             world_.random.below(static_cast<std::uint64_t>(mix.quick_time.count())))),
-         [this, &worker, outcome] { finish(worker, outcome); });
+         [this, &worker, call] { finish(worker, call); });
   }
 }
 
 // On a lane it hurts nobody but itself, as in a process of its own.
-void SimHost::explode(Worker& worker) {
+void SimHost::explode(Worker& worker, const Call& call, const std::string& bomb) {
   if (worker.kind == work::SeatKind::quarantine) {
-    when(loop().now() + 1ms, [this, &worker] { finish(worker, {OutcomeStatus::crashed, {}, "SIGABRT"}); });
+    when(loop().now() + 1ms, [this, &worker, call] {
+      finish(worker, call, Outcome{OutcomeStatus::crashed, {}, "SIGABRT"});
+    });
     return;
   }
   crash();
-  world_.on_death(*this, worker.running->id);
+  world_.on_death(*this, bomb);
 }
 
 // A slow handler looks at its stop token every 100 ms.
-void SimHost::look(Worker& worker, SteadyTime ends_at, Outcome outcome) {
+void SimHost::look(Worker& worker, SteadyTime ends_at, const Call& call) {
   const SteadyTime now = loop().now();
-  if (worker.batch.attempt().stop_requested()) {
-    finish(worker, {world_.random.below(2) == 0 ? OutcomeStatus::release : OutcomeStatus::retry, {}, "stopped"});
+  if (std::all_of(call.begin(), call.end(), [](const auto* run) { return run->attempt.stop_requested(); })) {
+    finish(worker, call,
+           Outcome{world_.random.below(2) == 0 ? OutcomeStatus::release : OutcomeStatus::retry, {}, "stopped"});
   } else if (now >= ends_at) {
-    finish(worker, std::move(outcome));
+    finish(worker, call);
   } else {
-    when(std::min(ends_at, now + 100ms), [this, &worker, ends_at, outcome] { look(worker, ends_at, outcome); });
+    when(std::min(ends_at, now + 100ms), [this, &worker, ends_at, call] { look(worker, ends_at, call); });
   }
 }
 
-void SimHost::finish(Worker& worker, Outcome outcome) {
-  if (world_.on_end) {
-    world_.on_end(*worker.task, outcome);
+void SimHost::finish(Worker& worker, const Call& call, const std::optional<Outcome>& outcome) {
+  for (work::WorkerBatch::Running* const run : call) {
+    finish(worker, *run, outcome ? *outcome : pick_outcome(), call.size());
   }
-  world_.truth.finished(number_, worker.running->id, outcome.status);
-  port_.crash_ledger().ended(worker.slot, work::only_removal_is_left(*worker.task, outcome));
-  worker.running = nullptr;
-  worker.batch.finish(std::move(outcome), loop().now());
-  run_next(worker);
+  if (!async(worker)) {
+    run_next(worker);
+  }
+}
+
+void SimHost::finish(Worker& worker, work::WorkerBatch::Running& run, Outcome outcome, std::size_t beside) {
+  const work::Task& task = *run.task;
+  if (world_.on_end) {
+    world_.on_end(task, outcome);
+  }
+  world_.truth.finished(number_, task.message.id, outcome.status);
+  port_.crash_ledger().ended(task.slot, work::only_removal_is_left(task, outcome));
+  worker.running.erase(&run);
+  using Finisher = work::WorkerBatch::Finisher;
+  const auto who = async(worker) ? Finisher::other : Finisher::worker;
+  if (worker.batch.finish(run, std::move(outcome), loop().now(), beside, who)) {
+    step([&](SteadyTime now, StepEffects& effects) { flow_.completed(worker.seat, now, effects); });
+  }
 }
 
 Outcome SimHost::pick_outcome() {
@@ -341,8 +385,10 @@ Outcome SimHost::pick_outcome() {
 }
 
 bool SimHost::works_on(const std::string& id) {
-  return alive_ && std::any_of(workers_.begin(), workers_.end(), [&](Worker& worker) {
-           return worker.running != nullptr && worker.running->id == id && !worker.batch.attempt().stop_requested();
+  return alive_ && std::any_of(workers_.begin(), workers_.end(), [&](const Worker& worker) {
+           return std::any_of(worker.running.begin(), worker.running.end(), [&](const auto* run) {
+             return run->task->message.id == id && !run->attempt.stop_requested();
+           });
          });
 }
 

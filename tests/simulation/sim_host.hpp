@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "config/config.hpp"
-#include "host/work/job_flow.hpp"
 #include "host/work/account.hpp"
 #include "host/work/dispatcher.hpp"
+#include "host/work/job_flow.hpp"
 #include "tests/simulation/sim_loop.hpp"
 #include "tests/simulation/sim_port.hpp"
 #include "tests/simulation/truth.hpp"
@@ -43,6 +43,7 @@ class SimHost : public std::enable_shared_from_this<SimHost> {
     config::JobConfig job;
     Duration visibility{};
     Duration grace = std::chrono::seconds(1);
+    work::WorkStyle style{};  ///< of the handlers that are no suspects'
     /// A handler is about to start.
     std::function<void(const SimHost& host, const queue::Message& message)> on_start;
     /// Its handler has come to an end, and may stage something. May be empty.
@@ -83,12 +84,13 @@ class SimHost : public std::enable_shared_from_this<SimHost> {
     work::WorkerBatch batch;
     const work::SeatKind kind;
     std::uint32_t seat = 0;
-    isolation::HeldSlot slot = 0;
-    const work::Task* task = nullptr;
-    const queue::Message* running = nullptr;
+    std::set<work::WorkerBatch::Running*> running;
+    std::uint64_t timer = 0;
     bool busy = false;
     bool gone = false;
   };
+  /// What is at work in one call, and ends together.
+  using Call = std::vector<work::WorkerBatch::Running*>;
 
   SimLoop& loop() const { return world_.loop; }
   void when(SteadyTime time, std::function<void()> event);
@@ -106,10 +108,18 @@ class SimHost : public std::enable_shared_from_this<SimHost> {
   void hire(work::SeatKind kind);
   void call(work::SeatKind kind, std::size_t count);
   void deal(Worker& worker);
+  bool one_by_one(const Worker& worker) const {
+    return worker.kind == work::SeatKind::quarantine || world_.style.kind == plugin::HandlerKind::plain;
+  }
+  bool async(const Worker& worker) const { return !one_by_one(worker) && world_.style.async(); }
   void run_next(Worker& worker);
-  void explode(Worker& worker);
-  void look(Worker& worker, SteadyTime ends_at, plugin::Outcome outcome);
-  void finish(Worker& worker, plugin::Outcome outcome);
+  /// Starts the next message; null: there is none, or its handler has ended the process.
+  work::WorkerBatch::Running* start(Worker& worker);
+  void run(Worker& worker, const Call& call);
+  void explode(Worker& worker, const Call& call, const std::string& bomb);
+  void look(Worker& worker, SteadyTime ends_at, const Call& call);
+  void finish(Worker& worker, const Call& call, const std::optional<plugin::Outcome>& outcome = {});
+  void finish(Worker& worker, work::WorkerBatch::Running& run, plugin::Outcome outcome, std::size_t beside);
   plugin::Outcome pick_outcome();
   void step_drain();
 

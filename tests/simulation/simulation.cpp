@@ -47,7 +47,7 @@ class Run {
         backend_(make_backend(store)),
         desk_(backend_->outside()),
         port_{*backend_, truth_, random_, loop_.clock(), plan_.faults, mutation},
-        world_{loop_, random_, port_, truth_, plan_.handlers, plan_.job, plan_.visibility, 1s, {}} {
+        world_{loop_, random_, port_, truth_, plan_.handlers, plan_.job, plan_.visibility, 1s, plan_.style, {}} {
     world_.on_start = [this](const SimHost& host, const queue::Message& message) {
       check_exclusive(host, message);
       if (trade_) {

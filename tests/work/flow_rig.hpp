@@ -43,8 +43,8 @@ class BookedLedger final : public isolation::JobLedger {
 
 /// The batch of a worker that has one message at work at a time.
 struct OneByOne : WorkerBatch {
-  using WorkerBatch::WorkerBatch;
   using WorkerBatch::finish;
+  using WorkerBatch::WorkerBatch;
 
   const Task* next(SteadyTime now) {
     Running* const started = WorkerBatch::next(now);

@@ -5,6 +5,7 @@
 #include "host/work/in_flight_table.hpp"
 #include "host/work/settler.hpp"
 #include "tests/support/fake_clock.hpp"
+#include "tests/work/flow_rig.hpp"
 
 namespace sluice::work {
 namespace {

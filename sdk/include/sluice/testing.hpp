@@ -6,13 +6,18 @@
 ///     sluice::testing::HandlerTest greeter(sluice::testing::handler<Greeter>(), {{"greeting", "hi"}});
 ///     const auto result = greeter.handle({.body = "world"});
 ///     assert(result.status == SLUICE_DONE && greeter.logged("hi, world"));
+///
+/// `handle` works on one message, whatever kind the handler is of; `handle_batch` on several; `begin` and `advance` are
+/// for asynchronous handlers, whose timers run on the test's time too.
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -22,6 +27,8 @@
 #include <vector>
 
 #include "sluice/abi.h"
+#include "sluice/async.h"
+#include "sluice/batch.h"
 #include "sluice/detail/test_kit.hpp"
 #include "sluice/handler.hpp"
 
@@ -75,9 +82,9 @@ struct LogLine {
 };
 
 /// One instance of a handler and a host around it that consists of this object. Time stands still but for the waits of
-/// the handler: `wait_for_stop(5s)` returns at once, five seconds later.
+/// the handler: `wait_for_stop(5s)` and `co_await sleep(5s)` take no time, and it is five seconds later.
 ///
-/// Used by one thread; threads that the handler starts may log and wait meanwhile.
+/// Used by one thread; threads that the handler starts may log, wait and complete meanwhile.
 class HandlerTest {
  public:
   explicit HandlerTest(const sluice_handler& handler, const OptionMap& options = {}, std::string job = "test",
@@ -97,6 +104,7 @@ class HandlerTest {
     }
   }
   ~HandlerTest() {
+    call_timers(kNever);
     if (created_) {
       handler_.destroy(instance_);
     }
@@ -126,22 +134,46 @@ class HandlerTest {
   void set_first_result(std::optional<std::string> result) { first_result_ = std::move(result); }
   /// The host is older than effects.
   void without_effects() { has_effects_ = false; }
-  /// What an attempt before has stored. Each attempt stores its own for the next one of this object.
-  void set_last_checkpoint(std::optional<std::string> bytes) { last_checkpoint_ = std::move(bytes); }
-  /// From now on no checkpoint is stored, for this reason; an empty one: they are.
-  void refuse_checkpoints(std::string why) { no_checkpoints_ = std::move(why); }
-  /// The host is older than checkpoints.
-  void without_checkpoints() { has_checkpoints_ = false; }
   /// From now on the store refuses the write of this label (or by its number: "1" is the first), as when its condition
   /// fails; an empty label: no more.
   void refuse(std::string label, std::string why = "its condition failed") {
     refused_ = std::move(label);
     refused_why_ = std::move(why);
   }
+  /// What an attempt before has stored. Each attempt stores its own for the next one of this object.
+  void set_last_checkpoint(std::optional<std::string> bytes) {
+    const std::lock_guard lock(mutex_);
+    last_checkpoint_ = std::move(bytes);
+  }
+  /// From now on no checkpoint is stored, for this reason; an empty one: they are.
+  void refuse_checkpoints(std::string why) { no_checkpoints_ = std::move(why); }
+  /// The host is older than checkpoints.
+  void without_checkpoints() { has_checkpoints_ = false; }
   /// Answers `extension(id)` of host and context; everything else is unknown.
   void set_feature(std::string id, const void* feature) { features_[std::move(id)] = feature; }
 
+  /// Works on one message. An asynchronous handler is given its time, and five seconds of the machine's for other
+  /// threads to complete; a message that is not completed then is a fault, and stays at work.
   Result handle(const TestMessage& message);
+  /// Works on several in one call of a batch handler; a result for each. Throws for a handler of another kind.
+  std::vector<Result> handle_batch(const std::vector<TestMessage>& messages);
+
+  // Asynchronous handlers.
+  /// Begins with a message. Throws for a handler of another kind.
+  sluice_token begin(const TestMessage& message);
+  /// Lets time pass: timers are called as it comes to them, on this thread.
+  void advance(std::chrono::nanoseconds time) {
+    const std::chrono::nanoseconds until = sum(now(), time);
+    call_timers(until);
+    const std::lock_guard lock(mutex_);
+    elapsed_ = std::max(elapsed_, until);
+  }
+  /// What became of a message; nothing while it is at work.
+  std::optional<Result> result(sluice_token token) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = results_.find(token);
+    return found == results_.end() ? std::nullopt : std::optional(found->second);
+  }
 
   /// Everything logged so far.
   std::vector<LogLine> log() const {
@@ -158,10 +190,62 @@ class HandlerTest {
  private:
   static constexpr std::size_t kReasonLimit = 4096;
   static constexpr std::chrono::nanoseconds kNever = std::chrono::nanoseconds::max();
+  static constexpr std::chrono::seconds kPatience{5};
+
+  /// One message at work. What the handler is given points into it.
+  struct Attempt {
+    Attempt(HandlerTest& of, const TestMessage& its_message)
+        : test(of), message(its_message), effects(of.store_, of.keeps_keys_, of.first_result_) {
+      for (const auto& [name, value] : message.attributes) {
+        attributes.push_back({detail::borrow(name), detail::borrow(value)});
+      }
+      raw = {sizeof(sluice_message),
+             message.attempt,
+             message.max_attempts,
+             0,
+             detail::borrow(message.id),
+             detail::borrow(message.queue),
+             detail::borrow(message.body),
+             detail::borrow(message.content_type),
+             detail::borrow(message.group),
+             message.sent_at.time_since_epoch().count(),
+             attributes.data(),
+             attributes.size()};
+    }
+    Attempt(const Attempt&) = delete;
+    Attempt& operator=(const Attempt&) = delete;
+
+    HandlerTest& test;
+    const TestMessage message;
+    std::vector<sluice_attribute> attributes;
+    sluice_message raw{};
+    sluice_context context = make_context(*this);
+    sluice_async_context async{};
+    detail::TestEffects effects;
+    bool rejects = false;  ///< a checkpoint was refused by an effect whose message is rejected then
+    detail::TestCheckpoints checkpoints{effects, test.last_checkpoint(), [this](const StagedEffects& staged) {
+                                          return test.checkpoint_refusal(*this, staged);
+                                        }};
+    Result result{.reason = "reported no outcome"};
+    // Guarded by the test's mutex.
+    std::chrono::nanoseconds began{};
+    std::chrono::nanoseconds deadline = kNever;
+  };
+  struct Timer {
+    sluice_token token;
+    std::chrono::nanoseconds wanted;
+    void (*call)(void*);
+    void* data;
+  };
 
   static HandlerTest& of(const sluice_host* host) { return *static_cast<HandlerTest*>(host->host); }
-  static HandlerTest& of(const sluice_context* context) { return *static_cast<HandlerTest*>(context->host); }
+  static HandlerTest& of(const sluice_async_host* async) { return *static_cast<HandlerTest*>(async->host); }
+  static Attempt& of(const sluice_context* context) { return *static_cast<Attempt*>(context->host); }
 
+  template <typename Feature>
+  const Feature* feature_of_handler(const char* id) const {
+    return handler_.extension == nullptr ? nullptr : static_cast<const Feature*>(handler_.extension(id));
+  }
   void write(sluice_log_level level, sluice_string text, const std::string& message_id) {
     const std::lock_guard lock(mutex_);
     log_.push_back({level, std::string(detail::view(text)), message_id});
@@ -173,32 +257,34 @@ class HandlerTest {
     }
     return has_effects_ && std::string_view(id) == SLUICE_EFFECTS_1 ? effects : nullptr;
   }
-  const void* context_feature(const char* id) const {
+  const void* context_feature(const Attempt& attempt, const char* id) const {
     const bool known = has_checkpoints_ && features_.count(id) == 0 && std::string_view(id) == SLUICE_CHECKPOINT_1;
-    return known ? checkpoints_->table() : feature(id, effects_->table());
+    return known ? attempt.checkpoints.table() : feature(id, attempt.effects.table());
   }
   const void* host_feature(const char* id) {
     host_effects_.store = store_ == Store::dynamodb ? SLUICE_STORE_DYNAMODB
                           : store_ == Store::sqlite ? SLUICE_STORE_SQLITE
                                                     : SLUICE_STORE_NONE;
-    return feature(id, &host_effects_);
+    const void* const found = feature(id, &host_effects_);
+    return found == nullptr && std::string_view(id) == SLUICE_ASYNC_1 ? &async_host_ : found;
   }
   /// What becomes of what was staged, as the host does it.
-  void settle_effects() {
-    result_.effects = effects_->staged();
-    if (result_.status != SLUICE_DONE) {
+  void settle_effects(Attempt& attempt) const {
+    Result& result = attempt.result;
+    result.effects = attempt.effects.staged();
+    if (result.status != SLUICE_DONE) {
       return;
     }
-    if (!effects_->refusal().empty()) {
-      result_.status = SLUICE_FAULT;
-      result_.reason = "nothing can be committed, because an effect was refused: " + effects_->refusal();
+    if (!attempt.effects.refusal().empty()) {
+      result.status = SLUICE_FAULT;
+      result.reason = "nothing can be committed, because an effect was refused: " + attempt.effects.refusal();
       return;
     }
-    result_.committed = true;
-    if (const StagedWrite* refused = refused_in(result_.effects.writes)) {
-      result_.committed = false;
-      result_.status = refused->otherwise_reject ? SLUICE_REJECT : SLUICE_RETRY;
-      result_.reason = refusal_of(*refused);
+    result.committed = true;
+    if (const StagedWrite* refused = refused_in(result.effects.writes)) {
+      result.committed = false;
+      result.status = refused->otherwise_reject ? SLUICE_REJECT : SLUICE_RETRY;
+      result.reason = refusal_of(*refused);
     }
   }
   /// The write that the store refuses; null: it takes all of them.
@@ -213,53 +299,79 @@ class HandlerTest {
   std::string refusal_of(const StagedWrite& write) const {
     return (write.label.empty() ? "write " + refused_ : "write \"" + refused_ + "\"") + " was refused: " + refused_why_;
   }
-  std::string checkpoint_refusal(const StagedEffects& effects) {
+  std::string checkpoint_refusal(Attempt& attempt, const StagedEffects& staged) const {
     if (lease_lost_) {
       return "the checkpoint is not stored: the message is no longer ours, and others may have it; return soon";
     }
-    const StagedWrite* refused = refused_in(effects.writes);
-    rejects_ = rejects_ || (refused != nullptr && refused->otherwise_reject);
+    const StagedWrite* refused = refused_in(staged.writes);
+    attempt.rejects = attempt.rejects || (refused != nullptr && refused->otherwise_reject);
     return refused != nullptr ? "the checkpoint is refused: " + refusal_of(*refused) : no_checkpoints_;
   }
-  void take_report(const sluice_outcome& outcome) {
-    result_.status = outcome.status;
-    result_.delay = std::chrono::nanoseconds(outcome.delay);
-    result_.reason = detail::view(outcome.reason).substr(0, kReasonLimit);
+  static void take_report(Result& result, const sluice_outcome& outcome) {
+    result.status = outcome.status;
+    result.delay = std::chrono::nanoseconds(outcome.delay);
+    result.reason = detail::view(outcome.reason).substr(0, kReasonLimit);
     if (outcome.status < SLUICE_DONE || outcome.status > SLUICE_FAULT) {
-      result_ = {.reason = "reported the unknown status " + std::to_string(outcome.status)};
+      result = {.reason = "reported the unknown status " + std::to_string(outcome.status)};
     }
   }
-  bool stopped() const { return elapsed_ >= stop_after_ || elapsed_ >= deadline_; }
   static std::chrono::nanoseconds sum(std::chrono::nanoseconds a, std::chrono::nanoseconds b) {
     return b > kNever - a ? kNever : a + std::max(b, std::chrono::nanoseconds::zero());
   }
-
-  bool wait(std::chrono::nanoseconds timeout) {
+  std::chrono::nanoseconds now() const {
     const std::lock_guard lock(mutex_);
-    const std::chrono::nanoseconds stop = std::min(stop_after_, deadline_);
+    return elapsed_;
+  }
+  std::optional<std::string> last_checkpoint() const {
+    const std::lock_guard lock(mutex_);
+    return last_checkpoint_;
+  }
+
+  // Of one attempt; with the lock.
+  std::chrono::nanoseconds stops_at(const Attempt& attempt) const {
+    return std::min(sum(attempt.began, stop_after_), attempt.deadline);
+  }
+  bool stopped(const Attempt& attempt) const { return elapsed_ >= stops_at(attempt); }
+
+  // Of one attempt, without it.
+  bool wait(const Attempt& attempt, std::chrono::nanoseconds timeout) {
+    const std::lock_guard lock(mutex_);
+    const std::chrono::nanoseconds stop = stops_at(attempt);
     if (timeout == kNever && stop == kNever) {
       throw std::logic_error("the handler waits for a stop that never comes: call stop_after or set_timeout");
     }
     elapsed_ = std::max(elapsed_, std::min(sum(elapsed_, timeout), stop));
-    return stopped();
+    return stopped(attempt);
   }
-  bool requested() const {
+  bool requested(const Attempt& attempt) const {
     const std::lock_guard lock(mutex_);
-    return stopped();
+    return stopped(attempt);
   }
-  std::chrono::nanoseconds left() const {
+  std::chrono::nanoseconds left(const Attempt& attempt) const {
     const std::lock_guard lock(mutex_);
-    return deadline_ == kNever ? kNever : std::max(deadline_ - elapsed_, std::chrono::nanoseconds::zero());
+    return attempt.deadline == kNever ? kNever
+                                      : std::max(attempt.deadline - elapsed_, std::chrono::nanoseconds::zero());
   }
-  bool extend(std::chrono::nanoseconds duration) {
+  bool extend(Attempt& attempt, std::chrono::nanoseconds duration) {
     const std::lock_guard lock(mutex_);
     if (!lease_lost_) {
-      deadline_ = sum(elapsed_, duration);
+      attempt.deadline = sum(elapsed_, duration);
     }
     return !lease_lost_;
   }
 
-  sluice_context make_context();
+  std::unique_ptr<Attempt> make_attempt(const TestMessage& message);
+  Result end(Attempt& attempt);
+  sluice_answer complete(sluice_token token, const sluice_outcome* outcome);
+  sluice_answer add_timer(const Timer& timer);
+  /// The timer that is due first, and when; with the lock.
+  std::optional<std::pair<std::chrono::nanoseconds, std::size_t>> first_timer() const;
+  /// Calls what is due until then, as time comes to it.
+  void call_timers(std::chrono::nanoseconds until);
+  static sluice_context make_context(Attempt& attempt);
+  static sluice_async_host make_async_host(HandlerTest& test);
+  template <typename Answer, typename Ask>
+  Answer ask(sluice_token token, Answer otherwise, Ask question);
 
   const sluice_handler& handler_;
   const std::string job_;
@@ -276,6 +388,7 @@ class HandlerTest {
       {},
       [](const sluice_host* host, sluice_log_level level, sluice_string text) { of(host).write(level, text, {}); },
       [](const sluice_host* host, const char* id) { return of(host).host_feature(id); }};
+  const sluice_async_host async_host_ = make_async_host(*this);
   Store store_ = Store::sqlite;
   bool keeps_keys_ = false;
   bool has_effects_ = true;
@@ -283,85 +396,246 @@ class HandlerTest {
   std::string refused_;
   std::string refused_why_;
   sluice_effects_host host_effects_{sizeof(sluice_effects_host), SLUICE_STORE_SQLITE};
-  std::optional<detail::TestEffects> effects_;
   bool has_checkpoints_ = true;
-  std::optional<std::string> last_checkpoint_;
   std::string no_checkpoints_;
-  bool rejects_ = false;  ///< a checkpoint was refused by an effect whose message is rejected then
-  std::optional<detail::TestCheckpoints> checkpoints_;
-  Result result_;
-  std::string message_id_;
 
   mutable std::mutex mutex_;
+  std::condition_variable completed_;
   // Guarded by mutex_.
   std::vector<LogLine> log_;
+  std::optional<std::string> last_checkpoint_;
   std::chrono::nanoseconds elapsed_{};
-  std::chrono::nanoseconds deadline_ = kNever;
   std::chrono::nanoseconds stop_after_ = kNever;
+  sluice_token last_token_ = 0;
+  std::map<sluice_token, std::unique_ptr<Attempt>> at_work_;
+  std::map<sluice_token, Result> results_;
+  std::vector<Timer> timers_;
 };
 
-inline sluice_context HandlerTest::make_context() {
-  return {sizeof(sluice_context),
-          0,
-          this,
-          [](const sluice_context* context, const sluice_outcome* outcome) { of(context).take_report(*outcome); },
-          [](const sluice_context* context, sluice_log_level level, sluice_string text) {
-            of(context).write(level, text, of(context).message_id_);
-          },
-          [](const sluice_context* context) -> std::int32_t { return of(context).requested() ? 1 : 0; },
-          [](const sluice_context* context, std::int64_t timeout) -> std::int32_t {
-            return of(context).wait(std::chrono::nanoseconds(timeout)) ? 1 : 0;
-          },
-          [](const sluice_context* context) -> std::int64_t { return of(context).left().count(); },
-          [](const sluice_context* context, std::int64_t duration) -> std::int32_t {
-            return of(context).extend(std::chrono::nanoseconds(duration)) ? 0 : 1;
-          },
-          [](const sluice_context* context, const char* id) { return of(context).context_feature(id); }};
+inline sluice_context HandlerTest::make_context(Attempt& attempt) {
+  return {
+      sizeof(sluice_context),
+      0,
+      &attempt,
+      [](const sluice_context* context, const sluice_outcome* outcome) { take_report(of(context).result, *outcome); },
+      [](const sluice_context* context, sluice_log_level level, sluice_string text) {
+        of(context).test.write(level, text, of(context).message.id);
+      },
+      [](const sluice_context* context) -> std::int32_t { return of(context).test.requested(of(context)) ? 1 : 0; },
+      [](const sluice_context* context, std::int64_t timeout) -> std::int32_t {
+        return of(context).test.wait(of(context), std::chrono::nanoseconds(timeout)) ? 1 : 0;
+      },
+      [](const sluice_context* context) -> std::int64_t { return of(context).test.left(of(context)).count(); },
+      [](const sluice_context* context, std::int64_t duration) -> std::int32_t {
+        return of(context).test.extend(of(context), std::chrono::nanoseconds(duration)) ? 0 : 1;
+      },
+      [](const sluice_context* context, const char* id) { return of(context).test.context_feature(of(context), id); }};
 }
 
-inline Result HandlerTest::handle(const TestMessage& message) {
+template <typename Answer, typename Ask>
+Answer HandlerTest::ask(sluice_token token, Answer otherwise, Ask question) {
+  const sluice_context* context = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = at_work_.find(token);
+    context = found == at_work_.end() ? nullptr : &found->second->context;
+  }
+  return context == nullptr ? otherwise : question(*context);
+}
+
+inline sluice_async_host HandlerTest::make_async_host(HandlerTest& test) {
+  using Host = sluice_async_host;
+  return {sizeof(Host),
+          0,
+          &test,
+          [](const Host* async, sluice_token token, const sluice_outcome* outcome) {
+            return of(async).complete(token, outcome);
+          },
+          [](const Host* async, sluice_token token, sluice_log_level level, sluice_string text) {
+            of(async).ask(token, 0, [&](const sluice_context& context) {
+              context.log(&context, level, text);
+              return 0;
+            });
+          },
+          [](const Host* async, sluice_token token) {
+            return of(async).ask(token, std::int32_t{1},
+                                 [](const sluice_context& context) { return context.stop_requested(&context); });
+          },
+          [](const Host* async, sluice_token token) {
+            return of(async).ask(token, std::int64_t{0},
+                                 [](const sluice_context& context) { return context.time_left(&context); });
+          },
+          [](const Host* async, sluice_token token, std::int64_t duration) {
+            return of(async).ask(token, std::int32_t{1},
+                                 [&](const sluice_context& context) { return context.extend(&context, duration); });
+          },
+          [](const Host* async, sluice_token token, const char* id) {
+            return of(async).ask(token, static_cast<const void*>(nullptr),
+                                 [&](const sluice_context& context) { return context.extension(&context, id); });
+          },
+          [](const Host* async, sluice_token token, std::int64_t delay, void (*call)(void*), void* data) {
+            HandlerTest& self = of(async);
+            return self.add_timer({token, sum(self.now(), std::chrono::nanoseconds(delay)), call, data});
+          }};
+}
+
+inline std::unique_ptr<HandlerTest::Attempt> HandlerTest::make_attempt(const TestMessage& message) {
   if (!created_) {
     throw std::logic_error("the handler was not created: " + errors_.front());
   }
-  std::vector<sluice_attribute> attributes;
-  for (const auto& [name, value] : message.attributes) {
-    attributes.push_back({detail::borrow(name), detail::borrow(value)});
-  }
-  const sluice_message raw{sizeof(sluice_message),
-                           message.attempt,
-                           message.max_attempts,
-                           0,
-                           detail::borrow(message.id),
-                           detail::borrow(message.queue),
-                           detail::borrow(message.body),
-                           detail::borrow(message.content_type),
-                           detail::borrow(message.group),
-                           message.sent_at.time_since_epoch().count(),
-                           attributes.data(),
-                           attributes.size()};
-  result_ = {.reason = "reported no outcome"};
-  effects_.emplace(store_, keeps_keys_, first_result_);
-  rejects_ = false;
-  checkpoints_.emplace(*effects_, last_checkpoint_,
-                       [this](const StagedEffects& effects) { return checkpoint_refusal(effects); });
-  message_id_ = message.id;
-  {
-    const std::lock_guard lock(mutex_);
-    elapsed_ = {};
-    deadline_ = timeout_;
-  }
-  const sluice_context context = make_context();
-  handler_.handle(instance_, &raw, &context);
-  settle_effects();
-  result_.checkpoints = checkpoints_->stored();
-  last_checkpoint_ =
-      result_.status == SLUICE_DONE || result_.status == SLUICE_DISCARD ? std::nullopt : checkpoints_->last();
-  if (result_.status == SLUICE_FAULT && rejects_) {
-    result_.status = SLUICE_REJECT;
+  auto attempt = std::make_unique<Attempt>(*this, message);
+  const std::lock_guard lock(mutex_);
+  attempt->began = elapsed_;
+  attempt->deadline = sum(elapsed_, timeout_);
+  return attempt;
+}
+
+inline Result HandlerTest::end(Attempt& attempt) {
+  settle_effects(attempt);
+  Result& result = attempt.result;
+  result.checkpoints = attempt.checkpoints.stored();
+  if (result.status == SLUICE_FAULT && attempt.rejects) {
+    result.status = SLUICE_REJECT;
   }
   const std::lock_guard lock(mutex_);
-  result_.elapsed = elapsed_;
-  return result_;
+  last_checkpoint_ =
+      result.status == SLUICE_DONE || result.status == SLUICE_DISCARD ? std::nullopt : attempt.checkpoints.last();
+  attempt.result.elapsed = elapsed_ - attempt.began;
+  return std::move(attempt.result);
+}
+
+inline Result HandlerTest::handle(const TestMessage& message) {
+  if (feature_of_handler<sluice_async>(SLUICE_ASYNC_1) == nullptr) {
+    const std::unique_ptr<Attempt> attempt = make_attempt(message);
+    handler_.handle(instance_, &attempt->raw, &attempt->context);
+    return end(*attempt);
+  }
+  const sluice_token token = begin(message);
+  while (true) {
+    std::chrono::nanoseconds next{};
+    {
+      std::unique_lock lock(mutex_);
+      if (timers_.empty() && results_.find(token) == results_.end()) {
+        completed_.wait_for(lock, kPatience, [&] { return !timers_.empty() || results_.count(token) > 0; });
+      }
+      const auto first = first_timer();
+      if (const auto found = results_.find(token); found != results_.end() && (!first || first->first > elapsed_)) {
+        return found->second;
+      }
+      if (!first) {
+        return {.reason = "the message was not completed, and nothing is waited for"};
+      }
+      next = first->first;
+    }
+    call_timers(next);
+  }
+}
+
+inline std::vector<Result> HandlerTest::handle_batch(const std::vector<TestMessage>& messages) {
+  const auto* batch = feature_of_handler<sluice_batch>(SLUICE_BATCH_1);
+  if (batch == nullptr) {
+    throw std::logic_error("the handler takes no batches");
+  }
+  std::vector<std::unique_ptr<Attempt>> attempts;
+  std::vector<const sluice_message*> raw;
+  std::vector<const sluice_context*> contexts;
+  for (const TestMessage& message : messages) {
+    attempts.push_back(make_attempt(message));
+    raw.push_back(&attempts.back()->raw);
+    contexts.push_back(&attempts.back()->context);
+  }
+  batch->handle(instance_, raw.data(), contexts.data(), raw.size());
+  std::vector<Result> results;
+  for (const std::unique_ptr<Attempt>& attempt : attempts) {
+    results.push_back(end(*attempt));
+  }
+  return results;
+}
+
+inline sluice_token HandlerTest::begin(const TestMessage& message) {
+  const auto* async = feature_of_handler<sluice_async>(SLUICE_ASYNC_1);
+  if (async == nullptr) {
+    throw std::logic_error("the handler is not asynchronous");
+  }
+  std::unique_ptr<Attempt> made = make_attempt(message);
+  Attempt& attempt = *made;
+  sluice_token token = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    token = ++last_token_;
+    attempt.async = {sizeof(sluice_async_context), 0, token, &async_host_, &attempt.context};
+    at_work_.emplace(token, std::move(made));
+  }
+  async->begin(instance_, &attempt.raw, &attempt.async);
+  return token;
+}
+
+inline sluice_answer HandlerTest::complete(sluice_token token, const sluice_outcome* outcome) {
+  std::unique_ptr<Attempt> attempt;
+  bool known = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = at_work_.find(token); found != at_work_.end()) {
+      attempt = std::move(found->second);
+      at_work_.erase(found);
+    }
+    known = results_.count(token) > 0;
+  }
+  if (attempt == nullptr) {
+    const std::string text = known ? "the handler completed a message that has ended, completed before"
+                                   : "the handler completed a message that is not at work";
+    write(SLUICE_LOG_ERROR, detail::borrow(text), {});
+    return known ? SLUICE_TWICE : SLUICE_STALE;
+  }
+  attempt->result = {.reason = "completed without an outcome"};
+  if (outcome != nullptr) {
+    take_report(attempt->result, *outcome);
+  }
+  Result result = end(*attempt);
+  const std::lock_guard lock(mutex_);
+  results_.emplace(token, std::move(result));
+  completed_.notify_all();
+  return SLUICE_ACCEPTED;
+}
+
+inline sluice_answer HandlerTest::add_timer(const Timer& timer) {
+  const std::lock_guard lock(mutex_);
+  if (at_work_.find(timer.token) == at_work_.end()) {
+    return SLUICE_STALE;
+  }
+  timers_.push_back(timer);
+  completed_.notify_all();
+  return SLUICE_ACCEPTED;
+}
+
+inline std::optional<std::pair<std::chrono::nanoseconds, std::size_t>> HandlerTest::first_timer() const {
+  std::optional<std::pair<std::chrono::nanoseconds, std::size_t>> first;
+  for (std::size_t i = 0; i < timers_.size(); ++i) {
+    const auto found = at_work_.find(timers_[i].token);
+    const std::chrono::nanoseconds due =
+        found == at_work_.end() ? elapsed_ : std::min(timers_[i].wanted, stops_at(*found->second));
+    if (!first || due < first->first) {
+      first = {due, i};
+    }
+  }
+  return first;
+}
+
+inline void HandlerTest::call_timers(std::chrono::nanoseconds until) {
+  while (true) {
+    Timer due{};
+    {
+      const std::lock_guard lock(mutex_);
+      const auto first = first_timer();
+      if (!first || first->first > until) {
+        return;
+      }
+      elapsed_ = std::max(elapsed_, first->first == kNever ? elapsed_ : first->first);
+      due = timers_[first->second];
+      timers_.erase(timers_.begin() + static_cast<std::ptrdiff_t>(first->second));
+    }
+    due.call(due.data);
+  }
 }
 
 }  // namespace sluice::testing
