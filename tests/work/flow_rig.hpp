@@ -69,7 +69,7 @@ struct FlowRig {
   }
   static JobFlow::Settings settings() { return {.host = "worker-a"}; }
   static config::JobConfig with_workers(std::size_t workers, config::JobConfig config) {
-    config.concurrency = static_cast<std::uint32_t>(workers);
+    config.concurrency = workers > 0 ? static_cast<std::uint32_t>(workers) : config.concurrency;
     return config;
   }
 
