@@ -100,15 +100,12 @@ std::string work_refusal(const JobConfig& job, plugin::HandlerKind kind) {
            "takes one message at a time, so max_batch and max_wait mean nothing; take them away, or give it "
            "handle(std::span<const sluice::Message>, sluice::BatchContext&)";
   }
-  if (kind != plugin::HandlerKind::async && job.concurrency > config::kMaxConcurrency) {
-    return handler + "takes a thread for each message at work, of which a job has at most " +
-           std::to_string(config::kMaxConcurrency) + "; lower concurrency from " + std::to_string(job.concurrency) +
-           ", or make the handler asynchronous";
-  }
-  if (kind == plugin::HandlerKind::async && job.isolation == config::Isolation::process) {
-    return handler +
-           "is asynchronous, and runs in the host's own process only; take isolation = \"process\" away "
-           "(suspect messages run in a process of their own all the same)";
+  const bool apart = job.isolation == config::Isolation::process;
+  if ((kind != plugin::HandlerKind::async || apart) && job.concurrency > config::kMaxConcurrency) {
+    return handler + "takes " + (apart ? "a process" : "a thread") +
+           " for each message at work, of which a job has at most " + std::to_string(config::kMaxConcurrency) +
+           "; lower concurrency from " + std::to_string(job.concurrency) +
+           (apart ? ", or take isolation = \"process\" away" : ", or make the handler asynchronous");
   }
   return {};
 }

@@ -12,10 +12,22 @@ constexpr Duration kJoinTime = std::chrono::milliseconds(100);
 // And however much is left of the drain, no longer than this: what has not returned then is left to itself.
 constexpr Duration kLongestJoin = kHardStopTime;
 
+// A process of its own has one call at a time.
+plugin::HandlerKind kind_in(const config::JobConfig& config, const sluice_handler& handler) {
+  const plugin::HandlerKind kind = plugin::kind_of(handler);
+  const bool apart = config.isolation == config::Isolation::process;
+  return apart && kind == plugin::HandlerKind::async ? plugin::HandlerKind::plain : kind;
+}
+
+WorkStyle style_of(const JobSpec& spec) {
+  return {.kind = kind_in(spec.config, *spec.handler),
+          .max_batch = spec.config.max_batch > 0 ? spec.config.max_batch : config::kUsualBatch,
+          .max_wait = spec.config.max_wait};
+}
+
 Result<void> check(const JobSpec& spec) {
   const std::string job = "job \"" + spec.config.name + "\": ";
-  const bool async = plugin::kind_of(*spec.handler) == plugin::HandlerKind::async;
-  const std::uint32_t most = async ? config::kMaxAsyncConcurrency : config::kMaxConcurrency;
+  const std::uint32_t most = style_of(spec).async() ? config::kMaxAsyncConcurrency : config::kMaxConcurrency;
   if (spec.config.concurrency == 0 || spec.config.concurrency > most) {
     return Error(ErrorCode::invalid, job + "concurrency must be between 1 and " + std::to_string(most));
   }
@@ -28,12 +40,6 @@ Result<void> check(const JobSpec& spec) {
     return Error(ErrorCode::invalid, job + "timeout must not be negative");
   }
   return {};
-}
-
-WorkStyle style_of(const JobSpec& spec) {
-  return {.kind = plugin::kind_of(*spec.handler),
-          .max_batch = spec.config.max_batch > 0 ? spec.config.max_batch : config::kUsualBatch,
-          .max_wait = spec.config.max_wait};
 }
 
 // The keys of each queue of a job that has some; none for another. A record that is not committed with its message's
@@ -186,7 +192,7 @@ class Job::Parts {
 };
 
 std::uint32_t workers_of(const config::JobConfig& config, const sluice_handler& handler) {
-  return plugin::kind_of(handler) == plugin::HandlerKind::async ? 1 : config.concurrency;
+  return kind_in(config, handler) == plugin::HandlerKind::async ? 1 : config.concurrency;
 }
 
 Result<std::unique_ptr<Job>> Job::create(JobSpec spec, std::unique_ptr<queue::Source> source, const JobSeams& seams) {

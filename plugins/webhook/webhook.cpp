@@ -6,7 +6,9 @@
 #include <strings.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -17,7 +19,9 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "publishing/publishing.hpp"
 
@@ -28,6 +32,7 @@ bool is_token(std::string_view text) { return publishing::consists_of(text, "!#$
 
 using publishing::refuse;
 using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
 
 constexpr std::chrono::hours kLongest(24);
 
@@ -356,9 +361,6 @@ sluice::Outcome judge(const Answer& answer, std::chrono::nanoseconds retry_after
   return sluice::retry(describe(answer));
 }
 
-// How late a stop may be noticed.
-constexpr int kTickMilliseconds = 50;
-
 /// The host and other plugins use the same libcurl, which counts its users; so it is never cleaned up here.
 void start_curl_once() {
   static std::once_flag once;
@@ -405,57 +407,148 @@ std::optional<std::chrono::seconds> retry_after(CURL* easy) {
   return there ? std::optional(std::chrono::seconds(seconds)) : std::nullopt;
 }
 
-/// Sends requests one after the other and keeps the connection alive between them. Used by one thread at a time.
-/// `settings` outlives it.
+struct FreeEasy {
+  void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
+};
+struct FreeMulti {
+  void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
+};
+
+/// One message on its way to the server and back.
+struct Transfer {
+  Transfer(sluice::AsyncContext its_context, std::string_view its_body, HeaderList its_headers)
+      : context(std::move(its_context)), body(its_body), headers(std::move(its_headers)) {}
+
+  sluice::AsyncContext context;
+  const std::string_view body;  ///< the message's, until it is completed
+  const HeaderList headers;
+  std::shared_ptr<std::atomic<bool>> stopped = std::make_shared<std::atomic<bool>>(false);
+  std::unique_ptr<CURL, FreeEasy> easy{};
+  std::chrono::steady_clock::time_point ends{};
+  long redirects = 0;
+  std::string url{};
+  Received received{};
+  char why[CURL_ERROR_SIZE] = "";
+};
+
+/// Sends all requests at once on one thread, and keeps connections alive between them. `settings` outlives it.
+/// Redirects are followed as far as the settings allow, and never to another origin: what the headers hold is meant for
+/// this one alone.
 class Sender {
  public:
   explicit Sender(const Settings& settings) : settings_(settings), origin_(origin_of(settings.url)) {
     start_curl_once();
     multi_.reset(curl_multi_init());
-    easy_.reset(curl_easy_init());
-    if (multi_ == nullptr || easy_ == nullptr) {
+    if (multi_ == nullptr) {
       throw std::bad_alloc();
     }
-    configure();
+    sigset_t all;
+    sigset_t before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { run(); });
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
-  ~Sender() = default;
+  /// Nothing is on its way any more.
+  ~Sender() {
+    {
+      const std::lock_guard lock(mutex_);
+      closing_ = true;
+    }
+    curl_multi_wakeup(multi_.get());
+    thread_.join();
+  }
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
-  /// Returns when the answer is there, or soon after the context asks to stop. Redirects are followed as far as the
-  /// settings allow, and never to another origin: what the headers hold is meant for this one alone.
-  Answer send(std::string_view body, const HeaderList& headers, const sluice::Context& context) {
-    using std::chrono::milliseconds;
-    using std::chrono::steady_clock;
-    CURL* easy = easy_.get();
-    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body.empty() ? "" : body.data());
-    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
-    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers.get());
-    const auto ends = steady_clock::now() + settings_.timeout;
-    std::string url = settings_.url;
-    Answer answer;
-    for (long redirects = 0;; ++redirects) {
-      const auto left = std::chrono::ceil<milliseconds>(ends - steady_clock::now());
-      // curl takes 0 for no limit.
-      answer = exchange(url, std::max(left, milliseconds(1)), context);
-      char* next = nullptr;
-      curl_easy_getinfo(easy, CURLINFO_REDIRECT_URL, &next);
-      if (answer.end != Answer::End::answered || next == nullptr || redirects >= settings_.redirects) {
-        break;
+  /// Completes the message when the answer is there, or soon after its context asks to stop.
+  void send(std::unique_ptr<Transfer> transfer) {
+    transfer->context.on_stop([this, number = transfer.get(), stopped = transfer->stopped] {
+      *stopped = true;
+      {
+        const std::lock_guard lock(mutex_);
+        stopped_.push_back(number);
       }
-      url = next;
-      if (SLUICE_GUARD(webhook_origin) && origin_of(url) != origin_) {
-        answer.stray_redirect = origin_of(url);
-        break;
-      }
+      curl_multi_wakeup(multi_.get());
+    });
+    {
+      const std::lock_guard lock(mutex_);
+      fresh_.push_back(std::move(transfer));
     }
-    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, nullptr);
-    return answer;
+    curl_multi_wakeup(multi_.get());
   }
 
  private:
-  void configure() {
-    CURL* easy = easy_.get();
+  using Clock = std::chrono::steady_clock;
+  /// Those on their way, by what is only a name here.
+  using Transfers = std::map<const Transfer*, std::unique_ptr<Transfer>>;
+  static constexpr int kLookMilliseconds = 1000;
+
+  void run() {
+    for (int running = 0;;) {
+      std::vector<std::unique_ptr<Transfer>> fresh;
+      std::vector<const Transfer*> stopped;
+      {
+        const std::lock_guard lock(mutex_);
+        if (closing_) {
+          return;
+        }
+        fresh.swap(fresh_);
+        stopped.swap(stopped_);
+      }
+      for (std::unique_ptr<Transfer>& transfer : fresh) {
+        start(std::move(transfer));
+      }
+      for (const Transfer* const number : stopped) {
+        // The place of one that has ended may be another's.
+        if (const auto found = transfers_.find(number); found != transfers_.end() && *found->second->stopped) {
+          finish(found, CURLE_ABORTED_BY_CALLBACK);
+        }
+      }
+      curl_multi_perform(multi_.get(), &running);
+      int left = 0;
+      while (const CURLMsg* message = curl_multi_info_read(multi_.get(), &left)) {
+        if (message->msg == CURLMSG_DONE) {
+          const CURLcode code = message->data.result;
+          finish(transfers_.find(transfer_of(message->easy_handle)), code);
+        }
+      }
+      curl_multi_poll(multi_.get(), nullptr, 0, kLookMilliseconds, nullptr);
+    }
+  }
+
+  static const Transfer* transfer_of(CURL* easy) {
+    char* transfer = nullptr;
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
+    return reinterpret_cast<const Transfer*>(transfer);
+  }
+
+  void start(std::unique_ptr<Transfer> made) {
+    Transfer& transfer = *made;
+    if (*transfer.stopped) {
+      complete(transfer, Answer{.end = Answer::End::stopped});
+      return;
+    }
+    try {
+      transfer.easy.reset(curl_easy_init());
+      if (transfer.easy == nullptr) {
+        throw std::bad_alloc();
+      }
+      configure(transfer);
+      transfer.url = settings_.url;
+      transfer.ends = Clock::now() + settings_.timeout;
+      const auto place = transfers_.emplace(&transfer, std::move(made)).first;
+      if (!ask(transfer)) {
+        finish(place, CURLE_FAILED_INIT);
+      }
+    } catch (...) {
+      transfer.context.complete(std::current_exception());
+    }
+  }
+
+  void configure(Transfer& transfer) {
+    CURL* easy = transfer.easy.get();
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, &transfer);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     // curl would send our headers along to whatever host a redirect names.
@@ -467,83 +560,100 @@ class Sender {
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
     curl_easy_setopt(easy, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
-    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, &receive_header);
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &receive_body);
     if (!settings_.ca_file.empty()) {
       curl_easy_setopt(easy, CURLOPT_CAINFO, settings_.ca_file.c_str());
     }
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, &receive_header);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &receive_body);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, &transfer.received);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, &transfer.received);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer.why);
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, transfer.body.empty() ? "" : transfer.body.data());
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(transfer.body.size()));
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer.headers.get());
   }
-  Answer exchange(const std::string& url, std::chrono::milliseconds timeout, const sluice::Context& context) {
-    CURL* easy = easy_.get();
-    Received received{easy, settings_.response_limit};
-    char why[CURL_ERROR_SIZE] = "";
-    curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
-    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(timeout.count()));
-    curl_easy_setopt(easy, CURLOPT_HEADERDATA, &received);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, &received);
-    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, why);
-    bool stopped = false;
-    const CURLcode code = perform(context, &stopped);
-    curl_easy_setopt(easy, CURLOPT_HEADERDATA, nullptr);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, nullptr);
-    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, nullptr);
 
+  /// Of the server that the transfer has come to.
+  bool ask(Transfer& transfer) {
+    const auto left = std::chrono::ceil<milliseconds>(transfer.ends - Clock::now());
+    transfer.received = {transfer.easy.get(), settings_.response_limit};
+    transfer.why[0] = '\0';
+    curl_easy_setopt(transfer.easy.get(), CURLOPT_URL, transfer.url.c_str());
+    // curl takes 0 for no limit.
+    curl_easy_setopt(transfer.easy.get(), CURLOPT_TIMEOUT_MS,
+                     static_cast<long>(std::max<milliseconds>(left, milliseconds(1)).count()));
+    return curl_multi_add_handle(multi_.get(), transfer.easy.get()) == CURLM_OK;
+  }
+
+  void finish(Transfers::iterator place, CURLcode code) {
+    if (place == transfers_.end()) {
+      return;
+    }
+    Transfer& transfer = *place->second;
+    // Keeps the connection for the next request when this one has ended; drops it otherwise.
+    curl_multi_remove_handle(multi_.get(), transfer.easy.get());
+    Answer answer = answer_of(transfer, code);
+    char* next = nullptr;
+    curl_easy_getinfo(transfer.easy.get(), CURLINFO_REDIRECT_URL, &next);
+    if (answer.end == Answer::End::answered && next != nullptr && transfer.redirects < settings_.redirects) {
+      transfer.url = next;
+      ++transfer.redirects;
+      if (!SLUICE_GUARD(webhook_origin) || origin_of(transfer.url) == origin_) {
+        if (ask(transfer)) {
+          return;
+        }
+        answer = answer_of(transfer, CURLE_FAILED_INIT);
+      } else {
+        answer.stray_redirect = origin_of(transfer.url);
+      }
+    }
+    const std::unique_ptr<Transfer> ended = std::move(place->second);
+    transfers_.erase(place);
+    complete(*ended, answer);
+  }
+
+  static Answer answer_of(Transfer& transfer, CURLcode code) {
     Answer answer;
-    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &answer.status);
+    curl_easy_getinfo(transfer.easy.get(), CURLINFO_RESPONSE_CODE, &answer.status);
     // The status is the server's decision. That the body behind it did not come whole changes nothing, and to send
     // again what was accepted would be wrong.
-    if (received.headers_complete) {
+    if (transfer.received.headers_complete) {
       answer.end = Answer::End::answered;
-      answer.body = std::move(received.body);
-      answer.retry_after = retry_after(easy);
-    } else if (stopped) {
+      answer.body = std::move(transfer.received.body);
+      answer.retry_after = retry_after(transfer.easy.get());
+    } else if (code == CURLE_ABORTED_BY_CALLBACK) {
       answer.end = Answer::End::stopped;
     } else {
-      answer.error = why[0] != '\0'     ? why
-                     : code == CURLE_OK ? "the answer broke off within its headers"
-                                        : curl_easy_strerror(code);
+      answer.error = transfer.why[0] != '\0' ? transfer.why
+                     : code == CURLE_OK      ? "the answer broke off within its headers"
+                                             : curl_easy_strerror(code);
     }
     return answer;
   }
-  CURLcode perform(const sluice::Context& context, bool* stopped) {
-    if (curl_multi_add_handle(multi_.get(), easy_.get()) != CURLM_OK) {
-      return CURLE_FAILED_INIT;
-    }
-    CURLcode code = CURLE_FAILED_INIT;
-    for (int running = 1; running > 0;) {
-      *stopped = context.stop_requested();
-      if (*stopped || curl_multi_perform(multi_.get(), &running) != CURLM_OK) {
-        break;
-      }
-      int left = 0;
-      while (const CURLMsg* message = curl_multi_info_read(multi_.get(), &left)) {
-        code = message->msg == CURLMSG_DONE ? message->data.result : code;
-      }
-      if (running > 0) {
-        curl_multi_poll(multi_.get(), nullptr, 0, kTickMilliseconds, nullptr);
-      }
-    }
-    // Keeps the connection for the next request when this one has ended; drops it otherwise.
-    curl_multi_remove_handle(multi_.get(), easy_.get());
-    return code;
-  }
 
-  struct FreeEasy {
-    void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
-  };
-  struct FreeMulti {
-    void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
-  };
+  void complete(Transfer& transfer, const Answer& answer) const {
+    // It points into the message, which is gone then.
+    transfer.easy.reset();
+    if (answer.end == Answer::End::stopped && transfer.context.time_left() <= nanoseconds::zero()) {
+      transfer.context.complete(sluice::retry("no answer within the job's timeout"));
+    } else {
+      transfer.context.complete(judge(answer, settings_.retry_after_max));
+    }
+  }
 
   const Settings& settings_;
   const std::string origin_;
   std::unique_ptr<CURLM, FreeMulti> multi_;
-  std::unique_ptr<CURL, FreeEasy> easy_;  ///< destroyed first
+  Transfers transfers_;  ///< of the thread
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  std::vector<std::unique_ptr<Transfer>> fresh_;
+  std::vector<const Transfer*> stopped_;
+  bool closing_ = false;
+  std::thread thread_;
 };
 
-using std::chrono::nanoseconds;
-
-// `handle` is not const: each worker has an instance of its own, and with it a connection of its own.
+/// Asynchronous: however many messages are on their way, one thread looks after them.
 class Webhook {
  public:
   static constexpr const char* help =
@@ -570,15 +680,13 @@ class Webhook {
 
   explicit Webhook(const sluice::Options& values) : settings_(Settings::read(values)), sender_(settings_) {}
 
-  sluice::Outcome handle(const sluice::Message& message, sluice::Context& context) {
+  void handle(const sluice::Message& message, sluice::AsyncContext context) {
     if (context.stop_requested()) {
-      return sluice::release();
+      context.complete(sluice::release());
+      return;
     }
-    const Answer answer = sender_.send(message.body(), request_headers(settings_, message), context);
-    if (answer.end == Answer::End::stopped && context.time_left() <= nanoseconds::zero()) {
-      return sluice::retry("no answer within the job's timeout");
-    }
-    return judge(answer, settings_.retry_after_max);
+    HeaderList headers = request_headers(settings_, message);
+    sender_.send(std::make_unique<Transfer>(std::move(context), message.body(), std::move(headers)));
   }
 
  private:

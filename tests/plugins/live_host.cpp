@@ -58,6 +58,68 @@ struct LiveAttempt {
   }
 };
 
+/// "sluice.async/1" for the one message of each call of LiveHost::handle, whose token is its address.
+struct LiveAsync {
+  explicit LiveAsync(LiveAttempt& its_attempt) : attempt(its_attempt) {}
+
+  static LiveAsync& of(sluice_token token) { return *reinterpret_cast<LiveAsync*>(token); }
+  static const sluice_async_host& table() {
+    using Host = sluice_async_host;
+    static constexpr Host kTable{
+        sizeof(Host),
+        0,
+        nullptr,
+        [](const Host*, sluice_token token, const sluice_outcome* outcome) -> sluice_answer {
+          LiveAsync& self = of(token);
+          const std::lock_guard lock(self.mutex);
+          self.attempt.take(*outcome);
+          self.completed = true;
+          self.changed.notify_all();
+          return SLUICE_ACCEPTED;
+        },
+        [](const Host*, sluice_token token, sluice_log_level, sluice_string text) { of(token).attempt.write(text); },
+        [](const Host*, sluice_token token) -> std::int32_t { return of(token).attempt.stopped() ? 1 : 0; },
+        [](const Host*, sluice_token token) -> std::int64_t { return of(token).attempt.time_left().count(); },
+        [](const Host*, sluice_token, std::int64_t) -> std::int32_t { return 0; },
+        [](const Host*, sluice_token, const char*) -> const void* { return nullptr; },
+        [](const Host*, sluice_token token, std::int64_t, void (*call)(void*), void* data) -> sluice_answer {
+          LiveAsync& self = of(token);
+          const std::lock_guard lock(self.mutex);
+          self.on_stop.emplace_back(call, data);
+          return SLUICE_ACCEPTED;
+        }};
+    return kTable;
+  }
+
+  /// Looks at the stop now and then, as nobody tells of it.
+  void run(const sluice_async& handler, void* instance, const sluice_message& message, const sluice_context& context) {
+    const sluice_async_context async{sizeof(sluice_async_context), 0, reinterpret_cast<sluice_token>(this), &table(),
+                                     &context};
+    handler.begin(instance, &message, &async);
+    bool over = false;
+    while (!over) {
+      std::vector<std::pair<void (*)(void*), void*>> calls;
+      {
+        std::unique_lock lock(mutex);
+        changed.wait_for(lock, std::chrono::milliseconds(10), [this] { return completed; });
+        over = completed;
+        if (over || attempt.stopped()) {
+          calls.swap(on_stop);
+        }
+      }
+      for (const auto& [call, data] : calls) {
+        call(data);
+      }
+    }
+  }
+
+  LiveAttempt& attempt;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool completed = false;
+  std::vector<std::pair<void (*)(void*), void*>> on_stop;
+};
+
 LiveHost::LiveHost(const std::string& plugin, const OptionMap& options) : handler_(handler_of(plugin)) {
   host_ = {sizeof(sluice_host),
            SLUICE_ABI_MINOR,
@@ -76,6 +138,9 @@ LiveHost::LiveHost(const std::string& plugin, const OptionMap& options) : handle
                    self.broker_ = {works != 0, std::string(detail::view(text))};
                    self.written_.notify_all();
                  }};
+             if (std::string_view(id) == SLUICE_ASYNC_1) {
+               return &LiveAsync::table();
+             }
              return std::string_view(id) == SLUICE_HEALTH_1 ? &health : nullptr;
            }};
   const detail::TestOptions bound(handler_, options);
@@ -107,7 +172,12 @@ Result LiveHost::handle(const TestMessage& message, Stop& stop) {
                            attributes.size()};
   LiveAttempt attempt{*this, stop};
   const sluice_context context = attempt.context();
-  handler_.handle(instance_, &raw, &context);
+  const void* const async = handler_.extension == nullptr ? nullptr : handler_.extension(SLUICE_ASYNC_1);
+  if (async == nullptr) {
+    handler_.handle(instance_, &raw, &context);
+  } else {
+    LiveAsync(attempt).run(*static_cast<const sluice_async*>(async), instance_, raw, context);
+  }
   return attempt.result;
 }
 
