@@ -284,6 +284,18 @@ void ElfFile::read_symbols() {
   }
 }
 
+std::vector<std::string> ElfFile::undefined() const {
+  std::vector<std::string> names;
+  for (const Elf64_Sym& symbol : symbols_) {
+    if (symbol.st_shndx == SHN_UNDEF && ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL) {
+      if (auto name = string_at(symbol.st_name)) {
+        names.push_back(std::move(*name));
+      }
+    }
+  }
+  return names;
+}
+
 void ElfFile::read_relocations() {
   relocations_ = array_at<Elf64_Rela>(dynamic(DT_RELA), dynamic(DT_RELASZ));
   std::sort(relocations_.begin(), relocations_.end(),

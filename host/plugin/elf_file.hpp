@@ -46,6 +46,8 @@ class ElfFile : boost::noncopyable {
   /// What it defines and shows, in the order of its table.
   const std::vector<ElfSymbol>& exported() const { return exported_; }
   const ElfSymbol* find_exported(std::string_view name) const;
+  /// Names that it cannot do without and does not define.
+  std::vector<std::string> undefined() const;
   /// It has no symbol table but the dynamic one, so that a stack of it names no functions of its own.
   bool stripped() const { return stripped_; }
 

@@ -1,5 +1,6 @@
 #include "host/validate/child.hpp"
 
+#include <dlfcn.h>
 #include <sys/resource.h>
 
 #include <charconv>
@@ -7,9 +8,9 @@
 
 #include "base/text/joined.hpp"
 #include "config/files.hpp"
+#include "host/plugin/elf_file.hpp"
 #include "host/plugin/plugin_registry.hpp"
 #include "host/validate/probe.hpp"
-#include "host/validate/symbols.hpp"
 
 namespace sluice::validate {
 namespace {
@@ -89,18 +90,37 @@ std::string some_of(const std::vector<std::string>& names) {
   return joined(shown) + (names.size() > kMost ? " and " + std::to_string(names.size() - kMost) + " more" : "");
 }
 
+/// Names that the loaded file uses and that none of the libraries has which it names.
+std::vector<std::string> borrowed_names(const plugin::ElfFile& elf, const std::string& file) {
+  std::vector<std::string> names = elf.undefined();
+  void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  std::erase_if(names, [library](const std::string& name) {
+    return library == nullptr || ::dlsym(library, name.c_str()) != nullptr;
+  });
+  return names;
+}
+
 void look_at_symbols(const std::string& file, const isolation::TrialSteps& steps) {
-  SymbolNames names = symbols_of(file);
-  std::erase(names.exported, SLUICE_PLUGIN_SYMBOL);
-  if (!names.exported.empty()) {
+  const auto elf = plugin::ElfFile::open(file);
+  if (!elf) {
+    return;
+  }
+  std::vector<std::string> exported;
+  for (const plugin::ElfSymbol& symbol : (*elf)->exported()) {
+    if (symbol.name != SLUICE_PLUGIN_SYMBOL) {
+      exported.push_back(symbol.name);
+    }
+  }
+  const std::vector<std::string> borrowed = borrowed_names(**elf, file);
+  if (!exported.empty()) {
     steps.tell(told_finding(
-        {"symbols", Level::warning, "it exports " + some_of(names.exported) + " beside " SLUICE_PLUGIN_SYMBOL, "",
+        {"symbols", Level::warning, "it exports " + some_of(exported) + " beside " SLUICE_PLUGIN_SYMBOL, "",
          "a name that the host or another plugin has too may be taken for it, and code that was not meant runs",
          "link with the version script of sluice_add_plugin (-Wl,--version-script=plugin.map, -fvisibility=hidden)"}));
   }
-  if (!names.borrowed.empty()) {
+  if (!borrowed.empty()) {
     steps.tell(told_finding(
-        {"libraries", Level::warning, "it uses " + some_of(names.borrowed) + ", which no library that it names has", "",
+        {"libraries", Level::warning, "it uses " + some_of(borrowed) + ", which no library that it names has", "",
          "it loads where the host happens to have that library, and in the next version of the host no longer",
          "link the library that has it (LIBRARIES of sluice_add_plugin), and with -Wl,-z,defs, which finds the next"}));
   }

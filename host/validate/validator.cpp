@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "base/text/joined.hpp"
-#include "host/plugin/plugin_registry.hpp"
+#include "host/plugin/plugin_file.hpp"
 #include "host/validate/probe.hpp"
 
 namespace sluice::validate {
@@ -190,9 +190,15 @@ Result<void> Validation::check_file() {
     return Error(ErrorCode::not_found, request_.file + ": there is no such file");
   }
   CheckResult load{.check = "load", .handler = {}};
-  if (const auto why = plugin::refuse_file(request_.file)) {
-    load.add(refusal_finding("load", *why));
+  if (const auto elf = plugin::ElfFile::open(request_.file); !elf) {
+    load.add(refusal_finding("load", elf.error().message()));
     add(std::move(load));
+    return {};
+  }
+  if (const auto read = plugin::read_plugin_file(request_.file); !read) {
+    CheckResult table{.check = "table", .handler = {}};
+    table.add(refusal_finding("table", read.error().message()));
+    add(std::move(table));
     return {};
   }
   std::vector<std::string> more;
