@@ -146,11 +146,16 @@ OrExit<std::string> only_handler(const plugin::PluginRegistry& registry) {
                      (names.empty() ? std::string("No plugin offers one") : "There are: " + sluice::joined(names)));
 }
 
+/// A job with these lines of TOML as its options.
+config::Parsed<JobConfig> parsed_option(const std::string& lines) {
+  return config::parse_job_config("[job]\nname = \"option\"\nqueue = \"q\"\nhandler = \"h\"\n[job.options]\n" + lines,
+                                  "--option", config::process_environment());
+}
+
 OrExit<void> apply_options(const Arguments& arguments, const sluice_handler& handler, JobConfig& job) {
   for (const std::string& option : arguments.all("option")) {
     SLUICE_TRY(line, option_line(option, handler));
-    auto parsed = config::parse_job_config("[job]\nqueue = \"q\"\nhandler = \"h\"\n[job.options]\n" + *line, "--option",
-                                           config::process_environment());
+    auto parsed = parsed_option(*line);
     if (const auto* errors = std::get_if<std::vector<ConfigError>>(&parsed)) {
       return Exit::usage("--option " + option + ": " + errors->front().message);
     }
@@ -205,9 +210,7 @@ OrExit<std::string> option_line(const std::string& option, const sluice_handler&
   if (known != nullptr) {
     return known->type == SLUICE_OPTION_STRING || known->type == SLUICE_OPTION_DURATION ? quoted : raw;
   }
-  const auto parsed = config::parse_job_config("[job]\nqueue = \"q\"\nhandler = \"h\"\n[job.options]\n" + raw, "",
-                                               config::process_environment());
-  return std::holds_alternative<JobConfig>(parsed) ? raw : quoted;
+  return std::holds_alternative<JobConfig>(parsed_option(raw)) ? raw : quoted;
 }
 
 OrExit<void> check_required(const sluice_handler& handler, const std::map<std::string, config::Option>& given) {

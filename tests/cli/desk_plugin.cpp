@@ -1,5 +1,5 @@
-// A plugin for the tests of `sluice try`, `replay` and `dev`: it does what a message says. Built twice, so that there is
-// an older and a newer build of it.
+// A plugin for the tests of `sluice try`, `replay` and `dev`: it does what a message says. Built twice, so that there
+// is an older and a newer build of it.
 #include <csignal>
 #include <sluice/handler.hpp>
 #include <stdexcept>

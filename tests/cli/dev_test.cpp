@@ -84,8 +84,9 @@ TEST(Dev, RetriesByThePolicyAndTellsAScriptOfDeadLetters) {
 
 TEST(Dev, GoesByAJobFile) {
   const BuildFolder folder;
-  folder.write("acts.toml", "[job]\nqueue = \"acts\"\nhandler = \"desk\"\n[job.retry]\nmax_attempts = 1\n"
-                            "[job.options]\ntag = \"file's\"\n");
+  folder.write("acts.toml",
+               "[job]\nqueue = \"acts\"\nhandler = \"desk\"\n[job.retry]\nmax_attempts = 1\n"
+               "[job.options]\ntag = \"file's\"\n");
   const Finished ended = folder.dev({"--job", "acts.toml"}, "throw\n");
   EXPECT_EQ(ended.exit_code, 1);
   EXPECT_THAT(ended.out, HasSubstr(", on queue acts\n"));
@@ -104,8 +105,9 @@ TEST(Dev, TakesUpEachBuild) {
   EXPECT_EQ(line_with(running, "info"), "m-2  info  t 2.0.0 hello");
   folder.write("new.so", "not a plugin");
   std::filesystem::rename(folder.path() + "/new.so", folder.path() + "/desk.so");
-  EXPECT_THAT(line_with(running, "-- "), AllOf(StartsWith("-- not taken up: "), HasSubstr("is not an ELF shared object"),
-                                               HasSubstr("; the build before goes on")));
+  EXPECT_THAT(line_with(running, "-- "),
+              AllOf(StartsWith("-- not taken up: "), HasSubstr("is not an ELF shared object"),
+                    HasSubstr("version 2.0.0, which is loaded, stays in use")));
   running.write("hello\n");
   EXPECT_EQ(line_with(running, "info"), "m-3  info  t 2.0.0 hello");
   running.close_input();

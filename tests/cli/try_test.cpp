@@ -84,9 +84,11 @@ TEST(Try, ACrashIsAResult) {
 TEST(Try, ShowsStagedEffects) {
   const DeskFolder folder;
   const Finished shown = folder.text({"try", "desk", "--data", "send"});
-  EXPECT_THAT(shown.out, HasSubstr("one transaction in SQLite, 2 of at most 100 actions:\n   1  send to receipts: paid"));
-  EXPECT_EQ(folder.json({"try", "desk", "--data", "send"}).at("transaction").at("messages").at(0).at("body").as_string(),
-            "paid");
+  EXPECT_THAT(shown.out,
+              HasSubstr("one transaction in SQLite, 2 of at most 100 actions:\n   1  send to receipts: paid"));
+  EXPECT_EQ(
+      folder.json({"try", "desk", "--data", "send"}).at("transaction").at("messages").at(0).at("body").as_string(),
+      "paid");
 }
 
 TEST(Try, TakesAPluginByItsFileWithoutAHostFile) {

@@ -354,7 +354,7 @@ class DevCompanion final : public runtime::Companion {
     if (line.message == "reloaded") {
       taken_up(field_of(line, "changed") != "none");
     } else if (line.message == "plugin not used") {
-      screen_.news("not taken up: " + std::string(field_of(line, "why")) + "; the build before goes on", Colour::red);
+      screen_.news("not taken up: " + std::string(field_of(line, "why")), Colour::red);
     } else if (line.message.starts_with("not reloaded")) {
       screen_.news("not taken up: " + std::string(line.message.substr(line.message.find(' ', 4) + 1)) +
                        "; the build before goes on",
