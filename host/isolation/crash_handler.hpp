@@ -75,6 +75,8 @@ static_assert(std::is_standard_layout_v<CrashRecord> && std::atomic<std::uint32_
 using HeldSlot = std::uint32_t;
 /// What runs is not one message: whoever looks when it crashes has nobody to blame but the handler.
 inline constexpr HeldSlot kNoSlot = ~HeldSlot{0};
+/// Whose name stands for the message's then.
+inline constexpr std::string_view kOneOfABatch = "(one of a batch)";
 
 /// Whose code a thread runs. Outlives every handler that is started with it.
 struct HandlerFacts {

@@ -229,8 +229,6 @@ class JobSlots final : public JobLedger {
   void drop(HeldSlot slot) noexcept override;
 
  private:
-  static constexpr std::string_view kOneOfABatch = "(one of a batch)";
-
   format::Slot& at(HeldSlot slot) { return live_.load(std::memory_order_relaxed)->slot(slot - 1); }
   void count_unrecorded(std::int32_t change) noexcept SLUICE_EXCLUDES(mutex_);
   bool take_block() noexcept;

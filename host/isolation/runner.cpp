@@ -11,6 +11,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <future>
 #include <list>
 
@@ -334,7 +335,7 @@ Result<void> Runner::await_handler(const RunnerLog& log) {
   while (true) {
     const std::uint32_t seen = control().events.load();
     const bool ended = !alive();
-    const Heard heard = hear(log, nullptr);
+    const Heard heard = hear(log);
     if (heard.ready) {
       return {};
     }
@@ -353,50 +354,54 @@ Result<void> Runner::await_handler(const RunnerLog& log) {
   }
 }
 
-Runner::Heard Runner::hear(const RunnerLog& log, plugin::Attempt* attempt) {
+Runner::Heard Runner::hear(const RunnerLog& log) {
   Heard heard;
   EventHead head{};
   EventReader::Found found{};
   for (int count = 0; (found = reader_.read(head, text_)) == EventReader::Found::event; ++count) {
     heard.more = count + 1 == kMostHeard;
-    switch (head.kind) {
-      case RunnerEvent::ready:
-        heard.ready = true;
-        break;
-      case RunnerEvent::refused:
-        heard.refusal = clean_utf8(text_, plugin::kReasonLimit);
-        break;
-      case RunnerEvent::attempt_log:
-      case RunnerEvent::host_log:
-        log.write(head.kind == RunnerEvent::attempt_log, head.level, text_);
-        break;
-      case RunnerEvent::extended:
-        if (attempt != nullptr) {
-          attempt->extend(Duration(head.number));
-        }
-        break;
-      case RunnerEvent::outcome:
-        heard.nonsense = !hear_outcome(head, heard) || heard.nonsense;
-        break;
-      case RunnerEvent::health:
-        heard.nonsense = !hear_health(head) || heard.nonsense;
-        break;
-      case RunnerEvent::effects:
-        heard.nonsense = !hear_effects(head.number) || heard.nonsense;
-        break;
-      case RunnerEvent::checkpoint:
-        heard.nonsense = !hear_checkpoint(head, attempt) || heard.nonsense;
-        break;
-      default:
-        heard.nonsense = true;
-        break;
-    }
+    heard.nonsense = !hear_one(head, log, heard) || heard.nonsense;
     if (heard.more) {
       break;
     }
   }
   heard.nonsense = heard.nonsense || found == EventReader::Found::nonsense;
   return heard;
+}
+
+bool Runner::hear_one(const EventHead& head, const RunnerLog& log, Heard& heard) {
+  switch (head.kind) {
+    case RunnerEvent::ready:
+      heard.ready = true;
+      return true;
+    case RunnerEvent::refused:
+      heard.refusal = clean_utf8(text_, plugin::kReasonLimit);
+      return true;
+    case RunnerEvent::attempt_log: {
+      // A thread of the handler's may go on about a message that has ended.
+      const plugin::Work* const work = work_of(head);
+      log.write(work != nullptr ? std::string_view(work->message.id) : std::string_view(), head.level, text_);
+      return true;
+    }
+    case RunnerEvent::host_log:
+      log.write({}, head.level, text_);
+      return true;
+    case RunnerEvent::extended:
+      if (const plugin::Work* const work = work_of(head)) {
+        work->attempt.extend(Duration(head.number));
+      }
+      return true;
+    case RunnerEvent::outcome:
+      return hear_outcome(head);
+    case RunnerEvent::health:
+      return hear_health(head);
+    case RunnerEvent::effects:
+      return hear_effects(head.number);
+    case RunnerEvent::checkpoint:
+      return hear_checkpoint(head);
+    default:
+      return false;
+  }
 }
 
 bool Runner::hear_health(const EventHead& head) {
@@ -421,12 +426,13 @@ bool Runner::hear_effects(std::int64_t total) {
 }
 
 // The Runner's only thread that could say more waits for the answer.
-bool Runner::hear_checkpoint(const EventHead& head, plugin::Attempt* attempt) {
+bool Runner::hear_checkpoint(const EventHead& head) {
   const auto effects = head.level != 0 ? unpack_effects(std::exchange(effects_, {})) : nullptr;
-  if (attempt == nullptr || (head.level != 0 && effects == nullptr)) {
+  const plugin::Work* const work = work_of(head);
+  if (work == nullptr || (head.level != 0 && effects == nullptr)) {
     return false;
   }
-  plugin::CheckpointStore* const store = attempt->checkpoints();
+  plugin::CheckpointStore* const store = work->attempt.checkpoints();
   control().answer.put(store == nullptr ? queue::SettleResult{queue::SettleStatus::refused,
                                                               Error(ErrorCode::invalid, "nothing stores progress here")}
                                         : store->checkpoint(text_, effects));
@@ -435,17 +441,21 @@ bool Runner::hear_checkpoint(const EventHead& head, plugin::Attempt* attempt) {
   return true;
 }
 
-bool Runner::hear_outcome(const EventHead& head, Heard& heard) {
-  heard.outcome = read_outcome(head, text_);
-  if (effects_.empty() || !heard.outcome) {
-    return heard.outcome.has_value();
+bool Runner::hear_outcome(const EventHead& head) {
+  std::optional<plugin::Outcome> outcome = read_outcome(head, text_);
+  const std::string effects = std::exchange(effects_, {});
+  if (!outcome || work_of(head) == nullptr || outcomes_[head.message]) {
+    return false;
   }
-  heard.outcome->effects = unpack_effects(effects_);
-  const bool good = heard.outcome->effects != nullptr && heard.outcome->status == plugin::OutcomeStatus::done;
-  if (!good) {
-    heard.outcome.reset();
+  if (!effects.empty()) {
+    outcome->effects = unpack_effects(effects);
+    if (outcome->effects == nullptr || outcome->status != plugin::OutcomeStatus::done) {
+      return false;
+    }
   }
-  return good;
+  outcomes_[head.message] = std::move(outcome);
+  --open_;
+  return true;
 }
 
 void Runner::wait_for_event(std::uint32_t seen, SteadyTime until) {
@@ -461,49 +471,65 @@ void Runner::wait_for_event(std::uint32_t seen, SteadyTime until) {
   control().host_sleeps.store(0);
 }
 
-plugin::Outcome Runner::handle(const queue::Message& message, std::string_view queue, std::uint32_t max_attempts,
-                               plugin::Attempt& attempt, const RunnerLog& log) {
+void Runner::handle(std::span<const plugin::Work> batch, std::span<plugin::Outcome> outcomes, const RunnerLog& log) {
   effects_.clear();
-  const MessageFacts facts{queue, max_attempts, attempt.first_result().get()};
-  const std::size_t size = packed_size(message, facts);
-  if (auto room = put_payload(size); !room) {
-    return {plugin::OutcomeStatus::snooze, std::chrono::seconds(1), room.error().message()};
+  const auto facts_of = [](const plugin::Work& work) {
+    return MessageFacts{work.queue, work.max_attempts, work.attempt.first_result().get()};
+  };
+  std::size_t size = 0;
+  for (const plugin::Work& work : batch) {
+    size += packed_size(work.message, facts_of(work));
   }
-  pack_message(message, facts, payload_->data());
-  control().deadline = attempt.deadline().time_since_epoch().count();
+  if (auto room = put_payload(size); !room) {
+    const plugin::Outcome later{plugin::OutcomeStatus::snooze, std::chrono::seconds(1), room.error().message()};
+    std::fill(outcomes.begin(), outcomes.end(), later);
+    return;
+  }
+  char* at = payload_->data();
+  for (const plugin::Work& work : batch) {
+    at = pack_message(work.message, facts_of(work), at);
+  }
+  control().messages = static_cast<std::uint32_t>(batch.size());
+  control().deadline = batch.front().attempt.deadline().time_since_epoch().count();
   cpu_before_ =
       spec_.limits.cpu > Duration::zero() ? process_->cpu_time().value_or(Duration::zero()) : Duration::zero();
-  give_order(RunnerOrder::message);
-  plugin::Outcome outcome = attend(attempt, log);
+  batch_ = batch;
+  outcomes_.assign(batch.size(), std::nullopt);
+  open_ = batch.size();
+  give_order(RunnerOrder::messages);
+  attend(log);
+  batch_ = {};
   if (size > kPayloadKept) {
     payload_->forget_beyond(kPayloadKept);
   }
-  if (spec_.limits.memory > 0 && outcome.status == plugin::OutcomeStatus::fault &&
-      outcome.reason.find(kBadAlloc) != std::string::npos) {
-    outcome.reason += " (the job's memory limit is " + config::format_size(spec_.limits.memory) + ")";
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    outcomes[i] =
+        outcomes_[i] ? *std::move(outcomes_[i]) : plugin::Outcome{plugin::OutcomeStatus::crashed, {}, last_words()};
+    if (spec_.limits.memory > 0 && outcomes[i].status == plugin::OutcomeStatus::fault &&
+        outcomes[i].reason.find(kBadAlloc) != std::string::npos) {
+      outcomes[i].reason += " (the job's memory limit is " + config::format_size(spec_.limits.memory) + ")";
+    }
   }
-  return outcome;
 }
 
-plugin::Outcome Runner::attend(plugin::Attempt& attempt, const RunnerLog& log) {
+void Runner::attend(const RunnerLog& log) {
   while (true) {
     const std::uint32_t seen = control().events.load();
     const bool ended = !alive();
-    Heard heard = hear(log, &attempt);
-    if (heard.outcome) {
-      return *std::move(heard.outcome);
+    const Heard heard = hear(log);
+    if (open_ == 0) {
+      return;
     }
     if (ended && heard.more) {
       continue;
     }
     if (ended) {
-      return {plugin::OutcomeStatus::crashed, {}, last_words()};
+      return;
     }
-    const Bound now =
-        heard.nonsense ? Bound{{}, "it wrote over the memory that it shares with the host"} : bound(attempt);
+    const Bound now = heard.nonsense ? Bound{{}, "it wrote over the memory that it shares with the host"} : bound();
     if (!now.broken.empty()) {
       kill(now.broken);
-      return {plugin::OutcomeStatus::crashed, {}, last_words()};
+      return;
     }
     if (!heard.more) {
       wait_for_event(seen, now.look_at);
@@ -511,11 +537,16 @@ plugin::Outcome Runner::attend(plugin::Attempt& attempt, const RunnerLog& log) {
   }
 }
 
-Runner::Bound Runner::bound(const plugin::Attempt& attempt) const {
+Runner::Bound Runner::bound() const {
   const RunnerLimits& limits = spec_.limits;
   const SteadyTime now = clock_.steady_now();
   Bound bound;
-  if (const SteadyTime deadline = attempt.deadline(); deadline < SteadyTime::max() - limits.kill_grace) {
+  // One call times out when the last of its messages does.
+  SteadyTime deadline = SteadyTime::min();
+  for (const plugin::Work& work : batch_) {
+    deadline = std::max(deadline, work.attempt.deadline());
+  }
+  if (deadline < SteadyTime::max() - limits.kill_grace) {
     bound.look_at = deadline + limits.kill_grace;
     if (now >= bound.look_at) {
       bound.broken = "timed out, and did not stop within " + config::format_duration(limits.kill_grace);
@@ -563,9 +594,9 @@ std::string Runner::last_words() const {
 }
 
 std::optional<plugin::Outcome> RunnerInstance::make_ready() {
-  const RunnerLog log{log_, spec_.job, {}};
+  const RunnerLog log{log_, spec_.job};
   if (runner_ && !runner_->alive()) {
-    log.write(false, SLUICE_LOG_WARN, "the handler's process has ended between two messages: " + runner_->last_words());
+    log.write({}, SLUICE_LOG_WARN, "the handler's process has ended between two messages: " + runner_->last_words());
     runner_.reset();
   }
   if (runner_) {
@@ -581,34 +612,62 @@ std::optional<plugin::Outcome> RunnerInstance::make_ready() {
     why_not_ = started.error().message();
     const Duration pause = kFirstPause * (1U << std::min(failed_starts_++, kMostDoublings));
     not_before_ = clock_.steady_now() + pause;
-    log.write(false, SLUICE_LOG_ERROR, "no process for the handler, messages wait: " + why_not_);
+    log.write({}, SLUICE_LOG_ERROR, "no process for the handler, messages wait: " + why_not_);
   }
   // Nobody has seen the message: its attempt is given back.
   return plugin::Outcome{plugin::OutcomeStatus::snooze, std::max(not_before_ - clock_.steady_now(), kFirstPause),
                          why_not_};
 }
 
-plugin::Outcome RunnerInstance::handle(const queue::Message& message, std::string_view queue,
-                                       std::uint32_t max_attempts, plugin::Attempt& attempt) {
-  if (auto waits = make_ready()) {
-    return *std::move(waits);
+class RunnerInstance::StopCarrier final : public plugin::AttemptWatcher {
+ public:
+  StopCarrier(Runner& runner, plugin::Attempt& attempt, std::size_t message)
+      : runner_(runner), attempt_(attempt), message_(message) {
+    attempt_.watch(*this);
   }
-  runner_->expect_message();
-  attempt.watch(*this);
-  plugin::Outcome outcome = runner_->handle(message, queue, max_attempts, attempt, {log_, spec_.job, message.id});
-  attempt.unwatch(*this);
-  if (outcome.status == plugin::OutcomeStatus::crashed) {
-    runner_.reset();
-    if (spawner_.closed()) {
-      return {plugin::OutcomeStatus::release, {}, "the host has killed its process to stop"};
+  ~StopCarrier() override { attempt_.unwatch(*this); }
+
+  void stop_requested(SteadyTime end, bool lease_lost) noexcept override {
+    runner_.request_stop(message_, end, lease_lost);
+  }
+  void extended(Duration) noexcept override {}  // It is the Runner that has asked for it.
+
+ private:
+  Runner& runner_;
+  plugin::Attempt& attempt_;
+  const std::size_t message_;
+};
+
+void RunnerInstance::handle_batch(std::span<const plugin::Work> batch, std::span<plugin::Outcome> outcomes) {
+  if (const auto waits = make_ready()) {
+    std::fill(outcomes.begin(), outcomes.end(), *waits);
+    return;
+  }
+  runner_->expect_messages(batch.size());
+  {
+    std::deque<StopCarrier> carriers;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      carriers.emplace_back(*runner_, batch[i].attempt, i);
+    }
+    runner_->handle(batch, outcomes, {log_, spec_.job});
+  }
+  const auto crashed = [](const plugin::Outcome& outcome) { return outcome.status == plugin::OutcomeStatus::crashed; };
+  if (std::none_of(outcomes.begin(), outcomes.end(), crashed)) {
+    return;
+  }
+  runner_.reset();
+  if (spawner_.closed()) {
+    for (plugin::Outcome& outcome : outcomes) {
+      if (crashed(outcome)) {
+        outcome = {plugin::OutcomeStatus::release, {}, "the host has killed its process to stop"};
+      }
     }
   }
-  return outcome;
 }
 
-void RunnerLog::write(bool of_message, std::int32_t level, std::string_view text) const {
+void RunnerLog::write(std::string_view message, std::int32_t level, std::string_view text) const {
   const std::string cleaned = clean_utf8(text, std::string::npos);
-  plugin::write_log(log, level, job, of_message ? message : std::string_view(), {cleaned.data(), cleaned.size()});
+  plugin::write_log(log, level, job, message, {cleaned.data(), cleaned.size()});
 }
 
 Result<void> Runner::put_payload(std::size_t size) {

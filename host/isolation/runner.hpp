@@ -111,9 +111,9 @@ struct RunnerSpec : HandlerFacts {
 struct RunnerLog {
   const plugin::HandlerLog& log;
   std::string_view job;
-  std::string_view message;  ///< that is at work
 
-  void write(bool of_message, std::int32_t level, std::string_view text) const;
+  /// `message`: empty where it is about none.
+  void write(std::string_view message, std::int32_t level, std::string_view text) const;
 };
 
 /// One process with one handler in it, from its start to its end, which comes with the object at the latest. Of one
@@ -125,16 +125,22 @@ class Runner : boost::noncopyable {
   static Result<std::unique_ptr<Runner>> start(const RunnerSpec& spec, RunnerSpawner& spawner, const RunnerLog& log);
   ~Runner();
 
-  /// A message comes next: no stop was asked for it yet.
-  void expect_message() noexcept { control().stop.fetch_and(~(RunnerControl::kStop | RunnerControl::kLost)); }
-  /// Works on one message. `crashed` when the process ended, or had to be killed, over it.
-  plugin::Outcome handle(const queue::Message& message, std::string_view queue, std::uint32_t max_attempts,
-                         plugin::Attempt& attempt, const RunnerLog& log);
-  /// Of the message that is at work; it has until `end`. One caller at a time.
-  void request_stop(SteadyTime end, bool lease_lost) noexcept {
+  /// Messages come next: no stop was asked for any of them yet.
+  void expect_messages(std::size_t count) noexcept {
+    for (std::size_t i = 0; i < count; ++i) {
+      control().stops[i].store(0);
+    }
+  }
+  /// Works on as many messages as the Runner's handler takes in one call, at most RunnerControl::kMostMessages; what
+  /// became of each. `crashed` when the process ended, or had to be killed, over them, of those that it had said
+  /// nothing of.
+  void handle(std::span<const plugin::Work> batch, std::span<plugin::Outcome> outcomes, const RunnerLog& log);
+  /// Of the message at this place of those at work; it has until `end`. One caller at a time for each.
+  void request_stop(std::size_t message, SteadyTime end, bool lease_lost) noexcept {
     control().stop_end.store(end.time_since_epoch().count());
-    const std::uint32_t asked = RunnerControl::kStop | (lease_lost ? RunnerControl::kLost : 0);
-    control().stop.store((control().stop.load() | asked) + RunnerControl::kNews);
+    const std::uint8_t asked = RunnerControl::kStop | (lease_lost ? RunnerControl::kLost : 0);
+    control().stops[message].fetch_or(asked);
+    control().stop.fetch_add(1);
     futex_wake(control().stop);
   }
   /// False once the process has ended, by whatever.
@@ -145,7 +151,6 @@ class Runner : boost::noncopyable {
  private:
   /// What the events of one round came to.
   struct Heard {
-    std::optional<plugin::Outcome> outcome;
     std::optional<std::string> refusal;
     bool ready = false;
     bool nonsense = false;
@@ -177,13 +182,19 @@ class Runner : boost::noncopyable {
   }
   bool hear_health(const EventHead& head);
   bool hear_effects(std::int64_t total);
-  bool hear_checkpoint(const EventHead& head, plugin::Attempt* attempt);
-  bool hear_outcome(const EventHead& head, Heard& heard);
+  bool hear_checkpoint(const EventHead& head);
+  bool hear_outcome(const EventHead& head);
+  /// What is said of a message: which one. Null: there is none of that number.
+  const plugin::Work* work_of(const EventHead& head) const {
+    return head.message < batch_.size() ? &batch_[head.message] : nullptr;
+  }
+  bool hear_one(const EventHead& head, const RunnerLog& log, Heard& heard);
   /// The events that there are, of many the first, so that who says more than is heard holds up nobody.
-  Heard hear(const RunnerLog& log, plugin::Attempt* attempt);
+  Heard hear(const RunnerLog& log);
   void wait_for_event(std::uint32_t seen, SteadyTime until);
-  plugin::Outcome attend(plugin::Attempt& attempt, const RunnerLog& log);
-  Bound bound(const plugin::Attempt& attempt) const;
+  /// Until each message has its outcome, or the process has ended.
+  void attend(const RunnerLog& log);
+  Bound bound() const;
   /// Asks where its thread is, kills it, and waits for its end.
   void kill(std::string why);
 
@@ -198,6 +209,9 @@ class Runner : boost::noncopyable {
   EventReader reader_;
   std::string text_;
   std::string effects_;  // as far as they have been told
+  std::span<const plugin::Work> batch_;
+  std::vector<std::optional<plugin::Outcome>> outcomes_;
+  std::size_t open_ = 0;  // messages without one
   SpinBudget spin_;
   Duration cpu_before_{};
   std::string killed_because_;
@@ -210,7 +224,7 @@ enum class RunnerStart {
 
 /// A handler instance in a process of its own, for one worker: a new process takes over where one has ended. Where none
 /// can be started messages are put off, and longer each time.
-class RunnerInstance final : public plugin::HandlerInstance, private plugin::AttemptWatcher {
+class RunnerInstance final : public plugin::HandlerInstance {
  public:
   /// Errors as Runner::start's, where that is now. `spawner` outlives the instance.
   static Result<std::unique_ptr<plugin::HandlerInstance>> create(RunnerSpec spec, RunnerSpawner& spawner,
@@ -224,21 +238,28 @@ class RunnerInstance final : public plugin::HandlerInstance, private plugin::Att
   }
 
   plugin::Outcome handle(const queue::Message& message, std::string_view queue, std::uint32_t max_attempts,
-                         plugin::Attempt& attempt) override;
+                         plugin::Attempt& attempt) override {
+    const plugin::Work work{message, queue, max_attempts, attempt};
+    plugin::Outcome outcome;
+    handle_batch({&work, 1}, {&outcome, 1});
+    return outcome;
+  }
+  void handle_batch(std::span<const plugin::Work> batch, std::span<plugin::Outcome> outcomes) override;
 
  private:
+  /// Carries the stop of one message to the process.
+  class StopCarrier;
+
   RunnerInstance(RunnerSpec spec, RunnerSpawner& spawner, plugin::HandlerLog log)
       : spec_(std::move(spec)), spawner_(spawner), log_(std::move(log)) {}
 
   Result<void> start() {
-    SLUICE_TRY(runner, Runner::start(spec_, spawner_, {log_, spec_.job, {}}));
+    SLUICE_TRY(runner, Runner::start(spec_, spawner_, {log_, spec_.job}));
     runner_ = std::move(*runner);
     return {};
   }
-  /// Nothing once there is a process; otherwise what becomes of the message that waits for one.
+  /// Nothing once there is a process; otherwise what becomes of the messages that wait for one.
   std::optional<plugin::Outcome> make_ready();
-  void stop_requested(SteadyTime end, bool lease_lost) noexcept override { runner_->request_stop(end, lease_lost); }
-  void extended(Duration) noexcept override {}  // It is the Runner that has asked for it.
 
   const RunnerSpec spec_;
   RunnerSpawner& spawner_;

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <exception>
 
 #include "base/signal_block.hpp"
@@ -39,7 +40,7 @@ void limit_memory(std::uint64_t bytes) {
 
 /// What a Runner tells its host. Thread-safe: a plugin's own threads may log at any time. The host listens while a
 /// message is at work, and a full ring is waited for then; between messages what does not fit is lost, and counted.
-class RunnerVoice final : public plugin::AttemptWatcher {
+class RunnerVoice {
  public:
   explicit RunnerVoice(RunnerControl& control) : writer_(control) {}
 
@@ -47,34 +48,37 @@ class RunnerVoice final : public plugin::AttemptWatcher {
   void heard(bool listens) { heard_.store(listens); }
   void ready() { say(RunnerEvent::ready, 0, 0, {}); }
   void refused(std::string_view why) { say(RunnerEvent::refused, 0, 0, why); }
-  void log(bool of_attempt, std::int32_t level, std::string_view text) {
-    say(of_attempt ? RunnerEvent::attempt_log : RunnerEvent::host_log, level, 0, text);
+  void host_log(std::int32_t level, std::string_view text) { say(RunnerEvent::host_log, level, 0, text); }
+  void log(std::size_t message, std::int32_t level, std::string_view text) {
+    say(RunnerEvent::attempt_log, level, 0, text, message);
   }
   void health(std::string_view part, bool works, std::string_view text) {
     say(RunnerEvent::health, works ? 1 : 0, static_cast<std::int64_t>(part.size()),
         std::string(part) + std::string(text));
   }
-  void checkpoint(std::string_view bytes, const queue::Effects* effects) {
-    say_effects(effects);
-    say(RunnerEvent::checkpoint, effects != nullptr ? 1 : 0, 0, bytes);
+  void checkpoint(std::size_t message, std::string_view bytes, const queue::Effects* effects) {
+    say_effects(message, effects);
+    say(RunnerEvent::checkpoint, effects != nullptr ? 1 : 0, 0, bytes, message);
   }
-  void outcome(const plugin::Outcome& outcome) {
-    say_effects(outcome.effects.get());
+  void outcome(std::size_t message, const plugin::Outcome& outcome) {
+    say_effects(message, outcome.effects.get());
     say(RunnerEvent::outcome, static_cast<std::int32_t>(outcome.status), outcome.delay ? outcome.delay->count() : -1,
-        outcome.reason);
+        outcome.reason, message);
   }
-  void extended(Duration duration) noexcept override { say(RunnerEvent::extended, 0, duration.count(), {}); }
-  void stop_requested(SteadyTime, bool) noexcept override {}  // The host knows: it has asked for it.
+  void extended(std::size_t message, Duration duration) noexcept {
+    say(RunnerEvent::extended, 0, duration.count(), {}, message);
+  }
 
  private:
-  void say_effects(const queue::Effects* staged) {
+  void say_effects(std::size_t message, const queue::Effects* staged) {
     const std::string effects = staged != nullptr ? pack_effects(*staged) : std::string();
     for (std::size_t at = 0; at < effects.size(); at += kEventTextLimit) {
       say(RunnerEvent::effects, 0, static_cast<std::int64_t>(effects.size()),
-          std::string_view(effects).substr(at, kEventTextLimit));
+          std::string_view(effects).substr(at, kEventTextLimit), message);
     }
   }
-  void say(RunnerEvent kind, std::int32_t level, std::int64_t number, std::string_view text) noexcept {
+  void say(RunnerEvent kind, std::int32_t level, std::int64_t number, std::string_view text,
+           std::size_t message = 0) noexcept {
     const MutexLock lock(mutex_);
     if (lost_ > 0) {
       const std::string note = std::to_string(lost_) + " log lines between two messages were lost: too many at once";
@@ -82,7 +86,7 @@ class RunnerVoice final : public plugin::AttemptWatcher {
         lost_ = 0;
       }
     }
-    while (!writer_.write(kind, static_cast<std::int16_t>(level), number, text)) {
+    while (!writer_.write(kind, static_cast<std::int16_t>(level), number, text, message)) {
       if (!heard_.load()) {
         ++lost_;
         return;
@@ -117,23 +121,33 @@ class SpokenHealth final : public plugin::HealthSeat {
   RunnerVoice& voice_;
 };
 
-/// Asks the host to store progress, and waits for what it says: it answers, or ends this process.
-class AskedCheckpoints final : public plugin::CheckpointStore {
+/// One of the messages that came with an order, and its attempt. Asks the host to store its progress, and waits for what
+/// it says: it answers, or ends this process.
+class RunnerMessage final : public plugin::AttemptWatcher, public plugin::CheckpointStore {
  public:
-  AskedCheckpoints(RunnerControl& control, RunnerVoice& voice) : control_(control), voice_(voice) {}
+  RunnerMessage(RunnerControl& control, RunnerVoice& voice, const Clock& clock, std::size_t number)
+      : attempt(clock), control_(control), voice_(voice), number_(number) {}
 
+  void extended(Duration duration) noexcept override { voice_.extended(number_, duration); }
+  void stop_requested(SteadyTime, bool) noexcept override {}  // The host knows: it has asked for it.
   queue::SettleResult checkpoint(std::string_view bytes, std::shared_ptr<const queue::Effects> effects) override {
     const std::uint32_t seen = control_.answers.load();
-    voice_.checkpoint(bytes, effects.get());
+    voice_.checkpoint(number_, bytes, effects.get());
     while (control_.answers.load() == seen) {
       futex_wait(control_.answers, seen, Duration::max());
     }
     return control_.answer.get();
   }
 
+  plugin::Work work() { return {wire.message, wire.queue, wire.max_attempts, attempt}; }
+
+  WireMessage wire;
+  plugin::Attempt attempt;
+
  private:
   RunnerControl& control_;
   RunnerVoice& voice_;
+  const std::size_t number_;
 };
 
 /// A Runner from its first order to its last. One thread runs handlers; a second one carries the host's stop to them.
@@ -143,8 +157,7 @@ class RunnerBody {
       : control_memory_(std::move(control)),
         payload_(std::move(payload)),
         control_(*reinterpret_cast<RunnerControl*>(control_memory_->data())),
-        voice_(control_),
-        attempt_(clock_) {}
+        voice_(control_) {}
 
   int run();
 
@@ -153,9 +166,11 @@ class RunnerBody {
   std::string_view payload_bytes();
   bool begin();
   void work();
-  void arm();
+  bool unpack();
+  /// The number of the message that is at work under this id; nothing where there is none.
+  std::optional<std::size_t> number_of(std::string_view id);
   /// Under `arming_`.
-  void carry_stop(std::uint32_t asked);
+  void carry_stop(std::size_t number) SLUICE_REQUIRES(arming_);
   void carry_stops(const std::stop_token& stop);
 
   const SystemClock clock_;
@@ -164,15 +179,14 @@ class RunnerBody {
   const std::unique_ptr<SharedMemory> payload_;
   RunnerControl& control_;
   RunnerVoice voice_;
-  AskedCheckpoints checkpoints_{control_, voice_};
   HandlerFacts facts_;
   std::unique_ptr<plugin::HandlerInstance> instance_;
-  WireMessage message_;
   std::uint32_t orders_seen_ = 0;
   SpinBudget spin_;
-  /// Between the end of a message and the next one no stop may reach the attempt.
+  /// Between the end of messages and the next ones no stop may reach an attempt.
   Mutex arming_;
-  plugin::Attempt attempt_;
+  std::deque<RunnerMessage> messages_ SLUICE_GUARDED_BY(arming_);  ///< those at work are the first
+  std::size_t at_work_ SLUICE_GUARDED_BY(arming_) = 0;
   std::jthread stop_carrier_;
 };
 
@@ -186,12 +200,12 @@ int RunnerBody::run() {
           return 0;
         }
         break;
-      case RunnerOrder::message:
+      case RunnerOrder::messages:
         work();
         break;
       default:
         stop_carrier_.request_stop();
-        control_.stop.fetch_add(RunnerControl::kNews);
+        control_.stop.fetch_add(1);
         futex_wake(control_.stop);
         instance_.reset();
         return 0;
@@ -235,7 +249,11 @@ bool RunnerBody::begin() {
     return false;
   }
   auto log = [this](sluice_log_level level, std::string_view, std::string_view id, std::string_view text) {
-    voice_.log(!id.empty(), level, text);
+    if (const auto number = id.empty() ? std::nullopt : number_of(id)) {
+      voice_.log(*number, level, text);
+    } else {
+      voice_.host_log(level, text);
+    }
   };
   auto instance = plugin::HandlerInstance::create(
       {std::move(log), {start->effects, start->keeps_key, &random_, &clock_}, std::make_shared<SpokenHealth>(voice_)},
@@ -252,36 +270,86 @@ bool RunnerBody::begin() {
   return true;
 }
 
+bool RunnerBody::unpack() {
+  std::string_view bytes = payload_bytes();
+  const std::size_t count = std::min<std::size_t>(control_.messages, RunnerControl::kMostMessages);
+  const MutexLock lock(arming_);
+  while (messages_.size() < count) {
+    messages_.emplace_back(control_, voice_, clock_, messages_.size());
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    RunnerMessage& message = messages_[i];
+    if (!unpack_message(bytes, message.wire)) {
+      return false;
+    }
+    message.attempt.arm(SteadyTime(Duration(control_.deadline)));
+    message.attempt.set_first_result(message.wire.first_result);
+    message.attempt.set_checkpoints(&message);
+    message.attempt.watch(message);
+  }
+  at_work_ = count;
+  for (std::size_t i = 0; i < count; ++i) {
+    carry_stop(i);
+  }
+  return count > 0;
+}
+
 void RunnerBody::work() {
   voice_.heard(true);
-  if (!unpack_message(payload_bytes(), message_)) {
-    voice_.outcome({plugin::OutcomeStatus::fault, {}, "the message could not be read by the handler's process"});
+  if (!unpack()) {
+    for (std::size_t i = 0; i < control_.messages; ++i) {
+      voice_.outcome(i, {plugin::OutcomeStatus::fault, {}, "the message could not be read by the handler's process"});
+    }
     voice_.heard(false);
     return;
   }
-  arm();
-  attempt_.watch(voice_);
-  handler_begins({&facts_, message_.message.id, 0});
-  const plugin::Outcome outcome = instance_->handle(message_.message, message_.queue, message_.max_attempts, attempt_);
+  std::vector<plugin::Work> batch;
+  {
+    const MutexLock lock(arming_);
+    for (std::size_t i = 0; i < at_work_; ++i) {
+      batch.push_back(messages_[i].work());
+    }
+  }
+  std::vector<plugin::Outcome> outcomes(batch.size());
+  const bool alone = batch.size() == 1;
+  handler_begins({&facts_, alone ? std::string_view(batch.front().message.id) : kOneOfABatch, alone ? 0 : kNoSlot});
+  if (alone) {
+    const plugin::Work& work = batch.front();
+    outcomes.front() = instance_->handle(work.message, work.queue, work.max_attempts, work.attempt);
+  } else {
+    instance_->handle_batch(batch, outcomes);
+  }
   handler_returns();
-  attempt_.unwatch(voice_);
-  voice_.outcome(outcome);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    voice_.outcome(i, outcomes[i]);
+  }
+  {
+    const MutexLock lock(arming_);
+    for (std::size_t i = 0; i < at_work_; ++i) {
+      messages_[i].attempt.unwatch(messages_[i]);
+    }
+    at_work_ = 0;
+  }
   voice_.heard(false);
 }
 
-void RunnerBody::arm() {
+std::optional<std::size_t> RunnerBody::number_of(std::string_view id) {
   const MutexLock lock(arming_);
-  attempt_.arm(SteadyTime(Duration(control_.deadline)));
-  attempt_.set_first_result(message_.first_result);
-  attempt_.set_checkpoints(&checkpoints_);
-  carry_stop(control_.stop.load());
+  for (std::size_t i = 0; i < at_work_; ++i) {
+    if (messages_[i].wire.message.id == id) {
+      return i;
+    }
+  }
+  return std::nullopt;
 }
 
-void RunnerBody::carry_stop(std::uint32_t asked) {
+void RunnerBody::carry_stop(std::size_t number) {
+  const std::uint8_t asked = control_.stops[number].load();
+  plugin::Attempt& attempt = messages_[number].attempt;
   if ((asked & RunnerControl::kLost) != 0) {
-    attempt_.lose_lease();
+    attempt.lose_lease();
   } else if ((asked & RunnerControl::kStop) != 0) {
-    attempt_.request_stop(SteadyTime(Duration(control_.stop_end.load())));
+    attempt.request_stop(SteadyTime(Duration(control_.stop_end.load())));
   }
 }
 
@@ -290,10 +358,12 @@ void RunnerBody::carry_stops(const std::stop_token& stop) {
   std::uint32_t seen = 0;
   while (!stop.stop_requested()) {
     futex_wait(control_.stop, seen, Duration::max());
+    seen = control_.stop.load();
     const MutexLock lock(arming_);
     // What was asked for a message that has ended is gone by now.
-    seen = control_.stop.load();
-    carry_stop(seen);
+    for (std::size_t i = 0; i < at_work_; ++i) {
+      carry_stop(i);
+    }
   }
 }
 

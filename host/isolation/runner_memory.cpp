@@ -379,9 +379,10 @@ queue::SettleResult CheckpointAnswer::get() const {
   return {status, Error(code, std::string(text.data(), std::min<std::size_t>(size, kRoom))), reject};
 }
 
-bool EventWriter::write(RunnerEvent kind, std::int16_t level, std::int64_t number, std::string_view text) noexcept {
+bool EventWriter::write(RunnerEvent kind, std::int16_t level, std::int64_t number, std::string_view text,
+                        std::size_t message) noexcept {
   const EventHead head{static_cast<std::uint32_t>(std::min<std::size_t>(text.size(), kEventTextLimit)), kind, level,
-                       number};
+                       number, message};
   const std::uint32_t size = sizeof(head) + padded(head.size);
   const std::uint32_t at = control_.produced.load(std::memory_order_relaxed);
   if (size > kRoom - (at - control_.consumed.load(std::memory_order_acquire))) {
@@ -450,16 +451,29 @@ std::optional<RunnerSetup> unpack_setup(std::string_view bytes) {
 std::size_t packed_size(const queue::Message& message, const MessageFacts& facts) {
   Writer measure;
   message_record(measure, message, facts);
-  return measure.size();
+  return sizeof(std::uint64_t) + measure.size();
 }
 
-void pack_message(const queue::Message& message, const MessageFacts& facts, char* bytes) {
-  Writer writer(bytes);
+char* pack_message(const queue::Message& message, const MessageFacts& facts, char* bytes) {
+  Writer writer(bytes + sizeof(std::uint64_t));
   message_record(writer, message, facts);
+  const std::uint64_t size = writer.size();
+  std::memcpy(bytes, &size, sizeof(size));
+  return bytes + sizeof(size) + size;
 }
 
-bool unpack_message(std::string_view bytes, WireMessage& into) {
-  Reader from(bytes);
+bool unpack_message(std::string_view& bytes, WireMessage& into) {
+  std::uint64_t size = 0;
+  if (bytes.size() < sizeof(size)) {
+    return false;
+  }
+  std::memcpy(&size, bytes.data(), sizeof(size));
+  bytes.remove_prefix(sizeof(size));
+  if (size > bytes.size()) {
+    return false;
+  }
+  Reader from(bytes.substr(0, size));
+  bytes.remove_prefix(size);
   bool duplicate = false;
   std::string first_result;
   from.number(duplicate);

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <climits>
 #include <ctime>
 #include <thread>
@@ -103,9 +104,10 @@ class SharedMemory : boost::noncopyable {
 };
 
 /// What the host asks of a Runner.
-enum class RunnerOrder : std::uint32_t { none, start, message, end };
+enum class RunnerOrder : std::uint32_t { none, start, messages, end };
 
-/// What a Runner tells. The names of the members below say which of them each carries.
+/// What a Runner tells. The names of the members below say which of them each carries; `message` says of which one of a
+/// batch, in what is about a message.
 enum class RunnerEvent : std::uint16_t {
   ready = 1,
   refused,      ///< text: why the handler could not be made
@@ -135,21 +137,23 @@ struct CheckpointAnswer {
 /// The first piece of memory that a host and a Runner share. The second one holds what an order is about. Each word has
 /// one writer; a word that somebody sleeps on lies in a cache line of its own.
 struct RunnerControl {
-  static constexpr std::uint32_t kRoom = 256 * 1024;  ///< of events; a power of two
-  static constexpr std::uint32_t kStop = 1;
-  static constexpr std::uint32_t kLost = 2;
-  static constexpr std::uint32_t kNews = 4;  ///< added with each change, so that no two look alike to who sleeps
+  static constexpr std::uint32_t kRoom = 256 * 1024;               ///< of events; a power of two
+  static constexpr std::size_t kMostMessages = config::kMaxBatch;  ///< of one order
+  static constexpr std::uint8_t kStop = 1;
+  static constexpr std::uint8_t kLost = 2;
 
   // Written by the host.
   alignas(64) std::atomic<std::uint32_t> orders;  ///< how many were given; the Runner sleeps on it
   RunnerOrder order;
   std::uint64_t payload_size;
   std::uint64_t payload_room;                   ///< of the second piece
+  std::uint32_t messages;                       ///< in it, with an order for a batch
   std::int64_t deadline;                        ///< of the attempt, on the machine's monotonic clock
-  alignas(64) std::atomic<std::uint32_t> stop;  ///< kStop, kLost, and how often it changed; the Runner's second thread
+  alignas(64) std::atomic<std::uint32_t> stop;  ///< how often a stop was asked for; the Runner's second thread
                                                 ///< sleeps on it
   std::atomic<std::int64_t> stop_end;           ///< until when the handler has, on the same clock
-  alignas(64) std::atomic<std::uint32_t> consumed;  ///< bytes of events that were read
+  std::array<std::atomic<std::uint8_t>, kMostMessages> stops;  ///< of each message: kStop, kLost
+  alignas(64) std::atomic<std::uint32_t> consumed;             ///< bytes of events that were read
   std::atomic<std::uint32_t> host_sleeps;
   std::atomic<std::uint32_t> ended;                ///< the process is gone
   alignas(64) std::atomic<std::uint32_t> answers;  ///< how many checkpoints were answered; the Runner sleeps on it
@@ -170,6 +174,7 @@ struct EventHead {
   RunnerEvent kind;
   std::int16_t level;
   std::int64_t number;
+  std::uint64_t message;
 };
 
 /// The most text that an event has.
@@ -181,7 +186,8 @@ class EventWriter {
   explicit EventWriter(RunnerControl& control) : control_(control) {}
 
   /// False when there is no room; nothing is written then.
-  bool write(RunnerEvent kind, std::int16_t level, std::int64_t number, std::string_view text) noexcept;
+  bool write(RunnerEvent kind, std::int16_t level, std::int64_t number, std::string_view text,
+             std::size_t message = 0) noexcept;
   /// Waits until there may be room, for moments.
   void wait_for_room() noexcept;
 
@@ -223,8 +229,8 @@ struct MessageFacts {
 };
 
 std::size_t packed_size(const queue::Message& message, const MessageFacts& facts);
-/// Into that many bytes.
-void pack_message(const queue::Message& message, const MessageFacts& facts, char* bytes);
+/// Into that many bytes; returns what is behind them.
+char* pack_message(const queue::Message& message, const MessageFacts& facts, char* bytes);
 
 struct WireMessage {
   queue::Message message;
@@ -233,8 +239,9 @@ struct WireMessage {
   std::shared_ptr<const std::string> first_result{};
 };
 
-/// Into what was there before, whose memory is used again. False for bytes that are none.
-bool unpack_message(std::string_view bytes, WireMessage& into);
+/// The first message of these, which goes from them, into what was there before, whose memory is used again. False for
+/// bytes that are none.
+bool unpack_message(std::string_view& bytes, WireMessage& into);
 
 /// The most effects that a host takes with an outcome: what is staged, with the lengths of its many parts.
 inline constexpr std::size_t kMostPackedEffects = 4 * queue::kMostEffectBytes;
