@@ -271,6 +271,7 @@ const sluice_async_host& AsyncDesk::table() {
 void AsyncDesk::join(const DeskUser& user) {
   const MutexLock lock(mutex_);
   users_.push_back(&user);
+  jobs_.insert(user.job);
 }
 
 void AsyncDesk::leave(const DeskUser& user) {
@@ -297,10 +298,10 @@ sluice_token AsyncDesk::open(const DeskUser& user, DeskEntry& entry) {
   free_.pop_back();
   Place& place = places_[number];
   ++place.turn;
+  std::string().swap(place.last_id);
   place.entry = &entry;
   place.user = &user;
-  place.last_id = entry.message_id();
-  place.last_job = user.job;
+  place.job = &*jobs_.find(user.job);
   return token_of(place.turn, number);
 }
 
@@ -313,6 +314,14 @@ AsyncDesk::Place* AsyncDesk::find(sluice_token token) {
   return place.turn == turn_of(token) && place.entry != nullptr ? &place : nullptr;
 }
 
+void AsyncDesk::note_id(Place& place, const DeskEntry& entry) noexcept {
+  try {
+    place.last_id = entry.message_id();
+  } catch (const std::exception&) {
+    // Without memory a second completion is refused without a name.
+  }
+}
+
 sluice_answer AsyncDesk::complete(sluice_token token, const sluice_outcome* outcome) noexcept {
   DeskEntry* entry = nullptr;
   std::unique_ptr<Watch> watch;
@@ -320,6 +329,7 @@ sluice_answer AsyncDesk::complete(sluice_token token, const sluice_outcome* outc
     const MutexLock lock(mutex_);
     if (Place* const place = find(token)) {
       entry = std::exchange(place->entry, nullptr);
+      note_id(*place, *entry);
       watch.reset(std::exchange(place->watch, nullptr));
       free_.push_back(static_cast<std::uint32_t>(place_of(token)));
     }
@@ -366,7 +376,7 @@ sluice_answer AsyncDesk::refuse(sluice_token token, std::string_view what) noexc
       if (number < places_.size() && turn_of(token) > 0 && turn_of(token) <= places_[number].turn) {
         const Place& place = places_[number];
         twice = place.turn == turn_of(token);
-        job = place.last_job;
+        job = *place.job;
         id = twice ? place.last_id : std::string();
       }
       const auto own =

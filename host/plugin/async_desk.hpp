@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <set>
 #include <vector>
 
 #include "host/plugin/handler_instance.hpp"
@@ -57,8 +58,8 @@ class AsyncDesk : boost::noncopyable {
     DeskEntry* entry = nullptr;
     const DeskUser* user = nullptr;
     Watch* watch = nullptr;  ///< owned; null before its first timer
-    std::string last_id;
-    std::string last_job;
+    std::string last_id;          ///< of what has ended there
+    const std::string* job = nullptr;
   };
   class Timers;
   friend class Watch;
@@ -67,6 +68,7 @@ class AsyncDesk : boost::noncopyable {
 
   /// Null for a token that is not at work.
   Place* find(sluice_token token) SLUICE_REQUIRES(mutex_);
+  static void note_id(Place& place, const DeskEntry& entry) noexcept;
   sluice_answer refuse(sluice_token token, std::string_view what) noexcept SLUICE_EXCLUDES(mutex_);
   template <typename Answer, typename Ask>
   static Answer ask(sluice_token token, Answer otherwise, Ask question) noexcept;
@@ -76,6 +78,7 @@ class AsyncDesk : boost::noncopyable {
   std::deque<Place> places_ SLUICE_GUARDED_BY(mutex_);
   std::vector<std::uint32_t> free_ SLUICE_GUARDED_BY(mutex_);
   std::vector<const DeskUser*> users_ SLUICE_GUARDED_BY(mutex_);
+  std::set<std::string, std::less<>> jobs_ SLUICE_GUARDED_BY(mutex_);  ///< all that ever were users
 };
 
 }  // namespace sluice::plugin

@@ -746,7 +746,7 @@ template <typename Stage>
 const char* StagedEffects::stage(Stage stage) noexcept {
   try {
     if (!staging_) {
-      staging_.emplace(rules_);
+      staging_ = std::make_unique<Staging>(rules_);
     }
     const std::string why = stage(*staging_);
     if (why.empty()) {

@@ -254,7 +254,7 @@ class StagedEffects : boost::noncopyable {
   const EffectRules& rules_;
   const std::shared_ptr<const std::string> first_result_;
   sluice_effects table_;
-  std::optional<Staging> staging_;
+  std::unique_ptr<Staging> staging_;  ///< apart: most messages stage nothing
   bool broken_ = false;  ///< there was no memory for something
   std::string doubt_;
 };

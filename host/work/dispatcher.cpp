@@ -53,8 +53,8 @@ std::size_t ClaimSizer::room(const Pool& pool) const {
   }
   const double wanted = static_cast<double>(pool.free) + ahead - static_cast<double>(pool.asking);
   const auto target = static_cast<std::size_t>(std::clamp(wanted, 0.0, static_cast<double>(kMaxClaim)));
-  // What fills free places is wanted whatever waits: a batch may wait for the rest of it.
-  if (pool.queued >= target || (pool.queued > target / 2 && pool.queued >= pool.free)) {
+  const bool fills = pool.whole && pool.queued < pool.free;
+  if (pool.queued >= target || (pool.queued > target / 2 && !fills)) {
     return 0;
   }
   return target - pool.queued;
@@ -292,7 +292,8 @@ Claimer::Room Dispatcher::room(SteadyTime now) const {
   const ClaimSizer::Pool pool{.free = workforce_.free_places(),
                               .active = workforce_.active_workers(kStartHorizon, now),
                               .queued = queue_.size() + held_back_.size(),
-                              .asking = asking_.size()};
+                              .asking = asking_.size(),
+                              .whole = workforce_.style().max_wait > Duration::zero()};
   return {
       .messages = std::min(sizer_.room(pool), most - in_flight_.size()),
       .suspects = workforce_.busy_quarantine() + suspects_.size() + held_suspects() < workforce_.most_quarantined()};

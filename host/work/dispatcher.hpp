@@ -26,6 +26,7 @@ class ClaimSizer {
     std::size_t active = 0;  ///< free ones and those that come back soon; not those deep in a long attempt
     std::size_t queued = 0;  ///< messages claimed but not handed to a worker
     std::size_t asking = 0;  ///< beside these, whose keys are being asked for: quick workers need others meanwhile
+    bool whole = false;      ///< what is queued may wait for the rest of a batch
   };
 
   /// `count` handlers took `total` together.

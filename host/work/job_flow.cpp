@@ -472,6 +472,7 @@ void JobFlow::steer(const JobSteering& steering, SteadyTime now, StepEffects& ef
   if (workers != workforce_.workers()) {
     workforce_.set_workers(workers);
     effects.workers = std::max(effects.workers, workforce_.surplus());
+    dispatcher_.call(effects);
   }
   after_step(now, effects);
 }
