@@ -1,0 +1,213 @@
+// Batch and asynchronous handlers in the test kit.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <thread>
+
+#include "sluice/handler.hpp"
+#include "sluice/testing.hpp"
+
+namespace {
+
+using std::chrono_literals::operator""s;
+using sluice::testing::handler;
+using sluice::testing::HandlerTest;
+using ::testing::HasSubstr;
+
+struct Rows {
+  std::vector<sluice::Outcome> handle(std::span<const sluice::Message> messages, sluice::BatchContext& batch) {
+    std::vector<sluice::Outcome> outcomes;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      if (messages[i].body() == "throw") {
+        throw std::runtime_error("no batch today");
+      }
+      batch.context(i).send("rows", messages[i].body());
+      outcomes.push_back(messages[i].body() == "bad" ? sluice::reject("bad") : sluice::done());
+    }
+    if (batch.stop_requested()) {
+      outcomes.assign(messages.size(), sluice::release());
+    }
+    return outcomes;
+  }
+};
+
+struct AllAlike {
+  sluice::Outcome handle(std::span<const sluice::Message> messages, sluice::BatchContext& batch) const {
+    return messages.size() == batch.size() && batch.time_left() > 1s ? sluice::discard("all") : sluice::done();
+  }
+};
+
+TEST(BatchKit, GivesAResultForEach) {
+  HandlerTest test(handler<Rows>());
+  const auto results = test.handle_batch({{.body = "a"}, {.body = "bad"}, {.body = "c"}});
+  ASSERT_EQ(results.size(), 3U);
+  EXPECT_EQ(results[0].status, SLUICE_DONE);
+  EXPECT_TRUE(results[0].committed);
+  EXPECT_EQ(results[0].effects.message_to("rows").body, "a");
+  EXPECT_EQ(results[1].status, SLUICE_REJECT);
+  EXPECT_FALSE(results[1].committed);
+  EXPECT_EQ(results[2].effects.message_to("rows").body, "c");
+}
+
+TEST(BatchKit, OneOutcomeIsForAllAndAnExceptionToo) {
+  HandlerTest alike(handler<AllAlike>());
+  EXPECT_EQ(alike.handle_batch({{}, {}})[1].reason, "all");
+  HandlerTest rows(handler<Rows>());
+  EXPECT_EQ(rows.handle_batch({{}, {.body = "throw"}})[0].reason, "no batch today");
+}
+
+TEST(BatchKit, WorksOnOneMessageToo) {
+  HandlerTest test(handler<Rows>());
+  EXPECT_EQ(test.handle({.body = "bad"}).status, SLUICE_REJECT);
+  test.stop_after(0s);
+  EXPECT_EQ(test.handle({}).status, SLUICE_RELEASE);
+}
+
+struct Naps {
+  sluice::Task<std::chrono::nanoseconds> nap(const sluice::AsyncContext& context, std::chrono::nanoseconds span) {
+    const auto before = context.time_left();
+    co_await context.sleep(span);
+    co_return before - context.time_left();
+  }
+  sluice::Task<sluice::Outcome> handle(const sluice::Message& message, sluice::AsyncContext& context) {
+    if (message.body() == "throw") {
+      throw std::runtime_error("not today");
+    }
+    const auto slept = co_await nap(context, 5s);
+    context.send("slept", std::to_string(slept / 1s));
+    co_return context.stop_requested() ? sluice::release() : sluice::done();
+  }
+};
+
+TEST(AsyncKit, TimePassesForCoroutinesAsTheTestSays) {
+  HandlerTest test(handler<Naps>());
+  const auto result = test.handle({});
+  EXPECT_EQ(result.status, SLUICE_DONE);
+  EXPECT_EQ(result.elapsed, 5s);
+  EXPECT_EQ(result.effects.message_to("slept").body, "5");
+  const sluice_token token = test.begin({});
+  test.advance(4s);
+  EXPECT_FALSE(test.result(token));
+  test.advance(2s);
+  ASSERT_TRUE(test.result(token));
+  EXPECT_EQ(test.result(token)->elapsed, 5s);
+}
+
+TEST(AsyncKit, AStopAndATimeOutEndASleep) {
+  HandlerTest test(handler<Naps>());
+  test.stop_after(2s);
+  EXPECT_EQ(test.handle({}).status, SLUICE_RELEASE);
+  HandlerTest late(handler<Naps>());
+  late.set_timeout(3s);
+  EXPECT_EQ(late.handle({}).elapsed, 3s);
+}
+
+TEST(AsyncKit, WhatACoroutineThrowsIsAFault) {
+  HandlerTest test(handler<Naps>());
+  EXPECT_EQ(test.handle({.body = "throw"}).reason, "not today");
+}
+
+struct Threads {
+  void handle(const sluice::Message& message, sluice::AsyncContext context) const {
+    if (message.body() == "throw") {
+      throw std::runtime_error("before it began");
+    }
+    if (message.body() == "drop") {
+      return;
+    }
+    std::thread([context = std::move(context)]() mutable {
+      context.info("from another thread");
+      context.complete(sluice::done().result("made elsewhere"));
+    }).detach();
+  }
+};
+
+TEST(AsyncKit, WaitsForOtherThreads) {
+  HandlerTest test(handler<Threads>());
+  const auto result = test.handle({});
+  EXPECT_EQ(result.status, SLUICE_DONE);
+  EXPECT_EQ(result.effects.result, "made elsewhere");
+  EXPECT_TRUE(test.logged("from another thread"));
+  EXPECT_THAT(test.handle({.body = "drop"}).reason, HasSubstr("dropped its AsyncContext"));
+  EXPECT_EQ(test.handle({.body = "throw"}).reason, "before it began");
+}
+
+struct Moves {
+  static inline std::optional<sluice::AsyncContext> kept;
+  void handle(const sluice::Message&, sluice::AsyncContext context) { kept.emplace(std::move(context)); }
+};
+
+TEST(AsyncKit, AContextCanBeKeptMovedAndCompletedOnce) {
+  HandlerTest test(handler<Moves>());
+  const sluice_token first = test.begin({.id = "first"});
+  sluice::AsyncContext mine = std::move(*Moves::kept);
+  const sluice_token second = test.begin({.id = "second"});
+  mine = std::move(*Moves::kept);
+  EXPECT_EQ(test.result(first)->status, SLUICE_FAULT) << "what is overwritten is dropped";
+  EXPECT_EQ(mine.attempt(), 1U);
+  EXPECT_TRUE(mine.complete(sluice::done()));
+  EXPECT_FALSE(mine.complete(sluice::done()));
+  EXPECT_EQ(test.result(second)->status, SLUICE_DONE);
+  EXPECT_TRUE(mine.stop_requested()) << "it is of no use any more";
+  EXPECT_EQ(mine.time_left(), 0s);
+  Moves::kept.reset();
+}
+
+TEST(AsyncKit, AHandlerSaysToAnOlderHostThatItNeedsIt) {
+  HandlerTest test(handler<Naps>());
+  EXPECT_TRUE(test.created());
+  const sluice_host old{sizeof(sluice_host),
+                        0,
+                        nullptr,
+                        {},
+                        [](const sluice_host*, sluice_log_level, sluice_string) {},
+                        [](const sluice_host*, const char*) -> const void* { return nullptr; }};
+  std::string why;
+  void* instance = nullptr;
+  const auto fail = [](void* sink, sluice_string text) {
+    *static_cast<std::string*>(sink) = std::string(text.data, text.size);
+  };
+  EXPECT_NE(handler<Naps>().create(&old, nullptr, 0, &instance, fail, &why), 0);
+  EXPECT_THAT(why, HasSubstr("update the host"));
+}
+
+TEST(Kits, SayWhatAHandlerCannotDo) {
+  HandlerTest naps(handler<Naps>());
+  EXPECT_THROW(naps.handle_batch({{}}), std::logic_error);
+  HandlerTest rows(handler<Rows>());
+  EXPECT_THROW(rows.begin({}), std::logic_error);
+}
+
+struct Waits {
+  sluice::Task<int> answer() {
+    const int seven = co_await sluice::callback<int>([](const sluice::Completion<int>& done) {
+      EXPECT_TRUE(done(7));
+      EXPECT_FALSE(done(8)) << "the first one counts";
+    });
+    co_await sluice::callback<void>([](auto done) { std::thread([done] { done(); }).detach(); });
+    co_return seven;
+  }
+  sluice::Task<sluice::Outcome> handle(const sluice::Message& message, sluice::AsyncContext&) {
+    if (message.body() == "fail") {
+      co_await sluice::callback<std::string>([](auto done) { done.fail("the line is down"); });
+    }
+    if (message.body() == "drop") {
+      co_await sluice::callback<std::string>([](auto) {});
+    }
+    if (message.body() == "throw") {
+      co_await sluice::callback<std::string>([](auto) { throw std::runtime_error("at the start"); });
+    }
+    co_return sluice::discard(std::to_string(co_await answer()));
+  }
+};
+
+TEST(Callback, BringsItsValueItsErrorOrThatItNeverCame) {
+  HandlerTest test(handler<Waits>());
+  EXPECT_EQ(test.handle({}).reason, "7");
+  EXPECT_EQ(test.handle({.body = "fail"}).reason, "the line is down");
+  EXPECT_EQ(test.handle({.body = "throw"}).reason, "at the start");
+  EXPECT_THAT(test.handle({.body = "drop"}).reason, HasSubstr("without calling back"));
+}
+
+}  // namespace
