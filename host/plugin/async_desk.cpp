@@ -40,9 +40,7 @@ class AsyncDesk::Timers : boost::noncopyable {
   };
   using Line = std::multimap<SteadyTime, Timer>;
 
-  ~Timers() { stop(); }
-
-  bool add(Watch& watch, Duration delay, void (*call)(void*), void* data) SLUICE_EXCLUDES(mutex_);
+  void add(Watch& watch, Duration delay, void (*call)(void*), void* data) SLUICE_EXCLUDES(mutex_);
   /// The stop of its message is requested.
   void hurry(Watch& watch) noexcept SLUICE_EXCLUDES(mutex_);
   void extended(Watch& watch, Duration duration) noexcept SLUICE_EXCLUDES(mutex_);
@@ -50,11 +48,15 @@ class AsyncDesk::Timers : boost::noncopyable {
   void detach(Watch& watch) noexcept SLUICE_EXCLUDES(mutex_);
   /// Calls what is left of the user's, on this thread.
   void finish(const DeskUser& user) SLUICE_EXCLUDES(mutex_);
-  /// Ends the thread. Whoever adds something later begins another one.
-  void stop();
+  /// Ends the thread, unless somebody has added something. Whoever adds something later begins another one.
+  void stop() SLUICE_EXCLUDES(mutex_);
 
  private:
   void run(const std::stop_token& stop) SLUICE_EXCLUDES(mutex_);
+  bool idle() SLUICE_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return line_.empty() && ready_.empty();
+  }
   void make_ready(Watch& watch) SLUICE_REQUIRES(mutex_);
   /// Moves what is due from the line.
   void take_due() SLUICE_REQUIRES(mutex_);
@@ -88,13 +90,11 @@ class Watch final : public AttemptWatcher {
   AsyncDesk::Timers& timers_;
 };
 
-bool AsyncDesk::Timers::add(Watch& watch, Duration delay, void (*call)(void*), void* data) {
-  {
-    const MutexLock lock(thread_mutex_);
-    if (!thread_.joinable()) {
-      const SignalBlock block;
-      thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
-    }
+void AsyncDesk::Timers::add(Watch& watch, Duration delay, void (*call)(void*), void* data) {
+  const MutexLock thread_lock(thread_mutex_);
+  if (!thread_.joinable()) {
+    const SignalBlock block;
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   }
   const SteadyTime wanted = after(clock_.steady_now(), delay);
   const MutexLock lock(mutex_);
@@ -108,7 +108,6 @@ bool AsyncDesk::Timers::add(Watch& watch, Duration delay, void (*call)(void*), v
   if (watch.stopped || place == line_.begin()) {
     changed_.notify_all();
   }
-  return true;
 }
 
 void AsyncDesk::Timers::make_ready(Watch& watch) {
@@ -205,8 +204,8 @@ void AsyncDesk::Timers::finish(const DeskUser& user) {
 }
 
 void AsyncDesk::Timers::stop() {
-  const MutexLock lock(thread_mutex_);
-  if (thread_.joinable()) {
+  const MutexLock thread_lock(thread_mutex_);
+  if (thread_.joinable() && idle()) {
     thread_.request_stop();
     thread_.join();
     thread_ = std::jthread();
