@@ -58,7 +58,7 @@ class AsyncDesk : boost::noncopyable {
     DeskEntry* entry = nullptr;
     const DeskUser* user = nullptr;
     Watch* watch = nullptr;  ///< owned; null before its first timer
-    std::string last_id;          ///< of what has ended there
+    std::string last_id;     ///< of what has ended there
     const std::string* job = nullptr;
   };
   class Timers;

@@ -22,7 +22,8 @@ struct JobSpec {
   bool isolated = false;  ///< every worker runs its handlers in a process of its own, not suspects alone
 };
 
-/// The threads that run a job's handlers: one where they are asynchronous and in this process, whatever its concurrency.
+/// The threads that run a job's handlers: one where they are asynchronous and in this process, whatever its
+/// concurrency.
 std::uint32_t workers_of(const config::JobConfig& config, const sluice_handler& handler);
 
 /// What a job works with. All of it outlives the job.

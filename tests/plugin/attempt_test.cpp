@@ -1,9 +1,8 @@
-#include "host/plugin/handler_instance.hpp"
-
 #include <gtest/gtest.h>
 
 #include <thread>
 
+#include "host/plugin/handler_instance.hpp"
 #include "tests/plugin/plugin_fixture.hpp"
 
 namespace sluice::plugin {

@@ -6,11 +6,11 @@
  * Asked of sluice_handler the id answers a `sluice_async`; asked of sluice_host a `sluice_async_host`. A host that is
  * older than this feature answers NULL: a handler that cannot do without says so in `create`.
  *
- * A message at work is named by a token. Tokens are numbers and are never used twice: one that is completed twice, after
- * its end, or after its instance was destroyed does no harm; the host refuses it and writes a line to its log that names
- * the job and the message. A message that is not completed in time is taken from the handler as from one that does not
- * return: its stop is requested at the time-out, and a while later it counts as failed. Its memory stays valid all the
- * same until it is completed.
+ * A message at work is named by a token. Tokens are numbers and are never used twice: one that is completed twice,
+ * after its end, or after its instance was destroyed does no harm; the host refuses it and writes a line to its log
+ * that names the job and the message. A message that is not completed in time is taken from the handler as from one
+ * that does not return: its stop is requested at the time-out, and a while later it counts as failed. Its memory stays
+ * valid all the same until it is completed.
  */
 #ifndef SLUICE_ASYNC_H
 #define SLUICE_ASYNC_H
@@ -29,8 +29,8 @@ typedef uint64_t sluice_token;
 typedef int32_t sluice_answer;
 enum {
   SLUICE_ACCEPTED = 0,
-  SLUICE_TWICE = 1,   /* the message was completed before */
-  SLUICE_STALE = 2,   /* no message of this token is at work: it has ended, its instance is destroyed, or it never was */
+  SLUICE_TWICE = 1,    /* the message was completed before */
+  SLUICE_STALE = 2,    /* no message of this token is at work: it ended long ago, or never was */
   SLUICE_NO_MEMORY = 3 /* unknown values count as refusals */
 };
 
@@ -42,7 +42,8 @@ typedef struct sluice_async_host {
   /* Ends the message with this outcome. Once it is accepted, its message, its context and what they point to are void.
    * NULL as the outcome is a FAULT. Never waits for anything but a lock. [thread-safe] */
   sluice_answer (*complete)(const struct sluice_async_host* async, sluice_token token, const sluice_outcome* outcome);
-  /* As sluice_context's of the message; of a token that is not at work: it is logged for the job, 1, 0, 1. [thread-safe] */
+  /* As sluice_context's of the message. Of a token that is not at work they do nothing, but for a line in the log, and
+   * answer 1, 0 and 1. [thread-safe] */
   void (*log)(const struct sluice_async_host* async, sluice_token token, sluice_log_level level, sluice_string text);
   int32_t (*stop_requested)(const struct sluice_async_host* async, sluice_token token);
   int64_t (*time_left)(const struct sluice_async_host* async, sluice_token token);
@@ -71,9 +72,9 @@ typedef struct sluice_async_context {
 typedef struct sluice_async {
   uint32_t struct_size;
   uint32_t reserved;
-  /* Begins with a message, whose memory is valid until it is completed, and returns without waiting. It may be completed
-   * already then. Called on one thread at a time for each instance, whatever flags the handler has; as many messages as
-   * the job's `concurrency` says are at work at once. `destroy` is not called while any is. [worker] */
+  /* Begins with a message, whose memory is valid until it is completed, and returns without waiting. It may be
+   * completed already then. Called on one thread at a time for each instance, whatever flags the handler has; as many
+   * messages as the job's `concurrency` says are at work at once. `destroy` is not called while any is. [worker] */
   void (*begin)(void* instance, const sluice_message* message, const sluice_async_context* context);
 } sluice_async;
 
