@@ -201,7 +201,8 @@ std::vector<Command> host_commands() {
           .description =
               "SIGTERM or SIGINT drains: nothing more is claimed, what has not begun is put back, and running "
               "handlers have [host] drain_timeout to finish. A second one stops at once. SIGHUP reloads the job "
-              "files. The log goes to standard error; its last line says what became of every claimed message.",
+              "files and plugins that have changed. The log goes to standard error; its last line says what became of "
+              "every claimed message.",
           .flags = {{"until-empty", {}, "end when no queue has anything due or in flight; delayed messages stay"},
                     {"progress", {}, "show the totals on standard error each second"},
                     {"drain-report", "FILE", "write the last line's figures there too, as JSON"},

@@ -560,7 +560,8 @@ std::vector<Command> steering_commands() {
           .description =
               "HOST is a name or NAME:PID as `hosts` shows them; without one the only host of this machine is meant, "
               "and where none or several run here, all hosts. A host of this machine is told at its control socket, "
-              "in the folder [host] state_dir: then the command waits, says what has changed, and ends with exit code "
+              "in the folder [host] state_dir: then the command waits, says what has changed (a job whose plugin is "
+              "another one with both versions, and files that are not used with the reason), and ends with exit code "
               "78 when the files are wrong and nothing was. A host elsewhere is told through the store, and says what "
               "came of it in its log.",
           .flags = with_store_flags({alone({"host", "HOST", "which one"})}),
