@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "host/plugin/handler_instance.hpp"
+#include "host/plugin/plugin_file.hpp"
 #include "host/plugin/plugin_registry.hpp"
 #include "tests/abi/command.hpp"
 
@@ -83,6 +84,12 @@ TEST_P(InstalledSdkTest, HasEveryHeader) {
 TEST_P(InstalledSdkTest, BuildsTheGreeterAndTheHostRunsIt) {
   build(SLUICE_SOURCE_DIR "/plugins/greeter", "greeter");
   EXPECT_THAT(exported_symbols(path("greeter/greeter.so")), ElementsAre("sluice_plugin_v1"));
+  succeeds("strip -o " + path("stripped.so") + " " + path("greeter/greeter.so"));
+  const auto stripped = plugin::read_plugin_file(path("stripped.so"));
+  ASSERT_TRUE(stripped) << stripped.error().message();
+  EXPECT_TRUE(stripped->stripped);
+  ASSERT_NE(stripped->note, nullptr);
+  EXPECT_STREQ(stripped->note->table().name, "greeter");
 
   plugin::PluginRegistry registry;
   registry.scan({path("greeter")});

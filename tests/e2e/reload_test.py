@@ -2,6 +2,7 @@
 """SIGHUP: unchanged jobs run on, changed ones restart, bad files change nothing, new plugins are found."""
 
 import os
+import re
 import shutil
 import signal
 
@@ -114,6 +115,8 @@ class Reload(Case):
         until("the old code works", lambda: set(self.lines("lines")) & set(before))
         self.bring(os.path.join(BUILD, "tests", "plugins-next", "counts.so"))
         between = self.send(20)
+        until("check names the host that is to reload", lambda: re.search(
+            r"orders: .* of counts 2.0.0, .*; changed: \S+ runs it with counts.so 1.0.0 until it reloads", self.sluice("check").stdout))
         self.hangup(run, "reloaded")
         self.assertIn("orders (counts.so 1.0.0, now 2.0.0)", run.log())
         self.assertEqual(1, self.stats("slow")["in_flight"], "jobs of other plugins run on undisturbed")

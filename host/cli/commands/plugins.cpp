@@ -53,16 +53,35 @@ std::string drawn_from(const JobConfig& job) {
   return text + (job.on_dead_letter == config::OnDeadLetter::hold ? " and held behind dead letters" : "");
 }
 
-std::string describe(const JobPlan& plan, const plugin::PluginRegistry& registry, const std::string& steered) {
+/// Hosts that run the job with another plugin than it has here, or another version: "web-1:4711 runs it with mail.so
+/// 1.0.0 until it reloads"; empty: none.
+std::string changed_for(const JobPlan& plan, const std::vector<fleet::KnownHost>& hosts) {
+  std::vector<std::string> texts;
+  for (const fleet::KnownHost& host : hosts) {
+    for (const fleet::JobRecord& job : host.record.jobs) {
+      const bool same =
+          job.plugin == std::filesystem::path(plan.plugin_file).filename() && job.plugin_version == plan.plugin_version;
+      if (host.pulse == fleet::Pulse::fresh && job.name == plan.config.name && !same) {
+        texts.push_back(host.record.label() + " runs it with " + job.plugin + " " + job.plugin_version +
+                        " until it reloads");
+      }
+    }
+  }
+  return sluice::joined(texts);
+}
+
+std::string describe(const JobPlan& plan, const plugin::PluginRegistry& registry, const std::string& steered,
+                     const std::string& changed) {
   const JobConfig& job = plan.config;
   return job.name + ": " + drawn_from(job) + (job.source == config::Source::dlq ? " (dead-letter half)" : "") +
          ", handler " + job.handler + " of " + plugin_of(plan.handler, registry) + ", " +
          counted(job.concurrency, "worker") + ", " +
          (job.retry.max_attempts == 0 ? "attempts without limit" : counted(job.retry.max_attempts, "attempt")) +
-         (steered.empty() ? "" : "; but " + steered);
+         (steered.empty() ? "" : "; but " + steered) + (changed.empty() ? "" : "; changed: " + changed);
 }
 
-std::string job_json(const JobPlan& plan, const plugin::PluginRegistry& registry, const std::string& steered) {
+std::string job_json(const JobPlan& plan, const plugin::PluginRegistry& registry, const std::string& steered,
+                     const std::string& changed) {
   const JobConfig& job = plan.config;
   const char* const order = job.order == config::Order::group   ? "group"
                             : job.order == config::Order::queue ? "queue"
@@ -76,7 +95,7 @@ std::string job_json(const JobPlan& plan, const plugin::PluginRegistry& registry
   put_object(json, "name", job.name, "file", job.file, "queue", work::queue_text(job), "order", order, "source",
              job.source == config::Source::dlq ? "dlq" : "standard", "handler", job.handler, "plugin",
              plugin_of(plan.handler, registry), "concurrency", job.concurrency, "max_attempts", job.retry.max_attempts,
-             "steered", steered, schedules);
+             "steered", steered, "changed", changed, schedules);
   return json.take_text();
 }
 
@@ -159,11 +178,12 @@ std::vector<ConfigError> try_handlers(const config::HostConfig& host, const std:
   return errors;
 }
 
-/// What operators want of jobs, beside what their files say. A value.
+/// What operators want of jobs, beside what their files say, and which hosts there are. A value.
 struct SteeringRemarks {
   /// "paused by ann@ops-1 5m ago, scaled to 16 by ann@ops-1 2h ago", by the job's name; jobs as their files say are not
   /// among them.
   std::map<std::string, std::string> jobs;
+  std::vector<fleet::KnownHost> hosts;
   /// Why it could not be read; nothing where it could, or where no store is there yet.
   std::optional<Error> trouble;
 };
@@ -196,7 +216,8 @@ SteeringRemarks steering_remarks(const config::HostConfig& host, const std::vect
   SeededRandom random;
   runtime::HostQueues stores(host, clock, random, nullptr);
   const auto fleet = fleet::Fleet::open(stores, queues, random);
-  const auto steering = fleet ? (*fleet)->steering(Deadline::after(clock, kLookTime)) : fleet.error();
+  const Deadline deadline = Deadline::after(clock, kLookTime);
+  const auto steering = fleet ? (*fleet)->steering(deadline) : fleet.error();
   if (!steering) {
     remarks.trouble = steering.error();
     return remarks;
@@ -206,6 +227,9 @@ SteeringRemarks steering_remarks(const config::HostConfig& host, const std::vect
       std::string& all = remarks.jobs[job.name];
       all += (all.empty() ? "" : ", ") + text;
     }
+  }
+  if (auto hosts = (*fleet)->hosts(deadline)) {
+    remarks.hosts = std::move(hosts->hosts);
   }
   if (!steering->troubles.empty()) {
     remarks.trouble = steering->troubles.front().error;
@@ -241,13 +265,14 @@ class Report {
     for (const JobPlan& plan : plans) {
       const auto remark = steering.jobs.find(plan.config.name);
       const std::string steered = remark == steering.jobs.end() ? std::string() : remark->second;
+      const std::string changed = changed_for(plan, steering.hosts);
       if (console_.shows_text()) {
-        console_.out(describe(plan, registry, steered) + "\n");
+        console_.out(describe(plan, registry, steered, changed) + "\n");
         for (const std::string& line : schedule_lines(plan.config, SystemClock().wall_now())) {
           console_.out(line + "\n");
         }
       } else {
-        jobs_.push_back(job_json(plan, registry, steered));
+        jobs_.push_back(job_json(plan, registry, steered, changed));
       }
     }
     // A table that is yet to be made holds no wishes.
@@ -459,7 +484,8 @@ std::vector<Command> plugin_commands() {
           .description =
               "Prints every error as file:line:column: message and ends with exit code 78 if there is one; otherwise "
               "prints a line for each job, and beside what its file says what operators want of it (`pause`, "
-              "`scale`), where the store is there, and when its schedules are due next. Handlers are tried in a "
+              "`scale`) and which hosts run it with another version of its plugin, where the store is there, and when "
+              "its schedules are due next. Handlers are tried in a "
               "process of their own, and created and ended again, as a start would do; no message is touched. With "
               "--json it prints one object: good, errors with their places, warnings, and jobs.",
           .flags = joined({kAllowInsecureFilesFlag, kConfigFlag}, text_output_flags()),
