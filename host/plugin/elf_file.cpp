@@ -164,7 +164,8 @@ std::optional<std::vector<T>> ElfFile::array(std::uint64_t offset, std::uint64_t
 
 template <typename T>
 std::vector<T> ElfFile::array_at(std::uint64_t address, std::uint64_t size) const {
-  const auto place = offset_of(address);
+  // A tag that is not there has the address 0, where the file itself begins.
+  const auto place = address == 0 ? std::nullopt : offset_of(address);
   return place && size <= place->second ? array<T>(place->first, size / sizeof(T)).value_or(std::vector<T>())
                                         : std::vector<T>();
 }
