@@ -37,7 +37,8 @@ std::string file_text(const std::string& path, const PluginFile& file) {
       text += "    answers " + visible(feature) + "\n";
     }
   }
-  text += "  needs " + listed(file.needed) + "\n  exports " + listed(file.exported) + "\n";
+  text += "  needs " + listed(file.needed) + "\n  exports " + listed(file.exported) +
+          (file.exported.size() > 1 ? "; its one symbol would do: build it with sluice_add_plugin\n" : "\n");
   text += declared.compiler().empty() ? "" : "  built with " + visible(declared.compiler()) + "\n";
   text += file.build_id.empty() ? "" : "  build id " + file.build_id + "\n";
   text += file.stripped ? "  stripped: the stack of a crash names no functions of it\n" : "";
