@@ -67,11 +67,11 @@ Exit inspect(const Arguments& arguments, Console& console) {
   const std::string path = arguments.get("file");
   const auto file = plugin::read_plugin_file(path);
   if (!file) {
-    return Exit::failure(path + " " + file.error().message());
+    return Exit::failure(visible(path) + " " + file.error().message());
   }
   if (file->declared() == nullptr) {
     return Exit::failure(
-        path +
+        visible(path) +
         " fills its table when it is loaded, so that its file does not tell what is in it: make " SLUICE_PLUGIN_SYMBOL
         " a constant, or look at it with `sluice plugins --dir`, which loads it");
   }
