@@ -77,6 +77,26 @@ class CheckpointStore : boost::noncopyable {
   virtual queue::SettleResult checkpoint(std::string_view bytes, std::shared_ptr<const queue::Effects> effects) = 0;
 };
 
+/// Takes every checkpoint and stores none: for whoever tries a handler, and tests.
+class NotedCheckpoints final : public CheckpointStore {
+ public:
+  struct Noted {
+    std::string bytes;
+    std::shared_ptr<const queue::Effects> effects;  ///< null: none
+  };
+
+  queue::SettleResult checkpoint(std::string_view bytes, std::shared_ptr<const queue::Effects> effects) override {
+    noted_.push_back({std::string(bytes), std::move(effects)});
+    return answer;
+  }
+  const std::vector<Noted>& noted() const { return noted_; }
+
+  queue::SettleResult answer{};  ///< to each
+
+ private:
+  std::vector<Noted> noted_;
+};
+
 /// One attempt at a message, as the host steers it while the handler runs: its time-out and its stop.
 ///
 /// Thread-safe. A resource that its worker owns and re-arms for each message; cheap to arm (no allocation, no lock).

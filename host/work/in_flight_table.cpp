@@ -85,6 +85,7 @@ std::uint64_t fingerprint_of(const queue::Message& message) {
   const auto mix = [&](std::string_view text) { mixed = mixed * 0x9e3779b97f4a7c15U + hash(text) + 1; };
   mix(message.content_type);
   mix(message.group);
+  mix(message.checkpoint);  // what another host has committed meanwhile must not be committed again
   for (const auto& [name, value] : message.attributes) {
     if (name == observe::kTraceParent) {
       continue;  // each delivery has one of its own

@@ -125,7 +125,7 @@ struct KeyHold {
 /// methods below say; anything else is a defect and ends the process.
 class Task {
  public:
-  // Read by the worker that has it; nobody writes them meanwhile.
+  // Read by the worker that has it; nobody writes them meanwhile, but the worker what its handler has stored.
   queue::Message message;
   isolation::HeldSlot slot = 0;  ///< in the crash ledger
   bool suspect = false;

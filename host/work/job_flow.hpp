@@ -250,13 +250,16 @@ class JobFlow {
     after_step(now, effects);
   }
 
-  // A worker's whose handler stores progress: each loan that is ours is followed by `repaid`.
-  LeaseKeeper::Loan lend(Task& task, SteadyTime now) { return keeper_.lend(task, now); }
-  void repaid(Task& task, const queue::SettleResult& result, SteadyTime now, StepEffects& effects) {
-    keeper_.repaid(task, result, now, effects);
-    call_keeper(task.lease.extend_at, effects);
-    after_step(now, effects);
-  }
+  /// A worker's whose handler stores progress: each loan that is ours is followed by `repaid`.
+  struct Checkpoints {
+    static LeaseKeeper::Loan lend(JobFlow& flow, Task& task, SteadyTime now) { return flow.keeper_.lend(task, now); }
+    static void repaid(JobFlow& flow, Task& task, const queue::SettleResult& result, std::string_view bytes,
+                       SteadyTime now, StepEffects& effects) {
+      flow.keeper_.repaid(task, result, bytes, now, effects);
+      flow.call_keeper(task.lease.extend_at, effects);
+      flow.after_step(now, effects);
+    }
+  };
 
   // Who asks for idempotency keys.
   KeyOrder next_keys(SteadyTime now) { return drain_.over() ? KeyOrder{} : gate_.next(now, drain_.deadline()); }

@@ -265,21 +265,21 @@ queue::SettleResult TaskCheckpoints::checkpoint(std::string_view bytes, std::sha
     effects = carrying(*effects, task.message);
   }
   std::uint64_t seen = 0;
-  LeaseKeeper::Loan loan = flow_.run(&JobFlow::lend, task);
+  LeaseKeeper::Loan loan = flow_.run(&JobFlow::Checkpoints::lend, task);
   for (const SteadyTime patience = loan.deadline; loan.state == LeaseKeeper::Loan::State::busy;) {
     if (flow_.clock().steady_now() >= patience) {
       return {queue::SettleStatus::failed,
               Error(ErrorCode::unavailable, "an extension of the message's lease has no answer yet")};
     }
     flow_.wait(SharedFlow::Caller::checkpoints, seen, {}, patience);
-    loan = flow_.run(&JobFlow::lend, task);
+    loan = flow_.run(&JobFlow::Checkpoints::lend, task);
   }
   if (loan.state == LeaseKeeper::Loan::State::lost) {
     return {queue::SettleStatus::lost, {}};
   }
   auto result =
       setting_.source->checkpoint(loan.receipt, std::string(bytes), std::move(effects), Deadline::at(loan.deadline));
-  flow_.run(&JobFlow::repaid, task, result);
+  flow_.run(&JobFlow::Checkpoints::repaid, task, result, bytes);
   if (result.status == queue::SettleStatus::refused || result.status == queue::SettleStatus::failed) {
     result.error = Error(result.error.code(), "queue \"" + queue_of(setting_.queues, task.part) + "\": " + result.error.message());
   }

@@ -435,10 +435,12 @@ LeaseKeeper::Loan LeaseKeeper::lend(Task& task, SteadyTime now) {
   return loan;
 }
 
-void LeaseKeeper::repaid(Task& task, const queue::SettleResult& result, SteadyTime now, StepEffects& effects) {
+void LeaseKeeper::repaid(Task& task, const queue::SettleResult& result, std::string_view bytes, SteadyTime now,
+                         StepEffects& effects) {
   queue::ExtendResult answer{result.status, task.lease.receipt, task.lease.ends_at, {}};
   if (result.status == queue::SettleStatus::applied) {
     answer.receipt.version = result.version;
+    task.message.checkpoint = bytes;
   } else if (result.status == queue::SettleStatus::failed) {
     answer.status = queue::SettleStatus::refused;  // its lease is as it was, and extended when it is time
   }

@@ -270,7 +270,9 @@ class LeaseKeeper {
     SteadyTime deadline{};  ///< of the call; of one that is busy: when it is no longer worth waiting
   };
   Loan lend(Task& task, SteadyTime now);
-  void repaid(Task& task, const queue::SettleResult& result, SteadyTime now, StepEffects& effects);
+  /// `bytes`: what was to be stored.
+  void repaid(Task& task, const queue::SettleResult& result, std::string_view bytes, SteadyTime now,
+              StepEffects& effects);
   /// The source has taken these deliveries back.
   void taken_back(std::span<const queue::Receipt> receipts, StepEffects& effects);
 

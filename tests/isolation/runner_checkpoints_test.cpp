@@ -16,18 +16,12 @@ using std::chrono_literals::operator""s;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class FakeCheckpoints final : public plugin::CheckpointStore {
- public:
-  SettleResult checkpoint(std::string_view bytes, std::shared_ptr<const queue::Effects> effects) override {
-    asked.emplace_back(bytes);
-    committed.push_back(std::move(effects));
-    return answer;
-  }
-
-  SettleResult answer;
-  std::vector<std::string> asked;
-  std::vector<std::shared_ptr<const queue::Effects>> committed;
-};
+/// The bytes of what was stored.
+std::vector<std::string> bytes_of(const std::vector<plugin::NotedCheckpoints::Noted>& noted) {
+  std::vector<std::string> all;
+  std::transform(noted.begin(), noted.end(), std::back_inserter(all), [](const auto& one) { return one.bytes; });
+  return all;
+}
 
 class RunnerCheckpointsTest : public testing::Test {
  protected:
@@ -59,18 +53,18 @@ class RunnerCheckpointsTest : public testing::Test {
   SeededRandom random_;
   RunnerSpawner spawner_;
   plugin::Attempt attempt_{clock_};
-  FakeCheckpoints store_;
+  plugin::NotedCheckpoints store_;
   std::unique_ptr<plugin::HandlerInstance> instance_;
 };
 
 TEST_F(RunnerCheckpointsTest, ComeToTheHostAndBack) {
   const Outcome outcome = handle("x\nstore a\ncommit b\nstage c", "1 x");
   ASSERT_EQ(outcome.status, OutcomeStatus::done) << outcome.reason;
-  EXPECT_THAT(store_.asked, ElementsAre("2 a", "3 b"));
-  EXPECT_EQ(store_.committed[0], nullptr);
-  ASSERT_NE(store_.committed[1], nullptr);
-  EXPECT_EQ(store_.committed[1]->messages.at(0).message.body, "b");
-  EXPECT_EQ(store_.committed[1]->writes.size(), 1U);
+  EXPECT_THAT(bytes_of(store_.noted()), ElementsAre("2 a", "3 b"));
+  EXPECT_EQ(store_.noted().at(0).effects, nullptr);
+  ASSERT_NE(store_.noted().at(1).effects, nullptr);
+  EXPECT_EQ(store_.noted().at(1).effects->messages.at(0).message.body, "b");
+  EXPECT_EQ(store_.noted().at(1).effects->writes.size(), 1U);
   ASSERT_NE(outcome.effects, nullptr);
   EXPECT_EQ(outcome.effects->messages.at(0).message.body, "c") << "what is left is committed with the end";
 }
@@ -78,9 +72,9 @@ TEST_F(RunnerCheckpointsTest, ComeToTheHostAndBack) {
 TEST_F(RunnerCheckpointsTest, TheLongestOneFits) {
   const std::string longest(queue::kMostCheckpointBytes - 2, 'x');
   ASSERT_EQ(handle("store " + longest).status, OutcomeStatus::done);
-  EXPECT_EQ(store_.asked.at(0).size(), queue::kMostCheckpointBytes);
-  EXPECT_EQ(handle("x\nstore b", store_.asked.at(0)).status, OutcomeStatus::done);
-  EXPECT_EQ(store_.asked.at(1), "2 b");
+  EXPECT_EQ(store_.noted().at(0).bytes.size(), queue::kMostCheckpointBytes);
+  EXPECT_EQ(handle("x\nstore b", store_.noted().at(0).bytes).status, OutcomeStatus::done);
+  EXPECT_EQ(store_.noted().at(1).bytes, "2 b");
   EXPECT_THAT(handle("huge").reason, HasSubstr("at most 65536 bytes"));
 }
 
@@ -99,9 +93,9 @@ TEST_F(RunnerCheckpointsTest, TheHostsAnswerComesAsItIs) {
 
 TEST_F(RunnerCheckpointsTest, OutliveTheProcess) {
   EXPECT_EQ(handle("store a\nabort").status, OutcomeStatus::crashed);
-  EXPECT_THAT(store_.asked, ElementsAre("1 a"));
+  EXPECT_THAT(bytes_of(store_.noted()), ElementsAre("1 a"));
   EXPECT_EQ(handle("store a\nstore b", "1 a").status, OutcomeStatus::done);
-  EXPECT_THAT(store_.asked, ElementsAre("1 a", "2 b"));
+  EXPECT_THAT(bytes_of(store_.noted()), ElementsAre("1 a", "2 b"));
 }
 
 }  // namespace

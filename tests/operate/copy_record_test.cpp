@@ -46,6 +46,7 @@ void expect_equal(const StoredMessage& left, const StoredMessage& right) {
   EXPECT_EQ(left.failure.attempts, right.failure.attempts);
   EXPECT_EQ(left.failure.failed_at, right.failure.failed_at);
   EXPECT_EQ(left.native, right.native);
+  EXPECT_EQ(left.message.checkpoint, right.message.checkpoint);
 }
 
 std::string line_of(const StoredMessage& record) {
@@ -224,6 +225,24 @@ TEST(RecordLine, NothingInItSteersATerminal) {
   const auto back = parse_record_line(std::string_view(line).substr(0, line.size() - 1));
   ASSERT_TRUE(back);
   EXPECT_EQ(back->message.body, hostile.message.body);
+}
+
+TEST(CopyRecord, ACheckpointIsCarriedAndPeopleSeeItsSize) {
+  StoredMessage stored = record("body", queue::kTextPlain);
+  EXPECT_THAT(line_of(stored), Not(HasSubstr("checkpoint")));
+  for (const std::string& bytes : {std::string("12/100"), std::string("\0\xff", 2)}) {
+    stored.message.checkpoint = bytes;
+    expect_equal(there_and_back(stored), stored);
+    JsonWriter json;
+    json.begin_object();
+    write_members(json, stored, {});
+    json.end_object();
+    EXPECT_THAT(json.take_line(), HasSubstr("\"checkpoint_bytes\":" + std::to_string(bytes.size())));
+  }
+  stored.message.checkpoint = std::string(queue::kMostCheckpointBytes + 1, 'x');
+  const auto refused = parse_record_line(line_of(stored));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(), HasSubstr("at most 65536 bytes, this one has 65537"));
 }
 
 }  // namespace

@@ -10,19 +10,12 @@ using queue::SettleStatus;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// Keeps what it is given, and answers as it is told.
-class FakeCheckpoints final : public CheckpointStore {
- public:
-  SettleResult checkpoint(std::string_view bytes, std::shared_ptr<const queue::Effects> effects) override {
-    asked.emplace_back(bytes);
-    committed.push_back(std::move(effects));
-    return answer;
-  }
-
-  SettleResult answer;
-  std::vector<std::string> asked;
-  std::vector<std::shared_ptr<const queue::Effects>> committed;
-};
+/// The bytes of what was stored.
+std::vector<std::string> bytes_of(const std::vector<NotedCheckpoints::Noted>& noted) {
+  std::vector<std::string> all;
+  std::transform(noted.begin(), noted.end(), std::back_inserter(all), [](const auto& one) { return one.bytes; });
+  return all;
+}
 
 class CheckpointsTest : public testing::Test {
  protected:
@@ -50,32 +43,32 @@ class CheckpointsTest : public testing::Test {
   FakeClock clock_;
   Attempt attempt_{clock_};
   LogRecord log_;
-  FakeCheckpoints store_;
+  NotedCheckpoints store_;
   std::unique_ptr<HandlerInstance> instance_;
 };
 
 TEST_F(CheckpointsTest, AreStoredAndSeen) {
   EXPECT_EQ(handle("store a\nstore b").status, OutcomeStatus::done);
-  EXPECT_THAT(store_.asked, ElementsAre("1 a", "2 b"));
-  EXPECT_EQ(store_.committed[0], nullptr);
+  EXPECT_THAT(bytes_of(store_.noted()), ElementsAre("1 a", "2 b"));
+  EXPECT_EQ(store_.noted().at(0).effects, nullptr);
   EXPECT_TRUE(logged("last "));
   EXPECT_TRUE(logged("now 2 b"));
   EXPECT_EQ(handle("store a\nstore b\nstore c", "2 b").status, OutcomeStatus::done);
   EXPECT_TRUE(logged("last 2 b"));
-  EXPECT_EQ(store_.asked.back(), "3 c");
-  EXPECT_EQ(store_.asked.size(), 3U);
+  EXPECT_EQ(store_.noted().back().bytes, "3 c");
+  EXPECT_EQ(store_.noted().size(), 3U);
 }
 
 TEST_F(CheckpointsTest, CommitWhatIsStagedSoFarAndNoMore) {
   const Outcome outcome = handle("commit a\nstage b\nstore x\nresult r\ncommit c\nstage d");
   ASSERT_EQ(outcome.status, OutcomeStatus::done) << outcome.reason;
-  ASSERT_EQ(store_.committed.size(), 3U);
-  ASSERT_NE(store_.committed[0], nullptr);
-  EXPECT_EQ(store_.committed[0]->messages.size(), 1U);
-  EXPECT_EQ(store_.committed[0]->writes.size(), 1U);
-  EXPECT_EQ(store_.committed[1], nullptr) << "a plain one leaves what is staged";
-  EXPECT_EQ(store_.committed[2]->messages.size(), 2U);
-  EXPECT_FALSE(store_.committed[2]->key) << "the result is told once the message is done";
+  ASSERT_EQ(store_.noted().size(), 3U);
+  ASSERT_NE(store_.noted().at(0).effects, nullptr);
+  EXPECT_EQ(store_.noted().at(0).effects->messages.size(), 1U);
+  EXPECT_EQ(store_.noted().at(0).effects->writes.size(), 1U);
+  EXPECT_EQ(store_.noted().at(1).effects, nullptr) << "a plain one leaves what is staged";
+  EXPECT_EQ(store_.noted().at(2).effects->messages.size(), 2U);
+  EXPECT_FALSE(store_.noted().at(2).effects->key) << "the result is told once the message is done";
   ASSERT_NE(outcome.effects, nullptr);
   EXPECT_EQ(outcome.effects->messages.size(), 1U);
   EXPECT_EQ(outcome.effects->messages[0].message.body, "d");
@@ -89,19 +82,19 @@ TEST_F(CheckpointsTest, TheLimitsOfATransactionCountForEach) {
     steps += "stage x\n" + std::string(i % 40 == 39 ? "commit y\n" : "");
   }
   EXPECT_EQ(handle(steps).status, OutcomeStatus::done);
-  EXPECT_EQ(store_.committed.size(), 3U);
+  EXPECT_EQ(store_.noted().size(), 3U);
 }
 
 TEST_F(CheckpointsTest, OverTheLimitNobodyIsAsked) {
   const Outcome outcome = handle("huge");
   EXPECT_EQ(outcome.status, OutcomeStatus::fault);
   EXPECT_THAT(outcome.reason, HasSubstr("a checkpoint has at most 65536 bytes, this one has 65537"));
-  EXPECT_THAT(store_.asked, ElementsAre());
+  EXPECT_THAT(bytes_of(store_.noted()), ElementsAre());
 }
 
 TEST_F(CheckpointsTest, AnEmptyOneTakesItAway) {
   EXPECT_EQ(handle("x\nempty", "1 x").status, OutcomeStatus::done);
-  EXPECT_THAT(store_.asked, ElementsAre(""));
+  EXPECT_THAT(bytes_of(store_.noted()), ElementsAre(""));
 }
 
 TEST_F(CheckpointsTest, AFailureIsAnExceptionThatSaysWhy) {
@@ -129,7 +122,7 @@ TEST_F(CheckpointsTest, AfterAnUnknownOneNothingMoreIsCommitted) {
   const Outcome outcome = handle("try a\ndrop\ntry b");
   EXPECT_EQ(outcome.status, OutcomeStatus::fault);
   EXPECT_THAT(outcome.reason, HasSubstr("no answer; whether its effects hold is seen by the next attempt"));
-  EXPECT_EQ(store_.asked.size(), 1U) << "nor asked for again";
+  EXPECT_EQ(store_.noted().size(), 1U) << "nor asked for again";
   store_.answer = {};
   EXPECT_EQ(handle("commit a").status, OutcomeStatus::done) << "the next attempt begins anew";
   store_.answer = {SettleStatus::failed, Error(ErrorCode::unknown_outcome, "no answer")};

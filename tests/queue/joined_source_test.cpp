@@ -170,5 +170,43 @@ TEST_F(JoinedSourceTest, WakesForEachQueueAndCanWhatAllCan) {
   EXPECT_TRUE(joined_->traits().transactions);
 }
 
+TEST_F(JoinedSourceTest, ACheckpointGoesToThePartThatTheMessageIsOf) {
+  send("bulk", 1);
+  auto claimed = joined_->claim({.max = 1, .visibility = 30s}, Deadline::never());
+  ASSERT_EQ(claimed->deliveries.size(), 1U);
+  queue::Receipt receipt = claimed->deliveries[0].receipt;
+  const queue::SettleResult stored = joined_->checkpoint(receipt, "half", nullptr, Deadline::never());
+  ASSERT_EQ(stored.status, queue::SettleStatus::applied) << stored.error.message();
+  receipt.version = stored.version;
+  const Completion done{.receipt = receipt};
+  EXPECT_EQ(joined_->settle(std::span(&done, 1), Deadline::never())[0].status, queue::SettleStatus::applied);
+}
+
+/// As an outbox: its records have no room for progress.
+class RoomlessSource final : public queue::Source {
+ public:
+  const queue::SourceTraits& traits() const override {
+    static constexpr queue::SourceTraits kTraits{};
+    return kTraits;
+  }
+  void start(queue::SourceEvents) override {}
+  void stop() override {}
+  Result<queue::Claimed> claim(const queue::ClaimRequest&, Deadline) override { return queue::Claimed{}; }
+  std::vector<queue::SettleResult> settle(std::span<const Completion> completions, Deadline) override {
+    ADD_FAILURE() << "it is not asked";
+    return {completions.size(), queue::SettleResult{}};
+  }
+  std::vector<queue::ExtendResult> extend(std::span<const queue::Receipt>, Duration, Deadline) override { return {}; }
+};
+
+TEST(SourceCheckpoint, IsRefusedWhereThereIsNoRoomForOne) {
+  std::vector<JoinedSource::Part> parts;
+  parts.push_back({std::make_unique<RoomlessSource>()});
+  JoinedSource joined(std::move(parts));
+  const queue::SettleResult refused = joined.checkpoint({}, "half", nullptr, Deadline::never());
+  EXPECT_EQ(refused.status, queue::SettleStatus::refused);
+  EXPECT_NE(refused.error.message().find("keep progress in a table of your own"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace sluice::test

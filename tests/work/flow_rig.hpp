@@ -113,11 +113,11 @@ struct FlowRig {
   }
 
   /// Deals to a worker and starts its first message.
-  const Task* start(std::uint32_t worker) {
+  Task* start(std::uint32_t worker) {
     if (!flow.deal(worker, now(), effects)) {
       return nullptr;
     }
-    const Task* task = batches[worker].next(now());
+    Task* task = batches[worker].next(now());
     if (task != nullptr) {
       crash_ledger.started(task->slot, task->message.id);
     }

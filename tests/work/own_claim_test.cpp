@@ -21,7 +21,8 @@ class OwnClaim : public ::testing::Test {
     back_ = first;
     back_.deliveries[0].suspect = true;
     rig_.flow.claimed(std::move(first), rig_.now(), rig_.effects);
-    EXPECT_NE(rig_.start(0), nullptr);
+    running_ = rig_.start(0);
+    EXPECT_NE(running_, nullptr);
   }
 
   /// Its lease has ended, and a claim brings it once more. Nothing may begin.
@@ -70,6 +71,7 @@ class OwnClaim : public ::testing::Test {
 
   FlowRig rig_{2, FlowRig::settings(), FlowRig::job(), 600s};
   queue::Claimed back_;
+  Task* running_ = nullptr;
 };
 
 TEST_F(OwnClaim, BeforeASettlementIsWhatTheMessageIsSettledUnder) {
@@ -214,6 +216,29 @@ TEST_F(OwnClaim, KeepsItsLeaseWhileItCannotBeWritten) {
   EXPECT_TRUE(rig_.effects.keeper);
   EXPECT_EQ(rig_.settle(SettleStatus::failed), 1U);
   EXPECT_EQ(rig_.flow.next_extension(rig_.now(), rig_.effects).wake, rig_.now() + 15s);
+}
+
+TEST_F(OwnClaim, WhatAnotherHostHasBroughtFurtherIsNotGoneOnWith) {
+  rig_.pass(31s);
+  queue::Claimed again = back_;
+  again.deliveries[0].message.checkpoint = "further";
+  again.deliveries[0].receipt.version = 3;
+  again.deliveries[0].leased_until = rig_.now() + rig_.visibility;
+  rig_.flow.claimed(std::move(again), rig_.now(), rig_.effects);
+  EXPECT_TRUE(rig_.flow.has_work(SeatKind::quarantine)) << "what that host has committed would be committed again";
+}
+
+TEST_F(OwnClaim, WhatItsOwnHandlerHasStoredIsGoneOnWith) {
+  const auto loan = JobFlow::Checkpoints::lend(rig_.flow, *running_, rig_.now());
+  ASSERT_EQ(loan.state, LeaseKeeper::Loan::State::ours);
+  EXPECT_EQ(JobFlow::Checkpoints::lend(rig_.flow, *running_, rig_.now()).state, LeaseKeeper::Loan::State::busy);
+  JobFlow::Checkpoints::repaid(rig_.flow, *running_, {.status = SettleStatus::applied, .version = 2}, "mine",
+                               rig_.now(), rig_.effects);
+  rig_.pass(31s);
+  back_.deliveries[0].message.checkpoint = "mine";
+  come_back(3);
+  rig_.finish(0, OutcomeStatus::done);
+  expect_written(3);
 }
 
 }  // namespace

@@ -445,8 +445,16 @@ OrExit<plugin::Outcome> handle(const JobPlan& plan, const config::HostConfig& ho
   plugin::Attempt attempt(clock);
   const Duration timeout = plan.config.timeout;
   attempt.arm(timeout > Duration::zero() ? clock.steady_now() + timeout : SteadyTime::max());
+  plugin::NotedCheckpoints checkpoints;
+  attempt.set_checkpoints(&checkpoints);
   ++message.attempt;
-  return (*instance)->handle(message, plan.config.queue, plan.config.retry.max_attempts, attempt);
+  auto outcome = (*instance)->handle(message, plan.config.queue, plan.config.retry.max_attempts, attempt);
+  for (const auto& [bytes, effects] : checkpoints.noted()) {
+    const std::size_t staged = effects == nullptr ? 0 : effects->messages.size() + effects->writes.size();
+    console.note("a checkpoint of " + std::to_string(bytes.size()) + " bytes" +
+                 (staged == 0 ? "" : ", with " + std::to_string(staged) + " effects") + ", which is not stored");
+  }
+  return outcome;
 }
 
 Exit dry_run(const Arguments& arguments, Console& console) {

@@ -526,7 +526,7 @@ class CompletionWriter {
       return;  // the lease stands until it runs out
     }
     if (status == SettleStatus::applied && completion.action == CompletionAction::keep) {
-      state_.backlog.kept(receipt.id, version);
+      state_.backlog.extended(receipt.id, version, std::nullopt);
       return;
     }
     state_.failures.forget(receipt);

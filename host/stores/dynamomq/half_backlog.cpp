@@ -448,17 +448,10 @@ std::optional<Candidate> HalfBacklog::lease_before(const std::string& id, std::i
   return lease;
 }
 
-void HalfBacklog::extended(const std::string& id, std::int64_t version, WallTime until) {
-  const MutexLock lock(mutex_);
-  if (auto lease = lease_before(id, version, until)) {
-    leases_.put(std::move(*lease));
-  }
-}
-
-void HalfBacklog::kept(const std::string& id, std::int64_t version) {
+void HalfBacklog::extended(const std::string& id, std::int64_t version, std::optional<WallTime> until) {
   const MutexLock lock(mutex_);
   const Candidate* known = leases_.find(id);
-  if (auto lease = known == nullptr ? std::nullopt : lease_before(id, version, known->invisible_until)) {
+  if (auto lease = lease_before(id, version, until || known == nullptr ? until : known->invisible_until)) {
     leases_.put(std::move(*lease));
   }
 }

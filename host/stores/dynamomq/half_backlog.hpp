@@ -208,9 +208,8 @@ class HalfBacklog {
   /// no time at all; nothing where the backlog does not know the claim any more.
   std::optional<std::string> sent_at_of(const Receipt& receipt) const;
   void removed(const std::string& id, WallTime now);
-  void extended(const std::string& id, std::int64_t version, WallTime until);
-  /// It was written to, and stays leased as it was.
-  void kept(const std::string& id, std::int64_t version);
+  /// Nothing: it was written to, and stays leased as it was.
+  void extended(const std::string& id, std::int64_t version, std::optional<WallTime> until);
   void put_off(const std::string& id, std::int64_t version, std::optional<WallTime> due, const PutOff& how);
   /// Nothing that is known of that message holds any more.
   void forget(const std::string& id);

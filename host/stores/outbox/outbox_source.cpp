@@ -46,6 +46,7 @@ Fate fate_of(const Completion& completion) {
       return {.kind = Fate::Kind::dead, .stored = true};
     case CompletionAction::retry:
     case CompletionAction::release:
+    case CompletionAction::keep:  // nobody asks for it (SourceTraits::checkpoints)
       break;
   }
   return {Fate::Kind::put_back, completion.delay, completion.action == CompletionAction::retry};

@@ -163,7 +163,12 @@ Found look_inside(Connection& connection) {
   if (application != kApplicationId) {
     return Found::foreign;
   }
-  return version == kSchemaVersion ? Found::ours : Found::newer;
+  if (version != kSchemaVersion) {
+    return Found::newer;
+  }
+  // The version grows with releases; files of builds before the first one may lack what came last.
+  const char* const last = "SELECT count(*) FROM pragma_table_info('sluice_deliveries') WHERE name = 'checkpoint'";
+  return connection.number(last) == 1 ? Found::ours : Found::older;
 }
 
 Found look(Connection& connection) {

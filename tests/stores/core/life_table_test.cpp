@@ -53,7 +53,7 @@ std::string padded(const std::string& value) { return value.empty() ? "" : " " +
 
 std::string row(const std::string& name, const std::string& only, const StateChange& change) {
   if (change.removes) {
-    return "| " + name + " |" + padded(only) + " | the record goes | | | | | | |\n";
+    return "| " + name + " |" + padded(only) + " | the record goes | | | | | | | |\n";
   }
   const std::string half = !change.half ? "" : *change.half == Half::dlq ? "DLQ" : "standard";
   const std::string suspect = !change.marks ? "" : (*change.marks & kSuspect) != 0 ? "yes" : "no";
@@ -63,7 +63,8 @@ std::string row(const std::string& name, const std::string& only, const StateCha
                                    cell(change.received_at, "nobody"), receives(change.receives), suspect}) {
     text += " |" + padded(value);
   }
-  return text + " |" + padded(failure) + " |\n";
+  const std::string checkpoint = !change.checkpoint ? "" : change.checkpoint->empty() ? "none" : "this one";
+  return text + " |" + padded(failure) + " |" + padded(checkpoint) + " |\n";
 }
 
 std::string only_when(ChangeAction action) {
@@ -79,7 +80,7 @@ std::string operators_row(const std::string& name, ChangeAction action) {
 }
 
 Completion completion(CompletionAction action) {
-  return {.receipt = {}, .action = action, .delay = kDelay, .failure = {.error = "failed"}};
+  return {.receipt = {}, .action = action, .delay = kDelay, .failure = {.error = "failed"}, .checkpoint = "half"};
 }
 
 std::string life_table() {
@@ -90,12 +91,13 @@ std::string life_table() {
   Completion crashed = completion(CompletionAction::retry);
   crashed.marks = kSuspect;
   return "| what happens | only | half | place in its half | hidden until | received | receive count | suspect | "
-         "failure |\n"
-         "|---|---|---|---|---|---|---|---|---|\n" +
+         "failure | checkpoint |\n"
+         "|---|---|---|---|---|---|---|---|---|---|\n" +
          row("claim", "", claim({.receives = kReceives}, terms)) +
          row("claim after a lease ran out unsettled", "", claim({.received_at = kNow, .receives = kReceives}, terms)) +
          row("claim of a suspect", "", claim({.receives = kReceives, .marks = kSuspect}, terms)) +
          row("extend", "", extension(kLeaseEnd)) +           //
+         ended("checkpoint", CompletionAction::keep) +       //
          ended("done, discard", CompletionAction::remove) +  //
          ended("retry", CompletionAction::retry) +           //
          row("retry of what ended its process", "", end(crashed, {.receives = kReceives}, kNow)) +

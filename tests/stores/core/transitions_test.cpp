@@ -36,6 +36,29 @@ TEST(Transitions, AReleaseGivesTheAttemptBackAndForgetsNoFailure) {
   EXPECT_FALSE(end(release, {.receives = 0}, kNow).receives) << "nobody knows the count: it stays";
 }
 
+TEST(Transitions, ACheckpointChangesNothingElseAndOutlivesEveryEndThatKeepsTheRecord) {
+  MessageState state{.received_at = kNow, .receives = 2, .marks = kSuspect, .failure = {.error = "no"}};
+  const MessageState before = state;
+  apply(end({.action = CompletionAction::keep, .checkpoint = "half"}, state, kNow), state);
+  EXPECT_EQ(state.checkpoint, "half");
+  EXPECT_EQ(state.version, before.version + 1);
+  EXPECT_EQ(state.received_at, before.received_at);
+  EXPECT_EQ(state.receives, before.receives);
+  EXPECT_EQ(state.marks, before.marks);
+  EXPECT_EQ(state.failure.error, "no");
+  for (const CompletionAction action :
+       {CompletionAction::retry, CompletionAction::release, CompletionAction::dead_letter}) {
+    MessageState ended = state;
+    apply(end({.action = action}, state, kNow), ended);
+    EXPECT_EQ(ended.checkpoint, "half");
+  }
+  for (const ChangeAction action : {ChangeAction::redrive, ChangeAction::delay, ChangeAction::dead_letter}) {
+    EXPECT_FALSE(change({.action = action}, state, kNow).checkpoint);
+  }
+  apply(change({.action = ChangeAction::reset}, state, kNow), state);
+  EXPECT_EQ(state.checkpoint, "");
+}
+
 TEST(Transitions, DelaysReachToTheEndOfTimeAndNoFurther) {
   const Completion retry{.receipt = {}, .action = CompletionAction::retry, .delay = Duration::max()};
   EXPECT_EQ(end(retry, {.receives = 1}, kNow).hidden_until, std::optional(std::optional(kEndOfTime)));

@@ -203,6 +203,9 @@ class RandomHistory : public StoreOnEmulator {
         if (completion.delay > Duration::zero()) {
           known.hidden_until = now() + completion.delay;
         }
+        return;
+      case CompletionAction::keep:
+        break;
     }
   }
 

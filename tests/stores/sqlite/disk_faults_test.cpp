@@ -157,6 +157,26 @@ TEST_F(DiskFaultsTest, WhatCouldNotBeFlushedIsNotClaimedToBeSafeUntilItIs) {
   EXPECT_EQ(send(*store, "b").status, queue::SendStatus::sent);
 }
 
+TEST_F(DiskFaultsTest, ACheckpointWithoutAnAnswerIsBuiltUpon) {
+  auto store = open();
+  ASSERT_EQ(send(*store, "a").status, queue::SendStatus::sent);
+  auto held = claim(*store, 1);
+  queue::Receipt& receipt = held.at(0).receipt;
+  queue::Source& source = store->source({"orders"});
+  disk_.fail(EIO);
+  EXPECT_EQ(source.checkpoint(receipt, "1", nullptr, Deadline::never()).error.code(), ErrorCode::unknown_outcome);
+  disk_.fail(0);
+  const auto second = source.checkpoint(receipt, "2", nullptr, Deadline::never());
+  ASSERT_EQ(second.status, queue::SettleStatus::applied) << second.error.message();
+  EXPECT_EQ(store->get("orders", "a", Deadline::never())->message.checkpoint, "2");
+  receipt.version = second.version;
+  disk_.fail(EIO);
+  EXPECT_EQ(source.checkpoint(receipt, "3", nullptr, Deadline::never()).error.code(), ErrorCode::unknown_outcome);
+  disk_.fail(0);
+  EXPECT_EQ(settle(*store, held[0], Deadline::never()).status, queue::SettleStatus::applied);
+  EXPECT_EQ(all_ids(*store, "orders"), std::vector<std::string>());
+}
+
 TEST_F(DiskFaultsTest, WhatALedgerHeldIsSettledWithOneFlush) {
   auto store = open();
   const std::vector<queue::NewMessage> messages(1000);

@@ -207,6 +207,13 @@ TEST_F(OpenTest, RefusesAFileOfAnotherVersionAndLeavesItAsItIs) {
   EXPECT_TRUE(open(path));
 }
 
+TEST_F(OpenTest, RefusesAFileOfABuildBeforeTheFirstRelease) {
+  const std::string path = folder_.file("store.db");
+  ASSERT_TRUE(open(path));
+  raw_sql(path, "ALTER TABLE sluice_deliveries DROP COLUMN checkpoint");
+  EXPECT_THAT(refused(path).message(), HasSubstr("was made before the first release; carry its messages over"));
+}
+
 TEST_F(OpenTest, AnEmptyFileIsANewStore) {
   write(folder_.file("store.db"), "");
   EXPECT_TRUE(open(folder_.file("store.db")));
