@@ -45,7 +45,7 @@ class AsyncDesk::Timers : boost::noncopyable {
   void hurry(Watch& watch) noexcept SLUICE_EXCLUDES(mutex_);
   void extended(Watch& watch, Duration duration) noexcept SLUICE_EXCLUDES(mutex_);
   /// Its message has ended; nobody touches the watch any more.
-  void detach(Watch& watch) noexcept SLUICE_EXCLUDES(mutex_);
+  void let_go(Watch& watch) noexcept SLUICE_EXCLUDES(mutex_);
   /// Calls what is left of the user's, on this thread.
   void finish(const DeskUser& user) SLUICE_EXCLUDES(mutex_);
   /// Ends the thread, unless somebody has added something. Whoever adds something later begins another one.
@@ -142,7 +142,7 @@ void AsyncDesk::Timers::extended(Watch& watch, Duration duration) noexcept {
   watch.deadline = deadline;
 }
 
-void AsyncDesk::Timers::detach(Watch& watch) noexcept { hurry(watch); }
+void AsyncDesk::Timers::let_go(Watch& watch) noexcept { hurry(watch); }
 
 void AsyncDesk::Timers::take_due() {
   const SteadyTime now = clock_.steady_now();
@@ -338,7 +338,7 @@ sluice_answer AsyncDesk::complete(sluice_token token, const sluice_outcome* outc
   }
   if (watch) {
     entry->attempt().unwatch(*watch);
-    timers_->detach(*watch);
+    timers_->let_go(*watch);
   }
   entry->end(outcome);
   return SLUICE_ACCEPTED;

@@ -171,6 +171,7 @@ struct StepEffects {
   bool keys = false;
   bool drained = false;
   bool checkpoints = false;
+  SteadyTime deal_again = SteadyTime::max();  ///< when a worker that was dealt nothing asks again
 
   // Threads to make.
   std::size_t hire_workers = 0;

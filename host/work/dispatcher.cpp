@@ -225,7 +225,10 @@ std::uint32_t Workforce::enlist(WorkerBatch& batch, SeatKind kind, bool isolated
   if (seat == seats_.end()) {
     seat = seats_.emplace(seats_.end());
   }
-  *seat = {.batch = &batch, .kind = kind, .isolated = isolated};
+  *seat = {.batch = &batch,
+           .kind = kind,
+           .isolated = isolated,
+           .takes = kind == SeatKind::worker ? settings_.style.kind : plugin::HandlerKind::plain};
   go(*seat, State::idle);
   return static_cast<std::uint32_t>(seat - seats_.begin());
 }
@@ -285,7 +288,7 @@ Workforce::Wanted Workforce::want(std::size_t waiting_suspects, SteadyTime now) 
 }
 
 Claimer::Room Dispatcher::room(SteadyTime now) const {
-  const std::size_t most = std::max(kMaxHeld, 2 * workforce_.places());
+  const std::size_t most = std::max(kMaxHeld, 2 * workforce_.settings().places());
   if (!open_ || in_flight_.size() >= most) {
     return {};
   }
@@ -293,7 +296,7 @@ Claimer::Room Dispatcher::room(SteadyTime now) const {
                               .active = workforce_.active_workers(kStartHorizon, now),
                               .queued = queue_.size() + held_back_.size(),
                               .asking = asking_.size(),
-                              .whole = workforce_.style().max_wait > Duration::zero()};
+                              .whole = workforce_.settings().style.max_wait > Duration::zero()};
   return {
       .messages = std::min(sizer_.room(pool), most - in_flight_.size()),
       .suspects = workforce_.busy_quarantine() + suspects_.size() + held_suspects() < workforce_.most_quarantined()};
@@ -322,11 +325,11 @@ bool Dispatcher::deal(std::uint32_t seat, SteadyTime now) {
 }
 
 std::size_t Dispatcher::handful() const {
-  const WorkStyle& style = workforce_.style();
+  const WorkStyle& style = workforce_.settings().style;
   if (style.async()) {
     return workforce_.free_places();
   }
-  return style.batch() ? style.max_batch : sizer_.handful(queue_.size(), workforce_.workers());
+  return style.batch() ? style.max_batch : sizer_.handful(queue_.size(), workforce_.settings().workers);
 }
 
 void Dispatcher::take_back(std::uint32_t seat) {

@@ -430,15 +430,28 @@ class Workforce {
     std::uint32_t workers = 1;
     Duration stuck_grace = std::chrono::seconds(5);
     WorkStyle style{};
+
+    /// How many messages could be at work at a time.
+    std::size_t places() const { return workers * (style.batch() ? style.max_batch : 1); }
   };
   enum class State { vacant, idle, busy, lost, leaving };
   struct Seat {
     WorkerBatch* batch = nullptr;  ///< null while it is vacant
     SeatKind kind = SeatKind::worker;
-    bool isolated = false;  ///< its handlers run in a process of their own
+    bool isolated = false;                                   ///< its handlers run in a process of their own
+    plugin::HandlerKind takes = plugin::HandlerKind::plain;  ///< suspects one by one, whatever the handler takes
     State state = State::vacant;
     std::size_t dealt = 0;
     SteadyTime dealt_at{};
+
+    bool async() const { return takes == plugin::HandlerKind::async; }
+    /// Its handler may be at work on something that is waited for.
+    bool works() const { return state == State::busy || (state == State::lost && batch->busy() > 0); }
+    /// When what it was dealt times out at the earliest; SteadyTime::max(): never.
+    SteadyTime dealt_times_out_at() const {
+      const Duration timeout = batch->timeout();
+      return timeout <= Duration::zero() ? SteadyTime::max() : dealt_at + timeout;
+    }
   };
   /// Threads that are to be made now.
   struct Wanted {
@@ -470,22 +483,23 @@ class Workforce {
   }
 
   void busy(std::uint32_t seat, std::size_t dealt, SteadyTime now) {
-    SLUICE_ASSERT(seats_[seat].state == State::idle || (is_async(seats_[seat]) && seats_[seat].state == State::busy));
-    go(seats_[seat], State::busy);
+    Seat& one = seats_[seat];
+    SLUICE_ASSERT(one.state == State::idle || (one.async() && one.state == State::busy));
+    go(one, State::busy);
     // What is begun together is not handed on to others.
-    seats_[seat].dealt = one_by_one(seats_[seat]) ? dealt : 1;
-    seats_[seat].dealt_at = now;
-  }
-  /// Something of it was completed while its worker is elsewhere.
-  void completed(std::uint32_t seat) {
-    if (seats_[seat].state == State::busy && seats_[seat].batch->busy() == 0) {
-      go(seats_[seat], State::idle);
-    }
+    one.dealt = one.takes == plugin::HandlerKind::plain ? dealt : 1;
+    one.dealt_at = now;
   }
   /// It has come back for more; false: nobody waits for it any more, it shall leave.
   bool back(std::uint32_t seat);
-  /// At most what runs is left in its batch.
-  void swept(std::uint32_t seat) { seats_[seat].dealt = std::min<std::size_t>(seats_[seat].dealt, 1); }
+  /// At most what is at work is left in its batch. One that waits for nobody's return is idle once nothing is.
+  void swept(std::uint32_t seat) {
+    Seat& one = seats_[seat];
+    one.dealt = std::min<std::size_t>(one.dealt, 1);
+    if (one.async() && one.state == State::busy && one.batch->busy() == 0) {
+      go(one, State::idle);
+    }
+  }
   /// Its handler does not come back.
   void lose(std::uint32_t seat) {
     SLUICE_ASSERT(seats_[seat].state == State::busy);
@@ -495,26 +509,13 @@ class Workforce {
   Wanted want(std::size_t waiting_suspects, SteadyTime now);
 
   const std::vector<Seat>& seats() const { return seats_; }
-  /// Its handler may be at work on something that is waited for.
-  static bool works(const Seat& one) {
-    return one.state == State::busy || (one.state == State::lost && one.batch->busy() > 0);
-  }
-  bool is_async(const Seat& one) const { return settings_.style.async() && one.kind == SeatKind::worker; }
-  bool is_batch(const Seat& one) const { return settings_.style.batch() && one.kind == SeatKind::worker; }
-  bool one_by_one(const Seat& one) const { return !is_async(one) && !is_batch(one); }
   /// When a handler counts as stuck that times out at this time; SteadyTime::max(): never.
   SteadyTime stuck_at(const Seat& one, SteadyTime times_out_at) const {
     const Duration grace = settings_.stuck_grace + (one.isolated ? kKillTime : Duration::zero());
     return times_out_at >= SteadyTime::max() - grace ? SteadyTime::max() : times_out_at + grace;
   }
-  /// What is not started yet will not be stuck earlier than if it were.
-  SteadyTime dealt_stuck_at(const Seat& one) const {
-    const Duration timeout = one.batch->timeout();
-    return timeout <= Duration::zero() ? SteadyTime::max() : stuck_at(one, one.dealt_at + timeout);
-  }
 
-  const WorkStyle& style() const { return settings_.style; }
-  std::uint32_t workers() const { return settings_.workers; }
+  const Settings& settings() const { return settings_; }
   /// The most suspects that run at a time.
   std::size_t most_quarantined() const {
     return std::clamp<std::size_t>(settings_.workers, kFewestQuarantined, kMostQuarantined);
@@ -522,8 +523,6 @@ class Workforce {
   std::size_t free_workers() const { return crew(SeatKind::worker).free; }
   /// How many messages could be begun with at once.
   std::size_t free_places() const;
-  /// How many could be at work at a time.
-  std::size_t places() const { return settings_.workers * (settings_.style.batch() ? settings_.style.max_batch : 1); }
   /// Free ones and those that were given work within `span`. An asynchronous handler counts as many.
   std::size_t active_workers(Duration span, SteadyTime now) const {
     if (settings_.style.async()) {
@@ -612,21 +611,22 @@ class Dispatcher {
       return false;
     }
     return kind == SeatKind::quarantine ||
-           (workforce_.style().async() ? workforce_.free_places() > 0 : full() || ripe_at() < until);
+           (workforce_.settings().style.async() ? workforce_.free_places() > 0 : full() || ripe_at() < until);
   }
   /// When what waits goes to a worker although its batch is not full; SteadyTime::max(): nothing waits.
   SteadyTime ripe_at() const {
     if (!open_ || queue_.empty()) {
       return SteadyTime::max();
     }
-    return workforce_.style().batch() ? queue_.front()->claimed_at + workforce_.style().max_wait : SteadyTime::min();
+    return workforce_.settings().style.batch() ? queue_.front()->claimed_at + workforce_.settings().style.max_wait
+                                               : SteadyTime::min();
   }
   /// Calls as many workers as there is work for.
   void call(StepEffects& effects) const {
     if (!open_) {
       return;
     }
-    if (workforce_.style().async()) {
+    if (workforce_.settings().style.async()) {
       effects.workers = std::max<std::size_t>(effects.workers, !queue_.empty() && workforce_.free_places() > 0 ? 1 : 0);
     } else {
       const std::size_t handful = std::max<std::size_t>(1, this->handful());
@@ -670,7 +670,9 @@ class Dispatcher {
  private:
   /// How many a worker gets.
   std::size_t handful() const;
-  bool full() const { return !workforce_.style().batch() || queue_.size() >= workforce_.style().max_batch; }
+  bool full() const {
+    return !workforce_.settings().style.batch() || queue_.size() >= workforce_.settings().style.max_batch;
+  }
   std::size_t held_suspects() const {
     const auto suspect = [](const Task* task) { return task->suspect; };
     return static_cast<std::size_t>(std::count_if(held_back_.begin(), held_back_.end(), suspect) +

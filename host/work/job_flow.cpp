@@ -197,7 +197,7 @@ void Assessor::give_up(Task& task, Duration limit, bool async, std::size_t besid
 SteadyTime WorkerSupervisor::inspect(SteadyTime now, StepEffects& effects) {
   SteadyTime next = SteadyTime::max();
   for (std::uint32_t seat = 0; seat < workforce_.seats().size(); ++seat) {
-    if (workforce_.works(workforce_.seats()[seat])) {
+    if (workforce_.seats()[seat].works()) {
       // Whoever is about to come back is not waited for without a pause.
       next = std::min(next, std::max(look_at(seat, now, effects), now + kLateHandful));
     }
@@ -217,12 +217,12 @@ SteadyTime WorkerSupervisor::look_at(std::uint32_t number, SteadyTime now, StepE
 
 SteadyTime WorkerSupervisor::look_at_running(std::uint32_t number, SteadyTime now, StepEffects& effects) {
   const Workforce::Seat& seat = workforce_.seats()[number];
-  const bool async = workforce_.is_async(seat);
+  const bool async = seat.async();
   views_.clear();
   seat.batch->look(views_);
   std::erase_if(views_, [](const WorkerBatch::View& view) { return view.given_up; });
   // One call times out when the last of its messages does.
-  SteadyTime of_call = views_.empty() ? workforce_.dealt_stuck_at(seat) : SteadyTime::min();
+  SteadyTime of_call = views_.empty() ? workforce_.stuck_at(seat, seat.dealt_times_out_at()) : SteadyTime::min();
   for (const WorkerBatch::View& view : views_) {
     of_call = std::max(of_call, workforce_.stuck_at(seat, view.times_out_at));
   }
@@ -251,7 +251,7 @@ SteadyTime WorkerSupervisor::next_look(std::uint32_t number) const {
   if (seat.state != Workforce::State::busy) {
     return SteadyTime::max();
   }
-  const SteadyTime stuck_at = workforce_.dealt_stuck_at(seat);
+  const SteadyTime stuck_at = workforce_.stuck_at(seat, seat.dealt_times_out_at());
   return seat.dealt > 1 ? std::min(stuck_at, seat.dealt_at + kLateHandful) : stuck_at;
 }
 
@@ -296,7 +296,7 @@ void Drain::give_up_what_runs(SteadyTime now, StepEffects& effects) {
   given_up_ = true;
   std::vector<WorkerBatch::View> views;
   for (const Workforce::Seat& seat : parts_.workforce.seats()) {
-    if (!Workforce::works(seat)) {
+    if (!seat.works()) {
       continue;
     }
     WorkerBatch& batch = *seat.batch;
@@ -347,7 +347,7 @@ void Drain::release_waiting(SteadyTime now) {
 void Drain::stop_what_runs(SteadyTime now, StepEffects& effects) {
   release_waiting(now);
   for (const Workforce::Seat& seat : parts_.workforce.seats()) {
-    if (Workforce::works(seat)) {
+    if (seat.works()) {
       parts_.assessor.collect(*seat.batch, now, effects);
     }
   }
@@ -356,7 +356,7 @@ void Drain::stop_what_runs(SteadyTime now, StepEffects& effects) {
 
 void Drain::ask_to_finish() {
   for (const Workforce::Seat& seat : parts_.workforce.seats()) {
-    if (Workforce::works(seat)) {
+    if (seat.works()) {
       seat.batch->request_stop(soft_deadline_);
     }
   }
@@ -469,7 +469,7 @@ void JobFlow::steer(const JobSteering& steering, SteadyTime now, StepEffects& ef
       claimer_.wake(effects);
     }
   }
-  if (workers != workforce_.workers()) {
+  if (workers != workforce_.settings().workers) {
     workforce_.set_workers(workers);
     effects.workers = std::max(effects.workers, workforce_.surplus());
     dispatcher_.call(effects);
@@ -479,7 +479,7 @@ void JobFlow::steer(const JobSteering& steering, SteadyTime now, StepEffects& ef
 
 JobActivity JobFlow::activity(SteadyTime now) const {
   JobActivity activity{.paused = paused_,
-                       .workers = workforce_.workers(),
+                       .workers = workforce_.settings().workers,
                        .ledger = in_flight_.account(),
                        .times = assessor_.times(),
                        .running = {},

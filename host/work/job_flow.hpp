@@ -180,7 +180,8 @@ class JobFlow {
 
   // The workers'. A worker that is ready gets its seat; it outlives it. `collect` takes over what its batch has
   // finished; false: it shall leave, which its last `collect` says. `deal` fills it again; false: nothing to do.
-  enum class Then { goes_on, leaves };
+  // What was completed while the worker is elsewhere, whoever has completed it collects.
+  enum class Then { goes_on, leaves, is_elsewhere };
   std::uint32_t enlist(WorkerBatch& batch, SeatKind kind, bool isolated, SteadyTime now, StepEffects& effects) {
     const std::uint32_t seat = workforce_.enlist(batch, kind, isolated);
     after_step(now, effects);
@@ -188,6 +189,12 @@ class JobFlow {
   }
   bool collect(std::uint32_t seat, SteadyTime now, StepEffects& effects, Then then = Then::goes_on) {
     assessor_.collect(*workforce_.seats()[seat].batch, now, effects);
+    if (then == Then::is_elsewhere) {
+      workforce_.swept(seat);
+      dispatcher_.call(effects);
+      after_step(now, effects);
+      return true;
+    }
     const bool stays = workforce_.back(seat);
     if (workforce_.seats()[seat].kind == SeatKind::quarantine) {
       claimer_.quarantine_free(effects);
@@ -198,15 +205,9 @@ class JobFlow {
     after_step(now, effects);
     return stays;
   }
-  /// Something that an asynchronous worker has begun with was completed, by whatever thread.
-  void completed(std::uint32_t seat, SteadyTime now, StepEffects& effects) {
-    assessor_.collect(*workforce_.seats()[seat].batch, now, effects);
-    workforce_.completed(seat);
-    dispatcher_.call(effects);
-    after_step(now, effects);
-  }
   bool deal(std::uint32_t seat, SteadyTime now, StepEffects& effects) {
     const bool dealt = dispatcher_.deal(seat, now);
+    effects.deal_again = dispatcher_.ripe_at();
     if (dealt) {
       call_keeper(supervisor_.next_look(seat), effects);
     }
@@ -218,8 +219,6 @@ class JobFlow {
   bool has_work(SeatKind kind, SteadyTime until = SteadyTime::max()) const {
     return dispatcher_.has_work(kind, until) || (kind == SeatKind::worker && workforce_.surplus() > 0);
   }
-  /// When a worker that was dealt nothing asks again, though nobody calls it.
-  SteadyTime next_deal() const { return dispatcher_.ripe_at(); }
   /// A thread that was asked for could not be made.
   void not_made(SeatKind kind, SteadyTime now, StepEffects& effects) {
     workforce_.not_made(kind, now);

@@ -358,7 +358,7 @@ void WorkerPool::run(Worker& worker, const std::stop_token& stop) {
     flow_.run([&](JobFlow& flow, SteadyTime now, StepEffects& effects) {
       stays = flow.collect(worker.seat, now, effects);
       dealt = stays && flow.deal(worker.seat, now, effects);
-      until = worker.kind == SeatKind::quarantine ? now + kQuarantineIdle : flow.next_deal();
+      until = worker.kind == SeatKind::quarantine ? now + kQuarantineIdle : effects.deal_again;
     });
     if (dealt) {
       work_off(worker);
@@ -468,7 +468,9 @@ class WorkerPool::BegunMessage final : public plugin::Completer {
     pool_.note_end(*run_.task, began_, outcome);
     const auto who = beginner_ == &worker_ ? WorkerBatch::Finisher::worker : WorkerBatch::Finisher::other;
     if (worker_.batch.finish(run_, std::move(outcome), pool_.flow_.clock().steady_now(), 1, who)) {
-      pool_.flow_.run(&JobFlow::completed, worker_.seat);
+      pool_.flow_.run([this](JobFlow& flow, SteadyTime now, StepEffects& effects) {
+        flow.collect(worker_.seat, now, effects, JobFlow::Then::is_elsewhere);
+      });
     }
     worker_.batch.leave();
   }

@@ -446,7 +446,7 @@ class Sender {
     sigset_t before;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { run(); });
+    thread_ = std::jthread([this] { run(); });
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   /// Nothing is on its way any more.
@@ -650,7 +650,7 @@ class Sender {
   std::vector<std::unique_ptr<Transfer>> fresh_;
   std::vector<const Transfer*> stopped_;
   bool closing_ = false;
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 /// Asynchronous: however many messages are on their way, one thread looks after them.

@@ -333,7 +333,7 @@ struct Sleeps {
     }
     if (message.body() == "callback") {
       const int answer = co_await sluice::callback<int>(
-          [](sluice::Completion<int> done) { std::thread([done = std::move(done)] { done(7); }).detach(); });
+          [](sluice::Completion<int> done) { std::jthread([done = std::move(done)] { done(7); }).join(); });
       co_return sluice::reject(std::to_string(answer));
     }
     if (message.body() == "dropped") {

@@ -109,18 +109,21 @@ TEST(AsyncKit, WhatACoroutineThrowsIsAFault) {
 }
 
 struct Threads {
-  void handle(const sluice::Message& message, sluice::AsyncContext context) const {
+  void handle(const sluice::Message& message, sluice::AsyncContext context) {
     if (message.body() == "throw") {
       throw std::runtime_error("before it began");
     }
     if (message.body() == "drop") {
       return;
     }
-    std::thread([context = std::move(context)]() mutable {
+    thread_ = std::jthread([context = std::move(context)]() mutable {
       context.info("from another thread");
       context.complete(sluice::done().result("made elsewhere"));
-    }).detach();
+    });
   }
+
+ private:
+  std::jthread thread_;
 };
 
 TEST(AsyncKit, WaitsForOtherThreads) {
@@ -185,7 +188,7 @@ struct Waits {
       EXPECT_TRUE(done(7));
       EXPECT_FALSE(done(8)) << "the first one counts";
     });
-    co_await sluice::callback<void>([](auto done) { std::thread([done] { done(); }).detach(); });
+    co_await sluice::callback<void>([](auto done) { std::jthread([done] { done(); }).join(); });
     co_return seven;
   }
   sluice::Task<sluice::Outcome> handle(const sluice::Message& message, sluice::AsyncContext&) {

@@ -248,18 +248,20 @@ void SimHost::deal(Worker& worker) {
   if (worker.busy || worker.gone) {
     return;
   }
+  SteadyTime again = SteadyTime::max();
   step([&](SteadyTime now, StepEffects& effects) {
     worker.gone = !flow_.collect(worker.seat, now, effects);
     if (worker.gone) {
       flow_.collect(worker.seat, now, effects, work::JobFlow::Then::leaves);
     } else {
       worker.busy = flow_.deal(worker.seat, now, effects);
+      again = effects.deal_again;
     }
   });
   if (worker.busy) {
     run_next(worker);
   } else if (!worker.gone && world_.style.batch() && worker.kind == work::SeatKind::worker) {
-    set(worker.timer, flow_.next_deal(), [this, &worker] { deal(worker); });
+    set(worker.timer, again, [this, &worker] { deal(worker); });
   }
 }
 
@@ -364,7 +366,9 @@ void SimHost::finish(Worker& worker, work::WorkerBatch::Running& run, Outcome ou
   using Finisher = work::WorkerBatch::Finisher;
   const auto who = async(worker) ? Finisher::other : Finisher::worker;
   if (worker.batch.finish(run, std::move(outcome), loop().now(), beside, who)) {
-    step([&](SteadyTime now, StepEffects& effects) { flow_.completed(worker.seat, now, effects); });
+    step([&](SteadyTime now, StepEffects& effects) {
+      flow_.collect(worker.seat, now, effects, work::JobFlow::Then::is_elsewhere);
+    });
   }
 }
 

@@ -61,7 +61,7 @@ TEST(BatchFlow, WaitsForTheRestOfABatchAndNoLonger) {
   BatchRig rig(10, 50ms);
   rig.poll(3);
   EXPECT_FALSE(rig.flow.deal(0, rig.now(), rig.effects));
-  EXPECT_EQ(rig.flow.next_deal(), rig.now() + 50ms);
+  EXPECT_EQ(rig.effects.deal_again, rig.now() + 50ms);
   EXPECT_TRUE(rig.flow.has_work(SeatKind::worker)) << "somebody is to wait for it";
   EXPECT_FALSE(rig.flow.has_work(SeatKind::worker, rig.now() + 50ms)) << "who does is not called again";
   rig.pass(49ms);
@@ -177,7 +177,7 @@ struct AsyncRig : FlowRig {
   }
   void complete(Running& run, OutcomeStatus status = OutcomeStatus::done) {
     if (batches[0].finish(run, {status, {}, {}}, now(), 1, WorkerBatch::Finisher::other)) {
-      flow.completed(0, now(), effects);
+      flow.collect(0, now(), effects, JobFlow::Then::is_elsewhere);
     }
   }
 };
@@ -223,7 +223,7 @@ TEST(AsyncFlow, OnlyTheFirstOfManyCompletionsCallsTheFlow) {
   EXPECT_TRUE(rig.batches[0].finish(*begun[0], {OutcomeStatus::done, {}, {}}, rig.now(), 1, Finisher::other));
   EXPECT_FALSE(rig.batches[0].finish(*begun[1], {OutcomeStatus::done, {}, {}}, rig.now(), 1, Finisher::other));
   EXPECT_FALSE(rig.batches[0].finish(*begun[2], {OutcomeStatus::done, {}, {}}, rig.now(), 1, Finisher::worker));
-  rig.flow.completed(0, rig.now(), rig.effects);
+  rig.flow.collect(0, rig.now(), rig.effects, JobFlow::Then::is_elsewhere);
   EXPECT_EQ(rig.settle(), 3U);
 }
 
