@@ -240,8 +240,8 @@ SteadyTime WorkerSupervisor::look_at_running(std::uint32_t number, SteadyTime no
                       effects);
   }
   if (lost && seat.state == Workforce::State::busy) {
-    dispatcher_.take_back(number);
     workforce_.lose(number);
+    dispatcher_.take_back(number);
   }
   return next;
 }
