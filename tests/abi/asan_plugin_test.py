@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """AddressSanitizer in a plugin alone: the host is built without it, and runs the plugin in Runners."""
 
+import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -29,8 +29,11 @@ def runtime():
 class AddressSanitizer(Case):
     def setUp(self):
         super().setUp()
+        # Debian's libp11-kit, which libcurl brings, waits for ever at the exit of any program under the sanitizer; the host's
+        # watchdog ends it then.
+        self.write_host(drain="1s")
         shutil.copy(PLUGIN, self.path("plugins", "foreign.so"))
-        self.write("jobs.d/orders.toml", '[job]\nqueue = "orders"\nhandler = "foreign"\nisolation = "process"\n[job.retry]\nmax_attempts = 1\n')
+        self.write("jobs.d/orders.toml", '[job]\nqueue = "orders"\nhandler = "foreign"\nisolation = "process"\nconcurrency = 1\n[job.retry]\nmax_attempts = 1\n')
         self.preloaded = dict(self.environment, LD_PRELOAD=runtime(), ASAN_OPTIONS="detect_leaks=0")
 
     def test_what_it_finds_ends_one_message_and_not_the_host(self):
@@ -42,9 +45,8 @@ class AddressSanitizer(Case):
         self.assertRegex(run.log(), r"AddressSanitizer: heap-buffer-overflow")
         self.assertRegex(run.log(), r"foreign\.cpp:\d+")
         self.assert_certificate(run, done=2, stranded=0)
-        dead = self.sluice("ls", "--dlq", "--queue", "orders", "--json", check=True).stdout
-        self.assertIn(bad, dead)
-        self.assertNotIn("good", re.sub(r"good too|good", "", dead))
+        dead = json.loads(self.sluice("ls", "--dlq", "--queue", "orders", "--json", check=True).stdout)
+        self.assertEqual([bad], [message["id"] for message in dead["statuses"]])
 
     def test_without_its_library_in_front_the_plugin_is_refused_with_the_mend(self):
         done = self.sluice("check")
