@@ -468,7 +468,7 @@ OrExit<void> write_files(const Arguments& arguments, const HandlerChoice& choice
   }
   return folder.write("host.toml", "[host]\nname = \"dev\"\njobs = [" + json_quoted(jobs) + "]\nplugin_dirs = [" +
                                        json_quoted(plugin) +
-                                       "]\nstate_dir = \"state\"\ndrain_timeout = \"5s\"\n"
+                                       "]\nstate_dir = \"state\"\n"
                                        "[store]\nkind = \"sqlite\"\npath = \"queues.db\"\n");
 }
 

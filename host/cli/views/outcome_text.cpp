@@ -15,6 +15,9 @@ std::string outcome_name(const work::AttemptEnd& end) {
 
 std::string took_text(Duration took) {
   const double seconds = std::chrono::duration<double>(took).count();
+  if (took >= std::chrono::minutes(1)) {
+    return operate::short_duration(took);
+  }
   return seconds < 1 ? fixed_decimal(seconds * 1000, 1) + "ms" : fixed_decimal(seconds, 2) + "s";
 }
 
