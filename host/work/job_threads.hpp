@@ -2,6 +2,7 @@
 
 #include "host/observe/tracer.hpp"
 #include "host/work/job_flow.hpp"
+#include "host/work/job_queues.hpp"
 
 namespace sluice::work {
 
