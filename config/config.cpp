@@ -59,23 +59,30 @@ bool ScheduleConfig::same_schedule(const ScheduleConfig& other) const {
          priority == other.priority;
 }
 
+namespace {
+
+bool same_options(const std::map<std::string, Option>& one, const std::map<std::string, Option>& other) {
+  return std::equal(one.begin(), one.end(), other.begin(), other.end(), [](const auto& a, const auto& b) {
+    return a.first == b.first && a.second.value == b.second.value;
+  });
+}
+
+}  // namespace
+
+bool AroundConfig::same_around(const AroundConfig& other) const {
+  return handler == other.handler && same_options(options, other.options);
+}
+
 bool JobConfig::same_job(const JobConfig& other) const {
-  if (options.size() != other.options.size()) {
-    return false;
-  }
-  for (const auto& [option_name, option] : options) {
-    const auto found = other.options.find(option_name);
-    if (found == other.options.end() || found->second.value != option.value) {
-      return false;
-    }
-  }
   return name == other.name && queue == other.queue && source == other.source && handler == other.handler &&
          concurrency == other.concurrency && max_batch == other.max_batch && max_wait == other.max_wait &&
          timeout == other.timeout && rate_limit == other.rate_limit && poll_interval == other.poll_interval &&
          isolation == other.isolation && limits == other.limits && retry == other.retry &&
          dead_letter == other.dead_letter && queues == other.queues && order == other.order && fair == other.fair &&
          priorities == other.priorities && idempotency == other.idempotency && on_dead_letter == other.on_dead_letter &&
-         outbox == other.outbox &&
+         outbox == other.outbox && same_options(options, other.options) &&
+         std::equal(arounds.begin(), arounds.end(), other.arounds.begin(), other.arounds.end(),
+                    [](const auto& one, const auto& another) { return one.same_around(another); }) &&
          std::equal(schedules.begin(), schedules.end(), other.schedules.begin(), other.schedules.end(),
                     [](const auto& one, const auto& another) { return one.same_schedule(another); }) &&
          same_pin(plugin, other.plugin);

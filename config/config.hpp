@@ -372,6 +372,16 @@ struct PluginPin {
   bool same_bytes(const PluginPin& other) const { return file == other.file && sha256 == other.sha256; }
 };
 
+/// A handler that goes around the job's: [[job.around]] of a job file.
+struct AroundConfig {
+  std::string handler;
+  Place handler_place;
+  std::map<std::string, Option> options;
+
+  /// Places apart.
+  bool same_around(const AroundConfig& other) const;
+};
+
 struct JobConfig {
   std::string file;
   std::string name;  ///< default: the file's name without ".toml"
@@ -402,6 +412,7 @@ struct JobConfig {
   OnDeadLetter on_dead_letter = OnDeadLetter::go_on;      ///< with order "group" or "queue"
   OutboxFilter outbox;                                    ///< with a source "outbox:NAME", which is then its `queue`
   std::map<std::string, Option> options;
+  std::vector<AroundConfig> arounds;  ///< the outermost first
 
   /// True when a host running one may leave it alone on reload for the other: all but places are equal.
   bool same_job(const JobConfig& other) const;
@@ -416,6 +427,8 @@ struct JobFiles {
 /// Looks up `${VAR}`; nothing when unset.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 
+/// The most handlers that go around those of one job.
+inline constexpr std::size_t kMaxArounds = 8;
 /// The most workers of one job.
 inline constexpr std::uint32_t kMaxConcurrency = 1024;
 /// The most messages that an asynchronous handler has at work.

@@ -289,11 +289,11 @@ const char* memory_complaint(const std::string& text) {
   return bytes && *bytes >= kLeastMemory ? nullptr : "a size of at least \"16MiB\", such as \"512MiB\" or \"2GiB\"";
 }
 
-/// What [job.options] may hold, out of what TOML may hold.
+/// What a table of options may hold, out of what TOML may hold.
 class OptionReader {
  public:
-  OptionReader(const Member& member, Section& job)
-      : member_(member), job_(job), naming_("'" + abridged(member.key) + "' in [job.options] ") {}
+  OptionReader(const Member& member, Section& owner, const std::string& title)
+      : member_(member), owner_(owner), naming_("'" + abridged(member.key) + "' in " + title + " ") {}
 
   /// Nothing after an error.
   std::optional<OptionValue> read() const {
@@ -303,7 +303,7 @@ class OptionReader {
  private:
   std::nullopt_t fail(const Value& value, const std::string& message) const {
     if (!std::holds_alternative<BrokenValue>(value.content)) {
-      job_.error(value.place, naming_ + message);
+      owner_.error(value.place, naming_ + message);
     }
     return std::nullopt;
   }
@@ -345,24 +345,37 @@ class OptionReader {
   std::optional<OptionValue> convert(const BrokenValue&) const { return std::nullopt; }
 
   const Member& member_;
-  Section& job_;
+  Section& owner_;
   std::string naming_;
 };
 
-void read_options(Section job, JobConfig& config) {
-  const Member* options = job.find("options");
+/// The options of a handler that `owner` names; `title`: "[job.options]".
+void read_options(Section owner, const std::string& title, std::map<std::string, Option>& target) {
+  const Member* options = owner.find("options");
   if (options == nullptr) {
     return;
   }
   const auto* table = std::get_if<Table>(&options->value.content);
   if (table == nullptr) {
-    job.error_at_value("options", "must be a table, written as [job.options]");
+    owner.error_at_value("options", "must be a table, written as " + title);
     return;
   }
   for (const Member& member : *table) {
-    if (std::optional<OptionValue> value = OptionReader(member, job).read()) {
-      config.options.emplace(member.key, Option{*std::move(value), member.place});
+    if (std::optional<OptionValue> value = OptionReader(member, owner, title).read()) {
+      target.emplace(member.key, Option{*std::move(value), member.place});
     }
+  }
+}
+
+void read_arounds(Section job, JobConfig& config) {
+  for (Section around : sections_of(job, "around", kMaxArounds)) {
+    AroundConfig read;
+    if (const Member* handler = around.require("handler", "name a plugin's handler that goes around others")) {
+      around.read("handler", read.handler, name_complaint);
+      read.handler_place = handler->value.place;
+    }
+    read_options(around, "[job.around.options]", read.options);
+    config.arounds.push_back(std::move(read));
   }
 }
 
@@ -490,7 +503,8 @@ Parsed<JobConfig> parse_job_config(const std::string& text, const std::string& f
     read_order(job, config);
     read_outbox_filter(job, config);
     read_priorities(job.section("priorities"), config);
-    read_options(job, config);
+    read_options(job, "[job.options]", config.options);
+    read_arounds(job, config);
   }
   read_schedules(reader.root().section("schedule"), config);
   if (std::vector<ConfigError> errors = reader.finish(); !errors.empty()) {

@@ -252,6 +252,36 @@ Section Section::section(const std::string& key) {
   return reader_->add(path, member->place, table);
 }
 
+std::vector<Section> sections_of(Section parent, const std::string& key, std::size_t most) {
+  Reader& reader = *parent.reader_;
+  // So that its title is in two brackets.
+  const std::string path = "[" + reader.sections_[parent.index_].path + "." + key + "]";
+  const std::string expected = "a list of tables, each written as [" + path + "]";
+  std::vector<Section> all;
+  const Value* value = parent.find_sound(key);
+  if (value == nullptr) {
+    return all;
+  }
+  const auto* list = std::get_if<Array>(&value->content);
+  if (list == nullptr) {
+    parent.wrong_type(key, *value, expected);
+    return all;
+  }
+  if (list->size() > most) {
+    parent.error_at_value(
+        key, "has " + std::to_string(list->size()) + " entries, and at most " + std::to_string(most) + " can be");
+  }
+  for (std::size_t i = 0; i < std::min(list->size(), most); ++i) {
+    const Value& element = (*list)[i];
+    if (const auto* table = std::get_if<Table>(&element.content)) {
+      all.push_back(reader.add(path, element.place, table));
+    } else {
+      parent.wrong_type(key, element, expected);
+    }
+  }
+  return all;
+}
+
 Reader::Reader(const Document& document, std::string file) : file_(std::move(file)), errors_(document.errors) {
   add("", {file_}, &document.root);
 }

@@ -102,6 +102,7 @@ class Section {
 
  private:
   friend class Reader;
+  friend std::vector<Section> sections_of(Section parent, const std::string& key, std::size_t most);
   Section(Reader& reader, std::size_t index, const Table* table) : reader_(&reader), index_(index), table_(table) {}
 
   /// Nothing where the key is absent or has its error already.
@@ -129,6 +130,7 @@ class Reader {
 
  private:
   friend class Section;
+  friend std::vector<Section> sections_of(Section parent, const std::string& key, std::size_t most);
 
   struct Known {
     std::string path;  ///< "job.retry"; empty for the root
@@ -144,6 +146,9 @@ class Reader {
   std::deque<Known> sections_;
   std::vector<ConfigError> errors_;
 };
+
+/// The tables of a list in this one, written as [[key]]; none when it is absent.
+std::vector<Section> sections_of(Section parent, const std::string& key, std::size_t most);
 
 /// What an HTTP header may carry, and not nothing.
 const char* token_complaint(const std::string& text);

@@ -25,6 +25,8 @@ namespace {
 
 /// Above what the descriptors are moved to.
 constexpr int kAside = 16;
+constexpr std::size_t kMostPlugins = config::kMaxArounds + 1;
+static_assert(kPluginDescriptor + kMostPlugins <= kAside);
 constexpr int kCannotStart = 127;
 
 /// Everything between fork and exec: only calls that are safe there.
@@ -39,11 +41,16 @@ constexpr int kCannotStart = 127;
   }
   const int control = ::fcntl(birth.control->descriptor(), F_DUPFD, kAside);
   const int payload = ::fcntl(birth.payload, F_DUPFD, kAside);
-  const int plugin = ::fcntl(birth.plugin_file, F_DUPFD, kAside);
+  std::array<int, kMostPlugins> plugins{};
+  std::transform(birth.plugin_files.begin(), birth.plugin_files.end(), plugins.begin(),
+                 [](int file) { return ::fcntl(file, F_DUPFD, kAside); });
   ::dup2(control, kControlDescriptor);
   ::dup2(payload, kPayloadDescriptor);
-  ::dup2(plugin, kPluginDescriptor);
-  ::syscall(SYS_close_range, kPluginDescriptor + 1, ~0U, 0);
+  const int count = static_cast<int>(birth.plugin_files.size());
+  for (int i = 0; i < count; ++i) {
+    ::dup2(plugins.at(static_cast<std::size_t>(i)), kPluginDescriptor + i);
+  }
+  ::syscall(SYS_close_range, kPluginDescriptor + count, ~0U, 0);
   // As handlers in the host have it: what ends the host by its own rules is not theirs to take.
   sigset_t blocked;
   ::sigemptyset(&blocked);
@@ -318,12 +325,19 @@ Result<std::unique_ptr<Runner>> Runner::start(const RunnerSpec& spec, RunnerSpaw
   SLUICE_TRY(control, SharedMemory::create("sluice-runner", sizeof(RunnerControl)));
   SLUICE_TRY(payload, SharedMemory::create("sluice-payload", kPayloadAtFirst));
   auto runner = std::unique_ptr<Runner>(new Runner(spec, spawner, std::move(*control), std::move(*payload)));
-  const std::string begin = pack_setup({static_cast<const HandlerFacts&>(spec), spec.options, spec.limits.memory,
-                                        spec.effects.store, spec.effects.keeps_key});
+  const std::string begin = pack_setup({static_cast<const HandlerFacts&>(spec),
+                                        spec.options,
+                                        {spec.arounds.begin(), spec.arounds.end()},
+                                        spec.limits.memory,
+                                        spec.effects.store,
+                                        spec.effects.keeps_key});
   SLUICE_PASS_ON(runner->put_payload(begin.size()));
   std::memcpy(runner->payload_->data(), begin.data(), begin.size());
   runner->give_order(RunnerOrder::start);
-  auto process = spawner.make({runner->control_memory_, runner->payload_->descriptor(), spec.file->get(), spec.job});
+  std::vector<int> files{spec.file->get()};
+  std::transform(spec.arounds.begin(), spec.arounds.end(), std::back_inserter(files),
+                 [](const RunnerAround& around) { return around.file->get(); });
+  auto process = spawner.make({runner->control_memory_, runner->payload_->descriptor(), std::move(files), spec.job});
   SLUICE_PASS_ON(process);
   runner->process_ = std::move(*process);
   SLUICE_PASS_ON(runner->await_handler(log));
@@ -393,6 +407,8 @@ bool Runner::hear_one(const EventHead& head, const RunnerLog& log, Heard& heard)
       return true;
     case RunnerEvent::outcome:
       return hear_outcome(head);
+    case RunnerEvent::metrics:
+      return hear_metrics();
     case RunnerEvent::health:
       return hear_health(head);
     case RunnerEvent::effects:
@@ -414,6 +430,13 @@ bool Runner::hear_health(const EventHead& head) {
     spec_.health->report(text.substr(0, name), head.level != 0, text.substr(name));
   }
   return true;
+}
+
+bool Runner::hear_metrics() {
+  const auto changes = unpack_changes(text_);
+  return changes && (spec_.metrics == nullptr || std::all_of(changes->begin(), changes->end(), [this](const auto& one) {
+                       return spec_.metrics->apply(one, series_);
+                     }));
 }
 
 bool Runner::hear_effects(std::int64_t total) {

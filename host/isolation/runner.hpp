@@ -11,15 +11,16 @@ namespace sluice::isolation {
 /// What a new Runner is given.
 struct RunnerBirth {
   std::shared_ptr<SharedMemory> control;
-  int payload = -1;      ///< descriptor of the second piece of memory
-  int plugin_file = -1;  ///< the plugin as the host has it, whatever lies under its name by now
-  std::string job;       ///< for whoever looks at the machine's processes
+  int payload = -1;  ///< descriptor of the second piece of memory
+  /// The plugins as the host has them, whatever lies under their names by now: the handler's, and those around it.
+  std::vector<int> plugin_files;
+  std::string job;  ///< for whoever looks at the machine's processes
 };
 
 /// Where a Runner finds what it was given.
 inline constexpr int kControlDescriptor = 3;
 inline constexpr int kPayloadDescriptor = 4;
-inline constexpr int kPluginDescriptor = 5;
+inline constexpr int kPluginDescriptor = 5;  ///< the first of them
 /// The word behind the program's name that makes a process a Runner.
 inline constexpr const char* kRunnerWord = "runner";
 
@@ -98,13 +99,20 @@ Result<OpenPlugin> open_plugin(const std::string& file);
 /// The very bytes that this process loaded, when a job pinned them; otherwise the file of that name.
 Result<OpenPlugin> open_plugin(const plugin::LoadedPlugin& loaded);
 
+/// A handler that goes around a Runner's. A value.
+struct RunnerAround : AroundFacts {
+  OpenPlugin file;  ///< of `plugin`
+};
+
 /// Which handler a Runner runs, and how. A value.
 struct RunnerSpec : HandlerFacts {
   plugin::OptionValues options;
   RunnerLimits limits;
   OpenPlugin file;  ///< of `plugin`
   plugin::EffectRules effects{};
-  std::shared_ptr<plugin::HealthSeat> health{};  ///< where it tells how what it works with fares; may be null
+  std::shared_ptr<plugin::HealthSeat> health{};    ///< where it tells how what it works with fares; may be null
+  std::shared_ptr<plugin::MetricBoard> metrics{};  ///< of its job; may be null
+  std::vector<RunnerAround> arounds{};             ///< the outermost first
 };
 
 /// Where the lines of a Runner go. Borrows.
@@ -181,6 +189,7 @@ class Runner : boost::noncopyable {
     }
   }
   bool hear_health(const EventHead& head);
+  bool hear_metrics();
   bool hear_effects(std::int64_t total);
   bool hear_checkpoint(const EventHead& head);
   bool hear_outcome(const EventHead& head);
@@ -212,6 +221,7 @@ class Runner : boost::noncopyable {
   std::span<const plugin::Work> batch_;
   std::vector<std::optional<plugin::Outcome>> outcomes_;
   std::size_t open_ = 0;  // messages without one
+  std::vector<sluice_series*> series_;  // of its handler's metrics, by their numbers there
   SpinBudget spin_;
   Duration cpu_before_{};
   std::string killed_because_;

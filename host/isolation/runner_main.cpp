@@ -9,6 +9,7 @@
 #include "base/signal_block.hpp"
 #include "host/isolation/runner.hpp"
 #include "host/isolation/state_folder.hpp"
+#include "host/plugin/around.hpp"
 
 namespace sluice::isolation {
 namespace {
@@ -16,19 +17,31 @@ namespace {
 constexpr int kUsage = 64;
 
 /// The plugin by its name while that is the file the host has, so that what lies beside it is found too.
-std::string plugin_path(const std::string& file) {
-  return is_file_at(file, kPluginDescriptor) ? file : "/proc/self/fd/" + std::to_string(kPluginDescriptor);
+std::string plugin_path(const std::string& file, int descriptor) {
+  return is_file_at(file, descriptor) ? file : "/proc/self/fd/" + std::to_string(descriptor);
 }
 
-Result<const sluice_handler*> find_handler(const RunnerSetup& start) {
-  const plugin::LibraryResult library = plugin::load_library(plugin_path(start.plugin));
+/// Of the plugin in this file, or behind the descriptor, which is closed.
+Result<const sluice_handler*> find_handler(const std::string& file, const std::string& name, int descriptor) {
+  const Descriptor given(descriptor);
+  const plugin::LibraryResult library = plugin::load_library(plugin_path(file, descriptor));
   if (library.plugin == nullptr) {
     return Error(ErrorCode::invalid, library.why);
   }
-  if (const sluice_handler* found = plugin::find_handler(*library.plugin, start.handler)) {
+  if (const sluice_handler* found = plugin::find_handler(*library.plugin, name)) {
     return found;
   }
-  return Error(ErrorCode::invalid, start.plugin + " has no handler \"" + start.handler + "\" any more");
+  return Error(ErrorCode::invalid, file + " has no handler \"" + name + "\" any more");
+}
+
+Result<std::vector<plugin::AroundSpec>> find_arounds(const RunnerSetup& start) {
+  std::vector<plugin::AroundSpec> arounds;
+  for (const AroundFacts& around : start.arounds) {
+    const int descriptor = kPluginDescriptor + 1 + static_cast<int>(arounds.size());
+    SLUICE_TRY(handler, find_handler(around.plugin, around.handler, descriptor));
+    arounds.push_back({*handler, around.options});
+  }
+  return arounds;
 }
 
 void limit_memory(std::uint64_t bytes) {
@@ -55,6 +68,11 @@ class RunnerVoice {
   void health(std::string_view part, bool works, std::string_view text) {
     say(RunnerEvent::health, works ? 1 : 0, static_cast<std::int64_t>(part.size()),
         std::string(part) + std::string(text));
+  }
+  void metrics(plugin::MetricBoard& board) {
+    for (const std::string& piece : pack_changes(board.take_changes())) {
+      say(RunnerEvent::metrics, 0, 0, piece);
+    }
   }
   void checkpoint(std::size_t message, std::string_view bytes, const queue::Effects* effects) {
     say_effects(message, effects);
@@ -180,6 +198,7 @@ class RunnerBody {
   RunnerControl& control_;
   RunnerVoice voice_;
   HandlerFacts facts_;
+  std::shared_ptr<plugin::MetricBoard> metrics_;
   std::unique_ptr<plugin::HandlerInstance> instance_;
   std::uint32_t orders_seen_ = 0;
   SpinBudget spin_;
@@ -242,10 +261,10 @@ bool RunnerBody::begin() {
   limit_memory(start->memory);
   facts_ = static_cast<const HandlerFacts&>(*start);
   handler_begins({&facts_, {}, 0});
-  const auto handler = find_handler(*start);
-  ::close(kPluginDescriptor);
-  if (!handler) {
-    voice_.refused(handler.error().message());
+  const auto handler = find_handler(start->plugin, start->handler, kPluginDescriptor);
+  const auto arounds = find_arounds(*start);
+  if (!handler || !arounds) {
+    voice_.refused(handler ? arounds.error().message() : handler.error().message());
     return false;
   }
   auto log = [this](sluice_log_level level, std::string_view, std::string_view id, std::string_view text) {
@@ -255,9 +274,12 @@ bool RunnerBody::begin() {
       voice_.host_log(level, text);
     }
   };
-  auto instance = plugin::HandlerInstance::create(
-      {std::move(log), {start->effects, start->keeps_key, &random_, &clock_}, std::make_shared<SpokenHealth>(voice_)},
-      **handler, start->job, start->options);
+  metrics_ = std::make_shared<plugin::MetricBoard>(start->job, log);
+  auto instance = plugin::make_within({std::move(log),
+                                       {start->effects, start->keeps_key, &random_, &clock_},
+                                       std::make_shared<SpokenHealth>(voice_),
+                                       metrics_},
+                                      **handler, start->job, start->options, *arounds);
   handler_returns();
   if (!instance) {
     voice_.refused(instance.error().message());
@@ -265,6 +287,7 @@ bool RunnerBody::begin() {
   }
   instance_ = std::move(*instance);
   stop_carrier_ = std::jthread([this](const std::stop_token& stop) { carry_stops(stop); });
+  voice_.metrics(*metrics_);
   voice_.ready();
   voice_.heard(false);
   return true;
@@ -320,6 +343,7 @@ void RunnerBody::work() {
     instance_->handle_batch(batch, outcomes);
   }
   handler_returns();
+  voice_.metrics(*metrics_);
   for (std::size_t i = 0; i < batch.size(); ++i) {
     voice_.outcome(i, outcomes[i]);
   }
@@ -379,7 +403,8 @@ int run_runner() {
                  kRunnerWord);
     return kUsage;
   }
-  ::fcntl(kPluginDescriptor, F_SETFD, FD_CLOEXEC);
+  for (int descriptor = kPluginDescriptor; ::fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0; ++descriptor) {
+  }
   return RunnerBody(std::move(*control), std::move(*payload)).run();
 }
 

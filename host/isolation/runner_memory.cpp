@@ -135,6 +135,7 @@ class Reader {
   }
   void refuse() { good_ = false; }
   bool complete() const { return good_ && bytes_.empty(); }
+  bool more() const { return good_ && !bytes_.empty(); }
 
  private:
   std::uint64_t length() {
@@ -295,6 +296,30 @@ void effect_fields(Archive& io, Effects& effects) {
   });
 }
 
+template <typename Archive, typename Numbers>
+void numbers(Archive& io, Numbers& values) {
+  io.list(values, SLUICE_METRIC_BUCKETS + 1, [&io](auto& value) { io.number(value); });
+}
+
+template <typename Archive, typename Change>
+void change_fields(Archive& io, Change& change) {
+  io.number(change.number);
+  io.number(change.fresh);
+  if (change.fresh) {
+    io.number(change.kind);
+    io.text(change.name);
+    io.text(change.help);
+    numbers(io, change.bounds);
+    io.list(change.labels, SLUICE_METRIC_LABELS, [&io](auto& label) {
+      io.text(label.first);
+      io.text(label.second);
+    });
+  }
+  io.number(change.set);
+  io.number(change.value);
+  numbers(io, change.counts);
+}
+
 void message_record(Writer& io, const queue::Message& message, const MessageFacts& facts) {
   io.number(facts.first_result != nullptr);
   io.text(facts.first_result != nullptr ? std::string_view(*facts.first_result) : std::string_view());
@@ -433,18 +458,31 @@ std::string pack_setup(const RunnerSetup& setup) {
   return packed([&setup](Writer& io) {
     fields(io, setup);
     option_fields(io, setup.options.values());
+    io.list(setup.arounds, config::kMaxArounds, [&io](const AroundFacts& around) {
+      io.text(around.plugin);
+      io.text(around.handler);
+      option_fields(io, around.options.values());
+    });
   });
 }
 
 std::optional<RunnerSetup> unpack_setup(std::string_view bytes) {
   Reader from(bytes);
   RunnerSetup setup;
-  std::vector<plugin::OptionValues::Value> options;
+  const auto read_options = [&from](plugin::OptionValues& into) {
+    std::vector<plugin::OptionValues::Value> options;
+    option_fields(from, options);
+    for (plugin::OptionValues::Value& value : options) {
+      into.add(std::move(value));
+    }
+  };
   fields(from, setup);
-  option_fields(from, options);
-  for (plugin::OptionValues::Value& value : options) {
-    setup.options.add(std::move(value));
-  }
+  read_options(setup.options);
+  from.list(setup.arounds, config::kMaxArounds, [&](AroundFacts& around) {
+    from.text(around.plugin);
+    from.text(around.handler);
+    read_options(around.options);
+  });
   return from.complete() ? std::optional(std::move(setup)) : std::nullopt;
 }
 
@@ -481,6 +519,27 @@ bool unpack_message(std::string_view& bytes, WireMessage& into) {
   into.first_result = duplicate ? std::make_shared<const std::string>(std::move(first_result)) : nullptr;
   message_fields(from, into.message, into.queue, into.max_attempts);
   return from.complete();
+}
+
+std::vector<std::string> pack_changes(const std::vector<plugin::MetricChange>& changes) {
+  std::vector<std::string> pieces;
+  for (const plugin::MetricChange& change : changes) {
+    const std::string bytes = packed([&change](Writer& io) { change_fields(io, change); });
+    if (pieces.empty() || pieces.back().size() + bytes.size() > kEventTextLimit) {
+      pieces.emplace_back();
+    }
+    pieces.back() += bytes;
+  }
+  return pieces;
+}
+
+std::optional<std::vector<plugin::MetricChange>> unpack_changes(std::string_view bytes) {
+  Reader from(bytes);
+  std::vector<plugin::MetricChange> changes;
+  while (from.more()) {
+    change_fields(from, changes.emplace_back());
+  }
+  return from.complete() ? std::optional(std::move(changes)) : std::nullopt;
 }
 
 std::string pack_effects(const queue::Effects& effects) {

@@ -13,6 +13,7 @@
 #include "base/descriptor.hpp"
 #include "host/isolation/crash_handler.hpp"
 #include "host/plugin/handler_instance.hpp"
+#include "host/plugin/metric_board.hpp"
 
 /// The kernel's way of waiting for a word of memory, here between processes.
 namespace sluice::isolation {
@@ -117,6 +118,7 @@ enum class RunnerEvent : std::uint16_t {
   effects,      ///< number: how many bytes there are in all; text: the next of them. Before the outcome they go with
   outcome,      ///< level: the status; number: the delay, or -1; text: the reason
   checkpoint,   ///< level: 1 with the effects before it; text: the bytes. The Runner waits for its answer
+  metrics,      ///< text: what the handler's metrics have come to since they were told. Before the outcome
   health,       ///< level: 1 where the part works; number: the length of its name; text: the name, then how it fares
 };
 
@@ -210,9 +212,17 @@ class EventReader {
 
 // What travels between a host and a Runner, as bytes. Both ends are the same program, so there is no version.
 
+/// A handler that goes around another one. A value.
+struct AroundFacts {
+  std::string plugin;  ///< its file
+  std::string handler;
+  plugin::OptionValues options;
+};
+
 /// How a Runner begins. A value.
 struct RunnerSetup : HandlerFacts {
   plugin::OptionValues options;
+  std::vector<AroundFacts> arounds;          ///< the outermost first
   std::uint64_t memory = 0;                  ///< limit in bytes; 0: none
   sluice_store effects = SLUICE_STORE_NONE;  ///< as plugin::EffectRules
   bool keeps_key = false;
@@ -242,6 +252,11 @@ struct WireMessage {
 /// The first message of these, which goes from them, into what was there before, whose memory is used again. False for
 /// bytes that are none.
 bool unpack_message(std::string_view& bytes, WireMessage& into);
+
+/// In pieces, each of which an event can carry.
+std::vector<std::string> pack_changes(const std::vector<plugin::MetricChange>& changes);
+/// Nothing for bytes that are none.
+std::optional<std::vector<plugin::MetricChange>> unpack_changes(std::string_view bytes);
 
 /// The most effects that a host takes with an outcome: what is staged, with the lengths of its many parts.
 inline constexpr std::size_t kMostPackedEffects = 4 * queue::kMostEffectBytes;

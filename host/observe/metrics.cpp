@@ -95,13 +95,21 @@ class NamedCounters {
 };
 
 prometheus::MetricFamily family_of(const FigureFamily& family) {
-  prometheus::MetricFamily out{family.name, family.help, family.counter ? MetricType::Counter : MetricType::Gauge, {}};
+  const MetricType type = family.histogram ? MetricType::Histogram
+                          : family.counter ? MetricType::Counter
+                                           : MetricType::Gauge;
+  prometheus::MetricFamily out{family.name, family.help, type, {}};
   for (const Figure& figure : family.figures) {
     prometheus::ClientMetric metric;
     for (const auto& [name, value] : figure.labels) {
       metric.label.push_back({name, value});
     }
     (family.counter ? metric.counter.value : metric.gauge.value) = figure.value;
+    for (const auto& [bound, count] : figure.buckets) {
+      metric.histogram.bucket.push_back({count, bound});
+    }
+    metric.histogram.sample_sum = figure.value;
+    metric.histogram.sample_count = figure.buckets.empty() ? 0 : figure.buckets.back().second;
     out.metric.push_back(std::move(metric));
   }
   return out;

@@ -86,7 +86,8 @@ struct DynamoDbAttempt {
 /// A number under its labels. A value.
 struct Figure {
   std::vector<std::pair<std::string, std::string>> labels;
-  double value = 0;
+  double value = 0;                                         ///< of a histogram: the sum of what was observed
+  std::vector<std::pair<double, std::uint64_t>> buckets{};  ///< of a histogram: up to each bound, the last one for all
 };
 
 /// Numbers of one name, for whoever keeps them himself. A value.
@@ -95,6 +96,7 @@ struct FigureFamily {
   std::string help;
   bool counter = false;  ///< it only grows; otherwise a gauge
   std::vector<Figure> figures;
+  bool histogram = false;  ///< it is one, and no counter
 };
 
 /// Everything that /metrics shows. Thread-safe.

@@ -4,10 +4,14 @@
 #include <cstring>
 #include <exception>
 
+#include "base/assert.hpp"
 #include "base/text/joined.hpp"
 #include "base/text/utf8.hpp"
 #include "base/uuid.hpp"
+#include "host/plugin/around.hpp"
 #include "host/plugin/async_desk.hpp"
+#include "host/plugin/metric_board.hpp"
+#include "host/plugin/thrown_by.hpp"
 #include "sluice/batch.hpp"
 #include "sluice/health.h"
 #include "sluice/options.hpp"
@@ -83,16 +87,16 @@ std::optional<Value> declared_value(const sluice_option& declared, const config:
 /// Binds the options of one job, and gathers everything that is wrong with them.
 class Binder {
  public:
-  Binder(const sluice_handler& handler, const config::JobConfig& job) : handler_(handler), job_(job) {}
+  Binder(const sluice_handler& handler, const OptionsOf& given) : handler_(handler), given_(given) {}
 
   config::Parsed<OptionValues> bind() {
     if ((handler_.flags & SLUICE_HANDLER_OPEN_OPTIONS) != 0) {
-      for (const auto& [name, option] : job_.options) {
+      for (const auto& [name, option] : given_.options) {
         values_.add(plain_value(name, option.value));
       }
       return std::move(values_);
     }
-    for (const auto& [name, option] : job_.options) {
+    for (const auto& [name, option] : given_.options) {
       check_known(name, option.place);
     }
     for (std::size_t i = 0; i < handler_.option_count; ++i) {
@@ -126,7 +130,7 @@ class Binder {
 
   void bind_one(const sluice_option& declared) {
     const std::string name = declared.name;
-    if (const auto configured = job_.options.find(name); configured != job_.options.end()) {
+    if (const auto configured = given_.options.find(name); configured != given_.options.end()) {
       if (auto value = declared_value(declared, configured->second.value)) {
         values_.add(*std::move(value));
       } else {
@@ -138,11 +142,11 @@ class Binder {
       bind_default(declared);
     } else if ((declared.flags & SLUICE_OPTION_REQUIRED) != 0) {
       std::string text = "the handler " + quoted(handler_.name) + " needs the option " + quoted(name) + ", " +
-                         detail::describe(declared.type) + ": set it in [job.options]";
+                         detail::describe(declared.type) + ": set it in " + std::string(given_.section);
       if (declared.help != nullptr && *declared.help != '\0') {
         text += " (" + std::string(declared.help, strnlen(declared.help, 200)) + ")";
       }
-      errors_.push_back({handler_place(), std::move(text)});
+      errors_.push_back({given_.place, std::move(text)});
     }
   }
 
@@ -151,19 +155,14 @@ class Binder {
       values_.add(*std::move(value));
       return;
     }
-    errors_.push_back({handler_place(), "the handler " + quoted(handler_.name) + " declares the default " +
-                                            quoted(declared.default_value) + " for its option " +
-                                            quoted(declared.name) + ", which must be " +
-                                            detail::describe(declared.type) +
-                                            ": a defect of the plugin; until it is mended, set the option"});
-  }
-
-  config::Place handler_place() const {
-    return job_.handler_place.file.empty() ? config::Place{job_.file, 0, 0} : job_.handler_place;
+    errors_.push_back({given_.place, "the handler " + quoted(handler_.name) + " declares the default " +
+                                         quoted(declared.default_value) + " for its option " + quoted(declared.name) +
+                                         ", which must be " + detail::describe(declared.type) +
+                                         ": a defect of the plugin; until it is mended, set the option"});
   }
 
   const sluice_handler& handler_;
-  const config::JobConfig& job_;
+  const OptionsOf& given_;
   OptionValues values_;
   std::vector<ConfigError> errors_;
 };
@@ -261,7 +260,6 @@ Outcome make_fault(std::string_view text, Breach breach) {
   return {OutcomeStatus::fault, std::nullopt, clean_utf8(text, kReasonLimit), nullptr, breach};
 }
 
-constexpr const char* kNotAnException = "threw something that is not a std::exception";
 /// A worker keeps room for this many attributes from message to message.
 constexpr std::size_t kKeptAttributes = 256;
 
@@ -277,7 +275,7 @@ struct CallSetting {
 
 /// One call of a handler's `handle`: the C context it is given, and what it reports. Lives on the worker's stack for
 /// that long; what the context offers is as thread-safe as abi.h says.
-class Call : boost::noncopyable {
+class Call : boost::noncopyable, public AroundedCall {
  public:
   Call(const CallSetting& setting, const queue::Message& message, Attempt& attempt)
       : setting_(setting),
@@ -290,30 +288,18 @@ class Call : boost::noncopyable {
 
   const sluice_context* context() const { return &context_; }
 
-  /// What was reported last, with what was staged; a fault when nothing was, or when something of it was refused.
-  Outcome take_outcome() {
-    if (!reported_) {
-      return fail("the handler returned without an outcome: a defect of the plugin", Breach::no_outcome);
+  std::optional<Outcome> take_report() override {
+    if (!std::exchange(reported_, false)) {
+      return std::nullopt;
     }
-    if (outcome_.status != OutcomeStatus::done) {
-      drop_effects("its outcome is not done");
-      return std::move(outcome_);
+    if (outcome_.status == OutcomeStatus::done) {
+      return committable(std::move(outcome_));
     }
-    if (const std::string obstacle = effects_.obstacle(); !obstacle.empty()) {
-      return fail(obstacle, Breach::none);
-    }
-    outcome_.effects = effects_.take();
+    drop_effects("its outcome is not done");
     return std::move(outcome_);
   }
-
-  /// As the handler's last report.
-  Outcome take_outcome(const sluice_outcome* reported) {
-    report(&context_, reported);
-    return take_outcome();
-  }
-
   /// A fault, such as what the handler threw.
-  Outcome fail(std::string_view why, Breach breach) {
+  Outcome fail(std::string_view why, Breach breach) override {
     drop_effects("the handler failed");
     Outcome fault = make_fault(why, breach);
     if (checkpoints_.rejects()) {
@@ -322,12 +308,40 @@ class Call : boost::noncopyable {
     return fault;
   }
 
+  /// What the handler has reported last; a fault when that is nothing, or when something that it staged was refused.
+  Outcome take_outcome() {
+    auto reported = take_report();
+    return reported ? *std::move(reported)
+                    : fail("the handler returned without an outcome: a defect of the plugin", Breach::no_outcome);
+  }
+  /// As the handler's last report.
+  Outcome take_outcome(const sluice_outcome* reported) {
+    report(&context_, reported);
+    return take_outcome();
+  }
+  /// What the call has come to, with what was staged.
+  Outcome end(Outcome outcome) {
+    if (outcome.status == OutcomeStatus::done) {
+      outcome = committable(std::move(outcome));
+    }
+    if (outcome.status == OutcomeStatus::done) {
+      outcome.effects = effects_.take();
+    }
+    return outcome;
+  }
+
  private:
-  void drop_effects(const char* why) const {
+  /// A fault when something of it was refused, or nobody knows what a checkpoint has committed.
+  Outcome committable(Outcome outcome) {
+    const std::string obstacle = effects_.obstacle();
+    return obstacle.empty() ? std::move(outcome) : fail(obstacle, Breach::none);
+  }
+  void drop_effects(const char* why) {
     if (const std::size_t count = effects_.count(); count > 0) {
       const std::string text = std::to_string(count) + " staged effects are dropped: " + why;
       write_log(setting_.surroundings.log, SLUICE_LOG_DEBUG, setting_.job, message_.id, borrow(text));
     }
+    effects_.discard();
   }
 
   static Call& of(const sluice_context* context) { return *static_cast<Call*>(context->host); }
@@ -405,30 +419,6 @@ class OptionTable : boost::noncopyable {
   std::vector<const sluice_option_value*> pointers_;
 };
 
-/// Runs plugin code; the text of what it throws, or nothing.
-template <typename Body>
-std::optional<std::string> thrown_by(Body body) {
-  try {
-    body();
-    return std::nullopt;
-  } catch (const std::exception& error) {
-    return clean_utf8(error.what(), kReasonLimit);
-  } catch (...) {
-    return kNotAnException;
-  }
-}
-
-/// What a handler has for this id; null where its struct is not what this host knows, or it has nothing.
-template <typename Feature>
-const Feature* feature_of(const sluice_handler& handler, const char* id) {
-  const void* found = nullptr;
-  if (handler.extension != nullptr) {
-    static_cast<void>(thrown_by([&] { found = handler.extension(id); }));
-  }
-  const auto* feature = static_cast<const Feature*>(found);
-  return feature != nullptr && feature->struct_size >= sizeof(Feature) ? feature : nullptr;
-}
-
 const sluice_batch* batch_of(const sluice_handler& handler) {
   const auto* batch = feature_of<sluice_batch>(handler, SLUICE_BATCH_1);
   return batch != nullptr && batch->handle != nullptr ? batch : nullptr;
@@ -465,15 +455,25 @@ sluice_message make_message(const Work& work, const sluice_attribute* attributes
 /// One message of an asynchronous handler, from `begin` to its completion, which deletes it.
 class AsyncCall final : public DeskEntry {
  public:
-  AsyncCall(const CallSetting& setting, const Work& work, Completer& completer)
-      : completer_(completer), attempt_(work.attempt), call_(setting, work.message, work.attempt) {
-    attributes_.reserve(work.message.attributes.size());
-    add_attributes(work.message, attributes_);
-    message_ = make_message(work, attributes_.data());
-  }
+  /// `chain` outlives it.
+  AsyncCall(const CallSetting& setting, const AroundChain& chain, const Work& work, Completer& completer)
+      : completer_(completer),
+        attempt_(work.attempt),
+        attributes_(attributes_of(work.message)),
+        message_(make_message(work, attributes_.data())),
+        call_(setting, work.message, work.attempt),
+        around_(chain, message_, *call_.context(), call_) {}
 
+  /// True: the handler is to begin. False: what goes around it has ended the message, and this is gone.
+  static bool enter(std::unique_ptr<AsyncCall>& call) {
+    auto ended = call->around_.enter();
+    if (ended) {
+      call.release()->finish(*std::move(ended));
+    }
+    return !ended;
+  }
   /// Until the token has been completed.
-  const sluice_message* message() const { return &message_; }
+  const sluice_message* message() const { return &around_.message(); }
   const sluice_async_context* use(sluice_token token) {
     async_ = {sizeof(sluice_async_context), 0, token, &AsyncDesk::table(), call_.context()};
     return &async_;
@@ -489,18 +489,34 @@ class AsyncCall final : public DeskEntry {
     } catch (const std::exception&) {
       // No memory for the reason: a fault without one.
     }
-    Completer& completer = completer_;
-    delete this;
-    completer.completed(std::move(ended));
+    finish(std::move(ended));
   }
 
  private:
+  static std::vector<sluice_attribute> attributes_of(const queue::Message& message) {
+    std::vector<sluice_attribute> attributes;
+    attributes.reserve(message.attributes.size());
+    add_attributes(message, attributes);
+    return attributes;
+  }
+  void finish(Outcome outcome) noexcept {
+    try {
+      outcome = call_.end(around_.leave(std::move(outcome)));
+    } catch (const std::exception&) {
+      outcome = Outcome{};  // No memory for the reason: a fault without one.
+    }
+    Completer& completer = completer_;
+    delete this;
+    completer.completed(std::move(outcome));
+  }
+
   Completer& completer_;
   Attempt& attempt_;
-  std::vector<sluice_attribute> attributes_;
-  sluice_message message_{};
+  const std::vector<sluice_attribute> attributes_;
+  const sluice_message message_;
   sluice_async_context async_{};
   Call call_;
+  AroundPass around_;
 };
 
 /// Waits for the one message that was begun with.
@@ -565,27 +581,48 @@ class TableInstance final : public HandlerInstance {
 
   Outcome handle(const queue::Message& message, std::string_view queue, std::uint32_t max_attempts,
                  Attempt& attempt) override {
-    const Work work{message, queue, max_attempts, attempt};
+    return handle_within(setting_.surroundings.around, {message, queue, max_attempts, attempt});
+  }
+  void handle_batch(std::span<const Work> batch, std::span<Outcome> outcomes) override {
+    handle_batch_within(setting_.surroundings.around, batch, outcomes);
+  }
+  void begin(const Work& work, Completer& completer) override {
+    begin_within(setting_.surroundings.around, work, completer);
+  }
+  void* object() const override { return instance_; }
+
+  // The same, for calls that have this around them.
+
+  Outcome handle_within(const AroundChain& chain, const Work& work) {
     if (async_ != nullptr) {
       OneCompletion completion;
-      begin(work, completion);
+      begin_within(chain, work, completion);
       return completion.wait();
     }
     thread_local std::vector<sluice_attribute> attributes;
     attributes.clear();
-    add_attributes(message, attributes);
+    add_attributes(work.message, attributes);
     const sluice_message raw = make_message(work, attributes.data());
-    Call call(setting_, message, attempt);
-    const std::optional<std::string> thrown = thrown_by([&] { handler_.handle(instance_, &raw, call.context()); });
+    Call call(setting_, work.message, work.attempt);
+    AroundPass around(chain, raw, *call.context(), call);
+    std::optional<Outcome> outcome = around.enter();
+    if (!outcome) {
+      const std::optional<std::string> thrown =
+          thrown_by([&] { handler_.handle(instance_, &around.message(), call.context()); });
+      outcome = thrown ? call.fail(*thrown, Breach::exception) : call.take_outcome();
+    }
+    outcome = around.leave(*std::move(outcome));
     if (attributes.capacity() > kKeptAttributes) {
       std::vector<sluice_attribute>().swap(attributes);
     }
-    return thrown ? call.fail(*thrown, Breach::exception) : call.take_outcome();
+    return call.end(*std::move(outcome));
   }
 
-  void handle_batch(std::span<const Work> batch, std::span<Outcome> outcomes) override {
+  void handle_batch_within(const AroundChain& chain, std::span<const Work> batch, std::span<Outcome> outcomes) {
     if (batch_ == nullptr) {
-      HandlerInstance::handle_batch(batch, outcomes);
+      for (std::size_t i = 0; i < batch.size(); ++i) {
+        outcomes[i] = handle_within(chain, batch[i]);
+      }
       return;
     }
     std::vector<sluice_attribute> attributes;
@@ -596,32 +633,31 @@ class TableInstance final : public HandlerInstance {
     attributes.reserve(count);
     detail::Row<sluice_message> raw(batch.size());
     detail::Row<Call> calls(batch.size());
-    std::vector<const sluice_message*> messages;
-    std::vector<const sluice_context*> contexts;
-    messages.reserve(batch.size());
-    contexts.reserve(batch.size());
+    detail::Row<AroundPass> arounds(batch.size());
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const sluice_attribute* const first = attributes.data() + attributes.size();
       add_attributes(batch[i].message, attributes);
       raw.add(make_message(batch[i], first));
       calls.add(setting_, batch[i].message, batch[i].attempt);
-      messages.push_back(&raw[i]);
-      contexts.push_back(calls[i].context());
+      arounds.add(chain, raw[i], *calls[i].context(), calls[i]);
     }
-    const std::optional<std::string> thrown =
-        thrown_by([&] { batch_->handle(instance_, messages.data(), contexts.data(), batch.size()); });
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      outcomes[i] = thrown ? calls[i].fail(*thrown, Breach::exception) : calls[i].take_outcome();
+    run_batch(calls, arounds, outcomes);
+    // As they nest: who was entered last is left first.
+    for (std::size_t i = batch.size(); i-- > 0;) {
+      outcomes[i] = calls[i].end(arounds[i].leave(std::move(outcomes[i])));
     }
   }
 
-  void begin(const Work& work, Completer& completer) override {
+  void begin_within(const AroundChain& chain, const Work& work, Completer& completer) {
     if (async_ == nullptr) {
-      HandlerInstance::begin(work, completer);
+      completer.completed(handle_within(chain, work));
+      return;
+    }
+    auto call = std::make_unique<AsyncCall>(setting_, chain, work, completer);
+    if (!AsyncCall::enter(call)) {
       return;
     }
     AsyncDesk& desk = AsyncDesk::instance();
-    auto call = std::make_unique<AsyncCall>(setting_, work, completer);
     const sluice_token token = desk.open(user_, *call);
     const sluice_async_context* const context = call->use(token);
     const sluice_message* const message = call.release()->message();
@@ -632,6 +668,32 @@ class TableInstance final : public HandlerInstance {
   }
 
  private:
+  /// Runs the handler over those that nothing around it has ended.
+  void run_batch(detail::Row<Call>& calls, detail::Row<AroundPass>& arounds, std::span<Outcome> outcomes) {
+    std::vector<const sluice_message*> messages;
+    std::vector<const sluice_context*> contexts;
+    std::vector<std::size_t> open;
+    messages.reserve(outcomes.size());
+    contexts.reserve(outcomes.size());
+    open.reserve(outcomes.size());
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      if (auto ended = arounds[i].enter()) {
+        outcomes[i] = *std::move(ended);
+      } else {
+        messages.push_back(&arounds[i].message());
+        contexts.push_back(calls[i].context());
+        open.push_back(i);
+      }
+    }
+    if (open.empty()) {
+      return;
+    }
+    const std::optional<std::string> thrown =
+        thrown_by([&] { batch_->handle(instance_, messages.data(), contexts.data(), open.size()); });
+    for (const std::size_t i : open) {
+      outcomes[i] = thrown ? calls[i].fail(*thrown, Breach::exception) : calls[i].take_outcome();
+    }
+  }
   Error failed(ErrorCode code, const std::string& why) const {
     return {code, "the handler \"" + std::string(handler_.name) + "\" could not be created: " + why};
   }
@@ -644,8 +706,17 @@ class TableInstance final : public HandlerInstance {
                             sluice_string text) noexcept {
     of(host).setting_.surroundings.health->report(view(part), works != 0, view(text));
   }
+  static sluice_metric* metric(const sluice_host* host, const sluice_metric_spec* spec) noexcept {
+    return of(host).setting_.surroundings.metrics->metric(*spec);
+  }
   static const void* extension(const sluice_host* host, const char* id) noexcept {
     const TableInstance& self = of(host);
+    if (self.setting_.surroundings.metrics && is_id(id, SLUICE_METRICS_1)) {
+      static const sluice_metrics metrics{
+          sizeof(sluice_metrics), 0, &metric, &MetricBoard::series, &MetricBoard::add, &MetricBoard::set,
+          &MetricBoard::observe};
+      return &metrics;
+    }
     if (self.setting_.surroundings.health && is_id(id, SLUICE_HEALTH_1)) {
       static const sluice_health health{sizeof(sluice_health), 0, &report_health};
       return &health;
@@ -670,10 +741,35 @@ class TableInstance final : public HandlerInstance {
   void* instance_ = nullptr;
 };
 
+/// An instance that several workers share, as one of them has it.
+class SharedInstance final : public HandlerInstance {
+ public:
+  SharedInstance(std::shared_ptr<TableInstance> shared, AroundChain around)
+      : shared_(std::move(shared)), around_(std::move(around)) {}
+
+  Outcome handle(const queue::Message& message, std::string_view queue, std::uint32_t max_attempts,
+                 Attempt& attempt) override {
+    return shared_->handle_within(around_, {message, queue, max_attempts, attempt});
+  }
+  void handle_batch(std::span<const Work> batch, std::span<Outcome> outcomes) override {
+    shared_->handle_batch_within(around_, batch, outcomes);
+  }
+  void begin(const Work& work, Completer& completer) override { shared_->begin_within(around_, work, completer); }
+
+ private:
+  const std::shared_ptr<TableInstance> shared_;
+  const AroundChain around_;
+};
+
 }  // namespace
 
 config::Parsed<OptionValues> bind_options(const sluice_handler& handler, const config::JobConfig& job) {
-  return Binder(handler, job).bind();
+  const config::Place place = job.handler_place.file.empty() ? config::Place{job.file, 0, 0} : job.handler_place;
+  return bind_options(handler, {job.options, place, "[job.options]"});
+}
+
+config::Parsed<OptionValues> bind_options(const sluice_handler& handler, const OptionsOf& given) {
+  return Binder(handler, given).bind();
 }
 
 void Attempt::request_stop(SteadyTime end) {
@@ -928,6 +1024,12 @@ Result<std::unique_ptr<HandlerInstance>> HandlerInstance::create(HandlerSurround
     return *std::move(refusal);
   }
   return std::unique_ptr<HandlerInstance>(std::move(instance));
+}
+
+std::shared_ptr<HandlerInstance> HandlerInstance::within(std::shared_ptr<HandlerInstance> shared, AroundChain around) {
+  auto table = std::dynamic_pointer_cast<TableInstance>(std::move(shared));
+  SLUICE_ASSERT(table != nullptr);
+  return std::make_shared<SharedInstance>(std::move(table), std::move(around));
 }
 
 bool is_concurrent(const sluice_handler& handler) { return (handler.flags & SLUICE_HANDLER_CONCURRENT) != 0; }

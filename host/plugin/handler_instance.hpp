@@ -10,6 +10,7 @@
 #include "host/queue/source.hpp"
 #include "host/stores/core/outcomes.hpp"
 #include "sluice/abi.h"
+#include "sluice/around.h"
 #include "sluice/checkpoint.h"
 #include "sluice/detail/effect_limits.hpp"
 #include "sluice/effects.h"
@@ -38,6 +39,14 @@ class OptionValues {
 /// Checks [job.options] against what the handler declares: unknown name (with the nearest known one), wrong type,
 /// missing required option; every error with its place. For a handler with open options everything passes as it is.
 config::Parsed<OptionValues> bind_options(const sluice_handler& handler, const config::JobConfig& job);
+
+/// The options that a file has for a handler. Borrows.
+struct OptionsOf {
+  const std::map<std::string, config::Option>& options;
+  config::Place place;       ///< of the handler's name
+  std::string_view section;  ///< "[job.options]"
+};
+config::Parsed<OptionValues> bind_options(const sluice_handler& handler, const OptionsOf& given);
 
 using queue::core::OutcomeStatus;
 
@@ -226,6 +235,10 @@ class StagedEffects : boost::noncopyable {
   void committed();
   /// Nobody knows whether it has been: from now on nothing may be committed, for that reason.
   void doubt(std::string why) { doubt_ = std::move(why); }
+  void discard() {
+    staging_.reset();
+    broken_ = false;
+  }
   /// All of it; null: nothing was staged.
   std::shared_ptr<const queue::Effects> take() {
     if (!staging_ || staging_->effects->empty()) {
@@ -261,10 +274,7 @@ class StagedEffects : boost::noncopyable {
     *result = {first->data(), first->size()};
     return 1;
   }
-  static void clear(const sluice_effects* effects) noexcept {
-    of(effects).staging_.reset();
-    of(effects).broken_ = false;
-  }
+  static void clear(const sluice_effects* effects) noexcept { of(effects).discard(); }
 
   /// Makes the staging where there is none, and keeps what `stage` answers as the refusal.
   template <typename Stage>
@@ -275,7 +285,7 @@ class StagedEffects : boost::noncopyable {
   const std::shared_ptr<const std::string> first_result_;
   sluice_effects table_;
   std::unique_ptr<Staging> staging_;  ///< apart: most messages stage nothing
-  bool broken_ = false;  ///< there was no memory for something
+  bool broken_ = false;               ///< there was no memory for something
   std::string doubt_;
 };
 
@@ -360,15 +370,31 @@ class HealthBoard {
   const std::shared_ptr<Notes> notes_;
 };
 
+class MetricBoard;
+
 /// Where a handler's log lines go. `message_id` is empty for lines that belong to no attempt. Thread-safe.
 using HandlerLog = std::function<void(sluice_log_level level, std::string_view job, std::string_view message_id,
                                       std::string_view text)>;
+
+class HandlerInstance;
+
+/// An instance of a handler that goes around others. A value; who has it shares the instance.
+struct Around {
+  const sluice_around* table = nullptr;  ///< lives as long as the process
+  void* object = nullptr;                ///< the plugin's own
+  std::shared_ptr<HandlerInstance> instance;
+};
+
+/// What goes around the calls of one worker, the outermost first.
+using AroundChain = std::vector<Around>;
 
 /// What an instance meets of the host. Every member may be empty.
 struct HandlerSurroundings {
   HandlerLog log;
   EffectRules effects{};
-  std::shared_ptr<HealthSeat> health{};  ///< where it says how what it works with fares; null: nobody asks
+  std::shared_ptr<HealthSeat> health{};    ///< where it says how what it works with fares; null: nobody asks
+  std::shared_ptr<MetricBoard> metrics{};  ///< of its job; null: nobody asks
+  AroundChain around{};
 };
 
 /// One message for a handler. Borrows, for as long as the handler is at work on it.
@@ -421,6 +447,11 @@ class HandlerInstance {
   virtual void begin(const Work& work, Completer& completer) {
     completer.completed(handle(work.message, work.queue, work.max_attempts, work.attempt));
   }
+
+  /// An instance that was created here, for a worker whose calls have these around them in place of its own.
+  static std::shared_ptr<HandlerInstance> within(std::shared_ptr<HandlerInstance> shared, AroundChain around);
+  /// What the plugin's `create` has made; null where that was in another process.
+  virtual void* object() const { return nullptr; }
 };
 
 /// True when one instance may be shared by all workers of a job.
@@ -428,8 +459,10 @@ bool is_concurrent(const sluice_handler& handler);
 /// Asks the handler for the features that tell.
 HandlerKind kind_of(const sluice_handler& handler);
 
-/// Makes an instance for one worker, whose handler says at `health` how what it works with fares; null: nobody asks.
-using InstanceFactory = std::function<Result<std::unique_ptr<HandlerInstance>>(std::shared_ptr<HealthSeat> health)>;
+/// Makes an instance for one worker, whose handler says at `health` how what it works with fares and has its metrics on
+/// `metrics`; null: nobody asks.
+using InstanceFactory = std::function<Result<std::unique_ptr<HandlerInstance>>(std::shared_ptr<HealthSeat> health,
+                                                                               std::shared_ptr<MetricBoard> metrics)>;
 
 /// Limits of what a plugin may hand over; the rest is cut off.
 inline constexpr std::size_t kReasonLimit = 4096;

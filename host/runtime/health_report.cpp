@@ -4,6 +4,7 @@
 
 #include "base/text/decimal.hpp"
 #include "base/text/json_string.hpp"
+#include "host/plugin/metric_board.hpp"
 #include "host/work/job_queues.hpp"
 
 namespace sluice::runtime {
@@ -401,6 +402,84 @@ std::vector<FigureFamily> cost_figures(const cost::CostView& view, const cost::P
     add_budgets(view, all);
   }
   return all;
+}
+
+namespace {
+
+/// As Prometheus counts a histogram: what is up to each bound, and all of it in the end.
+observe::Figure figure_of(const std::string& job, const plugin::MetricFigures& metric, plugin::SeriesFigures series) {
+  observe::Figure figure{{{"sluice_job", job}}, series.value};
+  std::move(series.labels.begin(), series.labels.end(), std::back_inserter(figure.labels));
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < series.counts.size(); ++i) {
+    sum += series.counts[i];
+    figure.buckets.emplace_back(i < metric.bounds.size() ? metric.bounds[i] : std::numeric_limits<double>::infinity(),
+                                sum);
+  }
+  return figure;
+}
+
+/// The families of a name, and the job that had it first.
+struct NamedFamily {
+  FigureFamily family;
+  sluice_metric_kind kind;
+  std::string job;
+};
+
+void add_metric(const MetricBoards::value_type& entry, plugin::MetricFigures metric,
+                std::map<std::string, NamedFamily>& by_name) {
+  const auto& [job, board] = entry;
+  const NamedFamily fresh{{.name = "sluice_plugin_" + metric.name,
+                           .help = metric.help,
+                           .counter = metric.kind == SLUICE_METRIC_COUNTER,
+                           .figures = {},
+                           .histogram = metric.kind == SLUICE_METRIC_HISTOGRAM},
+                          metric.kind,
+                          job};
+  NamedFamily& named = by_name.try_emplace(metric.name, fresh).first->second;
+  if (named.kind != metric.kind) {
+    board->refuse(metric.name, "job '" + named.job + "' has one of that name and another kind; give it another name");
+    return;
+  }
+  for (plugin::SeriesFigures& series : metric.series) {
+    named.family.figures.push_back(figure_of(job, metric, std::move(series)));
+  }
+}
+
+}  // namespace
+
+std::vector<FigureFamily> plugin_figures(const MetricBoards& boards) {
+  std::map<std::string, NamedFamily> by_name;
+  FigureFamily dropped{.name = "sluice_metrics_dropped_total",
+                       .help = "What plugins said to metrics that are not taken; the job's log says why",
+                       .counter = true,
+                       .figures = {}};
+  for (const auto& entry : boards) {
+    const auto metrics = entry.second->figures();
+    const std::uint64_t lost = entry.second->dropped();
+    if (!metrics.empty() || lost > 0) {
+      dropped.figures.push_back({{{"sluice_job", entry.first}}, static_cast<double>(lost)});
+    }
+    for (const plugin::MetricFigures& metric : metrics) {
+      add_metric(entry, metric, by_name);
+    }
+  }
+  std::vector<FigureFamily> all;
+  for (auto& [name, named] : by_name) {
+    all.push_back(std::move(named.family));
+  }
+  if (!dropped.figures.empty()) {
+    all.push_back(std::move(dropped));
+  }
+  return all;
+}
+
+MetricBoards boards_of(const JobSet& jobs) {
+  MetricBoards boards;
+  for (const JobSet::Member& member : jobs.members()) {
+    boards.emplace_back(member.plan.config.name, member.job->metrics());
+  }
+  return boards;
 }
 
 observe::HttpReply scale_of(std::string_view queue, const JobSet& jobs, const std::optional<QueueDepth>& depth,

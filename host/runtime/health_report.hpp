@@ -144,6 +144,13 @@ std::vector<observe::FigureFamily> ledger_figures(bool kept);
 std::vector<observe::FigureFamily> sender_figures(const std::vector<observe::SenderStatus>& statuses);
 std::vector<observe::FigureFamily> cost_figures(const cost::CostView& view, const cost::Prices& prices);
 
+/// What the plugins of jobs count for themselves, on these boards, by the name of the job. Where two jobs have metrics
+/// of one name and different kinds the first one's are shown, and the other one's board says so.
+using MetricBoards = std::vector<std::pair<std::string, std::shared_ptr<plugin::MetricBoard>>>;
+std::vector<observe::FigureFamily> plugin_figures(const MetricBoards& boards);
+/// Of the jobs that run.
+MetricBoards boards_of(const JobSet& jobs);
+
 /// What /scale/QUEUE says to an autoscaler: 200 with the numbers, 404 for a queue that no job here works on, 503 while
 /// there are none to scale by. `depth`: as it was counted last, once in `interval` at most.
 observe::HttpReply scale_of(std::string_view queue, const JobSet& jobs, const std::optional<QueueDepth>& depth,

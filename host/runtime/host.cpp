@@ -81,6 +81,7 @@ work::JobSpec job_spec(const JobPlan& plan, const config::HostConfig& config, co
   spec.config = plan.config;
   spec.handler = plan.handler;
   spec.options = plan.options;
+  spec.arounds = plan.arounds;
   spec.max_in_flight = queue.max_in_flight;
   spec.leases.clear();
   for (const config::WeightedQueue& one : work::queues_of(plan.config)) {
@@ -230,6 +231,7 @@ Result<void> Host::open_http() {
     parts_.metrics.collect_from([this] { return sender_figures(parts_.telemetry->statuses()); });
   }
   parts_.metrics.collect_from([this] { return cost_figures(parts_.book.view(), parts_.book.prices()); });
+  parts_.metrics.collect_from([this] { return plugin_figures(boards_of(jobs_)); });
   SLUICE_TRY(endpoint, observe::HttpEndpoint::open(parts_.config.http_listen, std::move(handlers)));
   http_ = std::move(*endpoint);
   SLUICE_PASS_ON(http_->start());

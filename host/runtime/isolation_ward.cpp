@@ -428,6 +428,17 @@ void IsolationWard::recover_first(const std::vector<JobPlan>& plans, HostEvents&
   }
 }
 
+Result<std::vector<isolation::RunnerAround>> open_arounds(const JobPlan& plan, const plugin::PluginRegistry& registry) {
+  std::vector<isolation::RunnerAround> arounds;
+  for (const plugin::AroundSpec& around : plan.arounds) {
+    const plugin::LoadedPlugin* const owner = registry.owner_of(around.handler);
+    SLUICE_ASSERT(owner != nullptr);
+    SLUICE_TRY(file, isolation::open_plugin(*owner));
+    arounds.push_back({{owner->file, around.handler->name, around.options}, *std::move(file)});
+  }
+  return arounds;
+}
+
 Result<plugin::InstanceFactory> IsolationWard::runners_for(const JobPlan& plan) {
   const plugin::LoadedPlugin* const owner = parts_.plugins.owner_of(plan.handler);
   SLUICE_ASSERT(owner != nullptr);
@@ -439,12 +450,16 @@ Result<plugin::InstanceFactory> IsolationWard::runners_for(const JobPlan& plan) 
                              {.memory = limits.memory, .cpu = limits.cpu, .kill_grace = kill_grace(plan.config)},
                              *std::move(file),
                              plugin::effect_rules(plan.config, store, parts_.random, parts_.clock)};
+  SLUICE_TRY(arounds, open_arounds(plan, parts_.plugins));
+  spec.arounds = *std::move(arounds);
   // One process shows that the handler takes its job; the others, and those for suspects, come when there is work.
   auto proven = std::make_shared<std::atomic<bool>>(plan.config.isolation == config::Isolation::thread);
-  return plugin::InstanceFactory([this, spec = std::move(spec), proven](std::shared_ptr<plugin::HealthSeat> health) {
+  return plugin::InstanceFactory([this, spec = std::move(spec), proven](std::shared_ptr<plugin::HealthSeat> health,
+                                                                        std::shared_ptr<plugin::MetricBoard> metrics) {
     const auto start = proven->exchange(true) ? isolation::RunnerStart::when_needed : isolation::RunnerStart::now;
     isolation::RunnerSpec own = spec;
     own.health = std::move(health);
+    own.metrics = std::move(metrics);
     return isolation::RunnerInstance::create(std::move(own), spawner_, work::handler_log(parts_.log), start);
   });
 }

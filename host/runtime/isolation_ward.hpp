@@ -184,6 +184,9 @@ std::string ledger_folder(const config::HostConfig& config);
 /// How long after its time-out a handler in a process of its own is killed.
 Duration kill_grace(const config::JobConfig& job);
 
+/// The plugins of what goes around the job's handler, for processes of their own. Fails when a file is gone.
+Result<std::vector<isolation::RunnerAround>> open_arounds(const JobPlan& plan, const plugin::PluginRegistry& registry);
+
 /// What a ward works with. All of it outlives the ward.
 struct WardParts {
   const config::HostConfig& config;

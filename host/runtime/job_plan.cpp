@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "base/text/joined.hpp"
 #include "config/files.hpp"
 #include "host/isolation/trial_child.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
@@ -193,8 +194,19 @@ void try_job(const config::JobConfig& job, const plugin::EffectRules& effects, c
   }
   const JobPlan& plan = std::get<std::vector<JobPlan>>(planned).front();
   steps.next(kCreate, job.name);
-  const auto instance = plugin::HandlerInstance::create({{}, effects}, *plan.handler, job.name, plan.options);
+  const auto instance = plugin::make_within({{}, effects}, *plan.handler, job.name, plan.options, plan.arounds);
   steps.next(kDestroy, job.name);
+}
+
+/// Of which kind the handlers of the plugin are that was loaded last: whoever shows or binds them asks it.
+void ask_kinds(const plugin::PluginRegistry& registry) {
+  if (registry.plugins().empty()) {
+    return;
+  }
+  const sluice_plugin& plugin = *registry.plugins().back().plugin;
+  for (const sluice_handler* handler : std::span(plugin.handlers, plugin.handler_count)) {
+    static_cast<void>(plugin::around_of(*handler));
+  }
 }
 
 void try_jobs(const std::string& host_file, const std::vector<std::string>& names,
@@ -239,30 +251,106 @@ Result<TrialVerdict> try_plugins(TrialRequest request) {
 
 using config::Parsed;
 
+namespace {
+
+/// Binds one job, and gathers everything that is wrong with it.
+class Planner {
+ public:
+  Planner(const JobConfig& job, const plugin::PluginRegistry& registry, std::vector<ConfigError>& errors)
+      : job_(job), registry_(registry), errors_(errors) {}
+
+  /// Whether all is well with it.
+  bool plan(JobPlan& plan) {
+    const std::size_t before = errors_.size();
+    plan.config = job_;
+    plan_handler(plan);
+    const bool overlaps = plan.handler != nullptr && plugin::kind_of(*plan.handler) == plugin::HandlerKind::async &&
+                          job_.isolation == config::Isolation::thread;
+    for (const config::AroundConfig& around : job_.arounds) {
+      plan.arounds.push_back(plan_around(around));
+      const sluice_handler* const found = plan.arounds.back().handler;
+      if (overlaps && found != nullptr && !plugin::is_concurrent(*found)) {
+        refuse(around.handler_place, "\"" + around.handler +
+                                         "\" takes one call at a time, and those of the asynchronous handler \"" +
+                                         job_.handler + "\" overlap: make its enter and leave const");
+      }
+    }
+    return errors_.size() == before;
+  }
+
+ private:
+  void refuse(const config::Place& place, std::string why) { errors_.push_back({place, std::move(why)}); }
+  plugin::OptionValues take(Parsed<plugin::OptionValues> bound) {
+    if (auto* wrong = std::get_if<std::vector<ConfigError>>(&bound)) {
+      std::move(wrong->begin(), wrong->end(), std::back_inserter(errors_));
+      return {};
+    }
+    return std::get<plugin::OptionValues>(std::move(bound));
+  }
+
+  void plan_handler(JobPlan& plan) {
+    const auto handler = find_handler(registry_, job_);
+    if (!handler) {
+      return refuse(job_.plugin ? job_.plugin->place : job_.handler_place, handler.error().message());
+    }
+    if (plugin::around_of(**handler) != nullptr) {
+      return refuse(job_.handler_place, "\"" + job_.handler +
+                                            "\" goes around other handlers and handles no message itself: name it in "
+                                            "[[job.around]], and here the handler that it is to go around");
+    }
+    if (std::string why = work_refusal(job_, plugin::kind_of(**handler)); !why.empty()) {
+      refuse(job_.handler_place, std::move(why));
+    }
+    plan.handler = *handler;
+    plan.options = take(plugin::bind_options(**handler, job_));
+    const plugin::LoadedPlugin* const owner = registry_.owner_of(*handler);
+    plan.plugin_file = owner->file;
+    plan.plugin_version = owner->plugin->version == nullptr ? "" : owner->plugin->version;
+  }
+
+  plugin::AroundSpec plan_around(const config::AroundConfig& around) {
+    const auto handler = registry_.handler(around.handler);
+    if (!handler) {
+      refuse(around.handler_place, handler.error().message());
+      return {};
+    }
+    if (plugin::around_of(**handler) == nullptr) {
+      refuse(around.handler_place, "\"" + around.handler +
+                                       "\" handles messages and goes around no other handler: it is to be the "
+                                       "'handler' of a job; " +
+                                       known_arounds());
+      return {};
+    }
+    return {*handler,
+            take(plugin::bind_options(**handler, {around.options, around.handler_place, "[job.around.options]"}))};
+  }
+
+  std::string known_arounds() const {
+    std::vector<std::string> names;
+    for (const std::string& name : registry_.handler_names()) {
+      const auto handler = registry_.handler(name);
+      if (handler && plugin::around_of(**handler) != nullptr) {
+        names.push_back(name);
+      }
+    }
+    return names.empty() ? "no plugin offers one that goes around" : "those that go around are: " + joined(names);
+  }
+
+  const JobConfig& job_;
+  const plugin::PluginRegistry& registry_;
+  std::vector<ConfigError>& errors_;
+};
+
+}  // namespace
+
 Parsed<std::vector<JobPlan>> plan_jobs(const std::vector<JobConfig>& jobs, const plugin::PluginRegistry& registry) {
   std::vector<JobPlan> plans;
   std::vector<ConfigError> errors;
   for (const JobConfig& job : jobs) {
-    const auto handler = find_handler(registry, job);
-    if (!handler) {
-      errors.push_back({job.plugin ? job.plugin->place : job.handler_place, handler.error().message()});
-      continue;
+    JobPlan plan;
+    if (Planner(job, registry, errors).plan(plan)) {
+      plans.push_back(std::move(plan));
     }
-    if (std::string why = work_refusal(job, plugin::kind_of(**handler)); !why.empty()) {
-      errors.push_back({job.handler_place, std::move(why)});
-    }
-    auto options = plugin::bind_options(**handler, job);
-    if (auto* wrong = std::get_if<std::vector<ConfigError>>(&options)) {
-      std::move(wrong->begin(), wrong->end(), std::back_inserter(errors));
-      continue;
-    }
-    JobPlan& plan = plans.emplace_back();
-    plan.config = job;
-    plan.handler = *handler;
-    plan.options = std::get<plugin::OptionValues>(std::move(options));
-    const plugin::LoadedPlugin* const owner = registry.owner_of(*handler);
-    plan.plugin_file = owner->file;
-    plan.plugin_version = owner->plugin->version == nullptr ? "" : owner->plugin->version;
   }
   if (!errors.empty()) {
     return errors;
@@ -383,6 +471,7 @@ void run_trial_process(const std::vector<std::string>& words) {
   for (const std::string& file : values["--file"]) {
     steps.next(kLoad, file);
     registry.load(file);
+    ask_kinds(registry);
   }
   steps.next("loaded");
   if (!values["--config"].empty()) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "host/plugin/handler_instance.hpp"
+#include "host/plugin/around.hpp"
 #include "host/plugin/plugin_registry.hpp"
 
 namespace sluice::runtime {
@@ -12,6 +12,7 @@ struct JobPlan {
   plugin::OptionValues options;
   std::string plugin_file;     ///< where the handler is from
   std::string plugin_version;  ///< what that says of itself; empty: nothing
+  std::vector<plugin::AroundSpec> arounds{};
 };
 
 /// The handler that a job names; errors as the registry's.
@@ -20,7 +21,8 @@ inline Result<const sluice_handler*> find_handler(const plugin::PluginRegistry& 
   return job.plugin ? registry.handler(job.handler, *job.plugin) : registry.handler(job.handler);
 }
 
-/// Binds jobs to the handlers of the registry. Every error of every job at once: unknown or ambiguous handler, options.
+/// Binds jobs to the handlers of the registry. Every error of every job at once: unknown or ambiguous handler, one that
+/// goes around others in the place of one that does not, or the reverse, and options.
 config::Parsed<std::vector<JobPlan>> plan_jobs(const std::vector<config::JobConfig>& jobs,
                                                const plugin::PluginRegistry& registry);
 

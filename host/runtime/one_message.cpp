@@ -112,19 +112,22 @@ work::JobSpec spec_of(const OneRun& run, bool has_keys) {
 
 /// The handler, as this run wants it: its lines go to whoever looks on.
 plugin::InstanceFactory factory_of(const OneRun& run, const OneRunSeams& seams, isolation::RunnerSpawner& spawner) {
-  return [&run, &seams,
-          &spawner](std::shared_ptr<plugin::HealthSeat> health) -> Result<std::unique_ptr<plugin::HandlerInstance>> {
+  return [&run, &seams, &spawner](
+             std::shared_ptr<plugin::HealthSeat> health,
+             std::shared_ptr<plugin::MetricBoard> metrics) -> Result<std::unique_ptr<plugin::HandlerInstance>> {
     const config::JobConfig& job = run.plan.config;
     if (run.file == nullptr) {
-      return plugin::HandlerInstance::create({seams.log, run.effects, std::move(health)}, *run.plan.handler, job.name,
-                                             run.plan.options);
+      return plugin::make_within({seams.log, run.effects, std::move(health), std::move(metrics)}, *run.plan.handler,
+                                 job.name, run.plan.options, run.plan.arounds);
     }
     isolation::RunnerSpec spec{{job.name, run.plan.plugin_file, job.handler},
                                run.plan.options,
                                {.memory = job.limits.memory, .start = kStartTime},
                                run.file,
                                run.effects,
-                               std::move(health)};
+                               std::move(health),
+                               std::move(metrics),
+                               run.arounds};
     return isolation::RunnerInstance::create(std::move(spec), spawner, seams.log);
   };
 }

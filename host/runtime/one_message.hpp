@@ -14,8 +14,9 @@ struct OneRun {
   JobPlan plan;  ///< no time-out of it counts
   plugin::EffectRules effects{};
   isolation::OpenPlugin file;  ///< of the plugin, for a process of the handler's own; null: it runs in this one
-  std::string host;            ///< this host's name, written into failures
-  work::QueueLease lease{};    ///< of the message's queue
+  std::vector<isolation::RunnerAround> arounds{};  ///< of the plan, for that process
+  std::string host;                                ///< this host's name, written into failures
+  work::QueueLease lease{};                        ///< of the message's queue
 };
 
 /// What a run works with. All of it outlives the run.

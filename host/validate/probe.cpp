@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text/visible.hpp"
+#include "host/plugin/around.hpp"
 
 namespace sluice::validate {
 namespace {
@@ -32,6 +33,25 @@ Finding breach_finding(const plugin::Outcome& outcome, const std::string& what) 
           "report one of the statuses of sluice/abi.h, in a whole sluice_outcome"};
 }
 
+/// What a handler that goes around others is tried around: it does what it has to, and no more.
+const sluice_handler kInside{sizeof(sluice_handler),
+                             SLUICE_HANDLER_CONCURRENT,
+                             "inside",
+                             nullptr,
+                             nullptr,
+                             0,
+                             [](const sluice_host*, const sluice_option_value* const*, std::size_t, void** instance,
+                                void (*)(void*, sluice_string), void*) -> std::int32_t {
+                               *instance = nullptr;
+                               return 0;
+                             },
+                             [](void*) {},
+                             [](void*, const sluice_message*, const sluice_context* context) {
+                               const sluice_outcome done{sizeof(sluice_outcome), SLUICE_DONE, -1, {nullptr, 0}};
+                               context->report(context, &done);
+                             },
+                             nullptr};
+
 }  // namespace
 
 void Probe::step(const std::string& what) const { steps_.next(visible(what)); }
@@ -55,8 +75,11 @@ Result<Probe::Instance> Probe::create(const config::JobConfig& job, const std::s
   }
   step("create with " + what);
   const plugin::EffectRules effects{SLUICE_STORE_SQLITE, true, &ids_, &clock_};
-  auto instance = plugin::HandlerInstance::create({{}, effects, health_.seat()}, handler_, job.name,
-                                                  std::get<plugin::OptionValues>(bound));
+  const auto& options = std::get<plugin::OptionValues>(bound);
+  auto instance = plugin::around_of(handler_) != nullptr
+                      ? plugin::make_within({{}, effects, health_.seat()}, kInside, job.name, {},
+                                            std::array{plugin::AroundSpec{&handler_, options}})
+                      : plugin::HandlerInstance::create({{}, effects, health_.seat()}, handler_, job.name, options);
   if (!instance && instance.error().code() == ErrorCode::corrupt) {
     find({"", Finding::Level::error, instance.error().message(), "with " + what,
           "whoever reads the log of a job that does not start cannot learn from it what to change",

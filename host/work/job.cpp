@@ -1,5 +1,6 @@
 #include "host/work/job.hpp"
 
+#include "host/plugin/metric_board.hpp"
 #include "host/work/job_queues.hpp"
 #include "host/work/job_threads.hpp"
 
@@ -71,6 +72,7 @@ class InstanceMaker {
       : spec_(spec),
         isolated_(seams.isolated),
         log_(handler_log(seams.log)),
+        metrics_(std::make_shared<plugin::MetricBoard>(spec.config.name, log_)),
         effects_(plugin::effect_rules(spec.config, spec.store, seams.random, seams.clock)) {
     if (!traits.transactions) {
       effects_.store = SLUICE_STORE_NONE;
@@ -90,30 +92,48 @@ class InstanceMaker {
   // Thread-safe from the end of `make_first` on.
   Result<WorkerInstance> make(SeatKind kind) {
     if (isolated_ && (spec_.isolated || kind == SeatKind::quarantine)) {
-      SLUICE_TRY(apart, isolated_(health_.seat()));
+      SLUICE_TRY(apart, isolated_(health_.seat(), metrics_));
       return WorkerInstance{std::move(*apart), true};
     }
-    if (shared_ != nullptr) {
+    if (shared_ != nullptr && shares_arounds()) {
       return WorkerInstance{shared_, false};
     }
-    SLUICE_TRY(here, plugin::HandlerInstance::create({log_, effects_, health_.seat()}, *spec_.handler,
-                                                     spec_.config.name, spec_.options));
+    plugin::HandlerSurroundings surroundings{log_, effects_, health_.seat(), metrics_};
+    SLUICE_TRY(arounds, plugin::make_arounds(surroundings, spec_.config.name, spec_.arounds, arounds_));
+    if (shared_ != nullptr) {
+      return WorkerInstance{plugin::HandlerInstance::within(shared_, std::move(*arounds)), false};
+    }
+    surroundings.around = *arounds;
+    SLUICE_TRY(here, plugin::HandlerInstance::create(std::move(surroundings), *spec_.handler, spec_.config.name,
+                                                     spec_.options));
     WorkerInstance made{std::move(*here), false};
     if (plugin::is_concurrent(*spec_.handler) && !style_of(spec_).async()) {
       shared_ = made.handler;
+    }
+    if (arounds_.empty() && !arounds->empty()) {
+      arounds_ = std::move(*arounds);
     }
     return made;
   }
 
   std::vector<plugin::PartHealth> parts() const { return health_.parts(); }
+  std::shared_ptr<plugin::MetricBoard> metrics() const { return metrics_; }
 
  private:
+  bool shares_arounds() const {
+    return std::all_of(spec_.arounds.begin(), spec_.arounds.end(),
+                       [](const plugin::AroundSpec& around) { return plugin::is_concurrent(*around.handler); });
+  }
+
   const JobSpec& spec_;
   const plugin::InstanceFactory isolated_;
   const plugin::HandlerLog log_;
+  const std::shared_ptr<plugin::MetricBoard> metrics_;
   plugin::EffectRules effects_;  // fixed after construction
   plugin::HealthBoard health_;
+  // Fixed by `make_first`.
   std::shared_ptr<plugin::HandlerInstance> shared_;
+  plugin::AroundChain arounds_;  ///< of the first worker
 };
 
 }  // namespace
@@ -289,5 +309,7 @@ bool Job::at_rest() const {
 const config::JobConfig& Job::config() const { return parts_->spec.config; }
 
 std::vector<plugin::PartHealth> Job::parts() const { return parts_->instances.parts(); }
+
+std::shared_ptr<plugin::MetricBoard> Job::metrics() const { return parts_->instances.metrics(); }
 
 }  // namespace sluice::work

@@ -2,6 +2,7 @@
 
 #include "host/cost/cost_book.hpp"
 #include "host/observe/tracer.hpp"
+#include "host/plugin/around.hpp"
 #include "host/work/in_flight_table.hpp"
 
 namespace sluice::work {
@@ -14,6 +15,7 @@ struct JobSpec {
   config::JobConfig config;
   const sluice_handler* handler = nullptr;  ///< never null; lives as long as the process
   plugin::OptionValues options;
+  std::vector<plugin::AroundSpec> arounds{};     ///< the outermost first
   std::uint64_t max_in_flight = 0;               ///< of the queue, everybody's; 0: no limit
   std::vector<QueueLease> leases{QueueLease{}};  ///< of each of its queues
   std::string host;                              ///< this host's name, written into failures
@@ -92,6 +94,8 @@ class Job final : public runtime::Service {
   LedgerSnapshot ledger() const;
   /// How what its handlers work with fares, as far as they say so: their brokers.
   std::vector<plugin::PartHealth> parts() const;
+  /// What its handlers count for themselves. Good beyond the job.
+  std::shared_ptr<plugin::MetricBoard> metrics() const;
   /// Brings the gauges of its workers up to date.
   void publish_workers() const;
   /// None of its threads runs: it can be destroyed without waiting.

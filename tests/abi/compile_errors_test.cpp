@@ -81,6 +81,21 @@ TEST(CompileErrors, AHandleThatIsAlmostRight) {
   }
 }
 
+TEST(CompileErrors, AHandlerThatGoesAroundOthersByHalves) {
+  const std::string enter = "  sluice::Entry enter(const sluice::Message&, sluice::Context&) const { return {}; }\n";
+  const std::string leave = "  void leave(sluice::Leaving&) const {}\n";
+  const std::string both = "a class that goes around others needs both: sluice::Entry enter(";
+  EXPECT_EQ(compile("struct A {\n" + enter + leave + "};\nSLUICE_PLUGIN(\"a\", \"1.0.0\", A)\n").status, 0);
+  for (const std::string& half : {enter, leave}) {
+    const CommandResult result = compile("struct A {\n" + half + "};\nSLUICE_PLUGIN(\"a\", \"1.0.0\", A)\n");
+    EXPECT_NE(result.status, 0);
+    EXPECT_THAT(result.output, HasSubstr(both));
+  }
+  const CommandResult result = compile(handler("A", enter + leave) + "SLUICE_PLUGIN(\"a\", \"1.0.0\", A)\n");
+  EXPECT_NE(result.status, 0);
+  EXPECT_THAT(result.output, HasSubstr("a class either handles messages or goes around"));
+}
+
 TEST(CompileErrors, AConstructorThatTheHostCannotCall) {
   const CommandResult result = compile(handler("A", "explicit A(int) {}") + "SLUICE_PLUGIN(\"a\", \"1.0.0\", A)\n");
   EXPECT_NE(result.status, 0);

@@ -273,5 +273,59 @@ TEST(JobConfig, RefusesOrdersThatDoNotGoTogether) {
   }
 }
 
+TEST(JobConfig, ReadsWhatGoesAroundTheHandler) {
+  const std::string text = job_with(
+      "[[job.around]]\nhandler = 'timing'\n[[job.around]]\nhandler = 'decrypt'\n[job.around.options]\nkey = '${K}'\n"
+      "[job.options]\nlevel = 'info'\n");
+  const JobConfig job = value_of(parse(text, {{"K", "secret"}}));
+  ASSERT_EQ(job.arounds.size(), 2U);
+  EXPECT_EQ(job.arounds[0].handler, "timing");
+  EXPECT_EQ(job.arounds[0].handler_place.line, 5U);
+  EXPECT_TRUE(job.arounds[0].options.empty());
+  EXPECT_EQ(job.arounds[1].handler, "decrypt");
+  EXPECT_EQ(job.arounds[1].options.at("key").value, OptionValue(std::string("secret")));
+  EXPECT_EQ(job.arounds[1].options.at("key").place.line, 9U);
+  EXPECT_EQ(job.options.at("level").value, OptionValue(std::string("info")));
+
+  EXPECT_TRUE(job.same_job(value_of(parse("\n" + text, {{"K", "secret"}})))) << "places apart";
+  EXPECT_FALSE(job.same_job(value_of(parse(text, {{"K", "another"}}))));
+  JobConfig turned = job;
+  std::swap(turned.arounds[0], turned.arounds[1]);
+  EXPECT_FALSE(job.same_job(turned));
+  turned.arounds.pop_back();
+  EXPECT_FALSE(job.same_job(turned));
+  EXPECT_FALSE(turned.same_job(job));
+}
+
+TEST(JobConfig, RefusesAroundsThatAreNone) {
+  std::string many;
+  for (int i = 0; i < 9; ++i) {
+    many += "[[job.around]]\nhandler = 'timing'\n";
+  }
+  const std::map<std::string, std::string> wrong{
+      {"around = 'timing'\n",
+       "orders.toml:4:10: 'around' in [job] must be a list of tables, each written as [[job.around]], not a string"},
+      {"around = ['timing']\n",
+       "orders.toml:4:11: 'around' in [job] must be a list of tables, each written as [[job.around]], not a string"},
+      {"[job.around]\nhandler = 'timing'\n",
+       "orders.toml:4:1: 'around' in [job] must be a list of tables, each written as [[job.around]], not a table"},
+      {"[[job.around]]\n",
+       "orders.toml:4:1: [[job.around]] has no 'handler'; name a plugin's handler that goes around"},
+      {"[[job.around]]\nhandler = 'a b'\n", "orders.toml:5:11: 'handler' in [[job.around]] must be "},
+      {"[[job.around]]\nhandler = 'a'\noption = 1\n",
+       "orders.toml:6:1: unknown key 'option' in [[job.around]]; did you mean 'options'?"},
+      {"[[job.around]]\nhandler = 'a'\noptions = 1\n",
+       "orders.toml:6:11: 'options' in [[job.around]] must be a table, written as [job.around.options]"},
+      {"[[job.around]]\nhandler = 'a'\n[job.around.options]\nx = [1]\n",
+       "orders.toml:7:6: 'x' in [job.around.options] must hold strings only, not an integer"},
+      {many, "'around' in [job] has 9 entries, and at most 8 can be"},
+  };
+  for (const auto& [text, phrase] : wrong) {
+    const std::string said = errors_text(parse(job_with(text)));
+    EXPECT_NE(said.find(phrase), std::string::npos) << text << said;
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << "one error: " << said;
+  }
+}
+
 }  // namespace
 }  // namespace sluice::config

@@ -19,7 +19,7 @@ GIVEN = {"[host] name": '"a"', "[http] listen": '"127.0.0.1:0"', "[wake] listen"
          "[log.datadog] api_key": '"k"', "[tracing] endpoint": '"http://localhost:4317"', "[tracing] ca": '"ca.pem"',
          "[queues.NAME] store": '"NAME"', "[queues.NAME] table": '"orders-table"', "[job] name": '"orders"', "[job] queue": '"orders"', "[job] handler": '"log"', "[job] queues": None,
          "[job.plugin] file": None, "[job.plugin] sha256": None, "[job.limits] memory": '"512MiB"', "[job.limits] cpu": '"10s"',
-         "[job] isolation": '"process"', "[job] max_batch": None, "[job] rate_limit": '"100/s"', "[job.options]": None, "[job.idempotency] key": '"message"',
+         "[job] isolation": '"process"', "[job] max_batch": None, "[job] rate_limit": '"100/s"', "[job.options]": None, "[[job.around]] handler": None, "[job.around.options]": None, "[job.idempotency] key": '"message"',
          "[queues.NAME] max_in_flight": "100", "[queues.NAME] shards": None, "[queues.NAME] fence": None, "[queues.NAME] max_write_units": None, "[queues.NAME] max_read_units": None,
          "[cost] attribute": '"tenant"', "[schedule.NAME] cron": '"30 6 * * MON-FRI"', "[schedule.NAME] every": None,
          "[schedule.NAME] queue": '"orders"', "[schedule.NAME] body": '"x"', "[schedule.NAME] attributes": '{ tenant = "acme" }'}

@@ -126,6 +126,99 @@ TEST_F(RunnerTest, HowTheBrokerFaresIsHeardAndForgottenWithTheProcess) {
   EXPECT_TRUE(board.parts().empty());
 }
 
+TEST_F(RunnerTest, WhatTheHandlerCountsIsHeardWithTheOutcome) {
+  const auto board = std::make_shared<plugin::MetricBoard>("orders", plugin::HandlerLog());
+  const auto figure = [&board](std::size_t metric, std::size_t series = 0) {
+    return board->figures().at(metric).series.at(series);
+  };
+  RunnerSpec spec{{"orders", SLUICE_TEST_PLUGINS "/measures.so", "measures"}, {}, {}, {}};
+  auto file = open_plugin(spec.plugin);
+  ASSERT_TRUE(file);
+  spec.file = *file;
+  spec.metrics = board;
+  auto created = RunnerInstance::create(std::move(spec), spawner_, {});
+  ASSERT_TRUE(created) << created.error().message();
+  instance_ = std::move(*created);
+  ASSERT_EQ(board->figures().size(), 3U) << "what is zero is there from the start";
+  EXPECT_EQ(board->figures()[1].name, "parts_total");
+  EXPECT_EQ(figure(1).value, 0);
+  EXPECT_EQ(handle("", "hot").status, OutcomeStatus::done);
+  EXPECT_EQ(handle("", "hot").status, OutcomeStatus::done);
+  EXPECT_EQ(figure(0).value, 3);
+  EXPECT_EQ(figure(1).value, 2000);
+  EXPECT_EQ(figure(1).labels, (plugin::MetricLabels{{"colour", "hot"}}));
+  EXPECT_EQ(figure(2).counts, (std::vector<std::uint64_t>{0, 2, 0, 0}));
+  EXPECT_EQ(handle("", "crash").status, OutcomeStatus::crashed);
+  EXPECT_EQ(handle("", "red").status, OutcomeStatus::done);
+  EXPECT_EQ(figure(1, 0).value, 2000) << "another process adds to what the first one has told";
+  EXPECT_EQ(figure(1, 1).value, 1);
+  EXPECT_EQ(figure(2).counts, (std::vector<std::uint64_t>{0, 3, 0, 0}));
+}
+
+TEST_F(RunnerTest, AsManyMetricsAsThereMayBeGoThroughTheEvents) {
+  plugin::MetricBoard from("orders", {});
+  plugin::MetricBoard to("orders", {});
+  const std::string help(256, 'h');
+  for (int i = 0; i < 64; ++i) {
+    const std::string name = "metric_" + std::to_string(i);
+    const sluice_metric_spec spec{
+        sizeof(spec), SLUICE_METRIC_HISTOGRAM, {name.data(), name.size()}, {help.data(), help.size()}, nullptr, 0};
+    for (int j = 0; j < 20; ++j) {
+      const std::string value(static_cast<std::size_t>(j + 200), 'v');
+      const sluice_attribute label{{"label", 5}, {value.data(), value.size()}};
+      plugin::MetricBoard::observe(plugin::MetricBoard::series(from.metric(spec), &label, 1), j);
+    }
+  }
+  std::vector<sluice_series*> known;
+  const auto pieces = pack_changes(from.take_changes());
+  EXPECT_GT(pieces.size(), 10U);
+  for (const std::string& piece : pieces) {
+    EXPECT_LE(piece.size(), kEventTextLimit);
+    const auto changes = unpack_changes(piece);
+    ASSERT_TRUE(changes);
+    for (const plugin::MetricChange& change : *changes) {
+      EXPECT_TRUE(to.apply(change, known));
+    }
+    EXPECT_FALSE(unpack_changes(std::string_view(piece).substr(0, piece.size() - 1)));
+  }
+  ASSERT_EQ(to.figures().size(), 64U);
+  EXPECT_EQ(to.figures()[63].series.size(), 20U);
+  EXPECT_FALSE(unpack_changes(std::string(100, '\xff')));
+}
+
+TEST_F(RunnerTest, AroundsOfAnotherPluginRunInTheHandlersProcess) {
+  RunnerSpec spec{{"orders", SLUICE_TEST_PLUGINS "/bomb.so", "bomb"}, {}, {}, {}};
+  spec.options.add({"path", SLUICE_OPTION_STRING, "", 0, 0, {}});
+  spec.options.add({"sleep", SLUICE_OPTION_DURATION, "0s", 0, 0, {}});
+  spec.options.add({"create", SLUICE_OPTION_STRING, "", 0, 0, {}});
+  auto file = open_plugin(spec.plugin);
+  ASSERT_TRUE(file);
+  spec.file = *file;
+  for (const std::string mark : {"a", "b"}) {
+    RunnerAround around{{SLUICE_TEST_PLUGINS "/arounds.so", "trail", {}}, {}};
+    around.options.add({"mark", SLUICE_OPTION_STRING, mark, 0, 0, {}});
+    around.options.add({"at", SLUICE_OPTION_STRING, "", 0, 0, {}});
+    auto opened = open_plugin(around.plugin);
+    ASSERT_TRUE(opened);
+    around.file = *opened;
+    spec.arounds.push_back(std::move(around));
+  }
+  std::vector<std::string> said;
+  const auto log = [&said](sluice_log_level, std::string_view, std::string_view, std::string_view text) {
+    said.emplace_back(text);
+  };
+  auto created = RunnerInstance::create(spec, spawner_, log);
+  ASSERT_TRUE(created) << created.error().message();
+  instance_ = std::move(*created);
+  EXPECT_EQ(handle("throw").reason, "thrown");
+  EXPECT_THAT(said, testing::ElementsAre("b1 saw 6 thrown of a", "a1 saw 6 thrown of "));
+
+  spec.arounds[1].handler = "gone";
+  const auto refused = RunnerInstance::create(spec, spawner_, log);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(), HasSubstr("arounds.so has no handler \"gone\" any more"));
+}
+
 TEST_F(RunnerTest, OutcomesComeBackAsTheyWere) {
   open();
   EXPECT_EQ(handle("").status, OutcomeStatus::done);

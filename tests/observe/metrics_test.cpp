@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <regex>
 #include <sstream>
 #include <thread>
@@ -135,6 +136,25 @@ TEST(Metrics, TextIsTheExpositionFormatWhateverTheLabels) {
   for (std::string line; std::getline(lines, line);) {
     EXPECT_TRUE(std::regex_match(line, form)) << line;
   }
+}
+
+TEST(Metrics, ShowsHistogramsThatOthersKeep) {
+  Metrics metrics;
+  static constexpr double kEnd = std::numeric_limits<double>::infinity();
+  metrics.collect_from([] {
+    return std::vector<FigureFamily>{{.name = "sizes",
+                                      .help = "Sizes",
+                                      .counter = false,
+                                      .figures = {{{{"a", "x\"y\nz"}}, 12.5, {{1, 2}, {10, 3}, {kEnd, 4}}}},
+                                      .histogram = true}};
+  });
+  const std::string text = metrics.text();
+  EXPECT_THAT(text, HasSubstr("# TYPE sizes histogram\n"));
+  EXPECT_EQ(sample(text, R"(sizes_bucket{a="x\"y\nz",le="1"})"), 2);
+  EXPECT_EQ(sample(text, R"(sizes_bucket{a="x\"y\nz",le="10"})"), 3);
+  EXPECT_EQ(sample(text, R"(sizes_bucket{a="x\"y\nz",le="+Inf"})"), 4);
+  EXPECT_EQ(sample(text, R"(sizes_sum{a="x\"y\nz"})"), 12.5);
+  EXPECT_EQ(sample(text, R"(sizes_count{a="x\"y\nz"})"), 4);
 }
 
 TEST(Metrics, MayBeCalledFromManyThreads) {

@@ -4,7 +4,7 @@
 #include <new>
 
 #include "base/random.hpp"
-#include "host/plugin/handler_instance.hpp"
+#include "host/plugin/metric_board.hpp"
 #include "tests/plugin/plugin_fixture.hpp"
 
 namespace {
@@ -57,8 +57,8 @@ TEST(Dispatch, AMessageThatIsDoneCostsNoAllocation) {
 TEST(Dispatch, EffectsThatAreOfferedAndNotUsedCostNoAllocation) {
   SeededRandom random(1);
   Bundle bundle("noop");
-  auto created = HandlerInstance::create({{}, {SLUICE_STORE_SQLITE, true, &random}}, fixture_handler("noop"),
-                                            "orders", {});
+  auto created =
+      HandlerInstance::create({{}, {SLUICE_STORE_SQLITE, true, &random}}, fixture_handler("noop"), "orders", {});
   ASSERT_TRUE(created);
   bundle.instance = std::move(*created);
   EXPECT_EQ(allocations_of(bundle, kMessage), 0U);
@@ -95,6 +95,19 @@ TEST(Dispatch, AMessageAndAStatementThatAreStagedCostFourAllocations) {
   EXPECT_EQ(refused_sql, nullptr);
   ASSERT_NE(effects, nullptr);
   EXPECT_EQ(cost, 4U);
+}
+
+TEST(Dispatch, MetricsThatAreThereCostNoAllocation) {
+  const auto board = std::make_shared<MetricBoard>("orders", HandlerLog());
+  Bundle bundle("measures");
+  auto created = HandlerInstance::create({.log = {}, .metrics = board}, fixture_handler("measures"), "orders", {});
+  ASSERT_TRUE(created);
+  bundle.instance = std::move(*created);
+  EXPECT_EQ(allocations_of(bundle, kMessage), 0U);
+  EXPECT_EQ(board->figures().at(1).series.at(0).value, 101);
+  queue::Message hot = kMessage;
+  hot.body = "hot";
+  EXPECT_EQ(allocations_of(bundle, hot), 0U);
 }
 
 TEST(Dispatch, AReasonCostsItsOwnTextOnceOnEachSide) {

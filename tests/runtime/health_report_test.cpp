@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
+#include "host/plugin/metric_board.hpp"
 #include "tests/runtime/job_set_rig.hpp"
 
 namespace sluice::runtime {
@@ -33,6 +36,66 @@ TEST_F(Readiness, EndsOnceAJobsStoreHasAnsweredNothingForLong) {
   EXPECT_TRUE(health_of({jobs_, config_, nullptr, {}, {}}).ok) << "a restart mends nothing";
   queues_.heal();
   EXPECT_TRUE(jobs_.drain(soon()).clean);
+}
+
+class PluginFigures : public ::testing::Test {
+ protected:
+  using Board = plugin::MetricBoard;
+
+  std::shared_ptr<Board> board(const std::string& job) {
+    return std::make_shared<Board>(
+        job, [this](sluice_log_level, std::string_view of, std::string_view, std::string_view text) {
+          log_.push_back(std::string(of) + ": " + std::string(text));
+        });
+  }
+  static sluice_series* make(Board& board, sluice_metric_kind kind, const char* name) {
+    const sluice_metric_spec spec{sizeof(spec), kind, detail::borrow(name), detail::borrow("help"), nullptr, 0};
+    return Board::series(board.metric(spec), nullptr, 0);
+  }
+
+  std::vector<std::string> log_;
+};
+
+TEST_F(PluginFigures, JobsShareTheFamilyOfAName) {
+  const MetricBoards boards{{"a", board("a")}, {"b", board("b")}, {"c", board("c")}};
+  Board::add(make(*boards[0].second, SLUICE_METRIC_COUNTER, "parts_total"), 1);
+  Board::add(make(*boards[1].second, SLUICE_METRIC_COUNTER, "parts_total"), 2);
+  const auto families = plugin_figures(boards);
+  ASSERT_EQ(families.size(), 2U);
+  EXPECT_EQ(families[0].name, "sluice_plugin_parts_total");
+  EXPECT_TRUE(families[0].counter);
+  ASSERT_EQ(families[0].figures.size(), 2U);
+  EXPECT_EQ(families[0].figures[1].labels.front(), (std::pair<std::string, std::string>("sluice_job", "b")));
+  EXPECT_EQ(families[0].figures[1].value, 2);
+  EXPECT_EQ(families[1].name, "sluice_metrics_dropped_total");
+  EXPECT_EQ(families[1].figures.size(), 2U) << "a job without metrics drops none";
+}
+
+TEST_F(PluginFigures, AnotherKindOfTheSameNameIsLeftOutAndToldOnce) {
+  const MetricBoards boards{{"a", board("a")}, {"b", board("b")}};
+  make(*boards[0].second, SLUICE_METRIC_COUNTER, "parts_total");
+  make(*boards[1].second, SLUICE_METRIC_GAUGE, "parts_total");
+  for (int i = 0; i < 3; ++i) {
+    const auto families = plugin_figures(boards);
+    EXPECT_EQ(families[0].figures.size(), 1U);
+  }
+  EXPECT_THAT(log_,
+              ::testing::ElementsAre("b: the metric \"parts_total\" is not shown: job 'a' has one of that name and "
+                                     "another kind; give it another name"));
+}
+
+TEST_F(PluginFigures, BucketsAddUp) {
+  const MetricBoards boards{{"a", board("a")}};
+  sluice_series* const sizes = make(*boards[0].second, SLUICE_METRIC_HISTOGRAM, "sizes");
+  for (const double size : {0.002, 0.002, 1e9}) {
+    Board::observe(sizes, size);
+  }
+  const auto families = plugin_figures(boards);
+  const auto& buckets = families.at(0).figures.at(0).buckets;
+  EXPECT_TRUE(families[0].histogram);
+  EXPECT_EQ(buckets.front(), (std::pair<double, std::uint64_t>(0.001, 0)));
+  EXPECT_EQ(buckets[1].second, 2U);
+  EXPECT_EQ(buckets.back(), (std::pair<double, std::uint64_t>(std::numeric_limits<double>::infinity(), 3)));
 }
 
 }  // namespace

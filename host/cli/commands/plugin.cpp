@@ -3,6 +3,7 @@
 #include "host/cli/options.hpp"
 #include "host/cli/views/plugin_text.hpp"
 #include "host/plugin/plugin_file.hpp"
+#include "sluice/around.h"
 
 /// `sluice plugin ...`: what is done with one plugin's file, without a host.
 namespace sluice::cli {
@@ -26,13 +27,18 @@ std::string listed(std::vector<std::string> names) {
                              (count > kShownSymbols ? ", and " + std::to_string(count - kShownSymbols) + " more" : "");
 }
 
+bool goes_around(const DeclaredPlugin& declared, std::size_t handler) {
+  const auto& features = declared.features(handler);
+  return std::find(features.begin(), features.end(), SLUICE_AROUND_1) != features.end();
+}
+
 std::string file_text(const std::string& path, const PluginFile& file) {
   const DeclaredPlugin& declared = *file.declared();
   const sluice_plugin& table = declared.table();
   std::string text =
       std::string(table.name) + " " + table.version + " (ABI " + abi_text(table) + "): " + visible(path) + "\n";
   for (std::size_t i = 0; i < table.handler_count; ++i) {
-    text += handler_text(*table.handlers[i]);
+    text += handler_text(*table.handlers[i], goes_around(declared, i));
     for (const std::string& feature : declared.features(i)) {
       text += "    answers " + visible(feature) + "\n";
     }
@@ -52,7 +58,7 @@ void write_file(JsonWriter& json, const std::string& path, const PluginFile& fil
   const auto handlers = [&](JsonWriter& members) {
     members.begin_array();
     for (std::size_t i = 0; i < table.handler_count; ++i) {
-      const auto handler = [&](JsonWriter& some) { put_handler(some, *table.handlers[i]); };
+      const auto handler = [&](JsonWriter& some) { put_handler(some, *table.handlers[i], goes_around(declared, i)); };
       put_object(members, handler, "features", declared.features(i));
     }
     members.end_array();

@@ -70,11 +70,20 @@ std::string changed_for(const JobPlan& plan, const std::vector<fleet::KnownHost>
   return sluice::joined(texts);
 }
 
+/// What goes around its handler, the outermost first: " within timing and decrypt".
+std::string within(const JobConfig& job) {
+  std::string text;
+  for (const config::AroundConfig& around : job.arounds) {
+    text += (text.empty() ? " within " : &around == &job.arounds.back() ? " and " : ", ") + around.handler;
+  }
+  return text;
+}
+
 std::string describe(const JobPlan& plan, const plugin::PluginRegistry& registry, const std::string& steered,
                      const std::string& changed) {
   const JobConfig& job = plan.config;
   return job.name + ": " + drawn_from(job) + (job.source == config::Source::dlq ? " (dead-letter half)" : "") +
-         ", handler " + job.handler + " of " + plugin_of(plan.handler, registry) + ", " +
+         ", handler " + job.handler + " of " + plugin_of(plan.handler, registry) + within(job) + ", " +
          counted(job.concurrency, "worker") + ", " +
          (job.retry.max_attempts == 0 ? "attempts without limit" : counted(job.retry.max_attempts, "attempt")) +
          (steered.empty() ? "" : "; but " + steered) + (changed.empty() ? "" : "; changed: " + changed);
@@ -94,8 +103,10 @@ std::string job_json(const JobPlan& plan, const plugin::PluginRegistry& registry
   JsonWriter json;
   put_object(json, "name", job.name, "file", job.file, "queue", work::queue_text(job), "order", order, "source",
              job.source == config::Source::dlq ? "dlq" : "standard", "handler", job.handler, "plugin",
-             plugin_of(plan.handler, registry), "concurrency", job.concurrency, "max_attempts", job.retry.max_attempts,
-             "steered", steered, "changed", changed, schedules);
+             plugin_of(plan.handler, registry), "around",
+             array_of(job.arounds, [](JsonWriter& array, const auto& around) { array.value(around.handler); }),
+             "concurrency", job.concurrency, "max_attempts", job.retry.max_attempts, "steered", steered, "changed",
+             changed, schedules);
   return json.take_text();
 }
 
@@ -159,8 +170,8 @@ Result<std::unique_ptr<plugin::HandlerInstance>> make_handler(const config::Host
     console.note(who + ": " + std::string(text));
   };
   const auto effects = plugin::effect_rules(plan.config, host.store_of(plan.config.queue).kind, random, clock);
-  return plugin::HandlerInstance::create({.log = log, .effects = effects}, *plan.handler, plan.config.name,
-                                         plan.options);
+  return plugin::make_within({.log = log, .effects = effects}, *plan.handler, plan.config.name, plan.options,
+                             plan.arounds);
 }
 
 /// Makes and ends an instance for each job, because only the handler itself knows whether its options go together.
@@ -364,7 +375,7 @@ void print_text(const plugin::PluginRegistry& registry, Console& console) {
     console.out(std::string(plugin.name) + " " + plugin.version + " (ABI " + abi_text(plugin) + "): " + loaded.file +
                 "\n");
     for (std::size_t index = 0; index < plugin.handler_count; ++index) {
-      console.out(handler_text(*plugin.handlers[index]));
+      console.out(handler_text(*plugin.handlers[index], plugin::around_of(*plugin.handlers[index]) != nullptr));
     }
   }
   for (const auto& rejected : registry.rejected()) {

@@ -19,6 +19,7 @@
 #include "host/operate/line_reader.hpp"
 #include "host/operate/record_json.hpp"
 #include "host/runtime/host_queues.hpp"
+#include "host/runtime/isolation_ward.hpp"
 #include "host/runtime/one_message.hpp"
 
 namespace sluice::cli {
@@ -384,6 +385,8 @@ class Trial {
     }
     SLUICE_TRY(file, isolation::open_plugin(*choice_.registry.owner_of(choice_.plan.handler)));
     run.file = std::move(*file);
+    SLUICE_TRY(arounds, runtime::open_arounds(choice_.plan, choice_.registry));
+    run.arounds = *std::move(arounds);
     return run;
   }
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/text/visible.hpp"
-#include "host/plugin/handler_instance.hpp"
+#include "host/plugin/around.hpp"
 
 namespace sluice::cli {
 
@@ -59,29 +59,30 @@ std::string abi_text(const sluice_plugin& plugin) {
   return std::to_string(plugin.abi_major) + "." + std::to_string(plugin.abi_minor);
 }
 
-std::string handler_text(const sluice_handler& handler) {
+std::string handler_text(const sluice_handler& handler, bool around) {
   const auto help = text_of(handler.help);
-  std::string text = "  handler " + std::string(handler.name) + (help.empty() ? "" : ": " + visible(help)) + "\n";
-  text +=
-      plugin::is_concurrent(handler)
-          ? "    one instance for all workers of a job\n"
-          : "    an instance for each worker: its handle is not const (in C: SLUICE_HANDLER_CONCURRENT is not set)\n";
+  std::string text = (around ? "  around " : "  handler ") + std::string(handler.name) +
+                     (help.empty() ? "" : ": " + visible(help)) + "\n";
+  text += plugin::is_concurrent(handler)
+              ? "    one instance for all workers of a job\n"
+              : std::string("    an instance for each worker: its ") + (around ? "enter or leave" : "handle") +
+                    " is not const (in C: SLUICE_HANDLER_CONCURRENT is not set)\n";
   for (std::size_t index = 0; index < handler.option_count; ++index) {
     text += option_line(*handler.options[index]);
   }
   return text + (has_open_options(handler) ? "    takes any option\n" : "");
 }
 
-void put_handler(JsonWriter& json, const sluice_handler& handler) {
+void put_handler(JsonWriter& json, const sluice_handler& handler, bool around) {
   const std::span options(handler.options, handler.option_count);
-  put_members(json, "name", text_of(handler.name), "help", text_of(handler.help), "concurrent",
-              plugin::is_concurrent(handler), "open_options", has_open_options(handler), "options",
+  put_members(json, "name", text_of(handler.name), "kind", around ? "around" : "handler", "help", text_of(handler.help),
+              "concurrent", plugin::is_concurrent(handler), "open_options", has_open_options(handler), "options",
               array_of(options, write_option));
 }
 
 void write_handler(JsonWriter& json, const sluice_handler* handler) {
   json.begin_object();
-  put_handler(json, *handler);
+  put_handler(json, *handler, plugin::around_of(*handler) != nullptr);
   json.end_object();
 }
 

@@ -11,9 +11,9 @@ namespace sluice::cli {
 /// "1.0".
 std::string abi_text(const sluice_plugin& plugin);
 /// The handler's lines, indented: its help, how it runs in several workers and why, its options.
-std::string handler_text(const sluice_handler& handler);
+std::string handler_text(const sluice_handler& handler, bool around);
 /// The members that describe it, for an object.
-void put_handler(JsonWriter& json, const sluice_handler& handler);
+void put_handler(JsonWriter& json, const sluice_handler& handler, bool around);
 void write_handler(JsonWriter& json, const sluice_handler* handler);
 
 }  // namespace sluice::cli

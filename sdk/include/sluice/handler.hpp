@@ -13,6 +13,7 @@
 ///
 /// Instead of that `handle` a handler may have one for several messages at once (<sluice/batch.hpp>), or one that ends
 /// its message later (<sluice/async.hpp>).
+/// A class with `enter` and `leave` instead goes around the handlers of jobs that ask for it: see around.hpp.
 ///
 /// An exception out of the constructor keeps the job from starting, with its text. One out of `handle` is a fault: the
 /// message is retried by the job's policy, with the text as the reason.
@@ -34,6 +35,7 @@
 #include <vector>
 
 #include "sluice/abi.h"
+#include "sluice/around.hpp"
 #include "sluice/async.hpp"
 #include "sluice/batch.hpp"
 #include "sluice/context.hpp"
@@ -58,7 +60,7 @@ concept Handles = requires(H& handler, const Message& message, Context& context)
 template <typename H>
 concept HandlesAny = Handles<H> || HandlesBatch<H> || HandlesAsync<H>;
 template <typename H>
-concept Concurrent = HandlesAny<const H>;
+concept Concurrent = HandlesAny<const H> || GoesAround<const H>;
 template <typename H>
 concept Named = requires {
   std::string_view(H::name);
@@ -235,6 +237,11 @@ struct Thunks {
   }
   static const void* own_extension(const char* id) noexcept {
     const void* feature = nullptr;
+    if constexpr (GoesAround<H>) {
+      if (std::string_view(id) == SLUICE_AROUND_1) {
+        return &AroundThunks<H>::kTable;
+      }
+    }
     if constexpr (Extensible<H>) {
       guard([&] { feature = H::extension(std::string_view(id)); }, [](std::string_view) {});
     }
@@ -288,6 +295,8 @@ constexpr const char* handler_kind() {
     return SLUICE_BATCH_1;
   } else if constexpr (HandlesAsync<H>) {
     return SLUICE_ASYNC_1;
+  } else if constexpr (GoesAround<H>) {
+    return SLUICE_AROUND_1;
   } else {
     return nullptr;
   }
@@ -312,7 +321,11 @@ constexpr sluice_handler handler_entry(const char* fallback) {
   }
   handler.create = &Thunks<H>::create;
   handler.destroy = &Thunks<H>::destroy;
-  handler.handle = &Thunks<H>::handle;
+  if constexpr (GoesAround<H>) {
+    handler.handle = &AroundThunks<H>::handle;
+  } else {
+    handler.handle = &Thunks<H>::handle;
+  }
   if constexpr (Extensible<H> || !Handles<H>) {
     handler.extension = &Thunks<H>::extension;
   }
@@ -322,10 +335,16 @@ constexpr sluice_handler handler_entry(const char* fallback) {
 /// The same, for a class that may be no handler: then it does not compile, and says why.
 template <typename H>
 constexpr sluice_handler make_handler(const char* fallback) {
-  if constexpr (!HandlesAny<H>) {
+  if constexpr (!HandlesAny<H> && !Enters<H> && !Leaves<H>) {
     explain_handle<H>();
     return {};
   } else {
+    static_assert(Enters<H> == Leaves<H>,
+                  "a class that goes around others needs both: sluice::Entry enter(const sluice::Message&, "
+                  "sluice::Context&) and void leave(sluice::Leaving&)");
+    static_assert(!(HandlesAny<H> && GoesAround<H>),
+                  "a class either handles messages or goes around: give `handle`, and `enter` and `leave`, to two "
+                  "classes");
     static_assert(int{Handles<H>} + int{HandlesBatch<H>} + int{HandlesAsync<H>} <= 1,
                   "a handler has one handle: for one message, for a batch, or asynchronous");
     static_assert(Constructible<H>,

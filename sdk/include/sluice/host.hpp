@@ -6,6 +6,7 @@
 #include "sluice/effects.hpp"
 #include "sluice/health.h"
 #include "sluice/message.hpp"
+#include "sluice/metrics.hpp"
 
 namespace sluice {
 
@@ -44,6 +45,19 @@ class Host {
   /// made.
   bool shows_health() const { return extension<sluice_health>(SLUICE_HEALTH_1) != nullptr; }
 
+  /// A metric of the plugin's own, in the host's /metrics as sluice_plugin_<name>, with a label that names the job.
+  /// Best made once, in the handler's constructor; one of the same name is the same metric. See metrics.hpp.
+  Counter counter(std::string_view name, std::string_view help) const {
+    return Counter(metric(SLUICE_METRIC_COUNTER, name, help, {}));
+  }
+  Gauge gauge(std::string_view name, std::string_view help) const {
+    return Gauge(metric(SLUICE_METRIC_GAUGE, name, help, {}));
+  }
+  /// `buckets`: upper bounds that rise; without them those that suit seconds.
+  Histogram histogram(std::string_view name, std::string_view help, std::initializer_list<double> buckets = {}) const {
+    return Histogram(metric(SLUICE_METRIC_HISTOGRAM, name, help, buckets));
+  }
+
   /// A feature beyond the core, by its id, such as "sluice.metrics/1"; null when this host does not have it. `Feature`
   /// is the C struct that the feature's header defines.
   template <typename Feature>
@@ -52,6 +66,14 @@ class Host {
   }
 
  private:
+  detail::Metric metric(sluice_metric_kind kind, std::string_view name, std::string_view help,
+                        std::initializer_list<double> buckets) const {
+    return {*host_,
+            extension<sluice_metrics>(SLUICE_METRICS_1),
+            {sizeof(sluice_metric_spec), kind, detail::borrow(name), detail::borrow(help),
+             buckets.size() == 0 ? nullptr : buckets.begin(), buckets.size()}};
+  }
+
   const sluice_host* host_;
 };
 

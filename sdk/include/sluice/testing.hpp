@@ -29,7 +29,9 @@
 #include "sluice/abi.h"
 #include "sluice/async.h"
 #include "sluice/batch.h"
+#include "sluice/detail/test_around.hpp"
 #include "sluice/detail/test_kit.hpp"
+#include "sluice/detail/test_metrics.hpp"
 #include "sluice/handler.hpp"
 
 namespace sluice::testing {
@@ -149,6 +151,20 @@ class HandlerTest {
   void refuse_checkpoints(std::string why) { no_checkpoints_ = std::move(why); }
   /// The host is older than checkpoints.
   void without_checkpoints() { has_checkpoints_ = false; }
+  /// A counter's or a gauge's value, or how much a histogram has observed; 0 where nothing was said to these labels.
+  /// Throws when the handler has made no metric of that name: `run.metric("parts_total", {{"colour", "red"}})`.
+  double metric(std::string_view name, Labels labels = {}) const { return metrics_.value(name, labels); }
+  /// What a histogram has observed, in its order.
+  std::vector<double> observed(std::string_view name, Labels labels = {}) const {
+    return metrics_.observed(name, labels);
+  }
+  /// From now on a handler that goes around others goes around this one, within those before. Throws where the host
+  /// would not start the job: `run.around<Decrypt>({{"key", "k"}})`.
+  template <typename A>
+  void around(const OptionMap& options = {}) {
+    around(testing::handler<A>(), options);
+  }
+  void around(const sluice_handler& handler, const OptionMap& options = {}) { arounds_.add(handler, options, host_); }
   /// Answers `extension(id)` of host and context; everything else is unknown.
   void set_feature(std::string id, const void* feature) { features_[std::move(id)] = feature; }
 
@@ -222,6 +238,7 @@ class HandlerTest {
     sluice_context context = make_context(*this);
     sluice_async_context async{};
     detail::TestEffects effects;
+    detail::TestArounds::Pass around;
     bool rejects = false;  ///< a checkpoint was refused by an effect whose message is rejected then
     detail::TestCheckpoints checkpoints{effects, test.last_checkpoint(), [this](const StagedEffects& staged) {
                                           return test.checkpoint_refusal(*this, staged);
@@ -265,21 +282,43 @@ class HandlerTest {
     host_effects_.store = store_ == Store::dynamodb ? SLUICE_STORE_DYNAMODB
                           : store_ == Store::sqlite ? SLUICE_STORE_SQLITE
                                                     : SLUICE_STORE_NONE;
+    if (std::string_view(id) == SLUICE_METRICS_1 && features_.count(id) == 0) {
+      static constexpr sluice_metrics kMetrics{
+          sizeof(sluice_metrics),
+          0,
+          [](const sluice_host* host, const sluice_metric_spec* spec) { return of(host).metrics_.metric(*spec); },
+          &detail::TestMetrics::series,
+          &detail::TestMetrics::add,
+          &detail::TestMetrics::set,
+          &detail::TestMetrics::observe};
+      return &kMetrics;
+    }
     const void* const found = feature(id, &host_effects_);
     return found == nullptr && std::string_view(id) == SLUICE_ASYNC_1 ? &async_host_ : found;
+  }
+  /// What was staged before an outcome that is not done is shown, and no more committed; nor is anything of what was
+  /// refused.
+  static void settle_report(Attempt& attempt) {
+    Result& result = attempt.result;
+    if (result.status == SLUICE_DONE && !attempt.effects.refusal().empty()) {
+      result.status = SLUICE_FAULT;
+      result.reason = "nothing can be committed, because an effect was refused: " + attempt.effects.refusal();
+    }
+    if (result.status != SLUICE_DONE) {
+      if (!attempt.effects.staged().empty()) {
+        result.effects = attempt.effects.staged();
+      }
+      attempt.effects.discard();
+    }
   }
   /// What becomes of what was staged, as the host does it.
   void settle_effects(Attempt& attempt) const {
     Result& result = attempt.result;
-    result.effects = attempt.effects.staged();
+    settle_report(attempt);
     if (result.status != SLUICE_DONE) {
       return;
     }
-    if (!attempt.effects.refusal().empty()) {
-      result.status = SLUICE_FAULT;
-      result.reason = "nothing can be committed, because an effect was refused: " + attempt.effects.refusal();
-      return;
-    }
+    result.effects = attempt.effects.staged();
     result.committed = true;
     if (const StagedWrite* refused = refused_in(result.effects.writes)) {
       result.committed = false;
@@ -361,6 +400,11 @@ class HandlerTest {
   }
 
   std::unique_ptr<Attempt> make_attempt(const TestMessage& message);
+  /// False: what goes around the handler has answered, and the handler is not called.
+  bool enter(Attempt& attempt) { return arounds_.enter(attempt.around, attempt.raw, attempt.context); }
+  static sluice_outcome outcome_of(const Result& result) {
+    return {sizeof(sluice_outcome), result.status, result.delay.count(), detail::borrow(result.reason)};
+  }
   Result end(Attempt& attempt);
   sluice_answer complete(sluice_token token, const sluice_outcome* outcome);
   sluice_answer add_timer(const Timer& timer);
@@ -375,6 +419,7 @@ class HandlerTest {
 
   const sluice_handler& handler_;
   const std::string job_;
+  detail::TestMetrics metrics_{[this](const std::string& text) { write(SLUICE_LOG_WARN, detail::borrow(text), {}); }};
   std::vector<std::string> errors_;
   std::map<std::string, const void*, std::less<>> features_;
   std::chrono::nanoseconds timeout_ = std::chrono::seconds(60);
@@ -410,6 +455,8 @@ class HandlerTest {
   std::map<sluice_token, std::unique_ptr<Attempt>> at_work_;
   std::map<sluice_token, Result> results_;
   std::vector<Timer> timers_;
+  // Last, so that they end before what they may still log to.
+  detail::TestArounds arounds_;
 };
 
 inline sluice_context HandlerTest::make_context(Attempt& attempt) {
@@ -491,6 +538,10 @@ inline std::unique_ptr<HandlerTest::Attempt> HandlerTest::make_attempt(const Tes
 }
 
 inline Result HandlerTest::end(Attempt& attempt) {
+  settle_report(attempt);
+  arounds_.leave(
+      attempt.around, attempt.raw, attempt.context, [&attempt] { return outcome_of(attempt.result); },
+      [&attempt] { settle_report(attempt); });
   settle_effects(attempt);
   Result& result = attempt.result;
   result.checkpoints = attempt.checkpoints.stored();
@@ -507,7 +558,9 @@ inline Result HandlerTest::end(Attempt& attempt) {
 inline Result HandlerTest::handle(const TestMessage& message) {
   if (feature_of_handler<sluice_async>(SLUICE_ASYNC_1) == nullptr) {
     const std::unique_ptr<Attempt> attempt = make_attempt(message);
-    handler_.handle(instance_, &attempt->raw, &attempt->context);
+    if (enter(*attempt)) {
+      handler_.handle(instance_, &attempt->around.inner(attempt->raw), &attempt->context);
+    }
     return end(*attempt);
   }
   const sluice_token token = begin(message);
@@ -541,13 +594,18 @@ inline std::vector<Result> HandlerTest::handle_batch(const std::vector<TestMessa
   std::vector<const sluice_context*> contexts;
   for (const TestMessage& message : messages) {
     attempts.push_back(make_attempt(message));
-    raw.push_back(&attempts.back()->raw);
-    contexts.push_back(&attempts.back()->context);
+    Attempt& attempt = *attempts.back();
+    if (enter(attempt)) {
+      raw.push_back(&attempt.around.inner(attempt.raw));
+      contexts.push_back(&attempt.context);
+    }
   }
-  batch->handle(instance_, raw.data(), contexts.data(), raw.size());
-  std::vector<Result> results;
-  for (const std::unique_ptr<Attempt>& attempt : attempts) {
-    results.push_back(end(*attempt));
+  if (!raw.empty()) {
+    batch->handle(instance_, raw.data(), contexts.data(), raw.size());
+  }
+  std::vector<Result> results(attempts.size());
+  for (std::size_t i = attempts.size(); i-- > 0;) {
+    results[i] = end(*attempts[i]);
   }
   return results;
 }
@@ -566,7 +624,13 @@ inline sluice_token HandlerTest::begin(const TestMessage& message) {
     attempt.async = {sizeof(sluice_async_context), 0, token, &async_host_, &attempt.context};
     at_work_.emplace(token, std::move(made));
   }
-  async->begin(instance_, &attempt.raw, &attempt.async);
+  if (enter(attempt)) {
+    async->begin(instance_, &attempt.around.inner(attempt.raw), &attempt.async);
+  } else {
+    const Result answered = attempt.result;
+    const sluice_outcome outcome = outcome_of(answered);
+    complete(token, &outcome);
+  }
   return token;
 }
 

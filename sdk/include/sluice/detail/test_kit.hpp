@@ -296,6 +296,7 @@ class TestEffects {
   const testing::StagedEffects& staged() const { return staged_; }
   /// Why `done()` would be a fault; empty: it would not.
   const std::string& refusal() const { return refusal_; }
+  void discard() { begin(); }
   /// A checkpoint has committed what was staged: all but the result.
   void committed() {
     std::string result = std::move(staged_.result);
