@@ -367,8 +367,10 @@ void Host::look_at_host_file() const {
 std::optional<JobSet::Exchange> Host::plan_reload() {
   look_at_host_file();
   auto plans = load_job_plans(parts_.config, parts_.plugins, [this](const config::JobConfig& job) {
-    const auto handler = find_handler(parts_.plugins, job);
-    return handler && !parts_.plugins.is_stale(*handler) && jobs_.runs(job, *handler);
+    const Handlers handlers = handlers_of(job, parts_.plugins);
+    return std::none_of(handlers.begin(), handlers.end(),
+                        [this](const auto* handler) { return parts_.plugins.is_stale(handler); }) &&
+           jobs_.runs(job, handlers);
   });
   for (const plugin::RejectedPlugin& rejected : parts_.plugins.rejected()) {
     parts_.log.warn("plugin not used", {{"file", rejected.file}, {"why", rejected.why}});

@@ -358,6 +358,20 @@ Parsed<std::vector<JobPlan>> plan_jobs(const std::vector<JobConfig>& jobs, const
   return plans;
 }
 
+Handlers handlers_of(const JobConfig& job, const plugin::PluginRegistry& registry) {
+  const auto handler = find_handler(registry, job);
+  Handlers all;
+  if (handler) {
+    all.push_back(*handler);
+  }
+  for (const config::AroundConfig& around : job.arounds) {
+    if (const auto found = registry.handler(around.handler)) {
+      all.push_back(*found);
+    }
+  }
+  return all.size() == job.arounds.size() + 1 ? all : Handlers();
+}
+
 std::vector<ConfigError> distrusted(const config::HostConfig& host, const std::vector<JobConfig>& jobs) {
   std::vector<ConfigError> errors;
   if (host.allow_insecure_files) {

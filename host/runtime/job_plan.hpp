@@ -15,6 +15,17 @@ struct JobPlan {
   std::vector<plugin::AroundSpec> arounds{};
 };
 
+/// A job's handlers as the registry has them: its own, then those around it. A value.
+using Handlers = std::vector<const sluice_handler*>;
+inline Handlers handlers_of(const JobPlan& plan) {
+  Handlers all{plan.handler};
+  std::transform(plan.arounds.begin(), plan.arounds.end(), std::back_inserter(all),
+                 [](const plugin::AroundSpec& around) { return around.handler; });
+  return all;
+}
+/// Empty when one of them is not there.
+Handlers handlers_of(const config::JobConfig& job, const plugin::PluginRegistry& registry);
+
 /// The handler that a job names; errors as the registry's.
 inline Result<const sluice_handler*> find_handler(const plugin::PluginRegistry& registry,
                                                   const config::JobConfig& job) {

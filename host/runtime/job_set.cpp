@@ -36,7 +36,7 @@ Result<JobSet::Exchange> JobSet::prepare(const std::vector<JobPlan>& plans) cons
   std::size_t threads = 0;
   for (const JobPlan& plan : plans) {
     const auto found = before.find(plan.config.name);
-    if (found != before.end() && found->second.is(plan.config, plan.handler)) {
+    if (found != before.end() && found->second.is(plan.config, handlers_of(plan))) {
       ++next.changes.unchanged;
       before.erase(found);
       continue;

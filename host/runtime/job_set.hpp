@@ -33,8 +33,8 @@ class JobSet : boost::noncopyable {
     JobPlan plan;
     JobPointer job;
 
-    bool is(const config::JobConfig& other, const sluice_handler* handler) const {
-      return plan.handler == handler && job->config().same_job(other);
+    bool is(const config::JobConfig& other, const Handlers& handlers) const {
+      return handlers_of(plan) == handlers && job->config().same_job(other);
     }
   };
 
@@ -62,11 +62,11 @@ class JobSet : boost::noncopyable {
   /// Starts the first jobs. When one cannot start, those that did stop hard, and a drain has to follow.
   Result<void> start(const Exchange& first);
 
-  /// True when a job runs that this one, with this handler, would not differ from.
-  bool runs(const config::JobConfig& job, const sluice_handler* handler) const {
+  /// True when a job runs that this one, with these handlers, would not differ from.
+  bool runs(const config::JobConfig& job, const Handlers& handlers) const {
     const MutexLock lock(mutex_);
     const auto found = running_.find(job.name);
-    return found != running_.end() && found->second.is(job, handler);
+    return found != running_.end() && found->second.is(job, handlers);
   }
   /// True while jobs of the last reload are still on their way out; `exchange` must wait for that to end.
   bool exchanging() const {

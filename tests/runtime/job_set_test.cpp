@@ -129,9 +129,27 @@ TEST_F(JobSetTest, KnowsWhichJobsItRuns) {
   ASSERT_TRUE(start({plan("a")}).has_value());
   JobPlan changed = plan("a");
   changed.config.concurrency = 7;
-  EXPECT_TRUE(jobs_.runs(plan("a").config, plan("a").handler));
-  EXPECT_FALSE(jobs_.runs(changed.config, changed.handler));
-  EXPECT_FALSE(jobs_.runs(plan("b").config, plan("b").handler));
+  EXPECT_TRUE(jobs_.runs(plan("a").config, {plan("a").handler}));
+  EXPECT_FALSE(jobs_.runs(changed.config, {changed.handler}));
+  EXPECT_FALSE(jobs_.runs(plan("b").config, {plan("b").handler}));
+  EXPECT_TRUE(jobs_.drain(soon()).clean);
+}
+
+TEST_F(JobSetTest, AJobWithAnotherHandlerAroundItsOwnIsExchanged) {
+  const sluice_handler around = kHandler;
+  const sluice_handler newer = kHandler;
+  const auto within = [this](const sluice_handler& handler) {
+    JobPlan made = plan("a");
+    made.arounds.push_back({&handler, {}});
+    return made;
+  };
+  ASSERT_TRUE(start({within(around)}).has_value());
+  EXPECT_TRUE(jobs_.runs(plan("a").config, {plan("a").handler, &around}));
+  EXPECT_FALSE(jobs_.runs(plan("a").config, {plan("a").handler, &newer}));
+  EXPECT_FALSE(jobs_.runs(plan("a").config, {plan("a").handler}));
+  EXPECT_FALSE(jobs_.runs(plan("a").config, {})) << "one of them is not there";
+  EXPECT_EQ(jobs_.prepare({within(around)})->changes.unchanged, 1U);
+  EXPECT_EQ(jobs_.prepare({within(newer)})->changes.changed, std::vector<std::string>{"a"});
   EXPECT_TRUE(jobs_.drain(soon()).clean);
 }
 
@@ -145,7 +163,7 @@ TEST_F(JobSetTest, AJobWhosePluginIsAnotherOneIsExchanged) {
   };
   const sluice_handler next = kHandler;
   ASSERT_TRUE(start({with_plugin(kHandler, "1.0.0"), plan("b")}).has_value());
-  EXPECT_FALSE(jobs_.runs(plan("a").config, &next));
+  EXPECT_FALSE(jobs_.runs(plan("a").config, {&next}));
   const auto newer = jobs_.prepare({with_plugin(next, "1.1.0"), plan("b")});
   ASSERT_TRUE(newer.has_value());
   EXPECT_EQ(newer->changes.changed, std::vector<std::string>{"a (a.so 1.0.0, now 1.1.0)"});
@@ -154,7 +172,7 @@ TEST_F(JobSetTest, AJobWhosePluginIsAnotherOneIsExchanged) {
   EXPECT_EQ(rebuilt->changes.changed, std::vector<std::string>{"a (a.so 1.0.0, built anew)"});
   jobs_.exchange(*newer, std::chrono::seconds(10));
   until([&] { return !jobs_.exchanging(); });
-  EXPECT_TRUE(jobs_.runs(plan("a").config, &next));
+  EXPECT_TRUE(jobs_.runs(plan("a").config, {&next}));
   EXPECT_TRUE(jobs_.drain(soon()).clean);
 }
 
@@ -209,7 +227,7 @@ TEST_F(JobSetTest, ASuccessorThatGetsNoThreadsAfterAllGivesThePlaceBack) {
     until([&] { return !jobs_.exchanging(); });
   }
   EXPECT_EQ(failures(), 1U);
-  EXPECT_TRUE(jobs_.runs(plan("a").config, plan("a").handler));
+  EXPECT_TRUE(jobs_.runs(plan("a").config, {plan("a").handler}));
   send("a", 1);
   until([&] { return jobs_.total().done == 2; });
   EXPECT_TRUE(jobs_.drain(soon()).clean);
