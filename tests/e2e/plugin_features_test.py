@@ -130,6 +130,12 @@ class AroundBadInput(Case):
         self.write_job("who", extra=around("decrypt", key=7), **WHO)
         self.refused(r"work\.toml:7:1: the option .key. of the handler .decrypt. must be a string")
 
+    def test_one_call_at_a_time_does_not_go_around_calls_that_overlap(self):
+        self.write_job("who", **WHO)
+        self.write_job("coroutines", name="work", plugin="kinds", extra=around("trail", mark="t"))
+        self.refused(r"work\.toml:5:11: .trail. takes one call at a time, and those of the asynchronous handler .coroutines. "
+                     "overlap: make its enter and leave const")
+
     def test_plugins_tells_them_apart(self):
         self.write_job("who", **WHO)
         shown = self.sluice("plugins", "--output", "text", check=True).stdout

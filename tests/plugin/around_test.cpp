@@ -36,6 +36,22 @@ class AroundTest : public testing::Test {
     ASSERT_TRUE(made) << made.error().message();
     instance_ = std::move(*made);
   }
+  /// A handler of the fixture "kinds".
+  void open_kind(const std::string& handler, const std::vector<AroundSpec>& arounds) {
+    const LibraryResult library = load_library(fixture_file("kinds"));
+    OptionValues values;
+    values.add({"path", SLUICE_OPTION_STRING, "", 0, 0, {}});
+    values.add({"sleep", SLUICE_OPTION_DURATION, "0s", 0, 0, {}});
+    auto made = make_within(surroundings(), *find_handler(*library.plugin, handler), "orders", values, arounds);
+    ASSERT_TRUE(made) << made.error().message();
+    instance_ = std::move(*made);
+  }
+  static queue::Message message_of(const std::string& id, const std::map<std::string, std::string>& attributes) {
+    queue::Message message;
+    message.id = id;
+    message.attributes.insert(attributes.begin(), attributes.end());
+    return message;
+  }
   HandlerSurroundings surroundings() {
     return {.log = log_.log(), .effects = {SLUICE_STORE_SQLITE, false, &random_, &clock_}};
   }
@@ -179,6 +195,53 @@ TEST_F(AroundTest, ConcurrentOnesAreSharedAndOthersAreEachWorkersOwn) {
   EXPECT_THAT(log()[0], HasSubstr("a1 saw"));
   EXPECT_THAT(log()[2], HasSubstr("a2 saw"));
   EXPECT_THAT(log()[4], HasSubstr("a1 saw")) << "another worker's";
+}
+
+TEST_F(AroundTest, EachMessageOfABatchIsEnteredAndLeft) {
+  open_kind("batches", {trail("t"), spec("decrypt", {{"key", "k"}})});
+  const std::array<queue::Message, 3> messages{message_of("a", {{"encrypted", "xor"}}),
+                                               message_of("b", {{"encrypted", "xor"}, {"do", "reject"}}),
+                                               message_of("c", {})};
+  std::vector<Work> batch;
+  for (const queue::Message& message : messages) {
+    batch.push_back({message, "orders", 5, attempt_});
+  }
+  std::array<Outcome, 3> outcomes;
+  instance_->handle_batch(batch, outcomes);
+  EXPECT_EQ(outcomes[0].status, OutcomeStatus::done);
+  EXPECT_EQ(outcomes[1].reason, "as it was told");
+  EXPECT_EQ(outcomes[2].reason, "it is not encrypted") << "the handler has not seen it";
+  EXPECT_THAT(log(), ElementsAre("t3 saw 3 it is not encrypted of ", "t3 saw 3 as it was told of ", "t3 saw 0  of "));
+  instance_->handle_batch(std::span(batch).subspan(2), std::span(outcomes).subspan(2));
+  EXPECT_EQ(outcomes[2].reason, "it is not encrypted") << "nothing is left of the batch";
+}
+
+TEST_F(AroundTest, ABatchThatThrowsIsLeftToo) {
+  open_kind("batches", {trail("t", "retry")});
+  const queue::Message message = message_of("a", {{"do", "throw"}});
+  const std::array batch{Work{message, "orders", 5, attempt_}, Work{message, "orders", 5, attempt_}};
+  std::array<Outcome, 2> outcomes;
+  instance_->handle_batch(batch, outcomes);
+  EXPECT_THAT(log(), ElementsAre("t2 saw 6 the whole batch of ", "t2 saw 6 the whole batch of "));
+  EXPECT_EQ(outcomes[0].status, OutcomeStatus::retry);
+}
+
+TEST_F(AroundTest, OneThatEndsLaterIsLeftThen) {
+  open_kind("coroutines", {trail("t"), spec("decrypt", {{"key", "k"}})});
+  EXPECT_EQ(handle("x", {{"encrypted", "xor"}, {"do", "reject"}}).reason, "as it was told");
+  EXPECT_EQ(handle("x", {{"encrypted", "xor"}, {"do", "throw"}}).status, OutcomeStatus::fault);
+  EXPECT_EQ(handle("x", {}).reason, "it is not encrypted");
+  EXPECT_THAT(log(), ElementsAre("t1 saw 3 as it was told of ", "t2 saw 6 as it was told of ",
+                                 "t3 saw 3 it is not encrypted of "));
+  open_kind("coroutines", {trail("t", "stage")});
+  EXPECT_THAT(staged(handle("x", {{"do", "send"}})), ElementsAre("entered t", "A-101", "left t"));
+}
+
+TEST_F(AroundTest, OneThatForgetsItsMessageIsLeft) {
+  open_kind("careless", {trail("t")});
+  const Outcome outcome = handle("x", {{"do", "drop"}});
+  EXPECT_EQ(outcome.status, OutcomeStatus::fault);
+  EXPECT_THAT(log().back(), HasSubstr("t1 saw 6 "));
 }
 
 TEST_F(AroundTest, OneThatCannotBeMadeKeepsTheJobFromStarting) {

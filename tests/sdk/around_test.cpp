@@ -89,6 +89,40 @@ TEST(Around, ReplacesAnOutcome) {
   EXPECT_EQ(result.reason, "thrown");
 }
 
+struct Each {
+  std::vector<sluice::Outcome> handle(std::span<const sluice::Message> messages, sluice::BatchContext&) const {
+    std::vector<sluice::Outcome> outcomes;
+    for (const sluice::Message& message : messages) {
+      outcomes.push_back(sluice::reject(std::string(message.body())));
+    }
+    return outcomes;
+  }
+};
+
+struct Later {
+  sluice::Task<sluice::Outcome> handle(const sluice::Message& message, sluice::AsyncContext& context) const {
+    const bool stopped = co_await context.sleep(2s);
+    co_return stopped ? sluice::release() : sluice::reject(std::string(message.body()));
+  }
+};
+
+TEST(Around, GoesAroundBatchesAndWhatEndsLater) {
+  HandlerTest batch(sluice::testing::handler<Each>());
+  batch.around<Loud>();
+  const auto results = batch.handle_batch({{.body = "a"}, {.body = "quiet"}, {.body = "b"}});
+  ASSERT_EQ(results.size(), 3U);
+  EXPECT_EQ(results[0].reason, "a!");
+  EXPECT_EQ(results[1].reason, "too quiet");
+  EXPECT_EQ(results[2].reason, "b!");
+  EXPECT_EQ(batch.log().size(), 2U);
+
+  HandlerTest later(sluice::testing::handler<Later>());
+  later.around<Loud>();
+  EXPECT_EQ(later.handle({.body = "a"}).reason, "a!");
+  EXPECT_EQ(later.handle({.body = "quiet"}).reason, "too quiet");
+  EXPECT_EQ(later.log().size(), 1U);
+}
+
 TEST(Around, EffectsOfAFailureThatIsMadeGoodAreShownAndNotCommitted) {
   HandlerTest run(sluice::testing::handler<Echo>());
   run.around<Forgives>();
