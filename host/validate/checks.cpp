@@ -97,8 +97,10 @@ void check_create(Probe& probe) {
                     ? "free in `destroy` what `create` takes; a build with -fsanitize=leak names the place"
                     : "end, join and close in the destructor what the constructor begins"});
   }
-  probe.note(std::to_string(cycles.done()) + " times created and destroyed");
-  probe.figure("cycles", static_cast<std::int64_t>(cycles.done()));
+  if (!refusal) {
+    probe.note(std::to_string(cycles.done()) + " times created and destroyed");
+    probe.figure("cycles", static_cast<std::int64_t>(cycles.done()));
+  }
 }
 
 /// Options of this name and value, among the job's.

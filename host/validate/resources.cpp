@@ -58,7 +58,8 @@ std::vector<Growth> leaks(const std::vector<Sample>& samples) {
     return found;
   }
   for (const Kind& kind : kKinds) {
-    bool grows = true;
+    // What is not ended holds memory.
+    bool grows = kind.amount != &Resources::memory || found.empty();
     for (std::size_t i = 1; i < samples.size(); ++i) {
       const auto between = static_cast<double>(samples[i].repetitions - samples[i - 1].repetitions);
       grows = grows && gain(samples[i - 1], samples[i], kind.amount) >= kind.least * between;

@@ -32,7 +32,8 @@ struct Growth {
 };
 
 /// What grew between every two samples, and by half a thing (of memory by 16 bytes) for each repetition. What a plugin
-/// takes once, or now and then, does not. Fewer than 3 samples, or 20 repetitions, tell nothing.
+/// takes once, or now and then, does not; nor is memory told of beside what holds it. Fewer than 3 samples, or 20
+/// repetitions, tell nothing.
 std::vector<Growth> leaks(const std::vector<Sample>& samples);
 
 }  // namespace sluice::validate

@@ -103,6 +103,8 @@ class Validation {
   /// Runs a child and puts what it tells where it belongs.
   Result<void> run_child(const std::vector<std::string>& more, CheckResult& own);
   void file(Finding finding, CheckResult& own);
+  /// Told by a check before.
+  bool is_known(const Finding& finding, const std::string& handler) const;
   void add(CheckResult result) {
     tell_(result);
     report_.checks.push_back(std::move(result));
@@ -119,14 +121,6 @@ class Validation {
 };
 
 void Validation::file(Finding finding, CheckResult& own) {
-  const auto knows = [&](const CheckResult& check) {
-    return check.handler == own.handler &&
-           std::any_of(check.findings.begin(), check.findings.end(),
-                       [&finding](const Finding& known) { return known.what == finding.what; });
-  };
-  if (std::any_of(report_.checks.begin(), report_.checks.end(), knows)) {
-    return;
-  }
   if (finding.check.empty() || finding.check == own.check) {
     finding.check = own.check;
     own.add(std::move(finding));
@@ -136,6 +130,13 @@ void Validation::file(Finding finding, CheckResult& own) {
   other.check = finding.check;
   other.handler = own.handler;
   other.add(std::move(finding));
+}
+
+bool Validation::is_known(const Finding& finding, const std::string& handler) const {
+  const auto same = [&finding](const Finding& known) { return known.what == finding.what; };
+  return std::any_of(report_.checks.begin(), report_.checks.end(), [&](const CheckResult& check) {
+    return check.handler == handler && std::any_of(check.findings.begin(), check.findings.end(), same);
+  });
 }
 
 Result<void> Validation::run_child(const std::vector<std::string>& more, CheckResult& own) {
@@ -156,7 +157,10 @@ Result<void> Validation::run_child(const std::vector<std::string>& more, CheckRe
     const std::vector<std::string> fields = told_fields(line);
     const std::string& kind = fields.front();
     if (kind == kFound) {
-      file(read_finding(fields), own);
+      Finding finding = read_finding(fields);
+      if (!is_known(finding, own.handler)) {
+        file(std::move(finding), own);
+      }
     } else if (kind == "note" && fields.size() > 1) {
       own.notes.push_back(fields[1]);
     } else if (kind == "figure" && fields.size() > 2) {

@@ -123,7 +123,7 @@ std::string url_of(natsConnection* connection) {
 
 void on_restored(natsConnection* connection, void* closure) { of(closure).restored(url_of(connection)); }
 
-void on_closed(natsConnection*, void* closure) { of(closure).changed(); }
+void on_closed(natsConnection*, void* closure) { of(closure).closed(); }
 
 void on_error(natsConnection* connection, natsSubscription*, natsStatus status, void* closure) {
   if (status == NATS_NOT_PERMITTED) {
@@ -218,6 +218,7 @@ std::variant<std::unique_ptr<Link>, std::string> Link::connect(const Settings& s
   std::unique_ptr<Link> link(new Link(settings, events));
   link->connection_.reset(connection);
   if (status == NATS_OK) {
+    events.opened();
     jsOptions js;
     jsOptions_Init(&js);
     js.PublishAsync.AckHandler = &on_acknowledged;
@@ -291,6 +292,30 @@ std::string Link::why_no_stream(std::string_view subject) const {
   return "no stream" + where + " takes the subject \"" + std::string(subject) + "\"; add it to a stream's subjects";
 }
 
+bool LinkEvents::begin(sluice::Host host) {
+  const std::lock_guard lock(mutex_);
+  if (taken_ || connections_ > 0) {
+    return false;
+  }
+  taken_ = true;
+  host_.emplace(host);
+  silent_ = false;
+  return true;
+}
+
+void LinkEvents::opened() {
+  const std::lock_guard lock(mutex_);
+  ++connections_;
+}
+
+void LinkEvents::closed() {
+  {
+    const std::lock_guard lock(mutex_);
+    --connections_;
+  }
+  changed();
+}
+
 void LinkEvents::lost(const std::string& why) {
   acknowledgements.answer_all({Answer::End::lost, 0, why});
   log(SLUICE_LOG_WARN, "the connection to NATS is lost: " + why + "; trying again for ever");
@@ -324,6 +349,11 @@ void LinkEvents::show(bool works, const std::string& text) {
 void LinkEvents::end() {
   const std::lock_guard lock(mutex_);
   host_.reset();
+}
+
+void LinkEvents::leave() {
+  const std::lock_guard lock(mutex_);
+  taken_ = false;
 }
 
 std::uint64_t LinkEvents::changes() {

@@ -174,10 +174,13 @@ struct Publication {
 /// it for as long as the process lives. Thread-safe.
 class LinkEvents {
  public:
-  explicit LinkEvents(sluice::Host host) : host_(host) {}
-
   Acknowledgements acknowledgements;
 
+  /// For a handler that comes: it takes them, unless they are another one's or a connection may call them still.
+  bool begin(sluice::Host host);
+  /// A connection was made, and was closed for good.
+  void opened();
+  void closed();
   void lost(const std::string& why);
   void restored(const std::string& where);
   void not_permitted(const std::string& why);
@@ -188,6 +191,8 @@ class LinkEvents {
   void show(bool works, const std::string& text);
   /// The handler goes: nothing is told any more.
   void end();
+  /// It has gone.
+  void leave();
   /// Grows with each change of any connection's state.
   std::uint64_t changes();
   /// Waits for a change since `seen`, at most this long.
@@ -202,6 +207,8 @@ class LinkEvents {
   std::condition_variable changed_;
   // Guarded by mutex_.
   std::optional<sluice::Host> host_;
+  bool taken_ = false;
+  int connections_ = 0;
   std::uint64_t changes_ = 0;
 };
 

@@ -206,13 +206,24 @@ constexpr std::chrono::minutes kLookAgain(1);
 constexpr int kFurtherTries = 2;  // where no stream takes the subject
 
 LinkEvents& make_events(sluice::Host host) {
-  // The library may call into them after the connection was destroyed, and does not say when it will not any more. They
-  // are few: one for each time that a job is made.
+  // The library may call into them after the connection was destroyed, until it says that it is closed. They are used
+  // again then, and never freed.
   static std::mutex mutex;
   static auto* const all = new std::vector<std::unique_ptr<LinkEvents>>();
   const std::lock_guard lock(mutex);
-  return *all->emplace_back(std::make_unique<LinkEvents>(host));
+  for (const auto& events : *all) {
+    if (events->begin(host)) {
+      return *events;
+    }
+  }
+  LinkEvents& events = *all->emplace_back(std::make_unique<LinkEvents>());
+  events.begin(host);
+  return events;
 }
+
+struct LeaveEvents {
+  void operator()(LinkEvents* events) const { events->leave(); }
+};
 
 /// Until then or until the attempt is over.
 std::chrono::steady_clock::time_point earlier(std::chrono::steady_clock::time_point time,
@@ -228,17 +239,17 @@ class Broker {
   /// Throws std::invalid_argument for settings that the library refuses.
   Broker(const Settings& settings, sluice::Host host)
       : settings_(settings),
-        events_(make_events(host)),
-        options_(make_options(settings, events_)),
+        events_(&make_events(host)),
+        options_(make_options(settings, *events_)),
         random_(std::random_device()()) {
     if (host.shows_health()) {
       keeper_ = std::jthread([this](const std::stop_token& stop) { keep(stop); });
     }
   }
   ~Broker() {
-    events_.end();
+    events_->end();
     keeper_.request_stop();
-    events_.changed();
+    events_->changed();
     keeper_ = std::jthread();  // which waits for it
     link_.reset();
   }
@@ -250,7 +261,7 @@ class Broker {
   Answer publish(const Publication& publication, const sluice::Context& context) {
     Answer answer = publish_over_links(publication, context);
     if (answer.end == Answer::End::stored || answer.end == Answer::End::timed_out) {
-      events_.acknowledges(answer.end == Answer::End::stored);
+      events_->acknowledges(answer.end == Answer::End::stored);
     }
     return answer;
   }
@@ -291,7 +302,7 @@ class Broker {
   std::shared_ptr<Link> connected_link(Time ends, const sluice::Context& context, Answer& failure) {
     std::unique_lock lock(mutex_);
     for (;;) {
-      const std::uint64_t seen = events_.changes();
+      const std::uint64_t seen = events_->changes();
       renew(lock);
       if (link_ && link_->connected()) {
         return link_;
@@ -306,7 +317,7 @@ class Broker {
         return nullptr;
       }
       lock.unlock();
-      events_.wait_for_change(seen, kTick);
+      events_->wait_for_change(seen, kTick);
       lock.lock();
     }
   }
@@ -324,7 +335,7 @@ class Broker {
   void connect_once(std::unique_lock<std::mutex>& lock) {
     connecting_ = true;
     lock.unlock();
-    auto connected = Link::connect(settings_, options_.get(), events_);
+    auto connected = Link::connect(settings_, options_.get(), *events_);
     lock.lock();
     connecting_ = false;
     if (auto* made = std::get_if<std::unique_ptr<Link>>(&connected)) {
@@ -345,7 +356,7 @@ class Broker {
       // The library tells a time-out by itself; this is for what it forgets.
       const bool over = std::chrono::steady_clock::now() >= earlier(ends + settings_.timeout, context);
       if (over) {
-        events_.acknowledgements.forget(message, waiter);
+        events_->acknowledgements.forget(message, waiter);
         return waiter.wait_for(nanoseconds::zero()) ? waiter.take() : Answer{Answer::End::timed_out};
       }
     }
@@ -361,17 +372,17 @@ class Broker {
     std::optional<std::pair<bool, std::string>> shown;
     std::unique_lock lock(mutex_);
     while (!stop.stop_requested()) {
-      const std::uint64_t seen = events_.changes();
+      const std::uint64_t seen = events_->changes();
       renew(lock);
       const auto now_so = health();
       const nanoseconds span = link_ ? nanoseconds(kLookAgain) : next_attempt_ - std::chrono::steady_clock::now();
       lock.unlock();
       if (shown != now_so) {
-        events_.show(now_so.first, now_so.second);
+        events_->show(now_so.first, now_so.second);
         shown = now_so;
       }
       if (!stop.stop_requested()) {
-        events_.wait_for_change(seen, std::max(span, nanoseconds(kTick)));
+        events_->wait_for_change(seen, std::max(span, nanoseconds(kTick)));
       }
       lock.lock();
     }
@@ -385,14 +396,14 @@ class Broker {
       const std::string why = link_->last_error();
       return {false, "the connection is lost: " + (why.empty() ? "it ended" : why) + "; trying again for ever"};
     }
-    if (events_.silent()) {
+    if (events_->silent()) {
       return {false, "connected to " + link_->url() + ", which acknowledges nothing"};
     }
     return {true, "connected to " + link_->url()};
   }
 
   const Settings& settings_;
-  LinkEvents& events_;  ///< as long as the process
+  const std::unique_ptr<LinkEvents, LeaveEvents> events_;  ///< left last
   const NatsPointer<natsOptions> options_;
 
   std::mutex mutex_;

@@ -22,11 +22,11 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Shipped{"greeter", ""}, Shipped{"transfer", ""}, Shipped{"log", ""}, Shipped{"verify-file", ""},
                     Shipped{"exec", "command = [\"/bin/cat\"]\n"},
                     Shipped{"webhook", "url = \"http://127.0.0.1:9/\"\n"},
-                    Shipped{"nats_publisher", "url = \"nats://127.0.0.1:9\"\n"},
-                    Shipped{"sns_publisher",
+                    Shipped{"nats", "url = \"nats://127.0.0.1:9\"\n"},
+                    Shipped{"sns",
                             "topic = \"arn:aws:sns:eu-west-1:123456789012:t\"\nregion = \"eu-west-1\"\n"
                             "endpoint = \"http://127.0.0.1:9\"\naccess_key_id = \"x\"\nsecret_access_key = \"x\"\n"},
-                    Shipped{"queue_publisher", "queue = \"next\"\n"}),
+                    Shipped{"queue", "queue = \"next\"\n"}),
     [](const auto& parameter) {
       std::string name = parameter.param.file;
       std::erase(name, '-');
