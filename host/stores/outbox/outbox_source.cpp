@@ -48,8 +48,6 @@ Fate fate_of(const Completion& completion) {
     case CompletionAction::release:
     case CompletionAction::keep:  // nobody asks for it (SourceTraits::checkpoints)
       break;
-    case CompletionAction::keep:  // nobody asks for it (SourceTraits::checkpoints)
-      break;
   }
   return {Fate::Kind::put_back, completion.delay, completion.action == CompletionAction::retry};
 }
