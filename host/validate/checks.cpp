@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <thread>
 
@@ -15,6 +16,7 @@ using Level = Finding::Level;
 constexpr std::size_t kThreads = 16;
 constexpr std::size_t kCycles = 1000;
 constexpr std::size_t kCalls = 2000;
+constexpr std::size_t kInFlight = 1000;
 constexpr std::size_t kRandomMessages = 300;
 
 /// Repeats something and measures now and then: after a few times already, because a process that is full of threads
@@ -280,6 +282,88 @@ void check_concurrency(Probe& probe) {
   }
 }
 
+/// Many messages at once: each with an attempt of its own.
+class Crowd {
+ public:
+  Crowd(const Probe& probe, const std::vector<OddMessage>& messages) {
+    for (const OddMessage& odd : messages) {
+      plugin::Attempt& attempt = attempts_.emplace_back(probe.clock());
+      attempt.arm(probe.clock().steady_now() + probe.call_timeout());
+      works_.push_back({odd.message, probe.job().queue, probe.job().retry.max_attempts, attempt});
+    }
+  }
+  const std::vector<plugin::Work>& works() const { return works_; }
+
+ private:
+  std::deque<plugin::Attempt> attempts_;
+  std::vector<plugin::Work> works_;
+};
+
+void check_batch(Probe& probe) {
+  Probe::Instance instance = make(probe);
+  if (!instance) {
+    return;
+  }
+  const std::vector<OddMessage> messages = odd_messages();
+  // The largest, and all smaller ones to one.
+  for (std::size_t size = messages.size(); size > 0; size /= 2) {
+    const std::vector<OddMessage> some(messages.begin(), messages.begin() + static_cast<std::ptrdiff_t>(size));
+    const Crowd crowd(probe, some);
+    std::vector<plugin::Outcome> outcomes(size);
+    probe.step("handle a batch of " + std::to_string(size) + " odd messages");
+    instance->handle_batch(crowd.works(), outcomes);
+    for (std::size_t i = 0; i < size; ++i) {
+      probe.judge(outcomes[i], some[i].what + ", in a batch of " + std::to_string(size));
+    }
+  }
+  probe.note("batches of 1 to " + std::to_string(messages.size()));
+  probe.destroy(std::move(instance));
+}
+
+/// Waits until each of many messages has been completed.
+class Turnstile final : public plugin::Completer {
+ public:
+  Turnstile(Probe& probe, std::size_t count) : probe_(probe), left_(count) {}
+
+  void completed(plugin::Outcome&& outcome) noexcept override {
+    probe_.judge(outcome, "one of many messages in flight");
+    const MutexLock lock(mutex_);
+    --left_;
+    all_.notify_all();
+  }
+  /// The step limit is the parent's.
+  void wait() {
+    MutexLock lock(mutex_);
+    all_.wait_until(mutex_, SteadyTime::max(), [this]() SLUICE_REQUIRES(mutex_) { return left_ == 0; });
+  }
+
+ private:
+  Probe& probe_;
+  Mutex mutex_;
+  Condition all_;
+  std::size_t left_ SLUICE_GUARDED_BY(mutex_);
+};
+
+void check_in_flight(Probe& probe) {
+  Probe::Instance instance = make(probe);
+  if (!instance) {
+    return;
+  }
+  std::vector<OddMessage> messages(kInFlight, plain_message());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    messages[i].message.id = "validate-" + std::to_string(i);
+  }
+  const Crowd crowd(probe, messages);
+  Turnstile turnstile(probe, messages.size());
+  probe.step("handle 1,000 messages in flight at once");
+  for (const plugin::Work& work : crowd.works()) {
+    instance->begin(work, turnstile);
+  }
+  turnstile.wait();
+  probe.note("1,000 messages in flight at once");
+  probe.destroy(std::move(instance));
+}
+
 void check_leaks(Probe& probe) {
   Probe::Instance instance = make(probe);
   if (!instance) {
@@ -348,6 +432,8 @@ const std::vector<Check>& handler_checks() {
       {"bodies", "messages of all sizes, bytes, types and attributes", true, check_bodies},
       {"random", "messages by chance, by the seed", true, check_random},
       {"concurrency", "16 threads at once", true, check_concurrency},
+      {"batch", "batches of odd messages", true, check_batch, plugin::HandlerKind::batch},
+      {"in-flight", "1,000 messages at once", true, check_in_flight, plugin::HandlerKind::async},
       {"leaks", "what calls leave behind", true, check_leaks},
       {"time", "how long a call takes", true, check_time},
   };

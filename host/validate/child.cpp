@@ -164,7 +164,9 @@ void look_at_file(const Values& values, const isolation::TrialSteps& steps) {
   }
   steps.tell(told_line({"plugin", plugin->name, plugin->version}));
   for (std::size_t i = 0; i < plugin->handler_count; ++i) {
-    steps.tell(told_line({"handler", plugin->handlers[i]->name}));
+    const sluice_handler& handler = *plugin->handlers[i];
+    steps.next("ask what kind of handler it is: ", handler.name);
+    steps.tell(told_line({"handler", handler.name, std::to_string(static_cast<int>(plugin::kind_of(handler)))}));
   }
   look_at_symbols(file, steps);
   look_at_options(*plugin, values, steps);

@@ -8,7 +8,8 @@
 namespace sluice::validate {
 namespace {
 
-constexpr std::uint32_t kMaxAttempts = 5;
+/// How the host ends a line about what a plugin did and must not do, such as to complete a message twice.
+constexpr std::string_view kDefect = "a defect of the plugin";
 
 Finding breach_finding(const plugin::Outcome& outcome, const std::string& what) {
   using Level = Finding::Level;
@@ -75,11 +76,18 @@ Result<Probe::Instance> Probe::create(const config::JobConfig& job, const std::s
   }
   step("create with " + what);
   const plugin::EffectRules effects{SLUICE_STORE_SQLITE, true, &ids_, &clock_};
+  const auto log = [this](sluice_log_level level, std::string_view, std::string_view, std::string_view text) {
+    if (level == SLUICE_LOG_ERROR && text.ends_with(kDefect)) {
+      find({"outcomes", Finding::Level::error, "it goes on with a message that has ended", std::string(text),
+            "the message is another worker's by then, or another one has its place",
+            "complete each message once, and let go of its context then"});
+    }
+  };
   const auto& options = std::get<plugin::OptionValues>(bound);
   auto instance = plugin::around_of(handler_) != nullptr
-                      ? plugin::make_within({{}, effects, health_.seat()}, kInside, job.name, {},
+                      ? plugin::make_within({log, effects, health_.seat()}, kInside, job.name, {},
                                             std::array{plugin::AroundSpec{&handler_, options}})
-                      : plugin::HandlerInstance::create({{}, effects, health_.seat()}, handler_, job.name, options);
+                      : plugin::HandlerInstance::create({log, effects, health_.seat()}, handler_, job.name, options);
   if (!instance && instance.error().code() == ErrorCode::corrupt) {
     find({"", Finding::Level::error, instance.error().message(), "with " + what,
           "whoever reads the log of a job that does not start cannot learn from it what to change",
@@ -95,11 +103,15 @@ void Probe::destroy(Instance instance) {
 
 plugin::Outcome Probe::call(plugin::HandlerInstance& instance, const OddMessage& odd, plugin::Attempt& attempt) {
   attempt.arm(clock_.steady_now() + call_timeout());
-  plugin::Outcome outcome = instance.handle(odd.message, "validate", kMaxAttempts, attempt);
-  if (outcome.breach != plugin::Breach::none) {
-    find(breach_finding(outcome, odd.what));
-  }
+  plugin::Outcome outcome = instance.handle(odd.message, job_.queue, job_.retry.max_attempts, attempt);
+  judge(outcome, odd.what);
   return outcome;
+}
+
+void Probe::judge(const plugin::Outcome& outcome, const std::string& what) {
+  if (outcome.breach != plugin::Breach::none) {
+    find(breach_finding(outcome, what));
+  }
 }
 
 plugin::Outcome Probe::call(plugin::HandlerInstance& instance, const OddMessage& odd) {

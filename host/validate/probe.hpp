@@ -55,6 +55,8 @@ class Probe : boost::noncopyable {
   plugin::Outcome call(plugin::HandlerInstance& instance, const OddMessage& odd, plugin::Attempt& attempt);
   /// With an attempt of its own.
   plugin::Outcome call(plugin::HandlerInstance& instance, const OddMessage& odd);
+  /// What is wrong with an outcome is a finding. Thread-safe.
+  void judge(const plugin::Outcome& outcome, const std::string& what);
 
   const Clock& clock() const { return clock_; }
 
@@ -76,8 +78,9 @@ class Probe : boost::noncopyable {
 struct Check {
   std::string_view name;
   std::string_view tries;  ///< what it tries, for people
-  bool calls = true;       ///< calls `handle`, and so is not made where that hangs or no instance can be made
+  bool calls = true;       ///< calls the handler, and so is not made where that hangs or no instance can be made
   void (*run)(Probe& probe) = nullptr;
+  std::optional<plugin::HandlerKind> kind{};  ///< of handlers of this kind alone
 };
 
 /// All of them, in the order in which they are made.

@@ -54,7 +54,7 @@ Finding end_finding(const isolation::TrialEnd& end, const std::string& check) {
   if (end.timed_out && calls) {
     return {"stop",
             Level::error,
-            "`handle` " + end.cause + ", though it was asked to stop",
+            "it " + end.cause + ", though it was asked to stop",
             where,
             "a drain or a deployment waits for it until it is given up, and its message is delivered again",
             "look at context.stop_requested() in what takes long, or wait with context.wait_for_stop()"};
@@ -115,6 +115,7 @@ class Validation {
   const ScratchFolder scratch_;
   Report report_;
   std::vector<std::string> handlers_;
+  std::map<std::string, std::string> kinds_;  ///< of handlers, by their names
   std::vector<std::string> wrong_options_;
   std::string hindrance_;                      ///< why nothing that calls the handler can be tried; empty: it can
   std::map<std::string, CheckResult> others_;  ///< what checks found that is another one's, by its name
@@ -165,8 +166,9 @@ Result<void> Validation::run_child(const std::vector<std::string>& more, CheckRe
       own.notes.push_back(fields[1]);
     } else if (kind == "figure" && fields.size() > 2) {
       std::from_chars(fields[2].data(), fields[2].data() + fields[2].size(), own.figures[fields[1]]);
-    } else if (kind == "handler" && fields.size() > 1) {
+    } else if (kind == "handler" && fields.size() > 2) {
       handlers_.push_back(fields[1]);
+      kinds_[fields[1]] = fields[2];
     } else if (kind == "plugin" && fields.size() > 2) {
       report_.name = fields[1];
       report_.version = fields[2];
@@ -182,7 +184,7 @@ Result<void> Validation::run_child(const std::vector<std::string>& more, CheckRe
     if (own.check == "create") {
       hindrance_ = "no instance can be made";
     } else if (own.check == "stop" || (end.timed_out && end.step.starts_with("handle "))) {
-      hindrance_ = "`handle` does not return";
+      hindrance_ = "it ends no plain message";
     }
   }
   return {};
@@ -241,6 +243,9 @@ Result<void> Validation::choose_handlers() {
 Result<void> Validation::check_handler(const std::string& handler) {
   hindrance_.clear();
   for (const Check& check : handler_checks()) {
+    if (check.kind && std::to_string(static_cast<int>(*check.kind)) != kinds_[handler]) {
+      continue;
+    }
     CheckResult result{.check = std::string(check.name), .handler = handler};
     if (check.calls && !hindrance_.empty()) {
       result.skipped = true;
