@@ -52,7 +52,7 @@ TEST(Catalogue, ALoadThatNeverEndsIsEnded) {
 TEST(Catalogue, AHandlerThatIgnoresItsStop) {
   const Validated validated(fixture("ignores_stop"), {}, "1s");
   EXPECT_EQ(validated.exit_code, 1);
-  EXPECT_THAT(validated.findings(), ElementsAre(StartsWith("stop: error: `handle` did not return within 1s")));
+  EXPECT_THAT(validated.findings(), ElementsAre(StartsWith("stop: error: it did not return within 1s, though it was asked to stop")));
   EXPECT_EQ(validated.verdict("bodies"), "skip") << "each would take as long";
 }
 
@@ -103,6 +103,16 @@ TEST(Catalogue, ExceptionsThatLeaveAPlugin) {
       Validated(fixture("raw_throws")).findings(),
       ElementsAre(AllOf(StartsWith("options: error: "), HasSubstr("an exception left it: thrown out of create")),
                   StartsWith("exceptions: error: an exception leaves `handle`")));
+}
+
+TEST(Catalogue, HandlersOfEveryKind) {
+  // Of its four handlers, one for batches and three that end their messages later, one completes each message twice.
+  const Validated validated(fixture("kinds"));
+  EXPECT_THAT(validated.findings(),
+              ElementsAre(AllOf(StartsWith("outcomes: error: it goes on with a message that has ended"),
+                                HasSubstr("completed a message that has ended"))));
+  EXPECT_EQ(validated.verdict("batch"), "pass");
+  EXPECT_EQ(validated.verdict("in-flight"), "pass");
 }
 
 TEST(Catalogue, ACrashNamesItsInputAndTheOtherChecksGoOn) {
