@@ -46,7 +46,7 @@ struct OneByOne : WorkerBatch {
   using WorkerBatch::finish;
   using WorkerBatch::WorkerBatch;
 
-  const Task* next(SteadyTime now) {
+  Task* next(SteadyTime now) {
     Running* const started = WorkerBatch::next(now);
     run = started != nullptr ? started : run;
     return started != nullptr ? started->task : nullptr;
