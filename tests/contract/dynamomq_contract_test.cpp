@@ -63,8 +63,8 @@ StoreFactory dynamomq(bool on_emulator = true) {
                     .keeps_to_bytes = false,
                     .counts_in_flight = false,
                     .windows_by_own_clock = false,
-                    .counts_checkpoints = true,
                     .stable_ties = false,
+                    .counts_checkpoints = true,
                     .history = on_emulator ? std::size_t{2'000} : std::size_t{34'000}};
   factory.absence = Emulator::absence();
   return factory;

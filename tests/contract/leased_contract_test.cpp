@@ -70,8 +70,8 @@ StoreFactory leased(bool on_emulator, std::uint32_t shards) {
                     .keeps_to_bytes = false,
                     .counts_in_flight = false,
                     .windows_by_own_clock = false,
-                    .counts_checkpoints = true,
                     .stable_ties = true,
+                    .counts_checkpoints = true,
                     .most_sent = 49,  // each with its alias
                     .made_id = 29,
                     .history = on_emulator ? std::size_t{2'000} : std::size_t{34'000},
