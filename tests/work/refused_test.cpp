@@ -81,6 +81,45 @@ TEST(RefusedEffects, AreDroppedAndTheMessageIsRetriedWithTheReason) {
   EXPECT_EQ(rig.effects.lines.front().detail, "write \"debit\" was refused: it changed 0 rows");
 }
 
+TEST(WatchedEnds, AreToldOnceTheyAreWritten) {
+  FlowRig rig(1);
+  rig.effects.watched = true;
+  run_to_its_end(rig, 2);
+  EXPECT_TRUE(rig.effects.ended.empty());
+  settle(rig, {});
+  ASSERT_EQ(rig.effects.ended.size(), 1U);
+  const AttemptEnd& end = rig.effects.ended.front();
+  EXPECT_EQ(end.id, "m-0");
+  EXPECT_EQ(end.attempt, 2U);
+  EXPECT_EQ(end.ending, Ending::done);
+  ASSERT_TRUE(end.outcome);
+  EXPECT_NE(end.outcome->effects, nullptr) << "they are committed with it";
+}
+
+TEST(WatchedEnds, SayWhatRefusedEffectsHaveComeTo) {
+  FlowRig rig(1);
+  rig.effects.watched = true;
+  run_to_its_end(rig);
+  settle(rig, refusal());
+  EXPECT_TRUE(rig.effects.ended.empty());
+  settle(rig, {});
+  ASSERT_EQ(rig.effects.ended.size(), 1U);
+  const AttemptEnd& end = rig.effects.ended.front();
+  EXPECT_EQ(end.ending, Ending::retried);
+  EXPECT_GT(end.delay, Duration::zero());
+  ASSERT_TRUE(end.outcome);
+  EXPECT_EQ(end.outcome->status, OutcomeStatus::retry);
+  EXPECT_EQ(end.outcome->effects, nullptr);
+  EXPECT_EQ(end.reason, "write \"debit\" was refused: it changed 0 rows");
+}
+
+TEST(WatchedEnds, AreNotGatheredWhereNobodyWatches) {
+  FlowRig rig(1);
+  run_to_its_end(rig);
+  settle(rig, {});
+  EXPECT_TRUE(rig.effects.ended.empty());
+}
+
 TEST(RefusedEffects, RejectTheMessageWhereItsAuthorSaysSo) {
   FlowRig rig(1);
   run_to_its_end(rig);
