@@ -78,7 +78,7 @@ TEST(Try, ACrashIsAResult) {
   EXPECT_EQ(crashed.at("log").at(0).at("text").as_string(), "job's 1.0.0 crash") << "what it said before";
   const Finished shown = folder.text({"try", "desk", "--data", "crash"});
   EXPECT_EQ(shown.exit_code, 1);
-  EXPECT_THAT(shown.out, HasSubstr("outcome: crashed: SIGSEGV"));
+  EXPECT_THAT(shown.out, testing::ContainsRegex("\noutcome: crashed: SIGSEGV [^\n]*\n  at [^\n]*\n")) << "and where";
 }
 
 TEST(Try, ShowsStagedEffects) {
@@ -137,7 +137,7 @@ TEST(Try, SaysWhatIsWrongWithItsWords) {
       {{"try", "desk", "--data", "x", "--id", "A"}, "give one of --data, --data-file and --id, not several"},
       {{"try", "--data", "x"}, "which handler? Write `sluice try HANDLER`"},
       {{"try", "desk", "--id", "A"}, "which queue is message A in? Write --queue QUEUE"},
-      {{"try", "desk", "--id", "A", "--queue", "orders"}, "no message A in queue orders"},
+      {{"try", "desk", "--id", "A", "--queue", "orders"}, "no message \"A\" in queue \"orders\""},
       {{"try", "desk", "--id", "A", "--queue", "ordres"}, "did you mean \"orders\"?"},
       {{"try", "desk", "--data-file", "nowhere"}, "--data-file nowhere: No such file"},
       {{"try", "--plugin", "nowhere.so", "--data", "x"}, "there is no plugin nowhere.so; build it, or mend the name"},

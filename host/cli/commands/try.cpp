@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/string/replace.hpp>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -51,6 +52,7 @@ Subject made(queue::NewMessage message) {
   made.attributes = std::move(message.attributes);
   made.group = std::move(message.group);
   made.sent_at = SystemClock().wall_now();
+  subject.record.created_at = subject.record.updated_at = made.sent_at;
   return subject;
 }
 
@@ -177,6 +179,17 @@ class TryReport {
     return end.outcome ? refused_sends(choice_.host, choice_.plan.config.queue, *end.outcome) : std::string();
   }
 
+  /// Of a crash with a line for each function of its stack.
+  static std::string reason_text(const AttemptEnd& end) {
+    std::string text = visible(end.reason);
+    if (!end.outcome || end.outcome->status != plugin::OutcomeStatus::crashed) {
+      return text;
+    }
+    boost::replace_all(text, "; stack: ", "\n  at ");
+    boost::replace_all(text, " < ", "\n  at ");
+    return text;
+  }
+
   /// What becomes of the message, by the job's policy.
   std::string ending_text(const AttemptEnd& end) const {
     const std::string after = end.delay > Duration::zero() ? " after " + took_text(end.delay) : " at once";
@@ -201,7 +214,7 @@ class TryReport {
 
   void text(const AttemptEnd& end, const DryRun& run, bool settled) {
     std::string text = "\noutcome: " + tinted(outcome_name(end), colour_of(end.ending), console_.output_has_colour());
-    text += (end.reason.empty() ? "" : ": " + visible(end.reason)) + "\n";
+    text += (end.reason.empty() ? "" : ": " + reason_text(end)) + "\n";
     text += "took: " + took_text(end.took) + "\n";
     text += (settled ? "settled: " : "a host's next step: ") + ending_text(end) + "\n";
     text += transaction_text(run);

@@ -18,6 +18,9 @@ std::string took_text(Duration took) {
   if (took >= std::chrono::minutes(1)) {
     return operate::short_duration(took);
   }
+  if (took < std::chrono::milliseconds(1)) {
+    return fixed_decimal(seconds * 1'000'000, 0) + "us";
+  }
   return seconds < 1 ? fixed_decimal(seconds * 1000, 1) + "ms" : fixed_decimal(seconds, 2) + "s";
 }
 
