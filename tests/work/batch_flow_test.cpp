@@ -193,6 +193,7 @@ TEST(AsyncFlow, OneWorkerHasAsManyAtWorkAsTheJobsConcurrency) {
   rig.flow.wake(rig.effects);
   EXPECT_EQ(rig.poll(0), 0U) << "there is no room for more";
   EXPECT_TRUE(rig.begin().empty());
+  rig.pass(1s);
   rig.complete(*begun[7]);
   EXPECT_EQ(rig.poll(5), 1U) << "one has made room";
   EXPECT_EQ(rig.effects.workers, 1U);
@@ -239,10 +240,10 @@ TEST(AsyncFlow, OneThatIsNeverCompletedLosesItsPlaceAndNoWorker) {
   rig.extend();
   EXPECT_EQ(rig.stuck(), 1U);
   EXPECT_EQ(rig.effects.hire_workers, 0U);
-  EXPECT_EQ(rig.settle() + rig.settle(), 2U);
+  EXPECT_EQ(rig.settle(), 2U);
   EXPECT_EQ(rig.account().retried, 1U);
   ASSERT_FALSE(rig.last.empty());
-  EXPECT_THAT(rig.last.back().failure.error, HasSubstr("did not complete the message within 1m6s"));
+  EXPECT_THAT(rig.last.back().failure.error, HasSubstr("did not complete the message within 66s"));
   // Late as it is, it does no harm.
   rig.complete(*begun[0]);
   EXPECT_EQ(rig.stuck(), 0U);
