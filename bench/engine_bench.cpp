@@ -396,33 +396,36 @@ sluice_handler async_table() {
   return handler;
 }
 
-void asynchronous(const Options& options) {
-  constexpr std::uint32_t kInFlight = 10'000;
-  const sluice_handler handler = async_table();
-  static_cast<void>(*plugin::HandlerInstance::create({}, handler, "bench", {}));
-  {
-    CompletingThread thread(false);
-    completing = &thread;
-    auto queue = std::make_unique<MemoryQueue>(kClock, options.messages, 100);
-    print("async, whole job", work_off(std::move(queue), options.messages, kInFlight, {}, handler), options.messages);
-  }
+// Before anything else, as memory that was given back would be taken again.
+void many_in_flight(const sluice_handler& handler, std::uint32_t count) {
   CompletingThread thread(true);
   completing = &thread;
   SeededRandom random(2);
   observe::Log log(observe::LogLevel::warn, observe::LogFormat::text);
   NoMetrics metrics;
   const work::JobSeams seams{kClock, random, log, metrics};
-  const auto job = make_job(handler, kInFlight, std::make_unique<MemoryQueue>(kClock, kInFlight, 100), seams, "bench",
-                            config::Order::none);
+  const auto job =
+      make_job(handler, count, std::make_unique<MemoryQueue>(kClock, count, 100), seams, "bench", config::Order::none);
   const double before = memory("RssAnon");
   job->start();
-  while (thread.held() < kInFlight) {
+  while (thread.held() < count) {
     wait(5ms);
   }
-  std::printf("%-28s %10.0f bytes each, body and id of 147 bytes included\n", "async, 10,000 in flight",
-              (memory("RssAnon") - before) * 1024 * 1024 / kInFlight);
+  std::printf("%-28s %10.0f bytes each, 147 of them body and id\n", "async, 10,000 in flight",
+              (memory("RssAnon") - before) * 1024 * 1024 / count);
   thread.let_go();
   job->drain(Deadline::after(kClock, 10s));
+}
+
+void asynchronous(const Options& options) {
+  constexpr std::uint32_t kInFlight = 10'000;
+  const sluice_handler handler = async_table();
+  static_cast<void>(*plugin::HandlerInstance::create({}, handler, "bench", {}));
+  many_in_flight(handler, kInFlight);
+  CompletingThread thread(false);
+  completing = &thread;
+  auto queue = std::make_unique<MemoryQueue>(kClock, options.messages, 100);
+  print("async, whole job", work_off(std::move(queue), options.messages, kInFlight, {}, handler), options.messages);
 }
 
 /// Which groups messages get; none of 0.
