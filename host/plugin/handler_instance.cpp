@@ -621,8 +621,8 @@ void Attempt::request_stop(SteadyTime end) {
     for (AttemptWatcher* watcher = watchers_; watcher != nullptr; watcher = watcher->next_) {
       watcher->stop_requested(drain_end(), lost_.load());
     }
+    wake();
   }
-  stopped_.notify_all();
 }
 
 void Attempt::watch(AttemptWatcher& watcher) {
@@ -649,7 +649,10 @@ bool Attempt::wait_for_stop(Duration timeout) {
   // A thread sleeps on the machine's clock, whatever clock the attempt goes by.
   const SystemClock machine;
   const SteadyTime end = saturating_sum(machine.steady_now(), timeout);
-  MutexLock lock(mutex_);
+  const MutexLock lock(mutex_);
+  if (!stopped_) {
+    stopped_ = std::make_unique<Condition>();
+  }
   while (!stop_requested()) {
     const SteadyTime now = machine.steady_now();
     if (now >= end) {
@@ -658,7 +661,7 @@ bool Attempt::wait_for_stop(Duration timeout) {
     // The time-out may be moved meanwhile, so what woke us is looked at afresh.
     const SteadyTime::rep seen = deadline_.load();
     const SteadyTime wake = std::min(end, saturating_sum(now, time_left()));
-    stopped_.wait_until(mutex_, wake, [this, seen] { return stop_.load() || deadline_.load() != seen; });
+    stopped_->wait_until(mutex_, wake, [this, seen] { return stop_.load() || deadline_.load() != seen; });
   }
   return true;
 }
@@ -673,8 +676,8 @@ bool Attempt::extend(Duration duration) {
     for (AttemptWatcher* watcher = watchers_; watcher != nullptr; watcher = watcher->next_) {
       watcher->extended(duration);
     }
+    wake();
   }
-  stopped_.notify_all();
   return true;
 }
 

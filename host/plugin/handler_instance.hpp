@@ -167,6 +167,11 @@ class Attempt : boost::noncopyable {
  private:
   static constexpr SteadyTime kNever = SteadyTime::max();
 
+  void wake() SLUICE_REQUIRES(mutex_) {
+    if (stopped_) {
+      stopped_->notify_all();
+    }
+  }
   SteadyTime drain_end() const { return SteadyTime(Duration(end_.load())); }
 
   const Clock& clock_;
@@ -179,8 +184,8 @@ class Attempt : boost::noncopyable {
   std::atomic<bool> stop_{false};
   std::atomic<bool> lost_{false};
   Mutex mutex_;
-  Condition stopped_;
   // Guarded by mutex_.
+  std::unique_ptr<Condition> stopped_ SLUICE_GUARDED_BY(mutex_);  ///< once somebody waits; of thousands few do
   AttemptWatcher* watchers_ SLUICE_GUARDED_BY(mutex_) = nullptr;
 };
 
