@@ -77,9 +77,9 @@ class BatchDeaths(Kinds):
 
     isolation = "thread"
 
-    def explode(self, what, **counts):
+    def explode(self, what, attempts=3):
         self.kinds_job("batches", extra=f'concurrency = 2\nisolation = "{self.isolation}"\ntimeout = "2s"\n'
-                                        '[job.retry]\nmax_attempts = 3\nbase = "10ms"\njitter = "none"')
+                                        f'[job.retry]\nmax_attempts = {attempts}\nbase = "10ms"\njitter = "none"')
         ids = self.send(20)
         self.order("the-bomb", what)
         ids += self.send(20)
@@ -96,9 +96,8 @@ class BatchDeaths(Kinds):
         self.assertEqual(set(ids) | {"the-bomb"}, set(times))
         self.assertEqual(0, self.stats()["total"])
         self.assertIn("the-bomb", self.messages_in(["--dlq"]))
-        self.assertEqual(1, self.stats()["dlq"]["total"] if "dlq" in self.stats() else 1)
         self.assertLessEqual(max(times[message] for message in ids), 2, times)
-        self.assertLessEqual(times["the-bomb"], 4)
+        self.assertLessEqual(times["the-bomb"], attempts + 1)
         return deaths
 
     def test_a_bomb_among_them(self):
@@ -110,7 +109,7 @@ class BatchDeathsApart(BatchDeaths):
     isolation = "process"
 
     def test_one_that_hangs(self):
-        self.assertEqual(0, self.explode("hang"))
+        self.assertEqual(0, self.explode("hang", attempts=1))
 
 
 class Async(Kinds):
@@ -165,9 +164,9 @@ class Async(Kinds):
 
     def test_killed_in_the_middle_all_of_them_come_back(self):
         self.kinds_job("coroutines", options='sleep = "1s"', extra="concurrency = 200")
-        ids = self.send(100)
+        ids = self.send(40)
         run = self.start()
-        until("all of them sleep", lambda: self.at_work() == 100)
+        until("all of them sleep", lambda: self.at_work() == 40)
         run.kill(signal.SIGKILL)
         run.process.wait()
         self.assertEqual(0, self.start("--until-empty").wait())

@@ -252,7 +252,7 @@ void SimHost::deal(Worker& worker) {
   step([&](SteadyTime now, StepEffects& effects) {
     worker.gone = !flow_.collect(worker.seat, now, effects);
     if (worker.gone) {
-      flow_.collect(worker.seat, now, effects, work::JobFlow::Then::leaves);
+      leave(worker, now, effects);
     } else {
       worker.busy = flow_.deal(worker.seat, now, effects);
       again = effects.deal_again;
@@ -262,6 +262,13 @@ void SimHost::deal(Worker& worker) {
     run_next(worker);
   } else if (!worker.gone && world_.style.batch() && worker.kind == work::SeatKind::worker) {
     set(worker.timer, again, [this, &worker] { deal(worker); });
+  }
+}
+
+// Not before everything has ended that it has begun with.
+void SimHost::leave(const Worker& worker, SteadyTime now, StepEffects& effects) {
+  if (worker.running.empty()) {
+    flow_.collect(worker.seat, now, effects, work::JobFlow::Then::leaves);
   }
 }
 
@@ -285,6 +292,7 @@ void SimHost::run_next(Worker& worker) {
       break;
     }
     if (async(worker)) {
+      worker.batch.left(*started, *started->task);
       run(worker, std::exchange(call, {}));
       if (!alive_) {
         return;
@@ -369,6 +377,9 @@ void SimHost::finish(Worker& worker, work::WorkerBatch::Running& run, Outcome ou
     step([&](SteadyTime now, StepEffects& effects) {
       flow_.collect(worker.seat, now, effects, work::JobFlow::Then::is_elsewhere);
     });
+  }
+  if (worker.gone) {
+    step([&](SteadyTime now, StepEffects& effects) { leave(worker, now, effects); });
   }
 }
 

@@ -112,6 +112,7 @@ class SimHost : public std::enable_shared_from_this<SimHost> {
     return worker.kind == work::SeatKind::quarantine || world_.style.kind == plugin::HandlerKind::plain;
   }
   bool async(const Worker& worker) const { return !one_by_one(worker) && world_.style.async(); }
+  void leave(const Worker& worker, SteadyTime now, work::StepEffects& effects);
   void run_next(Worker& worker);
   /// Starts the next message; null: there is none, or its handler has ended the process.
   work::WorkerBatch::Running* start(Worker& worker);
