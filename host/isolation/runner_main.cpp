@@ -301,17 +301,17 @@ bool RunnerBody::unpack() {
     messages_.emplace_back(control_, voice_, clock_, messages_.size());
   }
   for (std::size_t i = 0; i < count; ++i) {
-    RunnerMessage& message = messages_[i];
-    if (!unpack_message(bytes, message.wire)) {
+    if (!unpack_message(bytes, messages_[i].wire)) {
       return false;
     }
+  }
+  at_work_ = count;
+  for (std::size_t i = 0; i < count; ++i) {
+    RunnerMessage& message = messages_[i];
     message.attempt.arm(SteadyTime(Duration(control_.deadline)));
     message.attempt.set_first_result(message.wire.first_result);
     message.attempt.set_checkpoints(&message);
     message.attempt.watch(message);
-  }
-  at_work_ = count;
-  for (std::size_t i = 0; i < count; ++i) {
     carry_stop(i);
   }
   return count > 0;
