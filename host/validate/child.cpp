@@ -129,9 +129,18 @@ void look_at_symbols(const std::string& file, const isolation::TrialSteps& steps
 /// Whether the file's options fit the handler, which only those who give one want to know.
 void look_at_options(const sluice_plugin& plugin, const Values& values, const isolation::TrialSteps& steps) {
   const OptionsFile file = options_file_of(values);
+  if (file.path.empty()) {
+    return;
+  }
   const auto handler = values.find("--handler");
-  const sluice_handler* found = handler == values.end() ? nullptr : plugin::find_handler(plugin, handler->second);
-  if (file.path.empty() || found == nullptr) {
+  if (handler == values.end() && plugin.handler_count > 1) {
+    steps.tell(told_line({"options", "the plugin has " + std::to_string(plugin.handler_count) +
+                                         " handlers; say by --handler whose options these are"}));
+    return;
+  }
+  const sluice_handler* const found =
+      handler == values.end() ? plugin.handlers[0] : plugin::find_handler(plugin, handler->second);
+  if (found == nullptr) {
     return;
   }
   auto read = read_options(file);

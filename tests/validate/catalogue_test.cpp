@@ -52,7 +52,8 @@ TEST(Catalogue, ALoadThatNeverEndsIsEnded) {
 TEST(Catalogue, AHandlerThatIgnoresItsStop) {
   const Validated validated(fixture("ignores_stop"), {}, "1s");
   EXPECT_EQ(validated.exit_code, 1);
-  EXPECT_THAT(validated.findings(), ElementsAre(StartsWith("stop: error: it did not return within 1s, though it was asked to stop")));
+  EXPECT_THAT(validated.findings(),
+              ElementsAre(StartsWith("stop: error: it did not return within 1s, though it was asked to stop")));
   EXPECT_EQ(validated.verdict("bodies"), "skip") << "each would take as long";
 }
 

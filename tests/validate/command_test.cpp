@@ -84,6 +84,9 @@ TEST(ValidateCommand, WhatCannotBeTriedIsExitCode2) {
   EXPECT_THAT(run({fixture("crashes"), "--options", "wrong.toml"}),
               AllOf(HasSubstr("wrong.toml:1:1: the handler \"crashes\" has no option \"when_bdy\"; did you mean"),
                     HasSubstr("needs the option")));
+  folder.write("none.toml", "");
+  EXPECT_THAT(run({fixture("kinds"), "--options", "none.toml"}),
+              HasSubstr("the plugin has 4 handlers; say by --handler whose options these are"));
   EXPECT_THAT(run({fixture("crashes"), "--options", "broken.toml"}), HasSubstr("broken.toml:2:"));
   EXPECT_THAT(run({fixture("crashes"), "--options", "nowhere.toml"}), HasSubstr("nowhere.toml"));
 }

@@ -22,7 +22,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Shipped{"greeter", ""}, Shipped{"transfer", ""}, Shipped{"log", ""}, Shipped{"verify-file", ""},
                     Shipped{"exec", "command = [\"/bin/cat\"]\n"},
                     Shipped{"webhook", "url = \"http://127.0.0.1:9/\"\n"},
-                    Shipped{"nats", "url = \"nats://127.0.0.1:9\"\n"},
+                    Shipped{"nats", "servers = [\"nats://127.0.0.1:9\"]\nsubject = \"s\"\n"},
                     Shipped{"sns",
                             "topic = \"arn:aws:sns:eu-west-1:123456789012:t\"\nregion = \"eu-west-1\"\n"
                             "endpoint = \"http://127.0.0.1:9\"\naccess_key_id = \"x\"\nsecret_access_key = \"x\"\n"},
