@@ -12,7 +12,7 @@ namespace sluice::test {
 /// What `sluice plugin validate FILE ... --json` found.
 class Validated {
  public:
-  Validated(const std::string& file, const std::vector<std::string>& more = {}, const std::string& step_limit = "4s") {
+  Validated(const std::string& file, const std::vector<std::string>& more = {}, const std::string& step_limit = "3s") {
     std::vector<std::string> words{"plugin", "validate", file, "--json", "--seed", "7", "--step-limit", step_limit};
     words.insert(words.end(), more.begin(), more.end());
     const Finished finished = run_binary(words, {.input = {}, .folder = testing::TempDir()});
