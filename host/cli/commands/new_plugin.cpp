@@ -8,6 +8,8 @@
 #include <fstream>
 
 #include "base/shell_word.hpp"
+#include "base/text/utf8.hpp"
+#include "base/text/visible.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/options.hpp"
 #include "host/cli/plugin_template.hpp"
@@ -54,6 +56,9 @@ bool is_plugin_name(const std::string& name) {
 /// What somebody may have meant: "Thumb-Maker" is thumb_maker. Empty where nothing is near.
 std::string nearest_name(const std::string& text) {
   std::string name;
+  if (text.size() > 2 * kMaxName || std::any_of(text.begin(), text.end(), [](char c) { return c < 0; })) {
+    return name;
+  }
   for (const char c : text) {
     const char small = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     if (is_small_letter(small) || (is_digit(small) && !name.empty())) {
@@ -70,12 +75,13 @@ OrExit<std::string> plugin_name(const Arguments& arguments) {
   std::string name = arguments.get("name");
   if (is_taken(name)) {
     return Exit::usage("a plugin cannot be called " + name +
-                       ": that word belongs to C++ or CMake; write another one, " + "such as " + name + "_orders");
+                       ": that word belongs to C++ or CMake; write another one, such as " + name + "_orders");
   }
   if (!is_plugin_name(name)) {
     const std::string nearest = nearest_name(name);
     return Exit::usage(
-        "a plugin cannot be called \"" + name + "\": its name is that of a file, a class and a queue; " +
+        "a plugin cannot be called \"" + std::string(cut_utf8(name, kMaxName)) +
+        "\": its name is that of a file, a class and a queue; " +
         (nearest.empty()
              ? "write small letters, digits and single underscores, a letter first, at most " + std::to_string(kMaxName)
              : "write " + nearest));
@@ -159,18 +165,17 @@ OrExit<void> write_file(const std::filesystem::path& path, const std::string& te
 }
 
 std::string next_steps(const std::string& plugin, const std::string& folder, std::size_t files) {
-  return "made " + folder + ": " + counted(files, "file") + "\nnow:\n  cd " + shell_word(folder) +
-         "\n  cmake -B build && cmake --build build && ctest --test-dir build --output-on-failure\n  sluice dev "
-         "--plugin "
-         "build/" +
-         plugin + ".so\n";
+  return "made " + visible(folder) + ": " + counted(files, "file") + "\nnow:\n  cd " + visible(shell_word(folder)) +
+         "\n  cmake -B build && cmake --build build && ctest --test-dir build --output-on-failure\n" +
+         "  sluice dev --plugin build/" + plugin + ".so\n";
 }
 
 Exit new_plugin(const Arguments& arguments, Console& console) {
   SLUICE_TRY(name, plugin_name(arguments));
   SLUICE_TRY(parts, wanted_parts(arguments));
   const std::string given = arguments.get("dir", *name);
-  const std::filesystem::path folder = std::filesystem::path(given + "/").lexically_normal().parent_path();
+  const std::filesystem::path normal = std::filesystem::path(given).lexically_normal();
+  const std::filesystem::path folder = normal.has_filename() ? normal : normal.parent_path();
   SLUICE_PASS_ON(make_folder(folder));
   std::vector<std::string> files;
   for (const TemplateFile& file : plugin_template()) {
