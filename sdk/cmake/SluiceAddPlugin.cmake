@@ -23,7 +23,7 @@ function(sluice_add_plugin name)
   # Undefined, so that it is found in a static library of LIBRARIES too.
   target_link_options(${name} PRIVATE "LINKER:--version-script=${version_script}" "LINKER:--undefined=sluice_plugin_v1")
   add_custom_command(TARGET ${name} POST_BUILD
-    COMMAND ${CMAKE_COMMAND} "-DFILE=$<TARGET_FILE:${name}>" "-DNAME=${name}"
+    COMMAND ${CMAKE_COMMAND} "-DFILE=$<TARGET_FILE:${name}>" "-DNAME=${name}" "-DNM=${CMAKE_NM}"
             -P "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/CheckPlugin.cmake"
     VERBATIM)
 
