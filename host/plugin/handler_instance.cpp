@@ -150,11 +150,7 @@ class Call : boost::noncopyable, public AroundedCall {
   /// A fault, such as what the handler threw.
   Outcome fail(std::string_view why, Breach breach) override {
     drop_effects("the handler failed");
-    Outcome fault = make_fault(why, breach);
-    if (checkpoints_.rejects()) {
-      fault.status = OutcomeStatus::reject;  // as when the same effect is refused with the message's end
-    }
-    return fault;
+    return make_fault(why, breach);
   }
 
   /// What the handler has reported last; a fault when that is nothing, or when something that it staged was refused.
@@ -175,6 +171,8 @@ class Call : boost::noncopyable, public AroundedCall {
     }
     if (outcome.status == OutcomeStatus::done) {
       outcome.effects = effects_.take();
+    } else if (outcome.status == OutcomeStatus::fault && checkpoints_.rejects()) {
+      outcome.status = OutcomeStatus::reject;  // as when the same effect is refused with the message's end
     }
     return outcome;
   }
