@@ -583,7 +583,7 @@ std::vector<Command> try_commands() {
                           run_flags()),
           .examples = "sluice replay A-101 --queue orders --dlq\n"
                       "sluice replay A-101 --queue orders --dlq --settle\n"
-                      "sluice export --queue orders --dlq | sluice replay --file /dev/stdin --queue orders --gdb",
+                      "sluice replay --file dump.ndjson --line 7 --queue orders --gdb",
           .run = replay,
       },
   };
