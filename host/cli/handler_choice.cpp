@@ -167,6 +167,18 @@ OrExit<void> apply_options(const Arguments& arguments, const sluice_handler& han
   return {};
 }
 
+/// What goes around the job's handler, and is in other plugins than that of --plugin.
+void leave_out_arounds(JobConfig& job, const plugin::PluginRegistry& registry, Console& console) {
+  std::erase_if(job.arounds, [&](const config::AroundConfig& around) {
+    const bool missing = registry.handler(around.handler).has_error();
+    if (missing) {
+      console.note("warning: " + around.handler + ", which job " + job.name +
+                   " has around its handler, is in another plugin than --plugin names: it is left out");
+    }
+    return missing;
+  });
+}
+
 /// A job for a handler that none uses.
 JobConfig made_job(const std::string& handler, const HandlerWish& wish) {
   JobConfig job;
@@ -244,6 +256,7 @@ OrExit<std::unique_ptr<HandlerChoice>> choose_handler(const Arguments& arguments
   JobConfig config = *job != nullptr ? **job : made_job(name, wish);
   if (arguments.has("plugin")) {
     config.plugin.reset();
+    leave_out_arounds(config, choice->registry, console);
   }
   const auto handler = config.plugin ? choice->registry.handler(name, *config.plugin) : choice->registry.handler(name);
   if (!handler) {
