@@ -103,6 +103,7 @@ TEST(FaultyPlugin, HandleThrowsStd) {
   const Outcome outcome = Bundle("handle_throws_std").handle("this");
   EXPECT_EQ(outcome.status, OutcomeStatus::fault);
   EXPECT_EQ(outcome.reason, "cannot work on this");
+  EXPECT_EQ(outcome.breach, Breach::none) << "the SDK reports a fault, as anybody may";
 }
 
 TEST(FaultyPlugin, HandleThrowsInt) {
@@ -116,6 +117,7 @@ TEST(FaultyPlugin, RawExceptionsOutOfTheTable) {
     EXPECT_THAT(Bundle("raw_throws", {{"any", true}}).error, HasSubstr("thrown out of create"));
     Bundle bundle("raw_throws");
     EXPECT_EQ(bundle.handle("x").reason, "thrown out of handle");
+    EXPECT_EQ(bundle.handle("x").breach, Breach::exception);
     EXPECT_EQ(bundle.handle("").reason, "threw something that is not a std::exception");
   });
 }
@@ -124,12 +126,15 @@ TEST(FaultyPlugin, UnknownStatus) {
   const Outcome outcome = Bundle("unknown_status").handle();
   EXPECT_EQ(outcome.status, OutcomeStatus::fault);
   EXPECT_THAT(outcome.reason, HasSubstr("unknown status 42"));
+  EXPECT_EQ(outcome.breach, Breach::illegal_outcome);
 }
 
 TEST(FaultyPlugin, NoReportIsAFaultAndTheLastOfManyCounts) {
   Bundle bundle("no_report");
   EXPECT_EQ(bundle.handle("").status, OutcomeStatus::fault);
   EXPECT_THAT(bundle.handle("").reason, HasSubstr("without an outcome"));
+  EXPECT_EQ(bundle.handle("").breach, Breach::no_outcome);
+  EXPECT_EQ(bundle.handle("0").breach, Breach::none);
   EXPECT_EQ(bundle.handle("0").status, OutcomeStatus::done);
   EXPECT_EQ(bundle.handle("3").reason, "because");
   const Outcome last = bundle.handle("30");
