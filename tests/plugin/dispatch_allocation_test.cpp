@@ -103,11 +103,13 @@ TEST(Dispatch, MetricsThatAreThereCostNoAllocation) {
   auto created = HandlerInstance::create({.log = {}, .metrics = board}, fixture_handler("measures"), "orders", {});
   ASSERT_TRUE(created);
   bundle.instance = std::move(*created);
-  EXPECT_EQ(allocations_of(bundle, kMessage), 0U);
+  // A label's value that is too long is cut, which costs one; the body is one here.
+  queue::Message message = kMessage;
+  message.body = "red";
+  EXPECT_EQ(allocations_of(bundle, message), 0U);
   EXPECT_EQ(board->figures().at(1).series.at(0).value, 101);
-  queue::Message hot = kMessage;
-  hot.body = "hot";
-  EXPECT_EQ(allocations_of(bundle, hot), 0U);
+  message.body = "hot";
+  EXPECT_EQ(allocations_of(bundle, message), 0U);
 }
 
 TEST(Dispatch, AReasonCostsItsOwnTextOnceOnEachSide) {
