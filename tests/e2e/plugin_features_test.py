@@ -41,8 +41,8 @@ class PluginMetrics(Case):
         run = self.start()
         until("they are there", lambda: self.value("sluice_plugin_level", sluice_job="one") == 0)
         for body in ("red", "hot", "hot"):
-            self.sluice("send", "--queue", "orders", "--data", body, check=True)
-        self.sluice("send", "--queue", "other", "--data", "red", check=True)
+            self.sluice("send", "--queue", "orders", "--text", body, check=True)
+        self.sluice("send", "--queue", "other", "--text", "red", check=True)
         count = "sluice_plugin_parts_total"
         until("all are counted, by whichever worker",
               lambda: self.value(count, sluice_job="one", colour="hot") == 2000
@@ -85,8 +85,8 @@ class Around(Case):
         self.assertIn("handler who of arounds 1.0.0 within timing, tenant, decrypt and trail", checked.stdout)
         shown = json.loads(self.sluice("check", "--output", "json", check=True).stdout)
         self.assertEqual(["timing", "tenant", "decrypt", "trail"], shown["jobs"][0]["around"])
-        self.sluice("send", "--queue", "orders", "--data", "`ccv", "--attr", "encrypted=xor", "--attr", "tenant=acme", check=True)
-        self.sluice("send", "--queue", "orders", "--data", "plain", check=True)
+        self.sluice("send", "--queue", "orders", "--text", "`ccv", "--attr", "encrypted=xor", "--attr", "tenant=acme", check=True)
+        self.sluice("send", "--queue", "orders", "--text", "plain", check=True)
         run = self.start()
         self.outcome(run, "abbw text/plain for acme")
         self.outcome(run, "trail=t")
@@ -97,7 +97,7 @@ class Around(Case):
 
     def test_what_they_stage_is_committed_with_the_message(self):
         self.write_job("who", extra=f'isolation = "{self.isolation}"\n' + around("trail", mark="t", at="stage"), **WHO)
-        self.sluice("send", "--queue", "orders", "--data", "stage", check=True)
+        self.sluice("send", "--queue", "orders", "--text", "stage", check=True)
         run = self.start()
         until("all three are there", lambda: self.stats("trail").get("ready") == 2 and self.stats("who").get("ready") == 1)
         self.assertEqual(0, run.stop(), run.log())
