@@ -683,7 +683,7 @@ template <typename Stage>
 const char* StagedEffects::stage(Stage stage) noexcept {
   try {
     if (!staging_) {
-      staging_ = std::make_unique<Staging>(rules_);
+      staging_ = std::make_shared<Staging>(rules_);
     }
     const std::string why = stage(*staging_);
     if (why.empty()) {
@@ -705,7 +705,7 @@ const char* StagedEffects::send(const sluice_effects* effects, const sluice_effe
   return self.stage([&](Staging& staging) {
     std::string why = staging.limits.admit(*message);
     if (why.empty()) {
-      read_message(*message, self.rules_, staging.effects->messages.emplace_back());
+      read_message(*message, self.rules_, staging.effects.messages.emplace_back());
     }
     return why;
   });
@@ -715,7 +715,7 @@ const char* StagedEffects::write_item(const sluice_effects* effects, const sluic
   return of(effects).stage([&](Staging& staging) {
     std::string why = staging.limits.admit(*item);
     if (why.empty()) {
-      staging.effects->writes.push_back(read_item(*item));
+      staging.effects.writes.push_back(read_item(*item));
     }
     return why;
   });
@@ -725,7 +725,7 @@ const char* StagedEffects::run_sql(const sluice_effects* effects, const sluice_e
   return of(effects).stage([&](Staging& staging) {
     std::string why = staging.limits.admit(*sql);
     if (why.empty()) {
-      read_sql(*sql, staging.effects->writes.emplace_back());
+      read_sql(*sql, staging.effects.writes.emplace_back());
     }
     return why;
   });
@@ -735,7 +735,7 @@ const char* StagedEffects::set_result(const sluice_effects* effects, sluice_stri
   return of(effects).stage([&](Staging& staging) {
     std::string why = staging.limits.admit_result(result.size);
     if (why.empty()) {
-      staging.effects->key = queue::KeyRecord{{}, {}, copy(result), {}};
+      staging.effects.key = queue::KeyRecord{{}, {}, copy(result), {}};
     }
     return why;
   });
@@ -745,7 +745,7 @@ std::shared_ptr<const queue::Effects> StagedEffects::for_checkpoint() const {
   if (count() == 0) {
     return nullptr;
   }
-  auto effects = std::make_shared<queue::Effects>(*staging_->effects);
+  auto effects = std::make_shared<queue::Effects>(staging_->effects);
   effects->key.reset();
   return effects;
 }
@@ -754,12 +754,12 @@ void StagedEffects::committed() {
   if (!staging_) {
     return;
   }
-  auto key = std::move(staging_->effects->key);
+  auto key = std::move(staging_->effects.key);
   staging_.reset();
   if (key) {
-    staging_ = std::make_unique<Staging>(rules_);
+    staging_ = std::make_shared<Staging>(rules_);
     staging_->limits.admit_result(key->result.size());
-    staging_->effects->key = std::move(key);
+    staging_->effects.key = std::move(key);
   }
 }
 

@@ -231,7 +231,7 @@ class StagedEffects : boost::noncopyable {
   }
   /// Messages and writes.
   std::size_t count() const {
-    return staging_ ? staging_->effects->messages.size() + staging_->effects->writes.size() : 0;
+    return staging_ ? staging_->effects.messages.size() + staging_->effects.writes.size() : 0;
   }
   /// A copy of what is committed with a checkpoint: all but what is told of the message's idempotency key once it is
   /// done. Null: nothing was staged.
@@ -246,12 +246,11 @@ class StagedEffects : boost::noncopyable {
   }
   /// All of it; null: nothing was staged.
   std::shared_ptr<const queue::Effects> take() {
-    if (!staging_ || staging_->effects->empty()) {
+    if (!staging_ || staging_->effects.empty()) {
       return nullptr;
     }
-    auto effects = std::move(staging_->effects);
-    staging_.reset();
-    return effects;
+    const queue::Effects* const effects = &staging_->effects;
+    return {std::move(staging_), effects};
   }
 
  private:
@@ -261,7 +260,7 @@ class StagedEffects : boost::noncopyable {
     explicit Staging(const EffectRules& rules) : limits(rules.store, rules.keeps_key) {}
 
     detail::EffectLimits limits;
-    std::shared_ptr<queue::Effects> effects = std::make_shared<queue::Effects>();
+    queue::Effects effects;
     std::string refusal;  ///< the first one
     std::string last;     ///< what the plugin holds
   };
@@ -289,7 +288,7 @@ class StagedEffects : boost::noncopyable {
   const EffectRules& rules_;
   const std::shared_ptr<const std::string> first_result_;
   sluice_effects table_;
-  std::unique_ptr<Staging> staging_;  ///< apart: most messages stage nothing
+  std::shared_ptr<Staging> staging_;  ///< apart: most messages stage nothing
   bool broken_ = false;               ///< there was no memory for something
   std::string doubt_;
 };
