@@ -102,6 +102,15 @@ class JobTracingTest : public testing::Test {
     return task;
   }
 
+  /// As a worker does it.
+  static plugin::Outcome handle(JobTracing& traced, const Task& task, const std::function<plugin::Outcome()>& handler) {
+    const SteadyTime began = traced.now();
+    plugin::Outcome outcome;
+    JobTracing::within(task, [&] { outcome = handler(); });
+    traced.handled(task, began, outcome);
+    return outcome;
+  }
+
   /// Spans in the order in which they were recorded.
   std::vector<SeenSpan> spans() {
     EXPECT_TRUE(shipper.start());
@@ -135,7 +144,7 @@ TEST_F(JobTracingTest, AMessageIsClaimedHandledAndSettledInItsSendersTrace) {
   traced.claimed(claimed, traced.now());
   Task task = task_of(claimed[0]);
   const std::string handed_on = task.message.attributes.at("traceparent");
-  plugin::Outcome outcome = traced.handle(task, [&] {
+  plugin::Outcome outcome = handle(traced, task, [&] {
     EXPECT_NE(observe::TraceScope::current(), nullptr);
     EXPECT_EQ(observe::format_traceparent(*observe::TraceScope::current()), handed_on);
     clock.advance(milliseconds(5));
@@ -191,7 +200,7 @@ TEST_F(JobTracingTest, WhatIsNotSampledIsHandedOnAsThat) {
   const std::string handed_on = claimed[0].message.attributes.at("traceparent");
   EXPECT_THAT(handed_on, testing::MatchesRegex("00-0af7651916cd43dd8448eb211c80319c-[0-9a-f]{16}-00"));
   const Task task = task_of(claimed[0]);
-  traced.handle(task, [] { return plugin::Outcome{plugin::OutcomeStatus::done, {}, {}, {}}; });
+  handle(traced, task, [] { return plugin::Outcome{plugin::OutcomeStatus::done, {}, {}, {}}; });
   EXPECT_TRUE(spans().empty());
 }
 
@@ -203,7 +212,7 @@ TEST_F(JobTracingTest, WhatAHandlerSendsCarriesTheTraceUnlessItSaysOtherwise) {
   auto effects = std::make_shared<queue::Effects>();
   effects->messages.resize(2);
   effects->messages[1].message.attributes = {{"traceparent", kUnsampled}};
-  const plugin::Outcome outcome = traced.handle(task, [&] {
+  const plugin::Outcome outcome = handle(traced, task, [&] {
     return plugin::Outcome{plugin::OutcomeStatus::done, {}, {}, effects};
   });
   const auto& sent = outcome.effects->messages;
@@ -217,7 +226,7 @@ TEST_F(JobTracingTest, AHandlerThatFailsIsAFailedSpan) {
   std::vector<queue::Delivery> claimed{delivery({})};
   traced.claimed(claimed, traced.now());
   const Task task = task_of(claimed[0]);
-  traced.handle(task, [] { return plugin::Outcome{plugin::OutcomeStatus::reject, {}, "no such customer", {}}; });
+  handle(traced, task, [] { return plugin::Outcome{plugin::OutcomeStatus::reject, {}, "no such customer", {}}; });
   const std::vector<SeenSpan> seen = spans();
   ASSERT_EQ(seen.size(), 2U);
   EXPECT_TRUE(seen[1].failed);
