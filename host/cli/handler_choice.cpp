@@ -206,6 +206,9 @@ OrExit<std::string> plugin_file(const Arguments& arguments) {
   if (!std::filesystem::exists(file, code)) {
     return Exit(kExitConfiguration, "there is no plugin " + visible(file) + "; build it, or mend the name");
   }
+  if (std::filesystem::is_directory(file, code)) {
+    return Exit(kExitConfiguration, visible(file) + " is a folder; name the plugin's file in it");
+  }
   return std::filesystem::absolute(file).lexically_normal().string();
 }
 

@@ -171,6 +171,7 @@ TEST(Try, NamesRequiredOptionsWithTheirHelp) {
 
 TEST(Try, GdbStopsInTheHandler) {
   const DeskFolder folder;
+  std::filesystem::create_directory(folder.path() + "/bin");
   folder.write("bin/gdb", "#!/bin/sh\nfor word; do echo \"$word\"; done\n");
   std::filesystem::permissions(folder.path() + "/bin/gdb", std::filesystem::perms::owner_all);
   BinaryOptions options;
@@ -214,7 +215,7 @@ TEST(Replay, SettlesWhatHasToBeTriedAgain) {
   folder.send("A-1", "retry");
   EXPECT_EQ(folder.run({"replay", "A-1", "--queue", "orders", "--settle"}).exit_code, 1);
   EXPECT_EQ(folder.message("A-1").at("receive_count").to_number<int>(), 1);
-  EXPECT_EQ(folder.message("A-1").at("last_error").as_string(), "not now");
+  EXPECT_EQ(folder.message("A-1").at("failure").at("error").as_string(), "not now");
   // It waits for its next attempt, and is claimed all the same; that was the last one.
   EXPECT_EQ(folder.run({"replay", "A-1", "--queue", "orders", "--settle"}).exit_code, 1);
   EXPECT_EQ(folder.message("A-1").at("queue_type").as_string(), "DLQ");
@@ -224,7 +225,7 @@ TEST(Replay, TakesADeadLetterAndSettlesItThere) {
   const DeskFolder folder;
   folder.send("A-1", "hello");
   EXPECT_THAT(folder.run({"replay", "A-1", "--queue", "orders", "--dlq"}).err, HasSubstr("lies in the standard half"));
-  ASSERT_EQ(folder.run({"fail", "--queue", "orders", "A-1", "--yes"}).exit_code, 0);
+  ASSERT_EQ(folder.run({"invalid", "--queue", "orders", "A-1", "--yes"}).exit_code, 0);
   EXPECT_EQ(folder.json({"replay", "A-1", "--queue", "orders", "--dlq"}).at("outcome").as_string(), "done");
   EXPECT_EQ(folder.run({"replay", "A-1", "--queue", "orders", "--dlq", "--settle"}).exit_code, 0);
   EXPECT_EQ(folder.run({"get", "--queue", "orders", "A-1"}).exit_code, 1);

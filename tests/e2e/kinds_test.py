@@ -69,7 +69,7 @@ class Batches(Kinds):
         self.write_job("noop", extra="max_batch = 5")
         done = self.sluice("check")
         self.assertEqual(78, done.returncode, done.stderr)
-        self.assertIn("takes no batches", done.stdout + done.stderr)
+        self.assertIn("takes one message at a time, so max_batch and max_wait mean nothing", done.stdout + done.stderr)
 
 
 class BatchDeaths(Kinds):

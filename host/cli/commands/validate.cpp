@@ -168,7 +168,7 @@ std::vector<Command> validate_commands() {
                        {"step-limit", "TIME", "what a call or any other step may take [default: 10s]"}},
                       text_output_flags()),
       .examples = "sluice plugin validate build/greeter.so\n"
-                  "sluice plugin validate build/greeter.so --job test/greeter.toml --seed 7 --json",
+                  "sluice plugin validate build/greeter.so --job test/greeter.toml --seed 7",
       .elsewhere = Output::text,
       .run = validate_plugin,
   }};
