@@ -137,8 +137,10 @@ class MetricsDynamo(MetricsSqlite):
         with open(os.path.join(SOURCE, "docs", "run", "metrics.md"), encoding="utf-8") as page:
             documented = set(re.findall(r"`(sluice_\w+)", page.read())) - {"sluice_job"}
         shown = {re.sub("_(bucket|count|sum)$", "", name) for name, _ in self.metrics if name.startswith("sluice_")}
-        # Hosts that have senders, hosts that are woken and hosts of outboxes show these: telemetry_test, wake_test, outbox_test.
-        shown |= {name for name in documented if name.startswith(("sluice_sender_", "sluice_wake_", "sluice_outbox_"))}
+        # Hosts that have senders, hosts that are woken, hosts of outboxes, and handlers with metrics show these: telemetry_test,
+        # wake_test, outbox_test, plugin_features_test.
+        others = ("sluice_sender_", "sluice_wake_", "sluice_outbox_", "sluice_plugin_", "sluice_metrics_")
+        shown |= {name for name in documented if name.startswith(others)}
         # And those that tell an attribute apart or have a budget these: cost_test.
         shown |= {name for name in documented if name.startswith(("sluice_attribute_", "sluice_budget_"))}
         self.assertEqual(documented, shown)
