@@ -84,12 +84,12 @@ class BatchDeaths(Kinds):
         self.order("the-bomb", what)
         ids += self.send(20)
         deaths = 0
-        while True:
+        for _ in range(10):
             run = self.start("--until-empty")
-            if run.wait() == 0:
+            deaths += run.wait() != 0
+            # What waits for its next attempt does not keep a host from ending.
+            if self.stats()["total"] == 0:
                 break
-            deaths += 1
-            self.assertLess(deaths, 5, run.log())
         times = {}
         for message, _ in self.seen():
             times[message] = times.get(message, 0) + 1
