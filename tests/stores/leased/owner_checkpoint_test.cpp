@@ -76,6 +76,7 @@ TEST_F(OwnerCheckpoint, WhoOwnsTheShardNoMoreStoresNothing) {
   world_.pass(60s);
   host_.wire().cut(false);
   EXPECT_EQ(host_.checkpoint(delivery, "late").status, SettleStatus::lost);
+  host_.kill();
   OwnerHost& next = world_.add("b/1");
   EXPECT_EQ(first_of(world_, next).message.checkpoint, "");
 }
