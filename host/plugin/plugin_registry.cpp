@@ -426,7 +426,8 @@ bool PluginRegistry::is_due(const std::string& file, const FileIdentity& identit
   if (known == known_.end() || known->second.identity != identity) {
     return true;
   }
-  return lacks_pin(loaded_from(file), name_of(file));
+  // What was refused as it is stays out, whatever a job pins.
+  return known->second.why.empty() && lacks_pin(loaded_from(file), name_of(file));
 }
 
 /// A job pins what is loaded, and it was not loaded so.

@@ -331,6 +331,19 @@ TEST_F(PluginRegistryTest, APinnedFileThatChangesIsRefusedUntilThePinDoes) {
               AllOf(HasSubstr("was loaded with the sha256 " + digest("sleeper")), HasSubstr("pins " + pin.sha256)));
 }
 
+TEST_F(PluginRegistryTest, APinDoesNotBringInWhatWasRefused) {
+  copy("noop", "a.so");
+  registry_.pin({{"a.so", digest("noop")}});
+  scan();
+  replace("sleeper", "a.so");
+  registry_.pin({{"a.so", digest("sleeper")}});
+  EXPECT_THAT(registry_.unseen({folder_.path()}), ElementsAre(folder_.file("a.so")));
+  registry_.refuse(folder_.file("a.so"), "crashed elsewhere");
+  scan();
+  EXPECT_THAT(rejected(), ElementsAre(HasSubstr("crashed elsewhere")));
+  EXPECT_THAT(registry_.handler_names(), ElementsAre("noop"));
+}
+
 TEST_F(PluginRegistryTest, AFolderThatIsNotThereIsReported) {
   registry_.scan({folder_.file("absent")});
   EXPECT_THAT(rejected(),
