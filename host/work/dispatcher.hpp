@@ -618,8 +618,9 @@ class Dispatcher {
     if (!open_ || queue_.empty()) {
       return SteadyTime::max();
     }
-    return workforce_.settings().style.batch() ? queue_.front()->claimed_at + workforce_.settings().style.max_wait
-                                               : SteadyTime::min();
+    // After half its lease it would be put back.
+    const Duration wait = std::min(workforce_.settings().style.max_wait, in_flight_.terms().visibility() / 4);
+    return workforce_.settings().style.batch() ? queue_.front()->claimed_at + wait : SteadyTime::min();
   }
   /// Calls as many workers as there is work for.
   void call(StepEffects& effects) const {

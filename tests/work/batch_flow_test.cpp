@@ -70,6 +70,19 @@ TEST(BatchFlow, WaitsForTheRestOfABatchAndNoLonger) {
   EXPECT_EQ(rig.start().size(), 3U);
 }
 
+TEST(BatchFlow, DoesNotWaitUntilItsLeasesAreHalfOver) {
+  auto settings = batches_of(10, 60s);
+  settings.leases = {{.visibility = 20s}};
+  FlowRig rig(1, settings);
+  rig.poll(3);
+  rig.pass(4s);
+  EXPECT_FALSE(rig.flow.deal(0, rig.now(), rig.effects));
+  EXPECT_EQ(rig.effects.deal_again, rig.now() + 1s);
+  rig.pass(1s);
+  rig.extend();
+  EXPECT_TRUE(rig.flow.deal(0, rig.now(), rig.effects)) << "or they would go back and come again for ever";
+}
+
 TEST(BatchFlow, AFullBatchDoesNotWait) {
   BatchRig rig(10, 50ms);
   rig.poll(6);
