@@ -242,6 +242,8 @@ SteadyTime WorkerSupervisor::look_at_running(std::uint32_t number, SteadyTime no
   if (lost && seat.state == Workforce::State::busy) {
     workforce_.lose(number);
     dispatcher_.take_back(number);
+    // What had ended within the call that does not return.
+    assessor_.collect(*seat.batch, now, effects);
   }
   return next;
 }

@@ -282,6 +282,21 @@ TEST(AsyncFlow, OneWhoseBeginDoesNotReturnLosesItsWorker) {
   EXPECT_EQ(rig.batches[0].view().unstarted, 0U) << "what it had not begun with waits for the next worker";
 }
 
+TEST(AsyncFlow, WhatEndedBeforeABeginHungIsWritten) {
+  AsyncRig rig(10);
+  rig.poll(2);
+  ASSERT_TRUE(rig.flow.deal(0, rig.now(), rig.effects));
+  Running* const done = rig.batches[0].WorkerBatch::next(rig.now());
+  // Its worker is to collect it, and never comes back.
+  rig.batches[0].finish(*done, {OutcomeStatus::done, {}, {}}, rig.now(), 1, WorkerBatch::Finisher::worker);
+  ASSERT_NE(rig.batches[0].WorkerBatch::next(rig.now()), nullptr);
+  rig.pass(66s);
+  rig.extend();
+  EXPECT_EQ(rig.stuck(), 1U);
+  EXPECT_EQ(rig.settle() + rig.settle(), 2U);
+  EXPECT_EQ(rig.account().done, 1U);
+}
+
 TEST(AsyncFlow, TooManyOfThemEndTheBeginning) {
   AsyncRig rig(4);
   rig.poll(4);
