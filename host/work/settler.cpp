@@ -430,6 +430,7 @@ LeaseKeeper::Loan LeaseKeeper::lend(Task& task, SteadyTime now) {
     loan.deadline = std::min(loan.deadline, in_flight_.terms().usable_until(task.lease));
   }
   task.begin_extending();
+  ++lent_;
   loan.state = Loan::State::ours;
   loan.receipt = task.lease.receipt;
   return loan;
@@ -437,6 +438,7 @@ LeaseKeeper::Loan LeaseKeeper::lend(Task& task, SteadyTime now) {
 
 void LeaseKeeper::repaid(Task& task, const queue::SettleResult& result, std::string_view bytes, SteadyTime now,
                          StepEffects& effects) {
+  --lent_;
   queue::ExtendResult answer{result.status, task.lease.receipt, task.lease.ends_at, {}};
   if (result.status == queue::SettleStatus::applied) {
     answer.receipt.version = result.version;

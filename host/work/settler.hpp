@@ -276,7 +276,8 @@ class LeaseKeeper {
   /// The source has taken these deliveries back.
   void taken_back(std::span<const queue::Receipt> receipts, StepEffects& effects);
 
-  bool under_way() const { return extending_; }
+  /// Somebody has receipts that may become others.
+  bool under_way() const { return extending_ || lent_ > 0; }
 
  private:
   bool wants_extension(Task& task, SteadyTime now);
@@ -301,6 +302,7 @@ class LeaseKeeper {
   Random& random_;
 
   bool extending_ = false;
+  std::size_t lent_ = 0;
   FailureRun failures_;
 };
 

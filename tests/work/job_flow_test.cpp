@@ -584,5 +584,27 @@ TEST(JobFlowDrain, AnAbandonedHandlerNeitherSettlesNorCountsTwice) {
   EXPECT_EQ(rig.flow.in_flight().size(), 0U);
 }
 
+TEST(JobFlowDrain, AHardStopWaitsForTheReceiptThatACheckpointBrings) {
+  FlowRig rig(1);
+  rig.poll(1);
+  Task* const task = rig.start(0);
+  ASSERT_NE(task, nullptr);
+  const auto loan = JobFlow::Checkpoints::lend(rig.flow, *task, rig.now());
+  ASSERT_EQ(loan.state, LeaseKeeper::Loan::State::ours);
+  rig.flow.drain().hard_stop(rig.now(), rig.effects);
+  EXPECT_TRUE(rig.flow.drain().step(rig.now(), rig.effects));
+  EXPECT_EQ(rig.settle(), 0U) << "the receipt that it has may be void";
+  EXPECT_TRUE(rig.flow.drain().step(rig.now(), rig.effects)) << "what was lent comes back in a moment";
+  queue::SettleResult stored;
+  stored.version = loan.receipt.version + 1;
+  rig.effects = {};
+  JobFlow::Checkpoints::repaid(rig.flow, *task, stored, "half", rig.now(), rig.effects);
+  EXPECT_TRUE(rig.effects.drained);
+  EXPECT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.last[0].receipt.version, stored.version);
+  EXPECT_FALSE(rig.flow.drain().step(rig.now(), rig.effects));
+  EXPECT_EQ(rig.account().released, 1U);
+}
+
 }  // namespace
 }  // namespace sluice::work
