@@ -50,6 +50,8 @@ Result<std::unique_ptr<HandlerInstance>> make_within(HandlerSurroundings surroun
 }
 
 std::optional<Outcome> AroundPass::enter() {
+  // What one of them sees stays where it is until it is left.
+  layers_.reserve(chain_.size());
   for (const Around& around : chain_) {
     if (auto outcome = enter_one(around)) {
       return outcome;

@@ -282,9 +282,19 @@ std::int32_t answers_and_goes_on(void*, const sluice_message*, const sluice_cont
   return SLUICE_AROUND_GO_ON;
 }
 
-template <auto enter>
+std::vector<const sluice_message*> entered_with;
+std::int32_t notes(void*, const sluice_message* message, const sluice_context*, sluice_around_call*) {
+  entered_with.push_back(message);
+  return SLUICE_AROUND_GO_ON;
+}
+void leave_noted(void*, void*, const sluice_message* message, const sluice_context*, const sluice_outcome*) {
+  EXPECT_EQ(message, entered_with.back());
+  entered_with.pop_back();
+}
+
+template <auto enter, auto leave = &faulty::leave>
 const void* extension(const char*) {
-  static constexpr sluice_around kAround{sizeof(sluice_around), 0, enter, &leave};
+  static constexpr sluice_around kAround{sizeof(sluice_around), 0, enter, leave};
   return &kAround;
 }
 template <auto enter>
@@ -313,6 +323,23 @@ TEST_F(AroundTest, FaultsOfThePluginAreNamed) {
   EXPECT_EQ(faulty::left, 0);
   open({AroundSpec{&faulty::kHandler<&faulty::answers_and_goes_on>, {}}});
   EXPECT_EQ(handle("x").status, OutcomeStatus::discard) << "the handler's word counts";
+}
+
+TEST_F(AroundTest, WhatOneHasSeenStaysWhereItIsUntilItIsLeft) {
+  static constexpr sluice_handler kNoting{sizeof(sluice_handler),
+                                          0,
+                                          "notes",
+                                          nullptr,
+                                          nullptr,
+                                          0,
+                                          &faulty::create,
+                                          &faulty::destroy,
+                                          &faulty::handle,
+                                          &faulty::extension<&faulty::notes, &faulty::leave_noted>};
+  open({AroundSpec{&kNoting, {}}, AroundSpec{&kNoting, {}}, AroundSpec{&kNoting, {}}});
+  faulty::entered_with.clear();
+  handle("x");
+  EXPECT_THAT(faulty::entered_with, ElementsAre());
 }
 
 TEST_F(AroundTest, ATableThatIsCutOrEmptyIsNone) {
