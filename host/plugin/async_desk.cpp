@@ -55,7 +55,8 @@ class AsyncDesk::Timers : boost::noncopyable {
   void run(const std::stop_token& stop) SLUICE_EXCLUDES(mutex_);
   bool idle() SLUICE_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
-    return line_.empty() && ready_.empty();
+    // Whoever is called may add something, which waits for the end of the thread while that waits for the call.
+    return line_.empty() && ready_.empty() && calling_ == nullptr;
   }
   void make_ready(Watch& watch) SLUICE_REQUIRES(mutex_);
   /// Moves what is due from the line.
