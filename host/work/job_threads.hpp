@@ -331,8 +331,10 @@ class WorkerPool final : public runtime::Service {
   /// The handler has come to an end with it.
   void note_end(const Task& task, SteadyTime began, plugin::Outcome& outcome);
   SteadyTime trace_time() const { return settings_.tracing == nullptr ? SteadyTime() : settings_.tracing->now(); }
-  void within_trace(const Task& task, const std::function<void()>& handler) const {
-    settings_.tracing == nullptr ? handler() : JobTracing::within(task, handler);
+  /// Takes no memory.
+  template <typename Handler>
+  void within_trace(const Task& task, const Handler& handler) const {
+    settings_.tracing == nullptr ? handler() : JobTracing::within(task, std::ref(handler));
   }
 
   SharedFlow& flow_;
