@@ -98,6 +98,7 @@ work::JobSpec spec_of(const OneRun& run, bool has_keys) {
   spec.config.concurrency = 1;
   spec.config.timeout = Duration::zero();
   spec.config.rate_limit = 0;
+  spec.config.max_wait = Duration::zero();  // no others come
   spec.config.queues.clear();
   if (!has_keys) {
     spec.config.idempotency.reset();
