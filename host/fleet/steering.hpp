@@ -31,8 +31,8 @@ inline constexpr std::size_t kMaxDirectives = 256;
 inline constexpr std::size_t kMaxTargetBytes = 1'024;
 /// What a log_level may be, from the most to the least that is told.
 inline constexpr std::array<std::string_view, 5> kLogLevels{"trace", "debug", "info", "warn", "error"};
-/// The most workers of a job.
-inline constexpr std::uint32_t kMostWorkers = 1'024;
+/// The most workers of a job; where each of them is a thread, its hosts give it fewer.
+inline constexpr std::uint32_t kMostWorkers = 100'000;
 
 /// One thing that an operator wants. A value.
 struct Directive {

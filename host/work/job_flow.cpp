@@ -462,7 +462,10 @@ JobFlow::ExtendOrder JobFlow::next_extension(SteadyTime now, StepEffects& effect
 }
 
 void JobFlow::steer(const JobSteering& steering, SteadyTime now, StepEffects& effects) {
-  const std::uint32_t workers = steering.workers == 0 ? file_workers_ : steering.workers;
+  // Where each is a thread there are fewer.
+  const std::uint32_t most =
+      workforce_.settings().style.async() ? config::kMaxAsyncConcurrency : config::kMaxConcurrency;
+  const std::uint32_t workers = steering.workers == 0 ? file_workers_ : std::min(steering.workers, most);
   if (steering.paused != paused_ && !drain_.begun()) {
     paused_ = steering.paused;
     if (paused_) {

@@ -346,6 +346,16 @@ TEST(AsyncFlow, MoreConcurrencyTakesEffectAtOnce) {
   EXPECT_EQ(rig.begin().size(), 2U);
 }
 
+TEST(AsyncFlow, MoreThanThreadsAreForAsynchronousHandlers) {
+  AsyncRig rig(1);
+  rig.flow.steer({.workers = 5000}, rig.now(), rig.effects);
+  EXPECT_EQ(rig.activity().workers, 5000U);
+  EXPECT_EQ(rig.effects.hire_workers, 0U);
+  FlowRig plain(1);
+  plain.flow.steer({.workers = 5000}, plain.now(), plain.effects);
+  EXPECT_EQ(plain.activity().workers, config::kMaxConcurrency);
+}
+
 TEST(WorkerBatch, ItsWorkerWaitsForThoseWhoAreStillThere) {
   const test::FakeClock clock;
   WorkerBatch batch(clock, 10s);

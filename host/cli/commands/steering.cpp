@@ -65,8 +65,10 @@ std::string not_paused(const Directive& wish, FleetSession& session) {
   return why;
 }
 
+static_assert(fleet::kMostWorkers == config::kMaxAsyncConcurrency);
+
 OrExit<Directive> read_scale(const Arguments& arguments, FleetSession& session) {
-  SLUICE_TRY(workers, arguments.count("workers", 1, config::kMaxConcurrency));
+  SLUICE_TRY(workers, arguments.count("workers", 1, fleet::kMostWorkers));
   SLUICE_TRY(wish, session.names().job(Wish::scale, arguments.get("job")));
   wish->value = std::to_string(*workers);
   return wish;
@@ -171,7 +173,7 @@ Exit scale(const Arguments& arguments, Console& console) {
     return Exit::usage(reset ? "--reset goes back to what the job file says; leave the number out"
                              : "how many? Write `sluice scale JOB N`, or `sluice scale JOB --reset`");
   }
-  SLUICE_PASS_ON(arguments.count("workers", 1, config::kMaxConcurrency));
+  SLUICE_PASS_ON(arguments.count("workers", 1, fleet::kMostWorkers));
   return steer(kScale, reset, arguments, console);
 }
 
@@ -529,7 +531,7 @@ std::vector<Command> steering_commands() {
               "handlers that are at work finish. It stands until --reset; `jobs` and `check` show it beside what the "
               "file says. Exit code 1 when a host does not obey in time.",
           .flags = with_store_flags({alone(required({"job", "JOB", "the job"})),
-                                     alone({"workers", "N", "1 to 1024, on each host"}),
+                                     alone({"workers", "N", "1 to 100000, on each host; at most 1024 threads"}),
                                      {"reset", {}, "go back to what the job file says"}}),
           .examples = "sluice scale mailer 16\n"
                       "sluice scale mailer --reset",
