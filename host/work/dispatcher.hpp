@@ -613,14 +613,14 @@ class Dispatcher {
     return kind == SeatKind::quarantine ||
            (workforce_.settings().style.async() ? workforce_.free_places() > 0 : full() || ripe_at() < until);
   }
-  /// When what waits goes to a worker although its batch is not full; SteadyTime::max(): nothing waits.
+  /// When what waits goes to a worker although its batch is not full; SteadyTime::max(): nothing waits for a batch.
   SteadyTime ripe_at() const {
-    if (!open_ || queue_.empty()) {
+    if (!open_ || queue_.empty() || !workforce_.settings().style.batch()) {
       return SteadyTime::max();
     }
     // After half its lease it would be put back.
     const Duration wait = std::min(workforce_.settings().style.max_wait, in_flight_.terms().visibility() / 4);
-    return workforce_.settings().style.batch() ? queue_.front()->claimed_at + wait : SteadyTime::min();
+    return queue_.front()->claimed_at + wait;
   }
   /// Calls as many workers as there is work for.
   void call(StepEffects& effects) const {

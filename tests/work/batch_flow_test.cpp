@@ -229,6 +229,25 @@ TEST(AsyncFlow, EndsInAnyOrderAndBeginsWithMoreMeanwhile) {
   EXPECT_EQ(rig.account().done, 3U);
 }
 
+TEST(AsyncFlow, ItsWorkerSleepsWhileThereIsNoPlaceForWhatWaits) {
+  AsyncRig rig(2);
+  rig.poll(2);
+  for (Running* const run : rig.begin()) {
+    rig.pass(1ms);
+    rig.complete(*run);
+  }
+  ASSERT_GT(rig.poll(10), 2U) << "quick ones are claimed ahead";
+  const auto begun = rig.begin();
+  ASSERT_EQ(begun.size(), 2U);
+  rig.effects = {};
+  EXPECT_FALSE(rig.flow.deal(0, rig.now(), rig.effects));
+  EXPECT_EQ(rig.effects.deal_again, SteadyTime::max());
+  EXPECT_FALSE(rig.flow.has_work(SeatKind::worker));
+  rig.complete(*begun[0]);
+  EXPECT_EQ(rig.effects.workers, 1U);
+  EXPECT_TRUE(rig.flow.has_work(SeatKind::worker));
+}
+
 TEST(AsyncFlow, OnlyTheFirstOfManyCompletionsCallsTheFlow) {
   AsyncRig rig(3);
   rig.poll(3);
