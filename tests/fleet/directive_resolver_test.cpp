@@ -58,7 +58,7 @@ TEST_F(DirectiveResolverTest, OfTwoBoardsTheLaterWishHolds) {
 
 TEST_F(DirectiveResolverTest, NobodyObeysWhatHasAFlawAndSaysWhy) {
   resolver_.read("a", steering({directive("1", Wish::scale, Target::job, "mailer", "0"),
-                                directive("2", Wish::scale, Target::job, "mailer", "2000"),
+                                directive("2", Wish::scale, Target::job, "mailer", "200000"),
                                 directive("3", Wish::log_level, Target::all, "", "loud")}));
   EXPECT_EQ(resolver_.standing(), HostSteering());
   const auto answers = resolver_.answers("a", mailer());
