@@ -23,6 +23,7 @@ namespace {
 
 constexpr int kStepsDescriptor = 3;
 constexpr int kLookMilliseconds = 20;
+constexpr int kMostReads = 32;
 /// What is kept of the child's stderr: its end.
 constexpr std::size_t kSaidLimit = 4096;
 constexpr std::size_t kQuoteLimit = 300;
@@ -57,7 +58,12 @@ std::string cause_of(int status) {
 
 void TrialChild::Listener::read() {
   std::array<char, 4096> buffer{};
-  for (ssize_t got = 0; (got = ::read(descriptor.get(), buffer.data(), buffer.size())) > 0;) {
+  // As much as a pipe has at a time: one that is written to without end must not hold up the look at the time.
+  for (int reads = 0; reads < kMostReads; ++reads) {
+    const ssize_t got = ::read(descriptor.get(), buffer.data(), buffer.size());
+    if (got <= 0) {
+      return;
+    }
     text.append(buffer.data(), static_cast<std::size_t>(got));
   }
 }
