@@ -10,6 +10,7 @@
 
 #include "base/assert.hpp"
 #include "base/signal_block.hpp"
+#include "host/plugin/thrown_by.hpp"
 
 namespace sluice::plugin {
 namespace {
@@ -52,6 +53,7 @@ class AsyncDesk::Timers : boost::noncopyable {
   void stop() SLUICE_EXCLUDES(mutex_);
 
  private:
+  static void call(const Timer& due);
   void run(const std::stop_token& stop) SLUICE_EXCLUDES(mutex_);
   bool idle() SLUICE_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
@@ -164,6 +166,13 @@ void AsyncDesk::Timers::take_due() {
   }
 }
 
+void AsyncDesk::Timers::call(const Timer& due) {
+  if (const auto thrown = thrown_by([&due] { due.call(due.data); })) {
+    const std::string text = "what was to be called later threw: " + *thrown + "; a defect of the plugin";
+    write_log(due.user->log, SLUICE_LOG_ERROR, due.user->job, {}, {text.data(), text.size()});
+  }
+}
+
 void AsyncDesk::Timers::run(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "sluice-timers");
   MutexLock lock(mutex_);
@@ -180,7 +189,7 @@ void AsyncDesk::Timers::run(const std::stop_token& stop) {
     ready_.pop_front();
     calling_ = due.user;
     lock.unlock();
-    due.call(due.data);
+    call(due);
     lock.lock();
     calling_ = nullptr;
     changed_.notify_all();
@@ -199,7 +208,7 @@ void AsyncDesk::Timers::finish(const DeskUser& user) {
     const Timer due = left->mapped();
     ready_.erase(left);
     lock.unlock();
-    due.call(due.data);
+    call(due);
     lock.lock();
   }
 }

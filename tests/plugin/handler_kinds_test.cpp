@@ -322,6 +322,18 @@ TEST_F(RawAsync, AnOutcomeThatIsNoneIsAFault) {
   EXPECT_EQ(ended.wait().status, OutcomeStatus::fault);
 }
 
+TEST_F(RawAsync, WhatATimerThrowsEndsNothingAndIsNamed) {
+  instance->begin({message, "orders", 5, attempt}, ended);
+  EXPECT_EQ(raw_host->call_after(
+                raw_host, raw_token, 0, [](void*) { throw std::runtime_error("too late"); }, nullptr),
+            SLUICE_ACCEPTED);
+  EXPECT_EQ(complete(raw_token), SLUICE_ACCEPTED);
+  instance.reset();  // by then it has been called
+  ASSERT_EQ(log.lines().size(), 1U);
+  EXPECT_EQ(log.lines()[0].job, "orders");
+  EXPECT_THAT(log.lines()[0].text, HasSubstr("threw: too late"));
+}
+
 struct Sleeps {
   sluice::Task<int> nap(const sluice::AsyncContext& context, std::chrono::nanoseconds span) const {
     const bool stopped = co_await context.sleep(span);
