@@ -477,6 +477,12 @@ void handler_begins(const RunningHandler& begun) noexcept {
 
 void handler_returns() noexcept { running = RunningHandler{}; }
 
+void handler_returns(HeldSlot slot) noexcept {
+  if (running.slot == slot || running.slot == kNoSlot) {
+    handler_returns();
+  }
+}
+
 void install_crash_handler(CrashRecord* record, CrashNotice notice) {
   notice_in_use.store(notice);
   record_in_use.store(record != nullptr ? record : &without_file);

@@ -97,6 +97,8 @@ struct RunningHandler {
 void handler_begins(const RunningHandler& running) noexcept;
 /// It has returned.
 void handler_returns() noexcept;
+/// The same if this is its message, or one of its batch; a thread may end what others have begun.
+void handler_returns(HeldSlot slot) noexcept;
 
 enum class CrashNotice {
   line,  ///< one on stderr

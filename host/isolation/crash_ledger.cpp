@@ -381,7 +381,7 @@ HeldSlot JobSlots::hold(const queue::Delivery& delivery) noexcept {
 }
 
 void JobSlots::ended(HeldSlot held, bool finished) noexcept {
-  handler_returns();
+  handler_returns(held);
   if (held == 0) {
     return;
   }

@@ -44,6 +44,8 @@ class CrashHandlerTest : public testing::Test {
         if (inside_handler) {
           job->started(slot, "bomb-1");
         }
+        job_ = job.get();
+        other_ = other;
         handler();
       });
       worker.join();
@@ -81,7 +83,17 @@ class CrashHandlerTest : public testing::Test {
   }
 
   StateFolder folder_;
+  // In the process that crashes.
+  JobLedger* job_ = nullptr;
+  HeldSlot other_ = 0;
 };
+
+TEST_F(CrashHandlerTest, AHandlerThatHasEndedAnothersMessageIsStillToBlame) {
+  expect_blamed(crash([this] {
+    job_->ended(other_, true);
+    std::abort();
+  }));
+}
 
 TEST_F(CrashHandlerTest, AbortIsBlamedOnTheMessageOfItsThread) {
   const Crashed crashed = crash([] { std::abort(); });
