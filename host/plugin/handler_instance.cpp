@@ -779,7 +779,7 @@ std::string AttemptCheckpoints::put(std::string_view bytes, bool with_effects) {
   if (bytes.size() > queue::kMostCheckpointBytes) {
     return queue::too_long_checkpoint(bytes.size()).message();
   }
-  if (std::string obstacle = with_effects ? effects_.obstacle() : std::string(); !obstacle.empty()) {
+  if (std::string obstacle = with_effects ? effects_.obstacle() : effects_.doubt(); !obstacle.empty()) {
     return obstacle;
   }
   if (store_ == nullptr) {

@@ -240,6 +240,8 @@ class StagedEffects : boost::noncopyable {
   void committed();
   /// Nobody knows whether it has been: from now on nothing may be committed, for that reason.
   void doubt(std::string why) { doubt_ = std::move(why); }
+  /// That reason; empty: there is none. What is stored tells the next attempt, so that nothing may take its place.
+  const std::string& doubt() const { return doubt_; }
   void discard() {
     staging_.reset();
     broken_ = false;

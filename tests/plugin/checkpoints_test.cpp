@@ -129,6 +129,14 @@ TEST_F(CheckpointsTest, AfterAnUnknownOneNothingMoreIsCommitted) {
   EXPECT_EQ(handle("store a").status, OutcomeStatus::fault);
 }
 
+TEST_F(CheckpointsTest, AfterAnUnknownOneWhatTheStoreHasIsNotWrittenOver) {
+  store_.answer = {SettleStatus::failed, Error(ErrorCode::unknown_outcome, "no answer")};
+  const Outcome outcome = handle("try a\nstore b");
+  EXPECT_EQ(outcome.status, OutcomeStatus::fault);
+  EXPECT_THAT(outcome.reason, HasSubstr("no answer; whether its effects hold is seen by the next attempt"));
+  EXPECT_THAT(bytes_of(store_.noted()), ElementsAre("1 a")) << "by what it has left the next attempt goes";
+}
+
 TEST_F(CheckpointsTest, ARefusedEffectRejectsWhereItsWriteSaysSo) {
   store_.answer = {SettleStatus::refused, Error(ErrorCode::conflict, "write 1 was refused"), true};
   const Outcome outcome = handle("commit a");
