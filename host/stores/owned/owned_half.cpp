@@ -651,6 +651,8 @@ void OwnedHalf::ended(std::int64_t locator, const Completion& completion, const 
   }
   Out out = std::move(found->second);
   outs_.erase(found);
+  // Of checkpoints that had no answer, too: a read that still sees one is older than this end.
+  out.state.version = std::max(out.state.version, result.version - 1);
   const auto part = parts_.find(out.spot.first);
   if (result.status == SettleStatus::lost) {
     if (!out.lost) {
