@@ -595,9 +595,12 @@ class DynamoMqSource final : public Source {
 
   std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) override {
     auto results = CompletionWriter(parts_, queue_.place, address_.half, state()).settle(completions, deadline);
-    const bool any = std::any_of(results.begin(), results.end(),
-                                 [](const SettleResult& result) { return result.status == SettleStatus::applied; });
-    if (in_sequence_ && any) {
+    bool ended = false;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const bool keeps = completions[i].action == CompletionAction::keep;
+      ended = ended || (results[i].status == SettleStatus::applied && !keeps);
+    }
+    if (in_sequence_ && ended) {
       doorbell_.ring_here(address_);  // the next one may go; other hosts see it when they look
     }
     doorbell_.ring_settled(address_, completions, results);

@@ -76,6 +76,24 @@ TEST_F(StoreCost, OfACheckpointIsWhatTheRecordWeighs) {
   EXPECT_EQ(host().usage().capacity().read, 0.0);
 }
 
+TEST_F(StoreCost, ACheckpointWakesNobodyWhoWaitsForTheNextOfASequence) {
+  send(2, 100);
+  const auto source = *desk().queues().open_source(standard());
+  int woken = 0;
+  source->start({.on_ready = [&woken] { ++woken; }});
+  const auto claimed = source->claim({.max = 1, .visibility = 30s, .rules = {.order = queue::Order::queue}}, soon());
+  ASSERT_TRUE(claimed) << claimed.error().message();
+  ASSERT_EQ(claimed->deliveries.size(), 1U);
+  queue::Receipt receipt = claimed->deliveries[0].receipt;
+  const auto stored = source->checkpoint(receipt, "12/100", nullptr, soon());
+  ASSERT_EQ(stored.status, queue::SettleStatus::applied) << stored.error.message();
+  EXPECT_EQ(woken, 0) << "each look is a read of the index";
+  receipt.version = stored.version;
+  const queue::Completion done{.receipt = receipt};
+  ASSERT_EQ(applied(source->settle(std::span(&done, 1), soon())), 1U);
+  EXPECT_EQ(woken, 1);
+}
+
 TEST_F(StoreCost, AThousandMessagesThatAreWorkedOffSlowlyAreReadOnce) {
   constexpr std::size_t kMessages = 1'000;
   send(kMessages, 600);
