@@ -422,7 +422,9 @@ LeaseKeeper::Loan LeaseKeeper::lend(Task& task, SteadyTime now) {
   if (task.stage() != TaskStage::dealt) {
     return loan;
   }
-  if (task.receipt_state() != ReceiptState::ours) {
+  // An extension that is due goes first: a handler that stores without a pause would never let it have its turn.
+  const bool due = now >= task.lease.extend_at && !in_flight_.terms().used_up(task.lease, now);
+  if (task.receipt_state() != ReceiptState::ours || due) {
     loan.state = Loan::State::busy;
     return loan;
   }

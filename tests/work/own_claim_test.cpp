@@ -228,6 +228,37 @@ TEST_F(OwnClaim, WhatAnotherHostHasBroughtFurtherIsNotGoneOnWith) {
   EXPECT_TRUE(rig_.flow.has_work(SeatKind::quarantine)) << "what that host has committed would be committed again";
 }
 
+TEST(CheckpointLoan, GivesWayToAnExtensionThatIsDue) {
+  using State = LeaseKeeper::Loan::State;
+  FlowRig rig(1);
+  rig.poll(1);
+  Task* const task = rig.start(0);
+  ASSERT_NE(task, nullptr);
+  ASSERT_EQ(JobFlow::Checkpoints::lend(rig.flow, *task, rig.now()).state, State::ours);
+  rig.pass(rig.visibility / 2);
+  EXPECT_EQ(rig.extend(), 0U) << "the store has not answered";
+  JobFlow::Checkpoints::repaid(rig.flow, *task, {.status = SettleStatus::applied, .version = 2}, "1", rig.now(),
+                               rig.effects);
+  EXPECT_EQ(JobFlow::Checkpoints::lend(rig.flow, *task, rig.now()).state, State::busy) << "its lease would run out";
+  rig.effects = {};
+  EXPECT_EQ(rig.extend(), 1U);
+  EXPECT_TRUE(rig.effects.checkpoints) << "whoever waits is told";
+  const auto loan = JobFlow::Checkpoints::lend(rig.flow, *task, rig.now());
+  EXPECT_EQ(loan.state, State::ours);
+  EXPECT_EQ(loan.receipt.version, 3);
+}
+
+TEST(CheckpointLoan, AtTheEndOfWhatALeaseMayLastNoExtensionIsWaitedFor) {
+  JobFlow::Settings settings = FlowRig::settings();
+  settings.leases = {{.visibility = 30s, .longest = 30s}};
+  FlowRig rig(1, settings);
+  rig.poll(1);
+  Task* const task = rig.start(0);
+  ASSERT_NE(task, nullptr);
+  rig.pass(20s);
+  EXPECT_EQ(JobFlow::Checkpoints::lend(rig.flow, *task, rig.now()).state, LeaseKeeper::Loan::State::ours);
+}
+
 TEST_F(OwnClaim, WhatItsOwnHandlerHasStoredIsGoneOnWith) {
   const auto loan = JobFlow::Checkpoints::lend(rig_.flow, *running_, rig_.now());
   ASSERT_EQ(loan.state, LeaseKeeper::Loan::State::ours);
