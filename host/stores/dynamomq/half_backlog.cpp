@@ -451,7 +451,10 @@ std::optional<Candidate> HalfBacklog::lease_before(const std::string& id, std::i
 void HalfBacklog::extended(const std::string& id, std::int64_t version, std::optional<WallTime> until) {
   const MutexLock lock(mutex_);
   const Candidate* known = leases_.find(id);
-  if (auto lease = lease_before(id, version, until || known == nullptr ? until : known->invisible_until)) {
+  if (known == nullptr && !until) {
+    return;  // nothing comes due by it
+  }
+  if (auto lease = lease_before(id, version, until ? until : known->invisible_until)) {
     leases_.put(std::move(*lease));
   }
 }

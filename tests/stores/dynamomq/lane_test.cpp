@@ -224,6 +224,12 @@ TEST_F(LaneTest, TellsWhenTheNextIsDue) {
   EXPECT_EQ(lane_.next_due(now_), 5s + 1ns);
 }
 
+TEST_F(LaneTest, NothingComesDueByACheckpointOfALeaseThatIsNotRemembered) {
+  EXPECT_FALSE(lane_.next_due(now_));
+  lane_.extended("a", 3, std::nullopt);
+  EXPECT_FALSE(lane_.next_due(now_)) << "or each one would have the index read";
+}
+
 TEST_F(LaneTest, SecondScannerWaitsAndFindsWhatTheFirstFound) {
   const auto step = lane_.begin_scan(now_, 10, Deadline::never());
   ASSERT_TRUE(step);
