@@ -199,8 +199,8 @@ class WorkerBatch : boost::noncopyable {
     Task* task = nullptr;  ///< for the worker; null: nothing runs here
     plugin::Attempt attempt;
     SteadyTime started_at{};
-    bool begun = false;     ///< the handler has returned from its `begin`
-    bool given_up = false;  ///< it is not waited for any more
+    bool begun = false;                                      ///< the handler has returned from its `begin`
+    bool given_up = false;                                   ///< it is not waited for any more
     std::unique_ptr<plugin::CheckpointStore> checkpoints{};  ///< the worker's, for whatever runs here
   };
   struct Finished {

@@ -40,6 +40,16 @@ struct BatchRig : FlowRig {
   }
 };
 
+TEST(BatchFlow, GoesBeforeWhatWaitsWouldBePutBackForItsLease) {
+  BatchRig rig(100, 60s);
+  rig.poll(3);
+  rig.pass(7s);
+  EXPECT_TRUE(rig.start().empty()) << "others may come";
+  rig.pass(1s);
+  EXPECT_EQ(rig.extend(), 0U);
+  EXPECT_EQ(rig.start().size(), 3U);
+}
+
 TEST(BatchFlow, ClaimsAndDealsWholeBatches) {
   BatchRig rig(100);
   EXPECT_EQ(rig.poll(100), 100U) << "there is room for a batch before a handler has ever run";
