@@ -284,7 +284,8 @@ class LeasedOperator final : public table::RecordOperator {
       SLUICE_TRY(records, HalfReader(queue_, look, deadline).in_order());
       for (const dynamo::Item& item : records->items) {
         result.messages.push_back(listed(item, request));
-        bytes += result.messages.back().message.body.size() + result.messages.back().native.size();
+        const StoredMessage& last = result.messages.back();
+        bytes += last.message.body.size() + last.message.checkpoint.size() + last.native.size();
         look.after = RecordPosition::of(Place::of(item));
         if (held_ != nullptr) {
           held_->listed(result.messages.back().message.id, request.half, look.after->shard);

@@ -67,6 +67,26 @@ TEST_F(ListTest, ShowsEachOnce) {
   EXPECT_EQ(list([] {}), seen) << "a second time";
 }
 
+TEST_F(ListTest, APageEndsByItsBytesThoseOfCheckpointsIncluded) {
+  std::vector<queue::StoredMessage> records(300);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    queue::Message& message = records[i].message;
+    message.id = "k" + std::to_string(i);
+    message.sent_at = clock_.wall_now() - 1s;
+    message.checkpoint = std::string(queue::kMostCheckpointBytes, 'x');
+  }
+  for (const auto& result : store_->put("orders", records, queue::PutMode::insert, Deadline::never())) {
+    EXPECT_EQ(result.status, queue::PutStatus::written) << result.error.message();
+  }
+  for (const bool content : {true, false}) {
+    const auto page =
+        store_->list("orders", {.limit = records.size(), .cursor = {}, .content = content}, Deadline::never());
+    ASSERT_TRUE(page) << page.error().message();
+    EXPECT_EQ(page->messages.size(), 256U);
+    EXPECT_NE(page->next, "");
+  }
+}
+
 TEST_F(ListTest, ShowsEachOnceThoughTheyAreClaimedMeanwhile) {
   // Faster than the list, so that it finds ready ones among those in flight.
   auto other = open_store(file_, clock_, random_);
