@@ -31,9 +31,9 @@ struct SqliteOptions {
 ///
 /// Where the contracts leave room: ids have 1 to 2,048 bytes; attributes and ids may hold any bytes; JSON bodies keep
 /// their spelling; messages of one instant keep the order of sending. A claim returns fewer than `max` once it holds
-/// kClaimBytes of bodies, or kClaimLimit messages. A settled message that goes back or waits counts as delayed, not as
-/// in flight. Redrive forgets the failure. A lost power supply may forget a claim,
-/// which is then made again; it never forgets a send or a settlement.
+/// kClaimBytes of bodies and checkpoints, or kClaimLimit messages. A settled message that goes back or waits counts as
+/// delayed, not as in flight. Redrive forgets the failure. A lost power supply may forget a claim, which is then made
+/// again; it never forgets a send or a settlement.
 ///
 /// `clock` and `random` must outlive what is opened.
 Result<std::unique_ptr<Queues>> open_sqlite_queues(const SqliteOptions& options, const Clock& clock, Random& random);

@@ -142,6 +142,22 @@ TEST_F(StoreLimitsTest, OneClaimHoldsBoundedMemory) {
   EXPECT_EQ(claimed, 12U);
 }
 
+TEST_F(StoreLimitsTest, OneClaimHoldsBoundedMemoryOfCheckpointsToo) {
+  open();
+  std::vector<queue::StoredMessage> records(200);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    records[i].message.id = "id" + std::to_string(i);
+    records[i].message.sent_at = clock_.wall_now() - 1s;
+    records[i].message.checkpoint = std::string(queue::kMostCheckpointBytes, 'x');
+  }
+  for (const auto& result : store_->put("orders", records, queue::PutMode::insert, Deadline::never())) {
+    ASSERT_EQ(result.status, queue::PutStatus::written) << result.error.message();
+  }
+  const auto claims = store_->claim({"orders"}, records.size(), 30s, Deadline::never());
+  ASSERT_TRUE(claims) << claims.error().message();
+  EXPECT_EQ(claims->size(), queue::kClaimBytes / queue::kMostCheckpointBytes);
+}
+
 TEST_F(StoreLimitsTest, AMessageLargerThanAClaimIsClaimedAlone) {
   open();
   ASSERT_EQ(send("big", 12 * 1024 * 1024).status, queue::SendStatus::sent);
