@@ -15,7 +15,7 @@ namespace sluice::config {
 
 std::string ConfigError::text() const {
   if (place.line == 0) {
-    return place.file + ": " + message;
+    return place.file.empty() ? message : place.file + ": " + message;
   }
   return place.file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column) + ": " + message;
 }

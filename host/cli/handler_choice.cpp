@@ -206,8 +206,8 @@ OrExit<std::string> plugin_file(const Arguments& arguments) {
   if (!std::filesystem::exists(file, code)) {
     return Exit(kExitConfiguration, "there is no plugin " + visible(file) + "; build it, or mend the name");
   }
-  if (std::filesystem::is_directory(file, code)) {
-    return Exit(kExitConfiguration, visible(file) + " is a folder; name the plugin's file in it");
+  if (!std::filesystem::is_regular_file(file, code)) {
+    return Exit(kExitConfiguration, "--plugin " + visible(file) + " is no file; name the plugin's .so");
   }
   return std::filesystem::absolute(file).lexically_normal().string();
 }

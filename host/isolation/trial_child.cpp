@@ -112,14 +112,16 @@ std::optional<Error> TrialChild::start(std::vector<std::string> words, const std
   return std::nullopt;
 }
 
-void TrialChild::listen() {
-  std::array<pollfd, 2> waits{pollfd{steps_.descriptor.get(), POLLIN, 0}, pollfd{said_.descriptor.get(), POLLIN, 0}};
+bool TrialChild::listen() {
+  std::array<pollfd, 3> waits{pollfd{steps_.descriptor.get(), POLLIN, 0}, pollfd{said_.descriptor.get(), POLLIN, 0},
+                              pollfd{interrupt_, POLLIN, 0}};
   ::poll(waits.data(), waits.size(), kLookMilliseconds);
   steps_.read();
   said_.read();
   if (said_.text.size() > kSaidLimit) {
     said_.text.erase(0, said_.text.size() - kSaidLimit);
   }
+  return waits[2].revents != 0;
 }
 
 TrialEnd TrialChild::watch() {
@@ -129,7 +131,7 @@ TrialEnd TrialChild::watch() {
   int status = 0;
   while (true) {
     const bool ended = ::waitpid(pid_, &status, WNOHANG) == pid_;
-    listen();
+    const bool interrupted = listen();
     if (steps_.text.size() > steps_seen) {
       steps_seen = steps_.text.size();
       deadline = clock.steady_now() + step_limit_;
@@ -138,9 +140,12 @@ TrialEnd TrialChild::watch() {
       ::kill(-pid_, SIGKILL);  // What it may have started.
       return end_of(cause_of(status), false);
     }
-    if (clock.steady_now() >= deadline) {
+    if (interrupted || clock.steady_now() >= deadline) {
       ::kill(-pid_, SIGKILL);
       ::waitpid(pid_, &status, 0);
+      if (interrupted) {
+        return {.step = {}, .cause = "was interrupted", .interrupted = true, .told = {}};
+      }
       return end_of("did not return within " + config::format_duration(step_limit_), true);
     }
   }

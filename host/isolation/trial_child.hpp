@@ -22,6 +22,7 @@ struct TrialEnd {
   std::string step;               ///< the last that it began; empty: none
   std::string cause;              ///< what ended it there, with its last line on stderr; empty: it went through
   bool timed_out = false;         ///< a step took too long
+  bool interrupted = false;       ///< it was to end before
   std::vector<std::string> told;  ///< what it told, in order
 };
 
@@ -29,12 +30,15 @@ struct TrialEnd {
 /// it (TrialSteps), so that the one that it died of is known. A resource of one thread.
 class TrialChild : boost::noncopyable {
  public:
-  explicit TrialChild(Duration step_limit = kStepLimit) : step_limit_(step_limit) {}
+  /// `interrupt`: ends the child as soon as it can be read; -1: nothing does.
+  explicit TrialChild(Duration step_limit = kStepLimit, int interrupt = -1)
+      : step_limit_(step_limit), interrupt_(interrupt) {}
 
   /// Runs `sluice WORDS... --steps N` in the folder; empty: in this process's. Fails when there is no process to be
   /// had. Nothing of it is to be left without `watch`.
   std::optional<Error> start(std::vector<std::string> words, const std::string& folder = {});
-  /// Waits until it has ended, or ends it when a step takes too long. Nothing of the child is left then.
+  /// Waits until it has ended, or ends it when a step takes too long or at the interrupt. Nothing of the child is left
+  /// then.
   TrialEnd watch();
 
  private:
@@ -46,10 +50,12 @@ class TrialChild : boost::noncopyable {
     void read();
   };
 
-  void listen();
+  /// True once the interrupt has come.
+  bool listen();
   TrialEnd end_of(std::string cause, bool timed_out) const;
 
   const Duration step_limit_;
+  const int interrupt_;
   Listener steps_;
   Listener said_;
   pid_t pid_ = -1;

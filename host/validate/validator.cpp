@@ -149,11 +149,14 @@ Result<void> Validation::run_child(const std::vector<std::string>& more, CheckRe
   }
   words.insert(words.end(),
                {"--seed", std::to_string(request_.seed), "--step-limit", std::to_string(request_.step_limit.count())});
-  isolation::TrialChild child(request_.step_limit);
+  isolation::TrialChild child(request_.step_limit, request_.interrupt);
   if (auto failed = child.start(std::move(words), scratch_.path())) {
     return *failed;
   }
   const isolation::TrialEnd end = child.watch();
+  if (end.interrupted) {
+    return Error(ErrorCode::cancelled, "interrupted; nothing of the plugin is left running");
+  }
   for (const std::string& line : end.told) {
     const std::vector<std::string> fields = told_fields(line);
     const std::string& kind = fields.front();

@@ -18,11 +18,12 @@ struct Request {
   OptionsFile options;  ///< those of `handler`, or of the plugin's only one
   std::uint64_t seed = 0;
   Duration step_limit = isolation::kStepLimit;  ///< what a call, or any other step, may take; at least 100 ms
+  int interrupt = -1;  ///< can be read once the validation is to end; -1: it cannot be interrupted
 };
 
 /// Tries to break a plugin: each check in a process of its own, so that a crash or a hang is a result. `tell` hears of
 /// each check as it is made; on this thread. Fails when it cannot be tried: no such file or handler, options that do
-/// not fit, no process to be had. Waits for all of it.
+/// not fit, no process to be had; `cancelled` when it was interrupted. Waits for all of it.
 Result<Report> validate(const Request& request, const std::function<void(const CheckResult&)>& tell);
 
 }  // namespace sluice::validate

@@ -142,7 +142,8 @@ TEST(Try, SaysWhatIsWrongWithItsWords) {
       {{"try", "desk", "--data-file", "nowhere"}, "--data-file nowhere: No such file"},
       {{"try", "--plugin", "nowhere.so", "--data", "x"}, "there is no plugin nowhere.so; build it, or mend the name"},
       {{"try", "--plugin", "text.so", "--data", "x"}, "is not an ELF shared object"},
-      {{"try", "--plugin", "jobs.d", "--data", "x"}, "is a folder"},
+      {{"try", "--plugin", "jobs.d", "--data", "x"}, "--plugin jobs.d is no file; name the plugin's .so"},
+      {{"try", "--plugin", "/dev/null", "--data", "x"}, "--plugin /dev/null is no file"},
       {{"try", "--plugin", "desk.so", "desk2", "--data", "x"}, "no plugin offers the handler \"desk2\""},
       {{"try", "desk", "--data", "x", "--option", "tag"}, "--option tag is no NAME=VALUE"},
       {{"try", "desk", "--data", "x", "--option", "tga=1"}, "tga"},
@@ -150,7 +151,7 @@ TEST(Try, SaysWhatIsWrongWithItsWords) {
       {{"try", "desk", "--data", "x", "--option", "times='two'"}, "times"},
       {{"try", "desk", "--data", "x", "--option", "tag=refuse"}, "refuse is no tag"},
       {{"try", "desk", "--data", "x", "--job", "act"}, "no job is called \"act\"; did you mean \"acts\"?"},
-      {{"try", "desk", "--data", "x", "--job", "no.toml"}, "no.toml"},
+      {{"try", "desk", "--data", "x", "--job", "no.toml"}, "sluice try: 'jobs' names"},
       {{"try", "desk", "--data", "x", "--attempt", "0"}, "--attempt"},
   };
   for (const auto& [words, said] : wrong) {

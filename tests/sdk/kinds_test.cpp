@@ -157,6 +157,21 @@ TEST(AsyncKit, AContextCanBeKeptMovedAndCompletedOnce) {
   Moves::kept.reset();
 }
 
+struct Swallows {
+  void handle(const sluice::Message&, sluice::AsyncContext context) const {
+    try {
+      const sluice::AsyncContext mine = std::move(context);
+      throw std::runtime_error("caught below");
+    } catch (const std::runtime_error&) {
+    }
+  }
+};
+
+TEST(AsyncKit, AContextThatIsDroppedByWhatTheHandlerCatchesIsAFault) {
+  HandlerTest test(handler<Swallows>());
+  EXPECT_THAT(test.handle({}).reason, HasSubstr("dropped its AsyncContext"));
+}
+
 TEST(AsyncKit, AHandlerSaysToAnOlderHostThatItNeedsIt) {
   HandlerTest test(handler<Naps>());
   EXPECT_TRUE(test.created());

@@ -1,4 +1,5 @@
 // The command: its options, its exit codes, what it says.
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -132,6 +133,29 @@ TEST(ValidateCommand, TakesAStrippedFile) {
   const Validated validated(file);
   EXPECT_EQ(validated.exit_code, 0);
   EXPECT_THAT(validated.findings(), testing::IsEmpty());
+}
+
+TEST(ValidateCommand, CtrlCEndsItAtOnceAndLeavesNothingBehind) {
+  const HostFolder folder;
+  const std::string scratch = folder.path() + "/tmp";
+  std::filesystem::create_directory(scratch);
+  RunningBinary binary({"plugin", "validate", fixture("ignores_stop"), "--step-limit", "10m"},
+                       {.input = {}, .folder = folder.path(), .environment = {{"TMPDIR", scratch}}});
+  EXPECT_EQ(binary.read_line(), "pass  load");
+  EXPECT_FALSE(std::filesystem::is_empty(scratch));
+  binary.signal(SIGINT);
+  const Finished ended = binary.finish();
+  EXPECT_EQ(ended.exit_code, 130);
+  EXPECT_EQ(ended.err, "sluice plugin validate: interrupted; nothing of the plugin is left running\n");
+  EXPECT_TRUE(std::filesystem::is_empty(scratch));
+}
+
+TEST(ValidateCommand, ShowsOddNamesOfFilesAndBoundsOfOptions) {
+  const HostFolder folder;
+  folder.write("a\tb", "text");
+  EXPECT_THAT(folder.run({"plugin", "validate", "a\tb"}).out_lines().back(), StartsWith("a\\tb: NOT good"));
+  EXPECT_THAT(folder.run({"plugin", "validate", "a\tb", "--step-limit", "1ms"}).err,
+              HasSubstr("--step-limit is from 100ms to 10m"));
 }
 
 TEST(ValidateCommand, LeavesNothingBehind) {

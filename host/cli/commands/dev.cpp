@@ -502,7 +502,7 @@ OrExit<Descriptor> open_messages(const std::string& name) {
 
 void say_hello(const DevPlan& plan, const HandlerChoice& choice, Console& console) {
   const config::JobConfig& job = choice.plan.config;
-  console.out("handler " + job.handler + " of " + std::filesystem::path(plan.plugin).filename().string() +
+  console.out("handler " + job.handler + " of " + visible(std::filesystem::path(plan.plugin).filename().string()) +
               (choice.plan.plugin_version.empty() ? "" : " " + visible(choice.plan.plugin_version)) + ", built " +
               built_at(plan.plugin) + ", on queue " + work::queue_text(job) + "\n" +
               (plan.terminal ? "type a message a line, JSON or text; Ctrl-D ends, Ctrl-C ends at once\n" : ""));

@@ -1,6 +1,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "base/text/visible.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/options.hpp"
 #include "host/cli/views/output.hpp"
@@ -76,8 +77,8 @@ std::string json_of(const Report& report, bool good) {
 
 std::string summary_of(const Report& report, bool good) {
   const std::string name = report.name.empty() ? "" : " (" + report.name + " " + report.version + ")";
-  return report.file + name + ": " + (good ? "good" : "NOT good") + ", " + counted(report.checks.size(), "check") +
-         ", " + counted(report.count(Finding::Level::error), "error") + ", " +
+  return visible(report.file) + name + ": " + (good ? "good" : "NOT good") + ", " +
+         counted(report.checks.size(), "check") + ", " + counted(report.count(Finding::Level::error), "error") + ", " +
          counted(report.count(Finding::Level::warning), "warning") + "; --seed " + std::to_string(report.seed) +
          " repeats it\n";
 }
@@ -100,7 +101,7 @@ OrExit<validate::Request> request_of(const Arguments& arguments) {
   SLUICE_PASS_ON(exclude(arguments, "options", "job"));
   SLUICE_TRY(seed, seed_of(arguments));
   SLUICE_TRY(limit, duration_within(arguments, "step-limit", isolation::kStepLimit, kLeastStepLimit, kLongestStepLimit,
-                                    "from 100ms to 10m"));
+                                    " is from 100ms to 10m"));
   validate::Request request{arguments.get("file"), arguments.get("handler"), {}, *seed, *limit};
   request.options.is_job = arguments.has("job");
   const std::string options = arguments.get(request.options.is_job ? "job" : "options");
@@ -126,6 +127,8 @@ OrExit<validate::Request> request_of(const Arguments& arguments) {
 Exit validate_plugin(const Arguments& arguments, Console& console) {
   SLUICE_TRY(request, request_of(arguments));
   const bool colours = console.output_has_colour();
+  const InterruptFlag interrupt;
+  request->interrupt = interrupt.descriptor();
   const auto report = validate::validate(*request, [&console, colours](const CheckResult& check) {
     if (console.shows_text()) {
       console.out(text_of(check, colours));
@@ -133,7 +136,7 @@ Exit validate_plugin(const Arguments& arguments, Console& console) {
     }
   });
   if (!report) {
-    return {kExitNotTried, report.error().message()};
+    return {report.error().code() == ErrorCode::cancelled ? kExitInterrupted : kExitNotTried, report.error().message()};
   }
   const std::size_t counted_findings =
       report->count(Finding::Level::error) + (arguments.has("strict") ? report->count(Finding::Level::warning) : 0);
@@ -168,7 +171,7 @@ std::vector<Command> validate_commands() {
                        {"step-limit", "TIME", "what a call or any other step may take [default: 10s]"}},
                       text_output_flags()),
       .examples = "sluice plugin validate build/greeter.so\n"
-                  "sluice plugin validate build/greeter.so --job test/greeter.toml --seed 7",
+                  "sluice plugin validate build/greeter.so --job greeter.toml --seed 7 --json",
       .elsewhere = Output::text,
       .run = validate_plugin,
   }};

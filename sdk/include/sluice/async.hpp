@@ -54,8 +54,12 @@ inline constexpr sluice_context kEndedContext{
     [](const sluice_context*, const char*) -> const void* { return nullptr; }};
 inline constexpr sluice_message kEndedMessage{sizeof(sluice_message), 0, 0, 0, {}, {}, {}, {}, {}, 0, nullptr, 0};
 
-/// The message that `handle` is called with on this thread at the moment: what it throws is said by its caller.
+/// The message that `handle` is called with on this thread at the moment: what it throws is said by its caller. 0 once
+/// its context was dropped by something thrown.
 inline thread_local sluice_token beginning = 0;
+
+inline constexpr const char* kDropped =
+    "the handler dropped its AsyncContext without completing the message: a defect of the plugin";
 
 }  // namespace detail
 
@@ -156,9 +160,10 @@ class AsyncContext : public Context {
     return async.complete(&async, token, &raw) == SLUICE_ACCEPTED;
   }
   void drop() noexcept {
-    if (token_ != 0 && !(token_ == detail::beginning && std::uncaught_exceptions() > 0)) {
-      end(SLUICE_FAULT, Outcome::kByPolicy,
-          "the handler dropped its AsyncContext without completing the message: a defect of the plugin");
+    if (token_ != 0 && token_ == detail::beginning && std::uncaught_exceptions() > 0) {
+      detail::beginning = 0;
+    } else if (token_ != 0) {
+      end(SLUICE_FAULT, Outcome::kByPolicy, detail::kDropped);
     }
   }
   void forget() noexcept { Context::operator=(Context(detail::kEndedContext, detail::kEndedMessage)); }

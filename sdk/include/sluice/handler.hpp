@@ -206,6 +206,9 @@ struct Thunks {
           [&] {
             const Message message(*raw_message);
             static_cast<Callee*>(instance)->handle(message, AsyncContext(*raw_context, *raw_message));
+            if (beginning != token) {  // It has caught what its context was dropped by.
+              throw std::logic_error(kDropped);
+            }
           },
           [&](std::string_view why) { complete_as_fault(async, token, why); });
       beginning = before;
