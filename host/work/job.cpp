@@ -21,8 +21,11 @@ plugin::HandlerKind kind_in(const config::JobConfig& config, const sluice_handle
 }
 
 WorkStyle style_of(const JobSpec& spec) {
+  const std::size_t wanted = spec.config.max_batch > 0 ? spec.config.max_batch : config::kUsualBatch;
+  // A queue that is in order hands out one message at a time: to wait for another one would be in vain.
+  const bool in_order = spec.config.order == config::Order::queue;
   return {.kind = kind_in(spec.config, *spec.handler),
-          .max_batch = spec.config.max_batch > 0 ? spec.config.max_batch : config::kUsualBatch,
+          .max_batch = in_order ? std::min(wanted, queues_of(spec.config).size()) : wanted,
           .max_wait = spec.config.max_wait};
 }
 

@@ -114,6 +114,21 @@ TEST_F(JobKinds, ABatchHandlerWorksEverythingOff) {
   EXPECT_LT(books_.batches.size(), 100U) << "most of them were full";
 }
 
+TEST_F(JobKinds, ABatchDoesNotWaitForWhatAQueueInOrderHoldsBack) {
+  JobRig rig({}, [](JobSpec& spec) {
+    spec.handler = &table<batch_feature>();
+    spec.config.concurrency = 1;
+    spec.config.order = config::Order::queue;
+    spec.config.max_wait = 30s;
+  });
+  rig.send_many(4);
+  rig.job->start();
+  ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done == 4; }));
+  EXPECT_TRUE(rig.job->drain(rig.in(10s)).clean());
+  const MutexLock lock(books_.mutex);
+  EXPECT_EQ(books_.batches, std::vector<std::size_t>(4, 1));
+}
+
 TEST_F(JobKinds, AnAsynchronousHandlerIsCompletedByManyThreads) {
   JobRig rig({}, [](JobSpec& spec) {
     spec.handler = &table<async_feature>();
