@@ -220,7 +220,7 @@ class Runner : boost::noncopyable {
   std::string effects_;  // as far as they have been told
   std::span<const plugin::Work> batch_;
   std::vector<std::optional<plugin::Outcome>> outcomes_;
-  std::size_t open_ = 0;  // messages without one
+  std::size_t open_ = 0;                // messages without one
   std::vector<sluice_series*> series_;  // of its handler's metrics, by their numbers there
   SpinBudget spin_;
   Duration cpu_before_{};

@@ -139,8 +139,8 @@ class SpokenHealth final : public plugin::HealthSeat {
   RunnerVoice& voice_;
 };
 
-/// One of the messages that came with an order, and its attempt. Asks the host to store its progress, and waits for what
-/// it says: it answers, or ends this process.
+/// One of the messages that came with an order, and its attempt. Asks the host to store its progress, and waits for
+/// what it says: it answers, or ends this process.
 class RunnerMessage final : public plugin::AttemptWatcher, public plugin::CheckpointStore {
  public:
   RunnerMessage(RunnerControl& control, RunnerVoice& voice, const Clock& clock, std::size_t number)

@@ -281,7 +281,8 @@ queue::SettleResult TaskCheckpoints::checkpoint(std::string_view bytes, std::sha
       setting_.source->checkpoint(loan.receipt, std::string(bytes), std::move(effects), Deadline::at(loan.deadline));
   flow_.run(&JobFlow::Checkpoints::repaid, task, result, bytes);
   if (result.status == queue::SettleStatus::refused || result.status == queue::SettleStatus::failed) {
-    result.error = Error(result.error.code(), "queue \"" + queue_of(setting_.queues, task.part) + "\": " + result.error.message());
+    result.error =
+        Error(result.error.code(), "queue \"" + queue_of(setting_.queues, task.part) + "\": " + result.error.message());
   }
   return result;
 }

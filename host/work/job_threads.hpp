@@ -207,8 +207,8 @@ class KeyCall {
   const Clock& clock_;
 };
 
-/// Stores the progress of what runs in one place of a worker with its message, on the handler's thread and without the job's lock: no extension
-/// is under way meanwhile, as both make the receipt another one.
+/// Stores the progress of what runs in one place of a worker with its message, on the handler's thread and without the
+/// job's lock: no extension is under way meanwhile, as both make the receipt another one.
 class TaskCheckpoints final : public plugin::CheckpointStore {
  public:
   struct Setting {
