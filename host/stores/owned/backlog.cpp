@@ -396,6 +396,9 @@ void Backlog::returned(const Spot& spot, const Return& what, WallTime now, Stead
   entry.known = true;
   entry.inherited = false;
   entry.seen_at = at;
+  // Its record has become as much longer.
+  of.bytes -= std::exchange(entry.bytes, entry.bytes - entry.state.checkpoint.size() + what.state.checkpoint.size());
+  of.bytes += entry.bytes;
   entry.state = what.state;
   place(entry, now);
   keep_bounds();

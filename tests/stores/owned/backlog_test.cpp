@@ -125,6 +125,19 @@ TEST_F(BacklogTest, AReadThatIsOlderThanAnAckBringsNothingBack) {
   EXPECT_TRUE(admit(one, 102s, true)) << "it is there all the same";
 }
 
+TEST_F(BacklogTest, WhatComesBackWeighsWhatItsCheckpointDoes) {
+  const Stored one = item("1", 1s);
+  admit(one);
+  EXPECT_EQ(book_.of(0).bytes, 150U);
+  for (const std::size_t more : {1000U, 0U}) {
+    EXPECT_THAT(take(), ElementsAre("1"));
+    Return what{.kind = Return::Kind::back, .state = one.state()};
+    what.state.checkpoint = std::string(more, 'x');
+    book_.returned({0, one.sort}, what, wall(100s), steady(100s));
+    EXPECT_EQ(book_.of(0).bytes, 150U + more) << "by it is decided how the part is read";
+  }
+}
+
 TEST_F(BacklogTest, WhatComesBackWaitsForItsTime) {
   admit(item("1", 1s));
   take();
