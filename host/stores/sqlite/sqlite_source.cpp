@@ -267,7 +267,8 @@ Result<void> SqliteSource::settle_some(const std::shared_ptr<Settling>& settling
       doorbell.ring({address.queue, Half::standard});
     }
     doorbell.ring_settled(address, settled->completions, settled->results);
-    if (held || settled->was_full) {
+    const auto ended = [](const Completion& one) { return one.action != CompletionAction::keep; };
+    if ((held || settled->was_full) && std::any_of(settled->completions.begin(), settled->completions.end(), ended)) {
       doorbell.ring(address);  // there is room in flight again
     }
   };

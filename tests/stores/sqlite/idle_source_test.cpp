@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 
 #include "tests/stores/sqlite/sqlite_rig.hpp"
@@ -49,6 +50,28 @@ TEST_F(IdleSourceTest, FindsWhatComesDue) {
   EXPECT_TRUE(claim(2h)->deliveries.empty());
   clock_.advance(1h);
   EXPECT_EQ(claim(2h)->deliveries.size(), 1U);
+}
+
+TEST_F(IdleSourceTest, ACheckpointMakesNoRoomInFlight) {
+  send({.id = "a", .body = "x"});
+  send({.id = "b", .body = "x"});
+  std::atomic<int> woken{0};
+  const auto held_back = *store_->queues().open_source({"orders"});
+  held_back->start({.on_ready = [&woken] { ++woken; }});
+  const queue::ClaimRequest limited{.max = 5, .visibility = 30s, .rules = {.max_in_flight = 1}};
+  const auto held = held_back->claim(limited, Deadline::never());
+  ASSERT_TRUE(held) << held.error().message();
+  ASSERT_EQ(held->deliveries.size(), 1U);
+  ASSERT_FALSE(held_back->claim(limited, Deadline::never()));
+  const int before = woken;
+  queue::Receipt receipt = held->deliveries[0].receipt;
+  const auto stored = held_back->checkpoint(receipt, "half", nullptr, Deadline::never());
+  ASSERT_EQ(stored.status, queue::SettleStatus::applied) << stored.error.message();
+  EXPECT_EQ(woken, before);
+  receipt.version = stored.version;
+  const queue::Completion done{.receipt = receipt};
+  ASSERT_EQ(held_back->settle({&done, 1}, Deadline::never()).front().status, queue::SettleStatus::applied);
+  EXPECT_GT(woken, before);
 }
 
 TEST_F(IdleSourceTest, ALogThatWasTakenAwayIsNoticed) {
