@@ -246,12 +246,18 @@ OrExit<std::unique_ptr<HandlerChoice>> choose_handler(const Arguments& arguments
   SLUICE_TRY(host, host_of(arguments, wish));
   choice->host = std::move(*host);
   SLUICE_TRY(jobs, jobs_of(choice->host, arguments, console));
-  SLUICE_TRY(job, job_for(*jobs, arguments, wish));
+  SLUICE_PASS_ON(load_plugins(arguments, *choice, *jobs));
+  HandlerWish meant = wish;
+  if (arguments.has("plugin") && !arguments.has("job") && wish.handler.empty() && wish.queue.empty()) {
+    // Whatever jobs the host file has for other handlers.
+    SLUICE_TRY(only, only_handler(choice->registry));
+    meant.handler = std::move(*only);
+  }
+  SLUICE_TRY(job, job_for(*jobs, arguments, meant));
   if (*job == nullptr && wish.handler.empty() && !wish.queue.empty() && !arguments.has("plugin")) {
     return Exit::usage("no job works on queue " + wish.queue + "; name a handler with --handler");
   }
-  SLUICE_PASS_ON(load_plugins(arguments, *choice, *jobs));
-  std::string name = *job != nullptr ? (*job)->handler : wish.handler;
+  std::string name = *job != nullptr ? (*job)->handler : meant.handler;
   if (name.empty()) {
     SLUICE_TRY(only, only_handler(choice->registry));
     name = std::move(*only);

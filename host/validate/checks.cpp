@@ -403,13 +403,13 @@ void check_time(Probe& probe) {
   std::vector<Duration> times;
   std::map<std::string, std::size_t, std::less<>> fates;
   probe.begin_repeating();
-  while (times.size() < kCalls && probe.has_time()) {
+  do {
     probe.step("handle a plain message, and take its time");
     const SteadyTime began = probe.clock().steady_now();
     const plugin::Outcome outcome = probe.call(*instance, message, attempt);
     times.push_back(probe.clock().steady_now() - began);
     ++fates[std::string(queue::core::rule_of(outcome.status).name)];
-  }
+  } while (times.size() < kCalls && probe.has_time());
   probe.destroy(std::move(instance));
   std::sort(times.begin(), times.end());
   const Duration median = times[times.size() / 2];

@@ -29,7 +29,7 @@ function(sluice_add_plugin name)
 
   # A sanitizer's runtime is in the host program, so a plugin built with one has undefined symbols by design.
   get_directory_property(link_options LINK_OPTIONS)
-  if(NOT "${link_options} ${CMAKE_CXX_FLAGS} ${CMAKE_MODULE_LINKER_FLAGS}" MATCHES "-fsanitize")
+  if(NOT "${link_options} ${CMAKE_C_FLAGS} ${CMAKE_CXX_FLAGS} ${CMAKE_MODULE_LINKER_FLAGS}" MATCHES "-fsanitize")
     target_link_options(${name} PRIVATE "LINKER:-z,defs")
   endif()
 

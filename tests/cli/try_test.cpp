@@ -101,6 +101,14 @@ TEST(Try, TakesAPluginByItsFileWithoutAHostFile) {
   EXPECT_TRUE(shown.at("job").is_null());
 }
 
+TEST(Try, APluginsOnlyHandlerIsMeantWhateverJobsThereAre) {
+  const DeskFolder folder;
+  folder.write("jobs.d/other.toml", "[job]\nqueue = \"q\"\nhandler = \"elsewhere\"\n");
+  const auto shown = folder.json({"try", "--plugin", "desk.so", "--data", "hello"});
+  EXPECT_EQ(shown.at("job").as_string(), "acts");
+  EXPECT_EQ(shown.at("outcome").as_string(), "done");
+}
+
 TEST(Try, AnOptionWinsOverTheJobs) {
   const DeskFolder folder;
   const auto shown = folder.json({"try", "desk", "--option", "tag=mine", "--data", "{\"n\": 1}"});
@@ -226,8 +234,12 @@ TEST(Replay, TakesADeadLetterAndSettlesItThere) {
   const DeskFolder folder;
   folder.send("A-1", "hello");
   EXPECT_THAT(folder.run({"replay", "A-1", "--queue", "orders", "--dlq"}).err, HasSubstr("lies in the standard half"));
-  ASSERT_EQ(folder.run({"invalid", "--queue", "orders", "A-1", "--yes"}).exit_code, 0);
+  folder.send("A-2", "reject");
+  ASSERT_EQ(folder.run({"invalid", "--queue", "orders", "A-1", "A-2", "--yes"}).exit_code, 0);
   EXPECT_EQ(folder.json({"replay", "A-1", "--queue", "orders", "--dlq"}).at("outcome").as_string(), "done");
+  EXPECT_EQ(folder.json({"replay", "A-2", "--queue", "orders", "--dlq"}).at("ending").as_string(),
+            folder.json({"replay", "A-2", "--queue", "orders", "--dlq", "--settle"}).at("ending").as_string())
+      << "what --settle does is what was foretold";
   EXPECT_EQ(folder.run({"replay", "A-1", "--queue", "orders", "--dlq", "--settle"}).exit_code, 0);
   EXPECT_EQ(folder.run({"get", "--queue", "orders", "A-1"}).exit_code, 1);
 }

@@ -103,6 +103,19 @@ TEST(AsyncKit, AStopAndATimeOutEndASleep) {
   EXPECT_EQ(late.handle({}).elapsed, 3s);
 }
 
+TEST(AsyncKit, WhatIsAtWorkAtTheEndIsAskedToStop) {
+  struct Patient {
+    sluice::Task<sluice::Outcome> handle(const sluice::Message&, sluice::AsyncContext& context) const {
+      while (!co_await context.sleep(1s)) {
+      }
+      co_return sluice::release();
+    }
+  };
+  HandlerTest test(handler<Patient>());
+  test.set_timeout(std::chrono::nanoseconds::max());
+  test.begin({});
+}  // Does not go on for 292 years.
+
 TEST(AsyncKit, WhatACoroutineThrowsIsAFault) {
   HandlerTest test(handler<Naps>());
   EXPECT_EQ(test.handle({.body = "throw"}).reason, "not today");

@@ -377,6 +377,9 @@ class Trial {
   Exit run() {
     config::JobConfig& job = choice_.plan.config;
     job.queue = subject_.queue.empty() ? job.queue : subject_.queue;
+    if (subject_.stored) {
+      job.source = subject_.record.half == queue::Half::dlq ? config::Source::dlq : config::Source::standard;
+    }
     SLUICE_TRY(run, run_of());
     return arguments_.has("settle") ? settle(*run) : rehearse(*run);
   }
@@ -409,10 +412,8 @@ class Trial {
   }
 
   Exit settle(runtime::OneRun& run) {
-    const queue::Half half = subject_.record.half;
-    run.plan.config.source = half == queue::Half::dlq ? config::Source::dlq : config::Source::standard;
     SLUICE_TRY(oper, queues_->open_operator(subject_.queue));
-    SLUICE_TRY(source, queues_->open_source({subject_.queue, half}));
+    SLUICE_TRY(source, queues_->open_source({subject_.queue, subject_.record.half}));
     SLUICE_TRY(delivery, runtime::claim_named({subject_.queue, subject_.record}, **oper, **source, run.lease, clock_));
     return show(run, std::move(*delivery), source->get());
   }

@@ -106,6 +106,8 @@ class HandlerTest {
     }
   }
   ~HandlerTest() {
+    // What is at work is asked to stop, as a host that drains asks.
+    stop_after_ = std::chrono::nanoseconds::zero();
     call_timers(kNever);
     if (created_) {
       handler_.destroy(instance_);
