@@ -106,7 +106,9 @@ TEST(AsyncKit, AStopAndATimeOutEndASleep) {
 TEST(AsyncKit, WhatIsAtWorkAtTheEndIsAskedToStop) {
   struct Patient {
     sluice::Task<sluice::Outcome> handle(const sluice::Message&, sluice::AsyncContext& context) const {
-      while (!co_await context.sleep(1s)) {
+      bool stops = false;
+      while (!stops) {
+        stops = co_await context.sleep(1s);
       }
       co_return sluice::release();
     }

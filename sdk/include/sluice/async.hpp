@@ -7,7 +7,7 @@
 /// which keeps `context` and calls `context.complete(outcome)` once, from any thread; or as a coroutine,
 ///
 ///     sluice::Task<sluice::Outcome> handle(const sluice::Message& message, sluice::AsyncContext& context) {
-///       while (!(co_await context.sleep(500ms))) { ... }
+///       const bool stops = co_await context.sleep(500ms);
 ///       const Reply reply = co_await sluice::callback<Reply>([&](auto done) { client.get(url, std::move(done)); });
 ///       co_return sluice::done();
 ///     }
@@ -15,6 +15,10 @@
 /// One instance has as many messages at work as the job's `concurrency` says. `handle` is called by one thread, and
 /// must not wait: whatever waits holds up all other messages. A coroutine goes on in the thread that wakes it: after
 /// `sleep` one of the host's, after `callback` the one that has called back.
+///
+/// gcc 12.2, that of Debian 12, makes wrong code without a word of a coroutine with `co_await` in the condition of an
+/// `if` or a `while` and no variable at the outermost level of its body: it never goes on. Put what is awaited into a
+/// variable first: `const bool stops = co_await context.sleep(500ms);`.
 
 #include <atomic>
 #include <chrono>

@@ -20,7 +20,8 @@ class MyPlugin {
     if (message.body().empty()) {
       co_return sluice::reject("the body is empty");
     }
-    if (co_await context.sleep(pause_)) {
+    const bool stops = co_await context.sleep(pause_);  // gcc 12.2 wants it outside of the condition
+    if (stops) {
       co_return sluice::release();
     }
     std::string text(message.body());
