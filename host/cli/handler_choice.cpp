@@ -45,6 +45,10 @@ OrExit<config::HostConfig> host_of(const Arguments& arguments, const HandlerWish
 OrExit<std::vector<JobConfig>> jobs_of(config::HostConfig& host, const Arguments& arguments, Console& console) {
   const std::string job = arguments.get("job");
   if (is_job_file(job)) {
+    std::error_code code;
+    if (!std::filesystem::is_regular_file(job, code)) {
+      return Exit(kExitConfiguration, "--job " + visible(job) + ": there is no such file");
+    }
     host.jobs = {std::filesystem::absolute(job).string()};
     host.job_places.clear();
   }

@@ -32,13 +32,14 @@ struct Pipe {
 };
 
 std::vector<std::string> environment_of(const BinaryOptions& options) {
-  std::vector<std::string> entries;
+  std::map<std::string, std::string> environment = options.environment;
   for (const char* name : {"PATH", "HOME", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"}) {
     if (const char* value = std::getenv(name)) {
-      entries.push_back(std::string(name) + "=" + value);
+      environment.emplace(name, value);
     }
   }
-  for (const auto& [name, value] : options.environment) {
+  std::vector<std::string> entries;
+  for (const auto& [name, value] : environment) {
     entries.push_back(name + "=" + value);
   }
   return entries;

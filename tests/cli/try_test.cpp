@@ -159,7 +159,7 @@ TEST(Try, SaysWhatIsWrongWithItsWords) {
       {{"try", "desk", "--data", "x", "--option", "times='two'"}, "times"},
       {{"try", "desk", "--data", "x", "--option", "tag=refuse"}, "refuse is no tag"},
       {{"try", "desk", "--data", "x", "--job", "act"}, "no job is called \"act\"; did you mean \"acts\"?"},
-      {{"try", "desk", "--data", "x", "--job", "no.toml"}, "sluice try: 'jobs' names"},
+      {{"try", "desk", "--data", "x", "--job", "no.toml"}, "--job no.toml: there is no such file"},
       {{"try", "desk", "--data", "x", "--attempt", "0"}, "--attempt"},
   };
   for (const auto& [words, said] : wrong) {

@@ -51,7 +51,7 @@ TEST_P(Golden, ErrorsAreAsWritten) {
   const std::string text = file_text(golden_folder() / (name + ".toml"));
   const std::filesystem::path expectation = golden_folder() / (name + ".errors");
   const Environment environment =
-      environment_of({{"QUEUE", "orders"}, {"EMPTY", ""}, {"WORDS", "eight"}, {"MANY", "4096"}});
+      environment_of({{"QUEUE", "orders"}, {"EMPTY", ""}, {"WORDS", "eight"}, {"MANY", "409600"}});
   const bool is_host = name.rfind("host_", 0) == 0;
   const std::string errors = is_host ? errors_text(parse_host_config(text, name + ".toml", environment))
                                      : errors_text(parse_job_config(text, name + ".toml", environment));
