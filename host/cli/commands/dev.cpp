@@ -446,7 +446,7 @@ class DevCompanion final : public runtime::Companion {
 /// The job that the options of the command line describe, as its file has it.
 OrExit<std::string> job_text(const Arguments& arguments, const HandlerChoice& choice) {
   const config::JobConfig& job = choice.plan.config;
-  SLUICE_TRY(concurrency, arguments.count("concurrency", 1, config::kMaxConcurrency));
+  SLUICE_TRY(concurrency, arguments.count("concurrency", 1, config::kMaxAsyncConcurrency));
   std::string text = "[job]\nqueue = " + json_quoted(job.queue) + "\nhandler = " + json_quoted(job.handler) +
                      "\nconcurrency = " + std::to_string(*concurrency) + "\n[job.options]\n";
   for (const std::string& option : arguments.all("option")) {
