@@ -41,7 +41,7 @@ class AsyncDesk::Timers : boost::noncopyable {
   };
   using Line = std::multimap<SteadyTime, Timer>;
 
-  void add(Watch& watch, Duration delay, void (*call)(void*), void* data) SLUICE_EXCLUDES(mutex_);
+  void add(Watch& watch, Duration delay, void (*callee)(void*), void* data) SLUICE_EXCLUDES(mutex_);
   /// The stop of its message is requested.
   void hurry(Watch& watch) noexcept SLUICE_EXCLUDES(mutex_);
   void extended(Watch& watch, Duration duration) noexcept SLUICE_EXCLUDES(mutex_);
@@ -77,8 +77,8 @@ class AsyncDesk::Timers : boost::noncopyable {
 /// Carries what happens to one message's attempt to its timers.
 class Watch final : public AttemptWatcher {
  public:
-  Watch(AsyncDesk::Timers& timers, const DeskUser& its_user, SteadyTime its_deadline)
-      : user(its_user), deadline(its_deadline), timers_(timers) {}
+  Watch(AsyncDesk::Timers& all, const DeskUser& its_user, SteadyTime its_deadline)
+      : user(its_user), deadline(its_deadline), timers_(all) {}
 
   void stop_requested(SteadyTime, bool) noexcept override { timers_.hurry(*this); }
   void extended(Duration duration) noexcept override { timers_.extended(*this, duration); }
@@ -93,7 +93,7 @@ class Watch final : public AttemptWatcher {
   AsyncDesk::Timers& timers_;
 };
 
-void AsyncDesk::Timers::add(Watch& watch, Duration delay, void (*call)(void*), void* data) {
+void AsyncDesk::Timers::add(Watch& watch, Duration delay, void (*callee)(void*), void* data) {
   const MutexLock thread_lock(thread_mutex_);
   if (!thread_.joinable()) {
     const SignalBlock block;
@@ -103,7 +103,7 @@ void AsyncDesk::Timers::add(Watch& watch, Duration delay, void (*call)(void*), v
   const MutexLock lock(mutex_);
   watch.timers.reserve(watch.timers.size() + 1);
   const SteadyTime due = watch.stopped ? SteadyTime::min() : std::min(wanted, watch.deadline);
-  const auto place = line_.emplace(due, Timer{wanted, &watch, &watch.user, call, data});
+  const auto place = line_.emplace(due, Timer{wanted, &watch, &watch.user, callee, data});
   watch.timers.push_back(place);
   if (watch.stopped) {
     make_ready(watch);

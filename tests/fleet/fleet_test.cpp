@@ -118,7 +118,7 @@ TEST_F(FleetTest, OrdersEndByThemselves) {
 
 TEST_F(FleetTest, AFlawWritesNothing) {
   const auto given =
-      fleet_->give({.wish = Wish::scale, .target = Target::job, .name = "j", .value = "2000"}, {}, "ann", soon());
+      fleet_->give({.wish = Wish::scale, .target = Target::job, .name = "j", .value = "200000"}, {}, "ann", soon());
   ASSERT_FALSE(given);
   EXPECT_EQ(given.error().code(), ErrorCode::invalid);
   EXPECT_EQ(board_->read(Topic::steering, {}, soon())->version, 0);
