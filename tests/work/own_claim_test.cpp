@@ -220,6 +220,7 @@ TEST_F(OwnClaim, KeepsItsLeaseWhileItCannotBeWritten) {
 
 TEST_F(OwnClaim, WhatAnotherHostHasBroughtFurtherIsNotGoneOnWith) {
   rig_.pass(31s);
+  ASSERT_GT(rig_.flow.next_claim(rig_.now()).count, 0U);
   queue::Claimed again = back_;
   again.deliveries[0].message.checkpoint = "further";
   again.deliveries[0].receipt.version = 3;
@@ -266,6 +267,7 @@ TEST_F(OwnClaim, WhatItsOwnHandlerHasStoredIsGoneOnWith) {
   JobFlow::Checkpoints::repaid(rig_.flow, *running_, {.status = SettleStatus::applied, .version = 2}, "mine",
                                rig_.now(), rig_.effects);
   rig_.pass(31s);
+  ASSERT_GT(rig_.flow.next_claim(rig_.now()).count, 0U);
   back_.deliveries[0].message.checkpoint = "mine";
   come_back(3);
   rig_.finish(0, OutcomeStatus::done);

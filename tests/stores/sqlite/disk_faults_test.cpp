@@ -171,7 +171,7 @@ TEST_F(DiskFaultsTest, ACheckpointWithoutAnAnswerIsBuiltUpon) {
   EXPECT_EQ(store->get("orders", "a", Deadline::never())->message.checkpoint, "2");
   receipt.version = second.version;
   disk_.fail(EIO);
-  EXPECT_EQ(source.checkpoint(receipt, "3", nullptr, Deadline::never()).error.code(), ErrorCode::unknown_outcome);
+  EXPECT_EQ(source.checkpoint(receipt, "3", nullptr, Deadline::never()).status, queue::SettleStatus::failed);
   disk_.fail(0);
   EXPECT_EQ(settle(*store, held[0], Deadline::never()).status, queue::SettleStatus::applied);
   EXPECT_EQ(all_ids(*store, "orders"), std::vector<std::string>());
