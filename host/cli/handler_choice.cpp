@@ -69,6 +69,7 @@ bool draws_from(const JobConfig& job, const std::string& queue) {
 
 std::vector<std::string> names_of(const std::vector<const JobConfig*>& jobs) {
   std::vector<std::string> names;
+  names.reserve(jobs.size());
   for (const JobConfig* job : jobs) {
     names.push_back(job->name);
   }
@@ -87,6 +88,7 @@ void prefer(std::vector<const JobConfig*>& jobs, Predicate is_so) {
 OrExit<const JobConfig*> job_for(const std::vector<JobConfig>& jobs, const Arguments& arguments,
                                  const HandlerWish& wish) {
   std::vector<const JobConfig*> all;
+  all.reserve(jobs.size());
   for (const JobConfig& job : jobs) {
     all.push_back(&job);
   }

@@ -39,6 +39,7 @@ std::vector<std::string> environment_of(const BinaryOptions& options) {
     }
   }
   std::vector<std::string> entries;
+  entries.reserve(environment.size());
   for (const auto& [name, value] : environment) {
     entries.push_back(name + "=" + value);
   }

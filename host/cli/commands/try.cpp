@@ -325,6 +325,7 @@ Exit debug(const char* command, const Arguments& arguments, const sluice_handler
   const auto own = words_of(*find_command(command), arguments);
   words.insert(words.end(), own.begin(), own.end());
   std::vector<char*> raw;
+  raw.reserve(words.size() + 1);
   for (std::string& word : words) {
     raw.push_back(word.data());
   }

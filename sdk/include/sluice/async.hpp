@@ -74,13 +74,13 @@ class AsyncContext : public Context {
   AsyncContext(const sluice_async_context& context, const sluice_message& message)
       : Context(*context.context, message), async_(context.async), token_(context.token) {}
   AsyncContext(AsyncContext&& other) noexcept
-      : Context(std::move(other)), async_(other.async_), token_(std::exchange(other.token_, 0)) {
+      : Context(static_cast<Context&&>(other)), async_(other.async_), token_(std::exchange(other.token_, 0)) {
     other.forget();
   }
   AsyncContext& operator=(AsyncContext&& other) noexcept {
     if (this != &other) {
       drop();
-      Context::operator=(std::move(other));
+      Context::operator=(static_cast<Context&&>(other));
       async_ = other.async_;
       token_ = std::exchange(other.token_, 0);
       other.forget();
