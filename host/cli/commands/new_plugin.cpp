@@ -119,9 +119,9 @@ OrExit<std::vector<std::string_view>> wanted_parts(const Arguments& arguments) {
   for (const auto& [one, other] : {std::pair("batch", "async"), std::pair("batch", "c"), std::pair("async", "c")}) {
     SLUICE_PASS_ON(exclude(arguments, one, other));
   }
-  const auto* const kind = std::find_if(kKinds.begin() + 1, kKinds.end(),
+  const auto* const found = std::find_if(kKinds.begin() + 1, kKinds.end(),
                                         [&arguments](const Kind& kind) { return arguments.has(kind.flag); });
-  const Kind& wanted = kind == kKinds.end() ? kKinds.front() : *kind;
+  const Kind& wanted = found == kKinds.end() ? kKinds.front() : *found;
   std::vector<std::string_view> parts{"all"};
   parts.insert(parts.end(), wanted.parts.begin(), wanted.parts.end());
   if (arguments.has("ci")) {
