@@ -24,10 +24,10 @@ constexpr std::uint64_t kParts = 8;
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 constexpr std::uint64_t kSeeds = 400;  // each takes many times as long
 #else
-constexpr std::uint64_t kSeeds = 10'000;
+constexpr std::uint64_t kSeeds = 4'000;
 #endif
 #else
-constexpr std::uint64_t kSeeds = 10'000;
+constexpr std::uint64_t kSeeds = 4'000;
 #endif
 
 // What base/guard.hpp reads: the environment keeps this very text, so that a test can change it.
