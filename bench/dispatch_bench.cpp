@@ -47,7 +47,7 @@ void dispatch(benchmark::State& state, std::size_t index) {
   std::size_t done = 0;
   for (auto _ : state) {
     attempt.arm(clock.steady_now() + std::chrono::seconds(60));
-    done += (*instance)->handle(given, "bench", 5, attempt).status == plugin::OutcomeStatus::done ? 1 : 0;
+    done += (*instance)->handle({given, "bench", 5, attempt}).status == plugin::OutcomeStatus::done ? 1 : 0;
   }
   state.SetItemsProcessed(state.iterations());
   if (done != static_cast<std::size_t>(state.iterations())) {

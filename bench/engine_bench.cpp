@@ -227,7 +227,7 @@ void dispatch(const Options& options) {
       while (flow.deal(seat, kClock.steady_now(), effects)) {
         SteadyTime now = kClock.steady_now();
         while (work::WorkerBatch::Running* const run = batch.next(now)) {
-          plugin::Outcome outcome = instance->handle(run->task->message, "bench", 5, run->attempt);
+          plugin::Outcome outcome = instance->handle({run->task->message, "bench", 5, run->attempt});
           now = kClock.steady_now();
           batch.finish(*run, std::move(outcome), now);
         }

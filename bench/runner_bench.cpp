@@ -54,7 +54,7 @@ void calls(benchmark::State& state, Make make) {
   std::size_t done = 0;
   for (auto _ : state) {
     attempt.arm(clock.steady_now() + std::chrono::seconds(60));
-    done += (*instance)->handle(message, "bench", 5, attempt).status == plugin::OutcomeStatus::done ? 1 : 0;
+    done += (*instance)->handle({message, "bench", 5, attempt}).status == plugin::OutcomeStatus::done ? 1 : 0;
   }
   state.SetItemsProcessed(state.iterations());
   if (done != static_cast<std::size_t>(state.iterations())) {

@@ -247,9 +247,7 @@ class RunnerInstance final : public plugin::HandlerInstance {
     return std::unique_ptr<plugin::HandlerInstance>(std::move(instance));
   }
 
-  plugin::Outcome handle(const queue::Message& message, std::string_view queue, std::uint32_t max_attempts,
-                         plugin::Attempt& attempt) override {
-    const plugin::Work work{message, queue, max_attempts, attempt};
+  plugin::Outcome handle(const plugin::Work& work) override {
     plugin::Outcome outcome;
     handle_batch({&work, 1}, {&outcome, 1});
     return outcome;

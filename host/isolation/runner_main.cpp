@@ -337,8 +337,7 @@ void RunnerBody::work() {
   const bool alone = batch.size() == 1;
   handler_begins({&facts_, alone ? std::string_view(batch.front().message.id) : kOneOfABatch, alone ? 0 : kNoSlot});
   if (alone) {
-    const plugin::Work& work = batch.front();
-    outcomes.front() = instance_->handle(work.message, work.queue, work.max_attempts, work.attempt);
+    outcomes.front() = instance_->handle(batch.front());
   } else {
     instance_->handle_batch(batch, outcomes);
   }

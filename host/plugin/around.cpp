@@ -1,5 +1,7 @@
 #include "host/plugin/around.hpp"
 
+#include <algorithm>
+
 #include "host/plugin/thrown_by.hpp"
 
 namespace sluice::plugin {
@@ -49,60 +51,58 @@ Result<std::unique_ptr<HandlerInstance>> make_within(HandlerSurroundings surroun
   return HandlerInstance::create(std::move(surroundings), handler, job, options);
 }
 
-std::optional<Outcome> AroundPass::enter() {
+bool AroundPass::enter() {
   // What one of them sees stays where it is until it is left.
   layers_.reserve(chain_.size());
-  for (const Around& around : chain_) {
-    if (auto outcome = enter_one(around)) {
-      return outcome;
-    }
-  }
-  return std::nullopt;
+  return std::all_of(chain_.begin(), chain_.end(), [this](const Around& around) { return enter_one(around); });
 }
 
-std::optional<Outcome> AroundPass::enter_one(const Around& around) {
+bool AroundPass::enter_one(const Around& around) {
   const sluice_message& seen = message();
   sluice_around_call call{sizeof(sluice_around_call), 0, nullptr, seen.body, seen.content_type, seen.attributes,
                           seen.attribute_count};
   sluice_around_answer answer = SLUICE_AROUND_ANSWERED;
   if (const auto thrown = thrown_by([&] { answer = around.table->enter(around.object, &seen, &context_, &call); })) {
-    return call_.fail(*thrown, Breach::exception);
+    call_.fail(*thrown, Breach::exception);
+    return false;
   }
+  // What it reported where the call goes on all the same is no answer.
+  const bool reported = call_.take_report();
   if (answer != SLUICE_AROUND_GO_ON) {
-    auto outcome = call_.take_report();
-    return outcome
-               ? std::move(outcome)
-               : call_.fail("what goes around the handler ended the call without an outcome: a defect of the plugin",
-                            Breach::no_outcome);
+    if (!reported) {
+      call_.fail("what goes around the handler ended the call without an outcome: a defect of the plugin",
+                 Breach::no_outcome);
+    }
+    return false;
   }
-  // What it reported all the same is no answer.
-  static_cast<void>(call_.take_report());
   layers_.push_back({call.cookie, seen});
   if (!is_sound(call)) {
-    return call_.fail("what goes around the handler left a size without bytes: a defect of the plugin",
-                      Breach::illegal_outcome);
+    call_.fail("what goes around the handler left a size without bytes: a defect of the plugin",
+               Breach::illegal_outcome);
+    return false;
   }
   sluice_message& inner = layers_.back().inner;
   inner.body = call.body;
   inner.content_type = call.content_type;
   inner.attributes = call.attributes;
   inner.attribute_count = call.attribute_count;
-  return std::nullopt;
+  return true;
 }
 
-Outcome AroundPass::leave(Outcome outcome) {
+void AroundPass::leave() {
   for (; !layers_.empty(); layers_.pop_back()) {
     const Around& around = chain_[layers_.size() - 1];
     const sluice_message& seen = inner(layers_.size() - 1);
-    const sluice_outcome raw = raw_of(outcome);
+    // What is reported takes its place while it is still looked at.
+    const Outcome so_far = call_.outcome();
+    const sluice_outcome raw = raw_of(so_far);
     if (const auto thrown =
             thrown_by([&] { around.table->leave(around.object, layers_.back().cookie, &seen, &context_, &raw); })) {
-      outcome = call_.fail(*thrown, Breach::exception);
-    } else if (auto replaced = call_.take_report()) {
-      outcome = *std::move(replaced);
+      call_.fail(*thrown, Breach::exception);
+    } else {
+      call_.take_report();
     }
   }
-  return outcome;
 }
 
 }  // namespace sluice::plugin

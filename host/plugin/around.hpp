@@ -31,11 +31,13 @@ class AroundedCall {
  public:
   virtual ~AroundedCall() = default;
 
-  /// What was reported through its context since this was asked last, as the host understands it; nothing: nothing was.
-  /// What was staged before an outcome that is not done is dropped.
-  virtual std::optional<Outcome> take_report() = 0;
-  /// A fault, and what was staged is dropped.
-  virtual Outcome fail(std::string_view why, Breach breach) = 0;
+  /// What was reported through its context since this was asked last becomes the outcome, as the host understands it;
+  /// false: nothing was. What was staged before an outcome that is not done is dropped.
+  virtual bool take_report() = 0;
+  /// The outcome is a fault, and what was staged is dropped.
+  virtual void fail(std::string_view why, Breach breach) = 0;
+  /// What it has come to so far.
+  virtual const Outcome& outcome() const = 0;
 };
 
 /// One message's way through the arounds of its job: `enter`, then the handler, then `leave`. One thread at a time,
@@ -45,13 +47,13 @@ class AroundPass : boost::noncopyable {
   AroundPass(const AroundChain& chain, const sluice_message& message, const sluice_context& context, AroundedCall& call)
       : chain_(chain), message_(message), context_(context), call_(call) {}
 
-  /// Enters one after the other. An outcome: one of them has answered, or failed, and the handler is not to be called.
-  std::optional<Outcome> enter();
+  /// Enters one after the other. False: one of them has answered, or failed, and the handler is not to be called.
+  bool enter();
   /// What the handler is to be given.
   const sluice_message& message() const { return inner(layers_.size()); }
   /// Leaves those that were entered, the last one first: each sees what has come so far, and may replace it. Once, also
-  /// where `enter` has an outcome.
-  Outcome leave(Outcome outcome);
+  /// where `enter` says no.
+  void leave();
 
  private:
   struct Layer {
@@ -61,7 +63,7 @@ class AroundPass : boost::noncopyable {
 
   /// What is seen within so many layers.
   const sluice_message& inner(std::size_t layers) const { return layers == 0 ? message_ : layers_[layers - 1].inner; }
-  std::optional<Outcome> enter_one(const Around& around);
+  bool enter_one(const Around& around);
 
   const AroundChain& chain_;
   const sluice_message& message_;

@@ -137,51 +137,57 @@ class Call : boost::noncopyable, public AroundedCall {
 
   const sluice_context* context() const { return &context_; }
 
-  std::optional<Outcome> take_report() override {
+  bool take_report() override {
     if (!std::exchange(reported_, false)) {
-      return std::nullopt;
+      return false;
     }
     if (outcome_.status == OutcomeStatus::done) {
-      return committable(std::move(outcome_));
+      look_for_obstacles();
+    } else {
+      drop_effects("its outcome is not done");
     }
-    drop_effects("its outcome is not done");
-    return std::move(outcome_);
+    return true;
   }
   /// A fault, such as what the handler threw.
-  Outcome fail(std::string_view why, Breach breach) override {
+  void fail(std::string_view why, Breach breach) override {
     drop_effects("the handler failed");
-    return make_fault(why, breach);
+    outcome_ = make_fault(why, breach);
+    reported_ = false;
   }
+  const Outcome& outcome() const override { return outcome_; }
+  /// The same where there is no memory for words.
+  void fail_without_words() noexcept { outcome_ = Outcome{}; }
 
   /// What the handler has reported last; a fault when that is nothing, or when something that it staged was refused.
-  Outcome take_outcome() {
-    auto reported = take_report();
-    return reported ? *std::move(reported)
-                    : fail("the handler returned without an outcome: a defect of the plugin", Breach::no_outcome);
+  void take_outcome() {
+    if (!take_report()) {
+      fail("the handler returned without an outcome: a defect of the plugin", Breach::no_outcome);
+    }
   }
   /// As the handler's last report.
-  Outcome take_outcome(const sluice_outcome* reported) {
+  void take_outcome(const sluice_outcome* reported) {
     report(&context_, reported);
-    return take_outcome();
+    take_outcome();
   }
-  /// What the call has come to, with what was staged.
-  Outcome end(Outcome outcome) {
-    if (outcome.status == OutcomeStatus::done) {
-      outcome = committable(std::move(outcome));
+  /// What the call has come to, with what was staged. Once.
+  Outcome end() {
+    if (outcome_.status == OutcomeStatus::done) {
+      look_for_obstacles();
     }
-    if (outcome.status == OutcomeStatus::done) {
-      outcome.effects = effects_.take();
-    } else if (outcome.status == OutcomeStatus::fault && checkpoints_.rejects()) {
-      outcome.status = OutcomeStatus::reject;  // as when the same effect is refused with the message's end
+    if (outcome_.status == OutcomeStatus::done) {
+      outcome_.effects = effects_.take();
+    } else if (outcome_.status == OutcomeStatus::fault && checkpoints_.rejects()) {
+      outcome_.status = OutcomeStatus::reject;  // as when the same effect is refused with the message's end
     }
-    return outcome;
+    return std::move(outcome_);
   }
 
  private:
   /// A fault when something of it was refused, or nobody knows what a checkpoint has committed.
-  Outcome committable(Outcome outcome) {
-    const std::string obstacle = effects_.obstacle();
-    return obstacle.empty() ? std::move(outcome) : fail(obstacle, Breach::none);
+  void look_for_obstacles() {
+    if (const std::string obstacle = effects_.obstacle(); !obstacle.empty()) {
+      fail(obstacle, Breach::none);
+    }
   }
   void drop_effects(const char* why) {
     if (const std::size_t count = effects_.count(); count > 0) {
@@ -313,11 +319,11 @@ class AsyncCall final : public DeskEntry {
 
   /// True: the handler is to begin. False: what goes around it has ended the message, and this is gone.
   static bool enter(std::unique_ptr<AsyncCall>& call) {
-    auto ended = call->around_.enter();
-    if (ended) {
-      call.release()->finish(*std::move(ended));
+    const bool begins = call->around_.enter();
+    if (!begins) {
+      call.release()->finish();
     }
-    return !ended;
+    return begins;
   }
   /// Until the token has been completed.
   const sluice_message* message() const { return &around_.message(); }
@@ -330,13 +336,12 @@ class AsyncCall final : public DeskEntry {
   Attempt& attempt() override { return attempt_; }
   std::string_view message_id() const override { return view(message_.id); }
   void end(const sluice_outcome* outcome) noexcept override {
-    Outcome ended;
     try {
-      ended = call_.take_outcome(outcome);
+      call_.take_outcome(outcome);
     } catch (const std::exception&) {
-      // No memory for the reason: a fault without one.
+      call_.fail_without_words();
     }
-    finish(std::move(ended));
+    finish();
   }
 
  private:
@@ -346,15 +351,17 @@ class AsyncCall final : public DeskEntry {
     add_attributes(message, attributes);
     return attributes;
   }
-  void finish(Outcome outcome) noexcept {
+  void finish() noexcept {
+    Outcome ended;
     try {
-      outcome = call_.end(around_.leave(std::move(outcome)));
+      around_.leave();
+      ended = call_.end();
     } catch (const std::exception&) {
-      outcome = Outcome{};  // No memory for the reason: a fault without one.
+      ended = Outcome{};  // No memory for the reason: a fault without one.
     }
     Completer& completer = completer_;
     delete this;
-    completer.completed(std::move(outcome));
+    completer.completed(std::move(ended));
   }
 
   Completer& completer_;
@@ -426,24 +433,12 @@ class TableInstance final : public HandlerInstance {
     return created_ ? std::nullopt : std::optional(failed(ErrorCode::invalid, refusal));
   }
 
-  Outcome handle(const queue::Message& message, std::string_view queue, std::uint32_t max_attempts,
-                 Attempt& attempt) override {
-    return handle_within(setting_.surroundings.around, {message, queue, max_attempts, attempt});
-  }
-  void handle_batch(std::span<const Work> batch, std::span<Outcome> outcomes) override {
-    handle_batch_within(setting_.surroundings.around, batch, outcomes);
-  }
-  void begin(const Work& work, Completer& completer) override {
-    begin_within(setting_.surroundings.around, work, completer);
-  }
   void* object() const override { return instance_; }
 
-  // The same, for calls that have this around them.
-
-  Outcome handle_within(const AroundChain& chain, const Work& work) {
+  Outcome handle(const Work& work) override {
     if (async_ != nullptr) {
       OneCompletion completion;
-      begin_within(chain, work, completion);
+      begin(work, completion);
       return completion.wait();
     }
     thread_local std::vector<sluice_attribute> attributes;
@@ -451,25 +446,20 @@ class TableInstance final : public HandlerInstance {
     add_attributes(work.message, attributes);
     const sluice_message raw = make_message(work, attributes.data());
     Call call(setting_, work.message, work.attempt);
-    AroundPass around(chain, raw, *call.context(), call);
-    std::optional<Outcome> outcome = around.enter();
-    if (!outcome) {
-      const std::optional<std::string> thrown =
-          thrown_by([&] { handler_.handle(instance_, &around.message(), call.context()); });
-      outcome = thrown ? call.fail(*thrown, Breach::exception) : call.take_outcome();
+    AroundPass around(arounds_of(work), raw, *call.context(), call);
+    if (around.enter()) {
+      take_end(call, thrown_by([&] { handler_.handle(instance_, &around.message(), call.context()); }));
     }
-    outcome = around.leave(*std::move(outcome));
+    around.leave();
     if (attributes.capacity() > kKeptAttributes) {
       std::vector<sluice_attribute>().swap(attributes);
     }
-    return call.end(*std::move(outcome));
+    return call.end();
   }
 
-  void handle_batch_within(const AroundChain& chain, std::span<const Work> batch, std::span<Outcome> outcomes) {
+  void handle_batch(std::span<const Work> batch, std::span<Outcome> outcomes) override {
     if (batch_ == nullptr) {
-      for (std::size_t i = 0; i < batch.size(); ++i) {
-        outcomes[i] = handle_within(chain, batch[i]);
-      }
+      HandlerInstance::handle_batch(batch, outcomes);
       return;
     }
     std::vector<sluice_attribute> attributes;
@@ -486,21 +476,22 @@ class TableInstance final : public HandlerInstance {
       add_attributes(batch[i].message, attributes);
       raw.add(make_message(batch[i], first));
       calls.add(setting_, batch[i].message, batch[i].attempt);
-      arounds.add(chain, raw[i], *calls[i].context(), calls[i]);
+      arounds.add(arounds_of(batch[i]), raw[i], *calls[i].context(), calls[i]);
     }
-    run_batch(calls, arounds, outcomes);
+    run_batch(calls, arounds, batch.size());
     // As they nest: who was entered last is left first.
     for (std::size_t i = batch.size(); i-- > 0;) {
-      outcomes[i] = calls[i].end(arounds[i].leave(std::move(outcomes[i])));
+      arounds[i].leave();
+      outcomes[i] = calls[i].end();
     }
   }
 
-  void begin_within(const AroundChain& chain, const Work& work, Completer& completer) {
+  void begin(const Work& work, Completer& completer) override {
     if (async_ == nullptr) {
-      completer.completed(handle_within(chain, work));
+      HandlerInstance::begin(work, completer);
       return;
     }
-    auto call = std::make_unique<AsyncCall>(setting_, chain, work, completer);
+    auto call = std::make_unique<AsyncCall>(setting_, arounds_of(work), work, completer);
     if (!AsyncCall::enter(call)) {
       return;
     }
@@ -515,18 +506,19 @@ class TableInstance final : public HandlerInstance {
   }
 
  private:
+  const AroundChain& arounds_of(const Work& work) const {
+    return work.arounds != nullptr ? *work.arounds : setting_.surroundings.around;
+  }
   /// Runs the handler over those that nothing around it has ended.
-  void run_batch(detail::Row<Call>& calls, detail::Row<AroundPass>& arounds, std::span<Outcome> outcomes) {
+  void run_batch(detail::Row<Call>& calls, detail::Row<AroundPass>& arounds, std::size_t count) {
     std::vector<const sluice_message*> messages;
     std::vector<const sluice_context*> contexts;
     std::vector<std::size_t> open;
-    messages.reserve(outcomes.size());
-    contexts.reserve(outcomes.size());
-    open.reserve(outcomes.size());
-    for (std::size_t i = 0; i < outcomes.size(); ++i) {
-      if (auto ended = arounds[i].enter()) {
-        outcomes[i] = *std::move(ended);
-      } else {
+    messages.reserve(count);
+    contexts.reserve(count);
+    open.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (arounds[i].enter()) {
         messages.push_back(&arounds[i].message());
         contexts.push_back(calls[i].context());
         open.push_back(i);
@@ -538,8 +530,12 @@ class TableInstance final : public HandlerInstance {
     const std::optional<std::string> thrown =
         thrown_by([&] { batch_->handle(instance_, messages.data(), contexts.data(), open.size()); });
     for (const std::size_t i : open) {
-      outcomes[i] = thrown ? calls[i].fail(*thrown, Breach::exception) : calls[i].take_outcome();
+      take_end(calls[i], thrown);
     }
+  }
+  /// The handler has returned from the call, or thrown that.
+  static void take_end(Call& call, const std::optional<std::string>& thrown) {
+    thrown ? call.fail(*thrown, Breach::exception) : call.take_outcome();
   }
   Error failed(ErrorCode code, const std::string& why) const {
     return {code, "the handler \"" + std::string(handler_.name) + "\" could not be created: " + why};
@@ -586,26 +582,6 @@ class TableInstance final : public HandlerInstance {
   // Fixed after start().
   bool created_ = false;
   void* instance_ = nullptr;
-};
-
-/// An instance that several workers share, as one of them has it.
-class SharedInstance final : public HandlerInstance {
- public:
-  SharedInstance(std::shared_ptr<TableInstance> shared, AroundChain around)
-      : shared_(std::move(shared)), around_(std::move(around)) {}
-
-  Outcome handle(const queue::Message& message, std::string_view queue, std::uint32_t max_attempts,
-                 Attempt& attempt) override {
-    return shared_->handle_within(around_, {message, queue, max_attempts, attempt});
-  }
-  void handle_batch(std::span<const Work> batch, std::span<Outcome> outcomes) override {
-    shared_->handle_batch_within(around_, batch, outcomes);
-  }
-  void begin(const Work& work, Completer& completer) override { shared_->begin_within(around_, work, completer); }
-
- private:
-  const std::shared_ptr<TableInstance> shared_;
-  const AroundChain around_;
 };
 
 }  // namespace
@@ -865,12 +841,6 @@ Result<std::unique_ptr<HandlerInstance>> HandlerInstance::create(HandlerSurround
     return *std::move(refusal);
   }
   return std::unique_ptr<HandlerInstance>(std::move(instance));
-}
-
-std::shared_ptr<HandlerInstance> HandlerInstance::within(std::shared_ptr<HandlerInstance> shared, AroundChain around) {
-  auto table = std::dynamic_pointer_cast<TableInstance>(std::move(shared));
-  SLUICE_ASSERT(table != nullptr);
-  return std::make_shared<SharedInstance>(std::move(table), std::move(around));
 }
 
 bool is_concurrent(const sluice_handler& handler) { return (handler.flags & SLUICE_HANDLER_CONCURRENT) != 0; }

@@ -218,16 +218,17 @@ class StagedEffects : boost::noncopyable {
   /// What the plugin is given; null where the rules know no effects.
   const sluice_effects* table() const { return rules_.random != nullptr ? &table_ : nullptr; }
 
-  /// Why nothing may be committed: something was refused. Empty: it may.
-  std::string refusal() const {
-    return broken_ ? std::string(kNoMemory) : staging_ ? staging_->refusal : std::string();
-  }
-  /// The same as what an attempt is told; also where nobody knows what a checkpoint has committed.
+  /// Why nothing may be committed: something was refused, or nobody knows what a checkpoint has committed. Empty: it
+  /// may.
   std::string obstacle() const {
-    const std::string why = refusal();
-    return !doubt_.empty() ? doubt_
-           : why.empty()   ? std::string()
-                           : "nothing can be committed, because an effect was refused: " + why;
+    if (!doubt_.empty()) {
+      return doubt_;
+    }
+    if (!broken_ && (!staging_ || staging_->refusal.empty())) {
+      return {};
+    }
+    return "nothing can be committed, because an effect was refused: " +
+           (broken_ ? std::string(kNoMemory) : staging_->refusal);
   }
   /// Messages and writes.
   std::size_t count() const {
@@ -409,6 +410,7 @@ struct Work {
   std::string_view queue;
   std::uint32_t max_attempts = 0;  ///< 0: no limit
   Attempt& attempt;
+  const AroundChain* arounds = nullptr;  ///< of the worker, where others share the instance; null: the instance's own
 };
 
 /// Is told what became of a message that a handler has begun with: once, by any thread, from inside `begin` too. The
@@ -439,23 +441,18 @@ class HandlerInstance {
                                                          const OptionValues& options);
   virtual ~HandlerInstance() = default;
 
-  /// Works on one message. Concurrent calls only for concurrent handlers. `max_attempts` 0: no limit.
-  virtual Outcome handle(const queue::Message& message, std::string_view queue, std::uint32_t max_attempts,
-                         Attempt& attempt) = 0;
+  /// Works on one message. Concurrent calls only for concurrent handlers.
+  virtual Outcome handle(const Work& work) = 0;
   /// Works on several messages in one call; `outcomes`, as many, says at the same place what became of each.
   virtual void handle_batch(std::span<const Work> batch, std::span<Outcome> outcomes) {
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      outcomes[i] = handle(batch[i].message, batch[i].queue, batch[i].max_attempts, batch[i].attempt);
+      outcomes[i] = handle(batch[i]);
     }
   }
   /// Begins with a message and returns; `completer`, which lives until then, is told of the end. One caller at a time.
   /// The instance outlives every message that it has begun with.
-  virtual void begin(const Work& work, Completer& completer) {
-    completer.completed(handle(work.message, work.queue, work.max_attempts, work.attempt));
-  }
+  virtual void begin(const Work& work, Completer& completer) { completer.completed(handle(work)); }
 
-  /// An instance that was created here, for a worker whose calls have these around them in place of its own.
-  static std::shared_ptr<HandlerInstance> within(std::shared_ptr<HandlerInstance> shared, AroundChain around);
   /// What the plugin's `create` has made; null where that was in another process.
   virtual void* object() const { return nullptr; }
 };

@@ -98,13 +98,10 @@ class InstanceMaker {
       SLUICE_TRY(apart, isolated_(health_.seat(), metrics_));
       return WorkerInstance{std::move(*apart), true};
     }
-    if (shared_ != nullptr && shares_arounds()) {
-      return WorkerInstance{shared_, false};
-    }
     plugin::HandlerSurroundings surroundings{log_, effects_, health_.seat(), metrics_};
     SLUICE_TRY(arounds, plugin::make_arounds(surroundings, spec_.config.name, spec_.arounds, arounds_));
     if (shared_ != nullptr) {
-      return WorkerInstance{plugin::HandlerInstance::within(shared_, std::move(*arounds)), false};
+      return WorkerInstance{shared_, false, std::move(*arounds)};
     }
     surroundings.around = *arounds;
     SLUICE_TRY(here, plugin::HandlerInstance::create(std::move(surroundings), *spec_.handler, spec_.config.name,
@@ -123,11 +120,6 @@ class InstanceMaker {
   std::shared_ptr<plugin::MetricBoard> metrics() const { return metrics_; }
 
  private:
-  bool shares_arounds() const {
-    return std::all_of(spec_.arounds.begin(), spec_.arounds.end(),
-                       [](const plugin::AroundSpec& around) { return plugin::is_concurrent(*around.handler); });
-  }
-
   const JobSpec& spec_;
   const plugin::InstanceFactory isolated_;
   const plugin::HandlerLog log_;

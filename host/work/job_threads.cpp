@@ -419,10 +419,7 @@ void WorkerPool::run_one_by_one(Worker& worker) {
     const Task& task = *run->task;
     const SteadyTime began = trace_time();
     plugin::Outcome outcome;
-    within_trace(task, [&] {
-      const plugin::Work work = work_of(*run);
-      outcome = worker.instance.handler->handle(work.message, work.queue, work.max_attempts, work.attempt);
-    });
+    within_trace(task, [&] { outcome = worker.instance.handler->handle(work_of(worker, *run)); });
     note_end(task, began, outcome);
     now = flow_.clock().steady_now();
     worker.batch.finish(*run, std::move(outcome), now);
@@ -444,7 +441,7 @@ void WorkerPool::run_batch(Worker& worker) {
   std::vector<plugin::Work> batch;
   batch.reserve(runs.size());
   for (WorkerBatch::Running* const run : runs) {
-    batch.push_back(work_of(*run));
+    batch.push_back(work_of(worker, *run));
   }
   std::vector<plugin::Outcome> outcomes(batch.size());
   const SteadyTime began = trace_time();
@@ -494,7 +491,8 @@ void WorkerPool::begin_all(Worker& worker) {
   while (WorkerBatch::Running* const run = next(worker, now)) {
     // By the end of `begin` the message may have ended, and another one be in its place.
     const Task& task = *run->task;
-    within_trace(task, [&] { worker.instance.handler->begin(work_of(*run), *new BegunMessage(*this, worker, *run)); });
+    within_trace(
+        task, [&] { worker.instance.handler->begin(work_of(worker, *run), *new BegunMessage(*this, worker, *run)); });
     worker.batch.left(*run, task);
     if (crash_ledger_ != nullptr) {
       crash_ledger_->left();

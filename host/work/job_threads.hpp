@@ -234,7 +234,8 @@ inline constexpr Duration kQuarantineIdle = std::chrono::seconds(30);
 /// An instance of the job's handler for one worker, and where it runs.
 struct WorkerInstance {
   std::shared_ptr<plugin::HandlerInstance> handler;
-  bool isolated = false;  ///< in a process of its own
+  bool isolated = false;          ///< in a process of its own
+  plugin::AroundChain arounds{};  ///< of its own, around a handler that workers share; empty: as the handler has them
 };
 
 /// The threads that run handlers: the workers that it begins with, those that take the place of lost ones, and those
@@ -322,8 +323,10 @@ class WorkerPool final : public runtime::Service {
   void work_off(Worker& worker);
   /// What is to be started next; null: nothing.
   WorkerBatch::Running* next(Worker& worker, SteadyTime now);
-  plugin::Work work_of(WorkerBatch::Running& run) const {
-    return {run.task->message, queue_of(settings_.queues, run.task->part), settings_.max_attempts, run.attempt};
+  plugin::Work work_of(const Worker& worker, WorkerBatch::Running& run) const {
+    const plugin::AroundChain& arounds = worker.instance.arounds;
+    return {run.task->message, queue_of(settings_.queues, run.task->part), settings_.max_attempts, run.attempt,
+            arounds.empty() ? nullptr : &arounds};
   }
   void run_one_by_one(Worker& worker);
   void run_batch(Worker& worker);

@@ -35,7 +35,7 @@ class ForeignPlugin : public testing::TestWithParam<const char*> {
     message.attempt = 3;
     message.attributes["colour"] = "red";
     attempt_.arm(SteadyTime::max());
-    return instance_->handle(message, "orders", 5, attempt_);
+    return instance_->handle({message, "orders", 5, attempt_});
   }
 
   SeededRandom random_{1};

@@ -103,7 +103,7 @@ TEST_P(InstalledSdkTest, BuildsTheGreeterAndTheHostRunsIt) {
   plugin::Attempt attempt(clock);
   queue::Message message;
   message.body = "world";
-  EXPECT_EQ((*instance)->handle(message, "q", 0, attempt).status, plugin::OutcomeStatus::done);
+  EXPECT_EQ((*instance)->handle({message, "q", 0, attempt}).status, plugin::OutcomeStatus::done);
   EXPECT_EQ(logged, "hello, world");
 }
 

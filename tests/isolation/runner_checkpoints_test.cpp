@@ -46,7 +46,7 @@ class RunnerCheckpointsTest : public testing::Test {
     message.checkpoint = last;
     attempt_.arm(clock_.steady_now() + 60s);
     attempt_.set_checkpoints(&store_);
-    return instance_->handle(message, "queue", 5, attempt_);
+    return instance_->handle({message, "queue", 5, attempt_});
   }
 
   const SystemClock clock_;

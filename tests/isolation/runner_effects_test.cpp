@@ -35,7 +35,7 @@ class RunnerEffectsTest : public testing::Test {
     message.attributes["do"] = order;
     attempt_.arm(clock_.steady_now() + 60s);
     attempt_.set_first_result(std::move(first_result));
-    return instance_->handle(message, "queue", 5, attempt_);
+    return instance_->handle({message, "queue", 5, attempt_});
   }
 
   const SystemClock clock_;

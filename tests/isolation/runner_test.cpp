@@ -81,7 +81,7 @@ class RunnerTest : public testing::Test {
       message.attributes["do"] = order;
     }
     attempt_.arm(clock_.steady_now() + timeout);
-    return instance_->handle(message, "queue-a", 5, attempt_);
+    return instance_->handle({message, "queue-a", 5, attempt_});
   }
   std::vector<Line> lines() {
     const MutexLock lock(mutex_);
@@ -264,7 +264,7 @@ TEST_F(RunnerTest, TheStopTokenReachesTheHandlerAndIsGoneForTheNextMessage) {
   queue::Message message;
   message.id = "m";
   message.attributes["do"] = "wait";
-  EXPECT_EQ(instance_->handle(message, "queue-a", 5, attempt_).status, OutcomeStatus::release);
+  EXPECT_EQ(instance_->handle({message, "queue-a", 5, attempt_}).status, OutcomeStatus::release);
   EXPECT_THAT(handle("describe").reason, testing::Not(HasSubstr("stop")));
 }
 
@@ -274,7 +274,7 @@ TEST_F(RunnerTest, AStopThatWasRequestedBeforeIsSeenToo) {
   attempt_.request_stop();
   queue::Message message;
   message.attributes["do"] = "describe";
-  EXPECT_THAT(instance_->handle(message, "queue-a", 5, attempt_).reason, HasSubstr(" stop"));
+  EXPECT_THAT(instance_->handle({message, "queue-a", 5, attempt_}).reason, HasSubstr(" stop"));
 }
 
 TEST_F(RunnerTest, TheHandlerKnowsHowLongTheDrainWaitsForIt) {
@@ -284,7 +284,7 @@ TEST_F(RunnerTest, TheHandlerKnowsHowLongTheDrainWaitsForIt) {
   const std::jthread hastener([this] { attempt_.request_stop(clock_.steady_now() + 30s); });
   queue::Message message;
   message.attributes["do"] = "hurry";  // goes on until it has less than a minute
-  EXPECT_EQ(instance_->handle(message, "queue-a", 5, attempt_).status, OutcomeStatus::release);
+  EXPECT_EQ(instance_->handle({message, "queue-a", 5, attempt_}).status, OutcomeStatus::release);
 }
 
 TEST_F(RunnerTest, AnExtensionMovesTheTimeOutOnBothSides) {

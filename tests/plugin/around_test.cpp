@@ -61,7 +61,7 @@ class AroundTest : public testing::Test {
     message.body = body;
     message.content_type = "application/octet-stream";
     message.attributes.insert(attributes.begin(), attributes.end());
-    return instance_->handle(message, "orders", 5, attempt_);
+    return instance_->handle({message, "orders", 5, attempt_});
   }
   std::vector<std::string> log() const {
     std::vector<std::string> all;
@@ -185,12 +185,9 @@ TEST_F(AroundTest, ConcurrentOnesAreSharedAndOthersAreEachWorkersOwn) {
 
   auto made = HandlerInstance::create(surroundings(), one_of_arounds("who"), "orders", {});
   ASSERT_TRUE(made);
-  const std::shared_ptr<HandlerInstance> shared = std::move(*made);
-  const auto one = HandlerInstance::within(shared, *first);
-  const auto other = HandlerInstance::within(shared, *second);
   queue::Message message;
-  for (const auto& instance : {one, one, other}) {
-    EXPECT_EQ(instance->handle(message, "q", 0, attempt_).status, OutcomeStatus::discard);
+  for (const AroundChain* workers : {&*first, &*first, &*second}) {
+    EXPECT_EQ((*made)->handle({message, "q", 0, attempt_, workers}).status, OutcomeStatus::discard);
   }
   EXPECT_THAT(log()[0], HasSubstr("a1 saw"));
   EXPECT_THAT(log()[2], HasSubstr("a2 saw"));

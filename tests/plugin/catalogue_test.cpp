@@ -210,8 +210,8 @@ TEST(FaultyPlugin, ThreadLocalStateSurvivesItsWorkers) {
       const std::jthread thread([&bundle] {
         FakeClock clock;
         Attempt attempt(clock);
-        EXPECT_EQ(bundle.instance->handle({}, "q", 0, attempt).reason, "call 1 on this thread");
-        EXPECT_EQ(bundle.instance->handle({}, "q", 0, attempt).reason, "call 2 on this thread");
+        EXPECT_EQ(bundle.instance->handle({{}, "q", 0, attempt}).reason, "call 1 on this thread");
+        EXPECT_EQ(bundle.instance->handle({{}, "q", 0, attempt}).reason, "call 2 on this thread");
       });
     }
     bundle.instance.reset();

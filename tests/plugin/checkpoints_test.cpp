@@ -32,7 +32,7 @@ class CheckpointsTest : public testing::Test {
     message.id = "m-1";
     message.body = steps;
     message.checkpoint = last;
-    return instance_->handle(message, "queue", 5, attempt_);
+    return instance_->handle({message, "queue", 5, attempt_});
   }
   bool logged(const std::string& text) const {
     const auto lines = log_.lines();
@@ -150,7 +150,7 @@ TEST_F(CheckpointsTest, WithoutAStoreItSaysSo) {
   queue::Message message;
   message.body = "store a";
   attempt_.arm(SteadyTime::max());
-  EXPECT_EQ(instance_->handle(message, "queue", 5, attempt_).reason, "nothing stores a checkpoint here");
+  EXPECT_EQ(instance_->handle({message, "queue", 5, attempt_}).reason, "nothing stores a checkpoint here");
 }
 
 }  // namespace

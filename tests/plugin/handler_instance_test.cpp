@@ -107,7 +107,7 @@ TEST_F(HandlerInstanceTest, HandsOverEveryFieldOfTheMessage) {
                                .group = "customer-7",
                                .attempt = 3,
                                .sent_at = WallTime(12345ns)};
-  EXPECT_EQ(instance->handle(message, "orders", 5, attempt_).status, OutcomeStatus::done);
+  EXPECT_EQ(instance->handle({message, "orders", 5, attempt_}).status, OutcomeStatus::done);
   EXPECT_THAT(record_.texts,
               testing::ElementsAre("A-101", "orders", std::string("b\0y", 3), "application/json", "customer-7"));
   EXPECT_THAT(record_.attributes, testing::ElementsAre("a=1", "b="));
@@ -125,9 +125,9 @@ TEST_F(HandlerInstanceTest, AttributesOfTheMessageBeforeAreGone) {
   for (int i = 0; i < 2000; ++i) {
     many.attributes["name-" + std::to_string(i)] = "value";
   }
-  instance->handle(many, "q", 0, attempt_);
+  instance->handle({many, "q", 0, attempt_});
   EXPECT_EQ(record_.attributes.size(), 2000U);
-  instance->handle({}, "q", 0, attempt_);
+  instance->handle({{}, "q", 0, attempt_});
   EXPECT_EQ(record_.attributes.size(), 0U);
 }
 
@@ -135,18 +135,17 @@ TEST_F(HandlerInstanceTest, AnswersForTheFeaturesItHasAndNoOthers) {
   HealthBoard board;
   SeededRandom random;
   const SystemClock clock;
-  auto created = HandlerInstance::create({.log = {}, .effects = {SLUICE_STORE_SQLITE, false, &random, &clock},
-                                          .health = board.seat()},
-                                         kHandler, "j", {});
+  auto created = HandlerInstance::create(
+      {.log = {}, .effects = {SLUICE_STORE_SQLITE, false, &random, &clock}, .health = board.seat()}, kHandler, "j", {});
   ASSERT_TRUE(created);
-  (*created)->handle({}, "q", 0, attempt_);
+  (*created)->handle({{}, "q", 0, attempt_});
   EXPECT_NE(record_.feature, nullptr);
   EXPECT_NE(record_.attempt_feature, nullptr);
   EXPECT_EQ(record_.unknown_feature, nullptr);
 
   auto plain = HandlerInstance::create({}, kHandler, "j", {});
   ASSERT_TRUE(plain);
-  (*plain)->handle({}, "q", 0, attempt_);
+  (*plain)->handle({{}, "q", 0, attempt_});
   EXPECT_EQ(record_.feature, nullptr);
   EXPECT_EQ(record_.attempt_feature, nullptr);
 }
@@ -168,7 +167,7 @@ TEST_F(HandlerInstanceTest, ConcurrentCallsDoNotMixTheirMessages) {
         const std::string body = std::to_string(worker) + "-" + std::to_string(i);
         queue::Message message;
         message.body = body;
-        EXPECT_EQ(bundle.instance->handle(message, "q", 0, attempt).reason, "cannot work on " + body);
+        EXPECT_EQ(bundle.instance->handle({message, "q", 0, attempt}).reason, "cannot work on " + body);
       }
     });
   }

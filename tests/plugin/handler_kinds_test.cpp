@@ -116,7 +116,7 @@ TEST(BatchHandler, AnExceptionFailsTheWholeBatchAndSoDoesAWrongNumberOfOutcomes)
 
 TEST(BatchHandler, WorksOnOneMessageAsAnyOther) {
   Made<Sums> made;
-  EXPECT_EQ(made.instance->handle(made.message("m-1"), "orders", 5, made.attempt).status, OutcomeStatus::done);
+  EXPECT_EQ(made.instance->handle({made.message("m-1"), "orders", 5, made.attempt}).status, OutcomeStatus::done);
 }
 
 struct Plain {
@@ -358,7 +358,7 @@ struct Sleeps {
 
 TEST(CoroutineHandler, SleepsOnTheHostsTimers) {
   Made<Sleeps> made;
-  EXPECT_EQ(made.instance->handle(made.message("m-1"), "orders", 5, made.attempt).status, OutcomeStatus::done);
+  EXPECT_EQ(made.instance->handle({made.message("m-1"), "orders", 5, made.attempt}).status, OutcomeStatus::done);
 }
 
 TEST(CoroutineHandler, AStopEndsTheSleep) {
@@ -386,7 +386,7 @@ TEST(CoroutineHandler, ItsTimeOutEndsTheSleepUnlessItWasExtended) {
 TEST(CoroutineHandler, WhatItThrowsIsAFault) {
   Made<Sleeps> made;
   const auto outcome_of = [&](const std::string& body) {
-    return made.instance->handle(made.message("m-1", body), "orders", 5, made.attempt);
+    return made.instance->handle({made.message("m-1", body), "orders", 5, made.attempt});
   };
   EXPECT_EQ(outcome_of("throw").reason, "in the coroutine");
   EXPECT_THAT(outcome_of("dropped").reason, HasSubstr("ended without calling back"));

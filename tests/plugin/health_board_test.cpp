@@ -1,8 +1,7 @@
-#include "host/plugin/handler_instance.hpp"
-
 #include <gmock/gmock.h>
 
 #include "base/text/utf8.hpp"
+#include "host/plugin/handler_instance.hpp"
 #include "tests/plugin/plugin_fixture.hpp"
 
 namespace sluice::plugin {
@@ -75,13 +74,12 @@ TEST(HandlerHealth, ReachesTheBoardAndGoesWithTheInstance) {
   const SystemClock clock;
   Attempt attempt(clock);
   HealthBoard board;
-  auto created =
-      HandlerInstance::create({.log = {}, .health = board.seat()}, fixture_handler("fares"), "orders", {});
+  auto created = HandlerInstance::create({.log = {}, .health = board.seat()}, fixture_handler("fares"), "orders", {});
   ASSERT_TRUE(created) << created.error().message();
   EXPECT_THAT(lines_of(board), ElementsAre("broker ok: not asked yet"));
   queue::Message message;
   message.body = "down";
-  EXPECT_EQ((*created)->handle(message, "q", 0, attempt).status, OutcomeStatus::done);
+  EXPECT_EQ((*created)->handle({message, "q", 0, attempt}).status, OutcomeStatus::done);
   EXPECT_THAT(lines_of(board), ElementsAre("broker fails: down"));
   *created = nullptr;
   EXPECT_THAT(lines_of(board), IsEmpty());
@@ -92,7 +90,7 @@ TEST(HandlerHealth, IsSaidToNobodyWhereNobodyAsks) {
   Attempt attempt(clock);
   auto created = HandlerInstance::create({}, fixture_handler("fares"), "orders", {});
   ASSERT_TRUE(created) << created.error().message();
-  EXPECT_EQ((*created)->handle({}, "q", 0, attempt).status, OutcomeStatus::done);
+  EXPECT_EQ((*created)->handle({{}, "q", 0, attempt}).status, OutcomeStatus::done);
 }
 
 }  // namespace

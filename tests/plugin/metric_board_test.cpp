@@ -326,8 +326,8 @@ TEST(HandlerMetrics, ReachTheBoardOfTheJob) {
   ASSERT_TRUE(other);
   queue::Message message;
   message.body = "red";
-  EXPECT_EQ((*one)->handle(message, "q", 0, attempt).status, OutcomeStatus::done);
-  EXPECT_EQ((*other)->handle(message, "q", 0, attempt).status, OutcomeStatus::done);
+  EXPECT_EQ((*one)->handle({message, "q", 0, attempt}).status, OutcomeStatus::done);
+  EXPECT_EQ((*other)->handle({message, "q", 0, attempt}).status, OutcomeStatus::done);
   const auto figures = board->figures();
   ASSERT_EQ(figures.size(), 3U);
   EXPECT_EQ(figures[1].name, "parts_total");
@@ -341,7 +341,7 @@ TEST(HandlerMetrics, AreSaidToNobodyWhereNobodyAsks) {
   Attempt attempt(clock);
   auto created = HandlerInstance::create({}, fixture_handler("measures"), "orders", {});
   ASSERT_TRUE(created);
-  EXPECT_EQ((*created)->handle({}, "q", 0, attempt).status, OutcomeStatus::done);
+  EXPECT_EQ((*created)->handle({{}, "q", 0, attempt}).status, OutcomeStatus::done);
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ class Bundle {
     }
   }
 
-  Outcome handle(const queue::Message& message) { return instance->handle(message, "orders", 5, attempt); }
+  Outcome handle(const queue::Message& message) { return instance->handle({message, "orders", 5, attempt}); }
   Outcome handle(const std::string& body = "") {
     queue::Message message;
     message.id = "A-101";

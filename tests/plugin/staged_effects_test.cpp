@@ -1,6 +1,5 @@
-#include "host/plugin/handler_instance.hpp"
-
 #include "base/random.hpp"
+#include "host/plugin/handler_instance.hpp"
 #include "tests/plugin/plugin_fixture.hpp"
 
 namespace sluice::plugin {
@@ -30,7 +29,7 @@ class StagedEffectsTest : public testing::Test {
     message.attributes["do"] = order;
     attempt_.arm(SteadyTime::max());
     attempt_.set_first_result(std::move(first_result));
-    return instance_->handle(message, "queue", 5, attempt_);
+    return instance_->handle({message, "queue", 5, attempt_});
   }
 
   SeededRandom random_{1};

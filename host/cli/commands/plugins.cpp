@@ -459,7 +459,7 @@ OrExit<plugin::Outcome> handle(const JobPlan& plan, const config::HostConfig& ho
   plugin::NotedCheckpoints checkpoints;
   attempt.set_checkpoints(&checkpoints);
   ++message.attempt;
-  auto outcome = (*instance)->handle(message, plan.config.queue, plan.config.retry.max_attempts, attempt);
+  auto outcome = (*instance)->handle({message, plan.config.queue, plan.config.retry.max_attempts, attempt});
   for (const auto& [bytes, effects] : checkpoints.noted()) {
     const std::size_t staged = effects == nullptr ? 0 : effects->messages.size() + effects->writes.size();
     console.note("a checkpoint of " + std::to_string(bytes.size()) + " bytes" +
