@@ -193,7 +193,6 @@ WorkerBatch::Running* WorkerBatch::next(SteadyTime now) {
     run.task = dealt.task;
     run.started_at = now;
     run.begun = run.given_up = false;
-    ++at_work_;
     return &run;
   }
   return nullptr;
@@ -225,10 +224,7 @@ std::uint32_t Workforce::enlist(WorkerBatch& batch, SeatKind kind, bool isolated
   if (seat == seats_.end()) {
     seat = seats_.emplace(seats_.end());
   }
-  *seat = {.batch = &batch,
-           .kind = kind,
-           .isolated = isolated,
-           .takes = kind == SeatKind::worker ? settings_.style.kind : plugin::HandlerKind::plain};
+  *seat = {.batch = &batch, .kind = kind, .isolated = isolated, .takes = settings_.style.taken_by(kind)};
   go(*seat, State::idle);
   return static_cast<std::uint32_t>(seat - seats_.begin());
 }
@@ -256,12 +252,15 @@ bool Workforce::back(std::uint32_t seat) {
 
 std::size_t Workforce::free_places() const {
   if (!settings_.style.async()) {
-    return free_workers() * (settings_.style.batch() ? settings_.style.max_batch : 1);
+    return free_workers() * settings_.style.in_a_call();
+  }
+  if (loss_limit_reached()) {
+    return 0;
   }
   std::size_t free = 0;
   for (const Seat& seat : seats_) {
     const bool begins = seat.state == State::idle || seat.state == State::busy;
-    if (begins && seat.kind == SeatKind::worker && !loss_limit_reached()) {
+    if (begins && seat.kind == SeatKind::worker) {
       free += settings_.workers - std::min<std::size_t>(settings_.workers, seat.batch->busy());
     }
   }

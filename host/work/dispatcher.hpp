@@ -263,7 +263,7 @@ class WorkerBatch : boost::noncopyable {
   void wait_until_alone() {
     const MutexLock lock(mutex_);
     alone_.wait_until(mutex_, SteadyTime::max(),
-                      [this]() SLUICE_REQUIRES(mutex_) { return visitors_ == 0 && at_work_ == 0; });
+                      [this]() SLUICE_REQUIRES(mutex_) { return visitors_ == 0 && at_work() == 0; });
   }
   Duration timeout() const { return timeout_; }
 
@@ -353,7 +353,7 @@ class WorkerBatch : boost::noncopyable {
   /// What it has, and is waited for.
   std::size_t busy() const {
     const MutexLock lock(mutex_);
-    return unstarted_.size() + at_work_ - given_up_;
+    return unstarted_.size() + at_work() - given_up_;
   }
   /// What is at work although nobody waits for it.
   std::size_t given_up() const {
@@ -374,11 +374,12 @@ class WorkerBatch : boost::noncopyable {
     return {run.task,  run.started_at, run.attempt.deadline(),      unstarted_.size(),
             run.begun, run.given_up,   run.attempt.stop_requested()};
   }
+  std::size_t at_work() const SLUICE_REQUIRES(mutex_) { return runs_.size() - free_.size(); }
   void vacate(Running& run) SLUICE_REQUIRES(mutex_) {
     free_.push_back(run.task->run);
     run.task = nullptr;
     given_up_ -= run.given_up ? 1 : 0;
-    if (--at_work_ == 0) {
+    if (at_work() == 0) {
       alone_.notify_all();
     }
   }
@@ -390,11 +391,15 @@ class WorkerBatch : boost::noncopyable {
   std::deque<Dealt> unstarted_ SLUICE_GUARDED_BY(mutex_);
   std::deque<Running> runs_ SLUICE_GUARDED_BY(mutex_);
   std::vector<std::uint32_t> free_ SLUICE_GUARDED_BY(mutex_);  ///< among the runs
-  std::size_t at_work_ SLUICE_GUARDED_BY(mutex_) = 0;
   std::size_t given_up_ SLUICE_GUARDED_BY(mutex_) = 0;
   std::size_t visitors_ SLUICE_GUARDED_BY(mutex_) = 0;
   bool called_ SLUICE_GUARDED_BY(mutex_) = false;  ///< somebody is about to collect
   std::vector<Finished> finished_ SLUICE_GUARDED_BY(mutex_);
+};
+
+enum class SeatKind {
+  worker,
+  quarantine,  ///< for suspects, beside the workers
 };
 
 /// How a job's workers take their messages. A value.
@@ -406,6 +411,14 @@ struct WorkStyle {
   bool batch() const { return kind == plugin::HandlerKind::batch; }
   /// One worker begins with all messages, as many as the job has workers otherwise.
   bool async() const { return kind == plugin::HandlerKind::async; }
+  /// How one on such a seat takes them: a suspect runs alone, whatever its handler would take.
+  plugin::HandlerKind taken_by(SeatKind seat) const {
+    return seat == SeatKind::worker ? kind : plugin::HandlerKind::plain;
+  }
+  /// The most messages in one call.
+  std::size_t in_a_call() const { return batch() ? max_batch : 1; }
+  /// The threads of so many workers.
+  std::uint32_t seats(std::uint32_t workers) const { return async() ? 1 : workers; }
 };
 
 /// So many workers, or as many as it has, a job may lose to handlers that do not return before it replaces no more.
@@ -417,11 +430,6 @@ inline constexpr std::size_t kMostQuarantined = 16;
 /// Whoever runs handlers in other processes kills what does not return; only then has its worker something to explain.
 inline constexpr Duration kKillTime = std::chrono::seconds(5);
 
-enum class SeatKind {
-  worker,
-  quarantine,  ///< for suspects, beside the workers
-};
-
 /// Who works for a job: each seat is a worker with its batch. Decides whose handler is stuck, and when a worker is to
 /// be made for one that is lost. Not thread-safe.
 class Workforce {
@@ -432,14 +440,14 @@ class Workforce {
     WorkStyle style{};
 
     /// How many messages could be at work at a time.
-    std::size_t places() const { return workers * (style.batch() ? style.max_batch : 1); }
+    std::size_t places() const { return workers * style.in_a_call(); }
   };
   enum class State { vacant, idle, busy, lost, leaving };
   struct Seat {
     WorkerBatch* batch = nullptr;  ///< null while it is vacant
     SeatKind kind = SeatKind::worker;
     bool isolated = false;                                   ///< its handlers run in a process of their own
-    plugin::HandlerKind takes = plugin::HandlerKind::plain;  ///< suspects one by one, whatever the handler takes
+    plugin::HandlerKind takes = plugin::HandlerKind::plain;  ///< as WorkStyle::taken_by
     State state = State::vacant;
     std::size_t dealt = 0;
     SteadyTime dealt_at{};
@@ -551,7 +559,7 @@ class Workforce {
   };
 
   /// So many workers there shall be.
-  std::uint32_t seats_wanted() const { return settings_.style.async() ? 1 : settings_.workers; }
+  std::uint32_t seats_wanted() const { return settings_.style.seats(settings_.workers); }
   /// Messages of an asynchronous handler that nobody waits for, whose worker is not lost.
   std::size_t given_up() const {
     std::size_t count = 0;
@@ -671,9 +679,7 @@ class Dispatcher {
  private:
   /// How many a worker gets.
   std::size_t handful() const;
-  bool full() const {
-    return !workforce_.settings().style.batch() || queue_.size() >= workforce_.settings().style.max_batch;
-  }
+  bool full() const { return queue_.size() >= workforce_.settings().style.in_a_call(); }
   std::size_t held_suspects() const {
     const auto suspect = [](const Task* task) { return task->suspect; };
     return static_cast<std::size_t>(std::count_if(held_back_.begin(), held_back_.end(), suspect) +

@@ -166,8 +166,8 @@ class Job::Parts {
     workers = std::make_unique<WorkerPool>(
         shared,
         WorkerPool::Settings{queue_names(spec.config), spec.config.retry.max_attempts, spec.config.timeout,
-                             tracing.get(), style_of(spec).kind,
-                             [this](std::uint32_t part) { return source->holds(part); }, source.get()},
+                             tracing.get(), style_of(spec), [this](std::uint32_t part) { return source->holds(part); },
+                             source.get()},
         std::move(*first), [this](SeatKind kind) { return instances.make(kind); }, crash_ledger.get());
     return {};
   }
@@ -207,7 +207,7 @@ class Job::Parts {
 };
 
 std::uint32_t workers_of(const config::JobConfig& config, const sluice_handler& handler) {
-  return kind_in(config, handler) == plugin::HandlerKind::async ? 1 : config.concurrency;
+  return WorkStyle{.kind = kind_in(config, handler)}.seats(config.concurrency);
 }
 
 Result<std::unique_ptr<Job>> Job::create(JobSpec spec, std::unique_ptr<queue::Source> source, const JobSeams& seams) {

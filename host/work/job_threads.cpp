@@ -376,13 +376,13 @@ void WorkerPool::run(Worker& worker, const std::stop_token& stop) {
 }
 
 void WorkerPool::work_off(Worker& worker) {
-  // A suspect runs alone, whatever its handler would take.
-  if (worker.kind == SeatKind::quarantine || settings_.kind == plugin::HandlerKind::plain) {
-    run_one_by_one(worker);
-  } else if (settings_.kind == plugin::HandlerKind::batch) {
-    run_batch(worker);
-  } else {
-    begin_all(worker);
+  switch (settings_.style.taken_by(worker.kind)) {
+    case plugin::HandlerKind::plain:
+      return run_one_by_one(worker);
+    case plugin::HandlerKind::batch:
+      return run_batch(worker);
+    case plugin::HandlerKind::async:
+      return begin_all(worker);
   }
 }
 

@@ -249,7 +249,7 @@ class WorkerPool final : public runtime::Service {
     std::uint32_t max_attempts = 0;   ///< shown to handlers; 0: no limit
     Duration timeout{};               ///< of an attempt; zero: none
     JobTracing* tracing = nullptr;    ///< null: nothing is traced; outlives the pool
-    plugin::HandlerKind kind = plugin::HandlerKind::plain;
+    WorkStyle style{};
     /// As queue::Source::holds, asked before each start; may be empty.
     std::function<bool(std::uint32_t)> holds{};
     queue::Source* source = nullptr;  ///< where progress is stored; null: nowhere. Outlives the pool

@@ -109,7 +109,7 @@ void SimHost::call(std::function<Answer()> arrives, std::function<void(Answer)> 
 }
 
 void SimHost::start() {
-  for (std::uint32_t i = 0; i < (world_.style.async() ? 1 : world_.job.concurrency); ++i) {
+  for (std::uint32_t i = 0; i < world_.style.seats(world_.job.concurrency); ++i) {
     hire(work::SeatKind::worker);
   }
   poll();
@@ -260,7 +260,7 @@ void SimHost::deal(Worker& worker) {
   });
   if (worker.busy) {
     run_next(worker);
-  } else if (!worker.gone && world_.style.batch() && worker.kind == work::SeatKind::worker) {
+  } else if (!worker.gone && world_.style.taken_by(worker.kind) == plugin::HandlerKind::batch) {
     set(worker.timer, again, [this, &worker] { deal(worker); });
   }
 }

@@ -109,9 +109,9 @@ class SimHost : public std::enable_shared_from_this<SimHost> {
   void call(work::SeatKind kind, std::size_t count);
   void deal(Worker& worker);
   bool one_by_one(const Worker& worker) const {
-    return worker.kind == work::SeatKind::quarantine || world_.style.kind == plugin::HandlerKind::plain;
+    return world_.style.taken_by(worker.kind) == plugin::HandlerKind::plain;
   }
-  bool async(const Worker& worker) const { return !one_by_one(worker) && world_.style.async(); }
+  bool async(const Worker& worker) const { return world_.style.taken_by(worker.kind) == plugin::HandlerKind::async; }
   void leave(const Worker& worker, SteadyTime now, work::StepEffects& effects);
   void run_next(Worker& worker);
   /// Starts the next message; null: there is none, or its handler has ended the process.
