@@ -297,6 +297,11 @@ class LeaseTerms {
   }
   /// How long one extend call may take, so that there is time for another.
   Duration call_timeout() const;
+  /// When a call at `now` with this lease's receipt must be over: while it can be used, before it cannot.
+  SteadyTime call_by(const Lease& lease, SteadyTime now) const {
+    const SteadyTime longest = now + call_timeout();
+    return usable(lease, now) ? std::min(longest, usable_until(lease)) : longest;
+  }
 
  private:
   const QueueLease& of(std::uint16_t part) const { return queues_[part < queues_.size() ? part : 0]; }

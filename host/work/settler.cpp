@@ -361,9 +361,7 @@ LeaseKeeper::Order LeaseKeeper::next(SteadyTime now) {
   for (Task* task : in_flight_.tasks()) {
     if (order.tasks.size() < kMaxExtendBatch && wants_extension(*task, now)) {
       task->begin_extending();
-      if (in_flight_.terms().usable(task->lease, now)) {
-        order.deadline = std::min(order.deadline, in_flight_.terms().usable_until(task->lease));
-      }
+      order.deadline = std::min(order.deadline, in_flight_.terms().call_by(task->lease, now));
       order.tasks.push_back(task);
       order.receipts.push_back(task->lease.receipt);
     } else {
@@ -428,9 +426,7 @@ LeaseKeeper::Loan LeaseKeeper::lend(Task& task, SteadyTime now) {
     loan.state = Loan::State::busy;
     return loan;
   }
-  if (in_flight_.terms().usable(task.lease, now)) {
-    loan.deadline = std::min(loan.deadline, in_flight_.terms().usable_until(task.lease));
-  }
+  loan.deadline = in_flight_.terms().call_by(task.lease, now);
   task.begin_extending();
   ++lent_;
   loan.state = Loan::State::ours;
