@@ -28,9 +28,13 @@ std::optional<observe::TraceContext> place_in_trace(const queue::Message& messag
   return observe::parse_traceparent(attribute_of(message, observe::kTraceParent));
 }
 
-/// The effects, with the trace in every message that names none of its own.
-std::shared_ptr<const queue::Effects> carrying(const queue::Effects& effects, const queue::Message& message) {
-  auto carried = std::make_shared<queue::Effects>(effects);
+/// The effects (or null), with the trace in every message that names none of its own.
+std::shared_ptr<const queue::Effects> carrying(std::shared_ptr<const queue::Effects> effects,
+                                               const queue::Message& message) {
+  if (effects == nullptr || effects->messages.empty()) {
+    return effects;
+  }
+  auto carried = std::make_shared<queue::Effects>(*effects);
   const std::string_view state = attribute_of(message, observe::kTraceState);
   for (queue::EmittedMessage& emitted : carried->messages) {
     queue::Attributes& attributes = emitted.message.attributes;
@@ -137,9 +141,7 @@ void JobTracing::handled(const Task& task, SteadyTime began, plugin::Outcome& ou
                                    {"sluice.attempt", task.message.attempt},
                                    {"sluice.outcome", queue::core::rule_of(outcome.status).name}}});
   }
-  if (outcome.effects != nullptr && !outcome.effects->messages.empty()) {
-    outcome.effects = carrying(*outcome.effects, task.message);
-  }
+  outcome.effects = carrying(std::move(outcome.effects), task.message);
 }
 
 void JobTracing::settled(std::span<Task* const> tasks, std::span<const queue::Completion> completions,
@@ -261,8 +263,8 @@ queue::SettleResult TaskCheckpoints::checkpoint(std::string_view bytes, std::sha
     return {queue::SettleStatus::refused, Error(ErrorCode::invalid, "nothing stores progress here")};
   }
   Task& task = *run_.task;
-  if (setting_.traced && effects && !effects->messages.empty()) {
-    effects = carrying(*effects, task.message);
+  if (setting_.traced) {
+    effects = carrying(std::move(effects), task.message);
   }
   std::uint64_t seen = 0;
   LeaseKeeper::Loan loan = flow_.run(&JobFlow::Checkpoints::lend, task);
