@@ -51,7 +51,7 @@ Result<void> Exporter::list(Deadline deadline) {
   }
   std::size_t bytes = 0;
   for (const queue::StoredMessage& record : page_) {
-    bytes += record.message.body.size() + record.native.size();
+    bytes += payload_bytes(record);
   }
   adapt(bytes);
   return {};
@@ -102,7 +102,7 @@ std::optional<Importer::Refusal> Importer::add(std::uint64_t line, std::string_v
 bool Importer::full() const { return second_ || batch_.size() >= kBatchRecords || bytes_ >= kBatchBytes; }
 
 void Importer::take(std::uint64_t line, queue::StoredMessage record) {
-  bytes_ += record.message.body.size() + record.native.size();
+  bytes_ += payload_bytes(record);
   ids_.insert(record.message.id);
   batch_.push_back(std::move(record));
   lines_.push_back(line);

@@ -110,7 +110,7 @@ class JoinedSource::Claiming {
     }
     for (Delivery& delivery : claimed->deliveries) {
       delivery.receipt.part = static_cast<std::uint16_t>(part);
-      bytes_ += delivery.message.body.size();
+      bytes_ += payload_bytes(delivery.message);
       alone_ = alone_ || delivery.suspect;
       found_.deliveries.push_back(std::move(delivery));
     }

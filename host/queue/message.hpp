@@ -99,6 +99,9 @@ std::size_t content_bytes(const Content& message) {
   return bytes;
 }
 
+/// Bytes of what may be long of a message in memory: its body, and the progress stored with it.
+inline std::size_t payload_bytes(const Message& message) { return message.body.size() + message.checkpoint.size(); }
+
 /// An attempt that failed before the last one. A value.
 struct FailedAttempt {
   std::string error;

@@ -153,7 +153,7 @@ struct ClaimRules {
 
 struct ClaimRequest {
   std::size_t max = 1;
-  std::size_t bytes = std::numeric_limits<std::size_t>::max();  ///< of bodies, about: the last one may go beyond
+  std::size_t bytes = std::numeric_limits<std::size_t>::max();  ///< payload_bytes, about: the last one may go beyond
   Duration visibility{};                                        ///< how long a lease lasts unless extended
   /// A suspect is claimed alone: it is the only delivery of its claim. False: suspects are passed over.
   bool suspects = true;

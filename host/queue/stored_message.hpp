@@ -49,6 +49,11 @@ struct StoredMessage {
   }
 };
 
+/// As a message's, with the whole record.
+inline std::size_t payload_bytes(const StoredMessage& record) {
+  return payload_bytes(record.message) + record.native.size();
+}
+
 struct ListRequest {
   Half half = Half::standard;
   std::size_t limit = 10;

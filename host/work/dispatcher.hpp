@@ -12,7 +12,7 @@ namespace sluice::work {
 inline constexpr std::size_t kMaxClaim = 1000;
 /// What is claimed should start within this time: a message that waits in memory is a lease burning.
 inline constexpr Duration kStartHorizon = std::chrono::milliseconds(100);
-/// Bodies that wait in memory for a worker, in bytes; free workers are served beyond it.
+/// Bodies and checkpoints that wait in memory for a worker, in bytes; free workers are served beyond it.
 inline constexpr std::size_t kClaimBytes = 16U << 20U;
 /// The most messages that a worker takes at a time, and how long they may take it.
 inline constexpr std::size_t kMaxHandful = 64;

@@ -407,7 +407,7 @@ void JobFlow::claimed(Result<queue::Claimed> result, SteadyTime now, StepEffects
   }
   std::size_t bytes = 0;
   for (queue::Delivery& delivery : deliveries) {
-    bytes += delivery.message.body.size();
+    bytes += queue::payload_bytes(delivery.message);
     admit(std::move(delivery), now, effects);
   }
   if (!gone.empty()) {

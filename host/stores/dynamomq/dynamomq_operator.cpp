@@ -41,7 +41,7 @@ void add_listed(ListPage& page, std::size_t& bytes, const dynamo::Item& item, co
   } else if (request.native && !says_all(record, item)) {
     record.native = dynamo::encode_item(item);
   }
-  bytes += record.message.body.size() + record.message.checkpoint.size() + record.native.size();
+  bytes += payload_bytes(record);
   page.messages.push_back(std::move(record));
 }
 

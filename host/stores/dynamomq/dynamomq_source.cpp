@@ -126,7 +126,7 @@ class Claimer {
     }
     backlog_.claimed(result.deliveries);
     for (const Delivery& delivery : result.deliveries) {
-      state_.sizes.add(delivery.message.body.size());
+      state_.sizes.add(payload_bytes(delivery.message));
     }
     std::sort(result.deliveries.begin(), result.deliveries.end(), older);
     Claimed claimed{std::move(result.deliveries), std::nullopt};

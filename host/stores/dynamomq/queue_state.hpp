@@ -17,7 +17,7 @@
 
 namespace sluice::queue::dynamomq {
 
-/// How large the bodies of a queue half are, by those claimed of late. Thread-safe.
+/// How large the bodies of a queue half are, with their checkpoints, by those claimed of late. Thread-safe.
 class BodySizes {
  public:
   void add(std::size_t bytes) {

@@ -284,8 +284,7 @@ class LeasedOperator final : public table::RecordOperator {
       SLUICE_TRY(records, HalfReader(queue_, look, deadline).in_order());
       for (const dynamo::Item& item : records->items) {
         result.messages.push_back(listed(item, request));
-        const StoredMessage& last = result.messages.back();
-        bytes += last.message.body.size() + last.message.checkpoint.size() + last.native.size();
+        bytes += payload_bytes(result.messages.back());
         look.after = RecordPosition::of(Place::of(item));
         if (held_ != nullptr) {
           held_->listed(result.messages.back().message.id, request.half, look.after->shard);

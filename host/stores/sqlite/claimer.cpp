@@ -114,7 +114,7 @@ bool Claimer::claim_round(std::int64_t half, const ClaimRules& rules, const Leas
     Statement& row = oldest_[*next];
     Found& range = found[*next];
     if (auto delivery = read_delivery(row, lease)) {
-      const std::size_t bytes = delivery->message.body.size() + delivery->message.checkpoint.size();
+      const std::size_t bytes = payload_bytes(delivery->message);
       const bool touched = !row.is_null(kDeliveryVersion);
       range.rows.push_back({{row.integer(kAfterDelivery), row.integer(0)}, row.integer(1), touched});
       range.all_new = range.all_new && !touched;

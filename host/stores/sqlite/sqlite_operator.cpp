@@ -51,7 +51,7 @@ ListPage page_of(RecordReader& reader, const ListRequest& request, const std::ve
       if (request.native) {
         record->native = reader.native(seq);
       }
-      bytes += record->message.body.size() + record->message.checkpoint.size() + record->native.size();
+      bytes += payload_bytes(*record);
       page.messages.push_back(std::move(*record));
     }
     if (i + 1 < places.size() && (i + 1 == limit || bytes >= kListBytes)) {
