@@ -228,9 +228,7 @@ class MeteredSource final : public queue::Source {
   void forget(std::span<const queue::Completion> completions, const std::vector<queue::SettleResult>& results) {
     const MutexLock lock(mutex_);
     for (std::size_t i = 0; i < std::min(completions.size(), results.size()); ++i) {
-      const bool ended =
-          results[i].status == queue::SettleStatus::applied && completions[i].action != queue::CompletionAction::keep;
-      if (ended || results[i].status == queue::SettleStatus::lost) {
+      if (has_ended(completions[i], results[i]) || results[i].status == queue::SettleStatus::lost) {
         held_.erase(completions[i].receipt.id);
       }
     }

@@ -105,6 +105,11 @@ struct SettleResult {
   std::int64_t version = 0;  ///< applied, of `keep`: the receipt's from now on; the one before is void
 };
 
+/// The delivery has come to its end with that.
+inline bool has_ended(const Completion& completion, const SettleResult& result) {
+  return result.status == SettleStatus::applied && completion.action != CompletionAction::keep;
+}
+
 struct ExtendResult {
   SettleStatus status = SettleStatus::applied;
   Receipt receipt;            ///< when applied: the one to use from now on

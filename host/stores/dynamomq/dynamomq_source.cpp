@@ -597,8 +597,7 @@ class DynamoMqSource final : public Source {
     auto results = CompletionWriter(parts_, queue_.place, address_.half, state()).settle(completions, deadline);
     bool ended = false;
     for (std::size_t i = 0; i < results.size(); ++i) {
-      const bool keeps = completions[i].action == CompletionAction::keep;
-      ended = ended || (results[i].status == SettleStatus::applied && !keeps);
+      ended = ended || has_ended(completions[i], results[i]);
     }
     if (in_sequence_ && ended) {
       doorbell_.ring_here(address_);  // the next one may go; other hosts see it when they look

@@ -132,15 +132,15 @@ table::RecordChange attributes_of(const core::StateChange& change, MayHave may_h
   } else if (change.failure && may_have.failure) {
     made.removed = attribute::kFailure;
   }
-  if (change.checkpoint && change.checkpoint->empty() && may_have.checkpoint && made.removed.empty()) {
-    made.removed = attribute::kCheckpoint;
-  } else if (change.checkpoint && (!change.checkpoint->empty() || may_have.checkpoint)) {
+  if (change.checkpoint && !change.checkpoint->empty()) {
     set.emplace_back(attribute::kCheckpoint, dynamo::Binary{*change.checkpoint});
+  } else if (change.checkpoint && may_have.checkpoint) {
+    made.take_away(attribute::kCheckpoint, dynamo::Binary{});
   }
-  if (change.marks && *change.marks == 0 && may_have.marks && made.removed.empty()) {
-    made.removed = attribute::kMarks;
-  } else if (change.marks && (*change.marks != 0 || may_have.marks)) {
-    set.emplace_back(attribute::kMarks, AttributeValue::number(*change.marks));  // no statement takes away two
+  if (change.marks.value_or(0) != 0) {
+    set.emplace_back(attribute::kMarks, AttributeValue::number(*change.marks));
+  } else if (change.marks && may_have.marks) {
+    made.take_away(attribute::kMarks, AttributeValue::number(0));
   }
   return made;
 }

@@ -683,10 +683,10 @@ RecordChange attributes_of(const core::StateChange& change, bool marked) {
   } else if (change.marks && marked) {
     made.removed = attribute::kMarks;
   }
-  if (change.checkpoint && change.checkpoint->empty() && made.removed.empty()) {
-    made.removed = attribute::kCheckpoint;
-  } else if (change.checkpoint) {
+  if (change.checkpoint && !change.checkpoint->empty()) {
     made.set.emplace_back(attribute::kCheckpoint, dynamo::Binary{*change.checkpoint});
+  } else if (change.checkpoint) {
+    made.take_away(attribute::kCheckpoint, dynamo::Binary{});
   }
   if (change.failure) {
     made.set.emplace_back(attribute::kFailure, table::encode_failure(*change.failure));

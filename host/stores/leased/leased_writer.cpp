@@ -265,8 +265,7 @@ std::vector<SettleResult> LeasedWriter::settle(std::span<const Completion> compl
         writes[i].removes()) {
       gone.push_back({completions[i].receipt.id, *leases_[i].held});
     }
-    const bool kept = result.status == SettleStatus::applied && writes[i].keeps;
-    if ((result.status == SettleStatus::applied && !kept) || result.status == SettleStatus::lost) {
+    if (has_ended(completions[i], result) || result.status == SettleStatus::lost) {
       state_.failures.forget(completions[i].receipt);
     }
   }

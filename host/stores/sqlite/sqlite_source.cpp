@@ -274,9 +274,11 @@ Result<void> SqliteSource::settle_some(const std::shared_ptr<Settling>& settling
   };
   const auto remember = [&unconfirmed](const Settled& settled) {
     for (std::size_t i = 0; i < settled->results.size(); ++i) {
-      const auto& [receipt, action] = std::tie(settled->completions[i].receipt, settled->completions[i].action);
-      if (settled->results[i].status == SettleStatus::applied) {
-        action == CompletionAction::keep ? unconfirmed.add_extended(receipt) : unconfirmed.add_settled(receipt);
+      const Completion& completion = settled->completions[i];
+      if (has_ended(completion, settled->results[i])) {
+        unconfirmed.add_settled(completion.receipt);
+      } else if (settled->results[i].status == SettleStatus::applied) {
+        unconfirmed.add_extended(completion.receipt);
       }
     }
   };

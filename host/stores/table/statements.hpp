@@ -52,6 +52,15 @@ struct Expected {
 struct RecordChange {
   std::vector<std::pair<std::string_view, dynamo::AttributeValue>> set;
   std::string_view removed{};  ///< the attribute that is to go; empty: none
+
+  /// The attribute goes; where another one goes already it gets `none`, which says the same as its absence.
+  void take_away(std::string_view name, dynamo::AttributeValue none) {
+    if (removed.empty()) {
+      removed = name;
+    } else {
+      set.emplace_back(name, std::move(none));
+    }
+  }
 };
 
 /// One write of one record, before it is spelt: as a statement of a batch, as a request of its own, or as an action of
