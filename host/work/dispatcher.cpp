@@ -242,7 +242,7 @@ bool Workforce::back(std::uint32_t seat) {
   if (one.state == State::lost && crew(one.kind).size() >= wanted) {
     return false;
   }
-  const State now = one.batch->busy() > 0 ? State::busy : State::idle;
+  const State now = one.batch->counts().busy() > 0 ? State::busy : State::idle;
   if (one.state != now) {
     go(one, now);
   }
@@ -261,7 +261,7 @@ std::size_t Workforce::free_places() const {
   for (const Seat& seat : seats_) {
     const bool begins = seat.state == State::idle || seat.state == State::busy;
     if (begins && seat.kind == SeatKind::worker) {
-      free += settings_.workers - std::min<std::size_t>(settings_.workers, seat.batch->busy());
+      free += settings_.workers - std::min<std::size_t>(settings_.workers, seat.batch->counts().busy());
     }
   }
   return free;

@@ -215,10 +215,17 @@ class WorkerBatch : boost::noncopyable {
     Task* running = nullptr;
     SteadyTime started_at{};
     SteadyTime times_out_at{};  ///< SteadyTime::max(): never
-    std::size_t unstarted = 0;  ///< in the whole batch
     bool begun = false;
     bool given_up = false;
     bool stop_requested = false;
+  };
+  /// How many messages it has.
+  struct Counts {
+    std::size_t unstarted = 0;
+    std::size_t at_work = 0;
+    std::size_t given_up = 0;  ///< of those at work: nobody waits for them
+
+    std::size_t busy() const { return unstarted + at_work - given_up; }  ///< that are waited for
   };
   /// Who finishes a message.
   enum class Finisher {
@@ -335,30 +342,19 @@ class WorkerBatch : boost::noncopyable {
       ++given_up_;
     }
   }
-  /// Of what is at work, the one that began there first; without one, how many wait.
-  View view() const {
-    const MutexLock lock(mutex_);
-    const auto found = std::find_if(runs_.begin(), runs_.end(), [](const Running& run) { return run.task != nullptr; });
-    return found == runs_.end() ? View{.unstarted = unstarted_.size()} : view_of(*found);
-  }
   /// Of everything that is at work, to the end of `views`.
   void look(std::vector<View>& views) const {
     const MutexLock lock(mutex_);
     for (const Running& run : runs_) {
       if (run.task != nullptr) {
-        views.push_back(view_of(run));
+        views.push_back(
+            {run.task, run.started_at, run.attempt.deadline(), run.begun, run.given_up, run.attempt.stop_requested()});
       }
     }
   }
-  /// What it has, and is waited for.
-  std::size_t busy() const {
+  Counts counts() const {
     const MutexLock lock(mutex_);
-    return unstarted_.size() + at_work() - given_up_;
-  }
-  /// What is at work although nobody waits for it.
-  std::size_t given_up() const {
-    const MutexLock lock(mutex_);
-    return given_up_;
+    return {unstarted_.size(), at_work(), given_up_};
   }
 
  private:
@@ -369,10 +365,6 @@ class WorkerBatch : boost::noncopyable {
 
   Running* find(const Task& task) SLUICE_REQUIRES(mutex_) {
     return task.run < runs_.size() && runs_[task.run].task == &task ? &runs_[task.run] : nullptr;
-  }
-  View view_of(const Running& run) const SLUICE_REQUIRES(mutex_) {
-    return {run.task,  run.started_at, run.attempt.deadline(),      unstarted_.size(),
-            run.begun, run.given_up,   run.attempt.stop_requested()};
   }
   std::size_t at_work() const SLUICE_REQUIRES(mutex_) { return runs_.size() - free_.size(); }
   void vacate(Running& run) SLUICE_REQUIRES(mutex_) {
@@ -454,7 +446,7 @@ class Workforce {
 
     bool async() const { return takes == plugin::HandlerKind::async; }
     /// Its handler may be at work on something that is waited for.
-    bool works() const { return state == State::busy || (state == State::lost && batch->busy() > 0); }
+    bool works() const { return state == State::busy || (state == State::lost && batch->counts().busy() > 0); }
     /// When what it was dealt times out at the earliest; SteadyTime::max(): never.
     SteadyTime dealt_times_out_at() const {
       const Duration timeout = batch->timeout();
@@ -504,7 +496,7 @@ class Workforce {
   void swept(std::uint32_t seat) {
     Seat& one = seats_[seat];
     one.dealt = std::min<std::size_t>(one.dealt, 1);
-    if (one.async() && one.state == State::busy && one.batch->busy() == 0) {
+    if (one.async() && one.state == State::busy && one.batch->counts().busy() == 0) {
       go(one, State::idle);
     }
   }
@@ -564,7 +556,7 @@ class Workforce {
   std::size_t given_up() const {
     std::size_t count = 0;
     for (const Seat& seat : settings_.style.async() ? std::span(seats_) : std::span<const Seat>()) {
-      count += seat.batch != nullptr && seat.state != State::lost ? seat.batch->given_up() : 0;
+      count += seat.batch != nullptr && seat.state != State::lost ? seat.batch->counts().given_up : 0;
     }
     return count;
   }

@@ -226,7 +226,7 @@ SteadyTime WorkerSupervisor::look_at_running(std::uint32_t number, SteadyTime no
   for (const WorkerBatch::View& view : views_) {
     of_call = std::max(of_call, workforce_.stuck_at(seat, view.times_out_at));
   }
-  SteadyTime next = async && seat.batch->view().unstarted == 0 ? SteadyTime::max() : of_call;
+  SteadyTime next = async && seat.batch->counts().unstarted == 0 ? SteadyTime::max() : of_call;
   bool lost = false;
   for (const WorkerBatch::View& view : views_) {
     const SteadyTime stuck_at = async ? workforce_.stuck_at(seat, view.times_out_at) : of_call;

@@ -282,7 +282,7 @@ class WorkerPool final : public runtime::Service {
   /// Stops the workers whose handler has returned, waiting until `time`; the others end when theirs does.
   void stop_idle_until(SteadyTime time) {
     for (Worker* worker : request_stop()) {
-      if (worker->batch.view().running == nullptr) {
+      if (worker->batch.counts().at_work == 0) {
         worker->thread.stop_until(time);
       }
     }

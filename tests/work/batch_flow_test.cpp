@@ -308,7 +308,7 @@ TEST(AsyncFlow, OneWhoseBeginDoesNotReturnLosesItsWorker) {
   rig.extend();
   EXPECT_EQ(rig.stuck(), 1U);
   EXPECT_EQ(rig.effects.hire_workers, 1U);
-  EXPECT_EQ(rig.batches[0].view().unstarted, 0U) << "what it had not begun with waits for the next worker";
+  EXPECT_EQ(rig.batches[0].counts().unstarted, 0U) << "what it had not begun with waits for the next worker";
 }
 
 TEST(AsyncFlow, WhatEndedBeforeABeginHungIsWritten) {
@@ -397,7 +397,7 @@ TEST(WorkerBatch, ItsWorkerWaitsForThoseWhoAreStillThere) {
     batch.leave();
   });
   batch.wait_until_alone();
-  EXPECT_EQ(batch.busy(), 0U);
+  EXPECT_EQ(batch.counts().busy(), 0U);
 }
 
 }  // namespace

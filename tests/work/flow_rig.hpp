@@ -54,6 +54,12 @@ struct OneByOne : WorkerBatch {
   void finish(plugin::Outcome outcome, SteadyTime now) { WorkerBatch::finish(*run, std::move(outcome), now); }
   plugin::Attempt& attempt() { return run->attempt; }
   bool stop_requested() { return run->attempt.stop_requested(); }
+  /// Of the first that is at work; else empty.
+  View view() const {
+    std::vector<View> views;
+    look(views);
+    return views.empty() ? View() : views.front();
+  }
 
   Running* run = nullptr;  ///< the one that was started last
 };

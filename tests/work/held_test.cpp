@@ -239,7 +239,7 @@ TEST(WorkerBatch, AStopWithoutAnythingRunningDoesNotReachTheNextAttempt) {
 
 TEST(WorkerBatch, WithoutATimeoutItNeverTimesOut) {
   const test::FakeClock clock;
-  WorkerBatch batch(clock, Duration::zero());
+  OneByOne batch(clock, Duration::zero());
   Task task;
   batch.deal(task, SteadyTime::max());
   batch.next(clock.steady_now());

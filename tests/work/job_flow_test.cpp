@@ -246,7 +246,7 @@ TEST(JobFlowWork, AHandfulThatIsLateIsTakenAway) {
   }
   rig.poll(40);
   ASSERT_TRUE(rig.flow.deal(0, rig.now(), rig.effects));
-  ASSERT_GT(rig.batches[0].view().unstarted, 1U);
+  ASSERT_GT(rig.batches[0].counts().unstarted, 1U);
   // One is done, the next one takes long.
   rig.batches[0].next(rig.now());
   rig.batches[0].finish({OutcomeStatus::done, {}, {}}, rig.now());
@@ -254,7 +254,7 @@ TEST(JobFlowWork, AHandfulThatIsLateIsTakenAway) {
   rig.pass(kLateHandful);
   rig.effects = {};
   rig.flow.next_extension(rig.now(), rig.effects);
-  EXPECT_EQ(rig.batches[0].view().unstarted, 0U);
+  EXPECT_EQ(rig.batches[0].counts().unstarted, 0U);
   EXPECT_GT(rig.effects.workers, 0U) << "others are called for what was taken away";
   rig.pass(kSettleLinger);
   EXPECT_EQ(rig.settle(), 1U) << "what was done is settled meanwhile";

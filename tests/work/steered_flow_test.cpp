@@ -45,7 +45,7 @@ TEST_F(SteeredFlow, APauseGivesBackWhatHasNotStarted) {
   ASSERT_NE(rig.start(0), nullptr);
   const std::uint64_t claimed = rig.account().claimed;
   pause(rig);
-  EXPECT_EQ(rig.batches[0].view().unstarted, 0U) << "no handler starts any more";
+  EXPECT_EQ(rig.batches[0].counts().unstarted, 0U) << "no handler starts any more";
   EXPECT_NE(rig.batches[0].view().running, nullptr) << "what runs goes on";
   EXPECT_FALSE(rig.batches[0].stop_requested());
   rig.pass(50ms);
