@@ -166,8 +166,7 @@ class Job::Parts {
     workers = std::make_unique<WorkerPool>(
         shared,
         WorkerPool::Settings{queue_names(spec.config), spec.config.retry.max_attempts, spec.config.timeout,
-                             tracing.get(), style_of(spec), [this](std::uint32_t part) { return source->holds(part); },
-                             source.get()},
+                             tracing.get(), style_of(spec), source.get()},
         std::move(*first), [this](SeatKind kind) { return instances.make(kind); }, crash_ledger.get());
     return {};
   }

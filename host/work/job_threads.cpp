@@ -390,7 +390,7 @@ void WorkerPool::work_off(Worker& worker) {
 
 WorkerBatch::Running* WorkerPool::next(Worker& worker, SteadyTime now) {
   while (WorkerBatch::Running* const run = worker.batch.next(now)) {
-    if (!settings_.holds || settings_.holds(run->task->part)) {
+    if (settings_.source == nullptr || settings_.source->holds(run->task->part)) {
       if (crash_ledger_ != nullptr) {
         crash_ledger_->started(run->task->slot, run->task->message.id);
       }

@@ -250,9 +250,9 @@ class WorkerPool final : public runtime::Service {
     Duration timeout{};               ///< of an attempt; zero: none
     JobTracing* tracing = nullptr;    ///< null: nothing is traced; outlives the pool
     WorkStyle style{};
-    /// As queue::Source::holds, asked before each start; may be empty.
-    std::function<bool(std::uint32_t)> holds{};
-    queue::Source* source = nullptr;  ///< where progress is stored; null: nowhere. Outlives the pool
+    /// Asked before each start whether it holds the message still, and where progress is stored. Null: nobody is asked,
+    /// and nothing stored. Outlives the pool.
+    queue::Source* source = nullptr;
   };
   /// Makes what a thread that comes later works with; called on that thread.
   using MakeInstance = std::function<Result<WorkerInstance>(SeatKind kind)>;
