@@ -23,6 +23,11 @@ const dynamo::Item* find(const std::vector<dynamo::Item>& records, const dynamo:
   return found == records.end() ? nullptr : &*found;
 }
 
+/// The item would be longer than DynamoDB allows, which tells it like this.
+bool does_not_fit(const StatementOutcome& outcome) {
+  return outcome.fate == StatementFate::failed && outcome.error.kind == dynamo::ErrorKind::validation;
+}
+
 }  // namespace
 
 void DeliveryWriter::commit(std::vector<DeliveryWrite>& writes, const Rewrite& rewrite, Deadline deadline) {
@@ -31,9 +36,7 @@ void DeliveryWriter::commit(std::vector<DeliveryWrite>& writes, const Rewrite& r
   std::vector<DeliveryWrite> again;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < writes.size(); ++i) {
-    const StatementOutcome& outcome = writes[i].outcome;
-    if (writes[i].has_failure && outcome.fate == StatementFate::failed &&
-        outcome.error.kind == dynamo::ErrorKind::validation) {
+    if (writes[i].has_failure && does_not_fit(writes[i].outcome)) {
       again.push_back(rewrite(writes[i].index, writes[i].before(), false));
       places.push_back(i);
     }
@@ -45,12 +48,11 @@ void DeliveryWriter::commit(std::vector<DeliveryWrite>& writes, const Rewrite& r
     }
   }
   for (DeliveryWrite& write : writes) {
-    const StatementOutcome& outcome = write.outcome;
-    if (write.keeps && outcome.fate == StatementFate::failed && outcome.error.kind == dynamo::ErrorKind::validation) {
+    if (write.keeps && does_not_fit(write.outcome)) {
       write.decided = {SettleStatus::refused, Error(ErrorCode::invalid,
                                                     "the checkpoint does not fit into the message's item, of which "
                                                     "DynamoDB holds 400 KB with the body: " +
-                                                        outcome.error.message + "; store a shorter one")};
+                                                        write.outcome.error.message + "; store a shorter one")};
     }
   }
 }
