@@ -272,6 +272,23 @@ TEST_F(CopyTest, AnIdTwiceInOneFileIsImportedOnce) {
   EXPECT_EQ(importer.counts().existing, 1U);
 }
 
+TEST_F(CopyTest, ABatchIsBoundedByTheBytesOfCheckpoints) {
+  test::SimQueues store_queues(clock_, random_);
+  test::Desk store(store_queues);
+  Importer importer(store.oper(kQueue), clock_, {});
+  queue::StoredMessage record;
+  record.message.checkpoint = std::string(queue::kMostCheckpointBytes, 'x');
+  for (std::uint64_t line = 1; line <= 64; ++line) {
+    EXPECT_FALSE(importer.full()) << line;
+    record.message.id = std::to_string(line);
+    std::string text;
+    append_record_line(text, record);
+    text.pop_back();
+    EXPECT_FALSE(importer.add(line, text));
+  }
+  EXPECT_TRUE(importer.full()) << "they are 4 MiB";
+}
+
 TEST_F(CopyTest, ALostAnswerIsAskedForAgain) {
   test::SimQueues store_queues(clock_, random_);
   test::Desk store(store_queues);
