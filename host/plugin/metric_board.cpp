@@ -195,25 +195,24 @@ sluice_metric* MetricBoard::find_or_make(const sluice_metric_spec& spec) {
   Complain often = Complain::of_each;
   if (why.empty()) {
     const std::string_view name = view(spec.name);
-    const auto bounds = spec.kind == SLUICE_METRIC_HISTOGRAM ? detail::buckets_of(spec) : std::span<const double>();
     const MutexLock lock(mutex_);
     auto found = metrics_.find(name);
     if (found == metrics_.end() && metrics_.size() < SLUICE_METRICS_OF_A_JOB) {
       // A help text stands in a line of its own.
       std::string help = visible(clean_utf8(view(spec.help), detail::kMetricTextLimit));
-      found = metrics_.emplace(name, std::make_unique<Metric>(*this, spec.kind, std::move(help), bounds)).first;
+      found =
+          metrics_.emplace(name, std::make_unique<Metric>(*this, spec.kind, std::move(help), detail::buckets_of(spec)))
+              .first;
       found->second->name = found->first;
     }
     if (found == metrics_.end()) {
       why = "the job has " + std::to_string(SLUICE_METRICS_OF_A_JOB) + " metrics already; use labels";
       often = Complain::once;
-    } else if (found->second->kind != spec.kind) {
-      why = "it is a " + std::string(detail::kind_name(found->second->kind)) + " already, and no " +
-            detail::kind_name(spec.kind) + "; give one of them another name";
-    } else if (!std::equal(bounds.begin(), bounds.end(), found->second->bounds.begin(), found->second->bounds.end())) {
-      why = "it is there already with other buckets; give one of them another name";
     } else {
-      return opaque<sluice_metric>(found->second.get());
+      why = detail::metric_clash(found->second->kind, found->second->bounds, spec);
+      if (why.empty()) {
+        return opaque<sluice_metric>(found->second.get());
+      }
     }
   }
   refuse(view(spec.name), why, often);

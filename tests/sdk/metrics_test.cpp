@@ -16,6 +16,7 @@ struct Measures {
         busy(host.gauge("busy", "Those at work")),
         sizes(host.histogram("sizes", "Their sizes", {1, 10})) {
     static_cast<void>(host.gauge("parts_total", "Another kind"));
+    host.histogram("sizes", "Their sizes", {2}).observe(1);
     host.counter("no name", "").add();
   }
   sluice::Outcome handle(const sluice::Message& message, sluice::Context&) const {
@@ -47,6 +48,7 @@ TEST(Metrics, AreReadByATest) {
   EXPECT_THAT(run.observed("sizes", {{"colour", "blue"}}), IsEmpty());
   EXPECT_THROW(static_cast<void>(run.metric("partz_total")), std::out_of_range);
   EXPECT_TRUE(run.logged("\"parts_total\" is not shown: it is a counter already, and no gauge"));
+  EXPECT_TRUE(run.logged("\"sizes\" is not shown: it is there already with other buckets"));
   EXPECT_TRUE(run.logged("\"no name\" is not shown: its name must be"));
   EXPECT_TRUE(run.logged("the label \"le\" is not the plugin's to give"));
 }

@@ -20,7 +20,11 @@ inline constexpr std::size_t kMetricTextLimit = 256;  ///< of a help text, and o
 inline constexpr std::array<double, 14> kMetricSeconds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
                                                        0.25,  0.5,    1,     2.5,  5,     10,   60};
 
+/// None for what is no histogram.
 inline std::span<const double> buckets_of(const sluice_metric_spec& spec) {
+  if (spec.kind != SLUICE_METRIC_HISTOGRAM) {
+    return {};
+  }
   return spec.buckets == nullptr ? std::span<const double>(kMetricSeconds)
                                  : std::span<const double>(spec.buckets, spec.bucket_count);
 }
@@ -60,6 +64,19 @@ inline std::string metric_refusal(const sluice_metric_spec& spec) {
   return !buckets.empty() && buckets.size() <= SLUICE_METRIC_BUCKETS && rising && finite
              ? std::string()
              : "its buckets must be 1 to " + std::to_string(SLUICE_METRIC_BUCKETS) + " finite numbers that rise";
+}
+
+/// Why it is not taken beside one of its name that is of this kind and has these buckets; empty: it is the same one.
+inline std::string metric_clash(sluice_metric_kind kind, std::span<const double> buckets,
+                                const sluice_metric_spec& spec) {
+  if (kind != spec.kind) {
+    return "it is a " + std::string(kind_name(kind)) + " already, and no " + kind_name(spec.kind) +
+           "; give one of them another name";
+  }
+  const std::span<const double> wanted = buckets_of(spec);
+  return std::equal(buckets.begin(), buckets.end(), wanted.begin(), wanted.end())
+             ? std::string()
+             : "it is there already with other buckets; give one of them another name";
 }
 
 /// Why a series with such labels is not taken; empty: it is.

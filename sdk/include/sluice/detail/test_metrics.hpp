@@ -33,10 +33,10 @@ class TestMetrics {
       const auto buckets = buckets_of(spec);
       const auto [found, fresh] =
           metrics_.try_emplace(name, Metric{*this, spec.kind, {buckets.begin(), buckets.end()}, {}});
-      if (found->second.kind == spec.kind) {
+      why = metric_clash(found->second.kind, found->second.buckets, spec);
+      if (why.empty()) {
         return reinterpret_cast<sluice_metric*>(&found->second);
       }
-      why = "it is a " + std::string(kind_name(found->second.kind)) + " already, and no " + kind_name(spec.kind);
     }
     refused_("the metric \"" + name + "\" is not shown: " + why);
     return reinterpret_cast<sluice_metric*>(&nothing_);
