@@ -3,11 +3,9 @@
 #include <any>
 #include <chrono>
 #include <concepts>
-#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -17,6 +15,7 @@
 #include "sluice/abi.h"
 #include "sluice/around.h"
 #include "sluice/context.hpp"
+#include "sluice/detail/report.hpp"
 #include "sluice/message.hpp"
 #include "sluice/outcome.hpp"
 
@@ -163,35 +162,6 @@ concept Leaves = requires(A& around, Leaving& leaving) {
 template <typename A>
 concept GoesAround = Enters<A> && Leaves<A>;
 
-/// Reports an outcome, and stages its result.
-inline void report_to(const sluice_context& raw, Context& context, const Outcome& outcome) {
-  if (!outcome.result().empty()) {
-    context.set_result(outcome.result());
-  }
-  const sluice_outcome reported{sizeof(sluice_outcome), outcome.status(), outcome.delay().count(),
-                                borrow(outcome.reason())};
-  raw.report(&raw, &reported);
-}
-
-/// Runs `body`; what it throws is reported as a fault. True when it throws nothing.
-template <typename Body>
-bool or_fault(const sluice_context& raw, Body body) noexcept {
-  const auto fault = [&raw](std::string_view why) {
-    const sluice_outcome outcome{sizeof(sluice_outcome), SLUICE_FAULT, -1, borrow(why)};
-    raw.report(&raw, &outcome);
-  };
-  try {
-    body();
-    return true;
-  } catch (const std::exception& error) {
-    const char* what = error.what();
-    fault(what == nullptr ? "" : what);
-  } catch (...) {
-    fault("threw something that is not a std::exception");
-  }
-  return false;
-}
-
 /// The functions of the C table for a class that goes around. Nothing is thrown out of them.
 template <typename A>
 struct AroundThunks {
@@ -206,7 +176,7 @@ struct AroundThunks {
       Context context(*raw_context, *raw_message);
       auto entry = std::make_unique<Entry>(static_cast<Callee*>(instance)->enter(message, context));
       if (entry->outcome()) {
-        return report_to(*raw_context, context, *entry->outcome());
+        return report(*raw_context, context, *entry->outcome());
       }
       entry->put(message, *call);
       call->cookie = entry.release();
@@ -224,18 +194,17 @@ struct AroundThunks {
       Leaving leaving(message, context, *outcome, entry.get());
       static_cast<Callee*>(instance)->leave(leaving);
       if (leaving.replaced()) {
-        report_to(*raw_context, context, leaving.outcome());
+        report(*raw_context, context, leaving.outcome());
       }
     });
   }
 
   /// For a host that is older than this feature.
   static void handle(void*, const sluice_message*, const sluice_context* context) noexcept {
-    or_fault(*context, [] {
-      throw std::logic_error(
-          "this handler goes around others, so it is to be named in [[job.around]]; where the host does not know that, "
-          "update the host");
-    });
+    report(
+        *context, SLUICE_FAULT, Outcome::kByPolicy,
+        "this handler goes around others, so it is to be named in [[job.around]]; where the host does not know that, "
+        "update the host");
   }
 
   static constexpr sluice_around kTable{sizeof(sluice_around), 0, &enter, &leave};

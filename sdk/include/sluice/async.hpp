@@ -37,6 +37,7 @@
 #include "sluice/abi.h"
 #include "sluice/async.h"
 #include "sluice/context.hpp"
+#include "sluice/detail/report.hpp"
 #include "sluice/message.hpp"
 #include "sluice/outcome.hpp"
 
@@ -103,13 +104,10 @@ class AsyncContext : public Context {
   }
   /// Ends it as a fault with what was thrown.
   bool complete(const std::exception_ptr& thrown) {
-    try {
-      std::rethrow_exception(thrown);
-    } catch (const std::exception& error) {
-      return end(SLUICE_FAULT, Outcome::kByPolicy, error.what());
-    } catch (...) {
-      return end(SLUICE_FAULT, Outcome::kByPolicy, "threw something that is not a std::exception");
-    }
+    bool ended = false;
+    detail::guard([&] { std::rethrow_exception(thrown); },
+                  [&](std::string_view why) { ended = end(SLUICE_FAULT, Outcome::kByPolicy, why); });
+    return ended;
   }
   /// True once it is completed, or was moved from.
   bool completed() const { return token_ == 0; }

@@ -19,11 +19,9 @@
 /// message is retried by the job's policy, with the text as the reason.
 
 #include <array>
-#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <iterator>
 #include <optional>
 #include <span>
@@ -41,6 +39,7 @@
 #include "sluice/context.hpp"
 #include "sluice/detail/mistakes.hpp"
 #include "sluice/detail/note.hpp"
+#include "sluice/detail/report.hpp"
 #include "sluice/host.hpp"
 #include "sluice/message.hpp"
 #include "sluice/options.hpp"
@@ -78,21 +77,6 @@ concept Extensible = requires(std::string_view id) {
   { H::extension(id) } -> std::convertible_to<const void*>;
 };
 
-/// Runs `body` and hands the text of what it throws to `failed`; true when it throws nothing.
-template <typename Body, typename Failed>
-bool guard(Body body, Failed failed) noexcept {
-  try {
-    body();
-    return true;
-  } catch (const std::exception& error) {
-    const char* what = error.what();
-    failed(std::string_view(what == nullptr ? "" : what));
-  } catch (...) {
-    failed(std::string_view("threw something that is not a std::exception"));
-  }
-  return false;
-}
-
 /// Nothing when H takes any option.
 template <typename H>
 constexpr std::optional<std::span<const OptionSpec>> declared_options() {
@@ -128,38 +112,22 @@ struct Thunks {
 
   using Callee = std::conditional_t<Concurrent<H>, const H, H>;
 
-  static void report(const sluice_context& context, sluice_status status, std::chrono::nanoseconds delay,
-                     std::string_view reason) {
-    const sluice_outcome outcome{sizeof(sluice_outcome), status, delay.count(), borrow(reason)};
-    context.report(&context, &outcome);
-  }
-  static void report(const sluice_context& raw_context, Context& context, const Outcome& outcome) {
-    if (!outcome.result().empty()) {
-      context.set_result(outcome.result());
-    }
-    report(raw_context, outcome.status(), outcome.delay(), outcome.reason());
-  }
-
   static void handle(void* instance, const sluice_message* raw_message, const sluice_context* raw_context) noexcept {
     if constexpr (HandlesBatch<Callee>) {
       handle_batch(instance, &raw_message, &raw_context, 1);
     } else if constexpr (HandlesAsync<Callee>) {
       report(*raw_context, SLUICE_FAULT, Outcome::kByPolicy, kNeedsAsync);
     } else {
-      const auto work = [&] {
+      or_fault(*raw_context, [&] {
         const Message message(*raw_message);
         Context context(*raw_context, *raw_message);
         report(*raw_context, context, static_cast<Callee*>(instance)->handle(message, context));
-      };
-      guard(work, [&](std::string_view why) { report(*raw_context, SLUICE_FAULT, Outcome::kByPolicy, why); });
+      });
     }
   }
 
   static void handle_batch(void* instance, const sluice_message* const* raw_messages,
                            const sluice_context* const* raw_contexts, std::size_t count) noexcept {
-    const auto fail = [&](std::size_t i, std::string_view why) {
-      report(*raw_contexts[i], SLUICE_FAULT, Outcome::kByPolicy, why);
-    };
     const auto work = [&] {
       Row<Message> messages(count);
       Row<Context> contexts(count);
@@ -177,13 +145,12 @@ struct Thunks {
       }
       for (std::size_t i = 0; i < count; ++i) {
         // What cannot be reported of one message is its own fault.
-        guard([&] { report(*raw_contexts[i], contexts[i], outcome_at(outcomes, i)); },
-              [&](std::string_view why) { fail(i, why); });
+        or_fault(*raw_contexts[i], [&] { report(*raw_contexts[i], contexts[i], outcome_at(outcomes, i)); });
       }
     };
     guard(work, [&](std::string_view why) {
       for (std::size_t i = 0; i < count; ++i) {
-        fail(i, why);
+        report(*raw_contexts[i], SLUICE_FAULT, Outcome::kByPolicy, why);
       }
     });
   }
@@ -192,15 +159,16 @@ struct Thunks {
 
   static void begin(void* instance, const sluice_message* raw_message,
                     const sluice_async_context* raw_context) noexcept {
+    const sluice_async_host& async = *raw_context->async;
+    const sluice_token token = raw_context->token;
+    const auto fail = [&](std::string_view why) {
+      const sluice_outcome outcome{sizeof(sluice_outcome), SLUICE_FAULT, Outcome::kByPolicy.count(), borrow(why)};
+      async.complete(&async, token, &outcome);
+    };
     if constexpr (HandlesAsCoroutine<Callee>) {
-      const sluice_async_host& async = *raw_context->async;
-      const sluice_token token = raw_context->token;
       // The coroutine ends its message itself; it throws only where there is no memory for it.
-      guard([&] { drive(*static_cast<Callee*>(instance), *raw_message, *raw_context); },
-            [&](std::string_view why) { complete_as_fault(async, token, why); });
+      guard([&] { drive(*static_cast<Callee*>(instance), *raw_message, *raw_context); }, fail);
     } else {
-      const sluice_async_host& async = *raw_context->async;
-      const sluice_token token = raw_context->token;
       const sluice_token before = std::exchange(beginning, token);
       guard(
           [&] {
@@ -210,13 +178,9 @@ struct Thunks {
               throw std::logic_error(kDropped);
             }
           },
-          [&](std::string_view why) { complete_as_fault(async, token, why); });
+          fail);
       beginning = before;
     }
-  }
-  static void complete_as_fault(const sluice_async_host& async, sluice_token token, std::string_view why) {
-    const sluice_outcome outcome{sizeof(sluice_outcome), SLUICE_FAULT, Outcome::kByPolicy.count(), borrow(why)};
-    async.complete(&async, token, &outcome);
   }
 
   static constexpr const char* kNeedsAsync =

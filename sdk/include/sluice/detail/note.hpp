@@ -122,7 +122,7 @@ struct Note {
   unsigned char content[(size + 3) / 4 * 4] = {};
 };
 
-/// `Table` has the functions `make` (the plugin's table) and `kinds` (of its handlers).
+/// `Table` has `make` (the plugin's table) and `kKinds` (of its handlers).
 template <typename Table>
 consteval auto make_note() {
   constexpr std::size_t kSize = [] {
