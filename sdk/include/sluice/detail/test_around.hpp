@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -80,14 +79,12 @@ class TestArounds {
   void leave(Pass& pass, const sluice_message& message, const sluice_context& context, Outcome outcome,
              Settle settle) const {
     while (!pass.layers_.empty()) {
-      const One& one = ones_[pass.layers_.size() - 1];
       void* const cookie = pass.layers_.back().cookie;
-      const sluice_outcome so_far = outcome();
-      const std::size_t within = pass.layers_.size() - 1;
-      const sluice_message& seen = within == 0 ? message : pass.layers_[within - 1].inner;
-      one.table->leave(one.instance, cookie, &seen, &context, &so_far);
-      settle();
       pass.layers_.pop_back();
+      const One& one = ones_[pass.layers_.size()];
+      const sluice_outcome so_far = outcome();
+      one.table->leave(one.instance, cookie, &pass.inner(message), &context, &so_far);
+      settle();
     }
   }
 
