@@ -22,12 +22,12 @@ namespace {
 /// The kind of project that an option asks for, and the parts of the template that it is made of.
 struct Kind {
   std::string_view flag;  ///< empty: without an option
-  std::array<std::string_view, 3> parts;
+  std::array<std::string_view, 4> parts;
 };
-constexpr std::array<Kind, 4> kKinds{{{"", {"cpp", "single", "plain"}},
+constexpr std::array<Kind, 4> kKinds{{{"", {"cpp", "single", "sync", "plain"}},
                                       {"batch", {"cpp", "batch"}},
-                                      {"async", {"cpp", "async"}},
-                                      {"c", {"single", "c"}}}};
+                                      {"async", {"cpp", "single", "async"}},
+                                      {"c", {"single", "sync", "c"}}}};
 
 constexpr std::size_t kMaxName = 64;  // what the ABI allows a handler's name
 
@@ -120,7 +120,7 @@ OrExit<std::vector<std::string_view>> wanted_parts(const Arguments& arguments) {
     SLUICE_PASS_ON(exclude(arguments, one, other));
   }
   const auto* const found = std::find_if(kKinds.begin() + 1, kKinds.end(),
-                                        [&arguments](const Kind& kind) { return arguments.has(kind.flag); });
+                                         [&arguments](const Kind& kind) { return arguments.has(kind.flag); });
   const Kind& wanted = found == kKinds.end() ? kKinds.front() : *found;
   std::vector<std::string_view> parts{"all"};
   parts.insert(parts.end(), wanted.parts.begin(), wanted.parts.end());
