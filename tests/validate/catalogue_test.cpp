@@ -12,8 +12,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-std::string fixture(const std::string& name) { return SLUICE_TEST_PLUGINS "/" + name + ".so"; }
-
 /// One finding, and that no host can do anything with the file.
 struct Refused {
   const char* fixture;

@@ -14,8 +14,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-std::string fixture(const std::string& name) { return SLUICE_TEST_PLUGINS "/" + name + ".so"; }
-
 TEST(ValidateCommand, ShowsEachCheckAndASummary) {
   const HostFolder folder;
   const Finished text = folder.run({"plugin", "validate", fixture("noop"), "--seed", "7"});

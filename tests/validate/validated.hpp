@@ -9,6 +9,8 @@
 
 namespace sluice::test {
 
+inline std::string fixture(const std::string& name) { return SLUICE_TEST_PLUGINS "/" + name + ".so"; }
+
 /// What `sluice plugin validate FILE ... --json` found.
 class Validated {
  public:
