@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "sluice/checkpoint.h"
+#include "tests/support/forwarding_source.hpp"
 #include "tests/work/job_rig.hpp"
 
 namespace sluice::work {
@@ -69,27 +70,17 @@ TEST(JobCheckpoint, ExtensionsAndCheckpointsDoNotVoidEachOther) {
 }
 
 /// Its extensions wait until a gate opens.
-class GatedSource final : public queue::Source {
+class GatedSource final : public test::ForwardingSource {
  public:
-  GatedSource(std::unique_ptr<queue::Source> source, Gate& gate) : source_(std::move(source)), gate_(gate) {}
+  GatedSource(std::unique_ptr<queue::Source> source, Gate& gate) : ForwardingSource(std::move(source)), gate_(gate) {}
 
-  const queue::SourceTraits& traits() const override { return source_->traits(); }
-  void start(queue::SourceEvents events) override { source_->start(std::move(events)); }
-  void stop() override { source_->stop(); }
-  Result<queue::Claimed> claim(const queue::ClaimRequest& request, Deadline deadline) override {
-    return source_->claim(request, deadline);
-  }
-  std::vector<queue::SettleResult> settle(std::span<const queue::Completion> completions, Deadline deadline) override {
-    return source_->settle(completions, deadline);
-  }
   std::vector<queue::ExtendResult> extend(std::span<const queue::Receipt> receipts, Duration visibility,
                                           Deadline deadline) override {
     gate_.pass();
-    return source_->extend(receipts, visibility, deadline);
+    return ForwardingSource::extend(receipts, visibility, deadline);
   }
 
  private:
-  const std::unique_ptr<queue::Source> source_;
   Gate& gate_;
 };
 

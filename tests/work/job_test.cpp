@@ -7,6 +7,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "tests/support/forwarding_source.hpp"
 #include "tests/work/job_rig.hpp"
 
 namespace sluice::work {
@@ -41,28 +42,14 @@ TEST(Job, WorksOffWhatIsThereAndWhatComes) {
 }
 
 /// As a source that may hand out by a lease of its own.
-class ForgetfulSource final : public queue::Source {
+class ForgetfulSource final : public test::ForwardingSource {
  public:
   ForgetfulSource(std::unique_ptr<queue::Source> source, const std::atomic<bool>& holds)
-      : source_(std::move(source)), holds_(holds) {}
+      : ForwardingSource(std::move(source)), holds_(holds) {}
 
-  const queue::SourceTraits& traits() const override { return source_->traits(); }
-  void start(queue::SourceEvents events) override { source_->start(std::move(events)); }
-  void stop() override { source_->stop(); }
-  Result<queue::Claimed> claim(const queue::ClaimRequest& request, Deadline deadline) override {
-    return source_->claim(request, deadline);
-  }
-  std::vector<queue::SettleResult> settle(std::span<const queue::Completion> completions, Deadline deadline) override {
-    return source_->settle(completions, deadline);
-  }
-  std::vector<queue::ExtendResult> extend(std::span<const queue::Receipt> receipts, Duration visibility,
-                                          Deadline deadline) override {
-    return source_->extend(receipts, visibility, deadline);
-  }
   bool holds(std::uint32_t /*part*/) override { return holds_; }
 
  private:
-  const std::unique_ptr<queue::Source> source_;
   const std::atomic<bool>& holds_;
 };
 
