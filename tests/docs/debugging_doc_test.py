@@ -4,16 +4,13 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 import doc_page
-import support
 
-CMAKE = os.environ.get("SLUICE_CMAKE", "cmake")
 PAGE = "docs/write/debugging.md"
 
 
@@ -21,12 +18,9 @@ class DebuggingPage(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="sluice-debugging-")
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        prefix, self.work = os.path.join(self.folder, "prefix"), os.path.join(self.folder, "work")
+        self.work = os.path.join(self.folder, "work")
         os.mkdir(self.work)
-        done = subprocess.run([CMAKE, "--install", support.BUILD, "--prefix", prefix], capture_output=True, text=True, check=False)
-        self.assertEqual(0, done.returncode, done.stderr)
-        self.environment = {"PATH": f"{prefix}/bin:{os.environ['PATH']}", "HOME": self.folder, "CMAKE_PREFIX_PATH": prefix,
-                            "SLUICE_OUTPUT": "text"}
+        self.environment = {**doc_page.install(self.folder), "SLUICE_OUTPUT": "text"}
 
     def test_its_commands_show_what_it_says(self):
         shown = None
@@ -34,10 +28,7 @@ class DebuggingPage(unittest.TestCase):
         for block in doc_page.blocks(PAGE):
             named = re.match(r"^`([\w./]+)`$", block.before)
             if named:
-                path = os.path.join(self.work, named.group(1))
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                with open(path, "w", encoding="utf-8") as file:
-                    file.write(block.content)
+                doc_page.write_file(self.work, named.group(1), block.content)
             elif block.language == "sh":
                 done = doc_page.run(block.content, self.work, self.environment)
                 self.assertEqual(0, done.returncode, f"line {block.line}: {done.stdout}{done.stderr}")

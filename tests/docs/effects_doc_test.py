@@ -10,9 +10,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 import doc_page
-import support
 
-CMAKE = os.environ.get("SLUICE_CMAKE", "cmake")
 PAGE = "docs/write/effects.md"
 
 
@@ -20,13 +18,9 @@ class EffectsPage(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="sluice-effects-")
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        prefix, self.work = os.path.join(self.folder, "prefix"), os.path.join(self.folder, "work")
-        os.mkdir(self.work)
-        done = subprocess.run([CMAKE, "--install", support.BUILD, "--prefix", prefix], capture_output=True, text=True, check=False)
-        self.assertEqual(0, done.returncode, done.stderr)
-        self.environment = {"PATH": f"{prefix}/bin:{os.environ['PATH']}", "HOME": self.folder, "CMAKE_PREFIX_PATH": prefix}
-        with open(os.path.join(self.work, "host.toml"), "w", encoding="utf-8") as file:
-            file.write('[host]\nplugin_dirs = ["plugins"]\n')
+        self.work = os.path.join(self.folder, "work")
+        doc_page.write_file(self.work, "host.toml", '[host]\nplugin_dirs = ["plugins"]\n')
+        self.environment = doc_page.install(self.folder)
 
     def test_its_handlers_work(self):
         commands = doc_page.write_files(PAGE, self.work)

@@ -14,7 +14,6 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import doc_page
 import support
 
-CMAKE = os.environ.get("SLUICE_CMAKE", "cmake")
 # They make the very build that this test is of; what the container does is tested by tests/packaging/container_test.py.
 NOT_RUN = ("./dev run\n", "docker build ")
 
@@ -23,22 +22,16 @@ class Readme(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="sluice-readme-")
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        prefix, work = os.path.join(self.folder, "prefix"), os.path.join(self.folder, "work")
-        os.mkdir(work)
-        done = subprocess.run([CMAKE, "--install", support.BUILD, "--prefix", prefix], capture_output=True, text=True, check=False)
-        self.assertEqual(0, done.returncode, done.stderr)
-        self.work = work
-        self.environment = {"PATH": f"{prefix}/bin:{os.environ['PATH']}", "HOME": self.folder, "CMAKE_PREFIX_PATH": prefix}
+        self.work = os.path.join(self.folder, "work")
+        os.mkdir(self.work)
+        self.environment = doc_page.install(self.folder)
 
     def test_its_handler_works(self):
         shown, ran = "", []
         for block in doc_page.blocks("README.md"):
             named = doc_page.file_named_before(block)
             if named:
-                path = os.path.join(self.work, named)
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                with open(path, "w", encoding="utf-8") as file:
-                    file.write(block.content)
+                doc_page.write_file(self.work, named, block.content)
             elif block.language == "sh" and not block.content.startswith(NOT_RUN):
                 done = doc_page.run(block.content, self.work, self.environment)
                 self.assertEqual(0, done.returncode, f"line {block.line}:\n{block.content}{done.stdout}{done.stderr}")

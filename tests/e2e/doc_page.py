@@ -9,6 +9,7 @@ import threading
 import support
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
+CMAKE = os.environ.get("SLUICE_CMAKE", "cmake")
 # Until Ctrl-C: these go on by themselves for ever.
 ENDLESS = re.compile(r"^sluice (tail\b|stats\b.*--watch)")
 
@@ -16,6 +17,16 @@ ENDLESS = re.compile(r"^sluice (tail\b|stats\b.*--watch)")
 class Block:
     def __init__(self, language, content, line, before):
         self.language, self.content, self.line, self.before = language, content, line, before
+
+
+def install(folder, *components):
+    """This build, or some components of it, below the folder; the environment of whoever has installed it there."""
+    prefix = os.path.join(folder, "prefix")
+    for chosen in [["--component", component] for component in components] or [[]]:
+        done = subprocess.run([CMAKE, "--install", support.BUILD, "--prefix", prefix, *chosen], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise AssertionError(done.stderr)
+    return {"PATH": f"{prefix}/bin:{os.environ['PATH']}", "HOME": folder, "CMAKE_PREFIX_PATH": prefix}
 
 
 def read(name):
@@ -36,16 +47,20 @@ def file_named_before(block):
     return named.group(1) if named else None
 
 
+def write_file(folder, name, content):
+    path = os.path.join(folder, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(content)
+
+
 def write_files(page, folder):
     """Writes the page's files below the folder; its blocks of commands, in order. What is `text` is only shown."""
     commands = []
     for block in blocks(page):
         named = file_named_before(block)
         if named:
-            path = os.path.join(folder, named)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(block.content)
+            write_file(folder, named, block.content)
         elif block.language == "sh":
             commands.append(block.content)
         elif block.language != "text":
