@@ -184,7 +184,8 @@ class RunnerBody {
   std::string_view payload_bytes();
   bool begin();
   void work();
-  bool unpack();
+  /// The messages that came with an order, at work from now on; none where they cannot be read.
+  std::vector<plugin::Work> unpack();
   /// The number of the message that is at work under this id; nothing where there is none.
   std::optional<std::size_t> number_of(std::string_view id);
   /// Under `arming_`.
@@ -293,7 +294,7 @@ bool RunnerBody::begin() {
   return true;
 }
 
-bool RunnerBody::unpack() {
+std::vector<plugin::Work> RunnerBody::unpack() {
   std::string_view bytes = payload_bytes();
   const std::size_t count = std::min<std::size_t>(control_.messages, RunnerControl::kMostMessages);
   const MutexLock lock(arming_);
@@ -302,10 +303,12 @@ bool RunnerBody::unpack() {
   }
   for (std::size_t i = 0; i < count; ++i) {
     if (!unpack_message(bytes, messages_[i].wire)) {
-      return false;
+      return {};
     }
   }
   at_work_ = count;
+  std::vector<plugin::Work> batch;
+  batch.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     RunnerMessage& message = messages_[i];
     message.attempt.arm(SteadyTime(Duration(control_.deadline)));
@@ -313,25 +316,20 @@ bool RunnerBody::unpack() {
     message.attempt.set_checkpoints(&message);
     message.attempt.watch(message);
     carry_stop(i);
+    batch.push_back(message.work());
   }
-  return count > 0;
+  return batch;
 }
 
 void RunnerBody::work() {
   voice_.heard(true);
-  if (!unpack()) {
+  const std::vector<plugin::Work> batch = unpack();
+  if (batch.empty()) {
     for (std::size_t i = 0; i < control_.messages; ++i) {
       voice_.outcome(i, {plugin::OutcomeStatus::fault, {}, "the message could not be read by the handler's process"});
     }
     voice_.heard(false);
     return;
-  }
-  std::vector<plugin::Work> batch;
-  {
-    const MutexLock lock(arming_);
-    for (std::size_t i = 0; i < at_work_; ++i) {
-      batch.push_back(messages_[i].work());
-    }
   }
   std::vector<plugin::Outcome> outcomes(batch.size());
   const bool alone = batch.size() == 1;
