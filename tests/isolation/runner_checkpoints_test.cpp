@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
-#include "host/isolation/runner.hpp"
+#include "tests/isolation/fixture_spec.hpp"
 
 namespace sluice::isolation {
 namespace {
@@ -27,14 +27,8 @@ class RunnerCheckpointsTest : public testing::Test {
  protected:
   RunnerCheckpointsTest() {
     EXPECT_TRUE(spawner_.start());
-    RunnerSpec spec{{"orders", SLUICE_TEST_PLUGINS "/checkpoints.so", "checkpoints"},
-                    {},
-                    {},
-                    {},
-                    {SLUICE_STORE_SQLITE, false, &random_}};
-    auto file = open_plugin(spec.plugin);
-    EXPECT_TRUE(file);
-    spec.file = *file;
+    RunnerSpec spec = fixture_spec("checkpoints");
+    spec.effects = {SLUICE_STORE_SQLITE, false, &random_};
     auto created = RunnerInstance::create(std::move(spec), spawner_, {});
     EXPECT_TRUE(created) << created.error().message();
     instance_ = std::move(*created);

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
-#include "host/isolation/runner.hpp"
 #include "host/isolation/runner_memory.hpp"
+#include "tests/isolation/fixture_spec.hpp"
 
 namespace sluice::isolation {
 namespace {
@@ -19,10 +19,8 @@ class RunnerEffectsTest : public testing::Test {
   RunnerEffectsTest() { EXPECT_TRUE(spawner_.start()); }
 
   void open(sluice_store store) {
-    RunnerSpec spec{{"orders", SLUICE_TEST_PLUGINS "/stages.so", "stages"}, {}, {}, {}, {store, false, &random_}};
-    auto file = open_plugin(spec.plugin);
-    ASSERT_TRUE(file);
-    spec.file = *file;
+    RunnerSpec spec = fixture_spec("stages");
+    spec.effects = {store, false, &random_};
     auto created = RunnerInstance::create(std::move(spec), spawner_, {});
     ASSERT_TRUE(created) << created.error().message();
     instance_ = std::move(*created);

@@ -10,6 +10,7 @@
 #include <functional>
 #include <thread>
 
+#include "tests/isolation/fixture_spec.hpp"
 #include "tests/isolation/ledger_rig.hpp"
 #include "tests/isolation/sanitized.hpp"
 
@@ -47,13 +48,9 @@ class RunnerTest : public testing::Test {
 
   Result<std::unique_ptr<plugin::HandlerInstance>> create(const RunnerLimits& limits = {},
                                                           const std::string& create = "") {
-    RunnerSpec spec{{"orders", SLUICE_TEST_PLUGINS "/bomb.so", "bomb"}, {}, limits, {}};
-    spec.options.add({"path", SLUICE_OPTION_STRING, "", 0, 0, {}});
-    spec.options.add({"sleep", SLUICE_OPTION_DURATION, "0s", 0, 0, {}});
-    spec.options.add({"create", SLUICE_OPTION_STRING, create, 0, 0, {}});
-    auto file = open_plugin(spec.plugin);
-    EXPECT_TRUE(file);
-    spec.file = *file;
+    RunnerSpec spec = fixture_spec("bomb");
+    spec.limits = limits;
+    add_bomb_options(spec, create);
     return RunnerInstance::create(
         std::move(spec), spawner_,
         [this](sluice_log_level, std::string_view job, std::string_view id, std::string_view text) {
@@ -107,10 +104,7 @@ TEST_F(RunnerTest, TheHandlerSeesTheWholeMessage) {
 
 TEST_F(RunnerTest, HowTheBrokerFaresIsHeardAndForgottenWithTheProcess) {
   plugin::HealthBoard board;
-  RunnerSpec spec{{"orders", SLUICE_TEST_PLUGINS "/fares.so", "fares"}, {}, {}, {}};
-  auto file = open_plugin(spec.plugin);
-  ASSERT_TRUE(file);
-  spec.file = *file;
+  RunnerSpec spec = fixture_spec("fares");
   spec.health = board.seat();
   auto created = RunnerInstance::create(std::move(spec), spawner_, {});
   ASSERT_TRUE(created) << created.error().message();
@@ -131,10 +125,7 @@ TEST_F(RunnerTest, WhatTheHandlerCountsIsHeardWithTheOutcome) {
   const auto figure = [&board](std::size_t metric, std::size_t series = 0) {
     return board->figures().at(metric).series.at(series);
   };
-  RunnerSpec spec{{"orders", SLUICE_TEST_PLUGINS "/measures.so", "measures"}, {}, {}, {}};
-  auto file = open_plugin(spec.plugin);
-  ASSERT_TRUE(file);
-  spec.file = *file;
+  RunnerSpec spec = fixture_spec("measures");
   spec.metrics = board;
   auto created = RunnerInstance::create(std::move(spec), spawner_, {});
   ASSERT_TRUE(created) << created.error().message();
@@ -187,13 +178,8 @@ TEST_F(RunnerTest, AsManyMetricsAsThereMayBeGoThroughTheEvents) {
 }
 
 TEST_F(RunnerTest, AroundsOfAnotherPluginRunInTheHandlersProcess) {
-  RunnerSpec spec{{"orders", SLUICE_TEST_PLUGINS "/bomb.so", "bomb"}, {}, {}, {}};
-  spec.options.add({"path", SLUICE_OPTION_STRING, "", 0, 0, {}});
-  spec.options.add({"sleep", SLUICE_OPTION_DURATION, "0s", 0, 0, {}});
-  spec.options.add({"create", SLUICE_OPTION_STRING, "", 0, 0, {}});
-  auto file = open_plugin(spec.plugin);
-  ASSERT_TRUE(file);
-  spec.file = *file;
+  RunnerSpec spec = fixture_spec("bomb");
+  add_bomb_options(spec);
   for (const std::string mark : {"a", "b"}) {
     RunnerAround around{{SLUICE_TEST_PLUGINS "/arounds.so", "trail", {}}, {}};
     around.options.add({"mark", SLUICE_OPTION_STRING, mark, 0, 0, {}});
@@ -421,9 +407,7 @@ TEST_F(RunnerTest, APluginThatIsReplacedOnDiskStaysTheOneThatWasOpened) {
   const std::string file = folder.path() + "/bomb.so";
   std::filesystem::copy_file(SLUICE_TEST_PLUGINS "/bomb.so", file);
   RunnerSpec spec{{"orders", file, "bomb"}, {}, {}, {}};
-  spec.options.add({"path", SLUICE_OPTION_STRING, "", 0, 0, {}});
-  spec.options.add({"sleep", SLUICE_OPTION_DURATION, "0s", 0, 0, {}});
-  spec.options.add({"create", SLUICE_OPTION_STRING, "", 0, 0, {}});
+  add_bomb_options(spec);
   spec.file = *open_plugin(file);
   std::filesystem::remove(file);
   std::ofstream(file) << "not a plugin any more";
@@ -440,9 +424,7 @@ TEST_F(RunnerTest, APinnedPluginIsTheBytesThatTheHostLoadedWhateverIsWrittenInto
   ASSERT_TRUE(bytes) << bytes.error().message();
   std::ofstream(file) << "not a plugin any more";
   RunnerSpec spec{{"orders", file, "bomb"}, {}, {}, {}};
-  spec.options.add({"path", SLUICE_OPTION_STRING, "", 0, 0, {}});
-  spec.options.add({"sleep", SLUICE_OPTION_DURATION, "0s", 0, 0, {}});
-  spec.options.add({"create", SLUICE_OPTION_STRING, "", 0, 0, {}});
+  add_bomb_options(spec);
   spec.file = *open_plugin(plugin::LoadedPlugin{file, nullptr, *bytes});
   const auto created = RunnerInstance::create(std::move(spec), spawner_, {});
   EXPECT_TRUE(created) << created.error().message();
