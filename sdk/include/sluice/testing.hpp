@@ -302,9 +302,9 @@ class HandlerTest {
   /// refused.
   static void settle_report(Attempt& attempt) {
     Result& result = attempt.result;
-    if (result.status == SLUICE_DONE && !attempt.effects.refusal().empty()) {
+    if (const std::string refusal = attempt.effects.refusal(); result.status == SLUICE_DONE && !refusal.empty()) {
       result.status = SLUICE_FAULT;
-      result.reason = "nothing can be committed, because an effect was refused: " + attempt.effects.refusal();
+      result.reason = refusal;
     }
     if (result.status != SLUICE_DONE) {
       if (!attempt.effects.staged().empty()) {

@@ -295,7 +295,9 @@ class TestEffects {
   const sluice_effects* table() const { return &table_; }
   const testing::StagedEffects& staged() const { return staged_; }
   /// Why `done()` would be a fault; empty: it would not.
-  const std::string& refusal() const { return refusal_; }
+  std::string refusal() const {
+    return refusal_.empty() ? std::string() : "nothing can be committed, because an effect was refused: " + refusal_;
+  }
   void discard() { begin(); }
   /// A checkpoint has committed what was staged: all but the result.
   void committed() {
@@ -451,10 +453,8 @@ class TestCheckpoints {
       return "a checkpoint has at most " + std::to_string(SLUICE_CHECKPOINT_LIMIT) + " bytes, this one has " +
              std::to_string(size) + "; store where the work stands, and keep the data elsewhere";
     }
-    if (with_effects && !effects_.refusal().empty()) {
-      return "nothing can be committed, because an effect was refused: " + effects_.refusal();
-    }
-    return refuse_(with_effects ? effects_.staged() : testing::StagedEffects());
+    const std::string refusal = with_effects ? effects_.refusal() : std::string();
+    return refusal.empty() ? refuse_(with_effects ? effects_.staged() : testing::StagedEffects()) : refusal;
   }
 
   TestEffects& effects_;
