@@ -3,10 +3,10 @@
 #include <dlfcn.h>
 #include <sys/resource.h>
 
-#include <charconv>
 #include <map>
 
 #include "base/text/joined.hpp"
+#include "base/text/number.hpp"
 #include "config/files.hpp"
 #include "host/plugin/elf_file.hpp"
 #include "host/plugin/plugin_registry.hpp"
@@ -40,11 +40,7 @@ void limit_process() {
 #endif
 }
 
-std::uint64_t number_of(const std::string& text) {
-  std::uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
+std::uint64_t number_of(const std::string& text) { return parse_number<std::uint64_t>(text).value_or(0); }
 
 OptionsFile options_file_of(const Values& values) {
   const bool is_job = values.count("--job") > 0;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/text/lower_case.hpp"
+
 namespace sluice::validate {
 namespace {
 
@@ -104,8 +106,7 @@ std::vector<OddValue> odd_texts() {
 }
 
 bool mentions(const sluice_option& option, std::initializer_list<std::string_view> words) {
-  std::string text = std::string(option.name);
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string text = lower_case(option.name);
   return std::any_of(words.begin(), words.end(), [&text](auto word) { return text.find(word) != std::string::npos; });
 }
 

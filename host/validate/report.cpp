@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/string/split.hpp>
 
 #include "base/text/joined.hpp"
 #include "base/text/visible.hpp"
@@ -65,11 +66,7 @@ std::string told_line(const std::vector<std::string>& fields) {
 
 std::vector<std::string> told_fields(std::string_view line) {
   std::vector<std::string> fields;
-  for (std::size_t at = 0; at <= line.size();) {
-    const std::size_t end = std::min(line.find('\t', at), line.size());
-    fields.emplace_back(line.substr(at, end - at));
-    at = end + 1;
-  }
+  boost::algorithm::split(fields, line, [](char c) { return c == '\t'; });
   return fields;
 }
 

@@ -1,11 +1,11 @@
 #include "host/validate/validator.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 
 #include "base/text/joined.hpp"
+#include "base/text/number.hpp"
 #include "host/plugin/plugin_file.hpp"
 #include "host/validate/probe.hpp"
 
@@ -168,7 +168,7 @@ Result<void> Validation::run_child(const std::vector<std::string>& more, CheckRe
     } else if (kind == "note" && fields.size() > 1) {
       own.notes.push_back(fields[1]);
     } else if (kind == "figure" && fields.size() > 2) {
-      std::from_chars(fields[2].data(), fields[2].data() + fields[2].size(), own.figures[fields[1]]);
+      own.figures[fields[1]] = parse_number<std::int64_t>(fields[2]).value_or(0);
     } else if (kind == "handler" && fields.size() > 2) {
       handlers_.push_back(fields[1]);
       kinds_[fields[1]] = fields[2];

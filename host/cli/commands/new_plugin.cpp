@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/string/replace.hpp>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "base/shell_word.hpp"
+#include "base/text/lower_case.hpp"
 #include "base/text/utf8.hpp"
 #include "base/text/visible.hpp"
 #include "host/cli/command.hpp"
@@ -59,8 +61,7 @@ std::string nearest_name(const std::string& text) {
   if (text.size() > 2 * kMaxName || std::any_of(text.begin(), text.end(), [](char c) { return c < 0; })) {
     return name;
   }
-  for (const char c : text) {
-    const char small = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (const char small : lower_case(text)) {
     if (is_small_letter(small) || (is_digit(small) && !name.empty())) {
       name += small;
     } else if (!name.empty() && name.back() != '_') {
@@ -102,16 +103,10 @@ std::string class_name(const std::string& plugin) {
   return name;
 }
 
-void replace_all(std::string& text, std::string_view from, const std::string& to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
-  }
-}
-
 std::string filled_in(std::string_view piece, const std::string& plugin) {
   std::string text(piece);
-  replace_all(text, "my_plugin", plugin);
-  replace_all(text, "MyPlugin", class_name(plugin));
+  boost::replace_all(text, "my_plugin", plugin);
+  boost::replace_all(text, "MyPlugin", class_name(plugin));
   return text;
 }
 

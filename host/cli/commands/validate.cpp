@@ -1,6 +1,6 @@
-#include <charconv>
 #include <filesystem>
 
+#include "base/text/number.hpp"
 #include "base/text/visible.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/options.hpp"
@@ -89,12 +89,8 @@ OrExit<std::uint64_t> seed_of(const Arguments& arguments) {
     return SeededRandom().below(1'000'000);
   }
   const std::string text = arguments.get("seed");
-  std::uint64_t seed = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  if (failed != std::errc() || end != text.data() + text.size()) {
-    return Exit::usage("--seed " + text + ": write a whole number, such as 7");
-  }
-  return seed;
+  const auto seed = parse_number<std::uint64_t>(text);
+  return seed ? OrExit<std::uint64_t>(*seed) : Exit::usage("--seed " + text + ": write a whole number, such as 7");
 }
 
 OrExit<validate::Request> request_of(const Arguments& arguments) {
