@@ -132,13 +132,13 @@ OrExit<void> check_job_files(const config::HostConfig& host) {
   return jobs.errors.empty() ? OrExit<void>() : configuration_exit(jobs.errors);
 }
 
-Exit configuration_exit(const std::vector<config::ConfigError>& errors) {
+Exit configuration_exit(const std::vector<config::ConfigError>& errors, int code) {
   std::vector<std::string> lines;
   lines.reserve(errors.size());
   for (const auto& error : errors) {
     lines.push_back(error.text());
   }
-  return {kExitConfiguration, std::move(lines)};
+  return {code, std::move(lines)};
 }
 
 std::vector<std::string> known_queues(const config::HostConfig& host) {

@@ -27,7 +27,7 @@ bool works_by_host_file(const Arguments& arguments);
 /// Exit 78 with every error of the host's job files, one a line.
 OrExit<void> check_job_files(const config::HostConfig& host);
 /// Errors as lines.
-Exit configuration_exit(const std::vector<config::ConfigError>& errors);
+Exit configuration_exit(const std::vector<config::ConfigError>& errors, int code = kExitConfiguration);
 /// The queues that a host file and its jobs name, in order. Job files that cannot be read are passed over.
 std::vector<std::string> known_queues(const config::HostConfig& host);
 /// A line for the user when --queue names a queue that neither the host file nor its jobs know, and a known one is

@@ -225,7 +225,7 @@ class Watch {
   std::string headline(WallTime now, bool colours) const {
     constexpr std::size_t kToTheSecond = std::string_view("2006-01-02T15:04:05").size();
     const std::string text = format_timestamp(now).substr(0, kToTheSecond) + "Z, every " + every_ + "; Ctrl-C ends";
-    return (colours ? coloured(text, Colour::dim) : text) + "\n\n";
+    return tinted(text, Colour::dim, colours) + "\n\n";
   }
 
   QueueSession& session_;

@@ -501,8 +501,7 @@ std::string text_report(const TableTarget& target, const Examined& examined, boo
   std::string text;
   for (const TableFinding& finding : examined.findings) {
     const operate::Cell level = cell_of(finding.level);
-    text += (colours ? coloured(level.text, level.colour) : level.text) + ": " +
-            visible(finding.what + "; " + finding.mend) + "\n";
+    text += tinted(level.text, level.colour, colours) + ": " + visible(finding.what + "; " + finding.mend) + "\n";
   }
   if (examined.usable) {
     text += "table " + target.spec.table + target.with_index() +

@@ -234,14 +234,13 @@ class TryReport {
       put_object(json, "level", observe::name_of(one.first), "text", one.second);
     };
     const config::JobConfig& job = choice_.plan.config;
-    console_.out(json_line("handler", job.handler, "plugin", choice_.plan.plugin_file, "job",
-                           or_null(choice_.has_job, job.name), "queue",
-                           or_null(!subject_.queue.empty(), subject_.queue), "attempt", attempt_, "message", message,
-                           "log", array_of(lines_, line), "outcome", outcome_name(end), "reason", end.reason, "took_ms",
-                           figure(std::chrono::duration<double, std::milli>(end.took).count(), 3), "ending",
-                           work::kEndingCounts[static_cast<std::size_t>(end.ending)].name, "delay",
-                           or_null(end.delay > Duration::zero(), config::format_duration(end.delay)), "settled",
-                           settled, "transaction", [&run](JsonWriter& member) { write_transaction(run, member); }));
+    console_.out(json_line(
+        "handler", job.handler, "plugin", choice_.plan.plugin_file, "job", or_null(choice_.has_job, job.name), "queue",
+        or_null(!subject_.queue.empty(), subject_.queue), "attempt", attempt_, "message", message, "log",
+        array_of(lines_, line), "outcome", outcome_name(end), "reason", end.reason, "took_ms",
+        figure(std::chrono::duration<double, std::milli>(end.took).count(), 3), "ending", ending_name(end.ending),
+        "delay", or_null(end.delay > Duration::zero(), config::format_duration(end.delay)), "settled", settled,
+        "transaction", [&run](JsonWriter& member) { write_transaction(run, member); }));
   }
 
   Console& console_;

@@ -4,6 +4,7 @@
 #include "base/text/visible.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/options.hpp"
+#include "host/cli/queue_session.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/validate/validator.hpp"
 
@@ -33,11 +34,9 @@ Colour colour_of(CheckResult::Verdict verdict) {
 
 std::string text_of(const CheckResult& check, bool colours) {
   // What fails is to be seen among many that do not.
-  std::string verdict(check.verdict() == CheckResult::Verdict::failed ? "FAIL" : to_string(check.verdict()));
-  if (colours) {
-    verdict = coloured(verdict, colour_of(check.verdict()));
-  }
-  std::string text = verdict + "  " + (check.handler.empty() ? "" : check.handler + ": ") + check.check;
+  const std::string verdict(check.verdict() == CheckResult::Verdict::failed ? "FAIL" : to_string(check.verdict()));
+  std::string text = tinted(verdict, colour_of(check.verdict()), colours) + "  " +
+                     (check.handler.empty() ? "" : check.handler + ": ") + check.check;
   for (std::size_t i = 0; i < check.notes.size(); ++i) {
     text += (i == 0 ? ": " : "; ") + check.notes[i];
   }
@@ -108,11 +107,7 @@ OrExit<validate::Request> request_of(const Arguments& arguments) {
   request.options.path = std::filesystem::absolute(options, code).string();
   const auto read = validate::read_options(request.options);
   if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&read)) {
-    std::vector<std::string> lines;
-    for (const config::ConfigError& error : *errors) {
-      lines.push_back(error.text());
-    }
-    return Exit(kExitNotTried, std::move(lines));
+    return configuration_exit(*errors, kExitNotTried);
   }
   if (request.options.is_job && request.handler.empty()) {
     request.handler = std::get<config::JobConfig>(read).handler;

@@ -8,9 +8,10 @@ namespace sluice::cli {
 
 using work::Ending;
 
+std::string_view ending_name(Ending ending) { return work::kEndingCounts[static_cast<std::size_t>(ending)].name; }
+
 std::string outcome_name(const work::AttemptEnd& end) {
-  return std::string(end.outcome ? queue::core::rule_of(end.outcome->status).name
-                                 : work::kEndingCounts[static_cast<std::size_t>(end.ending)].name);
+  return std::string(end.outcome ? queue::core::rule_of(end.outcome->status).name : ending_name(end.ending));
 }
 
 std::string took_text(Duration took) {
@@ -45,10 +46,6 @@ Colour colour_of(Ending ending) {
   return ending == Ending::done || ending == Ending::discarded                                  ? Colour::green
          : ending == Ending::retried || ending == Ending::snoozed || ending == Ending::released ? Colour::yellow
                                                                                                 : Colour::red;
-}
-
-std::string tinted(const std::string& text, Colour colour, bool colours) {
-  return colours ? coloured(text, colour) : text;
 }
 
 std::string handler_line(observe::LogLevel level, std::string_view text, bool colours) {

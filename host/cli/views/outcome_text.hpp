@@ -9,6 +9,8 @@
 /// How commands that run a handler by themselves show what it says and what comes of it.
 namespace sluice::cli {
 
+/// "done", "retried", ...
+std::string_view ending_name(work::Ending ending);
 /// The outcome's name, or where no handler came to one what became of the message.
 std::string outcome_name(const work::AttemptEnd& end);
 /// "250us", "12.3ms", "1.20s", "15m".
@@ -19,7 +21,5 @@ std::string ending_remark(const work::AttemptEnd& end);
 operate::Colour colour_of(work::Ending ending);
 /// A line that the handler has logged: its level, five wide, and its text. Control characters are shown escaped.
 std::string handler_line(observe::LogLevel level, std::string_view text, bool colours);
-/// `text` in a colour where there are any.
-std::string tinted(const std::string& text, operate::Colour colour, bool colours);
 
 }  // namespace sluice::cli

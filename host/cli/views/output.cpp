@@ -197,7 +197,7 @@ void TextTable::append_line(std::string& out, const std::vector<Cell>& cells) co
     owed += (index == 0 ? 0 : kGap.size()) + (columns_[index].right ? blanks : 0);
     if (!cell.text.empty()) {
       out.append(owed, ' ');
-      out += view_.colours ? coloured(cell.text, cell.colour) : cell.text;
+      out += tinted(cell.text, cell.colour, view_.colours);
       owed = 0;
     }
     owed += columns_[index].right ? 0 : blanks;

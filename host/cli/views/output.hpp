@@ -106,6 +106,10 @@ std::string json_line(const Members&... members) {
 
 /// `text` in a colour, for a terminal.
 std::string coloured(std::string_view text, Colour colour);
+/// The same where there are colours.
+inline std::string tinted(const std::string& text, Colour colour, bool colours) {
+  return colours ? coloured(text, colour) : text;
+}
 
 /// How many columns of a terminal the text takes; a wide character takes two, a combining one none.
 std::size_t display_width(std::string_view text);

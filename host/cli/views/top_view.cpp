@@ -143,7 +143,7 @@ std::string headline(const TopModel& model, const TopFrame& frame) {
   text += "  hosts " + std::to_string(hosts) + ", workers " + std::to_string(workers) + ", running " +
           std::to_string(running);
   text += frame.cost.empty() ? "" : "  " + frame.cost;
-  return frame.colours ? coloured(text, Colour::dim) : text;
+  return tinted(text, Colour::dim, frame.colours);
 }
 
 std::string footer(const TopModel& model) {
