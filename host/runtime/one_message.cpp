@@ -1,10 +1,8 @@
 #include "host/runtime/one_message.hpp"
 
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
-#include "base/descriptor.hpp"
+#include "base/bell.hpp"
 #include "base/text/visible.hpp"
 #include "base/timestamp.hpp"
 #include "host/observe/metrics.hpp"
@@ -73,12 +71,11 @@ class Arrival {
         end_ = end;
       }
     }
-    const std::uint64_t one = 1;
-    static_cast<void>(::write(bell_.get(), &one, sizeof(one)) < 0);
+    bell_.ring();
   }
   /// Nothing when `stop` becomes readable first; -1: it never does.
   std::optional<work::AttemptEnd> wait(int stop) {
-    std::array<pollfd, 2> waits{pollfd{bell_.get(), POLLIN, 0}, pollfd{stop, POLLIN, 0}};
+    std::array<pollfd, 2> waits{pollfd{bell_.descriptor(), POLLIN, 0}, pollfd{stop, POLLIN, 0}};
     while (waits[0].revents == 0 && waits[1].revents == 0) {
       ::poll(waits.data(), waits.size(), -1);
     }
@@ -87,7 +84,7 @@ class Arrival {
   }
 
  private:
-  const Descriptor bell_{::eventfd(0, EFD_CLOEXEC)};
+  Bell bell_;
   Mutex mutex_;
   std::optional<work::AttemptEnd> end_ SLUICE_GUARDED_BY(mutex_);
 };

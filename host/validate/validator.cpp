@@ -1,9 +1,9 @@
 #include "host/validate/validator.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
+#include "base/temporary_folder.hpp"
 #include "base/text/joined.hpp"
 #include "base/text/number.hpp"
 #include "host/plugin/plugin_file.hpp"
@@ -13,29 +13,6 @@ namespace sluice::validate {
 namespace {
 
 using Level = Finding::Level;
-
-/// A folder for what a plugin writes where it stands; gone with all that is in it.
-class ScratchFolder : boost::noncopyable {
- public:
-  ScratchFolder() {
-    std::error_code code;
-    std::string name = (std::filesystem::temp_directory_path(code) / "sluice-validate-XXXXXX").string();
-    if (::mkdtemp(name.data()) != nullptr) {
-      path_ = name;
-    }
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) {
-      std::filesystem::remove_all(path_, ignored);
-    }
-  }
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// What a child that ended in the middle says about the plugin.
 Finding end_finding(const isolation::TrialEnd& end, const std::string& check) {
@@ -83,11 +60,13 @@ class Validation {
   Result<Report> run() {
     const SystemClock clock;
     const SteadyTime began = clock.steady_now();
-    if (scratch_.path().empty()) {
+    auto scratch = TemporaryFolder::make("sluice-validate");
+    if (!scratch) {
       return Error(ErrorCode::denied,
                    "no folder can be made for what the plugin writes: set TMPDIR to one that may be "
                    "written");
     }
+    scratch_ = *std::move(scratch);
     SLUICE_PASS_ON(check_file());
     for (const std::string& handler : handlers_) {
       SLUICE_PASS_ON(check_handler(handler));
@@ -112,7 +91,7 @@ class Validation {
 
   const Request& request_;
   const std::function<void(const CheckResult&)>& tell_;
-  const ScratchFolder scratch_;
+  std::unique_ptr<TemporaryFolder> scratch_;  ///< for what a plugin writes where it stands
   Report report_;
   std::vector<std::string> handlers_;
   std::map<std::string, std::string> kinds_;  ///< of handlers, by their names
@@ -150,7 +129,7 @@ Result<void> Validation::run_child(const std::vector<std::string>& more, CheckRe
   words.insert(words.end(),
                {"--seed", std::to_string(request_.seed), "--step-limit", std::to_string(request_.step_limit.count())});
   isolation::TrialChild child(request_.step_limit, request_.interrupt);
-  if (auto failed = child.start(std::move(words), scratch_.path())) {
+  if (auto failed = child.start(std::move(words), scratch_->path())) {
     return *failed;
   }
   const isolation::TrialEnd end = child.watch();

@@ -1,6 +1,5 @@
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,14 +7,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 
-#include "base/descriptor.hpp"
+#include "base/bell.hpp"
 #include "base/signal_block.hpp"
+#include "base/temporary_folder.hpp"
 #include "base/text/json_string.hpp"
 #include "base/text/visible.hpp"
 #include "host/cli/command.hpp"
@@ -39,53 +38,12 @@ using work::Ending;
 constexpr int kQuietMilliseconds = 150;
 constexpr Duration kStoreTime = std::chrono::seconds(10);
 
-/// A folder that goes with the object, and what is in it.
-class TemporaryFolder {
- public:
-  static OrExit<std::unique_ptr<TemporaryFolder>> make() {
-    std::error_code code;
-    std::string path = (std::filesystem::temp_directory_path(code) / "sluice-dev-XXXXXX").string();
-    if (code || ::mkdtemp(path.data()) == nullptr) {
-      return Exit::failure("cannot make a temporary folder " + path + ": " + std::strerror(errno) +
-                           "; name one that can be written with TMPDIR");
-    }
-    return std::make_unique<TemporaryFolder>(std::move(path));
-  }
-
-  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
-  ~TemporaryFolder() { remove(); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-  void remove() const {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  OrExit<void> write(const std::string& name, const std::string& text) const {
-    std::ofstream file(path_ + "/" + name);
-    file << text;
-    return file.flush()
-               ? OrExit<void>()
-               : OrExit<void>(Exit::failure("cannot write " + path_ + "/" + name + ": " + std::strerror(errno)));
-  }
-
- private:
-  const std::string path_;
-};
-
-/// A descriptor that others can make readable, once.
-class Bell {
- public:
-  int descriptor() const { return event_.get(); }
-  void ring() const {
-    const std::uint64_t one = 1;
-    static_cast<void>(::write(event_.get(), &one, sizeof(one)) < 0);
-  }
-
- private:
-  const Descriptor event_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-};
+OrExit<void> write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  return file.flush() ? OrExit<void>()
+                      : OrExit<void>(Exit::failure("cannot write " + path + ": " + std::strerror(errno)));
+}
 
 /// "12:31:05", when the file was written; empty where it is not there.
 std::string built_at(const std::string& file) {
@@ -102,10 +60,10 @@ std::string built_at(const std::string& file) {
 class BuildWatch {
  public:
   /// `built` is called on the thread.
-  BuildWatch(std::string file, std::function<void()> built) : file_(std::move(file)), built_(std::move(built)) {
+  BuildWatch(const std::string& file, std::function<void()> built) : built_(std::move(built)) {
     // A link and what it leads to may lie in two folders.
     std::error_code code;
-    for (const auto& path : {std::filesystem::path(file_), std::filesystem::canonical(file_, code)}) {
+    for (const auto& path : {std::filesystem::path(file), std::filesystem::canonical(file, code)}) {
       names_.push_back(path.filename().string());
       ::inotify_add_watch(events_.get(), path.parent_path().c_str(), IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR);
     }
@@ -154,7 +112,6 @@ class BuildWatch {
     return mine;
   }
 
-  const std::string file_;
   const std::function<void()> built_;
   std::vector<std::string> names_;
   const Descriptor events_{::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)};
@@ -190,7 +147,6 @@ class DevScreen {
 struct DevPlan {
   std::string plugin;  ///< its file
   config::JobConfig job;
-  std::string messages;   ///< a file; empty: none
   bool typed = false;     ///< messages come from standard input, too
   bool terminal = false;  ///< where a person types
 };
@@ -464,12 +420,12 @@ OrExit<void> write_files(const Arguments& arguments, const HandlerChoice& choice
     jobs = std::filesystem::absolute(arguments.get("job")).string();
   } else {
     SLUICE_TRY(text, job_text(arguments, choice));
-    SLUICE_PASS_ON(folder.write(choice.plan.config.name + ".toml", *text));
+    SLUICE_PASS_ON(write_file(jobs, *text));
   }
-  return folder.write("host.toml", "[host]\nname = \"dev\"\njobs = [" + json_quoted(jobs) + "]\nplugin_dirs = [" +
-                                       json_quoted(plugin) +
-                                       "]\nstate_dir = \"state\"\n"
-                                       "[store]\nkind = \"sqlite\"\npath = \"queues.db\"\n");
+  return write_file(folder.path() + "/host.toml", "[host]\nname = \"dev\"\njobs = [" + json_quoted(jobs) +
+                                                      "]\nplugin_dirs = [" + json_quoted(plugin) +
+                                                      "]\nstate_dir = \"state\"\n"
+                                                      "[store]\nkind = \"sqlite\"\npath = \"queues.db\"\n");
 }
 
 OrExit<void> check_job_options(const Arguments& arguments) {
@@ -516,17 +472,17 @@ Exit dev(const Arguments& arguments, Console& console) {
   DevPlan plan;
   SLUICE_TRY(plugin, plugin_file(arguments));
   plan.plugin = std::move(*plugin);
-  plan.messages = arguments.get("messages");
   plan.terminal = ::isatty(STDIN_FILENO) == 1;
-  plan.typed = plan.terminal || plan.messages.empty();
-  SLUICE_TRY(messages, open_messages(plan.messages));
+  const std::string file = arguments.get("messages");
+  plan.typed = plan.terminal || file.empty();
+  SLUICE_TRY(messages, open_messages(file));
   SLUICE_TRY(choice, choose_handler(arguments,
                                     {.handler = arguments.get("handler"),
                                      .queue = arguments.has("job") ? "" : arguments.get("queue", "dev"),
                                      .without_host_file = true},
                                     console));
   plan.job = (*choice)->plan.config;
-  SLUICE_TRY(folder, TemporaryFolder::make());
+  SLUICE_TRY(folder, TemporaryFolder::make("sluice-dev"));
   SLUICE_PASS_ON(write_files(arguments, **choice, plan.plugin, **folder));
   say_hello(plan, **choice, console);
   DevCompanion companion(plan, std::move(*messages), **folder, console);

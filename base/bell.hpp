@@ -1,0 +1,25 @@
+#pragma once
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "base/descriptor.hpp"
+
+namespace sluice {
+
+/// Makes a descriptor readable, for a thread that waits in poll(2). Once rung it stays so. Thread-safe.
+class Bell {
+ public:
+  int descriptor() const { return event_.get(); }
+  void ring() const {
+    const std::uint64_t one = 1;
+    static_cast<void>(::write(event_.get(), &one, sizeof(one)) < 0);
+  }
+
+ private:
+  const Descriptor event_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+};
+
+}  // namespace sluice

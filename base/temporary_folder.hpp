@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace sluice {
+
+/// A new folder of this user's alone, in TMPDIR or /tmp; it goes with the object, and so does what is in it. A
+/// resource.
+class TemporaryFolder {
+ public:
+  /// "NAME-" and a few letters. Fails with its path and the system's reason.
+  static Result<std::unique_ptr<TemporaryFolder>> make(const std::string& name);
+
+  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
+  ~TemporaryFolder() { remove(); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+  /// At once, for a process that ends without destructors.
+  void remove() const;
+
+ private:
+  const std::string path_;
+};
+
+}  // namespace sluice
