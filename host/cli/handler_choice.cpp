@@ -173,6 +173,19 @@ OrExit<void> apply_options(const Arguments& arguments, const sluice_handler& han
   return {};
 }
 
+/// Exit 64 naming each option that the handler requires and `given` lacks, with its help.
+OrExit<void> check_required(const sluice_handler& handler, const std::map<std::string, config::Option>& given) {
+  std::vector<std::string> missing;
+  for (const sluice_option* option : options_of(handler)) {
+    if ((option->flags & SLUICE_OPTION_REQUIRED) != 0 && !given.contains(option->name)) {
+      const std::string_view help = option->help == nullptr ? "" : option->help;
+      missing.push_back("handler " + std::string(handler.name) + " needs --option " + option->name + "=VALUE" +
+                        (help.empty() ? "" : ": " + std::string(help)));
+    }
+  }
+  return missing.empty() ? OrExit<void>() : OrExit<void>(Exit(kExitUsage, std::move(missing)));
+}
+
 /// What goes around the job's handler, and is in other plugins than that of --plugin.
 void leave_out_arounds(JobConfig& job, const plugin::PluginRegistry& registry, Console& console) {
   std::erase_if(job.arounds, [&](const config::AroundConfig& around) {
@@ -232,18 +245,6 @@ OrExit<std::string> option_line(const std::string& option, const sluice_handler&
     return known->type == SLUICE_OPTION_STRING || known->type == SLUICE_OPTION_DURATION ? quoted : raw;
   }
   return std::holds_alternative<JobConfig>(parsed_option(raw)) ? raw : quoted;
-}
-
-OrExit<void> check_required(const sluice_handler& handler, const std::map<std::string, config::Option>& given) {
-  std::vector<std::string> missing;
-  for (const sluice_option* option : options_of(handler)) {
-    if ((option->flags & SLUICE_OPTION_REQUIRED) != 0 && !given.contains(option->name)) {
-      const std::string_view help = option->help == nullptr ? "" : option->help;
-      missing.push_back("handler " + std::string(handler.name) + " needs --option " + option->name + "=VALUE" +
-                        (help.empty() ? "" : ": " + std::string(help)));
-    }
-  }
-  return missing.empty() ? OrExit<void>() : OrExit<void>(Exit(kExitUsage, std::move(missing)));
 }
 
 OrExit<std::unique_ptr<HandlerChoice>> choose_handler(const Arguments& arguments, const HandlerWish& wish,

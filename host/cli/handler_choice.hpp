@@ -51,7 +51,4 @@ OrExit<std::string> plugin_file(const Arguments& arguments);
 /// quotes. Exit 64 for what has no '=' or no name.
 OrExit<std::string> option_line(const std::string& option, const sluice_handler& handler);
 
-/// Exit 64 naming each option that the handler requires and `given` lacks, with its help.
-OrExit<void> check_required(const sluice_handler& handler, const std::map<std::string, config::Option>& given);
-
 }  // namespace sluice::cli
