@@ -419,7 +419,7 @@ observe::Figure figure_of(const std::string& job, const plugin::MetricFigures& m
   return figure;
 }
 
-/// The families of a name, and the job that had it first.
+/// The family of a name, and the job that had it first.
 struct NamedFamily {
   FigureFamily family;
   sluice_metric_kind kind;
@@ -429,14 +429,17 @@ struct NamedFamily {
 void add_metric(const MetricBoards::value_type& entry, plugin::MetricFigures metric,
                 std::map<std::string, NamedFamily>& by_name) {
   const auto& [job, board] = entry;
-  const NamedFamily fresh{{.name = "sluice_plugin_" + metric.name,
-                           .help = metric.help,
-                           .counter = metric.kind == SLUICE_METRIC_COUNTER,
-                           .figures = {},
-                           .histogram = metric.kind == SLUICE_METRIC_HISTOGRAM},
-                          metric.kind,
-                          job};
-  NamedFamily& named = by_name.try_emplace(metric.name, fresh).first->second;
+  const auto [found, first] = by_name.try_emplace(metric.name);
+  NamedFamily& named = found->second;
+  if (first) {
+    named = {{.name = "sluice_plugin_" + metric.name,
+              .help = metric.help,
+              .counter = metric.kind == SLUICE_METRIC_COUNTER,
+              .figures = {},
+              .histogram = metric.kind == SLUICE_METRIC_HISTOGRAM},
+             metric.kind,
+             job};
+  }
   if (named.kind != metric.kind) {
     board->refuse(metric.name, "job '" + named.job + "' has one of that name and another kind; give it another name");
     return;
@@ -455,13 +458,13 @@ std::vector<FigureFamily> plugin_figures(const MetricBoards& boards) {
                        .counter = true,
                        .figures = {}};
   for (const auto& entry : boards) {
-    const auto metrics = entry.second->figures();
+    auto metrics = entry.second->figures();
     const std::uint64_t lost = entry.second->dropped();
     if (!metrics.empty() || lost > 0) {
       dropped.figures.push_back({{{"sluice_job", entry.first}}, static_cast<double>(lost)});
     }
-    for (const plugin::MetricFigures& metric : metrics) {
-      add_metric(entry, metric, by_name);
+    for (plugin::MetricFigures& metric : metrics) {
+      add_metric(entry, std::move(metric), by_name);
     }
   }
   std::vector<FigureFamily> all;
