@@ -8,7 +8,6 @@
 #include "base/text/joined.hpp"
 #include "base/text/json_string.hpp"
 #include "base/text/visible.hpp"
-#include "config/syntax.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/work/job_queues.hpp"
 

@@ -77,8 +77,7 @@ class Probe : boost::noncopyable {
 /// One check of a handler.
 struct Check {
   std::string_view name;
-  std::string_view tries;  ///< what it tries, for people
-  bool calls = true;       ///< calls the handler, and so is not made where that hangs or no instance can be made
+  bool calls = true;  ///< calls the handler, and so is not made where that hangs or no instance can be made
   void (*run)(Probe& probe) = nullptr;
   std::optional<plugin::HandlerKind> kind{};  ///< of handlers of this kind alone
 };

@@ -286,15 +286,11 @@ class MessageFeed {
   runtime::ServiceThread thread_{"sluice-messages"};
 };
 
-std::string_view field_of(const observe::LogLine& line, std::string_view name) {
+/// Nothing: the line has none of that name.
+std::optional<std::string_view> field_of(const observe::LogLine& line, std::string_view name) {
   const auto found = std::find_if(line.fields.begin(), line.fields.end(),
                                   [name](const observe::LogField& field) { return field.name() == name; });
-  return found == line.fields.end() ? std::string_view() : found->value();
-}
-
-bool has_field(const observe::LogLine& line, std::string_view name) {
-  return std::any_of(line.fields.begin(), line.fields.end(),
-                     [name](const observe::LogField& field) { return field.name() == name; });
+  return found == line.fields.end() ? std::nullopt : std::optional(found->value());
 }
 
 /// The author's side of a host: sends it messages, has it take up each build, and shows what comes of both.
@@ -306,16 +302,16 @@ class DevCompanion final : public runtime::Companion {
   observe::LogLevel level() const override { return observe::LogLevel::debug; }
 
   void take(const observe::LogLine& line) override {
-    const std::string id(field_of(line, "id"));
+    const std::string id(field_of(line, "id").value_or(""));
     if (line.message == "reloaded") {
       taken_up(field_of(line, "changed") != "none");
     } else if (line.message == "plugin not used") {
-      screen_.news("not taken up: " + std::string(field_of(line, "why")), Colour::red);
+      screen_.news("not taken up: " + std::string(field_of(line, "why").value_or("")), Colour::red);
     } else if (line.message.starts_with("not reloaded")) {
       screen_.news("not taken up: " + std::string(line.message.substr(line.message.find(' ', 4) + 1)) +
                        "; the build before goes on",
                    Colour::red);
-    } else if (has_field(line, "job") && !has_field(line, "reason")) {
+    } else if (field_of(line, "job") && !field_of(line, "reason")) {
       screen_.about(id, handler_line(line.level, line.message, screen_.colours()));
     } else if (id.empty() && line.level >= observe::LogLevel::warn) {
       std::string text(line.message);

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/algorithm/string/replace.hpp>
+#include <boost/algorithm/string/split.hpp>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -276,14 +276,11 @@ std::string breakpoint_of(const sluice_handler& handler) {
 
 bool is_installed(const std::string& program) {
   const std::string path = config::process_environment()("PATH").value_or("/usr/bin:/bin");
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t end = std::min(path.find(':', begin), path.size());
-    if (::access((path.substr(begin, end - begin) + "/" + program).c_str(), X_OK) == 0) {
-      return true;
-    }
-    begin = end + 1;
-  }
-  return false;
+  std::vector<std::string> folders;
+  boost::algorithm::split(folders, path, [](char c) { return c == ':'; });
+  return std::any_of(folders.begin(), folders.end(), [&program](const std::string& folder) {
+    return ::access((folder + "/" + program).c_str(), X_OK) == 0;
+  });
 }
 
 /// The command's own words again, without --gdb and with the handler in the process itself.
