@@ -244,6 +244,11 @@ Result<queue::NewMessage> MessageTemplate::keyed(queue::NewMessage message) cons
   return message;
 }
 
+Result<queue::NewMessage> MessageTemplate::from_json_or_text(std::string_view text) const {
+  auto message = from_json(text);
+  return message ? std::move(message) : from_text(std::string(text));
+}
+
 Result<queue::NewMessage> MessageTemplate::from_text(std::string text) const {
   return keyed(make(std::move(text), queue::kTextPlain));
 }

@@ -117,6 +117,8 @@ struct MessageTemplate {
   /// it is written. The error says what is wrong with the JSON.
   Result<queue::NewMessage> from_json(std::string_view json) const;
   Result<queue::NewMessage> from_text(std::string text) const;
+  /// JSON if it is that, else plain text.
+  Result<queue::NewMessage> from_json_or_text(std::string_view text) const;
   /// application/json when the name ends in .json and the bytes are JSON, text/plain when they are UTF-8, otherwise
   /// application/octet-stream.
   Result<queue::NewMessage> from_file(const std::string& name, std::string bytes) const;

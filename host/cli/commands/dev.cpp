@@ -216,9 +216,7 @@ class MessageFeed {
   }
 
   void send(std::string_view line, std::uint64_t number, queue::Sender& sender) {
-    const operate::MessageTemplate plain;
-    auto message = plain.from_json(line);
-    message = message ? std::move(message) : plain.from_text(std::string(line));
+    auto message = operate::MessageTemplate().from_json_or_text(line);
     if (!message) {
       screen_.news("line " + std::to_string(number) + ": " + message.error().message(), Colour::red);
       return;

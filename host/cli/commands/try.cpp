@@ -65,8 +65,7 @@ OrExit<Subject> made_of(const Arguments& arguments) {
     SLUICE_TRY(bytes, read_body(arguments, "data-file"));
     return or_usage(messages->from_file(arguments.get("data-file"), std::move(*bytes)));
   }
-  auto message = messages->from_json(arguments.get("data"));
-  return or_usage(message ? std::move(message) : messages->from_text(arguments.get("data")));
+  return or_usage(messages->from_json_or_text(arguments.get("data")));
 }
 
 /// The message of that id, wherever it lies in the queue; of the dead-letter half alone with --dlq.
