@@ -468,6 +468,7 @@ std::vector<FigureFamily> plugin_figures(const MetricBoards& boards) {
     }
   }
   std::vector<FigureFamily> all;
+  all.reserve(by_name.size() + 1);
   for (auto& [name, named] : by_name) {
     all.push_back(std::move(named.family));
   }
