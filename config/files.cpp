@@ -132,6 +132,13 @@ MatchedFiles match_files(const HostConfig& host) {
   return {{found.begin(), found.end()}, std::move(errors)};
 }
 
+std::string installed_plugin_dir() {
+  std::error_code code;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", code);
+  const std::filesystem::path folder = program.parent_path().parent_path() / "lib/sluice/plugins";
+  return !code && std::filesystem::is_directory(folder, code) ? folder.string() : std::string();
+}
+
 std::string resolve_path(const std::string& path, const std::string& file) {
   return (std::filesystem::path(file).parent_path() / path).lexically_normal().string();
 }

@@ -23,6 +23,9 @@ struct MatchedFiles {
 /// files match only a pattern that begins with a dot.
 MatchedFiles match_files(const HostConfig& host);
 
+/// `lib/sluice/plugins` beside the `bin` of this program; empty where there is none.
+std::string installed_plugin_dir();
+
 /// `path` as seen from the folder of `file`, when it is relative.
 std::string resolve_path(const std::string& path, const std::string& file);
 

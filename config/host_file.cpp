@@ -484,11 +484,14 @@ constexpr std::uint32_t kMostShards = 1024;
 
 /// How the queue lies in its table, and what goes with one layout only.
 void read_layout(Section& section, const HostConfig& config, QueueConfig& queue) {
+  const bool names_table = section.find("table") != nullptr || section.find("index") != nullptr;
+  const bool in_table = kind_of(config, queue) == StoreKind::dynamodb;
+  queue.layout = in_table && !names_table ? Layout::leased : Layout::dynamomq;
   section.read("layout", queue.layout, kLayouts);
   section.read("shards", queue.shards, 1, kMostShards);
   section.read("fence", queue.fence, kFences);
   const bool leased = queue.layout == Layout::leased;
-  if (leased && kind_of(config, queue) != StoreKind::dynamodb) {
+  if (leased && !in_table) {
     section.refuse({"layout"},
                    "is how a queue lies in a DynamoDB table, and this one lies in a SQLite file; take "
                    "it away, or give the queue a store of kind = \"dynamodb\"");
@@ -552,6 +555,22 @@ void read_queues(Section queues, HostConfig& config) {
   }
 }
 
+/// What was installed beside the program is found wherever the host file lies, after what the file names.
+void add_installed_plugins(bool named, HostConfig& config) {
+  const std::string installed = installed_plugin_dir();
+  std::error_code ignored;
+  if (installed.empty()) {
+    return;
+  }
+  if (!named && !std::filesystem::exists(config.plugin_dirs.front(), ignored)) {
+    config.plugin_dirs.clear();
+  }
+  const auto same = [&](const std::string& folder) { return std::filesystem::equivalent(folder, installed, ignored); };
+  if (std::none_of(config.plugin_dirs.begin(), config.plugin_dirs.end(), same)) {
+    config.plugin_dirs.push_back(installed);
+  }
+}
+
 void resolve_paths(HostConfig& config) {
   for (std::string& pattern : config.jobs) {
     pattern = resolve_path(pattern, config.file);
@@ -586,6 +605,7 @@ Parsed<HostConfig> parse_host_config(const std::string& text, const std::string&
   read_queues(root.section("queues"), config);
   read_outboxes(root.section("outbox"), config);
   resolve_paths(config);
+  add_installed_plugins(root.section("host").find("plugin_dirs") != nullptr, config);
   if (std::vector<ConfigError> errors = reader.finish(); !errors.empty()) {
     return errors;
   }

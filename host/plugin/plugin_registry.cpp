@@ -19,6 +19,7 @@
 #include "base/guard.hpp"
 #include "base/mutex.hpp"
 #include "base/text/joined.hpp"
+#include "config/files.hpp"
 #include "dynamo/signing/digest.hpp"
 #include "host/plugin/plugin_file.hpp"
 
@@ -571,19 +572,24 @@ const LoadedPlugin* PluginRegistry::owner_of(const sluice_handler* handler) cons
 }
 
 Result<const sluice_handler*> PluginRegistry::handler(const std::string& name) const {
+  // What an installation brings gives way to a handler of its user's.
+  const std::string installed = config::installed_plugin_dir();
+  const auto is_installed = [&](const LoadedPlugin& loaded) {
+    return std::filesystem::path(loaded.file).parent_path() == installed;
+  };
   const sluice_handler* found = nullptr;
-  std::string owner;
+  const LoadedPlugin* owner = nullptr;
   for (const LoadedPlugin& loaded : plugins_) {
     const sluice_handler* candidate = find_handler(*loaded.plugin, name);
-    if (candidate == nullptr) {
+    if (candidate == nullptr || (found != nullptr && is_installed(loaded))) {
       continue;
     }
-    if (found != nullptr) {
-      return Error(ErrorCode::invalid, "two plugins offer the handler \"" + name + "\", " + owner + " and " +
+    if (found != nullptr && !is_installed(*owner)) {
+      return Error(ErrorCode::invalid, "two plugins offer the handler \"" + name + "\", " + owner->file + " and " +
                                            loaded.file + ": take one away, then restart the host");
     }
     found = candidate;
-    owner = loaded.file;
+    owner = &loaded;
   }
   if (found == nullptr) {
     return no_such_handler(name);

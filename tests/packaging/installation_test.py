@@ -65,6 +65,24 @@ class Installation(Installed):
         names = {os.path.basename(file) for file in glob.glob(self.path("lib", "sluice", "plugins", "*"))}
         self.assertEqual({"log.so", "verify-file.so", "exec.so", "webhook.so", "nats.so", "sns.so", "queue.so"}, names)
 
+    def test_a_host_file_need_not_name_the_installed_plugins(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "jobs.d"))
+            for name, text in {"host.toml": "", "jobs.d/run.toml": '[job]\nqueue = "a"\nhandler = "exec"\n[job.options]\ncommand = ["true"]\n',
+                               "jobs.d/greet.toml": '[job]\nqueue = "b"\nhandler = "log"\n'}.items():
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            done = run("sluice", "check", env=self.environment, cwd=folder)
+            self.assertEqual((0, ""), (done.returncode, done.stderr), "nor is the default folder missed, which is not there")
+            # One's own handler of that name comes first.
+            os.mkdir(os.path.join(folder, "plugins"))
+            shutil.copy(self.path("lib", "sluice", "plugins", "log.so"), os.path.join(folder, "plugins", "mine.so"))
+            done = run("sluice", "check", env=self.environment, cwd=folder)
+            self.assertEqual((0, ""), (done.returncode, done.stderr))
+            offered = run("sluice", "plugins", env=self.environment, cwd=folder).stdout
+            self.assertIn("plugins/mine.so", offered)
+            self.assertIn(self.path("lib", "sluice", "plugins", "exec.so"), offered)
+
     def test_a_manual_page_for_each_command(self):
         commands = re.findall(r"^  ([a-z][a-z-]*(?: [a-z]+)?)  +\S", self.succeeds("sluice", "help").partition("\n`sluice help")[0], re.M)
         self.assertIn("table create", commands)
