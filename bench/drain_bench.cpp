@@ -93,7 +93,11 @@ double send_all(const Options& options, const std::string& layout, const std::st
   if (layout == "leased") {
     leased.queues[kQueue].shards = static_cast<std::uint32_t>(options.shards);
   }
-  const auto queues = queue::make_dynamodb_queues({.queues = {}, .host = "sender", .region = "us-east-1"}, leased,
+  queue::dynamomq::DynamoMqOptions plain{.queues = {}, .host = "sender", .region = "us-east-1"};
+  if (layout != "leased") {
+    plain.queues[kQueue] = {};
+  }
+  const auto queues = queue::make_dynamodb_queues(plain, leased,
                                                   (*connection)->client(), clock, random);
   const auto sender = queues->open_sender(kQueue);
   if (!sender) {

@@ -22,11 +22,12 @@ std::string ConfigError::text() const {
 
 QueueConfig HostConfig::queue(const std::string& queue_name) const {
   const auto found = queues.find(queue_name);
-  QueueConfig result = found == queues.end() ? QueueConfig{} : found->second;
-  if (result.table.empty()) {
-    result.table = queue_name;
+  if (found != queues.end()) {
+    return found->second;
   }
-  return result;
+  // Ours lies in our own layout; a table of DynamoMQ's is one that somebody has named.
+  const bool leased = store.kind == StoreKind::dynamodb;
+  return {.table = leased ? kLeasedTable : queue_name, .layout = leased ? Layout::leased : Layout::dynamomq};
 }
 
 const StoreConfig& HostConfig::store_of(const std::string& queue_name) const {

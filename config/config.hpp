@@ -228,12 +228,13 @@ inline constexpr const char* kLeasedTable = "sluice-queues";
 /// How a queue differs from the defaults.
 struct QueueConfig {
   std::string store;  ///< of [stores.NAME]; empty: the default one
-  std::string table;  ///< default: the queue's name; of a leased queue kLeasedTable
+  std::string table;  ///< default: of a leased queue kLeasedTable, else the queue's name
   std::string index = "dynamo-mq-index-queue_type-sent_at";
   Duration visibility_timeout = std::chrono::seconds(30);
   bool dedup_by_content = false;                    ///< messages of the same content count as duplicates
   Duration dedup_window = std::chrono::minutes(5);  ///< within which duplicates are not delivered
-  Layout layout = Layout::dynamomq;                 ///< of a queue in a DynamoDB table
+  /// Of a queue in a DynamoDB table; default: leased, where neither a table nor an index is named.
+  Layout layout = Layout::dynamomq;
   std::uint32_t shards = 8;                         ///< of a leased queue, until its table says another number
   Fence fence = Fence::none;                        ///< of a leased queue
   std::uint64_t max_in_flight = 0;                  ///< of everybody's; 0: no limit

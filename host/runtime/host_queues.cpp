@@ -355,9 +355,8 @@ Result<HostQueues::OpenStore*> HostQueues::open_store(const std::string& name) {
 Result<void> HostQueues::ended(const queue::EndedOwner& owner, Deadline deadline) {
   std::map<std::string, std::set<std::string>> by_store;
   for (const std::string& queue : owner.queues) {
-    const auto found = config_.queues.find(queue);
-    if (found != config_.queues.end() && found->second.layout == config::Layout::leased) {
-      by_store[found->second.store].insert(queue);
+    if (config_.leased(queue)) {
+      by_store[config_.queue(queue).store].insert(queue);
     }
   }
   std::optional<Error> failure;

@@ -40,7 +40,7 @@ class BulkCommands : public testing::TestWithParam<Where> {
       store = "[store]\nkind = \"dynamodb\"\n[dynamodb]\nregion = \"eu-west-1\"\nendpoint = \"" +
               emulator_->endpoint() + "\"\n";
     }
-    folder_.write("host.toml", store + "[queues.orders]\n");
+    folder_.write("host.toml", store + "[queues.orders]\n" + (emulator_ ? "layout = \"dynamomq\"\n" : ""));
     if (emulator_ != nullptr) {
       const Finished created = run({"table", "create", "--queue", "orders"});
       ASSERT_EQ(created.exit_code, 0) << created.err;

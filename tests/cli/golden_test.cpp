@@ -28,7 +28,7 @@ class Place {
       return;
     }
     folder_.write("host.toml", "[store]\nkind = \"dynamodb\"\n[dynamodb]\nregion = \"eu-west-1\"\nendpoint = \"" +
-                                   emulator_->endpoint() + "\"\n[queues.orders]\n");
+                                   emulator_->endpoint() + "\"\n[queues.orders]\nlayout = \"dynamomq\"\n");
     run_binary({"table", "create", "--queue", "orders"}, options());
   }
 

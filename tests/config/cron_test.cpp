@@ -312,19 +312,29 @@ TEST(HostFile, SqssRulesSayWhatIsWrong) {
   EXPECT_THAT(errors("[queues.a]\nmax_lease = \"13h\"\n"), HasSubstr("max_lease"));
   EXPECT_THAT(errors("[queues.a]\nvisibility_timeout = \"1m\"\nmax_lease = \"30s\"\n"),
               HasSubstr("must not be shorter than visibility_timeout, 1m; it is 30s"));
-  EXPECT_THAT(errors("[store]\nkind = \"dynamodb\"\n[queues.a]\nmax_in_flight = 5\n"),
+  EXPECT_THAT(errors("[store]\nkind = \"dynamodb\"\n[queues.a]\nlayout = \"dynamomq\"\nmax_in_flight = 5\n"),
               HasSubstr("'max_in_flight' in [queues.a] needs a queue on SQLite or a leased one"));
-  EXPECT_EQ(errors("[store]\nkind = \"dynamodb\"\n[queues.a]\nlayout = \"leased\"\nmax_in_flight = 8\n"), "");
-  EXPECT_THAT(errors("[stores.t]\nkind = \"dynamodb\"\n[queues.a]\nstore = \"t\"\nmax_in_flight = 5\n"),
+  EXPECT_EQ(errors("[store]\nkind = \"dynamodb\"\n[queues.a]\nmax_in_flight = 8\n"), "");
+  EXPECT_THAT(errors("[stores.t]\nkind = \"dynamodb\"\n[queues.a]\nstore = \"t\"\ntable = \"go\"\nmax_in_flight = 5\n"),
               HasSubstr("needs a queue on SQLite"));
 }
 
-TEST(HostFile, AQueueOnDynamoDbMayBeLeased) {
+TEST(HostFile, AQueueOnDynamoDbIsLeasedUnlessATableIsNamed) {
   const HostConfig host = value_of(parse_host_config(R"(
 [store]
 kind = "dynamodb"
+[stores.file]
+kind = "sqlite"
+path = "file.db"
+[queues.local]
+store = "file"
+[queues.go]
+table = "orders-of-go"
+[queues.older]
+index = "by-time"
+[queues.named]
+layout = "dynamomq"
 [queues.orders]
-layout = "leased"
 shards = 64
 fence = "strict"
 [queues.invoices]
@@ -339,7 +349,14 @@ table = "mine"
   EXPECT_EQ(host.queue("invoices").table, "mine");
   EXPECT_EQ(host.queue("invoices").shards, 8U);
   EXPECT_TRUE(host.leased("orders"));
-  EXPECT_FALSE(host.leased("others"));
+  EXPECT_TRUE(host.leased("others")) << "which the file does not know";
+  EXPECT_EQ(host.queue("others").table, "sluice-queues");
+  for (const std::string queue : {"local", "go", "older", "named"}) {
+    EXPECT_FALSE(host.leased(queue)) << queue;
+  }
+  EXPECT_EQ(host.queue("go").table, "orders-of-go");
+  EXPECT_EQ(host.queue("older").table, "older");
+  EXPECT_EQ(host.queue("named").table, "named");
 }
 
 TEST(HostFile, WhatDoesNotGoWithALayoutIsNamed) {
@@ -355,7 +372,7 @@ TEST(HostFile, WhatDoesNotGoWithALayoutIsNamed) {
               HasSubstr("host.toml:2:1: 'layout' in [queues.a] is how a queue lies in a DynamoDB table"));
   EXPECT_THAT(errors("[queues.a]\nlayout = \"lesaed\"\n"), HasSubstr("\"dynamomq\" or \"leased\""));
   for (const char* key : {"shards = 4", "fence = \"strict\""}) {
-    EXPECT_THAT(errors("[store]\nkind = \"dynamodb\"\n[queues.a]\n" + std::string(key) + "\n"),
+    EXPECT_THAT(errors("[store]\nkind = \"dynamodb\"\n[queues.a]\ntable = \"go\"\n" + std::string(key) + "\n"),
                 HasSubstr("goes with layout = \"leased\" only; leave it out"));
   }
 }

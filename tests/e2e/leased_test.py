@@ -502,6 +502,27 @@ class LeasedByBoto3(LeasedCase):
         self.assertNotIn("x", item, "a message has no end that DynamoDB's TTL could bring")
 
 
+class LeasedByDefault(Case):
+    store = "dynamodb"
+
+    def test_a_host_file_that_names_no_table_gets_the_leased_one(self):
+        self.write("host.toml", f'[store]\nkind = "dynamodb"\n[dynamodb]\nendpoint = "{self.emulator.endpoint}"\n[queues.go]\ntable = "go-orders"\n')
+        self.write_job("counts", name="mails", queue="mails", options=f'path = "{self.path("worked")}"')
+        missing = self.sluice("send", "--queue", "mails", "--text", "x")
+        self.assertIn("make it with: sluice table create --queue mails", missing.stderr)
+        for queue, layout in (("mails", "leased"), ("go", "dynamomq")):
+            made = json.loads(self.sluice("table", "create", "--queue", queue, check=True).stdout)
+            self.assertEqual(layout, made["layout"])
+        self.send(5, queue="mails")
+        run = self.start("--until-empty")
+        self.assertEqual(0, run.wait(), run.log())
+        self.assertEqual(5, len(self.lines("worked")))
+        self.assertEqual(["go-orders", "orders", TABLE], sorted(self.emulator.call("ListTables")["TableNames"]))
+        other = self.sluice("table", "create", "--queue", "mails", "--layout", "dynamomq")
+        self.assertEqual(64, other.returncode)
+        self.assertIn('write layout = "dynamomq" there, or name the table with --table', other.stderr)
+
+
 class LeasedBadInput(LeasedCase):
     """What an operator finds where somebody looks for it; nothing is lost, and no other shard disturbed."""
 

@@ -33,7 +33,9 @@ class MoveCase(Case):
         return f'[{heading}]\nkind = "sqlite"\npath = "{name}"\n'
 
     def write_stores(self, first, second, source="", target=""):
-        """`source` and `target` are what the queues say beside where they lie."""
+        """`source` and `target` are what the queues say beside where they lie; tables are DynamoMQ's unless they say."""
+        source, target = (words + ('layout = "dynamomq"\n' if '"dynamodb"' in store and "layout" not in words else "")
+                          for store, words in ((first, source), (second, target)))
         self.write("host.toml", '[host]\nname = "e2e"\ndrain_timeout = "10s"\n' + first + second +
                    '[queues.orders]\nvisibility_timeout = "30s"\n' + source + '[queues.orders2]\nstore = "second"\n'
                    'visibility_timeout = "30s"\n' + target)

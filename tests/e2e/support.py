@@ -187,6 +187,8 @@ class Case(unittest.TestCase):
         else:
             text += f'[store]\nkind = "dynamodb"\n[dynamodb]\nendpoint = "{self.emulator.endpoint}"\n'
         text += f'[queues.orders]\nvisibility_timeout = "{visibility}"\n'
+        if self.store == "dynamodb" and "layout =" not in extra:
+            text += 'layout = "dynamomq"\n'
         self.write("host.toml", text + extra)
         if self.store == "dynamodb":
             done = self.sluice("table", "create", "--queue", "orders")

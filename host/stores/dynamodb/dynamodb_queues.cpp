@@ -13,16 +13,15 @@ class BothLayouts final : public DynamoDbQueues {
  public:
   BothLayouts(dynamomq::DynamoMqOptions dynamomq, leased::LeasedOptions leased, dynamo::Client& client,
               const Clock& clock, Random& random) {
+    for (const auto& [queue, location] : dynamomq.queues) {
+      plain_.insert(queue);
+    }
     for (const auto& [queue, location] : leased.queues) {
       leased_tables_.emplace(queue, location.table);
     }
-    leased.others = [this](const std::string& queue) {
-      return leased_tables_.contains(queue) ? nullptr : dynamomq_.get();
-    };
+    leased.others = [this](const std::string& queue) { return plain_.contains(queue) ? dynamomq_.get() : nullptr; };
     leased_ = leased::make_leased_queues(std::move(leased), client, clock, random);
-    dynamomq.others = [this](const std::string& queue) {
-      return leased_tables_.contains(queue) ? leased_.get() : nullptr;
-    };
+    dynamomq.others = [this](const std::string& queue) { return plain_.contains(queue) ? nullptr : leased_.get(); };
     dynamomq_ = dynamomq::make_dynamomq_queues(std::move(dynamomq), client, clock, random);
   }
 
@@ -50,7 +49,8 @@ class BothLayouts final : public DynamoDbQueues {
     std::optional<Error> failure;
     for (const std::string& queue : queues) {
       const auto found = leased_tables_.find(queue);
-      if (found == leased_tables_.end() || !tables.insert(found->second).second) {
+      const std::string table = found == leased_tables_.end() ? leased::LeasedLocation().table : found->second;
+      if (plain_.contains(queue) || !tables.insert(table).second) {
         continue;
       }
       if (auto told = leased_->owner_ended(queue, incarnation, settled, deadline); !told && !failure) {
@@ -61,16 +61,17 @@ class BothLayouts final : public DynamoDbQueues {
   }
 
   std::unique_ptr<MoveOwnership> take_ownership(const std::string& queue, const std::vector<Half>& halves) override {
-    return leased_tables_.contains(queue) ? leased_->take_ownership(queue, halves) : nullptr;
+    return plain_.contains(queue) ? nullptr : leased_->take_ownership(queue, halves);
   }
 
  private:
   Queues& of(const std::string& queue) {
-    return leased_tables_.contains(queue) ? static_cast<Queues&>(*leased_) : *dynamomq_;
+    return plain_.contains(queue) ? static_cast<Queues&>(*dynamomq_) : *leased_;
   }
 
   // Fixed after construction.
-  std::map<std::string, std::string> leased_tables_;  ///< by queue
+  std::set<std::string> plain_;                       ///< of DynamoMQ's layout
+  std::map<std::string, std::string> leased_tables_;  ///< by queue, of those that were named
   std::unique_ptr<leased::LeasedQueues> leased_;
   std::unique_ptr<table::TableQueues> dynamomq_;
 };
