@@ -19,7 +19,6 @@ class EffectsPage(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix="sluice-effects-")
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.work = os.path.join(self.folder, "work")
-        doc_page.write_file(self.work, "host.toml", '[host]\nplugin_dirs = ["plugins"]\n')
         self.environment = doc_page.install(self.folder)
 
     def test_its_handlers_work(self):

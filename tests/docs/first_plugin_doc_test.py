@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/write/first-plugin.md as its reader types it, from nothing to a message worked off in production.
+"""docs/start/first-plugin.md as its reader types it, from nothing to a message worked off in production.
 
 Where the page has Debian packages, systemd and the root's folders, this has an installation below a prefix and small
 programs of these names; `./dev package check` follows the same page in a Debian 12 with the real ones."""
@@ -19,7 +19,7 @@ import doc_page
 import support
 
 CMAKE = os.environ.get("SLUICE_CMAKE", "cmake")
-PAGE = "docs/write/first-plugin.md"
+PAGE = "docs/start/first-plugin.md"
 SUDO = """#!/bin/sh
 [ "$1" = -u ] && shift 2
 exec "$@"
@@ -35,7 +35,7 @@ class FirstPlugin(unittest.TestCase):
         self.root = tempfile.mkdtemp(prefix="sluice-first-")
         self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
         self.addCleanup(self.end_host)
-        for component in ("host", "sdk"):
+        for component in ("host", "plugins", "sdk"):
             self.succeeds(CMAKE, "--install", support.BUILD, "--component", component, "--prefix", os.path.join(self.root, "usr"))
         self.environment = {"PATH": f"{self.root}/bin:{self.root}/usr/bin:{os.environ['PATH']}", "HOME": self.root,
                             "CMAKE_PREFIX_PATH": f"{self.root}/usr"}
@@ -93,7 +93,7 @@ class FirstPlugin(unittest.TestCase):
                 shown = self.type(block.content)
                 if "until-empty" in block.content:
                     self.assertIn(" hello\n", shown)
-        self.assertEqual(5, len(scripts))
+        self.assertEqual(6, len(scripts))
         support.until("the message is in the journal", lambda: "in production" in self.type("touch /var/lib/sluice/journal.txt\n" + scripts[-1]))
         print(f"from an empty folder to a message in production, compilers included: {time.monotonic() - began:.0f} s", file=sys.stderr)
         self.pipeline()

@@ -26,7 +26,8 @@ def install(folder, *components):
         done = subprocess.run([CMAKE, "--install", support.BUILD, "--prefix", prefix, *chosen], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise AssertionError(done.stderr)
-    return {"PATH": f"{prefix}/bin:{os.environ['PATH']}", "HOME": folder, "CMAKE_PREFIX_PATH": prefix}
+    return {"PATH": f"{prefix}/bin:{os.environ['PATH']}", "HOME": folder, "CMAKE_PREFIX_PATH": prefix,
+            "CPLUS_INCLUDE_PATH": os.path.join(prefix, "include")}
 
 
 def read(name):

@@ -82,8 +82,8 @@ class Container(Box):
             os.chown(self.path(folder), 1000, 1000)
 
     def volumes(self):
-        """Those of the README's `docker run`: a named one begins as a copy of what the image has there."""
-        with open(os.path.join(support.SOURCE, "README.md"), encoding="utf-8") as file:
+        """Those of the `docker run` in deploying.md: a named one begins as a copy of what the image has there."""
+        with open(os.path.join(support.SOURCE, "docs/run/deploying.md"), encoding="utf-8") as file:
             line = re.search(r"^docker run (.*?)$", file.read().replace("\\\n", " "), re.M).group(1)
         found = []
         for source, target, mode in re.findall(r"-v (\S+?):([^\s:]+)(?::(ro))?", line):
@@ -97,7 +97,7 @@ class Container(Box):
     def run_image(self):
         return self.start(self.volumes(), self.image.words("ENTRYPOINT") + self.image.words("CMD"))
 
-    def test_the_readmes_line_keeps_its_data(self):
+    def test_the_line_of_the_page_keeps_its_data(self):
         first = self.run_image()
         self.says(first, "sluice", "send", "--queue", "greetings", "--text", "hello", "--id", "later", "--delay", "1h")
         self.assertEqual(0, first.stop(signal.SIGTERM), first.log())

@@ -206,10 +206,10 @@ def purge(machine, before):
 
 
 def follow_first_plugin(machine):
-    """docs/write/first-plugin.md as its reader types it, in the folder with the packages that are installed by now."""
+    """docs/start/first-plugin.md as its reader types it, in the folder with the packages that are installed by now."""
     folder, shown = "/debs/2", ""
     machine.shell("apt-get install -y -qq --no-install-recommends sudo")
-    for block in doc_page.blocks("docs/write/first-plugin.md"):
+    for block in doc_page.blocks("docs/start/first-plugin.md"):
         named = doc_page.file_named_before(block)
         if named:
             machine.write(os.path.join(folder, named), block.content)
@@ -219,8 +219,8 @@ def follow_first_plugin(machine):
             shown += machine.shell(f"set -euo pipefail; cd {folder}\n{block.content}\npwd > /root/folder")
             folder = machine.shell("cat /root/folder").strip()
     holds(" hello\n" in shown, "the message of the project's own host file:\n" + shown)
-    machine.shell("rm -rf /debs/2/journal /root/folder /etc/sluice/jobs.d/journal.toml /usr/local/lib/sluice/plugins/*")
-    say("followed docs/write/first-plugin.md")
+    machine.shell("rm -rf /debs/2/journal /root/folder /etc/sluice/jobs.d/journal.toml /etc/sluice/jobs.d/receipts.toml /usr/local/lib/sluice/plugins/*")
+    say("followed docs/start/first-plugin.md")
 
 
 def develop(machine):
