@@ -152,7 +152,9 @@ void Claimer::failed(const Error& error, SteadyTime now, StepEffects& effects) {
   claiming_ = false;
   found_nothing_ = false;
   limiter_.refund(order_.count);
-  poll_at_ = now + failure_backoff_.next(random_);
+  // What cannot be reached refuses at once, or the claim has waited for it already.
+  const Duration longest = error.code() == ErrorCode::unavailable ? kLastPause : kLastRetry;
+  poll_at_ = now + std::min(failure_backoff_.next(random_), longest);
   ++effects.claim_failed;
   failures_.failed(error, "cannot claim messages, trying again", now, effects);
 }

@@ -94,6 +94,29 @@ TEST(PollBackoff, DoublesFromFirstToLastWithALittleJitter) {
   EXPECT_LE(backoff.next(random), 11ms);
 }
 
+/// How long the claimer waits after the last of 20 claims in a row that have failed so.
+Duration last_pause(ErrorCode code) {
+  SeededRandom random(3);
+  Claimer claimer({}, random, kStart);
+  StepEffects effects;
+  SteadyTime now = kStart;
+  Duration pause{};
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_FALSE(claimer.next({.messages = 1}, now).empty());
+    claimer.failed(Error(code, "no"), now, effects);
+    claimer.wake(effects);
+    pause = claimer.next({.messages = 1}, now).wake - now;
+    now += pause;
+  }
+  return pause;
+}
+
+TEST(Claimer, AsksAStoreThatCannotBeReachedOnceASecondAndOthersLessOften) {
+  EXPECT_EQ(last_pause(ErrorCode::unavailable), 1s);
+  EXPECT_GE(last_pause(ErrorCode::throttled), 10s);
+  EXPECT_GE(last_pause(ErrorCode::denied), 10s);
+}
+
 TEST(ClaimSizer, BeforeItKnowsAnythingItServesFreeWorkers) {
   const ClaimSizer sizer;
   EXPECT_EQ(sizer.room({.free = 8, .active = 8, .queued = 0}), 8U);

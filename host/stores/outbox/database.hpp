@@ -71,16 +71,17 @@ inline bool ends_session(ErrorCode code) {
   return code == ErrorCode::unavailable || code == ErrorCode::timeout || code == ErrorCode::unknown_outcome;
 }
 
-/// The pauses between tries that fail one after the other: twice as long each time, up to 5 s, and never in step with
-/// anybody else's. Not thread-safe.
+/// The pauses between tries that fail one after the other: twice as long each time, and never in step with anybody
+/// else's. Up to 1 s where the database cannot be reached: it refuses at once and costs nothing, or the try itself has
+/// taken its time. Up to 5 s for everything else. Not thread-safe.
 class RetryPause {
  public:
-  Duration next(Random& random) {
+  Duration next(ErrorCode code, Random& random) {
     constexpr Duration kFirst = std::chrono::milliseconds(100);
-    constexpr Duration kLast = std::chrono::seconds(5);
+    const Duration last = std::chrono::seconds(ends_session(code) ? 1 : 5);
     constexpr std::uint32_t kMostDoublings = 10;
-    const Duration full = std::min(kFirst * (1U << std::min(failures_++, kMostDoublings)), kLast);
-    return full / 2 + Duration(static_cast<Duration::rep>(random.below(static_cast<std::uint64_t>(full.count()))));
+    const Duration full = std::min(kFirst * (1U << std::min(failures_++, kMostDoublings)), last);
+    return full / 2 + Duration(static_cast<Duration::rep>(random.below(static_cast<std::uint64_t>(full.count() / 2))));
   }
   void worked() { failures_ = 0; }
 
@@ -108,6 +109,8 @@ class LockSession : public Resource {
  public:
   /// How often it wants to be asked for a `beat` while no bucket changes hands.
   virtual Duration beat_every(Duration lease) const { return default_beat(lease); }
+  /// Whether what a session holds is free at its end, so that it is found by looking often.
+  virtual bool frees_at_once() const { return true; }
   /// Becomes a live member of the space. Once, before any other call; a session that only writes marks need not. A
   /// caller that sees others of another number of buckets goes away again.
   virtual Result<Members> join(const LockSpace& space, Deadline deadline) = 0;

@@ -35,6 +35,7 @@ class LeaseLocks final : public LockSession {
   }
 
   Duration beat_every(Duration /*lease*/) const override { return beat_every_; }
+  bool frees_at_once() const override { return false; }
   Result<Members> join(const LockSpace& space, Deadline deadline) override {
     book_->open(space);
     self_.buckets = space.buckets;

@@ -20,7 +20,7 @@ namespace {
 constexpr Duration kReadTime = std::chrono::seconds(30);
 // A wait that nothing ends is begun anew, so that a connection which died unnoticed is found out.
 constexpr Duration kLongestWait = std::chrono::seconds(30);
-// While buckets change hands.
+// While buckets change hands, and while rows come that somebody may have left behind.
 constexpr Duration kQuickBeat = std::chrono::milliseconds(100);
 constexpr Duration kUnsettled = std::chrono::seconds(10);
 // A row that another transaction holds is looked at again after this.
@@ -68,6 +68,7 @@ class SourceRows {
   struct Events {
     std::function<void()> ready;
     std::function<void(const std::vector<Row>& rows)> put_aside;  ///< these cannot be handed out
+    std::function<void()> told;                                   ///< the database has told of new rows
     std::function<void(const std::string& text)> warn;
   };
   /// What is known of a row that is out.
@@ -187,7 +188,13 @@ class SourceRows {
     });
   }
   /// What keeps those that hold the locks from working; nothing: they work.
-  void locks_trouble(std::optional<Error> error) { note_trouble(&SourceRows::locks_trouble_, std::move(error)); }
+  void locks_trouble(std::optional<Error> error) {
+    {
+      const MutexLock lock(mutex_);
+      locks_are_back_ = locks_trouble_ && !error;
+    }
+    note_trouble(&SourceRows::locks_trouble_, std::move(error));
+  }
   /// What keeps those or the reader from working.
   std::optional<Error> trouble() const {
     const MutexLock lock(mutex_);
@@ -215,9 +222,11 @@ class SourceRows {
       if (ends_session(done.error().code())) {
         session_.reset();
       }
-      const Duration pause = retry_.next(random_);
+      const Duration pause = retry_.next(done.error().code(), random_);
       const MutexLock lock(mutex_);
-      changed_.wait_until(mutex_, stop, clock_.machine_time(clock_.steady_now() + pause), [] { return false; });
+      changed_.wait_until(mutex_, stop, clock_.machine_time(clock_.steady_now() + pause),
+                          [this]() SLUICE_REQUIRES(mutex_) { return locks_are_back_; });
+      locks_are_back_ = false;
     }
   }
 
@@ -251,6 +260,7 @@ class SourceRows {
     SLUICE_TRY(news, session_->wait(wake_.get(), Deadline::at(until)));
     if (*news == ReadSession::News::rows) {
       run([this](RowScheduler& rows) { rows.rows_told(clock_.steady_now()); });
+      events_.told();
     } else if (*news == ReadSession::News::changed) {
       run([this](RowScheduler& rows) { rows.change_told(clock_.steady_now()); });
     }
@@ -346,6 +356,7 @@ class SourceRows {
   bool reader_waits_ SLUICE_GUARDED_BY(mutex_) = false;
   std::optional<Error> locks_trouble_ SLUICE_GUARDED_BY(mutex_);
   std::optional<Error> reader_trouble_ SLUICE_GUARDED_BY(mutex_);
+  bool locks_are_back_ SLUICE_GUARDED_BY(mutex_) = false;  ///< the database can be reached again
   Origin origin_ SLUICE_GUARDED_BY(mutex_);  ///< known before the first row is
   std::int64_t handed_out_ SLUICE_GUARDED_BY(mutex_) = 0;
   std::unordered_map<RowKey, Held, RowKeyHash> held_ SLUICE_GUARDED_BY(mutex_);
@@ -386,6 +397,13 @@ class LockHolder {
     if (thread_.joinable()) {
       thread_.request_stop();
       thread_.join();
+    }
+  }
+  /// Rows come. Those of somebody who has ended are to be taken over at once.
+  void rows_come() {
+    const MutexLock lock(mutex_);
+    if (!std::exchange(rows_come_, true)) {
+      changed_.notify_all();
     }
   }
   /// Gives everything back.
@@ -444,6 +462,7 @@ class LockHolder {
   void run(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       Duration pause{};
+      Duration quick{};
       {
         const Turn turn(*this, SteadyTime::max());
         const auto done = session_ ? beat() : connect();
@@ -451,13 +470,21 @@ class LockHolder {
         if (done) {
           retry_.worked();
         }
-        pause = done ? next_beat() : retry_.next(random_);
+        pause = done ? next_beat() : retry_.next(done.error().code(), random_);
+        quick = done && members_ > 1 && session_->frees_at_once() ? std::min(kQuickBeat, pause) : pause;
       }
-      const MutexLock lock(mutex_);
-      changed_.wait_until(mutex_, stop, clock_.machine_time(clock_.steady_now() + pause),
-                          [this]() SLUICE_REQUIRES(mutex_) { return look_; });
-      look_ = false;
+      rest(stop, quick, pause);
     }
+  }
+  /// For `pause`; only for `quick` when rows come, and not at all when the session is over.
+  void rest(const std::stop_token& stop, Duration quick, Duration pause) {
+    const SteadyTime now = clock_.steady_now();
+    const MutexLock lock(mutex_);
+    const auto over = [this]() SLUICE_REQUIRES(mutex_) { return look_; };
+    const auto called = [this]() SLUICE_REQUIRES(mutex_) { return look_ || rows_come_; };
+    changed_.wait_until(mutex_, stop, clock_.machine_time(now + quick), over);
+    changed_.wait_until(mutex_, stop, clock_.machine_time(now + pause), called);
+    look_ = rows_come_ = false;
   }
 
   Result<void> connect() {
@@ -568,7 +595,8 @@ class LockHolder {
   Mutex mutex_;
   Condition changed_;
   bool busy_ SLUICE_GUARDED_BY(mutex_) = false;  ///< somebody has the turn
-  bool look_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool look_ SLUICE_GUARDED_BY(mutex_) = false;       ///< the session is over
+  bool rows_come_ SLUICE_GUARDED_BY(mutex_) = false;  ///< since the last beat
   /// The session's end comes closer while the machine sleeps.
   owned::LeaseClock lease_clock_ SLUICE_GUARDED_BY(mutex_);
   owned::OwnLease lease_ SLUICE_GUARDED_BY(mutex_);  ///< from when the last call began that was answered
@@ -592,6 +620,7 @@ class OutboxSource final : public Source {
         rows_(options_, selection, database, clock, random,
               {.ready = [this] { events_->ready(); },
                .put_aside = [this](const std::vector<Row>& rows) { put_aside(rows); },
+               .told = [this] { holder_.rows_come(); },
                .warn = [this](const std::string& text) { warn(text); }}),
         holder_({selection.job, options_.settings.table.buckets}, options_.settings.connect.lease, database, clock,
                 random, rows_, [this] { events_->lost(rows_.lose_all()); }) {}
@@ -631,10 +660,10 @@ class OutboxSource final : public Source {
     if (holder_.usable()) {
       claimed.deliveries = rows_.take(request);
     }
-    if (claimed.deliveries.empty()) {
-      if (auto trouble = rows_.trouble()) {
-        return *std::move(trouble);
-      }
+    if (!claimed.deliveries.empty()) {
+      holder_.rows_come();
+    } else if (auto trouble = rows_.trouble()) {
+      return *std::move(trouble);
     }
     return claimed;
   }

@@ -79,6 +79,7 @@ std::vector<RowKey> RowScheduler::lose_all() {
   row_bytes_ = 0;
   ready_.clear();
   out_.clear();
+  released_.clear();
   lines_.clear();
   closed_ = 0;
   due_.clear();
@@ -113,7 +114,8 @@ void RowScheduler::admit(Row&& row, Lines::iterator line) {
 }
 
 void RowScheduler::admit_single(Row&& row, SteadyTime now) {
-  if (row.dead) {
+  const auto released = released_.find(row.key());
+  if (row.dead || (released != released_.end() && released->second > now)) {
     return;
   }
   if (stops(row)) {
@@ -187,6 +189,16 @@ std::vector<Row> RowScheduler::take(std::size_t max, std::size_t bytes) {
   return taken;
 }
 
+void RowScheduler::release(const RowKey& key, const Fate& fate, SteadyTime now) {
+  sweep_by(now + fate.wait);
+  if (released_.size() >= settings_.closed_groups) {
+    std::erase_if(released_, [now](const auto& row) { return row.second <= now; });
+  }
+  if (!fate.stored && released_.size() < settings_.closed_groups) {
+    released_[key] = now + fate.wait;
+  }
+}
+
 void RowScheduler::settled(const RowKey& key, Fate fate, SteadyTime now) {
   const auto found = out_.find(key);
   if (found == out_.end()) {
@@ -200,7 +212,7 @@ void RowScheduler::settled(const RowKey& key, Fate fate, SteadyTime now) {
   const bool ends = fate.kind == Fate::Kind::sent || (fate.kind == Fate::Kind::dead && !settings_.filter.hold_dead);
   if (out.group.id.empty()) {
     if (!ends && fate.kind != Fate::Kind::dead) {
-      sweep_by(now + fate.wait);
+      release(key, fate, now);
     }
     return;
   }
@@ -276,6 +288,7 @@ void RowScheduler::rows_told(SteadyTime now) {
 }
 
 void RowScheduler::change_told(SteadyTime now) {
+  released_.clear();
   for (auto line = lines_.begin(); line != lines_.end(); ++line) {
     if (line->second.held_until > now) {
       line->second.held_until = now;

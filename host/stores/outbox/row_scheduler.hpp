@@ -112,6 +112,8 @@ class RowScheduler {
   bool takes(const Row& row, const ReadOrder& order) const;
   void admit(Row&& row, Lines::iterator line);
   void admit_single(Row&& row, SteadyTime now);
+  /// A row without a group waits.
+  void release(const RowKey& key, const Fate& fate, SteadyTime now);
   void admit_of_group(Row&& row, SteadyTime now);
   void close(Lines::iterator line, SteadyTime held_until);
   void drop_rows(GroupBacklog& line);
@@ -147,6 +149,9 @@ class RowScheduler {
   std::size_t row_bytes_ = 0;
   std::set<RowKey> ready_;  ///< of rows_: may go out now
   std::unordered_map<RowKey, Out, RowKeyHash> out_;
+  /// Rows without a group that were released, of which the database says nothing, and until when they wait; as many as
+  /// there may be closed groups.
+  std::unordered_map<RowKey, SteadyTime, RowKeyHash> released_;
   Lines lines_;
   std::size_t closed_ = 0;
   std::set<std::pair<SteadyTime, Group>> due_;  ///< closed groups by when they are to be read

@@ -397,6 +397,28 @@ TEST(RowScheduler, ARowWithoutAGroupThatFailedHoldsNobody) {
   EXPECT_EQ(rig.drain(), Ids{1});
 }
 
+// Nothing is written of it, and each of the news had it handed out again.
+TEST(RowScheduler, ARowWithoutAGroupThatWasReleasedWaitsAsLongAsWasSaid) {
+  LineRig rig;
+  rig.add(1, "");
+  rig.read_all();
+  ASSERT_EQ(rig.take(), Ids{1});
+  rig.line.settled({1}, {Fate::Kind::put_back, seconds(5)}, rig.now);
+  rig.add(2, "");
+  rig.now += milliseconds(10);
+  rig.line.rows_told(rig.now);
+  rig.read_all();
+  EXPECT_EQ(rig.take(), Ids{2});
+  rig.now += seconds(5);
+  rig.read_all();
+  EXPECT_EQ(rig.take(), Ids{1});
+  rig.line.settled({1}, {Fate::Kind::put_back, seconds(5)}, rig.now);
+  rig.now += seconds(1);
+  rig.line.change_told(rig.now);
+  rig.read_all();
+  EXPECT_EQ(rig.take(), Ids{1}) << "an operator's word ends the wait";
+}
+
 TEST(RowScheduler, UnreadableRowsAreGivenToBePutAsideAndHoldNobody) {
   LineRig rig;
   rig.add(1, "a");

@@ -1,0 +1,166 @@
+// When a source looks who shares its outbox, and when it tries again, on a database that is none.
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <atomic>
+
+#include "base/mutex.hpp"
+#include "host/stores/outbox/outbox_queues.hpp"
+
+namespace sluice::queue::outbox {
+namespace {
+
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
+
+TEST(RetryPause, IsASecondAtMostWhereTheDatabaseCannotBeReached) {
+  SeededRandom random(7);
+  for (const auto& [code, last] : {std::pair<ErrorCode, Duration>(ErrorCode::unavailable, 1s),
+                                   {ErrorCode::timeout, 1s},
+                                   {ErrorCode::denied, 5s},
+                                   {ErrorCode::throttled, 5s}}) {
+    RetryPause pause;
+    EXPECT_LE(pause.next(code, random), 100ms);
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_LE(pause.next(code, random), last);
+    }
+    EXPECT_GE(pause.next(code, random), last / 2);
+    pause.worked();
+    EXPECT_LE(pause.next(code, random), 100ms);
+  }
+}
+
+/// A table whose rows never end, shared by two.
+class SharedTable final : public Database {
+ public:
+  Result<std::unique_ptr<LockSession>> open_locks(Deadline /*deadline*/) override {
+    return std::unique_ptr<LockSession>(std::make_unique<Locks>(*this));
+  }
+  Result<std::unique_ptr<ReadSession>> open_reader(Deadline /*deadline*/) override {
+    return std::unique_ptr<ReadSession>(std::make_unique<Reader>(*this));
+  }
+  Result<std::unique_ptr<AdminSession>> open_admin(Deadline /*deadline*/) override {
+    return Error(ErrorCode::internal, "nobody asks");
+  }
+  std::string ddl() const override { return {}; }
+
+  std::atomic<int> beats = 0;
+  std::atomic<bool> frees_at_once = true;
+  std::atomic<bool> told = false;  ///< the database tells of rows without an end, and there are none
+
+ private:
+  class Locks final : public LockSession {
+   public:
+    explicit Locks(SharedTable& table) : table_(table) {}
+    bool frees_at_once() const override { return table_.frees_at_once; }
+    Result<Members> join(const LockSpace& /*space*/, Deadline /*deadline*/) override { return Members{.count = 2}; }
+    Result<Members> beat(Deadline /*deadline*/) override {
+      ++table_.beats;
+      return Members{.count = 2};
+    }
+    Result<std::vector<std::uint32_t>> lock(std::span<const std::uint32_t> buckets, Deadline /*deadline*/) override {
+      return std::vector<std::uint32_t>(buckets.begin(), buckets.end());
+    }
+    Result<void> unlock(std::span<const std::uint32_t> /*buckets*/, Deadline /*deadline*/) override { return {}; }
+    Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, Deadline /*deadline*/) override {
+      return std::vector<MarkStatus>(marks.size(), MarkStatus::written);
+    }
+
+   private:
+    SharedTable& table_;
+  };
+
+  class Reader final : public ReadSession {
+   public:
+    explicit Reader(SharedTable& table) : table_(table) {}
+    Result<SourceId> source_id(Deadline /*deadline*/) override { return SourceId{}; }
+    Result<Page> fetch(const FetchRequest& request, Deadline /*deadline*/) override {
+      Page page;
+      for (int i = 0; i < 10 && !table_.told; ++i) {
+        page.rows.push_back({.id = ++last_, .group = {"t", ""}, .event = "e", .bucket = request.buckets.front()});
+        page.more = true;
+      }
+      return page;
+    }
+    Result<std::vector<Page>> fetch_groups(std::span<const Group> groups, std::size_t /*limit*/,
+                                           const FetchRequest& /*request*/, Deadline /*deadline*/) override {
+      return std::vector<Page>(groups.size());
+    }
+    Result<News> wait(int wake, Deadline deadline) override {
+      pollfd watched{wake, POLLIN, 0};
+      const Duration left = deadline.left(SystemClock().steady_now());
+      const auto span = table_.told ? 5ms : std::chrono::ceil<std::chrono::milliseconds>(left);
+      ::poll(&watched, 1, static_cast<int>(span.count()));
+      return table_.told ? News::rows : News::none;
+    }
+
+   private:
+    SharedTable& table_;
+    std::int64_t last_ = 0;
+  };
+};
+
+class LockHolderTest : public ::testing::Test {
+ protected:
+  LockHolderTest() {
+    OutboxOptions options{.settings = {.name = "orders"}};
+    options.settings.table.buckets = 4;
+    source_ = make_outbox_source(std::move(options), Selection{.job = "relay"}, table_, clock_, random_);
+  }
+  ~LockHolderTest() override { source_->stop(); }
+
+  void start() {
+    source_->start({.on_ready = [] {}, .lost = [](std::span<const Receipt>) {}});
+  }
+  /// How long so many looks at the others take; meanwhile rows are claimed and marked.
+  Duration time_of(int looks, bool rows) {
+    const SteadyTime begun = clock_.steady_now();
+    const int last = table_.beats + looks;
+    while (table_.beats < last && clock_.steady_now() < begun + 60s) {
+      const auto claimed = rows ? source_->claim({.max = 5}, Deadline::after(clock_, 1s)) : Result<Claimed>(Claimed{});
+      std::vector<Completion> completions;
+      for (const Delivery& delivery : claimed->deliveries) {
+        completions.push_back({.receipt = delivery.receipt});
+      }
+      source_->settle(completions, Deadline::after(clock_, 1s));
+      rest();
+    }
+    return clock_.steady_now() - begun;
+  }
+  void rest() {
+    Mutex mutex;
+    Condition never;
+    const MutexLock lock(mutex);
+    never.wait_until(mutex, clock_.steady_now() + 5ms, [] { return false; });
+  }
+
+  SystemClock clock_;
+  SeededRandom random_;
+  SharedTable table_;
+  std::unique_ptr<Source> source_;
+};
+
+// Who is killed is missed once a second otherwise, and with him his rows.
+TEST_F(LockHolderTest, LooksForOthersThatHaveEndedWhileRowsAreHandedOut) {
+  start();
+  time_of(2, true);
+  EXPECT_LT(time_of(10, true), 5s);
+}
+
+TEST_F(LockHolderTest, LooksForThemWhileTheDatabaseTellsOfRowsThatNobodyHandsOut) {
+  table_.told = true;
+  start();
+  time_of(2, false);
+  EXPECT_LT(time_of(10, false), 5s);
+}
+
+TEST_F(LockHolderTest, LooksSeldomWithoutRowsOrWhereWhoHasEndedIsNotKnownAtOnce) {
+  table_.frees_at_once = false;
+  start();
+  time_of(2, true);
+  EXPECT_GT(time_of(2, true), 900ms);
+}
+
+}  // namespace
+}  // namespace sluice::queue::outbox
