@@ -41,12 +41,12 @@ struct Settings {
       sluice::option<std::vector<std::string>>("attributes", R"(["traceparent", "tracestate"])",
                                                "Attributes of the message that go out as headers of the same names."),
       sluice::option<std::string>(
-          "outage", "retry",
-          "What becomes of messages while no server answers: retry, which counts as an attempt, "
-          "or snooze, which does not."),
+          "outage", "snooze",
+          "What becomes of messages while no server answers: snooze for a second, which counts no attempt, or retry by "
+          "the job's policy, which does."),
       sluice::option<std::chrono::milliseconds>("timeout", "5s", "For the acknowledgement of a message."),
       sluice::option<std::chrono::milliseconds>("connect_timeout", "5s", "To connect to one server, TLS included."),
-      sluice::option<std::chrono::milliseconds>("reconnect_wait", "2s", "Between attempts to connect again."),
+      sluice::option<std::chrono::milliseconds>("reconnect_wait", "500ms", "Between attempts to connect again."),
       sluice::option<std::chrono::milliseconds>("reconnect_jitter", "100ms", "Added to it at random."),
       sluice::option<std::chrono::milliseconds>("reconnect_jitter_tls", "1s", "The same, with TLS."),
       sluice::option<std::string>("username", "The user's name."),

@@ -203,6 +203,8 @@ using std::chrono::nanoseconds;
 constexpr milliseconds kTick(50);
 /// A connection tells of its changes by itself; this is for what the library forgets.
 constexpr std::chrono::minutes kLookAgain(1);
+/// After a message has waited in vain for a connection: it may be back any moment.
+constexpr milliseconds kOutageWait(1000);
 constexpr int kFurtherTries = 2;  // where no stream takes the subject
 
 LinkEvents& make_events(sluice::Host host) {
@@ -433,7 +435,7 @@ class Nats {
 
   sluice::Outcome handle(const sluice::Message& message, sluice::Context& context) const {
     const publishing::Envelope envelope = identity_.envelope(message);
-    const auto target = routes_.find(envelope);
+    const auto target = routes_.find(envelope, context);
     if (const auto* end = std::get_if<sluice::Outcome>(&target)) {
       return *end;
     }
@@ -505,16 +507,13 @@ class Nats {
   sluice::Outcome unreachable(const Answer& answer, const sluice::Context& context) const {
     const std::string why =
         "no server of NATS is connected: " + (answer.text.empty() ? std::string("none answers") : answer.text);
-    if (!settings_.snooze_outages) {
-      return sluice::retry(why);
-    }
-    context.warn(why);
-    return sluice::snooze(settings_.reconnect_wait);
+    return settings_.snooze_outages ? outage_.snooze(why, kOutageWait, context) : sluice::retry(why);
   }
 
   const Settings settings_;
   const publishing::Routes routes_;
   const publishing::Identity identity_;
+  mutable publishing::Outage outage_;
   const std::unique_ptr<Broker> broker_;
 };
 

@@ -198,12 +198,33 @@ std::chrono::milliseconds bounded(const sluice::Options& options, const char* na
   return value;
 }
 
+bool Reminder::due(std::string_view what, Time now) {
+  const std::lock_guard lock(mutex_);
+  if (told_.size() >= most_) {
+    std::erase_if(told_, [&](const auto& told) { return now >= told.second + every_; });
+  }
+  const auto found = told_.find(std::string(what));
+  if (found == told_.end() ? told_.size() >= most_ : now < found->second + every_) {
+    return false;
+  }
+  told_[std::string(what)] = now;
+  return true;
+}
+
+sluice::Outcome Outage::snooze(const std::string& why, std::chrono::milliseconds wait, const sluice::Context& context) {
+  if (reminder_.due({})) {
+    context.warn(why + "; messages wait for it, and no attempt is counted");
+  }
+  return sluice::snooze(wait);
+}
+
 Routes::Routes(const sluice::Options& options, std::vector<std::string> services, std::string fallback)
     : services_(std::move(services)), fallback_name_(std::move(fallback)) {
   by_event_ = rules(options, "event_routes");
   by_type_ = rules(options, "routes");
   skipped_ = options.list("skip_events");
-  retries_ = one_of(options, "unroutable", {"reject", "retry"}) == "retry";
+  unroutable_ = options.has("unroutable") ? one_of(options, "unroutable", {"reject", "retry", "snooze"}) : "";
+  unroutable_wait_ = bounded(options, "unroutable_wait", std::chrono::milliseconds(10), std::chrono::hours(24));
   if (options.has(fallback_name_)) {
     fallback_ = target_of(fallback_name_, options.get<std::string>(fallback_name_));
   }
@@ -250,7 +271,7 @@ const Target* Routes::first(const Rules& rules, std::string_view text) {
   return found == rules.end() ? nullptr : &found->target;
 }
 
-std::variant<Target, sluice::Outcome> Routes::find(const Envelope& envelope) const {
+std::variant<Target, sluice::Outcome> Routes::find(const Envelope& envelope, const sluice::Context& context) const {
   if (std::any_of(skipped_.begin(), skipped_.end(),
                   [&](const std::string& pattern) { return matches(pattern, envelope.event); })) {
     return sluice::discard("the event \"" + one_line(envelope.event) + "\" is in skip_events");
@@ -270,22 +291,33 @@ std::variant<Target, sluice::Outcome> Routes::find(const Envelope& envelope) con
     return *fallback_;
   }
   const std::string type = "the type \"" + one_line(envelope.type) + "\"";
-  const std::string mend = "; add a rule to [job.options.routes], or set " + fallback_name_;
+  std::string why;
   if (envelope.type.empty()) {
-    return without_destination("the message has no attribute aggregate_type, so it goes nowhere" + mend);
+    why = "the message has no attribute aggregate_type, so it goes nowhere";
+  } else if (!name) {
+    why = type + " is no ARN or RN, and no rule fits it";
+  } else if (name->resource.empty()) {
+    why = type + " names no resource behind its last colon";
+  } else {
+    why = type + " is of the service \"" + one_line(name->service) + "\", and this job publishes to " +
+          services_.front();
   }
-  if (!name) {
-    return without_destination(type + " is no ARN or RN, and no rule fits it" + mend);
-  }
-  if (name->resource.empty()) {
-    return without_destination(type + " names no resource behind its last colon" + mend);
-  }
-  return without_destination(type + " is of the service \"" + one_line(name->service) +
-                             "\", and this job publishes to " + services_.front() + mend);
+  return without_destination(why + "; add a rule to [job.options.routes], or set " + fallback_name_, envelope, context);
 }
 
-sluice::Outcome Routes::without_destination(const std::string& why) const {
-  return retries_ ? sluice::retry(why) : sluice::reject(why);
+sluice::Outcome Routes::without_destination(const std::string& why, const Envelope& envelope,
+                                            const sluice::Context& context) const {
+  const bool row = envelope.source.starts_with("outbox:");
+  if (unroutable_ == "retry") {
+    return sluice::retry(why);
+  }
+  if (unroutable_ == "reject" || (unroutable_.empty() && !row)) {
+    return sluice::reject(why);
+  }
+  if (reminder_.due(envelope.row)) {
+    context.warn(why + "; it waits for that, and no attempt is counted");
+  }
+  return sluice::snooze(unroutable_wait_);
 }
 
 }  // namespace publishing

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <array>
+#include <chrono>
+#include <mutex>
 #include <optional>
 #include <sluice/handler.hpp>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -117,20 +120,50 @@ std::string readable_file(const sluice::Options& options, const char* name);
 std::chrono::milliseconds bounded(const sluice::Options& options, const char* name, std::chrono::milliseconds least,
                                   std::chrono::milliseconds most);
 
+/// When it is time to warn of something once more: at the first time, and a while after each. Of more things at once
+/// than can be remembered nothing is said. Thread-safe.
+class Reminder {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  explicit Reminder(std::chrono::nanoseconds every, std::size_t most = 1024) : every_(every), most_(most) {}
+  bool due(std::string_view what, Time now = std::chrono::steady_clock::now());
+
+ private:
+  const std::chrono::nanoseconds every_;
+  const std::size_t most_;
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  std::unordered_map<std::string, Time> told_;
+};
+
+/// What a job's publisher says while nobody can be given its messages, once a minute; the message comes again after
+/// `wait`, and no attempt is counted.
+class Outage {
+ public:
+  sluice::Outcome snooze(const std::string& why, std::chrono::milliseconds wait, const sluice::Context& context);
+
+ private:
+  Reminder reminder_{std::chrono::minutes(1)};
+};
+
 /// Which message goes where. Rules of the job come first, by event, then by type; then the type itself, where it is an
 /// ARN or RN of this publisher's service; then the job's one destination.
 ///
 /// Of several rules that fit, the one with the most characters that are no `*` decides, and of equals the first by the
-/// alphabet. Immutable; thread-safe.
+/// alphabet. Thread-safe.
 class Routes {
  public:
-  static constexpr std::array<sluice::OptionSpec, 4> kOptions = {
+  static constexpr std::array<sluice::OptionSpec, 5> kOptions = {
       sluice::option<std::map<std::string, std::string>>(
           "routes", "Destinations by type: a type, in which * stands for any text, and where its messages go."),
       sluice::option<std::map<std::string, std::string>>(
           "event_routes", "Destinations by event, in the same way; they come before those by type."),
-      sluice::option<std::string>("unroutable", "reject",
-                                  "What becomes of a message that goes nowhere: reject, or retry by the job's policy."),
+      sluice::option<std::string>("unroutable",
+                                  "What becomes of a message that goes nowhere: reject, retry by the job's policy, or "
+                                  "snooze, which counts no attempt; default: snooze for rows of an outbox, else "
+                                  "reject."),
+      sluice::option<std::chrono::milliseconds>("unroutable_wait", "5s", "For how long it is snoozed."),
       sluice::option<std::vector<std::string>>("skip_events",
                                                "Events, in which * stands for any text, that are dropped unpublished."),
   };
@@ -140,9 +173,10 @@ class Routes {
   Routes(const sluice::Options& options, std::vector<std::string> services, std::string fallback);
 
   /// Otherwise what becomes of the message: its event is to be skipped, or it has no destination.
-  std::variant<Target, sluice::Outcome> find(const Envelope& envelope) const;
-  /// What becomes of a message without a destination.
-  sluice::Outcome without_destination(const std::string& why) const;
+  std::variant<Target, sluice::Outcome> find(const Envelope& envelope, const sluice::Context& context) const;
+  /// What becomes of a message without a destination. One that is snoozed is warned of, and again after ten minutes.
+  sluice::Outcome without_destination(const std::string& why, const Envelope& envelope,
+                                      const sluice::Context& context) const;
 
  private:
   struct Rule {
@@ -162,7 +196,9 @@ class Routes {
   Rules by_event_;
   Rules by_type_;
   std::vector<std::string> skipped_;
-  bool retries_ = false;
+  std::string unroutable_;  ///< empty: by where the message comes from
+  std::chrono::milliseconds unroutable_wait_{};
+  mutable Reminder reminder_{std::chrono::minutes(10)};
 };
 
 }  // namespace publishing

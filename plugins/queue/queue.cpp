@@ -43,7 +43,7 @@ class Queue {
 
   sluice::Outcome handle(const sluice::Message& message, sluice::Context& context) const {
     const publishing::Envelope envelope = identity_.envelope(message);
-    const auto target = routes_.find(envelope);
+    const auto target = routes_.find(envelope, context);
     if (const auto* end = std::get_if<sluice::Outcome>(&target)) {
       return *end;
     }

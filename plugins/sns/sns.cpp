@@ -46,10 +46,10 @@ struct Settings {
           R"(["NotFound", "AuthorizationError", "AccessDenied*", "InvalidSecurity", "SignatureDoesNotMatch", "KMS*"])",
           "Lasting errors of SNS that are retried by the job's policy, since an operator can mend them; with *. Others "
           "reject the message."),
-      sluice::option<std::string>("outage", "retry",
-                                  "What becomes of messages while SNS cannot be reached: retry, which counts as an "
-                                  "attempt, or snooze, which does not."),
-      sluice::option<std::chrono::milliseconds>("snooze_time", "10s", "For how long, then."),
+      sluice::option<std::string>("outage", "snooze",
+                                  "What becomes of messages while SNS cannot be reached: snooze, which counts no "
+                                  "attempt, or retry by the job's policy, which does."),
+      sluice::option<std::chrono::milliseconds>("snooze_time", "1s", "For how long it is snoozed, then."),
       sluice::option<std::int64_t>("attempts", "3",
                                    "How often a throttled or failed request is made before the job's "
                                    "retry policy decides, up to 10."),
@@ -173,7 +173,7 @@ class Sns {
 
   sluice::Outcome handle(const sluice::Message& message, sluice::Context& context) const {
     const publishing::Envelope envelope = identity_.envelope(message);
-    const auto target = routes_.find(envelope);
+    const auto target = routes_.find(envelope, context);
     if (const auto* end = std::get_if<sluice::Outcome>(&target)) {
       return *end;
     }
@@ -182,7 +182,7 @@ class Sns {
     }
     const auto topic = topic_of(std::get<publishing::Target>(target));
     if (const auto* missing = std::get_if<sns::Directory::Missing>(&topic)) {
-      return routes_.without_destination(missing->reason);
+      return routes_.without_destination(missing->reason, envelope, context);
     }
     if (const auto* failure = std::get_if<sns::Failure>(&topic)) {
       return judge(*failure, "SNS: ", context);
@@ -239,8 +239,7 @@ class Sns {
   sluice::Outcome judge(const sns::Failure& failure, const std::string& named, const sluice::Context& context) const {
     const std::string why = named + failure.text();
     if (failure.unreachable && settings_.snooze_outages) {
-      context.warn(why);
-      return sluice::snooze(settings_.snooze_time);
+      return outage_.snooze(why, settings_.snooze_time, context);
     }
     const bool retried =
         std::any_of(settings_.retried_errors.begin(), settings_.retried_errors.end(),
@@ -251,6 +250,7 @@ class Sns {
   const sns::Settings settings_;
   const publishing::Routes routes_;
   const publishing::Identity identity_;
+  mutable publishing::Outage outage_;
   const std::unique_ptr<Parts> parts_;
 };
 

@@ -122,7 +122,7 @@ TEST(NatsCredentials, AreShownAndSignedWith) {
   };
   const auto reason = [&](const OptionMap& others) {
     OptionMap options = others;
-    options.insert({{"servers", Names{server->url()}}, {"subject", "nowhere"}});
+    options.insert({{"servers", Names{server->url()}}, {"subject", "nowhere"}, {"outage", "retry"}});
     return LiveHost("nats", options).handle({.body = "x"}).reason;
   };
   EXPECT_THAT(reason({{"credentials_file", write("good.creds", user.seed())}}), HasSubstr("no stream takes"));

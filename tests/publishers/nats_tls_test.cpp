@@ -80,6 +80,7 @@ class Certificate {
 std::string reason_from(const test::NatsServer& server, OptionMap options) {
   options.emplace("servers", Names{server.url()});
   options.emplace("subject", "nowhere");
+  options.emplace("outage", "retry");
   const Result result = LiveHost("nats", options).handle({.body = "x"});
   EXPECT_EQ(result.status, SLUICE_RETRY);
   return result.reason;

@@ -65,13 +65,22 @@ TEST_P(QueueTest, TakesTheQueueOfARuleOrOfTheType) {
 }
 
 TEST_P(QueueTest, PutsAsideWhatGoesNowhere) {
-  const Result result = sent(row("order"), {});
+  const Result result = sent(row("order"), {{"unroutable", "reject"}});
   EXPECT_EQ(result.status, SLUICE_REJECT);
   EXPECT_THAT(result.reason, HasSubstr("\"order\" is no ARN or RN, and no rule fits it"));
   EXPECT_FALSE(result.committed);
   EXPECT_EQ(sent(row("order"), {{"unroutable", "retry"}}).status, SLUICE_RETRY);
   EXPECT_EQ(sent(row("order"), {{"queue", "a"}, {"skip_events", Names{"order.*"}}}).status, SLUICE_DISCARD);
   EXPECT_THAT(sent({.body = "x"}, {}).reason, HasSubstr("has no attribute aggregate_type"));
+}
+
+TEST_P(QueueTest, LetsARowOfAnOutboxWaitForItsDestination) {
+  const Result result = sent(row("order"), {});
+  EXPECT_EQ(result.status, SLUICE_SNOOZE);
+  EXPECT_EQ(result.delay, std::chrono::seconds(5));
+  EXPECT_EQ(sent(row("order"), {{"unroutable_wait", "90s"}}).delay, std::chrono::seconds(90));
+  EXPECT_EQ(sent({.body = "x", .queue = "events"}, {}).status, SLUICE_REJECT) << "a message of a queue";
+  EXPECT_EQ(sent({.body = "x", .queue = "events"}, {{"unroutable", "snooze"}}).status, SLUICE_SNOOZE);
 }
 
 TEST_P(QueueTest, LeavesOutWhatTheJobDoesNotWant) {

@@ -275,6 +275,19 @@ TEST(SnsEndpoints, AreOfTheTopicsRegion) {
   EXPECT_EQ((sns::Endpoints{.override = "http://127.0.0.1:1"}.url("us-east-1")), "http://127.0.0.1:1");
 }
 
+TEST(Reminder, IsDueOnceAWhileForEachThingAndNeverForTooMany) {
+  using publishing::Reminder;
+  constexpr Reminder::Time kNow{1h};
+  Reminder reminder(10min, 2);
+  EXPECT_TRUE(reminder.due("row 1", kNow));
+  EXPECT_FALSE(reminder.due("row 1", kNow + 9min));
+  EXPECT_TRUE(reminder.due("row 2", kNow + 9min));
+  EXPECT_FALSE(reminder.due("row 3", kNow + 9min)) << "two can be remembered";
+  EXPECT_TRUE(reminder.due("row 1", kNow + 10min));
+  EXPECT_FALSE(reminder.due("row 2", kNow + 18min));
+  EXPECT_TRUE(reminder.due("row 3", kNow + 30min));
+}
+
 TEST(Patterns, FitWholeTexts) {
   EXPECT_TRUE(publishing::matches("order.*", "order.created"));
   EXPECT_TRUE(publishing::matches("*", ""));
