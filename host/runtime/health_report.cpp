@@ -11,6 +11,7 @@ namespace sluice::runtime {
 namespace {
 
 constexpr Duration kStatsTimeout = std::chrono::seconds(20);
+constexpr Duration kCountAgain = std::chrono::seconds(1);
 /// For the looks at all queues together before a start.
 constexpr Duration kProbeTimeout = std::chrono::seconds(15);
 
@@ -145,7 +146,8 @@ std::string seconds_of(Duration span) {
 
 // "lag orders" for "outbox:orders".
 observe::Component lag_component(const std::string& queue, const DepthSampler::Lag& lag) {
-  std::string text = "the oldest row has waited " + seconds_of(lag.age);
+  std::string text = lag.unknown.empty() ? "the oldest row has waited " + seconds_of(lag.age)
+                                         : "how long the oldest row has waited is not known: " + lag.unknown;
   if (lag.limit > Duration::zero()) {
     text += ", lag_limit is " + seconds_of(lag.limit);
   }
@@ -216,6 +218,13 @@ observe::ProbeResult judged(const JobSet& jobs) {
              : observe::ProbeResult{true, "healthy, but " + text, {}};
 }
 
+/// Whether nothing comes out of the job's queue. Of an outbox it is known at once, for its sessions have ended.
+bool cut_off(const JobSet::Member& member, const work::JobActivity& activity) {
+  const bool away = activity.trouble && !activity.paused && (activity.trouble->code() == ErrorCode::unavailable ||
+                                                             activity.trouble->code() == ErrorCode::timeout);
+  return activity.trouble && (activity.cut_off || (away && config::outbox_named(member.plan.config.queue)));
+}
+
 observe::ProbeResult readied(bool running, const JobSet& jobs, const Lags& lags) {
   if (!running) {
     return {false, "not ready: starting or draining", {}};
@@ -225,13 +234,14 @@ observe::ProbeResult readied(bool running, const JobSet& jobs, const Lags& lags)
   }
   for (const JobSet::Member& member : jobs.members()) {
     const work::JobActivity activity = member.job->activity();
-    if (activity.cut_off && activity.trouble) {
+    if (cut_off(member, activity)) {
       return {false, "not ready: job " + member.plan.config.name + " cannot work: " + activity.trouble->message(), {}};
     }
   }
   for (const auto& [queue, lag] : lags) {
     if (lag.beyond()) {
-      return {false, "not ready: " + queue + " lags: " + lag_component(queue, lag).text, {}};
+      const char* what = lag.unknown.empty() ? " lags: " : ": ";
+      return {false, "not ready: " + queue + what + lag_component(queue, lag).text, {}};
     }
   }
   return {true, "ready", {}};
@@ -247,57 +257,70 @@ void DepthSampler::run(const std::stop_token& stop) {
       changed_.wait(mutex_, stop, [this]() SLUICE_NO_TSA { return asked_ || !limits_.empty(); });
       all = std::exchange(asked_, false);
     }
-    const SteadyTime next = clock_.steady_now() + interval_;
-    sample(stop, all);
+    const SteadyTime begun = clock_.steady_now();
+    const SteadyTime next = begun + (sample(stop, all) ? interval_ : std::min(interval_, kCountAgain));
     const MutexLock lock(mutex_);
     changed_.wait_until(mutex_, stop, next, [] { return false; });
   }
 }
 
-void DepthSampler::sample(const std::stop_token& stop, bool all) {
+bool DepthSampler::sample(const std::stop_token& stop, bool all) {
   std::set<std::string> names;
   for (const queue::QueueAddress& address : addresses_()) {
     if (all || limits_.contains(address.queue)) {
       names.insert(address.queue);
     }
   }
+  std::map<std::string, std::string> uncounted;
   for (const std::string& name : names) {
     if (stop.stop_requested()) {
-      return;
+      return true;
     }
-    sample(name);
+    if (const auto depth = count(name)) {
+      const MutexLock lock(mutex_);
+      depths_[name] = *depth;
+    } else if (limits_.contains(name)) {
+      uncounted[name] = depth.error().message();
+    }
   }
+  const MutexLock lock(mutex_);
+  uncounted_ = std::move(uncounted);
+  return uncounted_.empty();
 }
 
-void DepthSampler::sample(const std::string& name) {
-  const auto opened = operator_of(name, operators_, queues_);
-  if (!opened) {
-    return;
-  }
-  queue::Operator& counted = **opened;
+// The claims of the same queue report a failure; the gauges keep their last value.
+Result<QueueDepth> DepthSampler::count(const std::string& name) {
+  SLUICE_TRY(counted, operator_of(name, operators_, queues_));
   const SteadyTime asked_at = clock_.steady_now();
   const Deadline deadline = Deadline::after(clock_, kStatsTimeout);
-  const auto standard = counted.stats({.half = queue::Half::standard, .cheap = true}, deadline);
-  if (!standard) {
-    return;  // The claims of the same queue report the failure; the gauges keep their last value.
-  }
-  const auto dlq = counted.stats({.half = queue::Half::dlq, .cheap = true}, deadline);
-  if (!dlq) {
-    return;
-  }
+  SLUICE_TRY(standard, (*counted)->stats({.half = queue::Half::standard, .cheap = true}, deadline));
+  SLUICE_TRY(dlq, (*counted)->stats({.half = queue::Half::dlq, .cheap = true}, deadline));
   QueueDepth depth{.standard = *standard, .dlq = *dlq, .at = asked_at};
   if (standard->oldest_ready) {
     depth.oldest = std::max(Duration(clock_.wall_now() - *standard->oldest_ready), Duration::zero());
-  }
-  {
-    const MutexLock lock(mutex_);
-    depths_[name] = depth;
   }
   metrics_.queue_depth(name, "ready", static_cast<double>(standard->ready));
   metrics_.queue_depth(name, "in_flight", static_cast<double>(standard->in_flight));
   metrics_.queue_depth(name, "delayed", static_cast<double>(standard->delayed));
   metrics_.queue_oldest(name, depth.oldest);
   metrics_.queue_depth(name, "dlq", static_cast<double>(dlq->total()));
+  return depth;
+}
+
+std::map<std::string, DepthSampler::Lag> DepthSampler::lags() const {
+  std::map<std::string, Lag> lags;
+  const MutexLock lock(mutex_);
+  for (const auto& [name, depth] : depths_) {
+    lags[name].age = depth.oldest;
+  }
+  for (const auto& [name, why] : uncounted_) {
+    lags[name].unknown = why;
+  }
+  for (auto& [name, lag] : lags) {
+    const auto limit = limits_.find(name);
+    lag.limit = limit == limits_.end() ? Duration::zero() : limit->second;
+  }
+  return lags;
 }
 
 Result<bool> EmptyCheck::empty(const std::vector<queue::QueueAddress>& addresses) {

@@ -23,7 +23,7 @@ struct QueueDepth {
 
 /// Keeps the depths of queues, and their gauges. Counting a queue costs reads on DynamoDB, so it happens only when
 /// somebody has asked for them, and no more than once in `interval`: a scrape shows the depth as the scrape before it
-/// caused it. A queue with a limit to its lag is counted all the time.
+/// caused it. A queue with a limit to its lag is counted all the time, and every second while it cannot be counted.
 class DepthSampler final : public Service {
  public:
   using Addresses = std::function<std::vector<queue::QueueAddress>()>;
@@ -32,8 +32,9 @@ class DepthSampler final : public Service {
   /// For how long the oldest message of a queue has waited. A value.
   struct Lag {
     Duration age{};
-    Duration limit{};  ///< zero: there is none
-    bool beyond() const { return limit > Duration::zero() && age > limit; }
+    Duration limit{};       ///< zero: there is none
+    std::string unknown{};  ///< with a limit: why the age is not known now; empty: it is
+    bool beyond() const { return !unknown.empty() || (limit > Duration::zero() && age > limit); }
   };
 
   /// The references outlive the sampler.
@@ -77,19 +78,13 @@ class DepthSampler final : public Service {
   }
   Duration interval() const { return interval_; }
   /// Of the queues that were counted, as they were then. Thread-safe, returns at once.
-  std::map<std::string, Lag> lags() const {
-    std::map<std::string, Lag> lags;
-    for (const auto& [name, depth] : depths()) {
-      const auto limit = limits_.find(name);
-      lags[name] = {depth.oldest, limit == limits_.end() ? Duration::zero() : limit->second};
-    }
-    return lags;
-  }
+  std::map<std::string, Lag> lags() const;
 
  private:
   void run(const std::stop_token& stop);
-  void sample(const std::stop_token& stop, bool all);
-  void sample(const std::string& queue);
+  /// False: one with a limit could not be counted.
+  bool sample(const std::stop_token& stop, bool all);
+  Result<QueueDepth> count(const std::string& queue);
 
   const Addresses addresses_;
   queue::Queues& queues_;
@@ -101,6 +96,7 @@ class DepthSampler final : public Service {
   mutable Mutex mutex_;
   Condition changed_;
   std::map<std::string, QueueDepth> depths_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> uncounted_ SLUICE_GUARDED_BY(mutex_);  ///< queues with a limit: why not
   bool asked_ SLUICE_GUARDED_BY(mutex_) = false;
 
   // Touched only by the thread.
@@ -169,8 +165,8 @@ struct HealthSources {
 };
 
 /// What /healthz and /readyz say: how each store, collector, broker and the crash ledger fare. The host is healthy
-/// without them. It is not ready while a job's store has failed it for long, or an outbox lags by more than its
-/// `lag_limit`.
+/// without them. It is not ready while a job's store has failed it for long, the database of a job's outbox is away, or
+/// an outbox lags by more than its `lag_limit` or cannot be counted.
 observe::ProbeResult health_of(const HealthSources& sources);
 observe::ProbeResult readiness_of(bool running, const HealthSources& sources);
 /// The queues whose lag has a limit.

@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 
 import ssh_server
-from support import FIXTURE_PLUGINS, PATIENCE, SHIPPED_PLUGINS, SLUICE, SOURCE, free_port, until
+from support import FIXTURE_PLUGINS, PATIENCE, SHIPPED_PLUGINS, SLUICE, SOURCE, free_port, http, until
 
 SERVER = os.path.join(SOURCE, "tests", "support", "postgres_server.sh")
 
@@ -286,6 +286,25 @@ class OutboxPostgres(OutboxCase):
         self.assertIn('sluice_outbox_published_total{outbox="orders",type="orders"} 5', metrics)
         self.assertIn('sluice_outbox_publish_seconds_count{outbox="orders"} 5', metrics)
         self.assertRegex(metrics, 'sluice_outbox_marked_rows_sum{outbox="orders"} 5')
+
+    def test_an_outbox_whose_database_is_away_is_not_ready(self):
+        port = free_port()
+        self.configure(outbox='lag_limit = "1h"\n[outbox.orders.columns]\ncreated_at = "created_at"')
+        with open(os.path.join(self.folder, "host.toml"), "a", encoding="utf-8") as file:
+            file.write(f'[http]\nlisten = "127.0.0.1:{port}"\ndepth_interval = "1s"\n')
+        self.make_table()
+        self.launch()
+        until("it is ready, and has counted", lambda: http(port, "/readyz")[0] == 200 and "lag orders" in http(port, "/readyz")[1])
+        self.server.kill()
+        status, text = until("it is not ready", lambda: (lambda told: told[0] == 503 and told)(http(port, "/readyz")))
+        self.assertRegex(text, "^not ready: (job relay cannot work|outbox:orders: how long .* is not known): ")
+        until("the last count does not count", lambda: "lag orders: how long the oldest row has waited is not known"
+              in http(port, "/readyz")[1])
+        self.assertEqual(http(port, "/healthz")[0], 200, "a restart of the host mends nothing")
+        self.server.start()
+        self.insert(5, 5)
+        until("it is ready again", lambda: http(port, "/readyz")[0] == 200)
+        until("its rows are sent", lambda: self.sent() == 5)
 
     def test_operators_see_and_redrive_dead_letters(self):
         self.configure(outbox='[outbox.orders.columns]\nlast_error = "last_error"')

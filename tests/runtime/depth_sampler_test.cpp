@@ -73,6 +73,36 @@ TEST_F(DepthSamplerTest, KeepsTheNumbersForWhoeverAsksNext) {
   EXPECT_GE(told.age(told.at), std::chrono::seconds(7)) << "numbers that the store had were older";
 }
 
+// An outbox whose database had gone was as young as it had been before.
+TEST_F(DepthSamplerTest, KnowsNoLagOfAQueueThatCannotBeCountedNow) {
+  DepthSampler limited{[] {
+                         return std::vector<queue::QueueAddress>{{"orders", queue::Half::standard}};
+                       },
+                       queues_, metrics_, clock_, std::chrono::milliseconds(10), {{"orders", std::chrono::hours(1)}}};
+  const auto lag = [&limited] {
+    const auto lags = limited.lags();
+    const auto found = lags.find("orders");
+    return found == lags.end() ? DepthSampler::Lag{} : found->second;
+  };
+  ASSERT_TRUE(limited.start());
+  while (!limited.depth("orders")) {
+    std::this_thread::yield();
+  }
+  EXPECT_FALSE(lag().beyond());
+  queues_.set_fault_source([](test::StoreCall, const queue::QueueAddress&) -> std::optional<test::StoreFault> {
+    return test::StoreFault{Error(ErrorCode::unavailable, "connection refused")};
+  });
+  while (!lag().beyond()) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(lag().unknown, "connection refused");
+  queues_.set_fault_source({});
+  while (lag().beyond()) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(lag().limit, std::chrono::hours(1));
+}
+
 TEST_F(DepthSamplerTest, EndsAtOnceWhereNothingIsAsked) {
   ASSERT_TRUE(sampler_.start());
   EXPECT_TRUE(sampler_.leave(SteadyTime::max()));

@@ -38,6 +38,27 @@ TEST_F(Readiness, EndsOnceAJobsStoreHasAnsweredNothingForLong) {
   EXPECT_TRUE(jobs_.drain(soon()).clean);
 }
 
+TEST_F(Readiness, EndsAtOnceWhenTheDatabaseOfAnOutboxIsAway) {
+  ASSERT_TRUE(start({plan("outbox:orders")}));
+  EXPECT_TRUE(probe().ok);
+  queues_.fail_next(test::StoreCall::claim, 1'000'000, Error(ErrorCode::unavailable, "connection refused"));
+  until([&] { return !probe().ok; });
+  EXPECT_EQ(probe().text, "not ready: job outbox:orders cannot work: connection refused");
+  EXPECT_TRUE(health_of({jobs_, config_, nullptr, {}, {}}).ok) << "a restart mends nothing";
+  queues_.heal();
+  until([&] { return probe().ok; });
+  EXPECT_TRUE(jobs_.drain(soon()).clean);
+}
+
+TEST_F(Readiness, EndsWhileALagWithALimitIsNotKnown) {
+  const Lags lags{{"outbox:orders", {.age = 1s, .limit = 60s, .unknown = "connection refused"}}};
+  const observe::ProbeResult probe = readiness_of(true, {jobs_, config_, nullptr, lags, {}});
+  EXPECT_FALSE(probe.ok);
+  EXPECT_EQ(probe.text,
+            "not ready: outbox:orders: how long the oldest row has waited is not known: connection refused, lag_limit is "
+            "60 s");
+}
+
 class PluginFigures : public ::testing::Test {
  protected:
   using Board = plugin::MetricBoard;
