@@ -132,6 +132,19 @@ TEST(Conversion, WritesFiltersRetriesAndPace) {
   EXPECT_TRUE(has_line(host(done), "retry_limit = 5"));
 }
 
+TEST(Conversion, SaysWhatWaitsAndWhatTheProbesAnswer) {
+  const Conversion done = convert(std::string(kDatabase) + kNats + kOutbox + "  pollingInterval: 1m30s\n");
+  EXPECT_TRUE(has_line(file(done, "jobs.d/orders-nats.toml"), "unroutable_wait = \"90s\""));
+  EXPECT_NE(remark(done, "database").find("/readyz answers 503"), std::string::npos);
+  const auto said = [&done](const std::string& text) {
+    return std::any_of(done.remarks.begin(), done.remarks.end(), [&](const Remark& one) {
+      return one.field == "publisher.nats" && one.what.find(text) != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(said("unroutable = \"retry\""));
+  EXPECT_TRUE(said("outage = \"retry\""));
+}
+
 TEST(Conversion, LetsNobodyPublishARowTwice) {
   const Conversion both = convert(std::string(kDatabase) + kOutbox +
                                   "publisher:\n  aws: {region: eu-west-1}\n  nats: {server: 'nats://h'}\n");

@@ -306,11 +306,15 @@ void write_ssh(Fields& fields, const std::string& name, const std::string& kind,
   }
 }
 
-void write_table(Fields& fields, TomlText& host) {
+/// How often rows are polled for, where that is said.
+using Interval = std::optional<Text>;
+
+Interval write_table(Fields& fields, TomlText& host) {
   copy(fields, "outbox.schema", host, "schema");
   copy(fields, "outbox.tableName", host, "table");
   copy(fields, "outbox.producerName", host, "producer", true);
-  if (const auto interval = fields.duration_text("outbox.pollingInterval", kPollingInterval)) {
+  Interval interval = fields.duration_text("outbox.pollingInterval", kPollingInterval);
+  if (interval) {
     host.string("poll_interval", interval->text);
   }
   if (const auto limit = fields.number("outbox.findEventLimit", {0, 10'000, "must be no greater than 10000"});
@@ -324,6 +328,7 @@ void write_table(Fields& fields, TomlText& host) {
       host.number("retry_limit", *limit);
     }
   }
+  return interval;
 }
 
 void leave_pool_out(Fields& fields) {
@@ -333,7 +338,7 @@ void leave_pool_out(Fields& fields) {
   }
 }
 
-void write_outbox(Fields& fields, const std::string& name, TomlText& host) {
+Interval write_outbox(Fields& fields, const std::string& name, TomlText& host) {
   host.table("outbox." + name);
   const std::string kind = kind_of_database(fields);
   host.string("kind", kind);
@@ -341,14 +346,19 @@ void write_outbox(Fields& fields, const std::string& name, TomlText& host) {
   for (const char* field : {"username", "password"}) {
     copy(fields, std::string("database.") + field, host, field, true);
   }
+  Interval interval;
   if (fields.has("outbox")) {
-    write_table(fields, host);
+    interval = write_table(fields, host);
   } else {
     fields.complain("outbox", "is required");
   }
   write_tls(fields, name, kind, host);
   write_ssh(fields, name, kind, host);
   leave_pool_out(fields);
+  fields.remark("database",
+                "while it is away /readyz answers 503, and /healthz 200, for a restart of the host mends no database; "
+                "outbox-worker had /healthz alone, which answered 500: point what asked it at /readyz");
+  return interval;
 }
 
 constexpr std::int64_t kConcurrency = 64;  // there it was as many as a poll brought groups
@@ -357,12 +367,13 @@ constexpr config::Duration kLongestBase = std::chrono::hours(24);
 
 /// What both kinds of job take from [outbox].
 struct Pace {
-  std::optional<std::int64_t> throughput;  ///< its default of 3000 never held anything up
+  Interval interval;
+  std::optional<std::int64_t> throughput{};  ///< its default of 3000 never held anything up
   config::Duration retry_backoff = kRetryBackoff;
 };
 
-Pace read_pace(Fields& fields) {
-  Pace pace;
+Pace read_pace(Fields& fields, Interval interval) {
+  Pace pace{std::move(interval)};
   if (const auto rate = fields.number("outbox.throughput", {0, 1'000'000, "must be no greater than 3000"});
       rate && *rate > 0) {
     pace.throughput = *rate;
@@ -422,6 +433,19 @@ struct Lists {
   std::vector<Text> skipped;
   std::vector<Text> ignored;
 };
+
+/// What becomes of a row without a destination: it waits for the next poll, which is what a job does anyway.
+void write_waits(Fields& fields, const Pace& pace, const std::string& publisher, TomlText& job) {
+  if (pace.interval) {
+    job.string("unroutable_wait", pace.interval->text);
+  }
+  fields.remark(publisher,
+                "a row without a destination waits for one, with a warning; of a type that is no ARN or RN, or of "
+                "another service, outbox-worker counted tries, as unroutable = \"retry\" in [job.options] does");
+  fields.remark(publisher,
+                "while it cannot be reached rows wait and keep their tries; outbox-worker counted them, as outage = "
+                "\"retry\" in [job.options] does");
+}
 
 /// They stood at SNS and held for every row.
 Lists read_lists(Fields& fields) {
@@ -486,6 +510,7 @@ NewFile sns_job(Fields& fields, const std::string& name, const Pace& pace, bool 
   copy(fields, "publisher.aws.sns.endpoint", job, "endpoint");
   write_credentials(fields, job);
   write_refetch(fields, job);
+  write_waits(fields, pace, "publisher.aws", job);
   if (!lists.ignored.empty()) {
     job.strings("ignore_unreadable_topics", lists.ignored);
     fields.remark(
@@ -571,6 +596,7 @@ NewFile nats_job(Fields& fields, const std::string& name, const Pace& pace, bool
       "the plugin reconnects for as long as it runs; after the last one outbox-worker published nothing any more");
   write_nats_tls(fields, job);
   write_nats_user(fields, job);
+  write_waits(fields, pace, "publisher.nats", job);
   fields.remark(
       "publisher.nats",
       "a message's id is the row's, so that two events of one payload are both stored; message_id = \"payload\" in "
@@ -578,7 +604,7 @@ NewFile nats_job(Fields& fields, const std::string& name, const Pace& pace, bool
   return {"jobs.d/" + name + "-nats.toml", job.text()};
 }
 
-std::vector<NewFile> write_jobs(Fields& fields, const std::string& name) {
+std::vector<NewFile> write_jobs(Fields& fields, const std::string& name, Interval interval) {
   std::vector<NewFile> files;
   if (!fields.has("publisher")) {
     fields.complain("publisher", "is required");
@@ -590,7 +616,7 @@ std::vector<NewFile> write_jobs(Fields& fields, const std::string& name) {
     fields.complain("publisher", "set the Publisher: aws or nats");
     return files;
   }
-  const Pace pace = read_pace(fields);
+  const Pace pace = read_pace(fields, std::move(interval));
   if (sns) {
     files.push_back(sns_job(fields, name, pace, nats));
   }
@@ -625,8 +651,8 @@ Conversion convert_worker_file(const std::string& text, const std::string& name,
   host.table("http");
   host.string("listen", "${SLUICE_LISTEN:-0.0.0.0:8080}");
   write_observation(*fields, host);
-  write_outbox(*fields, name, host);
-  std::vector<NewFile> jobs = write_jobs(*fields, name);
+  Interval interval = write_outbox(*fields, name, host);
+  std::vector<NewFile> jobs = write_jobs(*fields, name, std::move(interval));
   if (!fields->complaints().empty()) {
     conversion.complaints = fields->complaints().text();
     return conversion;
