@@ -220,8 +220,9 @@ observe::ProbeResult judged(const JobSet& jobs) {
 
 /// Whether nothing comes out of the job's queue. Of an outbox it is known at once, for its sessions have ended.
 bool cut_off(const JobSet::Member& member, const work::JobActivity& activity) {
-  const bool away = activity.trouble && !activity.paused && (activity.trouble->code() == ErrorCode::unavailable ||
-                                                             activity.trouble->code() == ErrorCode::timeout);
+  const bool away =
+      activity.trouble && !activity.paused &&
+      (activity.trouble->code() == ErrorCode::unavailable || activity.trouble->code() == ErrorCode::timeout);
   return activity.trouble && (activity.cut_off || (away && config::outbox_named(member.plan.config.queue)));
 }
 

@@ -299,8 +299,8 @@ std::variant<Target, sluice::Outcome> Routes::find(const Envelope& envelope, con
   } else if (name->resource.empty()) {
     why = type + " names no resource behind its last colon";
   } else {
-    why = type + " is of the service \"" + one_line(name->service) + "\", and this job publishes to " +
-          services_.front();
+    why =
+        type + " is of the service \"" + one_line(name->service) + "\", and this job publishes to " + services_.front();
   }
   return without_destination(why + "; add a rule to [job.options.routes], or set " + fallback_name_, envelope, context);
 }

@@ -78,7 +78,11 @@ TEST_F(DepthSamplerTest, KnowsNoLagOfAQueueThatCannotBeCountedNow) {
   DepthSampler limited{[] {
                          return std::vector<queue::QueueAddress>{{"orders", queue::Half::standard}};
                        },
-                       queues_, metrics_, clock_, std::chrono::milliseconds(10), {{"orders", std::chrono::hours(1)}}};
+                       queues_,
+                       metrics_,
+                       clock_,
+                       std::chrono::milliseconds(10),
+                       {{"orders", std::chrono::hours(1)}}};
   const auto lag = [&limited] {
     const auto lags = limited.lags();
     const auto found = lags.find("orders");

@@ -54,9 +54,10 @@ TEST_F(Readiness, EndsWhileALagWithALimitIsNotKnown) {
   const Lags lags{{"outbox:orders", {.age = 1s, .limit = 60s, .unknown = "connection refused"}}};
   const observe::ProbeResult probe = readiness_of(true, {jobs_, config_, nullptr, lags, {}});
   EXPECT_FALSE(probe.ok);
-  EXPECT_EQ(probe.text,
-            "not ready: outbox:orders: how long the oldest row has waited is not known: connection refused, lag_limit is "
-            "60 s");
+  EXPECT_EQ(
+      probe.text,
+      "not ready: outbox:orders: how long the oldest row has waited is not known: connection refused, lag_limit is "
+      "60 s");
 }
 
 class PluginFigures : public ::testing::Test {

@@ -357,7 +357,7 @@ class SourceRows {
   std::optional<Error> locks_trouble_ SLUICE_GUARDED_BY(mutex_);
   std::optional<Error> reader_trouble_ SLUICE_GUARDED_BY(mutex_);
   bool locks_are_back_ SLUICE_GUARDED_BY(mutex_) = false;  ///< the database can be reached again
-  Origin origin_ SLUICE_GUARDED_BY(mutex_);  ///< known before the first row is
+  Origin origin_ SLUICE_GUARDED_BY(mutex_);                ///< known before the first row is
   std::int64_t handed_out_ SLUICE_GUARDED_BY(mutex_) = 0;
   std::unordered_map<RowKey, Held, RowKeyHash> held_ SLUICE_GUARDED_BY(mutex_);
   /// When rows that were lost had been fetched first, so that they are known again when they come back.
@@ -594,7 +594,7 @@ class LockHolder {
 
   Mutex mutex_;
   Condition changed_;
-  bool busy_ SLUICE_GUARDED_BY(mutex_) = false;  ///< somebody has the turn
+  bool busy_ SLUICE_GUARDED_BY(mutex_) = false;       ///< somebody has the turn
   bool look_ SLUICE_GUARDED_BY(mutex_) = false;       ///< the session is over
   bool rows_come_ SLUICE_GUARDED_BY(mutex_) = false;  ///< since the last beat
   /// The session's end comes closer while the machine sleeps.
