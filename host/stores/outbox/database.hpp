@@ -138,6 +138,8 @@ class ReadSession : public Resource {
   virtual Result<std::vector<Page>> fetch_groups(std::span<const Group> groups, std::size_t limit,
                                                  const FetchRequest& request, Deadline deadline) = 0;
 
+  /// Nobody tells of new rows, and a look for them costs next to nothing.
+  virtual bool wants_looks() const { return false; }
   /// What a wait has ended by.
   enum class News : std::uint8_t {
     none,     ///< the deadline, or `wake`

@@ -241,6 +241,7 @@ class SourceRows {
       events_.warn(source->doubt);
     }
     session_ = std::move(*opened);
+    run([this](RowScheduler& rows) { rows.look_for_rows(session_->wants_looks()); });
     return {};
   }
 

@@ -15,6 +15,9 @@ constexpr std::size_t kLeastCapacity = 256;
 constexpr Duration kOverlap = std::chrono::seconds(2);
 constexpr Duration kTailPace = std::chrono::milliseconds(5);
 constexpr Duration kSweepPace = std::chrono::milliseconds(500);
+// Where nobody tells of new rows.
+constexpr Duration kQuickestLook = std::chrono::milliseconds(10);
+constexpr Duration kSlowestLook = std::chrono::seconds(1);
 constexpr std::size_t kGroupsAtOnce = 64;
 // Of names of groups in one statement: servers take 16 MiB and more, where each byte stands as two digits.
 constexpr std::size_t kMostPassedOver = 1U << 20U;
@@ -266,6 +269,11 @@ void RowScheduler::begin_sweep(SteadyTime now) {
 // What is passed over is read again with each sweep, which is to be for half of the time at most.
 void RowScheduler::end_scan(SteadyTime now) {
   read_once_ = true;
+  const bool found = ends_.empty() || cursor_ > ends_.back().second;
+  look_pause_ = found ? kQuickestLook : std::min({2 * look_pause_, kSlowestLook, settings_.poll_interval});
+  if (looks_) {
+    tail_at_ = std::min(tail_at_, now + look_pause_);
+  }
   ends_.emplace_back(now, ends_.empty() ? cursor_ : std::max(cursor_, ends_.back().second));
   while (ends_.size() > 1 && ends_[1].first <= now - kOverlap) {
     ends_.pop_front();

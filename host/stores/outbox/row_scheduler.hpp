@@ -72,6 +72,8 @@ class RowScheduler {
   void read_failed() { end_read(); }
   /// New rows have been committed.
   void rows_told(SteadyTime now);
+  /// True: nobody tells of new rows, so that they are looked for: soon after some were found, then ever less often.
+  void look_for_rows(bool look) { looks_ = look; }
   /// An operator has changed rows: what waits is looked at again.
   void change_told(SteadyTime now);
 
@@ -177,6 +179,8 @@ class RowScheduler {
   Duration sweep_pace_;                     ///< from one sweep to the next at least
   SteadyTime tail_at_ = SteadyTime::max();  ///< news are to be read
   SteadyTime tailed_at_{};
+  bool looks_ = false;    ///< see look_for_rows
+  Duration look_pause_{};  ///< from the last look that found nothing to the next
   std::deque<std::pair<SteadyTime, std::int64_t>> ends_;  ///< where the table ended, and when that was seen
 };
 

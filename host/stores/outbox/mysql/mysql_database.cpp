@@ -305,6 +305,8 @@ class MysqlServer final : public SqlServer {
     return std::make_unique<MysqlLocks>(*this, std::move(connection), place(), clock());
   }
 
+  bool tells_of_rows() const override { return false; }
+
   // Ids alone are numbered, so that the server sorts no payloads.
   Result<std::string> group_statement(SqlConnection& connection, std::span<const Group> groups, std::size_t limit,
                                       const std::string& wanted, Deadline deadline) override {

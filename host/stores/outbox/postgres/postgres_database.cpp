@@ -149,9 +149,9 @@ current_user)";
 
 constexpr const char* kHelpers =
     R"(SELECT EXISTS (SELECT 1 FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
-WHERE i.indrelid = @TABLE_TEXT::regclass AND i.indisvalid AND a.attname = @1 AND
+WHERE i.indrelid = to_regclass(@TABLE_TEXT) AND i.indisvalid AND a.attname = @1 AND
 pg_get_expr(i.indpred, i.indrelid) LIKE '%IS NULL%'), EXISTS (SELECT 1 FROM pg_trigger t JOIN pg_proc p ON
-p.oid = t.tgfoid WHERE t.tgrelid = @TABLE_TEXT::regclass AND p.prosrc LIKE '%pg_notify%' AND t.tgenabled <> 'D'))";
+p.oid = t.tgfoid WHERE t.tgrelid = to_regclass(@TABLE_TEXT) AND p.prosrc LIKE '%pg_notify%' AND t.tgenabled <> 'D'))";
 
 /// `user`: as whom it was looked for.
 Error no_table(const SqlTable& table, const std::string& user = {}) {
@@ -305,6 +305,8 @@ class PostgresServer final : public SqlServer {
     if (use == Use::rows) {
       SLUICE_TRY(indexed, has_group_index(**connection, deadline));
       group_index_ = *indexed;
+      SLUICE_TRY(helpers, helpers_of(**connection, deadline));
+      tells_of_rows_ = helpers->trigger && !pooled;
     }
     return connection;
   }
@@ -312,6 +314,8 @@ class PostgresServer final : public SqlServer {
   std::unique_ptr<LockSession> locks_on(std::unique_ptr<SqlConnection> connection) override {
     return std::make_unique<PostgresLocks>(*this, std::move(connection));
   }
+
+  bool tells_of_rows() const override { return tells_of_rows_; }
 
   Result<std::string> group_statement(SqlConnection& /*connection*/, std::span<const Group> groups, std::size_t limit,
                                       const std::string& wanted, Deadline /*deadline*/) override {
@@ -448,6 +452,16 @@ class PostgresServer final : public SqlServer {
     return flag_of(found->rows.front()[0]);
   }
 
+  struct Helpers {
+    bool pending_index = false;
+    bool trigger = false;
+  };
+  Result<Helpers> helpers_of(SqlConnection& connection, Deadline deadline) const {
+    SLUICE_TRY(found, ask(connection, deadline, kHelpers, {literal(settings().table.columns.id)}));
+    const Cells& flags = found->rows.front();
+    return Helpers{.pending_index = flag_of(flags[0]), .trigger = flag_of(flags[1])};
+  }
+
   /// Whether requests of one connection are dealt out to several sessions, by a pool in between. A server tells its
   /// process when it lets somebody in; a pool tells something of its own.
   Result<bool> sessions_are_shared(SqlConnection& connection, Deadline deadline) const {
@@ -510,10 +524,9 @@ class PostgresServer final : public SqlServer {
   }
   // What makes it quick.
   Result<void> look_at_helpers(SqlConnection& connection, Inspection& found, Deadline deadline) const {
-    const Columns& names = settings().table.columns;
-    SLUICE_TRY(answer, ask(connection, deadline, kHelpers, {literal(names.id)}));
+    SLUICE_TRY(helpers, helpers_of(connection, deadline));
     const std::string mend = "; `sluice outbox ddl` prints it";
-    if (!flag_of(answer->rows.front()[0])) {
+    if (!helpers->pending_index) {
       found.remark(
           found.table() +
           table().sql(" has no index on @ID WHERE @SENT_AT IS NULL: each look reads past all rows that were sent "
@@ -528,13 +541,16 @@ class PostgresServer final : public SqlServer {
                       "read") +
           mend);
     }
-    if (!flag_of(answer->rows.front()[1]) && !settings().connect.side_table) {
-      found.remark(found.table() + " has no trigger that tells of new rows: they are found at the next poll" + mend);
+    if (!helpers->trigger && !settings().connect.side_table) {
+      found.remark(found.table() +
+                   " has no trigger that tells of new rows: they are looked for, once a second while none come" + mend);
     }
     return {};
   }
 
-  std::atomic<bool> group_index_ = false;  ///< when rows were last connected for
+  // When rows were last connected for.
+  std::atomic<bool> group_index_ = false;
+  std::atomic<bool> tells_of_rows_ = false;
 };
 
 }  // namespace

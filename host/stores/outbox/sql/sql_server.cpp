@@ -200,6 +200,8 @@ class SqlReadSession final : public ReadSession {
     return answers;
   }
 
+  bool wants_looks() const override { return !server_.tells_of_rows(); }
+
   Result<News> wait(int wake, Deadline deadline) override {
     SLUICE_TRY(told, connection_->wait(wake, deadline));
     const auto has = [&](const char* what) {

@@ -183,6 +183,8 @@ class SqlServer : public Database {
   /// its name is gone nothing is written.
   virtual Result<std::unordered_set<std::int64_t>> write(SqlConnection& connection, std::span<const RowEdit> marks,
                                                          const MarkFence* fence, Deadline deadline) = 0;
+  /// A connection for rows that was made last hears of new ones.
+  virtual bool tells_of_rows() const = 0;
   virtual Result<SourceId> source_id(SqlConnection& connection, Deadline deadline) = 0;
   virtual Result<std::vector<Finding>> inspect(SqlConnection& connection, Deadline deadline) = 0;
 
