@@ -245,6 +245,46 @@ TEST(RowScheduler, ARowThatNobodyTellsOfIsFoundWithinThePollInterval) {
   EXPECT_EQ(rig.drain(), Ids{2});
 }
 
+// Every 10 ms while they come, and once a second when none has come for a while.
+TEST(RowScheduler, WhereNobodyTellsRowsAreLookedForOftenWhileTheyComeAndSeldomOtherwise) {
+  LineRig rig;
+  rig.line.look_for_rows(true);
+  rig.add(1, "a");
+  EXPECT_EQ(rig.drain(), Ids{1});
+  for (std::int64_t id = 2; id <= 400; ++id) {
+    rig.now += milliseconds(10);
+    rig.add(id, "g" + std::to_string(id));
+    ASSERT_EQ(rig.drain(), Ids{id}) << "while they come";
+  }
+  rig.reads = 0;
+  for (int i = 0; i < 6000; ++i) {
+    rig.now += milliseconds(10);
+    rig.read_all();
+  }
+  EXPECT_LE(rig.reads, 60 + 12 + 10) << "of a minute; every 5 s all of it is read";
+  EXPECT_GE(rig.reads, 60);
+  rig.add(401, "a");
+  rig.now += seconds(1);
+  EXPECT_EQ(rig.drain(), Ids{401});
+  rig.now += milliseconds(10);
+  rig.add(402, "a");
+  EXPECT_EQ(rig.drain(), Ids{402}) << "the next one is looked for at once";
+}
+
+TEST(RowScheduler, APollIntervalBelowASecondBoundsTheTimeBetweenLooks) {
+  LineRig rig({.poll_interval = milliseconds(50)});
+  rig.line.look_for_rows(true);
+  rig.add(1, "a");
+  EXPECT_EQ(rig.drain(), Ids{1});
+  for (int i = 0; i < 1000; ++i) {
+    rig.now += milliseconds(10);
+    rig.read_all();
+  }
+  rig.add(2, "a");
+  rig.now += milliseconds(50);
+  EXPECT_EQ(rig.drain(), Ids{2});
+}
+
 TEST(RowScheduler, WhatWasSettledWhileAPageWasReadIsNotHandedOutAgain) {
   LineRig rig;
   rig.add(1, "a");
@@ -422,7 +462,7 @@ TEST(RowScheduler, ARowWithoutAGroupThatWasReleasedWaitsAsLongAsWasSaid) {
 TEST(RowScheduler, UnreadableRowsAreGivenToBePutAsideAndHoldNobody) {
   LineRig rig;
   rig.add(1, "a");
-  rig.table[1].row.unreadable = "payload is NULL";
+  rig.table[1].row.unreadable = "event is NULL";
   rig.add(2, "a");
   const ReadOrder order = rig.line.next_read(rig.now);
   const auto aside = rig.line.page_read(order, rig.page(order.request), rig.now);
@@ -439,13 +479,13 @@ TEST(RowScheduler, UnreadableRowsHoldTheirGroupWhereDeadLettersDo) {
     }
     rig.add(4, "");
     rig.add(5, "");
-    rig.table[2].row.unreadable = "payload is NULL";
-    rig.table[4].row.unreadable = "payload is NULL";
+    rig.table[2].row.unreadable = "event is NULL";
+    rig.table[4].row.unreadable = "event is NULL";
     const ReadOrder order = rig.line.next_read(rig.now);
     const auto aside = rig.line.page_read(order, rig.page(order.request), rig.now);
     ASSERT_EQ(aside.size(), 2U);
     EXPECT_EQ(aside[0].id, 2);
-    EXPECT_EQ(aside[0].unreadable, "payload is NULL");
+    EXPECT_EQ(aside[0].unreadable, "event is NULL");
     EXPECT_EQ(rig.take(), (Ids{1, 5}));
     rig.table[2].row.dead = rig.table[4].row.dead = marked;  // or the mark was lost
     rig.sent(1);
