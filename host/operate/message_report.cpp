@@ -62,12 +62,25 @@ void describe_failure(const queue::Failure& failure, Fields& fields) {
   fields.cell({"ATTEMPTS"}, failure.attempts == 0 ? std::string() : std::to_string(failure.attempts));
   fields.cell({"HANDLER"}, failure.handler);
   fields.cell({"HOST"}, failure.host);
-  fields.cell({"FAILED"}, when(failure.failed_at, fields.now()) + spans_text(failure.wait, failure.took));
+  if (failure.failed_at != WallTime{}) {
+    fields.cell({"FAILED"}, when(failure.failed_at, fields.now()) + spans_text(failure.wait, failure.took));
+  }
   for (const queue::FailedAttempt& attempt : failure.earlier) {
     fields.cell({"BEFORE"}, "attempt " + std::to_string(attempt.attempt) + " on " + attempt.host + ", " +
                                 ago(attempt.failed_at, fields.now()) + spans_text(attempt.wait, attempt.took) + ": " +
                                 attempt.error);
   }
+}
+
+/// Some stores do not know it.
+void describe_failed_at(std::string_view key, const Column& column, WallTime time, Fields& fields) {
+  if (time == WallTime{}) {
+    fields.member(key, std::string_view());
+    fields.cell(column, {"?"});
+    return;
+  }
+  fields.member(key, time);
+  fields.span(column, fields.now() - time);
 }
 
 std::string bytes_text(std::size_t count) { return std::to_string(count) + (count == 1 ? " byte" : " bytes"); }
@@ -151,10 +164,8 @@ void describe(const queue::ErrorGroup& group, Fields& fields) {
   fields.member("error", group.error);
   fields.number("count", figures("COUNT"), group.count);
   fields.text("example_id", {"EXAMPLE", false, 36}, group.example);  // a UUID
-  fields.member("last_failed_at", group.last_failed_at);
-  fields.span(figures("LAST"), fields.now() - group.last_failed_at);
-  fields.member("first_failed_at", group.first_failed_at);
-  fields.span(figures("FIRST"), fields.now() - group.first_failed_at);
+  describe_failed_at("last_failed_at", figures("LAST"), group.last_failed_at, fields);
+  describe_failed_at("first_failed_at", figures("FIRST"), group.first_failed_at, fields);
   fields.text("fingerprint", {"CAUSE"}, group.fingerprint);
   fields.member("pattern", group.pattern);
   fields.cell({"ERROR", false, 80}, {group.count == 1 ? group.error : group.pattern, Colour::red});

@@ -115,7 +115,9 @@ class RecordWriter {
     }
   }
   void operator()(std::string_view key, std::integral auto number) { json_.member(key, number); }
-  void operator()(std::string_view key, WallTime time) { (*this)(key, std::optional(time)); }
+  void operator()(std::string_view key, WallTime time) {
+    (*this)(key, purpose_ == Purpose::show && time == WallTime{} ? std::nullopt : std::optional(time));
+  }
   void operator()(std::string_view key, const std::optional<WallTime>& time) {
     put_unless_odd(key, time ? format_timestamp(*time) : std::string());
   }
