@@ -465,6 +465,9 @@ class Nats {
       publication.headers.emplace_back("Event", header_value(envelope.event));
     }
     publication.headers.emplace_back("Producer", header_value(envelope.producer));
+    if (message.attribute("tombstone")) {
+      publication.headers.emplace_back("Tombstone", "true");
+    }
     for (const std::string& name : settings_.attributes) {
       if (const auto value = message.attribute(name)) {
         publication.headers.emplace_back(name, header_value(*value));

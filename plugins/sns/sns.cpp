@@ -87,16 +87,16 @@ bool is_attribute_name(const std::string& text) {
 }
 
 std::vector<std::string> attributes_option(const sluice::Options& options) {
-  // Ten are the most that SNS hands to a queue with the bare message; two are ours.
-  constexpr std::size_t kMost = 8;
+  // Ten are the most that SNS hands to a queue with the bare message; three are ours.
+  constexpr std::size_t kMost = 7;
   auto names = options.list("attributes");
   for (const std::string& name : names) {
-    if (!is_attribute_name(name) || name == "Event" || name == "Producer") {
+    if (!is_attribute_name(name) || name == "Event" || name == "Producer" || name == "Tombstone") {
       refuse("attributes", "has \"" + publishing::one_line(name) + "\", which cannot be the name of an attribute");
     }
   }
   if (names.size() > kMost) {
-    refuse("attributes", "has " + std::to_string(names.size()) + " names; 8 are the most");
+    refuse("attributes", "has " + std::to_string(names.size()) + " names; 7 are the most");
   }
   return names;
 }
@@ -213,13 +213,16 @@ class Sns {
   sluice::Outcome publish(const sns::Topic& topic, const sluice::Message& message, const publishing::Envelope& envelope,
                           const sluice::Context& context) const {
     std::vector<std::pair<std::string, std::string>> attributes = {{"Event", std::string(envelope.event)},
-                                                                   {"Producer", std::string(envelope.producer)}};
+                                                                   {"Producer", std::string(envelope.producer)},
+                                                                   {"Tombstone", std::string(message.attribute("tombstone", ""))}};
     attributes.reserve(attributes.size() + settings_.attributes.size());
     for (const std::string& name : settings_.attributes) {
       attributes.emplace_back(name, message.attribute(name, ""));
     }
     const std::string named = "SNS, topic " + topic.arn + ": ";
-    auto entry = sns::make_entry(topic, message.body(), envelope.id, envelope.unique_id(), std::move(attributes),
+    // SNS has no empty messages.
+    const std::string_view body = message.attribute("tombstone") ? std::string_view("null") : message.body();
+    auto entry = sns::make_entry(topic, body, envelope.id, envelope.unique_id(), std::move(attributes),
                                  settings_.entries);
     if (const auto* bad = std::get_if<sns::BadEntry>(&entry)) {
       return sluice::reject(named + bad->reason);

@@ -79,6 +79,19 @@ TEST_F(NatsTest, PublishesARowAsTheOriginalDoes) {
                           Pair("Producer", "shop"), Pair("traceparent", message.attributes["traceparent"])));
 }
 
+TEST_F(NatsTest, PublishesATombstoneAsAnEmptyBodyWithAHeader) {
+  START();
+  JetStream stream(server_->url());
+  stream.add_stream("ORDERS", {"orders.>"});
+  TestMessage message = row("42", "1:1", "");
+  message.attributes["tombstone"] = "true";
+  EXPECT_EQ(published(message).status, SLUICE_DONE);
+  const auto stored = stream.messages("ORDERS");
+  ASSERT_EQ(stored.size(), 1U);
+  EXPECT_EQ(stored[0].body, "");
+  EXPECT_THAT(stored[0].headers, ::testing::Contains(Pair("Tombstone", "true")));
+}
+
 TEST_F(NatsTest, PublishesWhatIsNoRow) {
   START();
   JetStream stream(server_->url());
