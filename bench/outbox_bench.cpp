@@ -133,7 +133,7 @@ void make_table(Connection& connection) {
   const auto database = queue::outbox::make_postgres_database({}, kClock, random);
   std::string statement;
   bool quoted = false;
-  const std::string ddl = database->ddl();
+  const std::string ddl = database->ddl(false);
   for (std::size_t i = 0; i < ddl.size(); ++i) {
     quoted = ddl.compare(i, 2, "$$") == 0 ? !quoted : quoted;
     statement += ddl[i];

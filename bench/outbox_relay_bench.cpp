@@ -92,7 +92,7 @@ Database mariadb(const test::MariaDbServer& server, SeededRandom& random) {
   database.payload = "CONCAT('\"', REPEAT('x', 198), '\"')";
   database.text_of_n = "n";
   database.ddl =
-      queue::outbox::make_mysql_database({.name = "bench", .connect = {.url = database.url}}, kClock, random)->ddl();
+      queue::outbox::make_mysql_database({.name = "bench", .connect = {.url = database.url}}, kClock, random)->ddl(false);
   return database;
 }
 
@@ -113,7 +113,7 @@ Database postgres(const test::PostgresServer& server, SeededRandom& random) {
   database.payload = "to_json(repeat('x', 198))";
   database.text_of_n = "n::text";
   database.ddl =
-      queue::outbox::make_postgres_database({.name = "bench", .connect = {.url = database.url}}, kClock, random)->ddl();
+      queue::outbox::make_postgres_database({.name = "bench", .connect = {.url = database.url}}, kClock, random)->ddl(false);
   return database;
 }
 

@@ -82,9 +82,10 @@ struct TracingConfig {
 /// Outboxes as host and job files describe them. Values.
 enum class OutboxKind { postgres, mysql, dynamodb };
 
-/// The names of an outbox table's columns.
+/// The names of an outbox table's columns. Of the last three a table may lack those that are called as here.
 struct OutboxColumns {
   std::string id = "id";
+  std::string order_by;  ///< empty: the id, a number. Otherwise ids are texts, and this is a number or a time
   std::string aggregate_type = "aggregate_type";
   std::string aggregate_id = "aggregate_id";
   std::string event = "event";
@@ -92,8 +93,9 @@ struct OutboxColumns {
   std::string retry_at = "retry_at";
   std::string retry_count = "retry_count";
   std::string sent_at = "sent_at";
-  std::string created_at;  ///< empty: there is none
-  std::string last_error;  ///< empty: there is none
+  std::string created_at = "created_at";  ///< empty: it is not used, as the next two
+  std::string last_error = "last_error";
+  std::string failed_at = "failed_at";
 
   friend bool operator==(const OutboxColumns&, const OutboxColumns&) = default;
 };

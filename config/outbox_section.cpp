@@ -32,6 +32,10 @@ const char* identifier_complaint(const std::string& text) {
   return fits && plain ? nullptr : "an identifier of the database, of 1 to 64 bytes";
 }
 
+const char* optional_identifier_complaint(const std::string& text) {
+  return text.empty() ? nullptr : identifier_complaint(text);
+}
+
 const char* text_complaint(const std::string& text) {
   const bool plain = std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; });
   return !text.empty() && plain ? nullptr : "a text of one line";
@@ -72,6 +76,7 @@ void read_url(Section& section, OutboxConfig& outbox) {
 
 void read_columns(Section columns, OutboxColumns& names) {
   columns.read("id", names.id, identifier_complaint);
+  columns.read("order_by", names.order_by, identifier_complaint);
   columns.read("aggregate_type", names.aggregate_type, identifier_complaint);
   columns.read("aggregate_id", names.aggregate_id, identifier_complaint);
   columns.read("event", names.event, identifier_complaint);
@@ -79,8 +84,9 @@ void read_columns(Section columns, OutboxColumns& names) {
   columns.read("retry_at", names.retry_at, identifier_complaint);
   columns.read("retry_count", names.retry_count, identifier_complaint);
   columns.read("sent_at", names.sent_at, identifier_complaint);
-  columns.read("created_at", names.created_at, identifier_complaint);
-  columns.read("last_error", names.last_error, identifier_complaint);
+  columns.read("created_at", names.created_at, optional_identifier_complaint);
+  columns.read("last_error", names.last_error, optional_identifier_complaint);
+  columns.read("failed_at", names.failed_at, optional_identifier_complaint);
 }
 
 void read_tls(Section section, const std::string& file, OutboxConfig& outbox) {
@@ -143,6 +149,7 @@ void read_sql(Section& section, const std::string& file, OutboxConfig& outbox) {
 void read_dynamodb(Section& section, OutboxConfig& outbox) {
   section.refuse({"url", "username", "password", "schema", "coordination", "tls", "ssh"},
                  "goes with kind = \"postgres\" or \"mysql\" only; leave it out");
+  section.section("columns").refuse({"order_by"}, "goes with kind = \"postgres\" or \"mysql\" only; leave it out");
   section.read("region", outbox.region, region_complaint);
   section.read("endpoint", outbox.endpoint, endpoint_complaint);
 }
@@ -158,7 +165,7 @@ void read_rows(Section& section, OutboxConfig& outbox) {
   section.read("lag_limit", outbox.lag_limit, {seconds(1), hours(720)});
   section.read("compat", outbox.compat, kCompat);
   section.read("attributes", outbox.attributes, identifier_complaint);
-  for (const char* taken : {"event", "aggregate_type", "aggregate_id", "producer"}) {
+  for (const char* taken : {"event", "aggregate_type", "aggregate_id", "producer", "tombstone"}) {
     if (std::find(outbox.attributes.begin(), outbox.attributes.end(), taken) != outbox.attributes.end()) {
       section.error_at_value("attributes", std::string("names \"") + taken + "\", which every message has anyway");
     }

@@ -212,9 +212,10 @@ class Sns {
 
   sluice::Outcome publish(const sns::Topic& topic, const sluice::Message& message, const publishing::Envelope& envelope,
                           const sluice::Context& context) const {
-    std::vector<std::pair<std::string, std::string>> attributes = {{"Event", std::string(envelope.event)},
-                                                                   {"Producer", std::string(envelope.producer)},
-                                                                   {"Tombstone", std::string(message.attribute("tombstone", ""))}};
+    std::vector<std::pair<std::string, std::string>> attributes = {
+        {"Event", std::string(envelope.event)},
+        {"Producer", std::string(envelope.producer)},
+        {"Tombstone", std::string(message.attribute("tombstone", ""))}};
     attributes.reserve(attributes.size() + settings_.attributes.size());
     for (const std::string& name : settings_.attributes) {
       attributes.emplace_back(name, message.attribute(name, ""));
@@ -222,8 +223,8 @@ class Sns {
     const std::string named = "SNS, topic " + topic.arn + ": ";
     // SNS has no empty messages.
     const std::string_view body = message.attribute("tombstone") ? std::string_view("null") : message.body();
-    auto entry = sns::make_entry(topic, body, envelope.id, envelope.unique_id(), std::move(attributes),
-                                 settings_.entries);
+    auto entry =
+        sns::make_entry(topic, body, envelope.id, envelope.unique_id(), std::move(attributes), settings_.entries);
     if (const auto* bad = std::get_if<sns::BadEntry>(&entry)) {
       return sluice::reject(named + bad->reason);
     }

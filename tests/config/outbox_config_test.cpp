@@ -69,6 +69,8 @@ attributes = ["traceparent"]
 [outbox.orders.columns]
 aggregate_id = "key"
 last_error = "why"
+failed_at = ""
+order_by = "position"
 [outbox.orders.tls]
 ca = "ca.pem"
 server_name = "db.internal"
@@ -87,6 +89,9 @@ check_host_key = false
   EXPECT_TRUE(outbox.side_table);
   EXPECT_EQ(outbox.columns.aggregate_id, "key");
   EXPECT_EQ(outbox.columns.last_error, "why");
+  EXPECT_EQ(outbox.columns.failed_at, "");
+  EXPECT_EQ(outbox.columns.created_at, "created_at");
+  EXPECT_EQ(outbox.columns.order_by, "position");
   EXPECT_EQ(outbox.tls->ca, "/etc/sluice/ca.pem");
   EXPECT_EQ(outbox.tls->key, "/k.pem");
   EXPECT_TRUE(outbox.tls->verify);

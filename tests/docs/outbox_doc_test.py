@@ -57,11 +57,20 @@ class OutboxPage(Case):
         lines = "".join(f"{key} = {value}\n" for key, value in keys.items() if value)
         self.assertIn('coordination = "locks"', lines)
         columns = "".join(f'{name} = "{name}"\n' for name in ("id", "aggregate_type", "aggregate_id", "event", "payload",
-                                                               "retry_at", "retry_count", "sent_at", "created_at", "last_error"))
+                                                               "retry_at", "retry_count", "sent_at", "created_at", "last_error", "failed_at"))
         self.write("jobs.d/relay.toml", '[job]\nsource = "outbox:orders"\nhandler = "log"\n[job.outbox]\ntypes = ["a"]\n'
                    'deny_types = ["b"]\nevents = ["c"]\nskip_events = ["d"]\n')
         self.write("host.toml", f"[outbox.orders]\n{lines}[outbox.orders.columns]\n{columns}")
         self.check()
+
+    def test_a_table_of_another_maker_is_named_as_its_page_has_it(self):
+        page = "docs/run/outbox-tables.md"
+        (files,) = [block for block in doc_page.blocks(page) if block.language == "toml"]
+        for name, content in re.findall(r"^# (\S+\.toml)\n(.*?)(?=^# \S+\.toml$|\Z)", files.content, re.M | re.S):
+            self.write(name, content)
+        self.check()
+        printed = self.sluice("outbox", "ddl", "orders", "--in-use", check=True).stdout
+        self.assertIn('CREATE INDEX CONCURRENTLY IF NOT EXISTS "outboxevent_pending" ON "outboxevent" ("position")', printed)
 
     def test_the_side_table_is_printed_where_it_is_wanted(self):
         self.write("jobs.d/relay.toml", '[job]\nsource = "outbox:orders"\nhandler = "log"\n')

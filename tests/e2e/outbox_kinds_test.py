@@ -122,7 +122,7 @@ class Kinds:
     def test_a_row_that_cannot_be_handed_out_holds_its_group_where_dead_letters_do(self):
         self.configure(job='on_dead_letter = "hold"')
         self.insert(1, 60)
-        self.set_payload(5, None)
+        self.set_event(5, None)
         host = self.launch()
         others = [one for one in range(1, 61) if one % GROUPS != 5]
         until("it is a dead letter, and the others are done",
@@ -131,7 +131,7 @@ class Kinds:
         self.assertEqual(host.wait(PATIENCE), 0, self.log())
         self.assertEqual(sorted(self.ids()), others, "nothing went behind it")
         self.sluice("redrive", "--outbox", "orders", "--all", "--yes")
-        self.set_payload(5, '{"n": 5}')
+        self.set_event(5, "created")
         self.assertEqual(self.launch("one", "--until-empty").wait(PATIENCE), 0, self.log())
         self.assertEqual(self.ids()[len(others):], [5, 25, 45])
 
@@ -225,13 +225,13 @@ class OutboxDynamo(Kinds, KindCase):
             self.emulator.call("BatchWriteItem", RequestItems={
                 "shop-outbox": [{"PutRequest": {"Item": row}} for row in rows[begin:begin + 25]]})
 
-    def set_payload(self, row, payload):
-        values = {":p": {"S": payload}} if payload else {}
+    def set_event(self, row, event):
+        values = {":e": {"S": event}} if event else {}
         self.emulator.call("UpdateItem", TableName="shop-outbox",
                            Key={"bucket": {"S": str(row % GROUPS % 8)}, "id": {"N": str(row)}},
-                           UpdateExpression="SET #p = :p" if payload else "REMOVE #p",
-                           ExpressionAttributeNames={"#p": "payload"},
-                           **({"ExpressionAttributeValues": values} if payload else {}))
+                           UpdateExpression="SET #e = :e" if event else "REMOVE #e",
+                           ExpressionAttributeNames={"#e": "event"},
+                           **({"ExpressionAttributeValues": values} if event else {}))
 
     def test_a_table_that_is_not_there_is_named(self):
         self.emulator.call("DeleteTable", TableName="shop-outbox")
@@ -290,9 +290,30 @@ class OutboxMariaDb(Kinds, Schemas, KindCase):
                  + ", ".join(f"({one}, 'orders', 'g{one % GROUPS}', 'created', '{{\"n\": {one}}}')"
                              for one in range(first, last + 1)))
 
-    def set_payload(self, row, payload):
-        self.sql(f"ALTER TABLE outbox MODIFY payload JSON NULL; "
-                 f"UPDATE outbox SET payload = {repr(payload) if payload else 'NULL'} WHERE id = {row}")
+    def set_event(self, row, event):
+        self.sql(f"ALTER TABLE outbox MODIFY event VARCHAR(255) NULL; "
+                 f"UPDATE outbox SET event = {repr(event) if event else 'NULL'} WHERE id = {row}")
+
+    def test_a_table_as_debezium_has_it_is_drained_in_its_order(self):
+        self.sql("DROP TABLE outbox; CREATE TABLE outbox (id CHAR(36) PRIMARY KEY, aggregatetype VARCHAR(255) NOT NULL, "
+                 "aggregateid VARCHAR(255) NOT NULL, type VARCHAR(255) NOT NULL, payload JSON, "
+                 "position BIGINT NOT NULL AUTO_INCREMENT UNIQUE)")
+        with open(os.path.join(self.folder, "one.toml"), "a", encoding="utf-8") as file:
+            file.write(outbox_test.DEBEZIUM)
+        for _ in range(2):
+            self.sql(self.sluice("outbox", "ddl", "orders", "--in-use"))
+        self.sql("INSERT INTO outbox (id, aggregatetype, aggregateid, type, payload) SELECT UUID(), 'orders', "
+                 f"CONCAT('g', seq % {GROUPS}), 'created', IF(seq % 10 = 0, NULL, '1') FROM seq_1_to_200")
+        self.assertEqual(self.launch("one", "--until-empty").wait(PATIENCE), 0, self.log())
+        with open(self.handled, encoding="utf-8") as file:
+            handled = file.read().split()
+        rows = dict(line.split("\t") for line in self.run_sql("SELECT id, position FROM outbox WHERE sent_at IS NOT NULL")
+                    .stdout.splitlines())
+        self.assertEqual(sorted(handled), sorted(rows))
+        highest = collections.defaultdict(int)
+        for place in (int(rows[one]) for one in handled):
+            self.assertLess(highest[place % GROUPS], place)
+            highest[place % GROUPS] = place
 
     def test_a_server_behind_an_ssh_server_is_reached_where_the_url_says(self):
         if not ssh_server.installed():
@@ -360,9 +381,9 @@ class OutboxPostgresTable(Kinds, Schemas, KindCase):
         self.server.sql("INSERT INTO outbox (id, aggregate_type, aggregate_id, event, payload) SELECT n, 'orders', 'g' || "
                         f"(n % {GROUPS}), 'created', json_build_object('n', n) FROM generate_series({first}, {last}) n")
 
-    def set_payload(self, row, payload):
-        self.server.sql("ALTER TABLE outbox ALTER payload DROP NOT NULL; "
-                        f"UPDATE outbox SET payload = {repr(payload) if payload else 'NULL'} WHERE id = {row}")
+    def set_event(self, row, event):
+        self.server.sql("ALTER TABLE outbox ALTER event DROP NOT NULL; "
+                        f"UPDATE outbox SET event = {repr(event) if event else 'NULL'} WHERE id = {row}")
 
     def test_a_side_table_that_is_not_there_is_named(self):
         self.server.sql("DROP TABLE outbox_sluice")

@@ -19,6 +19,11 @@ from support import FIXTURE_PLUGINS, PATIENCE, SHIPPED_PLUGINS, SLUICE, SOURCE, 
 SERVER = os.path.join(SOURCE, "tests", "support", "postgres_server.sh")
 
 
+# Behind an [outbox.orders]: Debezium's names.
+DEBEZIUM = ('[outbox.orders.columns]\norder_by = "position"\naggregate_type = "aggregatetype"\naggregate_id = "aggregateid"\n'
+            'event = "type"\n')
+
+
 def installed():
     return os.path.isdir("/usr/lib/postgresql") and shutil.which("psql")
 
@@ -111,8 +116,8 @@ class OutboxCase(unittest.TestCase):
             self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
         return done.stdout + (done.stderr if expect != 0 else "")
 
-    def make_table(self):
-        ddl = self.sluice("outbox", "ddl")
+    def make_table(self, *words):
+        ddl = self.sluice("outbox", "ddl", *words)
         subprocess.run(self.server.psql("")[:-2], input=ddl, text=True, check=True, capture_output=True)
 
     def insert(self, rows, groups):
@@ -322,6 +327,34 @@ class OutboxPostgres(OutboxCase):
                          ["old_enough"], 2)
         self.sluice("outbox", "prune", "--sent-older-than", "7d", "--yes")
         self.assertEqual(self.server.sql("SELECT id FROM outbox"), ["3"])
+
+
+    def test_a_table_as_debezium_has_it_is_drained_in_its_order(self):
+        self.configure(outbox=DEBEZIUM)
+        self.server.sql("CREATE TABLE outbox (id uuid NOT NULL PRIMARY KEY, aggregatetype varchar(255) NOT NULL, aggregateid "
+                        "varchar(255) NOT NULL, type varchar(255) NOT NULL, payload jsonb)")
+        self.server.sql("ALTER TABLE outbox ADD COLUMN position bigint GENERATED ALWAYS AS IDENTITY")
+        for _ in range(2):
+            self.make_table("--in-use")
+        self.assertEqual(json.loads(self.sluice("outbox", "status", "--json"))["findings"], [])
+        self.server.sql("INSERT INTO outbox (id, aggregatetype, aggregateid, type, payload) SELECT gen_random_uuid(), 'orders', "
+                        "'g' || n % 20, 'created', CASE WHEN n % 10 > 0 THEN to_jsonb(n) END FROM generate_series(1, 400) n")
+        self.assertEqual(self.launch("host.toml", "--until-empty").wait(PATIENCE), 0, self.log())
+        with open(self.handled, encoding="utf-8") as file:
+            handled = file.read().split()
+        place_of = dict(line.split("|") for line in self.server.sql("SELECT id, position FROM outbox WHERE sent_at IS NOT NULL"))
+        self.assertEqual(sorted(handled), sorted(place_of))
+        highest = collections.defaultdict(int)
+        for place in (int(place_of[one]) for one in handled):
+            self.assertLess(highest[place % 20], place, "in the order of its column")
+            highest[place % 20] = place
+        dead = handled[3]
+        self.server.sql(f"UPDATE outbox SET sent_at = NULL WHERE id = '{dead}'")
+        self.sluice("invalid", dead, "--outbox", "orders", "--reason", "by hand", "--yes")
+        self.assertIn("by hand", self.sluice("get", dead, "--outbox", "orders"))
+        self.assertIn(dead, self.sluice("ls", "--outbox", "orders", "--dlq"))
+        self.sluice("redrive", dead, "--outbox", "orders", "--yes")
+        self.assertEqual(self.launch("host.toml", "--until-empty").wait(PATIENCE), 0, self.log())
 
 
 class OutboxBadInput(OutboxCase):

@@ -66,8 +66,8 @@ std::uint64_t JetStream::count(const std::string& stream) {
 }
 
 std::vector<StoredMessage> JetStream::messages(const std::string& stream) {
-  constexpr std::array<const char*, 7> kHeaders = {
-      "Event", "Producer", "Tombstone", "Nats-Msg-Id", "traceparent", "tracestate", "Nats-Expected-Stream"};
+  constexpr std::array<const char*, 7> kHeaders = {"Event",       "Producer",   "Tombstone",           "Nats-Msg-Id",
+                                                   "traceparent", "tracestate", "Nats-Expected-Stream"};
   std::vector<StoredMessage> all;
   const std::uint64_t last = count(stream);
   for (std::uint64_t sequence = 1; sequence <= last; ++sequence) {

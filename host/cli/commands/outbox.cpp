@@ -82,7 +82,7 @@ OrExit<ChosenOutbox> choose(const Arguments& arguments) {
 
 Exit print_ddl(const Arguments& arguments, Console& console) {
   SLUICE_TRY(outbox, choose(arguments));
-  console.out(outbox->database().ddl());
+  console.out(outbox->database().ddl(arguments.has("in-use")));
   return Exit::ok();
 }
 
@@ -327,13 +327,15 @@ std::vector<Command> outbox_commands() {
       {
           .name = "outbox ddl",
           .summary = "Print the SQL that makes an outbox table, its indexes and its trigger",
-          .usage = "[NAME] [OPTION]...",
+          .usage = "[NAME] [--in-use] [OPTION]...",
           .description =
               "With the names that the host file gives the table and its columns. Each statement does nothing where "
-              "what it makes is there already, so that it also adds the indexes and the trigger to a table that you "
-              "have. Connects to nothing.",
-          .flags = with_outbox_flags({}),
-          .examples = "sluice outbox ddl orders | psql \"$DATABASE_URL\"",
+              "what it makes is there already. With --in-use it adds columns, indexes and the trigger to a table that "
+              "you have, and writers do not wait for it; in PostgreSQL the indexes are made CONCURRENTLY, which "
+              "cannot run in a transaction. Connects to nothing.",
+          .flags = with_outbox_flags({{"in-use", {}, "what a table lacks that is written to meanwhile"}}),
+          .examples = "sluice outbox ddl orders | psql \"$DATABASE_URL\"\n"
+                      "sluice outbox ddl orders --in-use | psql \"$DATABASE_URL\"",
           .run = print_ddl,
       },
       {

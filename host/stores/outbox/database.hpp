@@ -15,6 +15,8 @@ namespace sluice::queue::outbox {
 /// names; NULL: absent.
 struct Columns : config::OutboxColumns {
   std::vector<std::string> attributes{};
+
+  bool text_ids() const { return !order_by.empty(); }
 };
 
 /// The table, and how its rows are read.
@@ -180,8 +182,9 @@ class Database : public Resource {
   virtual Result<std::unique_ptr<AdminSession>> open_admin(Deadline deadline) = 0;
 
   /// The SQL that makes the table, its indexes, and what else there is: the trigger, and with coordination = "table"
-  /// the side table. Needs no connection.
-  virtual std::string ddl() const = 0;
+  /// the side table. With `in_use` what a table lacks that others write to meanwhile, who wait for nothing of it. May
+  /// be run again. Needs no connection.
+  virtual std::string ddl(bool in_use) const = 0;
 };
 
 }  // namespace sluice::queue::outbox

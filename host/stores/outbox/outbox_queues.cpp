@@ -20,7 +20,7 @@ class OutboxOperator final : public Operator {
       : options_(std::move(options)), database_(database), clock_(clock) {}
 
   Result<StoredMessage> get(const std::string& id, Deadline deadline) override {
-    const auto row_id = row_key_of(id);
+    const auto row_id = row_key_of(id, text_ids());
     if (!row_id) {
       return no_message(name(), id);
     }
@@ -39,7 +39,7 @@ class OutboxOperator final : public Operator {
     ListRows wanted{
         .half = request.half, .newest_first = request.newest_first, .limit = request.limit, .payload = request.content};
     if (!request.cursor.empty()) {
-      wanted.beyond = row_key_of(request.cursor);
+      wanted.beyond = key_of_cursor(request.cursor, text_ids());
       if (!wanted.beyond) {
         return Error(ErrorCode::invalid, "the cursor is none of this outbox");
       }
@@ -47,10 +47,10 @@ class OutboxOperator final : public Operator {
     SLUICE_TRY(rows, ask(deadline, [&](AdminSession& desk) { return desk.list(wanted, deadline); }));
     SLUICE_TRY(known, origin(deadline));
     ListPage page;
+    page.next = rows->size() < request.limit ? "" : cursor_of(rows->back().row.key());
     for (StoredRow& row : *rows) {
       page.messages.push_back(message_of_row(std::move(row), *known));
     }
-    page.next = page.messages.size() < request.limit ? "" : page.messages.back().message.id;
     return page;
   }
   Result<QueueStats> stats(const StatsRequest& request, Deadline deadline) override {
@@ -101,7 +101,7 @@ class OutboxOperator final : public Operator {
     std::vector<RowEdit> wanted;
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < changes.size(); ++i) {
-      const auto id = row_key_of(changes[i].id);
+      const auto id = row_key_of(changes[i].id, text_ids());
       if (!id) {
         results[i] = {ChangeStatus::not_found, 0, no_message(name(), changes[i].id)};
       } else if (changes[i].action == ChangeAction::move_to_front) {
@@ -236,12 +236,15 @@ class OutboxOperator final : public Operator {
     }
     message.invisible_until = stored.retry_at;
     message.failure.error = std::move(stored.last_error);
+    message.failure.failed_at = stored.failed_at.value_or(WallTime{});
     if (dead && message.failure.error.empty()) {
-      message.failure.error = "all " + std::to_string(retries) + " tries are used up (there is no 'last_error' column)";
+      message.failure.error = "not known: the row has no 'last_error'; the job's log had the reason";
     }
-    message.failure.attempts = message.failure.error.empty() ? 0 : retries;
+    // A row that was rejected at its first try has as many as one that has used up all of them.
+    message.failure.attempts = message.failure.error.empty() || dead ? 0 : retries;
     return message;
   }
+  bool text_ids() const { return options_.settings.table.columns.text_ids(); }
   std::string name() const { return "outbox:" + options_.settings.name; }
 
   // Fixed after construction.

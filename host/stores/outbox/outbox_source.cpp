@@ -675,7 +675,7 @@ class OutboxSource final : public Source {
     std::vector<Step> steps;
     for (std::size_t i = 0; i < completions.size(); ++i) {
       const Completion& completion = completions[i];
-      const auto key = row_key_of(completion.receipt.id);
+      const auto key = key_of(completion.receipt);
       if (!key || (started && !rows_.is_out(completion.receipt, *key))) {
         continue;
       }
@@ -700,7 +700,7 @@ class OutboxSource final : public Source {
                                    Deadline /*deadline*/) override {
     std::vector<ExtendResult> results(receipts.size(), {SettleStatus::lost, {}, {}, {}});
     for (std::size_t i = 0; i < receipts.size(); ++i) {
-      const auto key = row_key_of(receipts[i].id);
+      const auto key = key_of(receipts[i]);
       if (key && rows_.is_out(receipts[i], *key)) {
         results[i] = {SettleStatus::applied, receipts[i], SteadyTime::max(), {}};
       }
@@ -709,6 +709,10 @@ class OutboxSource final : public Source {
   }
 
  private:
+  std::optional<RowKey> key_of(const Receipt& receipt) const {
+    return row_key_of(receipt.id, options_.settings.table.columns.text_ids());
+  }
+
   /// What settling one completion takes.
   struct Step {
     RowEdit mark;

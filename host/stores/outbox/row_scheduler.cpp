@@ -211,6 +211,7 @@ void RowScheduler::settled(const RowKey& key, Fate fate, SteadyTime now) {
     settled_meanwhile_.insert(key);
   }
   const Out out = std::move(found->second);
+  const RowKey place = found->first;
   out_.erase(found);
   const bool ends = fate.kind == Fate::Kind::sent || (fate.kind == Fate::Kind::dead && !settings_.filter.hold_dead);
   if (out.group.id.empty()) {
@@ -222,7 +223,7 @@ void RowScheduler::settled(const RowKey& key, Fate fate, SteadyTime now) {
   const auto line = lines_.find(out.group);
   SLUICE_ASSERT(line != lines_.end());
   line->second.is_out = false;
-  line->second.passed = std::max(line->second.passed, key.id);
+  line->second.passed = std::max(line->second.passed, place);
   if (ends) {
     if (!line->second.keys.empty()) {
       ready_.insert(*line->second.keys.begin());
@@ -376,7 +377,7 @@ std::optional<ReadOrder> RowScheduler::page_order(SteadyTime now) {
     if (from_start_) {
       begin_sweep(now);
     }
-    cursor_ = from_start_ ? 0 : settings_.resend_sent ? ends_.back().second : ends_.front().second;
+    cursor_ = from_start_ ? RowKey() : settings_.resend_sent ? ends_.back().second : ends_.front().second;
     scan_begun_ = number_;
     tailed_at_ = now;
     tail_at_ = SteadyTime::max();
@@ -386,7 +387,8 @@ std::optional<ReadOrder> RowScheduler::page_order(SteadyTime now) {
   }
   ReadOrder order{.kind = ReadOrder::Kind::page};
   order.without = closed_groups();
-  order.request.after = cursor_;
+  order.request.after = cursor_.id;
+  order.request.after_text = cursor_.text;
   order.request.from_start = from_start_;
   order.request.limit = std::min(settings_.fetch_limit, capacity_ - rows_.size());
   order.request.bytes = settings_.bytes - row_bytes_;
@@ -424,9 +426,9 @@ std::vector<Row> RowScheduler::page_read(const ReadOrder& order, Page page, Stea
   bool ends = false;
   if (order.number >= scan_begun_ && scanning_) {
     from_start_ = false;
-    cursor_ = page.rows.empty() ? cursor_ : page.rows.back().id;
+    cursor_ = page.rows.empty() ? cursor_ : RowKey{.id = page.rows.back().id, .text = page.rows.back().text};
     if (order.request.from_start && page.rows.empty()) {
-      cursor_ = std::numeric_limits<std::int64_t>::min();
+      cursor_ = {.id = std::numeric_limits<std::int64_t>::min()};
     }
     scanning_ = page.more && !page.rows.empty();
     ends = !scanning_;
@@ -503,7 +505,7 @@ void RowScheduler::load(Lines::iterator line, Page&& answer, SteadyTime now, std
   group.blocked = false;
   bool any = false;
   for (Row& row : answer.rows) {
-    if (row.id <= group.passed && settings_.resend_sent) {
+    if (settings_.resend_sent && row.key() <= group.passed) {
       continue;
     }
     if (broken(row)) {

@@ -102,7 +102,7 @@ class RowScheduler {
     std::uint64_t closed_at = 0;      ///< the last order before that
     SteadyTime held_until{};          ///< nothing of it goes out before; nothing of it is in memory meanwhile
     std::optional<SteadyTime> due{};  ///< where it stands in due_
-    std::int64_t passed = 0;          ///< with resend_sent: the last one that went
+    RowKey passed{};                  ///< with resend_sent: the last one that went
     std::uint32_t bucket = 0;
   };
   using Lines = std::map<Group, GroupBacklog>;
@@ -173,15 +173,15 @@ class RowScheduler {
   bool sweeping_ = false;  ///< a scan that began at the head has not come to its end
   bool from_start_ = true;
   bool read_once_ = false;
-  std::int64_t cursor_ = 0;
+  RowKey cursor_;
   SteadyTime sweep_at_{};
   SteadyTime swept_at_{};
   Duration sweep_pace_;                     ///< from one sweep to the next at least
   SteadyTime tail_at_ = SteadyTime::max();  ///< news are to be read
   SteadyTime tailed_at_{};
-  bool looks_ = false;    ///< see look_for_rows
-  Duration look_pause_{};  ///< from the last look that found nothing to the next
-  std::deque<std::pair<SteadyTime, std::int64_t>> ends_;  ///< where the table ended, and when that was seen
+  bool looks_ = false;                              ///< see look_for_rows
+  Duration look_pause_{};                           ///< from the last look that found nothing to the next
+  std::deque<std::pair<SteadyTime, RowKey>> ends_;  ///< where the table ended, and when that was seen
 };
 
 }  // namespace sluice::queue::outbox

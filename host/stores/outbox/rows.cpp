@@ -19,12 +19,15 @@ Message message_of(Row&& row, const Origin& origin, WallTime now) {
   Message message;
   message.id = to_string(row.key());
   message.body = std::move(row.payload);
-  message.content_type = kJson;
+  message.content_type = row.tombstone ? kTextPlain : kJson;
   message.attributes = std::move(row.attributes);
   message.attributes["event"] = std::move(row.event);
   message.attributes["aggregate_type"] = std::move(row.group.type);
   message.attributes["aggregate_id"] = row.group.id;
   message.attributes["producer"] = origin.producer;
+  if (row.tombstone) {
+    message.attributes["tombstone"] = "true";
+  }
   if (!origin.source_id.empty()) {
     message.attributes["source_id"] = origin.source_id;
   }
@@ -35,16 +38,40 @@ Message message_of(Row&& row, const Origin& origin, WallTime now) {
 }
 
 std::string to_string(const RowKey& key) {
+  if (!key.text.empty()) {
+    return key.text;
+  }
   const std::string id = std::to_string(key.id);
   return key.part == RowKey::kWhole ? id : std::to_string(key.part) + "/" + id;
 }
 
-std::optional<RowKey> row_key_of(std::string_view text) {
+std::optional<RowKey> row_key_of(std::string_view text, bool texts) {
+  if (texts) {
+    return text.empty() ? std::nullopt : std::optional(RowKey{.text = std::string(text)});
+  }
   const auto slash = text.find('/');
   const auto id = parse_number<std::int64_t>(slash == std::string_view::npos ? text : text.substr(slash + 1));
   const auto part = slash == std::string_view::npos ? std::optional(RowKey::kWhole)
                                                     : parse_number<std::uint32_t>(text.substr(0, slash));
   return id && part ? std::optional(RowKey{*id, *part}) : std::nullopt;
+}
+
+std::string cursor_of(const RowKey& key) {
+  return key.text.empty() ? to_string(key) : std::to_string(key.id) + "/" + key.text;
+}
+
+std::optional<RowKey> key_of_cursor(std::string_view cursor, bool texts) {
+  if (!texts) {
+    return row_key_of(cursor);
+  }
+  const auto slash = std::min(cursor.find('/'), cursor.size());
+  const auto place = parse_number<std::int64_t>(cursor.substr(0, slash));
+  auto key = row_key_of(cursor.substr(std::min(slash + 1, cursor.size())), true);
+  if (!place || !key) {
+    return std::nullopt;
+  }
+  key->id = *place;
+  return key;
 }
 
 std::string reason_of(std::string_view error) {

@@ -32,25 +32,34 @@ class Resource {
 };
 
 /// What a row is known by: its id, and where ids are unique only within a part of the table (a bucket of DynamoDB's),
-/// that too. Ordered by id. A value.
+/// that too. Where ids are texts, such as UUIDs, by that alone, and `id` is the row's place: 0 in a key that was made
+/// from a text. Ordered by id, and those of one place by their texts. A value.
 struct RowKey {
   static constexpr std::uint32_t kWhole = std::numeric_limits<std::uint32_t>::max();  ///< the table has no parts
 
   std::int64_t id = 0;
   std::uint32_t part = kWhole;
+  std::string text{};  ///< empty: ids are numbers
 
-  friend bool operator==(const RowKey&, const RowKey&) = default;
+  friend bool operator==(const RowKey& a, const RowKey& b) {
+    return a.text == b.text && (!a.text.empty() || (a.id == b.id && a.part == b.part));
+  }
   friend auto operator<=>(const RowKey&, const RowKey&) = default;
 };
 struct RowKeyHash {
   std::size_t operator()(const RowKey& key) const {
-    return std::hash<std::uint64_t>()(static_cast<std::uint64_t>(key.id) * 0x9E3779B97F4A7C15U + key.part);
+    return key.text.empty()
+               ? std::hash<std::uint64_t>()(static_cast<std::uint64_t>(key.id) * 0x9E3779B97F4A7C15U + key.part)
+               : std::hash<std::string>()(key.text);
   }
 };
-/// As messages, commands and logs name it: "17"; of a table with parts "3/17".
+/// As messages, commands and logs name it: "17"; of a table with parts "3/17"; a text as it is.
 std::string to_string(const RowKey& key);
-/// Nothing for any other text.
-std::optional<RowKey> row_key_of(std::string_view text);
+/// `texts`: of a table whose ids are texts. Nothing for any other text.
+std::optional<RowKey> row_key_of(std::string_view text, bool texts = false);
+/// A key with its place, as a listing goes on behind it.
+std::string cursor_of(const RowKey& key);
+std::optional<RowKey> key_of_cursor(std::string_view cursor, bool texts);
 
 /// Within which rows go out one after the other, by id. An empty `id`: the row has no group.
 struct Group {
@@ -65,24 +74,27 @@ struct Group {
 struct Row {
   std::int64_t id = 0;
   std::uint32_t part = RowKey::kWhole;
-  Group group;  ///< `type` is always there
+  std::string text{};  ///< see RowKey
+  Group group;         ///< `type` is always there
   std::string event;
   std::string payload;
+  bool tombstone = false;        ///< the payload is NULL
   std::uint32_t retries = 0;     ///< retry_count; NULL is 0
   std::optional<Duration> wait;  ///< until retry_at, when that lies ahead
   bool dead = false;             ///< retries are at the limit
   std::uint32_t bucket = 0;
   std::optional<WallTime> created_at;
   Attributes attributes;  ///< of the further columns
-  /// Not empty: the row cannot be handed out, and why ("payload is NULL"). What is NULL is empty above.
+  /// Not empty: the row cannot be handed out, and why ("event is NULL"). What is NULL is empty above.
   std::string unreadable;
 
-  RowKey key() const { return {id, part}; }
+  RowKey key() const { return {id, part, text}; }
 };
 
 /// What is to be read.
 struct FetchRequest {
   std::int64_t after = 0;                  ///< rows with a greater id
+  std::string after_text{};                ///< where ids are texts: and those at that place with a greater one
   bool from_start = true;                  ///< instead of `after`: whatever its sign, the first id of the table
   std::span<const std::uint32_t> buckets;  ///< these alone; never empty
   std::span<const Group> without;          ///< sorted: rows of these are passed over in the database
@@ -120,6 +132,7 @@ struct StoredRow {
   std::optional<WallTime> retry_at;
   std::optional<WallTime> sent_at;
   std::string last_error;
+  std::optional<WallTime> failed_at;
 };
 
 struct ListRows {
@@ -183,6 +196,9 @@ struct RowEdit {
   Duration after{};  ///< retry_at: so long from now
   Value reason = Value::keep;
   std::string error{};  ///< last_error, where there is such a column
+
+  /// failed_at, where there is such a column: now with each failure, and gone with its reason.
+  Value failed() const { return tries == Value::set ? Value::set : reason; }
 };
 
 /// The marks of a source: the row was sent; it failed, and is tried again after `wait`; it is a dead letter.

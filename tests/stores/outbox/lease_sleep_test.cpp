@@ -123,7 +123,7 @@ class MemoryDatabase final : public Database {
   Result<std::unique_ptr<AdminSession>> open_admin(Deadline /*deadline*/) override {
     return Error(ErrorCode::unavailable, "there is no desk");
   }
-  std::string ddl() const override { return {}; }
+  std::string ddl(bool /*in_use*/) const override { return {}; }
 
  private:
   const std::function<std::unique_ptr<LockSession>()> open_;

@@ -16,6 +16,18 @@ PostgresServer* postgres() {
 }
 
 OutboxTable::OutboxTable(bool side_table) : side_table_(side_table) {
+  columns_.attributes = {"traceparent"};
+  connect();
+  run_all(database()->ddl(false));
+}
+
+OutboxTable::OutboxTable(const std::string& ddl, queue::outbox::Columns columns)
+    : side_table_(false), columns_(std::move(columns)) {
+  connect();
+  run_all(ddl);
+}
+
+void OutboxTable::connect() {
   static std::atomic<int> tables = 0;
   name_ = "outbox_" + std::to_string(++tables);
   for (int attempt = 0; attempt < 200 && !connection_; ++attempt) {
@@ -28,14 +40,16 @@ OutboxTable::OutboxTable(bool side_table) : side_table_(side_table) {
   if (!connection_) {
     throw std::runtime_error("the test's PostgreSQL lets nobody in");
   }
-  // One statement at a time: the extended protocol takes no more.
+}
+
+// The extended protocol takes one statement at a time.
+void OutboxTable::run_all(const std::string& statements) {
   std::string statement;
   bool quoted = false;
-  const std::string ddl = database()->ddl();
-  for (std::size_t i = 0; i < ddl.size(); ++i) {
-    quoted = ddl.compare(i, 2, "$$") == 0 ? !quoted : quoted;
-    statement += ddl[i];
-    if (ddl[i] == ';' && !quoted) {
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    quoted = statements.compare(i, 2, "$$") == 0 ? !quoted : quoted;
+    statement += statements[i];
+    if (statements[i] == ';' && !quoted) {
       sql(std::exchange(statement, {}));
     }
   }
@@ -44,9 +58,7 @@ OutboxTable::OutboxTable(bool side_table) : side_table_(side_table) {
 Settings OutboxTable::settings() const {
   Settings settings{.name = "orders", .connect = {.url = postgres()->url(), .side_table = side_table_}};
   settings.table.table = name_;
-  settings.table.columns.last_error = "last_error";
-  settings.table.columns.created_at = "created_at";
-  settings.table.columns.attributes = {"traceparent"};
+  settings.table.columns = columns_;
   return settings;
 }
 

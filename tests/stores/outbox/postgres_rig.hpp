@@ -24,17 +24,24 @@ class OutboxTable {
  public:
   /// `side_table`: for coordination = "table".
   explicit OutboxTable(bool side_table = false);
+  /// One that somebody else's SQL makes, in which "@T" stands for the table.
+  OutboxTable(const std::string& ddl, queue::outbox::Columns columns);
 
   queue::outbox::Settings settings() const;
   std::unique_ptr<queue::outbox::Database> database() const;
   /// Runs SQL in which "@T" stands for the table; the first column of what it gives back.
   std::vector<std::string> sql(std::string text);
+  /// Runs statements one after the other: what `ddl` gives.
+  void run_all(const std::string& statements);
   /// Rows with these groups, in this order, of type "orders"; their ids begin with `first`.
   void insert(const std::vector<std::string>& groups, std::int64_t first = 1);
   std::int64_t count(const std::string& where);
 
  private:
+  void connect();
+
   const bool side_table_;
+  queue::outbox::Columns columns_;
   SystemClock clock_;
   mutable SeededRandom random_;
   std::string name_;

@@ -242,16 +242,35 @@ TEST(PostgresOutbox, FiltersChooseByTypeResourceAndEvent) {
 TEST(PostgresOutbox, UnreadableRowsBecomeDeadLettersAndHoldNobody) {
   SLUICE_NEEDS_POSTGRES();
   OutboxTable table;
-  table.sql("ALTER TABLE @T ALTER COLUMN payload DROP NOT NULL, ALTER COLUMN event DROP NOT NULL");
+  table.sql("ALTER TABLE @T ALTER COLUMN aggregate_type DROP NOT NULL, ALTER COLUMN event DROP NOT NULL");
   table.sql(
-      "INSERT INTO @T (id, aggregate_type, aggregate_id, event, payload) VALUES (1, 't', 'a', 'e', NULL), "
+      "INSERT INTO @T (id, aggregate_type, aggregate_id, event, payload) VALUES (1, NULL, 'a', 'e', '1'), "
       "(2, 't', 'a', NULL, '1'), (3, 't', 'a', 'e', '1')");
   SourceRig rig(table);
   EXPECT_EQ(ids_of(rig.claim()), Ids{"3"});
   for (int i = 0; i < 400 && table.count("retry_count = 10") < 2; ++i) {
   }
   EXPECT_EQ(table.sql("SELECT last_error FROM @T WHERE retry_count = 10 ORDER BY id"),
-            (Ids{"payload is NULL", "event is NULL"}));
+            (Ids{"aggregate_type is NULL", "event is NULL"}));
+}
+
+TEST(PostgresOutbox, ANullPayloadIsATombstone) {
+  SLUICE_NEEDS_POSTGRES();
+  OutboxTable table;
+  table.sql("ALTER TABLE @T ALTER COLUMN payload DROP NOT NULL");
+  table.sql(
+      "INSERT INTO @T (id, aggregate_type, aggregate_id, event, payload) VALUES (1, 't', 'a', 'e', '1'), "
+      "(2, 't', 'a', 'deleted', NULL)");
+  SourceRig rig(table);
+  const auto first = rig.claim();
+  ASSERT_EQ(ids_of(first), Ids{"1"});
+  EXPECT_FALSE(first[0].message.attributes.contains("tombstone"));
+  EXPECT_EQ(rig.settle(first[0], CompletionAction::remove), SettleStatus::applied);
+  const auto second = rig.claim();
+  ASSERT_EQ(ids_of(second), Ids{"2"});
+  EXPECT_EQ(second[0].message.body, "");
+  EXPECT_EQ(second[0].message.attributes.at("tombstone"), "true");
+  EXPECT_EQ(second[0].message.content_type, kTextPlain) << "it is no JSON";
 }
 
 TEST(PostgresOutbox, LargePayloadsComeAFewAtATime) {

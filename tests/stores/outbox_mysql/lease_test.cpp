@@ -11,11 +11,7 @@ class MysqlLeases : public OutboxTable, public testing::WithParamInterface<test:
   void SetUp() override {
     OutboxTable::SetUp();
     if (!IsSkipped()) {
-      // The outbox itself is there already.
-      const std::string ddl = database(side_by_side())->ddl();
-      const std::size_t begin = ddl.find("CREATE TABLE `outbox_sluice`");
-      ASSERT_NE(begin, std::string::npos) << ddl;
-      sql(ddl.substr(begin, ddl.rfind(';') - begin));
+      make_table(side_by_side());
     }
   }
   Settings side_by_side() const {

@@ -64,7 +64,7 @@ std::string OutboxTable::value(const std::string& statement) {
 }
 
 void OutboxTable::make_table(const Settings& settings) {
-  std::string ddl = database(settings)->ddl();
+  std::string ddl = database(settings)->ddl(false);
   for (std::size_t end = 0; (end = ddl.find(";\n")) != std::string::npos; ddl.erase(0, end + 2)) {
     sql(ddl.substr(0, end));
   }

@@ -181,7 +181,9 @@ TEST_F(MysqlReads, NamesARowThatCannotBeHandedOut) {
       "NULL");
   sql("INSERT INTO outbox (id,aggregate_type,aggregate_id,event,payload) VALUES "
       "(1,'t','a','e',NULL),(2,NULL,'b','e','{}'),(3,'t','c',NULL,'{}')");
-  EXPECT_EQ(row(1).unreadable, "payload is NULL");
+  EXPECT_EQ(row(1).unreadable, "");
+  EXPECT_TRUE(row(1).tombstone);
+  EXPECT_FALSE(row(2).tombstone);
   EXPECT_EQ(row(2).unreadable, "aggregate_type is NULL");
   EXPECT_EQ(row(3).unreadable, "event is NULL");
 }
@@ -192,6 +194,7 @@ TEST_F(MysqlReads, WaitsUntilItIsWokenOrTheTimeIsOver) {
   EXPECT_EQ(session->wait(wake, Deadline::never()).value(), ReadSession::News::none);
   ::close(wake);
   EXPECT_EQ(session->wait(-1, Deadline::at(clock_.steady_now())).value(), ReadSession::News::none);
+  EXPECT_TRUE(session->wants_looks()) << "nobody tells of new rows";
 }
 
 }  // namespace

@@ -502,7 +502,7 @@ class DynamoDbOutbox final : public Database {
   }
 
   // CloudFormation is what people keep such a table in.
-  std::string ddl() const override {
+  std::string ddl(bool /*in_use*/) const override {
     const Columns& names = place_.columns();
     return "# An outbox that rows are put into, in the transaction that makes the event, with\n#   bucket: \"0\" to "
            "\"" +

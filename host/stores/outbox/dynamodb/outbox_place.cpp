@@ -89,7 +89,9 @@ Row OutboxPlace::row_of(const Item& item, WallTime now) const {
   read(columns.aggregate_type, row.group.type, true);
   read(columns.aggregate_id, row.group.id, false);
   read(columns.event, row.event, true);
-  read(columns.payload, row.payload, true);
+  const auto payload = item.find(columns.payload);
+  row.tombstone = payload != item.end() && payload->second.is<dynamo::Null>();
+  read(columns.payload, row.payload, !row.tombstone);
   const auto retries = dynamo::whole_number(item, columns.retry_count).value_or(0);
   row.retries = retries >= 0 && retries < RowKey::kWhole ? static_cast<std::uint32_t>(retries) : 0;
   if (const auto due = time_of(item, columns.retry_at); due && *due > now) {
@@ -108,7 +110,8 @@ StoredRow OutboxPlace::stored_row_of(const Item& item, WallTime now) const {
   return {.row = row_of(item, now),
           .retry_at = time_of(item, table().columns.retry_at),
           .sent_at = std::nullopt,
-          .last_error = dynamo::text_of(item, table().columns.last_error)};
+          .last_error = dynamo::text_of(item, table().columns.last_error),
+          .failed_at = time_of(item, table().columns.failed_at)};
 }
 
 bool wants(const Selection& filter, const std::string& type, const std::string& event) {
@@ -257,7 +260,9 @@ dynamo::ItemWrite OutboxPlace::write_of(const std::string& partition, std::int64
   const std::array assignments{
       Assignment{"tries", columns().retry_count, edit.tries, AttributeValue::number(edit.retries)},
       Assignment{"at", columns().retry_at, edit.due, format_timestamp(now() + edit.after)},
-      Assignment{"error", columns().last_error, columns().last_error.empty() ? Value::keep : edit.reason, edit.error}};
+      Assignment{"error", columns().last_error, columns().last_error.empty() ? Value::keep : edit.reason, edit.error},
+      Assignment{"failed", columns().failed_at, columns().failed_at.empty() ? Value::keep : edit.failed(),
+                 format_timestamp(now())}};
   std::string set;
   std::string removed;
   for (const Assignment& one : assignments) {
@@ -301,11 +306,15 @@ Result<MarkStatus> OutboxPlace::move(const dynamo::Item& row, const RowEdit& edi
   if (const auto retries = retries_after(edit, read.retries)) {
     item.insert_or_assign(columns().retry_count, AttributeValue::number(*retries));
   }
-  if (edit.reason == Value::set && !columns().last_error.empty()) {
-    item.insert_or_assign(columns().last_error, edit.error);
-  } else if (edit.reason == Value::clear && !columns().last_error.empty()) {
-    item.erase(columns().last_error);
-  }
+  const auto put = [&item](const std::string& column, Value kind, const std::string& value) {
+    if (kind == Value::set && !column.empty()) {
+      item.insert_or_assign(column, value);
+    } else if (kind == Value::clear && !column.empty()) {
+      item.erase(column);
+    }
+  };
+  put(columns().last_error, edit.reason, edit.error);
+  put(columns().failed_at, edit.failed(), format_timestamp(now()));
   const dynamo::TransactWriteRequest request{.actions = {std::move(removal), std::move(arrival)}, .token = {}};
   const auto moved = client_.transact(request, deadline);
   if (moved) {

@@ -1,5 +1,6 @@
 #include "host/stores/outbox/mysql/mysql_database.hpp"
 
+#include <cctype>
 #include <set>
 
 #include "base/text/hex.hpp"
@@ -13,6 +14,11 @@ std::string bytes_literal(std::string_view text) { return "x'" + to_hex(text) + 
 
 std::string text_literal(std::string_view text) { return "CONVERT(" + bytes_literal(text) + " USING utf8mb4)"; }
 
+std::string text_id(std::string_view text, bool hex) {
+  const bool digits = std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isxdigit(c) != 0; });
+  return !hex ? text_literal(text) : digits && text.size() % 2 == 0 ? "x'" + std::string(text) + "'" : "x''";
+}
+
 std::string group_list(std::span<const Group> groups) {
   std::string list;
   for (const Group& group : groups) {
@@ -21,8 +27,9 @@ std::string group_list(std::span<const Group> groups) {
   return list;
 }
 
-constexpr const char* kDdl = R"(CREATE TABLE @TABLE (
-  @ID BIGINT NOT NULL AUTO_INCREMENT,
+constexpr const char* kDdl = R"(-- The outbox table of [outbox.@1]. Columns of your own may stand beside these.
+CREATE TABLE IF NOT EXISTS @TABLE (
+  @ID @3,
   @TYPE VARCHAR(255) NOT NULL,
   @GROUP VARCHAR(255) NOT NULL,
   @EVENT VARCHAR(255) NOT NULL,
@@ -30,12 +37,22 @@ constexpr const char* kDdl = R"(CREATE TABLE @TABLE (
   @RETRY_AT DATETIME(6) NULL,
   @RETRY_COUNT INT NULL,
   @SENT_AT DATETIME(6) NULL@2,
-  PRIMARY KEY (@ID)
+  PRIMARY KEY (@ID),
+  -- What is pending lies together here, in its order, however much was sent before.
+  KEY outbox_pending (@SENT_AT, @PLACE)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+)";
 
+// MySQL knows no "IF NOT EXISTS" here, and takes it for a comment.
+constexpr const char* kInUseDdl =
+    R"(-- What the outbox table of [outbox.@1] may lack, while it is in use: writers wait for nothing of it.
+-- MariaDB runs this as often as you like; MySQL stops at what is there already.
+@2
 -- What is pending lies together here, in its order, however much was sent before.
-CREATE INDEX outbox_pending ON @TABLE (@SENT_AT, @ID);
+CREATE INDEX /*M! IF NOT EXISTS */ outbox_pending ON @TABLE (@SENT_AT, @PLACE);
+)";
 
+constexpr const char* kHelperDdl = R"(
 -- What this database is called where messages are deduplicated: made once, and kept.
 CREATE TABLE IF NOT EXISTS @SOURCE (
   one TINYINT NOT NULL PRIMARY KEY,  -- there is one row
@@ -46,7 +63,7 @@ INSERT IGNORE INTO @SOURCE (one, id) VALUES (1, UUID());
 
 constexpr const char* kSideDdl = R"(
 -- Who has which rows, for coordination = "table". Short-lived facts: it may be emptied while no host runs.
-CREATE TABLE @SIDE (
+CREATE TABLE IF NOT EXISTS @SIDE (
   space CHAR(40) CHARACTER SET ascii NOT NULL,  -- which job: SHA1 of its name
   kind TINYINT NOT NULL,     -- 1: a bucket, 2: a host's session
   number BIGINT NOT NULL,    -- of the bucket, or of the session
@@ -61,32 +78,47 @@ CREATE TABLE @SIDE (
 constexpr SqlDialect kDialect{
     .quote = '`',
     .text = text_literal,
+    .text_id = text_id,
+    .hex_text = "LOWER(HEX(@1))",
+    .id_order = "CAST(CONVERT(@1 USING utf8mb4) AS BINARY)",
     .exact_text = bytes_literal,
     .groups = group_list,
     .now = "UTC_TIMESTAMP(6)",
-    .later = "@NOW + INTERVAL @1 MICROSECOND",
+    .later = "@1 + INTERVAL @2 MICROSECOND",
     .micros = "TIMESTAMPDIFF(MICROSECOND, @1, @2)",
     .as_text = "@1",
     // Neither a column's character set nor its collation makes two texts equal.
     .exact = "IFNULL(CAST(CONVERT(@1 USING utf8mb4) AS BINARY), x'')",
     .resource = "IF(@1 LIKE 'arn:%' OR @1 LIKE 'rn:%', SUBSTRING(@1, LENGTH(SUBSTRING_INDEX(@1, ':', 5)) + 2), @1)",
-    .bucket = "IF(@UNGROUPED, MOD(MOD(@ID, @BUCKETS) + @BUCKETS, @BUCKETS), MOD(CRC32(@GROUP), @BUCKETS))",
+    .bucket = "IF(@UNGROUPED, @1, MOD(CRC32(@GROUP), @BUCKETS))",
+    .text_bucket = "MOD(CRC32(@1), @BUCKETS)",
     .payload_bytes = "LENGTH(@PAYLOAD)",
     .fitted = "@1",
     .space = "SHA1(@1)",
     .insert_new = "INSERT IGNORE INTO @SIDE @1",
     .prune = "DELETE FROM @TABLE WHERE @1 ORDER BY @SENT_AT LIMIT @2",
     .notice = "",
+    .id_type = "BIGINT NOT NULL AUTO_INCREMENT",
+    .text_id_type = "CHAR(36) CHARACTER SET ascii NOT NULL",
+    .order_type = "BIGINT NOT NULL AUTO_INCREMENT UNIQUE",
     .created_type = "DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)",
     .reason_type = "TEXT NULL",
+    .time_type = "DATETIME(6) NULL",
+    .add_column = "ALTER TABLE @TABLE ADD COLUMN /*M! IF NOT EXISTS */ @1 @2;\n",
     .attribute_type = "VARCHAR(255) NULL",
     .ddl = kDdl,
+    .in_use_ddl = kInUseDdl,
+    .helper_ddl = kHelperDdl,
+    .concurrently = "",
     .side_ddl = kSideDdl};
 
 const std::vector<std::string> kNumbers{"bigint", "int", "mediumint", "smallint", "tinyint"};
 const std::vector<std::string> kTexts{"varchar",  "char",      "text",   "tinytext", "mediumtext",
                                       "longtext", "varbinary", "binary", "enum",     "uuid"};
-const ColumnTypes kTypes{.id = {kNumbers, "BIGINT"},
+const ColumnTypes kTypes{.id = {kNumbers,
+                                "BIGINT; where it has no order, name the column that has as 'order_by' in "
+                                "[outbox.NAME.columns]"},
+                         .text_id = {{"uuid", "char", "varchar", "binary", "varbinary", "bigint", "int"}, "CHAR(36)"},
                          .text = {kTexts, "VARCHAR(255)"},
                          .payload = {{"json", "longtext", "mediumtext", "text", "tinytext", "varchar", "longblob",
                                       "blob", "mediumblob", "varbinary"},
@@ -295,7 +327,7 @@ class MysqlLocks final : public LockSession {
 class MysqlServer final : public SqlServer {
  public:
   MysqlServer(const Settings& settings, const Clock& clock, Random& random)
-      : SqlServer(settings, kDialect, clock, random) {}
+      : SqlServer(settings, kDialect, kTypes, clock, random) {}
 
   Result<std::unique_ptr<SqlConnection>> connect(Use /*use*/, Deadline deadline) override {
     return mysql::connect(settings().connect, clock(), deadline);
@@ -315,23 +347,25 @@ class MysqlServer final : public SqlServer {
       ids += (ids.empty() ? "" : ",") + text_literal(one.id);
     }
     // The first part alone can use an index: it finds whatever the collation takes for equal.
-    SLUICE_TRY(numbered, ask(connection, deadline,
-                             "SELECT found FROM (SELECT @ID AS found, ROW_NUMBER() OVER (PARTITION BY @EXACT_TYPE, "
-                             "@EXACT_GROUP ORDER BY @ID) AS place FROM @TABLE WHERE @1 AND @GROUP IN (@2) AND "
-                             "(@EXACT_TYPE, @EXACT_GROUP) IN (@3)) AS numbered WHERE place <= @4",
-                             {wanted, ids, group_list(groups), std::to_string(limit)}));
-    std::vector<std::int64_t> found;
-    for (const Cells& cells : numbered->rows) {
-      found.push_back(number_of(cells[0]));
+    SLUICE_TRY(numbered,
+               ask(connection, deadline,
+                   "SELECT found FROM (SELECT @ID_CELL AS found, ROW_NUMBER() OVER (PARTITION BY @EXACT_TYPE, "
+                   "@EXACT_GROUP ORDER BY @5) AS place FROM @TABLE WHERE @1 AND @GROUP IN (@2) AND "
+                   "(@EXACT_TYPE, @EXACT_GROUP) IN (@3)) AS numbered WHERE place <= @4",
+                   {wanted, ids, group_list(groups), std::to_string(limit), table().order()}));
+    std::vector<RowKey> found;
+    found.reserve(numbered->rows.size());
+    for (Cells& cells : numbered->rows) {
+      found.push_back(table().key(std::move(cells[0])));
     }
     return found.empty() ? std::string()
-                         : table().sql("SELECT @1 FROM @TABLE WHERE @ID IN (@2) AND @3 ORDER BY @ID",
-                                       {table().row_columns(), list_of(found), wanted});
+                         : table().sql("SELECT @1 FROM @TABLE WHERE @ID IN (@2) AND @3 ORDER BY @4",
+                                       {table().row_columns(), table().ids(found), wanted, table().order()});
   }
 
-  Result<std::unordered_set<std::int64_t>> write(SqlConnection& connection, std::span<const RowEdit> marks,
-                                                 const MarkFence* fence, Deadline deadline) override {
-    std::unordered_set<std::int64_t> written;
+  Result<RowKeys> write(SqlConnection& connection, std::span<const RowEdit> marks, const MarkFence* fence,
+                        Deadline deadline) override {
+    RowKeys written;
     const auto work = [&]() -> Result<void> {
       written.clear();
       if (fence != nullptr) {
@@ -341,8 +375,8 @@ class MysqlServer final : public SqlServer {
         }
       }
       SLUICE_TRY(locked, lock_rows(connection, table().markable(marks), true, deadline));
-      for (const Cells& row : locked->rows) {
-        written.insert(number_of(row[0]));
+      for (Cells& row : locked->rows) {
+        written.insert(table().key(std::move(row[0])));
       }
       for (const std::string& update : updates_of(marks, written)) {
         SLUICE_PASS_ON(connection.run(update, deadline));
@@ -354,36 +388,37 @@ class MysqlServer final : public SqlServer {
   }
 
   /// Each failed row has a wait and a reason of its own, and all of them are one request; so are those that were sent.
-  std::vector<std::string> updates_of(std::span<const RowEdit> marks,
-                                      const std::unordered_set<std::int64_t>& written) const {
-    std::vector<std::int64_t> sent;
-    std::vector<std::int64_t> failed;
+  std::vector<std::string> updates_of(std::span<const RowEdit> marks, const RowKeys& written) const {
+    std::vector<RowKey> sent;
+    std::vector<RowKey> failed;
     std::string counts;
     std::string times;
     std::string errors;
     for (const RowEdit& mark : marks) {
-      const std::int64_t id = mark.key.id;
-      if (written.contains(id) && mark.sent) {
-        sent.push_back(id);
-      } else if (written.contains(id)) {
-        failed.push_back(id);
-        const std::string when = " WHEN " + std::to_string(id) + " THEN ";
+      if (!written.contains(mark.key)) {
+        continue;
+      }
+      if (mark.sent) {
+        sent.push_back(mark.key);
+      } else {
+        failed.push_back(mark.key);
+        const std::string when = " WHEN " + table().id(mark.key) + " THEN ";
         counts += when + std::to_string(mark.retries);
-        times +=
-            when + (mark.due == RowEdit::Value::set ? table().sql(kDialect.later, {micros_of(mark.after)}) : "NULL");
+        times += when + (mark.due == RowEdit::Value::set ? table().from_now(mark.after) : "NULL");
         errors += when + (mark.reason == RowEdit::Value::set ? text_literal(mark.error) : "NULL");
       }
     }
     std::vector<std::string> updates;
     if (!sent.empty()) {
-      updates.push_back(
-          table().sql("UPDATE @TABLE SET @1 WHERE @ID IN (@2)", {table().assignments(sent_mark({})), list_of(sent)}));
+      updates.push_back(table().sql("UPDATE @TABLE SET @1 WHERE @ID IN (@2)",
+                                    {table().assignments(sent_mark({})), table().ids(sent)}));
     }
     if (!failed.empty()) {
       const std::string reasons = table().keeps_errors() ? table().sql(", @LAST_ERROR = CASE @ID@1 END", {errors}) : "";
-      updates.push_back(
-          table().sql("UPDATE @TABLE SET @RETRY_COUNT = CASE @ID@1 END, @RETRY_AT = CASE @ID@2 END@3 WHERE @ID IN (@4)",
-                      {counts, times, reasons, list_of(failed)}));
+      updates.push_back(table().sql(
+          "UPDATE @TABLE SET @RETRY_COUNT = CASE @ID@1 END, @RETRY_AT = CASE @ID@2 END@3@4 WHERE @ID IN (@5)",
+          {counts, times, reasons, table().keeps_failed_at() ? table().sql(", @FAILED_AT = @NOW") : "",
+           table().ids(failed)}));
     }
     return updates;
   }
@@ -416,32 +451,35 @@ class MysqlServer final : public SqlServer {
                     "database a 'producer' of its own")};
   }
 
+  Result<std::map<std::string, std::string>> columns(SqlConnection& connection, Deadline deadline) override {
+    SLUICE_TRY(answer,
+               ask(connection, deadline,
+                   "SELECT COLUMN_NAME, LOWER(DATA_TYPE) FROM information_schema.COLUMNS WHERE @1", {of_table()}));
+    std::map<std::string, std::string> types;
+    for (const Cells& column : answer->rows) {
+      types.emplace(column[0].value_or(""), column[1].value_or(""));
+    }
+    return types;
+  }
+
   Result<std::vector<Finding>> inspect(SqlConnection& connection, Deadline deadline) override {
     const Columns& names = settings().table.columns;
     const auto sql = [this](const std::string& pattern) { return table().sql(pattern); };
     Inspection found(table(), place() + table().sql(": table @TABLE"));
     // "information_schema" shows only what the user has a right to.
-    SLUICE_TRY(columns, ask(connection, deadline,
-                            "SELECT COLUMN_NAME, LOWER(DATA_TYPE), EXTRA LIKE '%auto_increment%' FROM "
-                            "information_schema.COLUMNS WHERE @1",
-                            {of_table()}));
-    if (columns->rows.empty()) {
+    SLUICE_TRY(types, columns(connection, deadline));
+    if (types->empty()) {
       SLUICE_TRY(seen, may(connection, {sql("SELECT 1 FROM @TABLE LIMIT 0")}, "", found, deadline));
       if (*seen) {
         found.fatal(ErrorCode::denied, found.table() + ": the user may not see its columns");
       }
       return std::move(found).findings();
     }
-    std::map<std::string, std::string> types;
-    bool counted = false;
-    for (const Cells& row : columns->rows) {
-      types.emplace(row[0].value_or(""), row[1].value_or(""));
-      counted = counted || (row[0] == names.id && flag_of(row[2]));
-    }
-    found.columns(types, kTypes);
-    if (found.empty()) {
+    found.columns(*types, kTypes);
+    if (!found.any_fatal()) {
       const std::string read = table().sql("SELECT @1 FROM @TABLE LIMIT 0", {table().row_columns()});
-      const std::string error = table().keeps_errors() ? ", @LAST_ERROR = @LAST_ERROR" : "";
+      const std::string error = std::string(table().keeps_errors() ? ", @LAST_ERROR = @LAST_ERROR" : "") +
+                                (table().keeps_failed_at() ? ", @FAILED_AT = @FAILED_AT" : "");
       const std::string update =
           sql("UPDATE @TABLE SET @SENT_AT = @SENT_AT, @RETRY_AT = @RETRY_AT, @RETRY_COUNT = @RETRY_COUNT" + error +
               " WHERE FALSE");
@@ -450,7 +488,7 @@ class MysqlServer final : public SqlServer {
         return std::move(found).findings();
       }
     }
-    SLUICE_PASS_ON(look_at_keys(connection, types.contains(names.id), counted, found, deadline));
+    SLUICE_PASS_ON(look_at_keys(connection, types->contains(names.id), found, deadline));
     SLUICE_TRY(tables,
                ask(connection, deadline, "SELECT ENGINE FROM information_schema.TABLES WHERE @1", {of_table()}));
     const std::string engine = tables->rows.empty() ? "" : tables->rows.front()[0].value_or("");
@@ -482,9 +520,12 @@ class MysqlServer final : public SqlServer {
     return "TABLE_SCHEMA = " + schema() + " AND TABLE_NAME = " + text_literal(settings().table.table);
   }
 
-  Result<void> look_at_keys(SqlConnection& connection, bool has_id, bool counted, Inspection& found,
-                            Deadline deadline) const {
+  Result<void> look_at_keys(SqlConnection& connection, bool has_id, Inspection& found, Deadline deadline) const {
     const Columns& names = settings().table.columns;
+    SLUICE_TRY(counted, ask(connection, deadline,
+                            "SELECT 1 FROM information_schema.COLUMNS WHERE @1 AND COLUMN_NAME = @2 AND EXTRA LIKE "
+                            "'%auto_increment%'",
+                            {of_table(), text_literal(names.id)}));
     SLUICE_TRY(keys, ask(connection, deadline,
                          "SELECT INDEX_NAME, MAX(IF(SEQ_IN_INDEX = 1, COLUMN_NAME, '')), MAX(NON_UNIQUE) = 0 AND "
                          "COUNT(*) = 1 FROM information_schema.STATISTICS WHERE @1 GROUP BY INDEX_NAME",
@@ -494,7 +535,7 @@ class MysqlServer final : public SqlServer {
                          [&](const Cells& row) { return row[1] == column && (!unique || flag_of(row[2])); });
     };
     if (has_id) {
-      found.identity(any_on(names.id, true), counted, "the server counts its values");
+      found.identity(any_on(names.id, true), !counted->rows.empty(), "the server counts its values");
     }
     if (!any_on(names.id, false)) {
       found.remark(found.table() + " has no key on " + names.id +
@@ -503,7 +544,7 @@ class MysqlServer final : public SqlServer {
     if (!any_on(names.sent_at, false)) {
       found.remark(found.table() + " has no index that begins with " + names.sent_at +
                    ": each look reads what was sent long ago; `" +
-                   table().sql("CREATE INDEX outbox_pending ON @TABLE (@SENT_AT, @ID)") + "` mends that");
+                   table().sql("CREATE INDEX outbox_pending ON @TABLE (@SENT_AT, @PLACE)") + "` mends that");
     }
     return {};
   }

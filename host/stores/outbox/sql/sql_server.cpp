@@ -67,26 +67,26 @@ Result<std::vector<MarkStatus>> write_marks(SqlServer& server, SqlConnection& co
   SLUICE_TRY(written, server.write(connection, marks, fence, deadline));
   std::vector<RowEdit> others;
   std::copy_if(marks.begin(), marks.end(), std::back_inserter(others),
-               [&](const RowEdit& mark) { return !written->contains(mark.key.id); });
+               [&](const RowEdit& mark) { return !written->contains(mark.key); });
   if (others.empty()) {
     return statuses;
   }
-  const auto markable = connection.run(server.table().markable(others), deadline);
+  auto markable = connection.run(server.table().markable(others), deadline);
   if (!markable) {
     // What the transaction wrote is committed; of the rest nothing is known.
     const ErrorCode code = markable.error().code();
     return Error(ends_session(code) ? ErrorCode::unknown_outcome : code, markable.error().message());
   }
   // What is still to be published and was not written, a transaction of somebody else's has.
-  std::unordered_set<std::int64_t> locked;
-  for (const Cells& row : markable->rows) {
-    locked.insert(number_of(row[0]));
+  RowKeys locked;
+  for (Cells& row : markable->rows) {
+    locked.insert(server.table().key(std::move(row[0])));
   }
   for (std::size_t i = 0; i < marks.size(); ++i) {
-    const std::int64_t id = marks[i].key.id;
-    statuses[i] = written->contains(id) ? MarkStatus::written
-                  : locked.contains(id) ? MarkStatus::locked
-                                        : MarkStatus::gone;
+    const RowKey& key = marks[i].key;
+    statuses[i] = written->contains(key) ? MarkStatus::written
+                  : locked.contains(key) ? MarkStatus::locked
+                                         : MarkStatus::gone;
   }
   return statuses;
 }
@@ -100,7 +100,7 @@ void Inspection::column(const char* key, const std::string& name, const ColumnTy
   if (type == types.end()) {
     fatal(ErrorCode::invalid, table_ + " has no column " + sql_.name(name) + "; name it as '" + key +
                                   "' in [outbox.NAME.columns], or add it");
-  } else if (std::find(kind.types.begin(), kind.types.end(), type->second) == kind.types.end()) {
+  } else if (!kind.has(type->second)) {
     fatal(ErrorCode::invalid, "column " + sql_.name(name) + " of " + table_ + " is of type " + type->second +
                                   ", and '" + key + "' must be " + kind.expected);
   }
@@ -108,7 +108,17 @@ void Inspection::column(const char* key, const std::string& name, const ColumnTy
 
 void Inspection::columns(const std::map<std::string, std::string>& types, const ColumnTypes& expected) {
   const Columns& names = sql_.settings().columns;
-  column("id", names.id, expected.id, types);
+  if (names.last_error.empty()) {
+    remark(table_ +
+           " has no column for 'last_error': why rows failed stands in the log alone; `sluice outbox ddl` "
+           "has one");
+  }
+  column("id", names.id, names.text_ids() ? expected.text_id : expected.id, types);
+  if (names.text_ids()) {
+    ColumnTypes::Kind order{expected.time.types, "a number or a time"};
+    order.types.insert(order.types.end(), expected.count.types.begin(), expected.count.types.end());
+    column("order_by", names.order_by, order, types);
+  }
   column("aggregate_type", names.aggregate_type, expected.text, types);
   column("aggregate_id", names.aggregate_id, expected.text, types);
   column("event", names.event, expected.text, types);
@@ -118,6 +128,7 @@ void Inspection::columns(const std::map<std::string, std::string>& types, const 
   column("sent_at", names.sent_at, expected.time, types);
   column("created_at", names.created_at, expected.time, types);
   column("last_error", names.last_error, expected.reason, types);
+  column("failed_at", names.failed_at, expected.time, types);
   for (const std::string& other : names.attributes) {
     if (!types.contains(other)) {
       fatal(ErrorCode::invalid,
@@ -213,7 +224,7 @@ class SqlReadSession final : public ReadSession {
  private:
   /// Rows until their payloads are as many bytes as the caller wants to hold; true: all of them.
   Result<bool> read(const std::string& statement, std::size_t bytes, std::vector<Row>& rows, Deadline deadline) {
-    std::unordered_set<std::int64_t> left_out;
+    RowKeys left_out;
     std::size_t held = 0;
     SLUICE_TRY(all, connection_->stream(
                         statement,
@@ -221,17 +232,16 @@ class SqlReadSession final : public ReadSession {
                           ReadRow read = table_.read(std::move(cells));
                           held += read.bytes;
                           if (read.left_out) {
-                            left_out.insert(read.row.id);
+                            left_out.insert(read.row.key());
                           }
                           rows.push_back(std::move(read.row));
                           return held <= bytes;
                         },
                         deadline));
-    for (const std::int64_t id : left_out) {
-      SLUICE_TRY(found,
-                 connection_->run(table_.sql("SELECT @PAYLOAD_TEXT FROM @TABLE WHERE @ID = @1", {std::to_string(id)}),
-                                  deadline));
-      const auto row = std::find_if(rows.begin(), rows.end(), [id](const Row& one) { return one.id == id; });
+    for (const RowKey& key : left_out) {
+      SLUICE_TRY(found, connection_->run(
+                            table_.sql("SELECT @PAYLOAD_TEXT FROM @TABLE WHERE @ID = @1", {table_.id(key)}), deadline));
+      const auto row = std::find_if(rows.begin(), rows.end(), [&key](const Row& one) { return one.key() == key; });
       if (found->rows.empty() || !found->rows.front()[0]) {
         rows.erase(row);  // deleted in between
       } else {
@@ -255,22 +265,21 @@ class SqlAdminSession final : public AdminSession {
   Result<SourceId> source_id(Deadline deadline) override { return server_.source_id(*connection_, deadline); }
 
   Result<StoredRow> get(const RowKey& key, Deadline deadline) override {
-    const std::string id = std::to_string(key.id);
-    SLUICE_TRY(found, run("SELECT @1 FROM @TABLE WHERE @ID = @2", {table_.stored_columns(true), id}, deadline));
+    SLUICE_TRY(found,
+               run("SELECT @1 FROM @TABLE WHERE @ID = @2", {table_.stored_columns(true), table_.id(key)}, deadline));
     if (found->rows.empty()) {
-      return Error(ErrorCode::not_found, table_.sql("table @TABLE has no row @1", {id}));
+      return Error(ErrorCode::not_found, table_.sql("table @TABLE has no row @1", {to_string(key)}));
     }
     return table_.read_stored(std::move(found->rows.front()));
   }
 
   Result<std::vector<StoredRow>> list(const ListRows& request, Deadline deadline) override {
     const char* part = request.half == Half::dlq ? "@SENT_AT IS NULL AND @DEAD" : "@SENT_AT IS NULL AND NOT @DEAD";
-    const std::string beyond = request.beyond ? table_.sql(request.newest_first ? " AND @ID < @1" : " AND @ID > @1",
-                                                           {std::to_string(request.beyond->id)})
-                                              : "";
-    SLUICE_TRY(found, run("SELECT @1 FROM @TABLE WHERE @2 ORDER BY @ID @3 LIMIT @4",
+    const std::string beyond =
+        request.beyond ? " AND " + table_.beyond(*request.beyond, request.newest_first) : std::string();
+    SLUICE_TRY(found, run("SELECT @1 FROM @TABLE WHERE @2 ORDER BY @3 LIMIT @4",
                           {table_.stored_columns(request.payload), table_.sql(part) + beyond,
-                           request.newest_first ? "DESC" : "ASC", std::to_string(request.limit)},
+                           table_.order(request.newest_first), std::to_string(request.limit)},
                           deadline));
     std::vector<StoredRow> rows;
     rows.reserve(found->rows.size());
@@ -287,12 +296,12 @@ class SqlAdminSession final : public AdminSession {
                                 : table_.sql(table_.dialect().micros, {oldest, table_.sql("@NOW")});
     SLUICE_TRY(found, run("SELECT SUM(CASE WHEN NOT @DEAD AND NOT @WAITS THEN 1 ELSE 0 END), "
                           "SUM(CASE WHEN NOT @DEAD AND @WAITS THEN 1 ELSE 0 END), "
-                          "SUM(CASE WHEN @DEAD THEN 1 ELSE 0 END), MIN(CASE WHEN NOT @DEAD THEN @ID END), @1 "
+                          "SUM(CASE WHEN @DEAD THEN 1 ELSE 0 END), MIN(CASE WHEN NOT @DEAD THEN @PLACE_CELL END), @1 "
                           "FROM @TABLE WHERE @SENT_AT IS NULL",
                           {age}, deadline));
     const Cells& cells = found->rows.front();
     TableCounts counts{.ready = count_of(cells[0]), .waiting = count_of(cells[1]), .dead = count_of(cells[2])};
-    if (cells[3]) {
+    if (cells[3] && !table_.settings().columns.text_ids()) {
       counts.oldest_id = number_of(cells[3]);
     }
     if (cells[4]) {
@@ -314,32 +323,32 @@ class SqlAdminSession final : public AdminSession {
 
   Result<std::vector<ChangeStatus>> change(std::span<const RowEdit> edits, Deadline deadline) override {
     std::vector<std::string> statements;
-    std::vector<std::int64_t> ids;
+    std::vector<RowKey> keys;
+    keys.reserve(edits.size());
     for (const RowEdit& edit : edits) {
       statements.push_back(table_.statement_of(edit));
-      ids.push_back(edit.key.id);
+      keys.push_back(edit.key);
     }
-    statements.push_back(table_.sql("SELECT @ID FROM @TABLE WHERE @ID IN (@1)", {list_of(ids)}));
+    statements.push_back(table_.sql("SELECT @ID_CELL FROM @TABLE WHERE @ID IN (@1)", {table_.ids(keys)}));
     if (*table_.dialect().notice != '\0') {
       statements.push_back(table_.sql(table_.dialect().notice, {table_.text("changed:" + table_.settings().table)}));
     }
     SLUICE_TRY(answers, connection_->run_together(statements, deadline));
-    std::unordered_set<std::int64_t> there;
-    for (const Cells& row : (*answers)[edits.size()].rows) {
-      there.insert(number_of(row[0]));
+    RowKeys there;
+    for (Cells& row : (*answers)[edits.size()].rows) {
+      there.insert(table_.key(std::move(row[0])));
     }
     std::vector<ChangeStatus> changed;
     for (std::size_t i = 0; i < edits.size(); ++i) {
-      changed.push_back((*answers)[i].touched > 0         ? ChangeStatus::applied
-                        : there.contains(edits[i].key.id) ? ChangeStatus::conflict
-                                                          : ChangeStatus::not_found);
+      changed.push_back((*answers)[i].touched > 0      ? ChangeStatus::applied
+                        : there.contains(edits[i].key) ? ChangeStatus::conflict
+                                                       : ChangeStatus::not_found);
     }
     return changed;
   }
 
   Result<std::uint64_t> prune(const PruneRequest& request, Deadline deadline) override {
-    const std::string old =
-        table_.sql("@SENT_AT < ") + table_.sql(table_.dialect().later, {micros_of(-request.sent_before)});
+    const std::string old = table_.sql("@SENT_AT < ") + table_.from_now(-request.sent_before);
     if (request.dry_run) {
       SLUICE_TRY(found, run("SELECT COUNT(*) FROM @TABLE WHERE @1", {old}, deadline));
       return count_of(found->rows.front()[0]);
@@ -534,8 +543,40 @@ class SqlLeaseBook final : public LeaseBook {
 
 }  // namespace
 
+// Columns that a table may lack are used where it has them, under the names that they have by themselves.
+Result<std::unique_ptr<SqlConnection>> SqlServer::open(Use use, Deadline deadline) {
+  SLUICE_TRY(connection, connect(use, deadline));
+  {
+    const MutexLock lock(mutex_);
+    if (tables_.size() > 1) {
+      return connection;
+    }
+  }
+  SLUICE_TRY(there, columns(**connection, deadline));
+  if (there->empty()) {
+    return connection;  // it may be made meanwhile
+  }
+  TableSettings settings = settings_.table;
+  const auto use_if = [&there](std::string& name, const std::string& usual, const ColumnTypes::Kind& kind) {
+    const auto found = there->find(name);
+    if (name == usual && (found == there->end() || !kind.has(found->second))) {
+      name.clear();
+    }
+  };
+  const config::OutboxColumns usual;
+  use_if(settings.columns.created_at, usual.created_at, types_.time);
+  use_if(settings.columns.last_error, usual.last_error, types_.reason);
+  use_if(settings.columns.failed_at, usual.failed_at, types_.time);
+  const MutexLock lock(mutex_);
+  if (tables_.size() == 1) {
+    tables_.push_back(std::make_unique<SqlTable>(settings, table().dialect(), *there));
+    table_ = tables_.back().get();
+  }
+  return connection;
+}
+
 Result<std::unique_ptr<LockSession>> SqlServer::open_locks(Deadline deadline) {
-  SLUICE_TRY(connection, connect(Use::locks, deadline));
+  SLUICE_TRY(connection, open(Use::locks, deadline));
   if (!settings_.connect.side_table) {
     return locks_on(*std::move(connection));
   }
@@ -544,31 +585,51 @@ Result<std::unique_ptr<LockSession>> SqlServer::open_locks(Deadline deadline) {
 }
 
 Result<std::unique_ptr<ReadSession>> SqlServer::open_reader(Deadline deadline) {
-  SLUICE_TRY(connection, connect(Use::rows, deadline));
+  SLUICE_TRY(connection, open(Use::rows, deadline));
   return std::unique_ptr<ReadSession>(std::make_unique<SqlReadSession>(*this, *std::move(connection)));
 }
 
 Result<std::unique_ptr<AdminSession>> SqlServer::open_admin(Deadline deadline) {
-  SLUICE_TRY(connection, connect(Use::operators, deadline));
+  SLUICE_TRY(connection, open(Use::operators, deadline));
   return std::unique_ptr<AdminSession>(std::make_unique<SqlAdminSession>(*this, *std::move(connection)));
 }
 
-std::string SqlServer::ddl() const {
-  const SqlDialect& dialect = table_.dialect();
+std::string SqlServer::ddl(bool in_use) const {
+  const SqlTable table(settings_.table, this->table().dialect());
+  const SqlDialect& dialect = table.dialect();
   const Columns& names = settings_.table.columns;
   std::string further;
-  const auto add = [&](const std::string& name, const char* type) {
-    further += name.empty() ? std::string() : ",\n  " + table_.name(name) + " " + type;
+  const auto has = [&names](const std::string& name) {
+    return name == names.created_at ||
+           std::find(names.attributes.begin(), names.attributes.end(), name) != names.attributes.end();
   };
-  add(names.created_at, dialect.created_type);
+  const auto add = [&](const std::string& name, const char* type) {
+    if (!name.empty()) {
+      further +=
+          in_use ? table.sql(dialect.add_column, {table.name(name), type}) : ",\n  " + table.name(name) + " " + type;
+    }
+  };
+  if (in_use) {
+    add(names.retry_at, dialect.time_type);
+    add(names.retry_count, "int");
+    add(names.sent_at, dialect.time_type);
+  } else {
+    if (!has(names.order_by)) {
+      add(names.order_by, dialect.order_type);
+    }
+    add(names.created_at, dialect.created_type);  // a default for rows that are there would take its time
+  }
   add(names.last_error, dialect.reason_type);
+  add(names.failed_at, dialect.time_type);
   for (const std::string& other : names.attributes) {
     add(other, dialect.attribute_type);
   }
   const std::string& name = settings_.table.table;
-  return table_.sql(dialect.ddl,
-                    {settings_.name, further, table_.name(name + "_pending"), table_.name(name + "_groups")}) +
-         (settings_.connect.side_table ? table_.sql(dialect.side_ddl) : std::string());
+  return table.sql(in_use ? dialect.in_use_ddl : dialect.ddl,
+                   {settings_.name, further, names.text_ids() ? dialect.text_id_type : dialect.id_type}) +
+         table.sql(dialect.helper_ddl,
+                   {table.name(name + "_pending"), table.name(name + "_groups"), in_use ? dialect.concurrently : ""}) +
+         (settings_.connect.side_table ? table.sql(dialect.side_ddl) : std::string());
 }
 
 }  // namespace sluice::queue::outbox

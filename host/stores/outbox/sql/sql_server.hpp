@@ -1,9 +1,11 @@
 #pragma once
 
+#include <atomic>
 #include <initializer_list>
 #include <unordered_set>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "host/stores/outbox/database.hpp"
 
 namespace sluice::queue::outbox {
@@ -56,28 +58,42 @@ Result<void> in_transaction(SqlConnection& connection, const std::function<Resul
 struct SqlDialect {
   char quote;                             ///< of names
   std::string (*text)(std::string_view);  ///< a text, whatever is in it
+  /// An id that is a text, as it is compared with the column, whatever its type; with `hex` one of bytes.
+  std::string (*text_id)(std::string_view, bool hex);
+  const char* hex_text;  ///< a column of bytes as a text
+  const char* id_order;  ///< the text of an id so that it is ordered by its bytes
   /// A text as it is compared with a column that `exact` has been applied to.
   std::string (*exact_text)(std::string_view);
   /// What a pair of exact texts is looked for in: what stands between the brackets of IN (...).
   std::string (*groups)(std::span<const Group>);
   const char* now;
-  const char* later;     ///< @1 microseconds from now
-  const char* micros;    ///< from @1 to @2
-  const char* as_text;   ///< a column as it goes out
-  const char* exact;     ///< a column so that only the same bytes are equal; NULL is empty
-  const char* resource;  ///< what an ARN or RN ends with, after its fifth colon; another exact type as it is
-  const char* bucket;
+  const char* later;          ///< @2 microseconds after @1
+  const char* micros;         ///< from @1 to @2
+  const char* as_text;        ///< a column as it goes out
+  const char* exact;          ///< a column so that only the same bytes are equal; NULL is empty
+  const char* resource;       ///< what an ARN or RN ends with, after its fifth colon; another exact type as it is
+  const char* bucket;         ///< @1: that of a row without a group
+  const char* text_bucket;    ///< of the text @1
   const char* payload_bytes;  ///< where rows come without payloads that are large; 0: they come with them
   const char* fitted;         ///< a reason @1, cut to what its column holds where the server refuses what is longer
   const char* space;          ///< the name of a lock space, @1
   const char* insert_new;     ///< @1 into @SIDE, but for rows whose keys are there
   const char* prune;          ///< deletes rows for which @1 holds, at most @2
   const char* notice;         ///< tells sources of @1; empty: the server cannot
-  const char* created_type;   ///< of further columns, where they are named: created_at
-  const char* reason_type;    ///< last_error
+  const char* id_type;        ///< of the id, and of one that is a text
+  const char* text_id_type;
+  const char* order_type;    ///< order_by, if it is none of the others
+  const char* created_type;  ///< of further columns, where they are named: created_at
+  const char* reason_type;   ///< last_error
+  const char* time_type;     ///< retry_at, sent_at, failed_at
+  const char* add_column;    ///< @1 of the type @2, where it is not there
   const char* attribute_type;
-  const char* ddl;       ///< of the outbox @1 with the further columns @2 and indexes that may be called @3 and @4
-  const char* side_ddl;  ///< of @SIDE
+  const char* ddl;         ///< of the outbox @1 with the further columns @2, its id of the type @3
+  const char* in_use_ddl;  ///< what such a table may lack, after the statements @2
+  /// What is made beside both: indexes that may be called @1 and @2, with the word @3.
+  const char* helper_ddl;
+  const char* concurrently;  ///< @3 for a table that is in use
+  const char* side_ddl;      ///< of @SIDE
 };
 
 /// Where the user and the password end, of "user:password@host:port/database?..."; npos: there are none. They may hold
@@ -101,6 +117,8 @@ std::string list_of(const Range& numbers) {
 }
 std::string micros_of(Duration span);
 
+using RowKeys = std::unordered_set<RowKey, RowKeyHash>;
+
 /// A row as it was read.
 struct ReadRow {
   Row row;
@@ -114,7 +132,9 @@ struct ReadRow {
 /// (retry_count, NULL is 0), @DEAD, @WAITS (retry_at lies ahead), @UNSENT, @SIDE (the table of leases), @NOW.
 class SqlTable {
  public:
-  SqlTable(const TableSettings& settings, const SqlDialect& dialect);
+  /// `types`: of the columns that there are, as far as they are known.
+  SqlTable(const TableSettings& settings, const SqlDialect& dialect,
+           const std::map<std::string, std::string>& types = {});
 
   const TableSettings& settings() const { return settings_; }
   const SqlDialect& dialect() const { return dialect_; }
@@ -124,6 +144,26 @@ class SqlTable {
   std::string name(std::string_view name) const;
   std::string text(std::string_view text) const { return dialect_.text(text); }
   bool keeps_errors() const { return !settings_.columns.last_error.empty(); }
+  bool keeps_failed_at() const { return !settings_.columns.failed_at.empty(); }
+
+  /// What the column of ids is compared with.
+  std::string id(const RowKey& key) const;
+  /// "17,18"
+  template <typename Keys>
+  std::string ids(const Keys& keys) const {
+    std::string list;
+    for (const RowKey& key : keys) {
+      list += (list.empty() ? "" : ",") + id(key);
+    }
+    return list;
+  }
+  /// Of what @ID_CELL has given back.
+  RowKey key(Cell&& cell) const;
+  /// The condition for rows that come after that one, or before it.
+  std::string beyond(const RowKey& key, bool before = false) const;
+  /// "... ORDER BY" that
+  std::string order(bool newest_first = false) const;
+  std::string from_now(Duration span) const;
 
   /// Of a row that is to be handed out; the payload of one that waits or is dead is left away.
   std::string row_columns() const;
@@ -139,8 +179,8 @@ class SqlTable {
   std::string assignments(const RowEdit& edit) const;
   /// An edit of one row.
   std::string statement_of(const RowEdit& edit) const;
-  /// Selects the ids of rows that may be marked.
-  std::string markable(std::span<const RowEdit> marks) const;
+  /// Selects the ids of rows that may be marked: the column, or @ID_CELL.
+  std::string markable(std::span<const RowEdit> marks, const char* wanted_id = "@ID_CELL") const;
 
  private:
   std::string columns(const std::string& payload) const;
@@ -148,6 +188,8 @@ class SqlTable {
 
   const TableSettings settings_;
   const SqlDialect& dialect_;
+  bool order_is_time_ = false;
+  bool id_is_bytes_ = false;
   std::map<std::string, std::string, std::less<>> words_;
 };
 
@@ -157,20 +199,36 @@ struct MarkFence {
   std::string condition;  ///< " AND ..." for a statement that writes nothing once the name is gone
 };
 
+/// The types that columns may have, as a server's catalogue calls them, and what to call them for a person.
+struct ColumnTypes {
+  struct Kind {
+    std::vector<std::string> types;
+    const char* expected;
+
+    bool has(const std::string& type) const { return std::find(types.begin(), types.end(), type) != types.end(); }
+  };
+  Kind id, text_id, text, payload, time, count, reason;
+};
+
 /// An outbox table of one kind of server, which does some things in its own way. Connects when a session is opened.
 class SqlServer : public Database {
  public:
   /// `clock` and `random` outlive it.
-  SqlServer(Settings settings, const SqlDialect& dialect, const Clock& clock, Random& random)
-      : settings_(std::move(settings)), table_(settings_.table, dialect), clock_(clock), random_(random) {}
+  SqlServer(Settings settings, const SqlDialect& dialect, const ColumnTypes& types, const Clock& clock, Random& random)
+      : settings_(std::move(settings)), types_(types), clock_(clock), random_(random) {
+    tables_.push_back(std::make_unique<SqlTable>(settings_.table, dialect));
+    table_ = tables_.back().get();
+  }
 
   Result<std::unique_ptr<LockSession>> open_locks(Deadline deadline) final;
   Result<std::unique_ptr<ReadSession>> open_reader(Deadline deadline) final;
   Result<std::unique_ptr<AdminSession>> open_admin(Deadline deadline) final;
-  std::string ddl() const final;
+  std::string ddl(bool in_use) const final;
 
   const Settings& settings() const { return settings_; }
-  const SqlTable& table() const { return table_; }
+  /// With the columns that it has, once a session was opened.
+  const SqlTable& table() const { return *table_; }
+  const ColumnTypes& types() const { return types_; }
 
   enum class Use : std::uint8_t { locks, rows, operators };
   virtual Result<std::unique_ptr<SqlConnection>> connect(Use use, Deadline deadline) = 0;
@@ -181,39 +239,39 @@ class SqlServer : public Database {
                                               std::size_t limit, const std::string& wanted, Deadline deadline) = 0;
   /// Writes those marks whose rows nobody else has locked, in one transaction; their ids. `fence` may be null; where
   /// its name is gone nothing is written.
-  virtual Result<std::unordered_set<std::int64_t>> write(SqlConnection& connection, std::span<const RowEdit> marks,
-                                                         const MarkFence* fence, Deadline deadline) = 0;
+  virtual Result<RowKeys> write(SqlConnection& connection, std::span<const RowEdit> marks, const MarkFence* fence,
+                                Deadline deadline) = 0;
   /// A connection for rows that was made last hears of new ones.
   virtual bool tells_of_rows() const = 0;
   virtual Result<SourceId> source_id(SqlConnection& connection, Deadline deadline) = 0;
+  /// The types of the table's columns, by name; empty: there is no table, or none that the user may see.
+  virtual Result<std::map<std::string, std::string>> columns(SqlConnection& connection, Deadline deadline) = 0;
   virtual Result<std::vector<Finding>> inspect(SqlConnection& connection, Deadline deadline) = 0;
 
  protected:
   const Clock& clock() const { return clock_; }
   Result<Answer> ask(SqlConnection& connection, Deadline deadline, std::string_view pattern,
                      std::initializer_list<std::string> values = {}) const {
-    return connection.run(table_.sql(pattern, values), deadline);
+    return connection.run(table().sql(pattern, values), deadline);
   }
 
  private:
+  Result<std::unique_ptr<SqlConnection>> open(Use use, Deadline deadline);
+
   const Settings settings_;
-  const SqlTable table_;
+  const ColumnTypes& types_;
   const Clock& clock_;
   Random& random_;
+
+  Mutex mutex_;
+  /// As the settings have it, and as it turned out to be: sessions may have either.
+  std::vector<std::unique_ptr<const SqlTable>> tables_ SLUICE_GUARDED_BY(mutex_);
+  std::atomic<const SqlTable*> table_ = nullptr;
 };
 
 /// Writes marks as LockSession::mark says. `fence` may be null.
 Result<std::vector<MarkStatus>> write_marks(SqlServer& server, SqlConnection& connection,
                                             std::span<const RowEdit> marks, const MarkFence* fence, Deadline deadline);
-
-/// The types that columns may have, as a server's catalogue calls them, and what to call them for a person.
-struct ColumnTypes {
-  struct Kind {
-    std::vector<std::string> types;
-    const char* expected;
-  };
-  Kind id, text, payload, time, count, reason;
-};
 
 /// What an inspection finds out about one table, in words.
 class Inspection {
@@ -224,7 +282,9 @@ class Inspection {
   void fatal(ErrorCode code, std::string text) { findings_.push_back({true, code, std::move(text)}); }
   void remark(std::string text) { findings_.push_back({false, ErrorCode::invalid, std::move(text)}); }
   const std::string& table() const { return table_; }
-  bool empty() const { return findings_.empty(); }
+  bool any_fatal() const {
+    return std::any_of(findings_.begin(), findings_.end(), [](const Finding& finding) { return finding.fatal; });
+  }
 
   /// Compares the columns that there are, by name, with those that the settings name.
   void columns(const std::map<std::string, std::string>& types, const ColumnTypes& expected);

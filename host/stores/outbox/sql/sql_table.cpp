@@ -11,6 +11,7 @@ constexpr const char* kLargePayload = "65536";
 // Where cells stand. Attributes follow, and what only operators see follows them.
 enum CellPlace : std::size_t {
   kId,
+  kText,
   kType,
   kGroup,
   kEvent,
@@ -38,14 +39,23 @@ std::string micros_of(Duration span) {
   return std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(span).count());
 }
 
-SqlTable::SqlTable(const TableSettings& settings, const SqlDialect& dialect) : settings_(settings), dialect_(dialect) {
+SqlTable::SqlTable(const TableSettings& settings, const SqlDialect& dialect,
+                   const std::map<std::string, std::string>& types)
+    : settings_(settings), dialect_(dialect) {
   const Columns& names = settings_.columns;
+  const auto is = [&types](const std::string& name, const char* part) {
+    const auto type = types.find(name);
+    return type != types.end() && type->second.find(part) != std::string::npos;
+  };
+  order_is_time_ = is(names.order_by, "time");
+  id_is_bytes_ = is(names.id, "binary");
   const std::string schema = settings_.schema.empty() ? "" : name(settings_.schema) + ".";
   words_ = {{"SCHEMA", schema},
             {"TABLE", schema + name(settings_.table)},
             {"SIDE", schema + name(settings_.table + "_sluice")},
             {"SOURCE", schema + name(settings_.table + "_source")},
             {"ID", name(names.id)},
+            {"PLACE", name(names.text_ids() ? names.order_by : names.id)},
             {"TYPE", name(names.aggregate_type)},
             {"GROUP", name(names.aggregate_id)},
             {"EVENT", name(names.event)},
@@ -55,6 +65,7 @@ SqlTable::SqlTable(const TableSettings& settings, const SqlDialect& dialect) : s
             {"SENT_AT", name(names.sent_at)},
             {"CREATED_AT", names.created_at.empty() ? "NULL" : name(names.created_at)},
             {"LAST_ERROR", keeps_errors() ? name(names.last_error) : "NULL"},
+            {"FAILED_AT", keeps_failed_at() ? name(names.failed_at) : "NULL"},
             {"BUCKETS", std::to_string(settings_.buckets)},
             {"LIMIT", std::to_string(settings_.retry_limit)},
             {"NOW", dialect.now},
@@ -66,7 +77,13 @@ SqlTable::SqlTable(const TableSettings& settings, const SqlDialect& dialect) : s
   words_["DEAD"] = sql("(@TRIES >= @LIMIT)");
   words_["WAITS"] = sql("COALESCE(@RETRY_AT > @NOW, FALSE)");
   words_["UNGROUPED"] = sql("(LENGTH(COALESCE(@GROUP, '')) = 0)");
-  words_["BUCKET"] = sql(dialect.bucket);
+  words_["ID_TEXT"] = sql(id_is_bytes_ ? dialect.hex_text : dialect.as_text, {words_["ID"]});
+  words_["ID_CELL"] = words_[names.text_ids() ? "ID_TEXT" : "ID"];
+  words_["ID_ORDER"] = sql(dialect.id_order, {words_["ID_TEXT"]});
+  words_["PLACE_CELL"] = order_is_time_ ? sql(dialect.micros, {words_["EPOCH"], words_["PLACE"]}) : words_["PLACE"];
+  words_["BUCKET"] = sql(
+      dialect.bucket,
+      {sql(names.text_ids() ? dialect.text_bucket : "((@ID % @BUCKETS + @BUCKETS) % @BUCKETS)", {words_["ID_TEXT"]})});
   words_["BYTES"] = sql(dialect.payload_bytes);
   words_["PAYLOAD_TEXT"] = sql(dialect.as_text, {words_["PAYLOAD"]});
   words_["EXACT_TYPE"] = sql(dialect.exact, {words_["TYPE"]});
@@ -107,9 +124,10 @@ std::string SqlTable::columns(const std::string& payload) const {
   const std::string created =
       settings_.columns.created_at.empty() ? "NULL" : sql(dialect_.micros, {sql("@EPOCH"), sql("@CREATED_AT")});
   std::string list =
-      sql("@ID, @TYPE, @GROUP, @EVENT, @RETRY_COUNT, @1, @BUCKET, @2, "
+      sql("@PLACE_CELL, @4, @TYPE, @GROUP, @EVENT, @RETRY_COUNT, @1, @BUCKET, @2, "
           "CASE WHEN @PAYLOAD IS NULL THEN NULL ELSE @BYTES END, @3",
-          {sql(dialect_.micros, {sql("@NOW"), sql("@RETRY_AT")}), created, payload});
+          {sql(dialect_.micros, {sql("@NOW"), sql("@RETRY_AT")}), created, payload,
+           settings_.columns.text_ids() ? sql("@ID_ORDER") : "NULL"});
   for (const std::string& attribute : settings_.columns.attributes) {
     list += ", " + sql(dialect_.as_text, {name(attribute)});
   }
@@ -126,13 +144,16 @@ void SqlTable::read_common(Cells& cells, Row& row) const {
     row.unreadable = names.aggregate_type + " is NULL";
   } else if (!cells[kEvent]) {
     row.unreadable = names.event + " is NULL";
-  } else if (!cells[kPayloadBytes]) {
-    row.unreadable = names.payload + " is NULL";
+  }
+  if (!cells[kId]) {
+    row.unreadable = names.order_by + " is NULL";
   }
   row.id = number_of(cells[kId]);
+  row.text = text_of(std::move(cells[kText]));
   row.group = {text_of(std::move(cells[kType])), text_of(std::move(cells[kGroup]))};
   row.event = text_of(std::move(cells[kEvent]));
   row.payload = text_of(std::move(cells[kPayload]));
+  row.tombstone = !cells[kPayloadBytes];
   row.retries = count_of(cells[kTries]);
   row.dead = row.retries >= settings_.retry_limit;
   if (number_of(cells[kWait]) > 0) {
@@ -151,7 +172,7 @@ ReadRow SqlTable::read(Cells&& cells) const {
   ReadRow read;
   const bool absent = !cells[kPayload];
   read_common(cells, read.row);
-  read.left_out = absent && read.row.unreadable.empty() && !read.row.wait && !read.row.dead;
+  read.left_out = absent && !read.row.tombstone && read.row.unreadable.empty() && !read.row.wait && !read.row.dead;
   read.bytes = read.left_out ? static_cast<std::size_t>(number_of(cells[kPayloadBytes])) : read.row.payload.size();
   return read;
 }
@@ -159,7 +180,8 @@ ReadRow SqlTable::read(Cells&& cells) const {
 std::string SqlTable::stored_columns(bool payload) const {
   const auto since_epoch = [this](const char* column) { return sql(dialect_.micros, {sql("@EPOCH"), sql(column)}); };
   return columns(sql(payload ? "@PAYLOAD_TEXT" : "NULL")) + ", " + since_epoch("@RETRY_AT") + ", " +
-         since_epoch("@SENT_AT") + ", " + sql(dialect_.as_text, {sql("@LAST_ERROR")});
+         since_epoch("@SENT_AT") + ", " + sql(dialect_.as_text, {sql("@LAST_ERROR")}) + ", " +
+         (keeps_failed_at() ? since_epoch("@FAILED_AT") : "NULL");
 }
 
 StoredRow SqlTable::read_stored(Cells&& cells) const {
@@ -169,6 +191,7 @@ StoredRow SqlTable::read_stored(Cells&& cells) const {
   stored.retry_at = time_of(cells[further]);
   stored.sent_at = time_of(cells[further + 1]);
   stored.last_error = text_of(std::move(cells[further + 2]));
+  stored.failed_at = time_of(cells[further + 3]);
   return stored;
 }
 
@@ -192,7 +215,7 @@ std::string SqlTable::wanted(const FetchRequest& request) const {
 std::string SqlTable::page(const FetchRequest& request) const {
   std::string where = wanted(request);
   if (!request.from_start) {
-    where += sql(" AND @ID > @1", {std::to_string(request.after)});
+    where += " AND " + beyond({.id = request.after, .text = request.after_text});
   }
   if (request.buckets.size() < settings_.buckets) {
     where += sql(" AND @BUCKET IN (@1)", {list_of(request.buckets)});
@@ -201,8 +224,8 @@ std::string SqlTable::page(const FetchRequest& request) const {
     where += sql(" AND (@UNGROUPED OR (@EXACT_TYPE, @EXACT_GROUP) NOT IN (@1))", {dialect_.groups(request.without)});
   }
   // A row without a group holds nobody while it waits.
-  return sql("SELECT @1 FROM @TABLE WHERE @2 AND NOT (@UNGROUPED AND @WAITS) ORDER BY @ID LIMIT @3",
-             {row_columns(), where, std::to_string(request.limit)});
+  return sql("SELECT @1 FROM @TABLE WHERE @2 AND NOT (@UNGROUPED AND @WAITS) ORDER BY @3 LIMIT @4",
+             {row_columns(), where, order(), std::to_string(request.limit)});
 }
 
 std::string SqlTable::assignments(const RowEdit& edit) const {
@@ -215,29 +238,56 @@ std::string SqlTable::assignments(const RowEdit& edit) const {
   const std::string retries = std::to_string(edit.retries);
   assign("@SENT_AT", edit.sent ? RowEdit::Value::set : RowEdit::Value::keep, sql("@NOW"));
   assign("@RETRY_COUNT", edit.tries, edit.at_least ? sql("GREATEST(@TRIES, @1)", {retries}) : retries);
-  assign("@RETRY_AT", edit.due, sql(dialect_.later, {micros_of(edit.after)}));
+  assign("@RETRY_AT", edit.due, from_now(edit.after));
   assign("@LAST_ERROR", keeps_errors() ? edit.reason : RowEdit::Value::keep, sql(dialect_.fitted, {text(edit.error)}));
+  assign("@FAILED_AT", keeps_failed_at() ? edit.failed() : RowEdit::Value::keep, sql("@NOW"));
   return list;
 }
 
 std::string SqlTable::statement_of(const RowEdit& edit) const {
-  return sql("UPDATE @TABLE SET @1 WHERE @ID = @2 AND @SENT_AT IS NULL",
-             {assignments(edit), std::to_string(edit.key.id)}) +
+  return sql("UPDATE @TABLE SET @1 WHERE @ID = @2 AND @SENT_AT IS NULL", {assignments(edit), id(edit.key)}) +
          (edit.dead_only ? sql(" AND @DEAD") : "") +
          (edit.only_if ? sql(" AND @TRIES = @1", {std::to_string(*edit.only_if)}) : "");
 }
 
-std::string SqlTable::markable(std::span<const RowEdit> marks) const {
-  std::vector<std::int64_t> ids;
+std::string SqlTable::markable(std::span<const RowEdit> marks, const char* wanted_id) const {
+  std::vector<RowKey> keys;
+  keys.reserve(marks.size());
   std::string conditions;
   for (const RowEdit& mark : marks) {
-    ids.push_back(mark.key.id);
-    conditions += mark.only_if
-                      ? sql(" WHEN @1 THEN @TRIES = @2", {std::to_string(mark.key.id), std::to_string(*mark.only_if)})
-                      : std::string();
+    keys.push_back(mark.key);
+    conditions +=
+        mark.only_if ? sql(" WHEN @1 THEN @TRIES = @2", {id(mark.key), std::to_string(*mark.only_if)}) : std::string();
   }
-  return sql("SELECT @ID FROM @TABLE WHERE @UNSENT AND @ID IN (@1)", {list_of(ids)}) +
+  return sql("SELECT @1 FROM @TABLE WHERE @UNSENT AND @ID IN (@2)", {sql(wanted_id), ids(keys)}) +
          (conditions.empty() ? std::string() : sql(" AND CASE @ID@1 ELSE TRUE END", {conditions}));
 }
+
+std::string SqlTable::id(const RowKey& key) const {
+  return settings_.columns.text_ids() ? dialect_.text_id(key.text, id_is_bytes_) : std::to_string(key.id);
+}
+
+RowKey SqlTable::key(Cell&& cell) const {
+  return settings_.columns.text_ids() ? RowKey{.text = text_of(std::move(cell))} : RowKey{.id = number_of(cell)};
+}
+
+std::string SqlTable::beyond(const RowKey& key, bool before) const {
+  const std::string number = std::to_string(key.id);
+  if (!settings_.columns.text_ids()) {
+    return sql(before ? "@ID < @1" : "@ID > @1", {number});
+  }
+  const std::string place = order_is_time_ ? sql(dialect_.later, {words_.at("EPOCH"), number}) : number;
+  // The first part alone can use an index.
+  return sql(
+      before ? "@PLACE <= @1 AND (@PLACE < @1 OR @ID_ORDER < @2)" : "@PLACE >= @1 AND (@PLACE > @1 OR @ID_ORDER > @2)",
+      {place, dialect_.exact_text(key.text)});
+}
+
+std::string SqlTable::order(bool newest_first) const {
+  const std::string way = newest_first ? " DESC" : "";
+  return sql("@PLACE") + way + (settings_.columns.text_ids() ? sql(", @ID_ORDER") + way : "");
+}
+
+std::string SqlTable::from_now(Duration span) const { return sql(dialect_.later, {sql("@NOW"), micros_of(span)}); }
 
 }  // namespace sluice::queue::outbox
