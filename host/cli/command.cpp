@@ -12,6 +12,7 @@
 #include "config/config.hpp"
 #include "host/cli/help.hpp"
 #include "host/cli/queue_session.hpp"
+#include "host/cli/words.hpp"
 
 namespace sluice::cli {
 
@@ -123,18 +124,20 @@ bool is_family(const std::string& word) {
                      [&prefix](const Command& command) { return command.name.substr(0, prefix.size()) == prefix; });
 }
 
-Exit unknown_command(const std::string& name) {
-  Words known{"help"};
+/// `family`: whose second word it is; empty: it is the first word.
+Exit unknown_command(const std::string& name, const std::string& family) {
+  Words known;
   for (const Command& command : commands()) {
     known.emplace_back(command.name);
-    known.emplace_back(command.name.substr(0, command.name.find(' ')));
-    if (!command.alias.empty()) {
-      known.emplace_back(command.alias);
+    if (family.empty()) {
+      known.emplace_back(command.name.substr(0, command.name.find(' ')));
+      known.emplace_back(command.alias.empty() ? "help" : command.alias);
     }
   }
   const auto meant = nearest_word(name, known);
   return Exit::usage("unknown command \"" + name + "\"; " +
-                     (meant ? "did you mean `sluice " + *meant + "`?" : "`sluice help` lists them"));
+                     (meant ? "did you mean `sluice " + *meant + "`?"
+                            : "`sluice help" + (family.empty() ? "" : " " + family) + "` lists them"));
 }
 
 /// Takes a command's name, of one word or two, off the front of the words.
@@ -145,11 +148,11 @@ OrExit<const Command*> take_command(Words& words) {
   }
   const std::string& first = words.front();
   if (!is_family(first)) {
-    return unknown_command(first);
+    return unknown_command(first, {});
   }
   return words.size() < 2
              ? Exit::usage("\"" + first + "\" needs a command after it; `sluice help " + first + "` lists them")
-             : unknown_command(first + " " + words[1]);
+             : unknown_command(first + " " + words[1], first);
 }
 
 /// For a command on a queue, `--outbox NAME` is another way to write `--queue outbox:NAME`.
@@ -165,6 +168,27 @@ Words with_outbox_as_queue(const Command& command, Words words) {
       ++i;
     } else if (words[i].starts_with(option + "=")) {
       words[i] = "--queue=outbox:" + words[i].substr(option.size() + 1);
+    }
+  }
+  return words;
+}
+
+/// For a command that takes ids or a key as plain words: the first word, where it is the name of a queue, is another
+/// way to write `--queue NAME`.
+Words with_queue_as_option(const Command& command, Words words) {
+  if (command.flag("queue") == nullptr || !queue_stands_first(command.flags) || gives(words, "queue") ||
+      gives(words, "table")) {
+    return words;
+  }
+  std::size_t first = 0;
+  while (first < words.size() && words[first].size() > 1 && words[first].front() == '-') {
+    first += awaits_value(command, words[first]) == nullptr ? 1 : 2;
+  }
+  if (first < words.size()) {
+    const auto host = load_host_file(words);
+    const Words known = host ? known_queues(*host) : Words();
+    if (std::find(known.begin(), known.end(), words[first]) != known.end()) {
+      words[first].insert(0, "--queue=");
     }
   }
   return words;
@@ -229,7 +253,8 @@ Exit dispatch(Words words, Console& console, std::string& name) {
   }
   SLUICE_TRY(command, take_command(words));
   name = (*command)->name;
-  SLUICE_TRY(arguments, Arguments::parse(**command, with_outbox_as_queue(**command, words)));
+  SLUICE_TRY(arguments,
+             Arguments::parse(**command, with_queue_as_option(**command, with_outbox_as_queue(**command, words))));
   if (arguments->wants_help()) {
     console.out(command_help(**command));
     return Exit::ok();
@@ -238,6 +263,7 @@ Exit dispatch(Words words, Console& console, std::string& name) {
     SLUICE_TRY(output, arguments->output((*command)->elsewhere));
     console.show_as(*output);
   }
+  console.show_wide(arguments->has("wide"));
   if (const auto hint = name == "send" ? std::nullopt : misspelt_queue(*arguments)) {
     console.note("sluice " + name + ": " + *hint);
   }
@@ -249,32 +275,19 @@ struct Family {
   std::string_view group;
   std::vector<Command> (*commands)();
 };
-constexpr std::array<Family, 21> kFamilies{{{"Host", host_commands},
-                                            {"Host", plugin_commands},
-                                            {"Plugins", new_commands},
-                                            {"Plugins", dev_commands},
-                                            {"Plugins", try_commands},
-                                            {"Plugins", plugin_file_commands},
-                                            {"Plugins", validate_commands},
-                                            {"Fleet", fleet_commands},
-                                            {"Fleet", top_commands},
-                                            {"Fleet", steering_commands},
-                                            {"Queues", send_commands},
-                                            {"Queues", look_commands},
-                                            {"Queues", count_commands},
-                                            {"Queues", copy_commands},
-                                            {"Queues", move_commands},
-                                            {"Queues", key_commands},
-                                            {"Messages", bulk_commands},
-                                            {"Messages", edit_commands},
-                                            {"Outboxes", outbox_commands},
-                                            {"Tables", table_commands},
-                                            {"Shell", completion_commands}}};
+constexpr std::array<Family, 21> kFamilies{
+    {{"Host", host_commands},        {"Host", plugin_commands},   {"Plugins", new_commands},
+     {"Plugins", dev_commands},      {"Plugins", try_commands},   {"Plugins", plugin_file_commands},
+     {"Plugins", validate_commands}, {"Fleet", fleet_commands},   {"Fleet", top_commands},
+     {"Fleet", steering_commands},   {"Queues", send_commands},   {"Queues", look_commands},
+     {"Queues", count_commands},     {"Queues", copy_commands},   {"Queues", move_commands},
+     {"Queues", key_commands},       {"Messages", bulk_commands}, {"Messages", edit_commands},
+     {"Outboxes", outbox_commands},  {"Tables", table_commands},  {"Shell", completion_commands}}};
 
 // The host, handlers on their author's desk, the hosts that run, queues as a whole, outboxes, messages by their ids,
 // tables, the shell that is typed into.
 constexpr std::string_view kOrder =
-    "run,check,plugins,crashes,health,version,new plugin,dev,try,replay,plugin inspect,plugin validate,"
+    "run,check,crashes,health,version,new plugin,dev,try,replay,plugins,plugin inspect,plugin validate,"
     "hosts,jobs,running,top,pause,resume,scale,drain,reload,cancel-running,"
     "log-level,audit,cost,send,receive,peek,ls,stats,queues,dlq,purge,export,import,move,tail,keys list,keys show,"
     "keys forget,enqueue-test,shell,outbox ddl,outbox status,outbox prune,get,dry-run,fail,invalid,reset,redrive,delay,"

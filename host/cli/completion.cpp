@@ -76,8 +76,7 @@ Suggestions suggest_command(const std::vector<Command>& commands, const std::str
 
 /// What an option of this kind may name, as the host file and its jobs know it.
 Words known_names(std::string_view kind, const Words& words) {
-  const std::string config = given_value(words, "config");
-  const auto host = load_host_file(config.empty() ? Arguments() : Arguments::of({{"config", config}}));
+  const auto host = load_host_file(words);
   if (host.has_error()) {
     return {};
   }
@@ -312,7 +311,11 @@ Suggestions suggest(const std::vector<Command>& commands, const Words& given) {
   if (const Flag* flag = awaits_value(*command, before.back())) {
     return suggest_value(*flag, words, typed);
   }
+  const bool queue_first = queue_stands_first(command->flags) && plain_words(*command, before).empty();
   const Flag* operand = typed.starts_with("-") ? nullptr : operand_at(*command, before);
+  if (operand != nullptr && queue_first && !gives(before, "queue") && command->flag("queue") != nullptr) {
+    operand = command->flag("queue");
+  }
   Suggestions found = operand == nullptr ? Suggestions() : suggest_value(*operand, words, typed);
   if (found.words.empty() && !found.files) {
     return suggest_flag(*command, before, typed);

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "base/descriptor.hpp"
@@ -150,8 +151,7 @@ void Console::progress(std::string_view line) {
 
 void Console::end_progress() {
   if (progress_width_ > 0) {
-    write_all(STDERR_FILENO, "\n");
-    progress_width_ = 0;
+    write_all(STDERR_FILENO, "\r" + std::string(std::exchange(progress_width_, 0), ' ') + "\r");
   }
 }
 
@@ -174,6 +174,10 @@ bool Console::output_has_colour() const {
   const char* terminal = std::getenv("TERM");
   return output_is_terminal() && (refused == nullptr || *refused == '\0') &&
          (terminal == nullptr || std::string_view(terminal) != "dumb");
+}
+
+Screen Console::screen() const {
+  return {output_has_colour(), output_is_terminal() && !wide_ ? terminal_size().columns : 0};
 }
 
 TerminalSize terminal_size() {

@@ -13,6 +13,12 @@ namespace sluice::cli {
 /// How a command shows what it found.
 enum class Output { json, text };
 
+/// What text is written on. A value.
+struct Screen {
+  bool colours = false;     ///< it shows them
+  std::size_t columns = 0;  ///< of a terminal, so that text is made to fit; 0: text is as wide as it is
+};
+
 /// What a command reads from and writes to: data on standard output, everything else on standard error. One thread.
 ///
 /// Output is buffered; what cannot be written is remembered rather than reported by each call: a command that writes
@@ -27,6 +33,8 @@ class Console {
   void show_as(Output output) { output_ = output; }
   bool shows_json() const { return output_ == Output::json; }
   bool shows_text() const { return output_ == Output::text; }
+  /// Text is not made to fit into the terminal.
+  void show_wide(bool wide) { wide_ = wide; }
 
   void out(std::string_view text);
   /// Hands everything to the system.
@@ -44,7 +52,7 @@ class Console {
   void error_text(std::string_view text);
   /// Puts a line over the last one if standard error is a terminal, and is nothing otherwise.
   void progress(std::string_view line);
-  /// Ends the progress line, if there is one.
+  /// Takes the progress line away, if there is one: what follows says it.
   void end_progress();
 
   /// A yes or no on the terminal; false for anything but y or yes.
@@ -55,10 +63,13 @@ class Console {
   bool output_is_terminal() const;
   /// True when output goes to a terminal whose user has not turned colours off (NO_COLOR, TERM=dumb).
   bool output_has_colour() const;
+  /// What standard output is: a terminal has its columns, a pipe and a file have none.
+  Screen screen() const;
 
  private:
   std::string buffer_;
   Output output_ = Output::text;
+  bool wide_ = false;
   int failure_ = 0;
   const std::atomic<bool>* dropping_ = nullptr;
   std::size_t progress_width_ = 0;

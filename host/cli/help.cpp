@@ -22,42 +22,6 @@ constexpr std::size_t kGap = 2;
 /// An option longer than this has its help on the next line.
 constexpr std::size_t kMaxColumn = 26;
 
-/// The length of the word that `text` begins with; what stands in brackets is one word if it fits on a line.
-std::size_t word_length(std::string_view text, std::size_t room) {
-  const auto end = std::min(text.find(' '), text.size());
-  if (text.empty() || (text.front() != '[' && text.front() != '(')) {
-    return end;
-  }
-  const auto close = text.find(text.front() == '[' ? ']' : ')');
-  if (close == std::string_view::npos) {
-    return end;
-  }
-  const auto group = std::min(text.find(' ', close), text.size());
-  return group <= room ? group : end;
-}
-
-/// Breaks text at spaces so that lines fit, each indented; existing line breaks stay.
-void append_wrapped(std::string& out, std::string_view text, std::size_t indent) {
-  const std::string indentation(indent, ' ');
-  const std::vector<std::string> lines = lines_of(std::string(text));
-  for (const std::string& line : lines) {
-    out += &line == &lines.front() ? "" : line.empty() ? "\n" : "\n" + indentation;
-    std::size_t column = indent;
-    for (std::string_view rest = line; !rest.empty();) {
-      const std::string_view word = rest.substr(0, word_length(rest, kWidth - indent));
-      rest.remove_prefix(std::min(word.size() + 1, rest.size()));
-      if (column > indent && column + 1 + word.size() > kWidth) {
-        out += "\n" + indentation;
-        column = indent;
-      }
-      out += column > indent ? " " : "";
-      out += word;
-      column += (column > indent ? 1 : 0) + word.size();
-    }
-  }
-  out += '\n';
-}
-
 void append_row(std::string& out, const std::string& left, std::string_view right, std::size_t column) {
   out += left;
   if (left.size() + kGap > column) {
@@ -66,7 +30,7 @@ void append_row(std::string& out, const std::string& left, std::string_view righ
   } else {
     out.append(column - left.size(), ' ');
   }
-  append_wrapped(out, right, column);
+  append_wrapped(out, right, column, kWidth);
 }
 
 std::string flag_text(const Flag& flag) {
@@ -145,12 +109,12 @@ std::string general_help() {
 
 std::string command_help(const Command& command) {
   std::string out;
-  append_wrapped(out, std::string(command.summary) + ".", 0);
+  append_wrapped(out, std::string(command.summary) + ".", 0, kWidth);
   out += "\nUsage: ";
-  append_wrapped(out, "sluice " + std::string(command.name) + " " + std::string(command.usage), 7);
+  append_wrapped(out, "sluice " + std::string(command.name) + " " + std::string(command.usage), 7, kWidth);
   if (!command.description.empty()) {
     out += '\n';
-    append_wrapped(out, command.description, 0);
+    append_wrapped(out, command.description, 0, kWidth);
   }
   std::size_t column = 14;
   for (const Flag& flag : command.flags) {

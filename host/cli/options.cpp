@@ -10,6 +10,7 @@
 #include "base/text/utf8.hpp"
 #include "config/config.hpp"
 #include "host/cli/views/output.hpp"
+#include "host/cli/words.hpp"
 
 namespace sluice::cli {
 
@@ -149,17 +150,23 @@ Flag alone(Flag flag) {
 }
 
 std::vector<Flag> output_flags() {
-  return output_flags_with(
-      "how to show it [default: the SLUICE_OUTPUT variable, else text on a terminal and json in a pipe]");
+  return joined(output_flags_with(
+                    "how to show it [default: the SLUICE_OUTPUT variable, else text on a terminal and json in a pipe]"),
+                {kWideFlag});
 }
 
 std::vector<Flag> text_output_flags() {
-  return output_flags_with("how to show it [default: the SLUICE_OUTPUT variable, else text]");
+  return joined(output_flags_with("how to show it [default: the SLUICE_OUTPUT variable, else text]"), {kWideFlag});
 }
 
 std::vector<Flag> with_place_flags(std::vector<Flag> own, Outboxes outboxes) {
+  const bool no_word = std::none_of(own.begin(), own.end(), [](const Flag& flag) { return flag.alone; });
+  const std::string_view help =
+      no_word || queue_stands_first(own)
+          ? "the queue, as a plain word too [default: the only one of the host file, or the table's name]"
+          : "the queue [default: the only one of the host file, or the table's name]";
   std::vector<Flag> place{
-      {"queue", "QUEUE", "the queue [default: the only one of the host file, or the table's name]"},
+      {.name = "queue", .value = "QUEUE", .help = help, .alone = no_word},
       {"outbox", "NAME", "the rows of [outbox.NAME]: the same as --queue outbox:NAME"},
       kConfigFlag,
       {.name = "table",
@@ -185,6 +192,10 @@ std::vector<Flag> with_store_flags(std::vector<Flag> own, Outboxes outboxes) {
     own.push_back(flag);
   }
   return own;
+}
+
+bool lists_ids(const Arguments& arguments, const Console& console) {
+  return arguments.has("ids") || !console.output_is_terminal();
 }
 
 queue::Half half_of(const Arguments& arguments) {

@@ -20,7 +20,9 @@ Flag required(Flag flag);
 Flag repeated(Flag flag);
 Flag alone(Flag flag);
 
-/// --output json|text and --json, read by `Arguments::output`.
+/// Lines and tables are made to fit into a terminal, but with this.
+inline constexpr Flag kWideFlag{"wide", {}, "whole lines, however narrow the terminal is"};
+/// --output json|text and --json, read by `Arguments::output`; and --wide.
 std::vector<Flag> output_flags();
 /// The same for commands that show text elsewhere too.
 std::vector<Flag> text_output_flags();
@@ -35,12 +37,16 @@ inline constexpr Flag kAllowInsecureFilesFlag{
 /// Whether a command takes the rows of an outbox for a queue's messages, by --outbox.
 enum class Outboxes { taken, not_taken };
 /// A command's own flags, and after them those that say where its queue is: --queue, --outbox, --config, --table,
-/// --index, --endpoint, --region.
+/// --index, --endpoint, --region. The queue may stand as a plain word too: where no other plain word belongs to the
+/// command, and else before the ids or the key that do (`with_queue_option`).
 std::vector<Flag> with_place_flags(std::vector<Flag> own, Outboxes outboxes);
 /// The same, and --output: the flags of every command on queues.
 std::vector<Flag> with_store_flags(std::vector<Flag> own, Outboxes outboxes = Outboxes::taken);
 
 inline constexpr Flag kYesFlag{"yes", {}, "do not ask"};
+/// What a command does with many messages is a count on a terminal; each of them by its id elsewhere, or with --ids.
+inline constexpr Flag kIdsFlag{"ids", {}, "list the messages on a terminal too, in place of a count"};
+bool lists_ids(const Arguments& arguments, const Console& console);
 /// The half of its queue that --dlq names.
 inline constexpr Flag kDlqFlag{"dlq", {}, "its dead-letter half instead"};
 queue::Half half_of(const Arguments& arguments);

@@ -10,6 +10,7 @@
 #include "base/shell_word.hpp"
 #include "base/text/joined.hpp"
 #include "config/syntax.hpp"
+#include "host/cli/words.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 #include "host/stores/table/table_errors.hpp"
 #include "host/work/job_queues.hpp"
@@ -125,6 +126,11 @@ OrExit<config::HostConfig> load_host_file(const Arguments& arguments) {
     return configuration_exit(*errors);
   }
   return std::get<config::HostConfig>(std::move(parsed));
+}
+
+OrExit<config::HostConfig> load_host_file(const std::vector<std::string>& words) {
+  const std::string config = given_value(words, "config");
+  return load_host_file(config.empty() ? Arguments() : Arguments::of({{"config", config}}));
 }
 
 bool works_by_host_file(const Arguments& arguments) {

@@ -22,6 +22,8 @@ namespace sluice::cli {
 OrExit<std::string> find_host_file(const Arguments& arguments);
 /// Finds and reads it. Exit 78 with every error, one a line.
 OrExit<config::HostConfig> load_host_file(const Arguments& arguments);
+/// The same for words that nobody has parsed yet.
+OrExit<config::HostConfig> load_host_file(const std::vector<std::string>& words);
 /// Whether the command's options or the environment lead to a host file, and not to a table.
 bool works_by_host_file(const Arguments& arguments);
 /// Exit 78 with every error of the host's job files, one a line.

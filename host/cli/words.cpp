@@ -114,6 +114,11 @@ const Flag* awaits_value(const Command& command, std::string_view word) {
   return flag == nullptr || flag->value.empty() ? nullptr : flag;
 }
 
+bool queue_stands_first(const std::vector<Flag>& flags) {
+  const auto own = std::find_if(flags.begin(), flags.end(), [](const Flag& flag) { return flag.alone; });
+  return own != flags.end() && (own->name == "id" || own->name == "key");
+}
+
 Words plain_words(const Command& command, const Words& words) {
   Words plain;
   for (std::size_t index = command.name_words(); index < words.size(); ++index) {

@@ -35,6 +35,10 @@ std::string given_value(const std::vector<std::string>& words, std::string_view 
 /// The option whose value the word after this one is; null when that stands for itself.
 const Flag* awaits_value(const Command& command, std::string_view word);
 
+/// Whether a queue may stand as the first plain word before the ids or the key that a command takes so. Where no plain
+/// word belongs to a command with --queue, it is that option's own.
+bool queue_stands_first(const std::vector<Flag>& flags);
+
 /// The plain words behind a command's name: neither options nor their values.
 std::vector<std::string> plain_words(const Command& command, const std::vector<std::string>& words);
 /// Those that name messages, of a command that takes them.

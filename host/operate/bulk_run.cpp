@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text/number.hpp"
 #include "base/timestamp.hpp"
 #include "host/queue/operator.hpp"
 
@@ -11,6 +12,10 @@ namespace sluice::operate {
 namespace {
 
 using Fate = BulkOutcome::Fate;
+
+// Before a page's cursor: "rest=37;...".
+constexpr std::string_view kRest = "rest=";
+constexpr char kEndOfRest = ';';
 
 Error in_flight(const queue::StoredMessage& message) {
   return {ErrorCode::conflict, "is in flight until " + format_timestamp(*message.invisible_until)};
@@ -72,6 +77,23 @@ BulkPlan BulkPlan::removal_of_all(queue::Half half) {
   plan.work = queue::Change{.id = {}, .action = queue::ChangeAction::remove};
   plan.unconditional = true;
   return plan;
+}
+
+void BulkPlan::resume_at(const std::string& token) {
+  const auto end = token.find(kEndOfRest);
+  const auto rest = token.starts_with(kRest) && end != std::string::npos
+                        ? parse_number<std::size_t>(token.substr(kRest.size(), end - kRest.size()))
+                        : std::nullopt;
+  cursor = rest ? token.substr(end + 1) : token;
+  if (rest.value_or(0) > 0) {
+    limit = limit == 0 ? *rest : std::min(limit, *rest);
+  }
+}
+
+std::string BulkRun::resume_token() const {
+  const std::string& cursor = next_ < found_.size() ? page_cursor_ : list_cursor_;
+  const bool has_rest = plan_.limit > 0 && !limit_reached() && plan_.ids.empty();
+  return has_rest ? std::string(kRest) + std::to_string(plan_.limit - count_.done) + kEndOfRest + cursor : cursor;
 }
 
 BulkRun::BulkRun(queue::Operator& queue, const Clock& clock, BulkPlan plan)

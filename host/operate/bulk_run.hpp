@@ -31,7 +31,7 @@ struct BulkPlan {
   std::size_t page = 250;
   std::size_t batch = 25;
   bool consistent = false;  ///< as ListRequest's: also what was written just now, where an index lags behind
-  std::string cursor;       ///< where to begin: `BulkRun::cursor` of a run that was stopped
+  std::string cursor;       ///< the page to begin at; empty: the first one
   /// These messages instead of those of a half, wherever they lie; one that is not there has failed.
   std::vector<std::string> ids;
   bool this_half_only = false;  ///< of `ids`: those of the other half are left alone
@@ -42,6 +42,8 @@ struct BulkPlan {
 
   /// A purge.
   static BulkPlan removal_of_all(queue::Half half);
+  /// As `BulkRun::resume_token` of a run that was stopped says: its page, and what is left of its limit.
+  void resume_at(const std::string& token);
 };
 
 /// Spreads the changes of a bulk run over time, at most so many a second. Not thread-safe: it is given the time.
@@ -117,8 +119,9 @@ class BulkRun {
   const cost::Spent& planned_cost() const { return planned_; }
   /// True when there is nothing more to be done.
   bool complete() const { return next_ == found_.size() && listed_all_; }
-  /// Where a later run goes on: at the page that this one has not finished. Empty: at the beginning.
-  const std::string& cursor() const { return next_ < found_.size() ? page_cursor_ : list_cursor_; }
+  /// With which a later run goes on: at the page that this one has not finished, with the rest of its limit. Empty: the
+  /// same plan does.
+  std::string resume_token() const;
 
  private:
   std::size_t page_size() const;

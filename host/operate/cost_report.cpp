@@ -21,7 +21,7 @@ bool held(const fleet::HostRecord& host, const std::string& job) {
                      [&](const fleet::JobRecord& one) { return one.name == job && one.held_by_budget; });
 }
 
-constexpr std::size_t kWidestName = 32;
+constexpr std::size_t kLeastName = 12;
 constexpr int kMoneyDigits = 10;
 
 /// `money_title`: over what its money is.
@@ -31,8 +31,8 @@ void describe_usage(const cost::Usage& usage, const cost::Prices& prices, std::s
   const auto each = [&usage](double sum) {
     return usage.messages > 0 ? std::optional(sum / usage.messages) : std::nullopt;
   };
-  const auto each_cell = [&](std::string_view title, double sum, int digits) {
-    fields.cell(figures(title), each(sum) ? fixed_decimal(*each(sum), digits) : "-");
+  const auto each_cell = [&](const Column& column, double sum, int digits) {
+    fields.cell(column, each(sum) ? fixed_decimal(*each(sum), digits) : "-");
   };
   fields.member("messages", usage.messages, 0);
   fields.member("requests", usage.spent.requests, 2);
@@ -44,9 +44,9 @@ void describe_usage(const cost::Usage& usage, const cost::Prices& prices, std::s
   fields.member("write_units_per_message", each(usage.spent.write_units), 4);
   fields.member("money_per_message", each(money), kMoneyDigits + 2);
   fields.cell(figures("MESSAGES"), fixed_decimal(usage.messages, 0));
-  each_cell("REQ/MSG", usage.spent.requests, 3);
-  each_cell("RCU/MSG", usage.spent.read_units, 3);
-  each_cell("WCU/MSG", usage.spent.write_units, 2);
+  each_cell(figures("REQ/MSG", 3), usage.spent.requests, 3);
+  each_cell(figures("RCU/MSG", 2), usage.spent.read_units, 3);
+  each_cell(figures("WCU/MSG", 1), usage.spent.write_units, 2);
   fields.cell(figures("PER MILLION"), each(money) ? prices.text(*each(money) * 1e6) : "-");
   fields.cell(figures(money_title), usage.spent.none() && money_title == "LAST HOUR" ? "embedded" : prices.text(money));
 }
@@ -60,11 +60,11 @@ void describe_pace(double per_hour, Fields& fields) {
 
 void describe(const Priced<CostSummary::Row>& priced, Fields& fields) {
   const CostSummary::Row& row = priced.part;
-  fields.text("queue", {"QUEUE", false, kWidestName}, row.queue);
+  fields.text("queue", names("QUEUE", kLeastName), row.queue);
   fields.member("job", row.job);
-  fields.cell({"JOB", false, kWidestName},
+  fields.cell(names("JOB", kLeastName),
               row.held_hosts > 0 ? Cell(row.job + ", held by budget", Colour::yellow) : Cell(row.job));
-  fields.number("hosts", figures("HOSTS"), row.hosts);
+  fields.number("hosts", figures("HOSTS", 4), row.hosts);
   fields.member("embedded", row.hour.spent.none());
   fields.member("held_by_budget_hosts", row.held_hosts);
   describe_usage(row.hour, priced.prices, "LAST HOUR", fields);
@@ -73,7 +73,7 @@ void describe(const Priced<CostSummary::Row>& priced, Fields& fields) {
 }
 
 void describe(const Priced<fleet::ValueRecord>& value, Fields& fields) {
-  fields.text("value", {"VALUE", false, kWidestName}, value.part.value);
+  fields.text("value", names("VALUE", kLeastName), value.part.value);
   describe_usage(value.part.usage, value.prices, "SINCE START", fields);
 }
 
@@ -83,8 +83,8 @@ void describe(const Priced<cost::LayoutCost>& priced, Fields& fields) {
   fields.member("requests", layout.whole.requests, 2);
   fields.member("read_units", layout.whole.read_units, 2);
   fields.member("write_units", layout.whole.write_units, 2);
-  fields.cell(figures("WCU"), fixed_decimal(layout.whole.write_units, 0));
-  fields.cell(figures("RCU"), fixed_decimal(layout.whole.read_units, 0));
+  fields.cell(figures("WCU", 1), fixed_decimal(layout.whole.write_units, 0));
+  fields.cell(figures("RCU", 2), fixed_decimal(layout.whole.read_units, 0));
   fields.member("money_of_hosts", layout.money_worked, kMoneyDigits);
   fields.cell(figures("HOSTS' PART"), prices.text(layout.money_worked));
   fields.member("storage", layout.storage, kMoneyDigits + 4);
@@ -94,7 +94,7 @@ void describe(const Priced<cost::LayoutCost>& priced, Fields& fields) {
   fields.cell(figures("WITH SENDING"),
               prices.text(layout.money_whole) +
                   (layout.money_whole_most > layout.money_whole ? " to " + prices.text(layout.money_whole_most) : ""));
-  fields.cell({"WHAT IT IS"}, std::string(layout.what));
+  fields.cell(prose("WHAT IT IS", 24, 3), std::string(layout.what));
 }
 
 void describe(const Priced<CostSummary>& priced, Fields& fields) {

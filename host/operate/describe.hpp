@@ -21,15 +21,25 @@ namespace sluice::operate {
 
 enum class Colour { none, dim, red, green, yellow };
 
-/// Where people see a field; without a title they do not.
+/// Where people see a field, without a title they do not; and what becomes of it where a row is wider than a terminal.
 struct Column {
   std::string_view title{};
-  bool right = false;      ///< for numbers
-  std::size_t widest = 0;  ///< longer cells are cut to this, with an ellipsis; 0: never
+  bool right = false;     ///< for numbers
+  std::size_t least = 0;  ///< its cells may be cut to no less than this; 0: they stay whole
+  int spare = 0;          ///< columns are left out, those with the highest number first; 0: it stays
+  bool prose = false;     ///< cells are cut at the end; others in the middle, as names and ids differ at their ends
 };
 inline constexpr Column kNowhere{};
 /// A column of numbers.
-constexpr Column figures(std::string_view title) { return {title, true, 0}; }
+constexpr Column figures(std::string_view title, int spare = 0) {
+  return {.title = title, .right = true, .spare = spare};
+}
+constexpr Column names(std::string_view title, std::size_t least, int spare = 0) {
+  return {.title = title, .least = least, .spare = spare};
+}
+constexpr Column prose(std::string_view title, std::size_t least, int spare = 0) {
+  return {.title = title, .least = least, .spare = spare, .prose = true};
+}
 
 struct Cell {
   Cell(std::string content, Colour tint = Colour::none) : text(std::move(content)), colour(tint) {}

@@ -48,10 +48,7 @@ bool is_about(const Directive& directive, const JobSummary& job) {
   return (directive.wish == Wish::pause || directive.wish == Wish::scale) && directive.is_about(job.name, job.queue);
 }
 
-constexpr std::size_t kWidestId = 40;
-constexpr std::size_t kWidestName = 32;
-
-constexpr Column name_column(std::string_view title) { return {title, false, kWidestName}; }
+constexpr std::size_t kLeastName = 12;
 
 Cell state_cell(const JobSummary& job) {
   const auto some = [&job](const char* what, std::uint32_t hosts) {
@@ -110,8 +107,8 @@ void describe_pace(const fleet::JobPace& pace, Fields& fields) {
   fields.rate("claimed_per_second", kNowhere, pace.claimed);
   fields.rate("done_per_second", figures("DONE/S"), pace.done);
   fields.rate("failed_per_second", figures("FAILED/S"), pace.failed, Colour::red);
-  fields.seconds("mean_seconds", figures("MEAN"), pace.mean);
-  fields.seconds("p95_seconds", figures("P95"), pace.p95);
+  fields.seconds("mean_seconds", figures("MEAN", 5), pace.mean);
+  fields.seconds("p95_seconds", figures("P95", 4), pace.p95);
   fields.seconds("slowest_seconds", figures("SLOWEST"), pace.slowest);
 }
 
@@ -160,7 +157,7 @@ Result<Directive> directive_for(Wish wish, Target target, const std::string& wor
 
 void describe(const fleet::KnownHost& known, Fields& fields) {
   const fleet::HostRecord& host = known.record;
-  fields.text("host", name_column("HOST"), host.label());
+  fields.text("host", names("HOST", 24), host.label());
   fields.member("name", host.name);
   fields.member("pid", host.pid);
   fields.member("instance", host.instance);
@@ -169,19 +166,19 @@ void describe(const fleet::KnownHost& known, Fields& fields) {
   fields.member("pulse", to_string(known.pulse));
   fields.seconds("record_age_seconds", kNowhere, known.age);
   fields.span(figures("SEEN"), known.age);
-  fields.text("version", {"VERSION"}, host.version);
+  fields.text("version", names("VERSION", 6, 2), host.version);
   fields.member("address", host.address);
-  fields.cell({"HTTP"}, host.address.empty() ? "-" : host.address);
+  fields.cell(names("HTTP", 15, 4), host.address.empty() ? "-" : host.address);
   fields.member("host_file", host.host_file);
   fields.member("started_at", host.started_at);
   fields.span(figures("UP"), fields.now() - host.started_at);
   fields.member("log_level", host.log_level);
   fields.member("file_log_level", host.file_log_level);
-  fields.cell({"LOG"},
+  fields.cell({.title = "LOG", .spare = 3},
               host.log_level + (host.log_level == host.file_log_level ? "" : " (file: " + host.file_log_level + ")"));
   fields.number("running", figures("RUNNING"), host.running_total);
   fields.member("place", known.place);
-  fields.cell(figures("JOBS"), std::to_string(host.jobs.size()));
+  fields.cell(figures("JOBS", 1), std::to_string(host.jobs.size()));
   fleet::JobPace pace;
   for (const fleet::JobRecord& job : host.jobs) {
     pace.done += job.pace.done;
@@ -209,20 +206,20 @@ void describe(const fleet::JobRecord& job, Fields& fields) {
 }
 
 void describe(const JobSummary& job, Fields& fields) {
-  fields.text("job", name_column("JOB"), job.name);
+  fields.text("job", names("JOB", kLeastName), job.name);
   fields.member("queue", job.queue);
-  fields.cell(name_column("QUEUE"), job.queue + (job.dead_letters ? " (dlq)" : ""));
+  fields.cell(names("QUEUE", kLeastName, 1), job.queue + (job.dead_letters ? " (dlq)" : ""));
   fields.member("dead_letters", job.dead_letters);
-  fields.text("handler", name_column("HANDLER"), job.handler);
+  fields.text("handler", names("HANDLER", kLeastName, 6), job.handler);
   fields.member("plugins", job.plugins);
-  fields.cell(name_column("PLUGIN"), joined(job.plugins));
+  fields.cell(names("PLUGIN", kLeastName, 7), joined(job.plugins));
   fields.member("hosts", job.hosts);
-  fields.cell(figures("HOSTS"), std::to_string(job.hosts.size()));
+  fields.cell(figures("HOSTS", 3), std::to_string(job.hosts.size()));
   fields.member("in_files", job.in_files);
   fields.member("file_workers", job.file_workers);
   fields.member("workers", job.workers);
   fields.cell(figures("WORKERS"), workers_text(job));
-  fields.number("running", figures("RUNNING"), job.running);
+  fields.number("running", figures("RUNNING", 2), job.running);
   fields.member("stuck", job.stuck);
   fields.member("paused", job.paused());
   fields.cell({"STATE"}, state_cell(job));
@@ -230,19 +227,19 @@ void describe(const JobSummary& job, Fields& fields) {
   fields.member("held_by_budget_hosts", job.held_hosts);
   describe_counts(job, fields);
   fields.records("steered", job.wishes);
-  fields.cell({"STEERED"}, {joined(wish_texts(job.wishes, fields.now())), Colour::yellow});
+  fields.cell(prose("STEERED", 20, 1), {joined(wish_texts(job.wishes, fields.now())), Colour::yellow});
 }
 
 void describe(const HandlerAtWork& at_work, Fields& fields) {
   const fleet::RunningRecord& handler = at_work.handler;
   const Duration running = fields.now() - handler.since;
-  fields.text("message", {"MESSAGE", false, kWidestId}, handler.message);
-  fields.text("host", name_column("HOST"), at_work.host);
-  fields.number("worker", figures("WORKER"), handler.worker);
-  fields.text("job", name_column("JOB"), handler.job);
+  fields.text("message", {"MESSAGE"}, handler.message);
+  fields.text("host", names("HOST", 10), at_work.host);
+  fields.number("worker", figures("WORKER", 3), handler.worker);
+  fields.text("job", names("JOB", 8), handler.job);
   fields.member("queue", handler.queue);
-  fields.text("handler", name_column("HANDLER"), handler.handler);
-  fields.number("attempt", figures("ATTEMPT"), handler.attempt);
+  fields.text("handler", names("HANDLER", kLeastName, 2), handler.handler);
+  fields.number("attempt", figures("ATTEMPT", 1), handler.attempt);
   fields.member("since", handler.since);
   fields.seconds("running_seconds", kNowhere, std::max(running, Duration::zero()));
   fields.seconds({}, figures("SINCE"), std::max(running, Duration(1)));
@@ -255,9 +252,9 @@ void describe(const HandlerAtWork& at_work, Fields& fields) {
 
 void describe(const fleet::AuditEntry& entry, Fields& fields) {
   fields.time("at", {"WHEN"}, entry.at);
-  fields.span(figures("AGO"), fields.now() - entry.at);
-  fields.text("who", {"WHO"}, entry.who);
-  fields.text("what", {"WHAT"}, entry.what);
+  fields.span(figures("AGO", 1), fields.now() - entry.at);
+  fields.text("who", names("WHO", 16), entry.who);
+  fields.text("what", prose("WHAT", 32), entry.what);
   fields.member("place", entry.place);
 }
 

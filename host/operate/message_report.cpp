@@ -9,8 +9,8 @@ namespace sluice::operate {
 
 namespace {
 
-constexpr Column kId{"ID", false, 40};  // a UUID, and a little more
-constexpr Column kError{"ERROR", false, 60};
+constexpr Column kId{"ID"};  // whole, for the commands that take it
+constexpr Column kError = prose("ERROR", 24);
 
 Colour colour_of(queue::MessageState state) {
   switch (state) {
@@ -44,7 +44,7 @@ std::string spans_text(Duration wait, Duration took) {
 
 void describe_state(const queue::StoredMessage& stored, Fields& fields) {
   const queue::MessageState state = stored.state(fields.now());
-  fields.text("state", {"STATE"}, to_string(state), colour_of(state));
+  fields.text("state", {.title = "STATE", .spare = 1}, to_string(state), colour_of(state));
 }
 
 /// As the record has it, where that is no time.
@@ -83,6 +83,13 @@ void describe_failed_at(std::string_view key, const Column& column, WallTime tim
   fields.span(column, fields.now() - time);
 }
 
+/// How often it was handed out. A dead letter's own count is of its time as one; before it was made one, its attempts
+/// were counted.
+std::uint64_t receives_of(const queue::StoredMessage& stored) {
+  const std::uint64_t received = stored.message.attempt;
+  return stored.half == queue::Half::dlq ? std::max<std::uint64_t>(received, stored.failure.attempts) : received;
+}
+
 std::string bytes_text(std::size_t count) { return std::to_string(count) + (count == 1 ? " byte" : " bytes"); }
 
 /// "[2, 0, 0]", on one line even where everything else has lines of its own.
@@ -115,14 +122,16 @@ std::string half_text(const queue::StoredMessage& message) {
 void describe(const ListedMessage& listed, Fields& fields) {
   const queue::StoredMessage& stored = listed.stored;
   fields.text("id", kId, stored.message.id);
-  fields.text("queue_type", {"HALF"}, half_text(stored));
+  fields.text("queue_type", {.title = "HALF", .spare = 4}, half_text(stored));
   describe_state(stored, fields);
-  fields.number("receive_count", figures("RECEIVES"), stored.message.attempt);
+  fields.member("receive_count", stored.message.attempt);
+  fields.number({}, figures("RECEIVES", 3), receives_of(stored));
   fields.member("version", stored.version);
   if (JsonWriter* const json = fields.json()) {
     return write_last_members(*json, stored);
   }
-  fields.cell(figures("AGE"), stored.created_at == WallTime{} ? "?" : short_duration(fields.now() - stored.created_at));
+  fields.cell(figures("AGE", 2),
+              stored.created_at == WallTime{} ? "?" : short_duration(fields.now() - stored.created_at));
   fields.cell(kError, {stored.failure.error, Colour::red});
 }
 
@@ -134,7 +143,7 @@ void describe(const queue::StoredMessage& stored, Fields& fields) {
   fields.cell(kId, message.id);
   describe_state(stored, fields);
   fields.cell({"HALF"}, half_text(stored));
-  fields.number({}, figures("RECEIVES"), message.attempt);
+  fields.number({}, figures("RECEIVES"), receives_of(stored));
   fields.number({}, figures("VERSION"), stored.version);
   describe_time("created_at", "CREATED", stored, stored.created_at, fields);
   describe_time("updated_at", "UPDATED", stored, stored.updated_at, fields);
@@ -163,21 +172,21 @@ void describe(const queue::StoredMessage& stored, Fields& fields) {
 void describe(const queue::ErrorGroup& group, Fields& fields) {
   fields.member("error", group.error);
   fields.number("count", figures("COUNT"), group.count);
-  fields.text("example_id", {"EXAMPLE", false, 36}, group.example);  // a UUID
+  fields.text("example_id", {.title = "EXAMPLE", .spare = 4}, group.example);
   describe_failed_at("last_failed_at", figures("LAST"), group.last_failed_at, fields);
-  describe_failed_at("first_failed_at", figures("FIRST"), group.first_failed_at, fields);
+  describe_failed_at("first_failed_at", figures("FIRST", 1), group.first_failed_at, fields);
   fields.text("fingerprint", {"CAUSE"}, group.fingerprint);
   fields.member("pattern", group.pattern);
-  fields.cell({"ERROR", false, 80}, {group.count == 1 ? group.error : group.pattern, Colour::red});
+  fields.cell(prose("ERROR", 36), {group.count == 1 ? group.error : group.pattern, Colour::red});
   if (JsonWriter* const json = fields.json()) {
     json->key("per_hour");
     json->word(listed(group.per_hour));
   }
   fields.cell(figures("LAST HOUR"), std::to_string(group.per_hour.front()));
   fields.member("handlers", group.handlers);
-  fields.cell({"HANDLER"}, most_frequent(group.handlers));
+  fields.cell(names("HANDLER", 12, 2), most_frequent(group.handlers));
   fields.member("hosts", group.hosts);
-  fields.cell({"HOST"}, most_frequent(group.hosts));
+  fields.cell(names("HOST", 12, 3), most_frequent(group.hosts));
 }
 
 }  // namespace sluice::operate

@@ -31,7 +31,6 @@ void add(queue::QueueStats& stats, const queue::StoredMessage& record, WallTime 
 constexpr Duration kRateSpan = std::chrono::seconds(10);
 constexpr Duration kShortestSpan = std::chrono::milliseconds(900);
 constexpr std::size_t kLongestFilter = 100;
-constexpr std::size_t kWidestName = 28;
 
 /// What a queue is sorted by: the greatest first, but names.
 double weight(const TopQueue& queue, TopOrder order) {
@@ -127,10 +126,10 @@ void describe(const TopQueue& queue, Fields& fields) {
   const QueueCount count = queue.count.value_or(QueueCount{});
   const auto number = [&](std::string_view key, std::string_view title, std::uint64_t value, bool whole) {
     fields.member(key, queue.count ? std::optional(value) : std::nullopt);
-    fields.cell(figures(title), {queue.count ? count_text(value, whole) : "...",
-                                 title == "DLQ" && value > 0 ? Colour::red : Colour::none});
+    fields.cell(figures(title, title == "DELAYED" ? 2 : 0), {queue.count ? count_text(value, whole) : "...",
+                                                             title == "DLQ" && value > 0 ? Colour::red : Colour::none});
   };
-  fields.text("queue", {"QUEUE", false, kWidestName}, queue.name);
+  fields.text("queue", names("QUEUE", 16), queue.name);
   number("ready", "READY", count.ready, count.whole);
   number("in_flight", "IN FLIGHT", count.in_flight, count.whole);
   number("delayed", "DELAYED", count.delayed, count.whole);
@@ -138,7 +137,7 @@ void describe(const TopQueue& queue, Fields& fields) {
   fields.member("counted_whole", queue.count && count.whole && count.dead_whole);
   fields.seconds("oldest_ready_seconds", kNowhere, queue.oldest);
   fields.cell(figures("OLDEST"), queue.oldest ? short_duration(*queue.oldest) : "-");
-  fields.cell(figures("IN/S"), queue.in ? rate_text(*queue.in) : "-");
+  fields.cell(figures("IN/S", 1), queue.in ? rate_text(*queue.in) : "-");
   fields.rate("out_per_second", figures("OUT/S"), queue.out);
   fields.rate("failed_per_second", figures("FAILED/S"), queue.failed, Colour::red);
   fields.member("paused", queue.paused);

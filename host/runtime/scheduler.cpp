@@ -54,23 +54,31 @@ std::string ScheduleNotice::write() const {
   line.put("host", host);
   line.put("file", file);
   line.put("last", last.time_since_epoch().count());
+  if (sent) {
+    line.put("sent", sent->time_since_epoch().count());
+  }
   return std::move(line).finish();
 }
 
 std::optional<ScheduleNotice> ScheduleNotice::read(std::string_view text) {
   ScheduleNotice notice;
   std::int64_t last = 0;
+  std::optional<std::int64_t> sent;
   const auto read = fleet::read_object(text, "the notice", [&](JsonReader& json, const std::string& member) {
     return member == "definition" ? fleet::read_into(json, notice.definition)
            : member == "host"     ? fleet::read_into(json, notice.host)
            : member == "file"     ? fleet::read_into(json, notice.file)
            : member == "last"     ? fleet::read_into(json, last)
+           : member == "sent"     ? fleet::read_into(json, sent.emplace())
                                   : json.skip();
   });
   if (!read) {
     return std::nullopt;
   }
   notice.last = config::ScheduleTimes::Time(std::chrono::seconds{last});
+  if (sent) {
+    notice.sent = config::ScheduleTimes::Time(std::chrono::seconds{*sent});
+  }
   return notice;
 }
 
@@ -139,7 +147,7 @@ Scheduler::Order Scheduler::next(WallTime now) {
       return order;
     }
     if (entry.to_tell && tells(entry, now)) {
-      const ScheduleNotice notice{entry.definition, host_, entry.schedule.file, entry.last};
+      const ScheduleNotice notice{entry.definition, host_, entry.schedule.file, entry.last, entry.sent};
       order.tell = Tell{name, queue, {.key = name, .text = notice.write(), .version = entry.version}};
       return order;
     }
@@ -231,6 +239,7 @@ void Scheduler::looked(const std::string& name, const Result<queue::Notice>& fou
   if (said > whole(now) + kAhead) {
     return;
   }
+  entry.sent = std::max(entry.sent, notice->sent);
   if (entry.pending.empty()) {
     entry.to_tell = entry.last > said;
     // A schedule that has just been taken goes on where the fleet was.
@@ -266,6 +275,7 @@ void Scheduler::sent(const std::string& name, Time due, const queue::SendResult&
                                 entry.times.text(due) + " is let go: " + result.error.message()});
   } else {
     succeeded(entry);
+    entry.sent = std::max(entry.sent, std::optional(due));
     if (result.status == queue::SendStatus::sent) {
       lines_.push_back({false, "schedule '" + name + "' sent " + result.id + " for " + entry.times.text(due)});
     }

@@ -16,6 +16,8 @@ struct ScheduleNotice {
   std::string host;                    ///< that has written it
   std::string file;                    ///< of that host
   config::ScheduleTimes::Time last{};  ///< up to here all is sent or let go
+  /// The latest time of which a message was stored; nothing: of none yet.
+  std::optional<config::ScheduleTimes::Time> sent{};
 
   std::string write() const;
   /// Nothing of what is no such notice.
@@ -97,6 +99,7 @@ class Scheduler {
     bool known = false;        ///< the board has been read
     std::int64_t version = 0;  ///< of the notice
     Time last{};               ///< up to here all is sent or let go
+    std::optional<Time> sent{};
     std::deque<Time> pending{};
     bool to_tell = false;
     WallTime tell_at{};

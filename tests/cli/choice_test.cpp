@@ -58,6 +58,24 @@ TEST_F(Choice, TakesIdsAsPlainWordsAndSaysWhatBecameOfEach) {
   EXPECT_EQ(json_of({"delete", "A-3"}), (json::value{{"id", "A-3"}, {"result", "removed"}}));
 }
 
+TEST_F(Choice, AQueueIsAPlainWordEverywhere) {
+  send(5);
+  EXPECT_EQ(json::parse(folder_.run({"stats", "orders"}).out).at("total").to_number<int>(), 5);
+  EXPECT_EQ(folder_.run({"dlq", "orders"}).exit_code, 0);
+  EXPECT_EQ(json::parse(folder_.run({"get", "orders", "A-1"}).out).at("id").as_string(), "A-1");
+  EXPECT_EQ(folder_.run({"delete", "--yes", "orders", "A-1", "--output", "text"}).out, "removed  A-1\n");
+  EXPECT_EQ(folder_.run({"send", "orders", "-"}, "7\n").out_lines().size(), 1U);
+  EXPECT_EQ(
+      json::parse(folder_.run({"delete", "orders", "--where", "data = 7", "--yes"}).out).at("removed").to_number<int>(),
+      1);
+  EXPECT_EQ(run({"send", "--id", "orders", "--data", "1"}).exit_code, 0);
+  EXPECT_EQ(run({"delete", "orders"}, true).out, "removed  orders\n") << "with --queue every word is an id";
+  EXPECT_EQ(json::parse(folder_.run({"purge", "orders", "--yes"}).out).at("removed").to_number<int>(), 4);
+  EXPECT_EQ(folder_.run({"shell", "orders"}, "ls\nstats q\nget A-9\n").err,
+            "sluice get: no message \"A-9\" in queue \"orders\"\n")
+      << "and so it is in the shell";
+}
+
 TEST_F(Choice, TriesAndAgreesForMessagesThatAreNamed) {
   send(2);
   const Finished tried = run({"delete", "A-0", "--dry-run"}, true);

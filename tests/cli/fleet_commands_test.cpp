@@ -145,7 +145,7 @@ TEST_F(FleetCommands, RefuseWrongCommandLines) {
   EXPECT_THAT(refusal({"drain", "web", "--timeout", "3s"}, 64), HasSubstr("--wait only"));
   EXPECT_THAT(refusal({"cancel-running"}, 64), HasSubstr("--id is missing"));
   EXPECT_THAT(refusal({"top", "--interval", "1ms"}, 64), HasSubstr("200ms to 1h"));
-  EXPECT_THAT(refusal({"hosts", "web"}, 64), HasSubstr("unexpected word \"web\""));
+  EXPECT_THAT(refusal({"hosts", "web", "mail"}, 64), HasSubstr("unexpected word \"mail\""));
 }
 
 TEST_F(FleetCommands, AskWhichIsMeantWhereAJobAndAQueueShareAName) {

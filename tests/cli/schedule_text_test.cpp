@@ -26,10 +26,10 @@ class ScheduleText : public ::testing::Test {
     definition_ = runtime::definition_of(schedule);
   }
 
-  void told(const std::string& last) {
+  void told(const std::string& last, bool sent = true) {
     const WallTime time = *parse_timestamp(last);
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(time.time_since_epoch());
-    told_[{"orders", "sweep"}] = {definition_, "a", "a.toml", config::ScheduleTimes::Time(seconds)};
+    const config::ScheduleTimes::Time at(std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()));
+    told_[{"orders", "sweep"}] = {definition_, "a", "a.toml", at, sent ? std::optional(at) : std::nullopt};
   }
   std::string line() { return schedule_lines(job_, now_, &told_).at(0); }
   boost::json::value json() {
@@ -51,6 +51,14 @@ TEST_F(ScheduleText, OneThatNoHostHasHadIsNew) {
   EXPECT_TRUE(json().at("last").is_null());
   EXPECT_EQ(json().at("missed").as_int64(), 0);
   EXPECT_THAT(schedule_lines(job_, now_).at(0), Not(HasSubstr("last"))) << "`check` asks no store";
+}
+
+TEST_F(ScheduleText, OneThatHasNeverSentSaysSo) {
+  told("2026-11-22T12:00:00Z", false);
+  EXPECT_THAT(line(), AllOf(HasSubstr("; last never; next 2026-11-22 13:00"), Not(HasSubstr("missed"))));
+  EXPECT_TRUE(json().at("last").is_null());
+  told("2026-11-22T09:00:00Z", false);
+  EXPECT_THAT(line(), HasSubstr("; last never; missed 3: ")) << "what was missed is counted from when a host had it";
 }
 
 TEST_F(ScheduleText, OneThatIsUpToDateHasMissedNothing) {

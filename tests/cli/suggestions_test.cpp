@@ -62,6 +62,9 @@ TEST(Suggestions, KnowTheHostFilesQueues) {
   folder.write("jobs.d/a.toml", "[job]\nqueue = \"returns\"\nhandler = \"h\"\n");
   EXPECT_EQ(folder.run({"__complete", "ls", "--queue", ""}).out, "mail\norders\nreturns\n");
   EXPECT_EQ(folder.run({"__complete", "ls", "--queue", "o"}).out, "orders\n");
+  EXPECT_EQ(folder.run({"__complete", "dlq", "o"}).out, "orders\n") << "as a plain word";
+  EXPECT_EQ(folder.run({"__complete", "redrive", ""}).out, "mail\norders\nreturns\n") << "before ids";
+  EXPECT_EQ(folder.run({"__complete", "redrive", "mail", "o"}).out, "");
   EXPECT_EQ(folder.run({"__complete", "ls", "--config", "nowhere.toml", "--queue", ""}).out, "");
   EXPECT_EQ(folder.run({"__complete", "ls", "--config=nowhere.toml", "--queue", ""}).out, "");
 }

@@ -1,63 +1,16 @@
+#include "tests/cli/terminal.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <pty.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
 #include <boost/json.hpp>
-
-#include "tests/cli/run_binary.hpp"
 
 namespace sluice::test {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-struct TerminalSession {
-  int exit_code = -1;
-  std::string text;  ///< all that appeared on the terminal
-};
-
-/// Runs the binary on a pseudo-terminal and types `answer` as soon as `prompt` has appeared (an empty one: never).
-TerminalSession on_terminal(const HostFolder& folder, std::vector<std::string> words, const std::string& prompt,
-                            const std::string& answer) {
-  words.insert(words.begin(), SLUICE_BINARY);
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (auto& word : words) {
-    arguments.push_back(word.data());
-  }
-  arguments.push_back(nullptr);
-  int terminal = -1;
-  const pid_t pid = ::forkpty(&terminal, nullptr, nullptr, nullptr);
-  if (pid == 0) {
-    if (::chdir(folder.path().c_str()) == 0) {
-      ::execv(SLUICE_BINARY, arguments.data());
-    }
-    ::_exit(127);
-  }
-  TerminalSession session;
-  bool answered = prompt.empty();
-  std::array<char, 4096> bytes;
-  for (;;) {
-    const auto count = ::read(terminal, bytes.data(), bytes.size());
-    if (count <= 0) {
-      break;
-    }
-    session.text.append(bytes.data(), static_cast<std::size_t>(count));
-    if (!answered && session.text.find(prompt) != std::string::npos) {
-      answered = true;
-      EXPECT_EQ(::write(terminal, answer.data(), answer.size()), static_cast<ssize_t>(answer.size()));
-    }
-  }
-  ::close(terminal);
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  session.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return session;
-}
 
 std::int64_t stored(const HostFolder& folder) {
   return boost::json::parse(folder.run({"stats", "--queue", "q"}).out).at("total").as_int64();
@@ -152,6 +105,59 @@ TEST(Terminal, ShowsTextToWhoLooksAndJsonToWhoAsks) {
   EXPECT_THAT(on_terminal(folder, {"get", "--queue", "q", "A-1"}, "", "").text, HasSubstr("receives"));
   EXPECT_THAT(on_terminal(folder, {"ls", "--queue", "q", "--json"}, "", "").text, HasSubstr("\"statuses\""));
   EXPECT_THAT(on_terminal(folder, {"ls", "--queue", "q", "--output", "json"}, "", "").text, HasSubstr("\"statuses\""));
+}
+
+TEST(Terminal, ManyMessagesAreACountAndIdsAreForWhoWantsThem) {
+  const HostFolder folder;
+  folder.run({"send", "--queue", "q", "-"}, "1\n2\n3\n4\n5\n6\n");
+  const std::vector<std::string> some{"delete", "q", "--where", "data < 3", "--yes"};
+  EXPECT_THAT(folder.run({"delete", "q", "--where", "data < 3", "--dry-run", "--output", "text"}).out,
+              HasSubstr("would remove  "))
+      << "a pipe has them";
+  auto tried = some;
+  tried.back() = "--dry-run";
+  EXPECT_THAT(on_terminal(folder, tried).text,
+              AllOf(HasSubstr("\rwould remove 2, 0 skipped; --ids lists them\r\n"), Not(HasSubstr("would remove  "))));
+  tried.emplace_back("--ids");
+  EXPECT_THAT(on_terminal(folder, tried).text, HasSubstr("would remove  0"));
+  EXPECT_THAT(on_terminal(folder, some).text,
+              AllOf(HasSubstr("\r2 removed, 0 skipped\r\n"), Not(HasSubstr("removed  "))));
+  EXPECT_THAT(on_terminal(folder, {"delete", "q", "nobody", "nobody-else"}).text, HasSubstr("failed  nobody-else"))
+      << "what was named is told one by one";
+  EXPECT_THAT(on_terminal(folder, {"edit", "q", "--all", "--set", "data.no.way=1", "--yes"}).text,
+              AllOf(HasSubstr("failed  "), HasSubstr("0 edited, 0 skipped, 4 failed\r\n")))
+      << "and so are failures";
+}
+
+TEST(Terminal, SendCountsWhatItSends) {
+  const HostFolder folder;
+  const std::string lines = "1\n2\n3\n";
+  EXPECT_EQ(on_terminal(folder, {"send", "q", "-"}, {}, {}, lines).text, "3 messages were sent\r\n");
+  EXPECT_THAT(on_terminal(folder, {"send", "q", "-", "--ids"}, {}, {}, lines).text, Not(HasSubstr("sent")));
+  EXPECT_EQ(folder.run({"send", "q", "-"}, lines).out_lines().size(), 3U) << "a pipe has the ids";
+  EXPECT_EQ(on_terminal(folder, {"send", "q", "--data", "1", "--id", "A-1"}).text, "A-1\r\n");
+  EXPECT_EQ(stored(folder), 10);
+}
+
+TEST(Terminal, ARunThatIsInterruptedGoesOnWithTheRestOfItsLimit) {
+  const HostFolder folder;
+  std::string lines;
+  for (int i = 0; i < 60; ++i) {
+    lines += "1\n";
+  }
+  folder.run({"send", "q", "-"}, lines);
+  const std::vector<std::string> words{"delete", "q", "--all", "--limit", "40", "--rate", "40/s", "--yes"};
+  const auto stopped = on_terminal(folder, words, " removed, ", "\x03");
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.text;
+  const auto gone = 60 - stored(folder);
+  const std::string token = "--resume 'rest=" + std::to_string(40 - gone) + ";";
+  ASSERT_THAT(stopped.text, HasSubstr(token));
+  const auto from = stopped.text.find(token) + std::string("--resume '").size();
+  auto again = words;
+  again[6] = "1000/s";
+  again.insert(again.end(), {"--resume", stopped.text.substr(from, stopped.text.find('\'', from) - from)});
+  EXPECT_EQ(on_terminal(folder, again).exit_code, 0);
+  EXPECT_EQ(stored(folder), 20);
 }
 
 TEST(Terminal, LsSaysHowManyThereAre) {

@@ -8,7 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(TextTable, AlignsColumnsAndEndsNoLineWithBlanks) {
-  TextTable table({{.title = "ID"}, {.title = "COUNT", .right = true}, {.title = "ERROR"}}, false);
+  TextTable table({{.title = "ID"}, {.title = "COUNT", .right = true}, {.title = "ERROR"}}, {});
   table.add({"A-1", "7", "timeout"});
   table.add({"B", "12345678", ""});
   EXPECT_EQ(table.take(),
@@ -19,7 +19,7 @@ TEST(TextTable, AlignsColumnsAndEndsNoLineWithBlanks) {
 }
 
 TEST(TextTable, GoesOnInPagesUnderOneHeadline) {
-  TextTable table({{.title = "ID"}, {.title = "N"}}, false);
+  TextTable table({{.title = "ID"}, {.title = "N"}}, {});
   EXPECT_EQ(table.take(), "") << "no rows, no headline";
   table.add({"wide-one", "1"});
   EXPECT_EQ(table.take(), "ID        N\nwide-one  1\n");
@@ -34,22 +34,67 @@ TEST(TextTable, MeasuresWhatATerminalShows) {
   EXPECT_EQ(display_width("e\xcc\x81"), 1U) << "a combining accent";
   EXPECT_EQ(display_width(""), 0U);
   EXPECT_EQ(display_width("a\xff\x62"), 3U) << "a broken byte takes a place";
-  TextTable table({{.title = "ID"}, {.title = "N"}}, false);
+  TextTable table({{.title = "ID"}, {.title = "N"}}, {});
   table.add({"\xe6\xb0\xb4", "1"});
   table.add({"abc", "2"});
   EXPECT_EQ(table.take(), "ID   N\n\xe6\xb0\xb4   1\nabc  2\n");
 }
 
-TEST(TextTable, CutsLongCellsAtACharacter) {
-  TextTable table({{.title = {}, .right = false, .widest = 4}}, false);
-  table.add({"12345"});
-  table.add({"1234"});
-  table.add({"\xe6\xb0\xb4\xe6\xb0\xb4\xe6\xb0\xb4"});
-  EXPECT_EQ(table.take(), "123\xe2\x80\xa6\n1234\n\xe6\xb0\xb4\xe2\x80\xa6\n");
+TEST(TextTable, IsWholeWhereThereIsNoTerminal) {
+  TextTable table({operate::names("ID", 4), operate::figures("N", 1), operate::prose("ERROR", 4)}, {});
+  const std::string error(300, 'e');
+  table.add({"a-long-identifier", "1", error});
+  EXPECT_EQ(table.take(), "ID                 N  ERROR\na-long-identifier  1  " + error + "\n");
+}
+
+TEST(TextTable, CutsNamesInTheMiddleAndProseAtTheEnd) {
+  TextTable table({operate::names("HOST", 8), {.title = "STATE"}, operate::prose("ERROR", 8)}, {.columns = 30});
+  table.add({"worker-7f9c8d5b4-x2kq1:4711", "ready", "connection refused"});
+  EXPECT_EQ(table.take(),
+            "HOST       STATE  ERROR\n"
+            "worke…4711  ready  connection r…\n");
+}
+
+TEST(TextTable, CutsAtACharacter) {
+  TextTable prose({{.least = 3, .prose = true}}, {.columns = 4});
+  prose.add({"12345"});
+  prose.add({"1234"});
+  prose.add({"\xe6\xb0\xb4\xe6\xb0\xb4\xe6\xb0\xb4"});
+  EXPECT_EQ(prose.take(), "123\xe2\x80\xa6\n1234\n\xe6\xb0\xb4\xe2\x80\xa6\n");
+  TextTable name({{.least = 3}}, {.columns = 6});
+  name.add({"\xe6\xb0\xb4\xe6\xb0\xb4\xe6\xb0\xb4\xe6\xb0\xb4"});
+  EXPECT_EQ(name.take(), "\xe6\xb0\xb4\xe2\x80\xa6\xe6\xb0\xb4\n") << "no half of a wide one";
+}
+
+TEST(TextTable, LeavesOutWhatIsEmptyAndThenWhatCanBeSpared) {
+  const std::vector<operate::Column> columns{{.title = "ID"},
+                                             operate::names("HOST", 4, 2),
+                                             operate::figures("AGE", 1),
+                                             operate::names("NOTE", 4, 1),
+                                             operate::prose("ERROR", 6)};
+  TextTable wide(columns, {.columns = 40});
+  wide.add({"A-1", "web", "3s", "-", "timeout"});
+  EXPECT_EQ(wide.take(), "ID   HOST  AGE  NOTE  ERROR\nA-1  web    3s  -     timeout\n") << "it fits";
+  TextTable empty(columns, {.columns = 24});
+  empty.add({"A-1", "web", "3s", "-", "timeout"});
+  EXPECT_EQ(empty.take(), "ID   HOST  AGE  ERROR\nA-1  web    3s  timeout\n");
+  TextTable narrow(columns, {.columns = 20});
+  narrow.add({"A-1", "web", "3s", "x", "timeout"});
+  EXPECT_EQ(narrow.take(), "ID   NOTE  ERROR\nA-1  x     timeout\n");
+  narrow.add({"A-2", "web", "3s", "x", "a longer text"});
+  EXPECT_EQ(narrow.take(), "A-2  x     a longer…\n") << "the columns are those of the headline";
+}
+
+TEST(Wrapped, BreaksAtSpacesAndGoesOnFurtherIn) {
+  const std::string text = "  handler mail: sends one\n\n  short\n";
+  EXPECT_EQ(wrapped(text, {}), text);
+  EXPECT_EQ(wrapped(text, {.columns = 20}), "  handler mail:\n      sends one\n\n  short\n");
+  EXPECT_EQ(wrapped("\x1b[31mFAIL\x1b[0m  it all\n", {.columns = 12}), "\x1b[31mFAIL\x1b[0m  it all\n")
+      << "colours take no room";
 }
 
 TEST(TextTable, ShowsNothingThatSteersATerminal) {
-  TextTable table({{.title = {}}}, false);
+  TextTable table({{.title = {}}}, {});
   table.add({"a\x1b[31m\nb"});
   EXPECT_EQ(table.take(), "a\\u001b[31m\\nb\n");
 }
@@ -73,7 +118,7 @@ TEST(TextTable, AMessageShownWholeTurnsNoOrderRound) {
 }
 
 TEST(TextTable, ColoursCellsAndNotTheBlanksBetween) {
-  TextTable table({{.title = "A"}, {.title = "B"}}, true);
+  TextTable table({{.title = "A"}, {.title = "B"}}, {.colours = true});
   table.add({{"x", Colour::red}, "y"});
   EXPECT_EQ(table.take(), "\x1b[2mA\x1b[0m  \x1b[2mB\x1b[0m\n\x1b[31mx\x1b[0m  y\n");
 }

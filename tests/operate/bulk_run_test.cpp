@@ -235,7 +235,7 @@ TEST_F(BulkRunTest, ADryRunChangesNothingAndKnowsTheCost) {
   EXPECT_EQ(sim_.count(StoreCall::change), 0U);
   EXPECT_EQ(run.planned_cost().write_units, 30.0) << "item, and out of and into the index";
   EXPECT_EQ(run.planned_cost().read_units, 0.0);
-  EXPECT_EQ(run.cursor(), "");
+  EXPECT_EQ(run.resume_token(), "");
 }
 
 TEST_F(BulkRunTest, ALimitIsExact) {
@@ -313,13 +313,45 @@ TEST_F(BulkRunTest, StopsBetweenBatchesAndGoesOnFromItsCursor) {
     first.step();
   }
   EXPECT_EQ(first.count().done, 55U) << "a page of 30 in 25 and 5, then 25";
-  ASSERT_NE(first.cursor(), "");
-  plan.cursor = first.cursor();
+  ASSERT_NE(first.resume_token(), "");
+  plan.resume_at(first.resume_token());
   BulkRun second(desk_.oper(kQueue), clock_, plan);
   finish(second);
   EXPECT_EQ(second.count().done, 70U) << "the page under way again, and the rest";
   EXPECT_EQ(ids_with(Fate::done).front(), id(30));
   EXPECT_EQ(ids_with(Fate::done).back(), id(99));
+}
+
+TEST_F(BulkRunTest, ARunThatIsTakenUpHasTheRestOfItsLimit) {
+  send(100);
+  BulkPlan plan = plan_for(ChangeAction::remove);
+  plan.limit = 70;
+  plan.page = 50;
+  for (const std::uint64_t stops_at : {std::uint64_t{25}, std::uint64_t{50}}) {
+    BulkRun stopped(desk_.oper(kQueue), clock_, plan);
+    while (stopped.count().done < 25) {
+      stopped.step();
+    }
+    plan.limit = 70;  // as the same command says again
+    plan.resume_at(stopped.resume_token());
+    EXPECT_EQ(plan.limit, 70 - stops_at);
+  }
+  BulkRun last(desk_.oper(kQueue), clock_, plan);
+  finish(last);
+  EXPECT_EQ(last.count().done, 20U);
+  EXPECT_EQ(total(), 30U);
+  EXPECT_EQ(last.resume_token().find("rest="), std::string::npos) << "nothing is left of the limit";
+}
+
+TEST_F(BulkRunTest, ATokenWithoutARestIsAPlaceAlone) {
+  BulkPlan plan;
+  plan.resume_at("rest=");
+  EXPECT_EQ(plan.cursor, "rest=") << "the store says that it is no place";
+  EXPECT_EQ(plan.limit, 0U);
+  plan.limit = 5;
+  plan.resume_at("rest=9;");
+  EXPECT_EQ(plan.limit, 5U) << "a smaller one that is given now holds";
+  EXPECT_EQ(plan.cursor, "");
 }
 
 TEST_F(BulkRunTest, AFailureOfTheStoreStopsItAndItCanGoOn) {

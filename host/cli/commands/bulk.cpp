@@ -23,6 +23,8 @@ using State = operate::BulkRun::Step::State;
 
 using Fate = operate::BulkOutcome::Fate;
 
+// On a terminal; --ids shows the others.
+constexpr std::uint64_t kShownFailures = 10;
 // A run stops when nothing works; these are failures in between.
 constexpr std::size_t kMaxFailures = 10'000;
 // What adding up shares of a request may be off by.
@@ -161,7 +163,7 @@ OrExit<operate::BulkPlan> parse_plan(const BulkOrder& order, operate::BulkWork w
   plan.limit = *limit;
   plan.rate = *rate;
   plan.consistent = arguments.has("consistent");
-  plan.cursor = arguments.get("resume");
+  plan.resume_at(arguments.get("resume"));
   return plan;
 }
 
@@ -170,7 +172,8 @@ OrExit<void> check_choice(const BulkOrder& order, const operate::BulkPlan& plan,
   if (!plan.ids.empty()) {
     for (const char* const name : {"all", "resume"}) {
       if (arguments.has(name)) {
-        return Exit::usage("an id and --" + std::string(name) + " exclude each other; give one");
+        return Exit::usage("an id and --" + std::string(name) + " exclude each other; give one" +
+                           (plan.ids.size() == 1 ? ", and " + plan.ids.front() + " is taken for an id" : ""));
       }
     }
     return {};
@@ -184,14 +187,17 @@ OrExit<void> check_choice(const BulkOrder& order, const operate::BulkPlan& plan,
 }
 
 /// Steps a bulk run until the end, a failure, Ctrl-C, or nobody reads, and shows it as it goes: one JSON object with
-/// DynamoMQ's lists first, or a line for each message. Ids go out as they come and are not kept. For one use, on one
-/// thread.
+/// DynamoMQ's lists first, a line for each message, or counts and the first failures. Ids go out as they come and are
+/// not kept. For one use, on one thread.
 class Drive {
  public:
-  /// The references outlive it.
-  Drive(BulkWords words, const operate::BulkPlan& plan, Expected expected, QueueSession& session, Console& console)
+  /// `lists`: text has a line for each message. The references outlive it.
+  Drive(BulkWords words, const operate::BulkPlan& plan, bool lists, Expected expected, QueueSession& session,
+        Console& console)
       : words_(words),
         dry_run_(plan.dry_run),
+        lists_(lists),
+        resumes_(!plan.cursor.empty()),
         half_(plan.half),
         session_(session),
         console_(console),
@@ -216,7 +222,7 @@ class Drive {
     const InterruptFlag interrupt;
     while (console_.writable()) {
       const auto step = run_.step();
-      if (console_.output_is_terminal() && !step.outcomes.empty()) {
+      if (lists_ && console_.output_is_terminal() && !step.outcomes.empty()) {
         console_.end_progress();
       }
       add(step.outcomes);
@@ -247,7 +253,9 @@ class Drive {
   void add(const Outcomes& outcomes) {
     for (const operate::BulkOutcome& outcome : outcomes) {
       if (console_.shows_text()) {
-        add_line(outcome);
+        if (lists_ || (outcome.fate == Fate::failed && shown_failures_++ < kShownFailures)) {
+          add_line(outcome);
+        }
       } else if (outcome.fate == Fate::done || outcome.fate == Fate::planned) {
         ids_.add([&outcome](JsonWriter& json) { json.value(outcome.id); });
       } else if (Outcomes& kept = outcome.fate == Fate::failed ? failures_ : skipped_; kept.size() < kMaxFailures) {
@@ -275,7 +283,7 @@ class Drive {
     console_.flush();
     const std::string pace = progress_.text(run_.count().done + run_.count().failed, session_.clock().steady_now());
     // On a terminal nothing comes between JSON, and between lines of text only what they do not show themselves.
-    if (!console_.output_is_terminal() || (console_.shows_text() && !pace.empty())) {
+    if (!console_.output_is_terminal() || (console_.shows_text() && (!lists_ || !pace.empty()))) {
       console_.progress(summary() + pace);
     }
   }
@@ -284,7 +292,7 @@ class Drive {
     if (run_.count().seen > 0) {
       return Exit::failure(session_.explained(error) + "; " + summary() + " before it; " + how_to_go_on());
     }
-    const bool wrong_cursor = error.code() == ErrorCode::invalid && !run_.cursor().empty();
+    const bool wrong_cursor = error.code() == ErrorCode::invalid && resumes_;
     return wrong_cursor ? Exit::usage("--resume: " + error.message()) : session_.failure(error);
   }
 
@@ -298,7 +306,8 @@ class Drive {
   }
 
   std::string how_to_go_on() const {
-    return run_.cursor().empty() ? "the same command goes on" : "go on with --resume '" + run_.cursor() + "'";
+    const std::string token = run_.resume_token();
+    return token.empty() ? "the same command goes on" : "go on with --resume '" + token + "'";
   }
 
   /// What a dry run has cost, and the run that it stands for would, after what the command itself has cost.
@@ -310,7 +319,8 @@ class Drive {
   }
 
   void finish_text() const {
-    console_.out(summary() + "\n");
+    const bool more = !lists_ && (shown_failures_ > kShownFailures || (dry_run_ && run_.count().done > 0));
+    console_.out(summary() + (more ? "; --ids lists them" : "") + "\n");
     if (const auto spent = session_.cost(); dry_run_ && spent) {
       const runtime::DynamoDbCost would = would_cost(*spent);
       console_.out("cost: " + std::to_string(would.requests) + " requests, " + fixed_decimal(would.read_units, 1) +
@@ -332,7 +342,7 @@ class Drive {
                 queue::to_string(half_), member_if(dry_run_, "dry_run", true),
                 dry_run_ ? "matched" : key_of(words_.done), count.done, "skipped", count.skipped,
                 member_if(!skipped_.empty(), "skips", reasons(skipped_)), member_if(!dry_run_, "failed", count.failed),
-                member_if(!run_.complete() && !run_.cursor().empty(), "resume", run_.cursor()),
+                member_if(!run_.complete() && !run_.resume_token().empty(), "resume", run_.resume_token()),
                 member_if(dry_run_, "cost", [this](JsonWriter& json) { write_cost(json); }));
   }
 
@@ -349,12 +359,15 @@ class Drive {
 
   const BulkWords words_;
   const bool dry_run_;
+  const bool lists_;
+  const bool resumes_;
   const queue::Half half_;
   const QueueSession& session_;
   Console& console_;
   operate::BulkRun run_;
   const BulkProgress progress_;
   JsonList ids_;
+  std::uint64_t shown_failures_ = 0;  ///< and those that would have been the next ones
   Outcomes failures_;
   Outcomes skipped_;
 };
@@ -438,16 +451,17 @@ OrExit<queue::Change> change_of(queue::ChangeAction action, const Arguments& arg
 
 constexpr Flag kAllFlag{"all", {}, "every message, where no filter chooses"};
 
-/// The filter's flags, and --limit, --dry-run, --rate, --yes, --force and --resume.
+/// The filter's flags, and --limit, --dry-run, --ids, --rate, --yes, --force and --resume.
 std::vector<Flag> bulk_flags() {
   return joined(filter_flags(),
                 {{"limit", "N", "at most N messages"},
-                 {"dry-run", {}, "change nothing; list what would be, and its cost in DynamoDB's units"},
+                 {"dry-run", {}, "change nothing; say what would be, and its cost in DynamoDB's units"},
+                 kIdsFlag,
                  kRateFlag,
                  {"force", {}, "messages in flight too; their handlers lose them"},
                  kYesFlag,
                  kConsistentFlag,
-                 {"resume", "CURSOR", "go on where an interrupted run has said it was"}});
+                 {"resume", "CURSOR", "go on where an interrupted run has said it was, with the rest of its --limit"}});
 }
 
 // The commands, each a row.
@@ -526,7 +540,9 @@ Exit run_bulk(const BulkOrder& order, operate::BulkWork work, const Arguments& a
     return change_one(*session, order, std::move(*plan), console);
   }
   SLUICE_TRY(expected, agree(*session, *plan, order.words, arguments, console));
-  return Drive(order.words, *plan, *expected, *session, console).run();
+  // Of messages that were named each one matters.
+  const bool lists = !plan->ids.empty() || lists_ids(arguments, console);
+  return Drive(order.words, *plan, lists, *expected, *session, console).run();
 }
 
 std::vector<Command> bulk_commands() {
@@ -535,7 +551,7 @@ std::vector<Command> bulk_commands() {
           .name = "purge",
           .group = "Queues",
           .summary = "Remove every message of a queue",
-          .usage = "[ID... | FILTER] [--dlq] [--yes] [OPTION]...",
+          .usage = "[QUEUE] [ID... | FILTER] [--dlq] [--yes] [OPTION]...",
           .description =
               "Asks first when there is a terminal, and wants --yes when there is none. Messages in flight go too; "
               "their handlers' outcomes are then lost. With a filter only what matches goes, and what is in flight "
@@ -545,63 +561,63 @@ std::vector<Command> bulk_commands() {
               "as `sluice delete` does.\n\n"
               "Prints a JSON object with the ids and counts. Ctrl-C ends it between two batches and says how to go on.",
           .flags = with_store_flags(joined({kIdFlag, kDlqFlag}, bulk_flags())),
-          .examples = "sluice purge --queue orders --dlq --yes\n"
-                      "sluice purge --queue orders --dlq --older-than 30d --dry-run\n"
-                      "sluice purge --queue orders --where 'data.type = \"test\"' --rate 100/s --yes",
+          .examples = "sluice purge orders --dlq --yes\n"
+                      "sluice purge orders --dlq --older-than 30d --dry-run\n"
+                      "sluice purge orders --where 'data.type = \"test\"' --rate 100/s --yes",
           .run = run_row<kPurge>,
       },
       {
           .name = "cancel",
           .summary = "Remove messages that no handler works on",
-          .usage = "ID... | FILTER | --all [--dlq] [OPTION]...",
+          .usage = "[QUEUE] (ID... | FILTER | --all) [--dlq] [OPTION]...",
           .description =
               "For messages that wait or are delayed. One in flight is left alone, and so is one that a handler takes "
               "at this moment; for a message that is named by its ID the exit code is then 1.",
           .flags = with_store_flags(without_flag(choice_flags(), "force")),
-          .examples = "sluice cancel --queue orders A-101",
+          .examples = "sluice cancel orders A-101",
           .run = run_row<kCancel>,
       },
       {
           .name = "delay",
           .summary = "Put messages off",
-          .usage = "ID... | FILTER | --all --for TIME [--dlq] [OPTION]...",
+          .usage = "[QUEUE] (ID... | FILTER | --all) --for TIME [--dlq] [OPTION]...",
           .description =
               "They are not due before that time, as if they were sent now with a delay; receive counts stay. What is "
               "in flight is left alone. Of one ID it prints the message.",
           .flags = with_store_flags(joined({required({"for", "TIME", "from now on, such as 10m"})}, choice_flags())),
-          .examples = "sluice delay --queue orders A-101 --for 10m",
+          .examples = "sluice delay orders A-101 --for 10m",
           .run = run_row<kDelay>,
       },
       {
           .name = "delete",
           .summary = "Remove messages for good",
-          .usage = "ID... | FILTER | --all [--dlq] [OPTION]...",
+          .usage = "[QUEUE] (ID... | FILTER | --all) [--dlq] [OPTION]...",
           .description =
               "A message that is named by its ID goes in whatever state and half it is, with a warning where somebody "
               "works on it; `sluice cancel` spares one that is in flight. With a filter it removes what matches and "
               "is not in flight. Says what became of each, or prints a JSON object with the ids and counts; Ctrl-C "
               "ends it between two batches and says how to go on.",
           .flags = with_store_flags(choice_flags()),
-          .examples = "sluice delete --queue orders A-101\n"
-                      "sluice delete --queue orders --where 'attributes.tenant = \"acme\"' --dry-run",
+          .examples = "sluice delete orders A-101\n"
+                      "sluice delete orders --where 'attributes.tenant = \"acme\"' --dry-run",
           .run = run_row<kDelete>,
       },
       {
           .name = "fail",
           .summary = "Give messages back, so that they are due at once",
-          .usage = "ID... | FILTER | --all [--dlq] [OPTION]...",
+          .usage = "[QUEUE] (ID... | FILTER | --all) [--dlq] [OPTION]...",
           .description =
               "For messages that were received, or that wait for their next attempt. Receive count and place in the "
               "queue stay. A host that works on one loses its claim. Of one ID it prints the message.",
           .flags = with_store_flags(without_flag(choice_flags(), "force")),
-          .examples = "sluice fail --queue orders A-101\n"
-                      "sluice fail --queue orders --where 'state = \"delayed\"' --yes",
+          .examples = "sluice fail orders A-101\n"
+                      "sluice fail orders --where 'state = \"delayed\"' --yes",
           .run = run_row<kFail>,
       },
       {
           .name = "invalid",
           .summary = "Move messages to the dead-letter half",
-          .usage = "ID... | FILTER | --all [--reason TEXT] [OPTION]...",
+          .usage = "[QUEUE] (ID... | FILTER | --all) [--reason TEXT] [OPTION]...",
           .description =
               "A message that is named by its ID moves in whatever state it is; a host that works on it loses its "
               "claim. With a filter those in flight stay. One that lies there already stays as it is. `sluice redrive "
@@ -609,26 +625,26 @@ std::vector<Command> bulk_commands() {
           .flags =
               with_store_flags(joined({{"reason", "TEXT", "kept as its error [default: what it failed with last]"}},
                                       without_flag(choice_flags(), "dlq"))),
-          .examples = "sluice invalid --queue orders A-101 --reason 'no such customer'",
+          .examples = "sluice invalid orders A-101 --reason 'no such customer'",
           .run = run_row<kInvalid>,
       },
       {
           .name = "move-to-front",
           .summary = "Make messages the next to be worked on",
-          .usage = "ID... | FILTER | --all [--dlq] [OPTION]...",
+          .usage = "[QUEUE] (ID... | FILTER | --all) [--dlq] [OPTION]...",
           .description =
               "They are due at once and stand before all others of their half, by an older sent_at. What is in flight "
               "is left alone. Of one ID it prints the message.\n\n"
               "A running host first ends what it has claimed already. On DynamoDB it then finds the message with its "
               "next look at the front, within a second.",
           .flags = with_store_flags(choice_flags()),
-          .examples = "sluice move-to-front --queue orders A-101",
+          .examples = "sluice move-to-front orders A-101",
           .run = run_row<kMoveToFront>,
       },
       {
           .name = "redrive",
           .summary = "Move messages from the dead-letter half back to work",
-          .usage = "ID... | FILTER | --all [OPTION]...",
+          .usage = "[QUEUE] (ID... | FILTER | --all) [OPTION]...",
           .description =
               "They come back as newly sent: due at once, behind those that wait, with a receive count of zero. One "
               "that somebody works on in the dead-letter half stays there.\n\n"
@@ -636,22 +652,22 @@ std::vector<Command> bulk_commands() {
               "counts. --error takes the fingerprint that `sluice dlq` shows of a cause. Ctrl-C ends it between two "
               "batches and says how to go on.",
           .flags = with_store_flags(joined({kIdFlag, kAllFlag}, without_flag(bulk_flags(), "force"))),
-          .examples = "sluice redrive --queue orders A-101\n"
-                      "sluice redrive --queue orders --error 3f2a90c1 --rate 50/s\n"
-                      "sluice redrive --queue orders --error-like 'connection refused' --dry-run\n"
-                      "sluice redrive --queue orders --all --rate 50/s --yes",
+          .examples = "sluice redrive orders A-101\n"
+                      "sluice redrive orders --error 3f2a90c1 --rate 50/s\n"
+                      "sluice redrive orders --error-like 'connection refused' --dry-run\n"
+                      "sluice redrive orders --all --rate 50/s --yes",
           .run = run_row<kRedrive>,
       },
       {
           .name = "reset",
           .summary = "Make messages as if they had just been sent",
-          .usage = "ID... | FILTER | --all [--dlq] [OPTION]...",
+          .usage = "[QUEUE] (ID... | FILTER | --all) [--dlq] [OPTION]...",
           .description =
               "In the standard half, wherever they were; receive count zero, no failure, all times now. Their content "
               "stays to the last digit, and their versions grow, so that whoever works on one loses it. A message "
               "that is named by its ID is reset in whatever state it is. Of one ID it prints the message.",
           .flags = with_store_flags(choice_flags()),
-          .examples = "sluice reset --queue orders A-101",
+          .examples = "sluice reset orders A-101",
           .run = run_row<kReset>,
       },
   };

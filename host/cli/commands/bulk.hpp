@@ -49,13 +49,14 @@ struct BulkOrder {
   bool absent_is_success = false;   ///< to be without it was what was asked for
 };
 
-/// The flags of a command that takes the plain word ID: --id, --dlq, --all, the filter's, --limit, --dry-run, --rate,
-/// --force, --yes, --consistent and --resume.
+/// The flags of a command that takes the plain word ID: --id, --dlq, --all, the filter's, --limit, --dry-run, --ids,
+/// --rate, --force, --yes, --consistent and --resume.
 std::vector<Flag> choice_flags();
 
 /// Does the work on what the arguments choose: asks where there is a terminal (and wants --yes where there is none),
-/// shows progress, stops between two batches on Ctrl-C and says how to go on. Messages that are named are looked for in
-/// both halves; nobody is asked about them.
+/// shows progress and what came of it (on a terminal a count, elsewhere and with --ids each message), stops between two
+/// batches on Ctrl-C and says how to go on. Messages that are named are looked for in both halves; nobody is asked
+/// about them.
 Exit run_bulk(const BulkOrder& order, operate::BulkWork work, const Arguments& arguments, Console& console);
 
 }  // namespace sluice::cli

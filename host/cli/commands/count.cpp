@@ -72,10 +72,11 @@ void describe(const CountedQueue& counted, operate::Fields& fields) {
   const queue::QueueStats& counts = report.standard.counts;
   const queue::QueueStats& dead = report.dlq.counts;
   JsonWriter* const json = fields.json();
-  const auto count = [&fields](const char* key, const char* title, std::uint64_t number, const queue::QueueStats& of) {
+  const auto count = [&fields](const char* key, const operate::Column& column, std::uint64_t number,
+                               const queue::QueueStats& of) {
     const Colour colour = number > 0 && key == std::string_view("dlq") ? Colour::red : Colour::none;
     fields.member(key, number);
-    fields.cell(operate::figures(title), {std::to_string(number) + (of.at_least ? "+" : ""), colour});
+    fields.cell(column, {std::to_string(number) + (of.at_least ? "+" : ""), colour});
   };
   const auto span = [&](const char* key, const char* title, std::optional<Duration> time) {
     fields.seconds(key, operate::kNowhere, time);
@@ -84,12 +85,12 @@ void describe(const CountedQueue& counted, operate::Fields& fields) {
   if (json != nullptr) {
     write_queue_stats(*json, report.standard);
   }
-  fields.text("queue", {"QUEUE"}, report.queue);
-  count("total", "TOTAL", counts.total(), counts);
-  count("ready", "READY", counts.ready, counts);
+  fields.text("queue", operate::names("QUEUE", 16), report.queue);
+  count("total", operate::figures("TOTAL", 2), counts.total(), counts);
+  count("ready", operate::figures("READY"), counts.ready, counts);
   fields.number("in_flight", operate::figures("IN FLIGHT"), counts.in_flight);
-  count("delayed", "DELAYED", counts.delayed, counts);
-  count("dlq", "DLQ", dead.total(), dead);
+  count("delayed", operate::figures("DELAYED", 1), counts.delayed, counts);
+  count("dlq", operate::figures("DLQ"), dead.total(), dead);
   span("oldest_ready_seconds", "OLDEST READY", report.oldest_ready(counted.look.now));
   fields.seconds("age_seconds", operate::kNowhere, age_of(report));
   fields.member("approximate", counts.at_least);
@@ -130,8 +131,8 @@ std::string as_json(const Look& seen, JsonWriter::Layout layout, const Paces* pa
 }
 
 /// `watched`: with how fast the queues grow or shrink.
-RowsView rows_view(bool colours, bool watched) {
-  RowsView view{.colours = colours,
+RowsView rows_view(const Screen& screen, bool watched) {
+  RowsView view{.screen = screen,
                 .columns = {"QUEUE", "READY", "IN FLIGHT", "DELAYED", "TOTAL", "DLQ", "OLDEST READY"}};
   if (watched) {
     view.columns.insert(view.columns.end(), {"CHANGE", "EMPTY IN"});
@@ -140,27 +141,29 @@ RowsView rows_view(bool colours, bool watched) {
 }
 
 /// The counts, and under them why messages lie in the DLQ or wait for another attempt.
-std::string as_text(const Look& seen, bool colours, const Paces* paces = nullptr) {
-  std::string text = rows_of(counted_queues(seen, paces), seen.now, rows_view(colours, paces != nullptr)) +
+std::string as_text(const Look& seen, const Screen& screen, const Paces* paces = nullptr) {
+  std::string text = rows_of(counted_queues(seen, paces), seen.now, rows_view(screen, paces != nullptr)) +
                      read_units_text(seen.reports);
   for (const QueueReport& report : seen.reports) {
     if (report.standard.counts.age) {
-      text += report.queue + " as it was " + short_duration(age_of(report)) + " ago" +
-              (report.standard.counts.at_least ? ", and at least so much" : "") + "; --exact counts.\n";
+      text += wrapped(report.queue + " as it was " + short_duration(age_of(report)) + " ago" +
+                          (report.standard.counts.at_least ? ", and at least so much" : "") + "; --exact counts.\n",
+                      screen);
     } else if (report.standard.counts.at_least) {
-      text += report.queue + " has at least so much, as no host tells what lies in it; --exact counts.\n";
+      text +=
+          wrapped(report.queue + " has at least so much, as no host tells what lies in it; --exact counts.\n", screen);
     }
   }
   if (seen.hosts) {
     const std::string queue = seen.one ? seen.reports.front().queue : std::string();
-    text += "\n" + cost_rows_text(operate::summarize_costs(*seen.hosts, queue, seen.prices), seen.prices, colours);
+    text += "\n" + cost_rows_text(operate::summarize_costs(*seen.hosts, queue, seen.prices), seen.prices, screen);
   }
   for (const QueueReport& report : seen.reports) {
-    const std::string dead = error_table(report.dlq, seen.now, colours);
+    const std::string dead = error_table(report.dlq, seen.now, screen);
     if (!dead.empty()) {
       text += "\nIn the dead-letter half of " + report.queue + ":\n" + dead;
     }
-    const std::string retried = error_table(report.standard, seen.now, colours);
+    const std::string retried = error_table(report.standard, seen.now, screen);
     if (!retried.empty()) {
       text += "\nFailed and to be retried in " + report.queue + ":\n" + retried;
     }
@@ -172,7 +175,7 @@ std::string as_text(const Look& seen, bool colours, const Paces* paces = nullptr
 class Watch {
  public:
   Watch(QueueSession& session, const Wanted& wanted, Console& console)
-      : session_(session), wanted_(wanted), console_(console), rows_(rows_view(console.output_has_colour(), true)) {}
+      : session_(session), wanted_(wanted), console_(console), rows_(rows_view(console.screen(), true)) {}
 
   Exit run(Duration interval) {
     const InterruptFlag interrupt;
@@ -203,9 +206,9 @@ class Watch {
 
   void show(const Look& seen) {
     if (console_.output_is_terminal()) {
-      const bool colours = console_.output_has_colour();
+      const Screen screen = console_.screen();
       console_.out(kClearScreen);
-      console_.out(console_.shows_text() ? headline(seen.now, colours) + as_text(seen, colours, &paces_)
+      console_.out(console_.shows_text() ? headline(seen.now, screen.colours) + as_text(seen, screen, &paces_)
                                          : as_json(seen, JsonWriter::Layout::indented, &paces_));
     } else if (console_.shows_json()) {
       console_.out(as_json(seen, JsonWriter::Layout::compact, &paces_));
@@ -261,8 +264,7 @@ Exit stats(const Arguments& arguments, Console& console) {
     return watch(arguments, *session, wanted, console);
   }
   SLUICE_TRY(seen, look(*session, wanted));
-  console.out(console.shows_text() ? as_text(*seen, console.output_has_colour())
-                                   : as_json(*seen, JsonWriter::Layout::indented));
+  console.out(console.shows_text() ? as_text(*seen, console.screen()) : as_json(*seen, JsonWriter::Layout::indented));
   return Exit::failed_if_any(std::move(seen->failures));
 }
 
@@ -270,7 +272,7 @@ Exit dlq(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, QueueSession::open(arguments));
   SLUICE_TRY(report, read_report(*session, session->queue(), Halves::dlq, true));
   if (console.shows_text()) {
-    const std::string errors = error_table(report->dlq, session->clock().wall_now(), console.output_has_colour());
+    const std::string errors = error_table(report->dlq, session->clock().wall_now(), console.screen());
     console.out(counted(report->dlq.counts.total(), "message") + " in the dead-letter half of queue " + report->queue +
                 "\n" + read_units_text({*report}) + (errors.empty() ? "" : "\n" + errors));
     return Exit::ok();
@@ -297,13 +299,13 @@ struct KnownQueue {
 };
 
 void describe(const KnownQueue& queue, operate::Fields& fields) {
-  fields.text("queue", {"QUEUE"}, queue.name);
+  fields.text("queue", operate::names("QUEUE", 16), queue.name);
   fields.member("store", queue.store);
-  fields.cell({"STORE"}, queue.shown_store);
+  fields.cell(operate::names("STORE", 9, 1), queue.shown_store);
   fields.member("kind", queue.kind);
-  fields.text("place", {"LIES IN"}, queue.place);
+  fields.text("place", operate::names("LIES IN", 20), queue.place);
   fields.member("jobs", queue.jobs);
-  fields.cell({"JOBS"},
+  fields.cell(operate::prose("JOBS", 16),
               queue.jobs.empty() ? operate::Cell("-", Colour::yellow) : operate::Cell(sluice::joined(queue.jobs)));
   fields.member("in_host_file", queue.configured);
   fields.member("made_by_messages", queue.has_messages);
@@ -370,7 +372,9 @@ Exit queues(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, QueueSession::open(arguments, QueueSession::Queue::optional));
   SLUICE_PASS_ON(check_job_files(session->host()));
   std::vector<std::string> failures;
-  const auto all = find_queues(*session, failures);
+  auto all = find_queues(*session, failures);
+  std::erase_if(all,
+                [named = session->queue()](const KnownQueue& queue) { return !named.empty() && queue.name != named; });
   const std::string_view nothing = "no job, host file or message knows a queue yet";
   show_all(all, session->clock().wall_now(), {}, nothing, console);
   if (all.empty() && console.shows_json()) {
@@ -388,7 +392,7 @@ std::vector<Command> count_commands() {
           .name = "stats",
           .alias = "qstat",
           .summary = "Count the messages of one queue, or of all, by state",
-          .usage = "[--exact] [--cost] [--watch [--interval TIME]] [OPTION]...",
+          .usage = "[QUEUE] [--exact] [--cost] [--watch [--interval TIME]] [OPTION]...",
           .description =
               "Prints a JSON object for one queue, an array of them for all that the host file and its jobs name: the "
               "first hundred ids, those of them that are hidden, and the counts. total = ready + in_flight + delayed; "
@@ -405,27 +409,27 @@ std::vector<Command> count_commands() {
                                      {"cost", {}, "with what the last hour has cost"},
                                      {"watch", {}, "go on until Ctrl-C"},
                                      {"interval", "TIME", "how often [default: 2s]"}}),
-          .examples = "sluice stats --queue orders\n"
+          .examples = "sluice stats orders\n"
                       "sluice stats --watch --output text",
           .run = stats,
       },
       {
           .name = "dlq",
           .summary = "Count what lies in the dead-letter half, and why",
-          .usage = "[OPTION]...",
+          .usage = "[QUEUE] [OPTION]...",
           .description =
               "Prints the first hundred ids, the total, and the causes of their failures: errors that differ in "
               "numbers, ids, addresses and paths alone are one. Of each cause it says how many there are, when, by "
               "which handler and on which host, and its fingerprint: `sluice redrive --error FINGERPRINT` brings back "
               "what failed for it, `sluice ls --dlq --error FINGERPRINT` lists it.",
           .flags = with_store_flags({}),
-          .examples = "sluice dlq --queue orders --output text",
+          .examples = "sluice dlq orders --output text",
           .run = dlq,
       },
       {
           .name = "queues",
           .summary = "List the queues that jobs, the host file or messages know",
-          .usage = "[--config FILE] [OPTION]...",
+          .usage = "[QUEUE] [OPTION]...",
           .description =
               "Of each: the store that it lies in, the file or table there, and the jobs that work on it. The queues "
               "of a SQLite file are all listed, whoever made them; of tables those that a job or the host file names. "

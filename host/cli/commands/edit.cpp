@@ -235,7 +235,7 @@ std::vector<Command> edit_commands() {
       {
           .name = "edit",
           .summary = "Change the content of messages",
-          .usage = "ID... | FILTER | --all [--set PATH=VALUE]... [--unset PATH]... [OPTION]...",
+          .usage = "[QUEUE] (ID... | FILTER | --all) [--set PATH=VALUE]... [--unset PATH]... [OPTION]...",
           .description =
               "With one ID alone it opens $VISUAL or $EDITOR on a JSON document of the message's data, content_type, "
               "attributes and group, and writes back what differs: everything else keeps every digit and type. The "
@@ -249,9 +249,9 @@ std::vector<Command> edit_commands() {
               with_store_flags(joined({repeated({"set", "PATH=VALUE", "set a value; may be given several times"}),
                                        repeated({"unset", "PATH", "take a value away; may be given several times"})},
                                       choice_flags())),
-          .examples = "sluice edit --queue orders A-101\n"
-                      "sluice edit --queue orders A-101 --set data.amount=12.50\n"
-                      "sluice edit --queue orders --error-like 'no tenant' --set data.tenant=acme",
+          .examples = "sluice edit orders A-101\n"
+                      "sluice edit orders A-101 --set data.amount=12.50\n"
+                      "sluice edit orders --error-like 'no tenant' --set data.tenant=acme",
           .run = edit,
       },
   };

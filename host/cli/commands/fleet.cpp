@@ -16,8 +16,13 @@ namespace {
 Exit hosts(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, FleetSession::open(arguments));
   SLUICE_TRY(view, session->hosts());
-  show_all(view->hosts, session->clock().wall_now(),
-           {"HOST", "STATE", "UP", "JOBS", "RUNNING", "DONE/S", "FAILED/S", "SEEN", "VERSION", "LOG", "HTTP"},
+  if (const std::string queue = arguments.get("queue"); !queue.empty()) {
+    std::erase_if(view->hosts, [&queue](const fleet::KnownHost& host) {
+      return std::none_of(host.record.jobs.begin(), host.record.jobs.end(),
+                          [&queue](const fleet::JobRecord& job) { return fleet::draws_from(job.queue, queue); });
+    });
+  }
+  show_all(view->hosts, session->clock().wall_now(), host_columns(),
            "no host works on these queues; `sluice run` starts one", console);
   return troubles_of(view->troubles);
 }
@@ -70,7 +75,10 @@ Exit jobs(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, FleetSession::open(arguments));
   SLUICE_TRY(view, session->hosts());
   SLUICE_TRY(steering, session->steering());
-  const auto summaries = operate::summarize_jobs(session->file_jobs(), *view, *steering);
+  auto summaries = operate::summarize_jobs(session->file_jobs(), *view, *steering);
+  if (const std::string queue = arguments.get("queue"); !queue.empty()) {
+    std::erase_if(summaries, [&queue](const operate::JobSummary& job) { return !fleet::draws_from(job.queue, queue); });
+  }
   const ScheduleNotices told = told_of_schedules(*session);
   static const config::JobConfig kNone;  // of a job that hosts alone know
   std::vector<ShownJob> found;
@@ -80,12 +88,10 @@ Exit jobs(const Arguments& arguments, Console& console) {
     found.push_back({summary, file == session->scheduled_jobs().end() ? kNone : *file, told});
   }
   const WallTime now = session->clock().wall_now();
-  show_all(found, now,
-           {"JOB", "QUEUE", "STATE", "HOSTS", "WORKERS", "RUNNING", "DONE/S", "FAILED/S", "MEAN", "P95", "HANDLER",
-            "PLUGIN", "STEERED"},
-           "no job is known: neither do files here have one, nor does a host run one", console);
+  show_all(found, now, job_columns(), "no job is known: neither do files here have one, nor does a host run one",
+           console);
   if (console.shows_text() && !found.empty()) {
-    console.out(schedules_text(session->scheduled_jobs(), now, told));
+    console.out(wrapped(schedules_text(session->scheduled_jobs(), now, told), console.screen()));
   }
   return troubles_of(view->troubles);
 }
@@ -143,18 +149,29 @@ OrExit<fleet::FleetView> look_in_detail(FleetSession& session) {
   }
 }
 
+/// Those of the job or queue that the operand, --job or --queue names.
+OrExit<void> keep_chosen(std::vector<operate::HandlerAtWork>& found, const Arguments& arguments,
+                         FleetSession& session) {
+  std::string job = arguments.get("job");
+  std::string queue = arguments.get("queue");
+  if (const std::string name = arguments.get("name"); !name.empty()) {
+    SLUICE_TRY(thing, session.names().thing(fleet::Wish::pause, name));
+    (thing->target == fleet::Target::queue ? queue : job) = name;
+  } else if (!job.empty()) {
+    SLUICE_PASS_ON(session.names().job(fleet::Wish::pause, job));
+  }
+  std::erase_if(found, [&](const operate::HandlerAtWork& at_work) {
+    return (!job.empty() && at_work.handler.job != job) || (!queue.empty() && at_work.handler.queue != queue);
+  });
+  return {};
+}
+
 Exit running(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, FleetSession::open(arguments));
   SLUICE_TRY(view, look_in_detail(*session));
   auto found = operate::handlers_at_work(*view);
-  if (const std::string job = arguments.get("job"); !job.empty()) {
-    const auto known = session->names();
-    SLUICE_PASS_ON(known.job(fleet::Wish::pause, job));
-    std::erase_if(found, [&job](const operate::HandlerAtWork& at_work) { return at_work.handler.job != job; });
-  }
-  show_all(found, session->clock().wall_now(),
-           {"MESSAGE", "SINCE", "LEFT", "HOST", "WORKER", "JOB", "HANDLER", "ATTEMPT"}, "no handler is at work",
-           console);
+  SLUICE_PASS_ON(keep_chosen(found, arguments, *session));
+  show_all(found, session->clock().wall_now(), running_columns(), "no handler is at work", console);
   for (const std::string& label : without_detail(*view)) {
     console.note("sluice running: host " + label + " has not said what its workers run");
   }
@@ -174,7 +191,7 @@ Exit cost(const Arguments& arguments, Console& console) {
   SLUICE_TRY(view, session->hosts());
   const cost::Prices prices(session->queues().host().cost);
   const auto costs = operate::summarize_costs(*view, session->queues().queue(), prices);
-  console.out(console.shows_json() ? cost_json(costs, prices) : cost_text(costs, prices, console.output_has_colour()));
+  console.out(console.shows_json() ? cost_json(costs, prices) : cost_text(costs, prices, console.screen()));
   return troubles_of(view->troubles);
 }
 
@@ -185,7 +202,7 @@ std::vector<Command> fleet_commands() {
       {
           .name = "hosts",
           .summary = "Show the hosts that work on the queues",
-          .usage = "[OPTION]...",
+          .usage = "[QUEUE] [OPTION]...",
           .description =
               "Every host keeps a small record in the store of its queues: name, version, address, jobs and rates. A "
               "row for each host; its label, NAME:PID, is what `drain`, `reload` and `log-level` take, as they take "
@@ -199,12 +216,12 @@ std::vector<Command> fleet_commands() {
       {
           .name = "jobs",
           .summary = "Show the jobs, who runs them, how fast, and what is steered",
-          .usage = "[OPTION]...",
+          .usage = "[QUEUE] [OPTION]...",
           .description =
               "A row for each job that the job files here have or a host runs. WORKERS is what is in force on all its "
               "hosts, and beside it what the files say where that differs; STEERED is what operators want of it: "
               "`pause`, `scale`. Rates are sums of all hosts, times those of the slowest one. Below stand the "
-              "schedules of the files here, with the time up to which all is sent, what was missed since, the times "
+              "schedules of the files here, with the time of which a message was sent last, what was missed, the times "
               "at which they are due next, and whether a host has one of them otherwise.",
           .flags = with_store_flags({}),
           .examples = "sluice jobs\n"
@@ -214,13 +231,14 @@ std::vector<Command> fleet_commands() {
       {
           .name = "running",
           .summary = "Show what the workers of all hosts run, the longest first",
-          .usage = "[JOB] [OPTION]...",
+          .usage = "[QUEUE-OR-JOB] [OPTION]...",
           .description =
               "A row for each handler at work: its message, since when, how long until its time-out, host, worker, "
               "job, handler and attempt. Hosts of this machine are asked at their control sockets; others are asked "
               "through the store to tell in detail, which takes them a moment. `stuck` is a handler that ignores its "
               "stop token.",
-          .flags = with_store_flags({alone({"job", "JOB", "of this job only"})}),
+          .flags = with_store_flags(
+              {alone({"name", "QUEUE-OR-JOB", "of whichever has this name"}), {"job", "JOB", "of this job only"}}),
           .examples = "sluice running\n"
                       "sluice running mailer --output json | jq -r '.[] | select(.stuck) | .message'",
           .run = running,
@@ -228,7 +246,7 @@ std::vector<Command> fleet_commands() {
       {
           .name = "audit",
           .summary = "Show who has steered what, the newest first",
-          .usage = "[--limit N] [OPTION]...",
+          .usage = "[QUEUE] [--limit N] [OPTION]...",
           .description =
               "Every pause, scale, drain, reload, cancel and log-level leaves a line: when, who (USER@MACHINE), what. "
               "The store keeps the latest ones.",
@@ -239,7 +257,7 @@ std::vector<Command> fleet_commands() {
       {
           .name = "cost",
           .summary = "Show what the last hour has cost, and what another layout would have",
-          .usage = "[--queue QUEUE] [--json] [OPTION]...",
+          .usage = "[QUEUE] [OPTION]...",
           .description =
               "Every host counts what DynamoDB's answers report of each call, by queue and job, and tells the sum of "
               "the last hour in its record. A row for each queue and job: messages claimed; requests, read and write "
@@ -252,7 +270,7 @@ std::vector<Command> fleet_commands() {
               "us-east-1; their day is told. Hosts that have ended tell nothing.",
           .flags = with_store_flags({}),
           .examples = "sluice cost\n"
-                      "sluice cost --queue orders --json | jq .money_per_month",
+                      "sluice cost orders --json | jq .money_per_month",
           .run = cost,
       },
   };

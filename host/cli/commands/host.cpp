@@ -66,7 +66,9 @@ std::string counts_text(const isolation::LedgerSettlement& settlement) {
 }
 
 void print_text(const LedgerContents& ledger, Console& console) {
-  const auto line = [&console](const std::string& text) { console.out(visible(text) + "\n"); };
+  const auto line = [&console](const std::string& text) {
+    console.out(wrapped(visible(text) + "\n", console.screen()));
+  };
   line(format_timestamp(time_of(ledger)) + "  " + ledger.host + " (process " + std::to_string(ledger.process) +
        "): " + cause_of(ledger));
   if (ledger.crash && ledger.crash->blamed) {

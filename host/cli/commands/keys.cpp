@@ -14,7 +14,6 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::size_t kPageSize = 250;
-constexpr std::size_t kWidestKey = 60;
 
 struct Opened {
   QueueSession session;
@@ -40,14 +39,14 @@ void describe(const ShownKey& shown, operate::Fields& fields) {
       fields.member(name, base64(text));
     }
   };
-  fields.text("job", {"JOB"}, key.job);
+  fields.text("job", operate::names("JOB", 8), key.job);
   fields.member("key", key.key);
-  fields.cell({.title = "KEY", .widest = kWidestKey}, clean(key.key));
+  fields.cell(operate::names("KEY", 20), clean(key.key));
   bytes("key_base64", key.key);
   fields.text("state", {"STATE"}, key.done ? "done" : "running", key.done ? Colour::none : Colour::yellow);
   fields.member("message", key.owner);
-  fields.cell({.title = "MESSAGE", .widest = kWidestKey}, clean(key.owner));
-  fields.text("until", {"UNTIL"}, format_timestamp(key.until));
+  fields.cell(operate::names("MESSAGE", 12), clean(key.owner));
+  fields.time("until", {"UNTIL"}, key.until);
   if (key.done) {
     fields.member("result", key.result);
     fields.cell({"RESULT"}, clean(key.result));
@@ -143,15 +142,6 @@ std::vector<Flag> with_key_flags(std::vector<Flag> own) {
   return with_store_flags(std::move(own), Outboxes::not_taken);
 }
 
-/// Of the command whose plain word is the queue.
-std::vector<Flag> list_flags() {
-  auto flags = with_key_flags({{"job", "JOB", "of this job only"}, {"limit", "N", "at most so many [default: 100]"}});
-  for (Flag& flag : flags) {
-    flag.alone = flag.name == "queue";
-  }
-  return flags;
-}
-
 }  // namespace
 
 std::vector<Command> key_commands() {
@@ -164,7 +154,8 @@ std::vector<Command> key_commands() {
               "Those that are running, with the message that has them and until when at most; and those that are "
               "done, until they are forgotten by themselves. On DynamoDB this reads the whole table, messages "
               "included.",
-          .flags = list_flags(),
+          .flags =
+              with_key_flags({{"job", "JOB", "of this job only"}, {"limit", "N", "at most so many [default: 100]"}}),
           .examples = "sluice keys list payments --job pay\n"
                       "sluice keys list payments --json | jq '.keys[] | select(.state == \"running\")'",
           .run = list_keys,
@@ -172,25 +163,25 @@ std::vector<Command> key_commands() {
       {
           .name = "keys show",
           .summary = "Show one idempotency key: who has it, and what its handler gave back",
-          .usage = "KEY --job JOB [OPTION]...",
+          .usage = "[QUEUE] KEY --job JOB [OPTION]...",
           .description =
               "Prints a JSON object: running or done, the message that has or had the key, until when, and the "
               "result. A key of more than 1,024 bytes is kept as its first bytes and its SHA-256; either spelling "
               "finds it.",
           .flags = with_key_flags({kKeyFlag, kJobFlag, kBase64Flag}),
-          .examples = "sluice keys show order-4711 --job pay --queue payments",
+          .examples = "sluice keys show payments order-4711 --job pay",
           .run = show_key,
       },
       {
           .name = "keys forget",
           .summary = "Forget one idempotency key, so that a message with it runs again",
-          .usage = "KEY --job JOB [--yes] [OPTION]...",
+          .usage = "[QUEUE] KEY --job JOB [--yes] [OPTION]...",
           .description =
               "Done or running. Asks first when there is a terminal, and wants --yes when there is none. Whatever a "
               "message with this key has done stays done; the next one is no duplicate any more. Where it runs just "
               "now, another one may begin beside it, and of the two one alone is committed.",
           .flags = with_key_flags({kKeyFlag, kJobFlag, kBase64Flag, kYesFlag}),
-          .examples = "sluice keys forget order-4711 --job pay --queue payments --yes",
+          .examples = "sluice keys forget payments order-4711 --job pay --yes",
           .run = forget_key,
       },
   };

@@ -205,7 +205,7 @@ std::vector<Command> look_commands() {
       {
           .name = "ls",
           .summary = "List messages, the oldest or the newest first",
-          .usage = "[--dlq | --both] [--newest] [FILTER] [--limit N | --all] [OPTION]...",
+          .usage = "[QUEUE] [--dlq | --both] [--newest] [FILTER] [--limit N | --all] [OPTION]...",
           .description =
               "Shows a row for each message, or prints a JSON object whose \"statuses\" have one object for each: id, "
               "state, receive count, and why it failed last. Where there are more, it says how many (on DynamoDB, if "
@@ -218,16 +218,16 @@ std::vector<Command> look_commands() {
                                             {"limit", "N", "show at most N messages [default: 10]"},
                                             {"all", {}, "show all"}},
                                            filter_flags())),
-          .examples = "sluice ls --queue orders --limit 3\n"
-                      "sluice ls --queue orders --where 'receive_count > 3 and data.type = \"invoice\"'\n"
-                      "sluice ls --queue orders --both --newest\n"
-                      "sluice ls --queue orders --dlq --error-like '*timeout*' --output text",
+          .examples = "sluice ls orders --limit 3\n"
+                      "sluice ls orders --where 'receive_count > 3 and data.type = \"invoice\"'\n"
+                      "sluice ls orders --both --newest\n"
+                      "sluice ls orders --dlq --error-like '*timeout*' --output text",
           .run = ls,
       },
       {
           .name = "peek",
           .summary = "Look at the next messages without receiving them",
-          .usage = "[--dlq] [FILTER] [--limit N] [OPTION]...",
+          .usage = "[QUEUE] [--dlq] [FILTER] [--limit N] [OPTION]...",
           .description =
               "Prints a JSON array of whole messages, in the order in which they would be received; only those that "
               "are due, unless there is --any-state. Nothing is claimed or changed.",
@@ -235,26 +235,26 @@ std::vector<Command> look_commands() {
                                             {"limit", "N", "at most N messages [default: 10]"},
                                             {"any-state", {}, "those in flight and those delayed too"}},
                                            filter_flags())),
-          .examples = "sluice peek --queue orders --limit 1\n"
-                      "sluice peek --queue orders --dlq --where 'failure.attempts >= 5'",
+          .examples = "sluice peek orders --limit 1\n"
+                      "sluice peek orders --dlq --where 'failure.attempts >= 5'",
           .run = peek,
       },
       {
           .name = "get",
           .group = "Messages",
           .summary = "Show one message, wherever it lies in its queue",
-          .usage = "ID [OPTION]...",
+          .usage = "[QUEUE] ID [OPTION]...",
           .description =
               "Prints a JSON object: body, state, times, attributes, and why it failed last. The dead-letter half is "
               "looked in too; nothing is claimed or changed.",
           .flags = with_store_flags({kIdFlag}),
-          .examples = "sluice get --queue orders A-101",
+          .examples = "sluice get orders A-101",
           .run = get,
       },
       {
           .name = "receive",
           .summary = "Take the next message that is due, and show it",
-          .usage = "[--dlq] [--visibility-timeout TIME] [--wait TIME] [OPTION]...",
+          .usage = "[QUEUE] [--dlq] [--visibility-timeout TIME] [--wait TIME] [OPTION]...",
           .description =
               "Nobody else is given the message until the time is over; then it is due again, and the attempt has "
               "counted. `sluice delete`, `sluice fail` and `sluice invalid` settle it before that; `sluice peek` "
@@ -263,7 +263,7 @@ std::vector<Command> look_commands() {
               {{"dlq", {}, "from its dead-letter half"},
                {"visibility-timeout", "TIME", "how long it stays hidden [default: the queue's, or 30s]"},
                {"wait", "TIME", "for a message to come, at most 20s [default: not at all]"}}),
-          .examples = "sluice receive --queue orders --visibility-timeout 5m",
+          .examples = "sluice receive orders --visibility-timeout 5m",
           .run = receive,
       },
   };

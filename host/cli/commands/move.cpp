@@ -463,8 +463,8 @@ Exit move_queue(const Arguments& arguments, Console& console) {
 
 std::vector<Flag> flags() {
   std::vector<Flag> all = with_store_flags(
-      {required({"from", "QUEUE", "the queue that is moved"}),
-       required({"to", "QUEUE", "where to"}),
+      {alone(required({"from", "QUEUE", "the queue that is moved"})),
+       alone(required({"to", "QUEUE", "where to"})),
        {"dlq", {}, "only its dead-letter half [default: both halves]"},
        {"no-dlq", {}, "all but its dead-letter half"},
        {"follow", {}, "also what is sent while it runs, until Ctrl-C"},
@@ -490,7 +490,7 @@ std::vector<Command> move_commands() {
       {
           .name = "move",
           .summary = "Carry a live queue to another one, in whatever stores they lie",
-          .usage = "--from QUEUE --to QUEUE [OPTION]...",
+          .usage = "FROM TO [OPTION]...",
           .description =
               "Producers and consumers may go on. Each message is carried whole (id, times, counts, failure, group, "
               "attributes), and can be worked on in one of the two queues at a time: nothing is lost or doubled, also "
@@ -503,9 +503,9 @@ std::vector<Command> move_commands() {
               "with a group keep their order in the new queue; while a job works on the old one they stay there, "
               "unless it is paused. docs/run/moving-queues.md says how to switch producers and hosts.",
           .flags = flags(),
-          .examples = "sluice move --from orders --to orders2 --dry-run\n"
-                      "sluice move --from orders --to orders2 --rate 200/s --yes\n"
-                      "sluice move --from orders --to orders2 --follow --until-empty --yes",
+          .examples = "sluice move orders orders2 --dry-run\n"
+                      "sluice move orders orders2 --rate 200/s --yes\n"
+                      "sluice move orders orders2 --follow --until-empty --yes",
           .run = move_queue,
       },
   };

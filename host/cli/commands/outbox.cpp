@@ -144,8 +144,8 @@ void describe(const Status& status, operate::Fields& fields) {
   }
 }
 
-std::string text_of(const Status& status, bool colours) {
-  TextTable table({{}, {}}, colours);
+std::string text_of(const Status& status, const Screen& screen) {
+  TextTable table({{}, {}}, {.colours = screen.colours});
   for (auto& [column, cell] : operate::row_of(status, WallTime{})) {
     table.add({std::string(column.title), std::move(cell)});
   }
@@ -160,13 +160,13 @@ std::string text_of(const Status& status, bool colours) {
         {finding.fatal ? TextTable::Cell("wrong", Colour::red) : TextTable::Cell("could be better", Colour::yellow),
          finding.text});
   }
-  return table.take();
+  return wrapped(table.take(), screen);
 }
 
 Exit print_status(const Arguments& arguments, Console& console) {
   SLUICE_TRY(outbox, choose(arguments));
   SLUICE_TRY(status, outbox->checked(look(*outbox, arguments.has("sent"))));
-  console.out(console.shows_json() ? json_of(*status, {}) : text_of(*status, console.output_has_colour()));
+  console.out(console.shows_json() ? json_of(*status, {}) : text_of(*status, console.screen()));
   return status->usable ? Exit::ok() : Exit::failure("outbox " + outbox->name + " cannot be published from");
 }
 
@@ -281,7 +281,8 @@ OrExit<void> write_files(const std::filesystem::path& folder, const std::vector<
   return {};
 }
 
-std::string as_text(const std::string& source, const std::string& folder, const Conversion& conversion) {
+std::string as_text(const std::string& source, const std::string& folder, const Conversion& conversion,
+                    const Screen& screen) {
   std::string text;
   for (const NewFile& file : conversion.files) {
     text += "written: " + (std::filesystem::path(folder) / file.path).string() + "\n";
@@ -289,7 +290,7 @@ std::string as_text(const std::string& source, const std::string& folder, const 
   for (const convert::Remark& remark : conversion.remarks) {
     text += source + ":" + std::to_string(remark.line) + ": " + visible(remark.field + ": " + remark.what) + "\n";
   }
-  return text;
+  return wrapped(text, screen);
 }
 
 std::string as_json(const std::string& folder, const Conversion& conversion) {
@@ -316,7 +317,8 @@ Exit convert_file(const Arguments& arguments, Console& console) {
   }
   const std::string folder = arguments.get("output");
   SLUICE_PASS_ON(write_files(folder, conversion.files));
-  console.out(arguments.has("json") ? as_json(folder, conversion) : as_text(source, folder, conversion));
+  console.out(arguments.has("json") ? as_json(folder, conversion)
+                                    : as_text(source, folder, conversion, console.screen()));
   return Exit::ok();
 }
 

@@ -3,7 +3,6 @@
 #include "host/cli/options.hpp"
 #include "host/cli/views/plugin_text.hpp"
 #include "host/plugin/plugin_file.hpp"
-#include "sluice/around.h"
 
 /// `sluice plugin ...`: what is done with one plugin's file, without a host.
 namespace sluice::cli {
@@ -27,18 +26,13 @@ std::string listed(std::vector<std::string> names) {
                              (count > kShownSymbols ? ", and " + std::to_string(count - kShownSymbols) + " more" : "");
 }
 
-bool goes_around(const DeclaredPlugin& declared, std::size_t handler) {
-  const auto& features = declared.features(handler);
-  return std::find(features.begin(), features.end(), SLUICE_AROUND_1) != features.end();
-}
-
 std::string file_text(const std::string& path, const PluginFile& file) {
   const DeclaredPlugin& declared = *file.declared();
   const sluice_plugin& table = declared.table();
   std::string text =
       std::string(table.name) + " " + table.version + " (ABI " + abi_text(table) + "): " + visible(path) + "\n";
   for (std::size_t i = 0; i < table.handler_count; ++i) {
-    text += handler_text(*table.handlers[i], goes_around(declared, i));
+    text += handler_text(*table.handlers[i], kind_of(declared.features(i)));
     for (const std::string& feature : declared.features(i)) {
       text += "    answers " + visible(feature) + "\n";
     }
@@ -58,7 +52,9 @@ void write_file(JsonWriter& json, const std::string& path, const PluginFile& fil
   const auto handlers = [&](JsonWriter& members) {
     members.begin_array();
     for (std::size_t i = 0; i < table.handler_count; ++i) {
-      const auto handler = [&](JsonWriter& some) { put_handler(some, *table.handlers[i], goes_around(declared, i)); };
+      const auto handler = [&](JsonWriter& some) {
+        put_handler(some, *table.handlers[i], kind_of(declared.features(i)));
+      };
       put_object(members, handler, "features", declared.features(i));
     }
     members.end_array();
@@ -81,7 +77,7 @@ Exit inspect(const Arguments& arguments, Console& console) {
         " fills its table when it is loaded, so that its file does not tell what is in it: make " SLUICE_PLUGIN_SYMBOL
         " a constant, or look at it with `sluice plugins --dir`, which loads it");
   }
-  console.out(console.shows_text() ? file_text(path, *file)
+  console.out(console.shows_text() ? wrapped(file_text(path, *file), console.screen())
                                    : json_text([&](JsonWriter& json) { write_file(json, path, *file); }));
   return Exit::ok();
 }

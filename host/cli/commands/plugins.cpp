@@ -278,10 +278,11 @@ class Report {
       const std::string steered = remark == steering.jobs.end() ? std::string() : remark->second;
       const std::string changed = changed_for(plan, steering.hosts);
       if (console_.shows_text()) {
-        console_.out(describe(plan, registry, steered, changed) + "\n");
+        std::string text = describe(plan, registry, steered, changed) + "\n";
         for (const std::string& line : schedule_lines(plan.config, SystemClock().wall_now())) {
-          console_.out(line + "\n");
+          text += line + "\n";
         }
+        console_.out(wrapped(text, console_.screen()));
       } else {
         jobs_.push_back(job_json(plan, registry, steered, changed));
       }
@@ -369,18 +370,19 @@ Exit check(const Arguments& arguments, Console& console) {
   return report.finish(*path);
 }
 
-void print_text(const plugin::PluginRegistry& registry, Console& console) {
+std::string as_text(const plugin::PluginRegistry& registry) {
+  std::string text;
   for (const auto& loaded : registry.plugins()) {
     const sluice_plugin& plugin = *loaded.plugin;
-    console.out(std::string(plugin.name) + " " + plugin.version + " (ABI " + abi_text(plugin) + "): " + loaded.file +
-                "\n");
+    text += std::string(plugin.name) + " " + plugin.version + " (ABI " + abi_text(plugin) + "): " + loaded.file + "\n";
     for (std::size_t index = 0; index < plugin.handler_count; ++index) {
-      console.out(handler_text(*plugin.handlers[index], plugin::around_of(*plugin.handlers[index]) != nullptr));
+      text += handler_text(*plugin.handlers[index], kind_of(*plugin.handlers[index]));
     }
   }
   for (const auto& rejected : registry.rejected()) {
-    console.out("rejected: " + rejected.file + ": " + rejected.why + "\n");
+    text += "rejected: " + rejected.file + ": " + rejected.why + "\n";
   }
+  return text;
 }
 
 void write_plugin(JsonWriter& json, const plugin::LoadedPlugin& loaded) {
@@ -420,7 +422,7 @@ Exit plugins(const Arguments& arguments, Console& console) {
   if (console.shows_json()) {
     print_json(registry, console);
   } else {
-    print_text(registry, console);
+    console.out(wrapped(as_text(registry), console.screen()));
   }
   if (registry.plugins().empty() && registry.rejected().empty()) {
     console.note("there is no plugin in " + sluice::joined(settings.plugin_dirs));
@@ -515,6 +517,7 @@ std::vector<Command> plugin_commands() {
       },
       {
           .name = "plugins",
+          .group = "Plugins",
           .summary = "Show the plugins that were found, their handlers and options",
           .usage = "[--dir FOLDER]... [--output json|text] [--allow-insecure-files] [--config FILE]",
           .description = "Files that are no usable plugin are shown with the reason. Looks into the folders of [host] "

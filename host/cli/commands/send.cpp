@@ -36,11 +36,13 @@ constexpr Duration kPause = std::chrono::milliseconds(5);
 
 bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
 
-BatchCommitter::Listener listener_of(const QueueSession& session, Console& console) {
+BatchCommitter::Listener listener_of(const QueueSession& session, bool lists, Console& console) {
   return {.stored =
-              [&console](const std::string& ids) {
-                console.out(ids);
-                console.flush();
+              [lists, &console](const std::string& ids) {
+                if (lists) {
+                  console.out(ids);
+                  console.flush();
+                }
               },
           .passed_over =
               [&console](const BatchCommitter::Refusal& refusal) {
@@ -56,21 +58,22 @@ BatchCommitter::Listener listener_of(const QueueSession& session, Console& conso
 }
 
 /// Sends one message for each line of input that a run wants, in batches, in constant memory, and prints the id of each
-/// message once it is durable. At the end it names every line that was not stored. A batch is sent while the next one
-/// is read. For one use, by one thread.
+/// message once it is durable, or how many they are. At the end it names every line that was not stored. A batch is
+/// sent while the next one is read. For one use, by one thread.
 ///
 /// A batch goes off when it is full or when the input pauses, so that a slow producer's lines do not wait.
 class BulkSender {
  public:
-  /// The references outlive it.
-  BulkSender(bool keep_going, SendRun run, queue::Sender& sender, QueueSession& session,
+  /// `lists`: prints the ids. The references outlive it.
+  BulkSender(bool keep_going, bool lists, SendRun run, queue::Sender& sender, QueueSession& session,
              const MessageTemplate& messages, Console& console)
       : stop_at_refusal_(!keep_going),
+        lists_(lists),
         run_(std::move(run)),
         batch_size_(session.place().in_sqlite() ? kSqliteBatch : kDynamoDbBatch),
         messages_(messages),
         console_(console),
-        committer_(keep_going, run_, sender, session.clock(), listener_of(session, console)) {}
+        committer_(keep_going, run_, sender, session.clock(), listener_of(session, lists, console)) {}
 
   /// Until the end of input, the first error, an interruption, or nobody reads the ids any more.
   Exit run(int input) {
@@ -182,6 +185,9 @@ class BulkSender {
                             (committer_.refused() == 1 ? " line was passed over" : " lines were passed over"),
                         at_end);
     }
+    if (!lists_) {
+      console_.out(so_far() + "\n");
+    }
     return Exit::ok();
   }
 
@@ -204,6 +210,7 @@ class BulkSender {
   }
 
   const bool stop_at_refusal_;
+  const bool lists_;
   const SendRun run_;
   const std::size_t batch_size_;
   const MessageTemplate& messages_;
@@ -320,10 +327,12 @@ Exit send_lines(const Arguments& arguments, const MessageTemplate& messages, Con
   SLUICE_TRY(session, QueueSession::open(arguments));
   SLUICE_PASS_ON(check_queue(*session, arguments));
   SLUICE_TRY(opened, session->open_sender());
-  if (::isatty(STDIN_FILENO) == 1 && console.error_is_terminal()) {
+  const bool typed = ::isatty(STDIN_FILENO) == 1;
+  if (typed && console.error_is_terminal()) {
     console.note("type one message a line, as JSON; Ctrl-D ends");
   }
-  BulkSender sender(arguments.has("keep-going"), std::move(*run), **opened, *session, messages, console);
+  BulkSender sender(arguments.has("keep-going"), typed || lists_ids(arguments, console), std::move(*run), **opened,
+                    *session, messages, console);
   Exit exit = sender.run(STDIN_FILENO);
   if (const auto cost = session->cost()) {
     console.note("sent " + counted(sender.sent(), "message") + "; DynamoDB: " + cost->text(sender.sent(), "message"));
@@ -348,7 +357,7 @@ Exit enqueue_test(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, QueueSession::open(arguments));
   const BulkOutcome outcome = DynamoMqOperations(*session).enqueue_test();
   if (console.shows_text()) {
-    TextTable table({{.title = "ID"}, {.title = "RESULT"}}, console.output_has_colour());
+    TextTable table({{.title = "ID"}, {.title = "RESULT"}}, console.screen());
     for (const std::string& id : outcome.successes) {
       table.add({id, {"sent", Colour::green}});
     }
@@ -373,9 +382,10 @@ std::vector<Command> send_commands() {
       {
           .name = "send",
           .summary = "Send one message, or one for each line of standard input",
-          .usage = "[OPTION]... (--data JSON | --text TEXT | --file FILE | -)",
+          .usage = "[QUEUE] [OPTION]... (--data JSON | --text TEXT | --file FILE | -)",
           .description =
-              "Prints the id of each message once it is stored for good. A JSON string is sent as its characters "
+              "Prints the id of each message once it is stored for good; with - on a terminal how many were sent, "
+              "unless they are typed there or there is --ids. A JSON string is sent as its characters "
               "(text/plain), other JSON as it is written (application/json). With - every line is the JSON body of "
               "one message; the first batch with a bad line is the last, and Ctrl-C stops it between two batches. "
               "Every line that was not stored is named, and --resume sends the same input again for those alone: "
@@ -402,23 +412,24 @@ std::vector<Command> send_commands() {
                {"unique", "UNTIL", "while-queued or until-done [default: until-done]"},
                {"priority", "WORD", "critical, high, normal or low, but in DynamoMQ's tables [default: normal]"},
                {"create", {}, "make the queue where nobody knows it yet (SQLite)"},
+               kIdsFlag,
                {"keep-going", {}, "with -: name bad lines, pass over them, exit 1 at the end"},
                {"resume", "TOKEN", "with -: only the lines that a run said it has not stored"}}),
-          .examples = "sluice send --queue orders --data '{\"order\": 7}' --attr tenant=acme\n"
-                      "sluice send --queue orders --text hello --delay 10m\n"
-                      "jq -c .orders[] day.json | sluice send --queue orders -",
+          .examples = "sluice send orders --data '{\"order\": 7}' --attr tenant=acme\n"
+                      "sluice send orders --text hello --delay 10m\n"
+                      "jq -c .orders[] day.json | sluice send orders -",
           .stdin_operand = true,
           .run = send,
       },
       {
           .name = "enqueue-test",
           .summary = "Put four test messages into a queue",
-          .usage = "[OPTION]...",
+          .usage = "[QUEUE] [OPTION]...",
           .description =
               "Their ids are A-101, A-202, A-303 and A-404; messages that have these ids are replaced. Prints which "
               "were sent.",
           .flags = with_store_flags({}),
-          .examples = "sluice enqueue-test --queue playground",
+          .examples = "sluice enqueue-test playground",
           .run = enqueue_test,
       },
   };

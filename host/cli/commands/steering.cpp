@@ -574,7 +574,7 @@ std::vector<Command> steering_commands() {
       {
           .name = "cancel-running",
           .summary = "Set the stop token of the handler that is at work on a message",
-          .usage = "ID [OPTION]...",
+          .usage = "[QUEUE] ID [OPTION]...",
           .description =
               "The handler is asked to stop, as by a drain or its time-out; what it returns then is its outcome, and "
               "one that does not look at its stop token goes on. Exit code 1 when no host is at work on the message. "

@@ -293,12 +293,12 @@ struct ShownIndex {
 
 void describe(const ShownIndex& shown, operate::Fields& fields) {
   const auto& [index, table] = shown;
-  fields.text("name", {"INDEX"}, index.name);
+  fields.text("name", operate::names("INDEX", 20), index.name);
   fields.text("status", {"STATUS"}, index.status, colour_of_status(index.status));
   fields.member("hash_key", text_or_null(index.hash_key));
   fields.member("range_key", text_or_null(index.range_key));
-  fields.cell({"KEYS"}, keys_text(table, index.hash_key, index.range_key));
-  fields.text("projection", {"PROJECTION"}, index.projection);
+  fields.cell(operate::prose("KEYS", 16), keys_text(table, index.hash_key, index.range_key));
+  fields.text("projection", {.title = "PROJECTION", .spare = 1}, index.projection);
   fields.number("item_count", operate::figures("ITEMS"), index.item_count);
   fields.number("size_bytes", operate::figures("BYTES"), index.size_bytes);
 }
@@ -348,9 +348,9 @@ void describe(const ShownTable& shown, operate::Fields& fields) {
   fields.records("indexes", shown_indexes(table));
 }
 
-std::string as_text(const ShownTable& shown, bool colours) {
-  const std::string rows = rows_of(shown_indexes(shown.table), {}, {.colours = colours});
-  return facts_of(operate::row_of(shown, {}), colours) + (rows.empty() ? "" : "\n" + rows);
+std::string as_text(const ShownTable& shown, const Screen& screen) {
+  const std::string rows = rows_of(shown_indexes(shown.table), {}, {.screen = screen});
+  return facts_of(operate::row_of(shown, {}), screen.colours) + (rows.empty() ? "" : "\n" + rows);
 }
 
 Exit describe(const Arguments& arguments, Console& console) {
@@ -359,7 +359,7 @@ Exit describe(const Arguments& arguments, Console& console) {
   SLUICE_TRY(table, session->describe());
   const cost::Prices prices(target->place.host().cost);
   const ShownTable shown{*table, session->region(), prices};
-  console.out(console.shows_text() ? as_text(shown, console.output_has_colour()) : json_of(shown, {}));
+  console.out(console.shows_text() ? as_text(shown, console.screen()) : json_of(shown, {}));
   return Exit::ok();
 }
 
@@ -502,17 +502,18 @@ std::string json_report(const TableTarget& target, const Examined& examined) {
       [&examined](JsonWriter& member) { examined.items ? write_items(member, *examined.items) : member.null(); });
 }
 
-std::string text_report(const TableTarget& target, const Examined& examined, bool colours) {
+std::string text_report(const TableTarget& target, const Examined& examined, const Screen& screen) {
   std::string text;
   for (const TableFinding& finding : examined.findings) {
     const operate::Cell level = cell_of(finding.level);
-    text += tinted(level.text, level.colour, colours) + ": " + visible(finding.what + "; " + finding.mend) + "\n";
+    text +=
+        tinted(level.text, level.colour, screen.colours) + ": " + visible(finding.what + "; " + finding.mend) + "\n";
   }
   if (examined.usable) {
     text += "table " + target.spec.table + target.with_index() +
             (target.spec.layout.indexed ? " holds a queue\n" : " holds leased queues\n");
   }
-  return text;
+  return wrapped(text, screen);
 }
 
 Exit check_table(const Arguments& arguments, Console& console) {
@@ -521,7 +522,7 @@ Exit check_table(const Arguments& arguments, Console& console) {
   SLUICE_TRY(table, session->describe());
   const Examined examined = examine(*session, *target, *table, arguments.has("all-items"));
   if (console.shows_text()) {
-    console.out(text_report(*target, examined, console.output_has_colour()));
+    console.out(text_report(*target, examined, console.screen()));
     return examined.usable ? Exit::ok() : Exit::silent(kExitFailure);
   }
   console.out(json_report(*target, examined));
@@ -625,7 +626,7 @@ std::vector<Command> table_commands() {
       {
           .name = "table create",
           .summary = "Make the DynamoDB table and index that a queue needs",
-          .usage = "(--queue QUEUE | --table TABLE) [OPTION]...",
+          .usage = "(QUEUE | --table TABLE) [OPTION]...",
           .description =
               "The table is DynamoMQ's, or with --layout leased one for many queues without an index, which takes two "
               "write units a message in place of six; paid for by request, and protected from deletion. Waits until "
@@ -637,7 +638,7 @@ std::vector<Command> table_commands() {
                                        {"no-ttl", {}, "leave DynamoDB's TTL as it is"},
                                        {"print-terraform", {}, "make nothing; print the table as Terraform has it"}},
                                       output_flags())),
-          .examples = "sluice table create --queue orders\n"
+          .examples = "sluice table create orders\n"
                       "sluice table create --table orders --endpoint http://127.0.0.1:8000\n"
                       "sluice table create --table sluice-queues --layout leased\n"
                       "sluice table create --table orders --print-terraform > orders.tf",
@@ -646,20 +647,20 @@ std::vector<Command> table_commands() {
       {
           .name = "table describe",
           .summary = "Show a table's keys, indexes, capacity and size",
-          .usage = "(--queue QUEUE | --table TABLE) [OPTION]...",
+          .usage = "(QUEUE | --table TABLE) [OPTION]...",
           .description =
               "Items and bytes are DynamoDB's own count, which is up to six hours old; `sluice stats` counts now. "
               "Storage is what they cost a month by [cost] of the host file, without what AWS gives away. The time to "
               "live of a table is not part of DynamoDB's description; queues do without.",
           .flags = with_table_flags(output_flags()),
-          .examples = "sluice table describe --queue orders --output text\n"
+          .examples = "sluice table describe orders --output text\n"
                       "sluice table describe --table orders | jq .item_count",
           .run = describe,
       },
       {
           .name = "table check",
           .summary = "Compare a table with what a queue needs",
-          .usage = "(--queue QUEUE | --table TABLE) [OPTION]...",
+          .usage = "(QUEUE | --table TABLE) [OPTION]...",
           .description =
               "Looks at keys, types, index, projection, state and TTL, and names each difference with its mend. Then "
               "looks for items that no queue shows, because the index leaves them out, and in a leased table for "
@@ -669,14 +670,14 @@ std::vector<Command> table_commands() {
               "yet.",
           .flags = with_table_flags(
               joined({{"all-items", {}, "look at every item, however many there are"}}, output_flags())),
-          .examples = "sluice table check --queue orders --output text\n"
+          .examples = "sluice table check orders --output text\n"
                       "sluice table check --table orders && sluice run",
           .run = check_table,
       },
       {
           .name = "table policy",
           .summary = "Print the least privileges that a role needs on a table",
-          .usage = "(--queue QUEUE | --table TABLE) [--role ROLE]... [OPTION]...",
+          .usage = "(QUEUE | --table TABLE) [--role ROLE]... [OPTION]...",
           .description =
               "The roles are host (sluice run), producer (sends), reader (looks, changes nothing), operator (every "
               "command on messages) and setup (table create). Nothing is asked of AWS. Without --account and a region "
@@ -689,14 +690,14 @@ std::vector<Command> table_commands() {
                {"writes", "batched|single", "with PartiQL's batches, or by single requests [default: batched]"},
                {"account", "ACCOUNT", "the AWS account that owns the table, 12 digits"},
                {"format", "json|terraform", "how to print it [default: json]"}}),
-          .examples = "sluice table policy --queue orders --role host --account 123456789012\n"
+          .examples = "sluice table policy orders --role host --account 123456789012\n"
                       "sluice table policy --table orders --role producer --format terraform",
           .run = print_policy,
       },
       {
           .name = "table shards",
           .summary = "Show how many shards a leased queue has, or change it while hosts work",
-          .usage = "--queue QUEUE [--to N] [OPTION]...",
+          .usage = "QUEUE [--to N] [OPTION]...",
           .description =
               "A queue of the leased layout has as many shards as its table says, and the host file only until then. "
               "With --to the number is raised or lowered: hosts share the new shards within a lease, senders follow "
@@ -704,8 +705,8 @@ std::vector<Command> table_commands() {
               "s at the earliest. Nobody has to stop. Only the order within groups is not kept meanwhile: a group's "
               "older messages may lie in another shard than its newer ones.",
           .flags = with_table_flags(joined({{"to", "N", "the number from now on, 1 to 1024"}}, output_flags())),
-          .examples = "sluice table shards --queue orders\n"
-                      "sluice table shards --queue orders --to 32",
+          .examples = "sluice table shards orders\n"
+                      "sluice table shards orders --to 32",
           .run = show_or_change,
       },
   };

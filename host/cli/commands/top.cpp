@@ -407,8 +407,13 @@ Exit show_once(FleetSession& session, Console& console) {
     if (console.shows_json()) {
       console.out(as_json(model, now));
     } else {
-      const TopFrame frame{
-          .columns = kAnyWidth, .rows = 0, .colours = console.output_has_colour(), .now = now, .every = {}, .cost = {}};
+      const auto [colours, columns] = console.screen();
+      const TopFrame frame{.columns = columns == 0 ? kAnyWidth : columns,
+                           .rows = 0,
+                           .colours = colours,
+                           .now = now,
+                           .every = {},
+                           .cost = {}};
       for (const std::string& line : draw_top(model, frame)) {
         console.out(line + "\n");
       }
@@ -496,7 +501,7 @@ std::vector<Command> top_commands() {
       {
           .name = "top",
           .summary = "Watch queues, hosts and the slowest handlers on a live screen",
-          .usage = "[--interval TIME] [--once] [OPTION]...",
+          .usage = "[QUEUE] [--interval TIME] [--once] [OPTION]...",
           .description =
               "Queues with what lies in them, the age of the oldest ready message, rates in and out and of failures; "
               "hosts; and the handlers that take longest. Keys: up and down select a queue, p pauses or resumes it on "

@@ -66,6 +66,8 @@ Exit export_queue(const Arguments& arguments, Console& console) {
   if (const auto cost = session->cost(); cost && console.output_failure() == 0) {
     console.note("exported " + records(exporter.exported()) +
                  "; DynamoDB: " + cost->text(exporter.exported(), "record"));
+  } else if (exit.code() == kExitOk && console.error_is_terminal() && !console.output_is_terminal()) {
+    console.note("exported " + records(exporter.exported()));
   }
   return exit;
 }
@@ -254,7 +256,8 @@ bool tells_due_time(const Event& event) {
 class EventWriter {
  public:
   explicit EventWriter(Console& console)
-      : console_(console), table_({{}, {}, {}, {}, {}}, console.output_has_colour()) {}
+      : console_(console),
+        table_({{}, {}, {.least = 20}, {.spare = 1}, {.least = 16, .prose = true}}, console.screen()) {}
 
   void add(const Event& event) {
     if (console_.shows_text()) {
@@ -415,7 +418,7 @@ std::vector<Command> copy_commands() {
       {
           .name = "export",
           .summary = "Write a queue's records as lines of JSON, for `sluice import`",
-          .usage = "--queue QUEUE [--dlq | --both] [OPTION]...",
+          .usage = "[QUEUE] [--dlq | --both] [OPTION]...",
           .description =
               "Each line is a whole record: body, attributes, times to the nanosecond, counts, version, failure, and "
               "\"item\", the record as DynamoDB JSON, where it holds sets, binary or attributes that nobody here "
@@ -428,15 +431,15 @@ std::vector<Command> copy_commands() {
                                             {"limit", "N", "write at most N records"},
                                             kConsistentFlag},
                                            filter_flags())),
-          .examples = "sluice export --queue orders --both > orders.jsonl\n"
-                      "sluice export --queue a --config here.toml |\n"
-                      "  sluice import --queue a --config there.toml -",
+          .examples = "sluice export orders --both > orders.jsonl\n"
+                      "sluice export a --config here.toml |\n"
+                      "  sluice import a --config there.toml -",
           .run = export_queue,
       },
       {
           .name = "import",
           .summary = "Read records that `sluice export` wrote into a queue",
-          .usage = "--queue QUEUE (--file FILE | -) [OPTION]...",
+          .usage = "[QUEUE] (--file FILE | -) [OPTION]...",
           .description =
               "Records keep everything: id, half, body, attributes, times, counts, version and failure. One whose id "
               "is in the queue already is passed over and counted, so a second run does not duplicate and goes on "
@@ -449,15 +452,15 @@ std::vector<Command> copy_commands() {
               with_store_flags({{"file", "FILE", "the file of records"},
                                 {"on-error", "stop|continue", "what a line that is no record does [default: stop]"},
                                 {"keep-leases", {}, "what is in flight stays hidden until its time"}}),
-          .examples = "sluice import --queue orders --file orders.jsonl\n"
-                      "zcat backup.jsonl.gz | sluice import --queue orders --on-error continue -",
+          .examples = "sluice import orders --file orders.jsonl\n"
+                      "zcat backup.jsonl.gz | sluice import orders --on-error continue -",
           .stdin_operand = true,
           .run = import_queue,
       },
       {
           .name = "tail",
           .summary = "Show what happens in a queue, as it happens",
-          .usage = "--queue QUEUE [--dlq] [--interval TIME] [--limit N] [OPTION]...",
+          .usage = "[QUEUE] [--dlq] [--interval TIME] [--limit N] [OPTION]...",
           .description =
               "Looks at the queue again and again and tells what has changed: arrived, claimed, retrying with its "
               "error, released, expired (the lease ran out), dead_lettered with its reason, redriven, edited, and "
@@ -472,8 +475,8 @@ std::vector<Command> copy_commands() {
                                             {"interval", "TIME", "between two looks, 50ms to 24h [default: 1s]"},
                                             {"limit", "N", "look at so many records of each half [default: 1000]"}},
                                            filter_flags())),
-          .examples = "sluice tail --queue orders --output text\n"
-                      "sluice tail --queue orders --dlq | jq -r .error",
+          .examples = "sluice tail orders --output text\n"
+                      "sluice tail orders --dlq | jq -r .error",
           .run = tail,
       },
   };

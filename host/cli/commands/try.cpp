@@ -543,7 +543,6 @@ std::vector<Command> try_commands() {
   return {
       {
           .name = "try",
-          .group = "Handlers",
           .summary = "Run one message through one handler, without a queue",
           .usage = "HANDLER (--data TEXT | --data-file FILE | --id ID --queue QUEUE [--dlq]) [OPTION]...",
           .description = of_try,
@@ -566,9 +565,8 @@ std::vector<Command> try_commands() {
       },
       {
           .name = "replay",
-          .group = "Handlers",
           .summary = "Run one real message through its handler here and now",
-          .usage = "(ID --queue QUEUE [--dlq] [--settle] | --file FILE [--line N]) [--handler HANDLER] [OPTION]...",
+          .usage = "([QUEUE] ID [--dlq] [--settle] | --file FILE [--line N]) [--handler HANDLER] [OPTION]...",
           .description = of_replay,
           .flags = joined({alone({"id", "ID", "the message; with --file the line of this id"}),
                            {"queue", "QUEUE", "the queue that it lies in; with --file the one whose job counts"},
@@ -578,8 +576,8 @@ std::vector<Command> try_commands() {
                            {"handler", "HANDLER", "this handler instead of the job's"},
                            {"settle", {}, "claim the message and write what comes of it"}},
                           run_flags()),
-          .examples = "sluice replay A-101 --queue orders --dlq\n"
-                      "sluice replay A-101 --queue orders --dlq --settle\n"
+          .examples = "sluice replay orders A-101 --dlq\n"
+                      "sluice replay orders A-101 --dlq --settle\n"
                       "sluice replay --file dump.ndjson --line 7 --queue orders --gdb",
           .run = replay,
       },

@@ -32,10 +32,10 @@ Colour colour_of(CheckResult::Verdict verdict) {
   }
 }
 
-std::string text_of(const CheckResult& check, bool colours) {
+std::string text_of(const CheckResult& check, const Screen& screen) {
   // What fails is to be seen among many that do not.
   const std::string verdict(check.verdict() == CheckResult::Verdict::failed ? "FAIL" : to_string(check.verdict()));
-  std::string text = tinted(verdict, colour_of(check.verdict()), colours) + "  " +
+  std::string text = tinted(verdict, colour_of(check.verdict()), screen.colours) + "  " +
                      (check.handler.empty() ? "" : check.handler + ": ") + check.check;
   for (std::size_t i = 0; i < check.notes.size(); ++i) {
     text += (i == 0 ? ": " : "; ") + check.notes[i];
@@ -46,7 +46,7 @@ std::string text_of(const CheckResult& check, bool colours) {
             (finding.where.empty() ? "" : " (" + finding.where + ")") + "\n        why: " + finding.why +
             "\n        mend: " + finding.mend + "\n";
   }
-  return text;
+  return wrapped(text, screen);
 }
 
 void write_check(JsonWriter& json, const CheckResult& check) {
@@ -117,12 +117,12 @@ OrExit<validate::Request> request_of(const Arguments& arguments) {
 
 Exit validate_plugin(const Arguments& arguments, Console& console) {
   SLUICE_TRY(request, request_of(arguments));
-  const bool colours = console.output_has_colour();
+  const Screen screen = console.screen();
   const InterruptFlag interrupt;
   request->interrupt = interrupt.descriptor();
-  const auto report = validate::validate(*request, [&console, colours](const CheckResult& check) {
+  const auto report = validate::validate(*request, [&console, &screen](const CheckResult& check) {
     if (console.shows_text()) {
-      console.out(text_of(check, colours));
+      console.out(text_of(check, screen));
       console.flush();
     }
   });
@@ -132,7 +132,7 @@ Exit validate_plugin(const Arguments& arguments, Console& console) {
   const std::size_t counted_findings =
       report->count(Finding::Level::error) + (arguments.has("strict") ? report->count(Finding::Level::warning) : 0);
   const bool good = counted_findings == 0;
-  console.out(console.shows_text() ? summary_of(*report, good) : json_of(*report, good));
+  console.out(console.shows_text() ? wrapped(summary_of(*report, good), screen) : json_of(*report, good));
   return good ? Exit::ok() : Exit::silent(kExitFailure);
 }
 

@@ -181,7 +181,7 @@ Command shell_command() {
       .name = "shell",
       .group = "Queues",
       .summary = "Type commands one after the other, with history and completion",
-      .usage = "[OPTION]...",
+      .usage = "[QUEUE] [OPTION]...",
       .description =
           "Every command on queues can be typed without the word sluice before it. The options given here are "
           "remembered and added to each command that takes them; `use QUEUE` goes to another queue, and `id ID` "
@@ -192,7 +192,7 @@ Command shell_command() {
           "readable by its owner alone; lines that hold content of messages, or that begin with a space, are not in "
           "it. Elsewhere commands are read from standard input, one a line, and nothing but their output is printed.",
       .flags = with_store_flags({}),
-      .examples = "sluice shell --queue orders\nprintf 'stats\\nls --dlq\\n' | sluice shell --queue orders",
+      .examples = "sluice shell orders\nprintf 'stats\\nls --dlq\\n' | sluice shell orders",
       .run = run_shell,
   };
 }

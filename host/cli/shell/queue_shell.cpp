@@ -260,9 +260,11 @@ QueueShell::Words QueueShell::with_remembered(const Command& command, Words word
     return words;
   }
   const Words typed = words;
+  const Words plain = plain_words(command, typed);
+  const bool any_word = std::any_of(plain.begin(), plain.end(), [](const std::string& word) { return word != "-"; });
   for (const auto& [name, value] : options_) {
     const Flag* flag = command.flag(name);
-    if (flag != nullptr && !gives(typed, *flag) && agrees(name, typed)) {
+    if (flag != nullptr && !gives(typed, *flag) && agrees(name, typed) && !(flag->alone && any_word)) {
       words.push_back("--" + name + "=" + value);
     }
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <clocale>
 #include <cwchar>
+#include <iterator>
 
 #include "base/assert.hpp"
 #include "base/text/base64.hpp"
@@ -44,6 +45,10 @@ std::size_t walk(std::string_view text, std::size_t room, std::size_t& columns) 
   std::size_t at = 0;
   columns = 0;
   while (at < text.size()) {
+    if (text[at] == '\x1b') {  // a colour
+      at = std::min(text.find('m', at), text.size() - 1) + 1;
+      continue;
+    }
     wchar_t character = 0;
     const std::size_t length = std::mbrtowc(&character, text.data() + at, text.size() - at, &state);
     const bool broken = length == 0 || length > text.size() - at;
@@ -65,17 +70,34 @@ std::size_t walk(std::string_view text, std::size_t room, std::size_t& columns) 
 constexpr std::array<std::string_view, 5> kCodes{"", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"};
 static_assert(static_cast<int>(Colour::yellow) == 4);
 
-/// In one line, and no wider than `widest`.
-std::string fitted(std::string_view text, std::size_t widest) {
-  std::string visible;
-  append_visible(visible, text);
-  if (widest == 0 || display_width(visible) <= widest) {
-    return visible;
+/// No wider than `room`, which is not 0: without its end, or without its middle.
+std::string cut(const std::string& text, std::size_t room, bool prose) {
+  const std::size_t width = display_width(text);
+  if (width <= room) {
+    return text;
   }
+  const std::size_t tail = prose ? 0 : (room - 1) / 2;
   std::size_t columns = 0;
-  visible.resize(walk(visible, widest - 1, columns));
-  visible += kEllipsis;
-  return visible;
+  const std::string head = text.substr(0, walk(text, room - 1 - tail, columns));
+  std::size_t end = walk(text, width - tail, columns);
+  while (display_width(std::string_view(text).substr(end)) > tail) {
+    end += std::max<std::size_t>(utf8_length(std::string_view(text).substr(end)), 1);  // a wide character lies across
+  }
+  return head + std::string(kEllipsis) + text.substr(end);
+}
+
+/// The length of the word that `text` begins with; what stands in brackets is one word if it fits on a line.
+std::size_t word_length(std::string_view text, std::size_t room) {
+  const auto end = std::min(text.find(' '), text.size());
+  if (text.empty() || (text.front() != '[' && text.front() != '(')) {
+    return end;
+  }
+  const auto close = text.find(text.front() == '[' ? ']' : ')');
+  if (close == std::string_view::npos) {
+    return end;
+  }
+  const auto group = std::min(text.find(' ', close), text.size());
+  return group <= room ? group : end;
 }
 
 /// The body as it is when it is text, and as Base64 when it is not.
@@ -110,8 +132,46 @@ std::size_t display_width(std::string_view text) {
   return columns;
 }
 
+void append_wrapped(std::string& out, std::string_view text, std::size_t indent, std::size_t width) {
+  const std::string indentation(indent, ' ');
+  const std::vector<std::string> lines = lines_of(std::string(text));
+  for (const std::string& line : lines) {
+    out += &line == &lines.front() ? "" : line.empty() ? "\n" : "\n" + indentation;
+    std::size_t column = indent;
+    for (std::string_view rest = line; !rest.empty();) {
+      const std::string_view word = rest.substr(0, word_length(rest, width - indent));
+      const std::size_t takes = display_width(word);
+      rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+      if (column > indent && column + 1 + takes > width) {
+        out += "\n" + indentation;
+        column = indent;
+      }
+      out += column > indent ? " " : "";
+      out += word;
+      column += (column > indent ? 1 : 0) + takes;
+    }
+  }
+  out += '\n';
+}
+
+std::string wrapped(const std::string& text, const Screen& screen) {
+  constexpr std::size_t kFurther = 4;
+  std::string out;
+  for (const std::string& line : lines_of(text)) {
+    if (screen.columns == 0 || display_width(line) <= screen.columns) {
+      out += line + "\n";
+      continue;
+    }
+    const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+    out.append(begin, ' ');
+    append_wrapped(out, std::string_view(line).substr(begin), std::min(begin + kFurther, screen.columns / 2),
+                   screen.columns);
+  }
+  return out;
+}
+
 std::string facts_of(const operate::Row& row, bool colours, Colour titles) {
-  TextTable table({{}, {}}, colours);
+  TextTable table({{}, {}}, {.colours = colours});
   for (const auto& [column, cell] : row) {
     table.add({{lower_case(column.title), titles}, cell});
   }
@@ -128,26 +188,31 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-TextTable::TextTable(std::vector<Column> columns, bool colours) : view_{.colours = colours} {
-  set_columns(std::move(columns));
+TextTable::TextTable(std::vector<Column> columns, Screen screen) : view_{.screen = screen} { set_columns(columns); }
+
+std::size_t TextTable::Shown::least() const {
+  return column.least == 0 ? whole : std::min(whole, std::max(column.least, display_width(title.text)));
 }
 
-void TextTable::set_columns(std::vector<Column> columns) {
-  columns_ = std::move(columns);
-  for (const Column& column : columns_) {
+void TextTable::set_columns(const std::vector<Column>& columns) {
+  columns_.reserve(columns.size());
+  for (const Column& column : columns) {
     std::string title(column.title);
     title += column.title == view_.marked ? view_.mark : "";
-    widths_.push_back(display_width(title));
     headline_ = headline_ || !title.empty();
-    titles_.emplace_back(std::move(title), Colour::dim);
+    const std::size_t width = display_width(title);
+    columns_.push_back({.column = column, .title = {std::move(title), Colour::dim}, .whole = width});
   }
 }
 
 void TextTable::add(std::vector<Cell> cells) {
   SLUICE_ASSERT(cells.size() == columns_.size());
   for (std::size_t index = 0; index < cells.size(); ++index) {
-    cells[index].text = fitted(cells[index].text, columns_[index].widest);
-    widths_[index] = std::max(widths_[index], display_width(cells[index].text));
+    std::string& text = cells[index].text;
+    text = visible(text);
+    Shown& shown = columns_[index];
+    shown.whole = std::max(shown.whole, display_width(text));
+    shown.empty = shown.empty && (text.empty() || text == "-");
   }
   rows_.push_back(std::move(cells));
 }
@@ -157,8 +222,6 @@ void TextTable::add_record(const operate::Row& row) {
   std::vector<Cell> cells;
   const auto take = [&](const operate::Row::value_type& field) {
     columns.push_back(field.first);
-    columns.back().widest =
-        view_.widest_name == 0 ? field.first.widest : std::min(field.first.widest, view_.widest_name);
     cells.push_back(field.second);
   };
   for (const std::string_view title : view_.columns) {
@@ -171,16 +234,70 @@ void TextTable::add_record(const operate::Row& row) {
     std::for_each(row.begin(), row.end(), take);
   }
   if (columns_.empty()) {
-    set_columns(std::move(columns));
+    set_columns(columns);
   }
   add(std::move(cells));
 }
 
+template <typename Width>
+std::size_t TextTable::line_width(Width width) const {
+  std::size_t sum = 0;
+  for (const Shown& shown : columns_) {
+    sum += shown.left_out ? 0 : (sum == 0 ? 0 : kGap.size()) + width(shown);
+  }
+  return sum;
+}
+
+bool TextTable::leave_one_out(bool empty) {
+  Shown* easiest = nullptr;
+  for (Shown& shown : columns_) {
+    const bool can = !shown.left_out && shown.column.spare > 0 && (shown.empty || !empty);
+    easiest = can && (easiest == nullptr || shown.column.spare > easiest->column.spare) ? &shown : easiest;
+  }
+  if (easiest != nullptr) {
+    easiest->left_out = true;
+  }
+  return easiest != nullptr;
+}
+
+void TextTable::fit() {
+  const auto whole = [](const Shown& shown) { return shown.whole; };
+  const auto least = [](const Shown& shown) { return shown.least(); };
+  const std::size_t room = view_.screen.columns == 0 ? line_width(whole) : view_.screen.columns;
+  if (!std::exchange(begun_, true)) {
+    while (line_width(whole) > room && leave_one_out(true)) {
+    }
+    while (line_width(least) > room && leave_one_out(false)) {
+    }
+  }
+  for (Shown& shown : columns_) {
+    shown.width = shown.whole;
+  }
+  for (std::size_t width = line_width(whole); width > room; --width) {
+    Shown* widest = nullptr;
+    for (Shown& shown : columns_) {
+      const bool can = !shown.left_out && shown.width > shown.least();
+      widest = can && (widest == nullptr || shown.width > widest->width) ? &shown : widest;
+    }
+    if (widest == nullptr) {
+      break;
+    }
+    --widest->width;
+  }
+}
+
 std::string TextTable::take() {
   std::string out;
-  if (headline_ && !rows_.empty()) {
-    append_line(out, titles_);
-    headline_ = false;
+  if (rows_.empty()) {
+    return out;
+  }
+  fit();
+  if (std::exchange(headline_, false)) {
+    std::vector<Cell> titles;
+    titles.reserve(columns_.size());
+    std::transform(columns_.begin(), columns_.end(), std::back_inserter(titles),
+                   [](const Shown& shown) { return shown.title; });
+    append_line(out, titles);
   }
   for (const auto& row : rows_) {
     append_line(out, row);
@@ -191,16 +308,21 @@ std::string TextTable::take() {
 
 void TextTable::append_line(std::string& out, const std::vector<Cell>& cells) const {
   std::size_t owed = 0;  // blanks, written only when something follows them
+  bool first = true;
   for (std::size_t index = 0; index < cells.size(); ++index) {
-    const Cell& cell = cells[index];
-    const std::size_t blanks = widths_[index] - std::min(widths_[index], display_width(cell.text));
-    owed += (index == 0 ? 0 : kGap.size()) + (columns_[index].right ? blanks : 0);
-    if (!cell.text.empty()) {
+    const Shown& shown = columns_[index];
+    if (shown.left_out) {
+      continue;
+    }
+    const std::string text = cut(cells[index].text, std::max<std::size_t>(shown.width, 1), shown.column.prose);
+    const std::size_t blanks = shown.width - std::min(shown.width, display_width(text));
+    owed += (std::exchange(first, false) ? 0 : kGap.size()) + (shown.column.right ? blanks : 0);
+    if (!text.empty()) {
       out.append(owed, ' ');
-      out += tinted(cell.text, cell.colour, view_.colours);
+      out += tinted(text, cells[index].colour, view_.screen.colours);
       owed = 0;
     }
-    owed += columns_[index].right ? 0 : blanks;
+    owed += shown.column.right ? 0 : blanks;
   }
   out += '\n';
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <string>
@@ -111,28 +112,39 @@ inline std::string tinted(const std::string& text, Colour colour, bool colours) 
   return colours ? coloured(text, colour) : text;
 }
 
-/// How many columns of a terminal the text takes; a wide character takes two, a combining one none.
+/// How many columns of a terminal the text takes; a wide character takes two, a combining one and a colour none.
 std::size_t display_width(std::string_view text);
+
+/// Appends text broken at spaces so that no line is wider than `width`; it begins at the column `indent`, to which its
+/// other lines are indented. Line breaks of its own stay.
+void append_wrapped(std::string& out, std::string_view text, std::size_t indent, std::size_t width);
+/// Lines that are wider than the screen, broken; what follows of each stands further in than it begins.
+std::string wrapped(const std::string& text, const Screen& screen);
 
 /// Which columns of records are shown, and how.
 struct RowsView {
-  bool colours = false;                     ///< it goes to a terminal that shows them
+  Screen screen{};
   std::vector<std::string_view> columns{};  ///< by their titles, in this order; none: all of the description
-  std::size_t widest_name = 0;              ///< cuts columns that are cut at all to this; 0: as described
   std::string_view marked{};                ///< the title with a sign behind it
   std::string_view mark{};
 };
 
 /// Lays out rows in aligned columns, for people. One thread.
 ///
-/// `take` gives what was added since the last time, so that a long list can be shown page by page; widths only grow.
+/// Everywhere but on a terminal nothing is left out or cut. Where rows are wider than a terminal, columns in which
+/// nothing stands are left out, then those that can be spared, until the others fit when they are cut as far as they
+/// may be; then the widest ones are cut as far as they have to be. Example: of ids, hosts and errors, the hosts go, and
+/// the errors get what the ids leave.
+///
+/// `take` gives what was added since the last time, so that a long list can be shown page by page; widths only grow,
+/// and the first page decides on the columns.
 class TextTable {
  public:
   using Column = operate::Column;
   using Cell = operate::Cell;
 
-  /// Without titles there is no headline. `colours`: whether it goes to a terminal that shows them.
-  TextTable(std::vector<Column> columns, bool colours);
+  /// Without titles there is no headline.
+  TextTable(std::vector<Column> columns, Screen screen);
   /// For rows of records; the first one brings the columns.
   explicit TextTable(RowsView view) : view_(std::move(view)) {}
 
@@ -143,16 +155,45 @@ class TextTable {
   std::string take();
 
  private:
-  void set_columns(std::vector<Column> columns);
+  /// A column, and what has come of it so far.
+  struct Shown {
+    Column column;
+    Cell title;
+    std::size_t whole;      ///< as wide as its widest cell
+    std::size_t width = 0;  ///< on this page
+    bool empty = true;      ///< "-" is nothing too
+    bool left_out = false;
+
+    std::size_t least() const;
+  };
+
+  void set_columns(const std::vector<Column>& columns);
+  /// How wide a line is with these widths of its columns.
+  template <typename Width>
+  std::size_t line_width(Width width) const;
+  /// Leaves out the column that is spared most easily, of all or of the empty ones; false: there is none.
+  bool leave_one_out(bool empty);
+  void fit();
   void append_line(std::string& out, const std::vector<Cell>& cells) const;
 
   RowsView view_;
-  std::vector<Column> columns_;
-  std::vector<Cell> titles_;
-  std::vector<std::size_t> widths_;
+  std::vector<Shown> columns_;
   std::vector<std::vector<Cell>> rows_;
   bool headline_ = false;
+  bool begun_ = false;  ///< a page was taken
 };
+
+/// The columns of tables about a fleet.
+inline std::vector<std::string_view> host_columns() {
+  return {"HOST", "STATE", "UP", "JOBS", "RUNNING", "DONE/S", "FAILED/S", "SEEN", "VERSION", "LOG", "HTTP"};
+}
+inline std::vector<std::string_view> job_columns() {
+  return {"JOB",      "QUEUE", "STATE", "HOSTS",   "WORKERS", "RUNNING", "DONE/S",
+          "FAILED/S", "MEAN",  "P95",   "HANDLER", "PLUGIN",  "STEERED"};
+}
+inline std::vector<std::string_view> running_columns() {
+  return {"MESSAGE", "SINCE", "LEFT", "HOST", "WORKER", "JOB", "HANDLER", "ATTEMPT"};
+}
 
 template <typename Record>
 std::string rows_of(const std::vector<Record>& records, WallTime now, RowsView view) {
@@ -184,7 +225,7 @@ void show_all(const std::vector<Record>& records, WallTime now, const std::vecto
   } else if (records.empty()) {
     console.note(nothing);
   } else {
-    console.out(rows_of(records, now, {.colours = console.output_has_colour(), .columns = columns}));
+    console.out(rows_of(records, now, {.screen = console.screen(), .columns = columns}));
   }
 }
 
@@ -235,7 +276,7 @@ class RecordStream {
   RecordStream(std::string_view key, std::vector<std::string_view> columns, Console& console)
       : console_(console),
         list_(key, console),
-        table_(RowsView{.colours = console.output_has_colour(), .columns = std::move(columns)}) {}
+        table_(RowsView{.screen = console.screen(), .columns = std::move(columns)}) {}
 
   template <typename Record>
   void add(const Record& record, WallTime now) {

@@ -6,11 +6,16 @@
 #include <utility>
 
 #include "base/text/visible.hpp"
-#include "host/plugin/around.hpp"
+#include "host/plugin/thrown_by.hpp"
+#include "sluice/around.h"
+#include "sluice/async.h"
+#include "sluice/batch.h"
 
 namespace sluice::cli {
 
 namespace {
+
+constexpr std::string_view kAround = "around";
 
 std::string_view text_of(const char* text) { return text == nullptr ? std::string_view() : text; }
 
@@ -59,9 +64,29 @@ std::string abi_text(const sluice_plugin& plugin) {
   return std::to_string(plugin.abi_major) + "." + std::to_string(plugin.abi_minor);
 }
 
-std::string handler_text(const sluice_handler& handler, bool around) {
+std::string_view kind_of(const std::vector<std::string>& features) {
+  const auto answers = [&features](std::string_view id) {
+    return std::find(features.begin(), features.end(), id) != features.end();
+  };
+  return answers(SLUICE_AROUND_1)  ? kAround
+         : answers(SLUICE_BATCH_1) ? "batch"
+         : answers(SLUICE_ASYNC_1) ? "async"
+                                   : "handler";
+}
+
+std::string_view kind_of(const sluice_handler& handler) {
+  using plugin::feature_of;
+  return feature_of<sluice_around>(handler, SLUICE_AROUND_1) != nullptr ? kAround
+         : feature_of<sluice_batch>(handler, SLUICE_BATCH_1) != nullptr ? "batch"
+         : feature_of<sluice_async>(handler, SLUICE_ASYNC_1) != nullptr ? "async"
+                                                                        : "handler";
+}
+
+std::string handler_text(const sluice_handler& handler, std::string_view kind) {
   const auto help = text_of(handler.help);
-  std::string text = (around ? "  around " : "  handler ") + std::string(handler.name) +
+  const bool around = kind == kAround;
+  const bool plain = around || kind == "handler";
+  std::string text = "  " + std::string(kind) + (plain ? " " : " handler ") + std::string(handler.name) +
                      (help.empty() ? "" : ": " + visible(help)) + "\n";
   text += plugin::is_concurrent(handler)
               ? "    one instance for all workers of a job\n"
@@ -73,16 +98,16 @@ std::string handler_text(const sluice_handler& handler, bool around) {
   return text + (has_open_options(handler) ? "    takes any option\n" : "");
 }
 
-void put_handler(JsonWriter& json, const sluice_handler& handler, bool around) {
+void put_handler(JsonWriter& json, const sluice_handler& handler, std::string_view kind) {
   const std::span options(handler.options, handler.option_count);
-  put_members(json, "name", text_of(handler.name), "kind", around ? "around" : "handler", "help", text_of(handler.help),
-              "concurrent", plugin::is_concurrent(handler), "open_options", has_open_options(handler), "options",
+  put_members(json, "name", text_of(handler.name), "kind", kind, "help", text_of(handler.help), "concurrent",
+              plugin::is_concurrent(handler), "open_options", has_open_options(handler), "options",
               array_of(options, write_option));
 }
 
 void write_handler(JsonWriter& json, const sluice_handler* handler) {
   json.begin_object();
-  put_handler(json, *handler, plugin::around_of(*handler) != nullptr);
+  put_handler(json, *handler, kind_of(*handler));
   json.end_object();
 }
 

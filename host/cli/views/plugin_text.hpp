@@ -1,6 +1,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "host/cli/views/output.hpp"
 #include "sluice/abi.h"
@@ -10,10 +12,14 @@ namespace sluice::cli {
 
 /// "1.0".
 std::string abi_text(const sluice_plugin& plugin);
+/// "around", "batch", "async" or "handler", by the features that it answers.
+std::string_view kind_of(const std::vector<std::string>& features);
+/// The same; asks the handler.
+std::string_view kind_of(const sluice_handler& handler);
 /// The handler's lines, indented: its help, how it runs in several workers and why, its options.
-std::string handler_text(const sluice_handler& handler, bool around);
+std::string handler_text(const sluice_handler& handler, std::string_view kind);
 /// The members that describe it, for an object.
-void put_handler(JsonWriter& json, const sluice_handler& handler, bool around);
+void put_handler(JsonWriter& json, const sluice_handler& handler, std::string_view kind);
 void write_handler(JsonWriter& json, const sluice_handler* handler);
 
 }  // namespace sluice::cli

@@ -18,15 +18,16 @@ constexpr Deadline kNoDeadline = Deadline::never();
 // Long enough to even out batches, short enough to show what was changed just now.
 constexpr Duration kWindow = std::chrono::seconds(15);
 
-std::string layouts_text(const operate::CostSummary& costs, const cost::Prices& prices, bool colours) {
+std::string layouts_text(const operate::CostSummary& costs, const cost::Prices& prices, const Screen& screen) {
   const cost::Usage total = costs.total();
   if (total.messages <= 0) {
     return {};
   }
-  return "\nThe same " + fixed_decimal(total.messages, 0) + " messages, " + fixed_decimal(total.kib, 0) +
-         " KiB by begun KiB, would come to (WCU, RCU and WITH SENDING count their senders' part too, and WITH SENDING "
-         "the storage of what lay there, due, until it was handed out):\n" +
-         rows_of(operate::priced(cost::layouts_of(total, prices), prices), {}, {.colours = colours});
+  return wrapped("\nThe same " + fixed_decimal(total.messages, 0) + " messages, " + fixed_decimal(total.kib, 0) +
+                     " KiB by begun KiB, would come to (WCU, RCU and WITH SENDING count their senders' part too, and "
+                     "WITH SENDING the storage of what lay there, due, until it was handed out):\n",
+                 screen) +
+         rows_of(operate::priced(cost::layouts_of(total, prices), prices), {}, {.screen = screen});
 }
 
 /// How far the figures reach.
@@ -113,10 +114,10 @@ std::string read_units_text(const std::vector<QueueReport>& reports) {
   return counted ? "Read for " + fixed_decimal(sum, 1) + " read units.\n" : std::string();
 }
 
-std::string error_table(const queue::QueueOverview& half, WallTime now, bool colours) {
+std::string error_table(const queue::QueueOverview& half, WallTime now, const Screen& screen) {
   std::string text =
       rows_of(half.errors, now,
-              {.colours = colours,
+              {.screen = screen,
                .columns = {"COUNT", "LAST HOUR", "FIRST", "LAST", "CAUSE", "HANDLER", "HOST", "EXAMPLE", "ERROR"}});
   if (half.unlisted_errors > 0) {
     text += "and " + std::to_string(half.unlisted_errors) + " for other causes\n";
@@ -152,27 +153,30 @@ std::optional<Duration> QueuePace::empty_in() const {
              : std::optional(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds)));
 }
 
-std::string cost_rows_text(const operate::CostSummary& costs, const cost::Prices& prices, bool colours) {
+std::string cost_rows_text(const operate::CostSummary& costs, const cost::Prices& prices, const Screen& screen) {
   if (costs.rows.empty()) {
     return "no host tells what it has spent; `sluice hosts` lists those that are alive\n";
   }
   const bool embedded =
       std::any_of(costs.rows.begin(), costs.rows.end(), [](const auto& row) { return row.hour.spent.none(); });
-  return rows_of(operate::priced(costs.rows, prices), {}, {.colours = colours}) +
-         (embedded ? "embedded: the store is a file of the host's, or a database; nothing is billed by the request.\n"
-                   : "");
+  return rows_of(operate::priced(costs.rows, prices), {}, {.screen = screen}) +
+         (embedded
+              ? wrapped(
+                    "embedded: the store is a file of the host's, or a database; nothing is billed by the request.\n",
+                    screen)
+              : "");
 }
 
-std::string cost_text(const operate::CostSummary& costs, const cost::Prices& prices, bool colours) {
-  std::string text = cost_rows_text(costs, prices, colours);
+std::string cost_text(const operate::CostSummary& costs, const cost::Prices& prices, const Screen& screen) {
+  std::string text = cost_rows_text(costs, prices, screen);
   if (costs.rows.empty()) {
     return text;
   }
   if (!costs.values.empty()) {
     text += "\nBy " + costs.attribute + ", of all queues, since the hosts that tell of it began:\n" +
-            rows_of(operate::priced(costs.values, prices), {}, {.colours = colours});
+            rows_of(operate::priced(costs.values, prices), {}, {.screen = screen});
   }
-  return text + layouts_text(costs, prices, colours) + reach_text(costs, prices);
+  return text + layouts_text(costs, prices, screen) + wrapped(reach_text(costs, prices), screen);
 }
 
 std::string cost_json(const operate::CostSummary& costs, const cost::Prices& prices) {

@@ -48,14 +48,14 @@ void write_read_units(JsonWriter& json, const QueueReport& report);
 std::string read_units_text(const std::vector<QueueReport>& reports);
 
 /// The causes of what failed as rows, the most frequent first; empty when there are none.
-std::string error_table(const queue::QueueOverview& half, WallTime now, bool colours);
+std::string error_table(const queue::QueueOverview& half, WallTime now, const Screen& screen);
 
 /// By queue and job, by value of the attribute, what other layouts would have cost, and by which prices.
-std::string cost_text(const operate::CostSummary& costs, const cost::Prices& prices, bool colours);
+std::string cost_text(const operate::CostSummary& costs, const cost::Prices& prices, const Screen& screen);
 std::string cost_json(const operate::CostSummary& costs, const cost::Prices& prices);
 
 /// The rows alone; a line instead where there are none.
-std::string cost_rows_text(const operate::CostSummary& costs, const cost::Prices& prices, bool colours);
+std::string cost_rows_text(const operate::CostSummary& costs, const cost::Prices& prices, const Screen& screen);
 
 /// How fast a queue grows or shrinks, from looks at it. A value.
 class QueuePace {

@@ -59,7 +59,6 @@ using operate::TopOrder;
 using operate::TopQueue;
 using Lines = std::vector<std::string>;
 
-constexpr std::size_t kWidestName = 28;
 constexpr std::string_view kReverse = "\x1b[7m";
 constexpr std::string_view kPlain = "\x1b[0m";
 constexpr std::array kHelp{
@@ -96,9 +95,9 @@ struct SlowJob {
 
 void describe(const SlowJob& job, operate::Fields& fields) {
   const JobSummary& summary = job.summary;
-  fields.text({}, {"SLOWEST HANDLERS", false, kWidestName}, summary.handler);
-  fields.text({}, {"JOB", false, kWidestName}, summary.name);
-  fields.number({}, operate::figures("WORKERS"), summary.workers);
+  fields.text({}, operate::names("SLOWEST HANDLERS", 16), summary.handler);
+  fields.text({}, operate::names("JOB", 12, 3), summary.name);
+  fields.number({}, operate::figures("WORKERS", 2), summary.workers);
   fields.number({}, operate::figures("RUNNING"), summary.running);
   fields.number({}, operate::figures("STUCK"), summary.stuck, summary.stuck > 0 ? Colour::red : Colour::none);
   fields.seconds({}, operate::figures("MEAN"), summary.pace.mean);
@@ -109,7 +108,7 @@ void describe(const SlowJob& job, operate::Fields& fields) {
     const fleet::RunningRecord& handler = job.longest->handler;
     now = handler.message + " " + time_text(std::max(Duration(fields.now() - handler.since), Duration(1)));
   }
-  fields.cell({"LONGEST NOW"}, std::move(now));
+  fields.cell(operate::prose("LONGEST NOW", 20, 1), std::move(now));
 }
 
 std::vector<SlowJob> slow_jobs(const TopModel& model, const std::vector<operate::HandlerAtWork>& running) {
@@ -214,17 +213,17 @@ void mark(Lines& lines, std::size_t selected, bool colours) {
 }
 
 Lines body(const TopModel& model, const TopFrame& frame, std::size_t room) {
+  const Screen screen{frame.colours, frame.columns};
   const auto running = operate::handlers_at_work(model.fleet());
   std::array<Lines, 3> parts{
       lines_of(rows_of(model.queues(), frame.now,
-                       {.colours = frame.colours,
+                       {.screen = screen,
                         .marked = kOrderTitles.at(static_cast<std::size_t>(model.order())),
                         .mark = model.reversed() ? "^" : "v"})),
-      lines_of(rows_of(model.fleet().hosts, frame.now,
-                       {.colours = frame.colours,
-                        .columns = {"HOST", "STATE", "UP", "RUNNING", "DONE/S", "FAILED/S", "SEEN", "VERSION"},
-                        .widest_name = kWidestName})),
-      lines_of(rows_of(slow_jobs(model, running), frame.now, {.colours = frame.colours}))};
+      lines_of(rows_of(
+          model.fleet().hosts, frame.now,
+          {.screen = screen, .columns = {"HOST", "STATE", "UP", "RUNNING", "DONE/S", "FAILED/S", "SEEN", "VERSION"}})),
+      lines_of(rows_of(slow_jobs(model, running), frame.now, {.screen = screen}))};
   const bool selects = frame.rows > 0 && parts[0].size() > 1;
   if (selects) {
     mark(parts[0], model.selected() + 1, frame.colours);
