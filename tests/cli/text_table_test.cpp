@@ -117,6 +117,21 @@ TEST(TextTable, AMessageShownWholeTurnsNoOrderRound) {
   }
 }
 
+TEST(TextTable, ADeadLetterWasReceivedAsOftenAsItWasTried) {
+  queue::StoredMessage stored;
+  stored.message.id = "A-1";
+  stored.failure = {.error = "no such customer", .handler = "h", .host = {}, .attempts = 2};
+  const auto receives = [&stored] {
+    return rows_of(std::vector{operate::ListedMessage{stored}}, WallTime{}, {.columns = {"RECEIVES"}});
+  };
+  EXPECT_EQ(receives(), "RECEIVES\n       0\n") << "redriven: it begins anew";
+  stored.half = queue::Half::dlq;
+  EXPECT_EQ(receives(), "RECEIVES\n       2\n");
+  EXPECT_NE(message_text(stored, WallTime{}, false).find("receives      2\n"), std::string::npos);
+  stored.message.attempt = 3;
+  EXPECT_EQ(receives(), "RECEIVES\n       3\n") << "a job works on dead letters";
+}
+
 TEST(TextTable, ColoursCellsAndNotTheBlanksBetween) {
   TextTable table({{.title = "A"}, {.title = "B"}}, {.colours = true});
   table.add({{"x", Colour::red}, "y"});

@@ -76,6 +76,18 @@ bool agrees(std::string_view name, const Words& words) {
   return name != "queue" || (!names_file && !names_table);
 }
 
+/// Whether a line names its queue as a plain word.
+bool names_queue(const Command& command, const Words& words, const Words& queues) {
+  Words plain = plain_words(command, words);
+  std::erase(plain, "-");  // standard input
+  const Flag* const flag = command.flag("queue");
+  if (flag == nullptr || plain.empty()) {
+    return false;
+  }
+  return flag->alone ||
+         (queue_stands_first(command.flags) && std::find(queues.begin(), queues.end(), plain.front()) != queues.end());
+}
+
 /// The same, cut where it is long for a line of its own.
 std::string clipped(std::string_view text) {
   std::string line = visible(text);
@@ -260,11 +272,10 @@ QueueShell::Words QueueShell::with_remembered(const Command& command, Words word
     return words;
   }
   const Words typed = words;
-  const Words plain = plain_words(command, typed);
-  const bool any_word = std::any_of(plain.begin(), plain.end(), [](const std::string& word) { return word != "-"; });
+  const bool queue_named = names_queue(command, typed, surroundings_.queues());
   for (const auto& [name, value] : options_) {
     const Flag* flag = command.flag(name);
-    if (flag != nullptr && !gives(typed, *flag) && agrees(name, typed) && !(flag->alone && any_word)) {
+    if (flag != nullptr && !gives(typed, *flag) && agrees(name, typed) && !(name == "queue" && queue_named)) {
       words.push_back("--" + name + "=" + value);
     }
   }
