@@ -149,7 +149,9 @@ void read_sql(Section& section, const std::string& file, OutboxConfig& outbox) {
 void read_dynamodb(Section& section, OutboxConfig& outbox) {
   section.refuse({"url", "username", "password", "schema", "coordination", "tls", "ssh"},
                  "goes with kind = \"postgres\" or \"mysql\" only; leave it out");
-  section.section("columns").refuse({"order_by"}, "goes with kind = \"postgres\" or \"mysql\" only; leave it out");
+  if (!outbox.columns.order_by.empty()) {
+    section.error_at_value("columns", "names 'order_by', which goes with kind = \"postgres\" or \"mysql\" only");
+  }
   section.read("region", outbox.region, region_complaint);
   section.read("endpoint", outbox.endpoint, endpoint_complaint);
 }
