@@ -94,6 +94,45 @@ TEST(AsyncKit, TimePassesForCoroutinesAsTheTestSays) {
   EXPECT_EQ(test.result(token)->elapsed, 5s);
 }
 
+/// What it has called later throws, with the context in it or elsewhere.
+struct ThrowsLater {
+  void handle(const sluice::Message& message, sluice::AsyncContext context) {
+    const auto kept = std::make_shared<sluice::AsyncContext>(std::move(context));
+    if (message.body() == "elsewhere") {
+      elsewhere = kept;
+      kept->call_after(1s, [] { throw std::runtime_error("not later either"); });
+    } else {
+      kept->call_after(1s, [kept] { throw std::runtime_error("not later either"); });
+    }
+  }
+  std::shared_ptr<sluice::AsyncContext> elsewhere;
+};
+
+TEST(AsyncKit, WhatThrowsLaterEndsItsMessageAsAFault) {
+  for (const char* const body : {"in it", "elsewhere"}) {
+    HandlerTest test(handler<ThrowsLater>());
+    const auto result = test.handle({.body = body});
+    EXPECT_EQ(result.status, SLUICE_FAULT) << body;
+    EXPECT_EQ(result.reason, "not later either") << body;
+    EXPECT_EQ(result.elapsed, 1s);
+  }
+}
+
+/// Another thread completes it, and a stop would end it.
+struct Elsewhere {
+  void handle(const sluice::Message&, sluice::AsyncContext context) {
+    const auto kept = std::make_shared<sluice::AsyncContext>(std::move(context));
+    kept->on_stop([] {});
+    thread = std::jthread([kept] { kept->complete(sluice::done()); });
+  }
+  std::jthread thread;
+};
+
+TEST(AsyncKit, AStopThatNobodyHasAskedForWaitsForOtherThreads) {
+  HandlerTest test(handler<Elsewhere>());
+  EXPECT_EQ(test.handle({}).elapsed, 0s);
+}
+
 TEST(AsyncKit, AStopAndATimeOutEndASleep) {
   HandlerTest test(handler<Naps>());
   test.stop_after(2s);

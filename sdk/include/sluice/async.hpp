@@ -59,12 +59,46 @@ inline constexpr sluice_context kEndedContext{
     [](const sluice_context*, const char*) -> const void* { return nullptr; }};
 inline constexpr sluice_message kEndedMessage{sizeof(sluice_message), 0, 0, 0, {}, {}, {}, {}, {}, 0, nullptr, 0};
 
-/// The message that `handle` is called with on this thread at the moment: what it throws is said by its caller. 0 once
-/// its context was dropped by something thrown.
+/// The message that author's code is called for on this thread at the moment: what that throws is said by its caller. 0
+/// once its context was dropped by something thrown.
 inline thread_local sluice_token beginning = 0;
 
 inline constexpr const char* kDropped =
     "the handler dropped its AsyncContext without completing the message: a defect of the plugin";
+
+/// Runs `body` for a message that is at work; what it throws ends the message as a fault.
+template <typename Body>
+void or_end(const sluice_async_host& async, sluice_token token, Body body) noexcept {
+  const sluice_token before = std::exchange(beginning, token);
+  guard(
+      [&] {
+        body();
+        if (beginning != token) {  // It has caught what its context was dropped by.
+          throw std::logic_error(kDropped);
+        }
+      },
+      [&](std::string_view why) {
+        const sluice_outcome fault{sizeof(sluice_outcome), SLUICE_FAULT, Outcome::kByPolicy.count(), borrow(why)};
+        async.complete(&async, token, &fault);
+      });
+  beginning = before;
+}
+
+/// What a message wants called later.
+struct LaterCall {
+  const sluice_async_host* async;
+  sluice_token token;
+  std::function<void()> call;
+
+  static void run(void* data) noexcept {
+    const std::unique_ptr<LaterCall> later(static_cast<LaterCall*>(data));
+    // What it holds goes with what it throws, and so does not end the message by itself.
+    or_end(*later->async, later->token, [&later] {
+      const std::function<void()> body = std::move(later->call);
+      body();
+    });
+  }
+};
 
 }  // namespace detail
 
@@ -113,17 +147,13 @@ class AsyncContext : public Context {
   bool completed() const { return token_ == 0; }
 
   /// Calls `call` once, on a thread of the host's that must not be held up: after `delay`, or earlier as soon as a stop
-  /// is requested, the time-out has come, or the message is completed.
+  /// is requested, the time-out has come, or the message is completed. What it throws ends the message as a fault.
   void call_after(std::chrono::nanoseconds delay, std::function<void()> call) const {
-    auto kept = std::make_unique<std::function<void()>>(std::move(call));
-    const auto run = [](void* data) noexcept {
-      const std::unique_ptr<std::function<void()>> mine(static_cast<std::function<void()>*>(data));
-      (*mine)();
-    };
-    if (start_timer(delay, run, kept.get()) == SLUICE_ACCEPTED) {
-      static_cast<void>(kept.release());
+    auto later = std::make_unique<detail::LaterCall>(detail::LaterCall{async_, token_, std::move(call)});
+    if (start_timer(delay, &detail::LaterCall::run, later.get()) == SLUICE_ACCEPTED) {
+      static_cast<void>(later.release());
     } else {
-      (*kept)();
+      later->call();
     }
   }
   /// The same without a time.
@@ -184,12 +214,20 @@ class Task;
 namespace detail {
 
 /// What tasks of all types have in common: who waits for the end, and what was thrown.
+///
+/// The task's end and its awaiter's going to sleep may come in either order, on two threads. Whichever is second has
+/// the awaiter go on: its own thread by not sleeping, so that however many tasks in a row end at once, they take no
+/// more of the stack than one, with or without optimisation.
 struct TaskPromiseBase {
   struct Final {
     bool await_ready() const noexcept { return false; }
     template <typename Promise>
-    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
-      return ended.promise().waiting;
+    void await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
+      // By the end of it the task may be gone.
+      const std::coroutine_handle<> awaiter = ended.promise().waiting;
+      if (ended.promise().is_second()) {
+        awaiter.resume();
+      }
     }
     void await_resume() const noexcept {}
   };
@@ -202,9 +240,11 @@ struct TaskPromiseBase {
       std::rethrow_exception(thrown);
     }
   }
+  bool is_second() noexcept { return met.exchange(true); }
 
-  std::coroutine_handle<> waiting = std::noop_coroutine();
+  std::coroutine_handle<> waiting;
   std::exception_ptr thrown;
+  std::atomic<bool> met{false};
 };
 
 template <typename T>
@@ -250,9 +290,11 @@ class [[nodiscard]] Task {
   }
 
   bool await_ready() const noexcept { return false; }
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<> waiting) const noexcept {
-    coroutine_.promise().waiting = waiting;
-    return coroutine_;
+  bool await_suspend(std::coroutine_handle<> waiting) const noexcept {
+    promise_type& promise = coroutine_.promise();
+    promise.waiting = waiting;
+    coroutine_.resume();
+    return !promise.is_second();
   }
   T await_resume() const { return coroutine_.promise().take(); }
 

@@ -159,28 +159,16 @@ struct Thunks {
 
   static void begin(void* instance, const sluice_message* raw_message,
                     const sluice_async_context* raw_context) noexcept {
-    const sluice_async_host& async = *raw_context->async;
-    const sluice_token token = raw_context->token;
-    const auto fail = [&](std::string_view why) {
-      const sluice_outcome outcome{sizeof(sluice_outcome), SLUICE_FAULT, Outcome::kByPolicy.count(), borrow(why)};
-      async.complete(&async, token, &outcome);
-    };
-    if constexpr (HandlesAsCoroutine<Callee>) {
-      // The coroutine ends its message itself; it throws only where there is no memory for it.
-      guard([&] { drive(*static_cast<Callee*>(instance), *raw_message, *raw_context); }, fail);
-    } else {
-      const sluice_token before = std::exchange(beginning, token);
-      guard(
-          [&] {
-            const Message message(*raw_message);
-            static_cast<Callee*>(instance)->handle(message, AsyncContext(*raw_context, *raw_message));
-            if (beginning != token) {  // It has caught what its context was dropped by.
-              throw std::logic_error(kDropped);
-            }
-          },
-          fail);
-      beginning = before;
-    }
+    // The context may be gone by the end of it.
+    or_end(*raw_context->async, raw_context->token, [&] {
+      if constexpr (HandlesAsCoroutine<Callee>) {
+        // The coroutine ends its message itself; it throws only where there is no memory for it.
+        drive(*static_cast<Callee*>(instance), *raw_message, *raw_context);
+      } else {
+        const Message message(*raw_message);
+        static_cast<Callee*>(instance)->handle(message, AsyncContext(*raw_context, *raw_message));
+      }
+    });
   }
 
   static constexpr const char* kNeedsAsync =

@@ -171,7 +171,8 @@ class HandlerTest {
   void set_feature(std::string id, const void* feature) { features_[std::move(id)] = feature; }
 
   /// Works on one message. An asynchronous handler is given its time, and five seconds of the machine's for other
-  /// threads to complete; a message that is not completed then is a fault, and stays at work.
+  /// threads to complete, before a stop comes that it waits for with `on_stop`; a message that is not completed then is
+  /// a fault, and stays at work.
   Result handle(const TestMessage& message);
   /// Works on several in one call of a batch handler; a result for each. Throws for a handler of another kind.
   std::vector<Result> handle_batch(const std::vector<TestMessage>& messages);
@@ -368,6 +369,13 @@ class HandlerTest {
     return last_checkpoint_;
   }
 
+  // With the lock.
+  /// Time brings nothing: no timer, or only what waits for a stop that nobody has asked for.
+  bool waits_for_others() const {
+    return timers_.empty() ||
+           (stop_after_ == kNever &&
+            std::all_of(timers_.begin(), timers_.end(), [](const Timer& one) { return one.wanted == kNever; }));
+  }
   // Of one attempt; with the lock.
   std::chrono::nanoseconds stops_at(const Attempt& attempt) const {
     return std::min(sum(attempt.began, stop_after_), attempt.deadline);
@@ -570,8 +578,8 @@ inline Result HandlerTest::handle(const TestMessage& message) {
     std::chrono::nanoseconds next{};
     {
       std::unique_lock lock(mutex_);
-      if (timers_.empty() && results_.find(token) == results_.end()) {
-        completed_.wait_for(lock, kPatience, [&] { return !timers_.empty() || results_.count(token) > 0; });
+      if (waits_for_others() && results_.find(token) == results_.end()) {
+        completed_.wait_for(lock, kPatience, [&] { return !waits_for_others() || results_.count(token) > 0; });
       }
       const auto first = first_timer();
       if (const auto found = results_.find(token); found != results_.end() && (!first || first->first > elapsed_)) {
