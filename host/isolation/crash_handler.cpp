@@ -66,6 +66,8 @@ class SignalStack : boost::noncopyable {
 };
 
 constinit thread_local RunningHandler running;
+/// The message's id, which may be gone before the handler returns: others end what it has begun with.
+constinit thread_local FixedText<512> running_id{};
 constinit thread_local bool has_stack = false;
 
 void give_stack() noexcept {
@@ -472,7 +474,8 @@ void handler_begins(const RunningHandler& begun) noexcept {
   if (!has_stack) {
     give_stack();
   }
-  running = begun;
+  running_id.assign(begun.message);
+  running = {begun.facts, running_id.view(), begun.slot};
 }
 
 void handler_returns() noexcept { running = RunningHandler{}; }

@@ -85,15 +85,16 @@ struct HandlerFacts {
   std::string handler;
 };
 
-/// The handler that a thread runs, for whoever looks when it crashes. Borrows; empty when it runs none.
+/// The handler that a thread runs, for whoever looks when it crashes. Empty when it runs none.
 struct RunningHandler {
   const HandlerFacts* facts = nullptr;
   std::string_view message;
   HeldSlot slot = 0;
 };
 
-/// The calling thread runs a handler from now on. The first call of a thread gives it a stack for signals, so that one
-/// that has used up its own can still say so. noexcept, and no system call after the first.
+/// The calling thread runs a handler from now on; the message's id is copied. The first call of a thread gives it a
+/// stack for signals, so that one that has used up its own can still say so. noexcept, and no system call after the
+/// first.
 void handler_begins(const RunningHandler& running) noexcept;
 /// It has returned.
 void handler_returns() noexcept;

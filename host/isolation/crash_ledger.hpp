@@ -109,7 +109,7 @@ class JobLedger : boost::noncopyable {
   virtual HeldSlot hold(const queue::Delivery& delivery) noexcept = 0;
   /// An extension has changed the receipt.
   virtual void renew(HeldSlot slot, const queue::Receipt& receipt) noexcept = 0;
-  /// The handler begins on this thread with the message of this id, which lives until `ended`: a crash is blamed on it.
+  /// The handler begins on this thread with the message of this id: a crash is blamed on it.
   virtual void started(HeldSlot slot, std::string_view id) noexcept = 0;
   /// What this thread has started and not ended is in one call: a crash is blamed on none of it alone.
   virtual void together() noexcept {}

@@ -122,6 +122,16 @@ struct CallSetting {
   HandlerSurroundings surroundings;
 };
 
+/// What a handler has of its context beyond log, time and outcome. Made once it asks: most do not, and thousands of
+/// messages may be at work.
+struct CallFeatures : boost::noncopyable {
+  CallFeatures(const EffectRules& rules, const queue::Message& message, const Attempt& attempt)
+      : effects(rules, attempt.first_result()), checkpoints(attempt.checkpoints(), message.checkpoint, effects) {}
+
+  StagedEffects effects;
+  AttemptCheckpoints checkpoints;
+};
+
 /// One call of a handler's `handle`: the C context it is given, and what it reports. Lives on the worker's stack for
 /// that long; what the context offers is as thread-safe as abi.h says.
 class Call : boost::noncopyable, public AroundedCall {
@@ -131,11 +141,10 @@ class Call : boost::noncopyable, public AroundedCall {
         message_(message),
         attempt_(attempt),
         context_{sizeof(sluice_context), 0,          this,    &report,   &log, &stop_requested,
-                 &wait_for_stop,         &time_left, &extend, &extension},
-        effects_(setting.surroundings.effects, attempt.first_result()),
-        checkpoints_(attempt.checkpoints(), message.checkpoint, effects_) {}
+                 &wait_for_stop,         &time_left, &extend, &extension} {}
 
   const sluice_context* context() const { return &context_; }
+  Attempt& attempt() const { return attempt_; }
 
   bool take_report() override {
     if (!std::exchange(reported_, false)) {
@@ -174,9 +183,9 @@ class Call : boost::noncopyable, public AroundedCall {
     if (outcome_.status == OutcomeStatus::done) {
       look_for_obstacles();
     }
-    if (outcome_.status == OutcomeStatus::done) {
-      outcome_.effects = effects_.take();
-    } else if (outcome_.status == OutcomeStatus::fault && checkpoints_.rejects()) {
+    if (features_ != nullptr && outcome_.status == OutcomeStatus::done) {
+      outcome_.effects = features_->effects.take();
+    } else if (features_ != nullptr && outcome_.status == OutcomeStatus::fault && features_->checkpoints.rejects()) {
       outcome_.status = OutcomeStatus::reject;  // as when the same effect is refused with the message's end
     }
     return std::move(outcome_);
@@ -185,16 +194,20 @@ class Call : boost::noncopyable, public AroundedCall {
  private:
   /// A fault when something of it was refused, or nobody knows what a checkpoint has committed.
   void look_for_obstacles() {
-    if (const std::string obstacle = effects_.obstacle(); !obstacle.empty()) {
+    const std::string obstacle = features_ != nullptr ? features_->effects.obstacle() : std::string();
+    if (!obstacle.empty()) {
       fail(obstacle, Breach::none);
     }
   }
   void drop_effects(const char* why) {
-    if (const std::size_t count = effects_.count(); count > 0) {
+    if (features_ == nullptr) {
+      return;
+    }
+    if (const std::size_t count = features_->effects.count(); count > 0) {
       const std::string text = std::to_string(count) + " staged effects are dropped: " + why;
       write_log(setting_.surroundings.log, SLUICE_LOG_DEBUG, setting_.job, message_.id, borrow(text));
     }
-    effects_.discard();
+    features_->effects.discard();
   }
 
   static Call& of(const sluice_context* context) { return *static_cast<Call*>(context->host); }
@@ -224,11 +237,21 @@ class Call : boost::noncopyable, public AroundedCall {
     return of(context).attempt_.extend(Duration(duration)) ? 0 : 1;
   }
   static const void* extension(const sluice_context* context, const char* id) noexcept {
-    const Call& call = of(context);
-    if (is_id(id, SLUICE_CHECKPOINT_1)) {
-      return call.checkpoints_.table();
+    const bool checkpoints = is_id(id, SLUICE_CHECKPOINT_1);
+    if (!checkpoints && !is_id(id, SLUICE_EFFECTS_1)) {
+      return nullptr;
     }
-    return is_id(id, SLUICE_EFFECTS_1) ? call.effects_.table() : nullptr;
+    Call& call = of(context);
+    try {
+      if (call.features_ == nullptr) {
+        call.features_ =
+            std::make_unique<CallFeatures>(call.setting_.surroundings.effects, call.message_, call.attempt_);
+      }
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+    return checkpoints ? static_cast<const void*>(call.features_->checkpoints.table())
+                       : call.features_->effects.table();
   }
 
   // Fixed after construction.
@@ -237,8 +260,7 @@ class Call : boost::noncopyable, public AroundedCall {
   Attempt& attempt_;
   sluice_context context_;
   // Touched only by the worker.
-  StagedEffects effects_;
-  AttemptCheckpoints checkpoints_;
+  std::unique_ptr<CallFeatures> features_;
   bool reported_ = false;
   Outcome outcome_;
 };
@@ -311,29 +333,28 @@ class AsyncCall final : public DeskEntry {
   /// `chain` outlives it.
   AsyncCall(const CallSetting& setting, const AroundChain& chain, const Work& work, Completer& completer)
       : completer_(completer),
-        attempt_(work.attempt),
         attributes_(attributes_of(work.message)),
         message_(make_message(work, attributes_.data())),
         call_(setting, work.message, work.attempt),
-        around_(chain, message_, *call_.context(), call_) {}
+        around_(chain.empty() ? nullptr : std::make_unique<AroundPass>(chain, message_, *call_.context(), call_)) {}
 
   /// True: the handler is to begin. False: what goes around it has ended the message, and this is gone.
   static bool enter(std::unique_ptr<AsyncCall>& call) {
-    const bool begins = call->around_.enter();
+    const bool begins = call->around_ == nullptr || call->around_->enter();
     if (!begins) {
       call.release()->finish();
     }
     return begins;
   }
   /// Until the token has been completed.
-  const sluice_message* message() const { return &around_.message(); }
+  const sluice_message* message() const { return around_ == nullptr ? &message_ : &around_->message(); }
   const sluice_async_context* use(sluice_token token) {
     async_ = {sizeof(sluice_async_context), 0, token, &AsyncDesk::table(), call_.context()};
     return &async_;
   }
 
   const sluice_context& context() const override { return *call_.context(); }
-  Attempt& attempt() override { return attempt_; }
+  Attempt& attempt() override { return call_.attempt(); }
   std::string_view message_id() const override { return view(message_.id); }
   void end(const sluice_outcome* outcome) noexcept override {
     try {
@@ -354,7 +375,9 @@ class AsyncCall final : public DeskEntry {
   void finish() noexcept {
     Outcome ended;
     try {
-      around_.leave();
+      if (around_ != nullptr) {
+        around_->leave();
+      }
       ended = call_.end();
     } catch (const std::exception&) {
       ended = Outcome{};  // No memory for the reason: a fault without one.
@@ -365,12 +388,11 @@ class AsyncCall final : public DeskEntry {
   }
 
   Completer& completer_;
-  Attempt& attempt_;
   const std::vector<sluice_attribute> attributes_;
   const sluice_message message_;
   sluice_async_context async_{};
   Call call_;
-  AroundPass around_;
+  const std::unique_ptr<AroundPass> around_;  ///< null: nothing goes around it
 };
 
 /// Waits for the one message that was begun with.

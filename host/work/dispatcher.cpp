@@ -171,7 +171,7 @@ void Claimer::attempt_ended(bool gave_back, StepEffects& effects) {
 bool only_removal_is_left(const Task& task, const plugin::Outcome& outcome) {
   const bool removes =
       outcome.status == plugin::OutcomeStatus::done || outcome.status == plugin::OutcomeStatus::discard;
-  return removes && !outcome.effects && !task.key.held;
+  return removes && !outcome.effects && task.key == nullptr;
 }
 
 WorkerBatch::Running* WorkerBatch::next(SteadyTime now) {
@@ -195,8 +195,10 @@ WorkerBatch::Running* WorkerBatch::next(SteadyTime now) {
     run.task = dealt.task;
     run.started_at = now;
     run.begun = run.given_up = false;
+    inside_since_ = now;
     return &run;
   }
+  inside_since_ = SteadyTime::max();
   return nullptr;
 }
 

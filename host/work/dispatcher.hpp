@@ -254,6 +254,7 @@ class WorkerBatch : boost::noncopyable {
   /// The handler has returned and goes on with the message, unless that has ended already: `task`, which is `run`'s.
   void left(Running& run, const Task& task) {
     const MutexLock lock(mutex_);
+    inside_since_ = SteadyTime::max();
     run.begun = run.begun || run.task == &task;
   }
   /// A thread that is no worker's comes and goes; `wait_until_alone` waits until everything has ended and nobody is
@@ -275,6 +276,12 @@ class WorkerBatch : boost::noncopyable {
   Duration timeout() const { return timeout_; }
 
   // The flow's side.
+
+  /// Since when the worker is in the `begin` that `next` gave it; SteadyTime::max(): it has returned.
+  SteadyTime inside_since() const {
+    const MutexLock lock(mutex_);
+    return inside_since_;
+  }
 
   void deal(Task& task, SteadyTime start_before) {
     const MutexLock lock(mutex_);
@@ -385,6 +392,7 @@ class WorkerBatch : boost::noncopyable {
   std::vector<std::uint32_t> free_ SLUICE_GUARDED_BY(mutex_);  ///< among the runs
   std::size_t given_up_ SLUICE_GUARDED_BY(mutex_) = 0;
   std::size_t visitors_ SLUICE_GUARDED_BY(mutex_) = 0;
+  SteadyTime inside_since_ SLUICE_GUARDED_BY(mutex_) = SteadyTime::max();
   bool called_ SLUICE_GUARDED_BY(mutex_) = false;  ///< somebody is about to collect
   std::vector<Finished> finished_ SLUICE_GUARDED_BY(mutex_);
 };
@@ -447,10 +455,10 @@ class Workforce {
     bool async() const { return takes == plugin::HandlerKind::async; }
     /// Its handler may be at work on something that is waited for.
     bool works() const { return state == State::busy || (state == State::lost && batch->counts().busy() > 0); }
-    /// When what it was dealt times out at the earliest; SteadyTime::max(): never.
-    SteadyTime dealt_times_out_at() const {
+    /// When what was begun then times out at the earliest; SteadyTime::max(): never.
+    SteadyTime times_out_at(SteadyTime begun) const {
       const Duration timeout = batch->timeout();
-      return timeout <= Duration::zero() ? SteadyTime::max() : dealt_at + timeout;
+      return timeout <= Duration::zero() || begun == SteadyTime::max() ? SteadyTime::max() : begun + timeout;
     }
   };
   /// Threads that are to be made now.
@@ -492,11 +500,12 @@ class Workforce {
   }
   /// It has come back for more; false: nobody waits for it any more, it shall leave.
   bool back(std::uint32_t seat);
-  /// At most what is at work is left in its batch. One that waits for nobody's return is idle once nothing is.
+  /// At most what is at work is left in its batch. One whose worker is in no `begin` is idle once nothing is.
   void swept(std::uint32_t seat) {
     Seat& one = seats_[seat];
     one.dealt = std::min<std::size_t>(one.dealt, 1);
-    if (one.async() && one.state == State::busy && one.batch->counts().busy() == 0) {
+    const bool inside = one.batch->inside_since() != SteadyTime::max();
+    if (one.async() && one.state == State::busy && one.batch->counts().busy() == 0 && !inside) {
       go(one, State::idle);
     }
   }

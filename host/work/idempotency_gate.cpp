@@ -112,10 +112,10 @@ void IdempotencyGate::renew(Order& order, SteadyTime now) {
   }
   renew_at_ = SteadyTime::max();
   for (Task* task : in_flight_.tasks()) {
-    KeyHold& hold = task->key;
-    if (!task->open() || !hold.marked) {
+    if (!task->open() || !is_marked(task->key.get())) {
       continue;
     }
+    KeyHold& hold = *task->key;
     if (hold.renew_at <= now && SLUICE_GUARD(key_mark_renewal)) {
       order.renewals.push_back({{job_, hold.key, task->message.id, order.hold_for, hold.fence}, task->part});
       hold.renew_at = now + in_flight_.terms().visibility();
@@ -186,14 +186,13 @@ void IdempotencyGate::decide(Task& task, Answer& answer, std::int64_t fence, Ste
 }
 
 void IdempotencyGate::let_in(Task& task, Answer& answer, std::int64_t fence, SteadyTime now) {
-  task.key.held = true;
+  task.key = std::make_unique<KeyHold>();
   if (!own_id_) {
-    task.key = {.key = std::move(answer.found.key),
-                .fence = fence,
-                .held = true,
-                .marked = true,
-                .renew_at = now + in_flight_.terms().visibility()};
-    renew_at_ = std::min(renew_at_, task.key.renew_at);
+    *task.key = {.key = std::move(answer.found.key),
+                 .fence = fence,
+                 .marked = true,
+                 .renew_at = now + in_flight_.terms().visibility()};
+    renew_at_ = std::min(renew_at_, task.key->renew_at);
   }
   dispatcher_.add(task);
 }
@@ -235,7 +234,7 @@ void IdempotencyGate::duplicate(Task& task, Answer& answer, SteadyTime now, Step
 
 void IdempotencyGate::seal(const Task& task, const std::shared_ptr<const queue::Effects>& staged,
                            Disposition& disposition) const {
-  const bool keeps_key = task.key.held && SLUICE_GUARD(key_recorded_with_ack);
+  const bool keeps_key = task.key != nullptr && SLUICE_GUARD(key_recorded_with_ack);
   if (disposition.ending != Ending::done || (!staged && !keeps_key)) {
     return;
   }
@@ -248,7 +247,7 @@ void IdempotencyGate::seal(const Task& task, const std::shared_ptr<const queue::
   if (keeps_key) {
     queue::KeyRecord& record = effects->key ? *effects->key : effects->key.emplace();
     record.job = job_;
-    record.key = task.key.key;
+    record.key = task.key->key;
     record.ttl = keys_->ttl;
     record.own_id = own_id_;
   } else {

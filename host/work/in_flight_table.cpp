@@ -14,17 +14,17 @@ constexpr std::nullopt_t kUnchanged = std::nullopt;
 Duration bounded(Duration delay) { return std::clamp(delay, Duration::zero(), kMaxDelay); }
 
 // Without the time, which the settler stamps when it writes.
-queue::Failure failure(std::string error, std::uint32_t attempt, const FailurePolicy& policy) {
-  queue::Failure why;
-  why.error = std::move(error);
-  why.handler = policy.handler;
-  why.host = policy.host;
-  why.attempts = attempt;
+std::unique_ptr<queue::Failure> failure(std::string error, std::uint32_t attempt, const FailurePolicy& policy) {
+  auto why = std::make_unique<queue::Failure>();
+  why->error = std::move(error);
+  why->handler = policy.handler;
+  why->host = policy.host;
+  why->attempts = attempt;
   return why;
 }
 
 Disposition give_up(std::string reason, std::uint32_t attempt, const FailurePolicy& policy) {
-  queue::Failure why = failure(std::move(reason), attempt, policy);
+  auto why = failure(std::move(reason), attempt, policy);
   switch (policy.dead_letter) {
     case config::DeadLetterPolicy::move:
       return {.action = CompletionAction::dead_letter,
@@ -36,8 +36,8 @@ Disposition give_up(std::string reason, std::uint32_t attempt, const FailurePoli
     case config::DeadLetterPolicy::keep:
       break;
   }
-  why.wait = bounded(policy.retry.longest());
-  const Duration wait = why.wait;
+  const Duration wait = bounded(policy.retry.longest());
+  why->wait = wait;
   return {CompletionAction::retry, wait, std::move(why), Ending::retried};
 }
 
@@ -70,8 +70,8 @@ Disposition try_again(const plugin::Outcome& outcome, std::uint32_t attempt, con
   // A fault names no delay that could be trusted.
   const bool named = rule.takes_delay && outcome.delay.has_value();
   const Duration delay = named ? *outcome.delay : policy.retry.delay(attempt, random);
-  queue::Failure why = failure(reason_of(outcome), attempt, policy);
-  why.wait = bounded(delay);
+  auto why = failure(reason_of(outcome), attempt, policy);
+  why->wait = bounded(delay);
   return {CompletionAction::retry, bounded(delay), std::move(why), Ending::retried, rule.marks};
 }
 
@@ -167,7 +167,7 @@ Disposition dispose(const plugin::Outcome& outcome, std::uint32_t attempt, const
     const bool keeps_why = rule.action == CompletionAction::retry;
     return {.action = rule.action,
             .delay = rule.takes_delay ? bounded(outcome.delay.value_or(rule.delay)) : rule.delay,
-            .failure = keeps_why ? failure(outcome.reason, attempt, policy) : queue::Failure(),
+            .failure = keeps_why ? failure(outcome.reason, attempt, policy) : nullptr,
             .ending = rule.ending,
             .marks = rule.marks,
             .effects = outcome.effects};
@@ -192,7 +192,7 @@ Disposition dispose_exhausted(std::uint32_t attempt, const FailurePolicy& policy
               attempt - 1, not_discarding(policy));
   if (disposition.action == CompletionAction::retry) {
     // A kept message comes by here again and again; why its last attempt failed is worth more than that it did.
-    disposition.failure = {};
+    disposition.failure.reset();
     disposition.marks = kUnchanged;
   }
   return disposition;
@@ -205,13 +205,15 @@ Disposition dispose_crash(std::string why, std::uint32_t attempt, const FailureP
 Disposition put_back() { return {CompletionAction::release, Duration::zero(), {}, Ending::released, kUnchanged}; }
 
 queue::Completion completion_of(queue::Receipt receipt, Disposition&& disposition, WallTime now) {
-  if (!disposition.failure.empty()) {
-    disposition.failure.failed_at = now;
+  queue::Failure why;
+  if (disposition.failure != nullptr) {
+    disposition.failure->failed_at = now;
+    why = std::move(*disposition.failure);
   }
   return {.receipt = std::move(receipt),
           .action = disposition.action,
           .delay = disposition.delay,
-          .failure = std::move(disposition.failure),
+          .failure = std::move(why),
           .marks = disposition.marks,
           .effects = std::move(disposition.effects),
           .hold_group = disposition.hold_group};
@@ -259,7 +261,7 @@ Task* InFlightTable::resume(queue::Delivery& delivery, StepEffects& effects) {
                       is_unchanged(*task, delivery.message);
     // Whoever waits for the key of what was lost may have been let in meanwhile.
     const bool unanswered = task->stage() == TaskStage::settling || task->receipt_state() == ReceiptState::extending;
-    const bool runs_on = task->runs_on() && !unanswered && !task->key.marked;
+    const bool runs_on = task->runs_on() && !unanswered && !is_marked(task->key.get());
     const bool in_call = task->open() && unanswered;
     if (!same || !(task->open() || runs_on) || (in_call && !SLUICE_GUARD(own_claim_waits))) {
       continue;
@@ -282,8 +284,8 @@ Task* InFlightTable::resume(queue::Delivery& delivery, StepEffects& effects) {
 
 void InFlightTable::end(Task& task, Ending ending) {
   task.end(ending == Ending::lost);
-  if (task.key.marked && ending != Ending::done) {
-    release_mark({{{}, task.key.key, task.message.id, {}, task.key.fence}, task.part});
+  if (is_marked(task.key.get()) && ending != Ending::done) {
+    release_mark({{{}, task.key->key, task.message.id, {}, task.key->fence}, task.part});
   }
   if (closed_) {
     return;

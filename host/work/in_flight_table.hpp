@@ -39,7 +39,7 @@ class RetryPolicy {
 struct Disposition {
   queue::CompletionAction action = queue::CompletionAction::release;
   Duration delay{};
-  queue::Failure failure;
+  std::unique_ptr<queue::Failure> failure{};  ///< null: what the record says stays; most messages have none
   Ending ending = Ending::released;
   std::optional<queue::Marks> marks = 0;            ///< as Completion's
   std::shared_ptr<const queue::Effects> effects{};  ///< as Completion's
@@ -112,17 +112,19 @@ struct KeyMark {
   std::uint16_t part = 0;
 };
 
-/// What a message holds of its idempotency key, once it was let in.
+/// What a message holds of its idempotency key, once it was let in: a record is due when it is done.
 struct KeyHold {
   std::string key{};       ///< empty where it is the message's own id
   std::int64_t fence = 0;  ///< of the mark
-  bool held = false;       ///< a record is due when the message is done
   bool marked = false;     ///< a mark is to be renewed, and released unless it becomes the record
   SteadyTime renew_at = SteadyTime::max();
 };
+/// `hold` may be null.
+inline bool is_marked(const KeyHold* hold) { return hold != nullptr && hold->marked; }
 
 /// One claimed message on its way through a job. Lives in the job's InFlightTable. Its stage changes only as the
-/// methods below say; anything else is a defect and ends the process.
+/// methods below say; anything else is a defect and ends the process. Thousands may be at work at once: what few have
+/// is made when they have it.
 class Task {
  public:
   // Read by the worker that has it; nobody writes them meanwhile, but the worker what its handler has stored.
@@ -134,16 +136,16 @@ class Task {
   Lease lease;
   Disposition disposition;
   SteadyTime claimed_at{};
-  std::uint32_t seat = 0;         ///< of the worker that has or had it
-  std::uint32_t run = 0;          ///< its place in that one's batch, while it is at work; guarded by the batch
-  std::uint32_t tries = 0;        ///< settle calls that failed
-  SteadyTime finished_at{};       ///< when it got its disposition
-  SteadyTime not_before{};        ///< of the next settle call
-  bool finished_here = false;     ///< its disposition is what its handler came to
-  std::uint64_t fingerprint = 0;  ///< of its content, once that is no longer kept
-  std::size_t place = 0;          ///< in the table
-  KeyHold key;
-  bool asked = false;  ///< for its key: until it is answered its place and its message stay
+  std::uint32_t seat = 0;          ///< of the worker that has or had it
+  std::uint32_t run = 0;           ///< its place in that one's batch, while it is at work; guarded by the batch
+  std::uint32_t tries = 0;         ///< settle calls that failed
+  SteadyTime finished_at{};        ///< when it got its disposition
+  SteadyTime not_before{};         ///< of the next settle call
+  bool finished_here = false;      ///< its disposition is what its handler came to
+  std::uint64_t fingerprint = 0;   ///< of its content, once that is no longer kept
+  std::size_t place = 0;           ///< in the table
+  std::unique_ptr<KeyHold> key{};  ///< null: it holds none
+  bool asked = false;              ///< for its key: until it is answered its place and its message stay
   std::shared_ptr<const std::string> first_result{};  ///< what the message's duplicate gave back; null: it is none
   /// What is told of its end, where somebody watches. Null: nobody does, or its handler has not come to its end.
   std::unique_ptr<AttemptEnd> watched{};

@@ -131,7 +131,9 @@ Disposition Assessor::disposition_of(const Task& task, const WorkerBatch::Finish
   Disposition disposition = finished.outcome.status == OutcomeStatus::crashed
                                 ? blame(task, finished.outcome.reason, finished.beside)
                                 : dispose(finished.outcome, task.message.attempt, policy_, random_);
-  disposition.failure.took = finished.took;
+  if (disposition.failure != nullptr) {
+    disposition.failure->took = finished.took;
+  }
   gate_.seal(task, finished.outcome.effects, disposition);
   return disposition;
 }
@@ -172,7 +174,7 @@ bool Assessor::settles_at_once(Task& task, SteadyTime now, StepEffects& effects)
   ++effects.exhausted;
   Disposition disposition = dispose_exhausted(attempt, policy_);
   effects.about(LogLevel::warn, "attempts are used up, the handler is not run again", task.message,
-                disposition.failure.error);
+                disposition.failure != nullptr ? disposition.failure->error : std::string());
   settler_.add(task, std::move(disposition), now);
   return true;
 }
@@ -187,9 +189,12 @@ void Assessor::give_up(Task& task, Duration limit, bool async, std::size_t besid
   effects.about(LogLevel::error, "the handler ignores its stop token and is stuck; its message is taken from it",
                 task.message, policy_.handler + ": " + why + ". Mend the handler");
   task.write_off();
+  effects.checkpoints = true;
   if (task.stage() == TaskStage::dealt) {
     Disposition disposition = blame(task, why, beside);
-    disposition.failure.took = limit;
+    if (disposition.failure != nullptr) {
+      disposition.failure->took = limit;
+    }
     settler_.add(task, std::move(disposition), now);
   }
 }
@@ -222,7 +227,7 @@ SteadyTime WorkerSupervisor::look_at_running(std::uint32_t number, SteadyTime no
   seat.batch->look(views_);
   std::erase_if(views_, [](const WorkerBatch::View& view) { return view.given_up; });
   // One call times out when the last of its messages does.
-  SteadyTime of_call = views_.empty() ? workforce_.stuck_at(seat, seat.dealt_times_out_at()) : SteadyTime::min();
+  SteadyTime of_call = views_.empty() ? workforce_.stuck_at(seat, seat.times_out_at(seat.dealt_at)) : SteadyTime::min();
   for (const WorkerBatch::View& view : views_) {
     of_call = std::max(of_call, workforce_.stuck_at(seat, view.times_out_at));
   }
@@ -239,6 +244,16 @@ SteadyTime WorkerSupervisor::look_at_running(std::uint32_t number, SteadyTime no
     assessor_.give_up(*view.running, now - view.started_at, async && view.begun, async ? 1 : views_.size(), now,
                       effects);
   }
+  if (async && seat.state == Workforce::State::busy &&
+      std::all_of(views_.begin(), views_.end(), [](const auto& view) { return view.begun; })) {
+    const SteadyTime stuck_at = workforce_.stuck_at(seat, seat.times_out_at(seat.batch->inside_since()));
+    if (now >= stuck_at) {
+      effects.line(LogLevel::error, "the handler does not return although its message is completed; its worker is lost",
+                   {}, assessor_.handler() + ": `begin` must not wait. Mend the handler");
+      lost = true;
+    }
+    next = std::min(next, stuck_at);
+  }
   if (lost && seat.state == Workforce::State::busy) {
     workforce_.lose(number);
     dispatcher_.take_back(number);
@@ -253,7 +268,7 @@ SteadyTime WorkerSupervisor::next_look(std::uint32_t number) const {
   if (seat.state != Workforce::State::busy) {
     return SteadyTime::max();
   }
-  const SteadyTime stuck_at = workforce_.stuck_at(seat, seat.dealt_times_out_at());
+  const SteadyTime stuck_at = workforce_.stuck_at(seat, seat.times_out_at(seat.dealt_at));
   return seat.dealt > 1 ? std::min(stuck_at, seat.dealt_at + kLateHandful) : stuck_at;
 }
 
@@ -296,6 +311,7 @@ void Drain::hard_stop(SteadyTime now, StepEffects& effects) {
 
 void Drain::give_up_what_runs(SteadyTime now, StepEffects& effects) {
   given_up_ = true;
+  effects.checkpoints = true;
   std::vector<WorkerBatch::View> views;
   for (const Workforce::Seat& seat : parts_.workforce.seats()) {
     if (!seat.works()) {
@@ -428,6 +444,7 @@ void JobFlow::admit(queue::Delivery&& delivery, SteadyTime now, StepEffects& eff
       call_keeper(held->lease.extend_at, effects);
       return;
     }
+    keeper_.overtaken_by(delivery, effects);
   }
   const queue::OwnIdFound found = std::move(delivery.own_id);
   Task& task = in_flight_.admit(std::move(delivery));

@@ -267,21 +267,22 @@ queue::SettleResult TaskCheckpoints::checkpoint(std::string_view bytes, std::sha
     effects = carrying(std::move(effects), task.message);
   }
   std::uint64_t seen = 0;
-  LeaseKeeper::Loan loan = flow_.run(&JobFlow::Checkpoints::lend, task);
+  SharedFlow& flow = setting_.flow;
+  LeaseKeeper::Loan loan = flow.run(&JobFlow::Checkpoints::lend, task);
   for (const SteadyTime patience = loan.deadline; loan.state == LeaseKeeper::Loan::State::busy;) {
-    if (flow_.clock().steady_now() >= patience) {
+    if (flow.clock().steady_now() >= patience) {
       return {queue::SettleStatus::failed,
               Error(ErrorCode::unavailable, "an extension of the message's lease has no answer yet")};
     }
-    flow_.wait(SharedFlow::Caller::checkpoints, seen, {}, patience);
-    loan = flow_.run(&JobFlow::Checkpoints::lend, task);
+    flow.wait(SharedFlow::Caller::checkpoints, seen, {}, patience);
+    loan = flow.run(&JobFlow::Checkpoints::lend, task);
   }
   if (loan.state == LeaseKeeper::Loan::State::lost) {
     return {queue::SettleStatus::lost, {}};
   }
   auto result =
       setting_.source->checkpoint(loan.receipt, std::string(bytes), std::move(effects), Deadline::at(loan.deadline));
-  flow_.run(&JobFlow::Checkpoints::repaid, task, result, bytes);
+  flow.run(&JobFlow::Checkpoints::repaid, task, result, bytes);
   if (result.status == queue::SettleStatus::refused || result.status == queue::SettleStatus::failed) {
     result.error =
         Error(result.error.code(), "queue \"" + queue_of(setting_.queues, task.part) + "\": " + result.error.message());
@@ -309,8 +310,7 @@ Result<void> WorkerPool::make(SeatKind kind, WorkerInstance instance) {
   // Those that have ended make room.
   workers_.remove_if([](Worker& worker) { return worker.thread.ended(); });
   Worker& worker = workers_.emplace_back(
-      flow_.clock(), settings_.timeout, kind,
-      (kind == SeatKind::quarantine ? "sluice-susp-" : "sluice-work-") + std::to_string(next_number_++));
+      *this, kind, (kind == SeatKind::quarantine ? "sluice-susp-" : "sluice-work-") + std::to_string(next_number_++));
   worker.instance = std::move(instance);
   auto started = worker.thread.start([this, &worker](const std::stop_token& stop) { run(worker, stop); });
   if (!started) {
@@ -395,8 +395,7 @@ WorkerBatch::Running* WorkerPool::next(Worker& worker, SteadyTime now) {
         crash_ledger_->started(run->task->slot, run->task->message.id);
       }
       if (run->checkpoints == nullptr) {
-        run->checkpoints = std::make_unique<TaskCheckpoints>(
-            flow_, TaskCheckpoints::Setting{settings_.source, settings_.tracing != nullptr, settings_.queues}, *run);
+        run->checkpoints = std::make_unique<TaskCheckpoints>(checkpoints_, *run);
       }
       run->attempt.set_checkpoints(run->checkpoints.get());
       return run;
@@ -406,23 +405,21 @@ WorkerBatch::Running* WorkerPool::next(Worker& worker, SteadyTime now) {
   return nullptr;
 }
 
-void WorkerPool::note_end(const Task& task, SteadyTime began, plugin::Outcome& outcome) {
+void WorkerPool::note_end(const WorkerBatch::Running& run, plugin::Outcome& outcome) {
   if (settings_.tracing != nullptr) {
-    settings_.tracing->handled(task, began, outcome);
+    settings_.tracing->handled(*run.task, run.started_at, outcome);
   }
   if (crash_ledger_ != nullptr) {
-    crash_ledger_->ended(task.slot, only_removal_is_left(task, outcome));
+    crash_ledger_->ended(run.task->slot, only_removal_is_left(*run.task, outcome));
   }
 }
 
 void WorkerPool::run_one_by_one(Worker& worker) {
   SteadyTime now = flow_.clock().steady_now();
   while (WorkerBatch::Running* const run = next(worker, now)) {
-    const Task& task = *run->task;
-    const SteadyTime began = trace_time();
     plugin::Outcome outcome;
-    within_trace(task, [&] { outcome = worker.instance.handler->handle(work_of(worker, *run)); });
-    note_end(task, began, outcome);
+    within_trace(*run->task, [&] { outcome = worker.instance.handler->handle(work_of(worker, *run)); });
+    note_end(*run, outcome);
     now = flow_.clock().steady_now();
     worker.batch.finish(*run, std::move(outcome), now);
   }
@@ -446,11 +443,10 @@ void WorkerPool::run_batch(Worker& worker) {
     batch.push_back(work_of(worker, *run));
   }
   std::vector<plugin::Outcome> outcomes(batch.size());
-  const SteadyTime began = trace_time();
   worker.instance.handler->handle_batch(batch, outcomes);
   const SteadyTime ended = flow_.clock().steady_now();
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    note_end(*runs[i]->task, began, outcomes[i]);
+    note_end(*runs[i], outcomes[i]);
     worker.batch.finish(*runs[i], std::move(outcomes[i]), ended, runs.size());
   }
 }
@@ -458,17 +454,17 @@ void WorkerPool::run_batch(Worker& worker) {
 /// One message that an asynchronous handler has begun with, until it is completed.
 class WorkerPool::BegunMessage final : public plugin::Completer {
  public:
-  BegunMessage(WorkerPool& pool, Worker& worker, WorkerBatch::Running& run)
-      : pool_(pool), worker_(worker), run_(run), began_(pool.trace_time()) {}
+  BegunMessage(Worker& worker, WorkerBatch::Running& run) : worker_(worker), run_(run) {}
 
   void completed(plugin::Outcome&& outcome) noexcept override {
     const std::unique_ptr<BegunMessage> self(this);
     // The worker may have ended once it is alone.
     worker_.batch.enter();
-    pool_.note_end(*run_.task, began_, outcome);
+    worker_.pool.note_end(run_, outcome);
     const auto who = beginner_ == &worker_ ? WorkerBatch::Finisher::worker : WorkerBatch::Finisher::other;
-    if (worker_.batch.finish(run_, std::move(outcome), pool_.flow_.clock().steady_now(), 1, who)) {
-      pool_.flow_.run([this](JobFlow& flow, SteadyTime now, StepEffects& effects) {
+    SharedFlow& flow_of_job = worker_.pool.flow_;
+    if (worker_.batch.finish(run_, std::move(outcome), flow_of_job.clock().steady_now(), 1, who)) {
+      flow_of_job.run([this](JobFlow& flow, SteadyTime now, StepEffects& effects) {
         flow.collect(worker_.seat, now, effects, JobFlow::Then::is_elsewhere);
       });
     }
@@ -479,10 +475,8 @@ class WorkerPool::BegunMessage final : public plugin::Completer {
   static thread_local const Worker* beginner_;
 
  private:
-  WorkerPool& pool_;
   Worker& worker_;
   WorkerBatch::Running& run_;
-  const SteadyTime began_;
 };
 
 constinit thread_local const WorkerPool::Worker* WorkerPool::BegunMessage::beginner_ = nullptr;
@@ -493,8 +487,7 @@ void WorkerPool::begin_all(Worker& worker) {
   while (WorkerBatch::Running* const run = next(worker, now)) {
     // By the end of `begin` the message may have ended, and another one be in its place.
     const Task& task = *run->task;
-    within_trace(
-        task, [&] { worker.instance.handler->begin(work_of(worker, *run), *new BegunMessage(*this, worker, *run)); });
+    within_trace(task, [&] { worker.instance.handler->begin(work_of(worker, *run), *new BegunMessage(worker, *run)); });
     worker.batch.left(*run, task);
     if (crash_ledger_ != nullptr) {
       crash_ledger_->left();

@@ -212,19 +212,18 @@ class KeyCall {
 class TaskCheckpoints final : public plugin::CheckpointStore {
  public:
   struct Setting {
+    SharedFlow& flow;
     queue::Source* source = nullptr;  ///< null: nothing can be stored
     bool traced = false;              ///< messages carry their trace on
     const std::vector<std::string>& queues;
   };
   /// All of it outlives this.
-  TaskCheckpoints(SharedFlow& flow, const Setting& setting, const WorkerBatch::Running& run)
-      : flow_(flow), setting_(setting), run_(run) {}
+  TaskCheckpoints(const Setting& setting, const WorkerBatch::Running& run) : setting_(setting), run_(run) {}
 
   queue::SettleResult checkpoint(std::string_view bytes, std::shared_ptr<const queue::Effects> effects) override;
 
  private:
-  SharedFlow& flow_;
-  const Setting setting_;
+  const Setting& setting_;
   const WorkerBatch::Running& run_;
 };
 
@@ -299,8 +298,12 @@ class WorkerPool final : public runtime::Service {
 
  private:
   struct Worker {
-    Worker(const Clock& clock, Duration timeout, SeatKind its_kind, std::string name)
-        : batch(clock, timeout), kind(its_kind), thread(std::move(name)) {}
+    Worker(WorkerPool& its_pool, SeatKind its_kind, std::string name)
+        : pool(its_pool),
+          batch(its_pool.flow_.clock(), its_pool.settings_.timeout),
+          kind(its_kind),
+          thread(std::move(name)) {}
+    WorkerPool& pool;
     WorkerBatch batch;
     const SeatKind kind;
     std::uint32_t seat = 0;
@@ -332,8 +335,7 @@ class WorkerPool final : public runtime::Service {
   void run_batch(Worker& worker);
   void begin_all(Worker& worker);
   /// The handler has come to an end with it.
-  void note_end(const Task& task, SteadyTime began, plugin::Outcome& outcome);
-  SteadyTime trace_time() const { return settings_.tracing == nullptr ? SteadyTime() : settings_.tracing->now(); }
+  void note_end(const WorkerBatch::Running& run, plugin::Outcome& outcome);
   /// Takes no memory.
   template <typename Handler>
   void within_trace(const Task& task, const Handler& handler) const {
@@ -342,6 +344,7 @@ class WorkerPool final : public runtime::Service {
 
   SharedFlow& flow_;
   const Settings settings_;
+  const TaskCheckpoints::Setting checkpoints_{flow_, settings_.source, settings_.tracing != nullptr, settings_.queues};
   const MakeInstance make_instance_;
   isolation::JobLedger* const crash_ledger_;
 

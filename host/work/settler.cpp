@@ -80,7 +80,8 @@ bool concerns_one_message(const Error& error) {
 /// What is told of a task that has ended so.
 AttemptEnd end_of(Task& task, Ending ending) {
   AttemptEnd end = task.watched ? std::move(*task.watched) : AttemptEnd{};
-  end.reason = end.outcome ? end.outcome->reason : task.disposition.failure.error;
+  const queue::Failure* const why = task.disposition.failure.get();
+  end.reason = end.outcome ? end.outcome->reason : why != nullptr ? why->error : std::string();
   end.id = task.message.id;
   end.attempt = task.message.attempt;
   end.ending = ending;
@@ -191,12 +192,14 @@ std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::
   for (std::size_t i = 0; i < order.tasks.size(); ++i) {
     Task& task = *order.tasks[i];
     Tally& tally = tallies[static_cast<std::size_t>(task.disposition.action)];
+    if (task.disposition.failure != nullptr) {
+      *task.disposition.failure = std::move(order.completions[i].failure);
+    }
     if (results[i].status == queue::SettleStatus::applied) {
       ++tally.written;
       written(task, anew, effects);
       continue;
     }
-    task.disposition.failure = std::move(order.completions[i].failure);
     task.disposition.effects = std::move(order.completions[i].effects);
     if (task.disposition.commits_statements()) {
       in_flight_.committing(task, isolation::Committing::no);
@@ -448,6 +451,7 @@ void LeaseKeeper::repaid(Task& task, const queue::SettleResult& result, std::str
 }
 
 void LeaseKeeper::lose(Task& task, StepEffects& effects) {
+  effects.checkpoints = true;
   const bool queued = task.stage() == TaskStage::queued;
   if (task.with_worker()) {
     WorkerBatch& batch = *workforce_.seats()[task.seat].batch;
@@ -460,6 +464,18 @@ void LeaseKeeper::lose(Task& task, StepEffects& effects) {
   settler_.lose(task, effects);
   if (queued) {
     dispatcher_.drop_gone();
+  }
+}
+
+void LeaseKeeper::overtaken_by(const queue::Delivery& delivery, StepEffects& effects) {
+  const auto& tasks = in_flight_.tasks();
+  const auto found = std::find_if(tasks.begin(), tasks.end(), [&delivery](const Task* task) {
+    // What is in a settle call is told by its answer.
+    const bool tellable = task->open() && task->stage() != TaskStage::settling;
+    return tellable && task->part == delivery.receipt.part && task->message.id == delivery.message.id;
+  });
+  if (found != tasks.end()) {
+    lose(**found, effects);
   }
 }
 

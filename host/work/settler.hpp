@@ -273,6 +273,9 @@ class LeaseKeeper {
   /// `bytes`: what was to be stored.
   void repaid(Task& task, const queue::SettleResult& result, std::string_view bytes, SteadyTime now,
               StepEffects& effects);
+  /// This host has claimed a message anew that is not as it was when it was claimed before: by another's change, or by
+  /// a checkpoint whose answer never came. What it was running for has no lease any more, and is told.
+  void overtaken_by(const queue::Delivery& delivery, StepEffects& effects);
   /// The source has taken these deliveries back.
   void taken_back(std::span<const queue::Receipt> receipts, StepEffects& effects);
 

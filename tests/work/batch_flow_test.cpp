@@ -311,6 +311,46 @@ TEST(AsyncFlow, OneWhoseBeginDoesNotReturnLosesItsWorker) {
   EXPECT_EQ(rig.batches[0].counts().unstarted, 0U) << "what it had not begun with waits for the next worker";
 }
 
+TEST(AsyncFlow, OneWhoseBeginDoesNotReturnAfterOthersHaveCompletedItLosesItsWorker) {
+  AsyncRig rig(10);
+  rig.poll(1);
+  ASSERT_TRUE(rig.flow.deal(0, rig.now(), rig.effects));
+  Running* const hung = rig.batches[0].WorkerBatch::next(rig.now());
+  ASSERT_NE(hung, nullptr);
+  rig.pass(1s);
+  rig.complete(*hung);
+  EXPECT_EQ(rig.settle(), 1U);
+  rig.pass(63s);
+  rig.extend();
+  EXPECT_EQ(rig.effects.hire_workers, 0U) << "it may return";
+  rig.flow.wake(rig.effects);
+  EXPECT_EQ(rig.poll(1), 10U);
+  rig.pass(2s);
+  rig.effects = {};
+  rig.extend();
+  EXPECT_EQ(rig.effects.hire_workers, 1U);
+  ASSERT_FALSE(rig.effects.lines.empty());
+  EXPECT_THAT(rig.effects.lines.front().text, HasSubstr("does not return although its message is completed"));
+  const std::uint32_t next = rig.enlist();
+  EXPECT_TRUE(rig.flow.deal(next, rig.now(), rig.effects)) << "what waits has a worker again";
+}
+
+TEST(AsyncFlow, OneWhoseBeginReturnsAfterOthersHaveCompletedItGoesOn) {
+  AsyncRig rig(10);
+  rig.poll(1);
+  ASSERT_TRUE(rig.flow.deal(0, rig.now(), rig.effects));
+  Running* const slow = rig.batches[0].WorkerBatch::next(rig.now());
+  const Task& task = *slow->task;
+  rig.complete(*slow);
+  rig.batches[0].left(*slow, task);
+  EXPECT_EQ(rig.batches[0].WorkerBatch::next(rig.now()), nullptr);
+  rig.flow.collect(0, rig.now(), rig.effects);
+  rig.pass(100s);
+  rig.extend();
+  EXPECT_EQ(rig.effects.hire_workers, 0U);
+  EXPECT_EQ(rig.poll(1), 10U);
+}
+
 TEST(AsyncFlow, WhatEndedBeforeABeginHungIsWritten) {
   AsyncRig rig(10);
   rig.poll(2);

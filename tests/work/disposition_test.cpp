@@ -49,10 +49,10 @@ TEST(Disposition, RetryFollowsTheHandlerThenThePolicy) {
   EXPECT_EQ(named.action, CompletionAction::retry);
   EXPECT_EQ(named.delay, 7s);
   EXPECT_EQ(named.ending, Ending::retried);
-  EXPECT_EQ(named.failure.error, "busy");
-  EXPECT_EQ(named.failure.handler, "greeter");
-  EXPECT_EQ(named.failure.host, "worker-a");
-  EXPECT_EQ(named.failure.attempts, 1U);
+  EXPECT_EQ(named.failure->error, "busy");
+  EXPECT_EQ(named.failure->handler, "greeter");
+  EXPECT_EQ(named.failure->host, "worker-a");
+  EXPECT_EQ(named.failure->attempts, 1U);
   EXPECT_EQ(decide({OutcomeStatus::retry, {}, "busy"}).delay, 2s);
   EXPECT_EQ(decide({OutcomeStatus::retry, 0s, "now"}).delay, 0s);
 }
@@ -61,7 +61,7 @@ TEST(Disposition, AFaultIsARetryByPolicyAndAlwaysHasAReason) {
   const auto fault = decide({OutcomeStatus::fault, 99h, {}});
   EXPECT_EQ(fault.action, CompletionAction::retry);
   EXPECT_EQ(fault.delay, 2s);
-  EXPECT_FALSE(fault.failure.error.empty());
+  EXPECT_FALSE(fault.failure->error.empty());
 }
 
 TEST(Disposition, UsedUpAttemptsFollowTheDeadLetterPolicy) {
@@ -70,8 +70,8 @@ TEST(Disposition, UsedUpAttemptsFollowTheDeadLetterPolicy) {
     const auto moved = decide(failed, 3);
     EXPECT_EQ(moved.action, CompletionAction::dead_letter);
     EXPECT_EQ(moved.ending, Ending::rejected);
-    EXPECT_EQ(moved.failure.error, "broken");
-    EXPECT_EQ(moved.failure.attempts, 3U);
+    EXPECT_EQ(moved.failure->error, "broken");
+    EXPECT_EQ(moved.failure->attempts, 3U);
     const auto discarded = decide(failed, 3, policy(config::DeadLetterPolicy::discard));
     EXPECT_EQ(discarded.action, CompletionAction::remove);
     EXPECT_EQ(discarded.ending, Ending::discarded);
@@ -111,22 +111,22 @@ TEST(Disposition, ExhaustedFollowsThePolicyAndSaysWhy) {
   const auto moved = dispose_exhausted(4, policy());
   EXPECT_EQ(moved.action, CompletionAction::dead_letter);
   EXPECT_EQ(moved.ending, Ending::rejected);
-  EXPECT_NE(moved.failure.error.find("3 attempts"), std::string::npos) << moved.failure.error;
-  EXPECT_EQ(moved.failure.attempts, 3U);
+  EXPECT_NE(moved.failure->error.find("3 attempts"), std::string::npos) << moved.failure->error;
+  EXPECT_EQ(moved.failure->attempts, 3U);
   EXPECT_EQ(dispose_exhausted(4, policy(config::DeadLetterPolicy::discard)).action, CompletionAction::dead_letter)
       << "no handler of ours has seen it fail";
   const auto kept = dispose_exhausted(4, policy(config::DeadLetterPolicy::keep));
   EXPECT_EQ(kept.action, CompletionAction::retry);
   EXPECT_EQ(kept.delay, 10min);
-  EXPECT_TRUE(kept.failure.empty()) << "the reason of its last attempt must stay";
+  EXPECT_TRUE(kept.failure == nullptr) << "the reason of its last attempt must stay";
   EXPECT_EQ(kept.marks, std::nullopt) << "no handler has come to an end";
 }
 
 TEST(Disposition, WhatNoHandlerHasSeenKeepsItsAttemptAndIsNeverDiscarded) {
   const auto moved = dispose_unseen("it has no key", 1, policy());
   EXPECT_EQ(moved.action, CompletionAction::dead_letter);
-  EXPECT_EQ(moved.failure.error, "it has no key");
-  EXPECT_EQ(moved.failure.attempts, 0U);
+  EXPECT_EQ(moved.failure->error, "it has no key");
+  EXPECT_EQ(moved.failure->attempts, 0U);
   EXPECT_EQ(dispose_unseen("x", 1, policy(config::DeadLetterPolicy::discard)).action, CompletionAction::dead_letter);
   const auto kept = dispose_unseen("x", 2, policy(config::DeadLetterPolicy::keep));
   EXPECT_EQ(kept.action, CompletionAction::release);
@@ -146,7 +146,7 @@ TEST(Disposition, ACrashIsAFailedAttemptThatLeavesASuspect) {
   SeededRandom random(1);
   const Disposition again = dispose_crash("SIGSEGV in bomb.so", 1, policy(), random);
   EXPECT_EQ(again.action, CompletionAction::retry);
-  EXPECT_EQ(again.failure.error, "SIGSEGV in bomb.so");
+  EXPECT_EQ(again.failure->error, "SIGSEGV in bomb.so");
   EXPECT_EQ(again.ending, Ending::retried);
   EXPECT_EQ(again.marks, queue::core::kSuspect);
   const Disposition last = dispose_crash("SIGSEGV in bomb.so", 3, policy(), random);

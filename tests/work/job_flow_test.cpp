@@ -606,5 +606,16 @@ TEST(JobFlowDrain, AHardStopWaitsForTheReceiptThatACheckpointBrings) {
   EXPECT_EQ(rig.account().released, 1U);
 }
 
+TEST(Drain, ThatGivesAHandlerUpCallsItsWaitForACheckpoint) {
+  FlowRig rig(1);
+  rig.poll(1);
+  ASSERT_NE(rig.start(0), nullptr);
+  rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.effects);
+  EXPECT_FALSE(rig.effects.checkpoints);
+  rig.pass(9s);
+  EXPECT_TRUE(rig.flow.drain().step(rig.now(), rig.effects));
+  EXPECT_TRUE(rig.effects.checkpoints);
+}
+
 }  // namespace
 }  // namespace sluice::work

@@ -86,6 +86,29 @@ TEST_F(OwnClaim, BeforeASettlementIsWhatTheMessageIsSettledUnder) {
   EXPECT_EQ(rig_.effects.lost, 0U) << "nobody took it";
 }
 
+// Its checkpoint was stored and the answer never came: the record is another one.
+TEST_F(OwnClaim, OfWhatItsCheckpointHasChangedStopsTheRunBefore) {
+  const auto loan = JobFlow::Checkpoints::lend(rig_.flow, *running_, rig_.now());
+  ASSERT_EQ(loan.state, LeaseKeeper::Loan::State::ours);
+  rig_.pass(31s);
+  ASSERT_GT(rig_.flow.next_claim(rig_.now()).count, 0U);
+  back_.deliveries[0].message.checkpoint = "half of it";
+  back_.deliveries[0].leased_until = rig_.now() + rig_.visibility;
+  rig_.flow.claimed(back_, rig_.now(), rig_.effects);
+  EXPECT_TRUE(rig_.batches[0].stop_requested()) << "what it does runs for nothing";
+  EXPECT_EQ(rig_.account().lost, 1U);
+  EXPECT_TRUE(rig_.effects.checkpoints) << "one that waits is told";
+  const std::uint32_t lane = rig_.enlist(SeatKind::quarantine, true);
+  EXPECT_NE(rig_.start(lane), nullptr);
+  JobFlow::Checkpoints::repaid(rig_.flow, *running_, {SettleStatus::failed, {}}, "half of it", rig_.now(),
+                               rig_.effects);
+  rig_.finish(0);
+  rig_.finish(lane);
+  ASSERT_EQ(rig_.settle(), 1U);
+  EXPECT_EQ(rig_.account().done, 1U);
+  expect_nothing_left();
+}
+
 TEST_F(OwnClaim, BeforeAFailedSettlementEndsTheDoubt) {
   rig_.finish(0);
   auto order = settling();

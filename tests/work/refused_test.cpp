@@ -113,6 +113,20 @@ TEST(WatchedEnds, SayWhatRefusedEffectsHaveComeTo) {
   EXPECT_EQ(end.reason, "write \"debit\" was refused: it changed 0 rows");
 }
 
+TEST(WatchedEnds, SayWhyOneHasEndedWithoutAnOutcome) {
+  FlowRig rig(1);
+  rig.effects.watched = true;
+  rig.poll(1);
+  ASSERT_NE(rig.start(0), nullptr);
+  rig.pass(std::chrono::seconds(66));
+  rig.extend();
+  settle(rig, {});
+  ASSERT_EQ(rig.effects.ended.size(), 1U);
+  EXPECT_FALSE(rig.effects.ended.front().outcome);
+  EXPECT_EQ(rig.effects.ended.front().reason,
+            "timed out: the handler did not return within 66s, it is stuck and its worker is lost");
+}
+
 TEST(WatchedEnds, AreNotGatheredWhereNobodyWatches) {
   FlowRig rig(1);
   run_to_its_end(rig);
