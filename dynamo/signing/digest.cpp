@@ -44,6 +44,23 @@ Digest sha256(std::string_view bytes) {
   return digest;
 }
 
+RunningSha256::RunningSha256()
+    : state_(EVP_MD_CTX_new(), [](void* state) { EVP_MD_CTX_free(static_cast<EVP_MD_CTX*>(state)); }) {
+  if (EVP_DigestInit_ex(static_cast<EVP_MD_CTX*>(state_.get()), sha256_algorithm(), nullptr) != 1) {
+    throw std::runtime_error("OpenSSL cannot compute SHA-256");
+  }
+}
+
+void RunningSha256::add(std::string_view bytes) {
+  SLUICE_ASSERT(EVP_DigestUpdate(static_cast<EVP_MD_CTX*>(state_.get()), bytes.data(), bytes.size()) == 1);
+}
+
+Digest RunningSha256::end() {
+  Digest digest;
+  SLUICE_ASSERT(EVP_DigestFinal_ex(static_cast<EVP_MD_CTX*>(state_.get()), digest.data(), nullptr) == 1);
+  return digest;
+}
+
 Digest hmac_sha256(const Digest& key, std::string_view bytes) { return hmac(key.data(), key.size(), bytes); }
 Digest hmac_sha256(std::string_view key, std::string_view bytes) { return hmac(key.data(), key.size(), bytes); }
 

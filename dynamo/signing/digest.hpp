@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,18 @@ using Digest = std::array<unsigned char, 32>;
 Digest sha256(std::string_view bytes);
 Digest hmac_sha256(const Digest& key, std::string_view bytes);
 Digest hmac_sha256(std::string_view key, std::string_view bytes);
+
+/// SHA-256 of what comes in pieces. A resource.
+class RunningSha256 {
+ public:
+  RunningSha256();
+  void add(std::string_view bytes);
+  /// Of all of it. Once.
+  Digest end();
+
+ private:
+  const std::shared_ptr<void> state_;
+};
 
 /// Lower-case.
 std::string to_hex(const Digest& digest);

@@ -31,6 +31,8 @@ constexpr std::uint32_t kAbsolute = R_RISCV_64;
 constexpr unsigned char kByteOrder = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
 constexpr std::uint16_t kSegmentLimit = 1024;
 constexpr std::size_t kNoteLimit = 256;
+/// Bytes of one table; the largest libraries there are stay below it.
+constexpr std::uint64_t kTableLimit = std::uint64_t{32} << 20U;
 // Packed relative relocations, which elf.h of Debian 12 knows and older ones do not.
 constexpr std::int64_t kRelr = 36;
 constexpr std::int64_t kRelrSize = 35;
@@ -132,6 +134,10 @@ std::optional<std::string> ElfFile::refuse() {
     return "is empty: build or copy it again";
   }
   size_ = static_cast<std::uint64_t>(status.st_size);
+  if (size_ > kPluginSizeLimit) {
+    return "has " + std::to_string(size_ >> 20U) + " MiB, and a plugin has " + std::to_string(kPluginSizeLimit >> 20U) +
+           " at most: copy it again, or split it";
+  }
   std::array<char, SARMAG> start{};
   if (read(0, start.data(), start.size()) && std::memcmp(start.data(), ARMAG, SARMAG) == 0) {
     return "is a static library, which cannot be loaded: build it with sluice_add_plugin";
@@ -155,7 +161,7 @@ bool ElfFile::read(std::uint64_t offset, void* data, std::uint64_t size) const {
 
 template <typename T>
 std::optional<std::vector<T>> ElfFile::array(std::uint64_t offset, std::uint64_t count) const {
-  if (count > size_ / sizeof(T)) {
+  if (count > std::min(size_, kTableLimit) / sizeof(T)) {
     return std::nullopt;
   }
   std::vector<T> elements(count);
@@ -269,7 +275,8 @@ std::uint64_t ElfFile::count_symbols() const {
     return 0;
   }
   // The last bucket's symbols are the last ones; a set lowest bit ends its chain.
-  const auto chain = array<std::uint32_t>(place->first, place->second / 4).value_or(std::vector<std::uint32_t>());
+  const auto chain = array<std::uint32_t>(place->first, std::min(place->second, kTableLimit) / 4)
+                         .value_or(std::vector<std::uint32_t>());
   const auto end = std::find_if(chain.begin(), chain.end(), [](std::uint32_t hash) { return (hash & 1) != 0; });
   return end == chain.end() ? 0 : last + static_cast<std::uint64_t>(end - chain.begin()) + 1;
 }

@@ -30,9 +30,13 @@ struct ElfSymbol {
   std::uint64_t size = 0;  ///< 0: the file does not say
 };
 
+/// A larger file is no plugin: what is read of one is no more than that.
+inline constexpr std::uint64_t kPluginSizeLimit = std::uint64_t{4} << 30U;
+
 /// A shared object as it lies in its file. Nothing of it is mapped or run, whatever its bytes are: every offset and
-/// size is checked against the file, and none makes it take much more memory than the file has. A file that changes
-/// meanwhile gives nonsense, not a crash. Immutable once open; used by one thread at a time.
+/// size is checked against the file, and no table of it takes more memory than a real one, however much a file claims
+/// that is mostly a hole. A file that changes meanwhile gives nonsense, not a crash. Immutable once open; used by one
+/// thread at a time.
 class ElfFile : boost::noncopyable {
  public:
   /// Fails when it is no whole ELF shared object for this machine, with what it is and the mend: a text that follows

@@ -282,13 +282,13 @@ FileIdentity identify(const Descriptor& file) {
 
 /// SHA-256 of the bytes of a file; empty where it cannot be read.
 std::string digest_of(const Descriptor& file) {
-  std::string bytes;
+  dynamo::RunningSha256 digest;
   std::array<char, std::size_t{64} * 1024> buffer{};
   ssize_t got = 0;
-  while ((got = ::pread(file.get(), buffer.data(), buffer.size(), static_cast<off_t>(bytes.size()))) > 0) {
-    bytes.append(buffer.data(), static_cast<std::size_t>(got));
+  for (off_t at = 0; (got = ::pread(file.get(), buffer.data(), buffer.size(), at)) > 0; at += got) {
+    digest.add({buffer.data(), static_cast<std::size_t>(got)});
   }
-  return got == 0 ? dynamo::to_hex(dynamo::sha256(bytes)) : std::string();
+  return got == 0 ? dynamo::to_hex(digest.end()) : std::string();
 }
 
 std::string name_of(const std::string& file) { return std::filesystem::path(file).filename().string(); }
@@ -490,7 +490,8 @@ void PluginRegistry::load(const std::string& file) {
   auto opened = std::make_shared<const Descriptor>(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   const auto pin = pins_.find(name_of(file));
   const KnownFile known = known_[file];
-  const bool regular = identity.size > 0 && identify(*opened) == identity;
+  const bool readable = identity.size > 0 && static_cast<std::uint64_t>(identity.size) <= kPluginSizeLimit;
+  const bool regular = readable && identify(*opened) == identity;
   const std::string digest = regular ? digest_of(*opened) : std::string();
   if (known.loaded && !is_new(file, identity, digest)) {
     return;

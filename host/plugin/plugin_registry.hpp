@@ -120,6 +120,11 @@ class PluginRegistry : boost::noncopyable {
     known.why = rejected_.back().why;
     rejected_.pop_back();  // the scan says it
   }
+  /// What was refused was not for what it is: the next scan looks at it again, though it is as it was.
+  void look_again(const std::string& file) {
+    known_[file].identity = {};
+    known_[file].why.clear();
+  }
   /// As a scan does for one file.
   void load(const std::string& file);
 

@@ -500,11 +500,13 @@ Result<std::vector<config::ConfigError>> admit_plugins(const config::HostConfig&
   request.host_file = host.file;
   request.pins = registry.pins();
   std::vector<std::string> fresh;
+  std::vector<std::string> not_trusted;
   for (const std::string& file : registry.unseen(host.plugin_dirs)) {
     const bool trusted = host.allow_insecure_files || !SLUICE_GUARD(plugin_file_modes);
     const auto distrusted = trusted ? std::nullopt : config::distrust(file);
     if (distrusted) {
       registry.refuse(file, *distrusted);
+      not_trusted.push_back(file);
     } else {
       fresh.push_back(file);
     }
@@ -534,6 +536,10 @@ Result<std::vector<config::ConfigError>> admit_plugins(const config::HostConfig&
     }
   }
   registry.scan(host.plugin_dirs);
+  // A chmod mends them, and that of a folder shows in none of its files.
+  for (const std::string& file : not_trusted) {
+    registry.look_again(file);
+  }
   return errors;
 }
 

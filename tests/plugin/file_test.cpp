@@ -1,10 +1,12 @@
 #include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <fstream>
 #include <functional>
+#include <span>
 #include <sstream>
 
 #include "host/plugin/plugin_file.hpp"
@@ -106,6 +108,28 @@ TEST_F(FileTest, RefusesNonsenseInTheHeader) {
   EXPECT_NE(refuse_file(changed([](Elf64_Ehdr& header) { header.e_phnum = 0; })), std::nullopt);
   EXPECT_NE(refuse_file(changed([](Elf64_Ehdr& header) { header.e_phnum = 0xFFFF; })), std::nullopt);
   EXPECT_NE(refuse_file(changed([](Elf64_Ehdr& header) { header.e_shoff = ~std::uint64_t{0} - 8; })), std::nullopt);
+}
+
+// Most of it is a hole: what it claims is not what it has.
+TEST_F(FileTest, AHugeFileTakesNoMoreMemoryThanARealOne) {
+  std::string bytes = read(fixture_file("noop"));
+  const auto& header = *reinterpret_cast<const Elf64_Ehdr*>(bytes.data());
+  auto* const segments = reinterpret_cast<Elf64_Phdr*>(bytes.data() + header.e_phoff);
+  for (Elf64_Phdr& segment : std::span(segments, header.e_phnum)) {
+    segment.p_filesz = segment.p_type == PT_NOTE ? std::uint64_t{2} << 30U : segment.p_filesz;
+  }
+  write(folder_.file("hole.so"), bytes);
+  std::filesystem::resize_file(folder_.file("hole.so"), std::uint64_t{3} << 30U);
+  const auto most_memory = [] {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+  };
+  const auto before = most_memory();
+  static_cast<void>(read_plugin_file(folder_.file("hole.so")));
+  EXPECT_LT(most_memory() - before, 512 * 1024);
+  std::filesystem::resize_file(folder_.file("hole.so"), std::uint64_t{5} << 30U);
+  EXPECT_THAT(refuse_file(folder_.file("hole.so")), Optional(HasSubstr("has 5120 MiB, and a plugin has 4096 at most")));
 }
 
 TEST_F(FileTest, AProgramIsNoPlugin) {

@@ -109,6 +109,18 @@ TEST_F(PluginRegistryTest, WhatIsRefusedBeforeLoadingStaysOutUntilItChanges) {
   EXPECT_THAT(registry_.handler_names(), ElementsAre("fails", "sleeper"));
 }
 
+TEST_F(PluginRegistryTest, WhatIsRefusedForWhatAChmodMendsIsLookedAtAgain) {
+  copy("noop", "a.so");
+  ASSERT_EQ(registry_.unseen({folder_.path()}).size(), 1U);
+  registry_.refuse(folder_.file("a.so"), "may be written by everybody");
+  scan();
+  registry_.look_again(folder_.file("a.so"));
+  EXPECT_THAT(rejected(), ElementsAre(HasSubstr("may be written by everybody")));
+  EXPECT_THAT(registry_.unseen({folder_.path()}), ElementsAre(folder_.file("a.so")));
+  scan();
+  EXPECT_THAT(registry_.handler_names(), ElementsAre("noop"));
+}
+
 TEST_F(PluginRegistryTest, AFileThatIsReplacedWhileItIsLookedAtStaysOut) {
   copy("noop", "a.so");
   ASSERT_EQ(registry_.unseen({folder_.path()}).size(), 1U);
