@@ -124,12 +124,13 @@ OrExit<const JobConfig*> job_for(const std::vector<JobConfig>& jobs, const Argum
 }
 
 /// Lets the plugins in that may offer the handler.
-OrExit<void> load_plugins(const Arguments& arguments, HandlerChoice& choice, const std::vector<JobConfig>& jobs) {
+OrExit<void> load_plugins(const Arguments& arguments, const HandlerWish& wish, HandlerChoice& choice,
+                          const std::vector<JobConfig>& jobs) {
   config::HostConfig host = choice.host;
   host.allow_insecure_files = arguments.has(kAllowInsecureFiles) || arguments.has("plugin");
   if (arguments.has("plugin")) {
     SLUICE_TRY(file, plugin_file(arguments));
-    host.plugin_dirs = {*file};
+    host.plugin_dirs = {wish.copy.empty() ? *file : wish.copy};
   } else {
     choice.registry.pin(plugin::pins_of(jobs));
   }
@@ -252,7 +253,7 @@ OrExit<std::unique_ptr<HandlerChoice>> choose_handler(const Arguments& arguments
   SLUICE_TRY(host, host_of(arguments, wish));
   choice->host = std::move(*host);
   SLUICE_TRY(jobs, jobs_of(choice->host, arguments, console));
-  SLUICE_PASS_ON(load_plugins(arguments, *choice, *jobs));
+  SLUICE_PASS_ON(load_plugins(arguments, wish, *choice, *jobs));
   HandlerWish meant = wish;
   if (arguments.has("plugin") && !arguments.has("job") && wish.handler.empty() && wish.queue.empty()) {
     // Whatever jobs the host file has for other handlers.

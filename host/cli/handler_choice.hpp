@@ -20,6 +20,7 @@ struct HandlerWish {
   std::string queue;    ///< that a message is from; empty: none is known
   queue::Half half = queue::Half::standard;
   bool without_host_file = false;  ///< whether or not there is one
+  std::string copy{};              ///< of the file of --plugin, which is loaded in its place; empty: itself
 };
 
 /// A handler that is loaded, with its job. A resource.

@@ -372,9 +372,6 @@ std::optional<JobSet::Exchange> Host::plan_reload() {
                         [this](const auto* handler) { return parts_.plugins.is_stale(handler); }) &&
            jobs_.runs(job, handlers);
   });
-  for (const plugin::RejectedPlugin& rejected : parts_.plugins.rejected()) {
-    parts_.log.warn("plugin not used", {{"file", rejected.file}, {"why", rejected.why}});
-  }
   if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&plans)) {
     std::vector<std::string> reasons;
     for (const config::ConfigError& error : *errors) {
@@ -397,10 +394,7 @@ void Host::reload(JobSet::Exchange next) {
   const JobSet::Changes changes = next.changes;
   jobs_.exchange(std::move(next), parts_.config.drain_timeout);
   schedules_.take(next_schedules_);
-  parts_.log.info("reloaded", {{"added", listed(changes.added)},
-                               {"changed", listed(changes.changed)},
-                               {"removed", listed(changes.removed)},
-                               {"unchanged", changes.unchanged}});
+  tell_reload({changes, {}, parts_.plugins.rejected()});
   std::string text = "reloaded; added: " + listed(changes.added) + "; changed: " + listed(changes.changed) +
                      "; removed: " + listed(changes.removed) + "; unchanged: " + std::to_string(changes.unchanged);
   for (const plugin::RejectedPlugin& rejected : parts_.plugins.rejected()) {
@@ -410,10 +404,27 @@ void Host::reload(JobSet::Exchange next) {
 }
 
 void Host::refuse_reload(const std::vector<std::string>& reasons) {
-  for (const std::string& reason : reasons) {
+  tell_reload({{}, reasons, parts_.plugins.rejected()});
+  responder_->reload_ended({false, joined(reasons, "\n")});
+}
+
+void Host::tell_reload(const ReloadNews& result) const {
+  if (parts_.reloaded) {
+    parts_.reloaded(result);
+    return;
+  }
+  for (const plugin::RejectedPlugin& rejected : result.unused) {
+    parts_.log.warn("plugin not used", {{"file", rejected.file}, {"why", rejected.why}});
+  }
+  for (const std::string& reason : result.refusals) {
     parts_.log.error("not reloaded: " + reason);
   }
-  responder_->reload_ended({false, joined(reasons, "\n")});
+  if (result.refusals.empty()) {
+    parts_.log.info("reloaded", {{"added", listed(result.changes.added)},
+                                 {"changed", listed(result.changes.changed)},
+                                 {"removed", listed(result.changes.removed)},
+                                 {"unchanged", result.changes.unchanged}});
+  }
 }
 
 void Host::begin_drain() {

@@ -22,6 +22,13 @@ class ProgressLine {
   std::uint64_t last_ended_ = 0;
 };
 
+/// What came of a reload. A value.
+struct ReloadNews {
+  JobSet::Changes changes;
+  std::vector<std::string> refusals;           ///< why nothing was reloaded; empty: it was
+  std::vector<plugin::RejectedPlugin> unused;  ///< files that are not used
+};
+
 /// Says in one line what is wrong with a queue and how a person mends it.
 using ExplainQueue = std::function<std::string(const std::string& queue, const Error& error)>;
 
@@ -42,6 +49,8 @@ struct HostParts {
   Telemetry* telemetry = nullptr;   ///< may be null
   queue::Owners* owners = nullptr;  ///< of the stores of `queues`; may be null
   work::AttemptWatch watch{};       ///< is told of each message's end; empty: nobody
+  /// Is told what came of each reload, in place of the log; empty: nobody.
+  std::function<void(const ReloadNews&)> reloaded{};
 };
 
 /// The running host: its jobs, its HTTP side and what the main thread does until the drain. Used by the main thread;
@@ -90,6 +99,7 @@ class Host : boost::noncopyable {
   std::optional<JobSet::Exchange> plan_reload();
   void reload(JobSet::Exchange next);
   void refuse_reload(const std::vector<std::string>& reasons);
+  void tell_reload(const ReloadNews& result) const;
   /// Every queue has nothing due and nothing in flight, here or elsewhere: what the last count said. Sends the errand
   /// for the next one, for a store may take its time to answer.
   bool empty();

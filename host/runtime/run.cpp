@@ -291,11 +291,27 @@ Prepared Run::prepare_host(const std::shared_ptr<Ground>& ground) {
   ground->queues = std::make_unique<HostQueues>(
       ground->config, clock_, random_, &ground->metrics, [this](const std::string& text) { log_.warn(text); },
       ground->book.get());
-  ground->host = std::make_unique<Host>(HostParts{
-      ground->config, ground->name, *ground->queues, options_.explain, ground->plugins, log_, ground->metrics,
-      *ground->book, clock_, random_, errand_, events_, ground->telemetry.get(), ground->queues.get(),
-      options_.companion == nullptr ? work::AttemptWatch()
-                                    : [them = options_.companion](const work::AttemptEnd& end) { them->ended(end); }});
+  HostParts parts{ground->config,
+                  ground->name,
+                  *ground->queues,
+                  options_.explain,
+                  ground->plugins,
+                  log_,
+                  ground->metrics,
+                  *ground->book,
+                  clock_,
+                  random_,
+                  errand_,
+                  events_,
+                  ground->telemetry.get(),
+                  ground->queues.get(),
+                  {},
+                  {}};
+  if (Companion* const them = options_.companion) {
+    parts.watch = [them](const work::AttemptEnd& end) { them->ended(end); };
+    parts.reloaded = [them](const ReloadNews& result) { them->reloaded(result); };
+  }
+  ground->host = std::make_unique<Host>(parts);
   if (auto made = ground->host->prepare(std::move(plans)); !made) {
     return Refusal{made.error().message()};
   }

@@ -64,6 +64,8 @@ class Companion : public observe::LogTap {
  public:
   /// Each message's end. As AttemptWatch.
   virtual void ended(const work::AttemptEnd& end) = 0;
+  /// What came of a reload. On a thread of the host's.
+  virtual void reloaded(const ReloadNews& result) = 0;
   /// The host works. `queues` and `events` live until `host_ends` has returned. On the main thread; returns at once.
   virtual void host_runs(HostQueues& queues, HostEvents& events) = 0;
   /// The host has ended its jobs. On the main thread; uses nothing of the host's when it returns.

@@ -116,6 +116,27 @@ TEST(Dev, TakesUpEachBuild) {
   EXPECT_TRUE(folder.left_nothing());
 }
 
+// As `cp` does, which empties the file that is there.
+TEST(Dev, TakesUpABuildThatIsWrittenIntoTheFile) {
+  const BuildFolder folder;
+  RunningBinary running({"dev", "--plugin", "desk.so", "--option", "tag=t"}, folder.options());
+  running.write("hello\n");
+  EXPECT_EQ(line_with(running, "info"), "m-1  info  t 1.0.0 hello");
+  std::filesystem::copy_file(SLUICE_DESK_PLUGIN_2, folder.path() + "/desk.so",
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_THAT(line_with(running, "-- "), MatchesRegex("-- taken up desk.so, built [0-9:]+"));
+  running.write("hello\n");
+  EXPECT_EQ(line_with(running, "info"), "m-2  info  t 2.0.0 hello");
+  folder.write("desk.so", "");
+  EXPECT_THAT(line_with(running, "-- "), AllOf(StartsWith("-- not taken up: "), HasSubstr("is empty")));
+  running.write("hello\n");
+  EXPECT_EQ(line_with(running, "info"), "m-3  info  t 2.0.0 hello");
+  running.close_input();
+  EXPECT_EQ(line_with(running, "-- "), "-- done 3, retried 0, dead 0");
+  EXPECT_EQ(running.finish().exit_code, 0);
+  EXPECT_TRUE(folder.left_nothing());
+}
+
 TEST(Dev, CtrlCEndsItAtOnce) {
   const BuildFolder folder;
   RunningBinary running({"dev", "--plugin", "desk.so", "--option", "tag=t"}, folder.options());

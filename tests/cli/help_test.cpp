@@ -62,7 +62,12 @@ INSTANTIATE_TEST_SUITE_P(
         Page{"outbox", {"help", "outbox"}}, Page{"outbox_ddl", {"outbox", "ddl", "--help"}},
         Page{"outbox_status", {"help", "outbox", "status"}}, Page{"outbox_prune", {"outbox", "prune", "--help"}},
         Page{"enqueue_test", {"enqueue-test", "--help"}}, Page{"completion", {"help", "completion"}},
-        Page{"completion", {"completion", "--help"}}, Page{"completion_bash", {"completion", "bash", "--help"}}));
+        Page{"completion", {"completion", "--help"}}, Page{"completion_bash", {"completion", "bash", "--help"}},
+        Page{"audit", {"audit", "--help"}}, Page{"cancel_running", {"cancel-running", "--help"}},
+        Page{"cost", {"cost", "--help"}}, Page{"drain", {"drain", "--help"}}, Page{"hosts", {"hosts", "--help"}},
+        Page{"jobs", {"jobs", "--help"}}, Page{"log_level", {"log-level", "--help"}},
+        Page{"pause", {"pause", "--help"}}, Page{"reload", {"reload", "--help"}}, Page{"resume", {"resume", "--help"}},
+        Page{"running", {"running", "--help"}}, Page{"scale", {"scale", "--help"}}, Page{"top", {"top", "--help"}}));
 
 TEST(HelpText, OfHelpIsTheGeneralOne) {
   const std::string general = run_binary({"help"}, {}).out;

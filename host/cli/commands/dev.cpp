@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/string/replace.hpp>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -146,9 +147,26 @@ class DevScreen {
 /// What a run of `sluice dev` is made of. A value.
 struct DevPlan {
   std::string plugin;  ///< its file
+  std::string copy;    ///< what is loaded of it: a build may write into the file while its code runs
   config::JobConfig job;
   bool typed = false;     ///< messages come from standard input, too
   bool terminal = false;  ///< where a person types
+
+  /// Has the copy be as the file is now.
+  Result<void> take_copy() const {
+    std::error_code code;
+    std::filesystem::copy_file(plugin, copy + ".new", std::filesystem::copy_options::overwrite_existing, code);
+    if (!code) {
+      std::filesystem::rename(copy + ".new", copy, code);
+    }
+    return code ? Result<void>(Error(ErrorCode::unavailable, "cannot copy " + plugin + ": " + code.message()))
+                : Result<void>();
+  }
+  /// What is said of the copy is said of the file.
+  std::string named(std::string text) const {
+    boost::replace_all(text, copy, plugin);
+    return text;
+  }
 };
 
 /// Sends a line at a time, on a thread of its own, and asks for the end once there are no more and all is worked off.
@@ -301,15 +319,7 @@ class DevCompanion final : public runtime::Companion {
 
   void take(const observe::LogLine& line) override {
     const std::string id(field_of(line, "id").value_or(""));
-    if (line.message == "reloaded") {
-      taken_up(field_of(line, "changed") != "none");
-    } else if (line.message == "plugin not used") {
-      screen_.news("not taken up: " + std::string(field_of(line, "why").value_or("")), Colour::red);
-    } else if (line.message.starts_with("not reloaded")) {
-      screen_.news("not taken up: " + std::string(line.message.substr(line.message.find(' ', 4) + 1)) +
-                       "; the build before goes on",
-                   Colour::red);
-    } else if (field_of(line, "job") && !field_of(line, "reason")) {
+    if (field_of(line, "job") && !field_of(line, "reason")) {
       screen_.about(id, handler_line(line.level, line.message, screen_.colours()));
     } else if (id.empty() && line.level >= observe::LogLevel::warn) {
       std::string text(line.message);
@@ -317,6 +327,21 @@ class DevCompanion final : public runtime::Companion {
         text += field.name() == "job" ? "" : ": " + std::string(field.value());
       }
       screen_.news(text, Colour::yellow);
+    }
+  }
+
+  void reloaded(const runtime::ReloadNews& result) override {
+    for (const plugin::RejectedPlugin& unused : result.unused) {
+      screen_.news("not taken up: " + plan_.named(unused.why), Colour::red);
+    }
+    for (const std::string& reason : result.refusals) {
+      screen_.news("not taken up: " + plan_.named(reason) + "; the build before goes on", Colour::red);
+    }
+    if (result.unused.empty() && result.refusals.empty()) {
+      const bool changed = !result.changes.changed.empty();
+      screen_.news((changed ? "taken up " : "nothing new in ") +
+                       std::filesystem::path(plan_.plugin).filename().string() + ", built " + built_at(plan_.plugin),
+                   changed ? Colour::green : Colour::dim);
     }
   }
 
@@ -337,7 +362,13 @@ class DevCompanion final : public runtime::Companion {
   void host_runs(runtime::HostQueues& queues, runtime::HostEvents& events) override {
     auto feed = std::make_unique<MessageFeed>(plan_, std::move(messages_), screen_, queues,
                                               [&events] { static_cast<void>(events.ask_drain()); });
-    builds_ = std::make_unique<BuildWatch>(plan_.plugin, [&events] { events.signal(SIGHUP); });
+    builds_ = std::make_unique<BuildWatch>(plan_.plugin, [this, &events] {
+      if (const auto copied = plan_.take_copy(); !copied) {
+        screen_.news("not taken up: " + copied.error().message(), Colour::red);
+      } else {
+        events.signal(SIGHUP);
+      }
+    });
     for (const Result<void>& started : {builds_->start(), feed->start()}) {
       if (!started) {
         screen_.news(started.error().message(), Colour::red);
@@ -375,12 +406,6 @@ class DevCompanion final : public runtime::Companion {
       text += count > 0 ? ", " + std::string(name) + " " + std::to_string(count) : "";
     }
     return text;
-  }
-
-  void taken_up(bool changed) {
-    const std::string name = std::filesystem::path(plan_.plugin).filename().string();
-    screen_.news((changed ? "taken up " : "nothing new in ") + name + ", built " + built_at(plan_.plugin),
-                 changed ? Colour::green : Colour::dim);
   }
 
   const DevPlan& plan_;
@@ -470,14 +495,23 @@ Exit dev(const Arguments& arguments, Console& console) {
   const std::string file = arguments.get("messages");
   plan.typed = plan.terminal || file.empty();
   SLUICE_TRY(messages, open_messages(file));
-  SLUICE_TRY(choice, choose_handler(arguments,
-                                    {.handler = arguments.get("handler"),
-                                     .queue = arguments.has("job") ? "" : arguments.get("queue", "dev"),
-                                     .without_host_file = true},
-                                    console));
-  plan.job = (*choice)->plan.config;
   SLUICE_TRY(folder, TemporaryFolder::make("sluice-dev"));
-  SLUICE_PASS_ON(write_files(arguments, **choice, plan.plugin, **folder));
+  plan.copy = (*folder)->path() + "/" + std::filesystem::path(plan.plugin).filename().string();
+  SLUICE_PASS_ON(plan.take_copy());
+  auto choice = choose_handler(arguments,
+                               {.handler = arguments.get("handler"),
+                                .queue = arguments.has("job") ? "" : arguments.get("queue", "dev"),
+                                .without_host_file = true,
+                                .copy = plan.copy},
+                               console);
+  if (!choice) {
+    std::vector<std::string> lines = choice.error().lines();
+    std::transform(lines.begin(), lines.end(), lines.begin(),
+                   [&plan](const std::string& line) { return plan.named(line); });
+    return {choice.error().code(), std::move(lines)};
+  }
+  plan.job = (*choice)->plan.config;
+  SLUICE_PASS_ON(write_files(arguments, **choice, plan.copy, **folder));
   say_hello(plan, **choice, console);
   DevCompanion companion(plan, std::move(*messages), **folder, console);
   runtime::RunOptions options;
@@ -502,7 +536,9 @@ std::vector<Command> dev_commands() {
               "Messages come from --messages, a line each, JSON or text; and from standard input where that is a "
               "terminal or there is no --messages. Each message's log lines, outcome and time are shown.\n\n"
               "Each new build of the file is taken up at once: what runs ends with the code it began with, and what "
-              "comes then has the new one. A build that does not load is told, and the one before goes on.\n\n"
+              "comes then has the new one. A build that does not load is told, and the one before goes on. What is "
+              "loaded is a copy in the temporary folder, so that a build may write into the file (`cp` as well as "
+              "`mv`); libraries that a plugin looks for beside itself ($ORIGIN) it does not find there.\n\n"
               "Ctrl-D, or the end of the messages, ends it once every message is done or dead; Ctrl-C at once. The "
               "last "
               "line counts what became of them. Ends with 0; with 1 where a message was dead-lettered and standard "

@@ -533,8 +533,9 @@ std::vector<Command> try_commands() {
       "through the handler of the job that works on the queue. " +
       about +
       "\n\nNothing in the queue changes. With --settle the message is claimed and its outcome is written, effects "
-      "included, as a host would do it; it is brought to the front of its queue for that. A message that somebody has "
-      "at work is refused. Where hosts run, pause the job before: one of them may be quicker.";
+      "included, as a host would do it; it is brought to the front of its queue for that, and its sent_at is that of "
+      "the front from then on. A message that somebody has at work is refused. Where hosts run, pause the job before: "
+      "one of them may be quicker.";
   static const std::string of_try =
       about +
       "\n\nThe handler is looked for in the host file's plugin folders, or in the file of --plugin alone. Its options "
