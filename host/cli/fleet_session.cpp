@@ -1,9 +1,5 @@
 #include "host/cli/fleet_session.hpp"
 
-#include <pwd.h>
-#include <unistd.h>
-
-#include <array>
 #include <utility>
 
 #include "host/work/job_queues.hpp"
@@ -126,17 +122,6 @@ OrExit<operate::Compliance> FleetSession::follow(std::vector<fleet::Given> given
       return compliance;
     }
   }
-}
-
-std::string this_machine() {
-  std::array<char, 256> machine{};
-  return ::gethostname(machine.data(), machine.size() - 1) == 0 ? machine.data() : "?";
-}
-
-std::string this_operator() {
-  const uid_t user = ::getuid();
-  const passwd* const entry = ::getpwuid(user);
-  return (entry == nullptr ? "user " + std::to_string(user) : std::string(entry->pw_name)) + "@" + this_machine();
 }
 
 bool FleetSession::wait_for_look(const InterruptFlag& interrupt) const {

@@ -70,11 +70,6 @@ class FleetSession {
 /// Jobs as their files have them.
 std::vector<operate::FileJob> jobs_of(const std::vector<config::JobConfig>& files);
 
-/// "ops-1"; "?" for a machine without a name.
-std::string this_machine();
-/// Who gives a directive: "ann@ops-1".
-std::string this_operator();
-
 /// Says of every board that could not be read why, and how the command ends for it.
 Exit troubles_of(const std::vector<fleet::BoardTrouble>& troubles);
 

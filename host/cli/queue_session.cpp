@@ -1,5 +1,8 @@
 #include "host/cli/queue_session.hpp"
 
+#include <pwd.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -266,16 +269,34 @@ std::string QueuePlace::mend(const Error& error, const std::string& queue) const
   return mend_of(error, names_table_ ? naming_ : "--queue " + shell_word(queue) + naming_);
 }
 
+std::string this_machine() {
+  std::array<char, 256> machine{};
+  return ::gethostname(machine.data(), machine.size() - 1) == 0 ? machine.data() : "?";
+}
+
+std::string this_operator() {
+  const uid_t user = ::getuid();
+  const passwd* const entry = ::getpwuid(user);
+  return (entry == nullptr ? "user " + std::to_string(user) : std::string(entry->pw_name)) + "@" + this_machine();
+}
+
 void QueueSession::warn(const std::string& line) { std::fprintf(stderr, "sluice: %s\n", line.c_str()); }
 
 OrExit<QueueSession> QueueSession::open(const Arguments& arguments, Queue queue, HostFiles files) {
   SLUICE_TRY(place, QueuePlace::find(arguments, queue, files));
   QueueSession session(std::make_unique<Parts>(std::move(*place)));
   if (!session.queue().empty()) {
-    SLUICE_TRY(oper, session.opened(session.queues().open_operator(session.queue())));
+    SLUICE_TRY(oper, session.opened(operate::AuditedOperator::open(session.queues(), session.queue(), this_operator(),
+                                                                   session.random())));
     session.operator_ = std::move(*oper);
   }
   return session;
+}
+
+void QueueSession::finish_deed(const operate::DeedCount& count, const std::string& stopped_by) {
+  if (const auto noted = oper().finish(count, stopped_by, deadline()); !noted) {
+    warn("`sluice audit` will show this as begun: " + explained(noted.error()));
+  }
 }
 
 Exit QueueSession::not_opened(const Error& error) const {

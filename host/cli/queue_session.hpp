@@ -11,6 +11,7 @@
 #include "config/config.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/options.hpp"
+#include "host/operate/audited_operator.hpp"
 #include "host/operate/table_tariff.hpp"
 #include "host/queue/queues.hpp"
 #include "host/runtime/host_queues.hpp"
@@ -45,6 +46,11 @@ std::string options_of_host_file(const Arguments& arguments, const std::string& 
 Exit unopened(const Error& error, const std::string& remark = {});
 /// By what writes to that queue are paid.
 operate::TableTariff tariff_of(const config::HostConfig& host, const std::string& queue);
+
+/// "ops-1"; "?" for a machine without a name.
+std::string this_machine();
+/// Who gives commands here: "ann@ops-1".
+std::string this_operator();
 
 /// Where the queue of a command lies, as its options, the environment and the host file say. A value.
 ///
@@ -107,7 +113,9 @@ class QueueSession {
   /// Every queue of the host file.
   runtime::HostQueues& queues() { return parts_->queues; }
   /// Looks at the session's queue and changes it. Not to be asked where no queue is named.
-  queue::Operator& oper() { return *operator_; }
+  operate::AuditedOperator& oper() { return *operator_; }
+  /// Says in the audit what came of the deed that `oper` was told of, and to the user where that cannot be done.
+  void finish_deed(const operate::DeedCount& count, const std::string& stopped_by = {});
   OrExit<std::unique_ptr<queue::Sender>> open_sender() { return opened(queues().open_sender(queue())); }
   OrExit<std::unique_ptr<queue::Source>> open_source(queue::Half half) {
     return opened(queues().open_source({queue(), half}));
@@ -163,7 +171,7 @@ class QueueSession {
   Exit not_opened(const Error& error) const;
 
   std::unique_ptr<Parts> parts_;
-  std::unique_ptr<queue::Operator> operator_;
+  std::unique_ptr<operate::AuditedOperator> operator_;
 };
 
 }  // namespace sluice::cli

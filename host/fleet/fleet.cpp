@@ -1,19 +1,10 @@
 #include "host/fleet/fleet.hpp"
 
 #include "base/uuid.hpp"
+#include "host/fleet/revise_notice.hpp"
 
 namespace sluice::fleet {
 namespace {
-
-// Operators are few; whoever meets so many others in a row is told instead.
-constexpr int kMostTries = 20;
-
-// One deed is written to one board after the other, each by the clock of its store.
-constexpr Duration kOneDeed = std::chrono::seconds(10);
-
-bool names(const std::string& places, const std::string& place) {
-  return (", " + places + ",").find(", " + place + ",") != std::string::npos;
-}
 
 using queue::NoticeBoard;
 using queue::Topic;
@@ -47,34 +38,6 @@ Steering steering_of(const std::string& text) {
   return steering ? std::move(*steering) : Steering();
 }
 
-/// What a notice shall say instead of what it says; nothing: it stays. May be asked several times, and has to recognise
-/// what it made itself, for an answer may be lost.
-using Revise = std::function<Result<std::optional<std::string>>(const std::string& text)>;
-
-/// Changes the one notice of a topic, again from the start when somebody was in between, so that no change is lost.
-/// Returns its version then.
-Result<std::int64_t> revise_notice(NoticeBoard& board, Topic topic, const Revise& revise, Deadline deadline) {
-  Error last;
-  for (int tries = 0; tries < kMostTries; ++tries) {
-    SLUICE_TRY(found, board.list(topic, deadline));
-    queue::Notice notice = found->empty() ? queue::Notice() : found->front();
-    SLUICE_TRY(text, revise(notice.text));
-    if (!*text) {
-      return notice.version;
-    }
-    notice.text = std::move(**text);
-    auto posted = board.post(topic, notice, deadline);
-    if (posted) {
-      return posted;
-    }
-    last = posted.error();
-    if (last.code() != ErrorCode::conflict && last.code() != ErrorCode::unknown_outcome) {
-      break;
-    }
-  }
-  return last;
-}
-
 /// Changes what stands on a board, as `revise_notice` does; `change` says whether anything is to be written. What makes
 /// it longer has to fit.
 Result<std::int64_t> revise_steering(NoticeBoard& board, const std::function<bool(Steering&)>& change,
@@ -97,6 +60,10 @@ Result<std::int64_t> revise_steering(NoticeBoard& board, const std::function<boo
       deadline);
 }
 
+AuditEntry deed_of(const Directive& directive, std::string what, std::string queue, const std::string& who) {
+  return {.id = directive.id, .who = who, .what = std::move(what), .queue = std::move(queue)};
+}
+
 bool knows(const HostRecord& host, const Directive& directive) {
   return directive.target == Target::host ? host.is_called(directive.name)
                                           : std::any_of(host.jobs.begin(), host.jobs.end(), [&](const JobRecord& job) {
@@ -105,53 +72,6 @@ bool knows(const HostRecord& host, const Directive& directive) {
 }
 
 }  // namespace
-
-std::vector<AuditEntry> merge_audits(std::vector<AuditEntry> entries) {
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const AuditEntry& a, const AuditEntry& b) { return a.at > b.at; });
-  std::vector<AuditEntry> merged;
-  for (AuditEntry& entry : entries) {
-    const auto same = [&entry](const AuditEntry& later) {
-      return later.who == entry.who && later.what == entry.what && later.at - entry.at < kOneDeed &&
-             !names(later.place, entry.place);
-    };
-    // The earliest of those that can be it, so that two of a kind keep their own.
-    const auto twin = std::find_if(merged.rbegin(), merged.rend(), same);
-    if (twin == merged.rend()) {
-      merged.push_back(std::move(entry));
-    } else {
-      twin->at = entry.at;
-      twin->place += ", " + entry.place;
-    }
-  }
-  return merged;
-}
-
-Result<void> note_deeds(queue::NoticeBoard& board, const std::string& who, const std::vector<std::string>& deeds,
-                        Deadline deadline) {
-  if (deeds.empty()) {
-    return {};
-  }
-  const WallTime now = board.now();
-  const auto done = revise_notice(
-      board, queue::Topic::audit,
-      [&](const std::string& text) -> Result<std::optional<std::string>> {
-        auto before = read_audit(text);
-        std::vector<AuditEntry> entries = before ? std::move(*before) : std::vector<AuditEntry>();
-        const bool there = std::any_of(entries.begin(), entries.end(), [&](const AuditEntry& entry) {
-          return entry.at == now && entry.who == who && entry.what == deeds.front();
-        });
-        if (there) {
-          return std::optional<std::string>();
-        }
-        for (const std::string& deed : deeds) {
-          entries.push_back({.at = now, .who = who, .what = deed, .place = {}});
-        }
-        return std::optional(write_audit(entries, board.traits().most_bytes));
-      },
-      deadline);
-  return done ? Result<void>() : Result<void>(done.error());
-}
 
 std::string_view to_string(Pulse pulse) { return kPulses.at(static_cast<std::size_t>(pulse)); }
 
@@ -252,22 +172,18 @@ Result<SteeringView> Fleet::steering(Deadline deadline) {
   return view;
 }
 
-Result<std::vector<AuditEntry>> Fleet::audit(std::size_t limit, Deadline deadline) {
+Result<std::vector<AuditEntry>> Fleet::audit(const AuditQuery& query, Deadline deadline) {
   std::vector<AuditEntry> all;
   for (const Post& post : posts_) {
-    SLUICE_TRY(notices, post.board->list(Topic::audit, deadline));
-    for (const queue::Notice& notice : *notices) {
-      SLUICE_TRY(entries, read_audit(notice.text));
-      for (AuditEntry& entry : *entries) {
-        entry.place = post.board->traits().place;
-        all.push_back(std::move(entry));
-      }
-    }
+    SLUICE_TRY(deeds, read_deeds(*post.board, query, deadline));
+    std::move(deeds->begin(), deeds->end(), std::back_inserter(all));
   }
   all = merge_audits(std::move(all));
-  all.resize(std::min(all.size(), limit));
+  all.resize(std::min(all.size(), query.limit));
   return all;
 }
+
+std::string Fleet::make_id() { return make_uuid(random_).substr(0, kShortId); }
 
 Result<void> Fleet::watch(Duration span, Deadline deadline) {
   std::optional<Error> failed;
@@ -324,13 +240,14 @@ Result<std::vector<Given>> Fleet::give(const Directive& directive, const std::st
     return Error(ErrorCode::invalid, *flaw);
   }
   Directive given = directive;
-  given.id = make_uuid(random_).substr(0, kShortId);
+  given.id = make_id();
   given.by = who;
+  const std::string& name = directive.target == Target::queue ? directive.name : queue;
   std::vector<Given> all;
   for (Post* post : posts_for(directive, queue, deadline)) {
     SLUICE_TRY(done, give_on(*post, given, deadline));
     all.push_back(std::move(*done));
-    SLUICE_PASS_ON(note_deeds(*post->board, who, {given.text()}, deadline));
+    SLUICE_PASS_ON(note_deed(*post->board, deed_of(given, given.text(), name, who), deadline));
   }
   return all;
 }
@@ -372,23 +289,25 @@ Result<std::vector<Given>> Fleet::reset(std::optional<Wish> wish, const std::str
       return std::erase_if(steering.directives, meant) > 0;
     };
     SLUICE_TRY(version, revise_steering(*post.board, take_back, deadline));
-    std::vector<std::string> deeds;
     for (Directive& directive : gone) {
-      deeds.push_back("reset: " + directive.text());
+      const std::string queue = directive.target == Target::queue ? directive.name : std::string();
+      AuditEntry deed = deed_of(directive, "reset: " + directive.text(), queue, who);
+      // The directive itself is a deed too.
+      deed.id += "-reset";
       all.push_back({std::move(directive), post.board->traits().place, *version});
+      SLUICE_PASS_ON(note_deed(*post.board, std::move(deed), deadline));
     }
-    SLUICE_PASS_ON(note_deeds(*post.board, who, deeds, deadline));
   }
   return all;
 }
 
 Result<void> Fleet::note(const Directive& directive, const std::string& queue, const std::string& who,
                          Deadline deadline) {
+  AuditEntry deed = deed_of(directive, directive.text(), queue, who);
+  deed.id = make_id();
   for (Post& post : posts_) {
     if (queue.empty() || post.serves(queue)) {
-      if (auto noted = note_deeds(*post.board, who, {directive.text()}, deadline); !noted) {
-        return noted;
-      }
+      SLUICE_PASS_ON(note_deed(*post.board, deed, deadline));
     }
   }
   return {};

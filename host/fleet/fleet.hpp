@@ -3,18 +3,11 @@
 #include <boost/core/noncopyable.hpp>
 
 #include "base/random.hpp"
+#include "host/fleet/audit.hpp"
 #include "host/fleet/steering.hpp"
 #include "host/queue/queues.hpp"
 
 namespace sluice::fleet {
-
-/// What several boards tell, the newest first. A deed that several have appears once, with all its places.
-std::vector<AuditEntry> merge_audits(std::vector<AuditEntry> entries);
-
-/// Notes on the board what somebody did, each deed by itself; none: nothing is written. What is repeated at the very
-/// same time, because an answer was lost, is noted once.
-Result<void> note_deeds(queue::NoticeBoard& board, const std::string& who, const std::vector<std::string>& deeds,
-                        Deadline deadline);
 
 /// What the age of a record tells.
 enum class Pulse {
@@ -89,8 +82,8 @@ class Fleet : boost::noncopyable {
   /// Fails only where no board could be read.
   Result<FleetView> hosts(Deadline deadline);
   Result<SteeringView> steering(Deadline deadline);
-  /// The newest first; as many as the boards have kept, which is a few hundred each.
-  Result<std::vector<AuditEntry>> audit(std::size_t limit, Deadline deadline);
+  /// The newest first.
+  Result<std::vector<AuditEntry>> audit(const AuditQuery& query, Deadline deadline);
 
   /// Hosts tell in detail, every few seconds, for that long from now on; to be said again while somebody looks.
   Result<void> watch(Duration span, Deadline deadline);
@@ -119,6 +112,7 @@ class Fleet : boost::noncopyable {
   };
 
   explicit Fleet(Random& random) : random_(random) {}
+  std::string make_id();
   std::vector<Post*> posts_for(const Directive& directive, const std::string& queue, Deadline deadline);
   Result<Given> give_on(Post& post, Directive directive, Deadline deadline);
 

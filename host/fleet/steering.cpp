@@ -43,13 +43,6 @@ void describe(Record& directive, Visit visit) {
   visit("at", directive.at);
 }
 
-template <Described<AuditEntry> Record, typename Visit>
-void describe(Record& entry, Visit visit) {
-  visit("at", entry.at);
-  visit("who", entry.who);
-  visit("what", entry.what);
-}
-
 std::string_view to_string(Wish wish) { return kWishes.at(static_cast<std::size_t>(wish)); }
 std::string_view to_string(Target target) { return kTargets.at(static_cast<std::size_t>(target)); }
 
@@ -137,25 +130,6 @@ Result<Steering> read_steering(std::string_view text) {
                                    : json.skip();
   }));
   return steering;
-}
-
-std::string write_audit(const std::vector<AuditEntry>& entries, std::size_t most_bytes) {
-  constexpr std::size_t kFrame = std::string_view("{\"entries\":}").size();
-  std::size_t room = most_bytes - std::min(most_bytes, kFrame);
-  NoticeWriter line;
-  line.raw("entries", write_fitting(entries, Keep::last, room).text);
-  return std::move(line).finish();
-}
-
-Result<std::vector<AuditEntry>> read_audit(std::string_view text) {
-  std::vector<AuditEntry> entries;
-  if (text.empty()) {
-    return entries;
-  }
-  SLUICE_PASS_ON(read_object(text, "the audit", [&](JsonReader& json, const std::string& name) {
-    return name == "entries" ? read_into(json, entries) : json.skip();
-  }));
-  return entries;
 }
 
 bool DirectiveResolver::means_us(const Directive& directive) const {

@@ -73,19 +73,6 @@ std::string write_steering(const Steering& steering);
 /// Passes over what only newer commands know. ErrorCode::corrupt for what is no steering.
 Result<Steering> read_steering(std::string_view text);
 
-/// One deed of an operator. A value.
-struct AuditEntry {
-  WallTime at{};
-  std::string who;    ///< as Directive::by
-  std::string what;   ///< "pause job mailer", "reset pause of job mailer"
-  std::string place;  ///< the board's; filled when it is read
-};
-
-/// As JSON on one line: the newest that fit into `most_bytes`. The entries are in order, the newest last.
-std::string write_audit(const std::vector<AuditEntry>& entries, std::size_t most_bytes);
-/// ErrorCode::corrupt for what is no audit.
-Result<std::vector<AuditEntry>> read_audit(std::string_view text);
-
 /// What stands for one host, from all boards together: what files say holds for the rest. A value.
 struct HostSteering {
   std::set<std::string, std::less<>> paused_queues;

@@ -50,6 +50,28 @@ bool is_about(const Directive& directive, const JobSummary& job) {
 
 constexpr std::size_t kLeastName = 12;
 
+/// With its messages and its reason: "redrive the dead-letter half of queue orders --limit 5 (bank is back)".
+std::string what_text(const fleet::AuditEntry& entry) {
+  return entry.what + (entry.filter.empty() ? "" : " " + entry.filter) +
+         (entry.reason.empty() ? "" : " (" + entry.reason + ")");
+}
+
+/// "12 changed, 1 failed"; "-" for what changes no messages.
+Cell came_to(const fleet::AuditEntry& entry) {
+  if (entry.state == fleet::DeedState::begun) {
+    return {"begun, not finished", Colour::yellow};
+  }
+  if (!entry.ended_at) {
+    return "-";
+  }
+  std::string text = std::to_string(entry.changed) + " changed";
+  text += entry.skipped > 0 ? ", " + std::to_string(entry.skipped) + " skipped" : "";
+  text += entry.failed > 0 ? ", " + std::to_string(entry.failed) + " failed" : "";
+  const bool stopped = entry.state == fleet::DeedState::stopped;
+  return {text + (stopped ? "; stopped" : "") + (entry.stopped_by.empty() ? "" : ": " + entry.stopped_by),
+          stopped ? Colour::yellow : Colour::none};
+}
+
 Cell state_cell(const JobSummary& job) {
   const auto some = [&job](const char* what, std::uint32_t hosts) {
     return Cell(what + std::to_string(hosts) + " of " + std::to_string(job.hosts.size()), Colour::yellow);
@@ -254,7 +276,18 @@ void describe(const fleet::AuditEntry& entry, Fields& fields) {
   fields.time("at", {"WHEN"}, entry.at);
   fields.span(figures("AGO", 1), fields.now() - entry.at);
   fields.text("who", names("WHO", 16), entry.who);
-  fields.text("what", prose("WHAT", 32), entry.what);
+  fields.member("what", entry.what);
+  fields.cell(prose("WHAT", 24), what_text(entry));
+  fields.cell(prose("CAME TO", 12), came_to(entry));
+  fields.member("queue", entry.queue);
+  fields.member("filter", entry.filter);
+  fields.member("reason", entry.reason);
+  fields.member("state", to_string(entry.state));
+  fields.member("ended_at", entry.ended_at);
+  fields.member("changed", entry.changed);
+  fields.member("skipped", entry.skipped);
+  fields.member("failed", entry.failed);
+  fields.member("stopped_by", entry.stopped_by);
   fields.member("place", entry.place);
 }
 

@@ -15,7 +15,8 @@
 namespace sluice::queue {
 
 /// What notices are about. Of `hosts` and `schedules` there are many, one for each host or schedule; of the others one,
-/// whose key is empty. Schedules are read one by one and not listed.
+/// whose key is empty, and beside it the audit's older chapters. These and schedules are read one by one and not
+/// listed.
 enum class Topic {
   hosts,      ///< what a host tells about itself
   steering,   ///< what operators want of hosts; who watches a board is told when it changes

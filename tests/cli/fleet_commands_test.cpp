@@ -54,7 +54,7 @@ TEST_F(FleetCommands, SayThatNobodyIsThere) {
   EXPECT_THAT(json({"audit"}).as_array(), IsEmpty());
   EXPECT_THAT(text({"hosts"}), HasSubstr("no host works on these queues"));
   EXPECT_THAT(text({"running"}), HasSubstr("no handler is at work"));
-  EXPECT_THAT(text({"audit"}), HasSubstr("nobody has steered anything"));
+  EXPECT_THAT(text({"audit"}), HasSubstr("nobody has steered or changed anything"));
 }
 
 TEST_F(FleetCommands, AreRefusedBeforeTheyDoAnythingWhereNobodyKnowsHowToShowIt) {
@@ -96,6 +96,44 @@ TEST_F(FleetCommands, AWishStandsBeforeAnyHostDoes) {
   EXPECT_THAT(refusal({"resume", "mailer"}, 1), HasSubstr("\"mailer\" is not paused"));
   EXPECT_THAT(refusal({"scale", "picker", "--reset"}, 1), HasSubstr("job picker is not scaled"));
   EXPECT_EQ(json({"audit", "--limit", "3"}).as_array().size(), 3U);
+}
+
+TEST_F(FleetCommands, EveryChangeOfMessagesIsNotedWithItsReasonAndItsCounts) {
+  for (const char* const id : {"A-1", "A-2", "A-3", "A-4"}) {
+    ASSERT_EQ(folder_.run({"send", "--queue", "mails", "--id", id, "--data", "{\"n\": 1}"}).exit_code, 0);
+  }
+  json({"invalid", "--queue", "mails", "--all", "--yes", "--reason", "no such customer"});
+  json({"redrive", "--queue", "mails", "--where", "id != \"A-4\"", "--reason", "he is there", "--yes"});
+  json({"edit", "--queue", "mails", "A-1", "--set", "data.n=2", "--reason", "typing error"});
+  json({"delete", "--queue", "mails", "A-1"});
+  json({"delete", "--queue", "mails", "A-1"});
+  json({"purge", "--queue", "mails", "--limit", "1", "--yes"});
+  json({"purge", "--queue", "mails", "--dry-run"});
+  text({"pause", "--queue", "returns"});
+  const auto audit = json({"audit", "--queue", "mails"}).as_array();
+  ASSERT_EQ(audit.size(), 5U) << "neither what was gone already nor a dry run has changed anything";
+  const auto told = [&audit](std::size_t index, const char* member) {
+    const auto& value = audit[index].at(member);
+    return value.is_string() ? std::string(value.as_string()) : boost::json::serialize(value);
+  };
+  EXPECT_EQ(told(0, "what"), "purge queue mails");
+  EXPECT_EQ(told(0, "filter"), "--limit 1");
+  EXPECT_EQ(told(0, "changed"), "1");
+  EXPECT_EQ(told(1, "what"), "delete message A-1 of queue mails");
+  EXPECT_EQ(told(2, "what"), "edit message A-1 of queue mails");
+  EXPECT_EQ(told(2, "filter"), "--set data.n");
+  EXPECT_EQ(told(2, "reason"), "typing error");
+  EXPECT_EQ(told(3, "what"), "redrive the dead-letter half of queue mails");
+  EXPECT_EQ(told(3, "filter"), "--where 'id != \"A-4\"'");
+  EXPECT_EQ(told(3, "changed"), "3");
+  EXPECT_EQ(told(4, "what"), "invalid queue mails");
+  EXPECT_EQ(told(4, "changed"), "4");
+  EXPECT_EQ(told(4, "state"), "done");
+  EXPECT_THAT(text({"audit"}), AllOf(HasSubstr("pause queue returns"), HasSubstr("4 changed"),
+                                     HasSubstr("invalid queue mails (no such customer)")));
+  EXPECT_EQ(json({"audit", "--since", "1h"}).as_array().size(), 6U);
+  EXPECT_THAT(json({"audit", "--since", "2200-01-01T00:00:00Z"}).as_array(), IsEmpty());
+  EXPECT_THAT(refusal({"audit", "--since", "yesterday"}, 64), HasSubstr("since"));
 }
 
 TEST_F(FleetCommands, AJobThatStandsWithItsQueueSaysSo) {

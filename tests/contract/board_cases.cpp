@@ -1,5 +1,6 @@
 #include <future>
 
+#include "host/fleet/audit.hpp"
 #include "tests/contract/store_contract.hpp"
 
 // The notice board beside the messages: what hosts and operators leave for each other.
@@ -82,6 +83,38 @@ TEST_P(StoreContract, TopicsAndKeysAreApart) {
   ASSERT_TRUE(board->take_down(Topic::hosts, "b", 1, soon()));
   EXPECT_THAT(keys_of(*board->list(Topic::hosts, soon())), ElementsAre("a", "c"));
   EXPECT_EQ(board->read(Topic::hosts, "b", soon())->version, 0);
+}
+
+TEST_P(StoreContract, TheAuditsOlderChaptersAreReadByTheirKeys) {
+  const auto board = open_board(under_test().queues(), queue_name());
+  ASSERT_TRUE(board->post(Topic::audit, {.key = "7", .text = "old"}, soon()));
+  EXPECT_THAT(*board->list(Topic::audit, soon()), IsEmpty());
+  ASSERT_TRUE(board->post(Topic::audit, {.text = "new"}, soon()));
+  EXPECT_THAT(keys_of(*board->list(Topic::audit, soon())), ElementsAre(""));
+  EXPECT_EQ(board->read(Topic::audit, {}, soon())->text, "new");
+  EXPECT_EQ(board->read(Topic::audit, "7", soon())->text, "old");
+  EXPECT_EQ(*board->post(Topic::audit, {.key = "7", .text = "overwritten", .version = 1}, soon()), 2);
+}
+
+TEST_P(StoreContract, NoDeedOutgrowsTheAudit) {
+  constexpr std::size_t kDeeds = 60;
+  const auto board = open_board(under_test().queues(), queue_name());
+  fleet::AuditEntry deed{.who = "ann@ops", .what = "purge queue orders", .reason = std::string(500, 'x')};
+  for (std::size_t count = 0; count < kDeeds; ++count) {
+    deed.id = std::to_string(count);
+    for (const auto state : {fleet::DeedState::begun, fleet::DeedState::done}) {
+      deed.state = state;
+      const auto noted = fleet::note_deed(*board, deed, soon());
+      ASSERT_TRUE(noted) << noted.error().message();
+    }
+  }
+  const auto found = fleet::read_deeds(*board, {.limit = kDeeds}, soon());
+  ASSERT_TRUE(found) << found.error().message();
+  const auto all = fleet::merge_audits(*found);
+  EXPECT_EQ(all.size(), kDeeds);
+  EXPECT_TRUE(std::all_of(all.begin(), all.end(), [](const fleet::AuditEntry& one) {
+    return one.state == fleet::DeedState::done && one.reason.size() == 500U;
+  }));
 }
 
 TEST_P(StoreContract, APostIsConditionalOnTheVersion) {

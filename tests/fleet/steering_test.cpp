@@ -78,49 +78,5 @@ TEST(Steering, SaysWhatNobodyCouldObey) {
   EXPECT_TRUE(flaw_of(directive(Wish::pause, Target::job, std::string(5'000, 'x'))));
 }
 
-TEST(Audit, KeepsTheNewest) {
-  std::vector<AuditEntry> entries;
-  entries.reserve(100);
-  for (int i = 0; i < 100; ++i) {
-    entries.push_back({.at = WallTime(1s * i), .who = "ann", .what = "pause job " + std::to_string(i), .place = {}});
-  }
-  const auto all = read_audit(write_audit(entries, 1U << 20U));
-  ASSERT_TRUE(all);
-  EXPECT_EQ(all->size(), 100U);
-  const std::string text = write_audit(entries, 1'000);
-  EXPECT_LE(text.size(), 1'000U);
-  const auto some = read_audit(text);
-  ASSERT_TRUE(some) << some.error().message();
-  EXPECT_GT(some->size(), 5U);
-  EXPECT_EQ(some->back().what, "pause job 99");
-  EXPECT_EQ(some->front().what, "pause job " + std::to_string(100 - some->size()));
-  EXPECT_FALSE(read_audit("[]"));
-  EXPECT_TRUE(read_audit("")->empty());
-}
-
-TEST(Audit, ADeedThatSeveralBoardsTellOfAppearsOnce) {
-  const auto entry = [](Duration at, const std::string& what, const std::string& place) {
-    return AuditEntry{.at = WallTime(at), .who = "ann", .what = what, .place = place};
-  };
-  const auto merged = merge_audits({entry(100s, "pause job a", "table 'x'"), entry(104s, "pause job a", "table 'x'"),
-                                    entry(101s, "pause job a", "table 'y'"), entry(105s, "pause job a", "table 'y'"),
-                                    entry(103s, "drain host h", "table 'y'")});
-  std::vector<std::string> told;
-  told.reserve(merged.size());
-  for (const AuditEntry& one : merged) {
-    told.push_back(one.what + " in " + one.place);
-  }
-  EXPECT_THAT(told, ElementsAre("pause job a in table 'y', table 'x'", "drain host h in table 'y'",
-                                "pause job a in table 'y', table 'x'"));
-  EXPECT_EQ(merged.back().at, WallTime(100s));
-}
-
-TEST(Audit, WhatWasDoneTwiceInOnePlaceWasDoneTwice) {
-  const AuditEntry entry{.at = WallTime(100s), .who = "ann", .what = "reload all", .place = "sluice.db"};
-  EXPECT_THAT(merge_audits({entry, entry}), SizeIs(2));
-  EXPECT_THAT(merge_audits({entry, {.at = WallTime(200s), .who = "ann", .what = "reload all", .place = "b.db"}}),
-              SizeIs(2));
-}
-
 }  // namespace
 }  // namespace sluice::fleet

@@ -61,11 +61,10 @@ SimBoard::SimBoard(SimNotices& notices, queue::Doorbell& doorbell, SimFaults& fa
       traits_{.place = "memory", .tells = true, .billed = false, .most_bytes = kMostBytes} {}
 
 Result<Notice> SimBoard::read(Topic topic, const std::string& key, Deadline deadline) {
-  const auto all = list(topic, deadline);
-  if (!all) {
-    return all.error();
+  if (const auto fault = faults_.begin(StoreCall::board, {}, 1, deadline)) {
+    return fault->error;
   }
-  for (const Notice& notice : *all) {
+  for (const Notice& notice : notices_.list(topic)) {
     if (notice.key == key) {
       return notice;
     }
@@ -77,7 +76,9 @@ Result<std::vector<Notice>> SimBoard::list(Topic topic, Deadline deadline) {
   if (const auto fault = faults_.begin(StoreCall::board, {}, 1, deadline)) {
     return fault->error;
   }
-  return notices_.list(topic);
+  std::vector<Notice> all = notices_.list(topic);
+  std::erase_if(all, [topic](const Notice& notice) { return topic == Topic::audit && !notice.key.empty(); });
+  return all;
 }
 
 Result<std::int64_t> SimBoard::post(Topic topic, const Notice& notice, Deadline deadline) {

@@ -7,7 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "base/shell_word.hpp"
 #include "base/text/decimal.hpp"
+#include "base/text/joined.hpp"
 #include "base/text/json_writer.hpp"
 #include "base/text/visible.hpp"
 #include "host/cli/queue_session.hpp"
@@ -186,6 +188,34 @@ OrExit<void> check_choice(const BulkOrder& order, const operate::BulkPlan& plan,
                                             "some, or --all");
 }
 
+/// What is about to be done, for the audit: of edits the paths, for what they set may be secret.
+operate::Deed deed_of(const BulkOrder& order, const operate::BulkPlan& plan, const Arguments& arguments,
+                      const QueueSession& session) {
+  operate::Deed deed{.what = std::string(order.command) + " ", .reason = arguments.get("reason")};
+  deed.what += plan.ids.empty()       ? half_name(session, plan.half)
+               : plan.ids.size() == 1 ? "message " + plan.ids.front() + " of queue " + session.queue()
+                                      : counted(plan.ids.size(), "message") + " of queue " + session.queue();
+  std::vector<std::string> which;
+  for (const char* const name : {"where", "older-than", "error", "error-like", "limit"}) {
+    if (arguments.has(name)) {
+      which.push_back("--" + std::string(name) + " " + shell_word(arguments.get(name)));
+    }
+  }
+  for (const std::string& text : arguments.all("set")) {
+    which.push_back("--set " + text.substr(0, text.find('=')));
+  }
+  for (const std::string& text : arguments.all("unset")) {
+    which.push_back("--unset " + text);
+  }
+  if (plan.ids.size() > 1) {
+    which.insert(which.end(), plan.ids.begin(), plan.ids.end());
+  }
+  deed.filter = sluice::joined(which, " ");
+  return deed;
+}
+
+operate::DeedCount deed_count(const operate::BulkCount& count) { return {count.done, count.skipped, count.failed}; }
+
 /// Steps a bulk run until the end, a failure, Ctrl-C, or nobody reads, and shows it as it goes: one JSON object with
 /// DynamoMQ's lists first, a line for each message, or counts and the first failures. Ids go out as they come and are
 /// not kept. For one use, on one thread.
@@ -208,6 +238,7 @@ class Drive {
   Exit run() {
     Exit end = drive();
     console_.end_progress();
+    session_.finish_deed(deed_count(run_.count()), stopped_by_);
     const bool never_began = (end.code() == kExitFailure || end.code() == kExitUsage) && run_.count().seen == 0;
     if (!never_began) {
       console_.shows_text() ? finish_text() : finish_json();
@@ -220,6 +251,7 @@ class Drive {
 
   Exit drive() {
     const InterruptFlag interrupt;
+    stopped_by_ = "nobody reads its output";
     while (console_.writable()) {
       const auto step = run_.step();
       if (lists_ && console_.output_is_terminal() && !step.outcomes.empty()) {
@@ -230,9 +262,11 @@ class Drive {
         show_progress();
       }
       if (step.state == State::finished) {
+        stopped_by_.clear();
         break;
       }
       if (step.state == State::failed) {
+        stopped_by_ = step.error.message();
         return failed(step.error);
       }
       if (step.state == State::wait) {
@@ -240,6 +274,7 @@ class Drive {
         interrupt.wait(step.until - session_.clock().steady_now());
       }
       if (interrupt.raised()) {
+        stopped_by_ = "interrupted";
         return {kExitInterrupted, "interrupted; " + summary() + "; " + how_to_go_on()};
       }
     }
@@ -362,7 +397,7 @@ class Drive {
   const bool lists_;
   const bool resumes_;
   const queue::Half half_;
-  const QueueSession& session_;
+  QueueSession& session_;
   Console& console_;
   operate::BulkRun run_;
   const BulkProgress progress_;
@@ -370,6 +405,7 @@ class Drive {
   std::uint64_t shown_failures_ = 0;  ///< and those that would have been the next ones
   Outcomes failures_;
   Outcomes skipped_;
+  std::string stopped_by_;  ///< for the audit
 };
 
 void say(const BulkOrder& order, const std::string& id, Console& console) {
@@ -415,12 +451,14 @@ Exit change_one(QueueSession& session, const BulkOrder& order, operate::BulkPlan
   operate::BulkOutcome outcome;
   for (auto step = run.step(); step.state != State::finished; step = run.step()) {
     if (step.state == State::failed) {
+      session.finish_deed(deed_count(run.count()), step.error.message());
       return session.failure(step.error);
     }
     if (!step.outcomes.empty()) {
       outcome = std::move(step.outcomes.front());
     }
   }
+  session.finish_deed(deed_count(run.count()));
   if (outcome.fate == operate::BulkOutcome::Fate::done) {
     return show_changed(session, order, outcome, console);
   }
@@ -442,7 +480,7 @@ OrExit<queue::Change> change_of(queue::ChangeAction action, const Arguments& arg
     SLUICE_TRY(span, arguments.duration("for", Duration{}));
     change.after = *span;
   }
-  if (arguments.has("reason")) {
+  if (action == queue::ChangeAction::dead_letter && arguments.has("reason")) {
     change.failure.error = arguments.get("reason");
     change.failure.failed_at = SystemClock().wall_now();
   }
@@ -451,7 +489,9 @@ OrExit<queue::Change> change_of(queue::ChangeAction action, const Arguments& arg
 
 constexpr Flag kAllFlag{"all", {}, "every message, where no filter chooses"};
 
-/// The filter's flags, and --limit, --dry-run, --ids, --rate, --yes, --force and --resume.
+constexpr Flag kReasonFlag{"reason", "TEXT", "why, for `sluice audit`"};
+
+/// The filter's flags, and --limit, --dry-run, --ids, --rate, --yes, --force, --resume and --reason.
 std::vector<Flag> bulk_flags() {
   return joined(filter_flags(),
                 {{"limit", "N", "at most N messages"},
@@ -461,43 +501,54 @@ std::vector<Flag> bulk_flags() {
                  {"force", {}, "messages in flight too; their handlers lose them"},
                  kYesFlag,
                  kConsistentFlag,
-                 {"resume", "CURSOR", "go on where an interrupted run has said it was, with the rest of its --limit"}});
+                 {"resume", "CURSOR", "go on where an interrupted run has said it was, with the rest of its --limit"},
+                 kReasonFlag});
 }
 
 // The commands, each a row.
 
-constexpr BulkOrder kPurge{.words = {.verb = "remove", .done = "removed"},
+constexpr BulkOrder kPurge{.command = "purge",
+                           .words = {.verb = "remove", .done = "removed"},
                            .action = queue::ChangeAction::remove,
                            .takes_all = true,
                            .named_in_any_state = true,
                            .shows_message = false,
                            .absent_is_success = true};
 /// An absent message is no failure, as with DynamoMQ; but it is told.
-constexpr BulkOrder kDelete{.words = {.verb = "remove", .done = "removed"},
+constexpr BulkOrder kDelete{.command = "delete",
+                            .words = {.verb = "remove", .done = "removed"},
                             .action = queue::ChangeAction::remove,
                             .named_in_any_state = true,
                             .shows_message = false,
                             .absent_is_success = true};
-constexpr BulkOrder kCancel{.words = {.verb = "cancel", .done = "canceled"},
+constexpr BulkOrder kCancel{.command = "cancel",
+                            .words = {.verb = "cancel", .done = "canceled"},
                             .action = queue::ChangeAction::remove,
                             .can_be_forced = false,
                             .shows_message = false};
-constexpr BulkOrder kDelay{.words = {.verb = "delay", .done = "delayed"}, .action = queue::ChangeAction::delay};
-constexpr BulkOrder kFail{.words = {.verb = "give back", .done = "given back"},
+constexpr BulkOrder kDelay{
+    .command = "delay", .words = {.verb = "delay", .done = "delayed"}, .action = queue::ChangeAction::delay};
+constexpr BulkOrder kFail{.command = "fail",
+                          .words = {.verb = "give back", .done = "given back"},
                           .action = queue::ChangeAction::set_visibility,
                           .any_state = true};
-constexpr BulkOrder kInvalid{.words = {.verb = "dead-letter", .done = "dead-lettered"},
+constexpr BulkOrder kInvalid{.command = "invalid",
+                             .words = {.verb = "dead-letter", .done = "dead-lettered"},
                              .action = queue::ChangeAction::dead_letter,
                              .named_in_any_state = true,
                              .shows_message = false};
-constexpr BulkOrder kMoveToFront{.words = {.verb = "move to the front", .done = "moved to the front"},
+constexpr BulkOrder kMoveToFront{.command = "move-to-front",
+                                 .words = {.verb = "move to the front", .done = "moved to the front"},
                                  .action = queue::ChangeAction::move_to_front};
-constexpr BulkOrder kRedrive{.words = {.verb = "redrive", .done = "redriven"},
+constexpr BulkOrder kRedrive{.command = "redrive",
+                             .words = {.verb = "redrive", .done = "redriven"},
                              .action = queue::ChangeAction::redrive,
                              .dlq_only = true,
                              .can_be_forced = false};
-constexpr BulkOrder kReset{
-    .words = {.verb = "reset", .done = "reset"}, .action = queue::ChangeAction::reset, .named_in_any_state = true};
+constexpr BulkOrder kReset{.command = "reset",
+                           .words = {.verb = "reset", .done = "reset"},
+                           .action = queue::ChangeAction::reset,
+                           .named_in_any_state = true};
 
 template <const BulkOrder& order>
 Exit run_row(const Arguments& arguments, Console& console) {
@@ -536,6 +587,7 @@ Exit run_bulk(const BulkOrder& order, operate::BulkWork work, const Arguments& a
     plan->page = kSqliteBatch;
     plan->batch = kSqliteBatch;
   }
+  session->oper().begin(deed_of(order, *plan, arguments, *session));
   if (plan->ids.size() == 1 && !plan->dry_run) {
     return change_one(*session, order, std::move(*plan), console);
   }
@@ -622,9 +674,9 @@ std::vector<Command> bulk_commands() {
               "A message that is named by its ID moves in whatever state it is; a host that works on it loses its "
               "claim. With a filter those in flight stay. One that lies there already stays as it is. `sluice redrive "
               "ID` brings it back.",
-          .flags =
-              with_store_flags(joined({{"reason", "TEXT", "kept as its error [default: what it failed with last]"}},
-                                      without_flag(choice_flags(), "dlq"))),
+          .flags = with_store_flags(joined(
+              {{"reason", "TEXT", "kept as its error, and for `sluice audit` [default: what it failed with last]"}},
+              without_flag(without_flag(choice_flags(), "dlq"), "reason"))),
           .examples = "sluice invalid orders A-101 --reason 'no such customer'",
           .run = run_row<kInvalid>,
       },

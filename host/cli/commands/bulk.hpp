@@ -37,6 +37,7 @@ class BulkProgress {
 /// What a command does to the messages that its arguments choose: those that it names by their ids, those of a half
 /// that a filter matches, or all.
 struct BulkOrder {
+  std::string_view command;  ///< its name
   BulkWords words{};
   queue::ChangeAction action{};  ///< where it is a change, and no edit
   /// Without a filter it takes everything, in whatever state; others want --all for everything.
@@ -50,7 +51,7 @@ struct BulkOrder {
 };
 
 /// The flags of a command that takes the plain word ID: --id, --dlq, --all, the filter's, --limit, --dry-run, --ids,
-/// --rate, --force, --yes, --consistent and --resume.
+/// --rate, --force, --yes, --consistent, --resume and --reason.
 std::vector<Flag> choice_flags();
 
 /// Does the work on what the arguments choose: asks where there is a terminal (and wants --yes where there is none),

@@ -211,13 +211,19 @@ Exit edit_by_hand(const Arguments& arguments, Console& console) {
   SLUICE_TRY(id, the_message_id(arguments));
   SLUICE_TRY(session, QueueSession::open(arguments));
   SLUICE_TRY(found, unclaimed(*session, *id, arguments.has("force")));
-  return with_editor(*session, *found, console);
+  session->oper().begin(
+      {.what = "edit message " + *id + " of queue " + session->queue(), .reason = arguments.get("reason")});
+  Exit end = with_editor(*session, *found, console);
+  const bool is_done = end.code() == kExitOk;
+  session->finish_deed({.changed = is_done ? 1U : 0U, .failed = is_done ? 0U : 1U});
+  return end;
 }
 
 Exit edit(const Arguments& arguments, Console& console) {
   SLUICE_TRY(edits, parse_edits(arguments));
   if (!edits->empty()) {
-    return run_bulk({.words = {.verb = "edit", .done = "edited"}}, std::move(*edits), arguments, console);
+    return run_bulk({.command = "edit", .words = {.verb = "edit", .done = "edited"}}, std::move(*edits), arguments,
+                    console);
   }
   if (message_ids(arguments).empty()) {
     return Exit::usage("say what to edit: ID opens an editor; --set PATH=VALUE and --unset PATH need none");

@@ -180,9 +180,15 @@ Exit running(const Arguments& arguments, Console& console) {
 
 Exit audit(const Arguments& arguments, Console& console) {
   SLUICE_TRY(limit, arguments.count("limit", 50, 10'000));
+  fleet::AuditQuery query{.limit = *limit, .queue = arguments.get("queue")};
+  query.since = parse_timestamp(arguments.get("since"));
+  if (arguments.has("since") && !query.since) {
+    SLUICE_TRY(ago, arguments.duration("since", Duration{}));
+    query.since = SystemClock().wall_now() - *ago;
+  }
   SLUICE_TRY(session, FleetSession::open(arguments));
-  SLUICE_TRY(entries, session->checked(session->fleet().audit(*limit, session->deadline())));
-  show_all(*entries, session->clock().wall_now(), {}, "nobody has steered anything here", console);
+  SLUICE_TRY(entries, session->checked(session->fleet().audit(query, session->deadline())));
+  show_all(*entries, session->clock().wall_now(), {}, "nobody has steered or changed anything here", console);
   return Exit::ok();
 }
 
@@ -245,13 +251,21 @@ std::vector<Command> fleet_commands() {
       },
       {
           .name = "audit",
-          .summary = "Show who has steered what, the newest first",
-          .usage = "[QUEUE] [--limit N] [OPTION]...",
+          .summary = "Show who has steered or changed what, the newest first",
+          .usage = "[QUEUE] [--limit N] [--since TIME] [OPTION]...",
           .description =
-              "Every pause, scale, drain, reload, cancel and log-level leaves a line: when, who (USER@MACHINE), what. "
-              "The store keeps the latest ones.",
-          .flags = with_store_flags({{"limit", "N", "how many [default: 50]"}}),
-          .examples = "sluice audit --limit 10",
+              "Every pause, scale, drain, reload, cancel and log-level leaves a line, and so does every change of "
+              "messages: purge, delete, redrive, edit, import, move and the like, of one message or many. It says "
+              "when, who (USER@MACHINE), what, which messages, why (--reason), and what came of it. A change is noted "
+              "before the first message is changed, and finished after the last: \"begun, not finished\" is one that "
+              "runs, or whose process was killed. Without its line nothing is changed.\n\n"
+              "The store keeps the last 128 chapters of 8 KB, which is some 5,000 deeds. What programs do through the "
+              "client library is no operator's deed.",
+          .flags = with_store_flags({{"limit", "N", "how many [default: 50]"},
+                                     {"since", "TIME", "of the last 2h, say, or since 2026-01-31T12:00:00Z"}}),
+          .examples = "sluice audit --limit 10\n"
+                      "sluice audit --queue orders --since 24h\n"
+                      "sluice audit --output json | jq '.[] | select(.state == \"begun\")'",
           .run = audit,
       },
       {

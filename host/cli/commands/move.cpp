@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/text/visible.hpp"
+#include "base/uuid.hpp"
 #include "host/cli/commands/bulk.hpp"
 #include "host/cli/fleet_session.hpp"
 #include "host/cli/views/output.hpp"
@@ -414,14 +415,26 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Console& c
     console.note("going on with a move that was broken off");
   }
   plan.resumed = plan.resumed || *found;
-  const std::string deed = "move queue " + plan.pair.from + " to " + plan.pair.target();
-  if (auto noted = fleet::note_deeds(*sides.from.board, this_operator(), {deed}, session.deadline()); !noted) {
+  fleet::AuditEntry entry{.id = make_uuid(session.random()),
+                          .at = sides.from.board->now(),
+                          .who = this_operator(),
+                          .what = "move queue " + plan.pair.from + " to " + plan.pair.target(),
+                          .queue = plan.pair.from,
+                          .state = fleet::DeedState::begun};
+  if (auto noted = fleet::note_deed(*sides.from.board, entry, session.deadline()); !noted) {
     static_cast<void>(notice.leave(!plan.resumed, session.deadline()));
     return Exit::failure("the audit: " + session.place().explained(noted.error(), plan.pair.from));
   }
   // Where hosts own the queue's shards they hand them over, and get them back at the end.
   auto ownership = session.queues().take_ownership(plan.pair.from, plan.resumed ? kBothHalves : plan.halves);
+  const auto note_end = [&](fleet::DeedState state, std::uint64_t moved) {
+    entry.state = state;
+    entry.ended_at = sides.from.board->now();
+    entry.changed = moved;
+    static_cast<void>(fleet::note_deed(*sides.from.board, entry, session.deadline()));
+  };
   if (!ownership) {
+    note_end(fleet::DeedState::stopped, 0);
     static_cast<void>(notice.leave(!plan.resumed, session.deadline()));
     return Exit::failure(session.place().explained(ownership.error(), plan.pair.from));
   }
@@ -434,8 +447,7 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Console& c
                  " could not be given back; its hosts take them when this process's lease has run out");
   }
   static_cast<void>(notice.leave(mover.nothing_taken(), session.deadline()));
-  const std::string done = deed + ": " + std::to_string(mover.count().carried) + " moved";
-  static_cast<void>(fleet::note_deeds(*sides.from.board, this_operator(), {done}, session.deadline()));
+  note_end(end.code() == kExitInterrupted ? fleet::DeedState::stopped : fleet::DeedState::done, mover.count().carried);
   return end;
 }
 

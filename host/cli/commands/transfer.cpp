@@ -209,8 +209,10 @@ Exit import_queue(const Arguments& arguments, Console& console) {
     return Exit::failure("--file " + arguments.get("file") + ": " + std::strerror(errno));
   }
   SLUICE_TRY(session, QueueSession::open(arguments));
+  session->oper().begin({.what = "import into queue " + session->queue()});
   ImportRun run(*session, *keep_going, arguments.has("keep-leases"), console);
   Exit exit = run.run(file.open() ? file.get() : STDIN_FILENO);
+  session->finish_deed({run.counts().imported, run.counts().existing, run.counts().refused});
   report(run, session->queue(), console);
   if (const auto cost = session->cost()) {
     console.note("imported " + std::to_string(run.counts().imported) +

@@ -408,7 +408,7 @@ class Trial {
   }
 
   Exit settle(runtime::OneRun& run) {
-    SLUICE_TRY(oper, queues_->open_operator(subject_.queue));
+    SLUICE_TRY(oper, operate::AuditedOperator::open(*queues_, subject_.queue, this_operator(), random_));
     SLUICE_TRY(source, queues_->open_source({subject_.queue, subject_.record.half}));
     SLUICE_TRY(delivery, runtime::claim_named({subject_.queue, subject_.record}, **oper, **source, run.lease, clock_));
     return show(run, std::move(*delivery), source->get());

@@ -174,7 +174,8 @@ DynamoMqOperations::DynamoMqOperations(QueueSession& session)
                           .oper = session.oper(),
                           .queue = session.queue(),
                           .clock = session.clock(),
-                          .mend = [&session](const Error& error) { return session.mend(error); }}) {}
+                          .mend = [&session](const Error& error) { return session.mend(error); },
+                          .audit = &session.oper()}) {}
 
 Error DynamoMqOperations::worded(const Error& error) const {
   Error worded = dynamomq_error(error);
@@ -318,12 +319,24 @@ BulkOutcome DynamoMqOperations::enqueue_test() {
 
 Result<BulkOutcome> DynamoMqOperations::purge(const Progress& progress) {
   BulkOutcome outcome;
+  if (seams_.audit != nullptr) {
+    seams_.audit->begin({.what = "purge both halves of queue " + seams_.queue});
+  }
+  std::string stopped_by;
+  Result<bool> stopped = false;
   for (const Half half : {Half::standard, Half::dlq}) {
-    SLUICE_TRY(stopped, worded(purge_half(half, progress, outcome)));
-    if (*stopped) {
+    stopped = purge_half(half, progress, outcome);
+    stopped_by = !stopped ? stopped.error().message() : *stopped ? "interrupted" : "";
+    if (!stopped_by.empty()) {
       break;
     }
   }
+  if (seams_.audit != nullptr) {
+    // It is done, whether or not that can be written.
+    static_cast<void>(seams_.audit->finish({.changed = outcome.successes.size(), .failed = outcome.failures.size()},
+                                           stopped_by, deadline()));
+  }
+  SLUICE_PASS_ON(worded(std::move(stopped)));
   return outcome;
 }
 

@@ -12,6 +12,7 @@
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "base/text/json_writer.hpp"
+#include "host/operate/audited_operator.hpp"
 #include "host/queue/queues.hpp"
 #include "host/queue/stored_message.hpp"
 
@@ -43,6 +44,7 @@ class DynamoMqOperations {
     std::string queue;
     const Clock& clock;
     std::function<std::string(const Error&)> mend;  ///< the command that mends it, as QueuePlace::mend
+    operate::AuditedOperator* audit = nullptr;      ///< `oper`, where a purge is to be one deed of it
   };
   /// Called between the batches of a purge with the count so far; false ends it.
   using Progress = std::function<bool(std::uint64_t removed)>;

@@ -50,7 +50,7 @@ class SqliteBoard final : public NoticeBoard {
     return found->empty() ? Notice{.key = key} : std::move(found->front());
   }
   Result<std::vector<Notice>> list(Topic topic, Deadline deadline) override {
-    return select(topic, std::nullopt, deadline);
+    return select(topic, topic == Topic::audit ? std::optional(std::string()) : std::nullopt, deadline);
   }
 
   Result<std::int64_t> post(Topic topic, const Notice& notice, Deadline deadline) override {

@@ -36,7 +36,7 @@ std::string id_of(Topic topic, const std::string& key) {
       break;
   }
 
-  return prefix + "audit";
+  return prefix + "audit" + (key.empty() ? "" : "/" + key);
 }
 
 /// Of the item that names the hosts.
@@ -67,7 +67,7 @@ class TableBoard final : public NoticeBoard {
   WallTime now() const override { return parts_.clock.wall_now(); }
 
   Result<Notice> read(Topic topic, const std::string& key, Deadline deadline) override {
-    SLUICE_TRY(found, item(id_of(topic, key), false, deadline));
+    SLUICE_TRY(found, item(id_of(topic, key), topic == Topic::audit, deadline));
     return notice_of(key, *found);
   }
   Result<std::vector<Notice>> list(Topic topic, Deadline deadline) override {

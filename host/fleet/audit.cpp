@@ -1,0 +1,177 @@
+#include "host/fleet/audit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "base/text/utf8.hpp"
+#include "host/fleet/notice_json.hpp"
+#include "host/fleet/revise_notice.hpp"
+
+namespace sluice::fleet {
+namespace {
+
+using queue::NoticeBoard;
+using queue::Topic;
+
+constexpr std::array<std::string_view, 3> kStates{"done", "begun", "stopped"};
+
+}  // namespace
+
+bool read_into(JsonReader& json, DeedState& state) { return read_word(json, kStates, state); }
+
+template <Described<AuditEntry> Record, typename Visit>
+void describe(Record& entry, Visit visit) {
+  visit("id", entry.id);
+  visit("at", entry.at);
+  visit("who", entry.who);
+  visit("what", entry.what);
+  visit("queue", entry.queue);
+  visit("filter", entry.filter);
+  visit("reason", entry.reason);
+  visit("state", entry.state);
+  visit("ended_at", entry.ended_at);
+  visit("changed", entry.changed);
+  visit("skipped", entry.skipped);
+  visit("failed", entry.failed);
+  visit("stopped_by", entry.stopped_by);
+}
+
+namespace {
+
+struct Chapter {
+  std::int64_t number = 0;
+  std::vector<AuditEntry> entries;
+
+  std::string text() const {
+    NoticeWriter line;
+    line.put("chapter", number);
+    std::size_t room = std::string::npos;
+    line.raw("entries", write_fitting(entries, Keep::last, room).text);
+    return std::move(line).finish();
+  }
+};
+
+Result<Chapter> read_chapter(const std::string& text) {
+  Chapter chapter;
+  if (!text.empty()) {
+    SLUICE_PASS_ON(read_object(text, "the audit", [&chapter](JsonReader& json, const std::string& name) {
+      return name == "chapter"   ? read_into(json, chapter.number)
+             : name == "entries" ? read_into(json, chapter.entries)
+                                 : json.skip();
+    }));
+  }
+  return chapter;
+}
+
+std::string key_of(std::int64_t chapter) { return std::to_string(chapter % kChapters); }
+
+/// Puts the newest chapter, as it stands, in the place of the oldest one.
+Result<void> keep(NoticeBoard& board, std::int64_t number, const std::string& text, Deadline deadline) {
+  SLUICE_TRY(oldest, board.read(Topic::audit, key_of(number), deadline));
+  if (oldest->text == text) {
+    return {};
+  }
+  oldest->text = text;
+  SLUICE_PASS_ON(board.post(Topic::audit, *oldest, deadline));
+  return {};
+}
+
+void add(const AuditEntry& deed, std::vector<AuditEntry>& entries) {
+  const auto same =
+      std::find_if(entries.begin(), entries.end(), [&deed](const AuditEntry& entry) { return entry.id == deed.id; });
+  if (same == entries.end()) {
+    entries.push_back(deed);
+  } else {
+    *same = deed;
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(DeedState state) { return kStates.at(static_cast<std::size_t>(state)); }
+
+std::vector<AuditEntry> merge_audits(std::vector<AuditEntry> entries) {
+  std::map<std::string, AuditEntry> by_id;
+  for (AuditEntry& entry : entries) {
+    const auto [known, is_new] = by_id.try_emplace(entry.id, entry);
+    if (is_new) {
+      continue;
+    }
+    AuditEntry& kept = known->second;
+    const bool elsewhere = (", " + kept.place + ",").find(", " + entry.place + ",") == std::string::npos;
+    std::string places = kept.place + (elsewhere ? ", " + entry.place : std::string());
+    const WallTime began = std::min(kept.at, entry.at);
+    if (kept.state == DeedState::begun) {
+      kept = std::move(entry);
+    }
+    kept.at = began;
+    kept.place = std::move(places);
+  }
+  std::vector<AuditEntry> merged;
+  merged.reserve(by_id.size());
+  for (auto& [id, entry] : by_id) {
+    merged.push_back(std::move(entry));
+  }
+  std::stable_sort(merged.begin(), merged.end(), [](const AuditEntry& a, const AuditEntry& b) { return a.at > b.at; });
+  return merged;
+}
+
+Result<void> note_deed(NoticeBoard& board, AuditEntry deed, Deadline deadline) {
+  deed.at = deed.at == WallTime{} ? board.now() : deed.at;
+  for (std::string* const typed : {&deed.filter, &deed.reason, &deed.stopped_by}) {
+    *typed = cut_utf8(*typed, kMostTyped);
+  }
+  const auto written = [&](const std::string& text) -> Result<std::optional<std::string>> {
+    auto read = read_chapter(text);
+    Chapter chapter = read ? std::move(*read) : Chapter();
+    add(deed, chapter.entries);
+    std::string revised = chapter.text();
+    if (revised.size() > kChapterBytes && !text.empty()) {
+      SLUICE_PASS_ON(keep(board, chapter.number, text, deadline));
+      revised = Chapter{chapter.number + 1, {deed}}.text();
+    }
+    return revised == text ? std::optional<std::string>() : std::optional(std::move(revised));
+  };
+  SLUICE_PASS_ON(revise_notice(board, Topic::audit, written, deadline));
+  return {};
+}
+
+Result<std::vector<AuditEntry>> read_deeds(NoticeBoard& board, const AuditQuery& query, Deadline deadline) {
+  std::map<std::string, AuditEntry> found;
+  SLUICE_TRY(newest, board.list(Topic::audit, deadline));
+  if (newest->empty()) {
+    return std::vector<AuditEntry>();
+  }
+  SLUICE_TRY(chapter, read_chapter(newest->front().text));
+  const std::int64_t last = chapter->number;
+  while (true) {
+    bool all_older = query.since.has_value();
+    for (AuditEntry& entry : chapter->entries) {
+      all_older = all_older && entry.ended_at.value_or(entry.at) < *query.since;
+      entry.place = board.traits().place;
+      if (query.wants(entry)) {
+        // A deed that ended in a later chapter stands there as it ended.
+        found.try_emplace(entry.id, std::move(entry));
+      }
+    }
+    const std::int64_t before = chapter->number - 1;
+    if (found.size() >= query.limit || all_older || before < 0 || last - before > kChapters) {
+      break;
+    }
+    SLUICE_TRY(notice, board.read(Topic::audit, key_of(before), deadline));
+    SLUICE_TRY(older, read_chapter(notice->text));
+    if (notice->version == 0 || older->number != before) {
+      break;
+    }
+    *chapter = std::move(*older);
+  }
+  std::vector<AuditEntry> all;
+  all.reserve(found.size());
+  for (auto& [id, entry] : found) {
+    all.push_back(std::move(entry));
+  }
+  return all;
+}
+
+}  // namespace sluice::fleet

@@ -1,0 +1,42 @@
+#include "host/fleet/revise_notice.hpp"
+
+#include <utility>
+
+namespace sluice::fleet {
+namespace {
+
+// Operators are few; whoever meets so many others in a row is told instead.
+constexpr int kMostTries = 50;
+
+bool may_be_tried_again(const Error& error) {
+  return error.code() == ErrorCode::conflict || error.code() == ErrorCode::unknown_outcome;
+}
+
+}  // namespace
+
+Result<std::int64_t> revise_notice(queue::NoticeBoard& board, queue::Topic topic, const Revise& revise,
+                                   Deadline deadline) {
+  Error last;
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    SLUICE_TRY(found, board.list(topic, deadline));
+    queue::Notice notice = found->empty() ? queue::Notice() : std::move(found->front());
+    auto text = revise(notice.text);
+    if (text && !*text) {
+      return notice.version;
+    }
+    Result<std::int64_t> posted = text.has_error() ? Result<std::int64_t>(text.error()) : [&] {
+      notice.text = std::move(**text);
+      return board.post(topic, notice, deadline);
+    }();
+    if (posted) {
+      return posted;
+    }
+    last = posted.error();
+    if (!may_be_tried_again(last)) {
+      break;
+    }
+  }
+  return last;
+}
+
+}  // namespace sluice::fleet

@@ -1,0 +1,194 @@
+#include "host/operate/audited_operator.hpp"
+
+#include <utility>
+
+#include "base/uuid.hpp"
+
+namespace sluice::operate {
+namespace {
+
+constexpr std::size_t kIdDigits = 13;
+
+std::string_view verb_of(queue::ChangeAction action) {
+  switch (action) {
+    case queue::ChangeAction::remove:
+      return "remove";
+    case queue::ChangeAction::set_visibility:
+      return "give back";
+    case queue::ChangeAction::delay:
+      return "delay";
+    case queue::ChangeAction::move_to_front:
+      return "move to the front";
+    case queue::ChangeAction::dead_letter:
+      return "dead-letter";
+    case queue::ChangeAction::redrive:
+      return "redrive";
+    case queue::ChangeAction::reset:
+      break;
+  }
+  return "reset";
+}
+
+/// The one message by its id, or how many.
+std::string named(std::size_t count, const std::string& id) {
+  return count == 1 ? "message " + id : std::to_string(count) + " messages";
+}
+
+void add(queue::ChangeStatus status, DeedCount& count) {
+  ++(status == queue::ChangeStatus::applied  ? count.changed
+     : status == queue::ChangeStatus::failed ? count.failed
+                                             : count.skipped);
+}
+
+void add(queue::PutStatus status, DeedCount& count) {
+  ++(status == queue::PutStatus::written  ? count.changed
+     : status == queue::PutStatus::exists ? count.skipped
+                                          : count.failed);
+}
+
+template <typename Results>
+DeedCount count_of(const Results& results) {
+  DeedCount count;
+  for (const auto& result : results) {
+    add(result.status, count);
+  }
+  return count;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<AuditedOperator>> AuditedOperator::open(queue::Queues& queues, const std::string& queue,
+                                                               std::string who, Random& random) {
+  SLUICE_TRY(opened, queues.open_operator(queue));
+  return std::unique_ptr<AuditedOperator>(
+      new AuditedOperator(std::move(*opened), queues, queue, std::move(who), random));
+}
+
+AuditedOperator::AuditedOperator(std::unique_ptr<queue::Operator> queue, queue::Queues& queues, std::string name,
+                                 std::string who, Random& random)
+    : queue_(std::move(queue)), queues_(queues), name_(std::move(name)), who_(std::move(who)), random_(random) {}
+
+void AuditedOperator::begin(Deed deed) {
+  under_way_ = true;
+  noted_ = false;
+  entry_ = {.id = make_uuid(random_).substr(0, kIdDigits),
+            .who = who_,
+            .what = std::move(deed.what),
+            .queue = name_,
+            .filter = std::move(deed.filter),
+            .reason = std::move(deed.reason),
+            .state = fleet::DeedState::begun};
+}
+
+Result<void> AuditedOperator::note_begun(Deadline deadline) {
+  if (noted_) {
+    return {};
+  }
+  const auto unnoted = [](const Error& error) {
+    return Error(error.code(), "nothing was changed, for the audit could not be written: " + error.message());
+  };
+  if (!board_) {
+    auto opened = queues_.open_board(name_);
+    if (!opened && opened.error().code() == ErrorCode::invalid) {
+      return {};  // An outbox of a host whose own queues lie in tables has no board.
+    }
+    if (!opened) {
+      return unnoted(opened.error());
+    }
+    board_ = std::move(*opened);
+  }
+  entry_.at = board_->now();
+  if (const auto begun = fleet::note_deed(*board_, entry_, deadline); !begun) {
+    return unnoted(begun.error());
+  }
+  noted_ = true;
+  return {};
+}
+
+Result<void> AuditedOperator::finish(const DeedCount& count, const std::string& stopped_by, Deadline deadline) {
+  under_way_ = false;
+  if (!noted_) {
+    return {};
+  }
+  entry_.state = stopped_by.empty() ? fleet::DeedState::done : fleet::DeedState::stopped;
+  entry_.ended_at = board_->now();
+  entry_.changed = count.changed;
+  entry_.skipped = count.skipped;
+  entry_.failed = count.failed;
+  entry_.stopped_by = stopped_by;
+  return fleet::note_deed(*board_, entry_, deadline);
+}
+
+template <typename Outcome>
+Outcome AuditedOperator::within(const std::string& what, const std::function<Outcome()>& work,
+                                const std::function<DeedCount(const Outcome&)>& count,
+                                const std::function<Outcome(const Error&)>& failure, Deadline deadline) {
+  const bool alone = !under_way_;
+  if (alone) {
+    begin({.what = what + " of queue " + name_});
+  }
+  if (const auto begun = note_begun(deadline); !begun) {
+    under_way_ = !alone;
+    return failure(begun.error());
+  }
+  Outcome outcome = work();
+  if (alone) {
+    // It is done; where this cannot be written the line stays begun.
+    static_cast<void>(finish(count(outcome), {}, deadline));
+  }
+  return outcome;
+}
+
+Result<queue::StoredMessage> AuditedOperator::get(const std::string& id, Deadline deadline) {
+  return queue_->get(id, deadline);
+}
+
+Result<queue::ListPage> AuditedOperator::list(const queue::ListRequest& request, Deadline deadline) {
+  return queue_->list(request, deadline);
+}
+
+Result<queue::QueueStats> AuditedOperator::stats(const queue::StatsRequest& request, Deadline deadline) {
+  return queue_->stats(request, deadline);
+}
+
+Result<queue::QueueOverview> AuditedOperator::overview(const queue::OverviewRequest& request, Deadline deadline) {
+  return queue_->overview(request, deadline);
+}
+
+std::vector<queue::ChangeResult> AuditedOperator::change(std::span<const queue::Change> changes, Deadline deadline) {
+  using Results = std::vector<queue::ChangeResult>;
+  if (changes.empty()) {
+    return {};
+  }
+  return within<Results>(
+      std::string(verb_of(changes.front().action)) + " " + named(changes.size(), changes.front().id),
+      [&] { return queue_->change(changes, deadline); }, count_of<Results>,
+      [&](const Error& error) {
+        return Results(changes.size(), {.status = queue::ChangeStatus::failed, .version = 0, .error = error});
+      },
+      deadline);
+}
+
+Result<queue::StoredMessage> AuditedOperator::edit(const std::string& id, std::int64_t version,
+                                                   std::span<const queue::ContentEdit> edits, Deadline deadline) {
+  using Edited = Result<queue::StoredMessage>;
+  return within<Edited>(
+      "edit message " + id, [&] { return queue_->edit(id, version, edits, deadline); },
+      [](const Edited& edited) { return DeedCount{.changed = edited ? 1U : 0U, .failed = edited ? 0U : 1U}; },
+      [](const Error& error) { return Edited(error); }, deadline);
+}
+
+std::vector<queue::PutResult> AuditedOperator::put(std::span<const queue::StoredMessage> records, queue::PutMode mode,
+                                                   Deadline deadline) {
+  using Results = std::vector<queue::PutResult>;
+  if (records.empty()) {
+    return {};
+  }
+  return within<Results>(
+      "put " + named(records.size(), records.front().message.id), [&] { return queue_->put(records, mode, deadline); },
+      count_of<Results>,
+      [&](const Error& error) { return Results(records.size(), {.status = queue::PutStatus::failed, .error = error}); },
+      deadline);
+}
+
+}  // namespace sluice::operate

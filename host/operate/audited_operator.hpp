@@ -1,0 +1,78 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/random.hpp"
+#include "host/fleet/audit.hpp"
+#include "host/queue/queues.hpp"
+
+namespace sluice::operate {
+
+/// What an operator is about to do with messages, for the audit. A value.
+struct Deed {
+  std::string what;      ///< "purge queue orders"
+  std::string filter{};  ///< which of them, as it was typed
+  std::string reason{};
+};
+
+/// What came of it. A value.
+struct DeedCount {
+  std::uint64_t changed = 0;
+  std::uint64_t skipped = 0;
+  std::uint64_t failed = 0;
+};
+
+/// A queue as operators have it: all that changes messages by their hand goes through here, and leaves a line in the
+/// audit of the queue's board. It is begun there before the first message is changed, and finished after the last: what
+/// stays begun was cut off. Where it cannot be begun nothing is changed.
+///
+/// What is changed between `begin` and `finish` is one deed; any other call is one by itself. Changes are for one
+/// thread, looks for any.
+class AuditedOperator final : public queue::Operator {
+ public:
+  /// `queues` and `random` outlive it.
+  static Result<std::unique_ptr<AuditedOperator>> open(queue::Queues& queues, const std::string& queue, std::string who,
+                                                       Random& random);
+
+  void begin(Deed deed);
+  /// `stopped_by`: why it has not come to its end; empty: it has. Writes nothing for a deed that changed nothing.
+  Result<void> finish(const DeedCount& count, const std::string& stopped_by, Deadline deadline);
+
+  Result<queue::StoredMessage> get(const std::string& id, Deadline deadline) override;
+  Result<queue::ListPage> list(const queue::ListRequest& request, Deadline deadline) override;
+  Result<queue::QueueStats> stats(const queue::StatsRequest& request, Deadline deadline) override;
+  Result<queue::QueueOverview> overview(const queue::OverviewRequest& request, Deadline deadline) override;
+  std::vector<queue::ChangeResult> change(std::span<const queue::Change> changes, Deadline deadline) override;
+  Result<queue::StoredMessage> edit(const std::string& id, std::int64_t version,
+                                    std::span<const queue::ContentEdit> edits, Deadline deadline) override;
+  std::vector<queue::PutResult> put(std::span<const queue::StoredMessage> records, queue::PutMode mode,
+                                    Deadline deadline) override;
+
+ private:
+  AuditedOperator(std::unique_ptr<queue::Operator> queue, queue::Queues& queues, std::string name, std::string who,
+                  Random& random);
+
+  /// Does the work within the deed that is under way, or within one of its own: `work` does it, `count` adds up what
+  /// came of it, `failure` is what comes of it where it cannot be begun.
+  template <typename Outcome>
+  Outcome within(const std::string& what, const std::function<Outcome()>& work,
+                 const std::function<DeedCount(const Outcome&)>& count,
+                 const std::function<Outcome(const Error&)>& failure, Deadline deadline);
+  Result<void> note_begun(Deadline deadline);
+
+  const std::unique_ptr<queue::Operator> queue_;
+  queue::Queues& queues_;
+  const std::string name_;
+  const std::string who_;
+  Random& random_;
+
+  std::unique_ptr<queue::NoticeBoard> board_;  // from the first change on
+  bool under_way_ = false;
+  bool noted_ = false;
+  fleet::AuditEntry entry_;
+};
+
+}  // namespace sluice::operate

@@ -1,0 +1,155 @@
+#include "host/fleet/audit.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/fake_clock.hpp"
+#include "tests/support/sim_queues.hpp"
+
+namespace sluice::fleet {
+namespace {
+
+using queue::Topic;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""h;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class AuditTest : public ::testing::Test {
+ protected:
+  AuditTest() : board_(*queues_.open_board("mails")) {}
+
+  static AuditEntry deed(const std::string& id, const std::string& queue = "mails") {
+    return {.id = id, .who = "ann@ops", .what = "purge queue " + queue, .queue = queue};
+  }
+  void note(AuditEntry deed) { ASSERT_TRUE(note_deed(*board_, std::move(deed), soon())); }
+  std::vector<AuditEntry> read(const AuditQuery& query = {.limit = 100'000}) {
+    auto found = read_deeds(*board_, query, soon());
+    EXPECT_TRUE(found) << found.error().message();
+    return found ? merge_audits(std::move(*found)) : std::vector<AuditEntry>();
+  }
+  static std::vector<std::string> ids_of(const std::vector<AuditEntry>& deeds) {
+    std::vector<std::string> ids;
+    ids.reserve(deeds.size());
+    for (const AuditEntry& deed : deeds) {
+      ids.push_back(deed.id);
+    }
+    return ids;
+  }
+  Deadline soon() { return Deadline::after(clock_, 10s); }
+
+  test::FakeClock clock_;
+  SeededRandom random_{1};
+  test::SimQueues queues_{clock_, random_};
+  std::unique_ptr<queue::NoticeBoard> board_;
+};
+
+TEST_F(AuditTest, ADeedIsBegunAndThenFinished) {
+  AuditEntry purge = deed("a");
+  purge.state = DeedState::begun;
+  purge.filter = "--where 'x'";
+  purge.reason = "wrong feed";
+  note(purge);
+  ASSERT_THAT(read(), SizeIs(1));
+  EXPECT_EQ(read().front().state, DeedState::begun);
+  purge.at = read().front().at;
+  clock_.advance(5s);
+  purge.state = DeedState::done;
+  purge.ended_at = board_->now();
+  purge.changed = 20'000;
+  note(purge);
+  note(purge);
+  ASSERT_THAT(read(), SizeIs(1));
+  const AuditEntry ended = read().front();
+  EXPECT_EQ(ended.state, DeedState::done);
+  EXPECT_EQ(ended.changed, 20'000U);
+  EXPECT_EQ(*ended.ended_at - ended.at, 5s);
+  EXPECT_EQ(ended.who, "ann@ops");
+  EXPECT_EQ(ended.queue, "mails");
+  EXPECT_EQ(ended.filter, "--where 'x'");
+  EXPECT_EQ(ended.reason, "wrong feed");
+}
+
+TEST_F(AuditTest, NoNoticeOutgrowsAChapterAndTheOldestGo) {
+  constexpr int kDeeds = 2'500;
+  for (int i = 0; i < kDeeds; ++i) {
+    clock_.advance(1s);
+    AuditEntry long_one = deed(std::to_string(i));
+    long_one.reason = std::string(kMostTyped, 'x');
+    note(long_one);
+  }
+  const auto all = read();
+  EXPECT_GT(all.size(), 1'000U);
+  EXPECT_LT(all.size(), 2'000U);
+  EXPECT_EQ(all.front().id, std::to_string(kDeeds - 1));
+  EXPECT_EQ(all.back().id, std::to_string(kDeeds - all.size())) << "none is missing in between";
+  EXPECT_LE(board_->list(Topic::audit, soon())->front().text.size(), kChapterBytes);
+  for (std::int64_t slot = 0; slot < kChapters; ++slot) {
+    EXPECT_LE(board_->read(Topic::audit, std::to_string(slot), soon())->text.size(), kChapterBytes);
+  }
+}
+
+TEST_F(AuditTest, ADeedThatEndsInALaterChapterIsOne) {
+  AuditEntry purge = deed("long");
+  purge.state = DeedState::begun;
+  note(purge);
+  for (int i = 0; i < 200; ++i) {
+    note(deed(std::to_string(i)));
+  }
+  purge.state = DeedState::stopped;
+  purge.ended_at = board_->now();
+  note(purge);
+  const auto all = read();
+  EXPECT_THAT(all, SizeIs(201));
+  EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const AuditEntry& one) { return one.id == "long"; }), 1);
+  EXPECT_TRUE(
+      std::none_of(all.begin(), all.end(), [](const AuditEntry& one) { return one.state == DeedState::begun; }));
+}
+
+TEST_F(AuditTest, TextsThatPeopleTypeAreCut) {
+  AuditEntry edit = deed("a");
+  edit.reason = std::string(100'000, '\x01');
+  edit.filter = std::string(100'000, '"');
+  note(edit);
+  EXPECT_THAT(read().front().reason, SizeIs(kMostTyped));
+  EXPECT_LE(board_->list(Topic::audit, soon())->front().text.size(), 2 * kChapterBytes);
+}
+
+TEST_F(AuditTest, NoMoreIsReadThanIsWanted) {
+  for (int i = 0; i < 500; ++i) {
+    clock_.advance(60s);
+    note(deed(std::to_string(i), i % 2 == 0 ? "mails" : "orders"));
+  }
+  EXPECT_THAT(ids_of(read({.limit = 100'000, .queue = "orders", .since = clock_.wall_now() - 300s})),
+              ElementsAre("499", "497", "495"));
+  const auto some = read({.limit = 3});
+  EXPECT_LT(some.size(), 100U) << "one chapter is enough";
+  EXPECT_EQ(some.front().id, "499");
+  EXPECT_THAT(read({.limit = 10, .queue = "nobody"}), IsEmpty());
+}
+
+TEST_F(AuditTest, WhatNobodyCanReadIsLeftBehind) {
+  ASSERT_TRUE(board_->post(Topic::audit, {.text = "\x01{"}, soon()));
+  EXPECT_FALSE(read_deeds(*board_, {}, soon()));
+  note(deed("a"));
+  EXPECT_THAT(ids_of(read()), ElementsAre("a"));
+}
+
+TEST_F(AuditTest, ADeedOnSeveralBoardsAppearsOnce) {
+  AuditEntry here = deed("a");
+  here.place = "table 'x'";
+  here.at = WallTime(101s);
+  AuditEntry there = here;
+  there.place = "table 'y'";
+  there.at = WallTime(100s);
+  AuditEntry later = deed("b");
+  later.at = WallTime(200s);
+  const auto merged = merge_audits({here, later, there});
+  EXPECT_THAT(ids_of(merged), ElementsAre("b", "a"));
+  EXPECT_EQ(merged.back().place, "table 'x', table 'y'");
+  EXPECT_EQ(merged.back().at, WallTime(100s));
+}
+
+}  // namespace
+}  // namespace sluice::fleet
