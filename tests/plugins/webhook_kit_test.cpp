@@ -38,7 +38,7 @@ TEST_F(WebhookKit, TurnsAnAnswerIntoAnOutcome) {
 
 TEST_F(WebhookKit, TriesAgainWhatHasNoAnswer) {
   EXPECT_EQ(answered(kHangUp).status, SLUICE_RETRY);
-  EXPECT_THAT(answered("HTTP/1.1 200 OK\r\nContent-Len").reason, HasSubstr("broke off within its headers"));
+  EXPECT_EQ(answered("HTTP/1.1 200 OK\r\nConnection: close\r\nX: ").status, SLUICE_RETRY);
   HandlerTest nobody(handler_of("webhook"), {{"url", "http://127.0.0.1:1/"}});
   EXPECT_EQ(nobody.handle({.body = "x"}).status, SLUICE_RETRY);
 }
