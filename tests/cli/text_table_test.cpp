@@ -51,8 +51,8 @@ TEST(TextTable, CutsNamesInTheMiddleAndProseAtTheEnd) {
   TextTable table({operate::names("HOST", 8), {.title = "STATE"}, operate::prose("ERROR", 8)}, {.columns = 30});
   table.add({"worker-7f9c8d5b4-x2kq1:4711", "ready", "connection refused"});
   EXPECT_EQ(table.take(),
-            "HOST       STATE  ERROR\n"
-            "worke…4711  ready  connection r…\n");
+            "HOST        STATE  ERROR\n"
+            "worke…4711  ready  connection…\n");
 }
 
 TEST(TextTable, CutsAtACharacter) {

@@ -254,9 +254,6 @@ class Drive {
     stopped_by_ = "nobody reads its output";
     while (console_.writable()) {
       const auto step = run_.step();
-      if (lists_ && console_.output_is_terminal() && !step.outcomes.empty()) {
-        console_.end_progress();
-      }
       add(step.outcomes);
       if (!step.outcomes.empty()) {
         show_progress();
@@ -301,6 +298,9 @@ class Drive {
   }
 
   void add_line(const operate::BulkOutcome& outcome) {
+    if (console_.output_is_terminal()) {
+      console_.end_progress();
+    }
     const std::string fate = outcome.fate == Fate::done      ? std::string(words_.done)
                              : outcome.fate == Fate::planned ? "would " + std::string(words_.verb)
                              : outcome.fate == Fate::skipped ? "skipped"
