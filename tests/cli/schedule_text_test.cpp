@@ -57,6 +57,7 @@ TEST_F(ScheduleText, OneThatHasNeverSentSaysSo) {
   told("2026-11-22T12:00:00Z", false);
   EXPECT_THAT(line(), AllOf(HasSubstr("; last never; next 2026-11-22 13:00"), Not(HasSubstr("missed"))));
   EXPECT_TRUE(json().at("last").is_null());
+  EXPECT_EQ(json().at("told_by").as_string(), "a");
   told("2026-11-22T09:00:00Z", false);
   EXPECT_THAT(line(), HasSubstr("; last never; missed 3: ")) << "what was missed is counted from when a host had it";
 }

@@ -144,7 +144,7 @@ class EffectInputSqlite(Case):
     def test_two_hosts_with_one_schedule_differently(self):
         self.write_job("effect_of", extra='[schedule.tick]\nevery = "1h"\nbody = "1"\n')
         first = self.start()
-        until("the first one has told", lambda: self.schedule()["last"])
+        until("the first one has told", lambda: self.schedule()["told_by"])
         self.write("host-2.toml", open(self.path("host.toml"), encoding="utf-8").read().replace(
             'name = "e2e"', 'name = "other"\nstate_dir = "var2"'))
         self.write_job("effect_of", extra='[schedule.tick]\nevery = "2h"\nbody = "1"\n')
@@ -170,14 +170,15 @@ class EffectInputSqlite(Case):
     def test_jobs_show_what_was_sent_and_what_was_missed(self):
         self.write_job("effect_of", extra='[schedule.tick]\nevery = "1h"\nbody = "1"\n')
         before = self.schedule()
-        self.assertEqual((None, 0, "last"), (before["last"], before["missed"], before["catch_up"]))
+        self.assertEqual((None, 0, None, "last"),
+                         (before["last"], before["missed"], before["told_by"], before["catch_up"]))
         self.assertEqual(3, len(before["next"]))
         run = self.start()
-        until("the host has told", lambda: self.schedule()["last"])
+        until("the host has told", lambda: self.schedule()["told_by"])
         self.assertEqual(0, run.stop(), run.log())
         self.assertEqual(0, self.schedule()["missed"])
         text = self.sluice("jobs", "--output", "text", check=True).stdout
-        self.assertRegex(text, r"schedule tick: every 1h to queue orders; last \d{4}-.*; next \d{4}-")
+        self.assertRegex(text, r"schedule tick: every 1h to queue orders; last never; next \d{4}-")
 
 
 class EffectInputDynamo(EffectInputSqlite):

@@ -36,7 +36,7 @@ std::string queue_of(const config::JobConfig& job, const config::ScheduleConfig&
 
 /// How a schedule stands by what hosts have told.
 struct ScheduleStanding {
-  bool known = false;        ///< a host has had it
+  std::string told_by;       ///< the host that has told of it last; empty: none has had it
   std::optional<Time> last;  ///< of which a message was sent
   std::size_t missed = 0;
 };
@@ -49,7 +49,7 @@ ScheduleStanding standing_of(const config::ScheduleTimes& times, const std::stri
   }
   const Time begin = notice->second.last;
   const Time end(std::chrono::floor<std::chrono::seconds>((now - kTold).time_since_epoch()));
-  return {true, notice->second.sent, end > begin ? times.between(begin, end, kMostMissed).size() : 0};
+  return {notice->second.host, notice->second.sent, end > begin ? times.between(begin, end, kMostMissed).size() : 0};
 }
 
 /// What a host has told of this schedule, where it has it otherwise than the file here.
@@ -69,9 +69,9 @@ std::string_view what_becomes_of_missed(config::CatchUp catch_up) {
 
 std::string standing_text(const ScheduleStanding& standing, const config::ScheduleTimes& times,
                           config::CatchUp catch_up) {
-  std::string text = "; last " + (standing.last    ? times.text(*standing.last)
-                                  : standing.known ? "never"
-                                                   : "never, as no host has had it");
+  std::string text = "; last " + (standing.last              ? times.text(*standing.last)
+                                  : standing.told_by.empty() ? "never, as no host has had it"
+                                                             : "never");
   if (standing.missed > 0) {
     text += "; missed " + std::to_string(standing.missed) + (standing.missed == kMostMissed ? " or more" : "") + ": " +
             std::string(what_becomes_of_missed(catch_up));
@@ -117,10 +117,11 @@ void write_schedules(JsonWriter& json, const config::JobConfig& job, WallTime no
     const bool by_clock = !schedule.cron.empty();
     const auto standing = [&](JsonWriter& members) {
       if (told != nullptr && times) {
-        const auto [known, last, missed] = standing_of(*times, queue, schedule.name, now, *told);
+        const auto [told_by, last, missed] = standing_of(*times, queue, schedule.name, now, *told);
         const auto* const other = told_otherwise(job, schedule, *told);
         put_members(members, "last", or_null(last.has_value(), moment(last.value_or(Time{}))), "missed", missed,
-                    "differs_on", or_null(other != nullptr, other == nullptr ? "" : other->host));
+                    "told_by", or_null(!told_by.empty(), told_by), "differs_on",
+                    or_null(other != nullptr, other == nullptr ? "" : other->host));
       }
     };
     put_object(each, "name", schedule.name, member_if(!by_clock, "every", config::format_duration(schedule.every)),

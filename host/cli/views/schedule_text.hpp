@@ -22,8 +22,9 @@ using ScheduleNotices = std::map<std::pair<std::string, std::string>, runtime::S
 std::vector<std::string> schedule_lines(const config::JobConfig& job, WallTime now,
                                         const ScheduleNotices* told = nullptr);
 /// The same as an array of objects: name, cron or every, time_zone, queue, catch_up, and next, in RFC 3339; with
-/// notices also last (null: never), missed, of which kMostMissed are counted at most, and differs_on, the host that has
-/// it otherwise (null: none has told so).
+/// notices also last (null: none was sent), missed, of which kMostMissed are counted at most, told_by, the host that
+/// has told of it last (null: none has had it), and differs_on, the host that has it otherwise (null: none has told
+/// so).
 void write_schedules(JsonWriter& json, const config::JobConfig& job, WallTime now,
                      const ScheduleNotices* told = nullptr);
 
