@@ -72,6 +72,11 @@ class HostOfTest {
     }
     return sent;
   }
+  /// The latest time that hosts tell as one of which a message was sent; empty: none.
+  std::string told_sent() const {
+    const auto notice = ScheduleNotice::read(board_->read(queue::Topic::schedules, "sweep", Deadline::never())->text);
+    return notice->sent ? format_timestamp(WallTime(notice->sent->time_since_epoch())) : std::string();
+  }
   WallTime wake() { return scheduler_.next(clock_.wall_now()).wake; }
   std::vector<std::string> take_bad_lines() { return std::exchange(bad_lines_, {}); }
 
@@ -104,6 +109,22 @@ TEST_F(SchedulerTest, SendsAtEachTimeThatIsDue) {
   clock_.set_wall(at("2026-01-02T03:30:00.5Z"));
   EXPECT_THAT(host.work(), ElementsAre("schedule/sweep/2026-01-02T03:30:00.000000000Z"));
   EXPECT_THAT(host.take_bad_lines(), IsEmpty());
+}
+
+TEST_F(SchedulerTest, TellsWhatItHasSentAndNothingBefore) {
+  HostOfTest host(queues_, clock_, "a");
+  host.take(every(15min));
+  host.work();
+  EXPECT_EQ(host.told_sent(), "") << "it is up to date, and has sent nothing";
+  clock_.set_wall(at("2026-01-02T03:15:00Z"));
+  host.work();
+  EXPECT_EQ(host.told_sent(), "2026-01-02T03:15:00.000000000Z");
+  HostOfTest other(queues_, clock_, "b");
+  other.take(every(15min, CatchUp::none));
+  other.work();
+  clock_.set_wall(at("2026-01-02T03:40:00Z"));
+  other.work();
+  EXPECT_EQ(other.told_sent(), "2026-01-02T03:15:00.000000000Z") << "what is let go was not sent";
 }
 
 TEST_F(SchedulerTest, ManyHostsAndManyStartsSendOnce) {
