@@ -1,5 +1,7 @@
 #include "host/runtime/host.hpp"
 
+#include <filesystem>
+
 #include "host/observe/build_info.hpp"
 #include "host/queue/joined_source.hpp"
 #include "host/runtime/host_queues.hpp"
@@ -391,16 +393,39 @@ std::optional<JobSet::Exchange> Host::plan_reload() {
 }
 
 void Host::reload(JobSet::Exchange next) {
-  const JobSet::Changes changes = next.changes;
+  JobSet::Changes changes = next.changes;
+  const std::vector<std::string> old = on_old_code(next.leaving);
+  changes.unchanged -= std::min(changes.unchanged, old.size());
   jobs_.exchange(std::move(next), parts_.config.drain_timeout);
   schedules_.take(next_schedules_);
   tell_reload({changes, {}, parts_.plugins.rejected()});
+  if (!old.empty() && !parts_.reloaded) {
+    parts_.log.warn("jobs run on with their old code", {{"jobs", joined(old)}});
+  }
   std::string text = "reloaded; added: " + listed(changes.added) + "; changed: " + listed(changes.changed) +
-                     "; removed: " + listed(changes.removed) + "; unchanged: " + std::to_string(changes.unchanged);
+                     "; removed: " + listed(changes.removed) + "; unchanged: " + std::to_string(changes.unchanged) +
+                     (old.empty() ? "" : "; still with their old code: " + joined(old));
   for (const plugin::RejectedPlugin& rejected : parts_.plugins.rejected()) {
     text += "; not used: " + rejected.why;
   }
   responder_->reload_ended({true, text});
+}
+
+std::vector<std::string> Host::on_old_code(const std::vector<std::string>& leaving) const {
+  std::vector<std::string> old;
+  const auto& rejected = parts_.plugins.rejected();
+  for (const JobSet::Member& member : jobs_.members()) {
+    const std::string& name = member.plan.config.name;
+    const std::string& file = member.plan.plugin_file;
+    if (std::find(leaving.begin(), leaving.end(), name) != leaving.end()) {
+      continue;
+    }
+    const bool is_gone = !std::filesystem::exists(file);
+    if (is_gone || std::any_of(rejected.begin(), rejected.end(), [&](const auto& one) { return one.file == file; })) {
+      old.push_back(name + (is_gone ? " (" + file + " is gone)" : ""));
+    }
+  }
+  return old;
 }
 
 void Host::refuse_reload(const std::vector<std::string>& reasons) {

@@ -98,6 +98,8 @@ class Host : boost::noncopyable {
   /// On the errand's thread. Nothing, and it is told why, when the files ask for what cannot be.
   std::optional<JobSet::Exchange> plan_reload();
   void reload(JobSet::Exchange next);
+  /// Jobs that run on, for they are not among those that leave, although their plugin's file is not what is loaded.
+  std::vector<std::string> on_old_code(const std::vector<std::string>& leaving) const;
   void refuse_reload(const std::vector<std::string>& reasons);
   void tell_reload(const ReloadNews& result) const;
   /// Every queue has nothing due and nothing in flight, here or elsewhere: what the last count said. Sends the errand

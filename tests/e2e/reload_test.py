@@ -131,6 +131,8 @@ class Reload(Case):
         self.assertIn("unchanged=2", run.log())
         self.bring(os.path.join(FIXTURE_PLUGINS, "crashes_at_load.so"))
         self.hangup(run, "version 2.0.0, which is loaded, stays in use")
+        until("it is told who has not the new code", lambda: re.search(r"with their old code\s+jobs=orders\b", run.log()))
+        self.assertIn("unchanged=1", run.log())
         last = self.send(1)
         until("the second code works on", lambda: last[0] + " 2" in self.lines("lines"))
         self.assertEqual(0, run.stop(), run.log())
