@@ -149,6 +149,9 @@ Result<LedgerContents> parse(const std::string& file, const LedgerBytes& bytes) 
   contents.settlement = {head.settled.counts, WallTime(Duration(head.settled.time)),
                          clean_utf8(head.settled.by.view(), std::string::npos)};
   contents.crash = read_crash(bytes.crash());
+  if (head.ended != 0) {
+    contents.unclean_end = {WallTime(Duration(head.ended)), clean_utf8(head.why_unclean.view(), std::string::npos)};
+  }
   const bool blames = contents.crash && contents.crash->blamed;
   for (std::uint32_t i = 0; i < slots; ++i) {
     if (auto held = read_slot(bytes, i, contents.unreadable)) {
@@ -237,7 +240,7 @@ HostLedger::HostLedger(Descriptor descriptor, char* base, std::string file)
 
 HostLedger::~HostLedger() {
   if (is_file_at(file_, descriptor_.get())) {
-    bool empty = crash_record().state.load() == CrashRecord::none;
+    bool empty = crash_record().state.load() == CrashRecord::none && head().ended == 0;
     const std::uint32_t slots = head().slots.load();
     for (std::uint32_t i = 0; i < slots && empty; ++i) {
       const std::uint32_t state = slot(i).state.load();
@@ -415,6 +418,14 @@ void JobSlots::drop(HeldSlot held) noexcept {
   }
   at(held).state.store(format::kFree, std::memory_order_release);
   free_.push_back(held);
+}
+
+std::string LedgerContents::cause() const {
+  if (crash) {
+    return crash->summary();
+  }
+  return unclean_end ? "drained, but not clean: " + unclean_end->why
+                     : "ended without a word: killed, out of memory, or power lost";
 }
 
 Result<LedgerContents> read_ledger(const std::string& file) {

@@ -49,6 +49,8 @@ struct Head {
   // Later additions: zero in files that know nothing of them.
   FixedText<256> incarnation;             ///< as an owner of parts of queues
   std::atomic<std::uint32_t> unrecorded;  ///< how many messages are held that no slot tells of
+  std::int64_t ended;                     ///< nanoseconds of the wall clock, where its drain was not clean; 0: not so
+  FixedText<1024> why_unclean;
 };
 
 struct JobEntry {
@@ -162,6 +164,12 @@ class HostLedger : boost::noncopyable {
   /// False: its file was removed, replaced or cut off: the next host will not know what is held.
   bool is_whole() const;
 
+  /// The host ends itself, by a drain that left something behind.
+  void note_unclean_end(WallTime now, std::string_view why) {
+    head().why_unclean.assign(why);
+    head().ended = now.time_since_epoch().count();
+  }
+
   /// Where the crash handler writes.
   CrashRecord& crash_record() { return *reinterpret_cast<CrashRecord*>(base_ + format::kCrashAt); }
 
@@ -266,6 +274,12 @@ struct LedgerSettlement : format::SettledCounts {
   std::string by;   ///< the host that did it
 };
 
+/// How a host ended itself whose drain left something behind. A value.
+struct UncleanEnd {
+  WallTime time{};
+  std::string why;
+};
+
 /// A value.
 struct LedgerContents {
   std::string file;
@@ -280,6 +294,10 @@ struct LedgerContents {
   std::optional<CrashReport> crash;
   LedgerSettlement settlement;
   std::size_t unreadable = 0;  ///< slots that make no sense, and are passed over
+  std::optional<UncleanEnd> unclean_end{};
+
+  /// What ended the host, as far as anything says so.
+  std::string cause() const;
 };
 
 /// Reads a ledger as it is at this moment, whoever has it. `corrupt` for a file that is none, is cut off, or comes from

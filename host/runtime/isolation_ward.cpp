@@ -35,8 +35,7 @@ std::string why_blamed(const HeldMessage& held, const LedgerContents& ledger) {
     return ledger.crash->failure_text(plugin::kReasonLimit);
   }
   return "its host ended while it committed the statements of this message, and of no other: " +
-         (ledger.crash ? ledger.crash->failure_text(plugin::kReasonLimit / 2)
-                       : std::string("nothing says why: killed, out of memory, or power lost"));
+         (ledger.crash ? ledger.crash->failure_text(plugin::kReasonLimit / 2) : ledger.cause());
 }
 
 queue::Completion blame(const HeldMessage& held, const LedgerContents& ledger,
@@ -64,10 +63,6 @@ constexpr std::array kColumns{&isolation::LedgerSettlement::counted, &isolation:
 constexpr Duration kLook = std::chrono::seconds(10);
 constexpr Duration kSettleTime = std::chrono::seconds(3);
 constexpr std::size_t kHistory = 100;
-
-std::string why_it_died(const isolation::LedgerContents& ledger) {
-  return ledger.crash ? ledger.crash->summary() : "nothing says why: killed, out of memory, or power lost";
-}
 
 // The first jobs begin without what a store that does not answer keeps from being settled.
 constexpr Duration kRecoveryTime = std::chrono::seconds(3);
@@ -169,7 +164,8 @@ std::shared_ptr<isolation::JobLedger> OwnLedger::open(const std::vector<isolatio
 
 std::vector<RecoveryStep> plan_recovery(const LedgerContents& ledger, const std::vector<config::JobConfig>& jobs,
                                         Random& random, WallTime now) {
-  const bool known = ledger.crash && ledger.crash->blamed && ledger.crash->slot != isolation::kNoSlot;
+  const bool blames = ledger.crash && ledger.crash->blamed && ledger.crash->slot != isolation::kNoSlot;
+  const bool known = blames || (ledger.unclean_end && !ledger.crash);
   std::map<queue::QueueAddress, RecoveryStep> steps;
   for (const HeldMessage& held : ledger.held) {
     RecoveryStep& step = steps.try_emplace(held.address, RecoveryStep{held.address, {}, {}}).first->second;
@@ -179,7 +175,7 @@ std::vector<RecoveryStep> plan_recovery(const LedgerContents& ledger, const std:
       continue;
     }
     const bool alone = held.committing == isolation::Committing::alone && !known;
-    const bool counts = alone || (SLUICE_GUARD(innocents_beside_a_bomb) ? held.blamed : known);
+    const bool counts = alone || (SLUICE_GUARD(innocents_beside_a_bomb) ? held.blamed : blames);
     if (counts) {
       step.completions.push_back(blame(held, ledger, jobs, random, now));
       step.suspicions.push_back(Suspicion::blamed);
@@ -260,7 +256,7 @@ Result<void> OrphanSettlement::close(WallTime now, std::string by) {
   for (const RecoveryStep& step : open_) {
     tally_.unsettled += static_cast<std::uint32_t>(step.completions.size());
   }
-  if (ledger_->contents().held.empty() && !ledger_->contents().crash) {
+  if (ledger_->contents().held.empty() && !ledger_->contents().crash && !ledger_->contents().unclean_end) {
     ledger_->remove();
     return {};
   }
@@ -358,7 +354,7 @@ void LedgerRecovery::finish(OrphanSettlement& settlement) {
     return;
   }
   parts_.log.warn("settled what a dead host held", {{"host", ledger.host},
-                                                    {"died", why_it_died(ledger)},
+                                                    {"died", ledger.cause()},
                                                     {"counted", tally.counted},
                                                     {"suspects", tally.suspects},
                                                     {"released", tally.released},

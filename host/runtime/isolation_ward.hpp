@@ -30,6 +30,14 @@ class OwnLedger : boost::noncopyable {
   /// Gives it up. What is held in it then stays for the next host.
   void end() SLUICE_EXCLUDES(mutex_);
 
+  /// Whoever finds it knows that the host ended itself, by a drain that left something behind.
+  void note_unclean_end(const std::string& why) SLUICE_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    if (ledger_) {
+      ledger_->note_unclean_end(clock_.wall_now(), why);
+    }
+  }
+
   /// The part of a job with these queues; never null, and usable for as long as somebody has it.
   std::shared_ptr<isolation::JobLedger> open(const std::vector<isolation::LedgerJob>& parts) SLUICE_EXCLUDES(mutex_);
   /// Why there is none; empty: there is one.
@@ -80,6 +88,7 @@ struct RecoveryStep {
 /// Decides on everything that a dead host held. What a handler had finished is removed. Where a crash is blamed on a
 /// message, that one alone counts, by its job's policy, and is a suspect from now on; otherwise what ran or was being
 /// committed is suspect, and a suspect that was being committed counts, since there is no other place left to find out.
+/// A host that ended itself, by a drain that was not clean, died of none of them.
 /// All others get their attempt back. A job that is not among `jobs` is taken to have attempts without end.
 std::vector<RecoveryStep> plan_recovery(const isolation::LedgerContents& ledger,
                                         const std::vector<config::JobConfig>& jobs, Random& random, WallTime now);
@@ -228,6 +237,7 @@ class IsolationWard : boost::noncopyable {
   /// Kills the Runners.
   void hard_stop() { spawner_.kill_all(); }
 
+  void note_unclean_end(const std::string& why) { ledger_.note_unclean_end(why); }
   /// Why there is no crash ledger; empty: there is one. By any thread.
   std::string ledger_trouble() const { return ledger_.trouble(); }
   /// A job's part of the ledger; never null.

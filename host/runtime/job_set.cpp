@@ -24,6 +24,12 @@ std::string change_text(const JobPlan& before, const JobPlan& now) {
   return now.config.name + " (" + was + (was == plugin(now) ? ", built anew)" : ", now " + is + ")");
 }
 
+void add_of_job(const std::string& job, const std::vector<std::string>& lines, std::vector<std::string>& all) {
+  for (const std::string& line : lines) {
+    all.push_back("job " + job + ": " + line);
+  }
+}
+
 }  // namespace
 
 Result<JobSet::Exchange> JobSet::prepare(const std::vector<JobPlan>& plans) const {
@@ -204,6 +210,7 @@ void JobSet::close_books(const JobPointer& job, const work::DrainReport& report)
     const MutexLock lock(mutex_);
     past_[job->config().name] += report.ledger;
     clean_ = clean_ && report.clean();
+    add_of_job(job->config().name, report.left_behind, left_behind_);
     std::erase(leaving_, job);
     std::erase_if(running_, [&job](const auto& entry) { return entry.second.job == job; });
     if (!job->at_rest()) {
@@ -263,6 +270,7 @@ JobSet::Drained JobSet::account() const {
     open = jobs_now();
     drained.jobs = past_;
     drained.clean = clean_;
+    drained.left_behind = left_behind_;
     drained.threads_left = any_retires() || !open.empty();
     undead = undead_;
   }
@@ -272,6 +280,7 @@ JobSet::Drained JobSet::account() const {
     ledger.stranded += ledger.in_flight();
     drained.jobs[job->config().name] += ledger;
     drained.clean = drained.clean && ledger.stranded == 0 && activity.running.empty() && !activity.denial;
+    add_of_job(job->config().name, work::left_behind(activity, clock_.steady_now()), drained.left_behind);
   }
   for (const JobPointer& job : undead) {
     drained.threads_left = drained.threads_left || !job->at_rest();

@@ -49,6 +49,7 @@ class JobSet : boost::noncopyable {
   struct Drained {
     std::map<std::string, work::LedgerSnapshot> jobs;
     bool clean = true;
+    std::vector<std::string> left_behind{};  ///< why it is not: "job mailer: ..."
     /// Handlers or threads of exchanged jobs have not returned: the process is to be left, not the set destroyed.
     bool threads_left = false;
   };
@@ -186,6 +187,7 @@ class JobSet : boost::noncopyable {
   std::uint64_t said_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< how often
   bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
   bool clean_ SLUICE_GUARDED_BY(mutex_) = true;
+  std::vector<std::string> left_behind_ SLUICE_GUARDED_BY(mutex_);
   // Last, so that the threads end before what they use.
   std::list<ServiceThread> retirements_
       SLUICE_GUARDED_BY(mutex_);  ///< of jobs on their way out, until they are destroyed

@@ -231,6 +231,13 @@ class Run {
   void tell(const DrainCertificate& certificate) {
     options_.companion != nullptr ? options_.companion->host_ends(certificate) : say(certificate);
   }
+  /// Leaves word of it for the next host, and tells those who wait.
+  void end(Host& host, const DrainCertificate& certificate, int status) {
+    if (!certificate.clean) {
+      host.note_unclean_end(joined(certificate.left_behind));
+    }
+    host.farewell({status, certificate.text()});
+  }
   void tell_collectors(Ground& ground);
   void bound_by(int nth, Duration drain_timeout);
   int refuse(const Refusal& lines);
@@ -357,7 +364,7 @@ int Run::serve(Ground& ground) {
     const DrainCertificate certificate = certificate_of(ground.host->account(), ground);
     const int status = certificate.clean ? kClean : kAbandoned;
     return Watchdog::Ending{status, [this, &ground, certificate, status] {
-                              ground.host->farewell({status, certificate.text()});
+                              end(*ground.host, certificate, status);
                               say(certificate);
                             }};
   });
@@ -396,7 +403,7 @@ int Run::finish(Ground& ground, int status_if_clean) {
     leave_to_watchdog();
   }
   const DrainCertificate certificate = certificate_of(drained, ground);
-  host.farewell({status, certificate.text()});
+  end(host, certificate, status);
   tell(certificate);
   tell_collectors(ground);
   const bool hangs = !drained.clean || drained.threads_left || errand_.under_way() || host.waits_for_store() ||
@@ -416,6 +423,7 @@ DrainCertificate Run::certificate_of(JobSet::Drained drained, const Ground& grou
   DrainCertificate certificate;
   certificate.jobs = std::move(drained.jobs);
   certificate.clean = drained.clean;
+  certificate.left_behind = std::move(drained.left_behind);
   const SteadyTime since = draining_since_;
   certificate.took = since == SteadyTime::max() ? Duration::zero() : clock_.steady_now() - since;
   certificate.dynamodb = ground.queues->cost();
@@ -549,6 +557,9 @@ std::string DrainCertificate::text() const {
   const LedgerSnapshot sum = total();
   std::string out = "drain certificate: " + sum_text(sum, true) + "; drained in " + fixed_decimal(seconds(took), 1) +
                     (clean ? " s, clean" : " s, NOT clean");
+  if (!clean && !left_behind.empty()) {
+    out += " (" + joined(left_behind) + ")";
+  }
   for (const auto& [name, ledger] : jobs) {
     out += "; " + name + ": " + sum_text(ledger, false);
   }
@@ -568,6 +579,12 @@ std::string DrainCertificate::json() const {
   }
   std::string out = "{\"total\": " + sum_json(total()) + ", \"jobs\": {" + by_job +
                     "}, \"seconds\": " + fixed_decimal(seconds(took), 3) + ", \"clean\": " + (clean ? "true" : "false");
+  if (!clean) {
+    std::vector<std::string> lines;
+    lines.reserve(left_behind.size());
+    std::transform(left_behind.begin(), left_behind.end(), std::back_inserter(lines), json_quoted);
+    out += ", \"left_behind\": [" + joined(lines) + "]";
+  }
   if (dynamodb) {
     out += ", \"dynamodb\": {\"requests\": " + std::to_string(dynamodb->requests) +
            ", \"read_units\": " + fixed_decimal(dynamodb->read_units, 1) +

@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "base/text/decimal.hpp"
 #include "base/text/utf8.hpp"
 #include "host/observe/trace_context.hpp"
 
@@ -39,6 +40,49 @@ Duration HandlerTimes::quantile_since(const HandlerTimes& before, double share) 
     }
   }
   return std::chrono::microseconds(std::int64_t{1} << bucket);
+}
+
+std::vector<std::string> left_behind(const JobActivity& activity, SteadyTime now) {
+  constexpr std::size_t kMostTold = 10;
+  const auto same = [](const RunningHandler& one) {
+    return [&one](const RunningHandler& other) {
+      return other.message_id == one.message_id && other.worker == one.worker && other.started_at == one.started_at;
+    };
+  };
+  const auto after = [now](const RunningHandler& handler) {
+    return " after " + fixed_decimal(std::chrono::duration<double>(now - handler.started_at).count(), 1) + " s";
+  };
+  const std::vector<RunningHandler>& running = activity.running;
+  const std::vector<RunningHandler>& abandoned = activity.abandoned;
+  std::vector<std::string> handlers;
+  handlers.reserve(running.size() + abandoned.size());
+  for (const RunningHandler& handler : abandoned) {
+    const bool runs = std::any_of(running.begin(), running.end(), same(handler));
+    handlers.push_back("message " + handler.message_id + " was taken from its handler, which had " +
+                       (runs ? "still not returned" + after(handler) : "not returned in time"));
+  }
+  for (const RunningHandler& handler : running) {
+    if (std::none_of(abandoned.begin(), abandoned.end(), same(handler))) {
+      handlers.push_back("the handler of message " + handler.message_id + " had not returned" + after(handler) +
+                         (handler.stuck ? ", long beyond its time-out" : ""));
+    }
+  }
+  std::vector<std::string> lines(handlers.begin(),
+                                 handlers.begin() + static_cast<std::ptrdiff_t>(std::min(handlers.size(), kMostTold)));
+  if (handlers.size() > kMostTold) {
+    lines.push_back("and so for " + std::to_string(handlers.size() - kMostTold) + " more");
+  }
+  if (const std::uint64_t left = activity.ledger.stranded + activity.ledger.in_flight(); left > 0) {
+    lines.push_back(std::to_string(left) + (left == 1 ? " message stays" : " messages stay") +
+                    " claimed until the lease runs out, as the store was not told in time");
+  }
+  if (activity.claiming) {
+    lines.emplace_back("the store had not answered a claim: what it grants is due again when the lease runs out");
+  }
+  if (activity.denial) {
+    lines.push_back("the store refuses the job its work: " + activity.denial->message());
+  }
+  return lines;
 }
 
 namespace {

@@ -116,11 +116,12 @@ struct JobActivity {
   LedgerSnapshot ledger;
   HandlerTimes times;
   std::vector<RunningHandler> running;
-  std::optional<Error> trouble{};  ///< why claims or settlements fail just now
-  bool cut_off = false;            ///< they have failed for long
-  std::optional<Error> denial{};   ///< why it can do nothing: the store refuses the role what it takes
-  bool out_of_workers = false;     ///< so many are stuck that no more workers take their place
-  bool claiming = false;           ///< a call of the source has not been answered
+  std::vector<RunningHandler> abandoned{};  ///< whose messages the drain took from them, as they were then
+  std::optional<Error> trouble{};           ///< why claims or settlements fail just now
+  bool cut_off = false;                     ///< they have failed for long
+  std::optional<Error> denial{};            ///< why it can do nothing: the store refuses the role what it takes
+  bool out_of_workers = false;              ///< so many are stuck that no more workers take their place
+  bool claiming = false;                    ///< a call of the source has not been answered
   bool quiescent = false;       ///< nothing is held, and the last claim, begun after the last wake, found nothing due
   bool held_by_budget = false;  ///< it waits for what one of its queues may cost
 
@@ -131,6 +132,9 @@ struct JobActivity {
     return some;
   }
 };
+
+/// Why a job that has drained, or has to end as it is, leaves something behind: a line for each thing. None: nothing.
+std::vector<std::string> left_behind(const JobActivity& activity, SteadyTime now);
 
 /// How one delivery of a message has ended: what its handler made of it, and what became of it by the job's policy. A
 /// value.

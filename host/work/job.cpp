@@ -264,9 +264,12 @@ DrainReport Job::drain(Deadline deadline) {
   }
   const JobActivity left = activity();
   parts_->shared.metrics().workers(0, left.stuck().size());
-  return {left.ledger, static_cast<std::uint32_t>(left.running.size()),
-          parts_->shared.look([](const JobFlow& flow) { return flow.drain().abandoned(); }), left.claiming,
-          left.denial.has_value()};
+  return {left.ledger,
+          static_cast<std::uint32_t>(left.running.size()),
+          static_cast<std::uint32_t>(left.abandoned.size()),
+          left.claiming,
+          left.denial.has_value(),
+          left_behind(left, parts_->shared.clock().steady_now())};
 }
 
 void Job::hard_stop() {

@@ -54,6 +54,7 @@ struct DrainReport {
   std::uint32_t abandoned = 0;         ///< handlers that were given up while they ran, the killed ones among them
   bool claim_under_way = false;  ///< the store had not answered a claim: what it grants nobody works on until it lapses
   bool denied = false;           ///< the store refused the job its work to the end
+  std::vector<std::string> left_behind{};  ///< what makes it not clean, a line for each thing
 
   /// Nothing was left behind.
   bool clean() const { return ledger.stranded == 0 && handlers_running == 0 && abandoned == 0 && !claim_under_way; }

@@ -279,6 +279,22 @@ SteadyTime WorkerSupervisor::hire(SteadyTime now, StepEffects& effects) {
   return wanted.look_again;
 }
 
+namespace {
+
+RunningHandler running_of(const WorkerBatch::View& view, std::uint32_t worker) {
+  return {.message_id = view.running->message.id,
+          .worker = worker,
+          .attempt = view.running->message.attempt,
+          .part = view.running->part,
+          .started_at = view.started_at,
+          .times_out_at = view.times_out_at,
+          .leased_until = view.running->lease.ends_at,
+          .stuck = view.given_up,
+          .stop_requested = view.stop_requested};
+}
+
+}  // namespace
+
 void Drain::begin(SteadyTime now, SteadyTime deadline, StepEffects& effects) {
   if (phase_ == Phase::over) {
     return;
@@ -313,7 +329,8 @@ void Drain::give_up_what_runs(SteadyTime now, StepEffects& effects) {
   given_up_ = true;
   effects.checkpoints = true;
   std::vector<WorkerBatch::View> views;
-  for (const Workforce::Seat& seat : parts_.workforce.seats()) {
+  for (std::uint32_t number = 0; number < parts_.workforce.seats().size(); ++number) {
+    const Workforce::Seat& seat = parts_.workforce.seats()[number];
     if (!seat.works()) {
       continue;
     }
@@ -330,7 +347,7 @@ void Drain::give_up_what_runs(SteadyTime now, StepEffects& effects) {
       effects.about(observe::LogLevel::warn, "the handler has not finished in time, its message is released",
                     task.message, "handler " + parts_.assessor.handler());
       parts_.settler.put_back(task, now);
-      ++abandoned_;
+      abandoned_.push_back(running_of(view, number));
     }
   }
   parts_.settler.call(now, effects);
@@ -505,6 +522,7 @@ JobActivity JobFlow::activity(SteadyTime now) const {
                        .ledger = in_flight_.account(),
                        .times = assessor_.times(),
                        .running = {},
+                       .abandoned = drain_.abandoned(),
                        .trouble = claimer_.trouble() ? claimer_.trouble() : settler_.trouble(),
                        .cut_off = (!paused_ && claimer_.cut_off(now)) || settler_.cut_off(now),
                        .denial = denial(),
@@ -519,15 +537,7 @@ JobActivity JobFlow::activity(SteadyTime now) const {
       seat.batch->look(views);
     }
     for (const WorkerBatch::View& view : views) {
-      activity.running.push_back({.message_id = view.running->message.id,
-                                  .worker = number,
-                                  .attempt = view.running->message.attempt,
-                                  .part = view.running->part,
-                                  .started_at = view.started_at,
-                                  .times_out_at = view.times_out_at,
-                                  .leased_until = view.running->lease.ends_at,
-                                  .stuck = view.given_up,
-                                  .stop_requested = view.stop_requested});
+      activity.running.push_back(running_of(view, number));
     }
   }
   return activity;

@@ -109,7 +109,7 @@ class Drain {
   bool begun() const { return phase_ != Phase::running; }
   bool over() const { return phase_ == Phase::over; }
   /// Handlers whose messages were released while they ran, whatever has become of them since.
-  std::uint32_t abandoned() const { return abandoned_; }
+  const std::vector<RunningHandler>& abandoned() const { return abandoned_; }
   /// When it is over at the latest.
   SteadyTime deadline() const { return deadline_; }
 
@@ -125,7 +125,7 @@ class Drain {
   Phase phase_ = Phase::running;
   bool hard_ = false;
   bool given_up_ = false;
-  std::uint32_t abandoned_ = 0;
+  std::vector<RunningHandler> abandoned_;
   SteadyTime soft_deadline_ = SteadyTime::max();
   SteadyTime deadline_ = SteadyTime::max();
 };

@@ -77,6 +77,23 @@ TEST_F(LedgerTest, KeepsWhatAKilledProcessHeld) {
   EXPECT_EQ(contents.config, "/etc/sluice/host.toml");
 }
 
+TEST_F(LedgerTest, TellsAHostThatEndedItselfFromOneThatDied) {
+  const WallTime ended{std::chrono::seconds(1'795'176'000)};
+  status_of([&] {
+    const auto ledger = open_ledger_in(folder_.path());
+    ledger->note_unclean_end(ended, "job mails: message \"a\" was taken from its handler");
+    std::_Exit(75);
+  });
+  const LedgerContents contents = read();
+  ASSERT_TRUE(contents.unclean_end);
+  EXPECT_EQ(contents.unclean_end->time, ended);
+  EXPECT_EQ(contents.cause(), "drained, but not clean: job mails: message \"a\" was taken from its handler");
+  auto orphan = OrphanLedger::take(folder_.ledger());
+  ASSERT_TRUE(orphan && *orphan);
+  ASSERT_TRUE((*orphan)->archive({}));
+  EXPECT_TRUE(read_ledger(folder_.ledgers().history().at(0))->unclean_end) << "history keeps it";
+}
+
 TEST_F(LedgerTest, KeepsWhatWasBeingCommitted) {
   leave_ledger([](JobLedger& job) {
     const auto finished = [&job](const std::string& id, Committing how) {

@@ -50,6 +50,20 @@ TEST(DrainCertificate, IsOneLineThatAddsUp) {
             "orders: claimed 9 = 6 done + 1 retried + 2 rejected, stranded 0");
 }
 
+TEST(DrainCertificate, SaysWhyItIsNotClean) {
+  DrainCertificate certificate = two_jobs();
+  certificate.left_behind = {"job mails: message \"a\" was taken from its handler",
+                             "job mails: 1 message stays claimed"};
+  EXPECT_NE(certificate.text().find("s, NOT clean (job mails: message \"a\" was taken from its handler, job mails: 1 "
+                                    "message stays claimed); mails:"),
+            std::string::npos)
+      << certificate.text();
+  const auto json = boost::json::parse(certificate.json()).as_object();
+  EXPECT_EQ(json.at("left_behind").at(1).as_string(), "job mails: 1 message stays claimed");
+  certificate.clean = true;
+  EXPECT_FALSE(boost::json::parse(certificate.json()).as_object().contains("left_behind"));
+}
+
 TEST(DrainCertificate, SaysWhatDynamoDbCost) {
   DrainCertificate certificate;
   certificate.jobs["a"].claimed = 100;

@@ -89,6 +89,10 @@ TEST_F(JobSetTest, AHardStopDoesNotWaitForAHandler) {
   std::jthread impatient([&] { jobs_.hard_stop(); });
   const JobSet::Drained drained = jobs_.drain(Deadline::after(clock_, std::chrono::hours(1)));
   EXPECT_FALSE(drained.clean);
+  ASSERT_EQ(drained.left_behind.size(), 1U);
+  EXPECT_NE(drained.left_behind[0].find("was taken from its handler, which had still not returned"), std::string::npos)
+      << drained.left_behind[0];
+  EXPECT_EQ(drained.left_behind[0].find("job a: message "), 0U);
   EXPECT_TRUE(drained.threads_left);
   script.ignore_stop = false;
   script.ignore_stop.notify_all();
@@ -105,6 +109,9 @@ TEST_F(JobSetTest, CountsWhatHasNotEndedAsStrandedForWhoeverCannotWait) {
   until([&] { return script.running == 1; });
   const JobSet::Drained now = jobs_.account();
   EXPECT_FALSE(now.clean);
+  ASSERT_EQ(now.left_behind.size(), 2U) << "the handler, and that its message stays claimed";
+  EXPECT_NE(now.left_behind[0].find("had not returned after"), std::string::npos) << now.left_behind[0];
+  EXPECT_NE(now.left_behind[1].find("1 message stays claimed"), std::string::npos) << now.left_behind[1];
   EXPECT_TRUE(now.threads_left);
   EXPECT_EQ(now.jobs.at("a").stranded, 1U);
   EXPECT_EQ(now.jobs.at("a").in_flight(), 0U) << "it adds up";

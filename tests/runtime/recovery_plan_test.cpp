@@ -82,6 +82,16 @@ TEST_F(RecoveryPlanTest, WithoutACrashRecordWhatRanIsSuspectAndNothingCounts) {
   EXPECT_EQ(of("waiting", steps).marks, std::nullopt);
 }
 
+TEST_F(RecoveryPlanTest, AHostThatEndedItselfDiedOfNobody) {
+  ledger_.unclean_end = {{}, "a handler had not returned"};
+  ledger_.held = {held("ran", true), held("alone", false), held("waiting", false)};
+  ledger_.held[1].committing = Committing::alone;
+  const auto steps = plan();
+  EXPECT_THAT(steps[0].suspicions, testing::ElementsAre(Suspicion::innocent, Suspicion::innocent, Suspicion::innocent));
+  EXPECT_EQ(of("ran", steps).marks, std::nullopt);
+  EXPECT_EQ(ledger_.cause(), "drained, but not clean: a handler had not returned");
+}
+
 TEST_F(RecoveryPlanTest, ACrashThatBlamesNobodyLeavesSuspectsToo) {
   ledger_.crash = crash_of("");
   ledger_.crash->blamed = false;

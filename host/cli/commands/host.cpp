@@ -36,13 +36,10 @@ Exit run(const Arguments& arguments, Console& console) {
 using isolation::HeldMessage;
 using isolation::LedgerContents;
 
-std::string cause_of(const LedgerContents& ledger) {
-  return ledger.crash ? ledger.crash->summary() : "ended without a word: killed, out of memory, or power lost";
-}
-
 WallTime time_of(const LedgerContents& ledger) {
-  // Without a crash nobody knows when; it was found out when it was settled.
+  // Of one that ended without a word nobody knows when; it was found out when it was settled.
   return ledger.crash                           ? ledger.crash->time
+         : ledger.unclean_end                   ? ledger.unclean_end->time
          : ledger.settlement.time != WallTime{} ? ledger.settlement.time
                                                 : ledger.started;
 }
@@ -70,7 +67,7 @@ void print_text(const LedgerContents& ledger, Console& console) {
     console.out(wrapped(visible(text) + "\n", console.screen()));
   };
   line(format_timestamp(time_of(ledger)) + "  " + ledger.host + " (process " + std::to_string(ledger.process) +
-       "): " + cause_of(ledger));
+       "): " + ledger.cause());
   if (ledger.crash && ledger.crash->blamed) {
     line("  job " + ledger.crash->job + ", message " + ledger.crash->message + ", plugin " + ledger.crash->plugin);
   }
@@ -127,7 +124,8 @@ void write_ledger(JsonWriter& json, const LedgerContents& ledger) {
     ledger.crash ? write_crash(member, *ledger.crash) : member.null();
   };
   put_object(
-      json, "time", time_of(ledger), "host", ledger.host, "process", ledger.process, "crash", crash, "held",
+      json, "time", time_of(ledger), "host", ledger.host, "process", ledger.process, "crash", crash, "not_clean",
+      or_null(ledger.unclean_end.has_value(), ledger.unclean_end ? ledger.unclean_end->why : std::string()), "held",
       array_of(ledger.held, write_held), "complete", ledger.complete, "settled",
       [&ledger](JsonWriter& member) { write_settlement(member, ledger.settlement); }, "ledger", ledger.file);
 }
@@ -222,7 +220,8 @@ std::vector<Command> host_commands() {
               "A host keeps a ledger of what it holds in the folder [host] state_dir. When it dies, the next one "
               "settles that: the message whose handler ended it is counted, with signal and stack as its failure; "
               "where nothing says what ended it, what ran is suspect and runs in a process of its own; everything "
-              "else is released with its attempt given back. The newest comes first; the last 100 are kept.",
+              "else is released with its attempt given back. One that ended itself by a drain which was not clean is "
+              "listed with what that left behind. The newest comes first; the last 100 are kept.",
           .flags = joined(output_flags(), {kConfigFlag}),
           .examples = "sluice crashes\n"
                       "sluice crashes --json | jq '.[0].crash.stack'",
