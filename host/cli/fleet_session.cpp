@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "host/isolation/crash_ledger.hpp"
+#include "host/runtime/isolation_ward.hpp"
 #include "host/work/job_queues.hpp"
 
 namespace sluice::cli {
@@ -14,6 +16,80 @@ constexpr Duration kLook = std::chrono::milliseconds(50);
 /// Where a look costs money.
 constexpr Duration kBilledLook = std::chrono::milliseconds(400);
 constexpr Duration kNudgeTime = std::chrono::seconds(1);
+/// Hosts are asked to tell in detail for so long.
+constexpr Duration kWatch = std::chrono::seconds(10);
+/// A host that has not told by then is passed over.
+constexpr Duration kDetailPatience = std::chrono::seconds(6);
+
+template <typename Matches>
+fleet::KnownHost* known_host(fleet::FleetView& view, Matches matches) {
+  const auto found = std::find_if(view.hosts.begin(), view.hosts.end(),
+                                  [&matches](const fleet::KnownHost& known) { return matches(known.record); });
+  return found == view.hosts.end() ? nullptr : &*found;
+}
+
+/// Of a host that was asked at its control socket, what it said.
+void put_local_records(fleet::FleetView& view, const runtime::LocalHosts& local) {
+  for (const runtime::LocalHost& host : local.hosts) {
+    fleet::KnownHost* known =
+        known_host(view, [&host](const fleet::HostRecord& record) { return record.instance == host.record.instance; });
+    if (known == nullptr) {
+      known = &view.hosts.emplace_back();
+    }
+    known->record = host.record;
+    known->pulse = fleet::Pulse::fresh;
+    known->age = Duration::zero();
+  }
+}
+
+/// What the ledger says is at work there; since when, the host's last record may tell.
+std::vector<fleet::RunningRecord> running_in(const isolation::LedgerContents& ledger,
+                                             const std::vector<fleet::RunningRecord>& told) {
+  std::vector<fleet::RunningRecord> running;
+  running.reserve(ledger.held.size());
+  for (const isolation::HeldMessage& held : ledger.held) {
+    if (!held.running) {
+      continue;
+    }
+    const auto before = std::find_if(told.begin(), told.end(), [&held](const fleet::RunningRecord& one) {
+      return one.message == held.receipt.id && one.job == held.job && one.attempt == held.attempt;
+    });
+    fleet::RunningRecord& record = running.emplace_back(before == told.end() ? fleet::RunningRecord() : *before);
+    record.message = held.receipt.id;
+    record.job = held.job;
+    record.queue = held.address.queue;
+    record.attempt = held.attempt;
+  }
+  return running;
+}
+
+/// Of the hosts of this machine that do not answer, what their crash ledgers tell.
+void put_ledgers(fleet::FleetView& view, const config::HostConfig& host, const runtime::LocalHosts& local) {
+  for (const std::string& file : isolation::LedgerFolder(runtime::ledger_folder(host)).open_ledgers()) {
+    const auto ledger = isolation::read_ledger(file);
+    if (!ledger) {
+      continue;
+    }
+    const bool gone = !isolation::has_owner(file);
+    const bool speechless =
+        std::any_of(local.speechless.begin(), local.speechless.end(), [&ledger](const auto& silent) {
+          return silent.process == ledger->process && silent.error.code() != ErrorCode::denied;
+        });
+    // In containers many are process 1 of one name; one that was there before has an older ledger.
+    fleet::KnownHost* const known = known_host(view, [&ledger](const fleet::HostRecord& record) {
+      return record.name == ledger->host && record.pid == ledger->process &&
+             ledger->started + std::chrono::seconds(1) >= record.started_at;
+    });
+    if (known == nullptr || !(gone || speechless)) {
+      continue;
+    }
+    known->pulse = gone ? fleet::Pulse::silent : known->pulse;
+    known->silence = gone ? "its process is gone; the next host settles what it held"
+                          : "it does not answer at its control socket, so it is stopped or overloaded";
+    known->record.running = running_in(*ledger, known->record.running);
+    known->record.running_total = static_cast<std::uint32_t>(known->record.running.size());
+  }
+}
 
 }  // namespace
 
@@ -56,6 +132,18 @@ Exit FleetSession::failure(const Error& error) const {
 
 OrExit<fleet::FleetView> FleetSession::hosts() { return checked(fleet_->hosts(deadline())); }
 
+OrExit<fleet::FleetView> FleetSession::hosts_now() {
+  SLUICE_TRY(view, hosts());
+  if (const config::HostConfig& host = queues_.host(); !host.file.empty()) {
+    if (!local_hosts_) {
+      local_hosts_ = find_local_hosts(runtime::ControlFolder::of(host), clock());
+    }
+    put_local_records(*view, *local_hosts_);
+    put_ledgers(*view, host, *local_hosts_);
+  }
+  return view;
+}
+
 OrExit<fleet::SteeringView> FleetSession::steering() { return checked(fleet_->steering(deadline())); }
 
 operate::KnownNames FleetSession::names() {
@@ -73,15 +161,6 @@ operate::KnownNames FleetSession::names() {
     names.add(*view);
   }
   return names;
-}
-
-const runtime::LocalHosts& FleetSession::local_hosts() {
-  if (!local_hosts_) {
-    const config::HostConfig& host = queues_.host();
-    local_hosts_ =
-        host.file.empty() ? runtime::LocalHosts() : find_local_hosts(runtime::ControlFolder::of(host), clock());
-  }
-  return *local_hosts_;
 }
 
 void FleetSession::nudge_local_hosts() {
@@ -120,6 +199,38 @@ OrExit<operate::Compliance> FleetSession::follow(std::vector<fleet::Given> given
     SLUICE_TRY(view, hosts());
     if (compliance.look(*view, clock().steady_now()) || !wait_for_look(interrupt)) {
       return compliance;
+    }
+  }
+}
+
+std::vector<std::string> hosts_without_detail(const fleet::FleetView& view) {
+  std::vector<std::string> labels;
+  for (const fleet::KnownHost& host : view.hosts) {
+    if (host.answers() && !host.record.detailed) {
+      labels.push_back(host.record.label());
+    }
+  }
+  return labels;
+}
+
+OrExit<fleet::FleetView> look_in_detail(FleetSession& session,
+                                        const std::function<bool(const fleet::FleetView&)>& enough) {
+  const SteadyTime until = session.clock().steady_now() + kDetailPatience;
+  const InterruptFlag interrupt;
+  bool asked = false;
+  while (true) {
+    SLUICE_TRY(view, session.hosts_now());
+    if ((enough && enough(*view)) || hosts_without_detail(*view).empty() || session.clock().steady_now() >= until) {
+      return view;
+    }
+    if (!asked) {
+      if (const auto told = session.fleet().watch(kWatch, session.deadline()); !told) {
+        return session.failure(told.error());
+      }
+      asked = true;
+    }
+    if (!session.wait_for_look(interrupt)) {
+      return view;
     }
   }
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,12 +34,10 @@ class FleetSession {
   operate::KnownNames names();
   /// What can be read of hosts; exit 1 where nothing can.
   OrExit<fleet::FleetView> hosts();
+  /// The same, and of hosts of this machine what they say (at the first call) or, where they do not answer, what their
+  /// crash ledgers tell.
+  OrExit<fleet::FleetView> hosts_now();
   OrExit<fleet::SteeringView> steering();
-
-  /// Asked for at the first call. Empty without a host file.
-  const runtime::LocalHosts& local_hosts();
-  /// Makes the hosts of this machine look at once at what was given.
-  void nudge_local_hosts();
 
   /// Gives a directive and makes hosts look at it.
   OrExit<std::vector<fleet::Given>> give(const fleet::Directive& directive, const std::string& queue);
@@ -58,6 +57,8 @@ class FleetSession {
 
  private:
   explicit FleetSession(QueueSession queues) : queues_(std::move(queues)) {}
+  /// Makes the hosts of this machine look at once at what was given.
+  void nudge_local_hosts();
 
   QueueSession queues_;
   std::unique_ptr<fleet::Fleet> fleet_;
@@ -66,6 +67,13 @@ class FleetSession {
   std::vector<config::JobConfig> scheduled_jobs_;
   std::optional<runtime::LocalHosts> local_hosts_;
 };
+
+/// The same, once all hosts that answer tell what their workers run, or `enough` is known; without any other host than
+/// those of this machine nothing is written. Gives up after some seconds, and on Ctrl-C.
+OrExit<fleet::FleetView> look_in_detail(FleetSession& session,
+                                        const std::function<bool(const fleet::FleetView&)>& enough = {});
+/// Labels of hosts that answer and have not told what their workers run.
+std::vector<std::string> hosts_without_detail(const fleet::FleetView& view);
 
 /// Jobs as their files have them.
 std::vector<operate::FileJob> jobs_of(const std::vector<config::JobConfig>& files);

@@ -57,7 +57,8 @@ void BoardPollSchedule::done(Duty duty, SteadyTime now) {
       break;
     case Duty::tell:
       told_at_ = now;
-      tell_at_ = now + idle_interval_;
+      // As it was announced, though nobody may look any more by then.
+      tell_at_ = now + interval(now);
       break;
     case Duty::sweep:
       sweep_at_ = now + kSweepEvery;

@@ -25,8 +25,12 @@ inline constexpr Duration kKeepSilent = std::chrono::hours(1);
 struct KnownHost {
   HostRecord record;
   Pulse pulse = Pulse::fresh;
-  Duration age{};     ///< of the record; zero where it is dated in the future
+  Duration age{};  ///< of the record; zero where it is dated in the future
+  /// Why a host of this machine does not answer, where its control socket or its crash ledger tells more than the age.
+  std::string silence{};
   std::string place;  ///< of the board
+
+  bool answers() const { return pulse == Pulse::fresh && silence.empty(); }
 };
 
 /// A board, or a notice on it, that could not be read. A value.

@@ -47,6 +47,7 @@ void describe(Record& job, Visit visit) {
   visit("mean_ms", job.pace.mean);
   visit("p95_ms", job.pace.p95);
   visit("slowest_ms", job.pace.slowest);
+  visit("over_ms", job.pace.over);
 }
 
 template <Described<cost::Usage> Record, typename Visit>
@@ -91,7 +92,9 @@ void describe(Record& record, Visit visit) {
   visit("address", record.address);
   visit("host_file", record.host_file);
   visit("state", record.state);
+  visit("unhealthy", record.unhealthy);
   visit("started_at", record.started_at);
+  visit("up_ms", record.up);
   visit("every_ms", record.every);
   visit("seen", record.seen);
   visit("log_level", record.log_level);

@@ -27,7 +27,7 @@ struct RunningRecord {
   bool cancelled = false;                ///< its stop token is set
 };
 
-/// What handlers of a job did lately: since the record before, or the one before that where it is very young. A value.
+/// What handlers of a job did lately, by the difference of its counts. A value.
 struct JobPace {
   double claimed = 0;  ///< messages a second
   double done = 0;
@@ -35,6 +35,7 @@ struct JobPace {
   Duration mean{};     ///< of an attempt; zero: there was none
   Duration p95{};      ///< the same, within a factor of two
   Duration slowest{};  ///< since the job began
+  Duration over{};     ///< how long it was measured; zero: nothing is known yet
 };
 
 /// A job as one host runs it. A value.
@@ -89,7 +90,9 @@ struct HostRecord {
   std::string address;  ///< of its HTTP side; empty: none
   std::string host_file;
   HostState state = HostState::starting;
+  std::string unhealthy;  ///< why /healthz says 503; empty: it does not
   WallTime started_at{};
+  Duration up{};     ///< for how long it has run when it tells this: counts of two records are compared by it
   Duration every{};  ///< how long until the next record at the latest
   /// The version of the board's steering that it has obeyed; the answers are to directives of that board.
   std::int64_t seen = 0;

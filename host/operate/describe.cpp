@@ -22,11 +22,11 @@ void Fields::member(std::string_view key, std::optional<double> value, int digit
   }
 }
 
-void Fields::rate(std::string_view key, const Column& column, double value, Colour colour) {
+void Fields::rate(std::string_view key, const Column& column, std::optional<double> value, Colour colour) {
   constexpr double kShown = 0.05;
   member(key, value, 2);
   if (row_ != nullptr) {
-    cell(column, {rate_text(value), value >= kShown ? colour : Colour::none});
+    cell(column, value ? Cell(rate_text(*value), *value >= kShown ? colour : Colour::none) : Cell("-"));
   }
 }
 

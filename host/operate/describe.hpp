@@ -75,8 +75,8 @@ class Fields {
       cell(column, {std::to_string(value), colour});
     }
   }
-  /// A second; the colour is for rates that are shown as more than 0.
-  void rate(std::string_view key, const Column& column, double value, Colour colour = Colour::none);
+  /// A second, as far as it is known; the colour is for rates that are shown as more than 0.
+  void rate(std::string_view key, const Column& column, std::optional<double> value, Colour colour = Colour::none);
   /// A time that something took, if it did.
   void seconds(std::string_view key, const Column& column, std::optional<Duration> value);
   /// RFC 3339, for people to the second.

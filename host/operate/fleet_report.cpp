@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text/joined.hpp"
+#include "base/timestamp.hpp"
 #include "config/config.hpp"
 
 namespace sluice::operate {
@@ -42,6 +43,7 @@ void add(JobSummary& summary, const fleet::HostRecord& host, const fleet::JobRec
   summary.pace.mean = std::max(summary.pace.mean, job.pace.mean);
   summary.pace.p95 = std::max(summary.pace.p95, job.pace.p95);
   summary.pace.slowest = std::max(summary.pace.slowest, job.pace.slowest);
+  summary.pace.over = std::max(summary.pace.over, job.pace.over);
 }
 
 bool is_about(const Directive& directive, const JobSummary& job) {
@@ -95,6 +97,12 @@ Cell state_cell(const fleet::KnownHost& host) {
   if (host.pulse == fleet::Pulse::silent) {
     return {"silent", Colour::red};
   }
+  if (!host.silence.empty()) {
+    return {"no answer", Colour::red};
+  }
+  if (!host.record.unhealthy.empty()) {
+    return {"unhealthy", Colour::red};
+  }
   const std::string state(to_string(host.record.state));
   if (host.pulse == fleet::Pulse::late) {
     return {state + ", late", Colour::yellow};
@@ -111,7 +119,11 @@ std::string workers_text(const JobSummary& job) {
   return std::to_string(job.workers) + (by_file == job.workers ? "" : " (file: " + std::to_string(by_file) + ")");
 }
 
-Cell left_cell(const fleet::RunningRecord& handler, WallTime now) {
+Cell left_cell(const HandlerAtWork& at_work, WallTime now) {
+  const fleet::RunningRecord& handler = at_work.handler;
+  if (!at_work.answers) {
+    return {"no answer", Colour::red};
+  }
   if (handler.stuck) {
     return {"stuck", Colour::red};
   }
@@ -125,10 +137,19 @@ Cell left_cell(const fleet::RunningRecord& handler, WallTime now) {
   return handler.times_out_at ? Cell(short_duration(*handler.times_out_at - now)) : Cell("no limit");
 }
 
+/// A rate of it; nothing where none is known yet.
+std::optional<double> rate_of(const fleet::JobPace& pace, double rate) {
+  return pace.over > Duration::zero() ? std::optional(rate) : std::nullopt;
+}
+
+std::optional<std::string> text_if_any(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
 void describe_pace(const fleet::JobPace& pace, Fields& fields) {
-  fields.rate("claimed_per_second", kNowhere, pace.claimed);
-  fields.rate("done_per_second", figures("DONE/S"), pace.done);
-  fields.rate("failed_per_second", figures("FAILED/S"), pace.failed, Colour::red);
+  fields.rate("claimed_per_second", kNowhere, rate_of(pace, pace.claimed));
+  fields.rate("done_per_second", figures("DONE/S"), rate_of(pace, pace.done));
+  fields.rate("failed_per_second", figures("FAILED/S"), rate_of(pace, pace.failed), Colour::red);
   fields.seconds("mean_seconds", figures("MEAN", 5), pace.mean);
   fields.seconds("p95_seconds", figures("P95", 4), pace.p95);
   fields.seconds("slowest_seconds", figures("SLOWEST"), pace.slowest);
@@ -156,6 +177,10 @@ void add_once(std::vector<T>& all, T one) {
 
 bool has(const Words& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+std::string handlers_text(std::uint32_t count) {
+  return count == 0 ? "nothing" : std::to_string(count) + (count == 1 ? " handler" : " handlers");
 }
 
 /// What a word that is one of `words` means; otherwise, with `known` as those that may have been meant:
@@ -186,6 +211,8 @@ void describe(const fleet::KnownHost& known, Fields& fields) {
   fields.member("state", to_string(host.state));
   fields.cell({"STATE"}, state_cell(known));
   fields.member("pulse", to_string(known.pulse));
+  fields.member("unhealthy", text_if_any(host.unhealthy));
+  fields.member("no_answer", text_if_any(known.silence));
   fields.seconds("record_age_seconds", kNowhere, known.age);
   fields.span(figures("SEEN"), known.age);
   fields.text("version", names("VERSION", 6, 2), host.version);
@@ -205,9 +232,10 @@ void describe(const fleet::KnownHost& known, Fields& fields) {
   for (const fleet::JobRecord& job : host.jobs) {
     pace.done += job.pace.done;
     pace.failed += job.pace.failed;
+    pace.over = std::max(pace.over, job.pace.over);
   }
-  fields.rate({}, figures("DONE/S"), pace.done);
-  fields.rate({}, figures("FAILED/S"), pace.failed, Colour::red);
+  fields.rate({}, figures("DONE/S"), rate_of(pace, pace.done));
+  fields.rate({}, figures("FAILED/S"), rate_of(pace, pace.failed), Colour::red);
   fields.records("jobs", host.jobs);
 }
 
@@ -254,20 +282,27 @@ void describe(const JobSummary& job, Fields& fields) {
 
 void describe(const HandlerAtWork& at_work, Fields& fields) {
   const fleet::RunningRecord& handler = at_work.handler;
-  const Duration running = fields.now() - handler.since;
+  // Nobody knows it of a host that does not answer and left no more than its crash ledger.
+  const auto since = handler.since == WallTime{} ? std::nullopt : std::optional(handler.since);
+  const auto running =
+      since ? std::optional(std::max(Duration(fields.now() - *since), Duration::zero())) : std::nullopt;
   fields.text("message", {"MESSAGE"}, handler.message);
   fields.text("host", names("HOST", 10), at_work.host);
-  fields.number("worker", figures("WORKER", 3), handler.worker);
+  fields.member("worker", since ? std::optional(handler.worker) : std::nullopt);
+  fields.cell(figures("WORKER", 3), since ? std::to_string(handler.worker) : "?");
   fields.text("job", names("JOB", 8), handler.job);
   fields.member("queue", handler.queue);
   fields.text("handler", names("HANDLER", kLeastName, 2), handler.handler);
   fields.number("attempt", figures("ATTEMPT", 1), handler.attempt);
-  fields.member("since", handler.since);
-  fields.seconds("running_seconds", kNowhere, std::max(running, Duration::zero()));
-  fields.seconds({}, figures("SINCE"), std::max(running, Duration(1)));
+  fields.member("since", since);
+  fields.seconds("running_seconds", kNowhere, running);
+  fields.cell(figures("SINCE"), running ? time_text(std::max(*running, Duration(1))) : "?");
   fields.seconds("left_seconds", kNowhere,
                  handler.times_out_at ? std::optional<Duration>(*handler.times_out_at - fields.now()) : std::nullopt);
-  fields.cell(figures("LEFT"), left_cell(handler, fields.now()));
+  fields.cell(figures("LEFT"), left_cell(at_work, fields.now()));
+  fields.member("answers", at_work.answers);
+  fields.member("leased_until",
+                handler.leased_until == WallTime{} ? std::nullopt : std::optional(handler.leased_until));
   fields.member("stuck", handler.stuck);
   fields.member("cancelled", handler.cancelled);
 }
@@ -302,12 +337,47 @@ void describe(const fleet::Given& given, Fields& fields) {
   fields.member("place", given.place);
 }
 
+std::string drain_text(const std::string& host, const fleet::HostRecord& record, Duration waited, WallTime now) {
+  constexpr std::size_t kMostTold = 3;
+  std::string text =
+      "host " + host + " drains, " + short_duration(waited) + ": at work still: " + handlers_text(record.running_total);
+  const std::size_t told = std::min(record.running.size(), kMostTold);
+  for (std::size_t i = 0; i < told; ++i) {
+    const fleet::RunningRecord& handler = record.running[i];
+    text += (i == 0 ? ": " : ", ") + handler.job + " on " + handler.message + " (" +
+            short_duration(now - handler.since) + ")";
+  }
+  return text + (told > 0 && record.running_total > told
+                     ? " and " + std::to_string(record.running_total - told) + " more"
+                     : "");
+}
+
+std::vector<std::string> host_warnings(const fleet::FleetView& view, WallTime now) {
+  constexpr std::size_t kToTheSecond = std::string_view("2006-01-02T15:04:05").size();
+  std::vector<std::string> lines;
+  lines.reserve(view.hosts.size());
+  for (const fleet::KnownHost& host : view.hosts) {
+    const std::string label = host.record.label();
+    if (host.answers()) {
+      if (!host.record.unhealthy.empty()) {
+        lines.push_back(label + " is unhealthy: " + host.record.unhealthy);
+      }
+      continue;
+    }
+    lines.push_back(label + " has not answered since " + format_timestamp(now - host.age).substr(0, kToTheSecond) +
+                    "Z, " + short_duration(host.age) +
+                    " ago: " + (host.silence.empty() ? "it is busy, stopped, cut off or dead" : host.silence) +
+                    "; at work then: " + handlers_text(host.record.running_total));
+  }
+  return lines;
+}
+
 std::vector<HandlerAtWork> handlers_at_work(const fleet::FleetView& view) {
   std::vector<HandlerAtWork> running;
   for (const fleet::KnownHost& host : view.hosts) {
     if (host.pulse != fleet::Pulse::silent) {
       for (const fleet::RunningRecord& handler : host.record.running) {
-        running.push_back({host.record.label(), handler});
+        running.push_back({host.record.label(), handler, host.answers()});
       }
     }
   }

@@ -61,9 +61,16 @@ std::vector<std::string> wish_texts(const std::vector<fleet::Given>& wishes, Wal
 struct HandlerAtWork {
   std::string host;  ///< its label
   fleet::RunningRecord handler;
+  bool answers = true;  ///< the host does; else it was at work when that was heard of last
 };
 /// Of all hosts that are not silent, the longest at work first.
 std::vector<HandlerAtWork> handlers_at_work(const fleet::FleetView& view);
+
+/// "host web-1:4711 drains, 12s: 2 handlers at work: mailer on M-1 (45s), mailer on M-2 (3s)".
+std::string drain_text(const std::string& host, const fleet::HostRecord& record, Duration waited, WallTime now);
+
+/// A line for each host that is not well: why it is unhealthy, or since when it does not answer and what it was at.
+std::vector<std::string> host_warnings(const fleet::FleetView& view, WallTime now);
 
 void describe(const fleet::KnownHost& host, Fields& fields);
 void describe(const fleet::JobRecord& job, Fields& fields);

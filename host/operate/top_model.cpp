@@ -27,7 +27,7 @@ void add(queue::QueueStats& stats, const queue::StoredMessage& record, WallTime 
   }
 }
 
-/// Over how long the rate in is taken.
+/// Over how long rates are taken: a burst is seen for so long.
 constexpr Duration kRateSpan = std::chrono::seconds(10);
 constexpr Duration kShortestSpan = std::chrono::milliseconds(900);
 constexpr std::size_t kLongestFilter = 100;
@@ -43,9 +43,14 @@ double weight(const TopQueue& queue, TopOrder order) {
                                                static_cast<double>(count.dead),
                                                static_cast<double>(oldest),
                                                queue.in.value_or(-1),
-                                               queue.out,
-                                               queue.failed};
+                                               queue.out.value_or(-1),
+                                               queue.failed.value_or(-1)};
   return weights.at(static_cast<std::size_t>(order));
+}
+
+/// A sum with something unknown is unknown.
+void add(const fleet::JobPace& pace, double rate, std::optional<double>& sum) {
+  sum = sum && pace.over > Duration::zero() ? std::optional(*sum + rate) : std::nullopt;
 }
 
 /// "1,204", and "1,000+" while it is being counted.
@@ -154,9 +159,45 @@ TopModel::TopModel(const std::vector<std::string>& queues) {
   }
 }
 
-void TopModel::see(const fleet::FleetView& view, const fleet::SteeringView& steering) {
-  view_ = view;
-  jobs_ = summarize_jobs({}, view, steering);
+void JobRates::note(const Counts& now, History& history) {
+  if (!history.empty() && (now.claimed < history.back().claimed || now.done < history.back().done)) {
+    history.clear();  // the job has begun anew
+  }
+  if (history.empty() || now.up > history.back().up) {
+    history.push_back(now);
+  }
+  // As with counts of queues: one that reaches back far enough stays.
+  while (history.size() > 2 && history.back().up - history[1].up >= kRateSpan) {
+    history.pop_front();
+  }
+}
+
+void JobRates::put_into(fleet::FleetView& view) {
+  std::map<std::pair<std::string, std::string>, History> seen;
+  for (fleet::KnownHost& host : view.hosts) {
+    for (fleet::JobRecord& job : host.record.jobs) {
+      const std::pair key(host.record.instance, job.name);
+      History& history = seen[key] = std::move(histories_[key]);
+      note({host.record.up, job.claimed, job.done, job.retried + job.rejected}, history);
+      const Counts& first = history.front();
+      const Counts& last = history.back();
+      if (last.up - first.up < kShortestSpan) {
+        continue;
+      }
+      const double seconds = std::chrono::duration<double>(last.up - first.up).count();
+      job.pace.over = last.up - first.up;
+      job.pace.claimed = static_cast<double>(last.claimed - first.claimed) / seconds;
+      job.pace.done = static_cast<double>(last.done - first.done) / seconds;
+      job.pace.failed = static_cast<double>(last.failed - std::min(first.failed, last.failed)) / seconds;
+    }
+  }
+  histories_ = std::move(seen);
+}
+
+void TopModel::see(fleet::FleetView view, const fleet::SteeringView& steering) {
+  view_ = std::move(view);
+  rates_.put_into(view_);
+  jobs_ = summarize_jobs({}, view_, steering);
   for (const JobSummary& job : jobs_) {
     // Hosts may know queues that the files here do not.
     for (const std::string& name : fleet::queues_in(job.queue)) {
@@ -165,12 +206,12 @@ void TopModel::see(const fleet::FleetView& view, const fleet::SteeringView& stee
   }
   for (auto& [name, known] : known_) {
     TopQueue& queue = known.queue;
-    queue.out = queue.failed = 0;
+    queue.out = queue.failed = 0.0;
     queue.jobs = queue.paused_jobs = queue.held_jobs = 0;
     for (const JobSummary& job : jobs_) {
       if (fleet::draws_from(job.queue, name) && !job.hosts.empty()) {
-        queue.out += job.dead_letters ? 0 : job.pace.done;
-        queue.failed += job.pace.failed;
+        add(job.pace, job.dead_letters ? 0 : job.pace.done, queue.out);
+        add(job.pace, job.pace.failed, queue.failed);
         ++queue.jobs;
         queue.paused_jobs += job.paused() ? 1 : 0;
         queue.held_jobs += job.held_hosts > 0 ? 1 : 0;
@@ -209,7 +250,7 @@ std::optional<double> TopModel::inflow(const Known& known) {
   }
   const double seconds = std::chrono::duration<double>(history.back().at - history.front().at).count();
   const double grown = static_cast<double>(history.back().total) - static_cast<double>(history.front().total);
-  return std::max(0.0, grown / seconds + known.queue.out);
+  return std::max(0.0, grown / seconds + known.queue.out.value_or(0));
 }
 
 void TopModel::see_trouble(const std::string& queue, std::string why) {

@@ -78,8 +78,8 @@ struct TopQueue {
   std::optional<QueueCount> count;  ///< nothing: not counted yet
   std::optional<Duration> oldest;   ///< how long the oldest ready message waits
   std::optional<double> in;         ///< messages a second, by two counts and what left meanwhile
-  double out = 0;                   ///< done, a second, by what hosts tell
-  double failed = 0;                ///< failed attempts a second
+  std::optional<double> out;        ///< done, a second, by what hosts tell
+  std::optional<double> failed;     ///< failed attempts a second
   bool paused = false;              ///< an operator wants it so
   std::size_t jobs = 0;             ///< that hosts run on it
   std::size_t paused_jobs = 0;
@@ -88,6 +88,27 @@ struct TopQueue {
 };
 
 void describe(const TopQueue& queue, Fields& fields);
+
+/// Makes the rates of jobs of what hosts have counted at successive looks, so that nothing that happens between two of
+/// them is missed. Of one thread.
+class JobRates {
+ public:
+  /// Puts them into the view in the place of the hosts' own, where a job has been seen before.
+  void put_into(fleet::FleetView& view);
+
+ private:
+  struct Counts {
+    Duration up{};  ///< of the host
+    std::uint64_t claimed = 0;
+    std::uint64_t done = 0;
+    std::uint64_t failed = 0;
+  };
+  using History = std::deque<Counts>;
+
+  static void note(const Counts& now, History& history);
+
+  std::map<std::pair<std::string, std::string>, History> histories_;  ///< by instance and job
+};
 
 /// A key, as the screen understands it.
 struct TopKey {
@@ -113,7 +134,7 @@ class TopModel {
   explicit TopModel(const std::vector<std::string>& queues);
 
   // Looks.
-  void see(const fleet::FleetView& view, const fleet::SteeringView& steering);
+  void see(fleet::FleetView view, const fleet::SteeringView& steering);
   void see(const std::string& queue, const QueueCount& count, WallTime now);
   void see_trouble(const std::string& queue, std::string why);
   /// One line for the user, until the next one.
@@ -154,6 +175,7 @@ class TopModel {
   static std::optional<double> inflow(const Known& known);
 
   std::map<std::string, Known> known_;
+  JobRates rates_;
   fleet::FleetView view_;
   std::vector<JobSummary> jobs_;
   std::string selected_;  ///< a queue; empty: the first

@@ -104,6 +104,12 @@ Descriptor process_behind(int socket) {
   return Descriptor(pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1);
 }
 
+/// Of "control/1795176000000000000-4711.sock" 4711.
+std::int64_t process_in(const std::string& file) {
+  const std::string name = std::filesystem::path(file).stem();
+  return parse_number<std::int64_t>(name.substr(name.find('-') + 1)).value_or(0);
+}
+
 Error hung_up() { return Error(ErrorCode::unavailable, "the host has hung up without a word"); }
 
 /// More than any host runs: every worker of many jobs, each on a message with a long id.
@@ -492,7 +498,7 @@ LocalHosts find_local_hosts(const ControlFolder& folder, const Clock& clock) {
     if (introduced) {
       found.hosts.push_back({file, *introduced});
     } else if (introduced.error().code() != ErrorCode::not_found) {
-      found.speechless.push_back(introduced.error());
+      found.speechless.push_back({process_in(file), introduced.error()});
     }
   }
   return found;

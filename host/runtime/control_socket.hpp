@@ -114,10 +114,16 @@ struct LocalHost {
   fleet::HostRecord record;
 };
 
+/// A host of this machine whose socket takes calls and does not answer. A value.
+struct SpeechlessHost {
+  std::int64_t process = 0;  ///< its id, where the host runs
+  Error error;               ///< `denied`: it does not answer this user
+};
+
 /// What the sockets of a folder lead to. A value.
 struct LocalHosts {
-  std::vector<LocalHost> hosts;   ///< the oldest first
-  std::vector<Error> speechless;  ///< of those that take calls and do not answer, or not this user's
+  std::vector<LocalHost> hosts;  ///< the oldest first
+  std::vector<SpeechlessHost> speechless;
 };
 
 /// Asks all hosts of the folder who they are; each has a second to say so.

@@ -6,11 +6,14 @@
 
 #include "base/signal_block.hpp"
 #include "base/uuid.hpp"
+#include "host/runtime/health_report.hpp"
 #include "host/work/job_queues.hpp"
 
 namespace sluice::runtime {
 namespace {
 
+// A burst is seen for at least so long, however often somebody looks.
+constexpr Duration kPaceSpan = std::chrono::seconds(10);
 // Measured over less time, a rate would be chance.
 constexpr Duration kShortestPace = std::chrono::seconds(1);
 constexpr double kP95 = 0.95;
@@ -88,12 +91,17 @@ HostReporter::HostReporter(const Facts& facts, const JobSet& jobs, const Clock& 
     : jobs_(jobs),
       clock_(clock),
       book_(facts.book),
+      began_(clock.steady_now()),
       identity_(identity_of(facts, clock, random)),
       log_level_(identity_.file_log_level) {}
 
 fleet::HostRecord HostReporter::describe() const {
   fleet::HostRecord record = identity_;
   record.state = state_;
+  record.up = clock_.steady_now() - began_;
+  if (const observe::ProbeResult health = health_of(jobs_); !health.ok) {
+    record.unhealthy = health.text;
+  }
   {
     const MutexLock lock(mutex_);
     record.address = address_;
@@ -170,14 +178,16 @@ fleet::JobPace HostReporter::pace_of(const std::string& job, const work::JobActi
   if (anew || past.last.ledger.claimed > activity.ledger.claimed) {
     past = {{now, activity.ledger, activity.times}, {now, activity.ledger, activity.times}};
   }
-  const Milestone since = now - past.last.at >= kShortestPace ? past.last : past.before;
-  if (now - past.last.at >= kShortestPace) {
+  const bool rotates = now - past.last.at >= kPaceSpan;
+  const Milestone since = rotates ? past.last : past.before;
+  if (rotates) {
     past.before = std::exchange(past.last, {now, activity.ledger, activity.times});
   }
-  const double seconds = std::chrono::duration<double>(now - since.at).count();
-  if (seconds <= 0) {
+  if (now - since.at < kShortestPace) {
     return pace;
   }
+  pace.over = now - since.at;
+  const double seconds = std::chrono::duration<double>(pace.over).count();
   pace.claimed = rate(activity.ledger.claimed, since.ledger.claimed, seconds);
   pace.done = rate(activity.ledger.done, since.ledger.done, seconds);
   pace.failed =
@@ -406,17 +416,19 @@ void FleetService::obey(Post& post, fleet::Steering steering) {
 Result<void> FleetService::tell(Post& post, Deadline deadline) {
   const SteadyTime now = parts_.clock.steady_now();
   fleet::HostRecord record = parts_.control.describe();
-  record.every = post.poll_schedule.interval(now);
   record.seen = post.seen;
   record.answers = resolver_.answers(post.board->traits().place, record.jobs);
   record.detailed = post.poll_schedule.watched(now);
   if (!record.detailed) {
     record.running.clear();
   }
-  const std::string text = fleet::write_record(record, post.board->traits().most_bytes);
+  const std::size_t most_bytes = post.board->traits().most_bytes;
   if (!record.detailed) {
-    post.poll_schedule.size(text.size(), posts_.size());
+    // By this size the next one is due, and that is announced.
+    post.poll_schedule.size(fleet::write_record(record, most_bytes).size(), posts_.size());
   }
+  record.every = post.poll_schedule.interval(now);
+  const std::string text = fleet::write_record(record, most_bytes);
   auto posted = post.board->post(Topic::hosts, {.key = own_, .text = text, .version = post.told}, deadline);
   if (!posted && posted.error().code() == ErrorCode::conflict) {
     // Somebody has swept it away, or an answer was lost.

@@ -39,7 +39,7 @@ class HostReporter {
   }
 
  private:
-  /// What a job had done at some moments: paces are measured from the last one that is not too young.
+  /// What a job had done at some moments: paces are measured from the last one that is old enough.
   struct Milestone {
     SteadyTime at{};
     work::LedgerSnapshot ledger;
@@ -57,6 +57,7 @@ class HostReporter {
   const JobSet& jobs_;
   const Clock& clock_;
   const cost::CostBook* const book_;
+  const SteadyTime began_;
   const fleet::HostRecord identity_;
 
   std::atomic<fleet::HostState> state_{fleet::HostState::starting};

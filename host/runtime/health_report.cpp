@@ -201,23 +201,6 @@ std::vector<observe::Component> components_of(const HealthSources& sources) {
   return all;
 }
 
-observe::ProbeResult judged(const JobSet& jobs) {
-  const auto stuck = jobs.stuck();
-  if (stuck.empty()) {
-    return {true, "healthy", {}};
-  }
-  const auto& [job, handler] = stuck.front();
-  std::string text = "handler " + job->config().handler + " of job " + job->config().name +
-                     " does not return from message " + handler.message_id;
-  if (stuck.size() > 1) {
-    text += ", and " + std::to_string(stuck.size() - 1) + " more do not return";
-  }
-  // Each has its place taken by a new worker, so that a restart is not called for yet.
-  return jobs.out_of_workers()
-             ? observe::ProbeResult{false, text + "; no more workers take their place: restart the host", {}}
-             : observe::ProbeResult{true, "healthy, but " + text, {}};
-}
-
 /// Whether nothing comes out of the job's queue. Of an outbox it is known at once, for its sessions have ended.
 bool cut_off(const JobSet::Member& member, const work::JobActivity& activity) {
   const bool away =
@@ -544,8 +527,25 @@ observe::HttpReply scale_of(std::string_view queue, const JobSet& jobs, const st
                    ", \"paused\": " + flag(crew.paused) + ", \"held_by_budget\": " + flag(crew.held) + "}\n"};
 }
 
+observe::ProbeResult health_of(const JobSet& jobs) {
+  const auto stuck = jobs.stuck();
+  if (stuck.empty()) {
+    return {true, "healthy", {}};
+  }
+  const auto& [job, handler] = stuck.front();
+  std::string text = "handler " + job->config().handler + " of job " + job->config().name +
+                     " does not return from message " + handler.message_id;
+  if (stuck.size() > 1) {
+    text += ", and " + std::to_string(stuck.size() - 1) + " more do not return";
+  }
+  // Each has its place taken by a new worker, so that a restart is not called for yet.
+  return jobs.out_of_workers()
+             ? observe::ProbeResult{false, text + "; no more workers take their place: restart the host", {}}
+             : observe::ProbeResult{true, "healthy, but " + text, {}};
+}
+
 observe::ProbeResult health_of(const HealthSources& sources) {
-  observe::ProbeResult result = judged(sources.jobs);
+  observe::ProbeResult result = health_of(sources.jobs);
   result.components = components_of(sources);
   return result;
 }

@@ -168,6 +168,8 @@ struct HealthSources {
 /// without them. It is not ready while a job's store has failed it for long, the database of a job's outbox is away, or
 /// an outbox lags by more than its `lag_limit` or cannot be counted.
 observe::ProbeResult health_of(const HealthSources& sources);
+/// The same without the others: the host is unwell when it has lost its workers.
+observe::ProbeResult health_of(const JobSet& jobs);
 observe::ProbeResult readiness_of(bool running, const HealthSources& sources);
 /// The queues whose lag has a limit.
 DepthSampler::Limits lag_limits_of(const config::HostConfig& config);

@@ -200,12 +200,12 @@ Result<void> Host::start(HostEvents& events) {
   ward_.recover_first(plans_, events);
   SLUICE_PASS_ON(jobs_.start(std::exchange(first_jobs_, {})));
   SLUICE_PASS_ON(depths_.start());
-  SLUICE_PASS_ON(fleet_.start());
   SLUICE_PASS_ON(schedules_.start());
   SLUICE_PASS_ON(wake_ ? wake_->start() : Result<void>());
   ready_ = true;
   reporter_.set_state(fleet::HostState::running);
-  return {};
+  // Last, so that its first record says that it runs.
+  return fleet_.start();
 }
 
 Result<void> Host::open_http() {

@@ -47,5 +47,81 @@ TEST(RunningText, SaysWhatIsLeftOrThatItWasCancelled) {
   EXPECT_THAT(row_of(handler_since(3s, std::nullopt)), HasSubstr("no limit"));
 }
 
+TEST(RunningText, OfAHostThatDoesNotAnswerSaysSo) {
+  fleet::RunningRecord handler = handler_since(3s, 10s);
+  handler.since = {};
+  const std::string text = rows_of(std::vector<operate::HandlerAtWork>{{"web-1", handler, false}}, kNow,
+                                   {.columns = {"MESSAGE", "SINCE", "LEFT"}});
+  EXPECT_THAT(text, AllOf(HasSubstr("no answer"), HasSubstr("?"))) << "only its crash ledger tells of it";
+}
+
+fleet::KnownHost known(std::uint32_t running) {
+  fleet::KnownHost host;
+  host.record.name = "web-1";
+  host.record.pid = 7;
+  host.record.state = fleet::HostState::running;
+  host.record.started_at = kNow - 3600s;
+  host.record.running_total = running;
+  host.age = 45s;
+  return host;
+}
+
+std::string state_of(const fleet::KnownHost& host) {
+  return lines_of(rows_of(std::vector<fleet::KnownHost>{host}, kNow, {.columns = {"STATE"}})).at(1);
+}
+
+TEST(HostText, UnhealthyIsNotCalledRunning) {
+  fleet::KnownHost host = known(3);
+  EXPECT_EQ(state_of(host), "running");
+  host.record.unhealthy = "no more workers take their place: restart the host";
+  EXPECT_EQ(state_of(host), "unhealthy");
+  EXPECT_THAT(operate::host_warnings({.hosts = {host}}, kNow),
+              testing::ElementsAre("web-1:7 is unhealthy: no more workers take their place: restart the host"));
+  EXPECT_THAT(json_of(host, kNow), HasSubstr("\"unhealthy\": \"no more workers"));
+}
+
+TEST(HostText, SaysSinceWhenAHostDoesNotAnswerAndWhatItWasAt) {
+  fleet::KnownHost host = known(3);
+  EXPECT_THAT(operate::host_warnings({.hosts = {host}}, kNow), testing::IsEmpty());
+  host.silence = "it does not answer at its control socket";
+  EXPECT_EQ(state_of(host), "no answer");
+  fleet::KnownHost gone = known(0);
+  gone.pulse = fleet::Pulse::silent;
+  EXPECT_EQ(state_of(gone), "silent");
+  EXPECT_THAT(operate::host_warnings({.hosts = {host, gone}}, kNow),
+              testing::ElementsAre(AllOf(HasSubstr("has not answered since"), HasSubstr("45s ago"),
+                                         HasSubstr("control socket"), HasSubstr("3 handlers")),
+                                   HasSubstr("at work then: nothing")));
+}
+
+TEST(HostText, OfADrainSaysWhatIsStillAtWork) {
+  fleet::KnownHost host = known(5);
+  for (int i = 0; i < 5; ++i) {
+    host.record.running.push_back(handler_since(std::chrono::seconds(50 - i), 10s));
+    host.record.running.back().job = "mailer";
+    host.record.running.back().message = "A-" + std::to_string(i);
+  }
+  EXPECT_EQ(operate::drain_text("web-1:7", host.record, 12s, kNow),
+            "host web-1:7 drains, 12s: at work still: 5 handlers: mailer on A-0 (50s), mailer on A-1 (49s), mailer on "
+            "A-2 (48s) and 2 more");
+  host.record.running.clear();
+  EXPECT_EQ(operate::drain_text("web-1:7", host.record, 12s, kNow),
+            "host web-1:7 drains, 12s: at work still: 5 handlers");
+  EXPECT_EQ(operate::drain_text("web-1:7", known(0).record, 1s, kNow),
+            "host web-1:7 drains, 1s: at work still: nothing");
+}
+
+TEST(HostText, ARateThatIsNotKnownYetIsNoZero) {
+  fleet::KnownHost host = known(0);
+  host.record.jobs.resize(1);
+  const auto rates = [&host] {
+    return lines_of(rows_of(std::vector<fleet::KnownHost>{host}, kNow, {.columns = {"DONE/S"}})).at(1);
+  };
+  EXPECT_THAT(rates(), HasSubstr("-"));
+  EXPECT_THAT(json_of(host, kNow), HasSubstr("\"done_per_second\": null"));
+  host.record.jobs[0].pace.over = 10s;
+  EXPECT_THAT(rates(), HasSubstr("0"));
+}
+
 }  // namespace
 }  // namespace sluice::cli

@@ -29,10 +29,22 @@ TopModel night_shift() {
   auto mailer = job_record("mailer", "mails");
   mailer.running = 2;
   mailer.stuck = 1;
-  mailer.pace = {0, 12.4, 1.25, std::chrono::milliseconds(840), std::chrono::seconds(2), std::chrono::seconds(31)};
+  mailer.pace = {0,
+                 12.4,
+                 1.25,
+                 std::chrono::milliseconds(840),
+                 std::chrono::seconds(2),
+                 std::chrono::seconds(31),
+                 std::chrono::seconds(10)};
   auto picker = job_record("picker", "orders", 16);
   picker.running = 16;
-  picker.pace = {0, 1234, 0, std::chrono::milliseconds(12), std::chrono::milliseconds(16), std::chrono::seconds(1)};
+  picker.pace = {0,
+                 1234,
+                 0,
+                 std::chrono::milliseconds(12),
+                 std::chrono::milliseconds(16),
+                 std::chrono::seconds(1),
+                 std::chrono::seconds(10)};
   view.hosts = {known_host("web-1", 4711, {mailer}), known_host("web-2", 12, {picker})};
   view.hosts[0].record.running_total = 2;
   view.hosts[0].record.running = {handler_at("M-77", mailer, std::chrono::seconds(95))};
@@ -89,6 +101,7 @@ sluice top  12:00:00Z, every 2s  hosts 2, workers 24, running 18
 HOST        STATE          UP  RUNNING  DONE/S  FAILED/S  SEEN  VERSION
 web-1:4711  running        3h        2      12       1.2    1s  1.0.0
 web-2:12    running, late  3h       16    1.2k         0   14s  1.0.0
+web-2:12 has not answered since 2026-11-20T11:59:46Z, 14s ago: it is busy, stopped, cut off or dead; at work then: 16 ha
 
 SLOWEST HANDLERS  JOB     WORKERS  RUNNING  STUCK   MEAN    P95  SLOWEST  LONGEST NOW
 mailer_handler    mailer        8        2      1  840ms  2.00s    31.0s  M-77 95.0s

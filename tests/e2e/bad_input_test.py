@@ -327,6 +327,12 @@ class BadHandlers(Case):
         self.send(3)
         until("healthz is 503", lambda: http(port, "/healthz")[0] == 503)
         self.assertIn("no more workers take their place", http(port, "/healthz")[1])
+        host, = json.loads(self.sluice("hosts", "--output", "json", check=True).stdout)
+        self.assertIn("no more workers take their place", host["unhealthy"])
+        for words in (("hosts",), ("top", "--once")):
+            shown = self.sluice(*words, "--output", "text", check=True)
+            self.assertIn("unhealthy", shown.stdout)
+            self.assertIn("no more workers take their place", shown.stdout + shown.stderr)
         self.assertIn(message, run.log())
         self.assertIn("sleeper", run.log())
         self.assertEqual(75, run.stop(), run.log())

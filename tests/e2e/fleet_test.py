@@ -67,6 +67,45 @@ class Fleet(Case):
         run.stop()
         until("it takes its record down", lambda: self.json("hosts") == [])
 
+    def test_the_first_look_tells_the_truth(self):
+        run = self.start().started()
+        host, = until("the host is told of", lambda: self.json("hosts"))
+        self.assertEqual("running", host["state"])
+        ids = self.send(1, queue="slow")
+        until("it is at work", lambda: self.json("running"))
+        host, = self.json("hosts")
+        self.assertEqual(1, host["running"])
+        sleepy = next(job for job in self.json("jobs") if job["job"] == "sleepy")
+        self.assertEqual((1, 1), (sleepy["running"], sleepy["claimed"]))
+        picture = self.json("top", "--once")
+        self.assertEqual(("running", 1), tuple(picture["hosts"][0][name] for name in ("state", "running")))
+        held = self.json("get", "--queue", "slow", ids[0])
+        self.assertEqual((f"e2e:{run.process.pid}", "sleepy", "sleeper", True),
+                         tuple(held["holder"][name] for name in ("host", "job", "handler", "answers")))
+        self.assertTrue(held["holder"]["leased_until"])
+        text = self.sluice("get", "--queue", "slow", ids[0], "--output", "text", check=True).stdout
+        self.assertRegex(text, rf"held by +host e2e:{run.process.pid}, job sleepy, worker \d+, handler sleeper, attempt 1, for ")
+
+    def test_a_stopped_host_is_told_from_one_with_nothing_to_do(self):
+        self.write_job("sleeper", name="sleepy", queue="slow", options='duration = "1h"', extra="concurrency = 3")
+        run = self.started()
+        ids = self.send(3, queue="slow")
+        until("they are at work", lambda: len(self.json("running")) == 3)
+        run.kill(signal.SIGSTOP)
+        done = self.sluice("running", "--output", "json")
+        told = json.loads(done.stdout)
+        self.assertEqual(set(ids), {entry["message"] for entry in told})
+        self.assertEqual({False}, {entry["answers"] for entry in told})
+        self.assertRegex(done.stderr, "has not answered since .* ago: it does not answer at its control socket.*3 handlers")
+        self.assertIn("no answer", self.sluice("hosts", "--output", "text").stdout)
+        self.assertIs(False, self.json("get", "--queue", "slow", ids[0])["holder"]["answers"])
+        run.kill(signal.SIGKILL)
+        run.wait()
+        done = self.sluice("running", "--output", "text")
+        self.assertIn("its process is gone", done.stderr)
+        if self.store == "sqlite":
+            self.assertIn("in flight all the same: 3 of queue slow", done.stderr)
+
     def test_a_paused_job_starts_nothing_until_it_is_resumed(self):
         run = self.started()
         first = self.send(3)
@@ -172,10 +211,30 @@ class Fleet(Case):
         os.remove(self.path("jobs.d", "counter.toml"))
         run = self.started()
         self.send(1)
-        until("it is at work", lambda: self.json("running", "stubborn"))
+        message = until("it is at work", lambda: self.json("running", "stubborn"))[0]["message"]
         done = self.sluice("drain", "--wait")
         self.assertEqual(75, done.returncode, done.stdout + done.stderr)
         self.assertEqual(75, run.wait())
+        why = f"job stubborn: message {message} was taken from its handler, which had still not returned after"
+        self.assertIn(f"NOT clean ({why}", done.stdout)
+        self.assertIn(why, run.report()["left_behind"][0])
+        crash, = self.json("crashes")
+        self.assertIn(why, crash["not_clean"])
+        self.assertIn("drained, but not clean", self.sluice("crashes", "--output", "text", check=True).stdout)
+        self.start().started()
+        settled, = until("the next host has settled it", lambda: [one for one in self.json("crashes") if one["settled"]])
+        self.assertEqual((crash["not_clean"], 0), (settled["not_clean"], settled["settled"]["suspects"]))
+
+    def test_a_drain_that_is_waited_for_says_what_is_still_at_work(self):
+        self.write_host("[queues.slow]\n", drain="5s")
+        self.write_job("sleeper", name="stubborn", queue="orders", options='duration = "1h"\nignore_stop = true')
+        os.remove(self.path("jobs.d", "counter.toml"))
+        run = self.started()
+        self.send(1)
+        message = until("it is at work", lambda: self.json("running", "stubborn"))[0]["message"]
+        done = self.sluice("drain", "--wait")
+        self.assertEqual(75, done.returncode, done.stdout + done.stderr)
+        self.assertRegex(done.stderr, rf"host e2e:{run.process.pid} drains, \ds: at work still: 1 handler: stubborn on {message} \(")
 
     def test_unknown_names_are_refused(self):
         self.started()

@@ -73,6 +73,29 @@ TEST(BoardPollSchedule, TellsMoreOftenWhileSomebodyLooks) {
   EXPECT_NEAR(counts[Duty::tell], 10, 1);
 }
 
+TEST(BoardPollSchedule, AfterAWatchTheNextRecordComesWhenTheLastOneSaidSo) {
+  for (const queue::BoardTraits& traits : {kFile, kTable}) {
+    BoardPollSchedule poll_schedule(traits, kStart);
+    const SteadyTime end = kStart + 60s;
+    poll_schedule.watched_until(end);
+    SteadyTime told = kStart;
+    Duration announced{};
+    for (SteadyTime now = kStart; now < end + 600s;) {
+      const auto order = poll_schedule.next(now);
+      if (order.duty == Duty::none) {
+        now = order.wake;
+        continue;
+      }
+      if (order.duty == Duty::tell) {
+        EXPECT_TRUE(announced == Duration::zero() || now - told <= announced) << "a healthy host would be called late";
+        announced = poll_schedule.interval(now);
+        told = now;
+      }
+      poll_schedule.done(order.duty, now);
+    }
+  }
+}
+
 TEST(BoardPollSchedule, WhatHappensIsAttendedToAtOnce) {
   BoardPollSchedule poll_schedule(kFile, kStart);
   run(poll_schedule, kStart, 5s);

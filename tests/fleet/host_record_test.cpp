@@ -35,6 +35,8 @@ HostRecord full_record() {
   record.address = "127.0.0.1:9100";
   record.host_file = "/etc/sluice/host.toml";
   record.state = HostState::draining;
+  record.unhealthy = "no more workers take their place";
+  record.up = 95s;
   record.started_at = WallTime(1'700'000'000s);
   record.every = 30s;
   record.seen = 17;
@@ -57,7 +59,7 @@ HostRecord full_record() {
   job.retried = 2;
   job.rejected = 1;
   job.timed_out = 3;
-  job.pace = {.claimed = 1.5, .done = 1.25, .failed = 0.25, .mean = 20ms, .p95 = 40ms, .slowest = 2s};
+  job.pace = {.claimed = 1.5, .done = 1.25, .failed = 0.25, .mean = 20ms, .p95 = 40ms, .slowest = 2s, .over = 12s};
   record.answers.push_back({"d-1", true, "stop token set"});
   record.spent_in = std::chrono::minutes(20);
   record.spent = {{"orders", "mailer", {{12, 3.5, 480}, 120, 130, 240, 1.25, 0.75}},
@@ -78,7 +80,10 @@ TEST(HostRecord, ComesBackAsItWasWritten) {
   EXPECT_EQ(write_record(*read, kPlenty), text);
   EXPECT_EQ(read->label(), "ops \"1\":4711");
   EXPECT_EQ(read->state, HostState::draining);
+  EXPECT_EQ(read->unhealthy, "no more workers take their place");
+  EXPECT_EQ(read->up, 95s);
   EXPECT_EQ(read->every, 30s);
+  EXPECT_EQ(read->jobs.at(0).pace.over, 12s);
   EXPECT_EQ(read->jobs.at(0).pace.slowest, 2s);
   EXPECT_EQ(read->jobs.at(0).timed_out, 3U);
   EXPECT_EQ(read->spent_in, std::chrono::minutes(20));
@@ -134,6 +139,7 @@ TEST(HostRecord, AnIdleHostTakesLittleMoreThanAKilobyte) {
   record.values.clear();
   record.spent = {{"mails", "mailer", {{3600, 1800, 0}, 0, 0}}, {"mails", "(shared)", {{3720, 1860, 120}, 0, 0}}};
   record.jobs.resize(2, record.jobs.front());
+  record.unhealthy.clear();
   EXPECT_LT(write_record(record, kPlenty).size(), 1'280U);
 }
 

@@ -1,9 +1,8 @@
 // Where a host is steered from, and what it says of itself, over real jobs.
 
-#include "host/runtime/fleet_service.hpp"
-
 #include <gmock/gmock.h>
 
+#include "host/runtime/fleet_service.hpp"
 #include "tests/runtime/job_set_rig.hpp"
 
 namespace sluice::runtime {
@@ -59,6 +58,28 @@ TEST_F(HostCommandHandlerTest, SaysWhatTheHostIsAndWhatItIsAt) {
   EXPECT_GT(*record.running[0].times_out_at, record.running[0].since);
   EXPECT_LE(record.running[0].since, clock_.wall_now());
   EXPECT_FALSE(record.running[0].cancelled);
+  jobs_.drain(soon());
+}
+
+TEST_F(HostCommandHandlerTest, ABurstIsInThePaceHoweverOftenSomebodyLooks) {
+  using std::chrono::seconds;
+  ASSERT_TRUE(start({plan("a")}));
+  EXPECT_EQ(command_handler_.describe().jobs[0].pace.over, Duration::zero()) << "nothing is known yet";
+  clock_.leap(seconds(5));
+  send("a", 20);
+  until([&] { return jobs_.total().done == 20; });
+  for (int i = 0; i < 9; ++i) {
+    const fleet::HostRecord record = command_handler_.describe();
+    EXPECT_GT(record.jobs[0].pace.done, 1) << i << " seconds later";
+    EXPECT_GT(record.jobs[0].pace.over, seconds(4));
+    EXPECT_GT(record.up, seconds(4 + i));
+    clock_.leap(seconds(1));
+  }
+  clock_.leap(seconds(10));
+  command_handler_.describe();
+  clock_.leap(seconds(10));
+  command_handler_.describe();
+  EXPECT_EQ(command_handler_.describe().jobs[0].pace.done, 0);
   jobs_.drain(soon());
 }
 

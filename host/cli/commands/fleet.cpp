@@ -13,9 +13,16 @@ namespace sluice::cli {
 
 namespace {
 
+/// Beside a list for people: which hosts are not well, and why. Programs have it in the records of hosts.
+void warn_of_hosts(const fleet::FleetView& view, const FleetSession& session, Console& console) {
+  for (const std::string& line : operate::host_warnings(view, session.clock().wall_now())) {
+    console.note("warning: " + line);
+  }
+}
+
 Exit hosts(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, FleetSession::open(arguments));
-  SLUICE_TRY(view, session->hosts());
+  SLUICE_TRY(view, session->hosts_now());
   if (const std::string queue = arguments.get("queue"); !queue.empty()) {
     std::erase_if(view->hosts, [&queue](const fleet::KnownHost& host) {
       return std::none_of(host.record.jobs.begin(), host.record.jobs.end(),
@@ -24,6 +31,7 @@ Exit hosts(const Arguments& arguments, Console& console) {
   }
   show_all(view->hosts, session->clock().wall_now(), host_columns(),
            "no host works on these queues; `sluice run` starts one", console);
+  warn_of_hosts(*view, *session, console);
   return troubles_of(view->troubles);
 }
 
@@ -73,7 +81,7 @@ std::string schedules_text(const std::vector<config::JobConfig>& jobs, WallTime 
 
 Exit jobs(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, FleetSession::open(arguments));
-  SLUICE_TRY(view, session->hosts());
+  SLUICE_TRY(view, session->hosts_now());
   SLUICE_TRY(steering, session->steering());
   auto summaries = operate::summarize_jobs(session->file_jobs(), *view, *steering);
   if (const std::string queue = arguments.get("queue"); !queue.empty()) {
@@ -93,60 +101,27 @@ Exit jobs(const Arguments& arguments, Console& console) {
   if (console.shows_text() && !found.empty()) {
     console.out(wrapped(schedules_text(session->scheduled_jobs(), now, told), console.screen()));
   }
+  warn_of_hosts(*view, *session, console);
   return troubles_of(view->troubles);
 }
 
-/// Hosts are asked to tell in detail for so long.
-constexpr Duration kWatch = std::chrono::seconds(10);
-/// A host that has not told by then is passed over.
-constexpr Duration kPatience = std::chrono::seconds(6);
-
-/// Of a host that was asked at its control socket, what it said.
-void put_local_records(fleet::FleetView& view, const runtime::LocalHosts& local) {
-  for (const runtime::LocalHost& host : local.hosts) {
-    const auto found = std::find_if(view.hosts.begin(), view.hosts.end(), [&host](const fleet::KnownHost& known) {
-      return known.record.instance == host.record.instance;
-    });
-    if (found == view.hosts.end()) {
-      view.hosts.push_back({host.record, fleet::Pulse::fresh, Duration::zero(), {}});
-    } else {
-      found->record = host.record;
-      found->pulse = fleet::Pulse::fresh;
+/// That no host knows of a handler at work, and what is in flight all the same where the store keeps count.
+std::string nothing_at_work(FleetSession& session) {
+  std::string in_flight;
+  for (const std::string& queue : session.queue_names()) {
+    if (session.queues().host().store_of(queue).kind != config::StoreKind::sqlite) {
+      continue;
+    }
+    const auto opened = session.queues().queues().open_operator(queue);
+    const auto stats = opened ? (*opened)->stats({}, session.deadline()) : Result<queue::QueueStats>(opened.error());
+    if (stats && stats->in_flight > 0) {
+      in_flight += (in_flight.empty() ? "" : ", ") + std::to_string(stats->in_flight) + " of queue " + queue;
     }
   }
-}
-
-std::vector<std::string> without_detail(const fleet::FleetView& view) {
-  std::vector<std::string> labels;
-  for (const fleet::KnownHost& host : view.hosts) {
-    if (host.pulse == fleet::Pulse::fresh && !host.record.detailed) {
-      labels.push_back(host.record.label());
-    }
-  }
-  return labels;
-}
-
-/// What hosts of this machine say, and of others once they tell in detail. Without any other host nothing is written.
-OrExit<fleet::FleetView> look_in_detail(FleetSession& session) {
-  const SteadyTime until = session.clock().steady_now() + kPatience;
-  const InterruptFlag interrupt;
-  bool asked = false;
-  while (true) {
-    SLUICE_TRY(view, session.hosts());
-    put_local_records(*view, session.local_hosts());
-    if (without_detail(*view).empty() || session.clock().steady_now() >= until) {
-      return view;
-    }
-    if (!asked) {
-      if (auto told = session.fleet().watch(kWatch, session.deadline()); !told) {
-        return session.failure(told.error());
-      }
-      asked = true;
-    }
-    if (!session.wait_for_look(interrupt)) {
-      return view;
-    }
-  }
+  return "no handler is at work" +
+         (in_flight.empty() ? ""
+                            : "; in flight all the same: " + in_flight +
+                                  ", claimed by a host that does not answer or is gone, or taken by `sluice receive`");
 }
 
 /// Those of the job or queue that the operand, --job or --queue names.
@@ -171,8 +146,9 @@ Exit running(const Arguments& arguments, Console& console) {
   SLUICE_TRY(view, look_in_detail(*session));
   auto found = operate::handlers_at_work(*view);
   SLUICE_PASS_ON(keep_chosen(found, arguments, *session));
-  show_all(found, session->clock().wall_now(), running_columns(), "no handler is at work", console);
-  for (const std::string& label : without_detail(*view)) {
+  show_all(found, session->clock().wall_now(), running_columns(), found.empty() ? nothing_at_work(*session) : "", console);
+  warn_of_hosts(*view, *session, console);
+  for (const std::string& label : hosts_without_detail(*view)) {
     console.note("sluice running: host " + label + " has not said what its workers run");
   }
   return troubles_of(view->troubles);

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "base/shell_word.hpp"
+#include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
+#include "host/cli/fleet_session.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/operate/listing.hpp"
@@ -110,11 +112,72 @@ Exit peek(const Arguments& arguments, Console& console) {
   return Exit::ok();
 }
 
+/// A message in flight, and whose handler is at work on it, if anybody knows. Borrows.
+struct MessageInFlight {
+  const queue::StoredMessage& stored;
+  std::optional<operate::HandlerAtWork> holder;
+};
+
+std::string holder_text(const MessageInFlight& message, WallTime now) {
+  if (!message.holder) {
+    return "no host tells of a handler at work on it: it waits for one, or was taken by `sluice receive` or by who is "
+           "gone; others get it when its time is over";
+  }
+  const fleet::RunningRecord& handler = message.holder->handler;
+  const auto to_the_second = [](WallTime time) { return format_timestamp(time).substr(0, 19) + "Z"; };
+  return "host " + message.holder->host + ", job " + handler.job +
+         (handler.handler.empty() ? ""
+                                  : ", worker " + std::to_string(handler.worker) + ", handler " + handler.handler) +
+         ", attempt " + std::to_string(handler.attempt) +
+         (handler.since == WallTime{} ? "" : ", for " + short_duration(now - handler.since)) +
+         (handler.leased_until == WallTime{} ? "" : "; its lease until " + to_the_second(handler.leased_until)) +
+         (message.holder->answers ? "" : "; the host does not answer, `sluice hosts` tells since when");
+}
+
+void describe(const MessageInFlight& message, operate::Fields& fields) {
+  describe(message.stored, fields);
+  fields.cell({"HELD BY"}, holder_text(message, fields.now()));
+  if (message.holder) {
+    fields.record("holder", *message.holder);
+  } else {
+    fields.member("holder", std::optional<std::string>());
+  }
+}
+
+/// As hosts and crash ledgers tell.
+std::optional<operate::HandlerAtWork> holder_of(const std::string& id, const std::string& queue,
+                                                const Arguments& arguments) {
+  std::optional<operate::HandlerAtWork> holder;
+  const auto is_found = [&](const fleet::FleetView& view) {
+    for (const fleet::KnownHost& host : view.hosts) {
+      for (const fleet::RunningRecord& handler : host.record.running) {
+        // One that answers knows better than what was left of another one.
+        if (handler.message == id && handler.queue == queue && (!holder || host.answers())) {
+          holder = {host.record.label(), handler, host.answers()};
+        }
+      }
+    }
+    return holder && holder->answers;
+  };
+  if (auto session = FleetSession::open(arguments); !session.has_error()) {
+    static_cast<void>(look_in_detail(*session, is_found));
+  }
+  return holder;
+}
+
 Exit get(const Arguments& arguments, Console& console) {
   SLUICE_TRY(id, the_message_id(arguments));
   SLUICE_TRY(session, QueueSession::open(arguments));
   SLUICE_TRY(message, session->checked(session->oper().get(*id, session->deadline())));
-  show_message(*message, session->clock().wall_now(), console);
+  const WallTime now = session->clock().wall_now();
+  if (message->state(now) != queue::MessageState::in_flight) {
+    show_message(*message, now, console);
+    return Exit::ok();
+  }
+  const MessageInFlight shown{*message, holder_of(*id, session->queue(), arguments)};
+  console.out(console.shows_text()
+                  ? message_text(operate::row_of(shown, now), message->message, console.output_has_colour())
+                  : json_of(shown, now));
   return Exit::ok();
 }
 
@@ -245,8 +308,9 @@ std::vector<Command> look_commands() {
           .summary = "Show one message, wherever it lies in its queue",
           .usage = "[QUEUE] ID [OPTION]...",
           .description =
-              "Prints a JSON object: body, state, times, attributes, and why it failed last. The dead-letter half is "
-              "looked in too; nothing is claimed or changed.",
+              "Prints a JSON object: body, state, times, attributes, and why it failed last; of a message in flight "
+              "also which host and handler have it, and until when. The dead-letter half is looked in too; nothing is "
+              "claimed or changed.",
           .flags = with_store_flags({kIdFlag}),
           .examples = "sluice get orders A-101",
           .run = get,

@@ -200,11 +200,18 @@ struct OrderOptions {
 struct LocalOrder {
   std::string text;
   std::string host;
+  std::string socket;
   runtime::ControlCall call;
   const Clock& clock;
 
   /// What came of it; for a request that waits.
   Result<runtime::ControlAnswer> outcome(Duration patience) { return call.next(Deadline::after(clock, patience)); }
+  /// How the host fares meanwhile.
+  Result<fleet::HostRecord> look() const {
+    SLUICE_TRY(meanwhile, runtime::ControlCall::open(socket, clock));
+    SLUICE_TRY(answer, meanwhile->ask({}, Deadline::after(clock, std::chrono::seconds(1))));
+    return fleet::read_record(answer->record);
+  }
 };
 
 /// An order to hosts: whom it goes to on this machine, what comes of it there, and what elsewhere.
@@ -298,9 +305,54 @@ Exit not_ended(const std::string& host, Duration waited) {
   return Exit::failure("host " + host + " drains, and has not ended within " + config::format_duration(waited));
 }
 
+/// What a host that drains is still at: a line that a terminal shows anew each time and a pipe now and then.
+class DrainProgress {
+ public:
+  DrainProgress(Console& console, const Clock& clock)
+      : console_(console), clock_(clock), began_(clock.steady_now()), next_line_(began_) {}
+  ~DrainProgress() { console_.end_progress(); }
+  DrainProgress(const DrainProgress&) = delete;
+  DrainProgress& operator=(const DrainProgress&) = delete;
+
+  void show(const std::string& host, const fleet::HostRecord& record) {
+    constexpr Duration kLineEvery = std::chrono::seconds(10);
+    const SteadyTime now = clock_.steady_now();
+    const std::string line = operate::drain_text(host, record, now - began_, clock_.wall_now());
+    if (console_.error_is_terminal()) {
+      console_.progress(line);
+    } else if (now >= next_line_) {
+      console_.note(line);
+      next_line_ = now + kLineEvery;
+    }
+  }
+
+ private:
+  Console& console_;
+  const Clock& clock_;
+  const SteadyTime began_;
+  SteadyTime next_line_;
+};
+
+/// Between two looks at a host that drains.
+constexpr Duration kDrainLook = std::chrono::seconds(1);
+
+Result<runtime::ControlAnswer> wait_for_ending(LocalOrder& order, Duration patience, Console& console) {
+  DrainProgress progress(console, order.clock);
+  const SteadyTime until = Deadline::after(order.clock, patience).time();
+  while (true) {
+    auto ended = order.outcome(std::clamp(Duration(until - order.clock.steady_now()), Duration::zero(), kDrainLook));
+    if (ended || ended.error().code() != ErrorCode::timeout || order.clock.steady_now() >= until) {
+      return ended;
+    }
+    if (const auto record = order.look()) {
+      progress.show(order.host, *record);
+    }
+  }
+}
+
 Exit end_of_drain(LocalOrder& order, const OrderOptions& options, Console& console) {
   constexpr Duration kLeaveTime = std::chrono::seconds(10);  // from the certificate to the end of the process
-  const auto ended = order.outcome(options.timeout);
+  const auto ended = wait_for_ending(order, options.timeout, console);
   if (!ended && ended.error().code() == ErrorCode::timeout) {
     return not_ended(order.host, options.timeout);
   }
@@ -387,8 +439,15 @@ bool is_gone(const fleet::FleetView& view, const std::string& host) {
 Exit wait_until_gone(FleetSession& session, const std::string& host, const OrderOptions& options, Console& console) {
   const SteadyTime until = Deadline::after(session.clock(), options.timeout).time();
   const InterruptFlag interrupt;
+  DrainProgress progress(console, session.clock());
   while (true) {
+    static_cast<void>(session.fleet().watch(std::chrono::seconds(10), session.deadline()));
     SLUICE_TRY(view, session.hosts());
+    for (const fleet::KnownHost& known : view->hosts) {
+      if (known.record.is_called(host)) {
+        progress.show(known.record.label(), known.record);
+      }
+    }
     if (is_gone(*view, host)) {
       show(order_of(Wish::drain, host).text(), host, "has ended", console);
       return Exit::ok();
@@ -460,7 +519,7 @@ Exit run_order(const OrderRow& row, OrderOptions options, const Arguments& argum
   }
   note_for_audit(directive, arguments, clock, console);
   if (waits) {
-    LocalOrder order{directive.text(), label, std::move(*call), clock};
+    LocalOrder order{directive.text(), label, (*host)->file, std::move(*call), clock};
     return row.end(order, options, console);
   }
   show(directive.text(), label, begun->text, console);
@@ -546,7 +605,8 @@ std::vector<Command> steering_commands() {
               "A host of this machine is told at its control socket, in the folder [host] state_dir, whether or not "
               "the store can be reached; another one through the store.\n\n"
               "--wait returns when the host has ended, and prints its drain certificate where it is one of this "
-              "machine; exit code 75 when it left work behind. A host that is started again by its supervisor is "
+              "machine; exit code 75 when it left work behind. Meanwhile standard error tells what is still at work, "
+              "each second on a terminal and every ten elsewhere. A host that is started again by its supervisor is "
               "another one.",
           .flags = with_store_flags({alone({"host", "HOST", "which one"}),
                                      {"wait", {}, "until it has ended"},

@@ -301,11 +301,13 @@ class TopLookout {
     if (watched_for > Duration::zero()) {
       static_cast<void>(session_.fleet().watch(watched_for, deadline));  // without it the screen tells less
     }
-    const auto view = session_.fleet().hosts(deadline);
+    // Who looks again is told by the records soon.
+    const auto view =
+        watched_for == Duration::zero() ? session_.hosts_now() : session_.checked(session_.fleet().hosts(deadline));
     const auto steering = session_.fleet().steering(deadline);
     with([&](TopModel& model) {
-      if (!view) {
-        return model.say(view.error().message());
+      if (view.has_error()) {
+        return model.say(view.error().lines().front());
       }
       model.see(*view, steering ? *steering : fleet::SteeringView{});
       if (!view->troubles.empty()) {

@@ -345,9 +345,12 @@ void RecordStream::flush() {
 }
 
 std::string message_text(const queue::StoredMessage& stored, WallTime now, bool colours) {
-  operate::Row row = operate::row_of(stored, now);
+  return message_text(operate::row_of(stored, now), stored.message, colours);
+}
+
+std::string message_text(operate::Row row, const queue::Message& message, bool colours) {
   std::erase_if(row, [](const auto& field) { return field.second.text.empty(); });
-  return facts_of(row, colours, Colour::dim) + "\n" + body_text(stored.message);
+  return facts_of(row, colours, Colour::dim) + "\n" + body_text(message);
 }
 
 void show_message(const queue::StoredMessage& message, WallTime now, Console& console) {

@@ -231,6 +231,8 @@ void show_all(const std::vector<Record>& records, WallTime now, const std::vecto
 
 /// One message whole: a line for each field, then the body.
 std::string message_text(const queue::StoredMessage& message, WallTime now, bool colours);
+/// The same of its row, and of what else there is to tell.
+std::string message_text(operate::Row row, const queue::Message& message, bool colours);
 
 /// Prints one message, as JSON or as text.
 void show_message(const queue::StoredMessage& message, WallTime now, Console& console);

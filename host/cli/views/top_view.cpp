@@ -224,6 +224,9 @@ Lines body(const TopModel& model, const TopFrame& frame, std::size_t room) {
           model.fleet().hosts, frame.now,
           {.screen = screen, .columns = {"HOST", "STATE", "UP", "RUNNING", "DONE/S", "FAILED/S", "SEEN", "VERSION"}})),
       lines_of(rows_of(slow_jobs(model, running), frame.now, {.screen = screen}))};
+  for (const std::string& warning : operate::host_warnings(model.fleet(), frame.now)) {
+    parts[1].push_back(tinted(visible(warning), Colour::red, frame.colours));
+  }
   const bool selects = frame.rows > 0 && parts[0].size() > 1;
   if (selects) {
     mark(parts[0], model.selected() + 1, frame.colours);
