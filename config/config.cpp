@@ -164,6 +164,26 @@ std::set<std::string> names_of(const Map& before, const Map& after) {
 
 }  // namespace
 
+std::set<std::string> queue_names(const HostConfig& host, const std::vector<JobConfig>& jobs) {
+  std::set<std::string> names;
+  for (const auto& [name, settings] : host.queues) {
+    names.insert(name);
+  }
+  for (const auto& [name, outbox] : host.outboxes) {
+    names.insert(std::string(kOutboxPrefix) + name);
+  }
+  for (const JobConfig& job : jobs) {
+    names.insert(job.queue);
+    for (const WeightedQueue& queue : job.queues) {
+      names.insert(queue.name);
+    }
+    for (const ScheduleConfig& schedule : job.schedules) {
+      names.insert(schedule.queue.empty() ? job.queue : schedule.queue);
+    }
+  }
+  return names;
+}
+
 std::vector<std::string> changed_keys(const HostConfig& before, const HostConfig& after) {
   Differences found;
   found.compare("host.name", before.name, after.name);
@@ -192,6 +212,7 @@ std::vector<std::string> changed_keys(const HostConfig& before, const HostConfig
       found.compare_stores("stores." + name, "stores." + name, old->second, now->second);
     }
   }
+  found.compare("queues.create", before.create_queues, after.create_queues);
   for (const std::string& name : names_of(before.queues, after.queues)) {
     found.compare_queues("queues." + name, before.queue(name), after.queue(name));
   }

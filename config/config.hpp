@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -286,6 +287,8 @@ struct HostConfig {
 
   /// Not a key but the command line's word: plugins and files that others may write are used all the same.
   bool allow_insecure_files = false;
+  /// [queues] create: handlers may send to queues that nobody knows, which makes them.
+  bool create_queues = false;
 
   /// The queue's settings; the defaults with its name as table when it has none of its own.
   QueueConfig queue(const std::string& name) const;
@@ -449,6 +452,9 @@ Parsed<HostConfig> load_host_config(const std::string& file, const Environment& 
 /// Then every job file that its patterns name, in name order: the good ones, and all errors of all files together. Two
 /// jobs of one name are an error; a pattern that matches nothing is not.
 JobFiles load_job_files(const HostConfig& host, const Environment& environment);
+
+/// The queues that the host file has a section for, that jobs draw from, or that their schedules send to.
+std::set<std::string> queue_names(const HostConfig& host, const std::vector<JobConfig>& jobs);
 
 /// The keys of a host file that say something else in `after` than in `before`, as they stand in the file:
 /// "host.drain_timeout", "store.path", "queues.orders.table".

@@ -551,7 +551,12 @@ void read_queue(Section section, const Member& member, HostConfig& config) {
 
 void read_queues(Section queues, HostConfig& config) {
   for (const Member& member : queues.members()) {
-    read_queue(queues.section(member.key), member, config);
+    // A queue may have that name too: [queues.create].
+    if (member.key == "create" && !std::holds_alternative<Table>(member.value.content)) {
+      queues.read("create", config.create_queues);
+    } else {
+      read_queue(queues.section(member.key), member, config);
+    }
   }
 }
 

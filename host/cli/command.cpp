@@ -264,9 +264,6 @@ Exit dispatch(Words words, Console& console, std::string& name) {
     console.show_as(*output);
   }
   console.show_wide(arguments->has("wide"));
-  if (const auto hint = name == "send" ? std::nullopt : misspelt_queue(*arguments)) {
-    console.note("sluice " + name + ": " + *hint);
-  }
   return (*command)->run(*arguments, console);
 }
 

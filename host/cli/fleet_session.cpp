@@ -1,5 +1,6 @@
 #include "host/cli/fleet_session.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "host/isolation/crash_ledger.hpp"
@@ -91,6 +92,10 @@ void put_ledgers(fleet::FleetView& view, const config::HostConfig& host, const r
   }
 }
 
+bool has(const std::vector<std::string>& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
 }  // namespace
 
 std::vector<operate::FileJob> jobs_of(const std::vector<config::JobConfig>& files) {
@@ -103,14 +108,14 @@ std::vector<operate::FileJob> jobs_of(const std::vector<config::JobConfig>& file
 }
 
 OrExit<FleetSession> FleetSession::open(const Arguments& arguments) {
-  SLUICE_TRY(opened, QueueSession::open(arguments, QueueSession::Queue::optional));
+  SLUICE_TRY(opened, QueueSession::open(arguments, QueueSession::Queue::unchecked));
   FleetSession session(std::move(*opened));
   const config::HostConfig& host = session.queues_.host();
   session.queue_names_ = known_queues(host);
   session.scheduled_jobs_ = config::load_job_files(host, config::process_environment()).jobs;
   session.file_jobs_ = jobs_of(session.scheduled_jobs_);
   std::erase_if(session.scheduled_jobs_, [](const config::JobConfig& job) { return job.schedules.empty(); });
-  // What is named here need not be known to any file; its hosts may be found all the same.
+  // What is named here need not be known to any file; its hosts may know it all the same.
   std::vector<std::string> boards = session.queue_names_;
   if (const std::string& named = session.queues_.queue(); !named.empty()) {
     boards.push_back(named);
@@ -122,6 +127,12 @@ OrExit<FleetSession> FleetSession::open(const Arguments& arguments) {
   }
   SLUICE_TRY(fleet, session.checked(fleet::Fleet::open(session.queues_.queues(), boards, session.queues_.random())));
   session.fleet_ = std::move(*fleet);
+  if (const std::string& named = session.queues_.queue(); !named.empty()) {
+    const auto known = check_known(session.queues_.queues(), named, session.deadline());
+    if (known.has_error() && !has(session.names().queues(), named)) {
+      return known.error();
+    }
+  }
   return session;
 }
 

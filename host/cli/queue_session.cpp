@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
-#include <set>
 #include <variant>
 
 #include "base/shell_word.hpp"
@@ -16,7 +15,6 @@
 #include "host/cli/words.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 #include "host/stores/table/table_errors.hpp"
-#include "host/work/job_queues.hpp"
 
 namespace sluice::cli {
 
@@ -50,10 +48,22 @@ std::optional<std::string> default_host_file() {
   return found == kDefaultPlaces.end() ? std::nullopt : std::optional<std::string>(*found);
 }
 
-/// Whether the command works on a table, whatever a host file says.
-bool names_table(const Arguments& arguments) {
-  const bool placed = arguments.has("endpoint") || arguments.has("index");
-  return arguments.has("table") || (placed && !arguments.has("queue") && !arguments.has("config"));
+/// Whether the command says that it is about a table in DynamoDB, without a host file.
+bool means_dynamodb(const Arguments& arguments) {
+  return arguments.has("table") || std::any_of(kOverrides.begin(), kOverrides.end(),
+                                               [&arguments](const char* option) { return arguments.has(option); });
+}
+
+/// Whether a command of DynamoMQ's tool is about a table whatever a host file says.
+bool means_their_table(const Arguments& arguments) {
+  return (arguments.has("endpoint") || arguments.has("index")) && !arguments.has("queue") && !arguments.has("config");
+}
+
+Exit no_host_file(const std::string& else_name) {
+  return {kExitConfiguration,
+          "no host file: there is neither host.toml in this folder nor /etc/sluice/host.toml; name "
+          "one with --config FILE or the variable SLUICE_CONFIG" +
+              else_name};
 }
 
 /// The options of this command line out of `names`, as they are typed.
@@ -117,9 +127,7 @@ OrExit<std::string> find_host_file(const Arguments& arguments) {
   if (auto place = default_host_file()) {
     return std::move(*place);
   }
-  return Exit(kExitConfiguration,
-              "no host file: there is neither host.toml in this folder nor /etc/sluice/host.toml; name one with "
-              "--config FILE or the variable SLUICE_CONFIG");
+  return no_host_file({});
 }
 
 OrExit<config::HostConfig> load_host_file(const Arguments& arguments) {
@@ -137,7 +145,7 @@ OrExit<config::HostConfig> load_host_file(const std::vector<std::string>& words)
 }
 
 bool works_by_host_file(const Arguments& arguments) {
-  return !names_table(arguments) && (names_host_file(arguments) || default_host_file());
+  return !arguments.has("table") && (names_host_file(arguments) || default_host_file());
 }
 
 OrExit<void> check_job_files(const config::HostConfig& host) {
@@ -155,36 +163,17 @@ Exit configuration_exit(const std::vector<config::ConfigError>& errors, int code
 }
 
 std::vector<std::string> known_queues(const config::HostConfig& host) {
-  std::set<std::string> names;
-  for (const auto& [name, settings] : host.queues) {
-    names.insert(name);
-  }
-  for (const auto& [name, outbox] : host.outboxes) {
-    names.insert(std::string(config::kOutboxPrefix) + name);
-  }
-  for (const auto& job : config::load_job_files(host, config::process_environment()).jobs) {
-    for (const config::WeightedQueue& queue : work::queues_of(job)) {
-      names.insert(queue.name);
-    }
-  }
+  const auto names = config::queue_names(host, config::load_job_files(host, config::process_environment()).jobs);
   return {names.begin(), names.end()};
 }
 
-std::optional<std::string> misspelt_queue(const Arguments& arguments) {
-  const std::string queue = arguments.get("queue");
-  if (queue.empty() || !works_by_host_file(arguments)) {
-    return std::nullopt;
+OrExit<void> check_known(runtime::HostQueues& queues, const std::string& queue, Deadline deadline) {
+  const auto known = queues.check_known(
+      queue, "`sluice queues` lists them, and send, import and enqueue-test make one with --create", deadline);
+  if (known) {
+    return {};
   }
-  const auto host = load_host_file(arguments);
-  if (host.has_error()) {
-    return std::nullopt;
-  }
-  const auto known = known_queues(*host);
-  const auto meant = config::nearest(queue, known);
-  if (!meant || std::find(known.begin(), known.end(), queue) != known.end()) {
-    return std::nullopt;
-  }
-  return "neither " + host->file + " nor its jobs name a queue \"" + queue + "\"; did you mean \"" + *meant + "\"?";
+  return known.error().code() == ErrorCode::not_found ? Exit::usage(known.error().message()) : unopened(known.error());
 }
 
 std::string mend_of(const Error& error, const std::string& options) {
@@ -206,8 +195,8 @@ std::string options_of_host_file(const Arguments& arguments, const std::string& 
   return "--queue " + shell_word(queue) + given(arguments, kFileOptions);
 }
 
-Exit unopened(const Error& error, const std::string& remark) {
-  return {error.code() == ErrorCode::invalid ? kExitConfiguration : kExitFailure, error.message() + remark};
+Exit unopened(const Error& error) {
+  return {error.code() == ErrorCode::invalid ? kExitConfiguration : kExitFailure, error.message()};
 }
 
 operate::TableTariff tariff_of(const config::HostConfig& host, const std::string& queue) {
@@ -222,22 +211,34 @@ OrExit<QueuePlace> QueuePlace::find(const Arguments& arguments, Queue queue, Hos
   if (arguments.has("table") && arguments.has("config")) {
     return Exit::usage("--config names a host file, and --table a table without one; give one or the other");
   }
-  const bool has_file = names_host_file(arguments) || (files == HostFiles::anywhere && default_host_file());
-  if (has_file && !names_table(arguments)) {
+  const bool anywhere = files == HostFiles::anywhere;
+  const bool has_file = names_host_file(arguments) || (anywhere && default_host_file());
+  if (has_file && !arguments.has("table") && !(files == HostFiles::named_only && means_their_table(arguments))) {
     return of_host_file(arguments, queue);
   }
-  SLUICE_TRY(place, of_table(arguments));
-  place->by_default_ = files == HostFiles::anywhere && !names_table(arguments);
-  return place;
+  if (anywhere && queue != Queue::table && !means_dynamodb(arguments)) {
+    return no_host_file(queue == Queue::apart ? ", or with --region REGION say that tables in DynamoDB are meant"
+                                              : ", or a table in DynamoDB with --table TABLE");
+  }
+  return of_table(arguments, queue, anywhere ? std::string_view() : queue::dynamomq::kDefaultTableName);
 }
 
-OrExit<QueuePlace> QueuePlace::of_table(const Arguments& arguments) {
+OrExit<QueuePlace> QueuePlace::of_table(const Arguments& arguments, Queue queue, std::string_view default_table) {
   QueuePlace place;
   place.host_.store.kind = config::StoreKind::dynamodb;
   place.host_.store.endpoint = arguments.get("endpoint");
   place.host_.store.region = arguments.get("region");
+  place.names_table_ = true;
+  if (queue == Queue::apart) {
+    place.naming_ = given(arguments, kOverrides);
+    place.names_table_ = false;
+    return place;
+  }
   config::QueueConfig settings;
-  settings.table = arguments.get("table", arguments.get("queue", std::string(queue::dynamomq::kDefaultTableName)));
+  settings.table = arguments.get("table", arguments.get("queue", default_table));
+  if (settings.table.empty() && default_table.empty()) {
+    return Exit::usage("which table? Write --table TABLE; a host file, which would say it, is not there");
+  }
   settings.index = arguments.get("index", settings.index);
   for (const std::string& name : {settings.table, settings.index}) {
     if (config::table_complaint(name) != nullptr) {
@@ -246,7 +247,6 @@ OrExit<QueuePlace> QueuePlace::of_table(const Arguments& arguments) {
     }
   }
   place.queue_ = arguments.get("queue", settings.table);
-  place.names_table_ = true;
   place.naming_ = "--table " + shell_word(settings.table) + given(arguments, kOverrides);
   place.host_.queues[place.queue_] = std::move(settings);
   return place;
@@ -257,7 +257,7 @@ OrExit<QueuePlace> QueuePlace::of_host_file(const Arguments& arguments, Queue qu
   QueuePlace place;
   place.host_ = std::move(*host);
   place.naming_ = given(arguments, kFileOptions);
-  if (queue == Queue::needed || arguments.has("queue")) {
+  if (queue == Queue::needed || queue == Queue::table || arguments.has("queue")) {
     SLUICE_TRY(chosen, choose_queue(arguments, place.host_));
     place.queue_ = std::move(*chosen);
     SLUICE_PASS_ON(apply_overrides(arguments, place.queue_, place.host_));
@@ -266,7 +266,14 @@ OrExit<QueuePlace> QueuePlace::of_host_file(const Arguments& arguments, Queue qu
 }
 
 std::string QueuePlace::mend(const Error& error, const std::string& queue) const {
-  return mend_of(error, names_table_ ? naming_ : "--queue " + shell_word(queue) + naming_);
+  const std::string mend = mend_of(error, names_table_ ? naming_ : "--queue " + shell_word(queue) + naming_);
+  if (names_table_ || queue::table::table_fault(error) != queue::table::TableFault::no_table) {
+    return mend;
+  }
+  const auto known = known_queues(host_);
+  const bool named = std::find(known.begin(), known.end(), queue) != known.end();
+  const auto meant = named ? std::nullopt : config::nearest(queue, known);
+  return meant ? "; did you mean queue \"" + *meant + "\"? If not, " + mend.substr(2) : mend;
 }
 
 std::string this_machine() {
@@ -286,6 +293,9 @@ OrExit<QueueSession> QueueSession::open(const Arguments& arguments, Queue queue,
   SLUICE_TRY(place, QueuePlace::find(arguments, queue, files));
   QueueSession session(std::make_unique<Parts>(std::move(*place)));
   if (!session.queue().empty()) {
+    if (queue != Queue::unchecked && !arguments.has("create")) {
+      SLUICE_PASS_ON(check_known(session.queues(), session.queue(), session.deadline()));
+    }
     SLUICE_TRY(oper, session.opened(operate::AuditedOperator::open(session.queues(), session.queue(), this_operator(),
                                                                    session.random())));
     session.operator_ = std::move(*oper);
@@ -299,10 +309,17 @@ void QueueSession::finish_deed(const operate::DeedCount& count, const std::strin
   }
 }
 
-Exit QueueSession::not_opened(const Error& error) const {
-  return unopened(error, place().by_default() ? " (there is no host file, so a DynamoDB table is meant; --config FILE "
-                                                "names a host file)"
-                                              : "");
+std::vector<std::string> QueueSession::all_queues(std::vector<std::string>& failures) {
+  std::vector<std::string> names = known_queues(host());
+  auto made = queues().made_by_messages(deadline());
+  if (made) {
+    names.insert(names.end(), made->begin(), made->end());
+  } else {
+    failures.push_back(made.error().message());
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
 }
 
 }  // namespace sluice::cli

@@ -33,9 +33,9 @@ OrExit<void> check_job_files(const config::HostConfig& host);
 Exit configuration_exit(const std::vector<config::ConfigError>& errors, int code = kExitConfiguration);
 /// The queues that a host file and its jobs name, in order. Job files that cannot be read are passed over.
 std::vector<std::string> known_queues(const config::HostConfig& host);
-/// A line for the user when --queue names a queue that neither the host file nor its jobs know, and a known one is
-/// spelt much like it. Nothing when all is well, or when it cannot be told.
-std::optional<std::string> misspelt_queue(const Arguments& arguments);
+/// Whether somebody knows the queue, as HostQueues::check_known. Exit 64 where nobody does, exit 1 where it cannot be
+/// told.
+OrExit<void> check_known(runtime::HostQueues& queues, const std::string& queue, Deadline deadline);
 
 /// What a person types to mend a failure of a store, to follow its message: "; make it with: sluice table create ...".
 /// Empty where no command mends it. `options` are those with which a command finds the queue.
@@ -43,7 +43,7 @@ std::string mend_of(const Error& error, const std::string& options);
 /// The options with which a command finds a queue of the host file that `arguments` name, as they are typed.
 std::string options_of_host_file(const Arguments& arguments, const std::string& queue);
 /// How a command ends whose store cannot be opened: no region, a path that is a folder and the like are configuration.
-Exit unopened(const Error& error, const std::string& remark = {});
+Exit unopened(const Error& error);
 /// By what writes to that queue are paid.
 operate::TableTariff tariff_of(const config::HostConfig& host, const std::string& queue);
 
@@ -54,20 +54,27 @@ std::string this_operator();
 
 /// Where the queue of a command lies, as its options, the environment and the host file say. A value.
 ///
-/// With --table, with --endpoint or --index and neither --queue nor --config, and where there is no host file, it is a
-/// table: its name is --table, else the queue's, else dynamo-mq-table, and AWS's usual environment says the rest.
-/// Otherwise it is what the host file says, over which --index, --endpoint and --region win; then --queue names the
-/// queue, and may be left out when the file and its jobs name just one.
+/// With --table it is a table, and AWS's usual environment says the rest; so it is where there is no host file and
+/// --endpoint, --index or --region say that one is meant: then the queue's name is the table's. Otherwise it is what
+/// the host file says, over which --index, --endpoint and --region win; then --queue names the queue, and may be left
+/// out when the file and its jobs name just one. Who has neither means nothing: no table is anybody's by default,
+/// except that of DynamoMQ's own tool, whose place is `dynamomq`.
 class QueuePlace {
  public:
   enum class HostFiles {
     anywhere,    ///< --config, SLUICE_CONFIG or the default places
-    named_only,  ///< the default places are not looked at
+    named_only,  ///< as for DynamoMQ's tool: the default places are not looked at, and the table may be its own
   };
-  enum class Queue { needed, optional };
+  enum class Queue {
+    needed,
+    optional,
+    unchecked,  ///< optional, and hosts may know one that nobody here does
+    table,      ///< needed; without a host file it is a table's name
+    apart,      ///< named by options of the command's own
+  };
 
-  /// Exit 78 for the host file, 64 for options that contradict each other or name no possible table, and when no queue
-  /// is named though one is needed.
+  /// Exit 78 for the host file and where there is none, 64 for options that contradict each other or name no possible
+  /// table, and when no queue is named though one is needed.
   static OrExit<QueuePlace> find(const Arguments& arguments, Queue queue = Queue::needed,
                                  HostFiles files = HostFiles::anywhere);
 
@@ -78,8 +85,6 @@ class QueuePlace {
   /// The store that it lies in; the default one when no queue is named.
   const config::StoreConfig& store() const { return host_.store_of(queue_); }
   bool in_sqlite() const { return store().kind == config::StoreKind::sqlite; }
-  /// Nobody named a host file or a table, and no host file was found: a user of SQLite may wonder at a table.
-  bool by_default() const { return by_default_; }
   /// What is wrong with that queue, and the command that mends it where there is one, typed as it stands where this one
   /// was.
   std::string explained(const Error& error, const std::string& queue) const {
@@ -89,12 +94,11 @@ class QueuePlace {
   std::string mend(const Error& error, const std::string& queue) const;
 
  private:
-  static OrExit<QueuePlace> of_table(const Arguments& arguments);
+  static OrExit<QueuePlace> of_table(const Arguments& arguments, Queue queue, std::string_view default_table);
   static OrExit<QueuePlace> of_host_file(const Arguments& arguments, Queue queue);
 
   config::HostConfig host_;
   std::string queue_;
-  bool by_default_ = false;
   /// The options that name the place, but for the queue of a host file.
   std::string naming_;
   bool names_table_ = false;
@@ -106,12 +110,16 @@ class QueueSession {
   using HostFiles = QueuePlace::HostFiles;
   using Queue = QueuePlace::Queue;
 
-  /// As QueuePlace::find; and exit 1 or 78 for the store.
+  /// As QueuePlace::find; exit 1 or 78 for the store; and exit 64 for a queue that nobody knows, unless the command's
+  /// --create makes it.
   static OrExit<QueueSession> open(const Arguments& arguments, Queue queue = Queue::needed,
                                    HostFiles files = HostFiles::anywhere);
 
   /// Every queue of the host file.
   runtime::HostQueues& queues() { return parts_->queues; }
+  /// The names of all queues: those that files name, and those that messages have made in the stores. Why a store
+  /// cannot be asked goes to `failures`.
+  std::vector<std::string> all_queues(std::vector<std::string>& failures);
   /// Looks at the session's queue and changes it. Not to be asked where no queue is named.
   operate::AuditedOperator& oper() { return *operator_; }
   /// Says in the audit what came of the deed that `oper` was told of, and to the user where that cannot be done.
@@ -166,9 +174,8 @@ class QueueSession {
   explicit QueueSession(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
   template <typename T>
   OrExit<T> opened(Result<T> role) const {
-    return role ? OrExit<T>(std::move(*role)) : OrExit<T>(not_opened(role.error()));
+    return role ? OrExit<T>(std::move(*role)) : OrExit<T>(unopened(role.error()));
   }
-  Exit not_opened(const Error& error) const;
 
   std::unique_ptr<Parts> parts_;
   std::unique_ptr<operate::AuditedOperator> operator_;

@@ -255,6 +255,12 @@ bool DepthSampler::sample(const std::stop_token& stop, bool all) {
       names.insert(address.queue);
     }
   }
+  // Nobody works on some of them; where messages cannot make queues there are no more.
+  const auto made = all ? queues_.made_by_messages(Deadline::after(clock_, kStatsTimeout))
+                        : Result<std::vector<std::string>>(std::vector<std::string>());
+  if (made) {
+    names.insert(made->begin(), made->end());
+  }
   std::map<std::string, std::string> uncounted;
   for (const std::string& name : names) {
     if (stop.stop_requested()) {

@@ -2,7 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <iterator>
 
 #include "host/queue/error_groups.hpp"
 #include "host/stores/dynamodb/dynamodb_queues.hpp"
@@ -154,8 +157,9 @@ std::string incarnation_in(const std::string& process, const std::string& store)
 
 /// Whether there is anything to hold what handlers send to.
 bool has_emit_rules(const config::HostConfig& config) {
-  return !config.stores.empty() || std::any_of(config.queues.begin(), config.queues.end(),
-                                               [&](const auto& queue) { return dedup_of(config, queue.first).any(); });
+  return !config.create_queues || !config.stores.empty() ||
+         std::any_of(config.queues.begin(), config.queues.end(),
+                     [&](const auto& queue) { return dedup_of(config, queue.first).any(); });
 }
 
 }  // namespace
@@ -279,6 +283,7 @@ Result<std::unique_ptr<queue::Source>> HostQueues::open_source(const queue::Queu
   return queue::emitting(
       std::move(*source),
       {.refused = [this, from = address.queue](const std::string& to) { return beyond_store(config_, from, to); },
+       .unknown = [this](const std::string& to, Deadline deadline) { return unknown_to_handlers(to, deadline); },
        .dedup = [this](const std::string& to) { return dedup_of(config_, to); }});
 }
 
@@ -305,6 +310,69 @@ Result<std::unique_ptr<queue::NoticeBoard>> HostQueues::open_board(const std::st
   const bool own_file = config::outbox_named(queue) && config_.store.kind == config::StoreKind::sqlite;
   const auto store = own_file ? store_named("") : store_of(queue);
   return store ? (*store)->open_board(queue) : store.error();
+}
+
+Result<std::vector<std::string>> HostQueues::made_by_messages_in(const std::string& store, Deadline deadline) {
+  const config::StoreConfig& settings = store.empty() ? config_.store : config_.stores.at(store);
+  std::error_code unreadable;
+  if (settings.kind != config::StoreKind::sqlite || !std::filesystem::exists(settings.path, unreadable)) {
+    return std::vector<std::string>();
+  }
+  const auto open = store_named(store);
+  return open ? (*open)->made_by_messages(deadline) : open.error();
+}
+
+Result<std::vector<std::string>> HostQueues::made_by_messages(Deadline deadline) {
+  std::vector<std::string> stores{""};
+  for (const auto& [name, settings] : config_.stores) {
+    stores.push_back(name);
+  }
+  std::vector<std::string> all;
+  for (const std::string& store : stores) {
+    SLUICE_TRY(made, made_by_messages_in(store, deadline));
+    std::copy_if(made->begin(), made->end(), std::back_inserter(all),
+                 [&](const std::string& queue) { return config_.queue(queue).store == store; });
+  }
+  return all;
+}
+
+Result<void> HostQueues::check_known(const std::string& queue, const std::string& mend, Deadline deadline) {
+  const bool outbox = config::outbox_named(queue).has_value();
+  const bool in_table = !outbox && config_.store_of(queue).kind == config::StoreKind::dynamodb;
+  if (in_table || config_.queues.contains(queue)) {
+    return {};
+  }
+  {
+    const MutexLock lock(mutex_);
+    if (known_.contains(queue)) {
+      return {};
+    }
+  }
+  auto names = config::queue_names(config_, config::load_job_files(config_, config::process_environment()).jobs);
+  if (!outbox) {
+    SLUICE_TRY(made, made_by_messages_in(config_.queue(queue).store, deadline));
+    names.insert(made->begin(), made->end());
+  }
+  if (!names.contains(queue)) {
+    const auto meant = config::nearest(queue, {names.begin(), names.end()});
+    return Error(ErrorCode::not_found, "no job, host file or earlier message knows a queue \"" + queue + "\"" +
+                                           (meant ? "; did you mean \"" + *meant + "\"? " : "; ") + mend);
+  }
+  const MutexLock lock(mutex_);
+  known_.insert(queue);
+  return {};
+}
+
+std::optional<Error> HostQueues::unknown_to_handlers(const std::string& queue, Deadline deadline) {
+  if (config_.create_queues) {
+    return std::nullopt;
+  }
+  auto known = check_known(queue,
+                           "a new queue is named by a job or by [queues." + queue +
+                               "] in the host file, or handlers make it with [queues] create = true",
+                           deadline);
+  // What a store that does not answer knows, nobody can tell; it will say so itself.
+  return known || known.error().code() != ErrorCode::not_found ? std::nullopt : std::optional(std::move(known).error());
 }
 
 std::optional<DynamoDbCost> HostQueues::cost() const {

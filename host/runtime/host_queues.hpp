@@ -139,11 +139,18 @@ class HostQueues final : public queue::Queues, public queue::Owners {
   Result<std::unique_ptr<queue::MoveOwnership>> take_ownership(const std::string& queue,
                                                                const std::vector<queue::Half>& halves);
 
-  /// The queues that messages have made in one store; "" is the default one.
-  Result<std::vector<std::string>> made_by_messages_in(const std::string& store, Deadline deadline) {
-    const auto open = store_named(store);
-    return open ? (*open)->made_by_messages(deadline) : open.error();
-  }
+  /// Those that messages have made in one of our files, "" being the default store's. None in one that is not there
+  /// yet.
+  Result<std::vector<std::string>> made_by_messages_in(const std::string& store, Deadline deadline);
+  /// Those of all its files, each under the name by which it is opened.
+  Result<std::vector<std::string>> made_by_messages(Deadline deadline) override;
+  /// Whether somebody knows the queue: the host file, a job's file (which says what it draws from and where its
+  /// schedules send to), or its store: a file of ours by a message that was sent to it. A table has to be there anyway,
+  /// which its store tells by the first request. Otherwise `not_found`, with the name that was probably meant, and with
+  /// `mend`.
+  Result<void> check_known(const std::string& queue, const std::string& mend, Deadline deadline);
+  /// Why a handler may not send to it: nobody knows it, and handlers do not make queues. Nothing: he may.
+  std::optional<Error> unknown_to_handlers(const std::string& queue, Deadline deadline);
 
   /// What all its stores have spent at DynamoDB so far; nothing where none of those that are open is there.
   std::optional<DynamoDbCost> cost() const;
@@ -185,6 +192,7 @@ class HostQueues final : public queue::Queues, public queue::Owners {
   Condition changed_;
   /// By the store's name, which is empty for the default one; an outbox is a store of its own, under its queue's name.
   std::map<std::string, Slot> slots_ SLUICE_GUARDED_BY(mutex_);
+  std::set<std::string> known_ SLUICE_GUARDED_BY(mutex_);  ///< queues that were found to be so
 };
 
 }  // namespace sluice::runtime

@@ -1,6 +1,7 @@
 #include "host/stores/emit_source.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -34,9 +35,10 @@ class EmitSource final : public Source {
     std::vector<SettleResult> results(completions.size());
     std::vector<Completion> allowed;
     std::vector<std::size_t> places;
+    Refusals refusals;
     for (std::size_t i = 0; i < completions.size(); ++i) {
-      if (auto why = refusal(completions[i])) {
-        results[i] = {SettleStatus::refused, std::move(*why), false};
+      if (auto refused = refusal(completions[i], refusals, deadline)) {
+        results[i] = std::move(*refused);
       } else {
         allowed.push_back(filled(completions[i]));
         places.push_back(i);
@@ -50,13 +52,29 @@ class EmitSource final : public Source {
   }
 
  private:
-  std::optional<Error> refusal(const Completion& completion) const {
+  /// Why a message to a queue is refused, if it is; each queue is asked about once in a call.
+  struct Refusal {
+    std::optional<Error> why;
+    bool reject = false;
+  };
+  using Refusals = std::map<std::string, Refusal>;
+
+  std::optional<SettleResult> refusal(const Completion& completion, Refusals& refusals, Deadline deadline) const {
     if (!emits(completion)) {
       return std::nullopt;
     }
     for (const EmittedMessage& emitted : completion.effects->messages) {
-      if (const auto why = rules_.refused(emitted.queue)) {
-        return Error(why->code(), name_of(emitted) + " was refused: " + why->message());
+      const auto [known, fresh] = refusals.try_emplace(emitted.queue);
+      Refusal& refusal = known->second;
+      if (fresh) {
+        refusal.why = rules_.refused(emitted.queue);
+      }
+      if (fresh && !refusal.why) {
+        refusal = {rules_.unknown(emitted.queue, deadline), true};
+      }
+      if (refusal.why) {
+        const std::string text = name_of(emitted) + " was refused: " + refusal.why->message();
+        return SettleResult{SettleStatus::refused, Error(refusal.why->code(), text), refusal.reject};
       }
     }
     return std::nullopt;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/dedup_sender.hpp"
@@ -15,6 +16,9 @@ namespace sluice::queue {
 struct EmitRules {
   /// Why none can be sent to that queue in a transaction of this source; nothing: it can.
   std::function<std::optional<Error>(const std::string& to)> refused;
+  /// Why nobody would work on it there, which no other try mends: the handler's message is rejected. Nothing: somebody
+  /// would.
+  std::function<std::optional<Error>(const std::string& to, Deadline deadline)> unknown;
   std::function<DedupRules(const std::string& to)> dedup;  ///< as for its other senders
 };
 

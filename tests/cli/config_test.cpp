@@ -24,24 +24,41 @@ TEST(HostFile, WhenThereIsNoneSaysWhereItLooked) {
   }
 }
 
-TEST(HostFile, WhenThereIsNoneACommandOnAQueueMeansATable) {
+// `sluice purge --yes` emptied DynamoMQ's table, which nobody had named.
+TEST(HostFile, WhenThereIsNoneNoTableIsMeantThatNobodyNames) {
   const HostFolder folder("");
-  const Finished finished =
-      run_binary({"stats"}, {.input = {},
-                             .folder = folder.path(),
-                             .environment = {{"AWS_CONFIG_FILE", "/nowhere"}, {"AWS_EC2_METADATA_DISABLED", "true"}},
-                             .stdout_file = {}});
-  EXPECT_EQ(finished.exit_code, 78);
-  EXPECT_EQ(finished.out, "");
-  ASSERT_EQ(finished.err_lines().size(), 1U);
-  EXPECT_THAT(finished.err, HasSubstr("AWS_REGION"));
-  EXPECT_THAT(finished.err,
-              HasSubstr("there is no host file, so a DynamoDB table is meant; --config FILE names a host"));
+  const BinaryOptions aws{.input = {},
+                          .folder = folder.path(),
+                          .environment = {{"AWS_ACCESS_KEY_ID", "test"},
+                                          {"AWS_SECRET_ACCESS_KEY", "test"},
+                                          {"AWS_REGION", "eu-west-1"},
+                                          {"AWS_ENDPOINT_URL", "http://127.0.0.1:1"}},
+                          .stdout_file = {}};
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{"purge", "--yes"},
+                                                                                     {"purge", "--queue", "q", "--yes"},
+                                                                                     {"stats"},
+                                                                                     {"ls"},
+                                                                                     {"hosts"},
+                                                                                     {"send", "--data", "1"},
+                                                                                     {"shell"}}) {
+    const Finished refused = run_binary(words, aws);
+    EXPECT_EQ(refused.exit_code, 78) << words.front();
+    EXPECT_EQ(refused.err, "sluice " + words.front() +
+                               ": no host file: there is neither host.toml in this folder nor /etc/sluice/host.toml; "
+                               "name one with --config FILE or the variable SLUICE_CONFIG, or a table in DynamoDB with "
+                               "--table TABLE\n");
+  }
+  EXPECT_THAT(run_binary({"move", "--from", "tab", "--to", "tub", "--yes"}, aws).err, HasSubstr("--region REGION"));
+  const Finished unnamed = run_binary({"purge", "--yes", "--region", "eu-west-1"}, aws);
+  EXPECT_EQ(unnamed.exit_code, 64);
+  EXPECT_THAT(unnamed.err, HasSubstr("which table? Write --table TABLE"));
+  EXPECT_THAT(run_binary({"purge", "--yes", "--table", "mine"}, aws).err, HasSubstr("127.0.0.1"));
+  EXPECT_THAT(run_binary({"ls", "--queue", "mine", "--region", "eu-west-1"}, aws).err, HasSubstr("127.0.0.1"));
 }
 
 TEST(HostFile, IsWhatConfigOrTheVariableNames) {
   const HostFolder folder("");
-  folder.write("other.toml", "[store]\nkind = \"sqlite\"\npath = \"other.db\"\n");
+  folder.write("other.toml", "[store]\nkind = \"sqlite\"\npath = \"other.db\"\n[queues.q]\n");
   EXPECT_EQ(folder.run({"stats", "--queue", "q", "--config", "other.toml"}).exit_code, 0);
   const BinaryOptions by_variable{
       .input = {}, .folder = folder.path(), .environment = {{"SLUICE_CONFIG", "other.toml"}}, .stdout_file = {}};
@@ -70,7 +87,7 @@ TEST(HostFile, ThatCannotBeReadIsAConfigurationError) {
 }
 
 TEST(Store, ThatCannotBeOpenedFailsWithOneLine) {
-  const HostFolder folder("[store]\nkind = \"sqlite\"\npath = \"/proc/nowhere/sluice.db\"\n");
+  const HostFolder folder("[store]\nkind = \"sqlite\"\npath = \"/proc/nowhere/sluice.db\"\n[queues.q]\n");
   const Finished finished = folder.run({"send", "--queue", "q", "--data", "1"});
   EXPECT_EQ(finished.exit_code, 1);
   ASSERT_EQ(finished.err_lines().size(), 1U) << finished.err;

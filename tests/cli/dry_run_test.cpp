@@ -17,7 +17,8 @@ constexpr const char* kTransfer = R"({"from":"a'b","to":"b","amount":10})";
 /// A host with the shipped example of effects; on DynamoDB nothing is asked of the store but the message.
 class TransferFolder : public HostFolder {
  public:
-  TransferFolder() : HostFolder("[store]\nkind = \"sqlite\"\npath = \"sluice.db\"\n[queues.transfers]\n") {
+  TransferFolder()
+      : HostFolder("[store]\nkind = \"sqlite\"\npath = \"sluice.db\"\n[queues.transfers]\n[queues.receipts]\n") {
     std::filesystem::copy_file(SLUICE_TRANSFER_PLUGIN, path() + "/plugins/transfer.so");
     write("jobs.d/transfers.toml", "[job]\nqueue = \"transfers\"\nhandler = \"transfer\"\n");
   }
@@ -44,6 +45,14 @@ TEST(DryRun, ShowsTheTransactionInSql) {
           "       ?2 = 'a''b'\n"
           "       rows: 1\n"));
   EXPECT_THAT(shown.out, HasSubstr("   4  remove message T-1 from transfers, if it is still ours\n"));
+}
+
+TEST(DryRun, SaysThatNobodyKnowsTheQueueOfAMessage) {
+  const TransferFolder folder;
+  folder.write("host.toml", "[store]\nkind = \"sqlite\"\npath = \"sluice.db\"\n[queues.receipt]\n");
+  folder.send("T-1", kTransfer);
+  const Finished shown = folder.run({"dry-run", "T-1", "--job", "transfers", "--output", "text"});
+  EXPECT_THAT(shown.out, HasSubstr("knows a queue \"receipts\"; did you mean \"receipt\"?"));
 }
 
 TEST(DryRun, PrintsJsonAndCommitsNothing) {

@@ -179,8 +179,8 @@ TEST_P(Golden, AnswersAsDynamoMq) {
   expect_golden("dynamomq" + suffix(), transcript.text());
 }
 
-/// Without a host file the table is DynamoMQ's own, in AWS's usual environment.
-TEST(GoldenWithoutHostFile, WorksOnDynamoMqsTable) {
+/// Without a host file only a table that is named is meant, in AWS's usual environment.
+TEST(GoldenWithoutHostFile, WorksOnTheTableThatIsNamed) {
   const auto emulator = Emulator::start();
   if (emulator == nullptr) {
     GTEST_SKIP() << Emulator::absence();
@@ -195,12 +195,13 @@ TEST(GoldenWithoutHostFile, WorksOnDynamoMqsTable) {
                               .stdout_file = {}};
   Transcript transcript("sluice", options);
   transcript.hide(emulator->endpoint(), "http://127.0.0.1:PORT");
-  transcript.run({"ls"});
-  transcript.quietly({"table", "create", "--table", "dynamo-mq-table", "--endpoint", emulator->endpoint()});
+  transcript.run({"purge", "--yes"});
+  transcript.run({"ls", "--table", "jobs"});
+  transcript.quietly({"table", "create", "--table", "jobs", "--endpoint", emulator->endpoint()});
   transcript.quietly(
       {"table", "create", "--table", "other", "--index", "own-index", "--endpoint", emulator->endpoint()});
-  transcript.run({"enqueue-test"});
-  transcript.run({"stats", "--output", "text"});
+  transcript.run({"enqueue-test", "--table", "jobs"});
+  transcript.run({"stats", "--table", "jobs", "--output", "text"});
   transcript.run({"stats", "--queue", "other", "--index", "own-index", "--output", "text"});
   transcript.run({"stats", "--table-name", "other", "--index-name", "own-index", "--output", "text"});
   transcript.run({"stats", "--table", "other", "--output", "text"});

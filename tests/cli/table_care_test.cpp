@@ -106,10 +106,10 @@ TEST(TablePolicy, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(run({"table", "policy", "--table", "ab"}).exit_code, 64) << "shorter than any table's name";
 }
 
-TEST(TableTarget, IsDynamoMqsTableWithoutAHostFile) {
+TEST(TableTarget, IsNamedWithoutAHostFile) {
   const Finished policy = run({"table", "policy"});
-  EXPECT_EQ(policy.exit_code, 0) << policy.err;
-  EXPECT_THAT(policy.out, HasSubstr("table/dynamo-mq-table"));
+  EXPECT_EQ(policy.exit_code, 64) << policy.out;
+  EXPECT_THAT(policy.err, HasSubstr("which table? Write --table TABLE"));
   EXPECT_THAT(run({"table", "policy", "--queue", "orders"}).out, HasSubstr("table/orders"));
 }
 

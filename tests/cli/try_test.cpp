@@ -20,7 +20,7 @@ using Words = std::vector<std::string>;
 /// A host with a job of the plugin, and the plugin once more by its own name.
 class DeskFolder : public HostFolder {
  public:
-  DeskFolder() {
+  DeskFolder() : HostFolder("[store]\nkind = \"sqlite\"\npath = \"sluice.db\"\n[queues.orders]\n[queues.receipts]\n") {
     std::filesystem::copy_file(SLUICE_DESK_PLUGIN, path() + "/plugins/desk.so");
     std::filesystem::copy_file(SLUICE_DESK_PLUGIN, path() + "/desk.so");
     write("jobs.d/acts.toml",

@@ -98,14 +98,87 @@ TEST(OutputChoice, IsJsonInAPipeEverywhereElse) {
 TEST(QueueChoice, NamesTheOneThatWasProbablyMeant) {
   const HostFolder folder("[store]\npath = \"s.db\"\n[queues.orders]\n");
   folder.write("jobs.d/a.toml", "[job]\nqueue = \"returns\"\nhandler = \"h\"\n");
-  const auto hint = [](const std::string& wrong, const std::string& meant) {
-    return "neither host.toml nor its jobs name a queue \"" + wrong + "\"; did you mean \"" + meant + "\"?\n";
+  const auto refusal = [](const std::string& wrong, const std::string& meant) {
+    return "no job, host file or earlier message knows a queue \"" + wrong + "\"" + meant +
+           " `sluice queues` lists them, and send, import and enqueue-test make one with --create\n";
   };
-  EXPECT_EQ(folder.run({"ls", "--queue", "ordres"}).err, "sluice ls: " + hint("ordres", "orders"))
-      << "a queue need not be named there";
-  EXPECT_EQ(folder.run({"stats", "--queue", "return"}).err, "sluice stats: " + hint("return", "returns"));
+  EXPECT_EQ(folder.run({"ls", "--queue", "ordres"}).err,
+            "sluice ls: " + refusal("ordres", "; did you mean \"orders\"?"));
+  EXPECT_EQ(folder.run({"stats", "--queue", "return"}).err,
+            "sluice stats: " + refusal("return", "; did you mean \"returns\"?"));
   EXPECT_EQ(folder.run({"stats", "--queue", "orders"}).err, "");
-  EXPECT_EQ(folder.run({"stats", "--queue", "something-else"}).err, "") << "nothing like it is known";
+  EXPECT_EQ(folder.run({"stats", "--queue", "something-else"}).err, "sluice stats: " + refusal("something-else", ";"));
+}
+
+// A mistyped queue printed nothing, with exit 0, or was made.
+TEST(QueueChoice, IsRefusedByEveryCommandWhereNobodyKnowsIt) {
+  const HostFolder folder("[store]\nkind = \"sqlite\"\npath = \"s.db\"\n[queues.mails]\n");
+  folder.write("records", "");
+  const std::vector<std::vector<std::string>> all{{"ls"},
+                                                  {"peek"},
+                                                  {"get", "A"},
+                                                  {"receive"},
+                                                  {"stats"},
+                                                  {"dlq"},
+                                                  {"export"},
+                                                  {"import", "--file", "records"},
+                                                  {"tail"},
+                                                  {"purge", "--yes"},
+                                                  {"fail", "A"},
+                                                  {"invalid", "A"},
+                                                  {"reset", "A"},
+                                                  {"redrive", "--all", "--dry-run"},
+                                                  {"delay", "A", "--for", "1m"},
+                                                  {"move-to-front", "A"},
+                                                  {"edit", "A", "--set", "data=1"},
+                                                  {"cancel", "A"},
+                                                  {"delete", "--all", "--dry-run"},
+                                                  {"keys", "list", "--job", "j"},
+                                                  {"send", "--text", "x"},
+                                                  {"enqueue-test"},
+                                                  {"hosts"},
+                                                  {"jobs"},
+                                                  {"running"},
+                                                  {"cost"},
+                                                  {"top", "--once"},
+                                                  {"audit"},
+                                                  {"replay", "A"}};
+  for (std::vector<std::string> words : all) {
+    words.insert(words.end(), {"--queue", "mials"});
+    const Finished refused = folder.run(words);
+    EXPECT_EQ(refused.exit_code, 64) << words.front();
+    EXPECT_EQ(refused.out, "") << words.front();
+    EXPECT_THAT(refused.err, HasSubstr("knows a queue \"mials\"; did you mean \"mails\"?")) << words.front();
+    EXPECT_EQ(refused.err_lines().size(), 1U) << refused.err;
+  }
+  EXPECT_THAT(folder.run({"move", "--from", "mails", "--to", "mials", "--yes"}).err,
+              HasSubstr("did you mean \"mails\"?"));
+  EXPECT_THAT(folder.run({"ls", "--outbox", "shop"}).err, HasSubstr("knows a queue \"outbox:shop\""));
+  EXPECT_EQ(folder.run({"stats", "--output", "text"}).out_lines().size(), 2U) << "none of them has made a queue";
+}
+
+TEST(QueueChoice, IsMadeByWhoSaysSo) {
+  const HostFolder folder("[store]\nkind = \"sqlite\"\npath = \"s.db\"\n");
+  EXPECT_EQ(folder.run({"enqueue-test", "--queue", "a", "--create"}).exit_code, 0);
+  const Finished exported = folder.run({"export", "--queue", "a"});
+  EXPECT_EQ(exported.out_lines().size(), 4U);
+  EXPECT_EQ(folder.run({"import", "--queue", "b", "--create", "-"}, exported.out).exit_code, 0);
+  EXPECT_EQ(folder.run({"ls", "--queue", "b"}).exit_code, 0);
+}
+
+TEST(QueueChoice, KnowsWhatASchedulesMessagesGoTo) {
+  const HostFolder folder("[store]\nkind = \"sqlite\"\npath = \"s.db\"\n");
+  folder.write("jobs.d/a.toml",
+               "[job]\nqueue = \"orders\"\nhandler = \"h\"\n[schedule.nightly]\nevery = \"1d\"\nqueue = \"reports\"\n");
+  EXPECT_EQ(folder.run({"stats", "--queue", "reports"}).exit_code, 0);
+}
+
+TEST(Stats, ShowsWhatMessagesHaveMadeToo) {
+  const HostFolder folder("[store]\nkind = \"sqlite\"\npath = \"s.db\"\n[queues.mails]\n");
+  ASSERT_EQ(folder.run({"send", "--queue", "extra", "--create", "--data", "1"}).exit_code, 0);
+  const std::string shown = folder.run({"stats", "--output", "text"}).out;
+  EXPECT_THAT(shown, testing::AllOf(HasSubstr("extra"), HasSubstr("mails")));
+  EXPECT_THAT(folder.run({"top", "--once", "--output", "text"}).out, HasSubstr("extra"));
 }
 
 TEST(QueueChoice, FallsOnTheOnlyOneThereIs) {

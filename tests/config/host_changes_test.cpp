@@ -1,7 +1,6 @@
-#include "config/config.hpp"
-
 #include <gtest/gtest.h>
 
+#include "config/config.hpp"
 #include "tests/config/support.hpp"
 
 namespace sluice::config {
@@ -24,6 +23,16 @@ TEST(HostChanges, AreNamedAsTheFileHasThem) {
                                       "[queues.orders]\ntable = \"orders-1\"\n")),
             Keys())
       << "the same in other words";
+}
+
+TEST(HostChanges, NameWhetherHandlersMakeQueues) {
+  const HostConfig before = host("[queues]\ncreate = true\n[queues.orders]\n");
+  EXPECT_TRUE(before.create_queues);
+  EXPECT_EQ(before.queues.size(), 1U);
+  EXPECT_EQ(changed_keys(before, host("[queues.orders]\n")), Keys{"queues.create"});
+  const HostConfig named = host("[queues.create]\nvisibility_timeout = \"1m\"\n");
+  EXPECT_FALSE(named.create_queues);
+  EXPECT_TRUE(named.queues.contains("create")) << "a queue may have that name";
 }
 
 TEST(HostChanges, NameStoresThatComeAndGo) {

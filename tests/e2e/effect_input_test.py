@@ -93,6 +93,11 @@ class EffectInputSqlite(Case):
         self.refused("message to receipts is one too many: .* at most 100 actions", "send the rest to a queue",
                      to="receipts", copies="101")
 
+    def test_a_message_to_a_queue_that_nobody_knows(self):
+        self.refused("message .* to queue reciepts was refused", r'a queue "reciepts"; did you mean "receipts"\?',
+                     r"\[queues\] create = true", extra="", to="reciepts")
+        self.assertNotIn("reciepts", self.sluice("queues", "--json", check=True).stdout)
+
     def test_a_message_to_a_queue_that_is_not_in_reach(self):
         self.write_host('[stores.other]\nkind = "sqlite"\npath = "other.db"\n[queues.elsewhere]\nstore = "other"\n')
         self.refused("message .* to queue elsewhere was refused", 'store "other"', "orders in the default store",
@@ -219,6 +224,9 @@ class EffectInputDynamo(EffectInputSqlite):
         self.refused('write "change" on table accounts was refused: its condition does not hold: balance > :n; mend',
                      "mend the data or the condition, then redrive the message", extra="",
                      table="accounts", set="balance = :n", when="balance > :n", reject="yes")
+
+    def test_a_message_to_a_queue_that_nobody_knows(self):
+        self.refused("table reciepts does not exist in this region; create it, or mend its name", to="reciepts")
 
     def test_a_write_for_the_other_store(self):
         self.refused("the SQL statement .*, but the job's queue lies in DynamoDB: put, update", sql="SELECT 1")

@@ -96,6 +96,7 @@ class Around(Case):
         self.assert_certificate(run, discarded=1, rejected=1)
 
     def test_what_they_stage_is_committed_with_the_message(self):
+        self.write_host("[queues.trail]\n[queues.who]\n")
         self.write_job("who", extra=f'isolation = "{self.isolation}"\n' + around("trail", mark="t", at="stage"), **WHO)
         self.sluice("send", "--queue", "orders", "--text", "stage", check=True)
         run = self.start()

@@ -5,7 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
 #include "host/queue/effects.hpp"
+#include "host/runtime/health_report.hpp"
 #include "tests/isolation/ledger_rig.hpp"
 
 namespace sluice::runtime {
@@ -22,6 +27,7 @@ class HostQueuesTest : public ::testing::Test {
     config_.store.path = folder_.path() + "/default.db";
     config_.stores["archive"].path = folder_.path() + "/archive.db";
     config_.queues["orders"] = {};
+    config_.jobs = {folder_.path() + "/*.toml"};
     config_.queues["receipts"].store = "archive";
     config_.queues["notes"].dedup_by_content = true;
   }
@@ -69,7 +75,62 @@ TEST_F(HostQueuesTest, AMessageToAnotherStoreIsRefusedAndNothingIsCommitted) {
       << "a queue of that name was made in the handler's own store";
 }
 
+// It made that queue, in which nobody looked for it.
+TEST_F(HostQueuesTest, AMessageToAQueueThatNobodyKnowsIsRefusedForGood) {
+  const auto refused = end_with("nodes");
+  EXPECT_EQ(refused.status, SettleStatus::refused);
+  EXPECT_TRUE(refused.reject);
+  EXPECT_EQ(
+      refused.error.message(),
+      "message B-1 to queue nodes was refused: no job, host file or earlier message knows a queue \"nodes\"; did "
+      "you mean \"notes\"? a new queue is named by a job or by [queues.nodes] in the host file, or handlers make it "
+      "with [queues] create = true");
+  EXPECT_EQ(lying_in("orders"), 1U) << "it is as it was";
+  EXPECT_THAT(*queues().made_by_messages(Deadline::never()), ElementsAre("orders"));
+}
+
+TEST_F(HostQueuesTest, AMessageGoesWhereAJobOrAnEarlierMessageKnowsTheQueue) {
+  std::filesystem::create_directories(folder_.path());
+  std::ofstream(folder_.path() + "/mails.toml") << "[job]\nqueue = \"mails\"\nhandler = \"h\"\n";
+  EXPECT_EQ(end_with("mails").status, SettleStatus::applied);
+  const queue::NewMessage first{.body = "x"};
+  (*queues().open_sender("extra"))->send({&first, 1}, Deadline::never());
+  EXPECT_EQ(end_with("extra").status, SettleStatus::applied);
+  EXPECT_THAT(*queues().made_by_messages(Deadline::never()), ElementsAre("extra", "mails", "orders"));
+}
+
+TEST_F(HostQueuesTest, HandlersMakeQueuesWhereTheHostFileSaysSo) {
+  config_.create_queues = true;
+  EXPECT_EQ(end_with("nodes").status, SettleStatus::applied);
+  EXPECT_EQ(lying_in("nodes"), 1U);
+}
+
+TEST_F(HostQueuesTest, WhatOneStoreKnowsUnderAnotherStoresNameIsNotOpenedByIt) {
+  const queue::NewMessage first{.body = "x"};
+  (*queues().open_sender("receipts"))->send({&first, 1}, Deadline::never());
+  EXPECT_THAT(*queues().made_by_messages(Deadline::never()), ElementsAre("receipts"));
+  config_.queues["receipts"].store.clear();
+  EXPECT_TRUE(queues().made_by_messages(Deadline::never())->empty()) << "it lies in the file of another store";
+}
+
+// Queues without a job were never shown in /metrics.
+TEST_F(HostQueuesTest, EveryQueueOfAFileIsCountedForTheMetrics) {
+  const queue::NewMessage first{.body = "x"};
+  (*queues().open_sender("extra"))->send({&first, 1}, Deadline::never());
+  observe::Metrics metrics;
+  DepthSampler sampler([] { return std::vector<queue::QueueAddress>(); }, queues(), metrics, clock_,
+                       std::chrono::hours(1));
+  ASSERT_TRUE(sampler.start());
+  sampler.asked();
+  while (!sampler.depth("extra")) {
+    std::this_thread::yield();
+  }
+  sampler.stop();
+  EXPECT_THAT(metrics.text(), HasSubstr("sluice_queue_depth{queue=\"extra\",state=\"ready\"} 1"));
+}
+
 TEST_F(HostQueuesTest, AMessageToAnotherQueueOfTheSameStoreIsCommitted) {
+  config_.queues["invoices"] = {};
   EXPECT_EQ(end_with("invoices").status, SettleStatus::applied);
   EXPECT_EQ(lying_in("invoices"), 1U);
   EXPECT_EQ(lying_in("orders"), 0U);

@@ -37,7 +37,7 @@ struct Wanted {
 OrExit<Look> look(QueueSession& session, const Wanted& wanted) {
   Look seen;
   seen.one = !session.queue().empty();
-  const auto names = seen.one ? std::vector<std::string>{session.queue()} : known_queues(session.host());
+  const auto names = seen.one ? std::vector<std::string>{session.queue()} : session.all_queues(seen.failures);
   for (const std::string& name : names) {
     auto report = read_report(session, name, Halves::both, wanted.exact);
     if (report.has_value()) {
@@ -394,9 +394,9 @@ std::vector<Command> count_commands() {
           .summary = "Count the messages of one queue, or of all, by state",
           .usage = "[QUEUE] [--exact] [--cost] [--watch [--interval TIME]] [OPTION]...",
           .description =
-              "Prints a JSON object for one queue, an array of them for all that the host file and its jobs name: the "
-              "first hundred ids, those of them that are hidden, and the counts. total = ready + in_flight + delayed; "
-              "dlq counts the dead-letter half, whose errors are grouped. With DynamoDB it says what the look cost in "
+              "Prints a JSON object for one queue, an array of them for all that the host file, its jobs or messages "
+              "know: the first hundred ids, those of them that are hidden, and the counts. total = ready + in_flight + "
+              "delayed; dlq counts the dead-letter half, whose errors are grouped. With DynamoDB it says what the look cost in "
               "read units. `qstat` is another name for it.\n\n"
               "The numbers are counted for this look, on SQLite and in DynamoMQ's tables; age_seconds is then 0. "
               "Where the hosts that own a queue know them, theirs are shown, with their age: of what they have not "

@@ -444,7 +444,8 @@ OrExit<void> write_files(const Arguments& arguments, const HandlerChoice& choice
   return write_file(folder.path() + "/host.toml", "[host]\nname = \"dev\"\njobs = [" + json_quoted(jobs) +
                                                       "]\nplugin_dirs = [" + json_quoted(plugin) +
                                                       "]\nstate_dir = \"state\"\n"
-                                                      "[store]\nkind = \"sqlite\"\npath = \"queues.db\"\n");
+                                                      "[store]\nkind = \"sqlite\"\npath = \"queues.db\"\n"
+                                                      "[queues]\ncreate = true\n");
 }
 
 OrExit<void> check_job_options(const Arguments& arguments) {

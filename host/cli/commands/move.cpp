@@ -328,6 +328,7 @@ std::string place_of(const queue::NoticeBoard& board, const config::StoreConfig&
 
 OrExit<Side> open_side(QueueSession& session, const std::string& queue, std::string& place) {
   runtime::HostQueues& queues = session.queues();
+  SLUICE_PASS_ON(check_known(queues, queue, session.deadline()));
   SLUICE_TRY(oper, session.checked(queues.open_operator(queue), queue));
   SLUICE_TRY(board, session.checked(queues.open_board(queue), queue));
   SLUICE_TRY(source, session.checked(queues.open_source({queue}), queue));
@@ -453,7 +454,7 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Console& c
 
 Exit move_queue(const Arguments& arguments, Console& console) {
   SLUICE_TRY(plan, parse_plan(arguments));
-  SLUICE_TRY(session, QueueSession::open(arguments, QueueSession::Queue::optional));
+  SLUICE_TRY(session, QueueSession::open(arguments, QueueSession::Queue::apart));
   SLUICE_PASS_ON(check_tables(session->host(), *plan));
   MoveOrder order{.plan = std::move(*plan), .expected = {}, .at_work = {}};
   SLUICE_TRY(sides, open_sides(*session, order.plan));

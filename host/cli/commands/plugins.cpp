@@ -488,7 +488,7 @@ Exit dry_run(const Arguments& arguments, Console& console) {
                    host->store_of(plan->config.queue).kind == config::StoreKind::dynamodb,
                    plan->config.idempotency.has_value(),
                    *outcome,
-                   refused_sends(*host, plan->config.queue, *outcome)};
+                   refused_sends(*host, &queues, plan->config.queue, *outcome)};
   console.out(console.shows_text() ? dry_run_text(run)
                                    : json_text([&run](JsonWriter& json) { write_dry_run(run, json); }));
   return Exit::ok();

@@ -290,25 +290,6 @@ OrExit<void> check_sources(const Arguments& arguments) {
   return {};
 }
 
-/// A typing error must not make a queue that nobody works on. Where a queue is a table, the table has to be there
-/// anyway.
-OrExit<void> check_queue(QueueSession& session, const Arguments& arguments) {
-  if (arguments.has("create") || !session.place().in_sqlite()) {
-    return {};
-  }
-  std::vector<std::string> known = known_queues(session.host());
-  SLUICE_TRY(made, session.checked(session.queues().made_by_messages_in(session.host().queue(session.queue()).store,
-                                                                        session.deadline())));
-  known.insert(known.end(), made->begin(), made->end());
-  if (std::find(known.begin(), known.end(), session.queue()) != known.end()) {
-    return {};
-  }
-  const auto meant = config::nearest(session.queue(), known);
-  return Exit::usage("no job, host file or earlier message knows a queue \"" + session.queue() + "\"; " +
-                     (meant ? "did you mean \"" + *meant + "\"? " : "") +
-                     "`sluice queues` lists them, --create makes it");
-}
-
 OrExit<SendRun> run_of(const Arguments& arguments) {
   if (!arguments.has("resume")) {
     SeededRandom random;
@@ -325,7 +306,6 @@ OrExit<SendRun> run_of(const Arguments& arguments) {
 Exit send_lines(const Arguments& arguments, const MessageTemplate& messages, Console& console) {
   SLUICE_TRY(run, run_of(arguments));
   SLUICE_TRY(session, QueueSession::open(arguments));
-  SLUICE_PASS_ON(check_queue(*session, arguments));
   SLUICE_TRY(opened, session->open_sender());
   const bool typed = ::isatty(STDIN_FILENO) == 1;
   if (typed && console.error_is_terminal()) {
@@ -349,7 +329,6 @@ Exit send(const Arguments& arguments, Console& console) {
   SLUICE_TRY(message, read_message(arguments, *messages));
   message->id = arguments.get("id");
   SLUICE_TRY(session, QueueSession::open(arguments));
-  SLUICE_PASS_ON(check_queue(*session, arguments));
   return send_one(*session, *message, console);
 }
 
@@ -411,7 +390,7 @@ std::vector<Command> send_commands() {
                {"unique-key", "KEY", "not stored while one with this key is in the queue"},
                {"unique", "UNTIL", "while-queued or until-done [default: until-done]"},
                {"priority", "WORD", "critical, high, normal or low, but in DynamoMQ's tables [default: normal]"},
-               {"create", {}, "make the queue where nobody knows it yet (SQLite)"},
+               kCreateFlag,
                kIdsFlag,
                {"keep-going", {}, "with -: name bad lines, pass over them, exit 1 at the end"},
                {"resume", "TOKEN", "with -: only the lines that a run said it has not stored"}}),
@@ -427,9 +406,9 @@ std::vector<Command> send_commands() {
           .usage = "[QUEUE] [OPTION]...",
           .description =
               "Their ids are A-101, A-202, A-303 and A-404; messages that have these ids are replaced. Prints which "
-              "were sent.",
-          .flags = with_store_flags({}),
-          .examples = "sluice enqueue-test playground",
+              "were sent. A queue that no job, host file or earlier message knows is refused without --create.",
+          .flags = with_store_flags({kCreateFlag}),
+          .examples = "sluice enqueue-test playground --create",
           .run = enqueue_test,
       },
   };

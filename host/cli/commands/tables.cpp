@@ -75,7 +75,7 @@ OrExit<TableTarget> find_table(const Arguments& arguments) {
   if (arguments.has("queue") && arguments.has("table")) {
     return Exit::usage("--queue and --table both name the table; give one");
   }
-  SLUICE_TRY(place, QueuePlace::find(arguments));
+  SLUICE_TRY(place, QueuePlace::find(arguments, QueuePlace::Queue::table));
   if (place->in_sqlite()) {
     return Exit(kExitConfiguration, place->host().file + ": queue " + place->queue() +
                                         " lies in SQLite, which needs no tables; name a table with --table, or a "

@@ -318,6 +318,9 @@ class TopLookout {
 
   std::vector<std::string> queues() {
     std::set<std::string> names(session_.queue_names().begin(), session_.queue_names().end());
+    if (const auto made = session_.queues().queues().made_by_messages(session_.deadline())) {
+      names.insert(made->begin(), made->end());
+    }
     with([&names](TopModel& model) {
       for (const fleet::KnownHost& host : model.fleet().hosts) {
         for (const fleet::JobRecord& job : host.record.jobs) {

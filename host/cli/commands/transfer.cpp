@@ -449,11 +449,13 @@ std::vector<Command> copy_commands() {
               "--keep-leases is given.\n\n"
               "A line that is no record stops the run, after what came before it is written, and its number is named. "
               "Ctrl-C ends it between two batches. Prints a JSON object with the counts; exit 1 when a line was "
-              "refused.",
+              "refused.\n\n"
+              "A queue that no job, host file or earlier message knows is refused without --create.",
           .flags =
               with_store_flags({{"file", "FILE", "the file of records"},
                                 {"on-error", "stop|continue", "what a line that is no record does [default: stop]"},
-                                {"keep-leases", {}, "what is in flight stays hidden until its time"}}),
+                                {"keep-leases", {}, "what is in flight stays hidden until its time"},
+                                kCreateFlag}),
           .examples = "sluice import orders --file orders.jsonl\n"
                       "zcat backup.jsonl.gz | sluice import orders --on-error continue -",
           .stdin_operand = true,

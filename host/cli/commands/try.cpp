@@ -69,13 +69,12 @@ OrExit<Subject> made_of(const Arguments& arguments) {
 }
 
 /// The message of that id, wherever it lies in the queue; of the dead-letter half alone with --dlq.
-OrExit<Subject> stored_of(const Arguments& arguments, queue::Operator& oper, const std::string& queue) {
+OrExit<Subject> stored_of(const Arguments& arguments, runtime::HostQueues& queues, const std::string& queue) {
+  const Deadline deadline = Deadline::after(SystemClock(), std::chrono::seconds(30));
+  SLUICE_PASS_ON(check_known(queues, queue, deadline));
+  SLUICE_TRY(oper, queues.open_operator(queue));
   const std::string id = arguments.get("id");
-  auto record = oper.get(id, Deadline::after(SystemClock(), std::chrono::seconds(30)));
-  if (!record) {
-    const auto meant = misspelt_queue(arguments);
-    return Exit::failure(record.error().message() + (meant ? "; " + *meant : ""));
-  }
+  SLUICE_TRY(record, (*oper)->get(id, deadline));
   if (half_of(arguments) == queue::Half::dlq && record->half != queue::Half::dlq) {
     return Exit::failure("message " + visible(id) + " of queue " + queue +
                          " lies in the standard half; leave --dlq out");
@@ -126,8 +125,9 @@ OrExit<Subject> exported(const Arguments& arguments) {
 /// Shows a run: as text while it goes on, as JSON at its end.
 class TryReport {
  public:
-  TryReport(Console& console, const HandlerChoice& choice, const Subject& subject)
-      : console_(console), choice_(choice), subject_(subject) {}
+  /// `queues`: those of the host file where the message is from one; null: of none.
+  TryReport(Console& console, const HandlerChoice& choice, const Subject& subject, runtime::HostQueues* queues)
+      : console_(console), choice_(choice), subject_(subject), queues_(queues) {}
 
   void begin(std::uint32_t attempt) {
     attempt_ = attempt;
@@ -175,7 +175,7 @@ class TryReport {
 
   /// What is wrong with the effects that shows without the store; empty: nothing.
   std::string refusal_of(const AttemptEnd& end) const {
-    return end.outcome ? refused_sends(choice_.host, choice_.plan.config.queue, *end.outcome) : std::string();
+    return end.outcome ? refused_sends(choice_.host, queues_, choice_.plan.config.queue, *end.outcome) : std::string();
   }
 
   /// Of a crash with a line for each function of its stack.
@@ -245,6 +245,7 @@ class TryReport {
   Console& console_;
   const HandlerChoice& choice_;
   const Subject& subject_;
+  runtime::HostQueues* const queues_;
   std::uint32_t attempt_ = 0;
   Mutex mutex_;
   std::vector<std::pair<observe::LogLevel, std::string>> lines_;
@@ -415,7 +416,7 @@ class Trial {
   }
 
   Exit show(const runtime::OneRun& run, queue::Delivery delivery, queue::Source* source) {
-    TryReport report(console_, choice_, subject_);
+    TryReport report(console_, choice_, subject_, queues_);
     report.begin(delivery.message.attempt);
     const plugin::HandlerLog log = [&report](sluice_log_level level, std::string_view, std::string_view,
                                              std::string_view text) { report.log(level, text); };
@@ -465,9 +466,7 @@ Exit try_stored(const char* command, const Arguments& arguments, Console& consol
   const SystemClock clock;
   SeededRandom random;
   runtime::HostQueues queues(*host, clock, random, nullptr);
-  const std::string queue = arguments.get("queue");
-  SLUICE_TRY(oper, queues.open_operator(queue));
-  SLUICE_TRY(subject, stored_of(arguments, **oper, queue));
+  SLUICE_TRY(subject, stored_of(arguments, queues, arguments.get("queue")));
   return try_on(command, arguments, std::move(*subject), &queues, console);
 }
 

@@ -144,7 +144,8 @@ Exit run_shell(const Arguments& arguments, Console& console) {
   std::vector<std::string> queues;
   {
     SLUICE_TRY(session, QueueSession::open(arguments, QueueSession::Queue::optional));
-    queues = known_queues(session->host());
+    std::vector<std::string> failures;  // the command that meets them says so
+    queues = session->all_queues(failures);
     if (!session->queue().empty()) {
       options["queue"] = session->queue();
     } else if (queues.size() == 1) {

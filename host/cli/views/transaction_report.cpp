@@ -205,12 +205,18 @@ void write_message(JsonWriter& json, const EmittedMessage& emitted) {
 
 }  // namespace
 
-std::string refused_sends(const config::HostConfig& host, const std::string& queue, const plugin::Outcome& outcome) {
+std::string refused_sends(const config::HostConfig& host, runtime::HostQueues* queues, const std::string& queue,
+                          const plugin::Outcome& outcome) {
   if (!outcome.effects) {
     return {};
   }
+  const Deadline deadline = Deadline::after(SystemClock(), std::chrono::seconds(30));
   for (const queue::EmittedMessage& emitted : outcome.effects->messages) {
-    if (const auto why = runtime::beyond_store(host, queue, emitted.queue)) {
+    auto why = runtime::beyond_store(host, queue, emitted.queue);
+    if (!why && queues != nullptr) {
+      why = queues->unknown_to_handlers(emitted.queue, deadline);
+    }
+    if (why) {
       return "message " + emitted.message.id + " to queue " + emitted.queue + ": " + why->message();
     }
   }

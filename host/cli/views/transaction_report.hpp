@@ -6,6 +6,7 @@
 #include "base/text/json_writer.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/queue/effects.hpp"
+#include "host/runtime/host_queues.hpp"
 
 namespace sluice::cli {
 
@@ -20,8 +21,10 @@ struct DryRun {
   std::string refused{};  ///< why the store would not commit it; empty: nothing is known against it
 };
 
-/// Why the store would not commit what the handler staged, as far as that shows without it; empty: nothing is known.
-std::string refused_sends(const config::HostConfig& host, const std::string& queue, const plugin::Outcome& outcome);
+/// Why a host would not commit what the handler staged, as far as that shows without a try; empty: nothing is known.
+/// `queues`: those of the host file, to see which of them are known; null: nobody looks.
+std::string refused_sends(const config::HostConfig& host, runtime::HostQueues* queues, const std::string& queue,
+                          const plugin::Outcome& outcome);
 
 /// Each action of the transaction that would end the message, for people; that there is none, for another outcome.
 std::string transaction_text(const DryRun& run);
