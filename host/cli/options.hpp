@@ -48,7 +48,7 @@ inline constexpr Flag kYesFlag{"yes", {}, "do not ask"};
 inline constexpr Flag kIdsFlag{"ids", {}, "list the messages on a terminal too, in place of a count"};
 bool lists_ids(const Arguments& arguments, const Console& console);
 /// Of commands that put messages into a queue.
-inline constexpr Flag kCreateFlag{"create", {}, "make the queue where nobody knows it yet (SQLite)"};
+inline constexpr Flag kCreateFlag{"create", {}, "make the queue where nobody knows it yet"};
 /// The half of its queue that --dlq names.
 inline constexpr Flag kDlqFlag{"dlq", {}, "its dead-letter half instead"};
 queue::Half half_of(const Arguments& arguments);
