@@ -294,6 +294,11 @@ void read_outbox_filter(Section job, JobConfig& config) {
                "cannot be changed for an outbox, whose rows go out in order within each "
                "aggregate_id; leave it out");
   }
+  if (config.idempotency) {
+    job.error(job.place(),
+              "[job.idempotency] cannot stand beside source = \"outbox:NAME\": an outbox has no store of its own that "
+              "a key is committed to; take it away, or set it in the job of the queue that the rows go to");
+  }
   if (config.dead_letter == DeadLetterPolicy::keep) {
     job.error(job.place(),
               "'policy' in [job.dead_letter] cannot be \"keep\" for an outbox: a row whose tries are "

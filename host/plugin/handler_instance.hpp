@@ -191,18 +191,25 @@ class Attempt : boost::noncopyable {
 
 /// What the handlers of a job may have committed together with a message. A value.
 struct EffectRules {
-  sluice_store store = SLUICE_STORE_NONE;  ///< of the job's queue; none: it has no transactions
+  sluice_store store = SLUICE_STORE_NONE;  ///< of the job's queue; none: an outbox, which has none for effects
   bool keeps_key = false;                  ///< an idempotency record is written besides
   // For the ids of messages without one; both outlive whoever has the rules. Null: no effects.
   Random* random = nullptr;
   const Clock* clock = nullptr;
 };
 
-/// The rules for a job whose queue lies in such a store. `random` and `clock` outlive whoever has them.
+/// What the handlers of a job can stage: by the store of its queue, and for an outbox messages alone.
+inline sluice_store effect_store(const std::string& queue, config::StoreKind store) {
+  return config::outbox_named(queue)            ? SLUICE_STORE_NONE
+         : store == config::StoreKind::dynamodb ? SLUICE_STORE_DYNAMODB
+                                                : SLUICE_STORE_SQLITE;
+}
+
+/// The rules for a job whose queue, unless it is an outbox, lies in such a store. `random` and `clock` outlive whoever
+/// has them.
 inline EffectRules effect_rules(const config::JobConfig& job, config::StoreKind store, Random& random,
                                 const Clock& clock) {
-  return {store == config::StoreKind::dynamodb ? SLUICE_STORE_DYNAMODB : SLUICE_STORE_SQLITE,
-          job.idempotency.has_value(), &random, &clock};
+  return {effect_store(job.queue, store), job.idempotency.has_value(), &random, &clock};
 }
 
 /// "sluice.effects/1" for one attempt: gathers what a handler stages. Of the worker's thread.

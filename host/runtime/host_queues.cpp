@@ -223,6 +223,9 @@ std::string host_name(const config::HostConfig& config) {
 }
 
 std::optional<Error> beyond_store(const config::HostConfig& config, const std::string& from, const std::string& to) {
+  if (config::outbox_named(from)) {
+    return std::nullopt;  // it shares a transaction with no queue, and sends to all of them
+  }
   const std::string here = config.queue(from).store;
   const std::string there = config.queue(to).store;
   if (here == there) {
@@ -292,8 +295,17 @@ Result<std::unique_ptr<queue::Source>> HostQueues::open_selected(const queue::Qu
   if (!config::outbox_named(address.queue)) {
     return open_source(address);
   }
-  const auto store = store_of(address.queue);
-  return store ? (*store)->open_selected(address, selection) : store.error();
+  SLUICE_TRY(store, store_of(address.queue));
+  SLUICE_TRY(source, (*store)->open_selected(address, selection));
+  return queue::sending_first(
+      std::move(*source),
+      [this](const std::string& to) -> Result<std::unique_ptr<queue::Sender>> {
+        if (auto unknown = unknown_to_handlers(to, Deadline::after(clock_, kLookTime))) {
+          return *std::move(unknown);
+        }
+        return open_sender(to);
+      },
+      clock_);
 }
 
 Result<std::unique_ptr<queue::Sender>> HostQueues::open_sender(const std::string& queue) {

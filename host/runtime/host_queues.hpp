@@ -77,7 +77,8 @@ class DynamoDbConnection : boost::noncopyable {
 /// This host's name in failures and among a table's writers: the host file's, else the machine's.
 std::string host_name(const config::HostConfig& config);
 
-/// Why one transaction cannot end a message and send to another queue: it lies in another store. Nothing: it can.
+/// Why one transaction cannot end a message and send to another queue: it lies in another store. Nothing: it can, or
+/// none is needed, as of an outbox.
 std::optional<Error> beyond_store(const config::HostConfig& config, const std::string& from, const std::string& to);
 
 /// What an outbox is given, and what is told of it. The references, metrics and book outlive it.

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "host/queue/effects.hpp"
 
 namespace sluice::queue {
@@ -13,10 +14,9 @@ namespace {
 
 bool emits(const Completion& completion) { return completion.effects && !completion.effects->messages.empty(); }
 
-class EmitSource final : public Source {
+/// A source that looks at completions which send, before they are settled.
+class EmittingSource : public Source {
  public:
-  EmitSource(std::unique_ptr<Source> source, EmitRules rules) : source_(std::move(source)), rules_(std::move(rules)) {}
-
   const SourceTraits& traits() const override { return source_->traits(); }
   void start(SourceEvents events) override { source_->start(std::move(events)); }
   void stop() override { source_->stop(); }
@@ -32,26 +32,56 @@ class EmitSource final : public Source {
     if (std::none_of(completions.begin(), completions.end(), emits)) {
       return source_->settle(completions, deadline);
     }
-    std::vector<SettleResult> results(completions.size());
+    std::vector<Completion> ready(completions.begin(), completions.end());
+    Ends ends(completions.size());
+    prepare(ready, ends, deadline);
     std::vector<Completion> allowed;
-    std::vector<std::size_t> places;
-    Refusals refusals;
-    for (std::size_t i = 0; i < completions.size(); ++i) {
-      if (auto refused = refusal(completions[i], refusals, deadline)) {
-        results[i] = std::move(*refused);
-      } else {
-        allowed.push_back(filled(completions[i]));
-        places.push_back(i);
+    for (std::size_t i = 0; i < ready.size(); ++i) {
+      if (!ends[i]) {
+        allowed.push_back(std::move(ready[i]));
       }
     }
     auto settled = allowed.empty() ? std::vector<SettleResult>() : source_->settle(allowed, deadline);
-    for (std::size_t i = 0; i < settled.size(); ++i) {
-      results[places[i]] = std::move(settled[i]);
+    auto next = settled.begin();
+    std::vector<SettleResult> results;
+    results.reserve(ends.size());
+    for (std::optional<SettleResult>& end : ends) {
+      results.push_back(end ? std::move(*end) : std::move(*next++));
     }
     return results;
   }
 
+ protected:
+  /// Why completions are not settled, by their places.
+  using Ends = std::vector<std::optional<SettleResult>>;
+
+  explicit EmittingSource(std::unique_ptr<Source> source) : source_(std::move(source)) {}
+  /// Some of the completions send.
+  virtual void prepare(std::vector<Completion>& completions, Ends& ends, Deadline deadline) = 0;
+
  private:
+  const std::unique_ptr<Source> source_;
+};
+
+class RuledSource final : public EmittingSource {
+ public:
+  RuledSource(std::unique_ptr<Source> source, EmitRules rules)
+      : EmittingSource(std::move(source)), rules_(std::move(rules)) {}
+
+ private:
+  void prepare(std::vector<Completion>& completions, Ends& ends, Deadline deadline) override {
+    Refusals refusals;
+    for (std::size_t i = 0; i < completions.size(); ++i) {
+      if (!emits(completions[i])) {
+        continue;
+      }
+      ends[i] = refusal(*completions[i].effects, refusals, deadline);
+      if (!ends[i]) {
+        fill_in_all(completions[i]);
+      }
+    }
+  }
+
   /// Why a message to a queue is refused, if it is; each queue is asked about once in a call.
   struct Refusal {
     std::optional<Error> why;
@@ -59,11 +89,8 @@ class EmitSource final : public Source {
   };
   using Refusals = std::map<std::string, Refusal>;
 
-  std::optional<SettleResult> refusal(const Completion& completion, Refusals& refusals, Deadline deadline) const {
-    if (!emits(completion)) {
-      return std::nullopt;
-    }
-    for (const EmittedMessage& emitted : completion.effects->messages) {
+  std::optional<SettleResult> refusal(const Effects& effects, Refusals& refusals, Deadline deadline) const {
+    for (const EmittedMessage& emitted : effects.messages) {
       const auto [known, fresh] = refusals.try_emplace(emitted.queue);
       Refusal& refusal = known->second;
       if (fresh) {
@@ -80,10 +107,7 @@ class EmitSource final : public Source {
     return std::nullopt;
   }
 
-  Completion filled(Completion completion) const {
-    if (!emits(completion)) {
-      return completion;
-    }
+  void fill_in_all(Completion& completion) const {
     const auto& sent = completion.effects->messages;
     const bool any = std::any_of(sent.begin(), sent.end(),
                                  [this](const EmittedMessage& emitted) { return rules_.dedup(emitted.queue).any(); });
@@ -94,17 +118,106 @@ class EmitSource final : public Source {
       }
       completion.effects = std::move(effects);
     }
-    return completion;
   }
 
-  const std::unique_ptr<Source> source_;
   const EmitRules rules_;
+};
+
+class SendingSource final : public EmittingSource {
+ public:
+  SendingSource(std::unique_ptr<Source> source, OpenSender open_sender, const Clock& clock)
+      : EmittingSource(std::move(source)), open_sender_(std::move(open_sender)), clock_(clock) {}
+
+ private:
+  /// What goes to one queue, and which completion each of it is of.
+  struct Load {
+    std::vector<NewMessage> messages;
+    std::vector<std::size_t> places;
+    std::vector<const EmittedMessage*> emitted;
+  };
+
+  void prepare(std::vector<Completion>& completions, Ends& ends, Deadline deadline) override {
+    // What is left is for the settlement, which a queue that does not answer is not to prevent.
+    const SteadyTime now = clock_.steady_now();
+    const Deadline half = Deadline::after(clock_, deadline.left(now) / 2);
+    for (const auto& [queue, load] : loads_of(completions)) {
+      const auto results = send(queue, load.messages, half);
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        if (auto failure = failure_of(results[i], *load.emitted[i])) {
+          ends[load.places[i]] = std::move(failure);
+        }
+      }
+    }
+    for (Completion& completion : completions) {
+      completion.effects.reset();
+    }
+  }
+
+  static std::map<std::string, Load> loads_of(std::span<const Completion> completions) {
+    std::map<std::string, Load> loads;
+    for (std::size_t i = 0; i < completions.size(); ++i) {
+      if (!emits(completions[i])) {
+        continue;
+      }
+      for (const EmittedMessage& emitted : completions[i].effects->messages) {
+        Load& load = loads[emitted.queue];
+        load.messages.push_back(emitted.message);
+        if (emitted.made_id) {
+          load.messages.back().id.clear();  // the queue's store makes one, which it need not look for
+        }
+        load.places.push_back(i);
+        load.emitted.push_back(&emitted);
+      }
+    }
+    return loads;
+  }
+
+  std::vector<SendResult> send(const std::string& queue, std::span<const NewMessage> messages, Deadline deadline) {
+    const auto sender = sender_of(queue);
+    return sender ? (*sender)->send(messages, deadline)
+                  : std::vector<SendResult>(messages.size(), {SendStatus::failed, {}, sender.error()});
+  }
+
+  Result<Sender*> sender_of(const std::string& queue) {
+    const MutexLock lock(mutex_);
+    std::unique_ptr<Sender>& sender = senders_[queue];
+    if (!sender) {
+      SLUICE_TRY(opened, open_sender_(queue));
+      sender = std::move(*opened);
+    }
+    return sender.get();
+  }
+
+  // What may pass by itself is waited for. Of the rest the job's policy decides, as for a transaction's refusal.
+  static std::optional<SettleResult> failure_of(const SendResult& result, const EmittedMessage& emitted) {
+    if (result.status == SendStatus::sent || result.status == SendStatus::deduplicated) {
+      return std::nullopt;
+    }
+    const Error why = result.status == SendStatus::duplicate_id ? taken_id() : result.error;
+    const bool waits = why.transient() && why.code() != ErrorCode::queue_missing;
+    // Whatever became of the message, the settlement itself has not been tried.
+    const bool unknown = why.code() == ErrorCode::unknown_outcome || why.code() == ErrorCode::timeout;
+    return SettleResult{waits ? SettleStatus::failed : SettleStatus::refused,
+                        Error(unknown ? ErrorCode::unavailable : why.code(),
+                              name_of(emitted) + " could not be sent: " + why.message())};
+  }
+
+  // Fixed after construction.
+  const OpenSender open_sender_;
+  const Clock& clock_;
+
+  Mutex mutex_;
+  std::map<std::string, std::unique_ptr<Sender>> senders_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace
 
 std::unique_ptr<Source> emitting(std::unique_ptr<Source> source, EmitRules rules) {
-  return std::make_unique<EmitSource>(std::move(source), std::move(rules));
+  return std::make_unique<RuledSource>(std::move(source), std::move(rules));
+}
+
+std::unique_ptr<Source> sending_first(std::unique_ptr<Source> source, OpenSender open_sender, const Clock& clock) {
+  return std::make_unique<SendingSource>(std::move(source), std::move(open_sender), clock);
 }
 
 }  // namespace sluice::queue

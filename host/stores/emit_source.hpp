@@ -26,4 +26,12 @@ struct EmitRules {
 /// committed; what messages leave open of their deduplication is filled in.
 std::unique_ptr<Source> emitting(std::unique_ptr<Source> source, EmitRules rules);
 
+/// Gives whoever asks a sender of that queue.
+using OpenSender = std::function<Result<std::unique_ptr<Sender>>(const std::string& to)>;
+
+/// A source that shares no transaction with the queues its completions send to: their messages are sent first, in their
+/// order, and a completion is settled once all of its own are there. What was sent is sent again where the settlement
+/// fails or its host ends in between. `clock` outlives it.
+std::unique_ptr<Source> sending_first(std::unique_ptr<Source> source, OpenSender open_sender, const Clock& clock);
+
 }  // namespace sluice::queue

@@ -71,16 +71,12 @@ Result<KeyCall::Keys> open_keys(const JobSpec& spec, const queue::Source& source
 // Where a job's workers have their instances from.
 class InstanceMaker {
  public:
-  InstanceMaker(const JobSpec& spec, const queue::SourceTraits& traits, const JobSeams& seams)
+  InstanceMaker(const JobSpec& spec, const JobSeams& seams)
       : spec_(spec),
         isolated_(seams.isolated),
         log_(handler_log(seams.log)),
         metrics_(std::make_shared<plugin::MetricBoard>(spec.config.name, log_)),
-        effects_(plugin::effect_rules(spec.config, spec.store, seams.random, seams.clock)) {
-    if (!traits.transactions) {
-      effects_.store = SLUICE_STORE_NONE;
-    }
-  }
+        effects_(plugin::effect_rules(spec.config, spec.store, seams.random, seams.clock)) {}
 
   // For the workers that the job begins with.
   Result<std::vector<WorkerInstance>> make_first() {
@@ -124,7 +120,7 @@ class InstanceMaker {
   const plugin::InstanceFactory isolated_;
   const plugin::HandlerLog log_;
   const std::shared_ptr<plugin::MetricBoard> metrics_;
-  plugin::EffectRules effects_;  // fixed after construction
+  const plugin::EffectRules effects_;
   plugin::HealthBoard health_;
   // Fixed by `make_first`.
   std::shared_ptr<plugin::HandlerInstance> shared_;
@@ -140,7 +136,7 @@ class Job::Parts {
       : spec(std::move(job_spec)),
         crash_ledger(seams.crash_ledger),
         source(std::move(its_source)),
-        instances(spec, source->traits(), seams),
+        instances(spec, seams),
         flow(spec.config, {spec.host, spec.stuck_grace, spec.leases, seams.budgets, style_of(spec)}, seams.random,
              crash_ledger.get(), seams.clock.steady_now()),
         budgets(seams.budgets),

@@ -1,8 +1,7 @@
-// Sends each message on to another queue of the same store, in the transaction that ends it.
+// Sends each message on to another queue, in the transaction that ends it where the two share one.
 
 #include <algorithm>
 #include <sluice/handler.hpp>
-#include <stdexcept>
 #include <string>
 #include <variant>
 #include <vector>
@@ -21,7 +20,8 @@ class Queue {
       sluice::option<std::chrono::nanoseconds>("delay", "0s", "Not to be had before this has passed."),
   };
   static constexpr const char* help =
-      "Sends each message on to a queue of the same store: with the end of the message, in one transaction.";
+      "Sends each message on to a queue: one of the same store, in one transaction with the end of the message; a row "
+      "of an outbox to any, at least once, by its own name.";
   static constexpr auto options =
       publishing::both(kOwnOptions, publishing::both(publishing::Routes::kOptions, publishing::Identity::kOptions));
 
@@ -33,11 +33,6 @@ class Queue {
         delay_(values.duration("delay")) {
     if (delay_ < std::chrono::nanoseconds::zero()) {
       publishing::refuse("delay", "must not be negative");
-    }
-    if (host.store() == sluice::Store::none) {
-      throw std::invalid_argument(
-          "what this job works on has no transactions that a queue could take part in; use a job on a queue of the "
-          "store that the messages go to");
     }
   }
 
@@ -56,6 +51,9 @@ class Queue {
             sluice::Context& context) const {
     auto&& sent = context.send(queue, message.body());
     sent.content_type(message.content_type()).delay(delay_);
+    if (context.store() == sluice::Store::none) {
+      sent.dedup_id(envelope.unique_id());  // it may be sent again before the row is marked
+    }
     if (keeps_group_ && !envelope.id.empty()) {
       sent.group(envelope.id);
     }

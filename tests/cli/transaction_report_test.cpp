@@ -33,7 +33,7 @@ plugin::Outcome with_items() {
 
 TEST(TransactionReport, WritesOfItemsAreInDynamoDbsWords) {
   const plugin::Outcome outcome = with_items();
-  EXPECT_EQ(dry_run_text({"job", "orders", "A-1", true, true, outcome}),
+  EXPECT_EQ(dry_run_text({"job", "orders", "A-1", SLUICE_STORE_DYNAMODB, true, outcome}),
             "message A-1 of orders, job job: done\n"
             "one transaction in DynamoDB, 7 of at most 100 actions:\n"
             "   1  send to receipts: a\\u001b[2J\n"
@@ -58,7 +58,7 @@ TEST(TransactionReport, ADeduplicationIdIsAnActionOfItsOwn) {
   effects->messages.push_back({"receipts", {.id = "r", .body = "x", .dedup_id = "order-7"}});
   const plugin::Outcome outcome{plugin::OutcomeStatus::done, {}, {}, effects};
   EXPECT_EQ(
-      dry_run_text({"job", "orders", "A-1", true, false, outcome}),
+      dry_run_text({"job", "orders", "A-1", SLUICE_STORE_DYNAMODB, false, outcome}),
       "message A-1 of orders, job job: done\n"
       "one transaction in DynamoDB, 3 of at most 100 actions:\n"
       "   1  send to receipts: x\n"
@@ -69,11 +69,28 @@ TEST(TransactionReport, ADeduplicationIdIsAnActionOfItsOwn) {
       "   3  remove message A-1 from orders, if it is still ours\n");
 }
 
+TEST(TransactionReport, AnOutboxHasNoTransaction) {
+  auto effects = std::make_shared<Effects>();
+  effects->messages.push_back({"mail", {.id = "r", .body = "x"}});
+  const plugin::Outcome outcome{plugin::OutcomeStatus::done, {}, {}, effects};
+  EXPECT_EQ(dry_run_text({"relay", "outbox:orders", "17", SLUICE_STORE_NONE, false, outcome}),
+            "message 17 of outbox:orders, job relay: done\n"
+            "one after the other, at least once, 2 of at most 100 actions:\n"
+            "   1  send to mail: x\n"
+            "       id: r\n"
+            "   2  mark row 17 of outbox:orders as sent, if it is still ours\n");
+  config::HostConfig host;
+  host.queues["mail"].store = "cloud";
+  EXPECT_EQ(refused_sends(host, "outbox:orders", outcome), "") << "it may go to any store";
+  EXPECT_NE(refused_sends(host, "orders", outcome), "");
+}
+
 TEST(TransactionReport, WhatTheStoreWouldRefuseIsSaid) {
   auto effects = std::make_shared<Effects>();
   effects->messages.push_back({"receipts", {.id = "r", .body = "x"}});
   const plugin::Outcome outcome{plugin::OutcomeStatus::done, {}, {}, effects};
-  const DryRun run{"job", "orders", "A-1", false, false, outcome, "message r to queue receipts: it lies elsewhere"};
+  const DryRun run{
+      "job", "orders", "A-1", SLUICE_STORE_SQLITE, false, outcome, "message r to queue receipts: it lies elsewhere"};
   EXPECT_NE(dry_run_text(run).find("it would be refused: message r to queue receipts: it lies elsewhere\n"),
             std::string::npos);
   JsonWriter json(JsonWriter::Layout::compact);
@@ -84,7 +101,7 @@ TEST(TransactionReport, WhatTheStoreWouldRefuseIsSaid) {
 TEST(TransactionReport, JsonHasThemAsTransactItemsHas) {
   const plugin::Outcome outcome = with_items();
   JsonWriter json(JsonWriter::Layout::compact);
-  write_dry_run({"job", "orders", "A-1", true, true, outcome}, json);
+  write_dry_run({"job", "orders", "A-1", SLUICE_STORE_DYNAMODB, true, outcome}, json);
   const std::string text = json.take_text();
   EXPECT_NE(
       text.find(R"({"label":"debit","on_refusal":"reject","Update":{"TableName":"accounts","Key":{"id":{"S":"a"}},)"
@@ -99,7 +116,7 @@ TEST(TransactionReport, JsonHasThemAsTransactItemsHas) {
 
 TEST(TransactionReport, AnOutcomeThatCommitsNothingSaysSo) {
   const plugin::Outcome outcome{plugin::OutcomeStatus::snooze, std::chrono::seconds(5), "later"};
-  EXPECT_EQ(dry_run_text({"job", "orders", "A-1", false, false, outcome}),
+  EXPECT_EQ(dry_run_text({"job", "orders", "A-1", SLUICE_STORE_SQLITE, false, outcome}),
             "message A-1 of orders, job job: snooze after 5s: later\nnothing would be committed with it\n");
 }
 

@@ -125,11 +125,18 @@ TEST_F(StagedEffectsTest, ADuplicateSeesTheFirstResultAndTheNextMessageNone) {
   EXPECT_EQ(handle("describe").reason, "1 1 none");
 }
 
-TEST_F(StagedEffectsTest, WithoutTransactionsStagingSaysSo) {
-  open(SLUICE_STORE_NONE);
-  const Outcome outcome = handle("");
-  EXPECT_EQ(outcome.status, OutcomeStatus::fault);
-  EXPECT_THAT(outcome.reason, HasSubstr("no transactions"));
+TEST_F(StagedEffectsTest, OnAnOutboxMessagesAloneAreStaged) {
+  config::JobConfig job;
+  job.queue = "outbox:orders";
+  open(effect_rules(job, config::StoreKind::sqlite, random_, clock_));
+  const Outcome sent = handle("send");
+  EXPECT_EQ(sent.status, OutcomeStatus::done) << sent.reason;
+  ASSERT_NE(sent.effects, nullptr);
+  EXPECT_EQ(sent.effects->messages.size(), 1U);
+  EXPECT_TRUE(sent.effects->writes.empty());
+  const Outcome written = handle("");
+  EXPECT_EQ(written.status, OutcomeStatus::fault);
+  EXPECT_THAT(written.reason, HasSubstr("an outbox, which has no store of its own for effects"));
 }
 
 TEST_F(StagedEffectsTest, AHostWithoutEffectsAnswersNoId) {

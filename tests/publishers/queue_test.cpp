@@ -50,6 +50,7 @@ TEST_P(QueueTest, SendsTheMessageOnWithTheEndOfTheRow) {
   EXPECT_EQ(message.group, "1:1");
   EXPECT_EQ(message.delay, std::chrono::seconds(5));
   EXPECT_EQ(message.attributes, row("order").attributes);
+  EXPECT_EQ(message.dedup_id, "") << "the transaction sends it once";
 }
 
 TEST_P(QueueTest, TakesTheQueueOfARuleOrOfTheType) {
@@ -102,9 +103,18 @@ INSTANTIATE_TEST_SUITE_P(Stores, QueueTest, ::testing::Values(Store::sqlite, Sto
 TEST(QueueOptions, AreCheckedBeforeTheJobStarts) {
   EXPECT_THAT(creation_error("queue", {{"queue", ""}}), HasSubstr("names nothing"));
   EXPECT_THAT(creation_error("queue", {{"delay", "-1s"}}), HasSubstr("\"delay\""));
-  const HandlerTest nowhere(handler_of("queue"), {{"queue", "a"}}, "test", Store::none);
-  ASSERT_FALSE(nowhere.created());
-  EXPECT_THAT(nowhere.errors().front(), HasSubstr("has no transactions that a queue could take part in"));
+}
+
+TEST(QueueOfAnOutbox, NamesTheMessageByItsRow) {
+  HandlerTest queue(handler_of("queue"), {{"queue", "mail"}}, "test", Store::none);
+  const Result unknown = queue.handle(row("order"));
+  EXPECT_EQ(unknown.effects.message_to("mail").dedup_id, "shop/outbox:orders/42");
+  TestMessage named = row("order");
+  named.attributes["source_id"] = "postgres-1-2-3";
+  const Result result = queue.handle(named);
+  ASSERT_TRUE(result.committed) << result.reason;
+  EXPECT_EQ(result.effects.message_to("mail").dedup_id, "postgres-1-2-3/42");
+  EXPECT_EQ(result.effects.message_to("mail").group, "1:1");
 }
 
 }  // namespace

@@ -485,7 +485,7 @@ Exit dry_run(const Arguments& arguments, Console& console) {
   const DryRun run{plan->config.name,
                    plan->config.queue,
                    *id,
-                   host->store_of(plan->config.queue).kind == config::StoreKind::dynamodb,
+                   plugin::effect_store(plan->config.queue, host->store_of(plan->config.queue).kind),
                    plan->config.idempotency.has_value(),
                    *outcome,
                    refused_sends(*host, &queues, plan->config.queue, *outcome)};

@@ -160,7 +160,7 @@ class TryReport {
     const DryRun run{job.name,
                      job.queue,
                      subject_.record.message.id,
-                     choice_.host.store_of(job.queue).kind == config::StoreKind::dynamodb,
+                     plugin::effect_store(job.queue, choice_.host.store_of(job.queue).kind),
                      job.idempotency.has_value(),
                      end.outcome ? *end.outcome : none,
                      settled ? std::string() : refusal_of(end)};
@@ -386,9 +386,6 @@ class Trial {
     runtime::OneRun run;
     run.plan = choice_.plan;
     run.effects = choice_.effects(random_, clock_);
-    if (config::outbox_named(choice_.plan.config.queue)) {
-      run.effects.store = SLUICE_STORE_NONE;
-    }
     run.host = runtime::host_name(choice_.host);
     const config::QueueConfig queue = choice_.host.queue(choice_.plan.config.queue);
     run.lease = {queue.visibility_timeout, queue.max_lease};

@@ -141,7 +141,9 @@ std::string actions_text(const DryRun& run, const Effects& effects) {
     add("remember the message's idempotency key" + (result.empty() ? "" : " with the result: " + visible(result)) +
         "\n");
   }
-  add("remove message " + std::string(run.id) + " from " + std::string(run.queue) + ", if it is still ours\n");
+  add((run.store == SLUICE_STORE_NONE ? "mark row " + std::string(run.id) + " of " + std::string(run.queue) + " as sent"
+                                      : "remove message " + std::string(run.id) + " from " + std::string(run.queue)) +
+      ", if it is still ours\n");
   return text;
 }
 
@@ -237,9 +239,11 @@ std::string transaction_text(const DryRun& run) {
     return "nothing would be committed with it\n";
   }
   const Effects& effects = effects_of(run);
-  return std::string("one transaction in ") + (run.dynamodb ? "DynamoDB" : "SQLite") + ", " +
-         std::to_string(actions_of(run, effects)) + " of at most " + std::to_string(queue::kMostEffects) +
-         " actions:\n" + actions_text(run, effects) +
+  const char* const how = run.store == SLUICE_STORE_SQLITE     ? "one transaction in SQLite"
+                          : run.store == SLUICE_STORE_DYNAMODB ? "one transaction in DynamoDB"
+                                                               : "one after the other, at least once";
+  return std::string(how) + ", " + std::to_string(actions_of(run, effects)) + " of at most " +
+         std::to_string(queue::kMostEffects) + " actions:\n" + actions_text(run, effects) +
          (run.refused.empty() ? "" : "it would be refused: " + visible(run.refused) + "\n");
 }
 
@@ -248,7 +252,10 @@ void write_transaction(const DryRun& run, JsonWriter& json) {
     return json.null();
   }
   const Effects& effects = effects_of(run);
-  put_object(json, "store", run.dynamodb ? "dynamodb" : "sqlite", "actions", actions_of(run, effects), "messages",
+  const char* const store = run.store == SLUICE_STORE_SQLITE     ? "sqlite"
+                            : run.store == SLUICE_STORE_DYNAMODB ? "dynamodb"
+                                                                 : "none";
+  put_object(json, "store", store, "actions", actions_of(run, effects), "messages",
              array_of(effects.messages, write_message), "writes", array_of(effects.writes, write_effect),
              "remembers_key", run.keeps_key, "result", result_of(run), "remove", run.id, "refused",
              or_null(!run.refused.empty(), run.refused));

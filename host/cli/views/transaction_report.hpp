@@ -15,8 +15,8 @@ struct DryRun {
   std::string_view job;
   std::string_view queue;
   std::string_view id;
-  bool dynamodb = false;   ///< otherwise SQLite
-  bool keeps_key = false;  ///< the job has idempotency, so that its key is remembered
+  sluice_store store = SLUICE_STORE_NONE;  ///< as plugin::EffectRules
+  bool keeps_key = false;                  ///< the job has idempotency, so that its key is remembered
   const plugin::Outcome& outcome;
   std::string refused{};  ///< why the store would not commit it; empty: nothing is known against it
 };

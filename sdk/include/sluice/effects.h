@@ -23,7 +23,9 @@ extern "C" {
 /* Where the job's queue lies, and with it everything that is staged. */
 typedef int32_t sluice_store;
 enum {
-  SLUICE_STORE_NONE = 0,    /* a store without transactions: nothing can be staged. Unknown values count as this */
+  /* An outbox, which shares no transaction with a queue: messages alone can be staged. They are sent before the row is
+   * marked, at least once; a deduplication id makes them one. Unknown values count as this. */
+  SLUICE_STORE_NONE = 0,
   SLUICE_STORE_SQLITE = 1,  /* SQL statements on tables in the embedded store's file */
   SLUICE_STORE_DYNAMODB = 2 /* items of DynamoDB tables, in the account and region of the queue's table */
 };

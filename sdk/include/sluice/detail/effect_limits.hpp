@@ -371,9 +371,6 @@ class EffectLimits {
     if (message.struct_size < sizeof(sluice_effect_message)) {
       return too_short("message", message.struct_size);
     }
-    if (std::string why = any_store("message"); !why.empty()) {
-      return why;
-    }
     if (message.queue.size == 0) {
       return "a message without a queue: name the queue that it is for";
     }
@@ -531,7 +528,9 @@ class EffectLimits {
     if (store_ == SLUICE_STORE_SQLITE || store_ == SLUICE_STORE_DYNAMODB) {
       return {};
     }
-    return what + ", but the store of the job's queue has no transactions: nothing can be committed with a message";
+    return what +
+           ", but the job works on an outbox, which has no store of its own for effects: send a message to a "
+           "queue, and write it in that queue's job";
   }
 
   static std::string expressions(const sluice_effect_item& item) {

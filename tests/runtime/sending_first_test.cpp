@@ -1,0 +1,147 @@
+// Completions of a source that shares no transaction with the queues they send to.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/random.hpp"
+#include "host/queue/effects.hpp"
+#include "host/stores/emit_source.hpp"
+#include "tests/support/fake_clock.hpp"
+#include "tests/support/forwarding_source.hpp"
+#include "tests/support/sim_queues.hpp"
+
+namespace sluice::test {
+namespace {
+
+using queue::Completion;
+using queue::SendResult;
+using queue::SettleStatus;
+using std::chrono_literals::operator""s;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// Rows whose marks may get lost.
+class Rows final : public ForwardingSource {
+ public:
+  Rows(std::unique_ptr<queue::Source> source, const bool& loses_marks)
+      : ForwardingSource(std::move(source)), loses_marks_(loses_marks) {}
+  std::vector<queue::SettleResult> settle(std::span<const Completion> completions, Deadline deadline) override {
+    EXPECT_TRUE(
+        std::none_of(completions.begin(), completions.end(), [](const auto& one) { return one.effects != nullptr; }));
+    const queue::SettleResult lost{SettleStatus::failed, Error(ErrorCode::unavailable, "the database is gone")};
+    return loses_marks_ ? std::vector(completions.size(), lost) : ForwardingSource::settle(completions, deadline);
+  }
+
+ private:
+  const bool& loses_marks_;
+};
+
+/// A queue that takes nothing, for one reason.
+class ClosedSender final : public queue::Sender {
+ public:
+  ClosedSender(Error why, Deadline& asked_until) : why_(std::move(why)), asked_until_(asked_until) {}
+  std::vector<SendResult> send(std::span<const queue::NewMessage> messages, Deadline deadline) override {
+    asked_until_ = deadline;
+    return {messages.size(), SendResult{queue::SendStatus::failed, {}, why_}};
+  }
+
+ private:
+  const Error why_;
+  Deadline& asked_until_;
+};
+
+class SendingFirstTest : public ::testing::Test {
+ protected:
+  SendingFirstTest() {
+    source_ = queue::sending_first(
+        std::make_unique<Rows>(*queues_.open_source({"rows"}), loses_marks_),
+        [this](const std::string& to) -> Result<std::unique_ptr<queue::Sender>> {
+          if (const auto closed = closed_.find(to); closed != closed_.end()) {
+            return std::make_unique<ClosedSender>(closed->second, asked_until_);
+          }
+          return queues_.open_sender(to);
+        },
+        clock_);
+  }
+
+  /// Claims a new row, whose handler sends to these queues.
+  Completion row(const std::string& name, const std::vector<std::string>& queues) {
+    const queue::NewMessage message{.body = name};
+    (*queues_.open_sender("rows"))->send({&message, 1}, Deadline::never());
+    const auto claimed = source_->claim({.max = 1, .visibility = 30s}, Deadline::never());
+    EXPECT_TRUE(claimed && claimed->deliveries.size() == 1);
+    auto effects = std::make_shared<queue::Effects>();
+    for (const std::string& queue : queues) {
+      effects->messages.push_back(
+          {queue, {.id = "made-" + name + queue, .body = name, .group = "g", .dedup_id = "table/" + name}, true});
+    }
+    return {.receipt = claimed->deliveries.at(0).receipt, .effects = std::move(effects)};
+  }
+  std::vector<queue::SettleResult> settle(const std::vector<Completion>& completions) {
+    return source_->settle(completions, Deadline::after(clock_, 10s));
+  }
+  std::vector<std::string> lying_in(const std::string& queue) {
+    std::vector<std::string> bodies;
+    for (const auto& message : (*queues_.open_operator(queue))->list({}, Deadline::never())->messages) {
+      bodies.push_back(message.message.body);
+    }
+    return bodies;
+  }
+
+  FakeClock clock_;
+  SeededRandom random_{1};
+  SimQueues queues_{clock_, random_};
+  bool loses_marks_ = false;
+  std::map<std::string, Error> closed_;
+  Deadline asked_until_ = Deadline::never();
+  std::unique_ptr<queue::Source> source_;
+};
+
+TEST_F(SendingFirstTest, MessagesAreThereWhenTheirRowsAreMarked) {
+  const Completion none{.receipt = row("0", {}).receipt};
+  const auto results = settle({row("1", {"mail", "bills"}), none, row("2", {"mail"})});
+  for (const auto& result : results) {
+    EXPECT_EQ(result.status, SettleStatus::applied) << result.error.message();
+  }
+  EXPECT_THAT(lying_in("mail"), ElementsAre("1", "2"));
+  EXPECT_THAT(lying_in("bills"), ElementsAre("1"));
+  EXPECT_THAT(lying_in("rows"), ElementsAre());
+}
+
+TEST_F(SendingFirstTest, ARowWhoseMarkIsLostIsSentAgainAndStoredOnce) {
+  const std::vector<Completion> both{row("1", {"mail"}), row("2", {"mail"})};
+  loses_marks_ = true;
+  EXPECT_EQ(settle(both).at(1).status, SettleStatus::failed);
+  loses_marks_ = false;
+  EXPECT_EQ(settle(both).at(1).status, SettleStatus::applied);
+  EXPECT_THAT(lying_in("mail"), ElementsAre("1", "2"));
+}
+
+TEST_F(SendingFirstTest, AQueueThatDoesNotAnswerIsWaitedForAndTheOthersGoOn) {
+  closed_.emplace("mail", Error(ErrorCode::unavailable, "no answer"));
+  const Completion waiting = row("1", {"bills", "mail"});
+  auto results = settle({waiting, row("2", {"bills"})});
+  EXPECT_EQ(results.at(0).status, SettleStatus::failed);
+  EXPECT_THAT(results.at(0).error.message(), HasSubstr("to queue mail could not be sent: no answer"));
+  EXPECT_EQ(results.at(1).status, SettleStatus::applied);
+  EXPECT_EQ(asked_until_.left(clock_.steady_now()), 5s) << "the rest is for the marks";
+}
+
+TEST_F(SendingFirstTest, OfARowWhoseMessageIsInDoubtNothingIsWritten) {
+  closed_.emplace("mail", Error(ErrorCode::unknown_outcome, "no answer"));
+  const auto results = settle({row("1", {"mail"})});
+  EXPECT_EQ(results.at(0).status, SettleStatus::failed);
+  EXPECT_EQ(results.at(0).error.code(), ErrorCode::unavailable) << "which is no doubt about the row";
+}
+
+TEST_F(SendingFirstTest, WhatAQueueWillNeverTakeIsThePolicysAffair) {
+  closed_.emplace("mail", Error(ErrorCode::invalid, "too large"));
+  closed_.emplace("bills", Error(ErrorCode::queue_missing, "no table"));
+  const auto results = settle({row("1", {"mail"}), row("2", {"bills"})});
+  EXPECT_EQ(results.at(0).status, SettleStatus::refused);
+  EXPECT_EQ(results.at(1).status, SettleStatus::refused);
+  EXPECT_EQ(lying_in("rows").size(), 2U) << "they are as they were";
+}
+
+}  // namespace
+}  // namespace sluice::test
