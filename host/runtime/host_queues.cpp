@@ -61,6 +61,8 @@ using queue::outbox::Settings;
 
 // Names of tables have 63 bytes in PostgreSQL and 64 characters in MySQL, "_sluice" among them.
 constexpr std::size_t kLongestWithSideTable = 56;
+/// A store is asked for so long whether it knows a queue.
+constexpr Duration kLookTime = std::chrono::seconds(5);
 
 Settings settings_of(const config::OutboxConfig& outbox, const std::string& name, const std::string& host) {
   Settings settings{.name = name};
