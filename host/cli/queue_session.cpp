@@ -148,6 +148,11 @@ bool works_by_host_file(const Arguments& arguments) {
   return !arguments.has("table") && (names_host_file(arguments) || default_host_file());
 }
 
+std::vector<config::JobConfig> counting_jobs(const config::HostConfig& host) {
+  auto files = config::load_job_files(host, config::process_environment());
+  return files.errors.empty() ? std::move(files.jobs) : std::vector<config::JobConfig>();
+}
+
 OrExit<void> check_job_files(const config::HostConfig& host) {
   const auto jobs = config::load_job_files(host, config::process_environment());
   return jobs.errors.empty() ? OrExit<void>() : configuration_exit(jobs.errors);
@@ -292,6 +297,9 @@ void QueueSession::warn(const std::string& line) { std::fprintf(stderr, "sluice:
 OrExit<QueueSession> QueueSession::open(const Arguments& arguments, Queue queue, HostFiles files) {
   SLUICE_TRY(place, QueuePlace::find(arguments, queue, files));
   QueueSession session(std::make_unique<Parts>(std::move(*place)));
+  if (!session.host().outboxes.empty()) {
+    session.queues().count_for(counting_jobs(session.host()));
+  }
   if (!session.queue().empty()) {
     if (queue != Queue::unchecked && !arguments.has("create")) {
       SLUICE_PASS_ON(check_known(session.queues(), session.queue(), session.deadline()));

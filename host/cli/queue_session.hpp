@@ -27,6 +27,8 @@ OrExit<config::HostConfig> load_host_file(const Arguments& arguments);
 OrExit<config::HostConfig> load_host_file(const std::vector<std::string>& words);
 /// Whether the command's options or the environment lead to a host file, and not to a table.
 bool works_by_host_file(const Arguments& arguments);
+/// The jobs by whose lists an outbox's rows count: all of the host's, or none where a file of theirs cannot be read.
+std::vector<config::JobConfig> counting_jobs(const config::HostConfig& host);
 /// Exit 78 with every error of the host's job files, one a line.
 OrExit<void> check_job_files(const config::HostConfig& host);
 /// Errors as lines.

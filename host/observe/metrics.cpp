@@ -282,6 +282,11 @@ void OutboxMetrics::failed(const std::string& type, const std::string& reason) {
 
 void OutboxMetrics::marked(std::size_t rows) { batches_.Observe(static_cast<double>(rows)); }
 
+void OutboxMetrics::excluded(std::uint64_t rows) {
+  gauge(registry_, "sluice_outbox_excluded", "Rows that the lists of no job take, sampled", {{"outbox", outbox_}})
+      .Set(static_cast<double>(rows));
+}
+
 Metrics::Metrics() : registry_(std::make_unique<prometheus::Registry>()) {
   const BuildInfo build = build_info();
   gauge(*registry_, "sluice_build_info", "Always 1; says what runs",

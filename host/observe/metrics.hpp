@@ -55,6 +55,7 @@ class OutboxMetrics {
   void published(const std::string& type, Duration latency);
   void failed(const std::string& type, const std::string& reason);
   void marked(std::size_t rows);
+  void excluded(std::uint64_t rows);
 
  private:
   prometheus::Counter& published_of(const std::string& type);

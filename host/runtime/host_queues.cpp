@@ -93,6 +93,7 @@ class OutboxMeter final : public queue::outbox::OutboxObserver {
     metrics_.failed(type, queue::folded_error(reason));
   }
   void marked(std::size_t rows) override { metrics_.marked(rows); }
+  void excluded(std::uint64_t rows) override { metrics_.excluded(rows); }
 
  private:
   observe::OutboxMetrics& metrics_;
@@ -250,6 +251,13 @@ Result<OpenOutbox> open_outbox(const config::HostConfig& host, const std::string
                                        .fetch_limit = outbox.fetch_limit,
                                        .poll_interval = outbox.poll_interval,
                                        .report = std::move(seams.report)};
+  std::vector<queue::Selection> jobs;
+  for (const config::JobConfig& job : seams.jobs) {
+    if (config::outbox_named(job.queue) == name) {
+      jobs.push_back(selection_of(job));
+    }
+  }
+  options.jobs = std::make_shared<queue::outbox::TakingJobs>(std::move(jobs));
   if (seams.metrics != nullptr) {
     options.observer = std::make_shared<OutboxMeter>(seams.metrics->outbox(name));
   }
@@ -459,7 +467,7 @@ Result<void> HostQueues::ended(const queue::EndedOwner& owner, Deadline deadline
 Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open(const std::string& name) const {
   auto opened = std::make_unique<OpenStore>();
   if (const auto outbox = config::outbox_named(name)) {
-    SLUICE_TRY(made, open_outbox(config_, *outbox, {clock_, random_, metrics_, report_, book_}));
+    SLUICE_TRY(made, open_outbox(config_, *outbox, {clock_, random_, metrics_, report_, book_, jobs_}));
     opened->connection = std::move(made->connection);
     opened->queues = std::move(made->queues);
     return opened;

@@ -87,7 +87,8 @@ struct OutboxSeams {
   Random& random;
   observe::Metrics* metrics = nullptr;  ///< of rows, and of requests to DynamoDB
   std::function<void(const std::string&)> report{};
-  cost::CostBook* book = nullptr;  ///< of what those cost
+  cost::CostBook* book = nullptr;         ///< of what those cost
+  std::vector<config::JobConfig> jobs{};  ///< whose rows count, for whoever opens no source of theirs
 };
 
 /// An outbox with what it stands on.
@@ -112,6 +113,10 @@ class HostQueues final : public queue::Queues, public queue::Owners {
   /// The references, and `metrics` and `book` unless they are null, must outlive it.
   HostQueues(const config::HostConfig& config, const Clock& clock, Random& random, observe::Metrics* metrics,
              Report report = {}, cost::CostBook* book = nullptr);
+
+  /// By the jobs' lists an outbox's rows count as pending, also where nobody opens sources of theirs. Before any queue
+  /// is opened.
+  void count_for(std::vector<config::JobConfig> jobs) { jobs_ = std::move(jobs); }
 
   Result<std::unique_ptr<queue::Source>> open_source(const queue::QueueAddress& address) override;
   Result<std::unique_ptr<queue::Source>> open_selected(const queue::QueueAddress& address,
@@ -188,6 +193,7 @@ class HostQueues final : public queue::Queues, public queue::Owners {
   const Report report_;
   cost::CostBook* const book_;
   const std::string incarnation_;
+  std::vector<config::JobConfig> jobs_;  ///< fixed before any queue is opened
 
   mutable Mutex mutex_;
   Condition changed_;

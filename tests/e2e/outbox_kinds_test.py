@@ -15,7 +15,7 @@ import unittest
 
 import outbox_test
 import ssh_server
-from support import EMULATOR, FIXTURE_PLUGINS, PATIENCE, SLUICE, Emulator, free_port, until
+from support import EMULATOR, FIXTURE_PLUGINS, PATIENCE, SHIPPED_PLUGINS, SLUICE, Emulator, free_port, until
 
 MARIADB = "/usr/sbin/mariadbd"
 GROUPS = 20
@@ -56,6 +56,30 @@ class KindCase(unittest.TestCase):
         with open(os.path.join(self.folder, "jobs.d", "relay.toml"), "w", encoding="utf-8") as file:
             file.write(f'[job]\nsource = "outbox:orders"\nhandler = "{handler}"\nconcurrency = 4\n{job}\n{retry}\n'
                        + (f'[job.options]\npath = "{self.handled}"\n{options}\n' if handler == "counts" else ""))
+
+    def relay_to_queues(self, options='queue = "mail"', host="[queues.mail]\n"):
+        """The job's handler is the shipped one for queues; `host` is added to the host file."""
+        shutil.copy(os.path.join(SHIPPED_PLUGINS, "queue.so"), os.path.join(self.folder, "plugins"))
+        with open(os.path.join(self.folder, "one.toml"), "a", encoding="utf-8") as file:
+            file.write(host)
+        with open(os.path.join(self.folder, "jobs.d", "relay.toml"), "w", encoding="utf-8") as file:
+            file.write('[job]\nsource = "outbox:orders"\nhandler = "queue"\nconcurrency = 8\n'
+                       f'[job.options]\n{options}\n')
+
+    def messages(self, queue="mail"):
+        return [json.loads(line) for line in self.sluice("export", "--queue", queue).splitlines()]
+
+    def check_messages(self, messages, count):
+        """Every row came once, in the order of its group."""
+        numbers = [json.loads(message["data"])["n"] if isinstance(message["data"], str) else message["data"]["n"] for message in messages]
+        self.assertEqual(sorted(numbers), list(range(1, count + 1)))
+        highest = collections.defaultdict(int)
+        for one in numbers:
+            self.assertLess(highest[one % GROUPS], one)
+            highest[one % GROUPS] = one
+        for one, message in zip(numbers, messages):
+            self.assertEqual(message["group"], f"g{one % GROUPS}")
+            self.assertEqual(message["attributes"]["event"], "created")
 
     def sluice(self, *words, expect=0):
         done = subprocess.run([SLUICE, *words, "--config", os.path.join(self.folder, "one.toml")], capture_output=True,
@@ -104,6 +128,34 @@ class Kinds:
         self.check_order(400)
         self.assertEqual(len(self.ids()), 400)
         self.assertEqual(self.status()["pending"], 0)
+
+    def test_rows_become_messages_of_our_own_queues_once_each_through_kills(self):
+        self.relay_to_queues()
+        self.sluice("check")
+        self.insert(1, 400)
+        host = self.launch()
+        until("some are sent", lambda: len(self.messages()) > 50)
+        host.kill()
+        host.wait()
+        self.assertEqual(self.launch("one", "--until-empty").wait(PATIENCE), 0, self.log())
+        self.check_messages(self.messages(), 400)
+        self.publish_again(7)
+        self.assertEqual(self.launch("one", "--until-empty").wait(PATIENCE), 0, self.log())
+        self.assertEqual(self.status()["pending"], 0)
+        self.check_messages(self.messages(), 400)
+
+    def test_rows_that_no_list_takes_are_apart(self):
+        self.configure(job='[job.outbox]\ndeny_types = ["audit"]')
+        self.insert(1, 40)
+        self.insert(41, 45, "audit")
+        self.assertEqual([self.status()[name] for name in ("pending", "excluded")], [40, 5])
+        self.assertEqual(self.launch("one", "--until-empty").wait(PATIENCE), 0, self.log())
+        self.check_order(40)
+        self.assertEqual([self.status()[name] for name in ("pending", "excluded")], [0, 5])
+        self.assertEqual(json.loads(self.sluice("stats", "--outbox", "orders", "--json"))["total"], 0)
+        # As the page says.
+        self.sluice("delete", "--outbox", "orders", "--where", 'attributes.aggregate_type = "audit"', "--yes")
+        self.assertEqual(self.status()["excluded"], 0)
 
     def test_rows_that_fail_become_dead_letters_and_come_back(self):
         self.configure(handler="fails", retry='[job.retry]\nmax_attempts = 2\nbase = "10ms"')
@@ -217,9 +269,13 @@ class OutboxDynamo(Kinds, KindCase):
         return (f'kind = "dynamodb"\nregion = "eu-west-1"\nendpoint = "{self.emulator.endpoint}"\n'
                 'table = "shop-outbox"\nbuckets = 8\n')
 
-    def insert(self, first, last):
+    def publish_again(self, row):
+        """As if its mark had been lost."""
+        self.insert(row, row)
+
+    def insert(self, first, last, of="orders"):
         rows = [{"bucket": {"S": str(one % GROUPS % 8)}, "id": {"N": str(one)}, "event": {"S": "created"},
-                 "aggregate_type": {"S": "orders"}, "aggregate_id": {"S": f"g{one % GROUPS}"},
+                 "aggregate_type": {"S": of}, "aggregate_id": {"S": f"g{one % GROUPS}"},
                  "payload": {"S": json.dumps({"n": one})}} for one in range(first, last + 1)]
         for begin in range(0, len(rows), 25):
             self.emulator.call("BatchWriteItem", RequestItems={
@@ -285,9 +341,12 @@ class OutboxMariaDb(Kinds, Schemas, KindCase):
     def outbox(self):
         return f'kind = "mysql"\nurl = "mysql://root@127.0.0.1:{self.port}/shop"\n'
 
-    def insert(self, first, last):
+    def publish_again(self, row):
+        self.sql(f"UPDATE outbox SET sent_at = NULL WHERE id = {row}")
+
+    def insert(self, first, last, of="orders"):
         self.sql("INSERT INTO outbox (id, aggregate_type, aggregate_id, event, payload) VALUES "
-                 + ", ".join(f"({one}, 'orders', 'g{one % GROUPS}', 'created', '{{\"n\": {one}}}')"
+                 + ", ".join(f"({one}, '{of}', 'g{one % GROUPS}', 'created', '{{\"n\": {one}}}')"
                              for one in range(first, last + 1)))
 
     def set_event(self, row, event):
@@ -377,8 +436,11 @@ class OutboxPostgresTable(Kinds, Schemas, KindCase):
     def outbox(self):
         return f'kind = "postgres"\nurl = "{self.url()}"\ncoordination = "table"\n'
 
-    def insert(self, first, last):
-        self.server.sql("INSERT INTO outbox (id, aggregate_type, aggregate_id, event, payload) SELECT n, 'orders', 'g' || "
+    def publish_again(self, row):
+        self.server.sql(f"UPDATE outbox SET sent_at = NULL WHERE id = {row}")
+
+    def insert(self, first, last, of="orders"):
+        self.server.sql(f"INSERT INTO outbox (id, aggregate_type, aggregate_id, event, payload) SELECT n, '{of}', 'g' || "
                         f"(n % {GROUPS}), 'created', json_build_object('n', n) FROM generate_series({first}, {last}) n")
 
     def set_event(self, row, event):
@@ -389,6 +451,26 @@ class OutboxPostgresTable(Kinds, Schemas, KindCase):
         self.server.sql("DROP TABLE outbox_sluice")
         self.assertEqual(self.launch().wait(PATIENCE), 78, self.log())
         self.assertIn('there is no table "outbox_sluice"', self.log())
+
+    def test_rows_go_to_tables_of_both_layouts(self):
+        if not os.access(EMULATOR, os.X_OK):
+            self.skipTest("SKIPPED: no DynamoDB emulator; ./dev deps installs it")
+        emulator = Emulator()
+        self.addCleanup(emulator.stop)
+        os.environ.update(AWS_ACCESS_KEY_ID="test", AWS_SECRET_ACCESS_KEY="test")
+        self.relay_to_queues('[job.options.routes]\norders = "mail"\nbills = "bills"\n',
+                             f'[stores.cloud]\nkind = "dynamodb"\nregion = "eu-west-1"\nendpoint = "{emulator.endpoint}"\n'
+                             '[queues.mail]\nstore = "cloud"\n[queues.bills]\nstore = "cloud"\nlayout = "leased"\n')
+        self.sluice("table", "create", "--queue", "mail")
+        self.sluice("table", "create", "--queue", "bills")
+        self.insert(1, 60)
+        self.insert(61, 80, "bills")
+        self.assertEqual(self.launch("one", "--until-empty").wait(PATIENCE), 0, self.log())
+        self.publish_again(7)
+        self.publish_again(67)
+        self.assertEqual(self.launch("one", "--until-empty").wait(PATIENCE), 0, self.log())
+        self.assertEqual(sorted(message["data"]["n"] for message in self.messages("mail")), list(range(1, 61)))
+        self.assertEqual(sorted(message["data"]["n"] for message in self.messages("bills")), list(range(61, 81)))
 
 
 class OutboxPostgresPooled(OutboxPostgresTable):

@@ -259,7 +259,8 @@ class OutboxPostgres(OutboxCase):
 
     def test_an_outbox_that_lags_is_not_ready(self):
         port = free_port()
-        self.configure(outbox='lag_limit = "1m"\n[outbox.orders.columns]\ncreated_at = "created_at"')
+        self.configure(outbox='lag_limit = "1m"\n[outbox.orders.columns]\ncreated_at = "created_at"',
+                       job='[job.outbox]\ndeny_types = ["audit"]')
         with open(os.path.join(self.folder, "host.toml"), "a", encoding="utf-8") as file:
             file.write(f'[http]\nlisten = "127.0.0.1:{port}"\n')
         self.make_table()
@@ -286,8 +287,19 @@ class OutboxPostgres(OutboxCase):
         self.server.sql("UPDATE outbox SET retry_at = NULL WHERE id = 1")
         self.server.sql("SELECT pg_notify('sluice_outbox', 'changed:outbox')")
         until("it has caught up", lambda: probe()[0] == 200)
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE) as answer:
-            metrics = answer.read().decode()
+
+        def scrape():
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE) as answer:
+                return answer.read().decode()
+
+        self.server.sql("INSERT INTO outbox (aggregate_type, aggregate_id, event, payload, created_at) "
+                        "VALUES ('audit', 'a', 'created', '{}', now() - interval '1 hour')")
+        until("a row that nobody takes is counted apart",
+              lambda: 'sluice_outbox_excluded{outbox="orders"} 1' in scrape())
+        self.assertEqual(probe()[0], 200)
+        metrics = scrape()
+        self.assertIn('sluice_queue_depth{queue="outbox:orders",state="ready"} 0', metrics)
+        self.assertIn('sluice_queue_oldest_seconds{queue="outbox:orders"} 0', metrics)
         self.assertIn('sluice_outbox_published_total{outbox="orders",type="orders"} 5', metrics)
         self.assertIn('sluice_outbox_publish_seconds_count{outbox="orders"} 5', metrics)
         self.assertRegex(metrics, 'sluice_outbox_marked_rows_sum{outbox="orders"} 5')

@@ -71,7 +71,8 @@ OrExit<ChosenOutbox> choose(const Arguments& arguments) {
   SLUICE_TRY(host, load_host_file(arguments));
   SLUICE_TRY(name, chosen_name(arguments, *host));
   ChosenOutbox outbox{.name = *std::move(name)};
-  auto open = runtime::open_outbox(*host, outbox.name, {*outbox.clock, *outbox.random});
+  auto open = runtime::open_outbox(*host, outbox.name,
+                                   {.clock = *outbox.clock, .random = *outbox.random, .jobs = counting_jobs(*host)});
   if (open.has_error()) {
     return Exit(kExitConfiguration, open.error().message());
   }
@@ -102,7 +103,8 @@ Result<Status> look(const ChosenOutbox& outbox, bool sent) {
     status.usable = status.usable && !finding.fatal;
   }
   if (status.usable) {
-    SLUICE_TRY(counts, (*desk)->count({.sent = sent, .details = true}, outbox.deadline()));
+    const queue::outbox::CountRequest wanted{.sent = sent, .details = true, .jobs = outbox.open.queues->jobs()};
+    SLUICE_TRY(counts, (*desk)->count(wanted, outbox.deadline()));
     status.counts = std::move(*counts);
   }
   if (status.usable && !outbox.named) {
@@ -122,6 +124,7 @@ void describe(const Status& status, operate::Fields& fields) {
     fields.number("pending", {"pending"}, counts.ready + counts.waiting);
     fields.member("ready", counts.ready);
     fields.number("waiting", {"of these waiting for a retry"}, counts.waiting);
+    fields.number("excluded", {"excluded by the lists of all jobs"}, counts.excluded);
     fields.number("dead", {"dead letters"}, counts.dead);
     if (counts.sent) {
       fields.number("sent", {"sent and kept"}, *counts.sent);
@@ -345,10 +348,10 @@ std::vector<Command> outbox_commands() {
           .summary = "Count what is pending in an outbox, and say what is wrong with its table",
           .usage = "[NAME] [--sent] [OPTION]...",
           .description =
-              "Pending rows, how old the oldest is, dead letters, by type and by error; and what is missing or of the "
-              "wrong type in the table, by name. Fails when nothing can be published. The rows themselves are shown "
-              "by the commands on queues: `sluice ls --outbox NAME`, with --dlq the dead letters, which `sluice "
-              "redrive` puts back.",
+              "Pending rows, how old the oldest is, rows that the lists of no job take, dead letters, by type and by "
+              "error; and what is missing or of the wrong type in the table, by name. Fails when nothing can be "
+              "published. The rows themselves are shown by the commands on queues: `sluice ls --outbox NAME`, with "
+              "--dlq the dead letters, which `sluice redrive` puts back.",
           .flags = with_outbox_flags(
               joined({{"sent", {}, "count what was sent too, which reads the whole table"}}, output_flags())),
           .examples = "sluice outbox status orders\n"

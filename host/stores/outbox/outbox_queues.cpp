@@ -54,7 +54,8 @@ class OutboxOperator final : public Operator {
     return page;
   }
   Result<QueueStats> stats(const StatsRequest& request, Deadline deadline) override {
-    SLUICE_TRY(counts, ask(deadline, [&](AdminSession& desk) { return desk.count({}, deadline); }));
+    const CountRequest wanted{.jobs = options_.jobs->all()};
+    SLUICE_TRY(counts, ask(deadline, [&](AdminSession& desk) { return desk.count(wanted, deadline); }));
     QueueStats stats;
     if (request.half == Half::dlq) {
       stats.ready = counts->dead;
@@ -62,6 +63,9 @@ class OutboxOperator final : public Operator {
     }
     stats.ready = counts->ready;
     stats.delayed = counts->waiting;
+    if (options_.observer) {
+      options_.observer->excluded(counts->excluded);
+    }
     if (counts->oldest) {
       stats.oldest_ready = clock_.wall_now() - *counts->oldest;
     } else if (counts->oldest_id) {
@@ -264,6 +268,25 @@ class OutboxOperator final : public Operator {
 };
 
 }  // namespace
+
+std::shared_ptr<const Selection> TakingJobs::add(const Selection& job) {
+  auto added = std::make_shared<const Selection>(job);
+  const MutexLock lock(mutex_);
+  std::erase_if(with_source_, [](const auto& one) { return one.expired(); });
+  with_source_.push_back(added);
+  return added;
+}
+
+std::vector<Selection> TakingJobs::all() const {
+  std::vector<Selection> jobs = standing_;
+  const MutexLock lock(mutex_);
+  for (const auto& one : with_source_) {
+    if (const auto job = one.lock()) {
+      jobs.push_back(*job);
+    }
+  }
+  return jobs;
+}
 
 std::unique_ptr<Operator> make_outbox_operator(OutboxOptions options, Database& database, const Clock& clock) {
   return std::make_unique<OutboxOperator>(std::move(options), database, clock);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "host/stores/outbox/database.hpp"
 
 namespace sluice::queue::outbox {
@@ -15,6 +16,24 @@ class OutboxObserver : public Resource {
   virtual void failed(const std::string& type, const std::string& reason) = 0;
   /// So many rows were marked in one transaction.
   virtual void marked(std::size_t rows) = 0;
+  /// So many were counted that no job takes.
+  virtual void excluded(std::uint64_t rows) = 0;
+};
+
+/// The jobs that take rows of an outbox. What none of them takes is excluded: it waits for nobody. Thread-safe.
+class TakingJobs : public Resource {
+ public:
+  /// `standing`: those of whoever only looks, and has no sources of theirs.
+  explicit TakingJobs(std::vector<Selection> standing = {}) : standing_(std::move(standing)) {}
+
+  /// One more, for as long as somebody has what is returned.
+  [[nodiscard]] std::shared_ptr<const Selection> add(const Selection& job);
+  std::vector<Selection> all() const;
+
+ private:
+  const std::vector<Selection> standing_;
+  mutable Mutex mutex_;
+  std::vector<std::weak_ptr<const Selection>> with_source_ SLUICE_GUARDED_BY(mutex_);
 };
 
 /// What a source or an operator of an outbox is told beside where it lies. A value.
@@ -25,6 +44,7 @@ struct OutboxOptions {
   Duration poll_interval = std::chrono::seconds(5);
   std::function<void(const std::string& warning)> report{};  ///< from any thread, seldom; may be empty
   std::shared_ptr<OutboxObserver> observer{};                ///< may be null
+  std::shared_ptr<TakingJobs> jobs = std::make_shared<TakingJobs>();
 };
 
 /// A job's side of an outbox. The references outlive it.
@@ -49,6 +69,8 @@ class OutboxQueues final : public Queues {
   Result<std::unique_ptr<NoticeBoard>> open_board(const std::string& queue) override;
 
   Database& database() { return *database_; }
+  /// By whose lists its rows count.
+  std::vector<Selection> jobs() const { return options_.jobs->all(); }
 
  private:
   // Fixed after construction.

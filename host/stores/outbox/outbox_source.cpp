@@ -616,6 +616,7 @@ class OutboxSource final : public Source {
   OutboxSource(OutboxOptions options, const Selection& selection, Database& database, const Clock& clock,
                Random& random)
       : options_(std::move(options)),
+        taking_(selection.job.empty() ? nullptr : options_.jobs->add(selection)),
         database_(database),
         clock_(clock),
         rows_(options_, selection, database, clock, random,
@@ -838,6 +839,7 @@ class OutboxSource final : public Source {
 
   // Fixed after construction.
   const OutboxOptions options_;
+  const std::shared_ptr<const Selection> taking_;  ///< so that its rows count; null: it is no job's
   Database& database_;
   const Clock& clock_;
 

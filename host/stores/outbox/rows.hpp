@@ -148,6 +148,7 @@ struct TableCounts {
   std::uint64_t ready = 0;    ///< pending, due now
   std::uint64_t waiting = 0;  ///< pending, retry_at ahead
   std::uint64_t dead = 0;
+  std::uint64_t excluded = 0;         ///< would be pending, but no job's lists take them
   std::optional<std::uint64_t> sent;  ///< where it was asked for
   std::optional<Duration> oldest;     ///< age of the oldest pending row, where there is a created_at column
   std::optional<std::int64_t> oldest_id;
@@ -156,8 +157,9 @@ struct TableCounts {
 };
 
 struct CountRequest {
-  bool sent = false;     ///< counts what was sent too: reads the whole table
-  bool details = false;  ///< by type and by error too
+  bool sent = false;              ///< counts what was sent too: reads the whole table
+  bool details = false;           ///< by type and by error too
+  std::vector<Selection> jobs{};  ///< which rows are taken; none: all
 };
 
 struct PruneRequest {

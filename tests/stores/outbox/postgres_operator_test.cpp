@@ -101,6 +101,53 @@ TEST(PostgresOperator, HalvesAreTriesLeftAndTriesUsedUp) {
   EXPECT_EQ(overview->errors[0].error, "no such topic");
 }
 
+/// Keeps how many rows were excluded at the last count.
+class CountedApart final : public OutboxObserver {
+ public:
+  void published(const std::string& /*type*/, Duration /*latency*/) override {}
+  void failed(const std::string& /*type*/, const std::string& /*reason*/) override {}
+  void marked(std::size_t /*rows*/) override {}
+  void excluded(std::uint64_t rows) override { rows_ = rows; }
+  std::uint64_t rows() const { return rows_; }
+
+ private:
+  std::uint64_t rows_ = 0;
+};
+
+TEST(PostgresOperator, RowsThatNoJobTakesAreCountedApart) {
+  SLUICE_NEEDS_POSTGRES();
+  OutboxTable table;
+  table.insert({"a", "b", "c", "d", "e"});
+  table.sql("UPDATE @T SET aggregate_type = 'arn:aws:sns:eu-west-1:1:audit' WHERE id = 1");
+  table.sql("UPDATE @T SET event = 'touched' WHERE id = 2");
+  table.sql("UPDATE @T SET retry_count = 10 WHERE id = 3");
+  const SystemClock clock;
+  SeededRandom random;
+  const auto counted = std::make_shared<CountedApart>();
+  OutboxOptions options{.settings = table.settings(), .observer = counted};
+  OutboxQueues queues(options, table.database(), clock, random);
+  const auto oper = *queues.open_operator("outbox:orders");
+  const auto ready = [&] { return oper->stats({}, Deadline::after(clock, seconds(20)))->ready; };
+  EXPECT_EQ(ready(), 4U) << "as long as there are no jobs";
+  const Selection orders{.job = "orders", .deny_types = {"audit"}, .skip_events = {"touched"}};
+  auto source = *queues.open_selected({"outbox:orders"}, orders);
+  EXPECT_EQ(ready(), 2U);
+  EXPECT_EQ(counted->rows(), 2U);
+  EXPECT_EQ(oper->stats({.half = Half::dlq}, Deadline::after(clock, seconds(20)))->ready, 1U);
+  const auto desk = *queues.database().open_admin(Deadline::after(clock, seconds(20)));
+  const auto counts = desk->count({.details = true, .jobs = queues.jobs()}, Deadline::after(clock, seconds(20)));
+  EXPECT_EQ(counts->oldest_id, 4);
+  EXPECT_EQ(counts->by_type.at("orders"), 2U);
+  auto audit = *queues.open_selected({"outbox:orders"}, {.job = "audit", .types = {"audit"}});
+  EXPECT_EQ(ready(), 3U);
+  EXPECT_EQ(counted->rows(), 1U);
+  audit.reset();
+  EXPECT_EQ(ready(), 2U) << "its job has ended";
+  audit = *queues.open_selected({"outbox:orders"}, {.job = "all"});
+  EXPECT_EQ(ready(), 4U);
+  EXPECT_EQ(counted->rows(), 0U);
+}
+
 TEST(PostgresOperator, PagesGoOnWhereTheLastOneEnded) {
   SLUICE_NEEDS_POSTGRES();
   OutboxTable table;

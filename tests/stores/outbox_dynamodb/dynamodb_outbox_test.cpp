@@ -367,6 +367,12 @@ TEST_F(DynamoDbOutboxTest, ADeadLetterIsNotReadWithTheOthersAndComesBackFresh) {
   EXPECT_EQ(counts->ready, 1U);
   EXPECT_EQ(counts->dead, 1U);
   EXPECT_EQ(counts->by_error.at("no"), 1U);
+  const auto apart = desk_->count({.jobs = {{.types = {"bills"}}, {.skip_events = {"Placed"}}}}, soon());
+  ASSERT_TRUE(apart);
+  EXPECT_EQ(apart->ready, 0U);
+  EXPECT_EQ(apart->excluded, 1U);
+  EXPECT_EQ(apart->dead, 1U);
+  EXPECT_FALSE(apart->oldest_id);
   const auto dead = desk_->list({.half = Half::dlq}, soon());
   ASSERT_TRUE(dead);
   ASSERT_EQ(dead->size(), 1U);

@@ -68,6 +68,14 @@ TEST_F(MysqlAdmin, Counts) {
   EXPECT_TRUE(counts->oldest);
   EXPECT_THAT(counts->by_type, ElementsAre(testing::Pair("t", 1), testing::Pair("u", 2)));
   EXPECT_THAT(counts->by_error, ElementsAre(testing::Pair("later", 1), testing::Pair("rejected", 1)));
+  const auto apart = desk_->count({.details = true, .jobs = {{.types = {"u"}, .skip_events = {"x"}}}}, soon());
+  ASSERT_TRUE(apart) << apart.error().message();
+  EXPECT_EQ(apart->ready, 2U);
+  EXPECT_EQ(apart->waiting, 0U);
+  EXPECT_EQ(apart->excluded, 1U);
+  EXPECT_EQ(apart->dead, 1U);
+  EXPECT_EQ(apart->oldest_id, 4);
+  EXPECT_THAT(apart->by_type, ElementsAre(testing::Pair("u", 2)));
   sql("DELETE FROM outbox");
   const auto none = desk_->count({}, soon());
   ASSERT_TRUE(none) << none.error().message();

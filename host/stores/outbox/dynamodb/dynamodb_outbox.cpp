@@ -366,6 +366,12 @@ class DynamoDbAdmin final : public AdminSession {
         ++counts.dead;
         return;
       }
+      if (!request.jobs.empty() && std::none_of(request.jobs.begin(), request.jobs.end(), [&row](const auto& job) {
+            return wants(job, row.group.type, row.event);
+          })) {
+        ++counts.excluded;
+        return;
+      }
       ++(row.wait ? counts.waiting : counts.ready);
       if (request.details) {
         ++counts.by_type[row.group.type];

@@ -290,17 +290,22 @@ class SqlAdminSession final : public AdminSession {
   }
 
   Result<TableCounts> count(const CountRequest& request, Deadline deadline) override {
-    const std::string oldest = table_.sql("MIN(CASE WHEN NOT @DEAD THEN @CREATED_AT END)");
+    const std::string taken = table_.taken_by(request.jobs);
+    const std::string pending = table_.sql("NOT @DEAD AND @1", {taken});
+    const std::string oldest = table_.sql("MIN(CASE WHEN @1 THEN @CREATED_AT END)", {pending});
     const std::string age = table_.settings().columns.created_at.empty()
                                 ? "NULL"
                                 : table_.sql(table_.dialect().micros, {oldest, table_.sql("@NOW")});
-    SLUICE_TRY(found, run("SELECT SUM(CASE WHEN NOT @DEAD AND NOT @WAITS THEN 1 ELSE 0 END), "
-                          "SUM(CASE WHEN NOT @DEAD AND @WAITS THEN 1 ELSE 0 END), "
-                          "SUM(CASE WHEN @DEAD THEN 1 ELSE 0 END), MIN(CASE WHEN NOT @DEAD THEN @PLACE_CELL END), @1 "
-                          "FROM @TABLE WHERE @SENT_AT IS NULL",
-                          {age}, deadline));
+    SLUICE_TRY(found, run("SELECT SUM(CASE WHEN @1 AND NOT @WAITS THEN 1 ELSE 0 END), "
+                          "SUM(CASE WHEN @1 AND @WAITS THEN 1 ELSE 0 END), "
+                          "SUM(CASE WHEN @DEAD THEN 1 ELSE 0 END), MIN(CASE WHEN @1 THEN @PLACE_CELL END), @2, "
+                          "SUM(CASE WHEN NOT @DEAD AND NOT @3 THEN 1 ELSE 0 END) FROM @TABLE WHERE @SENT_AT IS NULL",
+                          {pending, age, taken}, deadline));
     const Cells& cells = found->rows.front();
-    TableCounts counts{.ready = count_of(cells[0]), .waiting = count_of(cells[1]), .dead = count_of(cells[2])};
+    TableCounts counts{.ready = count_of(cells[0]),
+                       .waiting = count_of(cells[1]),
+                       .dead = count_of(cells[2]),
+                       .excluded = count_of(cells[5])};
     if (cells[3] && !table_.settings().columns.text_ids()) {
       counts.oldest_id = number_of(cells[3]);
     }
@@ -312,11 +317,11 @@ class SqlAdminSession final : public AdminSession {
       counts.sent = count_of(sent->rows.front()[0]);
     }
     if (request.details) {
-      SLUICE_PASS_ON(count_by("@TYPE", "NOT @DEAD", counts.by_type, deadline));
+      SLUICE_PASS_ON(count_by("@TYPE", pending, counts.by_type, deadline));
     }
     if (request.details && table_.keeps_errors()) {
       const std::string begin = table_.sql("LEFT(@LAST_ERROR, @1)", {kErrorLetters});
-      SLUICE_PASS_ON(count_by(begin, "@LAST_ERROR IS NOT NULL", counts.by_error, deadline));
+      SLUICE_PASS_ON(count_by(begin, table_.sql("@LAST_ERROR IS NOT NULL"), counts.by_error, deadline));
     }
     return counts;
   }
@@ -364,12 +369,11 @@ class SqlAdminSession final : public AdminSession {
   }
 
   /// How many unsent rows there are of each kind, of which there may be very many.
-  Result<void> count_by(const std::string& column, const char* where, std::map<std::string, std::uint64_t>& into,
+  Result<void> count_by(const std::string& column, const std::string& where, std::map<std::string, std::uint64_t>& into,
                         Deadline deadline) {
     SLUICE_TRY(found, run("SELECT @1, COUNT(*) FROM @TABLE WHERE @SENT_AT IS NULL AND @2 GROUP BY 1 ORDER BY 2 DESC "
                           "LIMIT @3",
-                          {table_.sql(table_.dialect().exact, {table_.sql(column)}), table_.sql(where), kMostGroups},
-                          deadline));
+                          {table_.sql(table_.dialect().exact, {table_.sql(column)}), where, kMostGroups}, deadline));
     for (Cells& row : found->rows) {
       into[text_of(std::move(row[0]))] = count_of(row[1]);
     }

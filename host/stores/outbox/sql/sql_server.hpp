@@ -175,6 +175,8 @@ class SqlTable {
   std::string page(const FetchRequest& request) const;
   /// The condition for rows to be published or, with `dead`, that were not sent, as the filter wants them.
   std::string wanted(const FetchRequest& request) const;
+  /// The condition that one of these jobs takes a row.
+  std::string taken_by(std::span<const Selection> jobs) const;
 
   std::string assignments(const RowEdit& edit) const;
   /// An edit of one row.
@@ -184,6 +186,8 @@ class SqlTable {
 
  private:
   std::string columns(const std::string& payload) const;
+  /// What its lists ask of a row; empty: nothing.
+  std::string chosen_by(const Selection& filter) const;
   void read_common(Cells& cells, Row& row) const;
 
   const TableSettings settings_;

@@ -195,21 +195,38 @@ StoredRow SqlTable::read_stored(Cells&& cells) const {
   return stored;
 }
 
-std::string SqlTable::wanted(const FetchRequest& request) const {
-  std::string where = sql(request.dead ? "@UNSENT" : "@UNSENT AND NOT @DEAD");
+std::string SqlTable::chosen_by(const Selection& filter) const {
+  std::string where;
   const auto add = [&](const char* pattern, const std::vector<std::string>& texts) {
     std::string list;
     for (const std::string& text : texts) {
       list += (list.empty() ? "" : ",") + dialect_.exact_text(text);
     }
-    where += list.empty() ? std::string() : " AND " + sql(pattern, {list});
+    where += list.empty() ? std::string() : (where.empty() ? "" : " AND ") + sql(pattern, {list});
   };
   // The whole type, or the resource that an ARN or RN ends with.
-  add("(@EXACT_TYPE IN (@1) OR @RESOURCE IN (@1))", request.filter->types);
-  add("NOT (@EXACT_TYPE IN (@1) OR @RESOURCE IN (@1))", request.filter->deny_types);
-  add("@EXACT_EVENT IN (@1)", request.filter->events);
-  add("@EXACT_EVENT NOT IN (@1)", request.filter->skip_events);
+  add("(@EXACT_TYPE IN (@1) OR @RESOURCE IN (@1))", filter.types);
+  add("NOT (@EXACT_TYPE IN (@1) OR @RESOURCE IN (@1))", filter.deny_types);
+  add("@EXACT_EVENT IN (@1)", filter.events);
+  add("@EXACT_EVENT NOT IN (@1)", filter.skip_events);
   return where;
+}
+
+std::string SqlTable::wanted(const FetchRequest& request) const {
+  const std::string chosen = chosen_by(*request.filter);
+  return sql(request.dead ? "@UNSENT" : "@UNSENT AND NOT @DEAD") + (chosen.empty() ? "" : " AND " + chosen);
+}
+
+std::string SqlTable::taken_by(std::span<const Selection> jobs) const {
+  std::string any;
+  for (const Selection& job : jobs) {
+    const std::string chosen = chosen_by(job);
+    if (chosen.empty()) {
+      return "TRUE";
+    }
+    any += (any.empty() ? "(" : " OR (") + chosen + ")";
+  }
+  return any.empty() ? "TRUE" : "(" + any + ")";
 }
 
 std::string SqlTable::page(const FetchRequest& request) const {
