@@ -361,7 +361,7 @@ std::vector<Command> send_commands() {
       {
           .name = "send",
           .summary = "Send one message, or one for each line of standard input",
-          .usage = "[QUEUE] [OPTION]... (--data JSON | --text TEXT | --file FILE | -)",
+          .usage = "[QUEUE] (--data JSON | --text TEXT | --file FILE | -) [OPTION]...",
           .description =
               "Prints the id of each message once it is stored for good; with - on a terminal how many were sent, "
               "unless they are typed there or there is --ids. A JSON string is sent as its characters "
