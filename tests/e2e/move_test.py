@@ -197,7 +197,7 @@ class MoveByCommand(MoveCase):
         self.assertEqual(0, self.counts("orders")["total"])
         audit = self.sluice("audit", "--output", "text", check=True).stdout
         self.assertIn("move queue orders to orders2", audit)
-        self.assertIn("30 moved", audit)
+        self.assertIn("30 changed", audit)
 
     def test_it_says_what_is_wrong_and_does_nothing(self):
         self.send(1)
