@@ -77,11 +77,11 @@ bool AroundConfig::same_around(const AroundConfig& other) const {
 bool JobConfig::same_job(const JobConfig& other) const {
   return name == other.name && queue == other.queue && source == other.source && handler == other.handler &&
          concurrency == other.concurrency && max_batch == other.max_batch && max_wait == other.max_wait &&
-         timeout == other.timeout && rate_limit == other.rate_limit && poll_interval == other.poll_interval &&
-         isolation == other.isolation && limits == other.limits && retry == other.retry &&
-         dead_letter == other.dead_letter && queues == other.queues && order == other.order && fair == other.fair &&
-         priorities == other.priorities && idempotency == other.idempotency && on_dead_letter == other.on_dead_letter &&
-         outbox == other.outbox && same_options(options, other.options) &&
+         timeout == other.timeout && rate_limit == other.rate_limit && rate_per_host == other.rate_per_host &&
+         poll_interval == other.poll_interval && isolation == other.isolation && limits == other.limits &&
+         retry == other.retry && dead_letter == other.dead_letter && queues == other.queues && order == other.order &&
+         fair == other.fair && priorities == other.priorities && idempotency == other.idempotency &&
+         on_dead_letter == other.on_dead_letter && outbox == other.outbox && same_options(options, other.options) &&
          std::equal(arounds.begin(), arounds.end(), other.arounds.begin(), other.arounds.end(),
                     [](const auto& one, const auto& another) { return one.same_around(another); }) &&
          std::equal(schedules.begin(), schedules.end(), other.schedules.begin(), other.schedules.end(),

@@ -402,7 +402,9 @@ struct JobConfig {
   std::uint32_t max_batch = 0;  ///< messages in a call of a batch handler; 0: the file does not say
   Duration max_wait{};          ///< for which the first of them may wait for the others
   Duration timeout = std::chrono::seconds(60);
-  double rate_limit = 0;                             ///< messages a second; 0: none
+  double rate_limit = 0;  ///< messages a second; 0: none
+  std::string rate_text;  ///< the same as the file has it, " per host" behind it where each host has it; empty: none
+  bool rate_per_host = false;  ///< each host has the limit for itself; otherwise all of them share it
   Duration poll_interval = std::chrono::seconds(1);  ///< the longest pause between two looks at an empty queue
   std::vector<WeightedQueue> queues;                 ///< several, of which `queue` is the first; empty: that alone
   Order order = Order::none;

@@ -262,8 +262,11 @@ constexpr std::uint32_t kMaxAttempts = 1000;
 constexpr double kMaxRate = 1'000'000;
 constexpr Duration kWeek = hours(7 * 24);
 
-/// "100/s", "6000/m" or "1/h" as messages a second; nothing for anything else.
+constexpr std::string_view kPerHost = " per host";
+
+/// "100/s", "6000/m" or "1/h", also with " per host" behind it, as messages a second; nothing for anything else.
 std::optional<double> parse_rate(std::string_view text) {
+  text.remove_suffix(text.ends_with(kPerHost) ? kPerHost.size() : 0);
   std::uint32_t count = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, code] = std::from_chars(text.data(), end, count);
@@ -278,7 +281,7 @@ std::optional<double> parse_rate(std::string_view text) {
 const char* rate_complaint(const std::string& text) {
   return parse_rate(text) ? nullptr
                           : "a number of messages and a unit of time, such as \"100/s\", \"6000/m\" or \"1/h\", at "
-                            "most \"1000000/s\"";
+                            "most \"1000000/s\", of all hosts together or, as \"100/s per host\", of each";
 }
 
 /// A process with the host's own libraries in it does not start with less.
@@ -463,6 +466,10 @@ void read_job(Section job, JobConfig& config) {
   std::string rate;
   job.read("rate_limit", rate, rate_complaint);
   config.rate_limit = parse_rate(rate).value_or(0);
+  // The hosts of an outbox have no board to share it by.
+  const bool says_per_host = rate.ends_with(kPerHost);
+  config.rate_per_host = says_per_host || outbox_named(config.queue).has_value();
+  config.rate_text = rate.empty() || says_per_host || !config.rate_per_host ? rate : rate + std::string(kPerHost);
   job.read("poll_interval", config.poll_interval, {milliseconds(10), hours(1)});
 }
 

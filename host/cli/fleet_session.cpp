@@ -102,7 +102,8 @@ std::vector<operate::FileJob> jobs_of(const std::vector<config::JobConfig>& file
   std::vector<operate::FileJob> jobs;
   jobs.reserve(files.size());
   for (const config::JobConfig& job : files) {
-    jobs.push_back({job.name, work::queue_text(job), job.source == config::Source::dlq, job.handler, job.concurrency});
+    jobs.push_back({job.name, work::queue_text(job), job.source == config::Source::dlq, job.handler, job.concurrency,
+                    job.rate_text});
   }
   return jobs;
 }

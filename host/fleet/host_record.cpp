@@ -34,6 +34,8 @@ void describe(Record& job, Visit visit) {
   visit("file_concurrency", job.file_concurrency);
   visit("paused", job.paused);
   visit("held_by_budget", job.held_by_budget);
+  visit("rate_limit", job.rate_limit);
+  visit("rate", job.rate);
   visit("running", job.running);
   visit("stuck", job.stuck);
   visit("claimed", job.claimed);

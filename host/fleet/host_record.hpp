@@ -50,6 +50,8 @@ struct JobRecord {
   std::uint32_t file_concurrency = 0;  ///< as the job file has it
   bool paused = false;
   bool held_by_budget = false;  ///< it waits for what its queue may cost
+  std::string rate_limit;       ///< "100/s" of all hosts together, "100/s per host"; empty: none
+  double rate = 0;              ///< this host's part of it, messages a second
   std::uint32_t running = 0;    ///< handlers at work
   std::uint32_t stuck = 0;
   // Since the job began: at the host's start, or at the last reload that changed the job.

@@ -29,6 +29,8 @@ void add(JobSummary& summary, const fleet::HostRecord& host, const fleet::JobRec
   summary.hosts.push_back(host.label());
   summary.paused_hosts += job.paused ? 1 : 0;
   summary.held_hosts += job.held_by_budget ? 1 : 0;
+  summary.rate_limit = job.rate_limit;
+  summary.rate += job.rate;
   summary.workers += job.concurrency;
   summary.running += job.running;
   summary.stuck += job.stuck;
@@ -250,6 +252,8 @@ void describe(const fleet::JobRecord& job, Fields& fields) {
   fields.member("file_workers", job.file_concurrency);
   fields.member("paused", job.paused);
   fields.member("held_by_budget", job.held_by_budget);
+  fields.member("rate_limit", job.rate_limit);
+  fields.member("rate", job.rate, 2);
   fields.member("running", job.running);
   fields.member("stuck", job.stuck);
   describe_counts(job, fields);
@@ -269,6 +273,8 @@ void describe(const JobSummary& job, Fields& fields) {
   fields.member("file_workers", job.file_workers);
   fields.member("workers", job.workers);
   fields.cell(figures("WORKERS"), workers_text(job));
+  fields.text("rate_limit", names("LIMIT", 5, 2), job.rate_limit);
+  fields.member("rate", job.rate, 2);
   fields.number("running", figures("RUNNING", 2), job.running);
   fields.member("stuck", job.stuck);
   fields.member("paused", job.paused());
@@ -414,6 +420,7 @@ std::vector<JobSummary> summarize_jobs(const std::vector<FileJob>& files, const 
     summary.in_files = true;
     summary.file_workers = file.concurrency;
     summary.handler = file.handler;
+    summary.rate_limit = file.rate_limit;
   }
   for (const fleet::KnownHost& host : view.hosts) {
     for (const fleet::JobRecord& job : host.record.jobs) {

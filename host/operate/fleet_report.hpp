@@ -21,6 +21,7 @@ struct FileJob {
   bool dead_letters = false;
   std::string handler;
   std::uint32_t concurrency = 0;
+  std::string rate_limit{};  ///< as JobSummary has it
 };
 
 /// A job as the whole fleet runs it, beside what the files say and what operators want. A value.
@@ -35,6 +36,8 @@ struct JobSummary {
   std::vector<std::string> hosts;             ///< labels of those that run it; silent ones are not among them
   std::uint32_t paused_hosts = 0;
   std::uint32_t held_hosts = 0;  ///< whose budget for the queue holds the job back
+  std::string rate_limit;        ///< of all hosts together, or "per host"; empty: none
+  double rate = 0;               ///< what of it the hosts have, messages a second
   std::uint32_t workers = 0;     ///< in force, of all hosts
   std::uint32_t running = 0;
   std::uint32_t stuck = 0;

@@ -21,7 +21,7 @@ enum class Topic {
   hosts,      ///< what a host tells about itself
   steering,   ///< what operators want of hosts; who watches a board is told when it changes
   audit,      ///< what operators did
-  schedules,  ///< what hosts tell each other about messages that are sent by the clock
+  schedules,  ///< what hosts tell each other about messages that are sent by the clock, moves and shared limits
 };
 
 /// A small text that hosts and operators leave for each other. A value.

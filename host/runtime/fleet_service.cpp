@@ -157,6 +157,8 @@ fleet::JobRecord HostReporter::describe(const JobSet::Member& member, const work
   record.file_concurrency = config.concurrency;
   record.paused = activity.paused;
   record.held_by_budget = activity.held_by_budget;
+  record.rate_limit = config.rate_text;
+  record.rate = activity.rate;
   record.running = static_cast<std::uint32_t>(activity.running.size());
   record.stuck = static_cast<std::uint32_t>(activity.stuck().size());
   record.claimed = activity.ledger.claimed;

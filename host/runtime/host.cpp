@@ -139,6 +139,7 @@ Host::Host(const HostParts& parts)
       fleet_({parts.queues, command_handler_,
               [this](const fleet::HostSteering& standing) { command_handler_.take(standing); }, parts.log, parts.clock},
              reporter_.identity(), [this] { return queues_of(jobs_.addresses()); }),
+      rates_({parts.queues, jobs_, parts.log, parts.clock}, reporter_.identity().instance),
       schedules_(parts.queues, parts.log, parts.clock, parts.name) {}
 
 Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
@@ -200,6 +201,7 @@ Result<void> Host::start(HostEvents& events) {
   ward_.recover_first(plans_, events);
   SLUICE_PASS_ON(jobs_.start(std::exchange(first_jobs_, {})));
   SLUICE_PASS_ON(depths_.start());
+  SLUICE_PASS_ON(rates_.start());
   SLUICE_PASS_ON(schedules_.start());
   SLUICE_PASS_ON(wake_ ? wake_->start() : Result<void>());
   ready_ = true;
@@ -398,6 +400,7 @@ void Host::reload(JobSet::Exchange next) {
   changes.unchanged -= std::min(changes.unchanged, old.size());
   jobs_.exchange(std::move(next), parts_.config.drain_timeout);
   schedules_.take(next_schedules_);
+  rates_.look();
   tell_reload({changes, {}, parts_.plugins.rejected()});
   if (!old.empty() && !parts_.reloaded) {
     parts_.log.warn("jobs run on with their old code", {{"jobs", joined(old)}});
@@ -472,6 +475,7 @@ JobSet::Drained Host::drain() {
   const SteadyTime last = std::clamp(deadline.time(), now + kShortestFarewell, now + kLongestFarewell);
   services_ended_ = fleet_.leave(last);
   services_ended_ = schedules_.leave(last) && services_ended_;
+  services_ended_ = rates_.leave(last) && services_ended_;
   services_ended_ = (!wake_ || wake_->leave(last)) && services_ended_;
   // Last: it may be in the middle of a slow count, which must not cost the others their time.
   services_ended_ = depths_.leave(last) && services_ended_;

@@ -4,6 +4,7 @@
 #include "host/runtime/fleet_service.hpp"
 #include "host/runtime/health_report.hpp"
 #include "host/runtime/isolation_ward.hpp"
+#include "host/runtime/rate_service.hpp"
 #include "host/runtime/scheduler.hpp"
 #include "host/runtime/wake_service.hpp"
 
@@ -121,6 +122,7 @@ class Host : boost::noncopyable {
   HostReporter reporter_;
   HostCommandHandler command_handler_;
   FleetService fleet_;
+  RateService rates_;
   ScheduleService schedules_;
 
   // Touched by the errand, then only by the main thread.

@@ -109,6 +109,13 @@ struct RunningHandler {
   bool stop_requested = false;
 };
 
+/// What a host may claim of a limit that all hosts of a job share. A value.
+struct RateLease {
+  double rate = 0;    ///< messages a second
+  double credit = 0;  ///< and this at once
+  SteadyTime until = SteadyTime::min();
+};
+
 /// What a job is at. A value.
 struct JobActivity {
   bool paused = false;
@@ -122,6 +129,8 @@ struct JobActivity {
   std::optional<Error> denial{};            ///< why it can do nothing: the store refuses the role what it takes
   bool out_of_workers = false;              ///< so many are stuck that no more workers take their place
   bool claiming = false;                    ///< a call of the source has not been answered
+  double rate = 0;                          ///< messages a second that it may claim, where it has a limit
+  bool short_of_rate = false;               ///< that has kept a claim back since it was shared last
   bool quiescent = false;       ///< nothing is held, and the last claim, begun after the last wake, found nothing due
   bool held_by_budget = false;  ///< it waits for what one of its queues may cost
 

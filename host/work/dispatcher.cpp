@@ -70,23 +70,40 @@ std::size_t ClaimSizer::handful(std::size_t queued, std::size_t workers) const {
   return std::max<std::size_t>(1, std::min(most, share));
 }
 
-RateLimiter::RateLimiter(double rate, SteadyTime now)
-    : rate_(std::isfinite(rate) ? rate : 0),
+RateLimiter::RateLimiter(double rate, bool shared, SteadyTime now)
+    : limited_(std::isfinite(rate) && rate > 0),
+      rate_(limited_ && !shared ? rate : 0),
       capacity_(std::max(1.0, rate_ * kBucketSeconds)),
-      tokens_(1),
+      tokens_(shared ? 0 : 1),
       filled_at_(now) {}
 
+void RateLimiter::share(const RateLease& lease, SteadyTime now) {
+  refill(std::min(now, until_));
+  rate_ = lease.rate;
+  capacity_ = std::max(1.0, rate_ * kBucketSeconds);
+  // A host without a part has no token of it either.
+  tokens_ = rate_ > 0 ? std::min(capacity_, tokens_ + lease.credit) : std::min(0.0, tokens_);
+  filled_at_ = now;
+  until_ = lease.until;
+}
+
 std::size_t RateLimiter::available(SteadyTime now) {
-  if (rate_ <= 0) {
+  if (!limited_) {
     return std::numeric_limits<std::size_t>::max();
+  }
+  if (now >= until_) {
+    return 0;
   }
   refill(now);
   return tokens_ + kSlack >= 1 ? static_cast<std::size_t>(tokens_ + kSlack) : 0;
 }
 
 SteadyTime RateLimiter::next(SteadyTime now) const {
-  if (rate_ <= 0) {
+  if (!limited_) {
     return now;
+  }
+  if (rate_ <= 0 || now >= until_) {
+    return SteadyTime::max();  // until it is shared anew
   }
   const double wanted = std::max(1.0, std::floor(capacity_ / 2));
   const double seconds = std::clamp((wanted - tokens_) / rate_, 0.0, 3600.0);
@@ -96,7 +113,7 @@ SteadyTime RateLimiter::next(SteadyTime now) const {
 
 Claimer::Claimer(const Settings& settings, Random& random, SteadyTime now)
     : random_(random),
-      limiter_(settings.rate_limit, now),
+      limiter_(settings.rate_limit, settings.rate_is_shared, now),
       empty_backoff_(kFirstPoll, std::max(kFirstPoll, settings.poll_interval)),
       due_backoff_(kFirstDue, kLastPause),
       failure_backoff_(kFirstRetry, kLastRetry),
@@ -116,6 +133,7 @@ Claimer::Order Claimer::next(const Room& room, SteadyTime now) {
   }
   const std::size_t count = std::min(room.messages, limiter_.available(now));
   if (count == 0) {
+    short_of_rate_ = true;
     return {0, true, limiter_.next(now)};
   }
   limiter_.take(count);

@@ -52,16 +52,21 @@ class ClaimSizer {
 /// worth, at least one token. Not thread-safe: a step class that is given the time.
 class RateLimiter {
  public:
-  /// `rate` messages a second; 0 or less: no limit.
-  RateLimiter(double rate, SteadyTime now);
+  /// `rate` messages a second; 0 or less: no limit. `shared`: all hosts of the job share it, so that this one has
+  /// nothing until it has a lease on a part.
+  RateLimiter(double rate, bool shared, SteadyTime now);
+
+  /// From now on by that lease alone.
+  void share(const RateLease& lease, SteadyTime now);
+  double rate() const { return rate_; }
 
   /// How many messages may be claimed now.
   std::size_t available(SteadyTime now);
   /// Takes tokens for a claim.
-  void take(std::size_t count) { tokens_ -= rate_ > 0 ? static_cast<double>(count) : 0; }
+  void take(std::size_t count) { tokens_ -= limited_ ? static_cast<double>(count) : 0; }
   /// Gives back what a claim did not find.
   void refund(std::size_t count) {
-    if (rate_ > 0) {
+    if (limited_) {
       tokens_ = std::min(capacity_, tokens_ + static_cast<double>(count));
     }
   }
@@ -77,10 +82,12 @@ class RateLimiter {
     }
   }
 
+  const bool limited_;
   double rate_;
   double capacity_;
   double tokens_;
   SteadyTime filled_at_;
+  SteadyTime until_ = SteadyTime::max();  ///< nothing is available from then on
 };
 
 /// How long to wait before the next try: doubles from `first` to `last`, with up to a tenth added at random so that
@@ -121,6 +128,7 @@ class Claimer {
 
   struct Settings {
     double rate_limit = 0;                             ///< messages a second; 0: none
+    bool rate_is_shared = false;                       ///< by all hosts of the job
     Duration poll_interval = std::chrono::seconds(1);  ///< the longest pause between two looks at an empty queue
   };
   Claimer(const Settings& settings, Random& random, SteadyTime now);
@@ -136,6 +144,15 @@ class Claimer {
     empty_backoff_.reset();
     effects.poller = effects.poller || !claiming_;
   }
+  /// This is what the job may claim of a limit that its hosts share.
+  void share_rate(const RateLease& lease, SteadyTime now, StepEffects& effects) {
+    limiter_.share(lease, now);
+    short_of_rate_ = false;
+    effects.poller = effects.poller || !claiming_;
+  }
+  /// The limit has kept a claim back since it was shared last.
+  bool short_of_rate() const { return short_of_rate_; }
+  double rate() const { return limiter_.rate(); }
   /// There may be room again.
   void room_made(StepEffects& effects) {
     waits_for_room_ = false;
@@ -179,6 +196,7 @@ class Claimer {
   bool claiming_ = false;
   bool woken_ = false;
   bool waits_for_room_ = false;
+  bool short_of_rate_ = false;
   bool found_nothing_ = false;
   FailureRun failures_;
 };

@@ -277,6 +277,8 @@ void Job::steer(const JobSteering& steering) {
   parts_->shared.run(&JobFlow::steer, steering);
 }
 
+void Job::share_rate(const RateLease& lease) { parts_->shared.run(&JobFlow::Rates::share, lease); }
+
 bool Job::cancel(std::string_view message_id) { return parts_->shared.run(&JobFlow::cancel, message_id); }
 
 JobActivity Job::activity() const {

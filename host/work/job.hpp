@@ -89,6 +89,8 @@ class Job final : public runtime::Service {
 
   /// Runs it so from now on. When it returns no handler starts any more that a pause forbids.
   void steer(const JobSteering& steering);
+  /// This is its part of a limit that all its hosts share.
+  void share_rate(const RateLease& lease);
   /// Sets the stop token of the handler that works on this message. False: it is not worked on here.
   bool cancel(std::string_view message_id);
   JobActivity activity() const;

@@ -413,7 +413,8 @@ JobFlow::JobFlow(const config::JobConfig& job, const Settings& settings, Random&
       file_workers_(job.concurrency),
       in_flight_(LeaseTerms(settings.leases), crash_ledger),
       workforce_({.workers = job.concurrency, .stuck_grace = settings.stuck_grace, .style = settings.style}),
-      claimer_({.rate_limit = job.rate_limit, .poll_interval = job.poll_interval}, random, now),
+      claimer_({.rate_limit = job.rate_limit, .rate_is_shared = !job.rate_per_host, .poll_interval = job.poll_interval},
+               random, now),
       settler_(policy_, in_flight_, workforce_, sizer_, random, settings.budgets),
       dispatcher_(in_flight_, workforce_, sizer_),
       gate_(job, policy_, in_flight_, dispatcher_, settler_, random),
@@ -528,6 +529,8 @@ JobActivity JobFlow::activity(SteadyTime now) const {
                        .denial = denial(),
                        .out_of_workers = workforce_.loss_limit_reached(),
                        .claiming = claimer_.under_way(),
+                       .rate = claimer_.rate(),
+                       .short_of_rate = claimer_.short_of_rate(),
                        .quiescent = !drain_.begun() && claimer_.found_nothing() && in_flight_.open() == 0};
   std::vector<WorkerBatch::View> views;
   for (std::uint32_t number = 0; number < workforce_.seats().size(); ++number) {

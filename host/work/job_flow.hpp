@@ -260,6 +260,14 @@ class JobFlow {
     }
   };
 
+  /// Who leases the job's part of a limit that all its hosts share.
+  struct Rates {
+    static void share(JobFlow& flow, const RateLease& lease, SteadyTime now, StepEffects& effects) {
+      flow.claimer_.share_rate(lease, now, effects);
+      flow.after_step(now, effects);
+    }
+  };
+
   // Who asks for idempotency keys.
   KeyOrder next_keys(SteadyTime now) { return drain_.over() ? KeyOrder{} : gate_.next(now, drain_.deadline()); }
   void keys_answered(const KeyOrder& order, IdempotencyGate::Answers answers, SteadyTime now, StepEffects& effects) {

@@ -94,10 +94,13 @@ TEST(JobConfig, ReadsRates) {
   };
   EXPECT_EQ(rate("100/s"), 100);
   EXPECT_EQ(rate("6000/m"), 100);
+  EXPECT_EQ(rate("6000/m per host"), 100);
   EXPECT_DOUBLE_EQ(rate("1/h"), 1.0 / 3600);
   EXPECT_EQ(rate("1000000/s"), 1'000'000);
-  for (const char* text :
-       {"", "100", "/s", "-1/s", "0/s", "1.5/s", "1 /s", "1/ s", "1/d", "1/s ", "1000001/s", "99999999999/h"}) {
+  EXPECT_FALSE(value_of(parse(job_with("rate_limit = '1/s'"))).rate_per_host);
+  EXPECT_TRUE(value_of(parse(job_with("rate_limit = '1/s per host'"))).rate_per_host);
+  for (const char* text : {"", " per host", "100 per host", "1/s per  host", "1/s per hosts", "100", "/s", "-1/s",
+                           "0/s", "1.5/s", "1 /s", "1/ s", "1/d", "1/s ", "1000001/s", "99999999999/h"}) {
     EXPECT_NE(errors_text(parse(job_with("rate_limit = '" + std::string(text) + "'"))), "") << text;
   }
 }
@@ -164,6 +167,7 @@ TEST(JobConfig, SameJobIgnoresPlacesOnly) {
   EXPECT_TRUE(differs([](JobConfig& j) { j.concurrency = 1; }));
   EXPECT_TRUE(differs([](JobConfig& j) { j.timeout = 1s; }));
   EXPECT_TRUE(differs([](JobConfig& j) { j.rate_limit = 1; }));
+  EXPECT_TRUE(differs([](JobConfig& j) { j.rate_per_host = true; }));
   EXPECT_TRUE(differs([](JobConfig& j) { j.poll_interval = 2s; }));
   EXPECT_TRUE(differs([](JobConfig& j) { j.isolation = Isolation::process; }));
   EXPECT_TRUE(differs([](JobConfig& j) { j.limits.memory = 1; }));

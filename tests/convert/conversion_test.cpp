@@ -126,7 +126,7 @@ TEST(Conversion, WritesFiltersRetriesAndPace) {
   EXPECT_TRUE(has_line(job, "types = [\"a\"]")) << "without what is on both lists: " << job;
   EXPECT_TRUE(has_line(job, "deny_types = [\"b\"]")) << job;
   EXPECT_TRUE(has_line(job, "skip_events = [\"gone\"]")) << job;
-  EXPECT_TRUE(has_line(job, "rate_limit = \"500/s\"")) << job;
+  EXPECT_TRUE(has_line(job, "rate_limit = \"500/s per host\"")) << job;
   EXPECT_TRUE(has_line(job, "base = \"20s\"")) << "its first wait was twice the base: " << job;
   EXPECT_TRUE(has_line(job, "region = \"ap-northeast-1\"")) << "its default, which is not ours: " << job;
   EXPECT_TRUE(has_line(host(done), "retry_limit = 5"));

@@ -133,6 +133,25 @@ class Fleet(Case):
         self.assertTrue(any("pause job counter" in what for what in whats), whats)
         self.assertTrue(any("reset" in what for what in whats), whats)
 
+    def test_two_hosts_share_a_rate_limit(self):
+        os.remove(self.path("jobs.d", "counter.toml"))
+        for number in ("1", "2"):
+            self.write_job("counts", name="shared", queue="orders", options=f'path = "{self.path("seen" + number)}"',
+                           extra='rate_limit = "20/s"')
+            self.start(report=f"report{number}.json").started()
+            until(f"host {number} is seen", lambda: len(self.json("hosts")) == int(number))
+        self.assertIn("at most 20/s of all hosts", self.sluice("check", "--output", "text", check=True).stdout)
+        self.send(400)
+        seen = lambda: [len(self.lines("seen1")), len(self.lines("seen2"))]
+        until("both have a part", lambda: all(seen()))
+        begun, before = time.monotonic(), sum(seen())
+        until("they work on", lambda: sum(seen()) >= before + 60)
+        passed, done = time.monotonic() - begun, sum(seen()) - before
+        self.assertLessEqual(done, 20 * passed + 8, f"{done} in {passed} s")
+        job = next(job for job in self.json("jobs") if job["job"] == "shared")
+        self.assertEqual("20/s", job["rate_limit"])
+        self.assertIn("20/s", self.sluice("jobs", "--output", "text", check=True).stdout)
+
     def test_a_pause_outlives_its_host(self):
         run = self.started()
         self.sluice("pause", "--queue", "orders", check=True)

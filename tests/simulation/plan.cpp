@@ -111,6 +111,7 @@ Plan make_plan(Random& random, Store store, Work work) {
   plan.job.concurrency = 1 + static_cast<std::uint32_t>(random.below(6));
   plan.job.timeout = 1s + std::chrono::milliseconds(random.below(15'000));
   plan.job.rate_limit = coin(0.2) ? 5 + random.unit() * 100 : 0;
+  plan.job.rate_per_host = true;
   plan.job.retry = {.max_attempts = 2 + static_cast<std::uint32_t>(random.below(4)),
                     .backoff = static_cast<config::Backoff>(random.below(3)),
                     .base = 100ms,

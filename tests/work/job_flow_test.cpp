@@ -202,11 +202,33 @@ TEST(JobFlowSettlements, WorkAgainOnceEachKindIsWritten) {
 TEST(JobFlowClaims, FollowTheRateLimit) {
   config::JobConfig job = FlowRig::job();
   job.rate_limit = 10;
+  job.rate_per_host = true;
   FlowRig rig(8, FlowRig::settings(), job);
   EXPECT_EQ(rig.poll(1), 1U);
   const auto order = rig.flow.next_claim(rig.now());
   EXPECT_EQ(order.count, 0U);
   EXPECT_NEAR(std::chrono::duration<double>(order.wake - rig.now()).count(), 0.1, 0.001);
+}
+
+TEST(JobFlowClaims, FollowTheHostsPartOfASharedRateLimit) {
+  config::JobConfig job = FlowRig::job();
+  job.rate_limit = 1'000;
+  FlowRig rig(8, FlowRig::settings(), job);
+  EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U) << "it has none yet";
+  EXPECT_EQ(rig.flow.next_claim(rig.now()).wake, SteadyTime::max());
+  EXPECT_TRUE(rig.flow.activity(rig.now()).short_of_rate);
+  JobFlow::Rates::share(rig.flow, {.rate = 10, .credit = 1, .until = rig.now() + 1s}, rig.now(), rig.effects);
+  EXPECT_TRUE(rig.effects.poller);
+  EXPECT_FALSE(rig.flow.activity(rig.now()).short_of_rate);
+  EXPECT_EQ(rig.poll(1), 1U);
+  const auto order = rig.flow.next_claim(rig.now());
+  EXPECT_EQ(order.count, 0U);
+  EXPECT_NEAR(std::chrono::duration<double>(order.wake - rig.now()).count(), 0.1, 0.001);
+  rig.pass(1s);
+  EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U) << "its lease has ended, whatever it has saved";
+  JobFlow::Rates::share(rig.flow, {}, rig.now(), rig.effects);
+  JobFlow::Rates::share(rig.flow, {.rate = 10, .until = rig.now() + 1s}, rig.now(), rig.effects);
+  EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U) << "a part that was given back leaves nothing";
 }
 
 TEST(JobFlowClaims, StopWhenTheStoreNoLongerSettles) {

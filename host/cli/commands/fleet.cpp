@@ -201,7 +201,8 @@ std::vector<Command> fleet_commands() {
           .usage = "[QUEUE] [OPTION]...",
           .description =
               "A row for each job that the job files here have or a host runs. WORKERS is what is in force on all its "
-              "hosts, and beside it what the files say where that differs; STEERED is what operators want of it: "
+              "hosts, and beside it what the files say where that differs; LIMIT is its rate_limit, of all hosts "
+              "together where it does not say \"per host\"; STEERED is what operators want of it: "
               "`pause`, `scale`. Rates are sums of all hosts, times those of the slowest one. Below stand the "
               "schedules of the files here, with the time of which a message was sent last, what was missed, the times "
               "at which they are due next, and whether a host has one of them otherwise.",

@@ -85,6 +85,7 @@ std::string describe(const JobPlan& plan, const plugin::PluginRegistry& registry
   return job.name + ": " + drawn_from(job) + (job.source == config::Source::dlq ? " (dead-letter half)" : "") +
          ", handler " + job.handler + " of " + plugin_of(plan.handler, registry) + within(job) + ", " +
          counted(job.concurrency, "worker") + ", " +
+         (job.rate_text.empty() ? "" : "at most " + job.rate_text + (job.rate_per_host ? ", " : " of all hosts, ")) +
          (job.retry.max_attempts == 0 ? "attempts without limit" : counted(job.retry.max_attempts, "attempt")) +
          (steered.empty() ? "" : "; but " + steered) + (changed.empty() ? "" : "; changed: " + changed);
 }
@@ -105,8 +106,8 @@ std::string job_json(const JobPlan& plan, const plugin::PluginRegistry& registry
              job.source == config::Source::dlq ? "dlq" : "standard", "handler", job.handler, "plugin",
              plugin_of(plan.handler, registry), "around",
              array_of(job.arounds, [](JsonWriter& array, const auto& around) { array.value(around.handler); }),
-             "concurrency", job.concurrency, "max_attempts", job.retry.max_attempts, "steered", steered, "changed",
-             changed, schedules);
+             "concurrency", job.concurrency, "rate_limit", job.rate_text, "max_attempts", job.retry.max_attempts,
+             "steered", steered, "changed", changed, schedules);
   return json.take_text();
 }
 

@@ -407,7 +407,7 @@ TomlText job_file(const std::string& name, std::string_view handler, const Pace&
   job.string("handler", handler);
   job.number("concurrency", kConcurrency);
   if (pace.throughput) {
-    job.string("rate_limit", std::to_string(*pace.throughput) + "/s");
+    job.string("rate_limit", std::to_string(*pace.throughput) + "/s per host");
   }
   return job;
 }

@@ -1,0 +1,171 @@
+#include "host/runtime/rate_service.hpp"
+
+#include <utility>
+
+#include "base/signal_block.hpp"
+
+namespace sluice::runtime {
+namespace {
+
+// Beside schedules and moves: notices that are read one by one.
+constexpr auto kTopic = queue::Topic::schedules;
+constexpr Duration kCallTime = std::chrono::seconds(2);
+/// A job that has taken another one's place, or is short of tokens, waits so long at most to be seen.
+constexpr Duration kLook = std::chrono::milliseconds(200);
+constexpr int kMostTries = 8;
+/// Of all calls by which a host that ends gives back what it has.
+constexpr Duration kFarewellTime = std::chrono::milliseconds(300);
+
+void tell(const fleet::RateShare& share, work::Job& job) {
+  const fleet::RateShare::Lease& lease = share.lease();
+  job.share_rate({lease.rate, lease.credit, lease.until});
+}
+
+}  // namespace
+
+Result<void> RateService::start() {
+  const SignalBlock block;
+  return thread_.start([this](const std::stop_token& stop) { run(stop); });
+}
+
+bool RateService::leave(SteadyTime limit) {
+  {
+    const MutexLock lock(mutex_);
+    end_by_ = std::min(limit, parts_.clock.steady_now() + kFarewellTime);
+  }
+  return thread_.stop_until(limit);
+}
+
+void RateService::run(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    {
+      const MutexLock lock(mutex_);
+      look_ = false;
+    }
+    const SteadyTime wake = attend();
+    const MutexLock lock(mutex_);
+    changed_.wait_until(mutex_, stop, wake, [this]() SLUICE_REQUIRES(mutex_) { return look_; });
+  }
+  SteadyTime end{};
+  {
+    const MutexLock lock(mutex_);
+    end = end_by_;
+  }
+  for (auto& [job, limit] : limits_) {
+    give_back(job, limit, Deadline::at(end));
+  }
+}
+
+SteadyTime RateService::attend() {
+  std::map<std::string, Limit> limits;
+  const std::vector<JobSet::Member> members = parts_.jobs.members();
+  for (const JobSet::Member& member : members) {
+    const config::JobConfig& job = member.plan.config;
+    if (job.rate_limit <= 0 || job.rate_per_host) {
+      continue;
+    }
+    const auto before = limits_.find(job.name);
+    const bool same =
+        before != limits_.end() && before->second.rate == job.rate_limit && before->second.queue == job.queue;
+    auto board = same ? Result<std::unique_ptr<queue::NoticeBoard>>(std::move(before->second.board))
+                      : parts_.queues.open_board(job.queue);
+    if (!board) {
+      continue;  // The job of that queue says why.
+    }
+    const bool billed = (*board)->traits().billed;
+    Limit limit =
+        same ? std::move(before->second)
+             : Limit{.rate = job.rate_limit,
+                     .queue = job.queue,
+                     .share = {host_, job.rate_limit, billed ? fleet::RateShare::kBilled : fleet::RateShare::kFree}};
+    limit.board = std::move(*board);
+    if (limit.job.lock() != member.job) {
+      limit.job = member.job;
+      limit.claimed = member.job->ledger().claimed;
+      tell(limit.share, *member.job);
+    }
+    limits.emplace(job.name, std::move(limit));
+    if (same) {
+      limits_.erase(before);
+    }
+  }
+  for (auto& [job, gone] : limits_) {
+    give_back(job, gone, Deadline::after(parts_.clock, kCallTime));
+  }
+  limits_ = std::move(limits);
+  for (const JobSet::Member& member : members) {
+    const auto limit = limits_.find(member.plan.config.name);
+    if (limit != limits_.end() && parts_.clock.steady_now() >= limit->second.share.due()) {
+      renew(*member.job, limit->second);
+    }
+  }
+  return limits_.empty() ? SteadyTime::max() : parts_.clock.steady_now() + kLook;
+}
+
+fleet::RateShare::Use RateService::use_of(const work::Job& job, Limit& limit, SteadyTime now) {
+  const work::JobActivity activity = job.activity();
+  const double seconds = std::chrono::duration<double>(now - std::exchange(limit.asked, now)).count();
+  const std::uint64_t before = std::exchange(limit.claimed, activity.ledger.claimed);
+  const std::uint64_t claimed = activity.ledger.claimed - std::min(before, activity.ledger.claimed);
+  return {.rate = seconds > 0 ? static_cast<double>(claimed) / seconds : 0, .short_of = activity.short_of_rate};
+}
+
+void RateService::renew(work::Job& job, Limit& limit) {
+  const auto done = post(job, limit, use_of(job, limit, parts_.clock.steady_now()));
+  if (done) {
+    limit.complained = false;
+  } else if (!std::exchange(limit.complained, true)) {
+    parts_.log.warn(
+        "this host's part of the rate limit cannot be leased, trying again",
+        {{"job", job.config().name}, {"place", limit.board->traits().place}, {"why", done.error().message()}});
+  }
+}
+
+Result<void> RateService::post(work::Job& job, Limit& limit, const fleet::RateShare::Use& use) {
+  Error last;
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    const Deadline deadline = Deadline::after(parts_.clock, kCallTime);
+    SLUICE_PASS_ON(limit.known ? Result<void>() : read(job.config().name, limit, deadline));
+    const SteadyTime asked = parts_.clock.steady_now();
+    limit.notice.text = limit.share.revise(limit.notice.text, use, limit.board->now(), asked);
+    tell(limit.share, job);
+    const auto posted = limit.board->post(kTopic, limit.notice, deadline);
+    if (posted) {
+      limit.notice.version = *posted;
+      limit.known = limit.share.alone();
+      limit.share.posted(asked);
+      tell(limit.share, job);
+      return {};
+    }
+    limit.known = false;
+    last = posted.error();
+    if (last.code() != ErrorCode::conflict) {
+      break;
+    }
+  }
+  return last;
+}
+
+Result<void> RateService::read(const std::string& job, Limit& limit, Deadline deadline) {
+  SLUICE_TRY(found, limit.board->read(kTopic, "limit/" + job, deadline));
+  limit.notice = std::move(*found);
+  limit.notice.key = "limit/" + job;
+  limit.known = true;
+  return {};
+}
+
+void RateService::give_back(const std::string& job, Limit& limit, Deadline deadline) {
+  if (const auto left = limit.job.lock()) {
+    left->share_rate({});
+  }
+  for (int tries = 0; tries < kMostTries && (limit.known || read(job, limit, deadline)); ++tries) {
+    limit.notice.text = limit.share.without_this_host(limit.notice.text);
+    limit.known = false;
+    const auto posted = limit.board->post(kTopic, limit.notice, deadline);
+    if (posted || posted.error().code() != ErrorCode::conflict) {
+      break;
+    }
+  }
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "host/fleet/rate_share.hpp"
+#include "host/queue/queues.hpp"
+#include "host/runtime/job_set.hpp"
+
+namespace sluice::runtime {
+
+/// Leases this host's part of the limits that jobs share with all their hosts, on the boards of the jobs' queues, and
+/// tells the jobs. For each such job a write every few seconds, and a read before it where other hosts have the job
+/// too; it sleeps where no job has one.
+class RateService final : public Service {
+ public:
+  struct Parts {
+    queue::Queues& queues;
+    const JobSet& jobs;
+    observe::Log& log;
+    const Clock& clock;
+  };
+
+  /// `host`: unique. What `parts` refer to outlives the service.
+  RateService(const Parts& parts, std::string host) : parts_(parts), host_(std::move(host)) {}
+  ~RateService() override { stop(); }
+
+  /// There may be other jobs. Returns at once, from any thread.
+  void look() {
+    const MutexLock lock(mutex_);
+    look_ = true;
+    changed_.notify_all();
+  }
+  Result<void> start() override;
+  void stop() override { leave(SteadyTime::max()); }
+  /// As stop: gives back what it has. Waits no longer than until `limit`; false: a store has not answered.
+  bool leave(SteadyTime limit);
+
+ private:
+  /// A job's limit, and this host's part.
+  struct Limit {
+    double rate = 0;
+    std::string queue;
+    fleet::RateShare share;
+    std::unique_ptr<queue::NoticeBoard> board{};
+    queue::Notice notice{};  ///< as it was read or posted last
+    bool known = false;      ///< that is what stands there, as far as anybody knows
+    std::weak_ptr<work::Job> job{};
+    std::uint64_t claimed = 0;  ///< by the job when it was asked last
+    SteadyTime asked{};
+    bool complained = false;
+  };
+
+  void run(const std::stop_token& stop);
+  /// When to look again.
+  SteadyTime attend();
+  void renew(work::Job& job, Limit& limit);
+  Result<void> post(work::Job& job, Limit& limit, const fleet::RateShare::Use& use);
+  static Result<void> read(const std::string& job, Limit& limit, Deadline deadline);
+  static fleet::RateShare::Use use_of(const work::Job& job, Limit& limit, SteadyTime now);
+  static void give_back(const std::string& job, Limit& limit, Deadline deadline);
+
+  const Parts parts_;
+  const std::string host_;
+
+  // Touched only by the thread.
+  std::map<std::string, Limit> limits_;  ///< by job
+
+  Mutex mutex_;
+  Condition changed_;
+  bool look_ SLUICE_GUARDED_BY(mutex_) = false;
+  SteadyTime end_by_ SLUICE_GUARDED_BY(mutex_) = SteadyTime::max();
+
+  // Last, so that it ends before what it uses.
+  ServiceThread thread_{"sluice-rates"};
+};
+
+}  // namespace sluice::runtime
