@@ -188,8 +188,8 @@ inline std::vector<std::string_view> host_columns() {
   return {"HOST", "STATE", "UP", "JOBS", "RUNNING", "DONE/S", "FAILED/S", "SEEN", "VERSION", "LOG", "HTTP"};
 }
 inline std::vector<std::string_view> job_columns() {
-  return {"JOB",      "QUEUE", "STATE", "HOSTS",   "WORKERS", "RUNNING", "DONE/S",
-          "FAILED/S", "MEAN",  "P95",   "HANDLER", "PLUGIN",  "STEERED"};
+  return {"JOB",    "QUEUE",    "STATE", "HOSTS", "WORKERS", "LIMIT",  "RUNNING",
+          "DONE/S", "FAILED/S", "MEAN",  "P95",   "HANDLER", "PLUGIN", "STEERED"};
 }
 inline std::vector<std::string_view> running_columns() {
   return {"MESSAGE", "SINCE", "LEFT", "HOST", "WORKER", "JOB", "HANDLER", "ATTEMPT"};
