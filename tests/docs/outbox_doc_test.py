@@ -32,6 +32,7 @@ def table(heading):
 class OutboxPage(Case):
     def setUp(self):
         super().setUp()
+        self.write_job("queue")
         self.write_job("log")
         os.remove(self.path("jobs.d", "orders.toml"))
         self.environment["DB_PASSWORD"] = "geheim"
