@@ -425,7 +425,7 @@ std::string LedgerContents::cause() const {
     return crash->summary();
   }
   return unclean_end ? "drained, but not clean: " + unclean_end->why
-                     : "ended without a word: killed, out of memory, or power lost";
+                     : "nothing says why: killed, out of memory, or power lost";
 }
 
 Result<LedgerContents> read_ledger(const std::string& file) {
