@@ -17,6 +17,8 @@ struct Columns : config::OutboxColumns {
   std::vector<std::string> attributes{};
 
   bool text_ids() const { return !order_by.empty(); }
+  bool keeps_errors() const { return !last_error.empty(); }
+  bool keeps_failed_at() const { return !failed_at.empty(); }
 };
 
 /// The table, and how its rows are read.

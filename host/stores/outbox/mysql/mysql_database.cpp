@@ -200,7 +200,7 @@ class MysqlLocks final : public LockSession {
     SLUICE_TRY(hashed,
                connection_->run(
                    table.sql("SELECT SHA1(CONCAT_WS('/', IF(@4 = 0, @1, LOWER(@1)), IF(@4 = 0, @2, LOWER(@2)), @3))",
-                             {schema.empty() ? "IFNULL(DATABASE(), '')" : table.text(schema),
+                             {schema.empty() ? "IFNULL(DATABASE(), '')" : table.dialect().text(schema),
                               table.text(table.settings().table), table.dialect().exact_text(space.name),
                               "@@lower_case_table_names"}),
                    deadline));
@@ -414,10 +414,12 @@ class MysqlServer final : public SqlServer {
                                     {table().assignments(sent_mark({})), table().ids(sent)}));
     }
     if (!failed.empty()) {
-      const std::string reasons = table().keeps_errors() ? table().sql(", @LAST_ERROR = CASE @ID@1 END", {errors}) : "";
+      const std::string reasons =
+          table().settings().columns.keeps_errors() ? table().sql(", @LAST_ERROR = CASE @ID@1 END", {errors}) : "";
       updates.push_back(table().sql(
           "UPDATE @TABLE SET @RETRY_COUNT = CASE @ID@1 END, @RETRY_AT = CASE @ID@2 END@3@4 WHERE @ID IN (@5)",
-          {counts, times, reasons, table().keeps_failed_at() ? table().sql(", @FAILED_AT = @NOW") : "",
+          {counts, times, reasons,
+           table().settings().columns.keeps_failed_at() ? table().sql(", @FAILED_AT = @NOW") : "",
            table().ids(failed)}));
     }
     return updates;
@@ -478,8 +480,9 @@ class MysqlServer final : public SqlServer {
     found.columns(*types, kTypes);
     if (!found.any_fatal()) {
       const std::string read = table().sql("SELECT @1 FROM @TABLE LIMIT 0", {table().row_columns()});
-      const std::string error = std::string(table().keeps_errors() ? ", @LAST_ERROR = @LAST_ERROR" : "") +
-                                (table().keeps_failed_at() ? ", @FAILED_AT = @FAILED_AT" : "");
+      const std::string error =
+          std::string(table().settings().columns.keeps_errors() ? ", @LAST_ERROR = @LAST_ERROR" : "") +
+          (table().settings().columns.keeps_failed_at() ? ", @FAILED_AT = @FAILED_AT" : "");
       const std::string update =
           sql("UPDATE @TABLE SET @SENT_AT = @SENT_AT, @RETRY_AT = @RETRY_AT, @RETRY_COUNT = @RETRY_COUNT" + error +
               " WHERE FALSE");

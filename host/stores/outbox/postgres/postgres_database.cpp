@@ -522,8 +522,8 @@ class PostgresServer final : public SqlServer {
   Result<void> look_at_rights(SqlConnection& connection, Inspection& found, Deadline deadline) const {
     const Columns& names = settings().table.columns;
     std::string written = literal(names.retry_at) + ", " + literal(names.retry_count) + ", " + literal(names.sent_at);
-    written += table().keeps_errors() ? ", " + literal(names.last_error) : "";
-    written += table().keeps_failed_at() ? ", " + literal(names.failed_at) : "";
+    written += table().settings().columns.keeps_errors() ? ", " + literal(names.last_error) : "";
+    written += table().settings().columns.keeps_failed_at() ? ", " + literal(names.failed_at) : "";
     SLUICE_TRY(answer, ask(connection, deadline, kRights, {written}));
     const Cells& row = answer->rows.front();
     const std::string user = "user " + row[2].value_or("");

@@ -319,7 +319,7 @@ class SqlAdminSession final : public AdminSession {
     if (request.details) {
       SLUICE_PASS_ON(count_by("@TYPE", pending, counts.by_type, deadline));
     }
-    if (request.details && table_.keeps_errors()) {
+    if (request.details && table_.settings().columns.keeps_errors()) {
       const std::string begin = table_.sql("LEFT(@LAST_ERROR, @1)", {kErrorLetters});
       SLUICE_PASS_ON(count_by(begin, table_.sql("@LAST_ERROR IS NOT NULL"), counts.by_error, deadline));
     }
@@ -336,7 +336,8 @@ class SqlAdminSession final : public AdminSession {
     }
     statements.push_back(table_.sql("SELECT @ID_CELL FROM @TABLE WHERE @ID IN (@1)", {table_.ids(keys)}));
     if (*table_.dialect().notice != '\0') {
-      statements.push_back(table_.sql(table_.dialect().notice, {table_.text("changed:" + table_.settings().table)}));
+      statements.push_back(
+          table_.sql(table_.dialect().notice, {table_.dialect().text("changed:" + table_.settings().table)}));
     }
     SLUICE_TRY(answers, connection_->run_together(statements, deadline));
     RowKeys there;

@@ -142,9 +142,6 @@ class SqlTable {
   std::string sql(std::string_view pattern, std::initializer_list<std::string> values = {}) const;
   /// A name in quotes, which are doubled within.
   std::string name(std::string_view name) const;
-  std::string text(std::string_view text) const { return dialect_.text(text); }
-  bool keeps_errors() const { return !settings_.columns.last_error.empty(); }
-  bool keeps_failed_at() const { return !settings_.columns.failed_at.empty(); }
 
   /// What the column of ids is compared with.
   std::string id(const RowKey& key) const;

@@ -64,14 +64,14 @@ SqlTable::SqlTable(const TableSettings& settings, const SqlDialect& dialect,
             {"RETRY_COUNT", name(names.retry_count)},
             {"SENT_AT", name(names.sent_at)},
             {"CREATED_AT", names.created_at.empty() ? "NULL" : name(names.created_at)},
-            {"LAST_ERROR", keeps_errors() ? name(names.last_error) : "NULL"},
-            {"FAILED_AT", keeps_failed_at() ? name(names.failed_at) : "NULL"},
+            {"LAST_ERROR", settings_.columns.keeps_errors() ? name(names.last_error) : "NULL"},
+            {"FAILED_AT", settings_.columns.keeps_failed_at() ? name(names.failed_at) : "NULL"},
             {"BUCKETS", std::to_string(settings_.buckets)},
             {"LIMIT", std::to_string(settings_.retry_limit)},
             {"NOW", dialect.now},
             {"EPOCH", "TIMESTAMP '1970-01-01 00:00:00'"}};
-  words_["TABLE_TEXT"] = text(words_["TABLE"]);
-  words_["LAST_ERROR_TEXT"] = text(names.last_error);
+  words_["TABLE_TEXT"] = dialect_.text(words_["TABLE"]);
+  words_["LAST_ERROR_TEXT"] = dialect_.text(names.last_error);
   words_["UNSENT"] = settings_.resend_sent ? "TRUE" : sql("@SENT_AT IS NULL");
   words_["TRIES"] = sql("COALESCE(@RETRY_COUNT, 0)");
   words_["DEAD"] = sql("(@TRIES >= @LIMIT)");
@@ -181,7 +181,7 @@ std::string SqlTable::stored_columns(bool payload) const {
   const auto since_epoch = [this](const char* column) { return sql(dialect_.micros, {sql("@EPOCH"), sql(column)}); };
   return columns(sql(payload ? "@PAYLOAD_TEXT" : "NULL")) + ", " + since_epoch("@RETRY_AT") + ", " +
          since_epoch("@SENT_AT") + ", " + sql(dialect_.as_text, {sql("@LAST_ERROR")}) + ", " +
-         (keeps_failed_at() ? since_epoch("@FAILED_AT") : "NULL");
+         (settings_.columns.keeps_failed_at() ? since_epoch("@FAILED_AT") : "NULL");
 }
 
 StoredRow SqlTable::read_stored(Cells&& cells) const {
@@ -256,8 +256,9 @@ std::string SqlTable::assignments(const RowEdit& edit) const {
   assign("@SENT_AT", edit.sent ? RowEdit::Value::set : RowEdit::Value::keep, sql("@NOW"));
   assign("@RETRY_COUNT", edit.tries, edit.at_least ? sql("GREATEST(@TRIES, @1)", {retries}) : retries);
   assign("@RETRY_AT", edit.due, from_now(edit.after));
-  assign("@LAST_ERROR", keeps_errors() ? edit.reason : RowEdit::Value::keep, sql(dialect_.fitted, {text(edit.error)}));
-  assign("@FAILED_AT", keeps_failed_at() ? edit.failed() : RowEdit::Value::keep, sql("@NOW"));
+  assign("@LAST_ERROR", settings_.columns.keeps_errors() ? edit.reason : RowEdit::Value::keep,
+         sql(dialect_.fitted, {dialect_.text(edit.error)}));
+  assign("@FAILED_AT", settings_.columns.keeps_failed_at() ? edit.failed() : RowEdit::Value::keep, sql("@NOW"));
   return list;
 }
 
