@@ -97,8 +97,7 @@ double send_all(const Options& options, const std::string& layout, const std::st
   if (layout != "leased") {
     plain.queues[kQueue] = {};
   }
-  const auto queues = queue::make_dynamodb_queues(plain, leased,
-                                                  (*connection)->client(), clock, random);
+  const auto queues = queue::make_dynamodb_queues(plain, leased, (*connection)->client(), clock, random);
   const auto sender = queues->open_sender(kQueue);
   if (!sender) {
     throw std::runtime_error(sender.error().message());

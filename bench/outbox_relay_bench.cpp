@@ -91,8 +91,8 @@ Database mariadb(const test::MariaDbServer& server, SeededRandom& random) {
   database.numbers = "(SELECT seq AS n FROM seq_1_to_%) numbers ORDER BY n";
   database.payload = "CONCAT('\"', REPEAT('x', 198), '\"')";
   database.text_of_n = "n";
-  database.ddl =
-      queue::outbox::make_mysql_database({.name = "bench", .connect = {.url = database.url}}, kClock, random)->ddl(false);
+  database.ddl = queue::outbox::make_mysql_database({.name = "bench", .connect = {.url = database.url}}, kClock, random)
+                     ->ddl(false);
   return database;
 }
 
@@ -113,7 +113,8 @@ Database postgres(const test::PostgresServer& server, SeededRandom& random) {
   database.payload = "to_json(repeat('x', 198))";
   database.text_of_n = "n::text";
   database.ddl =
-      queue::outbox::make_postgres_database({.name = "bench", .connect = {.url = database.url}}, kClock, random)->ddl(false);
+      queue::outbox::make_postgres_database({.name = "bench", .connect = {.url = database.url}}, kClock, random)
+          ->ddl(false);
   return database;
 }
 

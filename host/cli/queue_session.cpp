@@ -104,8 +104,9 @@ OrExit<void> apply_overrides(const Arguments& arguments, const std::string& name
                        " lies in the file " + store.path + "; leave it out, or name a table with --table");
   }
   if (arguments.has("index") && queue.layout == config::Layout::leased) {
-    return Exit::usage("--index goes with tables of DynamoMQ's layout, and queue " + name + " lies in the leased table " +
-                       queue.table + ", which has no index; leave it out, or name a table with --table");
+    return Exit::usage("--index goes with tables of DynamoMQ's layout, and queue " + name +
+                       " lies in the leased table " + queue.table +
+                       ", which has no index; leave it out, or name a table with --table");
   }
   queue.index = arguments.get("index", queue.index);
   store.endpoint = arguments.get("endpoint", store.endpoint);

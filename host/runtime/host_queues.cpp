@@ -361,7 +361,8 @@ Result<std::vector<std::string>> HostQueues::made_by_messages(Deadline deadline)
 Result<void> HostQueues::check_known(const std::string& queue, const std::string& mend, Deadline deadline) {
   const bool outbox = config::outbox_named(queue).has_value();
   // A table of its own has to be there; in one for many queues any name would do.
-  const bool in_table = !outbox && config_.store_of(queue).kind == config::StoreKind::dynamodb && !config_.leased(queue);
+  const bool in_table =
+      !outbox && config_.store_of(queue).kind == config::StoreKind::dynamodb && !config_.leased(queue);
   if (in_table || config_.queues.contains(queue)) {
     return {};
   }

@@ -1,5 +1,3 @@
-#include "config/schedule_times.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "config/schedule_times.hpp"
 #include "tests/config/support.hpp"
 
 namespace sluice::config {

@@ -396,7 +396,8 @@ std::vector<Command> count_commands() {
           .description =
               "Prints a JSON object for one queue, an array of them for all that the host file, its jobs or messages "
               "know: the first hundred ids, those of them that are hidden, and the counts. total = ready + in_flight + "
-              "delayed; dlq counts the dead-letter half, whose errors are grouped. With DynamoDB it says what the look cost in "
+              "delayed; dlq counts the dead-letter half, whose errors are grouped. With DynamoDB it says what the look "
+              "cost in "
               "read units. `qstat` is another name for it.\n\n"
               "The numbers are counted for this look, on SQLite and in DynamoMQ's tables; age_seconds is then 0. "
               "Where the hosts that own a queue know them, theirs are shown, with their age: of what they have not "

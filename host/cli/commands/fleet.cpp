@@ -146,7 +146,8 @@ Exit running(const Arguments& arguments, Console& console) {
   SLUICE_TRY(view, look_in_detail(*session));
   auto found = operate::handlers_at_work(*view);
   SLUICE_PASS_ON(keep_chosen(found, arguments, *session));
-  show_all(found, session->clock().wall_now(), running_columns(), found.empty() ? nothing_at_work(*session) : "", console);
+  show_all(found, session->clock().wall_now(), running_columns(), found.empty() ? nothing_at_work(*session) : "",
+           console);
   warn_of_hosts(*view, *session, console);
   for (const std::string& label : hosts_without_detail(*view)) {
     console.note("sluice running: host " + label + " has not said what its workers run");

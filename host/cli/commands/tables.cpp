@@ -40,14 +40,17 @@ struct TableTarget {
   std::string with_index() const { return spec.layout.indexed ? " with index " + spec.index : std::string(); }
 };
 
-/// The layout that the command line names, or the host file. They may not differ: it would be a table that no host uses.
+/// The layout that the command line names, or the host file. They may not differ: it would be a table that no host
+/// uses.
 OrExit<queue::dynamodb::TableLayout> layout_of(const Arguments& arguments, const config::QueueConfig& queue) {
   SLUICE_TRY(named, second_of(arguments, "layout", "dynamomq", "leased"));
   const bool by_file = queue.layout == config::Layout::leased;
   const bool leased = arguments.has("layout") ? *named : by_file;
   if (leased != by_file && !arguments.has("table")) {
-    return Exit::usage("--layout " + arguments.get("layout") + ": the queue is one of the other layout by the host file; "
-                       "write layout = \"" + arguments.get("layout") + "\" there, or name the table with --table");
+    return Exit::usage("--layout " + arguments.get("layout") +
+                       ": the queue is one of the other layout by the host file; "
+                       "write layout = \"" +
+                       arguments.get("layout") + "\" there, or name the table with --table");
   }
   if (leased && arguments.has("index")) {
     return Exit::usage("--index goes with --layout dynamomq only: a leased table has no index");

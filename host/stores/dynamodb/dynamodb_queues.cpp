@@ -65,9 +65,7 @@ class BothLayouts final : public DynamoDbQueues {
   }
 
  private:
-  Queues& of(const std::string& queue) {
-    return plain_.contains(queue) ? static_cast<Queues&>(*dynamomq_) : *leased_;
-  }
+  Queues& of(const std::string& queue) { return plain_.contains(queue) ? static_cast<Queues&>(*dynamomq_) : *leased_; }
 
   // Fixed after construction.
   std::set<std::string> plain_;                       ///< of DynamoMQ's layout

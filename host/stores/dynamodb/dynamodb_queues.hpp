@@ -21,8 +21,8 @@ class DynamoDbQueues : public Queues {
   virtual std::unique_ptr<MoveOwnership> take_ownership(const std::string& queue, const std::vector<Half>& halves) = 0;
 };
 
-/// Those that `dynamomq` names lie in DynamoMQ's layout, all others in the leased one. They share one client. The references must
-/// outlive them.
+/// Those that `dynamomq` names lie in DynamoMQ's layout, all others in the leased one. They share one client. The
+/// references must outlive them.
 std::unique_ptr<DynamoDbQueues> make_dynamodb_queues(dynamomq::DynamoMqOptions dynamomq, leased::LeasedOptions leased,
                                                      dynamo::Client& client, const Clock& clock, Random& random);
 
