@@ -89,6 +89,9 @@ void WakeHost::write_files(std::size_t jobs) const {
   host << "[host]\nplugin_dirs = [\"" << SLUICE_WAKE_PLUGINS << "\"]\n[log]\nlevel = \"warn\"\n[store]\n";
   if (emulator_) {
     host << "kind = \"dynamodb\"\n[dynamodb]\nregion = \"us-east-1\"\nendpoint = \"" << emulator_->endpoint() << "\"\n";
+    for (std::size_t i = 0; i < jobs; ++i) {
+      host << "[queues." << queue_of(i) << "]\nlayout = \"dynamomq\"\n";
+    }
     host << (store_ == Store::dynamodb_bell ? "[wake]\nlisten = \"127.0.0.1:0\"\n" : "[wake]\nring = false\n");
   } else {
     host << "path = \"queue.db\"\n";

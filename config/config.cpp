@@ -23,7 +23,9 @@ std::string ConfigError::text() const {
 QueueConfig HostConfig::queue(const std::string& queue_name) const {
   const auto found = queues.find(queue_name);
   if (found != queues.end()) {
-    return found->second;
+    QueueConfig result = found->second;
+    result.table = result.table.empty() ? queue_name : result.table;
+    return result;
   }
   // Ours lies in our own layout; a table of DynamoMQ's is one that somebody has named.
   const bool leased = store.kind == StoreKind::dynamodb;
@@ -36,7 +38,8 @@ const StoreConfig& HostConfig::store_of(const std::string& queue_name) const {
 }
 
 bool HostConfig::leased(const std::string& queue_name) const {
-  return store_of(queue_name).kind == StoreKind::dynamodb && queue(queue_name).layout == Layout::leased;
+  return !outbox_named(queue_name) && store_of(queue_name).kind == StoreKind::dynamodb &&
+         queue(queue_name).layout == Layout::leased;
 }
 
 const OutboxConfig* HostConfig::outbox(const std::string& queue_name) const {

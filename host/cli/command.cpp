@@ -186,8 +186,7 @@ Words with_queue_as_option(const Command& command, Words words) {
   }
   if (first < words.size()) {
     const auto host = load_host_file(words);
-    const Words known = host ? known_queues(*host) : Words();
-    if (std::find(known.begin(), known.end(), words[first]) != known.end()) {
+    if (host && is_known_queue(*host, words[first])) {
       words[first].insert(0, "--queue=");
     }
   }

@@ -90,6 +90,13 @@ OrExit<std::string> choose_queue(const Arguments& arguments, const config::HostC
                      "; write --queue QUEUE" + (names.empty() ? "" : ", one of " + sluice::joined(names)));
 }
 
+OrExit<void> check_table_name(const std::string& name) {
+  return config::table_complaint(name) == nullptr
+             ? OrExit<void>()
+             : Exit::usage("\"" + name + "\" is no name for a table or an index; one has 3 to 255 of the characters "
+                           "a-z A-Z 0-9 _ - .");
+}
+
 /// What the command line says otherwise than the host file.
 OrExit<void> apply_overrides(const Arguments& arguments, const std::string& name, config::HostConfig& host) {
   const auto* const first = std::find_if(kOverrides.begin(), kOverrides.end(),
@@ -97,7 +104,7 @@ OrExit<void> apply_overrides(const Arguments& arguments, const std::string& name
   if (first == kOverrides.end()) {
     return {};
   }
-  config::QueueConfig queue = host.queue(name);
+  const config::QueueConfig queue = host.queue(name);
   config::StoreConfig& store = queue.store.empty() ? host.store : host.stores.at(queue.store);
   if (store.kind == config::StoreKind::sqlite) {
     return Exit::usage("--" + std::string(*first) + " says where a table is, and queue " + name + " of " + host.file +
@@ -108,10 +115,11 @@ OrExit<void> apply_overrides(const Arguments& arguments, const std::string& name
                        " lies in the leased table " + queue.table +
                        ", which has no index; leave it out, or name a table with --table");
   }
-  queue.index = arguments.get("index", queue.index);
   store.endpoint = arguments.get("endpoint", store.endpoint);
   store.region = arguments.get("region", store.region);
-  host.queues[name] = std::move(queue);
+  if (const auto named = host.queues.find(name); named != host.queues.end()) {
+    named->second.index = arguments.get("index", named->second.index);
+  }
   return {};
 }
 
@@ -171,6 +179,18 @@ Exit configuration_exit(const std::vector<config::ConfigError>& errors, int code
 std::vector<std::string> known_queues(const config::HostConfig& host) {
   const auto names = config::queue_names(host, config::load_job_files(host, config::process_environment()).jobs);
   return {names.begin(), names.end()};
+}
+
+bool is_known_queue(const config::HostConfig& host, const std::string& queue) {
+  const auto known = known_queues(host);
+  if (std::find(known.begin(), known.end(), queue) != known.end()) {
+    return true;
+  }
+  const SystemClock clock;
+  SeededRandom random;
+  runtime::HostQueues queues(host, clock, random, nullptr);
+  const auto made = queues.made_by_messages(Deadline::after(clock, std::chrono::seconds(5)));
+  return made && std::find(made->begin(), made->end(), queue) != made->end();
 }
 
 OrExit<void> check_known(runtime::HostQueues& queues, const std::string& queue, Deadline deadline) {
@@ -238,6 +258,12 @@ OrExit<QueuePlace> QueuePlace::of_table(const Arguments& arguments, Queue queue,
   if (queue == Queue::apart) {
     place.naming_ = given(arguments, kOverrides);
     place.names_table_ = false;
+    for (const char* const side : {"from", "to"}) {
+      if (const std::string name = arguments.get(side); !name.empty()) {
+        SLUICE_PASS_ON(check_table_name(name));
+        place.host_.queues[name].table = name;
+      }
+    }
     return place;
   }
   config::QueueConfig settings;
@@ -247,10 +273,7 @@ OrExit<QueuePlace> QueuePlace::of_table(const Arguments& arguments, Queue queue,
   }
   settings.index = arguments.get("index", settings.index);
   for (const std::string& name : {settings.table, settings.index}) {
-    if (config::table_complaint(name) != nullptr) {
-      return Exit::usage("\"" + name +
-                         "\" is no name for a table or an index; one has 3 to 255 of the characters a-z A-Z 0-9 _ - .");
-    }
+    SLUICE_PASS_ON(check_table_name(name));
   }
   place.queue_ = arguments.get("queue", settings.table);
   place.naming_ = "--table " + shell_word(settings.table) + given(arguments, kOverrides);

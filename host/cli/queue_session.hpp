@@ -35,6 +35,8 @@ OrExit<void> check_job_files(const config::HostConfig& host);
 Exit configuration_exit(const std::vector<config::ConfigError>& errors, int code = kExitConfiguration);
 /// The queues that a host file and its jobs name, in order. Job files that cannot be read are passed over.
 std::vector<std::string> known_queues(const config::HostConfig& host);
+/// Whether files or a message in a file of ours know the queue; asks no DynamoDB.
+bool is_known_queue(const config::HostConfig& host, const std::string& queue);
 /// Whether somebody knows the queue, as HostQueues::check_known. Exit 64 where nobody does, exit 1 where it cannot be
 /// told.
 OrExit<void> check_known(runtime::HostQueues& queues, const std::string& queue, Deadline deadline);

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
+#include <set>
 
 #include "host/queue/error_groups.hpp"
 #include "host/stores/dynamodb/dynamodb_queues.hpp"
@@ -173,10 +174,15 @@ DynamoDbConnection::Options DynamoDbConnection::options_of(const config::HostCon
   options.region = settings.region;
   options.endpoint = settings.endpoint;
   options.region_setting = region_setting(host, store);
+  std::set<std::string> shared;
   for (const auto& [name, queue] : host.queues) {
-    if (queue.store == store) {
-      options.queues.emplace(host.queue(name).table, name);
+    if (queue.store == store && !options.queues.emplace(host.queue(name).table, name).second) {
+      shared.insert(host.queue(name).table);
     }
+  }
+  // What is spent on a table of several queues is its own.
+  for (const std::string& table : shared) {
+    options.queues.erase(table);
   }
   return options;
 }

@@ -85,8 +85,11 @@ TEST_F(Mends, AMissingTableIsMadeWithoutAHostFile) {
 }
 
 TEST_F(Mends, AMissingTableIsMadeFromTheHostFile) {
-  const HostFolder folder(host_toml());
-  folder.write("my other.toml", host_toml());
+  const std::string text = host_toml() +
+                           "[queues.mails]\ntable = \"mails\"\n[queues.returns]\ntable = \"returns\"\n"
+                           "[queues.stock]\ntable = \"stock\"\n";
+  const HostFolder folder(text);
+  folder.write("my other.toml", text);
   expect_mended(folder, {"stats", "--queue", "orders"});
   expect_mended(folder, {"table", "check", "--queue", "mails"});
   expect_mended(folder, {"receive", "--config", "my other.toml", "--queue", "returns"});
@@ -136,10 +139,9 @@ TEST_F(Mends, ARunThatMissesItsTableSaysHowToMakeIt) {
 TEST_F(Mends, AMisspeltQueueIsToldBeforeItsTableIsMade) {
   const HostFolder folder(host_toml());
   const Finished missed = run(folder, {"get", "--queue", "ordres", "--id", "x"});
-  EXPECT_EQ(missed.exit_code, 1);
+  EXPECT_EQ(missed.exit_code, 64);
   ASSERT_EQ(missed.err_lines().size(), 1U) << missed.err;
-  EXPECT_THAT(missed.err, HasSubstr("; did you mean queue \"orders\"? If not, make it with: sluice table create "
-                                    "--queue ordres"));
+  EXPECT_THAT(missed.err, HasSubstr("knows a queue \"ordres\"; did you mean \"orders\"?"));
 }
 
 }  // namespace

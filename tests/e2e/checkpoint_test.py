@@ -69,6 +69,9 @@ class CheckpointProcess(CheckpointSqlite):
 class CheckpointDynamo(CheckpointSqlite):
     store = "dynamodb"
 
+    def write_host(self, extra="", **words):
+        super().write_host(extra + '[queues.receipts]\ntable = "receipts"\n', **words)
+
     def make_queues(self):
         self.sluice("table", "create", "--queue", "receipts", check=True)
 

@@ -460,7 +460,7 @@ class OutboxPostgresTable(Kinds, Schemas, KindCase):
         os.environ.update(AWS_ACCESS_KEY_ID="test", AWS_SECRET_ACCESS_KEY="test")
         self.relay_to_queues('[job.options.routes]\norders = "mail"\nbills = "bills"\n',
                              f'[stores.cloud]\nkind = "dynamodb"\nregion = "eu-west-1"\nendpoint = "{emulator.endpoint}"\n'
-                             '[queues.mail]\nstore = "cloud"\n[queues.bills]\nstore = "cloud"\nlayout = "leased"\n')
+                             '[queues.mail]\nstore = "cloud"\nlayout = "dynamomq"\n[queues.bills]\nstore = "cloud"\nlayout = "leased"\n')
         self.sluice("table", "create", "--queue", "mail")
         self.sluice("table", "create", "--queue", "bills")
         self.insert(1, 60)

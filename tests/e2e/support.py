@@ -187,7 +187,7 @@ class Case(unittest.TestCase):
         else:
             text += f'[store]\nkind = "dynamodb"\n[dynamodb]\nendpoint = "{self.emulator.endpoint}"\n'
         text += f'[queues.orders]\nvisibility_timeout = "{visibility}"\n'
-        if self.store == "dynamodb" and "layout =" not in extra:
+        if self.store == "dynamodb" and "layout =" not in extra.split("[")[0]:
             text += 'layout = "dynamomq"\n'
         self.write("host.toml", text + extra)
         if self.store == "dynamodb":

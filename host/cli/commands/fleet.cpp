@@ -242,7 +242,7 @@ std::vector<Command> fleet_commands() {
           .flags = with_store_flags({{"limit", "N", "how many [default: 50]"},
                                      {"since", "TIME", "of the last 2h, say, or since 2026-01-31T12:00:00Z"}}),
           .examples = "sluice audit --limit 10\n"
-                      "sluice audit --queue orders --since 24h\n"
+                      "sluice audit orders --since 24h\n"
                       "sluice audit --output json | jq '.[] | select(.state == \"begun\")'",
           .run = audit,
       },

@@ -448,7 +448,7 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Console& c
                  " could not be given back; its hosts take them when this process's lease has run out");
   }
   static_cast<void>(notice.leave(mover.nothing_taken(), session.deadline()));
-  note_end(end.code() == kExitInterrupted ? fleet::DeedState::stopped : fleet::DeedState::done, mover.count().carried);
+  note_end(end.code() == kExitOk ? fleet::DeedState::done : fleet::DeedState::stopped, mover.count().carried);
   return end;
 }
 

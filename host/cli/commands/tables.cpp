@@ -42,11 +42,12 @@ struct TableTarget {
 
 /// The layout that the command line names, or the host file. They may not differ: it would be a table that no host
 /// uses.
-OrExit<queue::dynamodb::TableLayout> layout_of(const Arguments& arguments, const config::QueueConfig& queue) {
+OrExit<queue::dynamodb::TableLayout> layout_of(const Arguments& arguments, const QueuePlace& place,
+                                               const config::QueueConfig& queue) {
   SLUICE_TRY(named, second_of(arguments, "layout", "dynamomq", "leased"));
   const bool by_file = queue.layout == config::Layout::leased;
   const bool leased = arguments.has("layout") ? *named : by_file;
-  if (leased != by_file && !arguments.has("table")) {
+  if (leased != by_file && !arguments.has("table") && !place.host().file.empty()) {
     return Exit::usage("--layout " + arguments.get("layout") +
                        ": the queue is one of the other layout by the host file; "
                        "write layout = \"" +
@@ -88,7 +89,7 @@ OrExit<TableTarget> find_table(const Arguments& arguments) {
   TableTarget target{.place = std::move(*place), .spec = {}, .connection = {}};
   target.spec.table = queue.table;
   target.spec.index = queue.index;
-  SLUICE_TRY(layout, layout_of(arguments, queue));
+  SLUICE_TRY(layout, layout_of(arguments, target.place, queue));
   target.spec.layout = *layout;
   target.connection = runtime::DynamoDbConnection::options_of(target.place.host(), queue.store);
   return target;
@@ -422,6 +423,11 @@ Exit show_or_change(const Arguments& arguments, Console& console) {
   }
   SLUICE_TRY(session, TableSession::open(*target));
   const queue::table::QueueTable place{target->place.queue(), target->spec.table, {}, session->region()};
+  if (!target->place.host().file.empty()) {
+    SeededRandom random;
+    runtime::HostQueues queues(target->place.host(), session->clock(), random, nullptr);
+    SLUICE_PASS_ON(check_known(queues, place.queue, session->deadline()));
+  }
   const auto standing = look_or_change(*session, place, static_cast<std::uint32_t>(*wanted),
                                        target->place.host().queue(place.queue).shards);
   if (!standing) {
