@@ -100,7 +100,7 @@ class Bank:
         # Who was killed over a message is not that message's fault, however often that comes.
         with open(self.path("jobs.d", "transfers.toml"), "w", encoding="utf-8") as file:
             file.write('[job]\nqueue = "transfers"\nhandler = "transfer"\nconcurrency = 8\n'
-                       f'rate_limit = "{self.options.rate}/s"\n'
+                       f'rate_limit = "{self.options.rate}/s per host"\n'
                        + ('[job.idempotency]\nkey = "body:/transfer"\n' if self.options.twice > 0 else "") +
                        '[job.retry]\nmax_attempts = 1000\nbase = "100ms"\nmax = "2s"\n')
 

@@ -91,8 +91,13 @@ std::string fleet_tables(const Screen& screen) {
   text += "\n" + rows_of(std::vector<operate::HandlerAtWork>{{"sluice-worker-7f9c8d5b4-x2kq1:4711", handler}}, kNow,
                          {screen, running_columns()});
   const std::vector<fleet::AuditEntry> audit{
-      {kNow - 5min, "annette@operations-bastion-1", "pause queue " + kQueue, {}},
-      {kNow - 3h, "bo@ops-1", "move queue " + kQueue + " to customer-notifications-2: 12345 moved", {}}};
+      {.id = "1", .at = kNow - 5min, .who = "annette@operations-bastion-1", .what = "pause queue " + kQueue},
+      {.id = "2",
+       .at = kNow - 3h,
+       .who = "bo@ops-1",
+       .what = "move queue " + kQueue + " to customer-notifications-2",
+       .ended_at = kNow - 2h,
+       .changed = 12345}};
   return text + "\n" + rows_of(audit, kNow, {.screen = screen});
 }
 

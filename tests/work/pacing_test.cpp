@@ -15,7 +15,7 @@ using std::chrono_literals::operator""ns;
 constexpr SteadyTime kStart = SteadyTime(std::chrono::hours(1));
 
 TEST(RateLimiter, WithoutARateNothingIsLimited) {
-  RateLimiter limiter(0, kStart);
+  RateLimiter limiter(0, false, kStart);
   EXPECT_GT(limiter.available(kStart), 1'000'000U);
   limiter.take(1'000'000);
   EXPECT_GT(limiter.available(kStart), 1'000'000U);
@@ -24,7 +24,7 @@ TEST(RateLimiter, WithoutARateNothingIsLimited) {
 
 // Claims whatever is allowed, waiting as told; counts what came in a span.
 std::size_t spend(double rate, Duration span) {
-  RateLimiter limiter(rate, kStart);
+  RateLimiter limiter(rate, false, kStart);
   std::size_t total = 0;
   int steps = 0;
   for (SteadyTime now = kStart; now < kStart + span;) {
@@ -53,12 +53,12 @@ TEST(RateLimiter, KeepsTheRateOverTime) {
 }
 
 TEST(RateLimiter, ALongPauseDoesNotSaveUpABurst) {
-  RateLimiter limiter(100, kStart);
+  RateLimiter limiter(100, false, kStart);
   EXPECT_EQ(limiter.available(kStart + 1h), 10U);
 }
 
 TEST(RateLimiter, RefundGivesBackWhatWasNotFound) {
-  RateLimiter limiter(10, kStart);
+  RateLimiter limiter(10, false, kStart);
   ASSERT_EQ(limiter.available(kStart), 1U);
   limiter.take(1);
   EXPECT_EQ(limiter.available(kStart), 0U);
@@ -67,14 +67,14 @@ TEST(RateLimiter, RefundGivesBackWhatWasNotFound) {
 }
 
 TEST(RateLimiter, TimeThatGoesBackIsNoTimeAtAll) {
-  RateLimiter limiter(10, kStart);
+  RateLimiter limiter(10, false, kStart);
   limiter.take(1);
   EXPECT_EQ(limiter.available(kStart - 1h), 0U);
   EXPECT_EQ(limiter.available(kStart + 100ms), 1U);
 }
 
 TEST(RateLimiter, HighRatesClaimInBatches) {
-  RateLimiter limiter(10'000, kStart);
+  RateLimiter limiter(10'000, false, kStart);
   limiter.take(limiter.available(kStart));
   const SteadyTime next = limiter.next(kStart);
   EXPECT_GE(limiter.available(next), 400U);

@@ -201,7 +201,7 @@ class MysqlLocks final : public LockSession {
                connection_->run(
                    table.sql("SELECT SHA1(CONCAT_WS('/', IF(@4 = 0, @1, LOWER(@1)), IF(@4 = 0, @2, LOWER(@2)), @3))",
                              {schema.empty() ? "IFNULL(DATABASE(), '')" : table.dialect().text(schema),
-                              table.text(table.settings().table), table.dialect().exact_text(space.name),
+                              table.dialect().text(table.settings().table), table.dialect().exact_text(space.name),
                               "@@lower_case_table_names"}),
                    deadline));
     prefix_ = "sluice:" + hashed->rows.front()[0].value_or("") + ":";
