@@ -93,7 +93,8 @@ OrExit<std::string> choose_queue(const Arguments& arguments, const config::HostC
 OrExit<void> check_table_name(const std::string& name) {
   return config::table_complaint(name) == nullptr
              ? OrExit<void>()
-             : Exit::usage("\"" + name + "\" is no name for a table or an index; one has 3 to 255 of the characters "
+             : Exit::usage("\"" + name +
+                           "\" is no name for a table or an index; one has 3 to 255 of the characters "
                            "a-z A-Z 0-9 _ - .");
 }
 

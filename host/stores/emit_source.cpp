@@ -163,6 +163,10 @@ class SendingSource final : public EmittingSource {
         Load& load = loads[emitted.queue];
         load.messages.push_back(emitted.message);
         if (emitted.made_id) {
+          // A settlement that is tried again is not to store another one.
+          if (load.messages.back().dedup_id.empty()) {
+            load.messages.back().dedup_id = emitted.message.id;
+          }
           load.messages.back().id.clear();  // the queue's store makes one, which it need not look for
         }
         load.places.push_back(i);
@@ -179,13 +183,15 @@ class SendingSource final : public EmittingSource {
   }
 
   Result<Sender*> sender_of(const std::string& queue) {
-    const MutexLock lock(mutex_);
-    std::unique_ptr<Sender>& sender = senders_[queue];
-    if (!sender) {
-      SLUICE_TRY(opened, open_sender_(queue));
-      sender = std::move(*opened);
+    {
+      const MutexLock lock(mutex_);
+      if (const auto found = senders_.find(queue); found != senders_.end()) {
+        return found->second.get();
+      }
     }
-    return sender.get();
+    SLUICE_TRY(opened, open_sender_(queue));
+    const MutexLock lock(mutex_);
+    return senders_.try_emplace(queue, *std::move(opened)).first->second.get();
   }
 
   // What may pass by itself is waited for. Of the rest the job's policy decides, as for a transaction's refusal.

@@ -82,6 +82,7 @@ std::vector<RowKey> RowScheduler::lose_all() {
   row_bytes_ = 0;
   ready_.clear();
   out_.clear();
+  wakes_.clear();
   released_.clear();
   lines_.clear();
   closed_ = 0;
@@ -119,7 +120,7 @@ void RowScheduler::admit(Row&& row, Lines::iterator line) {
 void RowScheduler::admit_single(Row&& row, SteadyTime now) {
   const auto released = released_.find(row.key());
   if (row.dead || (released != released_.end() && released->second > now)) {
-    return;
+    return;  // a sweep has been asked for at its time
   }
   if (stops(row)) {
     sweep_by(now + *row.wait);
@@ -193,6 +194,9 @@ std::vector<Row> RowScheduler::take(std::size_t max, std::size_t bytes) {
 }
 
 void RowScheduler::release(const RowKey& key, const Fate& fate, SteadyTime now) {
+  if (wakes_.size() < settings_.closed_groups) {
+    wakes_.insert(now + fate.wait);
+  }
   sweep_by(now + fate.wait);
   if (released_.size() >= settings_.closed_groups) {
     std::erase_if(released_, [now](const auto& row) { return row.second <= now; });
@@ -237,7 +241,11 @@ void RowScheduler::settled(const RowKey& key, Fate fate, SteadyTime now) {
     lines_.erase(line);
     return;
   }
-  close(line, now + (fate.kind == Fate::Kind::dead ? kRecheck : std::min(fate.wait, kRecheck)));
+  // What the table says may be changed there; a wait of ours alone is kept.
+  const Duration hold = fate.kind == Fate::Kind::dead ? kRecheck
+                        : fate.stored                 ? std::min(fate.wait, kRecheck)
+                                                      : fate.wait;
+  close(line, now + hold);
 }
 
 // What is read when, and what becomes of what was read.
@@ -271,7 +279,10 @@ void RowScheduler::begin_sweep(SteadyTime now) {
 void RowScheduler::end_scan(SteadyTime now) {
   read_once_ = true;
   const bool found = ends_.empty() || cursor_ > ends_.back().second;
-  look_pause_ = found ? kQuickestLook : std::min({2 * look_pause_, kSlowestLook, settings_.poll_interval});
+  // A look takes half of the time at most.
+  const Duration took = now - std::max(tailed_at_, swept_at_);
+  look_pause_ = std::max<Duration>(
+      took, found ? kQuickestLook : std::min({2 * look_pause_, kSlowestLook, settings_.poll_interval}));
   if (looks_) {
     tail_at_ = std::min(tail_at_, now + look_pause_);
   }
@@ -369,6 +380,10 @@ std::optional<ReadOrder> RowScheduler::page_order(SteadyTime now) {
     from_start_ = true;
     scan_begun_ = number_;
     sweep_at_ = now + std::max(settings_.poll_interval, sweep_pace_);
+    wakes_.erase(wakes_.begin(), wakes_.upper_bound(now));
+    if (!wakes_.empty()) {
+      sweep_by(*wakes_.begin());
+    }
     tail_at_ = SteadyTime::max();
   } else if (!scanning_ && tail_at_ <= now) {
     scanning_ = true;

@@ -154,6 +154,7 @@ class RowScheduler {
   /// Rows without a group that were released, of which the database says nothing, and until when they wait; as many as
   /// there may be closed groups.
   std::unordered_map<RowKey, SteadyTime, RowKeyHash> released_;
+  std::multiset<SteadyTime> wakes_;  ///< when rows without a group come again, of which no page may tell
   Lines lines_;
   std::size_t closed_ = 0;
   std::set<std::pair<SteadyTime, Group>> due_;  ///< closed groups by when they are to be read

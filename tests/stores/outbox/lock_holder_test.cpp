@@ -43,7 +43,7 @@ class SharedTable final : public Database {
   Result<std::unique_ptr<AdminSession>> open_admin(Deadline /*deadline*/) override {
     return Error(ErrorCode::internal, "nobody asks");
   }
-  std::string ddl() const override { return {}; }
+  std::string ddl(bool /*in_use*/) const override { return {}; }
 
   std::atomic<int> beats = 0;
   std::atomic<bool> frees_at_once = true;

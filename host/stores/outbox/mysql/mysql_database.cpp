@@ -14,9 +14,13 @@ std::string bytes_literal(std::string_view text) { return "x'" + to_hex(text) + 
 
 std::string text_literal(std::string_view text) { return "CONVERT(" + bytes_literal(text) + " USING utf8mb4)"; }
 
+/// A text that takes the character set and the collation of the column that it is compared with, so that its index
+/// serves.
+std::string column_literal(std::string_view text) { return "_utf8mb4 " + bytes_literal(text); }
+
 std::string text_id(std::string_view text, bool hex) {
   const bool digits = std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isxdigit(c) != 0; });
-  return !hex ? text_literal(text) : digits && text.size() % 2 == 0 ? "x'" + std::string(text) + "'" : "x''";
+  return !hex ? column_literal(text) : digits && text.size() % 2 == 0 ? "x'" + std::string(text) + "'" : "x''";
 }
 
 std::string group_list(std::span<const Group> groups) {
@@ -344,7 +348,7 @@ class MysqlServer final : public SqlServer {
                                       const std::string& wanted, Deadline deadline) override {
     std::string ids;
     for (const Group& one : groups) {
-      ids += (ids.empty() ? "" : ",") + text_literal(one.id);
+      ids += (ids.empty() ? "" : ",") + column_literal(one.id);
     }
     // The first part alone can use an index: it finds whatever the collation takes for equal.
     SLUICE_TRY(numbered,

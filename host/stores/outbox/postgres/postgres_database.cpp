@@ -72,7 +72,7 @@ CREATE INDEX @3IF NOT EXISTS @1 ON @TABLE (@PLACE) WHERE @SENT_AT IS NULL;
 -- From a group to its rows, for groups that wait for a retry or have very many rows.
 CREATE INDEX @3IF NOT EXISTS @2 ON @TABLE (@TYPE, @GROUP, @PLACE) WHERE @SENT_AT IS NULL;
 
--- Wakes the relay when a transaction with new rows commits. Without it they are found at the next poll.
+-- Wakes the relay when a transaction with new rows commits. Without it they are looked for, once a second while none come.
 CREATE OR REPLACE FUNCTION @SCHEMAsluice_outbox_notify() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_notify('sluice_outbox', 'rows:' || TG_TABLE_NAME);

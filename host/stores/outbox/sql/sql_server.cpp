@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <set>
 
 #include "host/stores/outbox/lease_locks.hpp"
 
@@ -604,10 +605,9 @@ std::string SqlServer::ddl(bool in_use) const {
   const SqlDialect& dialect = table.dialect();
   const Columns& names = settings_.table.columns;
   std::string further;
-  const auto has = [&names](const std::string& name) {
-    return name == names.created_at ||
-           std::find(names.attributes.begin(), names.attributes.end(), name) != names.attributes.end();
-  };
+  const std::set<std::string> own{names.id,       names.aggregate_type, names.aggregate_id, names.event,
+                                  names.payload,  names.retry_at,       names.retry_count,  names.sent_at,
+                                  names.order_by, names.created_at,     names.last_error,   names.failed_at};
   const auto add = [&](const std::string& name, const char* type) {
     if (!name.empty()) {
       further +=
@@ -619,7 +619,7 @@ std::string SqlServer::ddl(bool in_use) const {
     add(names.retry_count, "int");
     add(names.sent_at, dialect.time_type);
   } else {
-    if (!has(names.order_by)) {
+    if (names.order_by != names.created_at) {
       add(names.order_by, dialect.order_type);
     }
     add(names.created_at, dialect.created_type);  // a default for rows that are there would take its time
@@ -627,7 +627,9 @@ std::string SqlServer::ddl(bool in_use) const {
   add(names.last_error, dialect.reason_type);
   add(names.failed_at, dialect.time_type);
   for (const std::string& other : names.attributes) {
-    add(other, dialect.attribute_type);
+    if (!own.contains(other)) {
+      add(other, dialect.attribute_type);
+    }
   }
   const std::string& name = settings_.table.table;
   return table.sql(in_use ? dialect.in_use_ddl : dialect.ddl,

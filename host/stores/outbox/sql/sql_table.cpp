@@ -128,8 +128,10 @@ std::string SqlTable::columns(const std::string& payload) const {
           "CASE WHEN @PAYLOAD IS NULL THEN NULL ELSE @BYTES END, @3",
           {sql(dialect_.micros, {sql("@NOW"), sql("@RETRY_AT")}), created, payload,
            settings_.columns.text_ids() ? sql("@ID_ORDER") : "NULL"});
+  // A name of its own each, or ORDER BY would take a text for the column of that name.
+  std::size_t number = 0;
   for (const std::string& attribute : settings_.columns.attributes) {
-    list += ", " + sql(dialect_.as_text, {name(attribute)});
+    list += ", " + sql(dialect_.as_text, {name(attribute)}) + " AS sluice_attribute" + std::to_string(++number);
   }
   return list;
 }
@@ -150,6 +152,9 @@ void SqlTable::read_common(Cells& cells, Row& row) const {
   }
   row.id = number_of(cells[kId]);
   row.text = text_of(std::move(cells[kText]));
+  if (names.text_ids() && row.text.empty()) {
+    row.unreadable = names.id + " is empty";
+  }
   row.group = {text_of(std::move(cells[kType])), text_of(std::move(cells[kGroup]))};
   row.event = text_of(std::move(cells[kEvent]));
   row.payload = text_of(std::move(cells[kPayload]));
