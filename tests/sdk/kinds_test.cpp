@@ -118,6 +118,33 @@ TEST(AsyncKit, WhatThrowsLaterEndsItsMessageAsAFault) {
   }
 }
 
+/// What it has called later throws while it sleeps, or takes the context along.
+struct SleepsOn {
+  sluice::Task<sluice::Outcome> handle(const sluice::Message& message, sluice::AsyncContext& context) const {
+    if (message.body() == "given away") {
+      const auto kept = std::make_shared<sluice::AsyncContext>(std::move(context));
+      kept->call_after(1s, [kept] { throw std::runtime_error("not in time"); });
+      co_return sluice::done();
+    }
+    context.call_after(1s, [] { throw std::runtime_error("not in time"); });
+    context.call_after(2s, [] { throw std::runtime_error("the second one"); });
+    co_await context.sleep(10s);
+    context.send("slept", "well");
+    co_return sluice::done();
+  }
+};
+
+TEST(AsyncKit, WhatThrowsWhileACoroutineSleepsIsItsFaultOnceItReturns) {
+  HandlerTest test(handler<SleepsOn>());
+  for (const auto& [body, ends_at] : {std::pair("sleeps", 10s), {"given away", 1s}}) {
+    const auto result = test.handle({.body = body});
+    EXPECT_EQ(result.status, SLUICE_FAULT) << body;
+    EXPECT_EQ(result.reason, "not in time") << body;
+    EXPECT_EQ(result.elapsed, ends_at) << body;
+    EXPECT_FALSE(result.committed) << body;
+  }
+}
+
 /// Another thread completes it, and a stop would end it.
 struct Elsewhere {
   void handle(const sluice::Message&, sluice::AsyncContext context) {

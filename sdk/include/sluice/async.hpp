@@ -27,6 +27,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -66,9 +67,40 @@ inline thread_local sluice_token beginning = 0;
 inline constexpr const char* kDropped =
     "the handler dropped its AsyncContext without completing the message: a defect of the plugin";
 
-/// Runs `body` for a message that is at work; what it throws ends the message as a fault.
+/// What was first thrown by what a coroutine has called later. Its message is ended by the coroutine alone, which may
+/// sleep now, and whose frame holds what belongs to the message.
+class LaterFault {
+ public:
+  /// False: the coroutine has ended the message.
+  bool keep(std::string_view why) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (!ended_ && !why_) {
+      why_.emplace();
+      try {
+        *why_ = why;
+      } catch (const std::exception&) {
+        // No memory for the reason: a fault without one.
+      }
+    }
+    return !ended_;
+  }
+  /// Once the message ends.
+  std::optional<std::string> take() {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    return std::move(why_);
+  }
+
+ private:
+  std::mutex mutex_;
+  bool ended_ = false;
+  std::optional<std::string> why_;
+};
+
+/// Runs `body` for a message that is at work; what it throws ends the message as a fault: at once, or, where `later` is
+/// given, with its coroutine.
 template <typename Body>
-void or_end(const sluice_async_host& async, sluice_token token, Body body) noexcept {
+void or_end(const sluice_async_host& async, sluice_token token, Body body, LaterFault* later = nullptr) noexcept {
   const sluice_token before = std::exchange(beginning, token);
   guard(
       [&] {
@@ -78,6 +110,10 @@ void or_end(const sluice_async_host& async, sluice_token token, Body body) noexc
         }
       },
       [&](std::string_view why) {
+        // Whose context was dropped has no other end.
+        if (later != nullptr && beginning == token && later->keep(why)) {
+          return;
+        }
         const sluice_outcome fault{sizeof(sluice_outcome), SLUICE_FAULT, Outcome::kByPolicy.count(), borrow(why)};
         async.complete(&async, token, &fault);
       });
@@ -89,16 +125,22 @@ struct LaterCall {
   const sluice_async_host* async;
   sluice_token token;
   std::function<void()> call;
+  std::shared_ptr<LaterFault> fault;  ///< null: no coroutine
 
   static void run(void* data) noexcept {
     const std::unique_ptr<LaterCall> later(static_cast<LaterCall*>(data));
     // What it holds goes with what it throws, and so does not end the message by itself.
-    or_end(*later->async, later->token, [&later] {
+    const auto run_call = [&later] {
       const std::function<void()> body = std::move(later->call);
       body();
-    });
+    };
+    or_end(*later->async, later->token, run_call, later->fault.get());
   }
 };
+
+struct Detached;
+template <typename H>
+Detached drive(H& handler, const sluice_message& raw_message, const sluice_async_context& raw_context);
 
 }  // namespace detail
 
@@ -109,7 +151,10 @@ class AsyncContext : public Context {
   AsyncContext(const sluice_async_context& context, const sluice_message& message)
       : Context(*context.context, message), async_(context.async), token_(context.token) {}
   AsyncContext(AsyncContext&& other) noexcept
-      : Context(static_cast<Context&&>(other)), async_(other.async_), token_(std::exchange(other.token_, 0)) {
+      : Context(static_cast<Context&&>(other)),
+        async_(other.async_),
+        token_(std::exchange(other.token_, 0)),
+        fault_(std::move(other.fault_)) {
     other.forget();
   }
   AsyncContext& operator=(AsyncContext&& other) noexcept {
@@ -118,6 +163,7 @@ class AsyncContext : public Context {
       Context::operator=(static_cast<Context&&>(other));
       async_ = other.async_;
       token_ = std::exchange(other.token_, 0);
+      fault_ = std::move(other.fault_);
       other.forget();
     }
     return *this;
@@ -147,9 +193,10 @@ class AsyncContext : public Context {
   bool completed() const { return token_ == 0; }
 
   /// Calls `call` once, on a thread of the host's that must not be held up: after `delay`, or earlier as soon as a stop
-  /// is requested, the time-out has come, or the message is completed. What it throws ends the message as a fault.
+  /// is requested, the time-out has come, or the message is completed. What it throws ends the message as a fault: at
+  /// once, whoever else holds this context, or with the coroutine that it is given to.
   void call_after(std::chrono::nanoseconds delay, std::function<void()> call) const {
-    auto later = std::make_unique<detail::LaterCall>(detail::LaterCall{async_, token_, std::move(call)});
+    auto later = std::make_unique<detail::LaterCall>(detail::LaterCall{async_, token_, std::move(call), fault_});
     if (start_timer(delay, &detail::LaterCall::run, later.get()) == SLUICE_ACCEPTED) {
       static_cast<void>(later.release());
     } else {
@@ -181,9 +228,19 @@ class AsyncContext : public Context {
   bool wait_for_stop(std::chrono::nanoseconds timeout) const = delete;
 
  private:
+  template <typename H>
+  friend detail::Detached detail::drive(H& handler, const sluice_message& raw_message,
+                                        const sluice_async_context& raw_context);
+
   bool end(sluice_status status, std::chrono::nanoseconds delay, std::string_view reason) {
     if (token_ == 0) {
       return false;
+    }
+    const std::optional<std::string> thrown = fault_ == nullptr ? std::nullopt : fault_->take();
+    if (thrown) {
+      status = SLUICE_FAULT;
+      delay = Outcome::kByPolicy;
+      reason = *thrown;
     }
     const sluice_outcome raw{sizeof(sluice_outcome), status, delay.count(), detail::borrow(reason)};
     const sluice_async_host& async = *async_;
@@ -206,6 +263,7 @@ class AsyncContext : public Context {
 
   const sluice_async_host* async_;
   sluice_token token_;
+  std::shared_ptr<detail::LaterFault> fault_;  ///< of a coroutine's
 };
 
 template <typename T = void>
@@ -442,6 +500,7 @@ Detached drive(H& handler, const sluice_message& raw_message, const sluice_async
   AsyncContext context(raw_context, raw_message);
   std::exception_ptr thrown;
   try {
+    context.fault_ = std::make_shared<LaterFault>();
     const Outcome outcome = co_await handler.handle(message, context);
     context.complete(outcome);
   } catch (...) {
