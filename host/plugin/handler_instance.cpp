@@ -142,6 +142,7 @@ class Call : boost::noncopyable, public AroundedCall {
         attempt_(attempt),
         context_{sizeof(sluice_context), 0,          this,    &report,   &log, &stop_requested,
                  &wait_for_stop,         &time_left, &extend, &extension} {}
+  ~Call() override { delete features(); }
 
   const sluice_context* context() const { return &context_; }
   Attempt& attempt() const { return attempt_; }
@@ -183,9 +184,10 @@ class Call : boost::noncopyable, public AroundedCall {
     if (outcome_.status == OutcomeStatus::done) {
       look_for_obstacles();
     }
-    if (features_ != nullptr && outcome_.status == OutcomeStatus::done) {
-      outcome_.effects = features_->effects.take();
-    } else if (features_ != nullptr && outcome_.status == OutcomeStatus::fault && features_->checkpoints.rejects()) {
+    CallFeatures* const used = features();
+    if (used != nullptr && outcome_.status == OutcomeStatus::done) {
+      outcome_.effects = used->effects.take();
+    } else if (used != nullptr && outcome_.status == OutcomeStatus::fault && used->checkpoints.rejects()) {
       outcome_.status = OutcomeStatus::reject;  // as when the same effect is refused with the message's end
     }
     return std::move(outcome_);
@@ -194,20 +196,36 @@ class Call : boost::noncopyable, public AroundedCall {
  private:
   /// A fault when something of it was refused, or nobody knows what a checkpoint has committed.
   void look_for_obstacles() {
-    const std::string obstacle = features_ != nullptr ? features_->effects.obstacle() : std::string();
+    const CallFeatures* const used = features();
+    const std::string obstacle = used != nullptr ? used->effects.obstacle() : std::string();
     if (!obstacle.empty()) {
       fail(obstacle, Breach::none);
     }
   }
   void drop_effects(const char* why) {
-    if (features_ == nullptr) {
+    CallFeatures* const used = features();
+    if (used == nullptr) {
       return;
     }
-    if (const std::size_t count = features_->effects.count(); count > 0) {
+    if (const std::size_t count = used->effects.count(); count > 0) {
       const std::string text = std::to_string(count) + " staged effects are dropped: " + why;
       write_log(setting_.surroundings.log, SLUICE_LOG_DEBUG, setting_.job, message_.id, borrow(text));
     }
-    features_->effects.discard();
+    used->effects.discard();
+  }
+
+  /// Null: it has asked for none.
+  CallFeatures* features() const { return features_.load(std::memory_order_acquire); }
+  /// The first of several threads that ask at once makes them.
+  CallFeatures& make_features() {
+    CallFeatures* used = features();
+    if (used == nullptr) {
+      auto made = std::make_unique<CallFeatures>(setting_.surroundings.effects, message_, attempt_);
+      if (features_.compare_exchange_strong(used, made.get(), std::memory_order_acq_rel)) {
+        used = made.release();
+      }
+    }
+    return *used;
   }
 
   static Call& of(const sluice_context* context) { return *static_cast<Call*>(context->host); }
@@ -241,17 +259,12 @@ class Call : boost::noncopyable, public AroundedCall {
     if (!checkpoints && !is_id(id, SLUICE_EFFECTS_1)) {
       return nullptr;
     }
-    Call& call = of(context);
     try {
-      if (call.features_ == nullptr) {
-        call.features_ =
-            std::make_unique<CallFeatures>(call.setting_.surroundings.effects, call.message_, call.attempt_);
-      }
+      CallFeatures& used = of(context).make_features();
+      return checkpoints ? static_cast<const void*>(used.checkpoints.table()) : used.effects.table();
     } catch (const std::bad_alloc&) {
       return nullptr;
     }
-    return checkpoints ? static_cast<const void*>(call.features_->checkpoints.table())
-                       : call.features_->effects.table();
   }
 
   // Fixed after construction.
@@ -259,8 +272,9 @@ class Call : boost::noncopyable, public AroundedCall {
   const queue::Message& message_;
   Attempt& attempt_;
   sluice_context context_;
+  // Made by whichever of the handler's threads asks first.
+  std::atomic<CallFeatures*> features_{nullptr};
   // Touched only by the worker.
-  std::unique_ptr<CallFeatures> features_;
   bool reported_ = false;
   Outcome outcome_;
 };
