@@ -258,10 +258,10 @@ void Settler::failed(Task& task, const Error& error, StepEffects& effects) {
   if (concerns_one_message(error) && task.tries >= kMaxRefusals) {
     effects.about(observe::LogLevel::error, "the store refuses to settle; the message comes back when its lease ends",
                   task.message, error.message());
-    let_go(task, true);
     if (effects.watched) {
       effects.ended.push_back(end_of(task, Ending::lost));
     }
+    let_go(task, true);
     in_flight_.end(task, Ending::lost);
     ++effects.lost;
   }
