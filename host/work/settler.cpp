@@ -468,14 +468,13 @@ void LeaseKeeper::lose(Task& task, StepEffects& effects) {
 }
 
 void LeaseKeeper::overtaken_by(const queue::Delivery& delivery, StepEffects& effects) {
-  const auto& tasks = in_flight_.tasks();
-  const auto found = std::find_if(tasks.begin(), tasks.end(), [&delivery](const Task* task) {
+  const std::vector<Task*> tasks = in_flight_.tasks();
+  for (Task* task : tasks) {
     // What is in a settle call is told by its answer.
     const bool tellable = task->open() && task->stage() != TaskStage::settling;
-    return tellable && task->part == delivery.receipt.part && task->message.id == delivery.message.id;
-  });
-  if (found != tasks.end()) {
-    lose(**found, effects);
+    if (tellable && task->part == delivery.receipt.part && task->message.id == delivery.message.id) {
+      lose(*task, effects);
+    }
   }
 }
 
