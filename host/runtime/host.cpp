@@ -423,8 +423,14 @@ std::vector<std::string> Host::on_old_code(const std::vector<std::string>& leavi
     if (std::find(leaving.begin(), leaving.end(), name) != leaving.end()) {
       continue;
     }
-    const bool is_gone = !std::filesystem::exists(file);
-    if (is_gone || std::any_of(rejected.begin(), rejected.end(), [&](const auto& one) { return one.file == file; })) {
+    std::error_code code;
+    const bool is_gone = !std::filesystem::exists(file, code) && !code;
+    const std::filesystem::path path(file);
+    // It, or its folder.
+    const bool is_rejected = std::any_of(rejected.begin(), rejected.end(), [&](const auto& one) {
+      return one.file == file || std::filesystem::path(one.file) / path.filename() == path;
+    });
+    if (is_gone || is_rejected) {
       old.push_back(name + (is_gone ? " (" + file + " is gone)" : ""));
     }
   }
