@@ -474,8 +474,14 @@ void handler_begins(const RunningHandler& begun) noexcept {
   if (!has_stack) {
     give_stack();
   }
+  // A signal in between sees nobody whom it could blame, never one message's name beside another one's.
+  running.facts = nullptr;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   running_id.assign(begun.message);
-  running = {begun.facts, running_id.view(), begun.slot};
+  running.message = running_id.view();
+  running.slot = begun.slot;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  running.facts = begun.facts;
 }
 
 void handler_returns() noexcept { running = RunningHandler{}; }
