@@ -494,6 +494,21 @@ void run_trial_process(const std::vector<std::string>& words) {
   steps.end();
 }
 
+namespace {
+
+bool has(const std::vector<std::string>& files, const std::string& file) {
+  return std::find(files.begin(), files.end(), file) != files.end();
+}
+
+/// Some of its handlers are of one of these files.
+bool uses_any(const JobConfig& job, const plugin::PluginRegistry& registry, const std::vector<std::string>& files) {
+  const Handlers all = handlers_of(job, registry);
+  return std::any_of(all.begin(), all.end(),
+                     [&](const sluice_handler* one) { return has(files, registry.owner_of(one)->file); });
+}
+
+}  // namespace
+
 Result<std::vector<config::ConfigError>> admit_plugins(const config::HostConfig& host, plugin::PluginRegistry& registry,
                                                        const std::vector<config::JobConfig>& jobs) {
   TrialRequest request;
@@ -512,16 +527,19 @@ Result<std::vector<config::ConfigError>> admit_plugins(const config::HostConfig&
     }
   }
   for (const plugin::LoadedPlugin& loaded : registry.plugins()) {
-    if (std::find(fresh.begin(), fresh.end(), loaded.file) == fresh.end()) {
+    // What lies in the place of a loaded one may be what must not run anywhere.
+    if (!has(fresh, loaded.file) && !has(not_trusted, loaded.file)) {
       request.files.push_back(loaded.file);
     }
   }
   request.files.insert(request.files.end(), fresh.begin(), fresh.end());
   for (const config::JobConfig& job : jobs) {
-    request.jobs.push_back(job.name);
+    if (!uses_any(job, registry, not_trusted)) {
+      request.jobs.push_back(job.name);
+    }
   }
   std::vector<config::ConfigError> errors;
-  if ((!fresh.empty() || !jobs.empty()) && SLUICE_GUARD(plugins_tried_first)) {
+  if ((!fresh.empty() || !request.jobs.empty()) && SLUICE_GUARD(plugins_tried_first)) {
     SLUICE_TRY(verdict, try_plugins(std::move(request)));
     for (const std::string& file : fresh) {
       if (const auto found = verdict->files.find(file); found != verdict->files.end()) {
