@@ -72,6 +72,22 @@ class Trust(Case):
         until("taken once its mode is mended", lambda: self.stats("new")["total"] == 0)
         self.assertEqual(0, run.stop(), run.log())
 
+    def test_a_reload_runs_nothing_of_what_others_put_in_the_place_of_a_loaded_plugin(self):
+        mark = self.path("mark")
+        run = self.start(environment={**self.environment, "SLUICE_TEST_MARK": mark}).started()
+        shutil.copy(os.path.join(FIXTURE_PLUGINS, "marks_at_load.so"), self.path("next"))
+        os.chmod(self.path("next"), 0o666)
+        os.rename(self.path("next"), self.path("plugins", "counts.so"))
+        refusal = "counts.so is not used, because it may be written by everybody"
+        for _ in range(2):
+            before = run.log().count(refusal)
+            run.kill(signal.SIGHUP)
+            until("refused", lambda before=before: run.log().count(refusal) > before)
+        self.send(1)
+        until("the loaded code works on", lambda: len(self.lines("worked")) == 2)
+        self.assertEqual(0, run.stop(), run.log())
+        self.assertFalse(os.path.exists(mark), "not even where plugins are tried")
+
     def pin(self, digest):
         self.write_job("counts", options=f'path = "{self.path("worked")}"',
                        extra=f'[job.plugin]\nfile = "counts.so"\nsha256 = "{digest}"')
