@@ -241,22 +241,31 @@ LibraryResult load(const std::string& file, const std::string& path, std::shared
   return {plugin, {}, true, std::move(bytes)};
 }
 
+constexpr const char* kHasChanged = "has changed while it was looked at: reload once it is complete";
+
 /// As load_library, for a file that must have this SHA-256 (64 lower-case digits): what was compared is what is
-/// executed, from memory, so that it finds no library by `$ORIGIN`.
-LibraryResult load_pinned_library(const std::string& file, const std::string& sha256) {
+/// executed, from memory, so that it finds no library by `$ORIGIN`. `digest`: what it had at a first look, before which
+/// nothing of it is copied into memory, however large it is; empty: that was cut short.
+LibraryResult load_pinned_library(const std::string& file, const std::string& sha256, const std::string& digest) {
   const auto refused = [&file](const std::string& why) {
     return LibraryResult{nullptr, file + " " + why, false, nullptr};
   };
   if (const auto elf = ElfFile::open(file); !elf) {
     return refused(elf.error().message());
   }
+  if (digest.empty()) {
+    return refused(kHasChanged);
+  }
+  if (digest != sha256 && SLUICE_GUARD(plugin_pins)) {
+    return refused("has the sha256 " + digest + ", and a job pins " + sha256 +
+                   ": put the file that was meant in its place, or correct sha256 in the job's [job.plugin]");
+  }
   const auto bytes = SealedFile::copy_of(file);
   if (!bytes) {
     return refused(bytes.error().message());
   }
   if ((*bytes)->sha256() != sha256 && SLUICE_GUARD(plugin_pins)) {
-    return refused("has the sha256 " + (*bytes)->sha256() + ", and a job pins " + sha256 +
-                   ": put the file that was meant in its place, or correct sha256 in the job's [job.plugin]");
+    return refused(kHasChanged);
   }
   return load(file, (*bytes)->path(), *bytes);
 }
@@ -477,7 +486,7 @@ std::vector<std::string> PluginRegistry::files_of(const std::string& folder) {
 void PluginRegistry::load(const std::string& file) {
   const FileIdentity identity = identify(file);
   if (const auto looked = looked_at_.find(file); looked != looked_at_.end() && looked->second != identity) {
-    reject(file, "has changed while it was looked at: reload once it is complete");
+    reject(file, kHasChanged);
     return;
   }
   looked_at_.erase(file);
@@ -497,7 +506,8 @@ void PluginRegistry::load(const std::string& file) {
     return;
   }
   const std::size_t generation = known.loaded ? known.generation + 1 : 0;
-  LibraryResult result = pin == pins_.end() ? load_library(file, generation) : load_pinned_library(file, pin->second);
+  LibraryResult result =
+      pin == pins_.end() ? load_library(file, generation) : load_pinned_library(file, pin->second, digest);
   if (result.loaded) {
     known_[file] = {identity, {}, true, generation, result.bytes ? result.bytes->sha256() : digest};
   }
