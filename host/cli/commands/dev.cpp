@@ -2,6 +2,7 @@
 #include <poll.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -55,6 +56,12 @@ std::string built_at(const std::string& file) {
     return {};
   }
   return {text.data(), std::strftime(text.data(), text.size(), "%H:%M:%S", &local)};
+}
+
+/// False where what it lies on is mounted noexec: nothing can be loaded from there.
+bool may_execute_in(const std::string& folder) {
+  struct statvfs mounted {};
+  return ::statvfs(folder.c_str(), &mounted) != 0 || (mounted.f_flag & ST_NOEXEC) == 0;
 }
 
 /// Tells of each new build of a file, on a thread of its own.
@@ -147,13 +154,18 @@ class DevScreen {
 /// What a run of `sluice dev` is made of. A value.
 struct DevPlan {
   std::string plugin;  ///< its file
-  std::string copy;    ///< what is loaded of it: a build may write into the file while its code runs
+  /// What is loaded of it: a build may write into the file while its code runs. The file itself where nothing in the
+  /// temporary folder may be executed.
+  std::string copy;
   config::JobConfig job;
   bool typed = false;     ///< messages come from standard input, too
   bool terminal = false;  ///< where a person types
 
   /// Has the copy be as the file is now.
   Result<void> take_copy() const {
+    if (copy == plugin) {
+      return {};
+    }
     std::error_code code;
     std::filesystem::copy_file(plugin, copy + ".new", std::filesystem::copy_options::overwrite_existing, code);
     if (!code) {
@@ -326,7 +338,7 @@ class DevCompanion final : public runtime::Companion {
       for (const observe::LogField& field : line.fields) {
         text += field.name() == "job" ? "" : ": " + std::string(field.value());
       }
-      screen_.news(text, Colour::yellow);
+      screen_.news(plan_.named(std::move(text)), Colour::yellow);
     }
   }
 
@@ -497,7 +509,8 @@ Exit dev(const Arguments& arguments, Console& console) {
   plan.typed = plan.terminal || file.empty();
   SLUICE_TRY(messages, open_messages(file));
   SLUICE_TRY(folder, TemporaryFolder::make("sluice-dev"));
-  plan.copy = (*folder)->path() + "/" + std::filesystem::path(plan.plugin).filename().string();
+  const std::string copy = (*folder)->path() + "/" + std::filesystem::path(plan.plugin).filename().string();
+  plan.copy = may_execute_in((*folder)->path()) ? copy : plan.plugin;
   SLUICE_PASS_ON(plan.take_copy());
   auto choice = choose_handler(arguments,
                                {.handler = arguments.get("handler"),
@@ -539,7 +552,8 @@ std::vector<Command> dev_commands() {
               "Each new build of the file is taken up at once: what runs ends with the code it began with, and what "
               "comes then has the new one. A build that does not load is told, and the one before goes on. What is "
               "loaded is a copy in the temporary folder, so that a build may write into the file (`cp` as well as "
-              "`mv`); libraries that a plugin looks for beside itself ($ORIGIN) it does not find there.\n\n"
+              "`mv`); libraries that a plugin looks for beside itself ($ORIGIN) it does not find there. Where that "
+              "folder is mounted noexec the file itself is loaded: then bring builds with `mv`.\n\n"
               "Ctrl-D, or the end of the messages, ends it once every message is done or dead; Ctrl-C at once. The "
               "last "
               "line counts what became of them. Ends with 0; with 1 where a message was dead-lettered and standard "
