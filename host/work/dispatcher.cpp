@@ -70,19 +70,22 @@ std::size_t ClaimSizer::handful(std::size_t queued, std::size_t workers) const {
   return std::max<std::size_t>(1, std::min(most, share));
 }
 
+double RateLimiter::capacity_of(double rate) { return rate > 0 ? std::max(1.0, rate * kBucketSeconds) : 0; }
+
 RateLimiter::RateLimiter(double rate, bool shared, SteadyTime now)
     : limited_(std::isfinite(rate) && rate > 0),
       rate_(limited_ && !shared ? rate : 0),
-      capacity_(std::max(1.0, rate_ * kBucketSeconds)),
+      capacity_(capacity_of(rate_)),
       tokens_(shared ? 0 : 1),
       filled_at_(now) {}
 
 void RateLimiter::share(const RateLease& lease, SteadyTime now) {
   refill(std::min(now, until_));
+  // What is left of a lease that has run out is another host's.
+  const double left = now < until_ ? tokens_ : std::min(0.0, tokens_);
   rate_ = lease.rate;
-  capacity_ = std::max(1.0, rate_ * kBucketSeconds);
-  // A host without a part has no token of it either.
-  tokens_ = rate_ > 0 ? std::min(capacity_, tokens_ + lease.credit) : std::min(0.0, tokens_);
+  capacity_ = capacity_of(rate_);
+  tokens_ = std::min(capacity_, left + lease.credit);
   filled_at_ = now;
   until_ = lease.until;
 }
@@ -91,7 +94,7 @@ std::size_t RateLimiter::available(SteadyTime now) {
   if (!limited_) {
     return std::numeric_limits<std::size_t>::max();
   }
-  if (now >= until_) {
+  if (rate_ <= 0 || now >= until_) {
     return 0;
   }
   refill(now);

@@ -74,6 +74,8 @@ class RateLimiter {
   SteadyTime next(SteadyTime now) const;
 
  private:
+  /// A host without a part has no token of it either, nor room for one that is given back.
+  static double capacity_of(double rate);
   void refill(SteadyTime now) {
     if (now > filled_at_) {
       const double seconds = std::chrono::duration<double>(now - filled_at_).count();

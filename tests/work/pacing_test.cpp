@@ -66,6 +66,18 @@ TEST(RateLimiter, RefundGivesBackWhatWasNotFound) {
   EXPECT_EQ(limiter.available(kStart), 1U);
 }
 
+TEST(RateLimiter, WhatIsGivenBackWithoutAPartIsNoToken) {
+  RateLimiter limiter(10, true, kStart);
+  limiter.share({.rate = 10, .credit = 1, .until = kStart + 6s}, kStart);
+  ASSERT_EQ(limiter.available(kStart), 1U);
+  limiter.take(1);
+  limiter.share({.rate = 0, .credit = 0, .until = kStart + 6s}, kStart);
+  limiter.refund(1);
+  EXPECT_EQ(limiter.available(kStart), 0U);
+  limiter.share({.rate = 10, .credit = 0, .until = kStart + 6s}, kStart);
+  EXPECT_EQ(limiter.available(kStart), 0U) << "another host may have claimed by it";
+}
+
 TEST(RateLimiter, TimeThatGoesBackIsNoTimeAtAll) {
   RateLimiter limiter(10, false, kStart);
   limiter.take(1);
