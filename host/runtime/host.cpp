@@ -479,6 +479,7 @@ JobSet::Drained Host::drain() {
   JobSet::Drained drained = jobs_.drain(deadline);
   const SteadyTime now = parts_.clock.steady_now();
   const SteadyTime last = std::clamp(deadline.time(), now + kShortestFarewell, now + kLongestFarewell);
+  rates_.begin_leave(last);
   services_ended_ = fleet_.leave(last);
   services_ended_ = schedules_.leave(last) && services_ended_;
   services_ended_ = rates_.leave(last) && services_ended_;

@@ -1,6 +1,8 @@
 #include "host/runtime/rate_service.hpp"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/signal_block.hpp"
 
@@ -10,8 +12,10 @@ namespace {
 // Beside schedules and moves: notices that are read one by one.
 constexpr auto kTopic = queue::Topic::schedules;
 constexpr Duration kCallTime = std::chrono::seconds(2);
-/// A job that has taken another one's place, or is short of tokens, waits so long at most to be seen.
+/// A job that has taken another one's place waits so long at most to be seen.
 constexpr Duration kLook = std::chrono::milliseconds(200);
+/// After a board has not done what was asked of it.
+constexpr Duration kRetry = std::chrono::seconds(2);
 constexpr int kMostTries = 8;
 /// Of all calls by which a host that ends gives back what it has.
 constexpr Duration kFarewellTime = std::chrono::milliseconds(300);
@@ -28,11 +32,16 @@ Result<void> RateService::start() {
   return thread_.start([this](const std::stop_token& stop) { run(stop); });
 }
 
-bool RateService::leave(SteadyTime limit) {
+void RateService::begin_leave(SteadyTime limit) {
   {
     const MutexLock lock(mutex_);
-    end_by_ = std::min(limit, parts_.clock.steady_now() + kFarewellTime);
+    end_by_ = std::min({end_by_, limit, parts_.clock.steady_now() + kFarewellTime});
   }
+  thread_.request_stop();
+}
+
+bool RateService::leave(SteadyTime limit) {
+  begin_leave(limit);
   return thread_.stop_until(limit);
 }
 
@@ -42,7 +51,7 @@ void RateService::run(const std::stop_token& stop) {
       const MutexLock lock(mutex_);
       look_ = false;
     }
-    const SteadyTime wake = attend();
+    const SteadyTime wake = attend(stop);
     const MutexLock lock(mutex_);
     changed_.wait_until(mutex_, stop, wake, [this]() SLUICE_REQUIRES(mutex_) { return look_; });
   }
@@ -51,32 +60,49 @@ void RateService::run(const std::stop_token& stop) {
     const MutexLock lock(mutex_);
     end = end_by_;
   }
-  for (auto& [job, limit] : limits_) {
-    give_back(job, limit, Deadline::at(end));
+  for (const bool troubled : {false, true}) {
+    for (auto& [job, limit] : limits_) {
+      if (limit.troubled == troubled) {
+        give_back(limit, Deadline::at(end));
+      }
+    }
   }
 }
 
-SteadyTime RateService::attend() {
+SteadyTime RateService::attend(const std::stop_token& stop) {
+  // Asked first: who takes another one's place is among the members before that one counts as gone.
+  const bool exchanging = parts_.jobs.exchanging();
+  const bool troubled = !take_members();
+  renew_due(stop);
+  SteadyTime next = exchanging || troubled ? parts_.clock.steady_now() + kLook : SteadyTime::max();
+  for (const auto& [job, limit] : limits_) {
+    next = std::min(next, limit.due());
+  }
+  return next;
+}
+
+bool RateService::take_members() {
+  bool all_known = true;
   std::map<std::string, Limit> limits;
-  const std::vector<JobSet::Member> members = parts_.jobs.members();
-  for (const JobSet::Member& member : members) {
+  for (const JobSet::Member& member : parts_.jobs.members()) {
     const config::JobConfig& job = member.plan.config;
     if (job.rate_limit <= 0 || job.rate_per_host) {
       continue;
     }
+    const std::string key = "limit/" + job.queue + "/" + job.name;
     const auto before = limits_.find(job.name);
-    const bool same =
-        before != limits_.end() && before->second.rate == job.rate_limit && before->second.queue == job.queue;
+    const bool same = before != limits_.end() && before->second.rate == job.rate_limit && before->second.key == key;
     auto board = same ? Result<std::unique_ptr<queue::NoticeBoard>>(std::move(before->second.board))
                       : parts_.queues.open_board(job.queue);
     if (!board) {
-      continue;  // The job of that queue says why.
+      all_known = false;  // The job of that queue says why.
+      continue;
     }
     const bool billed = (*board)->traits().billed;
     Limit limit =
         same ? std::move(before->second)
              : Limit{.rate = job.rate_limit,
-                     .queue = job.queue,
+                     .key = key,
                      .share = {host_, job.rate_limit, billed ? fleet::RateShare::kBilled : fleet::RateShare::kFree}};
     limit.board = std::move(*board);
     if (limit.job.lock() != member.job) {
@@ -90,16 +116,37 @@ SteadyTime RateService::attend() {
     }
   }
   for (auto& [job, gone] : limits_) {
-    give_back(job, gone, Deadline::after(parts_.clock, kCallTime));
+    give_back(gone, Deadline::after(parts_.clock, gone.troubled ? kFarewellTime : kCallTime));
   }
   limits_ = std::move(limits);
-  for (const JobSet::Member& member : members) {
-    const auto limit = limits_.find(member.plan.config.name);
-    if (limit != limits_.end() && parts_.clock.steady_now() >= limit->second.share.due()) {
-      renew(*member.job, limit->second);
+  return all_known;
+}
+
+void RateService::renew_due(const std::stop_token& stop) {
+  std::vector<Limit*> due;
+  due.reserve(limits_.size());
+  for (auto& [job, limit] : limits_) {
+    if (parts_.clock.steady_now() >= limit.due()) {
+      due.push_back(&limit);
     }
   }
-  return limits_.empty() ? SteadyTime::max() : parts_.clock.steady_now() + kLook;
+  // A store that does not answer keeps those of others waiting as little as can be.
+  std::sort(due.begin(), due.end(), [](const Limit* a, const Limit* b) {
+    return std::pair(a->troubled, a->due()) < std::pair(b->troubled, b->due());
+  });
+  for (Limit* const limit : due) {
+    const bool last = limit->troubled;
+    const auto job = limit->job.lock();
+    if (stop.stop_requested()) {
+      return;
+    }
+    if (job) {
+      renew(*job, *limit);
+    }
+    if (last) {
+      return;
+    }
+  }
 }
 
 fleet::RateShare::Use RateService::use_of(const work::Job& job, Limit& limit, SteadyTime now) {
@@ -112,9 +159,10 @@ fleet::RateShare::Use RateService::use_of(const work::Job& job, Limit& limit, St
 
 void RateService::renew(work::Job& job, Limit& limit) {
   const auto done = post(job, limit, use_of(job, limit, parts_.clock.steady_now()));
+  limit.retry_at = done ? SteadyTime::min() : parts_.clock.steady_now() + kRetry;
   if (done) {
-    limit.complained = false;
-  } else if (!std::exchange(limit.complained, true)) {
+    limit.troubled = false;
+  } else if (!std::exchange(limit.troubled, true)) {
     parts_.log.warn(
         "this host's part of the rate limit cannot be leased, trying again",
         {{"job", job.config().name}, {"place", limit.board->traits().place}, {"why", done.error().message()}});
@@ -125,7 +173,7 @@ Result<void> RateService::post(work::Job& job, Limit& limit, const fleet::RateSh
   Error last;
   for (int tries = 0; tries < kMostTries; ++tries) {
     const Deadline deadline = Deadline::after(parts_.clock, kCallTime);
-    SLUICE_PASS_ON(limit.known ? Result<void>() : read(job.config().name, limit, deadline));
+    SLUICE_PASS_ON(limit.known ? Result<void>() : read(limit, deadline));
     const SteadyTime asked = parts_.clock.steady_now();
     limit.notice.text = limit.share.revise(limit.notice.text, use, limit.board->now(), asked);
     tell(limit.share, job);
@@ -146,19 +194,19 @@ Result<void> RateService::post(work::Job& job, Limit& limit, const fleet::RateSh
   return last;
 }
 
-Result<void> RateService::read(const std::string& job, Limit& limit, Deadline deadline) {
-  SLUICE_TRY(found, limit.board->read(kTopic, "limit/" + job, deadline));
+Result<void> RateService::read(Limit& limit, Deadline deadline) {
+  SLUICE_TRY(found, limit.board->read(kTopic, limit.key, deadline));
   limit.notice = std::move(*found);
-  limit.notice.key = "limit/" + job;
+  limit.notice.key = limit.key;
   limit.known = true;
   return {};
 }
 
-void RateService::give_back(const std::string& job, Limit& limit, Deadline deadline) {
+void RateService::give_back(Limit& limit, Deadline deadline) {
   if (const auto left = limit.job.lock()) {
     left->share_rate({});
   }
-  for (int tries = 0; tries < kMostTries && (limit.known || read(job, limit, deadline)); ++tries) {
+  for (int tries = 0; tries < kMostTries && (limit.known || read(limit, deadline)); ++tries) {
     limit.notice.text = limit.share.without_this_host(limit.notice.text);
     limit.known = false;
     const auto posted = limit.board->post(kTopic, limit.notice, deadline);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -34,6 +35,8 @@ class RateService final : public Service {
   }
   Result<void> start() override;
   void stop() override { leave(SteadyTime::max()); }
+  /// Gives back what it has, until `limit`. Returns at once; `leave` follows.
+  void begin_leave(SteadyTime limit);
   /// As stop: gives back what it has. Waits no longer than until `limit`; false: a store has not answered.
   bool leave(SteadyTime limit);
 
@@ -41,7 +44,7 @@ class RateService final : public Service {
   /// A job's limit, and this host's part.
   struct Limit {
     double rate = 0;
-    std::string queue;
+    std::string key;  ///< of the notice: several queues may be on one board, and have jobs of one name
     fleet::RateShare share;
     std::unique_ptr<queue::NoticeBoard> board{};
     queue::Notice notice{};  ///< as it was read or posted last
@@ -49,17 +52,24 @@ class RateService final : public Service {
     std::weak_ptr<work::Job> job{};
     std::uint64_t claimed = 0;  ///< by the job when it was asked last
     SteadyTime asked{};
-    bool complained = false;
+    bool troubled = false;  ///< the last try has failed
+    SteadyTime retry_at = SteadyTime::min();
+
+    SteadyTime due() const { return std::max(share.due(), retry_at); }
   };
 
   void run(const std::stop_token& stop);
   /// When to look again.
-  SteadyTime attend();
+  SteadyTime attend(const std::stop_token& stop);
+  /// Brings the limits to the jobs that run now; false: the board of one cannot be opened.
+  bool take_members();
+  /// Those of boards that answered the last time first, and of the others one.
+  void renew_due(const std::stop_token& stop);
   void renew(work::Job& job, Limit& limit);
   Result<void> post(work::Job& job, Limit& limit, const fleet::RateShare::Use& use);
-  static Result<void> read(const std::string& job, Limit& limit, Deadline deadline);
+  static Result<void> read(Limit& limit, Deadline deadline);
   static fleet::RateShare::Use use_of(const work::Job& job, Limit& limit, SteadyTime now);
-  static void give_back(const std::string& job, Limit& limit, Deadline deadline);
+  static void give_back(Limit& limit, Deadline deadline);
 
   const Parts parts_;
   const std::string host_;
