@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -23,6 +24,13 @@ enum class Topic {
   audit,      ///< what operators did
   schedules,  ///< what hosts tell each other about messages that are sent by the clock, moves and shared limits
 };
+
+/// Of the keys of schedules that are shared limits: hosts write these anew every few seconds, and go by what is there.
+inline constexpr std::string_view kLimitPrefix = "limit/";
+
+inline bool is_limit(Topic topic, std::string_view key) {
+  return topic == Topic::schedules && key.starts_with(kLimitPrefix);
+}
 
 /// A small text that hosts and operators leave for each other. A value.
 struct Notice {

@@ -89,7 +89,7 @@ bool RateService::take_members() {
     if (job.rate_limit <= 0 || job.rate_per_host) {
       continue;
     }
-    const std::string key = "limit/" + job.queue + "/" + job.name;
+    const std::string key = std::string(queue::kLimitPrefix) + job.queue + "/" + job.name;
     const auto before = limits_.find(job.name);
     const bool same = before != limits_.end() && before->second.rate == job.rate_limit && before->second.key == key;
     auto board = same ? Result<std::unique_ptr<queue::NoticeBoard>>(std::move(before->second.board))

@@ -68,7 +68,7 @@ class SqliteBoard final : public NoticeBoard {
           write.bind(number_of(topic), std::string_view(notice.key), notice.version, now, Blob{notice.text}).run() > 0,
           false};
     };
-    SLUICE_TRY(made, change(topic, put, deadline));
+    SLUICE_TRY(made, change(topic, notice.key, put, deadline));
     return made->touched ? Result<std::int64_t>(notice.version + 1) : changed_meanwhile();
   }
 
@@ -79,7 +79,7 @@ class SqliteBoard final : public NoticeBoard {
       Statement find(*writer.connection, "SELECT 1 FROM sluice_notices WHERE topic = ?1 AND key = ?2");
       return Change{touched, find.bind(number_of(topic), std::string_view(key)).only().has_value()};
     };
-    SLUICE_TRY(made, change(topic, remove, deadline));
+    SLUICE_TRY(made, change(topic, key, remove, deadline));
     return made->left ? Result<void>(changed_meanwhile()) : Result<void>();
   }
 
@@ -116,13 +116,15 @@ class SqliteBoard final : public NoticeBoard {
         deadline);
   }
 
-  Result<Change> change(Topic topic, std::function<Change(Writer&)> work, Deadline deadline) {
+  Result<Change> change(Topic topic, std::string_view key, std::function<Change(Writer&)> work, Deadline deadline) {
     const auto ring = [topic, &doorbell = store_.doorbell()](const Change& made) {
       if (topic == Topic::steering && made.touched) {
         doorbell.ring(bell_address());
       }
     };
-    return store_.write<Change>({.work = std::move(work), .flush = topic != Topic::hosts, .committed = ring}, deadline);
+    // What hosts tell every few seconds anyway need not outlive a power cut.
+    const bool is_told_again = topic == Topic::hosts || is_limit(topic, key);
+    return store_.write<Change>({.work = std::move(work), .flush = !is_told_again, .committed = ring}, deadline);
   }
 
   SharedStore& store_;
