@@ -67,7 +67,8 @@ class TableBoard final : public NoticeBoard {
   WallTime now() const override { return parts_.clock.wall_now(); }
 
   Result<Notice> read(Topic topic, const std::string& key, Deadline deadline) override {
-    SLUICE_TRY(found, item(id_of(topic, key), topic == Topic::audit, deadline));
+    const bool consistent = topic == Topic::audit || is_limit(topic, key);
+    SLUICE_TRY(found, item(id_of(topic, key), consistent, deadline));
     return notice_of(key, *found);
   }
   Result<std::vector<Notice>> list(Topic topic, Deadline deadline) override {
