@@ -29,6 +29,15 @@ std::string_view verb_of(queue::ChangeAction action) {
   return "reset";
 }
 
+/// Why nothing was changed. What a store says of the audit means something else to who asked for a change of messages.
+Error unnoted(const Error& error) {
+  const ErrorCode code = error.code();
+  const bool misleads = code == ErrorCode::conflict || code == ErrorCode::unknown_outcome ||
+                        code == ErrorCode::invalid || code == ErrorCode::not_found;
+  return {misleads ? ErrorCode::unavailable : code,
+          "nothing was changed, for the audit could not be written: " + error.message()};
+}
+
 /// The one message by its id, or how many.
 std::string named(std::size_t count, const std::string& id) {
   return count == 1 ? "message " + id : std::to_string(count) + " messages";
@@ -71,6 +80,7 @@ AuditedOperator::AuditedOperator(std::unique_ptr<queue::Operator> queue, queue::
 void AuditedOperator::begin(Deed deed) {
   under_way_ = true;
   noted_ = false;
+  may_be_noted_ = false;
   entry_ = {.id = make_uuid(random_).substr(0, kIdDigits),
             .who = who_,
             .what = std::move(deed.what),
@@ -84,9 +94,6 @@ Result<void> AuditedOperator::note_begun(Deadline deadline) {
   if (noted_) {
     return {};
   }
-  const auto unnoted = [](const Error& error) {
-    return Error(error.code(), "nothing was changed, for the audit could not be written: " + error.message());
-  };
   if (!board_) {
     auto opened = queues_.open_board(name_);
     if (!opened && opened.error().code() == ErrorCode::invalid) {
@@ -98,18 +105,25 @@ Result<void> AuditedOperator::note_begun(Deadline deadline) {
     board_ = std::move(*opened);
   }
   entry_.at = board_->now();
-  if (const auto begun = fleet::note_deed(*board_, entry_, deadline); !begun) {
-    return unnoted(begun.error());
+  const auto begun = fleet::note_deed(*board_, entry_, deadline);
+  noted_ = begun.has_value();
+  if (noted_) {
+    return {};
   }
-  noted_ = true;
-  return {};
+  const ErrorCode why = begun.error().code();
+  may_be_noted_ = may_be_noted_ || why == ErrorCode::unknown_outcome || why == ErrorCode::timeout;
+  return unnoted(begun.error());
 }
 
 Result<void> AuditedOperator::finish(const DeedCount& count, const std::string& stopped_by, Deadline deadline) {
   under_way_ = false;
-  if (!noted_) {
-    return {};
+  if (!noted_ && may_be_noted_) {
+    return close_line(count, "nobody knew whether this line was written, so that nothing was changed", deadline);
   }
+  return noted_ ? close_line(count, stopped_by, deadline) : Result<void>();
+}
+
+Result<void> AuditedOperator::close_line(const DeedCount& count, const std::string& stopped_by, Deadline deadline) {
   entry_.state = stopped_by.empty() ? fleet::DeedState::done : fleet::DeedState::stopped;
   entry_.ended_at = board_->now();
   entry_.changed = count.changed;
@@ -128,7 +142,9 @@ Outcome AuditedOperator::within(const std::string& what, const std::function<Out
     begin({.what = what + " of queue " + name_});
   }
   if (const auto begun = note_begun(deadline); !begun) {
-    under_way_ = !alone;
+    if (alone) {
+      static_cast<void>(finish({}, {}, deadline));
+    }
     return failure(begun.error());
   }
   Outcome outcome = work();

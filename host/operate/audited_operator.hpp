@@ -62,6 +62,7 @@ class AuditedOperator final : public queue::Operator {
                  const std::function<DeedCount(const Outcome&)>& count,
                  const std::function<Outcome(const Error&)>& failure, Deadline deadline);
   Result<void> note_begun(Deadline deadline);
+  Result<void> close_line(const DeedCount& count, const std::string& stopped_by, Deadline deadline);
 
   const std::unique_ptr<queue::Operator> queue_;
   queue::Queues& queues_;
@@ -71,7 +72,8 @@ class AuditedOperator final : public queue::Operator {
 
   std::unique_ptr<queue::NoticeBoard> board_;  // from the first change on
   bool under_way_ = false;
-  bool noted_ = false;
+  bool noted_ = false;         ///< the line stands there
+  bool may_be_noted_ = false;  ///< or may, where the answer was lost
   fleet::AuditEntry entry_;
 };
 

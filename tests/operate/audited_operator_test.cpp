@@ -113,6 +113,22 @@ TEST_F(AuditedOperatorTest, NothingIsChangedWithoutItsLine) {
   EXPECT_EQ(change("a"), ChangeStatus::applied) << "the next one is tried anew";
 }
 
+TEST_F(AuditedOperatorTest, WhatTheAuditSaysIsNotTakenForWhatTheMessageSays) {
+  sim_.fail_next(StoreCall::board, 1, Error(ErrorCode::not_found, "no such notice"));
+  EXPECT_EQ(change("a"), ChangeStatus::failed);
+  EXPECT_EQ(last_.error.code(), ErrorCode::unavailable) << "the message is there";
+  EXPECT_THAT(last_.error.message(), HasSubstr("nothing was changed, for the audit"));
+}
+
+TEST_F(AuditedOperatorTest, ALineWhoseAnswerWasLostDoesNotStayBegun) {
+  sim_.fail_next(StoreCall::board, 1, Error(ErrorCode::timeout, "too late"));
+  EXPECT_EQ(change("a"), ChangeStatus::failed);
+  EXPECT_TRUE(oper_->get("a", Deadline::never()));
+  ASSERT_THAT(audit(), SizeIs(1));
+  EXPECT_EQ(audit().front().state, DeedState::stopped);
+  EXPECT_EQ(audit().front().changed, 0U);
+}
+
 TEST_F(AuditedOperatorTest, ABulkRunIsOneDeed) {
   oper_->begin({.what = "purge queue orders"});
   BulkRun run(*oper_, clock_, BulkPlan::removal_of_all(queue::Half::standard));
