@@ -58,6 +58,9 @@ std::vector<queue::Half> halves_of(const Arguments& arguments);
 inline constexpr Flag kConsistentFlag{
     "consistent", {}, "read the whole table, not its index, which lags behind writes"};
 
+/// Of commands that change messages.
+inline constexpr Flag kReasonFlag{"reason", "TEXT", "why, for `sluice audit`"};
+
 /// "100/s", "30/m" or "100", as messages a second; 0 where it is not given.
 inline constexpr Flag kRateFlag{"rate", "N/s", "at most N messages a second (/m: a minute)"};
 OrExit<double> parse_rate(const Arguments& arguments);

@@ -338,7 +338,7 @@ OrExit<QueueSession> QueueSession::open(const Arguments& arguments, Queue queue,
 
 void QueueSession::finish_deed(const operate::DeedCount& count, const std::string& stopped_by) {
   if (const auto noted = oper().finish(count, stopped_by, deadline()); !noted) {
-    warn("`sluice audit` will show this as begun: " + explained(noted.error()));
+    warn_of_open_deed(explained(noted.error()));
   }
 }
 

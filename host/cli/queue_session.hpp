@@ -128,6 +128,7 @@ class QueueSession {
   operate::AuditedOperator& oper() { return *operator_; }
   /// Says in the audit what came of the deed that `oper` was told of, and to the user where that cannot be done.
   void finish_deed(const operate::DeedCount& count, const std::string& stopped_by = {});
+  static void warn_of_open_deed(const std::string& why) { warn("`sluice audit` will show this as begun: " + why); }
   OrExit<std::unique_ptr<queue::Sender>> open_sender() { return opened(queues().open_sender(queue())); }
   OrExit<std::unique_ptr<queue::Source>> open_source(queue::Half half) {
     return opened(queues().open_source({queue(), half}));

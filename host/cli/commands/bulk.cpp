@@ -489,8 +489,6 @@ OrExit<queue::Change> change_of(queue::ChangeAction action, const Arguments& arg
 
 constexpr Flag kAllFlag{"all", {}, "every message, where no filter chooses"};
 
-constexpr Flag kReasonFlag{"reason", "TEXT", "why, for `sluice audit`"};
-
 /// The filter's flags, and --limit, --dry-run, --ids, --rate, --yes, --force, --resume and --reason.
 std::vector<Flag> bulk_flags() {
   return joined(filter_flags(),

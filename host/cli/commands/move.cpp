@@ -41,6 +41,7 @@ struct MoveOrder {
   std::optional<std::uint64_t> expected;  ///< messages, where somebody has counted them
   /// Jobs of the old queue that are at work, "JOB on HOST", where messages with a group stay because of them.
   std::vector<std::string> at_work;
+  std::string reason;  ///< for the audit
 };
 
 /// Steps a move until it has come to its end, fails, or somebody interrupts it; shows how it goes, and what came of it.
@@ -62,6 +63,8 @@ class MoveRun {
     report();
     return exit_of(end);
   }
+  /// Why the move has not come to its end, for the audit; empty: it has.
+  const std::string& stopped_by() const { return stopped_by_; }
 
  private:
   enum class End { finished, interrupted, failed };
@@ -197,16 +200,17 @@ class MoveRun {
                figure(read, 1), "write_units", figure(written, 1), "price", money(read, written));
   }
 
-  Exit exit_of(End end) const {
+  Exit exit_of(End end) {
     constexpr const char* kAgain = "; the same command again goes on";
     switch (end) {
       case End::failed:
-        return Exit::failure(session_.place().explained(error_, order_.plan.pair.from) + " (" + summary() + ")" +
-                             kAgain);
+        stopped_by_ = session_.place().explained(error_, order_.plan.pair.from);
+        return Exit::failure(stopped_by_ + " (" + summary() + ")" + kAgain);
       case End::interrupted:
         if (order_.plan.follow && mover_.at_rest()) {
           return Exit::ok();  // who follows is ended so
         }
+        stopped_by_ = "interrupted";
         return {kExitInterrupted, "interrupted; " + summary() + kAgain};
       case End::finished:
         break;
@@ -234,6 +238,7 @@ class MoveRun {
   const BulkProgress progress_;
   std::vector<operate::Mover::Refusal> refusals_;
   Error error_;
+  std::string stopped_by_;
   int failures_ = 0;  ///< in a row
 };
 
@@ -421,6 +426,7 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Console& c
                           .who = this_operator(),
                           .what = "move queue " + plan.pair.from + " to " + plan.pair.target(),
                           .queue = plan.pair.from,
+                          .reason = order.reason,
                           .state = fleet::DeedState::begun};
   if (auto noted = fleet::note_deed(*sides.from.board, entry, session.deadline()); !noted) {
     static_cast<void>(notice.leave(!plan.resumed, session.deadline()));
@@ -428,27 +434,33 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Console& c
   }
   // Where hosts own the queue's shards they hand them over, and get them back at the end.
   auto ownership = session.queues().take_ownership(plan.pair.from, plan.resumed ? kBothHalves : plan.halves);
-  const auto note_end = [&](fleet::DeedState state, std::uint64_t moved) {
-    entry.state = state;
+  const auto note_end = [&](const operate::MoveCount& count, const std::string& stopped_by) {
+    entry.state = stopped_by.empty() ? fleet::DeedState::done : fleet::DeedState::stopped;
     entry.ended_at = sides.from.board->now();
-    entry.changed = moved;
-    static_cast<void>(fleet::note_deed(*sides.from.board, entry, session.deadline()));
+    entry.changed = count.carried;
+    entry.failed = count.refused;
+    entry.stopped_by = stopped_by;
+    if (const auto noted = fleet::note_deed(*sides.from.board, entry, session.deadline()); !noted) {
+      QueueSession::warn_of_open_deed(session.place().explained(noted.error(), plan.pair.from));
+    }
   };
   if (!ownership) {
-    note_end(fleet::DeedState::stopped, 0);
+    const std::string why = session.place().explained(ownership.error(), plan.pair.from);
+    note_end({}, why);
     static_cast<void>(notice.leave(!plan.resumed, session.deadline()));
-    return Exit::failure(session.place().explained(ownership.error(), plan.pair.from));
+    return Exit::failure(why);
   }
   queue::Operator& from = *ownership ? (*ownership)->oper() : *sides.from.oper;
   operate::Mover mover({from, *sides.to.oper, *sides.from.board, *sides.to.board, ownership->get()}, session.clock(),
                        &notice, plan);
-  Exit end = MoveRun(mover, order, session, console).run();
+  MoveRun run(mover, order, session, console);
+  Exit end = run.run();
   if (*ownership && !(*ownership)->give_back()) {
     console.note("some shards of queue " + plan.pair.from +
                  " could not be given back; its hosts take them when this process's lease has run out");
   }
   static_cast<void>(notice.leave(mover.nothing_taken(), session.deadline()));
-  note_end(end.code() == kExitOk ? fleet::DeedState::done : fleet::DeedState::stopped, mover.count().carried);
+  note_end(mover.count(), run.stopped_by());
   return end;
 }
 
@@ -456,7 +468,7 @@ Exit move_queue(const Arguments& arguments, Console& console) {
   SLUICE_TRY(plan, parse_plan(arguments));
   SLUICE_TRY(session, QueueSession::open(arguments, QueueSession::Queue::apart));
   SLUICE_PASS_ON(check_tables(session->host(), *plan));
-  MoveOrder order{.plan = std::move(*plan), .expected = {}, .at_work = {}};
+  MoveOrder order{.plan = std::move(*plan), .expected = {}, .at_work = {}, .reason = arguments.get("reason")};
   SLUICE_TRY(sides, open_sides(*session, order.plan));
   order.plan.resumed = arguments.has("adopt");
   if (sides->from.traits.groups && !arguments.has("any-order")) {
@@ -488,7 +500,8 @@ std::vector<Flag> flags() {
        kYesFlag,
        {"any-order", {}, "messages with a group too, although a job works on the old queue; their order may be lost"},
        {"drop-priority", {}, "where the new queue has no priorities, all come as normal ones"},
-       {"adopt", {}, "take up what a broken-off move of these queues has left, although its notice is lost"}},
+       {"adopt", {}, "take up what a broken-off move of these queues has left, although its notice is lost"},
+       kReasonFlag},
       Outboxes::not_taken);
   for (const char* const name : {"queue", "table", "index"}) {
     all = without_flag(std::move(all), name);

@@ -109,6 +109,8 @@ class ImportRun {
 
   const operate::Importer::Counts& counts() const { return importer_.counts(); }
   std::uint64_t lines() const { return line_; }
+  /// Why it has not come to its end, for the audit; empty: it has.
+  const std::string& stopped_by() const { return stopped_by_; }
 
  private:
   /// False when this line ends the run.
@@ -151,9 +153,10 @@ class ImportRun {
     return std::to_string(counts().imported) + " imported, " + std::to_string(counts().existing) + " there already";
   }
 
-  Exit finish(LineReader::Status status, int reason) const {
+  Exit finish(LineReader::Status status, int reason) {
     constexpr const char* kAgain = "; the same command again passes over what is there and goes on";
     if (failed_) {
+      stopped_by_ = store_error_;
       return Exit::failure("stopped at line " + std::to_string(importer_.unwritten_line()) + " (" + so_far() +
                            "): " + store_error_ + kAgain);
     }
@@ -163,13 +166,14 @@ class ImportRun {
     }
     switch (status) {
       case LineReader::Status::stopped:
+        stopped_by_ = "interrupted";
         return {kExitInterrupted, "interrupted after line " + std::to_string(line_) + " (" + so_far() + ")" + kAgain};
       case LineReader::Status::too_long:
-        return Exit::failure("line " + std::to_string(line_ + 1) + ": longer than 128 MiB, which no record is; " +
-                             "nothing after it was read (" + so_far() + ")");
+        stopped_by_ = "line " + std::to_string(line_ + 1) + ": longer than 128 MiB, which no record is";
+        return Exit::failure(stopped_by_ + "; nothing after it was read (" + so_far() + ")");
       case LineReader::Status::failed:
-        return Exit::failure("line " + std::to_string(line_ + 1) + ": cannot read: " + std::strerror(reason) + " (" +
-                             so_far() + ")" + kAgain);
+        stopped_by_ = "line " + std::to_string(line_ + 1) + ": cannot read: " + std::strerror(reason);
+        return Exit::failure(stopped_by_ + " (" + so_far() + ")" + kAgain);
       default:
         break;
     }
@@ -209,10 +213,10 @@ Exit import_queue(const Arguments& arguments, Console& console) {
     return Exit::failure("--file " + arguments.get("file") + ": " + std::strerror(errno));
   }
   SLUICE_TRY(session, QueueSession::open(arguments));
-  session->oper().begin({.what = "import into queue " + session->queue()});
+  session->oper().begin({.what = "import into queue " + session->queue(), .reason = arguments.get("reason")});
   ImportRun run(*session, *keep_going, arguments.has("keep-leases"), console);
   Exit exit = run.run(file.open() ? file.get() : STDIN_FILENO);
-  session->finish_deed({run.counts().imported, run.counts().existing, run.counts().refused});
+  session->finish_deed({run.counts().imported, run.counts().existing, run.counts().refused}, run.stopped_by());
   report(run, session->queue(), console);
   if (const auto cost = session->cost()) {
     console.note("imported " + std::to_string(run.counts().imported) +
@@ -455,7 +459,8 @@ std::vector<Command> copy_commands() {
               with_store_flags({{"file", "FILE", "the file of records"},
                                 {"on-error", "stop|continue", "what a line that is no record does [default: stop]"},
                                 {"keep-leases", {}, "what is in flight stays hidden until its time"},
-                                kCreateFlag}),
+                                kCreateFlag,
+                                kReasonFlag}),
           .examples = "sluice import orders --file orders.jsonl\n"
                       "zcat backup.jsonl.gz | sluice import orders --on-error continue -",
           .stdin_operand = true,
