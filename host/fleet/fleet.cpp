@@ -64,6 +64,12 @@ AuditEntry deed_of(const Directive& directive, std::string what, std::string que
   return {.id = directive.id, .who = who, .what = std::move(what), .queue = std::move(queue)};
 }
 
+/// Notes what is done already.
+std::optional<Error> why_unnoted(NoticeBoard& board, AuditEntry deed, Deadline deadline) {
+  const auto noted = note_deed(board, std::move(deed), deadline);
+  return noted ? std::nullopt : std::optional(noted.error());
+}
+
 bool knows(const HostRecord& host, const Directive& directive) {
   return directive.target == Target::host ? host.is_called(directive.name)
                                           : std::any_of(host.jobs.begin(), host.jobs.end(), [&](const JobRecord& job) {
@@ -246,8 +252,8 @@ Result<std::vector<Given>> Fleet::give(const Directive& directive, const std::st
   std::vector<Given> all;
   for (Post* post : posts_for(directive, queue, deadline)) {
     SLUICE_TRY(done, give_on(*post, given, deadline));
+    done->unnoted = why_unnoted(*post->board, deed_of(given, given.text(), name, who), deadline);
     all.push_back(std::move(*done));
-    SLUICE_PASS_ON(note_deed(*post->board, deed_of(given, given.text(), name, who), deadline));
   }
   return all;
 }
@@ -294,8 +300,8 @@ Result<std::vector<Given>> Fleet::reset(std::optional<Wish> wish, const std::str
       AuditEntry deed = deed_of(directive, "reset: " + directive.text(), queue, who);
       // The directive itself is a deed too.
       deed.id += "-reset";
-      all.push_back({std::move(directive), post.board->traits().place, *version});
-      SLUICE_PASS_ON(note_deed(*post.board, std::move(deed), deadline));
+      all.push_back({std::move(directive), post.board->traits().place, *version,
+                     why_unnoted(*post.board, std::move(deed), deadline)});
     }
   }
   return all;
@@ -305,12 +311,14 @@ Result<void> Fleet::note(const Directive& directive, const std::string& queue, c
                          Deadline deadline) {
   AuditEntry deed = deed_of(directive, directive.text(), queue, who);
   deed.id = make_id();
+  std::optional<Error> unnoted;
   for (Post& post : posts_) {
     if (queue.empty() || post.serves(queue)) {
-      SLUICE_PASS_ON(note_deed(*post.board, deed, deadline));
+      const auto why = why_unnoted(*post.board, deed, deadline);
+      unnoted = unnoted ? unnoted : why;
     }
   }
-  return {};
+  return unnoted ? Result<void>(*unnoted) : Result<void>();
 }
 
 Obedience Fleet::obedience(const std::vector<Given>& all, const FleetView& view) {

@@ -52,6 +52,7 @@ struct Given {
   std::string place;
   /// Hosts have seen it once their `seen` on that board is at least this.
   std::int64_t version = 0;
+  std::optional<Error> unnoted{};  ///< why the audit does not show it; nothing: it does
 };
 
 /// What boards say of wishes. A value.
@@ -94,7 +95,7 @@ class Fleet : boost::noncopyable {
 
   /// Gives a directive (without id, `by`, `at`) and notes it for the audit; one result for each board. `queue` is where
   /// a job or a message lies; empty: wherever a host knows what is meant, else on every board. ErrorCode::invalid, with
-  /// nothing written, for one with a flaw; another error when a board did not take it, others may have.
+  /// nothing written, for one with a flaw; another error when a board did not take it, others may have. That the audit does not is none.
   Result<std::vector<Given>> give(const Directive& directive, const std::string& queue, const std::string& who,
                                   Deadline deadline);
   /// Takes back what stands of `wish` (nothing: of all) about `name` (empty: anything), on every board; what that was.

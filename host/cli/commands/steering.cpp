@@ -99,8 +99,22 @@ constexpr StandingWish kPause{Wish::pause, read_thing, not_paused};
 constexpr StandingWish kScale{Wish::scale, read_scale, not_scaled};
 constexpr StandingWish kLogLevel{Wish::log_level, read_log_level, level_not_steered};
 
+/// It is done all the same.
+void tell_unnoted(const std::string& why, Console& console) {
+  console.note("it is done, but `sluice audit` will not show it" + (why.empty() ? "" : ": " + why));
+}
+
+void tell_unnoted(const std::vector<fleet::Given>& all, Console& console) {
+  for (const fleet::Given& given : all) {
+    if (given.unnoted) {
+      tell_unnoted(given.unnoted->message(), console);
+    }
+  }
+}
+
 /// Waits until the hosts obey and says who does. Exit 1 when some have not in time.
 Exit follow(FleetSession& session, std::vector<fleet::Given> given, const std::string& what, Console& console) {
+  tell_unnoted(given, console);
   SLUICE_TRY(compliance, session.follow(std::move(given)));
   const auto& obeyed = compliance->obeyed();
   const auto& waited_for = compliance->waited_for();
@@ -438,10 +452,15 @@ bool is_gone(const fleet::FleetView& view, const std::string& host) {
 
 Exit wait_until_gone(FleetSession& session, const std::string& host, const OrderOptions& options, Console& console) {
   const SteadyTime until = Deadline::after(session.clock(), options.timeout).time();
+  constexpr Duration kWatchEvery = std::chrono::seconds(5);
   const InterruptFlag interrupt;
   DrainProgress progress(console, session.clock());
+  SteadyTime next_watch = session.clock().steady_now();
   while (true) {
-    static_cast<void>(session.fleet().watch(std::chrono::seconds(10), session.deadline()));
+    if (const SteadyTime now = session.clock().steady_now(); now >= next_watch) {
+      static_cast<void>(session.fleet().watch(2 * kWatchEvery, session.deadline()));
+      next_watch = now + kWatchEvery;
+    }
     SLUICE_TRY(view, session.hosts());
     for (const fleet::KnownHost& known : view->hosts) {
       if (known.record.is_called(host)) {
@@ -468,6 +487,7 @@ Exit order_far(const OrderRow& row, const std::string& word, const OrderOptions&
   SLUICE_TRY(order, row.named == nullptr ? order_of(row.wish, word) : row.named(*session, word));
   const std::string queue = order->target == Target::message ? session->queues().queue() : std::string();
   SLUICE_TRY(given, session->give(*order, queue));
+  tell_unnoted(*given, console);
   if (options.wait) {
     return wait_until_gone(*session, word, options, console);
   }
@@ -493,8 +513,7 @@ void note_for_audit(const Directive& order, const Arguments& arguments, const Cl
     return {};
   };
   if (const auto noted = note(); noted.has_error()) {
-    console.note("it is done, but `sluice audit` will not show it: " +
-                 (noted.error().lines().empty() ? std::string() : noted.error().lines().front()));
+    tell_unnoted(noted.error().lines().empty() ? std::string() : noted.error().lines().front(), console);
   }
 }
 
