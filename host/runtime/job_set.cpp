@@ -279,7 +279,8 @@ JobSet::Drained JobSet::account() const {
     work::LedgerSnapshot ledger = activity.ledger;
     ledger.stranded += ledger.in_flight();
     drained.jobs[job->config().name] += ledger;
-    drained.clean = drained.clean && ledger.stranded == 0 && activity.running.empty() && !activity.denial;
+    drained.clean = drained.clean && ledger.stranded == 0 && activity.running.empty() && activity.lingering == 0 &&
+                    !activity.denial;
     add_of_job(job->config().name, work::left_behind(activity, clock_.steady_now()), drained.left_behind);
   }
   for (const JobPointer& job : undead) {

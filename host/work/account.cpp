@@ -72,6 +72,10 @@ std::vector<std::string> left_behind(const JobActivity& activity, SteadyTime now
   if (handlers.size() > kMostTold) {
     lines.push_back("and so for " + std::to_string(handlers.size() - kMostTold) + " more");
   }
+  if (const std::uint32_t count = activity.lingering; count > 0) {
+    lines.push_back(std::to_string(count) + (count == 1 ? " handler" : " handlers") +
+                    " had not returned although the message was completed");
+  }
   if (const std::uint64_t left = activity.ledger.stranded + activity.ledger.in_flight(); left > 0) {
     lines.push_back(std::to_string(left) + (left == 1 ? " message stays" : " messages stay") +
                     " claimed until the lease runs out, as the store was not told in time");

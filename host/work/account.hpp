@@ -124,6 +124,7 @@ struct JobActivity {
   HandlerTimes times;
   std::vector<RunningHandler> running;
   std::vector<RunningHandler> abandoned{};  ///< whose messages the drain took from them, as they were then
+  std::uint32_t lingering = 0;              ///< workers in a `begin` whose message is completed
   std::optional<Error> trouble{};           ///< why claims or settlements fail just now
   bool cut_off = false;                     ///< they have failed for long
   std::optional<Error> denial{};            ///< why it can do nothing: the store refuses the role what it takes

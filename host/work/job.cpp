@@ -261,7 +261,7 @@ DrainReport Job::drain(Deadline deadline) {
   const JobActivity left = activity();
   parts_->shared.metrics().workers(0, left.stuck().size());
   return {left.ledger,
-          static_cast<std::uint32_t>(left.running.size()),
+          static_cast<std::uint32_t>(left.running.size()) + left.lingering,
           static_cast<std::uint32_t>(left.abandoned.size()),
           left.claiming,
           left.denial.has_value(),

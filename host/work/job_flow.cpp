@@ -538,6 +538,10 @@ JobActivity JobFlow::activity(SteadyTime now) const {
     views.clear();
     if (seat.batch != nullptr) {
       seat.batch->look(views);
+      const bool inside = seat.async() && seat.batch->inside_since() != SteadyTime::max();
+      const bool lingers =
+          inside && std::all_of(views.begin(), views.end(), [](const auto& view) { return view.begun; });
+      activity.lingering += lingers ? 1 : 0;
     }
     for (const WorkerBatch::View& view : views) {
       activity.running.push_back(running_of(view, number));

@@ -318,8 +318,12 @@ TEST(AsyncFlow, OneWhoseBeginDoesNotReturnAfterOthersHaveCompletedItLosesItsWork
   Running* const hung = rig.batches[0].WorkerBatch::next(rig.now());
   ASSERT_NE(hung, nullptr);
   rig.pass(1s);
+  EXPECT_EQ(rig.activity().lingering, 0U) << "it is at work";
   rig.complete(*hung);
   EXPECT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.activity().lingering, 1U);
+  EXPECT_THAT(left_behind(rig.activity(), rig.now()),
+              testing::ElementsAre("1 handler had not returned although the message was completed"));
   rig.pass(63s);
   rig.extend();
   EXPECT_EQ(rig.effects.hire_workers, 0U) << "it may return";
@@ -342,7 +346,9 @@ TEST(AsyncFlow, OneWhoseBeginReturnsAfterOthersHaveCompletedItGoesOn) {
   Running* const slow = rig.batches[0].WorkerBatch::next(rig.now());
   const Task& task = *slow->task;
   rig.complete(*slow);
+  EXPECT_EQ(rig.activity().lingering, 1U);
   rig.batches[0].left(*slow, task);
+  EXPECT_EQ(rig.activity().lingering, 0U);
   EXPECT_EQ(rig.batches[0].WorkerBatch::next(rig.now()), nullptr);
   rig.flow.collect(0, rig.now(), rig.effects);
   rig.pass(100s);
