@@ -127,6 +127,31 @@ TEST(WatchedEnds, SayWhyOneHasEndedWithoutAnOutcome) {
             "timed out: the handler did not return within 66s, it is stuck and its worker is lost");
 }
 
+TEST(WatchedEnds, SayWhatOneHadComeToThatIsNotRunAgainAndNeverWritten) {
+  FlowRig rig(1);
+  rig.effects.watched = true;
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  queue::Claimed first = rig.messages(1);
+  queue::Claimed again = first;
+  again.deliveries[0].receipt.version = 5;
+  again.deliveries[0].message.attempt = 2;
+  rig.flow.claimed(std::move(first), rig.now(), rig.effects);
+  ASSERT_NE(rig.start(0), nullptr);
+  rig.batches[0].finish({OutcomeStatus::reject, {}, "no such account"}, rig.now());
+  rig.flow.collect(0, rig.now(), rig.effects);
+  settle(rig, {SettleStatus::lost, {}});
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  rig.flow.claimed(std::move(again), rig.now(), rig.effects);
+  rig.effects.ended.clear();
+  for (int tries = 0; tries < 10; ++tries) {
+    rig.pass(10s);
+    ASSERT_EQ(rig.settle(SettleStatus::failed, ErrorCode::invalid), 1U);
+  }
+  ASSERT_EQ(rig.effects.ended.size(), 1U);
+  EXPECT_EQ(rig.effects.ended.front().ending, Ending::lost);
+  EXPECT_EQ(rig.effects.ended.front().reason, "no such account");
+}
+
 TEST(WatchedEnds, AreNotGatheredWhereNobodyWatches) {
   FlowRig rig(1);
   run_to_its_end(rig);
