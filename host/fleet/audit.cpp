@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
 
 #include "base/text/utf8.hpp"
 #include "host/fleet/notice_json.hpp"
@@ -66,11 +67,17 @@ Result<Chapter> read_chapter(const std::string& text) {
 
 std::string key_of(std::int64_t chapter) { return std::to_string(chapter % kChapters); }
 
-/// Puts the newest chapter, as it stands, in the place of the oldest one.
-Result<void> keep(NoticeBoard& board, std::int64_t number, const std::string& text, Deadline deadline) {
-  SLUICE_TRY(oldest, board.read(Topic::audit, key_of(number), deadline));
+/// Puts the newest chapter, as it stands, in the place of the oldest one. ErrorCode::conflict where somebody has put a
+/// longer copy of it there, or a later one, meanwhile: it does not stand so any more.
+Result<void> keep(NoticeBoard& board, const Chapter& newest, const std::string& text, Deadline deadline) {
+  SLUICE_TRY(oldest, board.read(Topic::audit, key_of(newest.number), deadline));
   if (oldest->text == text) {
     return {};
+  }
+  const auto there = read_chapter(oldest->text);
+  const auto stand = [](const Chapter& chapter) { return std::pair(chapter.number, chapter.entries.size()); };
+  if (there && stand(*there) > stand(newest)) {
+    return Error(ErrorCode::conflict, "the audit in " + board.traits().place + " has changed meanwhile; read it again");
   }
   oldest->text = text;
   SLUICE_PASS_ON(board.post(Topic::audit, *oldest, deadline));
@@ -123,13 +130,14 @@ Result<void> note_deed(NoticeBoard& board, AuditEntry deed, Deadline deadline) {
     *typed = cut_utf8(*typed, kMostTyped);
   }
   const auto written = [&](const std::string& text) -> Result<std::optional<std::string>> {
-    auto read = read_chapter(text);
-    Chapter chapter = read ? std::move(*read) : Chapter();
+    const auto read = read_chapter(text);
+    const Chapter newest = read ? *read : Chapter();
+    Chapter chapter = newest;
     add(deed, chapter.entries);
     std::string revised = chapter.text();
     if (revised.size() > kChapterBytes && !text.empty()) {
-      SLUICE_PASS_ON(keep(board, chapter.number, text, deadline));
-      revised = Chapter{chapter.number + 1, {deed}}.text();
+      SLUICE_PASS_ON(keep(board, newest, text, deadline));
+      revised = Chapter{newest.number + 1, {deed}}.text();
     }
     return revised == text ? std::optional<std::string>() : std::optional(std::move(revised));
   };

@@ -90,6 +90,24 @@ TEST_F(AuditTest, NoNoticeOutgrowsAChapterAndTheOldestGo) {
   }
 }
 
+TEST_F(AuditTest, AnOlderCopyOfAChapterDoesNotTakeTheNewerOnesPlace) {
+  std::string text;
+  for (int i = 0; text.size() < kChapterBytes - 500; ++i) {
+    note(deed("d" + std::to_string(i)));
+    text = board_->read(Topic::audit, {}, soon())->text;
+  }
+  // As one leaves it who has turned the page, with a deed more.
+  text.insert(text.rfind(']'), R"(,{"id":"late"})");
+  ASSERT_TRUE(board_->post(Topic::audit, {.key = "0", .text = text}, soon()));
+  AuditEntry last = deed("last");
+  last.reason = std::string(kMostTyped, 'x');
+  last.filter = last.reason;
+  const auto noted = note_deed(*board_, last, soon());
+  ASSERT_FALSE(noted);
+  EXPECT_EQ(noted.error().code(), ErrorCode::conflict);
+  EXPECT_EQ(board_->read(Topic::audit, "0", soon())->text, text);
+}
+
 TEST_F(AuditTest, ADeedThatEndsInALaterChapterIsOne) {
   AuditEntry purge = deed("long");
   purge.state = DeedState::begun;
