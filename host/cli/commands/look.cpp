@@ -144,9 +144,10 @@ void describe(const MessageInFlight& message, operate::Fields& fields) {
   }
 }
 
-/// As hosts and crash ledgers tell.
+/// As hosts and crash ledgers tell. Hosts elsewhere are asked to tell in detail only where somebody waits for it, as that
+/// is written on their boards.
 std::optional<operate::HandlerAtWork> holder_of(const std::string& id, const std::string& queue,
-                                                const Arguments& arguments) {
+                                                const Arguments& arguments, bool asks_hosts) {
   std::optional<operate::HandlerAtWork> holder;
   const auto is_found = [&](const fleet::FleetView& view) {
     for (const fleet::KnownHost& host : view.hosts) {
@@ -159,8 +160,14 @@ std::optional<operate::HandlerAtWork> holder_of(const std::string& id, const std
     }
     return holder && holder->answers;
   };
-  if (auto session = FleetSession::open(arguments); !session.has_error()) {
+  auto session = FleetSession::open(arguments);
+  if (session.has_error()) {
+    return holder;
+  }
+  if (asks_hosts) {
     static_cast<void>(look_in_detail(*session, is_found));
+  } else if (const auto view = session->hosts_now(); !view.has_error()) {
+    is_found(*view);
   }
   return holder;
 }
@@ -174,7 +181,8 @@ Exit get(const Arguments& arguments, Console& console) {
     show_message(*message, now, console);
     return Exit::ok();
   }
-  const MessageInFlight shown{*message, holder_of(*id, session->queue(), arguments)};
+  const bool asks_hosts = console.shows_text() && console.output_is_terminal();
+  const MessageInFlight shown{*message, holder_of(*id, session->queue(), arguments, asks_hosts)};
   console.out(console.shows_text()
                   ? message_text(operate::row_of(shown, now), message->message, console.output_has_colour())
                   : json_of(shown, now));
@@ -309,8 +317,9 @@ std::vector<Command> look_commands() {
           .usage = "[QUEUE] ID [OPTION]...",
           .description =
               "Prints a JSON object: body, state, times, attributes, and why it failed last; of a message in flight "
-              "also which host and handler have it, and until when. The dead-letter half is looked in too; nothing is "
-              "claimed or changed.",
+              "also which host and handler have it, and until when, as far as hosts tell: on a terminal those elsewhere "
+              "are asked, which takes some seconds. The dead-letter half is looked in too; nothing is claimed or "
+              "changed.",
           .flags = with_store_flags({kIdFlag}),
           .examples = "sluice get orders A-101",
           .run = get,
