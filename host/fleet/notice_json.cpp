@@ -26,7 +26,7 @@ void NoticeWriter::put(std::string_view name, bool value) {
 
 void NoticeWriter::put(std::string_view name, double value) {
   if (value > 0 && std::isfinite(value)) {
-    json_.member(name, value, value < 100 ? 2 : 0);
+    json_.member(name, value, value < 0.1 ? 6 : value < 100 ? 2 : 0);
   }
 }
 

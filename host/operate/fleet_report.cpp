@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "base/text/joined.hpp"
@@ -16,6 +18,11 @@ using fleet::Directive;
 using fleet::Target;
 using fleet::Wish;
 using Key = std::pair<std::string, std::pair<std::string, bool>>;
+
+/// Nothing for an empty text.
+std::optional<std::string> some(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
 
 void add(JobSummary& summary, const fleet::HostRecord& host, const fleet::JobRecord& job) {
   summary.handler = job.handler;
@@ -252,8 +259,8 @@ void describe(const fleet::JobRecord& job, Fields& fields) {
   fields.member("file_workers", job.file_concurrency);
   fields.member("paused", job.paused);
   fields.member("held_by_budget", job.held_by_budget);
-  fields.member("rate_limit", job.rate_limit);
-  fields.member("rate", job.rate, 2);
+  fields.member("rate_limit", some(job.rate_limit));
+  fields.member("rate", job.rate, 6);
   fields.member("running", job.running);
   fields.member("stuck", job.stuck);
   describe_counts(job, fields);
@@ -273,8 +280,9 @@ void describe(const JobSummary& job, Fields& fields) {
   fields.member("file_workers", job.file_workers);
   fields.member("workers", job.workers);
   fields.cell(figures("WORKERS"), workers_text(job));
-  fields.text("rate_limit", names("LIMIT", 5, 2), job.rate_limit);
-  fields.member("rate", job.rate, 2);
+  fields.member("rate_limit", some(job.rate_limit));
+  fields.cell(names("LIMIT", 5, 2), job.rate_limit);
+  fields.member("rate", job.rate, 6);
   fields.number("running", figures("RUNNING", 2), job.running);
   fields.member("stuck", job.stuck);
   fields.member("paused", job.paused());
