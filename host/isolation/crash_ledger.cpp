@@ -424,7 +424,7 @@ std::string LedgerContents::cause() const {
   if (crash) {
     return crash->summary();
   }
-  return unclean_end ? "drained, but not clean: " + unclean_end->why
+  return unclean_end ? "drained, but not clean: " + (unclean_end->why.empty() ? "nothing says why" : unclean_end->why)
                      : "nothing says why: killed, out of memory, or power lost";
 }
 
