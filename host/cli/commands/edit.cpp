@@ -174,7 +174,8 @@ class Editing {
   bool kept_ = false;
 };
 
-Exit with_editor(QueueSession& session, const queue::StoredMessage& message, Console& console) {
+/// `is_edited`: whether the message was changed.
+Exit with_editor(QueueSession& session, const queue::StoredMessage& message, Console& console, bool& is_edited) {
   SLUICE_TRY(editing, Editing::begin(message, console));
   while (true) {
     SLUICE_TRY(edits, editing->run(console));
@@ -183,6 +184,7 @@ Exit with_editor(QueueSession& session, const queue::StoredMessage& message, Con
       return Exit::ok();
     }
     const auto edited = session.oper().edit(message.message.id, message.version, *edits, session.deadline());
+    is_edited = edited.has_value();
     if (edited) {
       show_message(*edited, session.clock().wall_now(), console);
       return Exit::ok();
@@ -213,9 +215,9 @@ Exit edit_by_hand(const Arguments& arguments, Console& console) {
   SLUICE_TRY(found, unclaimed(*session, *id, arguments.has("force")));
   session->oper().begin(
       {.what = "edit message " + *id + " of queue " + session->queue(), .reason = arguments.get("reason")});
-  Exit end = with_editor(*session, *found, console);
-  const bool is_done = end.code() == kExitOk;
-  session->finish_deed({.changed = is_done ? 1U : 0U, .failed = is_done ? 0U : 1U});
+  bool is_edited = false;
+  Exit end = with_editor(*session, *found, console, is_edited);
+  session->finish_deed({.changed = is_edited ? 1U : 0U, .failed = is_edited || end.code() == kExitOk ? 0U : 1U});
   return end;
 }
 
