@@ -45,6 +45,17 @@ class Reload(Case):
         self.assert_certificate(run, done=6)
         self.assertEqual(6, run.report()["jobs"]["orders"]["done"])
 
+    def test_the_only_limited_job_works_on_by_its_new_limit(self):
+        self.counted("orders", "one", "orders", extra='rate_limit = "20/s"')
+        run = self.start().started()
+        first = self.send(3)
+        until("worked by the old job", lambda: sorted(self.lines("one")) == sorted(first))
+        self.counted("orders", "two", "orders", extra='rate_limit = "40/s"')
+        self.hangup(run, "reloaded")
+        second = self.send(5)
+        until("worked by the new job", lambda: sorted(self.lines("two")) == sorted(second))
+        self.assertEqual(0, run.stop(), run.log())
+
     def test_a_removed_job_drains(self):
         self.counted("orders", "one", "orders")
         self.counted("other", "two", "other")
