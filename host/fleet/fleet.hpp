@@ -95,7 +95,8 @@ class Fleet : boost::noncopyable {
 
   /// Gives a directive (without id, `by`, `at`) and notes it for the audit; one result for each board. `queue` is where
   /// a job or a message lies; empty: wherever a host knows what is meant, else on every board. ErrorCode::invalid, with
-  /// nothing written, for one with a flaw; another error when a board did not take it, others may have. That the audit does not is none.
+  /// nothing written, for one with a flaw; another error when a board did not take it, others may have. What the
+  /// audit does not take stands all the same.
   Result<std::vector<Given>> give(const Directive& directive, const std::string& queue, const std::string& who,
                                   Deadline deadline);
   /// Takes back what stands of `wish` (nothing: of all) about `name` (empty: anything), on every board; what that was.

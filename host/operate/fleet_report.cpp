@@ -20,9 +20,7 @@ using fleet::Wish;
 using Key = std::pair<std::string, std::pair<std::string, bool>>;
 
 /// Nothing for an empty text.
-std::optional<std::string> some(const std::string& text) {
-  return text.empty() ? std::nullopt : std::optional(text);
-}
+std::optional<std::string> some(const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); }
 
 void add(JobSummary& summary, const fleet::HostRecord& host, const fleet::JobRecord& job) {
   summary.handler = job.handler;

@@ -109,6 +109,19 @@ TEST_F(FleetTest, WishesStandOnceUntilTheyAreReset) {
   EXPECT_THAT(wishes(), IsEmpty());
 }
 
+TEST_F(FleetTest, AWishStandsThoughTheAuditCannotTakeIt) {
+  // The chapter is full, and cannot be turned over: a later one lies where it has to go.
+  const std::string full =
+      R"({"chapter":0,"entries":[{"id":"a","what":")" + std::string(kChapterBytes, 'x') + R"("}]})";
+  ASSERT_TRUE(board_->post(Topic::audit, {.text = full}, soon()));
+  ASSERT_TRUE(board_->post(Topic::audit, {.key = "0", .text = R"({"chapter":128,"entries":[]})"}, soon()));
+  const auto given = fleet_->give(pause("mailer"), {}, "ann@ops", soon());
+  ASSERT_TRUE(given) << given.error().message();
+  ASSERT_EQ(given->size(), 1U);
+  EXPECT_TRUE(given->front().unnoted);
+  EXPECT_THAT(wishes(), ElementsAre("pause job mailer"));
+}
+
 TEST_F(FleetTest, OrdersEndByThemselves) {
   ASSERT_TRUE(fleet_->give({.wish = Wish::drain, .target = Target::host, .name = "gone"}, {}, "ann", soon()));
   EXPECT_THAT(wishes(), ElementsAre("drain host gone"));

@@ -144,8 +144,8 @@ void describe(const MessageInFlight& message, operate::Fields& fields) {
   }
 }
 
-/// As hosts and crash ledgers tell. Hosts elsewhere are asked to tell in detail only where somebody waits for it, as that
-/// is written on their boards.
+/// As hosts and crash ledgers tell. Hosts elsewhere are asked to tell in detail only where somebody waits for it, as
+/// that is written on their boards.
 std::optional<operate::HandlerAtWork> holder_of(const std::string& id, const std::string& queue,
                                                 const Arguments& arguments, bool asks_hosts) {
   std::optional<operate::HandlerAtWork> holder;
@@ -317,9 +317,9 @@ std::vector<Command> look_commands() {
           .usage = "[QUEUE] ID [OPTION]...",
           .description =
               "Prints a JSON object: body, state, times, attributes, and why it failed last; of a message in flight "
-              "also which host and handler have it, and until when, as far as hosts tell: on a terminal those elsewhere "
-              "are asked, which takes some seconds. The dead-letter half is looked in too; nothing is claimed or "
-              "changed.",
+              "also which host and handler have it, and until when, as far as hosts tell: on a terminal those "
+              "elsewhere are asked, which takes some seconds. The dead-letter half is looked in too; nothing is "
+              "claimed or changed.",
           .flags = with_store_flags({kIdFlag}),
           .examples = "sluice get orders A-101",
           .run = get,
