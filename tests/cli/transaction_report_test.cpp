@@ -81,8 +81,8 @@ TEST(TransactionReport, AnOutboxHasNoTransaction) {
             "   2  mark row 17 of outbox:orders as sent, if it is still ours\n");
   config::HostConfig host;
   host.queues["mail"].store = "cloud";
-  EXPECT_EQ(refused_sends(host, "outbox:orders", outcome), "") << "it may go to any store";
-  EXPECT_NE(refused_sends(host, "orders", outcome), "");
+  EXPECT_EQ(refused_sends(host, nullptr, "outbox:orders", outcome), "") << "it may go to any store";
+  EXPECT_NE(refused_sends(host, nullptr, "orders", outcome), "");
 }
 
 TEST(TransactionReport, WhatTheStoreWouldRefuseIsSaid) {
