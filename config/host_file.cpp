@@ -598,7 +598,9 @@ Parsed<HostConfig> parse_host_config(const std::string& text, const std::string&
   Section root = reader.root();
   HostConfig config;
   config.file = file;
-  read_host(root.section("host"), config);
+  Section host = root.section("host");
+  const bool names_plugin_dirs = host.find("plugin_dirs") != nullptr;
+  read_host(std::move(host), config);
   read_log(root.section("log"), config);
   read_tracing(root.section("tracing"), config);
   Section http = root.section("http");
@@ -610,7 +612,7 @@ Parsed<HostConfig> parse_host_config(const std::string& text, const std::string&
   read_queues(root.section("queues"), config);
   read_outboxes(root.section("outbox"), config);
   resolve_paths(config);
-  add_installed_plugins(root.section("host").find("plugin_dirs") != nullptr, config);
+  add_installed_plugins(names_plugin_dirs, config);
   if (std::vector<ConfigError> errors = reader.finish(); !errors.empty()) {
     return errors;
   }
