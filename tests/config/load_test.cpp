@@ -107,7 +107,8 @@ TEST(Load, ChecksThatAQueueCanBeATable) {
   const TemporaryFolder folder;
   folder.write("jobs.d/a.toml", "[job]\nqueue = 'q'\nhandler = 'log'\n");
   EXPECT_EQ(errors_text(load_jobs(host_in(folder))), "");
-  EXPECT_NE(errors_text(load_jobs(host_in(folder, "[store]\nkind = 'dynamodb'"))).find("a.toml:2:9: "),
+  EXPECT_NE(errors_text(load_jobs(host_in(folder, "[store]\nkind = 'dynamodb'\n[queues.q]\nlayout = 'dynamomq'")))
+                .find("a.toml:2:9: "),
             std::string::npos);
   EXPECT_EQ(errors_text(load_jobs(host_in(folder, "[store]\nkind = 'dynamodb'\n[queues.q]\ntable = 'abc'"))), "");
 }
