@@ -17,7 +17,7 @@ GIVEN = {"[host] name": '"a"', "[http] listen": '"127.0.0.1:0"', "[wake] listen"
          "[stores.NAME] kind": '"sqlite"', "[stores.NAME] path": '"other.db"', "[stores.NAME] region": None, "[stores.NAME] endpoint": None,
          "[log] handler": '["rollbar", "sentry", "datadog"]', "[log.rollbar] token": '"t"', "[log.sentry] dsn": '"https://k@sentry.io/1"',
          "[log.datadog] api_key": '"k"', "[tracing] endpoint": '"http://localhost:4317"', "[tracing] ca": '"ca.pem"',
-         "[queues.NAME] store": '"NAME"', "[queues.NAME] table": '"orders-table"', "[job] name": '"orders"', "[job] queue": '"orders"', "[job] handler": '"log"', "[job] queues": None,
+         "[queues.NAME] store": '"NAME"', "[queues.NAME] table": '"orders-table"', "[queues.NAME] layout": '"dynamomq"', "[job] name": '"orders"', "[job] queue": '"orders"', "[job] handler": '"log"', "[job] queues": None,
          "[job.plugin] file": None, "[job.plugin] sha256": None, "[job.limits] memory": '"512MiB"', "[job.limits] cpu": '"10s"',
          "[job] isolation": '"process"', "[job] max_batch": None, "[job] rate_limit": '"100/s"', "[job.options]": None, "[[job.around]] handler": None, "[job.around.options]": None, "[job.idempotency] key": '"message"',
          "[queues.NAME] max_in_flight": "100", "[queues.NAME] shards": None, "[queues.NAME] fence": None, "[queues.NAME] max_write_units": None, "[queues.NAME] max_read_units": None,
