@@ -19,7 +19,7 @@ class Fleet(Case):
 
     def setUp(self):
         super().setUp()
-        self.write_host("[queues.slow]\n")
+        self.write_host('[queues.slow]\ntable = "slow"\n')
         if self.store == "dynamodb":
             self.sluice("table", "create", "--queue", "slow", check=True)
         self.write_job("counts", name="counter", queue="orders", options=f'path = "{self.path("seen")}"',
@@ -314,7 +314,7 @@ class FleetSqlite(Fleet):
         self.assertEqual(0, second.wait())
 
     def test_a_host_without_a_state_folder_is_steered_all_the_same(self):
-        self.write_host("[queues.slow]\n")
+        self.write_host('[queues.slow]\ntable = "slow"\n')
         with open(self.path("host.toml"), encoding="utf-8") as file:
             text = file.read()
         self.write("file", "")

@@ -354,7 +354,7 @@ TEST(AsyncFlow, OneWhoseBeginReturnsAfterOthersHaveCompletedItGoesOn) {
   rig.pass(100s);
   rig.extend();
   EXPECT_EQ(rig.effects.hire_workers, 0U);
-  EXPECT_EQ(rig.poll(1), 10U);
+  EXPECT_GE(rig.poll(1), 10U);
 }
 
 TEST(AsyncFlow, WhatEndedBeforeABeginHungIsWritten) {
