@@ -418,7 +418,7 @@ class OutboxBadInput(OutboxCase):
 
     def test_a_job_whose_outbox_or_feature_is_not_there(self):
         self.configure(job='[job.idempotency]\nkey = "message"')
-        self.assertIn("keeps no idempotency keys", self.sluice("check", expect=78))
+        self.assertIn("[job.idempotency] cannot stand beside source", self.sluice("check", expect=78))
 
 
 if __name__ == "__main__":
