@@ -600,7 +600,7 @@ Parsed<HostConfig> parse_host_config(const std::string& text, const std::string&
   config.file = file;
   Section host = root.section("host");
   const bool names_plugin_dirs = host.find("plugin_dirs") != nullptr;
-  read_host(std::move(host), config);
+  read_host(host, config);
   read_log(root.section("log"), config);
   read_tracing(root.section("tracing"), config);
   Section http = root.section("http");
