@@ -73,12 +73,12 @@ class Installation(Installed):
                 with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                     file.write(text)
             done = run("sluice", "check", env=self.environment, cwd=folder)
-            self.assertEqual((0, ""), (done.returncode, done.stderr), "nor is the default folder missed, which is not there")
+            self.assertEqual((0, "host.toml: good\n"), (done.returncode, done.stderr), "nor is the default folder missed, which is not there")
             # One's own handler of that name comes first.
             os.mkdir(os.path.join(folder, "plugins"))
             shutil.copy(self.path("lib", "sluice", "plugins", "log.so"), os.path.join(folder, "plugins", "mine.so"))
             done = run("sluice", "check", env=self.environment, cwd=folder)
-            self.assertEqual((0, ""), (done.returncode, done.stderr))
+            self.assertEqual((0, "host.toml: good\n"), (done.returncode, done.stderr))
             offered = run("sluice", "plugins", env=self.environment, cwd=folder).stdout
             self.assertIn("plugins/mine.so", offered)
             self.assertIn(self.path("lib", "sluice", "plugins", "exec.so"), offered)
