@@ -316,8 +316,11 @@ class OutboxBadRows(outbox_test.OutboxCase):
         self.assertEqual((status["pending"], status["dead"]), (3, 4))
 
     def test_rows_keep_their_tries_while_the_broker_is_away(self):
-        with open(os.path.join(self.folder, "jobs.d", "relay.toml"), "a", encoding="utf-8") as file:
-            file.write('timeout = "500ms"\n')
+        with open(os.path.join(self.folder, "jobs.d", "relay.toml"), "r+", encoding="utf-8") as file:
+            # A server that is back has its streams a moment later.
+            text = file.read().replace('no_stream_wait = "10ms"', 'no_stream_wait = "10s"')
+            file.seek(0)
+            file.write(text + 'timeout = "500ms"\n')
         self.make_table()
         insert = "INSERT INTO outbox (aggregate_type, aggregate_id, event, payload) VALUES ('rn::nats:::orders', 'a', 'e', '{}')"
         self.launch()
