@@ -317,8 +317,7 @@ class OutboxBadRows(outbox_test.OutboxCase):
 
     def test_rows_keep_their_tries_while_the_broker_is_away(self):
         with open(os.path.join(self.folder, "jobs.d", "relay.toml"), "r+", encoding="utf-8") as file:
-            # A server that is back has its streams a moment later.
-            text = file.read().replace('no_stream_wait = "10ms"', 'no_stream_wait = "10s"')
+            text = file.read().replace('no_stream_wait = "10ms"', 'no_stream_wait = "10s"')  # its streams come a moment later
             file.seek(0)
             file.write(text + 'timeout = "500ms"\n')
         self.make_table()
@@ -327,7 +326,7 @@ class OutboxBadRows(outbox_test.OutboxCase):
         self.server.sql(insert)
         until("a row is sent", lambda: self.sent() == 1)
         self.nats.kill()
-        self.server.sql(f"{insert}, ('rn::nats:::orders', '', 'e', '{{}}')")
+        self.server.sql(f"{insert}, ('rn::nats:::orders', 'b', 'e', '{{}}')")
         until("they wait", lambda: "messages wait for it" in self.log())
         self.nats.start()
         # A failure of their own would have them wait for 40 s.

@@ -38,8 +38,8 @@ TEST(NatsKit, PutsAsideWhatGoesNowhereBeforeItConnects) {
 }
 
 TEST(NatsKit, TellsAnOutageByItsPolicy) {
-  EXPECT_EQ(published(to("rn::nats:::orders")).status, SLUICE_RETRY);
-  EXPECT_EQ(published(to("rn::nats:::orders"), {{"outage", "snooze"}}).status, SLUICE_SNOOZE);
+  EXPECT_EQ(published(to("rn::nats:::orders")).status, SLUICE_SNOOZE);
+  EXPECT_EQ(published(to("rn::nats:::orders"), {{"outage", "retry"}}).status, SLUICE_RETRY);
 }
 
 TEST(NatsKit, BeginsNothingOnceAStopIsRequested) {

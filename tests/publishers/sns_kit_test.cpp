@@ -58,8 +58,8 @@ TEST_F(SnsKit, PutsAsideWhatCannotBePublishedBeforeItConnects) {
 }
 
 TEST_F(SnsKit, TellsAnOutageByItsPolicy) {
-  EXPECT_EQ(published(to(kTopic)).status, SLUICE_RETRY);
-  const Result snoozed = published(to(kTopic), {{"outage", "snooze"}, {"snooze_time", "3s"}});
+  EXPECT_EQ(published(to(kTopic), {{"outage", "retry"}}).status, SLUICE_RETRY);
+  const Result snoozed = published(to(kTopic), {{"snooze_time", "3s"}});
   EXPECT_EQ(snoozed.status, SLUICE_SNOOZE);
   EXPECT_EQ(snoozed.delay, 3s);
 }

@@ -357,9 +357,11 @@ TEST_F(SnsTest, TellsAnOutageFromARefusal) {
 
 TEST_F(SnsTest, GivesUpASlowAnswer) {
   const HttpServer silent([](const shipped::HttpRequest&) { return shipped::kHang; });
-  const Result result = published(
-      row("1", "arn:aws:sns:eu-west-1:123456789012:orders"),
-      {{"endpoint", "http://127.0.0.1:" + std::to_string(silent.port())}, {"timeout", "100ms"}, {"attempts", 1}});
+  const Result result = published(row("1", "arn:aws:sns:eu-west-1:123456789012:orders"),
+                                  {{"endpoint", "http://127.0.0.1:" + std::to_string(silent.port())},
+                                   {"timeout", "100ms"},
+                                   {"attempts", 1},
+                                   {"outage", "retry"}});
   EXPECT_EQ(result.status, SLUICE_RETRY);
   EXPECT_THAT(result.reason, HasSubstr("Timeout: "));
   // And one that the job's own time is up for.
