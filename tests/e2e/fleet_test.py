@@ -225,7 +225,7 @@ class Fleet(Case):
         self.assertTrue(any("drain" in what for what in self.who()), self.who())
 
     def test_a_drain_that_leaves_work_behind_says_so(self):
-        self.write_host("[queues.slow]\n", drain="300ms")
+        self.write_host('[queues.slow]\ntable = "slow"\n', drain="300ms")
         self.write_job("sleeper", name="stubborn", queue="orders", options='duration = "1h"\nignore_stop = true')
         os.remove(self.path("jobs.d", "counter.toml"))
         run = self.started()
@@ -245,7 +245,7 @@ class Fleet(Case):
         self.assertEqual((crash["not_clean"], 0), (settled["not_clean"], settled["settled"]["suspects"]))
 
     def test_a_drain_that_is_waited_for_says_what_is_still_at_work(self):
-        self.write_host("[queues.slow]\n", drain="5s")
+        self.write_host('[queues.slow]\ntable = "slow"\n', drain="5s")
         self.write_job("sleeper", name="stubborn", queue="orders", options='duration = "1h"\nignore_stop = true')
         os.remove(self.path("jobs.d", "counter.toml"))
         run = self.started()
