@@ -37,7 +37,7 @@ class AddressSanitizer(Case):
         self.preloaded = dict(self.environment, LD_PRELOAD=runtime(), ASAN_OPTIONS="detect_leaks=0")
 
     def test_what_it_finds_ends_one_message_and_not_the_host(self):
-        self.write_host("[queues.answers]\n")
+        self.write_host("[queues.answers]\n", drain="1s")
         self.sluice("send", "--queue", "orders", "--text", "good", check=True)
         bad = self.sluice("send", "--queue", "orders", "--text", "overflow", check=True).stdout.strip()
         self.sluice("send", "--queue", "orders", "--text", "good too", check=True)
