@@ -100,7 +100,7 @@ class Rights(Case):
 
     def test_an_effect_that_the_role_may_not_write_ends_its_own_message_alone(self):
         self.use(["UpdateItem"])
-        self.sluice("table", "create", "--table", "accounts", "--no-ttl", check=True)
+        self.sluice("table", "create", "--table", "accounts", "--no-ttl", "--endpoint", self.emulator.endpoint, check=True)
         self.write_job("effect_of", extra="[job.retry]\nmax_attempts = 1\n")
         effect = ("--attr", "table=accounts", "--attr", "set=balance = :n")
         for message, words in (("bad", effect), ("good", ())):
