@@ -32,6 +32,9 @@ std::string_view verb_of(queue::ChangeAction action) {
 /// Why nothing was changed. What a store says of the audit means something else to who asked for a change of messages.
 Error unnoted(const Error& error) {
   const ErrorCode code = error.code();
+  if (code == ErrorCode::queue_missing) {
+    return error;  // what was asked for meets the same
+  }
   const bool misleads = code == ErrorCode::conflict || code == ErrorCode::unknown_outcome ||
                         code == ErrorCode::invalid || code == ErrorCode::not_found;
   return {misleads ? ErrorCode::unavailable : code,
