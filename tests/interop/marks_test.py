@@ -96,6 +96,7 @@ class Marks(Case):
 
     def test_a_message_that_is_an_effect_leaves_the_same_mark(self):
         self.sluice("table", "create", "--table", "receipts", "--endpoint", self.emulator.endpoint, check=True)
+        self.write_host('[queues.receipts]\ntable = "receipts"\n')
         self.write_job("effect_of")
         for message in ("A-1", "A-2"):
             self.send(message, "--attr", "to=receipts", "--attr", "dedup=order 7")
