@@ -282,11 +282,12 @@ TEST_F(DynamoDbOutboxTest, ARowIsReadByTheNamesOfItsColumns) {
   EXPECT_EQ(row.unreadable, "");
 }
 
-TEST_F(DynamoDbOutboxTest, ARowWithoutAPayloadIsNamed) {
+TEST_F(DynamoDbOutboxTest, APayloadThatIsNullIsATombstone) {
   put(1, "a", {{"payload", dynamo::Null{}}});
   const auto page = reader_->fetch(all(), soon());
   ASSERT_TRUE(page);
-  EXPECT_EQ(page->rows.at(0).unreadable, "payload is missing");
+  EXPECT_TRUE(page->rows.at(0).tombstone);
+  EXPECT_EQ(page->rows.at(0).unreadable, "");
 }
 
 TEST_F(DynamoDbOutboxTest, PagesLeadThroughEverythingOnce) {
