@@ -224,8 +224,9 @@ class Fleet(Case):
         self.assertEqual([], self.control_sockets())
         self.assertTrue(any("drain" in what for what in self.who()), self.who())
 
-    def test_a_drain_that_leaves_work_behind_says_so(self):
-        self.write_host('[queues.slow]\ntable = "slow"\n', drain="300ms")
+    def drained_in_vain(self, patience):
+        """A host whose handler heeds no stop, the message that it is at, and what a drain that is waited for said."""
+        self.write_host('[queues.slow]\ntable = "slow"\n', drain=patience)
         self.write_job("sleeper", name="stubborn", queue="orders", options='duration = "1h"\nignore_stop = true')
         os.remove(self.path("jobs.d", "counter.toml"))
         run = self.started()
@@ -233,6 +234,10 @@ class Fleet(Case):
         message = until("it is at work", lambda: self.json("running", "stubborn"))[0]["message"]
         done = self.sluice("drain", "--wait")
         self.assertEqual(75, done.returncode, done.stdout + done.stderr)
+        return run, message, done
+
+    def test_a_drain_that_leaves_work_behind_says_so(self):
+        run, message, done = self.drained_in_vain("300ms")
         self.assertEqual(75, run.wait())
         why = f"job stubborn: message {message} was taken from its handler, which had still not returned after"
         self.assertIn(f"NOT clean ({why}", done.stdout)
@@ -245,14 +250,7 @@ class Fleet(Case):
         self.assertEqual((crash["not_clean"], 0), (settled["not_clean"], settled["settled"]["suspects"]))
 
     def test_a_drain_that_is_waited_for_says_what_is_still_at_work(self):
-        self.write_host('[queues.slow]\ntable = "slow"\n', drain="5s")
-        self.write_job("sleeper", name="stubborn", queue="orders", options='duration = "1h"\nignore_stop = true')
-        os.remove(self.path("jobs.d", "counter.toml"))
-        run = self.started()
-        self.send(1)
-        message = until("it is at work", lambda: self.json("running", "stubborn"))[0]["message"]
-        done = self.sluice("drain", "--wait")
-        self.assertEqual(75, done.returncode, done.stdout + done.stderr)
+        run, message, done = self.drained_in_vain("5s")
         self.assertRegex(done.stderr, rf"host e2e:{run.process.pid} drains, \ds: at work still: 1 handler: stubborn on {message} \(")
 
     def test_unknown_names_are_refused(self):
