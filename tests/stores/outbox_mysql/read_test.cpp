@@ -2,6 +2,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 #include "tests/stores/outbox_mysql/outbox_table.hpp"
 
 namespace sluice::queue::outbox::mysql {
@@ -174,6 +177,35 @@ TEST_F(MysqlReads, FindsTheFirstRowsOfGroups) {
   EXPECT_EQ((*found)[1].rows[1].payload, "3");
   EXPECT_TRUE((*found)[1].more);
   EXPECT_THAT((*found)[2].rows, IsEmpty());
+}
+
+// A group is found first and read then: a row that is marked in between must not pass for the end of its group, or rows
+// from further down would go out before those that follow here.
+TEST_F(MysqlReads, KnowsThatAGroupGoesOnWhileItsFirstRowsAreMarked) {
+  constexpr std::size_t kRows = 1500;
+  std::string values;
+  for (std::size_t id = 1; id <= kRows; ++id) {
+    values += (id == 1 ? "(" : ",(") + std::to_string(id) + ",'t','hot','e','{}')";
+  }
+  sql("INSERT INTO outbox (id,aggregate_type,aggregate_id,event,payload) VALUES " + values);
+  const auto session = reader();
+  const std::vector<Group> groups{{"t", "hot"}};
+  std::atomic<bool> over = false;
+  std::thread marker([&] {
+    for (std::size_t id = 1; id <= kRows; ++id) {
+      sql("UPDATE outbox SET sent_at = NOW(6) WHERE id = " + std::to_string(id));
+    }
+    over = true;
+  });
+  std::vector<std::int64_t> taken_for_the_end;
+  while (!over) {
+    const auto found = session->fetch_groups(groups, 32, {.buckets = all_buckets_, .filter = &everything_}, soon());
+    if (found && !found->front().more && !found->front().rows.empty()) {
+      taken_for_the_end.push_back(found->front().rows.back().id);
+    }
+  }
+  marker.join();
+  EXPECT_THAT(taken_for_the_end, testing::Each(static_cast<std::int64_t>(kRows)));
 }
 
 TEST_F(MysqlReads, NamesARowThatCannotBeHandedOut) {

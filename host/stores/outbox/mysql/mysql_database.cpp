@@ -344,8 +344,8 @@ class MysqlServer final : public SqlServer {
   bool tells_of_rows() const override { return false; }
 
   // Ids alone are numbered, so that the server sorts no payloads.
-  Result<std::string> group_statement(SqlConnection& connection, std::span<const Group> groups, std::size_t limit,
-                                      const std::string& wanted, Deadline deadline) override {
+  Result<GroupStatement> group_statement(SqlConnection& connection, std::span<const Group> groups, std::size_t limit,
+                                         const std::string& wanted, Deadline deadline) override {
     std::string ids;
     for (const Group& one : groups) {
       ids += (ids.empty() ? "" : ",") + column_literal(one.id);
@@ -362,9 +362,12 @@ class MysqlServer final : public SqlServer {
     for (Cells& cells : numbered->rows) {
       found.push_back(table().key(std::move(cells[0])));
     }
-    return found.empty() ? std::string()
-                         : table().sql("SELECT @1 FROM @TABLE WHERE @ID IN (@2) AND @3 ORDER BY @4",
-                                       {table().row_columns(), table().ids(found), wanted, table().order()});
+    if (found.empty()) {
+      return GroupStatement();
+    }
+    return GroupStatement{table().sql("SELECT @1 FROM @TABLE WHERE @ID IN (@2) AND @3 ORDER BY @4",
+                                      {table().row_columns(), table().ids(found), wanted, table().order()}),
+                          found.size()};
   }
 
   Result<RowKeys> write(SqlConnection& connection, std::span<const RowEdit> marks, const MarkFence* fence,

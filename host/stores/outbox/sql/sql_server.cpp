@@ -178,8 +178,8 @@ class SqlReadSession final : public ReadSession {
 
   Result<Page> fetch(const FetchRequest& request, Deadline deadline) override {
     Page page;
-    SLUICE_TRY(all, read(table_.page(request), request.bytes, page.rows, deadline));
-    page.more = !*all || page.rows.size() >= request.limit;
+    SLUICE_TRY(stretch, read(table_.page(request), request.bytes, page.rows, deadline));
+    page.more = !stretch->all || stretch->rows >= request.limit;
     return page;
   }
 
@@ -191,15 +191,17 @@ class SqlReadSession final : public ReadSession {
     }
     // One more row of each says whether there are more.
     SLUICE_TRY(statement, server_.group_statement(*connection_, groups, limit + 1, table_.wanted(request), deadline));
-    if (statement->empty()) {
+    if (statement->text.empty()) {
       return answers;
     }
     std::vector<Row> rows;
-    SLUICE_TRY(all, read(*statement, request.bytes, rows, deadline));
+    SLUICE_TRY(stretch, read(statement->text, request.bytes, rows, deadline));
+    // In the place of a row that has gone since there may be one that was not looked for.
+    const bool some_gone = stretch->rows < statement->rows || stretch->rows > rows.size();
     std::map<Group, Page*> places;
     for (std::size_t i = 0; i < groups.size(); ++i) {
       places.emplace(groups[i], &answers[i]);
-      answers[i].more = !*all;
+      answers[i].more = !stretch->all || some_gone;
     }
     for (Row& row : rows) {
       const auto place = places.find(row.group);
@@ -223,8 +225,11 @@ class SqlReadSession final : public ReadSession {
   }
 
  private:
-  /// Rows until their payloads are as many bytes as the caller wants to hold; true: all of them.
-  Result<bool> read(const std::string& statement, std::size_t bytes, std::vector<Row>& rows, Deadline deadline) {
+  struct Stretch {
+    bool all = false;      ///< false: their payloads were more bytes than the caller wants to hold
+    std::size_t rows = 0;  ///< that the statement found
+  };
+  Result<Stretch> read(const std::string& statement, std::size_t bytes, std::vector<Row>& rows, Deadline deadline) {
     RowKeys left_out;
     std::size_t held = 0;
     SLUICE_TRY(all, connection_->stream(
@@ -239,6 +244,7 @@ class SqlReadSession final : public ReadSession {
                           return held <= bytes;
                         },
                         deadline));
+    const Stretch stretch{*all, rows.size()};
     for (const RowKey& key : left_out) {
       SLUICE_TRY(found, connection_->run(
                             table_.sql("SELECT @PAYLOAD_TEXT FROM @TABLE WHERE @ID = @1", {table_.id(key)}), deadline));
@@ -249,7 +255,7 @@ class SqlReadSession final : public ReadSession {
         row->payload = *std::move(found->rows.front()[0]);
       }
     }
-    return all;
+    return stretch;
   }
 
   SqlServer& server_;

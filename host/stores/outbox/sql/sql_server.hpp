@@ -211,6 +211,12 @@ struct ColumnTypes {
   Kind id, text_id, text, payload, time, count, reason;
 };
 
+/// A statement that reads the first rows of groups.
+struct GroupStatement {
+  std::string text;      ///< empty: there are none
+  std::size_t rows = 0;  ///< that it was made for, where they are known: what it does not find has gone since
+};
+
 /// An outbox table of one kind of server, which does some things in its own way. Connects when a session is opened.
 class SqlServer : public Database {
  public:
@@ -235,9 +241,9 @@ class SqlServer : public Database {
   virtual Result<std::unique_ptr<SqlConnection>> connect(Use use, Deadline deadline) = 0;
   /// Locks of the session itself.
   virtual std::unique_ptr<LockSession> locks_on(std::unique_ptr<SqlConnection> connection) = 0;
-  /// The statement that reads rows of these groups, `limit` of each, for which `wanted` holds; empty: there are none.
-  virtual Result<std::string> group_statement(SqlConnection& connection, std::span<const Group> groups,
-                                              std::size_t limit, const std::string& wanted, Deadline deadline) = 0;
+  /// For `limit` rows of each of these groups for which `wanted` holds.
+  virtual Result<GroupStatement> group_statement(SqlConnection& connection, std::span<const Group> groups,
+                                                 std::size_t limit, const std::string& wanted, Deadline deadline) = 0;
   /// Writes those marks whose rows nobody else has locked, in one transaction; their ids. `fence` may be null; where
   /// its name is gone nothing is written.
   virtual Result<RowKeys> write(SqlConnection& connection, std::span<const RowEdit> marks, const MarkFence* fence,
