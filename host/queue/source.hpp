@@ -129,6 +129,7 @@ struct SourceTraits {
   bool priorities = false;    ///< hands out by priority
   bool transactions = false;  ///< commits effects together with a completion
   bool suspects = true;       ///< knows which deliveries are suspects
+  bool runs_ahead = false;    ///< wants to be told what was handled: see Source::handled
   bool checkpoints = false;   ///< stores progress with a message (CompletionAction::keep)
 };
 
@@ -200,6 +201,10 @@ class Source {
   /// Commits what became of deliveries, each by itself. A completion whose first try had an unknown outcome is safe to
   /// repeat.
   virtual std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) = 0;
+
+  /// The handlers of these have ended them well, and they will be settled by their removal with nothing that is
+  /// committed beside. A source may hand out what follows them in their groups before that is written.
+  virtual void handled(std::span<const Receipt> /*receipts*/) {}
 
   /// Whether what this part of it has handed out for as long as the source holds it (`leased_until` is
   /// SteadyTime::max()) is still its own, as far as it knows without asking anybody: looked at before each start, for a

@@ -20,6 +20,7 @@ class EmittingSource : public Source {
   const SourceTraits& traits() const override { return source_->traits(); }
   void start(SourceEvents events) override { source_->start(std::move(events)); }
   void stop() override { source_->stop(); }
+  void handled(std::span<const Receipt> receipts) override { source_->handled(receipts); }
   bool holds(std::uint32_t part) override { return source_->holds(part); }
   Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) override {
     return source_->claim(request, deadline);

@@ -206,6 +206,9 @@ struct StepEffects {
   bool held_changed = false;
   std::int64_t held = 0;
 
+  bool follows = false;  ///< the source wants to be told what was handled
+  std::vector<queue::Receipt> handled;
+
   bool watched = false;  ///< somebody wants to be told of ends
   std::vector<AttemptEnd> ended;
 

@@ -150,6 +150,9 @@ class Job::Parts {
         keeper(shared, ExtendCall{*source, flow.in_flight().terms().visibility()}),
         keys(std::move(its_keys)) {
     shared.watch_with(seams.watch);
+    if (source->traits().runs_ahead) {
+      shared.follow_with([this](std::span<const queue::Receipt> handled) { source->handled(handled); });
+    }
     if (!keys.empty()) {
       asker = std::make_unique<CallLoop<KeyCall>>(
           shared, KeyCall(keys, MessageKey(*spec.config.idempotency), spec.config.name, seams.clock));

@@ -117,7 +117,11 @@ void Assessor::take_over(WorkerBatch::Finished& finished, SteadyTime now, StepEf
     task.watched = std::make_unique<AttemptEnd>(AttemptEnd{.outcome = finished.outcome, .took = finished.took});
   }
   if (counts) {
-    settler_.add_finished(task, disposition_of(task, finished), now);
+    Disposition disposition = disposition_of(task, finished);
+    if (effects.follows && disposition.action == queue::CompletionAction::remove && disposition.effects == nullptr) {
+      effects.handled.push_back(task.lease.receipt);
+    }
+    settler_.add_finished(task, std::move(disposition), now);
     log_outcome(task, finished, effects);
   } else {
     settler_.remember(task, disposition_of(task, finished));
@@ -588,6 +592,9 @@ void SharedFlow::tell(const StepEffects& effects) {
     if (effects.*kCalls[i]) {
       waiting_[i].condition.notify_all();
     }
+  }
+  if (!effects.handled.empty()) {
+    follow_(effects.handled);
   }
   publish(effects, job_, traced_, log_, metrics_);
   for (const AttemptEnd& end : effects.ended) {

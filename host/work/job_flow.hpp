@@ -342,6 +342,8 @@ class SharedFlow : boost::noncopyable {
 
   /// Before any step; empty: nobody watches.
   void watch_with(AttemptWatch watch) { watch_ = std::move(watch); }
+  /// Before any step; empty: the source does not want to know what was handled.
+  void follow_with(std::function<void(std::span<const queue::Receipt>)> follow) { follow_ = std::move(follow); }
   /// Who makes the threads that the flow asks for; called without the lock, from any thread. Before any step.
   using Hire = std::function<void(SeatKind kind)>;
   void hire_with(Hire hire) { hire_ = std::move(hire); }
@@ -402,6 +404,7 @@ class SharedFlow : boost::noncopyable {
   struct SLUICE_TSA(scoped_lockable) Turn {
     explicit Turn(SharedFlow& of) SLUICE_ACQUIRE(of.mutex_) : shared(of) {
       effects.watched = static_cast<bool>(shared.watch_);
+      effects.follows = static_cast<bool>(shared.follow_);
       shared.mutex_.lock();
     }
     ~Turn() SLUICE_RELEASE() {
@@ -419,7 +422,7 @@ class SharedFlow : boost::noncopyable {
   void count_calls(const StepEffects& effects) SLUICE_REQUIRES(mutex_);
   void tell(const StepEffects& effects) SLUICE_EXCLUDES(mutex_);
 
-  // Fixed after construction, `hire_` and `watch_` before the first step.
+  // Fixed after construction, `hire_`, `watch_` and `follow_` before the first step.
   const std::string job_;
   const bool traced_;
   const Clock& clock_;
@@ -427,6 +430,7 @@ class SharedFlow : boost::noncopyable {
   observe::JobMetrics& metrics_;
   Hire hire_;
   AttemptWatch watch_;
+  std::function<void(std::span<const queue::Receipt>)> follow_;
 
   mutable Mutex mutex_;
   JobFlow& flow_ SLUICE_GUARDED_BY(mutex_);

@@ -16,6 +16,27 @@ using plugin::OutcomeStatus;
 using queue::CompletionAction;
 using queue::SettleStatus;
 
+TEST(JobFlowHandled, TellsWhatEndedWellAndCommitsNothingBeside) {
+  FlowRig rig(4);
+  rig.effects.follows = true;
+  rig.poll(4);
+  for (std::uint32_t worker = 0; worker < 4; ++worker) {
+    ASSERT_NE(rig.start(worker), nullptr);
+  }
+  rig.finish(1);
+  rig.finish(0, OutcomeStatus::retry);
+  rig.finish(2, OutcomeStatus::discard);
+  plugin::Outcome sends{OutcomeStatus::done, {}, {}};
+  auto effects = std::make_shared<queue::Effects>();
+  effects->messages.resize(1);
+  sends.effects = effects;
+  rig.batches[3].finish(std::move(sends), rig.now());
+  rig.flow.collect(3, rig.now(), rig.effects);
+  ASSERT_EQ(rig.effects.handled.size(), 2U) << "what a handler sends goes out with the settlement, which may fail";
+  EXPECT_EQ(rig.effects.handled[0].id, "m-1");
+  EXPECT_EQ(rig.effects.handled[1].id, "m-2");
+}
+
 TEST(JobFlowClaims, NoMoreThanFreeWorkersWhileHandlersAreUnknown) {
   FlowRig rig(3);
   EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 3U);

@@ -145,6 +145,17 @@ class SourceRows {
     const MutexLock lock(mutex_);
     return scheduler_.out_of(bucket) == 0;
   }
+  /// What follows these rows in their groups may go.
+  void handled(std::span<const std::pair<RowKey, std::int64_t>> deliveries) {
+    run([&](RowScheduler& rows) SLUICE_REQUIRES(mutex_) {
+      for (const auto& [key, number] : deliveries) {
+        const auto held = held_.find(key);
+        if (held != held_.end() && held->second.number == number) {
+          rows.handled(key);
+        }
+      }
+    });
+  }
   /// A row has come to its end; what it was, unless it had been lost.
   std::optional<Held> end(const RowKey& key, const Fate& fate) {
     std::optional<Held> ended;
@@ -630,7 +641,7 @@ class OutboxSource final : public Source {
 
   const SourceTraits& traits() const override {
     static constexpr SourceTraits kTraits{
-        .lease_per_delivery = false, .attempts_at_claim = false, .groups = true, .suspects = false};
+        .lease_per_delivery = false, .attempts_at_claim = false, .groups = true, .suspects = false, .runs_ahead = true};
     return kTraits;
   }
 
@@ -693,6 +704,17 @@ class OutboxSource final : public Source {
       started ? write(steps, deadline) : write_for_others(steps, deadline);
     }
     return results;
+  }
+
+  void handled(std::span<const Receipt> receipts) override {
+    std::vector<std::pair<RowKey, std::int64_t>> deliveries;
+    deliveries.reserve(receipts.size());
+    for (const Receipt& receipt : receipts) {
+      if (auto key = key_of(receipt)) {
+        deliveries.emplace_back(*std::move(key), receipt.locator);
+      }
+    }
+    rows_.handled(deliveries);
   }
 
   bool holds(std::uint32_t /*part*/) override { return holder_.usable(); }

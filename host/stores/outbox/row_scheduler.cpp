@@ -105,13 +105,11 @@ std::size_t RowScheduler::out_of(std::uint32_t bucket) const {
 
 void RowScheduler::admit(Row&& row, Lines::iterator line) {
   GroupBacklog& group = line->second;
-  if (!group.is_out && !group.keys.empty()) {
+  if (!group.keys.empty()) {
     ready_.erase(*group.keys.begin());
   }
   group.keys.insert(row.key());
-  if (!group.is_out) {
-    ready_.insert(*group.keys.begin());
-  }
+  offer(group);
   row_bytes_ += row.payload.size();
   const RowKey key = row.key();
   rows_.emplace(key, std::move(row));
@@ -159,13 +157,13 @@ void RowScheduler::look_after(Lines::iterator line) {
     due_.erase({*group.due, line->first});
     group.due.reset();
   }
-  if (!group.is_out && group.keys.empty() && (!group.closed || !ours)) {
+  if (!group.at_work && group.unmarked == 0 && group.keys.empty() && (!group.closed || !ours)) {
     closed_ -= group.closed ? 1 : 0;
     lines_.erase(line);
     return;
   }
   const bool consumed =
-      group.blocked ? group.keys.empty() && !group.is_out : group.keys.size() <= settings_.per_group / 4;
+      group.blocked ? group.keys.empty() && !group.at_work : group.keys.size() <= settings_.per_group / 4;
   if (group.closed && ours && consumed) {
     group.due = group.held_until;
     due_.insert({*group.due, line->first});
@@ -184,7 +182,7 @@ std::vector<Row> RowScheduler::take(std::size_t max, std::size_t bytes) {
     if (!row->second.group.id.empty()) {
       const auto line = lines_.find(row->second.group);
       line->second.keys.erase(row->first);
-      line->second.is_out = true;
+      line->second.at_work = true;
       look_after(line);
     }
     taken.push_back(std::move(row->second));
@@ -204,6 +202,21 @@ void RowScheduler::release(const RowKey& key, const Fate& fate, SteadyTime now) 
   if (!fate.stored && released_.size() < settings_.closed_groups) {
     released_[key] = now + fate.wait;
   }
+}
+
+void RowScheduler::handled(const RowKey& key) {
+  const auto out = out_.find(key);
+  // What is sent again in any case is told apart by where its group has come to.
+  if (out == out_.end() || out->second.group.id.empty() || settings_.resend_sent ||
+      std::exchange(out->second.handled, true)) {
+    return;
+  }
+  const auto line = lines_.find(out->second.group);
+  SLUICE_ASSERT(line != lines_.end());
+  line->second.at_work = false;
+  ++line->second.unmarked;
+  offer(line->second);
+  look_after(line);
 }
 
 void RowScheduler::settled(const RowKey& key, Fate fate, SteadyTime now) {
@@ -226,17 +239,18 @@ void RowScheduler::settled(const RowKey& key, Fate fate, SteadyTime now) {
   }
   const auto line = lines_.find(out.group);
   SLUICE_ASSERT(line != lines_.end());
-  line->second.is_out = false;
-  line->second.passed = std::max(line->second.passed, place);
+  GroupBacklog& group = line->second;
+  group.at_work = group.at_work && out.handled;
+  group.unmarked -= out.handled ? 1 : 0;
+  group.passed = std::max(group.passed, place);
   if (ends) {
-    if (!line->second.keys.empty()) {
-      ready_.insert(*line->second.keys.begin());
-    }
+    offer(group);
     look_after(line);
     return;
   }
-  drop_rows(line->second);
-  if (fate.stored && !line->second.closed && closed_ >= settings_.closed_groups && !settings_.resend_sent) {
+  drop_rows(group);
+  const bool others_out = group.at_work || group.unmarked > 0;
+  if (fate.stored && !others_out && !group.closed && closed_ >= settings_.closed_groups && !settings_.resend_sent) {
     pass_over(out.group);
     lines_.erase(line);
     return;
@@ -484,7 +498,7 @@ void RowScheduler::admit_of_group(Row&& row, SteadyTime now) {
   if (!known) {
     line = lines_.emplace(row.group, GroupBacklog{.bucket = row.bucket}).first;
   }
-  const bool first = line->second.keys.empty() && !line->second.is_out;
+  const bool first = line->second.keys.empty() && !line->second.at_work;
   if (stops(row)) {
     line->second.blocked = !first;
     close(line, first ? hold_of(row, now) : now);
@@ -527,7 +541,7 @@ void RowScheduler::load(Lines::iterator line, Page&& answer, SteadyTime now, std
       unreadable.push_back(row);
     }
     if (stops(row)) {
-      group.blocked = !group.keys.empty() || group.is_out;
+      group.blocked = !group.keys.empty() || group.at_work;
       close(line, group.blocked ? now : hold_of(row, now));
       return;
     }

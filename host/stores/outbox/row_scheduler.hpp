@@ -35,9 +35,9 @@ struct Fate {
   bool stored = false;  ///< the database says the same of the row
 };
 
-/// The rows in memory, and which of them goes out next: by id, one of a group at a time, none of a group whose first
-/// row waits. Decides what is read when, so that rows that wait or follow one that does cost neither memory nor a place
-/// in what is read.
+/// The rows in memory, and which of them goes out next: by id, one of a group at a time until it has been handled, none
+/// of a group whose first row waits. Decides what is read when, so that rows that wait or follow one that does cost
+/// neither memory nor a place in what is read.
 ///
 /// Rows are read in pages, by a cursor that begins again at the head once in a poll interval, and with each bucket that
 /// is taken. News are read from a little before the cursor, for transactions that commit late. A group that has more
@@ -79,6 +79,9 @@ class RowScheduler {
 
   /// The next rows, oldest first, at most `max`; after the row that goes beyond `bytes` there is none.
   std::vector<Row> take(std::size_t max, std::size_t bytes);
+  /// A row that is out has been handled well and is to be marked as sent: what follows it in its group may go before
+  /// that is written, up to a number. Where the mark fails it comes again, after what went meanwhile.
+  void handled(const RowKey& key);
   /// A row that is out has come to its end.
   void settled(const RowKey& key, Fate fate, SteadyTime now);
 
@@ -96,7 +99,8 @@ class RowScheduler {
 
   struct GroupBacklog {
     std::set<RowKey> keys;            ///< in memory, not out
-    bool is_out = false;              ///< one row of it is
+    bool at_work = false;             ///< one row of it is out and has not been handled
+    std::size_t unmarked = 0;         ///< rows of it that are out and have been
     bool closed = false;              ///< the database has more of it than pages will bring
     bool blocked = false;             ///< and what follows what is in memory cannot be had before that has gone
     std::uint64_t closed_at = 0;      ///< the last order before that
@@ -109,8 +113,19 @@ class RowScheduler {
   struct Out {
     Group group;
     std::uint32_t bucket = 0;
+    bool handled = false;
   };
 
+  /// Nothing more of it may go now.
+  bool busy(const GroupBacklog& group) const {
+    return group.at_work || (group.unmarked > 0 && group.unmarked >= settings_.per_group / 2);
+  }
+  /// Its first row is ready, unless it is busy.
+  void offer(const GroupBacklog& group) {
+    if (!busy(group) && !group.keys.empty()) {
+      ready_.insert(*group.keys.begin());
+    }
+  }
   bool takes(const Row& row, const ReadOrder& order) const;
   void admit(Row&& row, Lines::iterator line);
   void admit_single(Row&& row, SteadyTime now);

@@ -59,6 +59,29 @@ TEST(PostgresOutbox, ARowBecomesAMessageWithItsColumnsAsAttributes) {
   EXPECT_EQ(claimed[0].leased_until, SteadyTime::max());
 }
 
+TEST(PostgresOutbox, WhatFollowsARowThatWasHandledGoesBeforeItIsMarked) {
+  SLUICE_NEEDS_POSTGRES();
+  OutboxTable table;
+  table.insert({"a", "a", "a"});
+  SourceRig rig(table);
+  ASSERT_TRUE(rig.source->traits().runs_ahead);
+  const auto first = rig.claim();
+  ASSERT_EQ(ids_of(first), Ids{"1"});
+  auto stale = first[0].receipt;
+  ++stale.locator;
+  rig.source->handled(std::vector{stale});
+  EXPECT_TRUE(rig.claim_now().empty());
+  rig.source->handled(std::vector{first[0].receipt});
+  const auto second = rig.claim();
+  ASSERT_EQ(ids_of(second), Ids{"2"});
+  EXPECT_EQ(table.count("sent_at IS NOT NULL"), 0);
+  EXPECT_TRUE(rig.claim_now().empty());
+  EXPECT_EQ(rig.settle(second[0], CompletionAction::remove), SettleStatus::applied);
+  EXPECT_EQ(rig.settle(first[0], CompletionAction::remove), SettleStatus::applied);
+  EXPECT_EQ(ids_of(rig.claim()), Ids{"3"});
+  EXPECT_EQ(table.count("sent_at IS NOT NULL"), 2);
+}
+
 TEST(PostgresOutbox, RowsOfAGroupGoOneAfterTheOtherAndGroupsSideBySide) {
   SLUICE_NEEDS_POSTGRES();
   OutboxTable table;

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "base/random.hpp"
 
 namespace sluice::queue::outbox {
 namespace {
@@ -220,6 +223,134 @@ TEST(RowScheduler, AGroupWithVeryManyRowsLeavesRoomForOthersAndGoesOnInOrder) {
   rig.sent(1);
   of_group.erase(of_group.begin());
   EXPECT_EQ(rig.drain(), of_group);
+}
+
+TEST(RowScheduler, WhatFollowsARowThatWasHandledGoesBeforeItsMarkUpToANumber) {
+  LineRig rig({.per_group = 8});
+  for (std::int64_t id = 1; id <= 8; ++id) {
+    rig.add(id, "a");
+  }
+  rig.read_all();
+  for (std::int64_t id = 1; id <= 4; ++id) {
+    EXPECT_EQ(rig.take(), Ids{id});
+    EXPECT_TRUE(rig.take().empty()) << "while it is at work";
+    rig.line.handled({id});
+  }
+  EXPECT_TRUE(rig.take().empty()) << "four of them are not marked yet";
+  rig.line.handled({4});
+  rig.sent(2);
+  EXPECT_EQ(rig.take(), Ids{5});
+  for (const std::int64_t id : {4, 1, 3}) {
+    rig.sent(id);
+  }
+  EXPECT_TRUE(rig.take().empty()) << "5 is at work";
+  rig.sent(5);
+  EXPECT_EQ(rig.drain(), (Ids{6, 7, 8}));
+}
+
+TEST(RowScheduler, ARowThatWasHandledAndCouldNotBeMarkedComesBeforeWhatHasNotGoneYet) {
+  LineRig rig;
+  for (std::int64_t id = 1; id <= 5; ++id) {
+    rig.add(id, "a");
+  }
+  rig.read_all();
+  EXPECT_EQ(rig.take(), Ids{1});
+  rig.line.handled({1});
+  EXPECT_EQ(rig.take(), Ids{2});
+  rig.line.settled({1}, {Fate::Kind::put_back, seconds(1)}, rig.now);
+  rig.line.handled({2});
+  rig.now += seconds(1);
+  rig.read_all();
+  EXPECT_EQ(rig.take(), Ids{1});
+  rig.sent(2);
+  EXPECT_TRUE(rig.take().empty());
+  rig.sent(1);
+  EXPECT_EQ(rig.drain(), (Ids{3, 4, 5}));
+}
+
+// Reads whose answers come late, handlers that fail, marks that are late, out of order, or not written: of each group
+// the rows begin in their order, all of them, and one does not begin before the one ahead of it was handled.
+TEST(RowScheduler, GroupsKeepTheirOrderWhateverComesWhen) {
+  for (std::uint32_t seed = 0; seed < 300; ++seed) {
+    SeededRandom random(seed);
+    LineRig rig({.fetch_limit = 20, .per_group = 2 + random.below(12)});
+    constexpr std::int64_t kRows = 200;
+    for (std::int64_t id = 1; id <= kRows; ++id) {
+      rig.add(id, random.below(3) == 0 ? "other" : "hot");
+    }
+    std::map<std::string, std::int64_t> begun;
+    std::map<std::string, std::int64_t> at_work;
+    std::vector<std::int64_t> handled;
+    std::set<std::int64_t> known;  // to whoever handles them
+    std::optional<ReadOrder> order;
+    Page page;
+    std::vector<Page> groups;
+    std::size_t sent = 0;
+    for (int step = 0; step < 20'000 && sent < kRows; ++step) {
+      rig.now += milliseconds(random.below(20));
+      switch (random.below(5)) {
+        case 0:
+          if (!order) {
+            order = rig.line.next_read(rig.now);
+            page = order->kind == ReadOrder::Kind::page ? rig.page(order->request) : Page();
+            groups.clear();
+            for (const Group& one : order->groups) {
+              groups.push_back(rig.group(one, order->request));
+            }
+          }
+          break;
+        case 1:
+          if (order && order->kind == ReadOrder::Kind::page) {
+            rig.line.page_read(*order, page, rig.now);
+          } else if (order && order->kind == ReadOrder::Kind::groups) {
+            rig.line.groups_read(*order, groups, rig.now);
+          }
+          order.reset();
+          break;
+        case 2:
+          for (const std::int64_t id : rig.take(1)) {
+            const std::string& group = rig.table[id].row.group.id;
+            ASSERT_FALSE(at_work.contains(group)) << "seed " << seed << ", row " << id;
+            at_work[group] = id;
+            if (!known.contains(id)) {
+              ASSERT_GT(id, begun[group]) << "seed " << seed;
+              for (std::int64_t before = begun[group] + 1; before < id; ++before) {
+                ASSERT_TRUE(rig.table[before].row.group.id != group) << "seed " << seed << ", row " << before;
+              }
+            }
+          }
+          break;
+        case 3:
+          if (!at_work.empty()) {
+            const auto [group, id] =
+                *std::next(at_work.begin(), static_cast<std::ptrdiff_t>(random.below(at_work.size())));
+            at_work.erase(group);
+            if (random.below(10) == 0) {
+              rig.retry(id, milliseconds(random.below(200)));
+              break;
+            }
+            begun[group] = std::max(begun[group], id);
+            known.insert(id);
+            handled.push_back(id);
+            rig.line.handled({id});
+          }
+          break;
+        default:
+          if (!handled.empty()) {
+            const auto place = handled.begin() + static_cast<std::ptrdiff_t>(random.below(handled.size()));
+            const std::int64_t id = *place;
+            handled.erase(place);
+            if (random.below(20) == 0) {
+              rig.line.settled({id}, {Fate::Kind::put_back, milliseconds(random.below(100))}, rig.now);
+            } else {
+              rig.sent(id);
+              ++sent;
+            }
+          }
+      }
+    }
+    ASSERT_EQ(sent, static_cast<std::size_t>(kRows)) << "seed " << seed;
+  }
 }
 
 TEST(RowScheduler, ARowThatCommitsLateIsFoundWithTheNextNews) {

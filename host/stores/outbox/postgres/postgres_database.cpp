@@ -344,15 +344,14 @@ class PostgresServer final : public SqlServer {
   bool tells_of_rows() const override { return tells_of_rows_; }
 
   Result<GroupStatement> group_statement(SqlConnection& /*connection*/, std::span<const Group> groups,
-                                         std::size_t limit, const std::string& wanted,
-                                         Deadline /*deadline*/) override {
+                                         std::size_t limit, const std::string& wanted, Deadline /*deadline*/) override {
     const std::string list = "unnest(" + group_arrays(groups) + ") WITH ORDINALITY AS g(of_type, of_group, of_place)";
     const std::string most = std::to_string(limit);
     if (group_index_) {
-      return GroupStatement{table().sql(
-          "SELECT r.* FROM @1, LATERAL (SELECT @2 FROM @TABLE WHERE @3 AND @TYPE = g.of_type AND @GROUP = "
-          "g.of_group ORDER BY @5 LIMIT @4) r ORDER BY g.of_place, 1, 2",
-          {list, table().row_columns(), wanted, most, table().order()})};
+      return GroupStatement{
+          table().sql("SELECT r.* FROM @1, LATERAL (SELECT @2 FROM @TABLE WHERE @3 AND @TYPE = g.of_type AND @GROUP = "
+                      "g.of_group ORDER BY @5 LIMIT @4) r ORDER BY g.of_place, 1, 2",
+                      {list, table().row_columns(), wanted, most, table().order()})};
     }
     // Without an index one look at all that is pending is cheaper than one for each group.
     return GroupStatement{table().sql(
