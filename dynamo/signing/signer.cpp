@@ -163,16 +163,9 @@ Result<Headers> Signer::sign_headers(const SignableRequest& request, const Crede
     added.emplace_back("X-Amz-Security-Token", credentials.session_token);
   }
   added.emplace_back("X-Amz-Date", signing_timestamp(time));
-  if (options_.sign_body) {
-    added.emplace_back("x-amz-content-sha256", sha256_hex(request.body));
-  }
   SignableRequest complete = request;
-  for (const auto& header : added) {
-    if (!options_.omit_session_token || header.first != "X-Amz-Security-Token") {
-      complete.headers.push_back(header);
-    }
-  }
-  SLUICE_TRY(canonical, canonical_request(complete, options_));
+  complete.headers.insert(complete.headers.end(), added.begin(), added.end());
+  SLUICE_TRY(canonical, canonical_request(complete));
   std::string authorization(kAlgorithm);
   authorization += " Credential=" + credentials.access_key_id + "/" + credential_scope(time, options_);
   authorization += ", SignedHeaders=" + canonical->signed_headers + ", Signature=";
@@ -198,7 +191,7 @@ std::optional<Error> Signer::sign(HttpRequest& request, const Credentials& crede
   return std::nullopt;
 }
 
-Result<CanonicalRequest> canonical_request(const SignableRequest& request, const SigningOptions& options) {
+Result<CanonicalRequest> canonical_request(const SignableRequest& request) {
   if (std::optional<Error> problem = check_headers(request.headers)) {
     return std::move(*problem);
   }
@@ -208,8 +201,7 @@ Result<CanonicalRequest> canonical_request(const SignableRequest& request, const
   CanonicalRequest result;
   result.payload_hash = sha256_hex(request.body);
   result.text = request.method + "\n";
-  const std::string path = options.normalize_path ? normalized_path(request.path) : request.path;
-  result.text += options.double_encode_path ? percent_encoded(path, "/") : path;
+  result.text += percent_encoded(normalized_path(request.path), "/");
   result.text += "\n" + canonical_query(request.query) + "\n";
   for (const auto& [name, value] : canonical_headers(request.headers)) {
     result.text += name + ":" + value + "\n";

