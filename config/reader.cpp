@@ -137,7 +137,7 @@ void Section::wrong_type(const std::string& key, const Value& value, const std::
   error(value.place, naming(key) + "must be " + expected + ", not " + kind_of(value));
 }
 
-void Section::read(const std::string& key, std::string& target, Complaint complaint) {
+void Section::read(const std::string& key, std::string& target, Complaint complaint, bool shown) {
   const Value* value = find_sound(key);
   if (value == nullptr) {
     return;
@@ -146,7 +146,8 @@ void Section::read(const std::string& key, std::string& target, Complaint compla
   if (text == nullptr) {
     wrong_type(key, *value, "a string");
   } else if (const char* expected = complaint(*text)) {
-    error_at_value(key, std::string("must be ") + expected + "; it is " + quoted(*text));
+    error_at_value(key, std::string("must be ") + expected + "; " +
+                            (shown ? "it is " + quoted(*text) : "its value is not shown here"));
   } else {
     target = *text;
   }
@@ -406,21 +407,6 @@ void Section::read(const std::string& key, std::map<std::string, std::string>& t
     } else {
       target.insert_or_assign(entry.key, *text);
     }
-  }
-}
-
-void Section::read_secret(const std::string& key, std::string& target, Complaint complaint) {
-  const Value* value = find_sound(key);
-  if (value == nullptr) {
-    return;
-  }
-  const auto* text = std::get_if<std::string>(&value->content);
-  if (text == nullptr) {
-    wrong_type(key, *value, "a string");
-  } else if (const char* expected = complaint(*text)) {
-    error_at_value(key, std::string("must be ") + expected + "; its value is not shown here");
-  } else {
-    target = *text;
   }
 }
 

@@ -46,7 +46,7 @@ class Section {
   /// As find, and an error saying what is missing when absent.
   const Member* require(const std::string& key, const std::string& mend);
 
-  void read(const std::string& key, std::string& target, Complaint complaint);
+  void read(const std::string& key, std::string& target, Complaint complaint, bool shown = true);
   void read(const std::string& key, std::uint32_t& target, std::uint32_t least, std::uint32_t most);
   void read(const std::string& key, Duration& target, DurationBounds bounds);
   void read(const std::string& key, std::vector<std::string>& target, Complaint complaint);
@@ -64,7 +64,9 @@ class Section {
   /// A day of the calendar, as a TOML date or as text of that form.
   void read_day(const std::string& key, std::string& target);
   /// A text that no error shows.
-  void read_secret(const std::string& key, std::string& target, Complaint complaint);
+  void read_secret(const std::string& key, std::string& target, Complaint complaint) {
+    read(key, target, complaint, false);
+  }
   /// An address. One that names a user is no good here, and as it may name his password too, no error shows it.
   void read_url(const std::string& key, std::string& target, Complaint complaint);
   /// True when the key is there and good.
