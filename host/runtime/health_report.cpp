@@ -274,6 +274,10 @@ bool DepthSampler::sample(const std::stop_token& stop, bool all) {
     }
   }
   const MutexLock lock(mutex_);
+  std::erase_if(depths_, [&](const auto& known) {
+    // No job works on it any more.
+    return !names.contains(known.first) && (all ? made.has_value() : limits_.contains(known.first));
+  });
   uncounted_ = std::move(uncounted);
   return uncounted_.empty();
 }

@@ -107,6 +107,29 @@ TEST_F(DepthSamplerTest, KnowsNoLagOfAQueueThatCannotBeCountedNow) {
   EXPECT_EQ(lag().limit, std::chrono::hours(1));
 }
 
+// A host whose job of an outbox was taken away by a reload lagged for ever by the last count.
+TEST_F(DepthSamplerTest, ForgetsAQueueOnWhichNoJobWorksAnyMore) {
+  std::atomic<bool> works = true;
+  DepthSampler limited{[&works] {
+                         return works ? std::vector<queue::QueueAddress>{{"orders", queue::Half::standard}}
+                                      : std::vector<queue::QueueAddress>();
+                       },
+                       queues_,
+                       metrics_,
+                       clock_,
+                       std::chrono::milliseconds(10),
+                       {{"orders", std::chrono::hours(1)}}};
+  ASSERT_TRUE(limited.start());
+  while (!limited.depth("orders")) {
+    std::this_thread::yield();
+  }
+  works = false;
+  while (limited.depth("orders")) {
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(limited.lags().empty());
+}
+
 TEST_F(DepthSamplerTest, EndsAtOnceWhereNothingIsAsked) {
   ASSERT_TRUE(sampler_.start());
   EXPECT_TRUE(sampler_.leave(SteadyTime::max()));
