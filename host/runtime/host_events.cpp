@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -80,9 +79,8 @@ void SignalWatcher::block_signals() {
   std::signal(SIGXFSZ, SLUICE_GUARD(file_size_signal) ? SIG_IGN : SIG_DFL);
 }
 
-SignalWatcher::SignalWatcher(OnSignal on_signal)
-    : on_signal_(std::move(on_signal)), signals_(open_signals()), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  SLUICE_ASSERT(signals_.open() && wake_.open());
+SignalWatcher::SignalWatcher(OnSignal on_signal) : on_signal_(std::move(on_signal)), signals_(open_signals()) {
+  SLUICE_ASSERT(signals_.open() && wake_.descriptor() >= 0);
 }
 
 Result<void> SignalWatcher::start() {
@@ -90,13 +88,12 @@ Result<void> SignalWatcher::start() {
 }
 
 void SignalWatcher::stop() {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = write(wake_.get(), &one, sizeof(one));
+  wake_.ring();
   thread_.stop();
 }
 
 void SignalWatcher::watch() {
-  std::array<pollfd, 2> waits{pollfd{signals_.get(), POLLIN, 0}, pollfd{wake_.get(), POLLIN, 0}};
+  std::array<pollfd, 2> waits{pollfd{signals_.get(), POLLIN, 0}, pollfd{wake_.descriptor(), POLLIN, 0}};
   while (true) {
     if (poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) {
       return;

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/assert.hpp"
+#include "base/bell.hpp"
 #include "base/descriptor.hpp"
 #include "host/runtime/service.hpp"
 
@@ -85,7 +86,7 @@ class SignalWatcher final : public Service {
 
   const OnSignal on_signal_;
   const Descriptor signals_;  ///< signalfd
-  const Descriptor wake_;     ///< eventfd that ends the watch
+  const Bell wake_;           ///< ends the watch
   // Last, so that it ends before what it uses.
   ServiceThread thread_{"signals"};
 };

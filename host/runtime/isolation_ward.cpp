@@ -1,7 +1,6 @@
 #include "host/runtime/isolation_ward.hpp"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/inotify.h>
 
 #include <cerrno>
@@ -266,10 +265,7 @@ Result<void> OrphanSettlement::close(WallTime now, std::string by) {
 }
 
 LedgerRecovery::LedgerRecovery(RecoveryParts parts)
-    : parts_(std::move(parts)),
-      folder_(parts_.folder),
-      bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      watch_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+    : parts_(std::move(parts)), folder_(parts_.folder), watch_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
   if (watch_.open()) {
     // A process that dies closes what it had open; a ledger that is closed for good has lost its owner.
     ::inotify_add_watch(watch_.get(), parts_.folder.c_str(), IN_CLOSE_WRITE | IN_ONLYDIR);
@@ -277,7 +273,7 @@ LedgerRecovery::LedgerRecovery(RecoveryParts parts)
 }
 
 Result<void> LedgerRecovery::start() {
-  if (!bell_.open()) {
+  if (bell_.descriptor() < 0) {
     return isolation::state_file_error("what dead hosts held cannot be settled", EMFILE);
   }
   const SignalBlock block;
@@ -371,7 +367,7 @@ void LedgerRecovery::wait_until_something_happens(SteadyTime at_latest) {
     until = std::min(until, settlement->due());
   }
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::max(until - now, Duration::zero()));
-  std::array<pollfd, 2> waits{pollfd{bell_.get(), POLLIN, 0}, pollfd{watch_.get(), POLLIN, 0}};
+  std::array<pollfd, 2> waits{pollfd{bell_.descriptor(), POLLIN, 0}, pollfd{watch_.get(), POLLIN, 0}};
   ::poll(waits.data(), waits.size(), static_cast<int>(left.count()));
   // What the events say does not matter: the folder is looked at.
   alignas(inotify_event) std::array<char, 4096> events{};

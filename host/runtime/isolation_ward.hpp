@@ -159,8 +159,7 @@ class LedgerRecovery final : public Service {
   Result<void> start() override;
   void stop() override {
     thread_.request_stop();
-    const std::uint64_t one = 1;
-    static_cast<void>(::write(bell_.get(), &one, sizeof(one)) < 0);
+    bell_.ring();
     thread_.stop();
   }
 
@@ -173,7 +172,7 @@ class LedgerRecovery final : public Service {
 
   const RecoveryParts parts_;
   const isolation::LedgerFolder folder_;
-  const Descriptor bell_;   ///< eventfd
+  const Bell bell_;
   const Descriptor watch_;  ///< tells of files that are closed in the folder; none: nobody does
   // Synchronises itself.
   std::atomic<bool> looked_{false};

@@ -1,5 +1,4 @@
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <termios.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "base/bell.hpp"
 #include "base/mutex.hpp"
 #include "base/signal_block.hpp"
 #include "base/text/decimal.hpp"
@@ -188,16 +188,14 @@ constexpr Duration kWatchMargin = std::chrono::seconds(8);
 class TopLookout {
  public:
   /// `session` outlives it.
-  explicit TopLookout(FleetSession& session)
-      : session_(session), news_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), model_(session.queue_names()) {
-    SLUICE_ASSERT(news_ >= 0);
+  explicit TopLookout(FleetSession& session) : session_(session), model_(session.queue_names()) {
+    SLUICE_ASSERT(news_.descriptor() >= 0);
   }
   ~TopLookout() {
     if (thread_.joinable()) {
       thread_.request_stop();
       thread_.join();
     }
-    ::close(news_);
   }
   TopLookout(const TopLookout&) = delete;
   TopLookout& operator=(const TopLookout&) = delete;
@@ -217,12 +215,7 @@ class TopLookout {
     return act(model_);
   }
   /// Readable when there is something new to show.
-  int descriptor() const { return news_; }
-  /// Makes it unreadable.
-  void take_news() {
-    std::uint64_t count = 0;
-    [[maybe_unused]] const auto got = ::read(news_, &count, sizeof(count));
-  }
+  const Bell& news() const { return news_; }
   /// "12.5 RCU/s, 0.1 WCU/s"; empty where looking costs nothing.
   std::string cost() {
     const MutexLock lock(mutex_);
@@ -281,19 +274,14 @@ class TopLookout {
   /// `watched_for`: how long hosts shall tell in detail.
   void look(Duration watched_for, const std::stop_token& stop) {
     look_at_hosts(watched_for);
-    tell();
+    news_.ring();
     for (const std::string& queue : queues()) {
       if (stop.stop_requested()) {
         return;
       }
       count(queue);
-      tell();
+      news_.ring();
     }
-  }
-
-  void tell() const {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(news_, &one, sizeof(one));
   }
 
   void look_at_hosts(Duration watched_for) {
@@ -375,7 +363,7 @@ class TopLookout {
 
   // Fixed after construction.
   FleetSession& session_;
-  const int news_;  ///< eventfd
+  const Bell news_;
 
   // Touched only by who looks.
   std::map<std::string, operate::QueueCounter> counters_;
@@ -442,8 +430,8 @@ class Top {
   void run() {
     bool ended = !draw();
     while (!ended) {
-      const auto woken = screen_.wait(lookout_.descriptor(), keys_.waits() ? kKeyTime : Duration::max());
-      lookout_.take_news();
+      const auto woken = screen_.wait(lookout_.news().descriptor(), keys_.waits() ? kKeyTime : Duration::max());
+      lookout_.news().hush();
       const bool nothing_followed = keys_.waits() && woken.bytes.empty();
       ended = woken.ended || press(nothing_followed ? keys_.give_up() : keys_.take(woken.bytes)) || !draw();
     }

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/bell.hpp"
 #include "base/guard.hpp"
 
 namespace sluice::queue::sqlite {
@@ -60,16 +60,13 @@ struct flock range_of(short kind, off_t byte, off_t count = 1) {
 /// Which of the bytes for such files is this one's.
 off_t number_of(std::uint64_t file) { return static_cast<off_t>(file % static_cast<std::uint64_t>(kFileNumbers)); }
 
-/// What tells of writes to the file, for as long as it is open; -1 where the system does not.
-int watch_on(int file) {
-  const int watch = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+/// What tells of writes to the file, for as long as it is open; none where the system does not.
+Descriptor watch_on(int file) {
+  Descriptor watch(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   // By its descriptor: the name may lead elsewhere by now.
   const std::string name = "/proc/self/fd/" + std::to_string(file);
-  if (watch >= 0 && ::inotify_add_watch(watch, name.c_str(), IN_MODIFY) < 0) {
-    ::close(watch);
-    return -1;
-  }
-  return watch;
+  const bool told = ::inotify_add_watch(watch.get(), name.c_str(), IN_MODIFY) >= 0;
+  return told ? std::move(watch) : Descriptor();
 }
 
 /// What it has told so far is known; that something was written is all that it says.
@@ -93,22 +90,16 @@ struct StoreLockFile::Looker {
 /// Tells those who wait for rings of other processes. A resource.
 class StoreLockFile::Listener {
  public:
-  explicit Listener(const StoreLockFile& lock_file)
-      : watch_(watch_on(lock_file.file_)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (wake_ >= 0) {
+  explicit Listener(const StoreLockFile& lock_file) : watch_(watch_on(lock_file.file_.get())) {
+    if (wake_.descriptor() >= 0) {
       thread_.emplace([this](const std::stop_token& stop) { listen(stop); });
     }
   }
   ~Listener() {
     if (thread_) {
       thread_->request_stop();
-      ::eventfd_write(wake_, 1);
+      wake_.ring();
       thread_.reset();
-    }
-    for (const int descriptor : {watch_, wake_}) {
-      if (descriptor >= 0) {
-        ::close(descriptor);
-      }
     }
   }
   Listener(const Listener&) = delete;
@@ -121,7 +112,7 @@ class StoreLockFile::Listener {
       lookers_.push_back(looker);
     }
     // What rang before it stood in the list was told to nobody.
-    ::eventfd_write(wake_, 1);
+    wake_.ring();
     return looker;
   }
   void remove(const std::shared_ptr<Looker>& looker) {
@@ -136,12 +127,11 @@ class StoreLockFile::Listener {
 
  private:
   void listen(const std::stop_token& stop) {
-    std::array<pollfd, 2> files{pollfd{wake_, POLLIN, 0}, pollfd{watch_, POLLIN, 0}};
+    std::array<pollfd, 2> files{pollfd{wake_.descriptor(), POLLIN, 0}, pollfd{watch_.get(), POLLIN, 0}};
     while (!stop.stop_requested()) {
-      ::poll(files.data(), files.size(), watch_ >= 0 ? -1 : kPollMs);
-      eventfd_t calls = 0;
-      ::eventfd_read(wake_, &calls);
-      clear(watch_);
+      ::poll(files.data(), files.size(), watch_.open() ? -1 : kPollMs);
+      wake_.hush();
+      clear(watch_.get());
       std::vector<std::shared_ptr<Looker>> lookers;
       {
         const MutexLock lock(mutex_);
@@ -156,54 +146,49 @@ class StoreLockFile::Listener {
     }
   }
 
-  const int watch_;
-  const int wake_;
+  const Descriptor watch_;
+  const Bell wake_;
   Mutex mutex_;
   std::vector<std::shared_ptr<Looker>> lookers_ SLUICE_GUARDED_BY(mutex_);
   std::optional<StoreThread> thread_;
 };
 
 std::unique_ptr<StoreLockFile> StoreLockFile::open(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kMode);
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kMode));
   struct stat status {};
-  if (file < 0 || ::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
-    ::close(file);
+  if (!file.open() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return nullptr;
   }
-  return std::unique_ptr<StoreLockFile>(new StoreLockFile(file));
+  return std::unique_ptr<StoreLockFile>(new StoreLockFile(std::move(file)));
 }
 
-StoreLockFile::StoreLockFile(int file) : file_(file) {}
+StoreLockFile::StoreLockFile(Descriptor file) : file_(std::move(file)) {}
 
-StoreLockFile::~StoreLockFile() {
-  listener_.reset();
-  ::close(turns_.value_or(-1));
-  ::close(file_);
-}
+StoreLockFile::~StoreLockFile() = default;
 
 bool StoreLockFile::lock(short kind, off_t byte) const {
   struct flock range = range_of(kind, byte);
-  return ::fcntl(file_, F_OFD_SETLK, &range) == 0;
+  return ::fcntl(file_.get(), F_OFD_SETLK, &range) == 0;
 }
 
 /// Whether it was `done` before the time was over.
 template <typename Done>
 bool StoreLockFile::look_until(Duration patience, Done done) {
   if (!turns_) {
-    turns_ = watch_on(file_);
+    turns_ = watch_on(file_.get());
   }
   const SteadyTime limit = machine_after(patience);
   while (true) {
-    clear(*turns_);
+    clear(turns_->get());
     if (done()) {
       return true;
     }
-    const Duration left = std::min<Duration>(limit - machine_now(), *turns_ < 0 ? kLookUntold : kLookAnyway);
+    const Duration left = std::min<Duration>(limit - machine_now(), turns_->open() ? kLookAnyway : kLookUntold);
     if (left <= Duration::zero()) {
       return false;
     }
     const timespec time{.tv_sec = 0, .tv_nsec = left.count()};
-    pollfd file{*turns_, POLLIN, 0};
+    pollfd file{turns_->get(), POLLIN, 0};
     ::ppoll(&file, 1, &time, nullptr);
   }
 }
@@ -248,7 +233,7 @@ bool StoreLockFile::is_locked(off_t first, off_t count) const {
     return false;  // to the kernel that is all there is behind it
   }
   struct flock range = range_of(F_WRLCK, first, count);
-  return ::fcntl(file_, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
+  return ::fcntl(file_.get(), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
 }
 
 bool StoreLockFile::others_stay() const { return is_locked(kOpenByte, 1); }
@@ -276,14 +261,14 @@ std::size_t StoreLockFile::bell_of(const QueueAddress& address) const {
 
 std::uint64_t StoreLockFile::rings(std::size_t bell) const {
   std::uint64_t rings = 0;
-  return ::pread(file_, &rings, sizeof rings, place_of(bell)) == sizeof rings ? rings : 0;
+  return ::pread(file_.get(), &rings, sizeof rings, place_of(bell)) == sizeof rings ? rings : 0;
 }
 
 void StoreLockFile::ring(std::size_t bell) const {
   // Two that ring at once need not count: it has to be another number than any that was heard before.
   const std::uint64_t next =
       std::max(rings(bell) + 1, static_cast<std::uint64_t>(machine_now().time_since_epoch().count()));
-  static_cast<void>(::pwrite(file_, &next, sizeof next, place_of(bell)) == sizeof next);
+  static_cast<void>(::pwrite(file_.get(), &next, sizeof next, place_of(bell)) == sizeof next);
 }
 
 std::shared_ptr<StoreLockFile::Looker> StoreLockFile::listen(std::function<void()> look) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "base/descriptor.hpp"
 #include "base/mutex.hpp"
 #include "host/queue/message.hpp"
 #include "host/stores/sqlite/store_thread.hpp"
@@ -68,19 +69,19 @@ class StoreLockFile {
  private:
   class Listener;
 
-  explicit StoreLockFile(int file);
+  explicit StoreLockFile(Descriptor file);
   bool lock(short kind, off_t byte) const;
   template <typename Done>
   bool look_until(Duration patience, Done done);
   bool is_locked(off_t first, off_t count) const;
   bool is_locked_but_for(off_t bytes, std::uint64_t file) const;
 
-  const int file_;
+  const Descriptor file_;
   std::once_flag listening_;
   std::unique_ptr<Listener> listener_;
   // Of who takes turns: what tells of others, once he had to wait; whether others waited during his last one, how many
   // turns he takes without asking for that and took when they did not come last, and whether somebody keeps the turn.
-  std::optional<int> turns_;
+  std::optional<Descriptor> turns_;
   bool lets_go_first_ = false;
   int without_courtesy_ = 0;
   int distrust_ = 0;

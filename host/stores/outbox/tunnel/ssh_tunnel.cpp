@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <libssh/libssh.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/bell.hpp"
 #include "base/mutex.hpp"
 #include "base/signal_block.hpp"
 #include "base/text/joined.hpp"
@@ -66,15 +66,14 @@ namespace {
 /// The one boundary of libssh.
 class SshTunnel final {
  public:
-  SshTunnel(SshSettings settings, const Clock& clock)
-      : settings_(std::move(settings)), clock_(clock), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  SshTunnel(SshSettings settings, const Clock& clock) : settings_(std::move(settings)), clock_(clock) {
     const SignalBlock blocked;
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   }
 
   ~SshTunnel() {
     thread_.request_stop();
-    ::eventfd_write(wake_.get(), 1);
+    wake_.ring();
     thread_.join();
     if (!path_.empty()) {
       ::unlink(path_.c_str());
@@ -139,7 +138,7 @@ class SshTunnel final {
   /// what is wrong: denied (its key is unknown or another than before, ours is refused), invalid (a file of ours),
   /// unavailable (nobody answers).
   Result<void> open_session(Deadline deadline) {
-    auto socket = connect_tcp(settings_.host, settings_.port, wake_.get(), clock_, deadline);
+    auto socket = connect_tcp(settings_.host, settings_.port, wake_.descriptor(), clock_, deadline);
     if (!socket) {
       return failed(socket.error());
     }
@@ -256,7 +255,8 @@ class SshTunnel final {
         return answer;
       }
       const short events = static_cast<short>(POLLIN | (wants_to_write() ? POLLOUT : 0));
-      std::array<pollfd, 2> watched{pollfd{ssh_get_fd(session_.get()), events, 0}, pollfd{wake_.get(), POLLIN, 0}};
+      std::array<pollfd, 2> watched{pollfd{ssh_get_fd(session_.get()), events, 0},
+                                    pollfd{wake_.descriptor(), POLLIN, 0}};
       const auto ready = poll_until(watched, clock_, deadline);
       if (!ready || (watched[1].revents & POLLIN) != 0) {
         return failed(ready ? Error(ErrorCode::cancelled, "the tunnel is being closed") : ready.error());
@@ -346,7 +346,7 @@ class SshTunnel final {
 
   std::vector<pollfd> watched() const {
     std::vector<pollfd> list;
-    list.push_back({wake_.get(), POLLIN, 0});
+    list.push_back({wake_.descriptor(), POLLIN, 0});
     list.push_back({listener_.get(), POLLIN, 0});
     list.push_back({ssh_get_fd(session_.get()), static_cast<short>(POLLIN | (wants_to_write() ? POLLOUT : 0)), 0});
     for (const auto& client : clients_) {
@@ -445,7 +445,7 @@ class SshTunnel final {
   // Fixed after construction.
   const SshSettings settings_;
   const Clock& clock_;
-  const Descriptor wake_;
+  const Bell wake_;
 
   // Touched by the thread alone, but for the constructor.
   std::string folder_;
