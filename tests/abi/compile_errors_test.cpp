@@ -14,17 +14,38 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-/// What the compiler says about a plugin's source.
+constexpr const char* kCompiler =
+    "'" SLUICE_CXX "' -std=c++20 -Wall -Wextra -Wpedantic -Wshadow -Werror -I'" SLUICE_SOURCE_DIR "/sdk/include' ";
+
+/// The SDK's header, parsed once for all that is compiled against it.
+class ParsedHeader {
+ public:
+  ParsedHeader() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "sluice-source-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+    std::ofstream(folder_ / "sdk.hpp") << "#include <sluice/handler.hpp>\n";
+    const CommandResult result = run(kCompiler + ("-x c++-header -o " + file("sdk.hpp") + ".gch " + file("sdk.hpp")));
+    EXPECT_EQ(result.status, 0) << result.output;
+  }
+  ~ParsedHeader() { std::filesystem::remove_all(folder_); }
+  ParsedHeader(const ParsedHeader&) = delete;
+  ParsedHeader& operator=(const ParsedHeader&) = delete;
+
+  /// What the compiler says about a plugin's source.
+  CommandResult compile(const std::string& source) const {
+    std::ofstream(folder_ / "plugin.cpp") << source;
+    return run(kCompiler + ("-fsyntax-only -include " + file("sdk.hpp") + " " + file("plugin.cpp")));
+  }
+
+ private:
+  std::string file(const char* name) const { return (folder_ / name).string(); }
+
+  std::filesystem::path folder_;
+};
+
 CommandResult compile(const std::string& source) {
-  std::string pattern = (std::filesystem::temp_directory_path() / "sluice-source-XXXXXX").string();
-  const std::filesystem::path folder = ::mkdtemp(pattern.data());
-  std::ofstream(folder / "plugin.cpp") << "#include <sluice/handler.hpp>\n" << source;
-  const CommandResult result = run("'" SLUICE_CXX
-                                   "' -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wshadow -Werror "
-                                   "-I'" SLUICE_SOURCE_DIR "/sdk/include' '" +
-                                   (folder / "plugin.cpp").string() + "'");
-  std::filesystem::remove_all(folder);
-  return result;
+  static const ParsedHeader sdk;
+  return sdk.compile(source);
 }
 
 std::string handler(const std::string& name, const std::string& members) {
