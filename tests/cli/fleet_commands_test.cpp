@@ -98,6 +98,16 @@ TEST_F(FleetCommands, AWishStandsBeforeAnyHostDoes) {
   EXPECT_EQ(json({"audit", "--limit", "3"}).as_array().size(), 3U);
 }
 
+TEST_F(FleetCommands, TheTestMessagesAreOneDeed) {
+  for (int time = 0; time < 2; ++time) {
+    ASSERT_EQ(folder_.run({"enqueue-test", "--queue", "mails"}).exit_code, 0);
+  }
+  const auto audit = json({"audit", "--queue", "mails"}).as_array();
+  ASSERT_EQ(audit.size(), 2U) << "and not one for each that was looked for, to be replaced";
+  EXPECT_EQ(audit[0].at("what").as_string(), "enqueue-test of queue mails");
+  EXPECT_EQ(boost::json::serialize(audit[0].at("changed")), "4");
+}
+
 TEST_F(FleetCommands, EveryChangeOfMessagesIsNotedWithItsReasonAndItsCounts) {
   for (const char* const id : {"A-1", "A-2", "A-3", "A-4"}) {
     ASSERT_EQ(folder_.run({"send", "--queue", "mails", "--id", id, "--data", "{\"n\": 1}"}).exit_code, 0);

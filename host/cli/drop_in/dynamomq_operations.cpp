@@ -299,6 +299,9 @@ BulkOutcome DynamoMqOperations::enqueue_test() {
     }
     return outcome;
   }
+  if (seams_.audit != nullptr) {
+    seams_.audit->begin({.what = "enqueue-test of queue " + seams_.queue});
+  }
   for (const std::string& id : ids) {
     if (const auto removed = remove(id); removed.has_error()) {
       note_failure(outcome, id, removed.error());
@@ -314,6 +317,7 @@ BulkOutcome DynamoMqOperations::enqueue_test() {
       note_failure(outcome, id, worded(taken ? duplicate : sent.error));
     }
   }
+  finish_deed(outcome, {});
   return outcome;
 }
 
@@ -331,13 +335,17 @@ Result<BulkOutcome> DynamoMqOperations::purge(const Progress& progress) {
       break;
     }
   }
+  finish_deed(outcome, stopped_by);
+  SLUICE_PASS_ON(worded(std::move(stopped)));
+  return outcome;
+}
+
+void DynamoMqOperations::finish_deed(const BulkOutcome& outcome, const std::string& stopped_by) {
   if (seams_.audit != nullptr) {
     // It is done, whether or not that can be written.
     static_cast<void>(seams_.audit->finish({.changed = outcome.successes.size(), .failed = outcome.failures.size()},
                                            stopped_by, deadline()));
   }
-  SLUICE_PASS_ON(worded(std::move(stopped)));
-  return outcome;
 }
 
 Result<bool> DynamoMqOperations::purge_half(Half half, const Progress& progress, BulkOutcome& outcome) {

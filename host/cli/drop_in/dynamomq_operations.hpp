@@ -44,7 +44,8 @@ class DynamoMqOperations {
     std::string queue;
     const Clock& clock;
     std::function<std::string(const Error&)> mend;  ///< the command that mends it, as QueuePlace::mend
-    operate::AuditedOperator* audit = nullptr;      ///< `oper`, where a purge is to be one deed of it
+    operate::AuditedOperator* audit =
+        nullptr;  ///< `oper`, where a purge, or the test messages, are to be one deed of it
   };
   /// Called between the batches of a purge with the count so far; false ends it.
   using Progress = std::function<bool(std::uint64_t removed)>;
@@ -75,6 +76,7 @@ class DynamoMqOperations {
   Result<queue::StoredMessage> change_and_get(const std::string& id, queue::ChangeAction action);
   Result<void> change(const std::string& id, queue::ChangeAction action);
   /// True when it was told to end.
+  void finish_deed(const BulkOutcome& outcome, const std::string& stopped_by);
   Result<bool> purge_half(queue::Half half, const Progress& progress, BulkOutcome& outcome);
   /// With DynamoMQ's text for its kind, and the mend behind its full stop: whoever pastes that pastes no dot.
   Error worded(const Error& error) const;
