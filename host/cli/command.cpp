@@ -175,9 +175,9 @@ Words with_outbox_as_queue(const Command& command, Words words) {
 
 /// For a command that takes ids or a key as plain words: the first word, where it is the name of a queue, is another
 /// way to write `--queue NAME`.
-Words with_queue_as_option(const Command& command, Words words) {
-  if (command.flag("queue") == nullptr || !queue_stands_first(command.flags) || gives(words, "queue") ||
-      gives(words, "table")) {
+OrExit<Words> with_queue_as_option(const Command& command, Words words) {
+  if (words.empty() || command.flag("queue") == nullptr || !queue_stands_first(command.flags) ||
+      gives(words, "queue") || gives(words, "table") || gives(words, "help") || words.back() == "-h") {
     return words;
   }
   std::size_t first = 0;
@@ -185,9 +185,9 @@ Words with_queue_as_option(const Command& command, Words words) {
     first += awaits_value(command, words[first]) == nullptr ? 1 : 2;
   }
   if (first < words.size()) {
-    const auto host = load_host_file(words);
-    if (host && is_known_queue(*host, words[first])) {
-      words[first].insert(0, "--queue=");
+    if (const auto host = load_host_file(words)) {
+      SLUICE_TRY(queue, names_queue(*host, words[first]));
+      words[first].insert(0, *queue ? "--queue=" : "");
     }
   }
   return words;
@@ -252,8 +252,8 @@ Exit dispatch(Words words, Console& console, std::string& name) {
   }
   SLUICE_TRY(command, take_command(words));
   name = (*command)->name;
-  SLUICE_TRY(arguments,
-             Arguments::parse(**command, with_queue_as_option(**command, with_outbox_as_queue(**command, words))));
+  SLUICE_TRY(given, with_queue_as_option(**command, with_outbox_as_queue(**command, words)));
+  SLUICE_TRY(arguments, Arguments::parse(**command, std::move(*given)));
   if (arguments->wants_help()) {
     console.out(command_help(**command));
     return Exit::ok();

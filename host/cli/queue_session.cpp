@@ -182,16 +182,26 @@ std::vector<std::string> known_queues(const config::HostConfig& host) {
   return {names.begin(), names.end()};
 }
 
-bool is_known_queue(const config::HostConfig& host, const std::string& queue) {
-  const auto known = known_queues(host);
-  if (std::find(known.begin(), known.end(), queue) != known.end()) {
+OrExit<bool> names_queue(const config::HostConfig& host, const std::string& word) {
+  auto known = known_queues(host);
+  const bool goes_without_saying = known.size() == 1;
+  if (std::find(known.begin(), known.end(), word) != known.end()) {
     return true;
   }
   const SystemClock clock;
   SeededRandom random;
   runtime::HostQueues queues(host, clock, random, nullptr);
-  const auto made = queues.made_by_messages(Deadline::after(clock, std::chrono::seconds(5)));
-  return made && std::find(made->begin(), made->end(), queue) != made->end();
+  const Deadline deadline = Deadline::after(clock, std::chrono::seconds(5));
+  if (const auto made = queues.made_by_messages(deadline)) {
+    if (std::find(made->begin(), made->end(), word) != made->end()) {
+      return true;
+    }
+    known.insert(known.end(), made->begin(), made->end());
+  }
+  if (!goes_without_saying && config::nearest(word, known)) {
+    SLUICE_PASS_ON(check_known(queues, word, deadline));
+  }
+  return false;
 }
 
 OrExit<void> check_known(runtime::HostQueues& queues, const std::string& queue, Deadline deadline) {

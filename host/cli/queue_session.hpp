@@ -35,8 +35,9 @@ OrExit<void> check_job_files(const config::HostConfig& host);
 Exit configuration_exit(const std::vector<config::ConfigError>& errors, int code = kExitConfiguration);
 /// The queues that a host file and its jobs name, in order. Job files that cannot be read are passed over.
 std::vector<std::string> known_queues(const config::HostConfig& host);
-/// Whether files or a message in a file of ours know the queue; asks no DynamoDB.
-bool is_known_queue(const config::HostConfig& host, const std::string& queue);
+/// Whether the first word of a command that takes ids or a key after it is a queue's name, which files or a message in a
+/// file of ours know; asks no DynamoDB. Exit 64 where it has to be one, as no queue goes without saying, and is nearly.
+OrExit<bool> names_queue(const config::HostConfig& host, const std::string& word);
 /// Whether somebody knows the queue, as HostQueues::check_known. Exit 64 where nobody does, exit 1 where it cannot be
 /// told.
 OrExit<void> check_known(runtime::HostQueues& queues, const std::string& queue, Deadline deadline);

@@ -110,6 +110,30 @@ TEST(QueueChoice, NamesTheOneThatWasProbablyMeant) {
   EXPECT_EQ(folder.run({"stats", "--queue", "something-else"}).err, "sluice stats: " + refusal("something-else", ";"));
 }
 
+// The word was taken for an id, and --queue said to be missing; tables were those of queues that nobody knows.
+TEST(QueueChoice, NamesTheOneThatWasMeantByTheWordBeforeIds) {
+  const HostFolder folder("[store]\npath = \"s.db\"\n[queues.orders]\n[queues.mails]\n");
+  const std::vector<std::vector<std::string>> all{{"fail", "ordres", "A"},
+                                                  {"get", "ordres", "A"},
+                                                  {"redrive", "ordres", "--all"},
+                                                  {"purge", "ordres", "--yes"},
+                                                  {"keys forget", "ordres", "k", "--job", "j"},
+                                                  {"table check", "--queue", "ordres"},
+                                                  {"table create", "--queue", "ordres"}};
+  for (const std::vector<std::string>& words : all) {
+    std::vector<std::string> typed = words;
+    if (const auto space = words.front().find(' '); space != std::string::npos) {
+      typed.front() = words.front().substr(0, space);
+      typed.insert(typed.begin() + 1, words.front().substr(space + 1));
+    }
+    const Finished refused = folder.run(typed);
+    EXPECT_EQ(refused.exit_code, 64) << words.front();
+    EXPECT_THAT(refused.err, HasSubstr("knows a queue \"ordres\"; did you mean \"orders\"?")) << words.front();
+  }
+  EXPECT_THAT(folder.run({"delete", "A-101", "A-102"}).err, HasSubstr("--queue is missing")) << "ids alone";
+  EXPECT_EQ(folder.run({"get", "ordres", "--help"}).exit_code, 0);
+}
+
 // A mistyped queue printed nothing, with exit 0, or was made.
 TEST(QueueChoice, IsRefusedByEveryCommandWhereNobodyKnowsIt) {
   const HostFolder folder("[store]\nkind = \"sqlite\"\npath = \"s.db\"\n[queues.mails]\n");

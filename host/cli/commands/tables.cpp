@@ -80,6 +80,12 @@ OrExit<TableTarget> find_table(const Arguments& arguments) {
     return Exit::usage("--queue and --table both name the table; give one");
   }
   SLUICE_TRY(place, QueuePlace::find(arguments, QueuePlace::Queue::table));
+  if (arguments.has("queue") && !place->host().file.empty()) {
+    const SystemClock clock;
+    SeededRandom random;
+    runtime::HostQueues queues(place->host(), clock, random, nullptr);
+    SLUICE_PASS_ON(check_known(queues, place->queue(), Deadline::after(clock, std::chrono::seconds(5))));
+  }
   if (place->in_sqlite()) {
     return Exit(kExitConfiguration, place->host().file + ": queue " + place->queue() +
                                         " lies in SQLite, which needs no tables; name a table with --table, or a "
