@@ -84,7 +84,7 @@ void put_ledgers(fleet::FleetView& view, const config::HostConfig& host, const r
     if (known == nullptr || !(gone || speechless)) {
       continue;
     }
-    known->pulse = gone ? fleet::Pulse::silent : known->pulse;
+    known->pulse = gone ? fleet::Pulse::silent : fleet::Pulse::late;  // however long ago it was heard of
     known->silence = gone ? "its process is gone; the next host settles what it held"
                           : "it does not answer at its control socket, so it is stopped or overloaded";
     known->record.running = running_in(*ledger, known->record.running);

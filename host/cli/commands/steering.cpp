@@ -401,8 +401,10 @@ Exit end_of_reload(LocalOrder& order, const OrderOptions& /*options*/, Console& 
 OrExit<Directive> named_for_drain(FleetSession& session, const std::string& word) {
   const auto names = session.names();
   if (word.empty()) {
-    return Exit::usage("which host? " + (names.hosts().empty() ? std::string("None is known here")
-                                                               : "There are " + sluice::joined(names.hosts())));
+    const auto& hosts = names.hosts();
+    return Exit::usage("which host? " + (hosts.empty()       ? std::string("None is known here")
+                                         : hosts.size() == 1 ? "None of this machine answers; there is " + hosts.front()
+                                                             : "There are " + sluice::joined(hosts)));
   }
   return names.host(Wish::drain, word);
 }
