@@ -122,7 +122,7 @@ std::string half_text(const queue::StoredMessage& message) {
 void describe(const ListedMessage& listed, Fields& fields) {
   const queue::StoredMessage& stored = listed.stored;
   fields.text("id", kId, stored.message.id);
-  fields.text("queue_type", {.title = "HALF", .spare = 4}, half_text(stored));
+  fields.text("queue_type", {"HALF"}, half_text(stored));
   describe_state(stored, fields);
   fields.member("receive_count", stored.message.attempt);
   fields.number({}, figures("RECEIVES", 3), receives_of(stored));

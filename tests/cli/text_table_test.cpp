@@ -85,6 +85,14 @@ TEST(TextTable, LeavesOutWhatIsEmptyAndThenWhatCanBeSpared) {
   EXPECT_EQ(narrow.take(), "A-2  x     a longer…\n") << "the columns are those of the headline";
 }
 
+TEST(TextTable, LaterPagesFitUnderTheHeadlineOfTheFirst) {
+  TextTable table({operate::names("ID", 4), operate::figures("AGE", 1), operate::prose("ERROR", 24)}, {.columns = 30});
+  table.add({"A-1", "3s", ""});
+  EXPECT_EQ(table.take(), "ID   AGE  ERROR\nA-1   3s\n");
+  table.add({"A-2", "3s", "connection to 10.0.0.7 refused"});
+  EXPECT_EQ(table.take(), "A-2   3s  connection to 10.0.…\n") << "no column can be spared any more";
+}
+
 TEST(Wrapped, BreaksAtSpacesAndGoesOnFurtherIn) {
   const std::string text = "  handler mail: sends one\n\n  short\n";
   EXPECT_EQ(wrapped(text, {}), text);

@@ -40,7 +40,11 @@ Exit ls(const Arguments& arguments, Console& console) {
                          .limit = arguments.has("all") ? 0 : *limit,
                          .newest_first = arguments.has("newest")};
   plan.halves = halves_of(arguments);
-  RecordStream writer("statuses", {"ID", "STATE", "HALF", "RECEIVES", "AGE", "ERROR"}, console);
+  std::vector<std::string_view> columns{"ID", "STATE", "RECEIVES", "AGE", "ERROR"};
+  if (arguments.has("both")) {
+    columns.insert(columns.begin() + 1, "HALF");
+  }
+  RecordStream writer("statuses", std::move(columns), console);
   operate::Listing listing(session->oper(), session->clock(), std::move(plan),
                            {.show = [&writer](const queue::StoredMessage& message,
                                               WallTime now) { writer.add(operate::ListedMessage{message}, now); },
@@ -69,7 +73,7 @@ Exit ls(const Arguments& arguments, Console& console) {
   console.flush();
   if (ending.shown == 0 && console.output_is_terminal() && console.error_is_terminal()) {
     console.note("no messages");
-  } else if (!ending.next.empty() && told) {
+  } else if (!ending.next.empty() && ending.total != ending.shown && told) {
     console.note(summary(ending));
   }
   return Exit::ok();

@@ -264,7 +264,8 @@ void TextTable::fit() {
   const auto whole = [](const Shown& shown) { return shown.whole; };
   const auto least = [](const Shown& shown) { return shown.least(); };
   const std::size_t room = view_.screen.columns == 0 ? line_width(whole) : view_.screen.columns;
-  if (!std::exchange(begun_, true)) {
+  const bool first_page = !std::exchange(begun_, true);
+  if (first_page) {
     while (line_width(whole) > room && leave_one_out(true)) {
     }
     while (line_width(least) > room && leave_one_out(false)) {
@@ -276,7 +277,9 @@ void TextTable::fit() {
   for (std::size_t width = line_width(whole); width > room; --width) {
     Shown* widest = nullptr;
     for (Shown& shown : columns_) {
-      const bool can = !shown.left_out && shown.width > shown.least();
+      const bool last_resort = !first_page && shown.column.prose;
+      const std::size_t least_width = last_resort ? display_width(shown.title.text) : shown.least();
+      const bool can = !shown.left_out && shown.width > least_width;
       widest = can && (widest == nullptr || shown.width > widest->width) ? &shown : widest;
     }
     if (widest == nullptr) {

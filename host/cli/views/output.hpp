@@ -137,7 +137,7 @@ struct RowsView {
 /// the errors get what the ids leave.
 ///
 /// `take` gives what was added since the last time, so that a long list can be shown page by page; widths only grow,
-/// and the first page decides on the columns.
+/// and the first page decides on the columns: where those of later ones need more, their prose gets what is left.
 class TextTable {
  public:
   using Column = operate::Column;
