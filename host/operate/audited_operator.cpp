@@ -174,6 +174,10 @@ Result<queue::QueueOverview> AuditedOperator::overview(const queue::OverviewRequ
   return queue_->overview(request, deadline);
 }
 
+Result<std::optional<queue::PartOwner>> AuditedOperator::owner_of(const std::string& id, Deadline deadline) {
+  return queue_->owner_of(id, deadline);
+}
+
 std::vector<queue::ChangeResult> AuditedOperator::change(std::span<const queue::Change> changes, Deadline deadline) {
   using Results = std::vector<queue::ChangeResult>;
   if (changes.empty()) {

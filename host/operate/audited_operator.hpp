@@ -50,6 +50,7 @@ class AuditedOperator final : public queue::Operator {
                                     std::span<const queue::ContentEdit> edits, Deadline deadline) override;
   std::vector<queue::PutResult> put(std::span<const queue::StoredMessage> records, queue::PutMode mode,
                                     Deadline deadline) override;
+  Result<std::optional<queue::PartOwner>> owner_of(const std::string& id, Deadline deadline) override;
 
  private:
   AuditedOperator(std::unique_ptr<queue::Operator> queue, queue::Queues& queues, std::string name, std::string who,

@@ -67,6 +67,12 @@ struct ContentEdit {
   std::optional<std::string> json;
 };
 
+/// A part of a queue, and the host that hands out what lies in it. A value.
+struct PartOwner {
+  std::string part;                  ///< "shard 3"
+  std::optional<std::string> owner;  ///< as its store knows it: "host web-1"; empty: nobody. Nothing: it does not tell
+};
+
 enum class PutMode {
   insert,   ///< only where the id is free
   replace,  ///< whatever is there under that id goes
@@ -105,6 +111,12 @@ class Operator {
   /// Writes whole records as they stand: times, counts, state, failure and version included. The queue is made where
   /// the store can make queues.
   virtual std::vector<PutResult> put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) = 0;
+
+  /// Where hosts own parts of the queue and write nothing when they hand a message out: whose part this one lies in.
+  /// Nothing: the queue's records say themselves which of them are in flight.
+  virtual Result<std::optional<PartOwner>> owner_of(const std::string& /*id*/, Deadline /*deadline*/) {
+    return std::optional<PartOwner>();
+  }
 };
 
 /// Removes messages that were listed in the half `half`, whatever has become of them since, as long as they lie in that

@@ -71,7 +71,7 @@ Settings settings_of(const config::OutboxConfig& outbox, const std::string& name
                       .username = outbox.username,
                       .password = outbox.password,
                       .lease = outbox.lease,
-                      .application = "sluice " + host,
+                      .application = std::string(queue::outbox::ConnectSettings::kApplication) + host,
                       .side_table = outbox.side_table};
   if (outbox.tls) {
     settings.connect.tls = {*outbox.tls, true};

@@ -258,6 +258,23 @@ class LeasedHosts(LeasedCase):
         self.assertGreater(settled["finished"], 0)
         self.assertEqual(0, settled["unsettled"])
 
+    def test_get_names_the_holder_that_no_record_tells_of(self):
+        message = self.send_one()
+        self.assertEqual(("", None), tuple(self.shown(message)[name] for name in ("owner", "holder")), "no host is there")
+        self.counts(sleep="1h", extra="concurrency = 1")
+        run = self.start()
+        held = until("it is at work", lambda: (shown := self.shown(message))["holder"] and shown)
+        self.assertEqual((f"e2e:{run.process.pid}", "counts", True),
+                         tuple(held["holder"][name] for name in ("host", "handler", "answers")))
+        self.assertEqual("host e2e", held["owner"])
+        self.assertRegex(held["part"], r"^shard \d$")
+        waits = self.send_one()
+        self.assertEqual(("host e2e", None), tuple(self.shown(waits)[name] for name in ("owner", "holder")))
+        text = self.sluice("get", "orders", message, "--output", "text", check=True).stdout
+        self.assertRegex(text, rf"held by +host e2e:{run.process.pid}, job .*, by shard \d")
+        text = self.sluice("get", "orders", waits, "--output", "text", check=True).stdout
+        self.assertRegex(text, r"held by +host e2e, by shard \d; nobody tells of a handler")
+
     def test_only_what_was_at_work_is_suspect(self):
         _, ran, dead = self.die_at_work(60)
         self.sluice("pause", "--queue", "orders")  # says that the dead host has not obeyed yet

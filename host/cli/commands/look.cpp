@@ -116,13 +116,21 @@ Exit peek(const Arguments& arguments, Console& console) {
   return Exit::ok();
 }
 
-/// A message in flight, and whose handler is at work on it, if anybody knows. Borrows.
-struct MessageInFlight {
+/// A message, and whose handler is at work on it, if anybody knows. Borrows.
+struct MessageAtHosts {
   const queue::StoredMessage& stored;
   std::optional<operate::HandlerAtWork> holder;
+  std::optional<queue::PartOwner> owner;  ///< where its record does not tell what is in flight
 };
 
-std::string holder_text(const MessageInFlight& message, WallTime now) {
+std::string holder_text(const MessageAtHosts& message, WallTime now) {
+  if (!message.holder && message.owner) {
+    const queue::PartOwner& owner = *message.owner;
+    const std::string untold = "; nobody tells of a handler at work on it";
+    return !owner.owner           ? "whoever has " + owner.part + untold
+           : owner.owner->empty() ? "nobody: no host has " + owner.part
+                                  : *owner.owner + ", by " + owner.part + untold;
+  }
   if (!message.holder) {
     return "no host tells of a handler at work on it: it waits for one, or was taken by `sluice receive` or by who is "
            "gone; others get it when its time is over";
@@ -135,16 +143,21 @@ std::string holder_text(const MessageInFlight& message, WallTime now) {
          ", attempt " + std::to_string(handler.attempt) +
          (handler.since == WallTime{} ? "" : ", for " + short_duration(now - handler.since)) +
          (handler.leased_until == WallTime{} ? "" : "; its lease until " + to_the_second(handler.leased_until)) +
+         (message.owner ? ", by " + message.owner->part : "") +
          (message.holder->answers ? "" : "; the host does not answer, `sluice hosts` tells since when");
 }
 
-void describe(const MessageInFlight& message, operate::Fields& fields) {
+void describe(const MessageAtHosts& message, operate::Fields& fields) {
   describe(message.stored, fields);
   fields.cell({"HELD BY"}, holder_text(message, fields.now()));
   if (message.holder) {
     fields.record("holder", *message.holder);
   } else {
     fields.member("holder", std::optional<std::string>());
+  }
+  if (message.owner) {
+    fields.member("owner", message.owner->owner);
+    fields.member("part", message.owner->part);
   }
 }
 
@@ -181,12 +194,17 @@ Exit get(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, QueueSession::open(arguments));
   SLUICE_TRY(message, session->checked(session->oper().get(*id, session->deadline())));
   const WallTime now = session->clock().wall_now();
-  if (message->state(now) != queue::MessageState::in_flight) {
+  std::optional<queue::PartOwner> owner;
+  if (message->state(now) == queue::MessageState::ready) {
+    SLUICE_TRY(told, session->checked(session->oper().owner_of(*id, session->deadline())));
+    owner = std::move(*told);
+  }
+  if (message->state(now) != queue::MessageState::in_flight && !owner) {
     show_message(*message, now, console);
     return Exit::ok();
   }
   const bool asks_hosts = console.shows_text() && console.output_is_terminal();
-  const MessageInFlight shown{*message, holder_of(*id, session->queue(), arguments, asks_hosts)};
+  const MessageAtHosts shown{*message, holder_of(*id, session->queue(), arguments, asks_hosts), std::move(owner)};
   console.out(console.shows_text()
                   ? message_text(operate::row_of(shown, now), message->message, console.output_has_colour())
                   : json_of(shown, now));
@@ -322,8 +340,9 @@ std::vector<Command> look_commands() {
           .description =
               "Prints a JSON object: body, state, times, attributes, and why it failed last; of a message in flight "
               "also which host and handler have it, and until when, as far as hosts tell: on a terminal those "
-              "elsewhere are asked, which takes some seconds. The dead-letter half is looked in too; nothing is "
-              "claimed or changed.",
+              "elsewhere are asked, which takes some seconds. On a leased table and in an outbox, where hosts own "
+              "parts of the queue and records do not tell what is in flight, it says so of one that is ready, and "
+              "whose part it lies in. The dead-letter half is looked in too; nothing is claimed or changed.",
           .flags = with_store_flags({kIdFlag}),
           .examples = "sluice get orders A-101",
           .run = get,

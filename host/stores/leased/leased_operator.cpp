@@ -354,6 +354,25 @@ class LeasedOperator final : public table::RecordOperator {
     return results;
   }
 
+  /// One more read, of the shard's ownership item.
+  Result<std::optional<PartOwner>> owner_of(const std::string& id, Deadline deadline) override {
+    SLUICE_TRY(item, record(id, deadline));
+    const auto partition = parse_partition(Place::of(*item).partition);
+    if (!partition) {
+      return std::optional<PartOwner>();
+    }
+    const Place where{ownership_partition(place().queue, partition->half), ownership_sort(partition->shard)};
+    SLUICE_TRY(found, table::checked(place(), read_places(parts_.client, place(), {where}, deadline)));
+    const auto item_of_shard = found->find(where);
+    const auto* incarnation =
+        item_of_shard == found->end() ? nullptr : dynamo::find<std::string>(item_of_shard->second, attribute::kOwner);
+    PartOwner owner{.part = "shard " + std::to_string(partition->shard), .owner = ""};
+    if (incarnation != nullptr && !incarnation->empty()) {
+      owner.owner = "host " + incarnation->substr(0, incarnation->rfind('/'));
+    }
+    return std::optional(std::move(owner));
+  }
+
  private:
   Result<std::optional<QueueStats>> announced(Half half, Deadline deadline) const {
     SLUICE_TRY(beats, table::checked(place(), read_beats(parts_.client, place().table, deadline)));

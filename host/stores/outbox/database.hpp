@@ -55,7 +55,9 @@ struct ConnectSettings {
   Tunnel tunnel{};  ///< empty: the server is asked directly
   /// How long a session may be idle before the server ends it, so that what its holder had locked goes to others.
   Duration lease = std::chrono::seconds(15);
-  std::string application = "sluice";  ///< as the server lists its sessions, where it can
+  /// As the server lists its sessions, where it can: this and the host's name.
+  static constexpr std::string_view kApplication = "sluice ";
+  std::string application = "sluice";
   /// True: who has which bucket stands in a side table (`TABLE_sluice`), for servers behind a pool that shares
   /// sessions. False: locks of the session say it, without any change of the schema.
   bool side_table = false;
@@ -171,6 +173,12 @@ class AdminSession : public Resource {
   virtual Result<std::vector<ChangeStatus>> change(std::span<const RowEdit> edits, Deadline deadline) = 0;
   /// How many rows were deleted, or would be.
   virtual Result<std::uint64_t> prune(const PruneRequest& request, Deadline deadline) = 0;
+  /// Whose session has the bucket: "host web-1", or the session as the server lists it; empty: nobody's. Nothing where
+  /// the database does not tell.
+  virtual Result<std::optional<std::string>> holder_of(const LockSpace& /*space*/, std::uint32_t /*bucket*/,
+                                                       Deadline /*deadline*/) {
+    return std::optional<std::string>();
+  }
 };
 
 /// One outbox table in one database. Opening a session connects, and checks nothing about the table. Errors name what

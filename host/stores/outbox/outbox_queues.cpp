@@ -137,6 +137,27 @@ class OutboxOperator final : public Operator {
     }
     return results;
   }
+  Result<std::optional<PartOwner>> owner_of(const std::string& id, Deadline deadline) override {
+    const auto key = row_key_of(id, text_ids());
+    if (!key) {
+      return no_message(name(), id);
+    }
+    SLUICE_TRY(found, ask(deadline, [&](AdminSession& desk) { return desk.get(*key, deadline); }));
+    const std::uint32_t bucket = found->row.bucket;
+    PartOwner owner{.part = "bucket " + std::to_string(bucket), .owner = ""};
+    for (const Selection& job : options_.jobs->all()) {
+      const LockSpace space{job.job, options_.settings.table.buckets};
+      SLUICE_TRY(holder, ask(deadline, [&](AdminSession& desk) { return desk.holder_of(space, bucket, deadline); }));
+      if (!*holder) {
+        owner.owner.reset();
+        break;
+      }
+      if (!(*holder)->empty()) {
+        *owner.owner += (owner.owner->empty() ? "" : ", ") + **holder + " for job " + job.job;
+      }
+    }
+    return std::optional(std::move(owner));
+  }
   Result<StoredMessage> edit(const std::string& /*id*/, std::int64_t /*version*/,
                              std::span<const ContentEdit> /*edits*/, Deadline /*deadline*/) override {
     return Error(ErrorCode::invalid,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,30 @@ std::string finding(const Settings& settings) {
     return std::string(to_string(findings.error().code())) + ": " + findings.error().message();
   }
   return findings->empty() ? "" : std::string((*findings)[0].fatal ? "fatal: " : "remark: ") + (*findings)[0].text;
+}
+
+TEST(PostgresOperator, TellsWhichHostHasTheBucketOfARow) {
+  SLUICE_NEEDS_POSTGRES();
+  OutboxTable table;
+  table.insert({"a", "b"});
+  Settings settings = table.settings();
+  settings.connect.application = std::string(ConnectSettings::kApplication) + "web-1";
+  const SystemClock clock;
+  SeededRandom random;
+  const auto database = make_postgres_database(settings, clock, random);
+  const auto jobs = std::make_shared<TakingJobs>(std::vector{Selection{.job = "relay"}, Selection{.job = "other"}});
+  const auto oper = make_outbox_operator({.settings = settings, .jobs = jobs}, *database, clock);
+  const Deadline deadline = Deadline::after(clock, seconds(20));
+  const auto owner_of = [&] { return (*oper->owner_of("1", deadline)).value_or(PartOwner{}); };
+  EXPECT_THAT(owner_of().part, ::testing::StartsWith("bucket "));
+  EXPECT_EQ(owner_of().owner, "") << "nobody has it";
+  const auto locks = *database->open_locks(deadline);
+  ASSERT_TRUE(locks->join({"relay", settings.table.buckets}, deadline));
+  std::vector<std::uint32_t> all(settings.table.buckets);
+  std::iota(all.begin(), all.end(), 0U);
+  ASSERT_TRUE(locks->lock(all, deadline));
+  EXPECT_EQ(owner_of().owner, "host web-1 for job relay");
+  EXPECT_EQ(oper->owner_of("2", deadline).error().code(), ErrorCode::not_found);
 }
 
 TEST(PostgresOperator, IdsThatAreNotUniqueByThemselvesAreRefused) {

@@ -39,6 +39,18 @@ TEST_F(MysqlLocks, CountsItsMembers) {
   EXPECT_EQ(elsewhere->beat(soon())->count, 1U);
 }
 
+TEST_F(MysqlLocks, AreSomebodysByTheServersNumberOfHim) {
+  const auto server = make_mysql_database(settings(), clock_, random_);
+  const auto desk = *server->open_admin(soon());
+  const LockSpace space{"orders/relay", 64};
+  EXPECT_EQ(*desk->holder_of(space, 3, soon()), "");
+  const auto one = member(space);
+  EXPECT_THAT(lock(*one, {3}), ElementsAre(3));
+  EXPECT_THAT(**desk->holder_of(space, 3, soon()),
+              testing::MatchesRegex("the server's session [0-9]+ from (localhost|127\\.0\\.0\\.1:[0-9]+)"));
+  EXPECT_EQ(*desk->holder_of(space, 4, soon()), "");
+}
+
 TEST_F(MysqlLocks, AreOneTablesHoweverItIsNamed) {
   auto named = settings();
   named.table.schema = name();

@@ -138,6 +138,24 @@ constexpr std::uint32_t kBits = 13;
 constexpr std::size_t kLocksAtOnce = 256;
 constexpr Duration kJoinTime = std::chrono::seconds(5);
 
+/// What the names of a space's locks begin with. They have 64 characters at most, so that the space's is hashed; by the
+/// server, which adds whose table it is.
+Result<std::string> prefix_of(SqlConnection& connection, const SqlTable& table, const LockSpace& space,
+                              Deadline deadline) {
+  const std::string schema = table.settings().schema;
+  SLUICE_TRY(
+      hashed,
+      connection.run(table.sql("SELECT SHA1(CONCAT_WS('/', IF(@4 = 0, @1, LOWER(@1)), IF(@4 = 0, @2, LOWER(@2)), @3))",
+                               {schema.empty() ? "IFNULL(DATABASE(), '')" : table.dialect().text(schema),
+                                table.dialect().text(table.settings().table), table.dialect().exact_text(space.name),
+                                "@@lower_case_table_names"}),
+                     deadline));
+  return "sluice:" + hashed->rows.front()[0].value_or("") + ":";
+}
+std::string bucket_name(const std::string& prefix, std::uint32_t bucket) {
+  return "'" + prefix + "b" + std::to_string(bucket) + "'";
+}
+
 /// Locks of the server by name, which a session holds until it ends. They are the server's and not a database's, and
 /// each node of a Galera cluster has its own.
 class MysqlLocks final : public LockSession {
@@ -146,7 +164,9 @@ class MysqlLocks final : public LockSession {
       : server_(server), connection_(std::move(connection)), server_place_(std::move(place)), clock_(clock) {}
 
   Result<Members> join(const LockSpace& space, Deadline deadline) override {
-    SLUICE_PASS_ON(name_space(space, deadline));
+    SLUICE_TRY(prefix, prefix_of(*connection_, server_.table(), space, deadline));
+    prefix_ = std::move(*prefix);
+    buckets_ = space.buckets;
     // One at a time, so that nobody sees a place without its bits.
     const Deadline waits = deadline.earlier(Deadline::after(clock_, kJoinTime));
     const auto seconds = std::chrono::floor<std::chrono::seconds>(waits.left(clock_.steady_now())).count();
@@ -169,7 +189,7 @@ class MysqlLocks final : public LockSession {
     std::vector<std::string> calls;
     calls.reserve(wanted.size());
     for (const std::uint32_t bucket : wanted) {
-      calls.push_back(if_here("GET_LOCK(" + lock_name("b" + std::to_string(bucket)) + ",0)"));
+      calls.push_back(if_here("GET_LOCK(" + bucket_name(prefix_, bucket) + ",0)"));
     }
     SLUICE_TRY(answers, flags(calls, deadline));
     for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -185,7 +205,7 @@ class MysqlLocks final : public LockSession {
     std::vector<std::string> calls;
     for (const std::uint32_t bucket : buckets) {
       if (held_.erase(bucket) != 0) {
-        calls.push_back(if_here("RELEASE_LOCK(" + lock_name("b" + std::to_string(bucket)) + ")"));
+        calls.push_back(if_here("RELEASE_LOCK(" + bucket_name(prefix_, bucket) + ")"));
       }
     }
     const auto answers = flags(calls, deadline);
@@ -197,22 +217,6 @@ class MysqlLocks final : public LockSession {
   }
 
  private:
-  /// Names have 64 characters at most, so that the space's is hashed; by the server, which adds whose table it is.
-  Result<void> name_space(const LockSpace& space, Deadline deadline) {
-    const SqlTable& table = server_.table();
-    const std::string schema = table.settings().schema;
-    SLUICE_TRY(hashed,
-               connection_->run(
-                   table.sql("SELECT SHA1(CONCAT_WS('/', IF(@4 = 0, @1, LOWER(@1)), IF(@4 = 0, @2, LOWER(@2)), @3))",
-                             {schema.empty() ? "IFNULL(DATABASE(), '')" : table.dialect().text(schema),
-                              table.dialect().text(table.settings().table), table.dialect().exact_text(space.name),
-                              "@@lower_case_table_names"}),
-                   deadline));
-    prefix_ = "sluice:" + hashed->rows.front()[0].value_or("") + ":";
-    buckets_ = space.buckets;
-    return {};
-  }
-
   std::string lock_name(const std::string& what) const { return "'" + prefix_ + what + "'"; }
   std::string place_name(std::uint32_t place) const { return lock_name("m" + std::to_string(place)); }
   std::string bit_name(std::uint32_t place, std::uint32_t bit) const {
@@ -342,6 +346,18 @@ class MysqlServer final : public SqlServer {
   }
 
   bool tells_of_rows() const override { return false; }
+
+  Result<std::string> holder_of(SqlConnection& connection, const LockSpace& space, std::uint32_t bucket,
+                                Deadline deadline) override {
+    SLUICE_TRY(prefix, prefix_of(connection, table(), space, deadline));
+    // Who may not see other sessions is told the number alone.
+    SLUICE_TRY(found, ask(connection, deadline,
+                          "SELECT used.id, sessions.HOST FROM (SELECT IS_USED_LOCK(@1) AS id) AS used LEFT JOIN "
+                          "information_schema.PROCESSLIST AS sessions ON sessions.ID = used.id",
+                          {bucket_name(*prefix, bucket)}));
+    const Cells& row = found->rows.front();
+    return row[0] ? "the server's session " + *row[0] + (row[1] ? " from " + *row[1] : std::string()) : std::string();
+  }
 
   // Ids alone are numbered, so that the server sorts no payloads.
   Result<GroupStatement> group_statement(SqlConnection& connection, std::span<const Group> groups, std::size_t limit,

@@ -193,6 +193,24 @@ Error shared_sessions(ErrorCode code) {
           "directly, or through a pool with pool_mode = session and server_reset_query = DISCARD ALL"};
 }
 
+/// The first half of the keys of a space's locks: FNV-1a, which every version of the program computes alike, of the
+/// table's full name, which is one for all, whatever their settings and search paths leave out.
+Result<std::string> key_of(SqlConnection& connection, const SqlTable& table, const LockSpace& space,
+                           Deadline deadline) {
+  SLUICE_TRY(named, connection.run(table.sql("SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN "
+                                             "pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = "
+                                             "to_regclass(@TABLE_TEXT)"),
+                                   deadline));
+  if (named->rows.empty()) {
+    return no_table(table);
+  }
+  std::uint32_t hash = 2166136261U;
+  for (const char c : named->rows.front()[0].value_or("") + "/" + space.name) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  }
+  return std::to_string(static_cast<std::int32_t>(hash));
+}
+
 /// Advisory locks, which a session holds until it ends.
 class PostgresLocks final : public LockSession {
  public:
@@ -200,20 +218,11 @@ class PostgresLocks final : public LockSession {
       : server_(server), connection_(std::move(connection)) {}
 
   Result<Members> join(const LockSpace& space, Deadline deadline) override {
-    const SqlTable& table = server_.table();
-    // By the table's full name, which is one for all, whatever their settings and search paths leave out.
-    SLUICE_TRY(named,
-               connection_->run(
-                   table.sql("SELECT format('%I.%I', n.nspname, c.relname), pg_backend_pid() FROM pg_class c JOIN "
-                             "pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(@TABLE_TEXT)"),
-                   deadline));
-    if (named->rows.empty()) {
-      return no_table(table);
-    }
-    const Cells& row = named->rows.front();
-    space_ = std::to_string(key_of(row[0].value_or("") + "/" + space.name));
+    SLUICE_TRY(key, key_of(*connection_, server_.table(), space, deadline));
+    space_ = std::move(*key);
     member_ = std::to_string(kMembers + space.buckets);
-    process_ = row[1].value_or("");
+    SLUICE_TRY(served, connection_->run("SELECT pg_backend_pid()", deadline));
+    process_ = served->rows.front()[0].value_or("");
     // A session that has locks already is somebody else's too, and would have his locks as well.
     SLUICE_TRY(entered,
                run("WITH here AS MATERIALIZED (SELECT pg_backend_pid() = @3 AND NOT EXISTS (SELECT 1 FROM pg_locks "
@@ -269,15 +278,6 @@ class PostgresLocks final : public LockSession {
  private:
   // Buckets are numbered below this, and members above it, in the second half of an advisory lock's key.
   static constexpr std::uint32_t kMembers = 0x40000000;
-
-  /// The first half of the keys of a space's locks: FNV-1a, which every version of the program computes alike.
-  static std::int32_t key_of(const std::string& name) {
-    std::uint32_t hash = 2166136261U;
-    for (const char c : name) {
-      hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
-    }
-    return static_cast<std::int32_t>(hash);
-  }
 
   Result<Answer> run(const char* pattern, Deadline deadline, const std::string& buckets = {}) {
     return connection_->run(server_.table().sql(pattern, {space_, member_, process_, buckets}), deadline);
@@ -389,6 +389,26 @@ class PostgresServer final : public SqlServer {
       }
     }
     return written;
+  }
+
+  Result<std::string> holder_of(SqlConnection& connection, const LockSpace& space, std::uint32_t bucket,
+                                Deadline deadline) override {
+    SLUICE_TRY(key, key_of(connection, table(), space, deadline));
+    SLUICE_TRY(found, ask(connection, deadline,
+                          "SELECT l.pid, a.application_name, host(a.client_addr) FROM pg_locks l LEFT JOIN "
+                          "pg_stat_activity a ON a.pid = l.pid WHERE l.locktype = 'advisory' AND l.granted AND "
+                          "l.objsubid = 2 AND l.classid = ((@1)::bigint & 4294967295) AND l.objid = @2 AND l.database "
+                          "= (SELECT oid FROM pg_database WHERE datname = current_database())",
+                          {*key, std::to_string(bucket)}));
+    if (found->rows.empty()) {
+      return std::string();
+    }
+    const Cells& row = found->rows.front();
+    const std::string application = row[1].value_or("");
+    constexpr std::string_view kHost = ConnectSettings::kApplication;
+    return application.starts_with(kHost)
+               ? "host " + application.substr(kHost.size())
+               : "the server's session " + row[0].value_or("") + (row[2] ? " from " + *row[2] : std::string());
   }
 
   /// The id of the cluster, which its physical standbys share, and in it those of the database and the table.

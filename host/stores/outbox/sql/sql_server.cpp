@@ -270,6 +270,14 @@ class SqlAdminSession final : public AdminSession {
 
   Result<std::vector<Finding>> inspect(Deadline deadline) override { return server_.inspect(*connection_, deadline); }
   Result<SourceId> source_id(Deadline deadline) override { return server_.source_id(*connection_, deadline); }
+  Result<std::optional<std::string>> holder_of(const LockSpace& space, std::uint32_t bucket,
+                                               Deadline deadline) override {
+    if (server_.settings().connect.side_table) {
+      return std::optional<std::string>();
+    }
+    SLUICE_TRY(holder, server_.holder_of(*connection_, space, bucket, deadline));
+    return std::optional(std::move(*holder));
+  }
 
   Result<StoredRow> get(const RowKey& key, Deadline deadline) override {
     SLUICE_TRY(found,

@@ -251,6 +251,9 @@ class SqlServer : public Database {
   /// A connection for rows that was made last hears of new ones.
   virtual bool tells_of_rows() const = 0;
   virtual Result<SourceId> source_id(SqlConnection& connection, Deadline deadline) = 0;
+  /// As AdminSession's, of locks of the session itself.
+  virtual Result<std::string> holder_of(SqlConnection& connection, const LockSpace& space, std::uint32_t bucket,
+                                        Deadline deadline) = 0;
   /// The types of the table's columns, by name; empty: there is no table, or none that the user may see.
   virtual Result<std::map<std::string, std::string>> columns(SqlConnection& connection, Deadline deadline) = 0;
   virtual Result<std::vector<Finding>> inspect(SqlConnection& connection, Deadline deadline) = 0;
