@@ -49,16 +49,24 @@ class Readme(unittest.TestCase):
             self.assertRegex(known, rf"(?m)^  {command}\b")
 
 
+def anchors(file):
+    """What the headings of a page are called in links."""
+    heads = re.findall(r"(?m)^#+ (.*)$", doc_page.BLOCK.sub("", doc_page.read(os.path.relpath(file, support.SOURCE))))
+    return {re.sub(r"[^\w -]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", head).lower()).replace(" ", "-") for head in heads}
+
+
 class Links(unittest.TestCase):
     def test_every_page_and_heading_that_is_named_is_there(self):
         pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md"] + [
             os.path.relpath(file, support.SOURCE) for pattern in ("docs/README.md", "docs/*/*.md", "plugins/*/README.md")
             for file in glob.glob(os.path.join(support.SOURCE, pattern))]
         for page in pages:
-            for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", doc_page.BLOCK.sub("", doc_page.read(page))):
+            for target, heading in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", doc_page.BLOCK.sub("", doc_page.read(page))):
                 if "://" not in target:
-                    path = os.path.join(support.SOURCE, os.path.dirname(page), target)
+                    path = os.path.join(support.SOURCE, os.path.dirname(page), target) if target else os.path.join(support.SOURCE, page)
                     self.assertTrue(os.path.exists(path), f"{page} names {target}")
+                    if heading:
+                        self.assertIn(heading, anchors(path), f"{page} names {target}")
 
     def test_every_page_of_docs_can_be_found_from_its_index_and_that_from_the_readme(self):
         self.assertIn("(docs/README.md)", doc_page.read("README.md"))
