@@ -474,6 +474,9 @@ std::vector<std::string> PluginRegistry::files_of(const std::string& folder) {
         {folder, folder + " cannot be read: " + code.message() + "; make the folder, or take it out of plugin_dirs"});
     return {};
   }
+  if (folder == sparing_folder_) {
+    std::erase_if(files, [this](const std::string& file) { return !is_needed(file); });
+  }
   std::sort(files.begin(), files.end());
   if (files.size() > kFileLimit) {
     rejected_.push_back({folder, folder + " has " + std::to_string(files.size()) + " plugins, and only the first " +
@@ -481,6 +484,20 @@ std::vector<std::string> PluginRegistry::files_of(const std::string& folder) {
     files.resize(kFileLimit);
   }
   return files;
+}
+
+bool PluginRegistry::is_needed(const std::string& file) {
+  const auto read = read_plugin_file(file);
+  if (!read || read->declared() == nullptr || pins_.contains(name_of(file))) {
+    return true;
+  }
+  const sluice_plugin& plugin = read->declared()->table();
+  bool needed = false;
+  for (std::size_t i = 0; i < plugin.handler_count; ++i) {
+    needed = needed || needed_.contains(plugin.handlers[i]->name);
+    told_.insert(plugin.handlers[i]->name);
+  }
+  return needed;
 }
 
 void PluginRegistry::load(const std::string& file) {
@@ -659,7 +676,7 @@ Error PluginRegistry::no_such_handler(const std::string& name) const {
 }
 
 std::vector<std::string> PluginRegistry::handler_names() const {
-  std::vector<std::string> names;
+  std::vector<std::string> names(told_.begin(), told_.end());
   for (const LoadedPlugin& loaded : plugins_) {
     for (std::size_t i = 0; i < loaded.plugin->handler_count; ++i) {
       names.emplace_back(loaded.plugin->handlers[i]->name);

@@ -5,6 +5,7 @@
 #include <boost/core/noncopyable.hpp>
 #include <cstddef>
 #include <memory>
+#include <set>
 
 #include "base/descriptor.hpp"
 #include "base/error.hpp"
@@ -102,6 +103,12 @@ class PluginRegistry : boost::noncopyable {
   /// From now on a file of one of these names, in whichever folder, is loaded only when it has the digest.
   void pin(PluginPins pins) { pins_ = std::move(pins); }
   const PluginPins& pins() const { return pins_; }
+  /// From now on those files alone of this folder are loaded that offer one of these handlers, or may for all that they
+  /// tell, or are pinned.
+  void need_only(std::string folder, std::set<std::string> handlers) {
+    sparing_folder_ = std::move(folder);
+    needed_ = std::move(handlers);
+  }
 
   /// Loads every `*.so` in the folders that is not loaded yet, in name order. A file whose bytes have changed is loaded
   /// beside what it was, which keeps its handlers and offers none any more; where it cannot be used, what was loaded
@@ -143,6 +150,7 @@ class PluginRegistry : boost::noncopyable {
   const LoadedPlugin* owner_of(const sluice_handler* handler) const;
   /// A scan would look at the handler's file again, or its plugin offers it no more.
   bool is_stale(const sluice_handler* handler) const;
+  /// Those that were not needed too.
   std::vector<std::string> handler_names() const;
 
  private:
@@ -156,6 +164,7 @@ class PluginRegistry : boost::noncopyable {
   };
 
   std::vector<std::string> files_of(const std::string& folder);
+  bool is_needed(const std::string& file);
   bool is_due(const std::string& file, const FileIdentity& identity) const;
   bool lacks_pin(const LoadedPlugin* loaded, const std::string& name) const;
   bool is_new(const std::string& file, const FileIdentity& identity, const std::string& digest);
@@ -168,6 +177,9 @@ class PluginRegistry : boost::noncopyable {
   std::vector<LoadedPlugin> replaced_;  ///< by newer ones of the same file; jobs may still run them
   std::vector<RejectedPlugin> rejected_;
   PluginPins pins_;
+  std::string sparing_folder_;    ///< empty: none
+  std::set<std::string> needed_;  ///< handlers, of what lies there
+  std::set<std::string> told_;    ///< handlers that files there offer, by what they tell unloaded
   std::vector<std::string> folders_;
   std::map<std::string, KnownFile> known_;
   std::map<std::string, FileIdentity> looked_at_;  ///< what `unseen` named, as it was then

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <set>
 
 #include "base/text/joined.hpp"
 #include "config/files.hpp"
@@ -372,6 +373,17 @@ Handlers handlers_of(const JobConfig& job, const plugin::PluginRegistry& registr
   return all.size() == job.arounds.size() + 1 ? all : Handlers();
 }
 
+std::set<std::string> handler_names_of(const std::vector<JobConfig>& jobs) {
+  std::set<std::string> names;
+  for (const JobConfig& job : jobs) {
+    names.insert(job.handler);
+    for (const config::AroundConfig& around : job.arounds) {
+      names.insert(around.handler);
+    }
+  }
+  return names;
+}
+
 std::vector<ConfigError> distrusted(const config::HostConfig& host, const std::vector<JobConfig>& jobs) {
   std::vector<ConfigError> errors;
   if (host.allow_insecure_files) {
@@ -404,6 +416,7 @@ Parsed<std::vector<JobPlan>> load_job_plans(const config::HostConfig& host, plug
                  [&runs_already](const JobConfig& job) { return !runs_already(job); });
   }
   registry.pin(plugin::pins_of(files.jobs));
+  registry.need_only(config::installed_plugin_dir(), handler_names_of(files.jobs));
   auto admitted = admit_plugins(host, registry, fresh);
   if (!admitted) {
     add({{{host.file}, admitted.error().message()}});

@@ -74,6 +74,8 @@ class Installation(Installed):
                     file.write(text)
             done = run("sluice", "check", env=self.environment, cwd=folder)
             self.assertEqual((0, "host.toml: good\n"), (done.returncode, done.stderr), "nor is the default folder missed, which is not there")
+            started = run("sluice", "run", "--until-empty", "--allow-insecure-files", env=self.environment, cwd=folder)
+            self.assertRegex(started.stderr, r"running .* plugins=2\n", "those alone that jobs name")
             # One's own handler of that name comes first.
             os.mkdir(os.path.join(folder, "plugins"))
             shutil.copy(self.path("lib", "sluice", "plugins", "log.so"), os.path.join(folder, "plugins", "mine.so"))

@@ -71,6 +71,28 @@ TEST_F(PluginRegistryTest, ScanningAgainFindsOnlyWhatIsNew) {
   EXPECT_THAT(rejected(), ElementsAre());
 }
 
+TEST_F(PluginRegistryTest, OfAFolderThatIsSparedWhatIsNeededAloneIsLoadedAndTheRestKnownByName) {
+  copy("noop", "a.so");
+  copy("sleeper", "b.so");
+  std::ofstream(folder_.file("text.so")) << "text";
+  registry_.need_only(folder_.path(), {"noop"});
+  EXPECT_THAT(registry_.unseen({folder_.path()}), ElementsAre(folder_.file("a.so"), folder_.file("text.so")));
+  scan();
+  ASSERT_EQ(registry_.plugins().size(), 1U);
+  EXPECT_THAT(rejected(), ElementsAre(HasSubstr("text.so is not an ELF shared object"))) << "it may be anything";
+  EXPECT_THAT(registry_.handler_names(), ElementsAre("noop", "sleeper"));
+  EXPECT_THAT(registry_.handler("sleeped").error().message(), HasSubstr("did you mean \"sleeper\"?"));
+
+  registry_.need_only(folder_.path(), {"sleeper"});
+  scan();
+  EXPECT_EQ(registry_.plugins().size(), 2U) << "what is loaded stays so";
+  EXPECT_STREQ((*registry_.handler("sleeper"))->name, "sleeper");
+  registry_.need_only("another", {});
+  copy("fails", "c.so");
+  scan();
+  EXPECT_EQ(registry_.plugins().size(), 3U);
+}
+
 TEST_F(PluginRegistryTest, OneBadFileDoesNotKeepTheOthersOut) {
   copy("noop", "good.so");
   copy("bad_magic", "bad.so");

@@ -522,7 +522,7 @@ std::vector<Command> plugin_commands() {
           .summary = "Show the plugins that were found, their handlers and options",
           .usage = "[--dir FOLDER]... [--output json|text] [--allow-insecure-files] [--config FILE]",
           .description = "Files that are no usable plugin are shown with the reason. Looks into the folders of [host] "
-                         "plugin_dirs.",
+                         "plugin_dirs, then into that of the installation, of which a host loads what its jobs name.",
           .flags =
               joined(output_flags(),
                      {kAllowInsecureFilesFlag,
