@@ -46,12 +46,22 @@ std::string machine_name(std::uint16_t machine) {
     case EM_RISCV:
       return "RISC-V";
     case EM_386:
-      return "32-bit x86";
+      return "x86";
     case EM_ARM:
-      return "32-bit ARM";
+      return "ARM";
     default:
       return "machine number " + std::to_string(machine);
   }
+}
+
+/// The numbers of a file are in its own byte order.
+std::string machine_of(const Elf64_Ehdr& header) {
+  const bool swapped = header.e_ident[EI_DATA] != kByteOrder;
+  return std::string(header.e_ident[EI_CLASS] == ELFCLASS32 ? "32-bit " : "") +
+         (!swapped                    ? ""
+          : kByteOrder == ELFDATA2LSB ? "big-endian "
+                                      : "little-endian ") +
+         machine_name(swapped ? __builtin_bswap16(header.e_machine) : header.e_machine);
 }
 
 bool within(std::uint64_t offset, std::uint64_t size, std::uint64_t whole) {
@@ -60,7 +70,7 @@ bool within(std::uint64_t offset, std::uint64_t size, std::uint64_t whole) {
 
 std::optional<std::string> refuse_header(const Elf64_Ehdr& header) {
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != kByteOrder || header.e_machine != kMachine) {
-    return "is built for " + machine_name(header.e_machine) + ", and this machine is " + machine_name(kMachine) +
+    return "is built for " + machine_of(header) + ", and this machine is " + machine_name(kMachine) +
            ": build it for this machine";
   }
   if (header.e_type != ET_DYN) {

@@ -85,7 +85,12 @@ TEST_F(FileTest, RefusesOtherMachinesAndKinds) {
   EXPECT_THAT(refuse_file(changed([](Elf64_Ehdr& header) { header.e_machine = EM_S390; })),
               Optional(HasSubstr("is built for machine number 22, and this machine is")));
   EXPECT_THAT(refuse_file(changed([](Elf64_Ehdr& header) { header.e_ident[EI_CLASS] = ELFCLASS32; })),
-              Optional(HasSubstr("build it for this machine")));
+              Optional(HasSubstr("is built for 32-bit ")));
+  EXPECT_THAT(refuse_file(changed([](Elf64_Ehdr& header) {
+                header.e_ident[EI_DATA] = header.e_ident[EI_DATA] == ELFDATA2LSB ? ELFDATA2MSB : ELFDATA2LSB;
+                header.e_machine = __builtin_bswap16(EM_S390);
+              })),
+              Optional(HasSubstr("-endian machine number 22, and this machine is")));
   EXPECT_THAT(refuse_file(changed([](Elf64_Ehdr& header) { header.e_type = ET_REL; })),
               Optional(HasSubstr("an ELF object file, not a shared object")));
   EXPECT_THAT(refuse_file(changed([](Elf64_Ehdr& header) { header.e_type = ET_EXEC; })),
