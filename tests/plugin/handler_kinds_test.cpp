@@ -217,14 +217,24 @@ TEST_F(AsyncHandler, ThrowingAndDroppingAreFaults) {
 TEST_F(AsyncHandler, ItsContextIsOfNoUseOnceItIsCompleted) {
   begin();
   EXPECT_TRUE(kept_[0].complete(sluice::done()));
-  EXPECT_FALSE(kept_[0].complete(sluice::done()));
   EXPECT_TRUE(kept_[0].completed());
   EXPECT_TRUE(kept_[0].stop_requested());
   EXPECT_FALSE(kept_[0].extend(1s));
   kept_[0].info("nobody reads this");
   EXPECT_THROW(kept_[0].send("sums", "x"), sluice::EffectError);
-  EXPECT_EQ(ended_[0].times(), 1);
   EXPECT_TRUE(made_.log.lines().empty());
+}
+
+TEST_F(AsyncHandler, CompletingTwiceIsRefusedAndNamed) {
+  begin();
+  EXPECT_TRUE(kept_[0].complete(sluice::done()));
+  EXPECT_FALSE(kept_[0].complete(sluice::reject("the second time")));
+  sluice::AsyncContext moved = std::move(kept_[0]);
+  EXPECT_FALSE(moved.complete(sluice::done().result("a result")));
+  EXPECT_EQ(ended_[0].times(), 1);
+  ASSERT_EQ(made_.log.lines().size(), 2U);
+  EXPECT_EQ(made_.log.lines()[0].id, "m-0");
+  EXPECT_THAT(made_.log.lines()[0].text, HasSubstr("completed before"));
 }
 
 // Of a handler in another language, which keeps tokens.

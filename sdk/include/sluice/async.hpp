@@ -154,6 +154,7 @@ class AsyncContext : public Context {
       : Context(static_cast<Context&&>(other)),
         async_(other.async_),
         token_(std::exchange(other.token_, 0)),
+        ended_(std::exchange(other.ended_, 0)),
         fault_(std::move(other.fault_)) {
     other.forget();
   }
@@ -163,6 +164,7 @@ class AsyncContext : public Context {
       Context::operator=(static_cast<Context&&>(other));
       async_ = other.async_;
       token_ = std::exchange(other.token_, 0);
+      ended_ = std::exchange(other.ended_, 0);
       fault_ = std::move(other.fault_);
       other.forget();
     }
@@ -233,7 +235,10 @@ class AsyncContext : public Context {
                                         const sluice_async_context& raw_context);
 
   bool end(sluice_status status, std::chrono::nanoseconds delay, std::string_view reason) {
-    if (token_ == 0) {
+    if (token_ != 0) {
+      ended_ = std::exchange(token_, 0);
+      forget();
+    } else if (ended_ == 0) {
       return false;
     }
     const std::optional<std::string> thrown = fault_ == nullptr ? std::nullopt : fault_->take();
@@ -243,10 +248,7 @@ class AsyncContext : public Context {
       reason = *thrown;
     }
     const sluice_outcome raw{sizeof(sluice_outcome), status, delay.count(), detail::borrow(reason)};
-    const sluice_async_host& async = *async_;
-    const sluice_token token = std::exchange(token_, 0);
-    forget();
-    return async.complete(&async, token, &raw) == SLUICE_ACCEPTED;
+    return async_->complete(async_, ended_, &raw) == SLUICE_ACCEPTED;
   }
   void drop() noexcept {
     if (token_ != 0 && token_ == detail::beginning && std::uncaught_exceptions() > 0) {
@@ -263,6 +265,7 @@ class AsyncContext : public Context {
 
   const sluice_async_host* async_;
   sluice_token token_;
+  sluice_token ended_ = 0;                     ///< once it is completed, so that the host names who does it again
   std::shared_ptr<detail::LaterFault> fault_;  ///< of a coroutine's
 };
 
