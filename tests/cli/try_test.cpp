@@ -240,6 +240,9 @@ TEST(Replay, TakesADeadLetterAndSettlesItThere) {
   EXPECT_EQ(folder.json({"replay", "A-2", "--queue", "orders", "--dlq"}).at("ending").as_string(),
             folder.json({"replay", "A-2", "--queue", "orders", "--dlq", "--settle"}).at("ending").as_string())
       << "what --settle does is what was foretold";
+  EXPECT_THAT(folder.run({"replay", "A-2", "--queue", "orders", "--dlq", "--output", "text"}).out,
+              HasSubstr("it stays a dead letter, and is tried again after"))
+      << "beyond the attempts that the job grants";
   EXPECT_EQ(folder.run({"replay", "A-1", "--queue", "orders", "--dlq", "--settle"}).exit_code, 0);
   EXPECT_EQ(folder.run({"get", "--queue", "orders", "A-1"}).exit_code, 1);
 }

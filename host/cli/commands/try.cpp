@@ -168,10 +168,8 @@ class TryReport {
   }
 
  private:
-  std::string of_most() const {
-    const std::uint32_t most = choice_.plan.config.retry.max_attempts;
-    return most == 0 ? "" : " of " + std::to_string(most);
-  }
+  std::uint32_t most() const { return choice_.plan.config.retry.max_attempts; }
+  std::string of_most() const { return most() == 0 ? "" : " of " + std::to_string(most()); }
 
   /// What is wrong with the effects that shows without the store; empty: nothing.
   std::string refusal_of(const AttemptEnd& end) const {
@@ -196,7 +194,10 @@ class TryReport {
       case Ending::done:
         return "the message is removed";
       case Ending::retried:
-        return "it is tried again" + after + ", as attempt " + std::to_string(attempt_ + 1) + of_most();
+        // A dead letter is tried beyond the attempts that its job grants.
+        return most() != 0 && attempt_ >= most()
+                   ? "it stays a dead letter, and is tried again" + after
+                   : "it is tried again" + after + ", as attempt " + std::to_string(attempt_ + 1) + of_most();
       case Ending::snoozed:
         return "it is handed out again" + after + ", and this does not count as an attempt";
       case Ending::rejected:
