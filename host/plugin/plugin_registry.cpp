@@ -56,14 +56,7 @@ std::string version_text(std::uint32_t major, std::uint32_t minor) {
 std::string quoted(const char* text) { return "\"" + std::string(text, strnlen(text, kNameLimit)) + "\""; }
 
 bool is_word(const char* text, std::string_view besides) {
-  if (text == nullptr) {
-    return false;
-  }
-  const std::size_t size = strnlen(text, kNameLimit + 1);
-  return size > 0 && size <= kNameLimit && std::all_of(text, text + size, [besides](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  besides.find(c) != std::string_view::npos;
-         });
+  return text != nullptr && detail::is_word({text, strnlen(text, kNameLimit + 1)}, besides);
 }
 
 std::string bad_size(std::string_view what, std::size_t has, std::size_t needs) {
@@ -94,7 +87,7 @@ Refusal refuse_option(const sluice_option* option, const std::string& owner) {
   if (option->struct_size < kOptionSize) {
     return bad_size("sluice_option", option->struct_size, kOptionSize);
   }
-  if (!is_word(option->name, "-_")) {
+  if (!is_word(option->name, detail::kInOptionNames)) {
     return owner + " declares an option whose name is not 1 to " + std::to_string(kNameLimit) +
            " letters, digits, '-' or '_': a defect of the plugin";
   }
@@ -130,7 +123,7 @@ Refusal refuse_handler(const sluice_handler* handler) {
   if (handler->struct_size < kHandlerSize) {
     return bad_size("sluice_handler", handler->struct_size, kHandlerSize);
   }
-  if (!is_word(handler->name, "-_.")) {
+  if (!is_word(handler->name, detail::kInNames)) {
     return "has a handler whose name is not 1 to " + std::to_string(kNameLimit) +
            " letters, digits, '-', '_' or '.': a defect of the plugin";
   }
@@ -349,12 +342,12 @@ Refusal refuse_plugin(const sluice_plugin& plugin, std::size_t symbol_size) {
   if (size < kPluginSize) {
     return bad_size("sluice_plugin", size, kPluginSize);
   }
-  if (!is_word(plugin.name, "-_.")) {
+  if (!is_word(plugin.name, detail::kInNames)) {
     return "has a name that is not 1 to " + std::to_string(kNameLimit) +
            " letters, digits, '-', '_' or '.': correct it in "
            "SLUICE_PLUGIN";
   }
-  if (!is_word(plugin.version, "-_.+~:")) {
+  if (!is_word(plugin.version, detail::kInVersions)) {
     return "has a version that is not 1 to " + std::to_string(kNameLimit) +
            " letters, digits or one of \"-_.+~:\": correct "
            "it in SLUICE_PLUGIN";

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "config/config.hpp"
 #include "sluice/abi.h"
+#include "sluice/detail/words.hpp"
 
 namespace sluice::plugin {
 
@@ -23,7 +24,7 @@ std::string explain_load_error(const std::string& file, std::string_view said);
 /// Limits of one plugin.
 inline constexpr std::size_t kHandlerLimit = 64;
 inline constexpr std::size_t kOptionLimit = 256;
-inline constexpr std::size_t kNameLimit = 64;
+inline constexpr std::size_t kNameLimit = detail::kWordLimit;
 inline constexpr std::size_t kHelpLimit = 4096;
 
 /// Checks everything that the host relies on later, without calling anything of the plugin. Nothing when it may be

@@ -135,6 +135,40 @@ TEST(CompileErrors, TwoHandlersOfOneName) {
   EXPECT_THAT(result.output, HasSubstr("two handlers of this plugin have one name"));
 }
 
+TEST(CompileErrors, MembersThatTheSdkReads) {
+  const std::string one = "sluice::option<int>(\"n\", \"1\", \"\")";
+  const std::string list = "static constexpr sluice::OptionSpec options[] = {";
+  const std::string public_list =
+      "a handler's options are a public list: static constexpr sluice::OptionSpec options[]";
+  const std::string option_names = "an option's name is 1 to 64 letters";
+  for (const auto& [members, remark] : std::initializer_list<std::pair<std::string, std::string>>{
+           {"private: " + list + one + "}; public:", public_list},
+           {"static constexpr sluice::OptionSpec options = " + one + ";", public_list},
+           {"int options = 0;", public_list},
+           {list + one + ", " + one + "};", option_names},
+           {list + "sluice::option<int>(\"my number\", \"1\", \"\")};", option_names},
+           {"static constexpr const char* name = \"my handler\";", "a handler's name is 1 to 64 letters"},
+           {"static constexpr std::string_view name = \"a\";", "a handler's name is a const char*"},
+           {"static constexpr std::string_view help = \"Helps.\";", "a handler's help is a const char*"},
+       }) {
+    const CommandResult result = compile(handler("A", members) + "SLUICE_PLUGIN(\"a\", \"1.0.0\", A)\n");
+    EXPECT_NE(result.status, 0) << members;
+    EXPECT_THAT(result.output, HasSubstr(remark)) << members;
+  }
+  // Names that mean nothing to the SDK where each instance has its own.
+  const CommandResult result = compile(handler("A", "std::string name, help; explicit A(const sluice::Options&) {}") +
+                                       "SLUICE_PLUGIN(\"a\", \"1.0.0\", A)\n");
+  EXPECT_EQ(result.status, 0) << result.output;
+}
+
+TEST(CompileErrors, APluginWithANameOrAVersionThatIsNone) {
+  for (const char* words : {"\"my plugin\", \"1.0.0\"", "\"\", \"1.0.0\"", "\"a\", \"\"", "\"a\", \"1.0 (beta)\""}) {
+    const CommandResult result = compile(handler("A", "") + "SLUICE_PLUGIN(" + words + ", A)\n");
+    EXPECT_NE(result.status, 0) << words;
+    EXPECT_THAT(result.output, HasSubstr("SLUICE_PLUGIN: name and version are 1 to 64 letters")) << words;
+  }
+}
+
 TEST(CompileErrors, ADefaultOfAnotherType) {
   const auto with_default = [](const std::string& type, const std::string& text) {
     return compile(handler("A", "static constexpr sluice::OptionSpec options[] = {sluice::option<" + type +

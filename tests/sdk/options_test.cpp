@@ -77,18 +77,28 @@ TEST(Options, AMissingOptionIsNamed) {
             "the option \"count\" is missing: set it in [job.options]");
 }
 
-/// Reads an option by another name than the one that it declares.
-struct Reads {
+/// Asks for an option by another name than the one that it declares.
+template <typename Ask>
+struct Asks {
   static constexpr sluice::OptionSpec options[] = {sluice::option<int>("retries", "How often.")};
-  explicit Reads(const sluice::Options& values) { static_cast<void>(values.get<int>("retires")); }
+  explicit Asks(const sluice::Options& values) { static_cast<void>(Ask()(values)); }
   sluice::Outcome handle(const sluice::Message&, sluice::Context&) const { return sluice::done(); }
 };
 
+template <typename Ask>
+std::vector<std::string> errors_of(Ask) {
+  return sluice::testing::HandlerTest(sluice::testing::handler<Asks<Ask>>()).errors();
+}
+
 TEST(Options, OneThatIsReadAndNotDeclaredIsTheAuthorsAffair) {
-  const sluice::testing::HandlerTest test(sluice::testing::handler<Reads>());
-  EXPECT_THAT(test.errors(),
-              ElementsAre(HasSubstr("the option \"retires\" is read and not declared, a defect of the plugin: add "
-                                    "sluice::option<...>(\"retires\", ...) to the handler's `options`")));
+  const auto named =
+      ElementsAre(HasSubstr("the option \"retires\" is read and not declared, a defect of the plugin: add "
+                            "sluice::option<...>(\"retires\", ...) to the handler's `options`"));
+  EXPECT_THAT(errors_of([](const sluice::Options& values) { return values.get<int>("retires"); }), named);
+  // A job could not set it, so that these would never be true, or always the fallback.
+  EXPECT_THAT(errors_of([](const sluice::Options& values) { return values.get<int>("retires", 5); }), named);
+  EXPECT_THAT(errors_of([](const sluice::Options& values) { return values.find<int>("retires"); }), named);
+  EXPECT_THAT(errors_of([](const sluice::Options& values) { return values.has("retires"); }), named);
 }
 
 TEST(Options, AWrongTypeIsNamed) {

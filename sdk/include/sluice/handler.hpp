@@ -18,6 +18,7 @@
 /// An exception out of the constructor keeps the job from starting, with its text. One out of `handle` is a fault: the
 /// message is retried by the job's policy, with the text as the reason.
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -40,6 +41,7 @@
 #include "sluice/detail/mistakes.hpp"
 #include "sluice/detail/note.hpp"
 #include "sluice/detail/report.hpp"
+#include "sluice/detail/words.hpp"
 #include "sluice/host.hpp"
 #include "sluice/message.hpp"
 #include "sluice/options.hpp"
@@ -60,17 +62,22 @@ template <typename H>
 concept HandlesAny = Handles<H> || HandlesBatch<H> || HandlesAsync<H>;
 template <typename H>
 concept Concurrent = HandlesAny<const H> || GoesAround<const H>;
+/// A static member: a handler may well have one of its own that is called so.
 template <typename H>
 concept Named = requires {
   std::string_view(H::name);
+  requires !std::is_member_pointer_v<decltype(&H::name)>;
 };
 template <typename H>
 concept Helpful = requires {
   std::string_view(H::help);
+  requires !std::is_member_pointer_v<decltype(&H::help)>;
 };
 template <typename H>
 concept DeclaresOptions = requires {
   std::size(H::options);
+  std::span<const OptionSpec>(H::options);
+  requires !std::is_member_pointer_v<decltype(&H::options)>;
 };
 template <typename H>
 concept Extensible = requires(std::string_view id) {
@@ -257,6 +264,18 @@ constexpr const char* handler_kind() {
   }
 }
 
+constexpr bool are_options(std::span<const OptionSpec> options) {
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const std::string_view name = options[i].name;
+    const auto before = options.first(i);
+    const auto same = [name](const OptionSpec& other) { return name == other.name; };
+    if (!is_word(name, kInOptionNames) || std::any_of(before.begin(), before.end(), same)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// The table entry of handler H; `fallback` names it when it has no name of its own.
 template <typename H>
 constexpr sluice_handler handler_entry(const char* fallback) {
@@ -265,12 +284,21 @@ constexpr sluice_handler handler_entry(const char* fallback) {
   handler.flags = handler_flags<H>();
   handler.name = fallback;
   if constexpr (Named<H>) {
+    static_assert(std::convertible_to<decltype(H::name), const char*>,
+                  "a handler's name is a const char*: static constexpr const char* name = \"...\"");
     handler.name = H::name;
   }
   if constexpr (Helpful<H>) {
+    static_assert(std::convertible_to<decltype(H::help), const char*>,
+                  "a handler's help is a const char*: static constexpr const char* help = \"...\"");
     handler.help = H::help;
   }
+  static_assert(DeclaresOptions<H> || !HasOptions<H>,
+                "a handler's options are a public list: static constexpr sluice::OptionSpec options[] = {...}; another "
+                "member that is called `options` needs another name");
   if constexpr (DeclaresOptions<H>) {
+    static_assert(are_options(H::options),
+                  "an option's name is 1 to 64 letters, digits, '-' or '_', and no two of a handler have one name");
     handler.options = OptionTable<H>::kPointers.data();
     handler.option_count = OptionTable<H>::kPointers.size();
   }
@@ -328,6 +356,14 @@ struct PluginTable {
   static constexpr std::array<sluice_handler, sizeof...(H)> kHandlers{make_handler<H>(Identity::name)...};
   static constexpr auto kPointers = pointers_to(kHandlers);
   static constexpr std::array<const char*, sizeof...(H)> kKinds{handler_kind<H>()...};
+  static_assert(is_word(Identity::name, kInNames) && is_word(Identity::version, kInVersions),
+                "SLUICE_PLUGIN: name and version are 1 to 64 letters, digits, '-', '_' or '.', a version also '+', '~' "
+                "or ':'");
+  static_assert(std::all_of(kHandlers.begin(), kHandlers.end(),
+                            [](const sluice_handler& one) {
+                              return one.name == nullptr || is_word(one.name, kInNames);
+                            }),
+                "a handler's name is 1 to 64 letters, digits, '-', '_' or '.'");
   static_assert(names_differ(kHandlers), "two handlers of this plugin have one name: give each a static `name`");
 
   static constexpr sluice_plugin make() {

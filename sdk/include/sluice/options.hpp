@@ -149,8 +149,8 @@ constexpr OptionSpec required(const char* name, const char* help) {
 
 /// What a job configures for its handler, defaults included. Only within the handler's constructor; copy what is kept.
 ///
-/// A wrong type or a missing option throws std::invalid_argument with a sentence for the user, one that the handler
-/// does not declare std::logic_error with one for the author; leave it uncaught and the job does not start.
+/// A wrong type or a missing option throws std::invalid_argument with a sentence for the user, to ask for one that the
+/// handler does not declare std::logic_error with one for the author; leave it uncaught and the job does not start.
 class Options {
  public:
   /// `declared`: the options that the handler lists; nothing when it takes any.
@@ -171,7 +171,7 @@ class Options {
     missing(name);
   }
 
-  /// The value of an option, or the fallback when it is neither configured nor declared with a default.
+  /// The value of an option, or the fallback when it is not configured and has no default.
   template <OptionType T>
   T get(std::string_view name, T fallback) const {
     const sluice_option_value* value = value_of(name);
@@ -206,7 +206,14 @@ class Options {
   }
 
  private:
+  /// A job cannot set an option that is not declared, so that the author is told and not whoever writes the job.
   const sluice_option_value* value_of(std::string_view name) const {
+    if (declared_ && std::none_of(declared_->begin(), declared_->end(),
+                                  [name](const OptionSpec& spec) { return spec.name == name; })) {
+      throw std::logic_error("the option \"" + std::string(name) +
+                             "\" is read and not declared, a defect of the plugin: add sluice::option<...>(\"" +
+                             std::string(name) + "\", ...) to the handler's `options`");
+    }
     for (std::size_t i = 0; i < count_; ++i) {
       if (detail::view(values_[i]->name) == name) {
         return values_[i];
@@ -215,15 +222,8 @@ class Options {
     return nullptr;
   }
 
-  /// A job cannot set an option that is not declared, so that the author is told and not whoever writes the job.
-  [[noreturn]] void missing(std::string_view name) const {
-    const std::string option = "the option \"" + std::string(name) + "\" ";
-    if (declared_ && std::none_of(declared_->begin(), declared_->end(),
-                                  [name](const OptionSpec& spec) { return spec.name == name; })) {
-      throw std::logic_error(option + "is read and not declared, a defect of the plugin: add sluice::option<...>(\"" +
-                             std::string(name) + "\", ...) to the handler's `options`");
-    }
-    throw std::invalid_argument(option + "is missing: set it in [job.options]");
+  [[noreturn]] static void missing(std::string_view name) {
+    throw std::invalid_argument("the option \"" + std::string(name) + "\" is missing: set it in [job.options]");
   }
 
   [[noreturn]] static void wrong_type(const sluice_option_value& value, sluice_option_type wanted) {

@@ -46,6 +46,16 @@ template <typename H>
 concept HasHandle = std::is_class_v<H> && !std::is_final_v<H> && !requires {
   &WithNamedHandle<H>::handle;
 };
+struct NamedOptions {
+  int options;
+};
+template <typename H>
+struct WithNamedOptions : H, NamedOptions {};
+/// The same of a member `options`.
+template <typename H>
+concept HasOptions = !std::is_final_v<H> && !requires {
+  &WithNamedOptions<H>::options;
+};
 template <typename H>
 concept ShowsHandle = requires {
   &H::handle;
