@@ -51,21 +51,22 @@ class OutboxDeadlocksPostgres(outbox_test.OutboxCase):
         self.assertEqual(self.violations(ids), [])
         self.assertEqual(self.server.sql("SELECT n FROM marks"), [str(self.ROWS)], "each row was marked once")
 
+    # First what the marks want second, and once they wait for it what they have had first. Whoever waits for less finds
+    # the deadlock, and looks for it once, a second after he began to wait.
+    CROSSWISE = ("BEGIN; SET LOCAL deadlock_timeout = '1min'; UPDATE marks SET n = n WHERE id = 1;"
+                 "DO $$ BEGIN LOOP EXIT WHEN EXISTS (SELECT FROM pg_locks WHERE NOT granted) OR NOT EXISTS (SELECT FROM outbox "
+                 "WHERE sent_at IS NULL); PERFORM pg_sleep(0.01); END LOOP; END $$;"
+                 "UPDATE outbox SET event = event WHERE sent_at IS NULL; COMMIT")
+
     def test_deadlocks_are_named_and_tried_again(self):
         before = self.deadlocks()
         self.insert(self.ROWS, 40)
+        first = subprocess.Popen(self.server.psql(self.CROSSWISE), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until("it has what the marks want",
+              lambda: self.server.sql("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"))
         self.launch()
-        until("it is at work", lambda: self.ids())
-
-        def crosswise():
-            # First what the marks want second, then what they want first. Whoever waits for less finds the deadlock.
-            self.server.sql("BEGIN; SET LOCAL deadlock_timeout = '1min'; UPDATE marks SET n = n WHERE id = 1;"
-                            "SELECT pg_sleep(0.3); UPDATE outbox SET event = event WHERE sent_at IS NULL; COMMIT")
-            time.sleep(0.1)
-            return self.deadlocks() - before >= DEADLOCKS or self.sent() == self.ROWS
-
-        until("the marks met with deadlocks", crosswise)
-        self.assertGreaterEqual(self.deadlocks() - before, 1, "there was no deadlock: the test tests nothing")
+        self.assertEqual(first.wait(PATIENCE), 0)
+        until("the marks met with a deadlock", lambda: self.deadlocks() > before)
         self.check()
         self.assertRegex(self.log(), "cannot settle messages, trying again .*deadlock detected .*a deadlock with another "
                          "transaction; it is tried again")
