@@ -38,6 +38,12 @@ if(SLUICE_SANITIZE)
   add_link_options(-fsanitize=${SLUICE_SANITIZE})
 endif()
 
+if(SLUICE_FUZZ)
+  # What is fuzzed must count its edges too, or the fuzzer sees nothing but the harness. All sources alike: they share precompiled headers.
+  add_compile_options(-fsanitize=fuzzer-no-link)
+  add_link_options(-fsanitize=fuzzer-no-link)
+endif()
+
 if(SLUICE_GUARDS_SWITCHABLE)
   add_compile_definitions(SLUICE_GUARDS_SWITCHABLE)
 endif()
