@@ -8,6 +8,7 @@ layer above it. Takes a few minutes; no part of ./dev test.
 """
 
 import glob
+import json
 import os
 import re
 import shutil
@@ -134,6 +135,27 @@ def lint(files):
     say(f"lintian: no error, {len(re.findall(r'^W:', found.stdout, re.M))} warnings")
 
 
+def run_foreign_plugins():
+    """The host of the packages, which gcc made, with plugins of another compiler, standard library and ABI of strings."""
+    sluice = os.path.join(BUILD, "bin", "sluice")
+    holds("clang" not in succeeds("readelf", "-p", ".comment", sluice), "the host is gcc's")
+    started, worked = "made for foreign, with 1500000000", ["t from a thread", "colour=red"]
+    with tempfile.TemporaryDirectory() as folder:
+        for compiler in (["clang++"], ["clang++", "-stdlib=libc++"], ["g++", "-D_GLIBCXX_USE_CXX11_ABI=0"]):
+            plugin = os.path.join(folder, f"{len(os.listdir(folder))}.so")
+            succeeds(*compiler, "-std=c++20", "-shared", "-fPIC", "-fvisibility=hidden", "-Isdk/include", "tests/fixtures/plugins/foreign.cpp", "-o", plugin)
+            for body, outcome, reason, logged in (("order", "done", "", worked), ("reject", "reject", "rejected: t", worked),
+                                                  ("throw", "fault", "cannot work on throw, attempt 1", []),
+                                                  ("throw int", "fault", "threw something that is not a std::exception", [])):
+                shown = run(sluice, "try", "foreign", "--plugin", plugin, "--option", "text=t", "--attr", "colour=red", "--data", body)
+                said = json.loads(shown.stdout)
+                lines = [line["text"] for line in said["log"] if line["level"] == "info"]
+                staged = [message["body"] for message in (said["transaction"] or {"messages": []})["messages"]]
+                holds([outcome, reason, [started] + logged, ["order two"] if outcome == "done" else []] ==
+                      [said["outcome"], said["reason"], lines, staged], f"a plugin by {compiler} in gcc's host: {shown}")
+            say("a plugin by " + " ".join(compiler) + " runs in gcc's host")
+
+
 def install(machine):
     before = machine.shell("find /etc /usr /var/lib -xdev | sort")
     machine.shell("apt-get update -qq && apt-get install -y -qq --no-install-recommends /debs/1/sluice_*.deb /debs/1/sluice-plugins_*.deb"
@@ -238,6 +260,7 @@ def main():
     os.makedirs(os.path.join(CACHE, "partial"), exist_ok=True)
     debs = packages()
     lint(debs["1"])
+    run_foreign_plugins()
     make_base()
     machine = Machine()
     try:

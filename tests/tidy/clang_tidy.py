@@ -165,7 +165,7 @@ def main():
     parser.add_argument("names", nargs="*", metavar="BASE|FOLDER", help="the commit to compare with; with --all: folders")
     options = parser.parse_args()
     if subprocess.run(("which", TOOL), capture_output=True).returncode != 0:
-        print(f"tidy: {TOOL} is not installed; `./dev deps test` installs it")
+        print(f"tidy: {TOOL} is not installed; `./dev deps test` installs it on Debian 12")
         return SKIPPED
     sources = Sources(options.build)
     if options.all:
