@@ -151,7 +151,7 @@ struct PolicyStatement {
 
 namespace attribute = queue::dynamomq::attribute;
 
-std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+std::string in_quotes(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
 /// What Terraform takes as a name: everything else becomes '_'.
 std::string terraform_name(std::string_view text) {
@@ -167,26 +167,26 @@ std::string terraform_name(std::string_view text) {
 
 /// A resource "aws_dynamodb_table".
 std::string terraform_table(const queue::dynamodb::TableSpec& spec) {
-  std::string text = "resource \"aws_dynamodb_table\" " + quoted(terraform_name(spec.table)) + " {\n";
-  text += "  name                        = " + quoted(spec.table) + "\n";
+  std::string text = "resource \"aws_dynamodb_table\" " + in_quotes(terraform_name(spec.table)) + " {\n";
+  text += "  name                        = " + in_quotes(spec.table) + "\n";
   text += "  billing_mode                = \"PAY_PER_REQUEST\"\n";
-  text += "  hash_key                    = " + quoted(spec.layout.hash_key) + "\n";
+  text += "  hash_key                    = " + in_quotes(spec.layout.hash_key) + "\n";
   if (!spec.layout.range_key.empty()) {
-    text += "  range_key                   = " + quoted(spec.layout.range_key) + "\n";
+    text += "  range_key                   = " + in_quotes(spec.layout.range_key) + "\n";
   }
   text += std::string("  deletion_protection_enabled = ") + (spec.deletion_protection ? "true" : "false") + "\n";
   for (const auto name : queue::dynamodb::key_attributes(spec.layout)) {
-    text += "\n  attribute {\n    name = " + quoted(name) + "\n    type = \"S\"\n  }\n";
+    text += "\n  attribute {\n    name = " + in_quotes(name) + "\n    type = \"S\"\n  }\n";
   }
   if (spec.layout.indexed) {
     text += "\n  global_secondary_index {\n";
-    text += "    name            = " + quoted(spec.index) + "\n";
-    text += "    hash_key        = " + quoted(attribute::kQueueType) + "\n";
-    text += "    range_key       = " + quoted(attribute::kSentAt) + "\n";
+    text += "    name            = " + in_quotes(spec.index) + "\n";
+    text += "    hash_key        = " + in_quotes(attribute::kQueueType) + "\n";
+    text += "    range_key       = " + in_quotes(attribute::kSentAt) + "\n";
     text += "    projection_type = \"ALL\"\n  }\n";
   }
   if (spec.ttl) {
-    text += "\n  ttl {\n    attribute_name = " + quoted(spec.layout.expires) + "\n    enabled        = true\n  }\n";
+    text += "\n  ttl {\n    attribute_name = " + in_quotes(spec.layout.expires) + "\n    enabled        = true\n  }\n";
   }
   text += "}\n";
   return text;
@@ -194,14 +194,14 @@ std::string terraform_table(const queue::dynamodb::TableSpec& spec) {
 
 /// A data "aws_iam_policy_document" of that name.
 std::string terraform_policy(std::string_view name, const std::vector<PolicyStatement>& statements) {
-  std::string text = "data \"aws_iam_policy_document\" " + quoted(name) + " {\n";
+  std::string text = "data \"aws_iam_policy_document\" " + in_quotes(name) + " {\n";
   for (const PolicyStatement& statement : statements) {
     text += &statement == statements.data() ? "" : "\n";
-    text += "  statement {\n    sid = " + quoted(statement.id) + "\n\n    actions = [\n";
+    text += "  statement {\n    sid = " + in_quotes(statement.id) + "\n\n    actions = [\n";
     for (const std::string& action : statement.actions) {
-      text += "      " + quoted(action) + ",\n";
+      text += "      " + in_quotes(action) + ",\n";
     }
-    text += "    ]\n\n    resources = [" + quoted(statement.resource) + "]\n  }\n";
+    text += "    ]\n\n    resources = [" + in_quotes(statement.resource) + "]\n  }\n";
   }
   return text + "}\n";
 }

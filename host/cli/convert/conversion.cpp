@@ -9,7 +9,7 @@ namespace sluice::cli::convert {
 
 namespace {
 
-std::string quoted(std::string_view value) {
+std::string in_quotes(std::string_view value) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text = "\"";
   for (const char c : value) {
@@ -38,7 +38,7 @@ class TomlText {
   void comment(std::string_view line) { text_ += "# " + std::string(line) + "\n"; }
   /// An empty line and "[name]".
   void table(std::string_view name) { text_ += (text_.empty() ? "[" : "\n[") + std::string(name) + "]\n"; }
-  void string(std::string_view key, std::string_view value) { line(key, quoted(value)); }
+  void string(std::string_view key, std::string_view value) { line(key, in_quotes(value)); }
   void number(std::string_view key, std::int64_t value) { line(key, std::to_string(value)); }
   void fraction(std::string_view key, double value) {
     std::array<char, 32> digits{};
@@ -47,11 +47,11 @@ class TomlText {
     line(key, text.find('.') == std::string::npos ? text + ".0" : text);
   }
   void flag(std::string_view key, bool value) { line(key, value ? "true" : "false"); }
-  void duration(std::string_view key, config::Duration value) { line(key, quoted(config::format_duration(value))); }
+  void duration(std::string_view key, config::Duration value) { line(key, in_quotes(config::format_duration(value))); }
   void strings(std::string_view key, const std::vector<Text>& values) {
     std::string text;
     for (const Text& value : values) {
-      text += (text.empty() ? "" : ", ") + quoted(value.text);
+      text += (text.empty() ? "" : ", ") + in_quotes(value.text);
     }
     line(key, "[" + text + "]");
   }

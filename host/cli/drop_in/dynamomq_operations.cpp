@@ -50,7 +50,7 @@ Error wrong_state(std::string_view why, const StoredMessage& message, WallTime n
                                    std::string(dynamomq_status(message, now)) + ": " + std::string(why) + "."};
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out;
   append_visible_json(out, text);
   return out;
@@ -68,7 +68,7 @@ std::string sorted_object(JsonReader& reader) {
   }
   std::string out = "{";
   for (const auto& [key, member] : members) {
-    out += (out.size() > 1 ? "," : "") + quoted(key) + ":" + member;
+    out += (out.size() > 1 ? "," : "") + in_quotes(key) + ":" + member;
   }
   return out + "}";
 }
@@ -92,7 +92,7 @@ std::string sorted_value(JsonReader& reader) {
     case JsonReader::Kind::string: {
       std::string text;
       reader.read_string(text);
-      return quoted(text);
+      return in_quotes(text);
     }
     default: {
       std::string_view text;

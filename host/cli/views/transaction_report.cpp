@@ -38,7 +38,7 @@ std::string real_text(double value) {
   return std::string(digits.data(), end.ptr);
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string literal = "'";
   for (const char c : text) {
     literal += c == '\'' ? "''" : std::string(1, c);
@@ -55,7 +55,7 @@ std::string literal(const SqlValue& value) {
     return real_text(*real);
   }
   if (const auto* text = std::get_if<std::string>(&value)) {
-    return quoted(*text);
+    return in_quotes(*text);
   }
   if (const auto* blob = std::get_if<queue::SqlBlob>(&value)) {
     return "x'" + to_hex(blob->bytes) + "'";

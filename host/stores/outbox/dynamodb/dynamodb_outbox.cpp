@@ -23,7 +23,7 @@ std::int64_t number_of(const dynamo::Item& item, std::string_view name) {
   return dynamo::whole_number(item, name).value_or(0);
 }
 
-std::string quoted(std::string_view name) { return "\"" + std::string(name) + "\""; }
+std::string in_quotes(std::string_view name) { return "\"" + std::string(name) + "\""; }
 
 /// Writes what became of rows. A row that was sent is deleted, 25 of them a request; one that failed is updated by a
 /// request of its own; one that is given up moves to the dead letters. Made for one call.
@@ -57,8 +57,8 @@ class Marks {
   using Places = std::vector<std::size_t>;
 
   Result<void> write_sent(const Places& places, Deadline deadline) {
-    const std::string text = "DELETE FROM " + quoted(place_.table().table) + " WHERE " + quoted(kBucket) + " = ? AND " +
-                             quoted(place_.columns().id) + " = ? RETURNING ALL OLD *";
+    const std::string text = "DELETE FROM " + in_quotes(place_.table().table) + " WHERE " + in_quotes(kBucket) +
+                             " = ? AND " + in_quotes(place_.columns().id) + " = ? RETURNING ALL OLD *";
     std::vector<std::vector<dynamo::Statement>> batches;
     for (std::size_t i = 0; i < places.size(); ++i) {
       if (i % kStatementsAtOnce == 0) {

@@ -12,7 +12,7 @@ constexpr int kIdleLimitSince = 140000;  // the server's version
 constexpr int kLooksAtPool = 3;
 
 /// Whatever standard_conforming_strings says. There is no text with a zero in it.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string literal = "E'";
   for (const char c : text) {
     if (c != '\0') {
@@ -22,9 +22,9 @@ std::string quoted(std::string_view text) {
   return literal + "'";
 }
 
-std::string literal(std::string_view text) { return quoted(text) + "::text"; }
+std::string literal(std::string_view text) { return in_quotes(text) + "::text"; }
 
-std::string text_id(std::string_view text, bool /*hex*/) { return quoted(text); }
+std::string text_id(std::string_view text, bool /*hex*/) { return in_quotes(text); }
 
 /// An array of what `text_of` says of each.
 template <typename Text>
@@ -37,7 +37,7 @@ std::string array_of(std::span<const Group> groups, Text text_of) {
     }
     list += "\"";
   }
-  return quoted(list.empty() ? "{}" : list + "}") + "::text[]";
+  return in_quotes(list.empty() ? "{}" : list + "}") + "::text[]";
 }
 
 /// The types and the ids of groups, for unnest.
