@@ -54,7 +54,7 @@ template <typename Predicate>
 void append_commands(std::string& out, Predicate is_listed) {
   std::size_t column = 0;
   for (const Command& command : commands()) {
-    column = std::max(column, command.name.size() + 2 + kGap);
+    column = is_listed(command) ? std::max(column, command.name.size() + 2 + kGap) : column;
   }
   for (const Command& command : commands()) {
     if (is_listed(command)) {
@@ -183,7 +183,7 @@ Operators:
                                  unequal, and neither is less
   like, ~                        * stands for any text, \* for a star
   in (A, B), exists(FIELD)
-  and, or, not, ( )              `and` binds more than `or`, `not` more than both
+  and, or, not, ( )              `not` binds more than `and`, `and` than `or`
 
 Values: text in " or ', numbers, true, false, null, durations such as 250ms,
 30s, 10m, 2h, 7d, and times such as 2026-01-31 or 2026-01-31T12:00:00Z.

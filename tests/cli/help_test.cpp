@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "tests/cli/run_binary.hpp"
@@ -73,6 +75,25 @@ TEST(HelpText, OfHelpIsTheGeneralOne) {
   const std::string general = run_binary({"help"}, {}).out;
   for (const char* const word : {"help", "--help", "-h"}) {
     EXPECT_EQ(run_binary({"help", word}, {}).out, general) << word;
+  }
+}
+
+TEST(HelpText, OfEachCommandFitsIntoATerminal) {
+  std::vector<std::string> topics{"filters"};
+  for (const std::string& line : run_binary({"help"}, {}).out_lines()) {
+    if (line.starts_with("  ") && line.find_first_not_of(' ') == 2 && std::islower(line[2]) != 0) {
+      topics.push_back(line.substr(2, line.find("  ", 2) - 2));
+    }
+  }
+  EXPECT_GT(topics.size(), 60U);
+  for (const std::string& topic : topics) {
+    std::istringstream words("help " + topic);
+    const Finished shown =
+        run_binary({std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()}, {});
+    EXPECT_EQ(shown.exit_code, 0) << topic;
+    for (const std::string& line : shown.out_lines()) {
+      EXPECT_LE(line.size(), 80U) << topic << ": " << line;
+    }
   }
 }
 

@@ -391,7 +391,7 @@ std::vector<Command> outbox_commands() {
                     {"name", "NAME", "what the outbox is called in them [default: outbox]"},
                     {"json", {}, "print files and remarks as JSON"}},
           .examples = "sluice outbox convert outbox_polling.yaml --output sluice\n"
-                      "sluice outbox convert --file outbox_polling.yaml --output /etc/sluice --name orders",
+                      "sluice outbox convert outbox_polling.yaml --output /etc/sluice --name orders",
           .run = convert_file,
       },
   };

@@ -375,7 +375,7 @@ std::vector<Command> send_commands() {
               "the queue no other with that key is put beside it. Both may be taken out of each body: body:order_id, "
               "or by a JSON pointer, body:/order/id.\n\n"
               "A queue that no job, host file or earlier message knows is refused without --create.",
-          .flags = with_store_flags(
+          .flags = with_place_flags(
               {{"data", "JSON", "the body, as JSON"},
                {"text", "TEXT", "the body, as plain text"},
                {"file", "FILE",
@@ -393,7 +393,8 @@ std::vector<Command> send_commands() {
                kCreateFlag,
                kIdsFlag,
                {"keep-going", {}, "with -: name bad lines, pass over them, exit 1 at the end"},
-               {"resume", "TOKEN", "with -: only the lines that a run said it has not stored"}}),
+               {"resume", "TOKEN", "with -: only the lines that a run said it has not stored"}},
+              Outboxes::taken),
           .examples = "sluice send orders --data '{\"order\": 7}' --attr tenant=acme\n"
                       "sluice send orders --text hello --delay 10m\n"
                       "jq -c .orders[] day.json | sluice send orders -",
