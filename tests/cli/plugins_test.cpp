@@ -118,9 +118,13 @@ TEST(PluginInspect, SaysInALineWhyAFileIsNone) {
 
 TEST(Check, PrintsALineForEachJob) {
   const PluginFolder folder;
+  folder.write("jobs.d/apart.toml",
+               "[job]\nqueue = \"apart\"\nhandler = \"greet\"\nisolation = \"process\"\n[job.options]\nport = 7\n");
   const Finished checked = folder.run({"check"});
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
-  EXPECT_EQ(checked.out, "orders: queue orders, handler greet of fixture 1.2.3, 8 workers, 5 attempts\n");
+  EXPECT_EQ(checked.out,
+            "apart: queue apart, handler greet of fixture 1.2.3, 8 workers in processes of their own, 5 attempts\n"
+            "orders: queue orders, handler greet of fixture 1.2.3, 8 workers, 5 attempts\n");
   EXPECT_EQ(checked.err, "host.toml: good\n");
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/sluice.db")) << "no queue is touched";
 }

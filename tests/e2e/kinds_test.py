@@ -118,6 +118,7 @@ class BatchDeathsApart(BatchDeaths):
 class Async(Kinds):
     def test_thousands_are_at_work_at_once(self):
         self.kinds_job("coroutines", options='sleep = "500ms"', extra="concurrency = 4000")
+        self.assertIn(", 4000 messages at once, ", self.sluice("check", "--output", "text", check=True).stdout)
         self.send(3000)
         run = self.work_off()
         self.assert_certificate(run, claimed=3000, done=3000, stranded=0)

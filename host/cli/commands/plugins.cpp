@@ -79,12 +79,22 @@ std::string within(const JobConfig& job) {
   return text;
 }
 
+/// What it has at work at once, and in what.
+std::string capacity(const JobPlan& plan) {
+  if (plan.config.isolation == config::Isolation::process) {
+    return counted(plan.config.concurrency, "worker") + " in processes of their own";
+  }
+  return plugin::kind_of(*plan.handler) == plugin::HandlerKind::async
+             ? counted(plan.config.concurrency, "message") + " at once"
+             : counted(plan.config.concurrency, "worker");
+}
+
 std::string describe(const JobPlan& plan, const plugin::PluginRegistry& registry, const std::string& steered,
                      const std::string& changed) {
   const JobConfig& job = plan.config;
   return job.name + ": " + drawn_from(job) + (job.source == config::Source::dlq ? " (dead-letter half)" : "") +
-         ", handler " + job.handler + " of " + plugin_of(plan.handler, registry) + within(job) + ", " +
-         counted(job.concurrency, "worker") + ", " +
+         ", handler " + job.handler + " of " + plugin_of(plan.handler, registry) + within(job) + ", " + capacity(plan) +
+         ", " +
          (job.rate_text.empty() ? "" : "at most " + job.rate_text + (job.rate_per_host ? ", " : " of all hosts, ")) +
          (job.retry.max_attempts == 0 ? "attempts without limit" : counted(job.retry.max_attempts, "attempt")) +
          (steered.empty() ? "" : "; but " + steered) + (changed.empty() ? "" : "; changed: " + changed);
