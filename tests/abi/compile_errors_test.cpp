@@ -102,6 +102,17 @@ TEST(CompileErrors, AHandleThatIsAlmostRight) {
   }
 }
 
+TEST(CompileErrors, ACoroutineWithTheContextOfAnOrdinaryHandle) {
+  const auto coroutine = [](const std::string& context) {
+    return compile("struct A {\n  sluice::Task<sluice::Outcome> handle(const sluice::Message&, " + context +
+                   "&) const { co_return sluice::done(); }\n};\nSLUICE_PLUGIN(\"a\", \"1.0.0\", A)\n");
+  };
+  EXPECT_EQ(coroutine("sluice::AsyncContext").status, 0);
+  const CommandResult result = coroutine("sluice::Context");
+  EXPECT_NE(result.status, 0);
+  EXPECT_THAT(result.output, HasSubstr("a handle that is a coroutine takes a sluice::AsyncContext&"));
+}
+
 TEST(CompileErrors, AHandlerThatGoesAroundOthersByHalves) {
   const std::string enter = "  sluice::Entry enter(const sluice::Message&, sluice::Context&) const { return {}; }\n";
   const std::string leave = "  void leave(sluice::Leaving&) const {}\n";

@@ -58,6 +58,11 @@ template <typename H>
 concept Handles = requires(H& handler, const Message& message, Context& context) {
   { handler.handle(message, context) } -> std::same_as<Outcome>;
 };
+/// A coroutine that was made of an ordinary handle, by half.
+template <typename H>
+concept HandlesAsPlainCoroutine = requires(H& handler, const Message& message, Context& context) {
+  { handler.handle(message, context) } -> std::same_as<Task<Outcome>>;
+};
 template <typename H>
 concept HandlesAny = Handles<H> || HandlesBatch<H> || HandlesAsync<H>;
 template <typename H>
@@ -330,6 +335,10 @@ constexpr sluice_handler make_handler(const char* fallback) {
                   "classes");
     static_assert(int{Handles<H>} + int{HandlesBatch<H>} + int{HandlesAsync<H>} <= 1,
                   "a handler has one handle: for one message, for a batch, or asynchronous");
+    static_assert(
+        !HandlesAsPlainCoroutine<H>,
+        "a handle that is a coroutine takes a sluice::AsyncContext&: what waits with a sluice::Context& holds up "
+        "all other messages");
     static_assert(Constructible<H>,
                   "a handler needs a constructor from (const sluice::Options&, sluice::Host), "
                   "(const sluice::Options&) or nothing; it has to be public, and the class not abstract");
