@@ -43,7 +43,7 @@ Finding end_finding(const isolation::TrialEnd& end, const std::string& check) {
           end.timed_out ? "a worker that hangs is lost to its job until the host restarts"
                         : "in a host this ends every job of the process, and the message comes again",
           end.timed_out
-              ? "give everything that waits a time limit"
+              ? "give everything that waits a time limit; on a machine that is busy, --step-limit gives it longer"
               : "run this check again under gdb or with a build that has -fsanitize=address; until it is mended, "
                 "isolation = \"process\" keeps other jobs alive"};
 }
