@@ -306,14 +306,7 @@ OrExit<QueuePlace> QueuePlace::of_host_file(const Arguments& arguments, Queue qu
 }
 
 std::string QueuePlace::mend(const Error& error, const std::string& queue) const {
-  const std::string mend = mend_of(error, names_table_ ? naming_ : "--queue " + shell_word(queue) + naming_);
-  if (names_table_ || queue::table::table_fault(error) != queue::table::TableFault::no_table) {
-    return mend;
-  }
-  const auto known = known_queues(host_);
-  const bool named = std::find(known.begin(), known.end(), queue) != known.end();
-  const auto meant = named ? std::nullopt : config::nearest(queue, known);
-  return meant ? "; did you mean queue \"" + *meant + "\"? If not, " + mend.substr(2) : mend;
+  return mend_of(error, names_table_ ? naming_ : "--queue " + shell_word(queue) + naming_);
 }
 
 std::string this_machine() {

@@ -84,9 +84,6 @@ struct KeyRecord {
   std::string_view key_of(std::string_view id) const { return own_id ? id : std::string_view(key); }
 };
 
-/// A longer result is refused when it is staged: a third of what DynamoDB lets an item hold has to do for the rest.
-inline constexpr std::size_t kMostKeyResultBytes = std::size_t{32} * 1024;
-
 // Most handlers stage one of each, which then lies in the Effects itself: they are made on one thread and freed on
 // another, where every piece of memory costs.
 using EmittedMessages = boost::container::small_vector<EmittedMessage, 1>;
