@@ -122,6 +122,7 @@ OrExit<FleetSession> FleetSession::open(const Arguments& arguments) {
     boards.push_back(named);
   }
   if (boards.empty()) {
+    SLUICE_PASS_ON(check_job_files(host));
     return Exit(kExitConfiguration, host.file +
                                         " and its jobs name no queue, so nobody knows where hosts are to be "
                                         "found; name one with --queue QUEUE");

@@ -378,10 +378,15 @@ Result<void> HostQueues::check_known(const std::string& queue, const std::string
       return {};
     }
   }
-  auto names = config::queue_names(config_, config::load_job_files(config_, config::process_environment()).jobs);
+  const auto files = config::load_job_files(config_, config::process_environment());
+  auto names = config::queue_names(config_, files.jobs);
   if (!outbox) {
     SLUICE_TRY(made, made_by_messages_in(config_.queue(queue).store, deadline));
     names.insert(made->begin(), made->end());
+  }
+  if (!names.contains(queue) && !files.errors.empty()) {
+    return Error(ErrorCode::invalid, "nobody can tell whether there is a queue \"" + queue +
+                                         "\", as a job file is wrong: " + files.errors.front().text());
   }
   if (!names.contains(queue)) {
     const auto meant = config::nearest(queue, {names.begin(), names.end()});
@@ -401,7 +406,8 @@ std::optional<Error> HostQueues::unknown_to_handlers(const std::string& queue, D
                            "a new queue is named by a job or by [queues." + queue +
                                "] in the host file, or handlers make it with [queues] create = true",
                            deadline);
-  // What a store that does not answer knows, nobody can tell; it will say so itself.
+  // What a store that does not answer knows, nobody can tell; it will say so itself. Nor what a job file knows that is
+  // being edited: no message is a dead letter for that.
   return known || known.error().code() != ErrorCode::not_found ? std::nullopt : std::optional(std::move(known).error());
 }
 

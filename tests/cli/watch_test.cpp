@@ -134,6 +134,18 @@ TEST(QueueChoice, NamesTheOneThatWasMeantByTheWordBeforeIds) {
   EXPECT_EQ(folder.run({"get", "ordres", "--help"}).exit_code, 0);
 }
 
+// The job that names it was passed over, and the queue said to be nobody's.
+TEST(QueueChoice, TellsOfTheJobFileThatIsWrong) {
+  const HostFolder folder("[store]\npath = \"s.db\"\n");
+  folder.write("jobs.d/a.toml", "[job]\nqueue = \"returns\"\nhandler =\n");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"ls", "returns"}, {"pause", "returns"}, {"hosts"}}) {
+    const Finished refused = folder.run(words);
+    EXPECT_EQ(refused.exit_code, 78) << words.front();
+    EXPECT_THAT(refused.err, HasSubstr("a.toml:3")) << words.front();
+  }
+}
+
 // A mistyped queue printed nothing, with exit 0, or was made.
 TEST(QueueChoice, IsRefusedByEveryCommandWhereNobodyKnowsIt) {
   const HostFolder folder("[store]\nkind = \"sqlite\"\npath = \"s.db\"\n[queues.mails]\n");

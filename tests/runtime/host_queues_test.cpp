@@ -89,6 +89,12 @@ TEST_F(HostQueuesTest, AMessageToAQueueThatNobodyKnowsIsRefusedForGood) {
   EXPECT_THAT(*queues().made_by_messages(Deadline::never()), ElementsAre("orders"));
 }
 
+TEST_F(HostQueuesTest, AQueueThatAWrongJobFileMayNameIsNotRefused) {
+  std::filesystem::create_directories(folder_.path());
+  std::ofstream(folder_.path() + "/mails.toml") << "[job]\nqueue = \"mails\"\nhandler =\n";
+  EXPECT_EQ(end_with("mails").status, SettleStatus::applied) << "somebody is editing the file";
+}
+
 TEST_F(HostQueuesTest, AMessageGoesWhereAJobOrAnEarlierMessageKnowsTheQueue) {
   std::filesystem::create_directories(folder_.path());
   std::ofstream(folder_.path() + "/mails.toml") << "[job]\nqueue = \"mails\"\nhandler = \"h\"\n";
