@@ -30,7 +30,12 @@ class LeaseLocks final : public LockSession {
   /// Leaves, so that the others' shares grow at once.
   ~LeaseLocks() override {
     if (self_.counter != 0) {
-      book_->leave(self_, Deadline::at(clock_.steady_now() + kPatienceAtTheEnd));
+      std::vector<Handover> held;
+      held.reserve(held_.size());
+      for (const auto& [bucket, lease] : held_) {
+        held.push_back({bucket, lease});
+      }
+      book_->leave(self_, held, Deadline::at(clock_.steady_now() + kPatienceAtTheEnd));
     }
   }
 

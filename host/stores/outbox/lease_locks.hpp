@@ -41,8 +41,8 @@ class LeaseBook : public Resource {
   /// are dead or `owner` himself, cannot write marks after that where the book can see to it.
   virtual Result<std::vector<std::uint32_t>> change_hands(std::span<const Handover> handovers, std::int64_t owner,
                                                           Deadline deadline) = 0;
-  /// Takes a member away that ends in peace.
-  virtual void leave(const LeaseMember& member, Deadline deadline) = 0;
+  /// Takes a member away that ends in peace; what it `held` is nobody's then.
+  virtual void leave(const LeaseMember& member, std::span<const Handover> held, Deadline deadline) = 0;
 
   /// As LockSession::mark. `member`: null for a session that has not joined; otherwise it is written together with the
   /// marks, as another heartbeat, where `marks_are_heartbeats`, and nothing is written once its name is gone.

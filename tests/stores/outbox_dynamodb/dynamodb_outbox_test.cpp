@@ -555,6 +555,14 @@ TEST_F(DynamoDbLocksTest, ADeadMembersBucketsGoToOthersAfterItsLease) {
   EXPECT_EQ(locks_->beat(soon()).error().code(), ErrorCode::unavailable);
 }
 
+TEST_F(DynamoDbLocksTest, WhatAMemberHadThatEndsInPeaceIsFreeAtOnce) {
+  join(*locks_);
+  EXPECT_EQ(lock(*locks_, {0, 1}).size(), 2U);
+  locks_.reset();
+  EXPECT_EQ(join(*second_), 1U);
+  EXPECT_THAT(lock(*second_, {0, 1}), UnorderedElementsAre(0, 1));
+}
+
 TEST_F(DynamoDbLocksTest, HeartbeatsOfTheDeadAreTakenAway) {
   join(*locks_);
   join(*second_);

@@ -220,8 +220,8 @@ class DynamoDbLeaseBook final : public LeaseBook {
     return changed;
   }
 
-  // What it still holds goes with its lease.
-  void leave(const LeaseMember& member, Deadline deadline) override {
+  void leave(const LeaseMember& member, std::span<const Handover> held, Deadline deadline) override {
+    (void)change_hands(held, 0, deadline);                      // otherwise it goes with its lease
     (void)place_.client().write(removal_of(member), deadline);  // otherwise the others bury it
   }
 

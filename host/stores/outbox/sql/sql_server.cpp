@@ -485,7 +485,7 @@ class SqlLeaseBook final : public LeaseBook {
     return taken;
   }
 
-  void leave(const LeaseMember& member, Deadline deadline) override {
+  void leave(const LeaseMember& member, std::span<const Handover> /*held*/, Deadline deadline) override {
     const std::string name = std::to_string(member.name);
     const std::array both{
         sql("UPDATE @SIDE SET owner = 0, counter = counter + 1 WHERE @1 AND owner = @2", {bucket_rows_, name}),
