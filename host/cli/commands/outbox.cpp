@@ -21,6 +21,7 @@
 #include "host/cli/convert/conversion.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/cli/views/output.hpp"
+#include "host/queue/error_groups.hpp"
 #include "host/runtime/host_queues.hpp"
 
 namespace sluice::cli {
@@ -106,6 +107,11 @@ Result<Status> look(const ChosenOutbox& outbox, bool sent) {
     const queue::outbox::CountRequest wanted{.sent = sent, .details = true, .jobs = outbox.open.queues->jobs()};
     SLUICE_TRY(counts, (*desk)->count(wanted, outbox.deadline()));
     status.counts = std::move(*counts);
+    std::map<std::string, std::uint64_t> causes;
+    for (const auto& [error, rows] : status.counts.by_error) {
+      causes[queue::folded_error(error)] += rows;
+    }
+    status.counts.by_error = std::move(causes);
   }
   if (status.usable && !outbox.named) {
     SLUICE_TRY(source, (*desk)->source_id(outbox.deadline()));
