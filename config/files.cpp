@@ -139,6 +139,16 @@ std::string installed_plugin_dir() {
   return !code && std::filesystem::is_directory(folder, code) ? folder.string() : std::string();
 }
 
+std::vector<std::string> plugin_folders(const HostConfig& host) {
+  const std::string usual = resolve_path(HostConfig().plugin_dirs.front(), host.file);
+  std::vector<std::string> folders = host.plugin_dirs;
+  std::error_code ignored;
+  if (folders.size() > 1 && folders.front() == usual && !std::filesystem::exists(usual, ignored)) {
+    folders.erase(folders.begin());
+  }
+  return folders;
+}
+
 std::string resolve_path(const std::string& path, const std::string& file) {
   return (std::filesystem::path(file).parent_path() / path).lexically_normal().string();
 }

@@ -561,14 +561,11 @@ void read_queues(Section queues, HostConfig& config) {
 }
 
 /// What was installed beside the program is found wherever the host file lies, after what the file names.
-void add_installed_plugins(bool named, HostConfig& config) {
+void add_installed_plugins(HostConfig& config) {
   const std::string installed = installed_plugin_dir();
   std::error_code ignored;
   if (installed.empty()) {
     return;
-  }
-  if (!named && !std::filesystem::exists(config.plugin_dirs.front(), ignored)) {
-    config.plugin_dirs.clear();
   }
   const auto same = [&](const std::string& folder) { return std::filesystem::equivalent(folder, installed, ignored); };
   if (std::none_of(config.plugin_dirs.begin(), config.plugin_dirs.end(), same)) {
@@ -599,7 +596,6 @@ Parsed<HostConfig> parse_host_config(const std::string& text, const std::string&
   HostConfig config;
   config.file = file;
   Section host = root.section("host");
-  const bool names_plugin_dirs = host.find("plugin_dirs") != nullptr;
   read_host(host, config);
   read_log(root.section("log"), config);
   read_tracing(root.section("tracing"), config);
@@ -612,7 +608,7 @@ Parsed<HostConfig> parse_host_config(const std::string& text, const std::string&
   read_queues(root.section("queues"), config);
   read_outboxes(root.section("outbox"), config);
   resolve_paths(config);
-  add_installed_plugins(names_plugin_dirs, config);
+  add_installed_plugins(config);
   if (std::vector<ConfigError> errors = reader.finish(); !errors.empty()) {
     return errors;
   }

@@ -529,7 +529,7 @@ Result<std::vector<config::ConfigError>> admit_plugins(const config::HostConfig&
   request.pins = registry.pins();
   std::vector<std::string> fresh;
   std::vector<std::string> not_trusted;
-  for (const std::string& file : registry.unseen(host.plugin_dirs)) {
+  for (const std::string& file : registry.unseen(config::plugin_folders(host))) {
     const bool trusted = host.allow_insecure_files || !SLUICE_GUARD(plugin_file_modes);
     const auto distrusted = trusted ? std::nullopt : config::distrust(file);
     if (distrusted) {
@@ -566,7 +566,7 @@ Result<std::vector<config::ConfigError>> admit_plugins(const config::HostConfig&
       }
     }
   }
-  registry.scan(host.plugin_dirs);
+  registry.scan(config::plugin_folders(host));
   // A chmod mends them, and that of a folder shows in none of its files.
   for (const std::string& file : not_trusted) {
     registry.look_again(file);

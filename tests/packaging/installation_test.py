@@ -5,6 +5,7 @@ import glob
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -84,6 +85,32 @@ class Installation(Installed):
             offered = run("sluice", "plugins", env=self.environment, cwd=folder).stdout
             self.assertIn("plugins/mine.so", offered)
             self.assertIn(self.path("lib", "sluice", "plugins", "exec.so"), offered)
+
+    def test_the_default_folder_that_comes_later_is_taken_up_by_a_reload(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "jobs.d"))
+            for name, text in {"host.toml": "", "jobs.d/first.toml": '[job]\nqueue = "a"\nhandler = "log"\n'}.items():
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            log = os.path.join(folder, "log")
+            with open(log, "wb") as file:
+                host = subprocess.Popen(["sluice", "run"], env=self.environment, cwd=folder, stdout=file, stderr=file)
+            try:
+                def logged():
+                    with open(log, encoding="utf-8") as file:
+                        return file.read()
+
+                support.until("it runs", lambda: "running" in logged())
+                os.mkdir(os.path.join(folder, "plugins"))
+                shutil.copy(self.path("lib", "sluice", "plugins", "log.so"), os.path.join(folder, "plugins", "mine.so"))
+                with open(os.path.join(folder, "jobs.d", "greet.toml"), "w", encoding="utf-8") as file:
+                    file.write('[job]\nqueue = "b"\nhandler = "log"\n')
+                host.send_signal(signal.SIGHUP)
+                support.until("it is reloaded", lambda: "greet" in logged())
+                self.assertNotIn("plugin_dirs", logged(), "nobody has changed that")
+            finally:
+                host.terminate()
+                host.wait(support.PATIENCE)
 
     def test_a_manual_page_for_each_command(self):
         commands = re.findall(r"^  ([a-z][a-z-]*(?: [a-z]+)?)  +\S", self.succeeds("sluice", "help").partition("\n`sluice help")[0], re.M)
