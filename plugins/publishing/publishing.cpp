@@ -307,11 +307,10 @@ std::variant<Target, sluice::Outcome> Routes::find(const Envelope& envelope, con
 
 sluice::Outcome Routes::without_destination(const std::string& why, const Envelope& envelope,
                                             const sluice::Context& context) const {
-  const bool row = envelope.source.starts_with("outbox:");
   if (unroutable_ == "retry") {
     return sluice::retry(why);
   }
-  if (unroutable_ == "reject" || (unroutable_.empty() && !row)) {
+  if (unroutable_ == "reject" || (unroutable_.empty() && !envelope.of_outbox())) {
     return sluice::reject(why);
   }
   if (reminder_.due(envelope.row)) {

@@ -69,6 +69,7 @@ struct Envelope {
   std::string_view producer;
   std::string_view source_id;  ///< of an outbox: its table's own id; otherwise empty
 
+  bool of_outbox() const { return source.starts_with("outbox:"); }
   /// Its name among all messages of all jobs, the same at each attempt and on every host: "source_id/row" of an outbox,
   /// else "producer/source/row".
   std::string unique_id() const;

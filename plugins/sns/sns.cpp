@@ -237,6 +237,10 @@ class Sns {
       case sns::Delivery::End::failed:
         break;
     }
+    // A row waits for a topic that is not there, as it does for one that is known by name.
+    if (delivery.failure.code == "NotFound" && envelope.of_outbox()) {
+      return routes_.without_destination(named + delivery.failure.text(), envelope, context);
+    }
     return judge(delivery.failure, named, context);
   }
 

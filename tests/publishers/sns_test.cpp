@@ -185,9 +185,11 @@ TEST_F(SnsTest, GoesThroughFailuresOfWholeRequests) {
 TEST_F(SnsTest, NamesLastingErrorsAndPutsThemAsideByRule) {
   const std::string arn = model_.add_topic("orders");
   const std::string gone = "arn:aws:sns:eu-west-1:123456789012:gone";
-  EXPECT_EQ(published(row("1", gone)).status, SLUICE_RETRY);
-  EXPECT_THAT(published(row("1", gone)).reason, HasSubstr(gone + ": NotFound: Topic does not exist"));
-  EXPECT_EQ(published(row("1", gone), {{"retry_errors", Names{}}}).status, SLUICE_REJECT);
+  TestMessage message = row("1", gone);
+  message.queue = "orders";
+  EXPECT_EQ(published(message).status, SLUICE_RETRY);
+  EXPECT_THAT(published(message).reason, HasSubstr(gone + ": NotFound: Topic does not exist"));
+  EXPECT_EQ(published(message, {{"retry_errors", Names{}}}).status, SLUICE_REJECT);
   model_.fail_requests(1, 403, "AuthorizationError");
   EXPECT_EQ(published(row("1", arn)).status, SLUICE_RETRY);
   model_.fail_entries("odd", 100, "InvalidParameter");
@@ -196,6 +198,14 @@ TEST_F(SnsTest, NamesLastingErrorsAndPutsThemAsideByRule) {
   EXPECT_THAT(odd.reason, HasSubstr("InvalidParameter: as the test <wants> it"));
   EXPECT_EQ(published(row("1", arn, "1", "odd"), {{"retry_errors", Names{"Invalid*"}}}).status, SLUICE_RETRY);
   EXPECT_EQ(model_.messages().size(), 0U);
+}
+
+TEST_F(SnsTest, ARowWaitsForATopicThatIsNotThere) {
+  const std::string gone = "arn:aws:sns:eu-west-1:123456789012:gone";
+  LiveHost host("sns", options());
+  EXPECT_EQ(host.handle(row("1", gone)).status, SLUICE_SNOOZE) << "no try is counted";
+  EXPECT_TRUE(host.logged(gone + ": NotFound: Topic does not exist; it waits for that, and no attempt is counted"));
+  EXPECT_EQ(published(row("1", gone), {{"unroutable", "retry"}}).status, SLUICE_RETRY);
 }
 
 TEST_F(SnsTest, OneEntryThatABatchIsRefusedForHoldsUpNoOther) {
@@ -426,7 +436,7 @@ TEST_F(SnsTest, SaysHowSnsFares) {
   EXPECT_EQ(host.handle(row("1", arn)).status, SLUICE_DONE);
   EXPECT_EQ(host.wait_for_broker(true), where + " answers");
   model_.remove_topic(arn);
-  EXPECT_EQ(host.handle(row("2", arn)).status, SLUICE_RETRY);
+  EXPECT_EQ(host.handle(row("2", arn)).status, SLUICE_SNOOZE);
   EXPECT_EQ(host.wait_for_broker(true), where + " answers");
   model_.exchange_key("ANOTHER");
   EXPECT_EQ(host.handle(row("3", arn)).status, SLUICE_RETRY);
