@@ -85,6 +85,7 @@ constexpr SqlDialect kDialect{
     .text_id = text_id,
     .hex_text = "LOWER(HEX(@1))",
     .id_order = "CAST(CONVERT(@1 USING utf8mb4) AS BINARY)",
+    .sorts_all = true,
     .exact_text = bytes_literal,
     .groups = group_list,
     .now = "UTC_TIMESTAMP(6)",

@@ -169,6 +169,31 @@ std::uint64_t count_of(const Cell& cell) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, number_of(cell)));
 }
 
+/// Where the server would sort all rows for which `where` holds, it is narrowed to the first ones, whose places an
+/// index tells in their order. True: there are as many as asked for, or more.
+Result<bool> narrow(const SqlTable& table, SqlConnection& connection, std::string& where, std::size_t limit,
+                    bool newest_first, Deadline deadline) {
+  if (!table.dialect().sorts_all || !table.settings().columns.text_ids()) {
+    return false;
+  }
+  SLUICE_TRY(ends, connection.run(table.sql("SELECT COUNT(*), @1(place) FROM (SELECT @PLACE_CELL AS place FROM @TABLE "
+                                            "WHERE @2 ORDER BY @PLACE@3 LIMIT @4) AS page",
+                                            {newest_first ? "MIN" : "MAX", where, newest_first ? " DESC" : "",
+                                             std::to_string(limit)}),
+                                  deadline));
+  const Cells& cells = ends->rows.front();
+  // Of the last place all rows, as none is known to be the last of them.
+  const RowKey next{.id = number_of(cells[1]) + (newest_first ? -1 : 1)};
+  where += table.sql(" AND (@PLACE IS NULL OR @1)", {cells[1] ? table.beyond(next, !newest_first) : "FALSE"});
+  return count_of(cells[0]) >= limit;
+}
+
+std::string rows_in_order(const SqlTable& table, const std::string& columns, const std::string& where,
+                          std::size_t limit, bool newest_first = false) {
+  return table.sql("SELECT @1 FROM @TABLE WHERE @2 ORDER BY @3 LIMIT @4",
+                   {columns, where, table.order(newest_first), std::to_string(limit)});
+}
+
 class SqlReadSession final : public ReadSession {
  public:
   SqlReadSession(SqlServer& server, std::unique_ptr<SqlConnection> connection)
@@ -178,8 +203,12 @@ class SqlReadSession final : public ReadSession {
 
   Result<Page> fetch(const FetchRequest& request, Deadline deadline) override {
     Page page;
-    SLUICE_TRY(stretch, read(table_.page(request), request.bytes, page.rows, deadline));
-    page.more = !stretch->all || stretch->rows >= request.limit;
+    std::string where = table_.page(request);
+    // Some of as many as asked for may be marked before they are read.
+    SLUICE_TRY(full, narrow(table_, *connection_, where, request.limit, false, deadline));
+    SLUICE_TRY(stretch, read(rows_in_order(table_, table_.row_columns(), where, request.limit), request.bytes,
+                             page.rows, deadline));
+    page.more = *full || !stretch->all || stretch->rows >= request.limit;
     return page;
   }
 
@@ -289,13 +318,13 @@ class SqlAdminSession final : public AdminSession {
   }
 
   Result<std::vector<StoredRow>> list(const ListRows& request, Deadline deadline) override {
-    const char* part = request.half == Half::dlq ? "@SENT_AT IS NULL AND @DEAD" : "@SENT_AT IS NULL AND NOT @DEAD";
-    const std::string beyond =
-        request.beyond ? " AND " + table_.beyond(*request.beyond, request.newest_first) : std::string();
-    SLUICE_TRY(found, run("SELECT @1 FROM @TABLE WHERE @2 ORDER BY @3 LIMIT @4",
-                          {table_.stored_columns(request.payload), table_.sql(part) + beyond,
-                           table_.order(request.newest_first), std::to_string(request.limit)},
-                          deadline));
+    std::string where =
+        table_.sql(request.half == Half::dlq ? "@SENT_AT IS NULL AND @DEAD" : "@SENT_AT IS NULL AND NOT @DEAD");
+    where += request.beyond ? " AND " + table_.beyond(*request.beyond, request.newest_first) : std::string();
+    SLUICE_PASS_ON(narrow(table_, *connection_, where, request.limit, request.newest_first, deadline));
+    SLUICE_TRY(found, connection_->run(rows_in_order(table_, table_.stored_columns(request.payload), where,
+                                                     request.limit, request.newest_first),
+                                       deadline));
     std::vector<StoredRow> rows;
     rows.reserve(found->rows.size());
     for (Cells& cells : found->rows) {

@@ -62,6 +62,9 @@ struct SqlDialect {
   std::string (*text_id)(std::string_view, bool hex);
   const char* hex_text;  ///< a column of bytes as a text
   const char* id_order;  ///< the text of an id so that it is ordered by its bytes
+  /// Rows that are ordered by a place and then by a text are all sorted, those that an index has in the order of their
+  /// places and that LIMIT leaves out as well.
+  bool sorts_all;
   /// A text as it is compared with a column that `exact` has been applied to.
   std::string (*exact_text)(std::string_view);
   /// What a pair of exact texts is looked for in: what stands between the brackets of IN (...).
@@ -169,6 +172,7 @@ class SqlTable {
   std::string stored_columns(bool payload) const;
   StoredRow read_stored(Cells&& cells) const;
 
+  /// The condition for rows of a page, those that follow it among them.
   std::string page(const FetchRequest& request) const;
   /// The condition for rows to be published or, with `dead`, that were not sent, as the filter wants them.
   std::string wanted(const FetchRequest& request) const;

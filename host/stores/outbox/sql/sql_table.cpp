@@ -246,8 +246,7 @@ std::string SqlTable::page(const FetchRequest& request) const {
     where += sql(" AND (@UNGROUPED OR (@EXACT_TYPE, @EXACT_GROUP) NOT IN (@1))", {dialect_.groups(request.without)});
   }
   // A row without a group holds nobody while it waits.
-  return sql("SELECT @1 FROM @TABLE WHERE @2 AND NOT (@UNGROUPED AND @WAITS) ORDER BY @3 LIMIT @4",
-             {row_columns(), where, order(), std::to_string(request.limit)});
+  return where + sql(" AND NOT (@UNGROUPED AND @WAITS)");
 }
 
 std::string SqlTable::assignments(const RowEdit& edit) const {
