@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "host/stores/outbox/database.hpp"
 
 namespace sluice::queue::outbox {
@@ -11,6 +13,12 @@ struct LeaseMember {
   Duration lease{};
   std::uint32_t buckets = 0;
 };
+
+/// The lease of a member that says so many milliseconds, whatever stands there.
+constexpr Duration lease_of(std::int64_t milliseconds) {
+  return std::chrono::milliseconds(
+      std::clamp<std::int64_t>(milliseconds, 0, std::chrono::hours(24) / std::chrono::milliseconds(1)));
+}
 
 /// Who has a bucket, as it stands in the book. A value.
 struct BucketLease {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/timestamp.hpp"
 #include "host/stores/outbox/outbox_queues.hpp"
 #include "host/stores/outbox/postgres/postgres_database.hpp"
 #include "tests/stores/outbox/postgres_rig.hpp"
@@ -124,6 +125,25 @@ TEST(PostgresOperator, HalvesAreTriesLeftAndTriesUsedUp) {
   const auto overview = rig.oper.overview({.half = Half::dlq, .errors = 5}, rig.deadline());
   ASSERT_EQ(overview->errors.size(), 1U);
   EXPECT_EQ(overview->errors[0].error, "no such topic");
+}
+
+TEST(PostgresOperator, TimesThatOursDoNotReachAreTheirEnds) {
+  SLUICE_NEEDS_POSTGRES();
+  OutboxTable table;
+  table.insert({"a", "b", "c"});
+  table.sql("UPDATE @T SET retry_at = '9999-12-31' WHERE id = 1");
+  table.sql("UPDATE @T SET retry_at = 'infinity' WHERE id = 2");
+  table.sql("UPDATE @T SET created_at = '-infinity' WHERE id = 3");
+  OperatorRig rig(table);
+  const auto pending = rig.oper.list({}, rig.deadline());
+  ASSERT_TRUE(pending) << pending.error().message();
+  ASSERT_EQ(pending->messages.size(), 3U);
+  EXPECT_EQ(pending->messages[0].invisible_until, kEndOfTime);
+  EXPECT_EQ(pending->messages[1].invisible_until, kEndOfTime);
+  EXPECT_EQ(pending->messages[2].message.sent_at, WallTime());
+  const auto stats = rig.oper.stats({}, rig.deadline());
+  ASSERT_TRUE(stats) << stats.error().message();
+  EXPECT_EQ(stats->delayed, 2U);
 }
 
 /// Keeps how many rows were excluded at the last count.

@@ -277,6 +277,19 @@ TEST(PostgresOutbox, UnreadableRowsBecomeDeadLettersAndHoldNobody) {
             (Ids{"aggregate_type is NULL", "event is NULL"}));
 }
 
+TEST(PostgresOutbox, RowsThatWaitForEverHoldNobodyElse) {
+  SLUICE_NEEDS_POSTGRES();
+  OutboxTable table;
+  table.sql(
+      "INSERT INTO @T (id, aggregate_type, aggregate_id, event, payload, retry_at, created_at) VALUES "
+      "(1, 't', 'a', 'e', '1', 'infinity', now()), (2, 't', 'b', 'e', '1', '9999-12-31', now()), "
+      "(3, 't', '', 'e', '1', '9999-12-31', now()), (4, 't', 'c', 'e', '1', NULL, '-infinity'), "
+      "(5, 't', 'd', 'e', '1', '-infinity', '9999-12-31')");
+  SourceRig rig(table);
+  EXPECT_EQ(rig.drain(2), (std::vector<std::int64_t>{4, 5}));
+  EXPECT_EQ(table.count("sent_at IS NULL"), 3);
+}
+
 TEST(PostgresOutbox, ANullPayloadIsATombstone) {
   SLUICE_NEEDS_POSTGRES();
   OutboxTable table;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -518,6 +519,17 @@ TEST_F(DynamoDbLocksTest, AnotherNumberOfBucketsIsSeen) {
   const auto members = second_->join({"orders/relay", 16}, soon());
   ASSERT_TRUE(members);
   EXPECT_EQ(members->other_buckets, kBuckets);
+}
+
+TEST_F(DynamoDbLocksTest, AMemberWhoseLeaseIsBeyondAllSpansIsAMember) {
+  dynamo::ItemWrite beat;
+  beat.table = settings_.table.table;
+  beat.item = key_of(settings_.table.columns, "member/orders/relay", 7);
+  beat.item.emplace("counter", AttributeValue::number(1));
+  beat.item.emplace("lease_ms", AttributeValue::number(std::numeric_limits<std::int64_t>::max()));
+  beat.item.emplace("buckets", AttributeValue::number(kBuckets));
+  ASSERT_TRUE(client_.write(beat, soon()));
+  EXPECT_EQ(join(*locks_), 2U);
 }
 
 TEST_F(DynamoDbLocksTest, ABucketIsOneMembersAlone) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "base/timestamp.hpp"
 #include "tests/stores/outbox_mysql/outbox_table.hpp"
 
 namespace sluice::queue::outbox::mysql {
@@ -75,6 +76,14 @@ TEST_F(MysqlReads, PassesOverWhatWasSentAndWhatIsDead) {
   EXPECT_GT(*row(3).wait, std::chrono::seconds(10));
   EXPECT_LE(*row(3).wait, std::chrono::seconds(100));
   EXPECT_TRUE(row(2).dead);
+}
+
+TEST_F(MysqlReads, ARowThatWaitsForEverWaits) {
+  sql(numbers(1, 1));
+  sql("UPDATE outbox SET retry_at='9999-12-31 23:59:59', created_at='9999-12-31' WHERE id=1");
+  ASSERT_TRUE(row(1).wait);
+  EXPECT_GT(*row(1).wait, std::chrono::hours(24 * 365));
+  EXPECT_EQ(row(1).created_at, kEndOfTime);
 }
 
 TEST_F(MysqlReads, ReadsWhatWasSentWhereTheOriginalDid) {

@@ -172,7 +172,7 @@ class DynamoDbLeaseBook final : public LeaseBook {
     const auto visit = [&](std::int64_t name, const dynamo::Item& item) {
       members.push_back({.name = name,
                          .counter = number_of(item, kCounter),
-                         .lease = std::chrono::milliseconds(number_of(item, kLease)),
+                         .lease = lease_of(number_of(item, kLease)),
                          .buckets = static_cast<std::uint32_t>(number_of(item, kBuckets))});
     };
     SLUICE_PASS_ON(place_.each(members_partition(), visit, deadline));

@@ -32,7 +32,9 @@ std::string text_of(const AttributeValue& value) {
 
 std::optional<WallTime> time_of(const Item& item, const std::string& name) {
   const auto* text = name.empty() ? nullptr : dynamo::find<std::string>(item, name);
-  return text == nullptr ? std::nullopt : parse_timestamp_or_end(*text);
+  const auto time = text == nullptr ? std::nullopt : parse_timestamp_or_end(*text);
+  // Not before 1970, from where on a time can be taken from any other.
+  return time ? std::optional(std::max(*time, WallTime())) : time;
 }
 
 // An aggregate type as it stands, or the resource of an ARN or RN.

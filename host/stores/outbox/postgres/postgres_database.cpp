@@ -111,7 +111,10 @@ constexpr SqlDialect kDialect{
     .groups = [](std::span<const Group> groups) { return "SELECT * FROM unnest(" + group_arrays(groups) + ")"; },
     .now = "localtimestamp",
     .later = "(@1 + @2 * interval '1 microsecond')",
-    .micros = "(extract(epoch FROM (@2 - @1)) * 1000000)::bigint",
+    // No difference is taken of 'infinity'. What stands for it is a time that PostgreSQL has, too.
+    .micros =
+        "(CASE WHEN isfinite(@1) AND isfinite(@2) THEN (extract(epoch FROM (@2 - @1)) * 1000000)::bigint "
+        "WHEN @2 > @1 THEN 9000000000000000000 WHEN @2 < @1 THEN -200000000000000000 END)",
     .as_text = "@1::text",
     .exact = "COALESCE(@1, '')::text",
     .resource = "regexp_replace(@1, '^a?rn:([^:]*:){4}', '')",

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <set>
 
+#include "base/timestamp.hpp"
 #include "host/stores/outbox/lease_locks.hpp"
 
 namespace sluice::queue::outbox {
@@ -14,6 +15,11 @@ std::int64_t number_of(const Cell& cell) {
     std::from_chars(cell->data(), cell->data() + cell->size(), number);
   }
   return number;
+}
+
+Duration span_of(const Cell& cell) {
+  constexpr std::int64_t kMost = kEndOfTime.time_since_epoch() / std::chrono::microseconds(1);
+  return std::chrono::microseconds(std::clamp(number_of(cell), -kMost, kMost));
 }
 
 bool flag_of(const Cell& cell) { return cell == "t" || cell == "1"; }
@@ -354,7 +360,7 @@ class SqlAdminSession final : public AdminSession {
       counts.oldest_id = number_of(cells[3]);
     }
     if (cells[4]) {
-      counts.oldest = std::chrono::microseconds(std::max<std::int64_t>(0, number_of(cells[4])));
+      counts.oldest = std::max(Duration::zero(), span_of(cells[4]));
     }
     if (request.sent) {
       SLUICE_TRY(sent, run("SELECT COUNT(*) FROM @TABLE WHERE @SENT_AT IS NOT NULL", {}, deadline));
@@ -478,7 +484,7 @@ class SqlLeaseBook final : public LeaseBook {
     for (const Cells& row : found->rows) {
       members.push_back({.name = number_of(row[0]),
                          .counter = number_of(row[1]),
-                         .lease = std::chrono::milliseconds(number_of(row[2])),
+                         .lease = lease_of(number_of(row[2])),
                          .buckets = static_cast<std::uint32_t>(number_of(row[3]))});
     }
     return members;

@@ -7,6 +7,8 @@ namespace {
 // Larger payloads are not read with a page where the dialect says so, so that a page's bytes can be counted before they
 // are there.
 constexpr const char* kLargePayload = "65536";
+// For ever, and yet it can be added to any time.
+constexpr Duration kLongestWait = std::chrono::hours(24) * 365 * 100;
 
 // Where cells stand. Attributes follow, and what only operators see follows them.
 enum CellPlace : std::size_t {
@@ -24,8 +26,9 @@ enum CellPlace : std::size_t {
   kAttributes
 };
 
+// Not before 1970, from where on a time can be taken from any other.
 std::optional<WallTime> time_of(const Cell& microseconds) {
-  return microseconds ? std::optional(WallTime(std::chrono::microseconds(number_of(microseconds)))) : std::nullopt;
+  return microseconds ? std::optional(WallTime(std::max(span_of(microseconds), Duration::zero()))) : std::nullopt;
 }
 
 std::uint32_t count_of(const Cell& cell) {
@@ -161,8 +164,8 @@ void SqlTable::read_common(Cells& cells, Row& row) const {
   row.tombstone = !cells[kPayloadBytes];
   row.retries = count_of(cells[kTries]);
   row.dead = row.retries >= settings_.retry_limit;
-  if (number_of(cells[kWait]) > 0) {
-    row.wait = std::chrono::microseconds(number_of(cells[kWait]));
+  if (const Duration wait = span_of(cells[kWait]); wait > Duration::zero()) {
+    row.wait = std::min(wait, kLongestWait);
   }
   row.bucket = count_of(cells[kBucketCell]);
   row.created_at = time_of(cells[kCreated]);
