@@ -66,7 +66,10 @@ std::uint64_t stored(Duration span) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, span / std::chrono::milliseconds(1)));
 }
 std::uint64_t stored(std::uint64_t count) { return count; }
-void take_stored(Duration& span, std::uint64_t stored) { span = std::chrono::milliseconds(stored); }
+void take_stored(Duration& span, std::uint64_t stored) {
+  constexpr std::uint64_t kLongest = Duration::max() / std::chrono::milliseconds(1);
+  span = std::chrono::milliseconds(std::min(stored, kLongest));
+}
 template <std::unsigned_integral Count>
 void take_stored(Count& count, std::uint64_t stored) {
   count = static_cast<Count>(stored);

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "base/timestamp.hpp"
 #include "dynamo/item_reading.hpp"
 #include "dynamo/signing/digest.hpp"
 #include "host/queue/message.hpp"
@@ -113,7 +114,8 @@ bool read_key_item(const dynamo::Item& item, StoredKey& key, const ItemScope& sc
   key.done = done != nullptr && *done;
   const auto* result = dynamo::find<dynamo::Binary>(item, kKeyResult);
   key.result = result == nullptr ? std::string() : result->bytes;
-  key.until = WallTime(std::chrono::milliseconds(*until));
+  constexpr std::int64_t kLatest = kEndOfTime.time_since_epoch() / std::chrono::milliseconds(1);
+  key.until = WallTime(std::chrono::milliseconds(std::clamp<std::int64_t>(*until, 0, kLatest)));
   return true;
 }
 

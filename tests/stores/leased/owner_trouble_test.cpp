@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "dynamo/item_reading.hpp"
 #include "host/stores/leased/ownership_items.hpp"
@@ -486,6 +487,19 @@ TEST(OwnershipItems, AHeartbeatComesBackAsItWasWritten) {
   EXPECT_EQ(read->bell, "10.0.0.1:7001");
   EXPECT_EQ(read->figures, beat.figures);
   EXPECT_EQ(read->written_at, beat.written_at);
+}
+
+TEST(OwnershipItems, ASpanBeyondAllSpansIsALongOne) {
+  leased::Heartbeat beat{.host = "a/1", .counter = 7, .lease = 10s, .figures = {{"orders", {.ready = 1}}}};
+  dynamo::Item item = leased::encode_beat(beat, WallTime(1'767'323'045s));
+  dynamo::Map figures =
+      *dynamo::find<dynamo::Map>(*dynamo::find<dynamo::Map>(item, leased::attribute::kFigures), "orders");
+  figures.insert_or_assign(std::string(leased::attribute::kLookedAgo),
+                           dynamo::AttributeValue::number(std::numeric_limits<std::int64_t>::max()));
+  item.insert_or_assign(std::string(leased::attribute::kFigures), dynamo::Map{{"orders", figures}});
+  const auto read = leased::decode_beat(item);
+  ASSERT_TRUE(read);
+  EXPECT_GT(read->figures.at("orders").looked_ago, 24h);
 }
 
 }  // namespace
