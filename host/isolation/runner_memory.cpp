@@ -108,6 +108,13 @@ class Reader {
     std::memcpy(&value, bytes_.data(), sizeof(value));
     bytes_.remove_prefix(sizeof(value));
   }
+  /// Not every byte is one.
+  void number(bool& value) {
+    std::uint8_t read = 0;
+    number(read);
+    good_ = good_ && read <= 1;
+    value = read == 1;
+  }
   template <typename Enum>
   void enumerator(Enum& value, Enum last) {
     std::uint8_t read = 0;

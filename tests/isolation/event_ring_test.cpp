@@ -1,8 +1,8 @@
-#include "host/isolation/runner_memory.hpp"
-
 #include <gtest/gtest.h>
 
 #include <memory>
+
+#include "host/isolation/runner_memory.hpp"
 
 namespace sluice::isolation {
 namespace {
@@ -62,6 +62,20 @@ TEST_F(EventRingTest, AnEventThatIsNotAllThereIsNonsense) {
   ASSERT_TRUE(writer_.write(RunnerEvent::host_log, 0, 0, std::string(100, 'x')));
   control_->produced.store(32);
   EXPECT_EQ(reader_.read(head_, text_), EventReader::Found::nonsense);
+}
+
+// What a handler writes over may be what its Runner tells next.
+TEST(RunnerWords, AByteThatIsNoTruthIsRefused) {
+  queue::Effects effects;
+  effects.key.emplace();
+  std::string packed = pack_effects(effects);
+  ASSERT_NE(unpack_effects(packed), nullptr);
+  packed[0] = 2;
+  EXPECT_EQ(unpack_effects(packed), nullptr) << "whether there is a key";
+  std::string change = pack_changes({plugin::MetricChange{}}).front();
+  ASSERT_TRUE(unpack_changes(change));
+  change[sizeof(std::uint32_t)] = 2;
+  EXPECT_FALSE(unpack_changes(change)) << "whether the series is told for the first time";
 }
 
 }  // namespace
