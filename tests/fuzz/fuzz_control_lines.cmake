@@ -1,0 +1,1 @@
+sluice_fuzz(fuzz_control_lines LIBRARIES sluice::runtime)

@@ -1,0 +1,1 @@
+sluice_fuzz(fuzz_plugin_file LIBRARIES sluice::plugin)

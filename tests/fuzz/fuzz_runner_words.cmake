@@ -1,0 +1,1 @@
+sluice_fuzz(fuzz_runner_words LIBRARIES sluice::isolation)

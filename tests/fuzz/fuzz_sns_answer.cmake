@@ -1,0 +1,1 @@
+sluice_fuzz(fuzz_sns_answer LIBRARIES sns_parts)

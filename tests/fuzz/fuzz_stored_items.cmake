@@ -1,0 +1,1 @@
+sluice_fuzz(fuzz_stored_items LIBRARIES sluice::dynamodb_store)
