@@ -1,7 +1,5 @@
 #pragma once
 
-#include <algorithm>
-
 #include "host/stores/outbox/database.hpp"
 
 namespace sluice::queue::outbox {
@@ -14,10 +12,9 @@ struct LeaseMember {
   std::uint32_t buckets = 0;
 };
 
-/// The lease of a member that says so many milliseconds, whatever stands there.
+/// The lease of a member that says so many milliseconds, whatever stands there: a day at most.
 constexpr Duration lease_of(std::int64_t milliseconds) {
-  return std::chrono::milliseconds(
-      std::clamp<std::int64_t>(milliseconds, 0, std::chrono::hours(24) / std::chrono::milliseconds(1)));
+  return std::chrono::milliseconds(std::clamp<std::int64_t>(milliseconds, 0, 86'400'000));
 }
 
 /// Who has a bucket, as it stands in the book. A value.

@@ -17,8 +17,7 @@ using Cells = std::vector<Cell>;
 std::int64_t number_of(const Cell& cell);  ///< 0 for NULL
 bool flag_of(const Cell& cell);            ///< false for NULL
 std::string text_of(Cell&& cell);          ///< empty for NULL
-/// Of microseconds; zero for NULL. Databases have times that ours do not reach, such as the year 9999 for "never": they
-/// end at kEndOfTime.
+/// Of microseconds; zero for NULL. Times that ours do not reach, such as the year 9999 for "never", end at kEndOfTime.
 Duration span_of(const Cell& cell);
 
 /// What a statement gave back.

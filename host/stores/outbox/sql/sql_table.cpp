@@ -7,8 +7,7 @@ namespace {
 // Larger payloads are not read with a page where the dialect says so, so that a page's bytes can be counted before they
 // are there.
 constexpr const char* kLargePayload = "65536";
-// For ever, and yet it can be added to any time.
-constexpr Duration kLongestWait = std::chrono::hours(24) * 365 * 100;
+constexpr Duration kLongestWait = std::chrono::hours(24) * 365 * 100;  // and yet it can be added to any time
 
 // Where cells stand. Attributes follow, and what only operators see follows them.
 enum CellPlace : std::size_t {
