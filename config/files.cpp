@@ -187,7 +187,7 @@ std::string mode_text(mode_t mode) {
 std::optional<std::string> complaint(const struct stat& status) {
   if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
     return " belongs to user " + std::to_string(status.st_uid) + ", who may change what this host (user " +
-           std::to_string(::geteuid()) + ") does: chown it, mount it read-only" + kWayOut;
+           std::to_string(::geteuid()) + ") does: run as that user, chown it, mount it read-only" + kWayOut;
   }
   if (S_ISLNK(status.st_mode) || (S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0)) {
     return std::nullopt;

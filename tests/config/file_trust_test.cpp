@@ -127,6 +127,7 @@ TEST_F(FileTrustTest, AnotherUsersFileIsRefusedWhateverItsMode) {
   const auto why = distrust(path("a"));
   ASSERT_TRUE(why.has_value());
   EXPECT_THAT(*why, HasSubstr("belongs to user " + std::to_string(::geteuid() + 4321)));
+  EXPECT_THAT(*why, HasSubstr("run as that user, chown it, mount it read-only"));
 }
 
 }  // namespace
