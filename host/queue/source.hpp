@@ -100,6 +100,8 @@ struct SettleResult {
   SettleStatus status = SettleStatus::applied;
   Error error;
   bool reject = false;  ///< refused, by an effect whose message is to be rejected then (OnRefusal)
+  /// refused, for something that is to be mended elsewhere: the message waits for this long, and no attempt counts.
+  std::optional<Duration> wait{};
   /// failed, because others of the call took its time: it was not tried, and may be asked for again at once.
   bool left = false;
   std::int64_t version = 0;  ///< applied, of `keep`: the receipt's from now on; the one before is void

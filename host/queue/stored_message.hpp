@@ -84,6 +84,8 @@ struct QueueStats {
   /// always counts.
   std::optional<Duration> age{};
   bool at_least = false;  ///< there may be more: not all of the half was looked at
+  /// Beside those: messages that no job takes. Nothing: the store knows of none.
+  std::optional<std::uint64_t> excluded{};
 
   std::uint64_t total() const { return ready + in_flight + delayed; }
   /// Hidden by their records: what DynamoMQ calls being processed.

@@ -321,7 +321,12 @@ Result<std::unique_ptr<queue::Source>> HostQueues::open_selected(const queue::Qu
         }
         return open_sender(to);
       },
-      clock_);
+      clock_,
+      [this, from = address.queue](const std::string& warning) {
+        if (report_) {
+          report_(from + ": " + warning);
+        }
+      });
 }
 
 Result<std::unique_ptr<queue::Sender>> HostQueues::open_sender(const std::string& queue) {

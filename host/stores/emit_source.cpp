@@ -126,8 +126,13 @@ class RuledSource final : public EmittingSource {
 
 class SendingSource final : public EmittingSource {
  public:
-  SendingSource(std::unique_ptr<Source> source, OpenSender open_sender, const Clock& clock)
-      : EmittingSource(std::move(source)), open_sender_(std::move(open_sender)), clock_(clock) {}
+  using Warn = std::function<void(const std::string& warning)>;
+
+  SendingSource(std::unique_ptr<Source> source, OpenSender open_sender, const Clock& clock, Warn warn)
+      : EmittingSource(std::move(source)),
+        open_sender_(std::move(open_sender)),
+        clock_(clock),
+        warn_(std::move(warn)) {}
 
  private:
   /// What goes to one queue, and which completion each of it is of.
@@ -195,26 +200,51 @@ class SendingSource final : public EmittingSource {
     return senders_.try_emplace(queue, *std::move(opened)).first->second.get();
   }
 
-  // What may pass by itself is waited for. Of the rest the job's policy decides, as for a transaction's refusal.
-  static std::optional<SettleResult> failure_of(const SendResult& result, const EmittedMessage& emitted) {
+  // What may pass by itself is waited for, and so is a queue that is not there: the message can do nothing about it. Of
+  // the rest the job's policy decides, as for a transaction's refusal.
+  std::optional<SettleResult> failure_of(const SendResult& result, const EmittedMessage& emitted) {
     if (result.status == SendStatus::sent || result.status == SendStatus::deduplicated) {
       return std::nullopt;
     }
     const Error why = result.status == SendStatus::duplicate_id ? taken_id() : result.error;
-    const bool waits = why.transient() && why.code() != ErrorCode::queue_missing;
+    if (why.code() == ErrorCode::queue_missing || why.code() == ErrorCode::not_found) {
+      warn_of(emitted.queue, why.message());
+      return SettleResult{.status = SettleStatus::refused, .error = why, .wait = kMissingWait};
+    }
+    const bool waits = why.transient();
+    // An id that the host made is the queue's affair, and would make each failure another one.
+    const std::string which = emitted.made_id ? "the message to queue " + emitted.queue : name_of(emitted);
     // Whatever became of the message, the settlement itself has not been tried.
     const bool unknown = why.code() == ErrorCode::unknown_outcome || why.code() == ErrorCode::timeout;
-    return SettleResult{waits ? SettleStatus::failed : SettleStatus::refused,
-                        Error(unknown ? ErrorCode::unavailable : why.code(),
-                              name_of(emitted) + " could not be sent: " + why.message())};
+    return SettleResult{
+        waits ? SettleStatus::failed : SettleStatus::refused,
+        Error(unknown ? ErrorCode::unavailable : why.code(), which + " could not be sent: " + why.message())};
   }
+
+  void warn_of(const std::string& queue, const std::string& why) {
+    const SteadyTime now = clock_.steady_now();
+    {
+      const MutexLock lock(mutex_);
+      const auto [due, first] = warn_again_at_.try_emplace(queue);
+      if (!first && now < due->second) {
+        return;
+      }
+      due->second = now + kWarnAgain;
+    }
+    warn_("messages to queue " + queue + " wait, and no attempt is counted: " + why);
+  }
+
+  static constexpr Duration kMissingWait = std::chrono::seconds(5);
+  static constexpr Duration kWarnAgain = std::chrono::minutes(10);
 
   // Fixed after construction.
   const OpenSender open_sender_;
   const Clock& clock_;
+  const Warn warn_;
 
   Mutex mutex_;
   std::map<std::string, std::unique_ptr<Sender>> senders_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::string, SteadyTime> warn_again_at_ SLUICE_GUARDED_BY(mutex_);  ///< by queue
 };
 
 }  // namespace
@@ -223,8 +253,9 @@ std::unique_ptr<Source> emitting(std::unique_ptr<Source> source, EmitRules rules
   return std::make_unique<RuledSource>(std::move(source), std::move(rules));
 }
 
-std::unique_ptr<Source> sending_first(std::unique_ptr<Source> source, OpenSender open_sender, const Clock& clock) {
-  return std::make_unique<SendingSource>(std::move(source), std::move(open_sender), clock);
+std::unique_ptr<Source> sending_first(std::unique_ptr<Source> source, OpenSender open_sender, const Clock& clock,
+                                      std::function<void(const std::string& warning)> warn) {
+  return std::make_unique<SendingSource>(std::move(source), std::move(open_sender), clock, std::move(warn));
 }
 
 }  // namespace sluice::queue

@@ -273,16 +273,20 @@ void Settler::refused(Task& task, const queue::SettleResult& result, SteadyTime 
   in_flight_.go_on(task, effects);
   --channel(task).pending;
   // As if the handler had come to that: nothing is committed of them.
-  const auto instead = result.reject ? plugin::OutcomeStatus::reject : plugin::OutcomeStatus::retry;
-  task.disposition = dispose({instead, {}, result.error.message()}, task.message.attempt, policy_, random_);
+  const auto instead = result.wait     ? plugin::OutcomeStatus::snooze
+                       : result.reject ? plugin::OutcomeStatus::reject
+                                       : plugin::OutcomeStatus::retry;
+  task.disposition = dispose({instead, result.wait, result.error.message()}, task.message.attempt, policy_, random_);
   ++channel(task).pending;
   if (task.watched) {
     task.watched->outcome = plugin::Outcome{instead, {}, result.error.message()};
   }
   finished_.changed(task);
   const Ending ending = task.disposition.ending;
-  effects.about(observe::LogLevel::warn,
-                ending == Ending::retried    ? "its effects were refused, to be retried"
+  // What waits is warned of by whoever lets it wait.
+  effects.about(result.wait ? observe::LogLevel::debug : observe::LogLevel::warn,
+                result.wait                  ? "its effects were refused, and no attempt is counted"
+                : ending == Ending::retried  ? "its effects were refused, to be retried"
                 : ending == Ending::rejected ? "its effects were refused, the message goes to the DLQ"
                                              : "its effects were refused, the message is discarded",
                 task.message, result.error.message());

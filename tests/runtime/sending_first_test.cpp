@@ -16,8 +16,13 @@ namespace {
 using queue::Completion;
 using queue::SendResult;
 using queue::SettleStatus;
+using std::chrono_literals::operator""min;
 using std::chrono_literals::operator""s;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 
 /// Rows whose marks may get lost.
@@ -61,7 +66,7 @@ class SendingFirstTest : public ::testing::Test {
           }
           return queues_.open_sender(to);
         },
-        clock_);
+        clock_, [this](const std::string& warning) { warnings_.push_back(warning); });
   }
 
   /// Claims a new row, whose handler sends to these queues.
@@ -92,6 +97,7 @@ class SendingFirstTest : public ::testing::Test {
   SeededRandom random_{1};
   SimQueues queues_{clock_, random_};
   bool loses_marks_ = false;
+  std::vector<std::string> warnings_;
   std::map<std::string, Error> closed_;
   Deadline asked_until_ = Deadline::never();
   std::unique_ptr<queue::Source> source_;
@@ -136,11 +142,27 @@ TEST_F(SendingFirstTest, OfARowWhoseMessageIsInDoubtNothingIsWritten) {
 
 TEST_F(SendingFirstTest, WhatAQueueWillNeverTakeIsThePolicysAffair) {
   closed_.emplace("mail", Error(ErrorCode::invalid, "too large"));
-  closed_.emplace("bills", Error(ErrorCode::queue_missing, "no table"));
-  const auto results = settle({row("1", {"mail"}), row("2", {"bills"})});
+  const auto results = settle({row("1", {"mail"})});
   EXPECT_EQ(results.at(0).status, SettleStatus::refused);
-  EXPECT_EQ(results.at(1).status, SettleStatus::refused);
-  EXPECT_EQ(lying_in("rows").size(), 2U) << "they are as they were";
+  EXPECT_EQ(results.at(0).wait, std::nullopt);
+  EXPECT_EQ(lying_in("rows").size(), 1U) << "it is as it was";
+}
+
+TEST_F(SendingFirstTest, AQueueThatIsNotThereIsWaitedForAndNoAttemptCounts) {
+  closed_.emplace("mials", Error(ErrorCode::not_found, "nobody knows it"));
+  closed_.emplace("bills", Error(ErrorCode::queue_missing, "no table"));
+  const std::vector<Completion> all{row("1", {"mials"}), row("2", {"bills"}), row("3", {"mials"}), row("4", {"mail"})};
+  for (int i = 0; i < 2; ++i) {
+    const auto results = settle({all[0], all[1], all[2]});
+    EXPECT_THAT(results, Each(AllOf(Field(&queue::SettleResult::status, SettleStatus::refused),
+                                    Field(&queue::SettleResult::wait, Duration(5s)))));
+  }
+  EXPECT_EQ(settle({all[3]}).at(0).status, SettleStatus::applied) << "the others go on";
+  EXPECT_EQ(warnings_.size(), 2U) << "each queue once";
+  EXPECT_THAT(warnings_, Contains("messages to queue mials wait, and no attempt is counted: nobody knows it"));
+  clock_.advance(10min);
+  settle({all[0]});
+  EXPECT_EQ(warnings_.size(), 3U);
 }
 
 }  // namespace

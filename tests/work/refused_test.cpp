@@ -81,6 +81,18 @@ TEST(RefusedEffects, AreDroppedAndTheMessageIsRetriedWithTheReason) {
   EXPECT_EQ(rig.effects.lines.front().detail, "write \"debit\" was refused: it changed 0 rows");
 }
 
+TEST(RefusedEffects, WaitWithoutAnAttemptWhereTheStoreSaysSo) {
+  FlowRig rig(1);
+  run_to_its_end(rig);
+  settle(rig, {.status = SettleStatus::refused, .error = Error(ErrorCode::not_found, "no such queue"), .wait = 5s});
+  const auto then = settle(rig, {});
+  EXPECT_EQ(then.action, CompletionAction::release);
+  EXPECT_EQ(then.delay, 5s);
+  EXPECT_EQ(then.effects, nullptr);
+  EXPECT_EQ(rig.account().snoozed, 1U);
+  EXPECT_EQ(rig.account().ended(), rig.account().claimed);
+}
+
 TEST(WatchedEnds, AreToldOnceTheyAreWritten) {
   FlowRig rig(1);
   rig.effects.watched = true;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
@@ -90,6 +91,11 @@ void describe(const CountedQueue& counted, operate::Fields& fields) {
   count("ready", operate::figures("READY"), counts.ready, counts);
   fields.number("in_flight", operate::figures("IN FLIGHT"), counts.in_flight);
   count("delayed", operate::figures("DELAYED", 1), counts.delayed, counts);
+  if (counts.excluded) {
+    fields.number("excluded", operate::figures("EXCLUDED", 1), *counts.excluded);
+  } else {
+    fields.cell(operate::figures("EXCLUDED", 1), "-");
+  }
   count("dlq", operate::figures("DLQ"), dead.total(), dead);
   span("oldest_ready_seconds", "OLDEST READY", report.oldest_ready(counted.look.now));
   fields.seconds("age_seconds", operate::kNowhere, age_of(report));
@@ -130,10 +136,13 @@ std::string as_json(const Look& seen, JsonWriter::Layout layout, const Paces* pa
   return json.take_line();
 }
 
-/// `watched`: with how fast the queues grow or shrink.
-RowsView rows_view(const Screen& screen, bool watched) {
+/// `excluding`: with what no job takes; `watched`: with how fast the queues grow or shrink.
+RowsView rows_view(const Screen& screen, bool excluding, bool watched) {
   RowsView view{.screen = screen,
                 .columns = {"QUEUE", "READY", "IN FLIGHT", "DELAYED", "TOTAL", "DLQ", "OLDEST READY"}};
+  if (excluding) {
+    view.columns.emplace_back("EXCLUDED");
+  }
   if (watched) {
     view.columns.insert(view.columns.end(), {"CHANGE", "EMPTY IN"});
   }
@@ -142,7 +151,10 @@ RowsView rows_view(const Screen& screen, bool watched) {
 
 /// The counts, and under them why messages lie in the DLQ or wait for another attempt.
 std::string as_text(const Look& seen, const Screen& screen, const Paces* paces = nullptr) {
-  std::string text = rows_of(counted_queues(seen, paces), seen.now, rows_view(screen, paces != nullptr)) +
+  const bool excluding = std::any_of(seen.reports.begin(), seen.reports.end(), [](const QueueReport& report) {
+    return report.standard.counts.excluded.value_or(0) > 0;
+  });
+  std::string text = rows_of(counted_queues(seen, paces), seen.now, rows_view(screen, excluding, paces != nullptr)) +
                      read_units_text(seen.reports);
   for (const QueueReport& report : seen.reports) {
     if (report.standard.counts.age) {
@@ -175,7 +187,7 @@ std::string as_text(const Look& seen, const Screen& screen, const Paces* paces =
 class Watch {
  public:
   Watch(QueueSession& session, const Wanted& wanted, Console& console)
-      : session_(session), wanted_(wanted), console_(console), rows_(rows_view(console.screen(), true)) {}
+      : session_(session), wanted_(wanted), console_(console), rows_(rows_view(console.screen(), false, true)) {}
 
   Exit run(Duration interval) {
     const InterruptFlag interrupt;

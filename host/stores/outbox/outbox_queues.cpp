@@ -63,6 +63,7 @@ class OutboxOperator final : public Operator {
     }
     stats.ready = counts->ready;
     stats.delayed = counts->waiting;
+    stats.excluded = counts->excluded;
     if (options_.observer) {
       options_.observer->excluded(counts->excluded);
     }
