@@ -200,7 +200,7 @@ TEST_F(MysqlReads, KnowsThatAGroupGoesOnWhileItsFirstRowsAreMarked) {
   const auto session = reader();
   const std::vector<Group> groups{{"t", "hot"}};
   std::atomic<bool> over = false;
-  std::thread marker([&] {
+  std::jthread marker([&] {
     for (std::size_t id = 1; id <= kRows; ++id) {
       sql("UPDATE outbox SET sent_at = NOW(6) WHERE id = " + std::to_string(id));
     }
