@@ -102,6 +102,7 @@ class MeteredSource final : public queue::Source {
     account_.add({scope.spent(), 0, 0});
   }
   void stop() override { source_->stop(); }
+  void handled(std::span<const queue::Receipt> receipts) override { source_->handled(receipts); }
   bool holds(std::uint32_t part) override { return source_->holds(part); }
 
   Result<queue::Claimed> claim(const queue::ClaimRequest& request, Deadline deadline) override {

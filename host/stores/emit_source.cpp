@@ -146,11 +146,14 @@ class SendingSource final : public EmittingSource {
     // What is left is for the settlement, which a queue that does not answer is not to prevent.
     const SteadyTime now = clock_.steady_now();
     const Deadline half = Deadline::after(clock_, deadline.left(now) / 2);
-    for (const auto& [queue, load] : loads_of(completions)) {
+    hold_back(completions, ends);
+    for (const auto& [queue, load] : loads_of(completions, ends)) {
       const auto results = send(queue, load.messages, half);
       for (std::size_t i = 0; i < results.size(); ++i) {
-        if (auto failure = failure_of(results[i], *load.emitted[i])) {
-          ends[load.places[i]] = std::move(failure);
+        std::optional<SettleResult>& end = ends[load.places[i]];
+        auto failure = failure_of(results[i], *load.emitted[i]);
+        if (failure && (!end || end->wait)) {
+          end = std::move(failure);
         }
       }
     }
@@ -159,10 +162,29 @@ class SendingSource final : public EmittingSource {
     }
   }
 
-  static std::map<std::string, Load> loads_of(std::span<const Completion> completions) {
-    std::map<std::string, Load> loads;
+  // Where one of a completion's queues is not there nothing of it is sent: the rest would go out again with each try.
+  void hold_back(std::span<const Completion> completions, Ends& ends) {
+    std::map<std::string, Result<Sender*>> senders;
     for (std::size_t i = 0; i < completions.size(); ++i) {
       if (!emits(completions[i])) {
+        continue;
+      }
+      for (const EmittedMessage& emitted : completions[i].effects->messages) {
+        auto known = senders.find(emitted.queue);
+        if (known == senders.end()) {
+          known = senders.emplace(emitted.queue, sender_of(emitted.queue)).first;
+        }
+        if (!known->second && !ends[i]) {
+          ends[i] = failure_of({SendStatus::failed, {}, known->second.error()}, emitted);
+        }
+      }
+    }
+  }
+
+  static std::map<std::string, Load> loads_of(std::span<const Completion> completions, const Ends& ends) {
+    std::map<std::string, Load> loads;
+    for (std::size_t i = 0; i < completions.size(); ++i) {
+      if (ends[i] || !emits(completions[i])) {
         continue;
       }
       for (const EmittedMessage& emitted : completions[i].effects->messages) {

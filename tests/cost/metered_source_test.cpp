@@ -9,6 +9,7 @@
 #include "tests/support/dynamodb_model/model.hpp"
 #include "tests/support/dynamodb_model/transport.hpp"
 #include "tests/support/fake_clock.hpp"
+#include "tests/support/forwarding_source.hpp"
 
 namespace sluice::cost {
 namespace {
@@ -104,6 +105,24 @@ class MeteredSourceTest : public testing::Test {
   std::unique_ptr<queue::Sender> sender_;
   std::unique_ptr<queue::Source> source_;
 };
+
+TEST_F(MeteredSourceTest, TellsItsSourceWhatWasHandled) {
+  struct Told final : test::ForwardingSource {
+    Told(std::unique_ptr<queue::Source> source, std::vector<std::string>& told)
+        : ForwardingSource(std::move(source)), ids(told) {}
+    void handled(std::span<const queue::Receipt> receipts) override {
+      for (const queue::Receipt& receipt : receipts) {
+        ids.push_back(receipt.id);
+      }
+    }
+    std::vector<std::string>& ids;
+  };
+  std::vector<std::string> ids;
+  const auto source =
+      metered(std::make_unique<Told>(*queues_->open_source({"orders"}), ids), book_.account("billing", "orders"));
+  source->handled(std::vector<queue::Receipt>{{.id = "a"}, {.id = "b"}});
+  EXPECT_EQ(ids, (std::vector<std::string>{"a", "b"}));
+}
 
 TEST_F(MeteredSourceTest, PutsEachUnitDownToSomebody) {
   send(100, "acme");

@@ -61,7 +61,11 @@ class SendingFirstTest : public ::testing::Test {
     source_ = queue::sending_first(
         std::make_unique<Rows>(*queues_.open_source({"rows"}), loses_marks_),
         [this](const std::string& to) -> Result<std::unique_ptr<queue::Sender>> {
-          if (const auto closed = closed_.find(to); closed != closed_.end()) {
+          const auto closed = closed_.find(to);
+          if (closed != closed_.end() && closed->second.code() == ErrorCode::not_found) {
+            return closed->second;
+          }
+          if (closed != closed_.end()) {
             return std::make_unique<ClosedSender>(closed->second, asked_until_);
           }
           return queues_.open_sender(to);
@@ -146,6 +150,14 @@ TEST_F(SendingFirstTest, WhatAQueueWillNeverTakeIsThePolicysAffair) {
   EXPECT_EQ(results.at(0).status, SettleStatus::refused);
   EXPECT_EQ(results.at(0).wait, std::nullopt);
   EXPECT_EQ(lying_in("rows").size(), 1U) << "it is as it was";
+}
+
+TEST_F(SendingFirstTest, WhatWaitsForOneQueueGoesToNoOther) {
+  closed_.emplace("mials", Error(ErrorCode::not_found, "nobody knows it"));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(settle({row(std::to_string(i), {"bills", "mials"})}).at(0).wait);
+  }
+  EXPECT_TRUE(lying_in("bills").empty());
 }
 
 TEST_F(SendingFirstTest, AQueueThatIsNotThereIsWaitedForAndNoAttemptCounts) {

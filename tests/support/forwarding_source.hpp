@@ -20,6 +20,7 @@ class ForwardingSource : public queue::Source {
   std::vector<queue::SettleResult> settle(std::span<const queue::Completion> completions, Deadline deadline) override {
     return source_->settle(completions, deadline);
   }
+  void handled(std::span<const queue::Receipt> receipts) override { source_->handled(receipts); }
   bool holds(std::uint32_t part) override { return source_->holds(part); }
   std::vector<queue::ExtendResult> extend(std::span<const queue::Receipt> receipts, Duration visibility,
                                           Deadline deadline) override {

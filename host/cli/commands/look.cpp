@@ -196,8 +196,10 @@ Exit get(const Arguments& arguments, Console& console) {
   const WallTime now = session->clock().wall_now();
   std::optional<queue::PartOwner> owner;
   if (message->state(now) == queue::MessageState::ready) {
-    SLUICE_TRY(told, session->checked(session->oper().owner_of(*id, session->deadline())));
-    owner = std::move(*told);
+    // The message has been read, whatever can be told beside.
+    if (auto told = session->oper().owner_of(*id, session->deadline())) {
+      owner = *std::move(told);
+    }
   }
   if (message->state(now) != queue::MessageState::in_flight && !owner) {
     show_message(*message, now, console);

@@ -67,7 +67,7 @@ std::uint64_t stored(Duration span) {
 }
 std::uint64_t stored(std::uint64_t count) { return count; }
 void take_stored(Duration& span, std::uint64_t stored) {
-  constexpr std::uint64_t kLongest = Duration::max() / std::chrono::milliseconds(1);
+  constexpr std::uint64_t kLongest = std::chrono::hours(24 * 366) / std::chrono::milliseconds(1);  // sums of it fit
   span = std::chrono::milliseconds(std::min(stored, kLongest));
 }
 template <std::unsigned_integral Count>

@@ -563,7 +563,7 @@ class LockHolder {
   }
   // While nobody else has the turn, so that what is taken next comes after it.
   void over(const Error& error) {
-    session_.reset();
+    const auto ended = std::exchange(session_, nullptr);  // may give back what it has, once nobody here uses it
     share_.lost_all();
     members_ = 0;
     {

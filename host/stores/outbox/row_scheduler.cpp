@@ -162,8 +162,8 @@ void RowScheduler::look_after(Lines::iterator line) {
     lines_.erase(line);
     return;
   }
-  const bool consumed =
-      group.blocked ? group.keys.empty() && !group.at_work : group.keys.size() <= settings_.per_group / 4;
+  const bool consumed = group.blocked ? group.keys.empty() && !group.at_work && group.unmarked == 0
+                                      : group.keys.size() <= settings_.per_group / 4;
   if (group.closed && ours && consumed) {
     group.due = group.held_until;
     due_.insert({*group.due, line->first});
@@ -259,7 +259,8 @@ void RowScheduler::settled(const RowKey& key, Fate fate, SteadyTime now) {
   const Duration hold = fate.kind == Fate::Kind::dead ? kRecheck
                         : fate.stored                 ? std::min(fate.wait, kRecheck)
                                                       : fate.wait;
-  close(line, now + hold);
+  // Another row of it may wait for longer.
+  close(line, group.closed ? std::max(group.held_until, now + hold) : now + hold);
 }
 
 // What is read when, and what becomes of what was read.

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <limits>
 #include <set>
 
 #include "base/timestamp.hpp"
@@ -175,6 +176,11 @@ std::uint64_t count_of(const Cell& cell) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, number_of(cell)));
 }
 
+// In microseconds.
+constexpr std::int64_t kLastTime = 253'402'300'799'999'999;
+// A page for an operator is read anew so often where rows of it were marked meanwhile.
+constexpr int kListRounds = 3;
+
 /// Where the server would sort all rows for which `where` holds, it is narrowed to the first ones, whose places an
 /// index tells in their order. True: there are as many as asked for, or more.
 Result<bool> narrow(const SqlTable& table, SqlConnection& connection, std::string& where, std::size_t limit,
@@ -188,8 +194,13 @@ Result<bool> narrow(const SqlTable& table, SqlConnection& connection, std::strin
                                              std::to_string(limit)}),
                                   deadline));
   const Cells& cells = ends->rows.front();
+  const std::int64_t place = number_of(cells[1]);
+  if (place == kLastTime || place == std::numeric_limits<std::int64_t>::max() ||
+      place == std::numeric_limits<std::int64_t>::min()) {
+    return false;  // there is none beyond it
+  }
   // Of the last place all rows, as none is known to be the last of them.
-  const RowKey next{.id = number_of(cells[1]) + (newest_first ? -1 : 1)};
+  const RowKey next{.id = place + (newest_first ? -1 : 1)};
   where += table.sql(" AND (@PLACE IS NULL OR @1)", {cells[1] ? table.beyond(next, !newest_first) : "FALSE"});
   return count_of(cells[0]) >= limit;
 }
@@ -209,12 +220,14 @@ class SqlReadSession final : public ReadSession {
 
   Result<Page> fetch(const FetchRequest& request, Deadline deadline) override {
     Page page;
-    std::string where = table_.page(request);
-    // Some of as many as asked for may be marked before they are read.
-    SLUICE_TRY(full, narrow(table_, *connection_, where, request.limit, false, deadline));
-    SLUICE_TRY(stretch, read(rows_in_order(table_, table_.row_columns(), where, request.limit), request.bytes,
-                             page.rows, deadline));
-    page.more = *full || !stretch->all || stretch->rows >= request.limit;
+    do {
+      std::string where = table_.page(request);
+      // Some of as many as asked for may be marked before they are read, or all of them.
+      SLUICE_TRY(full, narrow(table_, *connection_, where, request.limit, false, deadline));
+      SLUICE_TRY(stretch, read(rows_in_order(table_, table_.row_columns(), where, request.limit), request.bytes,
+                               page.rows, deadline));
+      page.more = *full || !stretch->all || stretch->rows >= request.limit;
+    } while (page.more && page.rows.empty());
     return page;
   }
 
@@ -324,17 +337,24 @@ class SqlAdminSession final : public AdminSession {
   }
 
   Result<std::vector<StoredRow>> list(const ListRows& request, Deadline deadline) override {
-    std::string where =
+    std::string half =
         table_.sql(request.half == Half::dlq ? "@SENT_AT IS NULL AND @DEAD" : "@SENT_AT IS NULL AND NOT @DEAD");
-    where += request.beyond ? " AND " + table_.beyond(*request.beyond, request.newest_first) : std::string();
-    SLUICE_PASS_ON(narrow(table_, *connection_, where, request.limit, request.newest_first, deadline));
-    SLUICE_TRY(found, connection_->run(rows_in_order(table_, table_.stored_columns(request.payload), where,
-                                                     request.limit, request.newest_first),
-                                       deadline));
+    half += request.beyond ? " AND " + table_.beyond(*request.beyond, request.newest_first) : std::string();
     std::vector<StoredRow> rows;
-    rows.reserve(found->rows.size());
-    for (Cells& cells : found->rows) {
-      rows.push_back(table_.read_stored(std::move(cells)));
+    for (int round = 0; round < kListRounds; ++round) {
+      std::string where = half;
+      SLUICE_TRY(full, narrow(table_, *connection_, where, request.limit, request.newest_first, deadline));
+      SLUICE_TRY(found, connection_->run(rows_in_order(table_, table_.stored_columns(request.payload), where,
+                                                       request.limit, request.newest_first),
+                                         deadline));
+      rows.clear();
+      rows.reserve(found->rows.size());
+      for (Cells& cells : found->rows) {
+        rows.push_back(table_.read_stored(std::move(cells)));
+      }
+      if (!*full || rows.size() >= request.limit) {
+        break;  // a short page is the last one
+      }
     }
     return rows;
   }
