@@ -568,8 +568,11 @@ void add_installed_plugins(HostConfig& config) {
     return;
   }
   const auto same = [&](const std::string& folder) { return std::filesystem::equivalent(folder, installed, ignored); };
-  if (std::none_of(config.plugin_dirs.begin(), config.plugin_dirs.end(), same)) {
+  const auto named = std::find_if(config.plugin_dirs.begin(), config.plugin_dirs.end(), same);
+  if (named == config.plugin_dirs.end()) {
     config.plugin_dirs.push_back(installed);
+  } else {
+    *named = installed;  // however it is spelt
   }
 }
 

@@ -649,7 +649,8 @@ Result<const sluice_handler*> PluginRegistry::handler(const std::string& name, c
 
 Error PluginRegistry::no_such_handler(const std::string& name) const {
   std::string text = "no plugin offers the handler \"" + name + "\"";
-  const std::vector<std::string> names = handler_names();
+  std::vector<std::string> names = handler_names();
+  std::erase(names, name);  // a file that could not be loaded has it
   if (const auto near = config::nearest(name, names)) {
     text += "; did you mean \"" + *near + "\"?";
   } else if (names.empty()) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <set>
+
 #include "host/plugin/around.hpp"
 #include "host/plugin/plugin_registry.hpp"
 
@@ -36,6 +38,9 @@ inline Result<const sluice_handler*> find_handler(const plugin::PluginRegistry& 
 /// goes around others in the place of one that does not, or the reverse, and options.
 config::Parsed<std::vector<JobPlan>> plan_jobs(const std::vector<config::JobConfig>& jobs,
                                                const plugin::PluginRegistry& registry);
+
+/// What the jobs name, handlers that go around others too.
+std::set<std::string> handler_names_of(const std::vector<config::JobConfig>& jobs);
 
 /// True for a job that runs already as it is, with its plugin as that lies on disk, and so need not be tried.
 using RunsAlready = std::function<bool(const config::JobConfig&)>;

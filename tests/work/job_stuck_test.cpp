@@ -1,6 +1,9 @@
 // Handlers that do not return, and threads that cannot be made.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
 
 #include "host/work/dispatcher.hpp"
 #include "host/work/job.hpp"
@@ -120,8 +123,11 @@ TEST(JobStart, NamesTheLimitWhenThereAreNoThreads) {
   JobRig rig({.handle = {}, .create = {}}, [](JobSpec& spec) { spec.config.concurrency = config::kMaxConcurrency; });
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
-  // A sanitizer's shadow lies beyond any such limit.
-  const rlimit few{512U << 20U, before.rlim_max};
+  std::ifstream sizes("/proc/self/statm");
+  rlim_t pages = 0;
+  sizes >> pages;
+  // Room for some; a sanitizer's shadow lies beyond any such limit.
+  const rlimit few{pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + (512U << 20U), before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_AS, &few), 0);
   const auto started = rig.job->start();
   ASSERT_EQ(::setrlimit(RLIMIT_AS, &before), 0);

@@ -337,6 +337,7 @@ void check_jobs(const config::HostConfig& host, const config::JobFiles& files, R
   const std::vector<JobConfig>& jobs = files.jobs;
   plugin::PluginRegistry registry;
   registry.pin(plugin::pins_of(jobs));
+  registry.need_only(config::installed_plugin_dir(), runtime::handler_names_of(jobs));
   const auto admitted = runtime::admit_plugins(host, registry, jobs);
   if (!admitted) {
     return report.add({{{host.file}, admitted.error().message()}});

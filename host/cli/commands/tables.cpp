@@ -80,7 +80,8 @@ OrExit<TableTarget> find_table(const Arguments& arguments) {
     return Exit::usage("--queue and --table both name the table; give one");
   }
   SLUICE_TRY(place, QueuePlace::find(arguments, QueuePlace::Queue::table));
-  if (arguments.has("queue") && !place->host().file.empty()) {
+  // One in the leased layout holds any queue.
+  if (arguments.has("queue") && !place->host().file.empty() && !place->host().leased(place->queue())) {
     const SystemClock clock;
     SeededRandom random;
     runtime::HostQueues queues(place->host(), clock, random, nullptr);

@@ -194,10 +194,12 @@ class TryReport {
       case Ending::done:
         return "the message is removed";
       case Ending::retried:
-        // A dead letter is tried beyond the attempts that its job grants.
-        return most() != 0 && attempt_ >= most()
-                   ? "it stays a dead letter, and is tried again" + after
-                   : "it is tried again" + after + ", as attempt " + std::to_string(attempt_ + 1) + of_most();
+        if (subject_.record.half == queue::Half::dlq) {
+          return "it stays a dead letter, and is tried again" + after;
+        }
+        return "it is tried again" + after +
+               (most() != 0 && attempt_ >= most() ? ", beyond its attempts"
+                                                  : ", as attempt " + std::to_string(attempt_ + 1) + of_most());
       case Ending::snoozed:
         return "it is handed out again" + after + ", and this does not count as an attempt";
       case Ending::rejected:

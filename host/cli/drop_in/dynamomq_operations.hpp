@@ -75,8 +75,8 @@ class DynamoMqOperations {
  private:
   Result<queue::StoredMessage> change_and_get(const std::string& id, queue::ChangeAction action);
   Result<void> change(const std::string& id, queue::ChangeAction action);
-  /// True when it was told to end.
   void finish_deed(const BulkOutcome& outcome, const std::string& stopped_by);
+  /// True when it was told to end.
   Result<bool> purge_half(queue::Half half, const Progress& progress, BulkOutcome& outcome);
   /// With DynamoMQ's text for its kind, and the mend behind its full stop: whoever pastes that pastes no dot.
   Error worded(const Error& error) const;

@@ -146,7 +146,11 @@ class OutboxOperator final : public Operator {
     SLUICE_TRY(found, ask(deadline, [&](AdminSession& desk) { return desk.get(*key, deadline); }));
     const std::uint32_t bucket = found->row.bucket;
     PartOwner owner{.part = "bucket " + std::to_string(bucket), .owner = ""};
-    for (const Selection& job : options_.jobs->all()) {
+    const std::vector<Selection> jobs = options_.jobs->all();
+    if (jobs.empty()) {
+      owner.owner.reset();  // nobody knows whom to ask for
+    }
+    for (const Selection& job : jobs) {
       const LockSpace space{job.job, options_.settings.table.buckets};
       SLUICE_TRY(holder, ask(deadline, [&](AdminSession& desk) { return desk.holder_of(space, bucket, deadline); }));
       if (!*holder) {

@@ -60,7 +60,7 @@ concept Handles = requires(H& handler, const Message& message, Context& context)
 };
 /// A coroutine that was made of an ordinary handle, by half.
 template <typename H>
-concept HandlesAsPlainCoroutine = requires(H& handler, const Message& message, Context& context) {
+concept HandlesAsPlainCoroutine = ShowsHandle<H> && requires(H& handler, const Message& message, Context& context) {
   { handler.handle(message, context) } -> std::same_as<Task<Outcome>>;
 };
 template <typename H>

@@ -53,7 +53,7 @@ template <typename H>
 struct WithNamedOptions : H, NamedOptions {};
 /// The same of a member `options`.
 template <typename H>
-concept HasOptions = !std::is_final_v<H> && !requires {
+concept HasOptions = std::is_class_v<H> && !std::is_final_v<H> && !requires {
   &WithNamedOptions<H>::options;
 };
 template <typename H>
@@ -96,9 +96,11 @@ constexpr void explain_handle() {
     static_assert(kNever<H>, SLUICE_HANDLER_NEEDS
                   "; the handle of this class is not public, or has overloads of which none is that: make it public");
   } else if constexpr (HasHandle<H>) {
-    static_assert(kNever<H>, SLUICE_HANDLER_NEEDS "; the handle of this class takes other parameters" SLUICE_OTHER_HANDLES);
+    static_assert(kNever<H>,
+                  SLUICE_HANDLER_NEEDS "; the handle of this class takes other parameters" SLUICE_OTHER_HANDLES);
   } else {
-    static_assert(kNever<H>, SLUICE_HANDLER_NEEDS "; this class has no member function handle that can be called" SLUICE_OTHER_HANDLES);
+    static_assert(kNever<H>, SLUICE_HANDLER_NEEDS
+                  "; this class has no member function handle that can be called" SLUICE_OTHER_HANDLES);
   }
 }
 
