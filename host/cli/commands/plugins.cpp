@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "base/text/joined.hpp"
+#include "config/files.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
 #include "host/cli/views/output.hpp"
