@@ -56,7 +56,12 @@ class MemoryBook final : public LeaseBook {
     }
     return changed;
   }
-  void leave(const LeaseMember& member, Deadline /*deadline*/) override { pages_.members.erase(member.name); }
+  void leave(const LeaseMember& member, std::span<const Handover> held, Deadline /*deadline*/) override {
+    for (const Handover& handover : held) {
+      pages_.buckets[handover.bucket] = {0, handover.before.epoch + 1};
+    }
+    pages_.members.erase(member.name);
+  }
   Result<std::vector<MarkStatus>> mark(std::span<const RowEdit> marks, const LeaseMember* /*member*/,
                                        Deadline /*deadline*/) override {
     pages_.marked += static_cast<int>(marks.size());
