@@ -76,7 +76,7 @@ TEST(PostgresOperator, TellsWhichHostHasTheBucketOfARow) {
   std::iota(all.begin(), all.end(), 0U);
   ASSERT_TRUE(locks->lock(all, deadline));
   EXPECT_EQ(owner_of().owner, "host web-1 for job relay");
-  EXPECT_EQ(oper->owner_of("2", deadline).error().code(), ErrorCode::not_found);
+  EXPECT_EQ(oper->owner_of("3", deadline).error().code(), ErrorCode::not_found);
 }
 
 TEST(PostgresOperator, IdsThatAreNotUniqueByThemselvesAreRefused) {
