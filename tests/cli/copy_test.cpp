@@ -13,6 +13,7 @@ namespace sluice::test {
 namespace {
 
 using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -244,7 +245,8 @@ TEST_F(CopyToTable, GoesThereAndBackAndSaysWhatItCost) {
   const Finished imported = on_table({"import", "-"}, lines);
   EXPECT_EQ(imported.exit_code, 0) << imported.err;
   EXPECT_EQ(summary(imported).at("imported").as_int64(), 60);
-  EXPECT_THAT(imported.err, HasSubstr("DynamoDB: 8 requests"));
+  // One more where the lines came in two pieces.
+  EXPECT_THAT(imported.err, AnyOf(HasSubstr("DynamoDB: 7 requests"), HasSubstr("DynamoDB: 8 requests")));
   const Finished exported = on_table({"export"});
   EXPECT_EQ(exported.out_lines().size(), 60U);
   EXPECT_THAT(exported.err, AllOf(HasSubstr("exported 60 records; DynamoDB: "), HasSubstr("RCU")));
