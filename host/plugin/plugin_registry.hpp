@@ -109,6 +109,7 @@ class PluginRegistry : boost::noncopyable {
   void need_only(std::string folder, std::set<std::string> handlers) {
     sparing_folder_ = std::move(folder);
     needed_ = std::move(handlers);
+    told_.clear();
   }
 
   /// Loads every `*.so` in the folders that is not loaded yet, in name order. A file whose bytes have changed is loaded

@@ -146,9 +146,9 @@ class SendingSource final : public EmittingSource {
     // What is left is for the settlement, which a queue that does not answer is not to prevent.
     const SteadyTime now = clock_.steady_now();
     const Deadline half = Deadline::after(clock_, deadline.left(now) / 2);
-    hold_back(completions, ends);
+    const Senders senders = senders_of(completions, ends);
     for (const auto& [queue, load] : loads_of(completions, ends)) {
-      const auto results = send(queue, load.messages, half);
+      const auto results = (*senders.at(queue))->send(load.messages, half);
       for (std::size_t i = 0; i < results.size(); ++i) {
         std::optional<SettleResult>& end = ends[load.places[i]];
         auto failure = failure_of(results[i], *load.emitted[i]);
@@ -162,9 +162,11 @@ class SendingSource final : public EmittingSource {
     }
   }
 
+  using Senders = std::map<std::string, Result<Sender*>>;
+
   // Where one of a completion's queues is not there nothing of it is sent: the rest would go out again with each try.
-  void hold_back(std::span<const Completion> completions, Ends& ends) {
-    std::map<std::string, Result<Sender*>> senders;
+  Senders senders_of(std::span<const Completion> completions, Ends& ends) {
+    Senders senders;
     for (std::size_t i = 0; i < completions.size(); ++i) {
       if (!emits(completions[i])) {
         continue;
@@ -179,6 +181,7 @@ class SendingSource final : public EmittingSource {
         }
       }
     }
+    return senders;
   }
 
   static std::map<std::string, Load> loads_of(std::span<const Completion> completions, const Ends& ends) {
@@ -202,12 +205,6 @@ class SendingSource final : public EmittingSource {
       }
     }
     return loads;
-  }
-
-  std::vector<SendResult> send(const std::string& queue, std::span<const NewMessage> messages, Deadline deadline) {
-    const auto sender = sender_of(queue);
-    return sender ? (*sender)->send(messages, deadline)
-                  : std::vector<SendResult>(messages.size(), {SendStatus::failed, {}, sender.error()});
   }
 
   Result<Sender*> sender_of(const std::string& queue) {
