@@ -109,7 +109,9 @@ TEST(ValidateCommand, SurvivesWhatIsNoPlugin) {
   std::filesystem::copy_file(fixture("noop"), folder.path() + "/arm.so");
   {
     std::fstream file(folder.path() + "/arm.so", std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(18);  // e_machine
+    file.seekp(4);  // EI_CLASS: 32 bits
+    file.write("\x01", 1);
+    file.seekp(18);  // e_machine: ARM
     file.write("\x28\x00", 2);
   }
   const auto finding = [&folder](const std::string& name) {
