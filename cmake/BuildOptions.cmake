@@ -25,6 +25,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # all that it may hold, of which it only speaks where the standard library's headers are precompiled.
   target_compile_options(sluice_build_options INTERFACE -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow
     -Wno-stringop-overread)
+  # It takes a source that is compiled with others for a header, whose classes may have nothing in them that is the source's own.
+  target_compile_options(sluice_build_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(sluice_build_options INTERFACE -Wthread-safety)

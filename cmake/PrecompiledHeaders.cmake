@@ -1,52 +1,70 @@
-# The headers of the standard library and of the test framework are parsed once, not in each source, where they took half of the time
-# of a build: one set for the product's libraries, one for the tests' programs. What is compiled by other flags (plugins, the client)
-# parses them itself. No source may count on what stands here: a build with -DSLUICE_PRECOMPILED=OFF shows what it forgot.
-option(SLUICE_PRECOMPILED "Parse the headers of the standard library once" ON)
+# A build spends its time on what sources have in common: headers, and the templates that each of them makes anew. So the headers of
+# the standard library, of Boost and of the tests' framework are parsed once, and the sources of a target are compiled some at a time,
+# as if they were one. What is compiled by other flags (plugins, the client) is left as it is. No source may count on what another one
+# includes: a build with -DSLUICE_QUICK_BUILD=OFF shows what it forgot, and so does clang-tidy, which looks at each by itself.
+option(SLUICE_QUICK_BUILD "Compile common headers once, and several sources at a time" ON)
+set(sources_at_a_time 8)
 
 set(sluice_std_headers
   <algorithm> <array> <atomic> <charconv> <chrono> <condition_variable> <cstdint> <cstring> <deque> <functional> <map>
-  <memory> <mutex> <optional> <set> <span> <stop_token> <string> <string_view> <system_error> <thread> <unordered_map> <utility>
-  <variant> <vector>)
+  <memory> <mutex> <optional> <random> <set> <span> <stop_token> <string> <string_view> <system_error> <thread> <unordered_map> <utility>
+  <variant> <vector> <boost/core/noncopyable.hpp> <boost/system/result.hpp>)
 
-# What only tests are made of compiles two to three times as fast without the optimiser; what they test is optimised as ever.
+# What only tests are made of compiles two to three times as fast without the optimiser; what they test is optimised as ever, and so is
+# what computes for long itself.
 set(sluice_test_options $<$<CONFIG:Debug>:-O0>)
 
-# sluice_precompile(SET FOLDER TYPE [OPTION...]): the targets of this type below the folder share the set's headers, and the options
-# that it was compiled with.
-function(sluice_precompile set folder type)
-  get_property(folders DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
-  foreach(below ${folders})
-    sluice_precompile(${set} ${below} ${type} ${ARGN})
-  endforeach()
-  get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
-  foreach(target ${targets})
-    get_target_property(own_type ${target} TYPE)
-    get_target_property(libraries ${target} LINK_LIBRARIES)
-    get_target_property(visibility ${target} CXX_VISIBILITY_PRESET)
-    get_target_property(optimised ${target} SLUICE_OPTIMISED)
-    if(own_type STREQUAL ${type} AND "sluice::build_options" IN_LIST libraries AND NOT visibility AND NOT optimised)
-      target_compile_options(${target} PRIVATE ${ARGN})
-      target_precompile_headers(${target} REUSE_FROM ${set})
-    endif()
+# sluice_share_headers(SET TYPES OPTIMISED FOLDER...): the targets of these types below the folders share the set's headers, and the
+# options that it was compiled with. OPTIMISED: those that say so of themselves (TRUE), or all others.
+function(sluice_share_headers set types optimised)
+  get_target_property(options ${set} COMPILE_OPTIONS)
+  foreach(folder ${ARGN})
+    get_property(folders DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
+    sluice_share_headers(${set} "${types}" ${optimised} ${folders})
+    get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+    foreach(target ${targets})
+      get_target_property(type ${target} TYPE)
+      get_target_property(libraries ${target} LINK_LIBRARIES)
+      get_target_property(visibility ${target} CXX_VISIBILITY_PRESET)
+      get_target_property(own ${target} SLUICE_OPTIMISED)
+      if(NOT own)
+        set(own FALSE)
+      endif()
+      if(type IN_LIST types AND "sluice::build_options" IN_LIST libraries AND NOT visibility AND own STREQUAL optimised)
+        if(options)
+          target_compile_options(${target} PRIVATE ${options})
+        endif()
+        target_precompile_headers(${target} REUSE_FROM ${set})
+        set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${sources_at_a_time})
+      endif()
+    endforeach()
   endforeach()
 endfunction()
 
-if(SLUICE_PRECOMPILED)
-  add_library(sluice_std STATIC EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
+if(SLUICE_QUICK_BUILD)
+  set(nothing ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
+  add_library(sluice_std STATIC EXCLUDE_FROM_ALL ${nothing})
   target_link_libraries(sluice_std PRIVATE sluice::build_options)
   target_precompile_headers(sluice_std PRIVATE ${sluice_std_headers})
   foreach(folder base config dynamo host)
-    sluice_precompile(sluice_std ${PROJECT_SOURCE_DIR}/${folder} STATIC_LIBRARY)
+    sluice_share_headers(sluice_std STATIC_LIBRARY FALSE ${PROJECT_SOURCE_DIR}/${folder})
   endforeach()
   if(SLUICE_TESTS)
-    add_executable(sluice_std_tests EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
-    target_link_libraries(sluice_std_tests PRIVATE sluice::build_options GTest::gmock GTest::gtest_main)
-    target_compile_options(sluice_std_tests PRIVATE ${sluice_test_options})
-    target_precompile_headers(sluice_std_tests PRIVATE ${sluice_std_headers} <gmock/gmock.h> <gtest/gtest.h>)
-    sluice_precompile(sluice_std_tests ${PROJECT_SOURCE_DIR}/tests EXECUTABLE ${sluice_test_options})
+    set(tests ${PROJECT_SOURCE_DIR}/tests)
+    add_library(sluice_test_parts STATIC EXCLUDE_FROM_ALL ${nothing})
+    add_executable(sluice_optimised_tests EXCLUDE_FROM_ALL ${nothing})
+    add_executable(sluice_tests EXCLUDE_FROM_ALL ${nothing})
+    target_compile_options(sluice_tests PRIVATE ${sluice_test_options})
+    foreach(set sluice_test_parts sluice_optimised_tests sluice_tests)
+      target_link_libraries(${set} PRIVATE sluice::build_options GTest::gmock GTest::gtest_main)
+      target_precompile_headers(${set} PRIVATE ${sluice_std_headers} <gmock/gmock.h> <gtest/gtest.h>)
+    endforeach()
+    sluice_share_headers(sluice_test_parts "STATIC_LIBRARY;OBJECT_LIBRARY" FALSE ${tests})
+    sluice_share_headers(sluice_optimised_tests EXECUTABLE TRUE ${tests})
+    sluice_share_headers(sluice_tests EXECUTABLE FALSE ${tests})
     # Beside the tests they only have to build; those that measure are built without tests.
     if(SLUICE_BENCH)
-      sluice_precompile(sluice_std_tests ${PROJECT_SOURCE_DIR}/bench EXECUTABLE ${sluice_test_options})
+      sluice_share_headers(sluice_tests EXECUTABLE FALSE ${PROJECT_SOURCE_DIR}/bench)
     endif()
   endif()
 endif()

@@ -36,7 +36,7 @@ const char* optional_identifier_complaint(const std::string& text) {
   return text.empty() ? nullptr : identifier_complaint(text);
 }
 
-const char* text_complaint(const std::string& text) {
+const char* line_complaint(const std::string& text) {
   const bool plain = std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; });
   return !text.empty() && plain ? nullptr : "a text of one line";
 }
@@ -117,12 +117,12 @@ void read_ssh(Section section, const std::string& file, OutboxConfig& outbox) {
     section.read("host", ssh.host, server_complaint);
   }
   section.read("port", ssh.port, 1, 65535);
-  section.read("user", ssh.user, text_complaint);
+  section.read("user", ssh.user, line_complaint);
   if (section.require("private_key", "give the file of the key") != nullptr) {
     section.read("private_key", ssh.private_key, path_complaint);
   }
   section.read("known_hosts", ssh.known_hosts, path_complaint);
-  section.read("host_key_algorithms", ssh.host_key_algorithms, text_complaint);
+  section.read("host_key_algorithms", ssh.host_key_algorithms, line_complaint);
   section.read("check_host_key", ssh.check_host_key);
   for (std::string* path : {&ssh.private_key, &ssh.known_hosts}) {
     *path = path->empty() ? "" : resolve_path(*path, file);
@@ -138,7 +138,7 @@ void read_ssh(Section section, const std::string& file, OutboxConfig& outbox) {
 void read_sql(Section& section, const std::string& file, OutboxConfig& outbox) {
   section.refuse({"region", "endpoint"}, "goes with kind = \"dynamodb\" only; leave it out");
   read_url(section, outbox);
-  section.read("username", outbox.username, text_complaint);
+  section.read("username", outbox.username, line_complaint);
   section.read_secret("password", outbox.password, no_complaint);
   section.read("schema", outbox.schema, identifier_complaint);
   section.read("coordination", outbox.side_table, kCoordination);
@@ -158,7 +158,7 @@ void read_dynamodb(Section& section, OutboxConfig& outbox) {
 
 void read_rows(Section& section, OutboxConfig& outbox) {
   section.read("table", outbox.table, identifier_complaint);
-  section.read("producer", outbox.producer, text_complaint);
+  section.read("producer", outbox.producer, line_complaint);
   section.read("poll_interval", outbox.poll_interval, {milliseconds(10), hours(1)});
   section.read("fetch_limit", outbox.fetch_limit, 1, kMaxFetchLimit);
   section.read("lease", outbox.lease, {seconds(2), minutes(10)});

@@ -4,7 +4,7 @@ namespace sluice {
 
 namespace {
 
-constexpr std::string_view kDigits = "0123456789abcdef";
+constexpr std::string_view kHexDigits = "0123456789abcdef";
 
 }  // namespace
 
@@ -12,8 +12,8 @@ std::string to_hex(std::span<const unsigned char> bytes) {
   std::string text;
   text.reserve(2 * bytes.size());
   for (const unsigned char byte : bytes) {
-    text.push_back(kDigits[byte >> 4U]);
-    text.push_back(kDigits[byte & 15U]);
+    text.push_back(kHexDigits[byte >> 4U]);
+    text.push_back(kHexDigits[byte & 15U]);
   }
   return text;
 }
@@ -29,8 +29,8 @@ std::optional<std::string> from_hex(std::string_view text) {
   std::string bytes;
   bytes.reserve(text.size() / 2);
   for (std::size_t i = 0; i < text.size(); i += 2) {
-    const std::size_t high = kDigits.find(text[i]);
-    const std::size_t low = kDigits.find(text[i + 1]);
+    const std::size_t high = kHexDigits.find(text[i]);
+    const std::size_t low = kHexDigits.find(text[i + 1]);
     if (high == std::string_view::npos || low == std::string_view::npos) {
       return std::nullopt;
     }
@@ -42,7 +42,7 @@ std::optional<std::string> from_hex(std::string_view text) {
 std::string hex_digits(std::uint64_t number, std::size_t digits) {
   std::string text(digits, '0');
   for (std::size_t place = digits; place > 0; --place) {
-    text[place - 1] = kDigits[number & 15U];
+    text[place - 1] = kHexDigits[number & 15U];
     number >>= 4U;
   }
   return text;

@@ -32,11 +32,11 @@ constexpr std::array<Rates, 3> kTables{
      {"leased", "the leased layout", {0.04, 0, 1}, {0.06, 0.2, 1}, 1, 10 + kBilledBesides},
      {"sqlite", "SQLite on the host's own disk: embedded, nothing is billed", {}, {}, 0, 0}}};
 
-constexpr double kKib = 1024;
+constexpr double kBytesInKib = 1024;
 
 /// Of the hour, at the price of a month.
 double storage_of(const Usage& usage, const Rates& rates, const Prices& prices) {
-  const double byte_seconds = rates.copies * (usage.kib_seconds * kKib + usage.message_seconds * rates.besides);
+  const double byte_seconds = rates.copies * (usage.kib_seconds * kBytesInKib + usage.message_seconds * rates.besides);
   return prices.of_storage(byte_seconds / (kHoursPerMonth * 3600));
 }
 

@@ -15,11 +15,11 @@ namespace {
 using queue::NoticeBoard;
 using queue::Topic;
 
-constexpr std::array<std::string_view, 3> kStates{"done", "begun", "stopped"};
+constexpr std::array<std::string_view, 3> kDeedStates{"done", "begun", "stopped"};
 
 }  // namespace
 
-bool read_into(JsonReader& json, DeedState& state) { return read_word(json, kStates, state); }
+bool read_into(JsonReader& json, DeedState& state) { return read_word(json, kDeedStates, state); }
 
 template <Described<AuditEntry> Record, typename Visit>
 void describe(Record& entry, Visit visit) {
@@ -96,7 +96,7 @@ void add(const AuditEntry& deed, std::vector<AuditEntry>& entries) {
 
 }  // namespace
 
-std::string_view to_string(DeedState state) { return kStates.at(static_cast<std::size_t>(state)); }
+std::string_view to_string(DeedState state) { return kDeedStates.at(static_cast<std::size_t>(state)); }
 
 std::vector<AuditEntry> merge_audits(std::vector<AuditEntry> entries) {
   std::map<std::string, AuditEntry> by_id;

@@ -107,7 +107,7 @@ void describe(Record& record, Visit visit) {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kStates{"starting", "running", "draining"};
+constexpr std::array<std::string_view, 3> kHostStates{"starting", "running", "draining"};
 
 bool read_member(JsonReader& json, const std::string& name, HostRecord& record) {
   return name == "jobs"            ? read_into(json, record.jobs)
@@ -123,9 +123,9 @@ bool read_member(JsonReader& json, const std::string& name, HostRecord& record) 
 
 }  // namespace
 
-bool read_into(JsonReader& json, HostState& state) { return read_word(json, kStates, state); }
+bool read_into(JsonReader& json, HostState& state) { return read_word(json, kHostStates, state); }
 
-std::string_view to_string(HostState state) { return kStates.at(static_cast<std::size_t>(state)); }
+std::string_view to_string(HostState state) { return kHostStates.at(static_cast<std::size_t>(state)); }
 
 std::string write_record(const HostRecord& record, std::size_t most_bytes) {
   // What the brackets, names and counts of the lists take.

@@ -184,7 +184,7 @@ TrialSteps::TrialSteps(int descriptor) : descriptor_(descriptor) {
 void TrialSteps::write(std::string_view begin, std::string_view rest) const {
   std::string line(begin);
   line.append(rest).append("\n");
-  static_cast<void>(write_all(descriptor_, line));
+  static_cast<void>(sluice::write_all(descriptor_, line));
 }
 
 void TrialSteps::end() const {

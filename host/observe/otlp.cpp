@@ -294,8 +294,8 @@ class Otlp final : public Collector {
     }
     // CANCELLED, DEADLINE_EXCEEDED, ABORTED, OUT_OF_RANGE, UNAVAILABLE, DATA_LOSS; RESOURCE_EXHAUSTED where the
     // collector says that it recovers.
-    constexpr std::array<std::string_view, 6> kAgain{"1", "4", "10", "11", "14", "15"};
-    const bool again = std::find(kAgain.begin(), kAgain.end(), *status) != kAgain.end() ||
+    constexpr std::array<std::string_view, 6> kAgainStatuses{"1", "4", "10", "11", "14", "15"};
+    const bool again = std::find(kAgainStatuses.begin(), kAgainStatuses.end(), *status) != kAgainStatuses.end() ||
                        (*status == "8" && response.header("grpc-status-details-bin") != nullptr);
     std::string why = "it answered with gRPC status ";
     append_visible(why, *status);

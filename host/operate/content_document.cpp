@@ -16,8 +16,8 @@ namespace sluice::operate {
 namespace {
 
 using Edits = std::vector<queue::ContentEdit>;
-using Path = std::vector<queue::PathStep>;
-using Kind = JsonValue::Kind;
+using EditPath = std::vector<queue::PathStep>;
+using ValueKind = JsonValue::Kind;
 
 const std::vector<std::string>& known_parts() {
   static const std::vector<std::string> kParts{"data", "content_type", "attributes", "group", "priority"};
@@ -35,13 +35,13 @@ Error unknown_part(const std::string& name) {
 /// The content as a document; a body that is not text or JSON is left out.
 JsonValue content_of(const queue::Message& message) {
   JsonValue content;
-  content.kind = Kind::object;
+  content.kind = ValueKind::object;
   if (is_utf8(message.body)) {
     content.add("data", json_or_text(message));
   }
   content.add("content_type", JsonValue::of_string(message.content_type));
   JsonValue attributes;
-  attributes.kind = Kind::object;
+  attributes.kind = ValueKind::object;
   for (const auto& [name, value] : message.attributes) {
     attributes.add(name, JsonValue::of_string(value));
   }
@@ -56,14 +56,14 @@ JsonValue content_of(const queue::Message& message) {
 }
 
 /// Adds what is to be edited at `path` to make one value of another; null: there is none.
-void add_edits(Edits& edits, const Path& path, const JsonValue* before, const JsonValue* after) {
+void add_edits(Edits& edits, const EditPath& path, const JsonValue* before, const JsonValue* after) {
   const auto below = [&](const queue::PathStep& step, const JsonValue* was, const JsonValue* is) {
-    Path deeper = path;
+    EditPath deeper = path;
     deeper.push_back(step);
     add_edits(edits, deeper, was, is);
   };
   const bool both = before != nullptr && after != nullptr && before->kind == after->kind;
-  if (both && before->kind == Kind::object) {
+  if (both && before->kind == ValueKind::object) {
     for (const std::string& key : before->keys) {
       below(key, before->member(key), after->member(key));
     }
@@ -72,7 +72,7 @@ void add_edits(Edits& edits, const Path& path, const JsonValue* before, const Js
         below(key, nullptr, after->member(key));
       }
     }
-  } else if (both && before->kind == Kind::array) {
+  } else if (both && before->kind == ValueKind::array) {
     const std::size_t common = std::min(before->items.size(), after->items.size());
     for (std::size_t index = 0; index < after->items.size(); ++index) {
       below(index, index < common ? &before->items[index] : nullptr, &after->items[index]);
@@ -88,7 +88,7 @@ void add_edits(Edits& edits, const Path& path, const JsonValue* before, const Js
 }
 
 std::optional<Error> check(const JsonValue& document) {
-  if (document.kind != Kind::object) {
+  if (document.kind != ValueKind::object) {
     return wrong("the document must be an object with data, content_type, attributes and group");
   }
   for (const std::string& key : document.keys) {
@@ -100,13 +100,14 @@ std::optional<Error> check(const JsonValue& document) {
     }
   }
   for (const char* const name : {"content_type", "group", "priority"}) {
-    if (const JsonValue* part = document.member(name); part != nullptr && part->kind != Kind::string) {
+    if (const JsonValue* part = document.member(name); part != nullptr && part->kind != ValueKind::string) {
       return wrong(std::string(name) + " must be text");
     }
   }
   if (const JsonValue* attributes = document.member("attributes")) {
-    const auto is_text = [](const JsonValue& value) { return value.kind == Kind::string; };
-    if (attributes->kind != Kind::object || !std::all_of(attributes->items.begin(), attributes->items.end(), is_text)) {
+    const auto is_text = [](const JsonValue& value) { return value.kind == ValueKind::string; };
+    if (attributes->kind != ValueKind::object ||
+        !std::all_of(attributes->items.begin(), attributes->items.end(), is_text)) {
       return wrong("attributes must be an object of texts");
     }
   }
@@ -118,8 +119,8 @@ class PathReader {
  public:
   explicit PathReader(std::string_view text) : text_(text) {}
 
-  Result<Path> read() {
-    Path path;
+  Result<EditPath> read() {
+    EditPath path;
     const std::string first = name();
     if (std::count(known_parts().begin(), known_parts().end(), first) == 0) {
       return unknown_part(first);
@@ -170,7 +171,7 @@ class PathReader {
       }
       length = std::min(length + 1, inner.size());
       const auto quoted = parse_json(inner.substr(0, length));
-      if (quoted && quoted->kind == Kind::string) {
+      if (quoted && quoted->kind == ValueKind::string) {
         step = quoted->text;
       }
     } else {
@@ -211,7 +212,7 @@ Result<Edits> content_edits(const queue::StoredMessage& stored, std::string_view
   const JsonValue before = content_of(stored.message);
   const JsonValue* data = after->member("data");
   const bool binary = before.member("data") == nullptr;
-  if (binary && (data == nullptr || data->kind != Kind::string || data->text != base64(stored.message.body))) {
+  if (binary && (data == nullptr || data->kind != ValueKind::string || data->text != base64(stored.message.body))) {
     return wrong("a body of bytes cannot be edited; send a new message instead");
   }
   if (!binary && data == nullptr) {
@@ -221,7 +222,7 @@ Result<Edits> content_edits(const queue::StoredMessage& stored, std::string_view
     return wrong("content_type is missing");
   }
   JsonValue none;
-  none.kind = Kind::object;
+  none.kind = ValueKind::object;
   Edits edits;
   // The content type comes first: it says how a new body is meant.
   for (const std::string part : {"content_type", "data", "group", "priority", "attributes"}) {
@@ -234,7 +235,7 @@ Result<Edits> content_edits(const queue::StoredMessage& stored, std::string_view
   return edits;
 }
 
-Result<Path> parse_edit_path(std::string_view text) {
+Result<EditPath> parse_edit_path(std::string_view text) {
   PathReader reader(text);
   auto path = reader.read();
   if (path && !reader.rest().empty()) {
@@ -252,7 +253,7 @@ Result<queue::ContentEdit> parse_assignment(std::string_view text) {
   const std::string_view written = reader.rest().substr(1);
   const bool in_data = std::get<std::string>(path->front()) == "data";
   const auto json = parse_json(written);
-  const bool as_is = json && (in_data || json->kind == Kind::string);
+  const bool as_is = json && (in_data || json->kind == ValueKind::string);
   return queue::ContentEdit{.path = std::move(*path),
                             .json = as_is ? to_json(*json) : to_json(JsonValue::of_string(std::string(written)))};
 }

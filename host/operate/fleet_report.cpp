@@ -57,7 +57,7 @@ bool is_about(const Directive& directive, const JobSummary& job) {
   return (directive.wish == Wish::pause || directive.wish == Wish::scale) && directive.is_about(job.name, job.queue);
 }
 
-constexpr std::size_t kLeastName = 12;
+constexpr std::size_t kLeastWidth = 12;
 
 /// With its messages and its reason: "redrive the dead-letter half of queue orders --limit 5 (bank is back)".
 std::string what_text(const fleet::AuditEntry& entry) {
@@ -265,13 +265,13 @@ void describe(const fleet::JobRecord& job, Fields& fields) {
 }
 
 void describe(const JobSummary& job, Fields& fields) {
-  fields.text("job", names("JOB", kLeastName), job.name);
+  fields.text("job", names("JOB", kLeastWidth), job.name);
   fields.member("queue", job.queue);
-  fields.cell(names("QUEUE", kLeastName, 1), job.queue + (job.dead_letters ? " (dlq)" : ""));
+  fields.cell(names("QUEUE", kLeastWidth, 1), job.queue + (job.dead_letters ? " (dlq)" : ""));
   fields.member("dead_letters", job.dead_letters);
-  fields.text("handler", names("HANDLER", kLeastName, 6), job.handler);
+  fields.text("handler", names("HANDLER", kLeastWidth, 6), job.handler);
   fields.member("plugins", job.plugins);
-  fields.cell(names("PLUGIN", kLeastName, 7), joined(job.plugins));
+  fields.cell(names("PLUGIN", kLeastWidth, 7), joined(job.plugins));
   fields.member("hosts", job.hosts);
   fields.cell(figures("HOSTS", 3), std::to_string(job.hosts.size()));
   fields.member("in_files", job.in_files);
@@ -304,7 +304,7 @@ void describe(const HandlerAtWork& at_work, Fields& fields) {
   fields.cell(figures("WORKER", 3), since ? std::to_string(handler.worker) : "?");
   fields.text("job", names("JOB", 8), handler.job);
   fields.member("queue", handler.queue);
-  fields.text("handler", names("HANDLER", kLeastName, 2), handler.handler);
+  fields.text("handler", names("HANDLER", kLeastWidth, 2), handler.handler);
   fields.number("attempt", figures("ATTEMPT", 1), handler.attempt);
   fields.member("since", since);
   fields.seconds("running_seconds", kNowhere, running);

@@ -240,9 +240,9 @@ constexpr std::array<std::string_view, 7> kRequired{"id",      "data",       "re
                                                     "version", "created_at", "sent_at"};
 
 /// Reads one line. For one use.
-class LineReader {
+class RecordReader {
  public:
-  explicit LineReader(std::string_view line) : reader_(line, kMaxRecordDepth + 1, JsonReader::BadText::refuse) {}
+  explicit RecordReader(std::string_view line) : reader_(line, kMaxRecordDepth + 1, JsonReader::BadText::refuse) {}
 
   Result<queue::StoredMessage> read() {
     read_part(record_, "an exported record; new messages are sent with `sluice send`", true);
@@ -255,7 +255,7 @@ class LineReader {
  private:
   /// Reads the member of one name into what a description has under it.
   struct Match {
-    LineReader& line;
+    RecordReader& line;
     std::string name;
     bool known = false;
 
@@ -541,6 +541,6 @@ void append_record_line(std::string& out, const queue::StoredMessage& record) {
   out += json.take_line();
 }
 
-Result<queue::StoredMessage> parse_record_line(std::string_view line) { return LineReader(line).read(); }
+Result<queue::StoredMessage> parse_record_line(std::string_view line) { return RecordReader(line).read(); }
 
 }  // namespace sluice::operate

@@ -8,6 +8,7 @@
 #include "base/uuid.hpp"
 #include "host/plugin/around.hpp"
 #include "host/plugin/async_desk.hpp"
+#include "host/plugin/given_text.hpp"
 #include "host/plugin/metric_board.hpp"
 #include "host/plugin/thrown_by.hpp"
 #include "sluice/batch.hpp"
@@ -26,7 +27,7 @@ static_assert(detail::EffectLimits::kMostBytes == queue::kMostEffectBytes);
 
 constexpr std::size_t kRefusalLimit = 1024;
 
-std::string copy(sluice_string text) { return std::string(detail::view(text)); }
+std::string copy(sluice_string text) { return std::string(view(text)); }
 
 // Whatever the ABI has no name for was refused when it was staged.
 static_assert(SLUICE_PRIORITY_CRITICAL - SLUICE_PRIORITY_LOW == static_cast<int>(queue::Priority::low));
@@ -98,10 +99,6 @@ void read_sql(const sluice_effect_sql& from, queue::EffectWrite& effect) {
   if (from.rows >= 0) {
     write.rows = from.rows;
   }
-}
-
-std::string_view view(sluice_string text) {
-  return text.data == nullptr ? std::string_view() : std::string_view(text.data, text.size);
 }
 
 /// A fault with this text as its reason.

@@ -4,12 +4,12 @@
 
 #include "base/text/utf8.hpp"
 #include "base/text/visible.hpp"
+#include "host/plugin/given_text.hpp"
 #include "sluice/detail/metric_rules.hpp"
 
 namespace sluice::plugin {
 namespace {
 
-using detail::view;
 using LabelSpan = std::span<const sluice_attribute>;
 
 /// Different things that are said of a board; whoever makes up names cannot fill the log.

@@ -26,7 +26,7 @@ bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
 bool is_letter(char byte) { return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z'); }
 bool is_hex(char byte) { return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F'); }
 bool is_word(char byte) { return is_digit(byte) || is_letter(byte); }
-bool is_space(char byte) { return byte == ' ' || byte == '\t' || byte == '\r'; }
+bool is_blank(char byte) { return byte == ' ' || byte == '\t' || byte == '\r'; }
 /// What a path or an e-mail address is made of, beside '/' and '@'.
 bool is_name(char byte) {
   return is_word(byte) || byte == '.' || byte == '_' || byte == '-' || byte == '+' || byte == '%' || byte == '~' ||
@@ -190,8 +190,8 @@ class Folding {
  private:
   void step() {
     const char byte = text_[at_];
-    if (is_space(byte)) {
-      at_ = end_of(text_, at_, is_space);
+    if (is_blank(byte)) {
+      at_ = end_of(text_, at_, is_blank);
       folded_ += folded_.empty() ? "" : " ";
       in_url_ = false;
     } else if (const std::size_t kept = placeholder_bytes(); kept > 0) {

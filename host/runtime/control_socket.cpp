@@ -139,7 +139,7 @@ constexpr std::chrono::seconds kAnswerTime(5);
 /// When the process has no descriptor left for a caller, the next try.
 constexpr std::chrono::milliseconds kAcceptRetry(100);
 /// What the end of the host may be held up for, should the thread hang.
-constexpr std::chrono::milliseconds kFarewellTime(200);
+constexpr std::chrono::milliseconds kLastAnswerTime(200);
 
 /// All state is touched only by its thread, and by whoever stops it once that has ended.
 class Server final : public ControlSocket {
@@ -167,7 +167,7 @@ class Server final : public ControlSocket {
       tell_line(ControlReply::kFarewell, line);
       told->set_value();
     });
-    told->get_future().wait_for(kFarewellTime);
+    told->get_future().wait_for(kLastAnswerTime);
   }
 
  private:

@@ -7,6 +7,7 @@
 #include "base/signal_block.hpp"
 #include "base/uuid.hpp"
 #include "host/runtime/health_report.hpp"
+#include "host/runtime/service.hpp"
 #include "host/work/job_queues.hpp"
 
 namespace sluice::runtime {
@@ -78,11 +79,8 @@ std::string text_of(const fleet::HostSteering& standing) {
 using fleet::BoardPollSchedule;
 using queue::Topic;
 
-constexpr Duration kCallTime = std::chrono::seconds(2);
 /// Of a start: afterwards the thread looks again.
 constexpr Duration kFirstLookTime = std::chrono::seconds(2);
-/// Of all calls by which a host that ends takes its records down.
-constexpr Duration kFarewellTime = std::chrono::milliseconds(300);
 constexpr Duration kOpenAgain = std::chrono::seconds(10);
 
 }  // namespace

@@ -5,20 +5,18 @@
 #include <vector>
 
 #include "base/signal_block.hpp"
+#include "host/runtime/service.hpp"
 
 namespace sluice::runtime {
 namespace {
 
 // Beside schedules and moves: notices that are read one by one.
 constexpr auto kTopic = queue::Topic::schedules;
-constexpr Duration kCallTime = std::chrono::seconds(2);
 /// A job that has taken another one's place waits so long at most to be seen.
 constexpr Duration kLook = std::chrono::milliseconds(200);
 /// After a board has not done what was asked of it.
 constexpr Duration kRetry = std::chrono::seconds(2);
 constexpr int kMostTries = 8;
-/// Of all calls by which a host that ends gives back what it has.
-constexpr Duration kFarewellTime = std::chrono::milliseconds(300);
 
 void tell(const fleet::RateShare& share, work::Job& job) {
   const fleet::RateShare::Lease& lease = share.lease();

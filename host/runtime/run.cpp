@@ -56,7 +56,7 @@ cost::Usage other_of(const cost::CostView& view) {
 
 using work::LedgerSnapshot;
 
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+double in_seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 /// "claimed 9 = 7 done + 1 retried + 1 rejected, stranded 0"; `whole` names the zeroes too.
 std::string sum_text(const LedgerSnapshot& ledger, bool whole) {
@@ -555,7 +555,7 @@ std::string BookedCost::json() const {
 
 std::string DrainCertificate::text() const {
   const LedgerSnapshot sum = total();
-  std::string out = "drain certificate: " + sum_text(sum, true) + "; drained in " + fixed_decimal(seconds(took), 1) +
+  std::string out = "drain certificate: " + sum_text(sum, true) + "; drained in " + fixed_decimal(in_seconds(took), 1) +
                     (clean ? " s, clean" : " s, NOT clean");
   if (!clean && !left_behind.empty()) {
     out += " (" + joined(left_behind) + ")";
@@ -578,7 +578,8 @@ std::string DrainCertificate::json() const {
     by_job += (by_job.empty() ? "" : ",") + json_quoted(name) + ":" + sum_json(ledger);
   }
   std::string out = "{\"total\": " + sum_json(total()) + ", \"jobs\": {" + by_job +
-                    "}, \"seconds\": " + fixed_decimal(seconds(took), 3) + ", \"clean\": " + (clean ? "true" : "false");
+                    "}, \"seconds\": " + fixed_decimal(in_seconds(took), 3) +
+                    ", \"clean\": " + (clean ? "true" : "false");
   if (!clean) {
     std::vector<std::string> lines;
     lines.reserve(left_behind.size());

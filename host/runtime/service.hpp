@@ -5,10 +5,16 @@
 #include <functional>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/mutex.hpp"
 
 namespace sluice::runtime {
+
+/// How long a service waits for one call to the store.
+inline constexpr Duration kCallTime = std::chrono::seconds(2);
+/// So long a service may take at the end of the host for what it leaves in the store.
+inline constexpr Duration kFarewellTime = std::chrono::milliseconds(300);
 
 /// Anything with a thread. A resource: not copyable, not movable. `start()` is called at most once; it fails where
 /// there is no thread to be had. `stop()` may be called from any thread, any number of times, also before `start()`,

@@ -8,15 +8,12 @@ namespace {
 using queue::wake::Address;
 using queue::wake::RingResult;
 
-constexpr Duration kCallTime = std::chrono::seconds(2);
-/// Of each call by which a host that ends takes its announcement back.
-constexpr Duration kFarewellTime = std::chrono::milliseconds(300);
 /// How often the jobs are looked at, which a reload may have exchanged.
 constexpr Duration kLookEvery = std::chrono::seconds(2);
 /// So many datagrams are taken in at once; whoever sends more has the thread rest, and the kernel drop.
 constexpr int kMostAtOnce = 256;
 constexpr Duration kRest = std::chrono::milliseconds(5);
-constexpr Duration kLongestWait = std::chrono::minutes(1);
+constexpr Duration kLongestRest = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -196,7 +193,7 @@ Result<std::string> WakeService::announced_address() const {
 int WakeService::wait_time() const {
   const MutexLock lock(mutex_);
   const SteadyTime now = parts_.clock.steady_now();
-  const Duration wait = std::clamp<Duration>(filter_.next_due() - now, Duration::zero(), kLongestWait);
+  const Duration wait = std::clamp<Duration>(filter_.next_due() - now, Duration::zero(), kLongestRest);
   return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count());
 }
 

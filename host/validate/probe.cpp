@@ -8,11 +8,12 @@
 namespace sluice::validate {
 namespace {
 
+using Level = Finding::Level;
+
 /// How the host ends a line about what a plugin did and must not do, such as to complete a message twice.
 constexpr std::string_view kDefect = "a defect of the plugin";
 
 Finding breach_finding(const plugin::Outcome& outcome, const std::string& what) {
-  using Level = Finding::Level;
   if (outcome.breach == plugin::Breach::exception) {
     return {"exceptions",
             Level::error,

@@ -60,11 +60,11 @@ constexpr std::size_t kCreditBatch = 25;
 constexpr Duration kQuick = std::chrono::microseconds(200);
 // A completion that the source refuses for what it is, is not worth more tries.
 constexpr std::uint32_t kMaxRefusals = 10;
-constexpr Duration kFirstBackoff = std::chrono::milliseconds(50);
-constexpr Duration kLastBackoff = std::chrono::seconds(5);
+constexpr Duration kFirstSettleBackoff = std::chrono::milliseconds(50);
+constexpr Duration kLastSettleBackoff = std::chrono::seconds(5);
 
 Duration backoff(std::uint32_t tries, Random& random) {
-  return jittered(doubled(kFirstBackoff, tries > 0 ? tries - 1 : 0, kLastBackoff), random);
+  return jittered(doubled(kFirstSettleBackoff, tries > 0 ? tries - 1 : 0, kLastSettleBackoff), random);
 }
 
 bool may_have_happened(const Error& error) {

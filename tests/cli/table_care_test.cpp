@@ -21,13 +21,13 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-const std::map<std::string, std::string> kAws{{"AWS_ACCESS_KEY_ID", "test"},
+const std::map<std::string, std::string> kCareAws{{"AWS_ACCESS_KEY_ID", "test"},
                                               {"AWS_SECRET_ACCESS_KEY", "test"},
                                               {"AWS_REGION", "eu-west-1"},
                                               {"AWS_EC2_METADATA_DISABLED", "true"}};
 
 Finished run_in(const HostFolder& folder, const std::vector<std::string>& words) {
-  return run_binary(words, {.input = {}, .folder = folder.path(), .environment = kAws, .stdout_file = {}});
+  return run_binary(words, {.input = {}, .folder = folder.path(), .environment = kCareAws, .stdout_file = {}});
 }
 
 Finished run(const std::vector<std::string>& words) { return run_in(HostFolder(""), words); }
@@ -147,7 +147,7 @@ TEST(TableCreate, EndsOnCtrlCWhileItWaits) {
   const HostFolder folder("");
   RunningBinary create(
       {"table", "create", "--table", "orders", "--endpoint", "http://127.0.0.1:" + std::to_string(local_port(silent))},
-      {.input = {}, .folder = folder.path(), .environment = kAws, .stdout_file = {}});
+      {.input = {}, .folder = folder.path(), .environment = kCareAws, .stdout_file = {}});
   const Descriptor asked(::accept(silent.get(), nullptr, nullptr));  // it waits for an answer that does not come
   create.signal(SIGINT);
   const Finished finished = create.finish();

@@ -10,7 +10,7 @@ using std::chrono_literals::operator""h;
 using std::chrono_literals::operator""ms;
 using ::testing::ElementsAre;
 
-constexpr SteadyTime kNow{1h};
+constexpr SteadyTime kBegin{1h};
 
 SendQueue queue_of(std::size_t messages, std::size_t bytes) { return {{messages, bytes}, {5ms, 200}}; }
 
@@ -20,7 +20,7 @@ std::uint64_t add(SendQueue& queue, const std::string& id, std::size_t bytes = 1
   outgoing.message.id = id;
   outgoing.message.content_type.clear();
   outgoing.message.body.assign(bytes - id.size(), 'x');
-  return queue.add(std::move(outgoing), kNow);
+  return queue.add(std::move(outgoing), kBegin);
 }
 
 std::vector<std::string> take(SendQueue& queue, std::size_t count) {
@@ -79,16 +79,16 @@ TEST(SendQueue, CountsAllThatAMessageTakes) {
 TEST(SendQueue, HurriesForWhatWasAskedForAndNoFurther) {
   SendQueue queue = queue_of(10, 100);
   add(queue, "a");
-  EXPECT_EQ(queue.order(kNow).take, 0U);
+  EXPECT_EQ(queue.order(kBegin).take, 0U);
   queue.hurry(queue.end());
-  EXPECT_EQ(queue.order(kNow).take, 1U);
+  EXPECT_EQ(queue.order(kBegin).take, 1U);
   take(queue, 1);
   queue.free_taken();
   queue.settle_taken();
   add(queue, "b");
-  EXPECT_EQ(queue.order(kNow).take, 0U);
+  EXPECT_EQ(queue.order(kBegin).take, 0U);
   queue.hurry(1);
-  EXPECT_EQ(queue.order(kNow).take, 0U) << "an old wish changes nothing";
+  EXPECT_EQ(queue.order(kBegin).take, 0U) << "an old wish changes nothing";
 }
 
 TEST(SendQueue, KnowsWhatHasItsResults) {

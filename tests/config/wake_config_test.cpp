@@ -7,25 +7,25 @@
 namespace sluice::config {
 namespace {
 
-HostConfig host(const std::string& text, std::map<std::string, std::string> variables = {}) {
+HostConfig wake_host(const std::string& text, std::map<std::string, std::string> variables = {}) {
   return value_of(parse_host_config(text, "/etc/sluice/host.toml", environment_of(std::move(variables))));
 }
 
-std::string errors(const std::string& text, std::map<std::string, std::string> variables = {}) {
+std::string wake_errors(const std::string& text, std::map<std::string, std::string> variables = {}) {
   return errors_text(parse_host_config(text, "host.toml", environment_of(std::move(variables))));
 }
 
-TEST(WakeSection, WithoutItNobodyListensAndWhatIsPutIsRungFor) { EXPECT_EQ(host("").wake, WakeConfig{}); }
+TEST(WakeSection, WithoutItNobodyListensAndWhatIsPutIsRungFor) { EXPECT_EQ(wake_host("").wake, WakeConfig{}); }
 
 TEST(WakeSection, IsReadAsItStands) {
-  const WakeConfig wake = host(R"(
+  const WakeConfig wake = wake_host(R"(
 [wake]
 listen = "${ADDRESS}:7011"
 announce = "worker-1.example.com:0"
 secret = "${SECRET}"
 ring = false
 )",
-                               {{"ADDRESS", "[fd00::5]"}, {"SECRET", "0123456789abcdef"}})
+                                    {{"ADDRESS", "[fd00::5]"}, {"SECRET", "0123456789abcdef"}})
                               .wake;
   EXPECT_EQ(wake.listen, "[fd00::5]:7011");
   EXPECT_EQ(wake.announce, "worker-1.example.com:0");
@@ -33,26 +33,27 @@ ring = false
   EXPECT_FALSE(wake.ring);
 }
 
-TEST(WakeSection, AnEmptyAddressIsNone) { EXPECT_EQ(host("[wake]\nlisten = \"${WAKE:-}\"").wake.listen, ""); }
+TEST(WakeSection, AnEmptyAddressIsNone) { EXPECT_EQ(wake_host("[wake]\nlisten = \"${WAKE:-}\"").wake.listen, ""); }
 
 TEST(WakeSection, EveryAddressOfTheMachineNeedsOneToAnnounce) {
-  EXPECT_THAT(errors("[wake]\nlisten = \"0.0.0.0:7011\""),
+  EXPECT_THAT(wake_errors("[wake]\nlisten = \"0.0.0.0:7011\""),
               testing::HasSubstr("host.toml:2:10: 'listen' in [wake] stands for every address of this machine"));
-  EXPECT_EQ(host("[wake]\nlisten = \"0.0.0.0:7011\"\nannounce = \"10.0.0.5:7011\"").wake.announce, "10.0.0.5:7011");
+  EXPECT_EQ(wake_host("[wake]\nlisten = \"0.0.0.0:7011\"\nannounce = \"10.0.0.5:7011\"").wake.announce,
+            "10.0.0.5:7011");
 }
 
 TEST(WakeSection, NoErrorShowsASecret) {
   for (const std::string& secret : {std::string("hunter2"), std::string(256, 'x')}) {
-    const std::string text = errors("[wake]\nsecret = \"${SECRET}\"", {{"SECRET", secret}});
+    const std::string text = wake_errors("[wake]\nsecret = \"${SECRET}\"", {{"SECRET", secret}});
     EXPECT_THAT(text, testing::HasSubstr("'secret' in [wake] must be 16 to 255 bytes"));
     EXPECT_THAT(text, testing::Not(testing::HasSubstr(secret)));
   }
 }
 
 TEST(WakeSection, AnEditWaitsForARestart) {
-  EXPECT_EQ(
-      changed_keys(host(""), host("[wake]\nlisten = \"127.0.0.1:0\"\nsecret = \"0123456789abcdef\"\nring = false")),
-      (std::vector<std::string>{"wake.listen", "wake.secret", "wake.ring"}));
+  EXPECT_EQ(changed_keys(wake_host(""),
+                         wake_host("[wake]\nlisten = \"127.0.0.1:0\"\nsecret = \"0123456789abcdef\"\nring = false")),
+            (std::vector<std::string>{"wake.listen", "wake.secret", "wake.ring"}));
 }
 
 }  // namespace

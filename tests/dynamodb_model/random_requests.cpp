@@ -12,8 +12,8 @@ namespace json = boost::json;
 
 namespace {
 
-json::object text(const std::string& value) { return {{"S", value}}; }
-json::object numeric(long long value) { return {{"N", std::to_string(value)}}; }
+json::object text_value(const std::string& value) { return {{"S", value}}; }
+json::object numeric_value(long long value) { return {{"N", std::to_string(value)}}; }
 
 }  // namespace
 
@@ -67,9 +67,10 @@ Question RandomRequests::next() {
 }
 
 std::string RandomRequests::id() { return "id-" + std::to_string(below(12)); }
-json::object RandomRequests::job_key() { return {{"id", text(id())}}; }
+json::object RandomRequests::job_key() { return {{"id", text_value(id())}}; }
 json::object RandomRequests::row_key() {
-  return {{"box", text("box-" + std::to_string(below(2)))}, {"n", numeric(static_cast<long long>(below(20)) - 5)}};
+  return {{"box", text_value("box-" + std::to_string(below(2)))},
+          {"n", numeric_value(static_cast<long long>(below(20)) - 5)}};
 }
 
 json::value RandomRequests::number() {
@@ -94,24 +95,24 @@ json::value RandomRequests::value() {
     case 5:
       return {{"NS", json::array{"2", "10", "1.0"}}};
     case 6:
-      return {{"L", json::array{number(), text("in"), json::object{{"M", json::object{{"leaf", number()}}}}}}};
+      return {{"L", json::array{number(), text_value("in"), json::object{{"M", json::object{{"leaf", number()}}}}}}};
     case 7:
-      return {{"M", json::object{{"leaf", text("deep")}}}};
+      return {{"M", json::object{{"leaf", text_value("deep")}}}};
     case 8:
-      return text("");
+      return text_value("");
     default:
-      return text(blob());
+      return text_value(blob());
   }
 }
 
 json::object RandomRequests::job() {
   json::object item = job_key();
   if (chance(90)) {
-    item["kind"] = text("k" + std::to_string(below(2)));
-    item["sent"] = text("t" + std::to_string(below(30)));
+    item["kind"] = text_value("k" + std::to_string(below(2)));
+    item["sent"] = text_value("t" + std::to_string(below(30)));
   }
   if (chance(80)) {
-    item["version"] = numeric(static_cast<long long>(below(4)));
+    item["version"] = numeric_value(static_cast<long long>(below(4)));
   }
   if (chance(50)) {
     item["data"] = value();
@@ -120,7 +121,7 @@ json::object RandomRequests::job() {
     item["tags"] = json::object{{"SS", json::array{"a", "k0"}}};
   }
   if (chance(30)) {
-    item["things"] = json::object{{"L", json::array{number(), text("x"), number()}}};
+    item["things"] = json::object{{"L", json::array{number(), text_value("x"), number()}}};
   }
   if (chance(30)) {
     item["deep"] = json::object{{"M", json::object{{"leaf", number()}}}};
@@ -131,7 +132,7 @@ json::object RandomRequests::job() {
 json::object RandomRequests::row() {
   json::object item = row_key();
   if (chance(70)) {
-    item["owner_id"] = text("o" + std::to_string(below(2)));
+    item["owner_id"] = text_value("o" + std::to_string(below(2)));
   }
   item["load"] = value();
   return item;
@@ -153,11 +154,11 @@ void RandomRequests::add_condition(json::object& body) {
   }
   for (const std::string placeholder : made.values) {
     if (placeholder == ":cn") {
-      values[placeholder] = numeric(static_cast<long long>(below(4)));
+      values[placeholder] = numeric_value(static_cast<long long>(below(4)));
     } else if (placeholder == ":cm") {
-      values[placeholder] = numeric(4);
+      values[placeholder] = numeric_value(4);
     } else {
-      values[placeholder] = text(placeholder == ":ct" ? "N" : one_of<const char*>({"k0", "k1", "t1", "a"}));
+      values[placeholder] = text_value(placeholder == ":ct" ? "N" : one_of<const char*>({"k0", "k1", "t1", "a"}));
     }
   }
   if (!names.empty()) {
@@ -192,7 +193,7 @@ void RandomRequests::spoil(Question& question) {
       return;
     case 4:
       if (question.body.contains("Item")) {
-        question.body["Item"].as_object()["id"] = text("");
+        question.body["Item"].as_object()["id"] = text_value("");
       }
       return;
     default:
@@ -212,7 +213,7 @@ Question RandomRequests::put() {
     body["ReturnValues"] = one_of<const char*>({"ALL_OLD", "NONE", "ALL_NEW"});
   }
   if (chance(5)) {
-    body["Item"].as_object()[rows ? "owner_id" : "sent"] = chance(50) ? json::value(text("")) : number();
+    body["Item"].as_object()[rows ? "owner_id" : "sent"] = chance(50) ? json::value(text_value("")) : number();
   }
   return {"PutItem", body};
 }
@@ -227,9 +228,9 @@ Question RandomRequests::update() {
   }
   for (const std::string placeholder : made.values) {
     values[placeholder] = placeholder == ":n"   ? number()
-                          : placeholder == ":l" ? json::value{{"L", json::array{text("more")}}}
+                          : placeholder == ":l" ? json::value{{"L", json::array{text_value("more")}}}
                           : placeholder == ":t" ? json::value{{"SS", json::array{"a", "z"}}}
-                                                : json::value(text(one_of<const char*>({"k0", "k1", "t5", ""})));
+                                                : json::value(text_value(one_of<const char*>({"k0", "k1", "t5", ""})));
   }
   if (!names.empty()) {
     body["ExpressionAttributeNames"] = names;
@@ -276,7 +277,7 @@ Question RandomRequests::batch_get() {
   for (std::size_t i = 0; i < below(6) + 1; ++i) {
     const std::string key = id();
     if (seen.insert(key).second || chance(3)) {
-      keys.push_back(json::object{{"id", text(key)}});
+      keys.push_back(json::object{{"id", text_value(key)}});
     }
   }
   return {"BatchGetItem", {{"RequestItems", {{"jobs", {{"Keys", keys}, {"ConsistentRead", chance(50)}}}}}}};
@@ -294,7 +295,7 @@ Question RandomRequests::batch_write() {
     if (chance(70)) {
       requests.push_back(json::object{{"PutRequest", {{"Item", item}}}});
     } else {
-      requests.push_back(json::object{{"DeleteRequest", {{"Key", {{"id", text(key)}}}}}});
+      requests.push_back(json::object{{"DeleteRequest", {{"Key", {{"id", text_value(key)}}}}}});
     }
   }
   return {"BatchWriteItem", {{"RequestItems", {{"jobs", requests}}}}};
@@ -336,7 +337,7 @@ Question RandomRequests::transact_get() {
   for (std::size_t i = 0; i < below(4) + 1; ++i) {
     const std::string key = id();
     if (seen.insert(key).second || chance(5)) {
-      parts.push_back(json::object{{"Get", {{"TableName", "jobs"}, {"Key", {{"id", text(key)}}}}}});
+      parts.push_back(json::object{{"Get", {{"TableName", "jobs"}, {"Key", {{"id", text_value(key)}}}}}});
     }
   }
   return {"TransactGetItems", {{"TransactItems", parts}}};

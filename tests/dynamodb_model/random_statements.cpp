@@ -10,7 +10,7 @@ namespace json = boost::json;
 
 namespace {
 
-json::object text(const std::string& value) { return {{"S", value}}; }
+json::object string_value(const std::string& value) { return {{"S", value}}; }
 
 }  // namespace
 
@@ -23,7 +23,7 @@ json::object RandomRequests::one_statement(const std::string& key) {
     case 0:
     case 1: {
       out = R"(INSERT INTO "jobs" VALUE {'id':?)";
-      put(text(key));
+      put(string_value(key));
       json::object item = job();
       for (const auto& member : item) {
         if (member.key() != "id") {
@@ -39,51 +39,51 @@ json::object RandomRequests::one_statement(const std::string& key) {
     case 4:
       out = R"(UPDATE "jobs" SET "version"=?,"updated_at"=?)";
       put({{"N", std::to_string(below(4))}});
-      put(text("now"));
+      put(string_value("now"));
       if (chance(50)) {
         out += R"(,"sent"=?)";
-        put(text(chance(95) ? "t" + std::to_string(below(30)) : ""));
+        put(string_value(chance(95) ? "t" + std::to_string(below(30)) : ""));
       }
       if (chance(30)) {
         out += R"( REMOVE "tags")";
       }
       out += R"( WHERE "id"=?)";
-      put(text(key));
+      put(string_value(key));
       if (chance(80)) {
         out += R"( AND "version"=?)";
         put(version);
       }
       if (chance(30)) {
         out += R"( AND "sent"<?)";
-        put(text("t2"));
+        put(string_value("t2"));
       }
       out += chance(70) ? " RETURNING ALL NEW *" : "";
       break;
     case 5:
       out = R"(UPDATE "jobs" SET "version"=? WHERE "id"=? AND "version" IS MISSING RETURNING ALL NEW *)";
       put(version);
-      put(text(key));
+      put(string_value(key));
       break;
     case 6:
     case 7:
       out = R"(DELETE FROM "jobs" WHERE "id"=? AND "version"=?)";
-      put(text(key));
+      put(string_value(key));
       put(version);
       out += chance(50) ? " RETURNING ALL OLD *" : "";
       break;
     case 8:
       out = R"(DELETE FROM "jobs" WHERE "id"=? RETURNING ALL OLD *)";
-      put(text(key));
+      put(string_value(key));
       break;
     case 9:
       out = R"(UPDATE "jobs" SET "data"=? WHERE "id"=? RETURNING ALL OLD *)";
       put(value());
-      put(text(key));
+      put(string_value(key));
       break;
     case 10:
       out = R"(UPDATE "nowhere" SET "a"=? WHERE "id"=?)";
-      put(text("other"));
-      put(text(key));
+      put(string_value("other"));
+      put(string_value(key));
       break;
     default:
       out = R"(DELETE FROM "jobs" WHERE "version"=?)";
@@ -102,8 +102,8 @@ Question RandomRequests::statements() {
       continue;
     }
     if (reading) {
-      all.push_back(
-          json::object{{"Statement", R"(SELECT * FROM "jobs" WHERE "id"=?)"}, {"Parameters", json::array{text(key)}}});
+      all.push_back(json::object{{"Statement", R"(SELECT * FROM "jobs" WHERE "id"=?)"},
+                                 {"Parameters", json::array{string_value(key)}}});
     } else {
       all.push_back(one_statement(key));
     }
@@ -115,7 +115,7 @@ Question RandomRequests::statement() {
   if (chance(30)) {
     return {"ExecuteStatement",
             {{"Statement", R"(SELECT * FROM "jobs"."by-kind" WHERE "kind"=? AND "sent">?)"},
-             {"Parameters", json::array{text("k0"), text("t1")}}}};
+             {"Parameters", json::array{string_value("k0"), string_value("t1")}}}};
   }
   return {"ExecuteStatement", one_statement(id())};
 }

@@ -3,7 +3,6 @@
 applied to a copy, and what it touches is compiled and linked with everything else as it was built. No store is."""
 
 import argparse
-import json
 import os
 import re
 import shlex
@@ -11,6 +10,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from compile_commands import compiled_sources, included_by  # noqa: E402
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PATCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "new_outcome.patch")
@@ -71,8 +73,7 @@ def check_size(files):
 class Build:
     def __init__(self, folder, scratch):
         self.folder, self.scratch = folder, scratch
-        with open(os.path.join(folder, "compile_commands.json"), encoding="utf-8") as file:
-            self.commands = {os.path.relpath(entry["file"], ROOT): entry for entry in json.load(file)}
+        self.commands = dict(compiled_sources(folder))
         self.objects = {}  # as the build has them, to those that are made here
 
     def compile(self, source):
@@ -83,11 +84,22 @@ class Build:
             made = os.path.join(self.scratch, source.replace("/", "_") + ".o")
             self.objects[words[out]] = made
             words[out] = made
-            patched = os.path.join(self.scratch, source)
-            words[words.index("-c") + 1] = patched if os.path.exists(patched) else os.path.join(ROOT, source)
+            words[words.index("-c") + 1] = self.patched(source, entry)
             # Before all others.
             words[1:1] = [f"-I{self.scratch}", f"-I{self.scratch}/sdk/include"]
             run(words, entry["directory"])
+
+    def patched(self, source, entry):
+        """What is compiled where `source` is: it, or a file that includes it and those that are compiled with it."""
+        beside = included_by(os.path.join(entry["directory"], entry["file"])) or [source]
+        files = [next(filter(os.path.exists, (os.path.join(folder, name) for folder in (self.scratch, ROOT))))
+                 for name in beside]
+        if len(beside) == 1:
+            return files[0]
+        path = os.path.join(self.scratch, source.replace("/", "_"))
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(f'#include "{name}"\n' for name in files)
+        return path
 
     def link(self, program):
         command = run(["ninja", "-t", "commands", f"bin/{program}"], self.folder).splitlines()[-1]
@@ -96,7 +108,7 @@ class Build:
         # Those of libraries come before the libraries, which then are not asked for them.
         first = next(place for place, word in enumerate(made) if word.endswith(".o"))
         own = {object_ for object_, word in zip(made, words) if object_ != word}
-        wanted = [self.objects[name] for name in map(self.object_of, PROGRAMS[program][0])]
+        wanted = dict.fromkeys(self.objects[name] for name in map(self.object_of, PROGRAMS[program][0]))
         made[first:first] = [word for word in wanted if word not in own]
         path = os.path.join(self.scratch, program)
         made[made.index("-o") + 1] = path

@@ -18,7 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-const LogIdentity kIdentity{"machine-1", "1.2.3"};
+const LogIdentity kOtlpIdentity{"machine-1", "1.2.3"};
 constexpr WallTime kWall{seconds(1'767'323'045)};
 constexpr SteadyTime kSteady{seconds(100)};
 
@@ -111,7 +111,7 @@ flags: 1
 }
 
 TEST(Otlp, ARequestNamesItsResourceAndHoldsEverySpan) {
-  const auto collector = make_otlp(tracing(config::TraceProtocol::http), kIdentity);
+  const auto collector = make_otlp(tracing(config::TraceProtocol::http), kOtlpIdentity);
   const auto request = collector->request(std::vector<std::string>{example_span(), example_span()}, kWall);
   EXPECT_EQ(request.url, "http://collector:4317");
   EXPECT_EQ(test::header_of(request, "Content-Type"), "application/x-protobuf");
@@ -137,7 +137,7 @@ TEST(Otlp, ARequestNamesItsResourceAndHoldsEverySpan) {
 }
 
 TEST(Otlp, OverGrpcARequestIsOneFrameToTheService) {
-  const auto collector = make_otlp(tracing(config::TraceProtocol::grpc), kIdentity);
+  const auto collector = make_otlp(tracing(config::TraceProtocol::grpc), kOtlpIdentity);
   const auto request = collector->request(std::vector<std::string>{example_span()}, kWall);
   EXPECT_EQ(request.url, "http://collector:4317/opentelemetry.proto.collector.trace.v1.TraceService/Export");
   EXPECT_EQ(test::header_of(request, "Content-Type"), "application/grpc");
@@ -149,12 +149,12 @@ TEST(Otlp, OverGrpcARequestIsOneFrameToTheService) {
     length = length << 8U | static_cast<unsigned char>(request.body[static_cast<std::size_t>(i)]);
   }
   EXPECT_EQ(length, request.body.size() - 5);
-  const auto http = make_otlp(tracing(config::TraceProtocol::http), kIdentity);
+  const auto http = make_otlp(tracing(config::TraceProtocol::http), kOtlpIdentity);
   EXPECT_EQ(request.body.substr(5), http->request(std::vector<std::string>{example_span()}, kWall).body);
 }
 
 Judgement judged(config::TraceProtocol protocol, int status, dynamo::Headers headers, const std::string& body = "") {
-  return make_otlp(tracing(protocol), kIdentity)
+  return make_otlp(tracing(protocol), kOtlpIdentity)
       ->judge(test::FakeTransport::response(status, body, std::move(headers)));
 }
 

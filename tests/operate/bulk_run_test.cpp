@@ -21,7 +21,7 @@ using testing::IsEmpty;
 using State = BulkRun::Step::State;
 using Fate = BulkOutcome::Fate;
 
-constexpr const char* kQueue = "orders";
+constexpr const char* kBulkQueue = "orders";
 
 class BulkRunTest : public testing::Test {
  protected:
@@ -33,7 +33,7 @@ class BulkRunTest : public testing::Test {
       one.body = "{\"n\":" + std::to_string(sent_++) + "}";
       one.content_type = queue::kJson;
       clock_.advance(std::chrono::microseconds(1));
-      ASSERT_EQ(desk_.send(kQueue, std::span(&one, 1), Deadline::never()).front().status, queue::SendStatus::sent);
+      ASSERT_EQ(desk_.send(kBulkQueue, std::span(&one, 1), Deadline::never()).front().status, queue::SendStatus::sent);
     }
     clock_.advance(std::chrono::seconds(1));
     sim_.forget_calls();
@@ -47,7 +47,7 @@ class BulkRunTest : public testing::Test {
   void dead_letter_all() {
     for (int message = 0; message < sent_; ++message) {
       clock_.advance(std::chrono::microseconds(1));
-      ASSERT_TRUE(desk_.dead_letter(kQueue, id(message),
+      ASSERT_TRUE(desk_.dead_letter(kBulkQueue, id(message),
                                     {.error = "e", .handler = "h", .host = {}, .attempts = 1, .failed_at = {}},
                                     Deadline::never()));
     }
@@ -88,7 +88,9 @@ class BulkRunTest : public testing::Test {
     return ids;
   }
 
-  std::uint64_t total(Half half = Half::standard) { return desk_.stats({kQueue, half}, Deadline::never())->total(); }
+  std::uint64_t total(Half half = Half::standard) {
+    return desk_.stats({kBulkQueue, half}, Deadline::never())->total();
+  }
 
   test::FakeClock clock_;
   test::FakeRandom random_;
@@ -102,7 +104,7 @@ TEST_F(BulkRunTest, RemovesEverythingInBatches) {
   send(603);
   BulkPlan plan = plan_for(ChangeAction::remove);
   plan.unconditional = true;
-  BulkRun run(desk_.oper(kQueue), clock_, std::move(plan));
+  BulkRun run(desk_.oper(kBulkQueue), clock_, std::move(plan));
   EXPECT_EQ(finish(run).state, State::finished);
   EXPECT_EQ(run.count().done, 603U);
   EXPECT_EQ(ids_with(Fate::done).size(), 603U);
@@ -117,7 +119,7 @@ TEST_F(BulkRunTest, ChangesOnlyWhatMatches) {
   send(100);
   BulkPlan plan = plan_for(ChangeAction::remove);
   plan.filter = where("data.n >= 30 and data.n < 33");
-  BulkRun run(desk_.oper(kQueue), clock_, std::move(plan));
+  BulkRun run(desk_.oper(kBulkQueue), clock_, std::move(plan));
   finish(run);
   EXPECT_THAT(ids_with(Fate::done), ElementsAre(id(30), id(31), id(32)));
   EXPECT_EQ(run.count().seen, 100U);
@@ -130,25 +132,25 @@ TEST_F(BulkRunTest, RedrivesTheDeadLetterHalf) {
   dead_letter_all();
   BulkPlan plan = plan_for(ChangeAction::redrive);
   plan.half = Half::dlq;
-  BulkRun run(desk_.oper(kQueue), clock_, std::move(plan));
+  BulkRun run(desk_.oper(kBulkQueue), clock_, std::move(plan));
   finish(run);
   EXPECT_EQ(run.count().done, 60U);
   EXPECT_EQ(total(), 60U);
   EXPECT_EQ(total(Half::dlq), 0U);
-  EXPECT_EQ(desk_.get(kQueue, id(5), Deadline::never())->message.attempt, 0U);
+  EXPECT_EQ(desk_.get(kBulkQueue, id(5), Deadline::never())->message.attempt, 0U);
 }
 
 TEST_F(BulkRunTest, LeavesAloneWhatIsInFlightUnlessForced) {
   send(4);
-  ASSERT_EQ(desk_.claim({kQueue}, 2, std::chrono::minutes(1), Deadline::never())->size(), 2U);
-  BulkRun careful(desk_.oper(kQueue), clock_, plan_for(ChangeAction::remove));
+  ASSERT_EQ(desk_.claim({kBulkQueue}, 2, std::chrono::minutes(1), Deadline::never())->size(), 2U);
+  BulkRun careful(desk_.oper(kBulkQueue), clock_, plan_for(ChangeAction::remove));
   finish(careful);
   EXPECT_EQ(careful.count().done, 2U);
   EXPECT_EQ(careful.count().skipped, 2U);
   EXPECT_EQ(outcomes_.front().error.message().substr(0, 19), "is in flight until ");
   BulkPlan plan = plan_for(ChangeAction::remove);
   plan.force = true;
-  BulkRun forced(desk_.oper(kQueue), clock_, std::move(plan));
+  BulkRun forced(desk_.oper(kBulkQueue), clock_, std::move(plan));
   finish(forced);
   EXPECT_EQ(forced.count().done, 2U);
   EXPECT_EQ(total(), 0U);
@@ -156,10 +158,10 @@ TEST_F(BulkRunTest, LeavesAloneWhatIsInFlightUnlessForced) {
 
 TEST_F(BulkRunTest, ChangesMessagesThatAreNamedWhereverTheyLie) {
   send(5);
-  ASSERT_TRUE(desk_.dead_letter(kQueue, id(1), {}, Deadline::never()));
+  ASSERT_TRUE(desk_.dead_letter(kBulkQueue, id(1), {}, Deadline::never()));
   BulkPlan plan = plan_for(ChangeAction::remove);
   plan.ids = {id(1), "nobody", id(3)};
-  BulkRun run(desk_.oper(kQueue), clock_, plan);
+  BulkRun run(desk_.oper(kBulkQueue), clock_, plan);
   finish(run);
   EXPECT_THAT(ids_with(Fate::done), ElementsAre(id(1), id(3)));
   EXPECT_THAT(ids_with(Fate::failed), ElementsAre("nobody"));
@@ -169,12 +171,12 @@ TEST_F(BulkRunTest, ChangesMessagesThatAreNamedWhereverTheyLie) {
   plan.half = Half::dlq;
   plan.this_half_only = true;
   outcomes_.clear();
-  BulkRun elsewhere(desk_.oper(kQueue), clock_, plan);
+  BulkRun elsewhere(desk_.oper(kBulkQueue), clock_, plan);
   finish(elsewhere);
   EXPECT_THAT(ids_with(Fate::skipped), ElementsAre(id(0), id(2)));
   plan.this_half_only = false;
   plan.dry_run = true;
-  BulkRun tried(desk_.oper(kQueue), clock_, plan);
+  BulkRun tried(desk_.oper(kBulkQueue), clock_, plan);
   finish(tried);
   EXPECT_THAT(ids_with(Fate::planned), ElementsAre(id(0), id(2)));
   EXPECT_EQ(total(), 3U);
@@ -182,10 +184,10 @@ TEST_F(BulkRunTest, ChangesMessagesThatAreNamedWhereverTheyLie) {
 
 TEST_F(BulkRunTest, WhatIsMeantForMessagesInFlightTakesThem) {
   send(2);
-  ASSERT_EQ(desk_.claim({kQueue}, 1, std::chrono::minutes(1), Deadline::never())->size(), 1U);
+  ASSERT_EQ(desk_.claim({kBulkQueue}, 1, std::chrono::minutes(1), Deadline::never())->size(), 1U);
   BulkPlan plan = plan_for(ChangeAction::set_visibility);
   plan.any_state = true;
-  BulkRun run(desk_.oper(kQueue), clock_, std::move(plan));
+  BulkRun run(desk_.oper(kBulkQueue), clock_, std::move(plan));
   finish(run);
   EXPECT_EQ(run.count().done, 2U);
   EXPECT_TRUE(outcomes_.front().was_in_flight);
@@ -193,11 +195,11 @@ TEST_F(BulkRunTest, WhatIsMeantForMessagesInFlightTakesThem) {
 
 TEST_F(BulkRunTest, SkipsWhatSomebodyChangesMeanwhile) {
   send(3);
-  BulkRun run(desk_.oper(kQueue), clock_, plan_for(ChangeAction::remove));
+  BulkRun run(desk_.oper(kBulkQueue), clock_, plan_for(ChangeAction::remove));
   run.step();  // the list
   const queue::Change touched{.id = id(1), .action = ChangeAction::move_to_front};
-  desk_.change(kQueue, std::span(&touched, 1), Deadline::never());
-  ASSERT_TRUE(desk_.remove(kQueue, id(2), Deadline::never()));
+  desk_.change(kBulkQueue, std::span(&touched, 1), Deadline::never());
+  ASSERT_TRUE(desk_.remove(kBulkQueue, id(2), Deadline::never()));
   finish(run);
   EXPECT_THAT(ids_with(Fate::done), ElementsAre(id(0)));
   EXPECT_THAT(ids_with(Fate::skipped), ElementsAre(id(1), id(2)));
@@ -210,11 +212,11 @@ TEST_F(BulkRunTest, APurgeLeavesWhatMovesToTheOtherHalf) {
   send(3);
   BulkPlan plan = plan_for(ChangeAction::remove);
   plan.unconditional = true;
-  BulkRun run(desk_.oper(kQueue), clock_, std::move(plan));
+  BulkRun run(desk_.oper(kBulkQueue), clock_, std::move(plan));
   run.step();  // the list
-  ASSERT_TRUE(desk_.dead_letter(kQueue, id(1), {}, Deadline::never()));
+  ASSERT_TRUE(desk_.dead_letter(kBulkQueue, id(1), {}, Deadline::never()));
   const queue::Change touched{.id = id(2), .action = ChangeAction::move_to_front};
-  desk_.change(kQueue, std::span(&touched, 1), Deadline::never());
+  desk_.change(kBulkQueue, std::span(&touched, 1), Deadline::never());
   finish(run);
   EXPECT_THAT(ids_with(Fate::done), ElementsAre(id(0), id(2)));
   EXPECT_THAT(ids_with(Fate::skipped), ElementsAre(id(1)));
@@ -227,8 +229,8 @@ TEST_F(BulkRunTest, ADryRunChangesNothingAndKnowsTheCost) {
   BulkPlan plan = plan_for(ChangeAction::delay);
   plan.filter = where("data.n < 10");
   plan.dry_run = true;
-  plan.tariff = {TableTariff::Layout::dynamomq, kQueue};
-  BulkRun run(desk_.oper(kQueue), clock_, std::move(plan));
+  plan.tariff = {TableTariff::Layout::dynamomq, kBulkQueue};
+  BulkRun run(desk_.oper(kBulkQueue), clock_, std::move(plan));
   finish(run);
   EXPECT_EQ(run.count().done, 10U);
   EXPECT_EQ(ids_with(Fate::planned).size(), 10U);
@@ -243,12 +245,12 @@ TEST_F(BulkRunTest, ALimitIsExact) {
   BulkPlan plan = plan_for(ChangeAction::remove);
   plan.limit = 30;
   plan.page = 20;
-  BulkRun run(desk_.oper(kQueue), clock_, plan);
+  BulkRun run(desk_.oper(kBulkQueue), clock_, plan);
   EXPECT_EQ(finish(run).state, State::finished);
   EXPECT_EQ(run.count().done, 30U);
   EXPECT_EQ(total(), 30U);
   plan.dry_run = true;
-  BulkRun dry(desk_.oper(kQueue), clock_, plan);
+  BulkRun dry(desk_.oper(kBulkQueue), clock_, plan);
   finish(dry);
   EXPECT_EQ(dry.count().done, 30U);
 }
@@ -258,12 +260,12 @@ TEST_F(BulkRunTest, ALimitReadsNoMoreThanItNeeds) {
   BulkPlan plan = plan_for(ChangeAction::remove);
   plan.limit = 5;
   plan.dry_run = true;
-  BulkRun run(desk_.oper(kQueue), clock_, plan);
+  BulkRun run(desk_.oper(kBulkQueue), clock_, plan);
   finish(run);
   EXPECT_EQ(run.count().done, 5U);
   EXPECT_EQ(run.count().seen, 25U) << "a batch, and not a page";
   plan.filter = where("data.n >= 100");
-  BulkRun filtered(desk_.oper(kQueue), clock_, plan);
+  BulkRun filtered(desk_.oper(kBulkQueue), clock_, plan);
   finish(filtered);
   EXPECT_EQ(filtered.count().done, 5U);
   EXPECT_EQ(filtered.count().seen, 200U) << "nobody knows where the next match is";
@@ -273,7 +275,7 @@ TEST_F(BulkRunTest, KeepsToItsRateByTheClock) {
   send(200);
   BulkPlan plan = plan_for(ChangeAction::remove);
   plan.rate = 40;
-  BulkRun run(desk_.oper(kQueue), clock_, std::move(plan));
+  BulkRun run(desk_.oper(kBulkQueue), clock_, std::move(plan));
   const SteadyTime begun = clock_.steady_now();
   std::size_t most = 0;
   std::uint64_t before = 0;
@@ -297,7 +299,7 @@ TEST_F(BulkRunTest, ASlowRateGoesOneByOne) {
   send(3);
   BulkPlan plan = plan_for(ChangeAction::remove);
   plan.rate = 0.5;
-  BulkRun run(desk_.oper(kQueue), clock_, std::move(plan));
+  BulkRun run(desk_.oper(kBulkQueue), clock_, std::move(plan));
   const SteadyTime begun = clock_.steady_now();
   finish(run);
   EXPECT_EQ(sim_.count(StoreCall::change), 3U);
@@ -308,14 +310,14 @@ TEST_F(BulkRunTest, StopsBetweenBatchesAndGoesOnFromItsCursor) {
   send(100);
   BulkPlan plan = plan_for(ChangeAction::set_visibility);
   plan.page = 30;
-  BulkRun first(desk_.oper(kQueue), clock_, plan);
+  BulkRun first(desk_.oper(kBulkQueue), clock_, plan);
   while (first.count().done < 55) {
     first.step();
   }
   EXPECT_EQ(first.count().done, 55U) << "a page of 30 in 25 and 5, then 25";
   ASSERT_NE(first.resume_token(), "");
   plan.resume_at(first.resume_token());
-  BulkRun second(desk_.oper(kQueue), clock_, plan);
+  BulkRun second(desk_.oper(kBulkQueue), clock_, plan);
   finish(second);
   EXPECT_EQ(second.count().done, 70U) << "the page under way again, and the rest";
   EXPECT_EQ(ids_with(Fate::done).front(), id(30));
@@ -328,7 +330,7 @@ TEST_F(BulkRunTest, ARunThatIsTakenUpHasTheRestOfItsLimit) {
   plan.limit = 70;
   plan.page = 50;
   for (const std::uint64_t stops_at : {std::uint64_t{25}, std::uint64_t{50}}) {
-    BulkRun stopped(desk_.oper(kQueue), clock_, plan);
+    BulkRun stopped(desk_.oper(kBulkQueue), clock_, plan);
     while (stopped.count().done < 25) {
       stopped.step();
     }
@@ -336,7 +338,7 @@ TEST_F(BulkRunTest, ARunThatIsTakenUpHasTheRestOfItsLimit) {
     plan.resume_at(stopped.resume_token());
     EXPECT_EQ(plan.limit, 70 - stops_at);
   }
-  BulkRun last(desk_.oper(kQueue), clock_, plan);
+  BulkRun last(desk_.oper(kBulkQueue), clock_, plan);
   finish(last);
   EXPECT_EQ(last.count().done, 20U);
   EXPECT_EQ(total(), 30U);
@@ -356,7 +358,7 @@ TEST_F(BulkRunTest, ATokenWithoutARestIsAPlaceAlone) {
 
 TEST_F(BulkRunTest, AFailureOfTheStoreStopsItAndItCanGoOn) {
   send(60);
-  BulkRun run(desk_.oper(kQueue), clock_, plan_for(ChangeAction::remove));
+  BulkRun run(desk_.oper(kBulkQueue), clock_, plan_for(ChangeAction::remove));
   sim_.fail_next(StoreCall::list, 1, Error(ErrorCode::unavailable, "down"));
   auto step = run.step();
   EXPECT_EQ(step.state, State::failed);
@@ -377,7 +379,7 @@ TEST_F(BulkRunTest, AFailureOfOneMessageIsCounted) {
   send(30);
   sim_.fail_message(StoreCall::change, id(7), 1, Error(ErrorCode::internal, "odd"));
   sim_.fail_message(StoreCall::change, id(8), 1, Error(ErrorCode::throttled, "slow down"));
-  BulkRun run(desk_.oper(kQueue), clock_, plan_for(ChangeAction::remove));
+  BulkRun run(desk_.oper(kBulkQueue), clock_, plan_for(ChangeAction::remove));
   EXPECT_EQ(finish(run).state, State::finished);
   EXPECT_EQ(run.count().done, 28U);
   EXPECT_EQ(run.count().failed, 2U);
@@ -390,14 +392,14 @@ TEST_F(BulkRunTest, WhatArrivesMeanwhileStays) {
   BulkPlan plan = plan_for(ChangeAction::remove);
   plan.unconditional = true;
   plan.page = 10;
-  BulkRun run(desk_.oper(kQueue), clock_, std::move(plan));
+  BulkRun run(desk_.oper(kBulkQueue), clock_, std::move(plan));
   for (int step = 0; step < 1000 && run.step().state != State::finished; ++step) {
     // A producer that is faster than the run.
     clock_.advance(std::chrono::milliseconds(1));
     for (int sent = 0; sent < 30; ++sent) {
       queue::NewMessage one;
       one.body = "x";
-      desk_.send(kQueue, std::span(&one, 1), Deadline::never());
+      desk_.send(kBulkQueue, std::span(&one, 1), Deadline::never());
     }
   }
   EXPECT_EQ(run.count().done, 30U);
@@ -410,43 +412,43 @@ TEST_F(BulkRunTest, EachMessageIsDelayedOnce) {
   BulkPlan plan = plan_for(ChangeAction::delay);
   std::get<queue::Change>(plan.work).after = std::chrono::hours(1);
   plan.page = 20;
-  BulkRun run(desk_.oper(kQueue), clock_, std::move(plan));
+  BulkRun run(desk_.oper(kBulkQueue), clock_, std::move(plan));
   finish(run);
   EXPECT_EQ(run.count().done, 70U);
-  EXPECT_EQ(desk_.stats({kQueue}, Deadline::never())->delayed, 70U);
+  EXPECT_EQ(desk_.stats({kBulkQueue}, Deadline::never())->delayed, 70U);
 }
 
 TEST_F(BulkRunTest, DelayedMessagesFromBeforeAreTaken) {
   queue::NewMessage late;
   late.id = "late";
   late.delay = std::chrono::hours(1);
-  desk_.send(kQueue, std::span(&late, 1), Deadline::never());
+  desk_.send(kBulkQueue, std::span(&late, 1), Deadline::never());
   clock_.advance(std::chrono::seconds(1));
-  BulkRun run(desk_.oper(kQueue), clock_, plan_for(ChangeAction::remove));
+  BulkRun run(desk_.oper(kBulkQueue), clock_, plan_for(ChangeAction::remove));
   finish(run);
   EXPECT_EQ(run.count().done, 1U);
 }
 
 TEST_F(BulkRunTest, EditsContentOneByOne) {
   send(5);
-  ASSERT_EQ(desk_.claim({kQueue}, 1, std::chrono::minutes(1), Deadline::never())->size(), 1U);
+  ASSERT_EQ(desk_.claim({kBulkQueue}, 1, std::chrono::minutes(1), Deadline::never())->size(), 1U);
   BulkPlan plan = plan_for(ChangeAction::remove);
   plan.work = std::vector<queue::ContentEdit>{{.path = {"data", "m"}, .json = "1.50"}};
   plan.filter = where("data.n != 3");
-  BulkRun run(desk_.oper(kQueue), clock_, plan);
+  BulkRun run(desk_.oper(kBulkQueue), clock_, plan);
   finish(run);
   EXPECT_THAT(ids_with(Fate::done), ElementsAre(id(1), id(2), id(4)));
   EXPECT_THAT(ids_with(Fate::skipped), ElementsAre(id(0)));
-  EXPECT_THAT(desk_.get(kQueue, id(1), Deadline::never())->message.body, HasSubstr("1.50"));
+  EXPECT_THAT(desk_.get(kBulkQueue, id(1), Deadline::never())->message.body, HasSubstr("1.50"));
   plan.work = std::vector<queue::ContentEdit>{{.path = {"data", "no", "way"}, .json = "1"}};
   outcomes_.clear();
-  BulkRun wrong(desk_.oper(kQueue), clock_, plan);
+  BulkRun wrong(desk_.oper(kBulkQueue), clock_, plan);
   EXPECT_EQ(finish(wrong).state, State::finished);
   EXPECT_EQ(wrong.count().failed, 3U);
 }
 
 TEST_F(BulkRunTest, AnEmptyQueueIsDoneAtOnce) {
-  BulkRun run(desk_.oper(kQueue), clock_, plan_for(ChangeAction::remove));
+  BulkRun run(desk_.oper(kBulkQueue), clock_, plan_for(ChangeAction::remove));
   EXPECT_EQ(finish(run).state, State::finished);
   EXPECT_EQ(run.count().seen, 0U);
 }

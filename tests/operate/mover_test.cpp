@@ -21,7 +21,7 @@ using testing::Pair;
 using testing::UnorderedElementsAre;
 using State = Mover::Step::State;
 
-constexpr std::size_t kForEver = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
 class MoverTest : public testing::Test {
  protected:
@@ -72,7 +72,7 @@ TEST_F(MoverTest, WhatIsInFlightIsFollowedUntilItIsDoneOrComesBack) {
       from_.settle({"orders"}, std::span(&back, 1), soon());
     }
   };
-  ASSERT_EQ(rig_.run(kForEver).state, State::finished);
+  ASSERT_EQ(rig_.run(kNoLimit).state, State::finished);
   EXPECT_GE(waits, 5);
   EXPECT_THAT(ids(to_, "orders2"), UnorderedElementsAre("idle", "back"));
   EXPECT_THAT(ids(from_, "orders"), IsEmpty());
@@ -82,7 +82,7 @@ TEST_F(MoverTest, WhatIsInFlightIsFollowedUntilItIsDoneOrComesBack) {
 TEST_F(MoverTest, WithoutFollowWhatComesLaterStays) {
   send("A");
   bool sent = false;
-  ASSERT_EQ(rig_.run(kForEver,
+  ASSERT_EQ(rig_.run(kNoLimit,
                      [&] {
                        if (!std::exchange(sent, true)) {
                          clock_.advance(1s);
@@ -108,7 +108,7 @@ TEST_F(MoverTest, FollowedUntilItIsEmptyAndQuiet) {
       last = clock_.steady_now();
     }
   };
-  ASSERT_EQ(rig_.run(kForEver).state, State::finished);
+  ASSERT_EQ(rig_.run(kNoLimit).state, State::finished);
   EXPECT_EQ(rig_.count.carried, 5U);
   EXPECT_THAT(ids(from_, "orders"), IsEmpty());
   EXPECT_GE(clock_.steady_now() - last, 5s);
@@ -119,7 +119,7 @@ TEST_F(MoverTest, AMessageOfTheSameIdInTheTargetIsLeftWhereItIs) {
   send("B");
   const queue::NewMessage other{.id = "A", .body = "another one"};
   ASSERT_EQ(to_.send("orders2", std::span(&other, 1), soon()).front().status, queue::SendStatus::sent);
-  ASSERT_EQ(rig_.run(kForEver).state, State::finished);
+  ASSERT_EQ(rig_.run(kNoLimit).state, State::finished);
   EXPECT_THAT(rig_.refusals, ElementsAre(Pair("A", HasSubstr("queue orders2 has another message of that id"))));
   EXPECT_EQ(rig_.count.refused, 1U);
   EXPECT_EQ(to_.get("orders2", "A", soon())->message.body, "another one");
@@ -134,11 +134,11 @@ TEST_F(MoverTest, PrioritiesNeedATargetThatHasThem) {
   ASSERT_EQ(from_.send("orders", std::span(&urgent, 1), soon()).front().status, queue::SendStatus::sent);
   send("plain");
   rig_.plan.target_has_priorities = false;
-  ASSERT_EQ(rig_.run(kForEver).state, State::finished);
+  ASSERT_EQ(rig_.run(kNoLimit).state, State::finished);
   EXPECT_THAT(rig_.refusals, ElementsAre(Pair("urgent", HasSubstr("has the priority high"))));
   EXPECT_THAT(ids(from_, "orders"), ElementsAre("urgent"));
   rig_.plan.drop_priorities = true;
-  ASSERT_EQ(rig_.run(kForEver).state, State::finished);
+  ASSERT_EQ(rig_.run(kNoLimit).state, State::finished);
   EXPECT_EQ(to_.get("orders2", "urgent", soon())->message.priority, queue::Priority::normal);
 }
 
@@ -148,7 +148,7 @@ TEST_F(MoverTest, TheRateIsKept) {
     send("M-" + std::to_string(i));
   }
   const SteadyTime began = clock_.steady_now();
-  ASSERT_EQ(rig_.run(kForEver).state, State::finished);
+  ASSERT_EQ(rig_.run(kNoLimit).state, State::finished);
   EXPECT_GE(clock_.steady_now() - began, 3s);
   EXPECT_EQ(rig_.count.carried, 8U);
 }
@@ -217,7 +217,7 @@ TEST_F(MoverTest, WhatAnOperatorRemovesWhileItIsTakenIsNotBroughtBack) {
       claimed.clear();
     }
   };
-  const auto end = rig_.run(kForEver);
+  const auto end = rig_.run(kNoLimit);
   ASSERT_EQ(end.state, State::finished) << end.error.message();
   EXPECT_THAT(ids(to_, "orders2"), IsEmpty()) << "its copy has gone with it";
 }
@@ -228,7 +228,7 @@ TEST_F(MoverTest, WhatIsEditedWhileItIsTakenIsCarriedAsItIsThen) {
   const auto taken = from_.get("orders", "A", soon());
   const queue::ContentEdit edit{.path = {"data"}, .json = "\"edited\""};
   ASSERT_TRUE(from_.edit("orders", "A", taken->version, std::span(&edit, 1), soon()));
-  ASSERT_EQ(rig_.run(kForEver).state, State::finished);
+  ASSERT_EQ(rig_.run(kNoLimit).state, State::finished);
   EXPECT_EQ(to_.get("orders2", "A", soon())->message.body, "edited");
   rig_.consume();
   EXPECT_EQ(rig_.handled["A"], 1);
@@ -269,7 +269,7 @@ TEST_F(MoverTest, AnotherMoveOfTheQueueIsRefusedUntilThisOneHasEnded) {
   send("A");
   rig_.run(1);  // killed when the message was taken
   rig_.plan.pair.to = "elsewhere";
-  const auto end = rig_.run(kForEver);
+  const auto end = rig_.run(kNoLimit);
   ASSERT_EQ(end.state, State::failed);
   EXPECT_THAT(end.error.message(), HasSubstr("queue orders is being moved to orders2"));
 }
@@ -279,11 +279,11 @@ TEST_F(MoverTest, WhatWasTakenWithoutANoticeIsNotTouchedUnlessItIsAdopted) {
   rig_.run(1);
   const auto notice = rig_.from_board().read(queue::Topic::schedules, "move/orders", soon());
   ASSERT_TRUE(rig_.from_board().take_down(queue::Topic::schedules, "move/orders", notice->version, soon()));
-  ASSERT_EQ(rig_.run(kForEver).state, State::finished);
+  ASSERT_EQ(rig_.run(kNoLimit).state, State::finished);
   EXPECT_THAT(rig_.refusals, ElementsAre(Pair("A", HasSubstr("was taken by a move whose notice is lost"))));
   EXPECT_EQ(hidden(from_, "orders"), 1U);
   rig_.plan.resumed = true;
-  ASSERT_EQ(rig_.run(kForEver).state, State::finished);
+  ASSERT_EQ(rig_.run(kNoLimit).state, State::finished);
   EXPECT_THAT(ids(to_, "orders2"), ElementsAre("A"));
 }
 
@@ -304,7 +304,7 @@ TEST_F(MoverTest, AGroupStaysTogetherBehindItsFirst) {
       from_.settle({"orders"}, std::span(&done, 1), soon());
     }
   };
-  ASSERT_EQ(rig_.run(kForEver).state, State::finished);
+  ASSERT_EQ(rig_.run(kNoLimit).state, State::finished);
   EXPECT_THAT(ids(from_, "orders"), IsEmpty());
   EXPECT_GE(waits, 3);
 }
@@ -343,7 +343,7 @@ TEST_F(MoverTest, GroupsMayBeLeft) {
   send("a", "a");
   send("plain");
   rig_.plan.leave_groups = true;
-  ASSERT_EQ(rig_.run(kForEver).state, State::finished);
+  ASSERT_EQ(rig_.run(kNoLimit).state, State::finished);
   EXPECT_THAT(ids(from_, "orders"), ElementsAre("a"));
   EXPECT_EQ(rig_.count.left.grouped, 1U);
 }
@@ -375,7 +375,7 @@ TEST(MoverOrder, AGroupIsHandledInItsOrderInTheTargetWhileItIsCarried) {
       to->settle({"orders2"}, std::span(&done, 1), soon());
     }
   };
-  ASSERT_EQ(rig.run(kForEver, work).state, State::finished);
+  ASSERT_EQ(rig.run(kNoLimit, work).state, State::finished);
   for (int i = 0; i < 12; ++i) {
     work();
   }

@@ -29,7 +29,7 @@ AroundSpec trail(const std::string& mark, const std::string& at = "") {
   return spec("trail", {{"mark", mark}, {"at", at}});
 }
 
-class AroundTest : public testing::Test {
+class AroundTest : public ::testing::Test {
  protected:
   void open(const std::vector<AroundSpec>& arounds, const std::string& handler = "who") {
     auto made = make_within(surroundings(), one_of_arounds(handler), "orders", {}, arounds);

@@ -1,10 +1,9 @@
-#include "host/plugin/handler_instance.hpp"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <stdexcept>
 
+#include "host/plugin/handler_instance.hpp"
 #include "tests/plugin/plugin_fixture.hpp"
 
 namespace sluice::plugin {
@@ -32,7 +31,7 @@ TEST(ReadOutcome, UnknownStatusIsAFault) {
   for (const sluice_status status : {-1, 7, std::numeric_limits<sluice_status>::max()}) {
     const Outcome outcome = read_outcome(reported(status));
     EXPECT_EQ(outcome.status, OutcomeStatus::fault);
-    EXPECT_THAT(outcome.reason, testing::HasSubstr(std::to_string(status)));
+    EXPECT_THAT(outcome.reason, ::testing::HasSubstr(std::to_string(status)));
   }
 }
 
@@ -75,7 +74,7 @@ TEST(WriteLog, CutsLongTextAndSaysSo) {
   const std::string text(kLogTextLimit + 1, 'x');
   write_log(record.log(), SLUICE_LOG_INFO, "job", "id", {text.data(), text.size()});
   write_log(record.log(), SLUICE_LOG_INFO, "job", "id", {text.data(), kLogTextLimit});
-  EXPECT_THAT(record.lines()[0].text, testing::EndsWith("x... (cut; it has 16385 bytes)"));
+  EXPECT_THAT(record.lines()[0].text, ::testing::EndsWith("x... (cut; it has 16385 bytes)"));
   EXPECT_EQ(record.lines()[1].text.size(), kLogTextLimit);
 }
 

@@ -15,9 +15,9 @@ using std::chrono_literals::operator""h;
 using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""ns;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 /// Why the fixture is refused; it must be.
 std::string refusal(const std::string& fixture) {
@@ -226,7 +226,7 @@ TEST(Fixture, CrashesEndsTheProcessAtItsBodyOnly) {
           bundle.handle("boom");
         }
       },
-      testing::KilledBySignal(SIGABRT), "");
+      ::testing::KilledBySignal(SIGABRT), "");
 }
 
 TEST(Fixture, FailsAsToldByItsOption) {

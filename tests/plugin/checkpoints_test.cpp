@@ -17,7 +17,7 @@ std::vector<std::string> bytes_of(const std::vector<NotedCheckpoints::Noted>& no
   return all;
 }
 
-class CheckpointsTest : public testing::Test {
+class CheckpointsTest : public ::testing::Test {
  protected:
   CheckpointsTest() {
     auto created = HandlerInstance::create({log_.log(), {SLUICE_STORE_SQLITE, false, &random_, &clock_}},

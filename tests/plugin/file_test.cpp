@@ -16,8 +16,8 @@
 namespace sluice::plugin {
 namespace {
 
-using testing::HasSubstr;
-using testing::Optional;
+using ::testing::HasSubstr;
+using ::testing::Optional;
 
 std::string read(const std::string& file) {
   std::ostringstream text;
@@ -33,7 +33,7 @@ std::optional<std::string> refuse_file(const std::string& file) {
 
 void write(const std::string& file, const std::string& text) { std::ofstream(file, std::ios::binary) << text; }
 
-class FileTest : public testing::Test {
+class FileTest : public ::testing::Test {
  protected:
   /// A copy of a plugin with its ELF header changed.
   std::string changed(const std::function<void(Elf64_Ehdr&)>& change) {
@@ -140,7 +140,7 @@ TEST_F(FileTest, AHugeFileTakesNoMoreMemoryThanARealOne) {
 TEST_F(FileTest, AProgramIsNoPlugin) {
   const std::string why = load_library("/proc/self/exe").why;
   EXPECT_THAT(why,
-              testing::AnyOf(HasSubstr("has no symbol"), HasSubstr("cannot be loaded"), HasSubstr("an ELF program")));
+              ::testing::AnyOf(HasSubstr("has no symbol"), HasSubstr("cannot be loaded"), HasSubstr("an ELF program")));
 }
 
 TEST(LoadError, NamesTheSymbolReadably) {

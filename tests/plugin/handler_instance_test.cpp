@@ -67,7 +67,7 @@ void handle(void*, const sluice_message* message, const sluice_context* context)
 constexpr sluice_handler kHandler{
     sizeof(sluice_handler), 0, "notes", nullptr, nullptr, 0, &create, &destroy, &handle, nullptr};
 
-class HandlerInstanceTest : public testing::Test {
+class HandlerInstanceTest : public ::testing::Test {
  protected:
   HandlerInstanceTest() { seen = &record_; }
   ~HandlerInstanceTest() override { seen = nullptr; }
@@ -93,7 +93,7 @@ TEST_F(HandlerInstanceTest, HandsOverEveryOption) {
   values.add({"b", SLUICE_OPTION_DURATION, "30s", 30'000'000'000, 0, {}});
   values.add({"c", SLUICE_OPTION_LIST, "", 0, 0, {"x", "", "y"}});
   auto instance = HandlerInstance::create({}, kHandler, "orders", values);
-  EXPECT_THAT(record_.options, testing::ElementsAre("a=text/0", "b=30s/30000000000", "c=/0,x,,y"));
+  EXPECT_THAT(record_.options, ::testing::ElementsAre("a=text/0", "b=30s/30000000000", "c=/0,x,,y"));
 }
 
 TEST_F(HandlerInstanceTest, HandsOverEveryFieldOfTheMessage) {
@@ -109,8 +109,8 @@ TEST_F(HandlerInstanceTest, HandsOverEveryFieldOfTheMessage) {
                                .sent_at = WallTime(12345ns)};
   EXPECT_EQ(instance->handle({message, "orders", 5, attempt_}).status, OutcomeStatus::done);
   EXPECT_THAT(record_.texts,
-              testing::ElementsAre("A-101", "orders", std::string("b\0y", 3), "application/json", "customer-7"));
-  EXPECT_THAT(record_.attributes, testing::ElementsAre("a=1", "b="));
+              ::testing::ElementsAre("A-101", "orders", std::string("b\0y", 3), "application/json", "customer-7"));
+  EXPECT_THAT(record_.attributes, ::testing::ElementsAre("a=1", "b="));
   EXPECT_EQ(record_.message.attempt, 3U);
   EXPECT_EQ(record_.message.max_attempts, 5U);
   EXPECT_EQ(record_.message.sent_at, 12345);

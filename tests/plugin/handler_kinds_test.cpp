@@ -169,7 +169,7 @@ class Ended final : public Completer {
   int times_ SLUICE_GUARDED_BY(mutex_) = 0;
 };
 
-class AsyncHandler : public testing::Test {
+class AsyncHandler : public ::testing::Test {
  protected:
   AsyncHandler() { kept = &kept_; }
   ~AsyncHandler() override { kept = nullptr; }
@@ -258,7 +258,7 @@ const sluice_handler kRaw{
     [](void*, const sluice_message*, const sluice_context*) {},
     [](const char* id) -> const void* { return std::strcmp(id, SLUICE_ASYNC_1) == 0 ? &kRawAsync : nullptr; }};
 
-struct RawAsync : testing::Test {
+struct RawAsync : ::testing::Test {
   RawAsync() {
     instance = *HandlerInstance::create({.log = log.log()}, kRaw, "orders", {});
     message.id = "m-1";

@@ -7,9 +7,9 @@
 namespace sluice::plugin {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 std::vector<std::string> lines_of(const HealthBoard& board) {
   std::vector<std::string> lines;

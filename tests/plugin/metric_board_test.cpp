@@ -29,7 +29,7 @@ sluice_metric_spec spec(sluice_metric_kind kind, std::string_view name, std::str
           buckets.size()};
 }
 
-class MetricBoardTest : public testing::Test {
+class MetricBoardTest : public ::testing::Test {
  protected:
   using Pairs = std::vector<std::pair<std::string, std::string>>;
 

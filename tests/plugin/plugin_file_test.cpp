@@ -15,11 +15,11 @@
 namespace sluice::plugin {
 namespace {
 
-using testing::AllOf;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::string bytes_of(const std::string& file) {
   std::ostringstream text;
@@ -83,7 +83,7 @@ TEST(PluginFile, TellsOptionsAndWhatIsAroundThem) {
   const auto file = read_plugin_file(fixture_file("fares"));
   ASSERT_TRUE(file) << file.error().message();
   ASSERT_NE(file->note, nullptr);
-  EXPECT_THAT(file->note->compiler(), testing::AnyOf(StartsWith("gcc "), StartsWith("clang ")));
+  EXPECT_THAT(file->note->compiler(), ::testing::AnyOf(StartsWith("gcc "), StartsWith("clang ")));
   EXPECT_THAT(file->note->features(0), ElementsAre());
   EXPECT_THAT(file->needed, Contains(StartsWith("libc.so")));
 }

@@ -10,13 +10,13 @@
 namespace sluice::plugin {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // The dynamic linker knows files by name and inode for ever, so each test has a folder of its own and copies into it.
-class PluginRegistryTest : public testing::Test {
+class PluginRegistryTest : public ::testing::Test {
  protected:
   void copy(const std::string& fixture, const std::string& name) {
     std::filesystem::copy_file(fixture_file(fixture), folder_.file(name));

@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 
-class StagedEffectsTest : public testing::Test {
+class StagedEffectsTest : public ::testing::Test {
  protected:
   void open(EffectRules rules) {
     auto created = HandlerInstance::create({log_.log(), rules}, fixture_handler("stages"), "orders", {});

@@ -5,14 +5,6 @@
 namespace sluice::shipped {
 namespace {
 
-using List = std::vector<std::string>;
-
-OptionMap shell(const std::string& script, OptionMap more = {}) {
-  more.emplace("command", List{script});
-  more.emplace("shell", true);
-  return more;
-}
-
 List lines(const std::string& script, const OptionMap& more = {}) {
   LiveHost host("exec", shell(script, more));
   host.handle({});

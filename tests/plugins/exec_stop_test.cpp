@@ -10,14 +10,6 @@
 namespace sluice::shipped {
 namespace {
 
-using List = std::vector<std::string>;
-
-OptionMap shell(const std::string& script, OptionMap more = {}) {
-  more.emplace("command", List{script});
-  more.emplace("shell", true);
-  return more;
-}
-
 /// Starts the script, waits until it has printed "ready", asks it to stop as `how` says, and returns what came of it.
 template <typename How>
 Result stopped(LiveHost& host, How how) {

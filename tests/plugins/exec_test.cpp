@@ -15,14 +15,7 @@
 namespace sluice::shipped {
 namespace {
 
-using List = std::vector<std::string>;
 using Map = std::map<std::string, std::string>;
-
-OptionMap shell(const std::string& script, OptionMap more = {}) {
-  more.emplace("command", List{script});
-  more.emplace("shell", true);
-  return more;
-}
 
 Result run(const OptionMap& options, const TestMessage& message = {}) {
   return LiveHost("exec", options).handle(message);

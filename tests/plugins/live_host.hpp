@@ -21,6 +21,15 @@ using testing::TestMessage;
 /// The handler out of build/plugins/<name>.so, loaded as the host loads it.
 const sluice_handler& handler_of(const std::string& name);
 
+using List = std::vector<std::string>;
+
+/// Options of `exec` that run a script, and others beside.
+inline OptionMap shell(const std::string& script, OptionMap more = {}) {
+  more.emplace("command", List{script});
+  more.emplace("shell", true);
+  return more;
+}
+
 /// How one attempt is being stopped; may be set from another thread meanwhile.
 struct Stop {
   std::atomic<bool> requested{false};

@@ -3,8 +3,6 @@
 namespace sluice::shipped {
 namespace {
 
-using List = std::vector<std::string>;
-
 std::string line_for(const TestMessage& message, const OptionMap& options = {}) {
   HandlerTest log(handler_of("log"), options);
   EXPECT_TRUE(log.created()) << log.errors().front();

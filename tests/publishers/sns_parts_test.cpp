@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
 
-const sns::Topic kTopic = *sns::parse_topic_arn("arn:aws:sns:eu-west-1:123456789012:orders");
+const sns::Topic kOrders = *sns::parse_topic_arn("arn:aws:sns:eu-west-1:123456789012:orders");
 const sns::Topic kOther = *sns::parse_topic_arn("arn:aws:sns:eu-west-1:123456789012:bills");
 constexpr SteadyTime kStart{1h};
 
@@ -27,7 +27,7 @@ BatchAnswer refused(std::size_t count, const Failure& failure) { return {sns::Ba
 
 class PublishQueueTest : public ::testing::Test {
  protected:
-  std::vector<PublishQueue::Ticket> add(int count, SteadyTime now, const sns::Topic& topic = kTopic) {
+  std::vector<PublishQueue::Ticket> add(int count, SteadyTime now, const sns::Topic& topic = kOrders) {
     std::vector<PublishQueue::Ticket> tickets;
     tickets.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
@@ -69,14 +69,14 @@ TEST_F(PublishQueueTest, NeverWaitsLongerThanItMay) {
   add(10, kStart, kOther);
   ASSERT_TRUE(queue.next(kStart + 36ms)) << "a full batch of another topic is not held up";
   PublishQueue slow({.linger = 1h, .longest_wait = 50ms, .attempts = 3});
-  slow.add(kTopic, entry_of("x"), kStart);
+  slow.add(kOrders, entry_of("x"), kStart);
   EXPECT_FALSE(slow.next(kStart + 49ms));
   EXPECT_TRUE(slow.next(kStart + 50ms));
 }
 
 TEST_F(PublishQueueTest, StopsABatchBeforeItIsTooLarge) {
   for (int i = 0; i < 3; ++i) {
-    queue.add(kTopic, entry_of(std::string(100 * 1024, 'x')), kStart);
+    queue.add(kOrders, entry_of(std::string(100 * 1024, 'x')), kStart);
   }
   EXPECT_EQ(queue.next(kStart)->tickets.size(), 2U);
   EXPECT_FALSE(queue.next(kStart));
@@ -94,7 +94,7 @@ TEST_F(PublishQueueTest, NeedsAtMostElevenRequestsForAHundredMessages) {
     std::deque<std::pair<SteadyTime, PublishQueue::Batch>> under_way;
     while (finished < kMessages) {
       for (; brought < kMessages && brought - finished < workers; ++brought) {
-        crowd.add(kTopic, entry_of("x"), now);
+        crowd.add(kOrders, entry_of("x"), now);
       }
       while (auto batch = crowd.next(now)) {
         ++requests;
@@ -130,7 +130,7 @@ TEST_F(PublishQueueTest, RepeatsOnlyTheEntriesThatFailed) {
 TEST_F(PublishQueueTest, LetsWhatIsRepeatedWaitForNobody) {
   PublishQueue patient({.linger = 1h, .longest_wait = 2h, .attempts = 3});
   for (int i = 0; i < 10; ++i) {
-    patient.add(kTopic, entry_of("x"), kStart);
+    patient.add(kOrders, entry_of("x"), kStart);
   }
   BatchAnswer answer = all_good(10);
   answer.results[3] = Failure{"InternalError", "", true};
@@ -197,8 +197,8 @@ TEST_F(PublishQueueTest, GivesUpWhatFailedAndWaitsButNotWhatIsNew) {
 }
 
 TEST(SnsTopic, ReadsArnsAndNothingThatCouldBecomeAnAddress) {
-  EXPECT_EQ(kTopic.region, "eu-west-1");
-  EXPECT_FALSE(kTopic.is_fifo());
+  EXPECT_EQ(kOrders.region, "eu-west-1");
+  EXPECT_FALSE(kOrders.is_fifo());
   EXPECT_TRUE(sns::parse_topic_arn("arn:aws-cn:sns:cn-north-1:123456789012:a_b-c.fifo")->is_fifo());
   for (const char* text :
        {"arn:aws:sns:eu-west-1@evil.example:123456789012:a", "arn:aws:sns:eu-west-1.evil:123456789012:a",
@@ -227,15 +227,15 @@ TEST(SnsEntry, GivesFifoTopicsIdsThatSnsTakes) {
 }
 
 TEST(SnsEntry, LeavesTheGroupOutOfStandardTopicsUnlessAsked) {
-  const auto entry = std::get<sns::Entry>(sns::make_entry(kTopic, "x", "a", "1", {}, {}));
+  const auto entry = std::get<sns::Entry>(sns::make_entry(kOrders, "x", "a", "1", {}, {}));
   EXPECT_EQ(entry.group + entry.deduplication, "");
-  EXPECT_EQ(std::get<sns::Entry>(sns::make_entry(kTopic, "x", "a", "1", {}, {.group_on_standard = true})).group, "a");
-  EXPECT_EQ(std::get<sns::Entry>(sns::make_entry(kTopic, "x", "", "1", {}, {.group_on_standard = true})).group, "");
+  EXPECT_EQ(std::get<sns::Entry>(sns::make_entry(kOrders, "x", "a", "1", {}, {.group_on_standard = true})).group, "a");
+  EXPECT_EQ(std::get<sns::Entry>(sns::make_entry(kOrders, "x", "", "1", {}, {.group_on_standard = true})).group, "");
 }
 
 TEST(SnsEntry, RefusesWhatSnsWouldRefuse) {
   const auto reason = [](const std::string& body, std::vector<std::pair<std::string, std::string>> attributes = {}) {
-    const auto made = sns::make_entry(kTopic, body, "", "1", std::move(attributes), {});
+    const auto made = sns::make_entry(kOrders, body, "", "1", std::move(attributes), {});
     const auto* bad = std::get_if<sns::BadEntry>(&made);
     return bad == nullptr ? "" : bad->reason;
   };

@@ -19,15 +19,15 @@ using sluice::testing::HandlerTest;
 using sluice::testing::Result;
 
 /// A handler whose `handle` is whatever the test says.
-struct Scripted {
+struct ScriptedHandler {
   static inline std::function<sluice::Outcome(const sluice::Message&, sluice::Context&)> script;
   sluice::Outcome handle(const sluice::Message& message, sluice::Context& context) { return script(message, context); }
 };
 
 Result result_of(std::function<sluice::Outcome(const sluice::Message&, sluice::Context&)> script,
                  const sluice::testing::TestMessage& message = {}) {
-  Scripted::script = std::move(script);
-  return HandlerTest(sluice::testing::handler<Scripted>()).handle(message);
+  ScriptedHandler::script = std::move(script);
+  return HandlerTest(sluice::testing::handler<ScriptedHandler>()).handle(message);
 }
 
 Result result_of(const sluice::Outcome& outcome) {
@@ -173,7 +173,7 @@ TEST(HandlerTable, SaysWhatTheClassDeclares) {
 }
 
 TEST(HandlerTable, SaysWhatTheClassDoesNotDeclare) {
-  const sluice_handler& handler = sluice::testing::handler<Scripted>();
+  const sluice_handler& handler = sluice::testing::handler<ScriptedHandler>();
   EXPECT_EQ(handler.flags, SLUICE_HANDLER_OPEN_OPTIONS) << "a handle that is not const is not concurrent";
   EXPECT_EQ(handler.help, nullptr);
   EXPECT_EQ(handler.option_count, 0U);

@@ -12,8 +12,6 @@
 namespace sluice::test {
 namespace {
 
-constexpr int kStartAttempts = 5;  // another process may take the free port before the emulator does
-
 const std::string& built_in_path() {
 #ifdef SLUICE_EMULATOR
   static const std::string path = SLUICE_EMULATOR;

@@ -10,8 +10,6 @@
 namespace sluice::test {
 namespace {
 
-constexpr int kStartAttempts = 5;  // another process may take the free port before the emulator does
-
 // It listens on all interfaces and has no word to say otherwise.
 constexpr const char* kOnLoopback =
     "data:text/javascript,import net from 'node:net';const listen=net.Server.prototype.listen;"

@@ -32,8 +32,10 @@ class Descriptor {
 Descriptor listen_on_loopback(int port = 0);
 /// The port a socket is bound to.
 int local_port(const Descriptor& socket);
-/// A port that was free a moment ago.
+/// A port that was free a moment ago. Another process may take it first: a server is started so often, each time with
+/// another one.
 int free_loopback_port();
+inline constexpr int kStartAttempts = 5;
 /// A connection to 127.0.0.1:port, or an empty descriptor when nobody listens.
 Descriptor connect_to_loopback(int port);
 

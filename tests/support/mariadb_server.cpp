@@ -16,7 +16,6 @@ namespace {
 
 constexpr const char* kServer = "/usr/sbin/mariadbd";
 constexpr const char* kInstall = "/usr/bin/mariadb-install-db";
-constexpr int kStartAttempts = 5;
 
 /// A server that root starts must be told that it is meant.
 std::string as_user() { return ::geteuid() == 0 ? " --user=root" : ""; }

@@ -15,9 +15,7 @@
 namespace sluice::test {
 namespace {
 
-constexpr int kStartAttempts = 5;  // another process may take the free port before the server does
-
-std::string program_path() {
+std::string nats_path() {
   const char* named = std::getenv("SLUICE_NATS_SERVER");
   if (named != nullptr && *named != '\0') {
     return named;
@@ -33,12 +31,12 @@ std::string program_path() {
 }  // namespace
 
 std::optional<std::string> NatsServer::program() {
-  const std::string path = program_path();
+  const std::string path = nats_path();
   return ::access(path.c_str(), X_OK) == 0 ? std::optional(path) : std::nullopt;
 }
 
 std::string NatsServer::absence() {
-  return "nats-server is not at " + program_path() + "; run ./dev deps, or name it in SLUICE_NATS_SERVER";
+  return "nats-server is not at " + nats_path() + "; run ./dev deps, or name it in SLUICE_NATS_SERVER";
 }
 
 std::unique_ptr<NatsServer> NatsServer::start(const std::string& configuration) {

@@ -14,8 +14,6 @@
 namespace sluice::test {
 namespace {
 
-constexpr int kStartAttempts = 5;  // another process may take the free port first
-
 bool installed() {
   std::error_code ignored;
   return std::filesystem::exists("/usr/lib/postgresql", ignored) ||

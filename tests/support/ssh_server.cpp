@@ -13,9 +13,8 @@
 namespace sluice::test {
 namespace {
 
-constexpr const char* kServer = "/usr/sbin/sshd";
+constexpr const char* kSshd = "/usr/sbin/sshd";
 constexpr const char* kKeygen = "/usr/bin/ssh-keygen";
-constexpr int kStartAttempts = 5;
 
 std::string text_of(const std::string& path) {
   std::ifstream file(path);
@@ -26,7 +25,7 @@ void write(const std::string& path, const std::string& text) { std::ofstream(pat
 
 }  // namespace
 
-std::string SshServer::absence() { return std::string("OpenSSH's server is not at ") + kServer + "; run ./dev deps"; }
+std::string SshServer::absence() { return std::string("OpenSSH's server is not at ") + kSshd + "; run ./dev deps"; }
 
 SshServer::~SshServer() {
   process_.reset();
@@ -35,7 +34,7 @@ SshServer::~SshServer() {
 }
 
 std::unique_ptr<SshServer> SshServer::start() {
-  if (::access(kServer, X_OK) != 0 || ::access(kKeygen, X_OK) != 0) {
+  if (::access(kSshd, X_OK) != 0 || ::access(kKeygen, X_OK) != 0) {
     return nullptr;
   }
   if (::geteuid() == 0) {
@@ -55,7 +54,7 @@ std::unique_ptr<SshServer> SshServer::start() {
       return server;
     }
   }
-  throw std::runtime_error(std::string(kServer) + " does not come up");
+  throw std::runtime_error(std::string(kSshd) + " does not come up");
 }
 
 void SshServer::make_keys() const {
@@ -83,7 +82,7 @@ void SshServer::write_files() const {
 
 bool SshServer::launch() {
   process_ = std::make_unique<ChildProcess>(
-      std::vector<std::string>{kServer, "-D", "-f", folder_ + "/config", "-E", folder_ + "/log"});
+      std::vector<std::string>{kSshd, "-D", "-f", folder_ + "/config", "-E", folder_ + "/log"});
   return process_->wait_until_listening(port_);
 }
 

@@ -17,6 +17,9 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from compile_commands import compiled_sources, included_by  # noqa: E402
+
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 TOOL = "clang-tidy-14"
 SKIPPED = 77  # as ctest counts it
@@ -52,24 +55,30 @@ class Sources:
 
     def __init__(self, build):
         self.build = build
-        with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
-            entries = json.load(file)
         self.commands = {}
-        for entry in entries:
-            path = os.path.relpath(os.path.join(entry["directory"], entry["file"]), ROOT)
+        for path, entry in compiled_sources(build):
             if path.split(os.sep)[0] in FOLDERS and path.endswith(".cpp"):
-                self.commands.setdefault(path, entry["command"])
-        self.headers = {}  # of a source, by the build's own record; empty before the first build
+                self.commands.setdefault(path, alone(path, entry))
+        self.headers = {}  # of a source, and of those compiled with it, by the build's record; empty before the first build
         self.read_dependencies()
+        self.write_commands()
+
+    def write_commands(self):
+        """For the tool, which looks at each source by itself."""
+        os.makedirs(os.path.join(self.build, "tidy"), exist_ok=True)
+        with open(os.path.join(self.build, "tidy", "compile_commands.json"), "w", encoding="utf-8") as file:
+            json.dump([{"directory": self.build, "command": command, "file": os.path.join(ROOT, path)}
+                       for path, command in self.commands.items()], file)
 
     def read_dependencies(self):
         records = subprocess.run(("ninja", "-C", self.build, "-t", "deps"), capture_output=True, text=True).stdout
         for record in records.split("\n\n"):
-            names = [os.path.relpath(os.path.join(self.build, line.strip()), ROOT) for line in record.split("\n")[1:]
+            files = [os.path.normpath(os.path.join(self.build, line.strip())) for line in record.split("\n")[1:]
                      if line.startswith("    ")]
-            inside = [name for name in names if not name.startswith("..")]
-            if inside and inside[0] in self.commands:
-                self.headers[inside[0]] = inside[1:]
+            inside = [os.path.relpath(file, ROOT) for file in files if file.startswith(ROOT + os.sep)]
+            for source in files and included_by(files[0]) or inside[:1]:
+                if source in self.commands:
+                    self.headers[source] = [name for name in inside if name != source]
 
     def touched_by(self, path):
         """The sources to look at for a file that differs."""
@@ -81,14 +90,19 @@ class Sources:
         if own in self.commands:
             return {own}
         users = sorted(source for source, headers in self.headers.items() if path in headers)
-        return set(users[:1]) or self.search_users(path)
+        # By the record those that are compiled together include the same.
+        return self.search_users(path, users) or set(users[:1]) or self.search_users(path, sorted(self.commands))
 
-    def search_users(self, header):
+    @staticmethod
+    def search_users(header, sources):
         name = re.escape(re.sub(r"^.*/include/", "", header))
-        for source in sorted(self.commands):
-            with open(os.path.join(ROOT, source), encoding="utf-8") as file:
-                if re.search(rf'#include ["<](.*/)?{name}[">]', file.read()):
-                    return {source}
+        for source in sources:
+            try:
+                with open(os.path.join(ROOT, source), encoding="utf-8") as file:
+                    if re.search(rf'#include ["<](.*/)?{name}[">]', file.read()):
+                        return {source}
+            except OSError:
+                continue
         return set()
 
     def fingerprint(self, source):
@@ -103,6 +117,12 @@ class Sources:
             except OSError:
                 return ""
         return digest.hexdigest()
+
+
+def alone(path, entry):
+    """The command that compiles the source by itself."""
+    words = shlex.split(entry["command"])
+    return shlex.join(words[: words.index("-o")] + ["-c", os.path.join(ROOT, path)])
 
 
 class Memory:
@@ -123,7 +143,7 @@ class Memory:
 
 def examine(build, source):
     """What clang-tidy finds in a source; empty when it is clean."""
-    done = subprocess.run((TOOL, "-p", build, "--quiet", os.path.join(ROOT, source)), capture_output=True, text=True)
+    done = subprocess.run((TOOL, "-p", os.path.join(build, "tidy"), "--quiet", os.path.join(ROOT, source)), capture_output=True, text=True)
     if done.returncode == 0:
         return ""
     text = (done.stdout.strip() or done.stderr.strip()).replace(ROOT + os.sep, "")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Holds the tree to its own rules, and each rule to a small tree that breaks it."""
 
+import json
 import os
 import sys
 import tempfile
@@ -135,6 +136,19 @@ class ChangedFiles(unittest.TestCase):
         self.assertEqual({"base/clock.cpp"}, sources.touched_by("base/clock.hpp"))
         self.assertEqual({"host/a.cpp"}, sources.touched_by("host/alone.hpp"))
         self.assertEqual(set(), sources.touched_by("docs/write/abi.md"))
+
+    def test_sources_that_are_compiled_together_are_looked_at_by_themselves(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.makedirs(os.path.join(folder, "Unity"))
+            together = os.path.join(folder, "Unity", "unity_0_cxx.cxx")
+            with open(together, "w", encoding="utf-8") as file:
+                file.writelines(f'/* comment */\n#include "{os.path.join(clang_tidy.ROOT, name)}"\n' for name in ("base/a.cpp", "base/b.cpp"))
+            with open(os.path.join(folder, "compile_commands.json"), "w", encoding="utf-8") as file:
+                json.dump([{"directory": folder, "file": together, "command": f"c++ -Wall -o x.o -c {together}"},
+                           {"directory": folder, "file": os.path.join(clang_tidy.ROOT, "base/c.cpp"), "command": "c++ -O1 -o c.o -c c.cpp"}], file)
+            sources = clang_tidy.Sources(folder)
+            self.assertEqual({f"base/{name}.cpp": f"c++ {option} -c {clang_tidy.ROOT}/base/{name}.cpp"
+                              for name, option in (("a", "-Wall"), ("b", "-Wall"), ("c", "-O1"))}, sources.commands)
 
     def test_a_finding_fails_and_a_clean_source_is_remembered(self):
         with tempfile.TemporaryDirectory() as folder:

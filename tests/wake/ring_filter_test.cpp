@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const std::string kSecret = "0123456789abcdef";
+const std::string kRingSecret = "0123456789abcdef";
 const WallTime kWall{1'800'000'000s};
 
 class RingFilterTest : public ::testing::Test {
@@ -39,7 +39,7 @@ class RingFilterTest : public ::testing::Test {
   }
 
   RingFilter open_{""};
-  RingFilter closed_{kSecret};
+  RingFilter closed_{kRingSecret};
   std::uint64_t nonce_ = 0;
   int looks_ = 0;  ///< that came later
 };
@@ -61,24 +61,25 @@ TEST_F(RingFilterTest, WhatIsNotOursOrForOthersWakesNobody) {
 TEST_F(RingFilterTest, WithASecretOnlyThoseWhoHaveItWake) {
   EXPECT_EQ(judge(closed_, {"orders", kWall, 1}, ""), RingResult::without_signature);
   EXPECT_EQ(judge(closed_, {"orders", kWall, 2}, "another secret, as long"), RingResult::forged);
-  EXPECT_EQ(judge(closed_, {"orders", kWall, 3}, kSecret), RingResult::rung);
-  EXPECT_EQ(judge(open_, {"orders", kWall, 4}, kSecret), RingResult::rung) << "a host without one takes everybody's";
+  EXPECT_EQ(judge(closed_, {"orders", kWall, 3}, kRingSecret), RingResult::rung);
+  EXPECT_EQ(judge(open_, {"orders", kWall, 4}, kRingSecret), RingResult::rung)
+      << "a host without one takes everybody's";
 }
 
 TEST_F(RingFilterTest, ADatagramThatWasHeardIsWorthNothingAgain) {
   const Ring ring{"orders", kWall, 7};
-  EXPECT_EQ(judge(closed_, ring, kSecret), RingResult::rung);
-  EXPECT_EQ(judge(closed_, ring, kSecret), RingResult::replayed);
-  EXPECT_EQ(judge(closed_, {"orders", kWall - RingFilter::kTolerance, 8}, kSecret), RingResult::rung);
-  EXPECT_EQ(judge(closed_, {"orders", kWall - RingFilter::kTolerance - 1ms, 9}, kSecret), RingResult::stale);
-  EXPECT_EQ(judge(closed_, {"orders", kWall + RingFilter::kTolerance + 1ms, 10}, kSecret), RingResult::stale);
+  EXPECT_EQ(judge(closed_, ring, kRingSecret), RingResult::rung);
+  EXPECT_EQ(judge(closed_, ring, kRingSecret), RingResult::replayed);
+  EXPECT_EQ(judge(closed_, {"orders", kWall - RingFilter::kTolerance, 8}, kRingSecret), RingResult::rung);
+  EXPECT_EQ(judge(closed_, {"orders", kWall - RingFilter::kTolerance - 1ms, 9}, kRingSecret), RingResult::stale);
+  EXPECT_EQ(judge(closed_, {"orders", kWall + RingFilter::kTolerance + 1ms, 10}, kRingSecret), RingResult::stale);
 }
 
 TEST_F(RingFilterTest, WhatIsForgedUsesUpNothing) {
   for (int i = 0; i < 1'000; ++i) {
     EXPECT_EQ(judge(closed_, {"orders", kWall, 1}, "a secret of somebody's"), RingResult::forged);
   }
-  EXPECT_EQ(judge(closed_, {"orders", kWall, 1}, kSecret), RingResult::rung);
+  EXPECT_EQ(judge(closed_, {"orders", kWall, 1}, kRingSecret), RingResult::rung);
 }
 
 TEST_F(RingFilterTest, AFloodCostsTenLooksASecondAndQueue) {
@@ -91,7 +92,7 @@ TEST_F(RingFilterTest, AFloodCostsTenLooksASecondAndQueue) {
 }
 
 TEST_F(RingFilterTest, WhoHasTheSecretMayRingMoreOften) {
-  const auto results = flood(closed_, kSecret, 10'000, 10s);
+  const auto results = flood(closed_, kRingSecret, 10'000, 10s);
   const int looks = results.at(RingResult::rung) + looks_;
   EXPECT_GE(looks, 1'000);
   EXPECT_LE(looks, 1'000 + static_cast<int>(RingFilter::kSignedLooks));
@@ -118,11 +119,11 @@ TEST_F(RingFilterTest, AChangeOfJobsForgetsNothingOfTheQueuesThatStay) {
 
 TEST_F(RingFilterTest, WhatIsRememberedIsBounded) {
   const Ring first{"orders", kWall, ++nonce_};
-  judge(closed_, first, kSecret);
+  judge(closed_, first, kRingSecret);
   for (std::size_t i = 0; i < RingFilter::kRemembered; ++i) {
-    judge(closed_, {"mails", kWall, ++nonce_}, kSecret);
+    judge(closed_, {"mails", kWall, ++nonce_}, kRingSecret);
   }
-  EXPECT_EQ(judge(closed_, first, kSecret, SteadyTime(1s)), RingResult::rung);
+  EXPECT_EQ(judge(closed_, first, kRingSecret, SteadyTime(1s)), RingResult::rung);
 }
 
 TEST(RingResults, HaveTheNamesOfTheMetric) {

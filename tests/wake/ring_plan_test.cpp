@@ -12,16 +12,16 @@ namespace {
 using namespace std::chrono_literals;
 using Call = RingPlan::Call;
 
-const WallTime kWall{1'800'000'000s};
+const WallTime kPlanWall{1'800'000'000s};
 
 Announcement host(const std::string& name, const std::string& address, std::vector<std::string> queues = {"orders"}) {
-  return {.host = name, .address = address, .queues = std::move(queues), .at = kWall, .every = 60s};
+  return {.host = name, .address = address, .queues = std::move(queues), .at = kPlanWall, .every = 60s};
 }
 
 class RingPlanTest : public ::testing::Test {
  protected:
-  RingPlan::Order next() { return plan_.next(now_, kWall); }
-  bool rang(const std::string& queue = "orders") { return plan_.rang(queue, now_, kWall); }
+  RingPlan::Order next() { return plan_.next(now_, kPlanWall); }
+  bool rang(const std::string& queue = "orders") { return plan_.rang(queue, now_, kPlanWall); }
   /// As a producer has it that has been sending.
   void know(const std::vector<Announcement>& hosts) {
     rang();
@@ -130,8 +130,8 @@ TEST_F(RingPlanTest, WhereNobodyAnnouncesNothingIsToBeDone) {
 
 TEST_F(RingPlanTest, TheDeadAreNotRung) {
   know({host("a", "10.0.0.1:1")});
-  EXPECT_TRUE(plan_.rang("orders", now_, kWall + 180s));
-  EXPECT_FALSE(plan_.rang("orders", now_, kWall + 181s));
+  EXPECT_TRUE(plan_.rang("orders", now_, kPlanWall + 180s));
+  EXPECT_FALSE(plan_.rang("orders", now_, kPlanWall + 181s));
 }
 
 TEST_F(RingPlanTest, AHostDoesNotRingItself) {

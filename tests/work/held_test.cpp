@@ -15,7 +15,7 @@ using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""ms;
 using plugin::OutcomeStatus;
 
-constexpr SteadyTime kStart = SteadyTime(std::chrono::hours(1));
+constexpr SteadyTime kGranted = SteadyTime(std::chrono::hours(1));
 
 queue::Delivery delivery(const std::string& id) {
   queue::Delivery made;
@@ -27,19 +27,19 @@ queue::Delivery delivery(const std::string& id) {
 
 TEST(LeaseTerms, StopShortOfWhatTheSourceGrants) {
   const LeaseTerms terms({QueueLease{30s}});
-  const Lease lease = terms.granted({"a", 1, 0}, kStart + 30s);
-  EXPECT_EQ(lease.ends_at, kStart + 30s);
-  EXPECT_EQ(lease.extend_at, kStart + 15s);
-  EXPECT_TRUE(terms.usable(lease, kStart + 28s));
-  EXPECT_FALSE(terms.usable(lease, kStart + 29s));
-  EXPECT_FALSE(terms.usable(lease, kStart + 31s));
+  const Lease lease = terms.granted({"a", 1, 0}, kGranted + 30s);
+  EXPECT_EQ(lease.ends_at, kGranted + 30s);
+  EXPECT_EQ(lease.extend_at, kGranted + 15s);
+  EXPECT_TRUE(terms.usable(lease, kGranted + 28s));
+  EXPECT_FALSE(terms.usable(lease, kGranted + 29s));
+  EXPECT_FALSE(terms.usable(lease, kGranted + 31s));
 }
 
 TEST(LeaseTerms, SeveralTriesFitBeforeTheEnd) {
   SeededRandom random(1);
   for (const Duration visibility : {Duration(200ms), Duration(30s), Duration(12h)}) {
     const LeaseTerms terms({QueueLease{visibility}});
-    const Lease lease = terms.granted({"a", 1, 0}, kStart + visibility);
+    const Lease lease = terms.granted({"a", 1, 0}, kGranted + visibility);
     int tries = 0;
     for (SteadyTime now = lease.extend_at; terms.usable(lease, now); now = terms.retry_at(now, random)) {
       ++tries;
@@ -97,9 +97,9 @@ TEST(TaskDeathTest, RefusesWhatIsNoLegalStep) {
   EXPECT_DEATH(task.begin_settling(), "");
   EXPECT_DEATH(task.recall(), "");
   EXPECT_DEATH(task.begin_extending(), "");
-  task.dispose(put_back(), kStart);
+  task.dispose(put_back(), kGranted);
   EXPECT_DEATH(task.deal(0), "");
-  EXPECT_DEATH(task.dispose(put_back(), kStart), "");
+  EXPECT_DEATH(task.dispose(put_back(), kGranted), "");
   task.begin_settling();
   EXPECT_DEATH(task.begin_extending(), "");
   task.end(false);
@@ -111,7 +111,7 @@ TEST(FinishedWork, KnowsAMessageThatComesBackAsItWas) {
   const auto finish = [&](const queue::Message& message) {
     Task task;
     task.message = message;
-    task.dispose({queue::CompletionAction::remove, {}, {}, Ending::done, false}, kStart);
+    task.dispose({queue::CompletionAction::remove, {}, {}, Ending::done, false}, kGranted);
     finished.keep(task);
     finished.leave(task, true);
   };
@@ -138,7 +138,7 @@ TEST(FinishedWork, RemembersOnlyTheLatestAndOnlyWhatIsFinal) {
   const auto finish = [&](const std::string& id, Ending ending) {
     Task task;
     task.message = delivery(id).message;
-    task.dispose({queue::CompletionAction::remove, {}, {}, ending, false}, kStart);
+    task.dispose({queue::CompletionAction::remove, {}, {}, ending, false}, kGranted);
     finished.keep(task);
     finished.leave(task, true);
   };
@@ -249,11 +249,11 @@ TEST(WorkerBatch, WithoutATimeoutItNeverTimesOut) {
 TEST(SettleQueue, IsDueAtOnceWhenNothingElseComes) {
   SettleQueue queue;
   Task task;
-  EXPECT_EQ(queue.due(kStart, false), SteadyTime::max());
-  queue.add(task, kStart);
-  EXPECT_LE(queue.due(kStart, false), kStart);
-  EXPECT_EQ(queue.due(kStart, true), kStart + kSettleLinger);
-  EXPECT_EQ(queue.take(kStart), std::vector<Task*>{&task});
+  EXPECT_EQ(queue.due(kGranted, false), SteadyTime::max());
+  queue.add(task, kGranted);
+  EXPECT_LE(queue.due(kGranted, false), kGranted);
+  EXPECT_EQ(queue.due(kGranted, true), kGranted + kSettleLinger);
+  EXPECT_EQ(queue.take(kGranted), std::vector<Task*>{&task});
   EXPECT_EQ(queue.size(), 0U);
 }
 
@@ -261,30 +261,30 @@ TEST(SettleQueue, AFullBatchDoesNotLinger) {
   SettleQueue queue;
   std::vector<Task> tasks(kMaxSettleBatch + 5);
   for (Task& task : tasks) {
-    queue.add(task, kStart);
+    queue.add(task, kGranted);
   }
-  EXPECT_LE(queue.due(kStart, true), kStart);
-  EXPECT_EQ(queue.take(kStart).size(), kMaxSettleBatch);
-  EXPECT_EQ(queue.take(kStart).size(), 5U);
+  EXPECT_LE(queue.due(kGranted, true), kGranted);
+  EXPECT_EQ(queue.take(kGranted).size(), kMaxSettleBatch);
+  EXPECT_EQ(queue.take(kGranted).size(), 5U);
 }
 
 TEST(SettleQueue, HurryMakesEverythingDue) {
   SettleQueue queue;
   Task task;
-  queue.add_again(task, kStart + 5s);
-  EXPECT_EQ(queue.due(kStart, false), kStart + 5s);
-  queue.hurry(kStart);
-  EXPECT_LE(queue.due(kStart, false), kStart);
-  EXPECT_EQ(queue.take(kStart).size(), 1U);
+  queue.add_again(task, kGranted + 5s);
+  EXPECT_EQ(queue.due(kGranted, false), kGranted + 5s);
+  queue.hurry(kGranted);
+  EXPECT_LE(queue.due(kGranted, false), kGranted);
+  EXPECT_EQ(queue.take(kGranted).size(), 1U);
 }
 
 TEST(SettleQueue, OldRetriesDoNotHoldUpFreshOnes) {
   SettleQueue queue;
   Task old;
   Task fresh;
-  queue.add_again(old, kStart + 1s);
-  queue.add(fresh, kStart);
-  EXPECT_EQ(queue.take(kStart), std::vector<Task*>{&fresh});
+  queue.add_again(old, kGranted + 1s);
+  queue.add(fresh, kGranted);
+  EXPECT_EQ(queue.take(kGranted), std::vector<Task*>{&fresh});
 }
 
 }  // namespace

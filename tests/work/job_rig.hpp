@@ -126,4 +126,16 @@ class JobRig {
   JobSpec spec_;
 };
 
+inline sluice_status done() { return SLUICE_DONE; }
+
+/// A handler that waits at a gate, deaf to its stop token.
+inline Script deaf(Gate& gate) {
+  return {.handle =
+              [&gate](const std::string&, const sluice_context&) {
+                gate.pass();
+                return done();
+              },
+          .create = {}};
+}
+
 }  // namespace sluice::work

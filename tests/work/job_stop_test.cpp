@@ -16,18 +16,6 @@ using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""ms;
 using test::StoreCall;
 
-sluice_status done() { return SLUICE_DONE; }
-
-// A handler that waits at a gate, deaf to its stop token.
-Script deaf(Gate& gate) {
-  return {.handle =
-              [&gate](const std::string&, const sluice_context&) {
-                gate.pass();
-                return done();
-              },
-          .create = {}};
-}
-
 TEST(JobDrain, UnderLoadNothingIsForgottenAndNoAttemptIsBurnt) {
   JobRig rig({.handle = [](const std::string&, const sluice_context&) { return done(); }, .create = {}});
   constexpr int kMessages = 20'000;

@@ -15,18 +15,6 @@ namespace {
 using std::chrono_literals::operator""h;
 using std::chrono_literals::operator""ms;
 
-sluice_status done() { return SLUICE_DONE; }
-
-// A handler that waits at a gate, deaf to its stop token.
-Script deaf(Gate& gate) {
-  return {.handle =
-              [&gate](const std::string&, const sluice_context&) {
-                gate.pass();
-                return done();
-              },
-          .create = {}};
-}
-
 // A handler that hangs at the gate whenever it is given "hang".
 Script hangs(Gate& gate) {
   return {.handle =

@@ -32,7 +32,7 @@ constexpr std::size_t kDynamoDbBatch = 500;
 /// A batch also ends at this many bytes, so that large bodies do not add up.
 constexpr std::size_t kBatchBytes = 4UL * 1024 * 1024;
 /// Input that brings nothing for so long has paused.
-constexpr Duration kPause = std::chrono::milliseconds(5);
+constexpr Duration kLinePause = std::chrono::milliseconds(5);
 
 bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
 
@@ -100,7 +100,7 @@ class BulkSender {
       if (full() && !pass_on()) {
         break;
       }
-      if (!reader.ready(kPause)) {
+      if (!reader.ready(kLinePause)) {
         // Before it waits for input it must know that there is still something to wait for.
         if ((!batch_.empty() && !pass_on()) || !committer_.drain()) {
           break;

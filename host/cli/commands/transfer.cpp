@@ -230,7 +230,7 @@ using operate::EventKind;
 
 constexpr std::size_t kLongestEventName = std::string_view("dead lettered").size();
 
-Colour colour_of(EventKind kind) {
+Colour colour_of_event(EventKind kind) {
   switch (kind) {
     case EventKind::dead_lettered:
       return Colour::red;
@@ -303,7 +303,7 @@ class EventWriter {
       detail += (detail.empty() ? "" : ", ") + event.message.failure.error;
     }
     table_.add({clock_text(event.seen_at),
-                {name, colour_of(event.kind)},
+                {name, colour_of_event(event.kind)},
                 event.message.id,
                 "received " + std::to_string(event.message.attempt) + "x",
                 detail});

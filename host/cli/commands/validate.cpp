@@ -21,7 +21,7 @@ constexpr int kExitNotTried = 2;
 constexpr Duration kLeastStepLimit = std::chrono::milliseconds(100);
 constexpr Duration kLongestStepLimit = std::chrono::minutes(10);
 
-Colour colour_of(CheckResult::Verdict verdict) {
+Colour colour_of_verdict(CheckResult::Verdict verdict) {
   switch (verdict) {
     case CheckResult::Verdict::failed:
       return Colour::red;
@@ -35,7 +35,7 @@ Colour colour_of(CheckResult::Verdict verdict) {
 std::string text_of(const CheckResult& check, const Screen& screen) {
   // What fails is to be seen among many that do not.
   const std::string verdict(check.verdict() == CheckResult::Verdict::failed ? "FAIL" : to_string(check.verdict()));
-  std::string text = tinted(verdict, colour_of(check.verdict()), screen.colours) + "  " +
+  std::string text = tinted(verdict, colour_of_verdict(check.verdict()), screen.colours) + "  " +
                      (check.handler.empty() ? "" : check.handler + ": ") + check.check;
   for (std::size_t i = 0; i < check.notes.size(); ++i) {
     text += (i == 0 ? ": " : "; ") + check.notes[i];

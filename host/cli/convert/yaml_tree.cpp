@@ -10,7 +10,7 @@ namespace {
 
 // Far beyond any configuration; an alias that holds itself, or aliases of aliases, end here.
 constexpr std::size_t kMaxNodes = 20'000;
-constexpr int kMaxDepth = 32;
+constexpr int kMaxYamlDepth = 32;
 
 /// A file that is YAML and no configuration.
 struct Unusable {
@@ -23,7 +23,7 @@ class TreeBuilder {
  public:
   YamlNode build(const YAML::Node& source, int depth) {
     const std::uint32_t line = line_of(source.Mark());
-    if (depth > kMaxDepth || ++nodes_ > kMaxNodes) {
+    if (depth > kMaxYamlDepth || ++nodes_ > kMaxNodes) {
       throw Unusable{{line, "it is nested too deeply, or holds too much"}};
     }
     YamlNode node;

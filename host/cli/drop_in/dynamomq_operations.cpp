@@ -50,7 +50,7 @@ Error wrong_state(std::string_view why, const StoredMessage& message, WallTime n
                                    std::string(dynamomq_status(message, now)) + ": " + std::string(why) + "."};
 }
 
-std::string in_quotes(std::string_view text) {
+std::string as_json_text(std::string_view text) {
   std::string out;
   append_visible_json(out, text);
   return out;
@@ -68,7 +68,7 @@ std::string sorted_object(JsonReader& reader) {
   }
   std::string out = "{";
   for (const auto& [key, member] : members) {
-    out += (out.size() > 1 ? "," : "") + in_quotes(key) + ":" + member;
+    out += (out.size() > 1 ? "," : "") + as_json_text(key) + ":" + member;
   }
   return out + "}";
 }
@@ -92,7 +92,7 @@ std::string sorted_value(JsonReader& reader) {
     case JsonReader::Kind::string: {
       std::string text;
       reader.read_string(text);
-      return in_quotes(text);
+      return as_json_text(text);
     }
     default: {
       std::string_view text;

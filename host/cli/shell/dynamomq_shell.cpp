@@ -9,7 +9,7 @@ namespace sluice::cli {
 
 namespace {
 
-constexpr std::string_view kHelp =
+constexpr std::string_view kShellHelp =
     "... this is Interactive HELP!\n"
     "  > qstat            how many messages the queue holds, and the ids of the first 100\n"
     "  > dlq              the same of its dead-letter queue (DLQ)\n"
@@ -55,7 +55,7 @@ std::string about(std::string_view before, const std::string& id, std::string_vi
 }  // namespace
 
 struct DynamoMqShell::Commands {
-  static Answer help(DynamoMqShell&, const Parameters&) { return std::string(kHelp); }
+  static Answer help(DynamoMqShell&, const Parameters&) { return std::string(kShellHelp); }
 
   static Answer qstat(DynamoMqShell& shell, const Parameters&) { return shell.with_stats({}, "Queue status:\n"); }
 

@@ -307,13 +307,13 @@ std::string fit_line(const std::string& line, std::size_t columns) {
 
 std::vector<std::string> draw_top(const TopModel& model, const TopFrame& frame) {
   constexpr std::size_t kEndless = 1'000'000;
-  constexpr std::size_t kAround = 3;  // headline, an empty line, and the keys
+  constexpr std::size_t kFrameLines = 3;  // headline, an empty line, and the keys
   Lines lines{headline(model, frame), {}};
   if (frame.rows == 0) {
     const Lines rest = body(model, frame, kEndless);
     lines.insert(lines.end(), rest.begin(), rest.end());
   } else {
-    const std::size_t room = frame.rows - std::min(frame.rows, kAround);
+    const std::size_t room = frame.rows - std::min(frame.rows, kFrameLines);
     const Lines rest = model.mode() == TopMode::help ? Lines(kHelp.begin(), kHelp.end()) : body(model, frame, room);
     append_cut(lines, rest, room);
     lines.resize(std::min(lines.size(), frame.rows - std::min<std::size_t>(frame.rows, 1)));

@@ -6,6 +6,7 @@
 #include "base/guard.hpp"
 #include "base/timestamp.hpp"
 #include "host/stores/core/transitions.hpp"
+#include "host/stores/dynamomq/schema.hpp"
 #include "host/stores/table/item_values.hpp"
 #include "host/stores/table/nonce.hpp"
 
@@ -13,7 +14,6 @@ namespace sluice::queue::dynamomq {
 namespace {
 
 constexpr const char* kAfterNonces = "~";  // in the order of characters, behind all that a nonce is made of
-constexpr Duration kInstant = std::chrono::nanoseconds(1);  // what is hidden until a time is due just after it
 
 bool is_suspect(const Candidate& candidate) { return candidate.suspect(); }
 bool is_innocent(const Candidate& candidate) { return !candidate.suspect(); }

@@ -17,11 +17,10 @@ void sooner(std::optional<WallTime>& due, std::optional<WallTime> other) {
   }
 }
 
-constexpr std::size_t kSecondsLength = 19;                  // of "2026-11-20T23:14:00"
-constexpr Duration kInstant = std::chrono::nanoseconds(1);  // what is hidden until a time is due just after it
-constexpr std::string_view kBehindTimestamps = ":";         // the character after '9'
-constexpr char kNext = '!';                                 // after a key: just behind all records that have it
-constexpr double kSmallestRead = 0.5;                       // units; DynamoDB bills no less
+constexpr std::size_t kSecondsLength = 19;           // of "2026-11-20T23:14:00"
+constexpr std::string_view kBehindTimestamps = ":";  // the character after '9'
+constexpr char kNext = '!';                          // after a key: just behind all records that have it
+constexpr double kSmallestRead = 0.5;                // units; DynamoDB bills no less
 
 std::string second_of(WallTime time) { return format_timestamp(time).substr(0, kSecondsLength); }
 

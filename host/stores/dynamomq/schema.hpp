@@ -40,6 +40,9 @@ inline constexpr std::string_view kUniqueToken = "sluice_unique";     ///< S: th
 inline constexpr std::string_view kLoneExpires = "sluice_key_expires";
 }  // namespace attribute
 
+/// What is hidden until a time is due just after it.
+inline constexpr Duration kInstant = std::chrono::nanoseconds(1);
+
 /// How this layout's writes name what they are about.
 inline constexpr table::RecordNames kRecordNames{.hash = attribute::kId,
                                                  .version = attribute::kVersion,

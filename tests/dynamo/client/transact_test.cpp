@@ -15,14 +15,14 @@ namespace {
 using testing::HasSubstr;
 
 constexpr const char* kDone = R"({"ConsumedCapacity":[{"TableName":"t","CapacityUnits":2.0},{"CapacityUnits":4.0}]})";
-constexpr const char* kServerError = R"({"__type":"x#InternalServerError","message":"no"})";
+constexpr const char* kTransactServerError = R"({"__type":"x#InternalServerError","message":"no"})";
 
 std::string cancelled(const std::string& reasons) {
   return R"({"__type":"x#TransactionCanceledException","Message":"Transaction cancelled","CancellationReasons":[)" +
          reasons + "]}";
 }
 
-class FixedCredentials final : public CredentialsProvider {
+class OneCredentials final : public CredentialsProvider {
  public:
   Result<Credentials> get(Deadline) override {
     Credentials out;
@@ -43,7 +43,7 @@ struct TransactTest : testing::Test {
 
   ClientOptions options{.region = "eu-west-1", .endpoint = "http://127.0.0.1:8000", .observer = {}};
   test::FakeTransport transport;
-  FixedCredentials credentials;
+  OneCredentials credentials;
   test::FakeClock clock;
   test::FakeRandom random;
   Client client{options, transport, credentials, clock, random};
@@ -58,7 +58,7 @@ TEST_F(TransactTest, CountsWhatAllTablesTook) {
 }
 
 TEST_F(TransactTest, IsRepeatedWithItsTokenThoughItsOutcomeIsUnknown) {
-  transport.answer(500, kServerError);
+  transport.answer(500, kTransactServerError);
   transport.answer(200, "half of an ans");
   transport.answer(200, kDone);
   EXPECT_TRUE(transact());
@@ -67,7 +67,7 @@ TEST_F(TransactTest, IsRepeatedWithItsTokenThoughItsOutcomeIsUnknown) {
 }
 
 TEST_F(TransactTest, IsNotRepeatedWithoutAToken) {
-  transport.answer(500, kServerError);
+  transport.answer(500, kTransactServerError);
   const auto output = transact("");
   ASSERT_FALSE(output);
   EXPECT_TRUE(output.error().outcome_unknown);
@@ -75,7 +75,7 @@ TEST_F(TransactTest, IsNotRepeatedWithoutAToken) {
 }
 
 TEST_F(TransactTest, StaysUnknownWhenNoTryLearntMore) {
-  transport.answer(500, kServerError);
+  transport.answer(500, kTransactServerError);
   for (int i = 0; i < 3; ++i) {
     transport.answer(400, R"({"__type":"x#ThrottlingException","message":"slow down"})");
   }
@@ -103,7 +103,7 @@ TEST_F(TransactTest, ConflictsPassByThemselves) {
 }
 
 TEST_F(TransactTest, ARefusalTellsWhichActionStoodInTheWay) {
-  transport.answer(500, kServerError);
+  transport.answer(500, kTransactServerError);
   transport.answer(400,
                    cancelled(R"({"Code":"None"},{"Code":"ConditionalCheckFailed","Message":"The conditional\n x"})"));
   const auto output = transact();

@@ -7,7 +7,7 @@ namespace {
 
 using std::string_literals::operator""s;
 
-std::string failure(std::string_view json) {
+std::string plain_failure(std::string_view json) {
   const Result<AttributeValue> value = from_plain_json(json);
   if (value) {
     return "it was accepted";
@@ -61,28 +61,29 @@ TEST(PlainJson, ReadsEveryType) {
 }
 
 TEST(PlainJson, RefusesDuplicateKeys) {
-  EXPECT_EQ(failure("{\"a\":1,\n \"a\":2}"), "the JSON is wrong at line 2, column 6: the key \"a\" is there twice");
-  EXPECT_NE(failure(R"({"x":{"\u0061":1,"a":2}})").find("\"a\" is there twice"), std::string::npos);
-  EXPECT_NE(failure("{\"k\\n\":1,\"k\\n\":2}").find("\"k\\n\" is there twice"), std::string::npos);
+  EXPECT_EQ(plain_failure("{\"a\":1,\n \"a\":2}"),
+            "the JSON is wrong at line 2, column 6: the key \"a\" is there twice");
+  EXPECT_NE(plain_failure(R"({"x":{"\u0061":1,"a":2}})").find("\"a\" is there twice"), std::string::npos);
+  EXPECT_NE(plain_failure("{\"k\\n\":1,\"k\\n\":2}").find("\"k\\n\" is there twice"), std::string::npos);
 }
 
 TEST(PlainJson, DepthIsDynamoDbs) {
   // Checked against the emulator: 31 lists around a number are stored, 32 are not; 32 lists around nothing are.
   EXPECT_TRUE(from_plain_json(nested(31, "1")).has_value());
   EXPECT_TRUE(from_plain_json(nested(32, "")).has_value());
-  EXPECT_NE(failure(nested(32, "1")).find("32 levels"), std::string::npos);
-  EXPECT_NE(failure(nested(33, "")).find("32 levels"), std::string::npos);
-  EXPECT_NE(failure(std::string(1'000'000, '[')).find("32 levels"), std::string::npos);
+  EXPECT_NE(plain_failure(nested(32, "1")).find("32 levels"), std::string::npos);
+  EXPECT_NE(plain_failure(nested(33, "")).find("32 levels"), std::string::npos);
+  EXPECT_NE(plain_failure(std::string(1'000'000, '[')).find("32 levels"), std::string::npos);
 }
 
 TEST(PlainJson, RefusesNumbersThatDynamoDbCannotHold) {
-  EXPECT_EQ(failure("[1,\n1" + std::string(38, '1') + "]"),
+  EXPECT_EQ(plain_failure("[1,\n1" + std::string(38, '1') + "]"),
             "the JSON is wrong at line 2, column 40: DynamoDB cannot hold the number 1" + std::string(38, '1') +
                 ": it has 39 significant digits and DynamoDB keeps 38");
   for (const std::string& text :
        {"1e126"s, "-1E+126"s, "10e125"s, "1e-131"s, "0.1e-130"s, "1e99999999999999999999"s, "-1e-99999999999999999999"s,
         "1" + std::string(126, '0'), "0." + std::string(130, '0') + "1"}) {
-    EXPECT_NE(failure(text).find("DynamoDB cannot hold"), std::string::npos) << text;
+    EXPECT_NE(plain_failure(text).find("DynamoDB cannot hold"), std::string::npos) << text;
   }
 }
 
@@ -90,16 +91,16 @@ TEST(PlainJson, HoldsNumbersThatDynamoDbCan) {
   for (const std::string& text : {"0"s, "0.000"s, std::string(38, '9'), std::string(38, '9') + std::string(88, '0'),
                                   "0." + std::string(129, '0') + "1"s, "1e125"s, "0.01e127"s, "1000e-133"s,
                                   "1e0000000000000000000000001"s, "1.5e+0"s}) {
-    EXPECT_TRUE(from_plain_json(text).has_value()) << text << ": " << failure(text);
+    EXPECT_TRUE(from_plain_json(text).has_value()) << text << ": " << plain_failure(text);
   }
   EXPECT_EQ(*from_plain_json("0e999999999999999999999"), AttributeValue(Number{"0"}));
 }
 
 TEST(PlainJson, RefusesBadTextAndTruncations) {
-  EXPECT_NE(failure("\"\xff\"").find("not UTF-8"), std::string::npos);
-  EXPECT_NE(failure("\"\\ud800\"").find("surrogate"), std::string::npos);
-  EXPECT_NE(failure("{\"a\":1} x").find("more text"), std::string::npos);
-  EXPECT_EQ(failure(""), "the JSON is wrong at line 1, column 1: a value is expected");
+  EXPECT_NE(plain_failure("\"\xff\"").find("not UTF-8"), std::string::npos);
+  EXPECT_NE(plain_failure("\"\\ud800\"").find("surrogate"), std::string::npos);
+  EXPECT_NE(plain_failure("{\"a\":1} x").find("more text"), std::string::npos);
+  EXPECT_EQ(plain_failure(""), "the JSON is wrong at line 1, column 1: a value is expected");
   const std::string json = R"({"a":[1.5e3,"x\u00e9",true,null,{"b":"c"}],"d":-1})";
   for (std::size_t size = 0; size < json.size(); ++size) {
     ASSERT_FALSE(from_plain_json(json.substr(0, size)).has_value()) << size;
@@ -107,7 +108,7 @@ TEST(PlainJson, RefusesBadTextAndTruncations) {
 }
 
 TEST(PlainJson, SizeIsLimited) {
-  EXPECT_NE(failure("\"" + std::string(kMaxPlainJsonBytes, 'x') + "\"").find("16 MiB"), std::string::npos);
+  EXPECT_NE(plain_failure("\"" + std::string(kMaxPlainJsonBytes, 'x') + "\"").find("16 MiB"), std::string::npos);
 }
 
 TEST(NumberObjection, IsEmptyForWhatFits) {

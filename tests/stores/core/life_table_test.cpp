@@ -22,18 +22,18 @@ constexpr std::string_view kPage = SLUICE_SOURCE_DIR "/docs/understand/job_lifec
 constexpr std::string_view kBegin = "<!-- made from host/stores/core: begin -->\n";
 constexpr std::string_view kEnd = "<!-- made from host/stores/core: end -->\n";
 
-constexpr WallTime kNow{1'700'000'000s};
+constexpr WallTime kTableNow{1'700'000'000s};
 constexpr Duration kDelay = 5s;
-constexpr WallTime kLeaseEnd = kNow + 30s;
-constexpr WallTime kPlace = kNow - 60s;
+constexpr WallTime kLeaseEnd = kTableNow + 30s;
+constexpr WallTime kPlace = kTableNow - 60s;
 constexpr std::uint32_t kReceives = 3;
 
 std::string word(WallTime time) {
-  return time == kNow            ? "now"
-         : time == kNow + kDelay ? "now + delay"
-         : time == kLeaseEnd     ? "the lease's end"
-         : time == kPlace        ? "before all others"
-                                 : "?";
+  return time == kTableNow            ? "now"
+         : time == kTableNow + kDelay ? "now + delay"
+         : time == kLeaseEnd          ? "the lease's end"
+         : time == kPlace             ? "before all others"
+                                      : "?";
 }
 
 template <typename Value>
@@ -76,7 +76,7 @@ std::string only_when(ChangeAction action) {
 std::string operators_row(const std::string& name, ChangeAction action) {
   const Change asked{.id = "a", .action = action, .after = kDelay, .failure = {.error = "by hand"}};
   const bool places = action == ChangeAction::move_to_front;
-  return row(name, only_when(action), change(asked, {}, kNow, places ? std::optional(kPlace) : std::nullopt));
+  return row(name, only_when(action), change(asked, {}, kTableNow, places ? std::optional(kPlace) : std::nullopt));
 }
 
 Completion completion(CompletionAction action) {
@@ -84,9 +84,9 @@ Completion completion(CompletionAction action) {
 }
 
 std::string life_table() {
-  const ClaimTerms terms{.now = kNow, .until = kLeaseEnd};
+  const ClaimTerms terms{.now = kTableNow, .until = kLeaseEnd};
   const auto ended = [](const std::string& name, CompletionAction action) {
-    return row(name, "", end(completion(action), {.receives = kReceives}, kNow));
+    return row(name, "", end(completion(action), {.receives = kReceives}, kTableNow));
   };
   Completion crashed = completion(CompletionAction::retry);
   crashed.marks = kSuspect;
@@ -94,13 +94,14 @@ std::string life_table() {
          "failure | checkpoint |\n"
          "|---|---|---|---|---|---|---|---|---|---|\n" +
          row("claim", "", claim({.receives = kReceives}, terms)) +
-         row("claim after a lease ran out unsettled", "", claim({.received_at = kNow, .receives = kReceives}, terms)) +
+         row("claim after a lease ran out unsettled", "",
+             claim({.received_at = kTableNow, .receives = kReceives}, terms)) +
          row("claim of a suspect", "", claim({.receives = kReceives, .marks = kSuspect}, terms)) +
          row("extend", "", extension(kLeaseEnd)) +           //
          ended("checkpoint", CompletionAction::keep) +       //
          ended("done, discard", CompletionAction::remove) +  //
          ended("retry", CompletionAction::retry) +           //
-         row("retry of what ended its process", "", end(crashed, {.receives = kReceives}, kNow)) +
+         row("retry of what ended its process", "", end(crashed, {.receives = kReceives}, kTableNow)) +
          ended("snooze, release", CompletionAction::release) +          //
          ended("reject", CompletionAction::dead_letter) +               //
          operators_row("delete", ChangeAction::remove) +                //

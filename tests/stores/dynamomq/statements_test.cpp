@@ -14,7 +14,7 @@ namespace {
 
 using dynamo::AttributeValue;
 
-const WallTime kNow = *parse_timestamp("2026-11-20T23:14:00Z");
+const WallTime kWritten = *parse_timestamp("2026-11-20T23:14:00Z");
 constexpr std::string_view kTable = "my.table-1";
 
 table::RecordWrite insert_of(dynamo::Item item) {
@@ -30,7 +30,7 @@ std::size_t placeholders(const std::string& text) {
 }
 
 table::RecordChange claimed_thrice() {
-  return attributes_of(core::claim({.receives = 2}, {.now = kNow, .until = kNow}));
+  return attributes_of(core::claim({.receives = 2}, {.now = kWritten, .until = kWritten}));
 }
 
 TEST(Statements, InsertNamesEveryAttribute) {
@@ -43,7 +43,7 @@ TEST(Statements, InsertNamesEveryAttribute) {
 
 TEST(Statements, ClaimIsConditionalOnVersionAndHalf) {
   const auto claim = table::statement_of(update_of(kTable, {"A", table::VersionMark::number_of(4), Half::standard},
-                                                   {"nonce", kNow}, claimed_thrice(), true));
+                                                   {"nonce", kWritten}, claimed_thrice(), true));
   EXPECT_EQ(claim.text,
             R"(UPDATE "my.table-1" SET "version"=?,"updated_at"=?,"sluice_nonce"=?,"receive_count"=?,"received_at"=?,)"
             R"("invisible_until_at"=? WHERE "id"=? AND "version"=? AND "queue_type"=? RETURNING ALL NEW *)");
@@ -54,7 +54,7 @@ TEST(Statements, ClaimIsConditionalOnVersionAndHalf) {
 
 TEST(Statements, AbsentVersionIsAConditionToo) {
   const auto claim = table::statement_of(
-      update_of(kTable, {"A", table::VersionMark{}, {}}, {"n", kNow}, attributes_of(core::extension(kNow))));
+      update_of(kTable, {"A", table::VersionMark{}, {}}, {"n", kWritten}, attributes_of(core::extension(kWritten))));
   EXPECT_THAT(claim.text, testing::HasSubstr(R"(WHERE "id"=? AND "version" IS MISSING)"));
   EXPECT_EQ(claim.parameters.size(), placeholders(claim.text));
 }
@@ -69,10 +69,10 @@ TEST(Statements, OddVersionIsComparedAsItStands) {
 }
 
 TEST(Statements, RemovedAttributesComeBeforeTheCondition) {
-  table::RecordChange change = attributes_of(core::extension(kNow));
+  table::RecordChange change = attributes_of(core::extension(kWritten));
   change.removed = "sluice_group";
   const auto edit =
-      table::statement_of(update_of(kTable, {"A", table::VersionMark::number_of(1), {}}, {"n", kNow}, change));
+      table::statement_of(update_of(kTable, {"A", table::VersionMark::number_of(1), {}}, {"n", kWritten}, change));
   EXPECT_THAT(edit.text, testing::HasSubstr(R"(=? REMOVE "sluice_group" WHERE "id"=?)"));
 }
 
@@ -95,10 +95,10 @@ TEST(SingleWrites, InsertWantsAFreeId) {
 TEST(SingleWrites, AreConditionalOnWhatTheirStatementsAre) {
   table::Expected expected{"A", table::VersionMark::number_of(4), Half::standard};
   expected.sent_at = "2026";
-  expected.visible_at = kNow;
+  expected.visible_at = kWritten;
   table::RecordChange change = claimed_thrice();
   change.removed = "sluice_group";
-  const auto update = request_of(update_of(kTable, expected, {"nonce", kNow}, change, true));
+  const auto update = request_of(update_of(kTable, expected, {"nonce", kWritten}, change, true));
   EXPECT_EQ(spelt(update.condition, update.names),
             "version = :0 AND queue_type = :1 AND sent_at = :2 AND invisible_until_at < :3");
   EXPECT_EQ(spelt(update.update, update.names),

@@ -42,7 +42,7 @@ struct Seen {
   std::size_t suspects = 0;
   std::size_t others = 0;
 };
-Seen work_off(OwnerHost& host, const std::string& expected_suspect = {}) {
+Seen see_off(OwnerHost& host, const std::string& expected_suspect = {}) {
   Seen seen;
   for (auto claimed = host.claim(100); !claimed.empty(); claimed = host.claim(100)) {
     for (const Delivery& delivery : claimed) {
@@ -70,7 +70,7 @@ TEST(EndedOwners, ASuccessorTakesItsShardsAtOnceAndKnowsWhatWasAtWork) {
   const SteadyTime began = world.clock.steady_now();
   next.start();
   EXPECT_EQ(world.shards_of("a/2"), 8);
-  const Seen seen = work_off(next, held[3].message.id);
+  const Seen seen = see_off(next, held[3].message.id);
   EXPECT_EQ(seen.suspects, 1U);
   EXPECT_EQ(seen.others, 39U);
   EXPECT_EQ(world.clock.steady_now(), began) << "no time has passed";
@@ -86,7 +86,7 @@ TEST(EndedOwners, HostsOnOtherMachinesNeedNotWaitEither) {
   a.kill();
   ASSERT_TRUE(mark(b, "a/1", true));
   EXPECT_TRUE(world.pass_until([&] { return world.shards_of("b/1") == 8; }, 3s));
-  const Seen seen = work_off(b);
+  const Seen seen = see_off(b);
   EXPECT_EQ(seen.suspects, 0U);
   EXPECT_EQ(seen.others, 40U);
 }
@@ -102,7 +102,7 @@ TEST(EndedOwners, WhereSomethingIsInDoubtTheFirstMessagesAreSuspects) {
   ASSERT_TRUE(mark(next, "a/1", false));
   next.start();
   EXPECT_EQ(world.shards_of("a/2"), 1);
-  const Seen seen = work_off(next);
+  const Seen seen = see_off(next);
   EXPECT_EQ(seen.suspects, 116U) << "as many as the dead host had announced";
   EXPECT_EQ(seen.others, 84U);
 }
@@ -121,7 +121,7 @@ TEST(EndedOwners, WhatItHadInheritedInDoubtStaysSo) {
   ASSERT_TRUE(mark(next, "b/1", true));
   next.start();
   EXPECT_EQ(world.shards_of("b/2"), 1) << "at once";
-  EXPECT_GT(work_off(next).suspects, 0U) << "nobody knows what the first one had at work";
+  EXPECT_GT(see_off(next).suspects, 0U) << "nobody knows what the first one had at work";
 }
 
 TEST(EndedOwners, OneThatLivesAllTheSameStopsAndTakesItsShardsAnew) {
@@ -135,7 +135,7 @@ TEST(EndedOwners, OneThatLivesAllTheSameStopsAndTakesItsShardsAnew) {
   EXPECT_THAT(a.warnings, Contains(HasSubstr("declared this host dead in table 'sluice-queues'")));
   ASSERT_TRUE(world.pass_until([&] { return a.half().figures({}).shards == 8; }, 5s));
   EXPECT_EQ(world.shards_of("a/1"), 8);
-  const Seen seen = work_off(a);
+  const Seen seen = see_off(a);
   EXPECT_EQ(seen.suspects + seen.others, 40U);
 }
 

@@ -39,7 +39,7 @@ Columns debezium(const std::string& order_by) {
 
 std::string uuid(char digit) { return std::string(8, digit) + "-0000-4000-8000-000000000000"; }
 
-Texts ids_of(const std::vector<Delivery>& deliveries) {
+Texts ids_in(const std::vector<Delivery>& deliveries) {
   Texts ids;
   ids.reserve(deliveries.size());
   for (const Delivery& delivery : deliveries) {
@@ -163,7 +163,7 @@ TEST(PostgresTables, WithoutATriggerRowsAreLookedFor) {
   for (std::int64_t id = 1; id <= 3; ++id) {
     table.insert({"a"}, id);
     const auto claimed = rig.claim(1000, seconds(3));
-    ASSERT_EQ(ids_of(claimed), Texts{std::to_string(id)});
+    ASSERT_EQ(ids_in(claimed), Texts{std::to_string(id)});
     EXPECT_EQ(rig.settle(claimed[0], CompletionAction::remove), SettleStatus::applied);
   }
 }
@@ -178,18 +178,18 @@ TEST(PostgresTables, UuidsGoOutInTheOrderOfTheirColumn) {
             "', 'orders', 'a', 'gone', NULL), ('" + uuid('8') + "', 'orders', '', 'note', '1')");
   SourceRig rig(table);
   const auto first = rig.claim();
-  ASSERT_EQ(ids_of(first), (Texts{uuid('f'), uuid('8')}));
+  ASSERT_EQ(ids_in(first), (Texts{uuid('f'), uuid('8')}));
   EXPECT_EQ(first[0].message.attributes.at("event"), "created");
   EXPECT_EQ(rig.settle(first[0], CompletionAction::remove), SettleStatus::applied);
   const auto second = rig.claim();
-  ASSERT_EQ(ids_of(second), Texts{uuid('1')});
+  ASSERT_EQ(ids_in(second), Texts{uuid('1')});
   EXPECT_EQ(rig.settle(second[0], CompletionAction::retry, milliseconds(1), "no"), SettleStatus::applied);
   const auto again = rig.claim();
-  ASSERT_EQ(ids_of(again), Texts{uuid('1')}) << "a failure holds its group";
+  ASSERT_EQ(ids_in(again), Texts{uuid('1')}) << "a failure holds its group";
   EXPECT_EQ(again[0].message.attempt, 2U);
   EXPECT_EQ(rig.settle(again[0], CompletionAction::dead_letter, {}, "never"), SettleStatus::applied);
   const auto last = rig.claim();
-  ASSERT_EQ(ids_of(last), Texts{uuid('9')});
+  ASSERT_EQ(ids_in(last), Texts{uuid('9')});
   EXPECT_EQ(last[0].message.attributes.at("tombstone"), "true");
   EXPECT_EQ(table.count("sent_at IS NOT NULL AND position = 1"), 1);
   EXPECT_EQ(table.count("retry_count = 10 AND last_error = 'never' AND position = 2"), 1);

@@ -27,7 +27,7 @@ namespace {
 using namespace std::chrono_literals;
 using dynamo::AttributeValue;
 
-constexpr std::uint32_t kBuckets = 4;
+constexpr std::uint32_t kRelayBuckets = 4;
 constexpr std::uint32_t kGroups = 14;
 constexpr std::size_t kRelays = 3;
 constexpr std::size_t kRows = 250;
@@ -37,7 +37,7 @@ Settings settings_of(bool calm) {
   Settings settings;
   settings.name = "orders";
   settings.table.table = "shop-outbox";
-  settings.table.buckets = kBuckets;
+  settings.table.buckets = kRelayBuckets;
   settings.connect.lease = calm ? Duration(5min) : Duration(12s);
   return settings;
 }
@@ -87,7 +87,7 @@ class Relay {
   void share() {
     if (!locks_) {
       locks_ = *outbox_->open_locks(soon());
-      if (!locks_->join({"relay", kBuckets}, soon())) {
+      if (!locks_->join({"relay", kRelayBuckets}, soon())) {
         lose();
       }
       return;
@@ -97,7 +97,7 @@ class Relay {
       lose();
       return;
     }
-    const std::size_t fair = (kBuckets + members->count - 1) / members->count;
+    const std::size_t fair = (kRelayBuckets + members->count - 1) / members->count;
     while (ours_.size() > fair) {
       leaving_.insert(*ours_.begin());
       const std::vector<std::uint32_t> left{*ours_.begin()};
@@ -109,9 +109,9 @@ class Relay {
       return;
     }
     std::vector<std::uint32_t> wanted;
-    const auto from = static_cast<std::uint32_t>(random_.below(kBuckets));
-    for (std::uint32_t i = 0; i < kBuckets && ours_.size() + wanted.size() < fair; ++i) {
-      const std::uint32_t bucket = (from + i) % kBuckets;
+    const auto from = static_cast<std::uint32_t>(random_.below(kRelayBuckets));
+    for (std::uint32_t i = 0; i < kRelayBuckets && ours_.size() + wanted.size() < fair; ++i) {
+      const std::uint32_t bucket = (from + i) % kRelayBuckets;
       if (!ours_.contains(bucket) && !leaving_.contains(bucket)) {
         wanted.push_back(bucket);
       }
@@ -343,7 +343,7 @@ class Relays {
   /// Ids grow within a bucket; each has its own, and none of a group lands before its predecessor.
   void write_rows() {
     const auto group = random_.below(kGroups + 2);
-    const std::uint32_t bucket = static_cast<std::uint32_t>(group) % kBuckets;
+    const std::uint32_t bucket = static_cast<std::uint32_t>(group) % kRelayBuckets;
     for (std::uint64_t i = random_.below(4) + 1; i > 0; --i) {
       const RowKey key{last_[bucket] += 1 + static_cast<std::int64_t>(random_.below(2)), bucket};
       late_.push_back({key, group < kGroups ? "g" + std::to_string(group) : ""});

@@ -13,17 +13,17 @@ namespace {
 
 using std::chrono_literals::operator""s;
 
-constexpr int kMessages = 1000;
+constexpr int kListed = 1000;
 
 class ListTest : public ::testing::Test {
  protected:
   ListTest() : store_(open_store(file_, clock_, random_)) {
     // Every third is delayed, by less and less, so that their order is not that in which they become due.
     std::vector<queue::NewMessage> batch;
-    for (int i = 0; i < kMessages; ++i) {
+    for (int i = 0; i < kListed; ++i) {
       batch.push_back({.id = "n" + std::to_string(i), .body = "x"});
       if (i % 3 == 0) {
-        batch.back().delay = std::chrono::seconds(kMessages - i);
+        batch.back().delay = std::chrono::seconds(kListed - i);
       }
     }
     for (const auto& result : store_->send("orders", batch, Deadline::never())) {
@@ -60,7 +60,7 @@ class ListTest : public ::testing::Test {
 
 TEST_F(ListTest, ShowsEachOnce) {
   const auto seen = list([] {});
-  EXPECT_EQ(seen.size(), static_cast<std::size_t>(kMessages));
+  EXPECT_EQ(seen.size(), static_cast<std::size_t>(kListed));
   for (const auto& [id, count] : seen) {
     EXPECT_EQ(count, 1) << id;
   }
@@ -92,7 +92,7 @@ TEST_F(ListTest, ShowsEachOnceThoughTheyAreClaimedMeanwhile) {
   auto other = open_store(file_, clock_, random_);
   int round = 0;
   const auto seen = list([this, &other, &round] { claim(++round % 2 == 0 ? *store_ : *other, 40); });
-  EXPECT_EQ(seen.size(), static_cast<std::size_t>(kMessages));
+  EXPECT_EQ(seen.size(), static_cast<std::size_t>(kListed));
   for (const auto& [id, count] : seen) {
     EXPECT_EQ(count, 1) << id;
   }
@@ -102,12 +102,12 @@ TEST_F(ListTest, LeavesOutWhatIsTakenAwayBeforeItsPage) {
   int round = 0;
   const auto seen = list([this, &round] {
     if (round++ == 3) {
-      for (int i = 0; i < kMessages; i += 3) {
+      for (int i = 0; i < kListed; i += 3) {
         ASSERT_TRUE(store_->remove("orders", "n" + std::to_string(i), Deadline::never()));
       }
     }
   });
-  EXPECT_LT(seen.size(), static_cast<std::size_t>(kMessages));
+  EXPECT_LT(seen.size(), static_cast<std::size_t>(kListed));
   EXPECT_FALSE(seen.contains("n0")) << "with the longest delay it would have come last";
 }
 

@@ -12,7 +12,7 @@ namespace {
 Failure bad_path() { return validation("The document path provided in the update expression is invalid for update"); }
 
 // One change, with its value computed against the item as it was; no value: the path is removed.
-struct Change {
+struct PathChange {
   const Path* path;
   std::optional<AttributeValue> value;
 };
@@ -139,14 +139,14 @@ AttributeValue added(const AttributeValue* before, const AttributeValue& more) {
 }
 
 // Removals of list elements come last and from the back, so that no index moves under another.
-void apply(std::vector<Change> changes, Item& item, const Bindings& bindings) {
-  std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
-    const auto rank = [](const Change& change) { return change.value ? -1 : change.path->back().index; };
+void apply(std::vector<PathChange> changes, Item& item, const Bindings& bindings) {
+  std::stable_sort(changes.begin(), changes.end(), [](const PathChange& a, const PathChange& b) {
+    const auto rank = [](const PathChange& change) { return change.value ? -1 : change.path->back().index; };
     const bool a_removes = !a.value;
     const bool b_removes = !b.value;
     return a_removes != b_removes ? b_removes : a_removes && rank(a) > rank(b);
   });
-  for (Change& change : changes) {
+  for (PathChange& change : changes) {
     if (change.value) {
       assign(*change.path, std::move(*change.value), item, bindings);
     } else {
@@ -159,7 +159,7 @@ void apply(std::vector<Change> changes, Item& item, const Bindings& bindings) {
 
 Item updated(const Update& update, const Item& item, const Bindings& bindings, std::set<std::string>* top) {
   Evaluator value(item, bindings);
-  std::vector<Change> changes;
+  std::vector<PathChange> changes;
   for (const Update::Action& action : update.set) {
     const AttributeValue* computed = value(action.operand);
     if (computed == nullptr && action.operand.kind != Operand::Kind::set_delete) {
@@ -179,7 +179,7 @@ Item updated(const Update& update, const Item& item, const Bindings& bindings, s
     }
   }
   if (top != nullptr) {
-    for (const Change& change : changes) {
+    for (const PathChange& change : changes) {
       top->insert(bindings.name_of(change.path->front()));
     }
   }

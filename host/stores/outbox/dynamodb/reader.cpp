@@ -9,7 +9,7 @@ namespace {
 
 // A row that is committed so long after one of a higher id is found when the stretch is looked at again.
 constexpr Duration kLate = std::chrono::minutes(1);
-constexpr Duration kLookAgain = std::chrono::minutes(1);
+constexpr Duration kReadAgain = std::chrono::minutes(1);
 constexpr Duration kForget = std::chrono::minutes(10);
 
 /// Stretches of a partition of which nobody wants a row as long as certain groups wait. A query pays for all that it
@@ -22,7 +22,7 @@ class PassedStretches {
     auto& known = stretches_[partition];
     std::erase_if(known, [now](const auto& one) { return now - one.second.read > kForget; });
     for (const auto& [begin, stretch] : known) {
-      if (begin <= after && after < stretch.last && now - stretch.found >= kLate && now - stretch.read < kLookAgain &&
+      if (begin <= after && after < stretch.last && now - stretch.found >= kLate && now - stretch.read < kReadAgain &&
           std::includes(without.begin(), without.end(), stretch.groups.begin(), stretch.groups.end())) {
         after = stretch.last;
       }

@@ -172,7 +172,7 @@ namespace {
 constexpr const char* kMostGroups = "50";
 constexpr const char* kErrorLetters = "200";
 
-std::uint64_t count_of(const Cell& cell) {
+std::uint64_t rows_of(const Cell& cell) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, number_of(cell)));
 }
 
@@ -202,7 +202,7 @@ Result<bool> narrow(const SqlTable& table, SqlConnection& connection, std::strin
   // Of the last place all rows, as none is known to be the last of them.
   const RowKey next{.id = place + (newest_first ? -1 : 1)};
   where += table.sql(" AND (@PLACE IS NULL OR @1)", {cells[1] ? table.beyond(next, !newest_first) : "FALSE"});
-  return count_of(cells[0]) >= limit;
+  return rows_of(cells[0]) >= limit;
 }
 
 std::string rows_in_order(const SqlTable& table, const std::string& columns, const std::string& where,
@@ -372,10 +372,10 @@ class SqlAdminSession final : public AdminSession {
                           "SUM(CASE WHEN NOT @DEAD AND NOT @3 THEN 1 ELSE 0 END) FROM @TABLE WHERE @SENT_AT IS NULL",
                           {pending, age, taken}, deadline));
     const Cells& cells = found->rows.front();
-    TableCounts counts{.ready = count_of(cells[0]),
-                       .waiting = count_of(cells[1]),
-                       .dead = count_of(cells[2]),
-                       .excluded = count_of(cells[5])};
+    TableCounts counts{.ready = rows_of(cells[0]),
+                       .waiting = rows_of(cells[1]),
+                       .dead = rows_of(cells[2]),
+                       .excluded = rows_of(cells[5])};
     if (cells[3] && !table_.settings().columns.text_ids()) {
       counts.oldest_id = number_of(cells[3]);
     }
@@ -384,7 +384,7 @@ class SqlAdminSession final : public AdminSession {
     }
     if (request.sent) {
       SLUICE_TRY(sent, run("SELECT COUNT(*) FROM @TABLE WHERE @SENT_AT IS NOT NULL", {}, deadline));
-      counts.sent = count_of(sent->rows.front()[0]);
+      counts.sent = rows_of(sent->rows.front()[0]);
     }
     if (request.details) {
       SLUICE_PASS_ON(count_by("@TYPE", pending, counts.by_type, deadline));
@@ -427,7 +427,7 @@ class SqlAdminSession final : public AdminSession {
     const std::string old = table_.sql("@SENT_AT < ") + table_.from_now(-request.sent_before);
     if (request.dry_run) {
       SLUICE_TRY(found, run("SELECT COUNT(*) FROM @TABLE WHERE @1", {old}, deadline));
-      return count_of(found->rows.front()[0]);
+      return rows_of(found->rows.front()[0]);
     }
     const std::string statement = table_.sql(table_.dialect().prune, {old, std::to_string(request.limit)});
     SLUICE_TRY(done, connection_->run_together(std::span(&statement, 1), deadline));
@@ -446,7 +446,7 @@ class SqlAdminSession final : public AdminSession {
                           "LIMIT @3",
                           {table_.sql(table_.dialect().exact, {table_.sql(column)}), where, kMostGroups}, deadline));
     for (Cells& row : found->rows) {
-      into[text_of(std::move(row[0]))] = count_of(row[1]);
+      into[text_of(std::move(row[0]))] = rows_of(row[1]);
     }
     return {};
   }
