@@ -3,8 +3,8 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <exception>
+#include <iostream>
 #include <map>
 #include <thread>
 
@@ -375,37 +375,29 @@ sluice_answer AsyncDesk::call_after(sluice_token token, Duration delay, void (*c
 
 sluice_answer AsyncDesk::refuse(sluice_token token, std::string_view what) noexcept {
   try {
-    std::string job;
-    std::string id;
-    HandlerLog log;
+    // Held to the end, so that the user whose log is written does not leave meanwhile.
+    const MutexLock lock(mutex_);
+    std::string_view job;
+    std::string_view id;
     bool twice = false;
-    {
-      const MutexLock lock(mutex_);
-      const std::size_t number = place_of(token);
-      if (number < places_.size() && turn_of(token) > 0 && turn_of(token) <= places_[number].turn) {
-        const Place& place = places_[number];
-        twice = place.turn == turn_of(token);
-        job = *place.job;
-        id = twice ? place.last_id : std::string();
-      }
-      const auto own =
-          std::find_if(users_.begin(), users_.end(), [&](const DeskUser* user) { return user->job == job; });
-      if (own != users_.end()) {
-        log = (*own)->log;
-      } else if (!users_.empty()) {
-        log = users_.back()->log;
-      }
+    const std::size_t number = place_of(token);
+    if (number < places_.size() && turn_of(token) > 0 && turn_of(token) <= places_[number].turn) {
+      const Place& place = places_[number];
+      twice = place.turn == turn_of(token);
+      job = *place.job;
+      id = twice ? std::string_view(place.last_id) : std::string_view();
     }
     const std::string text = "the handler " + std::string(what) + " (token " + std::to_string(token) +
                              (job.empty() ? ", which the host has never given"
                               : twice     ? ", completed before"
                                           : ", whose message is long gone") +
                              "): it is refused; a defect of the plugin";
-    if (log) {
-      write_log(log, SLUICE_LOG_ERROR, job, id, {text.data(), text.size()});
+    const auto own = std::find_if(users_.begin(), users_.end(), [&](const DeskUser* user) { return user->job == job; });
+    if (users_.empty()) {  // its host has ended already
+      std::cerr << "sluice: job '" << job << "', message '" << id << "': " << text << '\n';
     } else {
-      // Its host has ended already.
-      std::fprintf(stderr, "sluice: job '%s', message '%s': %s\n", job.c_str(), id.c_str(), text.c_str());
+      const DeskUser& user = own == users_.end() ? *users_.back() : **own;
+      write_log(user.log, SLUICE_LOG_ERROR, job, id, {text.data(), text.size()});
     }
     return twice ? SLUICE_TWICE : SLUICE_STALE;
   } catch (const std::exception&) {
