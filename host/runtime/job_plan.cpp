@@ -48,26 +48,26 @@ std::string where(const std::string& queue) { return "queue \"" + queue + "\" li
 
 /// What one queue of a job cannot give; empty: nothing.
 std::string refusal(const JobConfig& job, const std::string& queue, const queue::SourceTraits& traits) {
-  struct Wish {
+  struct Demand {
     bool wanted;
     bool granted;
     std::string_view why_not;
   };
   const std::array wishes{
-      Wish{job.order == config::Order::group, traits.groups,
+      Demand{job.order == config::Order::group, traits.groups,
            "where groups cannot be kept in order beside Go programs, which would take their messages in between; use "
            "order = \"queue\", a queue for each group, layout = \"leased\", or a SQLite store"},
-      Wish{job.order == config::Order::queue, traits.sequence,
+      Demand{job.order == config::Order::queue, traits.sequence,
            "which cannot hand out one message after the other; use a SQLite store"},
-      Wish{job.fair, traits.groups,
+      Demand{job.fair, traits.groups,
            "which has no turns by group; use a queue for each group and one job with queues = [\"a:1\", \"b:1\"], "
            "layout = \"leased\", or a SQLite store"},
-      Wish{job.on_dead_letter == config::OnDeadLetter::hold, traits.groups,
+      Demand{job.on_dead_letter == config::OnDeadLetter::hold, traits.groups,
            "where nothing can be held behind a dead letter, since Go programs would go on; use on_dead_letter = "
            "\"continue\", layout = \"leased\", or a SQLite store"},
-      Wish{weighs_priorities(job), traits.priorities, kNoPriorities}};
+      Demand{weighs_priorities(job), traits.priorities, kNoPriorities}};
   const auto* const refused =
-      std::find_if(wishes.begin(), wishes.end(), [](const Wish& wish) { return wish.wanted && !wish.granted; });
+      std::find_if(wishes.begin(), wishes.end(), [](const Demand& wish) { return wish.wanted && !wish.granted; });
   return refused == wishes.end() ? std::string() : where(queue) + std::string(refused->why_not);
 }
 
