@@ -16,6 +16,7 @@ using queue::NoticeBoard;
 using queue::Topic;
 
 constexpr std::array<std::string_view, 3> kDeedStates{"done", "begun", "stopped"};
+constexpr std::string_view kCut = "…";
 
 }  // namespace
 
@@ -28,6 +29,7 @@ void describe(Record& entry, Visit visit) {
   visit("who", entry.who);
   visit("what", entry.what);
   visit("queue", entry.queue);
+  visit("to", entry.to);
   visit("filter", entry.filter);
   visit("reason", entry.reason);
   visit("state", entry.state);
@@ -84,6 +86,9 @@ Result<void> keep(NoticeBoard& board, const Chapter& newest, const std::string& 
   return {};
 }
 
+/// When it was last written.
+WallTime noted_at(const AuditEntry& entry) { return entry.ended_at.value_or(entry.at); }
+
 void add(const AuditEntry& deed, std::vector<AuditEntry>& entries) {
   const auto same =
       std::find_if(entries.begin(), entries.end(), [&deed](const AuditEntry& entry) { return entry.id == deed.id; });
@@ -97,6 +102,12 @@ void add(const AuditEntry& deed, std::vector<AuditEntry>& entries) {
 }  // namespace
 
 std::string_view to_string(DeedState state) { return kDeedStates.at(static_cast<std::size_t>(state)); }
+
+bool AuditQuery::wants(const AuditEntry& entry) const {
+  const bool named = std::any_of(names.begin(), names.end(),
+                                 [&entry](const std::string& name) { return name == entry.queue || name == entry.to; });
+  return (names.empty() || named) && (!since || noted_at(entry) >= *since);
+}
 
 std::vector<AuditEntry> merge_audits(std::vector<AuditEntry> entries) {
   std::map<std::string, AuditEntry> by_id;
@@ -127,7 +138,9 @@ std::vector<AuditEntry> merge_audits(std::vector<AuditEntry> entries) {
 Result<void> note_deed(NoticeBoard& board, AuditEntry deed, Deadline deadline) {
   deed.at = deed.at == WallTime{} ? board.now() : deed.at;
   for (std::string* const typed : {&deed.filter, &deed.reason, &deed.stopped_by}) {
-    *typed = cut_utf8(*typed, kMostTyped);
+    if (typed->size() > kMostTyped) {
+      *typed = std::string(cut_utf8(*typed, kMostTyped - kCut.size())).append(kCut);
+    }
   }
   const auto written = [&](const std::string& text) -> Result<std::optional<std::string>> {
     const auto read = read_chapter(text);
@@ -145,18 +158,20 @@ Result<void> note_deed(NoticeBoard& board, AuditEntry deed, Deadline deadline) {
   return {};
 }
 
-Result<std::vector<AuditEntry>> read_deeds(NoticeBoard& board, const AuditQuery& query, Deadline deadline) {
+Result<AuditView> read_deeds(NoticeBoard& board, const AuditQuery& query, Deadline deadline) {
   std::map<std::string, AuditEntry> found;
   SLUICE_TRY(newest, board.list(Topic::audit, deadline));
   if (newest->empty()) {
-    return std::vector<AuditEntry>();
+    return AuditView();
   }
+  AuditView view;
   SLUICE_TRY(chapter, read_chapter(newest->front().text));
-  const std::int64_t last = chapter->number;
   while (true) {
     bool all_older = query.since.has_value();
+    WallTime oldest = board.now();
     for (AuditEntry& entry : chapter->entries) {
-      all_older = all_older && entry.ended_at.value_or(entry.at) < *query.since;
+      all_older = all_older && noted_at(entry) < *query.since;
+      oldest = std::min(oldest, noted_at(entry));
       entry.place = board.traits().place;
       if (query.wants(entry)) {
         // A deed that ended in a later chapter stands there as it ended.
@@ -164,22 +179,22 @@ Result<std::vector<AuditEntry>> read_deeds(NoticeBoard& board, const AuditQuery&
       }
     }
     const std::int64_t before = chapter->number - 1;
-    if (found.size() >= query.limit || all_older || before < 0 || last - before > kChapters) {
+    if (found.size() >= query.limit || all_older || before < 0) {
       break;
     }
     SLUICE_TRY(notice, board.read(Topic::audit, key_of(before), deadline));
     SLUICE_TRY(older, read_chapter(notice->text));
     if (notice->version == 0 || older->number != before) {
+      view.kept_since = oldest;
       break;
     }
     *chapter = std::move(*older);
   }
-  std::vector<AuditEntry> all;
-  all.reserve(found.size());
+  view.deeds.reserve(found.size());
   for (auto& [id, entry] : found) {
-    all.push_back(std::move(entry));
+    view.deeds.push_back(std::move(entry));
   }
-  return all;
+  return view;
 }
 
 }  // namespace sluice::fleet

@@ -21,6 +21,7 @@ struct AuditEntry {
   std::string who;     ///< as Directive::by
   std::string what;    ///< "pause job mailer", "purge queue orders"
   std::string queue;   ///< empty: of no queue, or of several
+  std::string to{};    ///< of a move: the other queue
   std::string filter;  ///< which messages, as it was typed; empty: all that `what` says
   std::string reason;  ///< as the operator gave it
   DeedState state = DeedState::done;
@@ -37,18 +38,23 @@ struct AuditEntry {
 /// kChapterBytes; of those before it the last kChapters are kept, some 5,000 deeds. No deed makes a notice too long.
 inline constexpr std::size_t kChapterBytes = std::size_t{8} * 1024;
 inline constexpr std::int64_t kChapters = 128;
-/// Of texts that people type no more than this is kept.
+/// Of texts that people type no more than this is kept; one that was cut ends in "…".
 inline constexpr std::size_t kMostTyped = 500;
 
 /// Which deeds are wanted. A value.
 struct AuditQuery {
   std::size_t limit = 50;
-  std::string queue{};              ///< empty: of all
-  std::optional<WallTime> since{};  ///< under way then, or begun later
+  std::vector<std::string> names{};  ///< of one queue: its own and its table's; empty: of all
+  std::optional<WallTime> since{};   ///< under way then, or begun later
 
-  bool wants(const AuditEntry& entry) const {
-    return (queue.empty() || entry.queue == queue) && (!since || entry.ended_at.value_or(entry.at) >= *since);
-  }
+  bool wants(const AuditEntry& entry) const;
+};
+
+/// What boards tell of deeds. A value.
+struct AuditView {
+  std::vector<AuditEntry> deeds;
+  /// All that is kept was read, and there was more: what was done before this time is not known any more.
+  std::optional<WallTime> kept_since{};
 };
 
 /// What several boards tell, the newest first. A deed that several have, or one twice, appears once, as it ended, with
@@ -59,6 +65,6 @@ std::vector<AuditEntry> merge_audits(std::vector<AuditEntry> entries);
 Result<void> note_deed(queue::NoticeBoard& board, AuditEntry deed, Deadline deadline);
 
 /// The newest of the board's deeds that are wanted; no more chapters are read than that takes. In no order.
-Result<std::vector<AuditEntry>> read_deeds(queue::NoticeBoard& board, const AuditQuery& query, Deadline deadline);
+Result<AuditView> read_deeds(queue::NoticeBoard& board, const AuditQuery& query, Deadline deadline);
 
 }  // namespace sluice::fleet

@@ -178,14 +178,16 @@ Result<SteeringView> Fleet::steering(Deadline deadline) {
   return view;
 }
 
-Result<std::vector<AuditEntry>> Fleet::audit(const AuditQuery& query, Deadline deadline) {
-  std::vector<AuditEntry> all;
+Result<AuditView> Fleet::audit(const AuditQuery& query, Deadline deadline) {
+  AuditView all;
   for (const Post& post : posts_) {
-    SLUICE_TRY(deeds, read_deeds(*post.board, query, deadline));
-    std::move(deeds->begin(), deeds->end(), std::back_inserter(all));
+    SLUICE_TRY(view, read_deeds(*post.board, query, deadline));
+    std::move(view->deeds.begin(), view->deeds.end(), std::back_inserter(all.deeds));
+    const bool may_lack = query.names.empty() || post.serves(query.names.front());
+    all.kept_since = may_lack ? std::max(all.kept_since, view->kept_since) : all.kept_since;
   }
-  all = merge_audits(std::move(all));
-  all.resize(std::min(all.size(), query.limit));
+  all.deeds = merge_audits(std::move(all.deeds));
+  all.deeds.resize(std::min(all.deeds.size(), query.limit));
   return all;
 }
 

@@ -88,7 +88,7 @@ class Fleet : boost::noncopyable {
   Result<FleetView> hosts(Deadline deadline);
   Result<SteeringView> steering(Deadline deadline);
   /// The newest first.
-  Result<std::vector<AuditEntry>> audit(const AuditQuery& query, Deadline deadline);
+  Result<AuditView> audit(const AuditQuery& query, Deadline deadline);
 
   /// Hosts tell in detail, every few seconds, for that long from now on; to be said again while somebody looks.
   Result<void> watch(Duration span, Deadline deadline);

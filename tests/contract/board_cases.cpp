@@ -110,7 +110,7 @@ TEST_P(StoreContract, NoDeedOutgrowsTheAudit) {
   }
   const auto found = fleet::read_deeds(*board, {.limit = kDeeds}, soon());
   ASSERT_TRUE(found) << found.error().message();
-  const auto all = fleet::merge_audits(*found);
+  const auto all = fleet::merge_audits(found->deeds);
   EXPECT_EQ(all.size(), kDeeds);
   EXPECT_TRUE(std::all_of(all.begin(), all.end(), [](const fleet::AuditEntry& one) {
     return one.state == fleet::DeedState::done && one.reason.size() == 500U;

@@ -12,9 +12,12 @@ namespace {
 using queue::Topic;
 using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""h;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 class AuditTest : public ::testing::Test {
  protected:
@@ -27,7 +30,8 @@ class AuditTest : public ::testing::Test {
   std::vector<AuditEntry> read(const AuditQuery& query = {.limit = 100'000}) {
     auto found = read_deeds(*board_, query, soon());
     EXPECT_TRUE(found) << found.error().message();
-    return found ? merge_audits(std::move(*found)) : std::vector<AuditEntry>();
+    kept_since_ = found ? found->kept_since : std::nullopt;
+    return found ? merge_audits(std::move(found->deeds)) : std::vector<AuditEntry>();
   }
   static std::vector<std::string> ids_of(const std::vector<AuditEntry>& deeds) {
     std::vector<std::string> ids;
@@ -43,6 +47,7 @@ class AuditTest : public ::testing::Test {
   SeededRandom random_{1};
   test::SimQueues queues_{clock_, random_};
   std::unique_ptr<queue::NoticeBoard> board_;
+  std::optional<WallTime> kept_since_;  ///< as the last `read` said
 };
 
 TEST_F(AuditTest, ADeedIsBegunAndThenFinished) {
@@ -84,6 +89,12 @@ TEST_F(AuditTest, NoNoticeOutgrowsAChapterAndTheOldestGo) {
   EXPECT_LT(all.size(), 2'000U);
   EXPECT_EQ(all.front().id, std::to_string(kDeeds - 1));
   EXPECT_EQ(all.back().id, std::to_string(kDeeds - all.size())) << "none is missing in between";
+  const WallTime oldest = all.back().at;
+  EXPECT_EQ(kept_since_, oldest);
+  EXPECT_THAT(read({.names = {"orders"}}), IsEmpty());
+  EXPECT_EQ(kept_since_, oldest) << "nobody knows whether there was one before";
+  EXPECT_THAT(read({.names = {"orders"}, .since = oldest + 300s}), IsEmpty());
+  EXPECT_EQ(kept_since_, std::nullopt) << "what was asked for is there whole";
   EXPECT_LE(board_->list(Topic::audit, soon())->front().text.size(), kChapterBytes);
   for (std::int64_t slot = 0; slot < kChapters; ++slot) {
     EXPECT_LE(board_->read(Topic::audit, std::to_string(slot), soon())->text.size(), kChapterBytes);
@@ -130,7 +141,7 @@ TEST_F(AuditTest, TextsThatPeopleTypeAreCut) {
   edit.reason = std::string(100'000, '\x01');
   edit.filter = std::string(100'000, '"');
   note(edit);
-  EXPECT_THAT(read().front().reason, SizeIs(kMostTyped));
+  EXPECT_THAT(read().front().reason, AllOf(SizeIs(kMostTyped), EndsWith("\x01…")));
   EXPECT_LE(board_->list(Topic::audit, soon())->front().text.size(), 2 * kChapterBytes);
 }
 
@@ -139,12 +150,23 @@ TEST_F(AuditTest, NoMoreIsReadThanIsWanted) {
     clock_.advance(60s);
     note(deed(std::to_string(i), i % 2 == 0 ? "mails" : "orders"));
   }
-  EXPECT_THAT(ids_of(read({.limit = 100'000, .queue = "orders", .since = clock_.wall_now() - 300s})),
+  EXPECT_THAT(ids_of(read({.limit = 100'000, .names = {"orders"}, .since = clock_.wall_now() - 300s})),
               ElementsAre("499", "497", "495"));
   const auto some = read({.limit = 3});
   EXPECT_LT(some.size(), 100U) << "one chapter is enough";
   EXPECT_EQ(some.front().id, "499");
-  EXPECT_THAT(read({.limit = 10, .queue = "nobody"}), IsEmpty());
+  EXPECT_THAT(read({.limit = 10, .names = {"nobody"}}), IsEmpty());
+  EXPECT_EQ(kept_since_, std::nullopt) << "all that ever was is there";
+}
+
+TEST_F(AuditTest, AQueueHasWhatWasMovedToItAndWhatIsNotedUnderItsTablesName) {
+  AuditEntry move = deed("move", "limited");
+  move.to = "quick";
+  note(move);
+  note(deed("drop-in", "d-limited"));
+  note(deed("other", "orders"));
+  EXPECT_THAT(ids_of(read({.names = {"quick"}})), ElementsAre("move"));
+  EXPECT_THAT(ids_of(read({.names = {"limited", "d-limited"}})), UnorderedElementsAre("move", "drop-in"));
 }
 
 TEST_F(AuditTest, WhatNobodyCanReadIsLeftBehind) {

@@ -135,7 +135,7 @@ TEST_F(FleetTest, AFlawWritesNothing) {
   ASSERT_FALSE(given);
   EXPECT_EQ(given.error().code(), ErrorCode::invalid);
   EXPECT_EQ(board_->read(Topic::steering, {}, soon())->version, 0);
-  EXPECT_THAT(*fleet_->audit({.limit = 10}, soon()), IsEmpty());
+  EXPECT_THAT(fleet_->audit({.limit = 10}, soon())->deeds, IsEmpty());
 }
 
 TEST_F(FleetTest, AnAnswerThatIsLostGivesItOnce) {
@@ -157,7 +157,7 @@ TEST_F(FleetTest, AnAnswerThatIsLostGivesItOnce) {
   EXPECT_GT(calls, 4);
   EXPECT_EQ(given->at(0).version, 2);
   EXPECT_THAT(wishes(), ElementsAre("pause job a", "pause job b"));
-  EXPECT_EQ(fleet_->audit({.limit = 10}, soon())->size(), 2U);
+  EXPECT_EQ(fleet_->audit({.limit = 10}, soon())->deeds.size(), 2U);
 }
 
 TEST_F(FleetTest, OperatorsAtATimeLoseNothingOfEachOther) {
@@ -173,7 +173,7 @@ TEST_F(FleetTest, OperatorsAtATimeLoseNothingOfEachOther) {
   }
   operators.clear();
   EXPECT_EQ(wishes().size(), 20U);
-  EXPECT_EQ(fleet_->audit({.limit = 100}, soon())->size(), 20U);
+  EXPECT_EQ(fleet_->audit({.limit = 100}, soon())->deeds.size(), 20U);
 }
 
 TEST_F(FleetTest, TooManyWishesAreRefused) {
@@ -208,15 +208,16 @@ TEST_F(FleetTest, AuditTellsWhoDidWhatNewestFirst) {
   ASSERT_TRUE(fleet_->reset(Wish::pause, "mailer", "bob@ops", soon()));
   clock_.advance(5s);
   ASSERT_TRUE(fleet_->note({.wish = Wish::drain, .target = Target::host, .name = "ops"}, {}, "eve", soon()));
-  const auto entries = fleet_->audit({.limit = 10}, soon());
-  ASSERT_TRUE(entries);
-  ASSERT_EQ(entries->size(), 3U);
-  EXPECT_EQ(entries->at(0).what, "drain host ops");
-  EXPECT_EQ(entries->at(1).what, "reset: pause job mailer");
-  EXPECT_EQ(entries->at(1).who, "bob@ops");
-  EXPECT_EQ(entries->at(2).what, "pause job mailer");
-  EXPECT_EQ(entries->at(0).place, "memory");
-  EXPECT_EQ(fleet_->audit({.limit = 1}, soon())->size(), 1U);
+  const auto audit = fleet_->audit({.limit = 10}, soon());
+  ASSERT_TRUE(audit);
+  const std::vector<AuditEntry>& entries = audit->deeds;
+  ASSERT_EQ(entries.size(), 3U);
+  EXPECT_EQ(entries[0].what, "drain host ops");
+  EXPECT_EQ(entries[1].what, "reset: pause job mailer");
+  EXPECT_EQ(entries[1].who, "bob@ops");
+  EXPECT_EQ(entries[2].what, "pause job mailer");
+  EXPECT_EQ(entries[0].place, "memory");
+  EXPECT_EQ(fleet_->audit({.limit = 1}, soon())->deeds.size(), 1U);
 }
 
 TEST_F(FleetTest, ObedienceTellsWhoHasSeenIt) {

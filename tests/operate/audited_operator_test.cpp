@@ -36,7 +36,7 @@ class AuditedOperatorTest : public ::testing::Test {
 
   std::vector<AuditEntry> audit() {
     const auto board = *sim_.open_board(kQueue);
-    return fleet::merge_audits(*fleet::read_deeds(*board, {}, Deadline::never()));
+    return fleet::merge_audits(fleet::read_deeds(*board, {}, Deadline::never())->deeds);
   }
   ChangeStatus change(const std::string& id, ChangeAction action = ChangeAction::remove) {
     const queue::Change change{.id = id, .action = action};

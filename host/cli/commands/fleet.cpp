@@ -157,15 +157,29 @@ Exit running(const Arguments& arguments, Console& console) {
 
 Exit audit(const Arguments& arguments, Console& console) {
   SLUICE_TRY(limit, arguments.count("limit", 50, 10'000));
-  fleet::AuditQuery query{.limit = *limit, .queue = arguments.get("queue")};
+  fleet::AuditQuery query{.limit = *limit};
   query.since = parse_timestamp(arguments.get("since"));
   if (arguments.has("since") && !query.since) {
     SLUICE_TRY(ago, arguments.duration("since", Duration{}));
     query.since = SystemClock().wall_now() - *ago;
   }
   SLUICE_TRY(session, FleetSession::open(arguments));
-  SLUICE_TRY(entries, session->checked(session->fleet().audit(query, session->deadline())));
-  show_all(*entries, session->clock().wall_now(), {}, "nobody has steered or changed anything here", console);
+  const config::HostConfig& host = session->queues().host();
+  const std::string& queue = session->queues().queue();
+  // Without a host file all that stands on the one board there is is about its table.
+  if (!queue.empty() && !host.file.empty()) {
+    query.names = {queue};
+    if (!host.leased(queue)) {
+      query.names.push_back(host.queue(queue).table);  // as those name it who have no host file
+    }
+  }
+  SLUICE_TRY(found, session->checked(session->fleet().audit(query, session->deadline())));
+  const std::string since = found->kept_since ? " since " + format_timestamp(*found->kept_since) : std::string();
+  show_all(found->deeds, session->clock().wall_now(), {}, "nobody has steered or changed anything here" + since,
+           console);
+  if (found->kept_since) {
+    console.note("the audit is kept only" + since);
+  }
   return Exit::ok();
 }
 
@@ -237,8 +251,9 @@ std::vector<Command> fleet_commands() {
               "when, who (USER@MACHINE), what, which messages, why (--reason), and what came of it. A change is noted "
               "before the first message is changed, and finished after the last: \"begun, not finished\" is one that "
               "runs, or whose process was killed. Without its line nothing is changed.\n\n"
-              "The store keeps the last 128 chapters of 8 KB, which is some 5,000 deeds. What programs do through the "
-              "client library is no operator's deed.",
+              "The store keeps the last 128 chapters of 8 KB, which is some 5,000 deeds of all queues that lie in one "
+              "file or table; where older ones are wanted, it says since when they are kept. A move is found under "
+              "both of its queues. What programs do through the client library is no operator's deed.",
           .flags = with_store_flags({{"limit", "N", "how many [default: 50]"},
                                      {"since", "TIME", "of the last 2h, say, or since 2026-01-31T12:00:00Z"}}),
           .examples = "sluice audit --limit 10\n"

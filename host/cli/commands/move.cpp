@@ -426,9 +426,20 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Console& c
                           .who = this_operator(),
                           .what = "move queue " + plan.pair.from + " to " + plan.pair.target(),
                           .queue = plan.pair.from,
+                          .to = plan.pair.to,
                           .reason = order.reason,
                           .state = fleet::DeedState::begun};
-  if (auto noted = fleet::note_deed(*sides.from.board, entry, session.deadline()); !noted) {
+  // Who looks at one of the queues alone finds it too.
+  const auto note = [&]() -> Result<void> {
+    SLUICE_PASS_ON(fleet::note_deed(*sides.from.board, entry, session.deadline()));
+    return plan.pair.from_place == plan.pair.to_place ? Result<void>()
+                                                      : fleet::note_deed(*sides.to.board, entry, session.deadline());
+  };
+  if (const auto noted = note(); !noted) {
+    entry.state = fleet::DeedState::stopped;
+    entry.ended_at = entry.at;
+    entry.stopped_by = "nothing was moved, for the audit could not be written";
+    static_cast<void>(note());
     static_cast<void>(notice.leave(!plan.resumed, session.deadline()));
     return Exit::failure("the audit: " + session.place().explained(noted.error(), plan.pair.from));
   }
@@ -440,7 +451,7 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Console& c
     entry.changed = count.carried;
     entry.failed = count.refused;
     entry.stopped_by = stopped_by;
-    if (const auto noted = fleet::note_deed(*sides.from.board, entry, session.deadline()); !noted) {
+    if (const auto noted = note(); !noted) {
       QueueSession::warn_of_open_deed(session.place().explained(noted.error(), plan.pair.from));
     }
   };
