@@ -79,15 +79,19 @@ BulkPlan BulkPlan::removal_of_all(queue::Half half) {
   return plan;
 }
 
-void BulkPlan::resume_at(const std::string& token) {
+Result<void> BulkPlan::resume_at(const std::string& token) {
   const auto end = token.find(kEndOfRest);
   const auto rest = token.starts_with(kRest) && end != std::string::npos
                         ? parse_number<std::size_t>(token.substr(kRest.size(), end - kRest.size()))
                         : std::nullopt;
   cursor = rest ? token.substr(end + 1) : token;
-  if (rest.value_or(0) > 0) {
+  if (rest == 0U) {
+    return Error(ErrorCode::invalid, "says that nothing is left to be done; give it as a run has printed it");
+  }
+  if (rest) {
     limit = limit == 0 ? *rest : std::min(limit, *rest);
   }
+  return {};
 }
 
 std::string BulkRun::resume_token() const {

@@ -42,8 +42,9 @@ struct BulkPlan {
 
   /// A purge.
   static BulkPlan removal_of_all(queue::Half half);
-  /// As `BulkRun::resume_token` of a run that was stopped says: its page, and what is left of its limit.
-  void resume_at(const std::string& token);
+  /// As `BulkRun::resume_token` of a run that was stopped says: its page, and what is left of its limit. `invalid` for
+  /// one that says that nothing is left.
+  Result<void> resume_at(const std::string& token);
 };
 
 /// Spreads the changes of a bulk run over time, at most so many a second. Not thread-safe: it is given the time.

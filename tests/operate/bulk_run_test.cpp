@@ -316,7 +316,7 @@ TEST_F(BulkRunTest, StopsBetweenBatchesAndGoesOnFromItsCursor) {
   }
   EXPECT_EQ(first.count().done, 55U) << "a page of 30 in 25 and 5, then 25";
   ASSERT_NE(first.resume_token(), "");
-  plan.resume_at(first.resume_token());
+  ASSERT_TRUE(plan.resume_at(first.resume_token()));
   BulkRun second(desk_.oper(kBulkQueue), clock_, plan);
   finish(second);
   EXPECT_EQ(second.count().done, 70U) << "the page under way again, and the rest";
@@ -335,7 +335,7 @@ TEST_F(BulkRunTest, ARunThatIsTakenUpHasTheRestOfItsLimit) {
       stopped.step();
     }
     plan.limit = 70;  // as the same command says again
-    plan.resume_at(stopped.resume_token());
+    ASSERT_TRUE(plan.resume_at(stopped.resume_token()));
     EXPECT_EQ(plan.limit, 70 - stops_at);
   }
   BulkRun last(desk_.oper(kBulkQueue), clock_, plan);
@@ -347,13 +347,18 @@ TEST_F(BulkRunTest, ARunThatIsTakenUpHasTheRestOfItsLimit) {
 
 TEST_F(BulkRunTest, ATokenWithoutARestIsAPlaceAlone) {
   BulkPlan plan;
-  plan.resume_at("rest=");
+  EXPECT_TRUE(plan.resume_at("rest="));
   EXPECT_EQ(plan.cursor, "rest=") << "the store says that it is no place";
   EXPECT_EQ(plan.limit, 0U);
   plan.limit = 5;
-  plan.resume_at("rest=9;");
+  EXPECT_TRUE(plan.resume_at("rest=9;"));
   EXPECT_EQ(plan.limit, 5U) << "a smaller one that is given now holds";
   EXPECT_EQ(plan.cursor, "");
+}
+
+TEST_F(BulkRunTest, ATokenOfWhichNothingIsLeftIsNoLimitOfNone) {
+  BulkPlan plan;
+  EXPECT_EQ(plan.resume_at("rest=0;").error().code(), ErrorCode::invalid);
 }
 
 TEST_F(BulkRunTest, AFailureOfTheStoreStopsItAndItCanGoOn) {

@@ -165,7 +165,9 @@ OrExit<operate::BulkPlan> parse_plan(const BulkOrder& order, operate::BulkWork w
   plan.limit = *limit;
   plan.rate = *rate;
   plan.consistent = arguments.has("consistent");
-  plan.resume_at(arguments.get("resume"));
+  if (const auto resumed = plan.resume_at(arguments.get("resume")); !resumed) {
+    return Exit::usage("--resume \"" + arguments.get("resume") + "\" " + resumed.error().message());
+  }
   return plan;
 }
 
