@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kMaxShownColumns = 100;
 constexpr double kMaxRate = 1'000'000;
+constexpr double kMinRate = 1.0 / 3600;
 
 std::vector<Flag> output_flags_with(std::string_view help) {
   return {{"output", "json|text", help}, {"json", {}, "the same as --output json"}};
@@ -208,7 +209,8 @@ OrExit<double> parse_rate(const Arguments& arguments) {
     return 0.0;
   }
   std::string text = arguments.get("rate");
-  const Exit wrong = Exit::usage("--rate " + text + ": write a number of messages a second, such as 100/s, or 30/m");
+  const Exit wrong = Exit::usage(
+      "--rate " + text + ": write a number of messages a second, such as 100/s, or 30/m, from 1/h to 1000000/s");
   double seconds = 1;
   if (const auto slash = text.find('/'); slash != std::string::npos) {
     const std::string unit = text.substr(slash + 1);
@@ -223,7 +225,7 @@ OrExit<double> parse_rate(const Arguments& arguments) {
   }
   char* end = nullptr;
   const double count = std::strtod(text.c_str(), &end);
-  if (*end != '\0' || count <= 0 || count / seconds > kMaxRate) {
+  if (*end != '\0' || count / seconds < kMinRate || count / seconds > kMaxRate) {
     return wrong;
   }
   return count / seconds;

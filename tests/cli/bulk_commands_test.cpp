@@ -362,7 +362,8 @@ TEST_P(BulkCommands, AFilterErrorPointsAtItsColumn) {
   }
   EXPECT_EQ(run({"purge", "--error-like", "", "--yes"}).exit_code, 64) << "it would take everything with an error";
   EXPECT_EQ(run({"purge", "--older-than", "x", "--yes"}).exit_code, 64);
-  for (const char* const rate : {"0", "x", "1/d", "-1/s", "1e3", "1.2.3/s", "/s"}) {
+  for (const char* const rate :
+       {"0", "x", "1/d", "-1/s", "1e3", "1.2.3/s", "/s", "0.0000000000000000000000000000001/s", "0.9/h"}) {
     EXPECT_EQ(run({"purge", "--rate=" + std::string(rate), "--yes"}).exit_code, 64) << rate;
   }
 }

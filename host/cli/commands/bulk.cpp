@@ -90,6 +90,12 @@ OrExit<Outlook> count_matches(QueueSession& session, const operate::BulkPlan& pl
                  .all = false};
 }
 
+/// "20s"; no more than 64 bits hold.
+std::string time_for(double seconds) {
+  constexpr double kLongest = 9e9;
+  return short_duration(std::chrono::seconds(static_cast<std::int64_t>(std::min(std::ceil(seconds), kLongest))));
+}
+
 std::string question(const QueueSession& session, const operate::BulkPlan& plan, BulkWords words,
                      const Outlook& outlook) {
   std::string text = std::string(words.verb) + (outlook.all && outlook.left_alone == 0 ? " all " : " ") +
@@ -100,8 +106,7 @@ std::string question(const QueueSession& session, const operate::BulkPlan& plan,
     text += ", leaving " + std::to_string(outlook.left_alone) + " in flight alone";
   }
   if (plan.rate > 0 && !outlook.at_least) {
-    const auto seconds = std::ceil(static_cast<double>(outlook.changed) / plan.rate);
-    text += ", in " + short_duration(std::chrono::seconds(static_cast<std::int64_t>(seconds)));
+    text += ", in " + time_for(static_cast<double>(outlook.changed) / plan.rate);
   }
   text.front() = static_cast<char>(text.front() - 'a' + 'A');
   return text + "?";
@@ -570,8 +575,7 @@ std::string BulkProgress::text(std::uint64_t through, SteadyTime now) const {
   }
   std::string text = ", " + fixed_decimal(per_second, per_second < 10 ? 1 : 0) + "/s";
   if (expected_ && through < *expected_) {
-    const double left = std::ceil(static_cast<double>(*expected_ - through) / per_second);
-    text += ", " + short_duration(std::chrono::seconds(static_cast<std::int64_t>(left))) + " left";
+    text += ", " + time_for(static_cast<double>(*expected_ - through) / per_second) + " left";
   }
   return text;
 }
