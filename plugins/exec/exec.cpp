@@ -439,7 +439,7 @@ std::string signal_name(int signal) {
 /// before, the command is ended, so that it does not outlive the host while its message begins anew elsewhere.
 class Supervisor {
  public:
-  enum class Why { nothing, timeout, attempt_timeout, stop };
+  enum class Why { nothing, timeout, attempt_timeout, lost, stop };
   struct Limits {
     std::optional<nanoseconds> timeout;
     std::optional<nanoseconds> stop_grace;  ///< none: as long as the drain lasts
@@ -449,7 +449,7 @@ class Supervisor {
   Supervisor(const Limits& limits, SteadyTime started) : limits_(limits), started_(started) {}
 
   /// The signal to send now; 0 for none. Each is sent once.
-  int step(SteadyTime now, const sluice::Context& context) {
+  int step(SteadyTime now, sluice::Context& context) {
     if (why_ == Why::nothing) {
       why_ = judge(now, context);
       terminated_at_ = now;
@@ -465,7 +465,7 @@ class Supervisor {
   Why why() const { return why_; }
 
  private:
-  Why judge(SteadyTime now, const sluice::Context& context) {
+  Why judge(SteadyTime now, sluice::Context& context) {
     if (limits_.timeout && now - started_ >= *limits_.timeout) {
       return Why::timeout;
     }
@@ -475,7 +475,8 @@ class Supervisor {
     const nanoseconds left = context.time_left();
     if (!stop_seen_at_) {
       if (left <= nanoseconds::zero()) {
-        return Why::attempt_timeout;
+        // A time-out can still be moved, to now as it is; what is lost cannot.
+        return context.extend(nanoseconds::zero()) ? Why::attempt_timeout : Why::lost;
       }
       stop_seen_at_ = now;
       reserve_ = std::min(limits_.kill_after, left / 5);
@@ -593,6 +594,8 @@ class Exec {
         return sluice::retry("timed out: did not end within the option timeout" + detail);
       case Supervisor::Why::attempt_timeout:
         return sluice::retry("timed out: did not end within the job's timeout" + detail);
+      case Supervisor::Why::lost:
+        return sluice::retry("stopped: the host has lost the message, which others may work on by now" + detail);
       case Supervisor::Why::nothing:
         break;
     }

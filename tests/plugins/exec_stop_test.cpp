@@ -126,6 +126,13 @@ TEST(ExecStop, RetriesAfterTheJobsTimeout) {
   EXPECT_EQ(result.reason.rfind("timed out: did not end within the job's timeout", 0), 0U) << result.reason;
 }
 
+TEST(ExecStop, SaysThatTheMessageWasLost) {
+  LiveHost host("exec", shell("echo ready; echo busy >&2; exec sleep 300", {{"stop_grace", "60s"}}));
+  const Result result = stopped(host, [](Stop& stop) { stop.lost = true; });
+  EXPECT_EQ(result.status, SLUICE_RETRY);
+  EXPECT_EQ(result.reason.rfind("stopped: the host has lost the message", 0), 0U) << result.reason;
+}
+
 TEST(ExecStop, RetriesAfterItsOwnTimeout) {
   LiveHost host("exec", shell("echo busy >&2; exec sleep 300", {{"timeout", "100ms"}}));
   const Result result = host.handle({});

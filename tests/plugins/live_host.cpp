@@ -29,11 +29,11 @@ struct LiveAttempt {
     if (stop.after_questions >= 0 && stop.after_questions-- == 0) {
       stop.requested = true;
     }
-    return stop.requested || stop.timed_out;
+    return stop.requested || stop.timed_out || stop.lost;
   }
   std::chrono::nanoseconds time_left() {
-    if (stop.timed_out || !stop.requested) {
-      return stop.timed_out ? std::chrono::nanoseconds(0) : std::chrono::minutes(1);
+    if (stop.timed_out || stop.lost || !stop.requested) {
+      return stop.timed_out || stop.lost ? std::chrono::nanoseconds(0) : std::chrono::minutes(1);
     }
     const auto now = std::chrono::steady_clock::now();
     drained = drained.value_or(now + std::chrono::milliseconds(stop.drain));
@@ -53,7 +53,7 @@ struct LiveAttempt {
             [](const sluice_context* context) -> std::int32_t { return of(context).stopped() ? 1 : 0; },
             [](const sluice_context* context, std::int64_t) -> std::int32_t { return of(context).stopped() ? 1 : 0; },
             [](const sluice_context* context) -> std::int64_t { return of(context).time_left().count(); },
-            [](const sluice_context*, std::int64_t) -> std::int32_t { return 0; },
+            [](const sluice_context* context, std::int64_t) -> std::int32_t { return of(context).stop.lost ? 1 : 0; },
             [](const sluice_context*, const char*) -> const void* { return nullptr; }};
   }
 };

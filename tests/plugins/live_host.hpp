@@ -34,6 +34,7 @@ inline OptionMap shell(const std::string& script, OptionMap more = {}) {
 struct Stop {
   std::atomic<bool> requested{false};
   std::atomic<bool> timed_out{false};  ///< by the job's timeout
+  std::atomic<bool> lost{false};       ///< others may have the message
   std::atomic<std::int64_t> drain{
       60'000};                           ///< milliseconds that the drain lasts, from the first question after the stop
   std::atomic<int> after_questions{-1};  ///< becomes requested after so many times of being asked
