@@ -451,7 +451,7 @@ void read_stores(Section root, HostConfig& config) {
   if (config.store.kind == StoreKind::sqlite) {
     files.emplace(std::filesystem::path(config.store.path).lexically_normal().string(), "the default store");
   }
-  Section stores = root.section("stores");
+  Section stores = root.section("stores", ".NAME");
   for (const Member& member : stores.members()) {
     read_store(stores.section(member.key), member, config, files);
   }
@@ -608,8 +608,8 @@ Parsed<HostConfig> parse_host_config(const std::string& text, const std::string&
   read_cost(root.section("cost"), config);
   read_wake(root.section("wake"), config);
   read_stores(root, config);
-  read_queues(root.section("queues"), config);
-  read_outboxes(root.section("outbox"), config);
+  read_queues(root.section("queues", ".NAME"), config);
+  read_outboxes(root.section("outbox", ".NAME"), config);
   resolve_paths(config);
   add_installed_plugins(config);
   if (std::vector<ConfigError> errors = reader.finish(); !errors.empty()) {

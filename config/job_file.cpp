@@ -513,7 +513,7 @@ Parsed<JobConfig> parse_job_config(const std::string& text, const std::string& f
     read_options(job, "[job.options]", config.options);
     read_arounds(job, config);
   }
-  read_schedules(reader.root().section("schedule"), config);
+  read_schedules(reader.root().section("schedule", ".NAME"), config);
   if (std::vector<ConfigError> errors = reader.finish(); !errors.empty()) {
     return errors;
   }

@@ -239,7 +239,7 @@ std::size_t Section::choose(const std::string& key, const std::vector<std::strin
   return static_cast<std::size_t>(found - words.begin());
 }
 
-Section Section::section(const std::string& key) {
+Section Section::section(const std::string& key, const std::string& below) {
   const std::string& parent = reader_->sections_[index_].path;
   const std::string path = parent.empty() ? key : parent + "." + key;
   const Member* member = find(key);
@@ -248,7 +248,7 @@ Section Section::section(const std::string& key) {
   }
   const auto* table = std::get_if<Table>(&member->value.content);
   if (table == nullptr && find_sound(key) != nullptr) {
-    wrong_type(key, member->value, "a table, written as [" + path + "]");
+    wrong_type(key, member->value, "a table, written as [" + path + below + "]");
   }
   return reader_->add(path, member->place, table);
 }

@@ -84,8 +84,8 @@ class Section {
     return chosen < kCount;
   }
 
-  /// The table inside this one.
-  Section section(const std::string& key);
+  /// The table inside this one; `below` is ".NAME" where it holds nothing but tables.
+  Section section(const std::string& key, const std::string& below = {});
 
   /// Its members, be they known or not; none when it is absent.
   const Table& members() const;
