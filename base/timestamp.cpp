@@ -1,5 +1,6 @@
 #include "base/timestamp.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -99,8 +100,8 @@ std::optional<WallTime> parse_timestamp(std::string_view text) {
   if (!good || !fraction || !offset) {
     return std::nullopt;
   }
-  return WallTime(std::chrono::sys_days{date}) + std::chrono::hours{hour} + std::chrono::minutes{minute} +
-         std::chrono::seconds{second} - *offset + *fraction;
+  return std::max(WallTime{}, WallTime(std::chrono::sys_days{date}) + std::chrono::hours{hour} +
+                                  std::chrono::minutes{minute} + std::chrono::seconds{second} - *offset + *fraction);
 }
 
 std::optional<WallTime> parse_timestamp_or_end(std::string_view text) {

@@ -14,7 +14,8 @@ namespace sluice {
 std::string format_timestamp(WallTime time);
 
 /// Reads RFC 3339 with any number of fraction digits (beyond nine they are dropped) and any offset, as Go's
-/// `time.Parse(time.RFC3339Nano, ...)` does. Nothing for text that is not one, or outside the years 1678 to 2261.
+/// `time.Parse(time.RFC3339Nano, ...)` does. Nothing for text that is not one, or outside the years 1678 to 2261. What
+/// lies before 1970 is its beginning, so that 64 bits hold the span between any two times.
 std::optional<WallTime> parse_timestamp(std::string_view text);
 
 /// Where times of 64 bits end, to the second that is whole: stands for every time after it.

@@ -45,6 +45,15 @@ TEST(Timestamp, RoundTripsAndSortsAsTimesDo) {
   }
 }
 
+TEST(Timestamp, TheSpanBetweenAnyTwoFitsIntoItsBits) {
+  EXPECT_EQ(parse_timestamp("1970-01-01T00:00:01Z"), at(1));
+  for (const char* early : {"1678-01-01T00:00:00+23:59", "1700-01-01T00:00:00Z", "1969-12-31T23:59:59.9Z"}) {
+    const auto time = parse_timestamp_or_end(early);
+    ASSERT_TRUE(time) << early;
+    EXPECT_GT(kEndOfTime - *time, Duration::zero()) << early;
+  }
+}
+
 TEST(Timestamp, AfterTheLastYearIsTheEndOfTime) {
   for (const char* late : {"2262-01-01T00:00:00Z", "9999-12-31T23:59:59.999999999Z", "2400-02-29T12:00:00+02:00"}) {
     EXPECT_EQ(parse_timestamp(late), std::nullopt) << late;
