@@ -38,6 +38,8 @@ class AuditedOperator final : public queue::Operator {
                                                        Random& random);
 
   void begin(Deed deed);
+  /// Writes that it is begun, as the first change does by itself; for who changes something past this object.
+  Result<void> note_begun(Deadline deadline);
   /// `stopped_by`: why it has not come to its end; empty: it has. Writes nothing for a deed that changed nothing.
   Result<void> finish(const DeedCount& count, const std::string& stopped_by, Deadline deadline);
 
@@ -62,7 +64,6 @@ class AuditedOperator final : public queue::Operator {
   Outcome within(const std::string& what, const std::function<Outcome()>& work,
                  const std::function<DeedCount(const Outcome&)>& count,
                  const std::function<Outcome(const Error&)>& failure, Deadline deadline);
-  Result<void> note_begun(Deadline deadline);
   Result<void> close_line(const DeedCount& count, const std::string& stopped_by, Deadline deadline);
 
   const std::unique_ptr<queue::Operator> queue_;

@@ -84,6 +84,22 @@ TEST_F(Table, IsMadeOnceAndThenUsed) {
   EXPECT_EQ(boost::json::parse(run(*folder_, {"purge", "--queue", "orders", "--yes"}).out).at("removed").as_int64(), 4);
 }
 
+TEST_F(Table, TheAuditIsItsQueuesByWhateverNameAnybodyWorked) {
+  const HostFolder elsewhere("");
+  ASSERT_EQ(run(*folder_, {"table", "create", "--queue", "orders"}).exit_code, 0);
+  ASSERT_EQ(run(*folder_, {"purge", "orders", "--yes", "--reason", "by the host file"}).exit_code, 0);
+  ASSERT_EQ(
+      run(elsewhere, {"purge", "--table", "orders-table", "--endpoint", emulator_->endpoint(), "--yes"}).exit_code, 0);
+  for (const Finished& audit :
+       {run(*folder_, {"audit", "orders"}),
+        run(elsewhere, {"audit", "--table", "orders-table", "--endpoint", emulator_->endpoint()})}) {
+    const auto deeds = boost::json::parse(audit.out).as_array();
+    ASSERT_EQ(deeds.size(), 2U) << audit.err;
+    EXPECT_EQ(deeds[0].at("what").as_string(), "purge queue orders-table");
+    EXPECT_EQ(deeds[1].at("what").as_string(), "purge queue orders");
+  }
+}
+
 TEST_F(Table, MayBeNamedWithoutAHostFile) {
   const HostFolder elsewhere("");
   const Finished created = run(elsewhere, {"table", "create", "--table", "jobs", "--index", "by-type", "--endpoint",

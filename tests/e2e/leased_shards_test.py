@@ -26,6 +26,8 @@ class LeasedShards(LeasedCase):
         ids += self.send(100)
         lowered = self.shards("--to", "2")
         self.assertEqual([10, 2, 10, True], [lowered[name] for name in ("before", "shards", "most_ever", "changed")])
+        self.assertEqual(["table shards of queue orders from 10 to 2", f"table shards of queue orders from {SHARDS} to 10"],
+                         [deed["what"] for deed in json.loads(self.sluice("audit", "orders", "--json", check=True).stdout)])
         ids += self.send(100)
         until("all are worked off", lambda: len(self.worked()) >= len(ids))
         until("nothing is left", lambda: self.exact()["total"] == 0)

@@ -341,8 +341,11 @@ class OutboxPostgres(OutboxCase):
         self.server.sql("UPDATE outbox SET sent_at = now() - interval '8 days' WHERE id < 3")
         self.assertEqual(json.loads(self.sluice("outbox", "prune", "--sent-older-than", "7d", "--dry-run", "--json"))
                          ["old_enough"], 2)
-        self.sluice("outbox", "prune", "--sent-older-than", "7d", "--yes")
+        self.sluice("outbox", "prune", "--sent-older-than", "7d", "--yes", "--reason", "a week is enough")
         self.assertEqual(self.server.sql("SELECT id FROM outbox"), ["3"])
+        pruned = json.loads(self.sluice("audit", "--outbox", "orders", "--json"))[0]
+        self.assertEqual(["outbox prune orders", "--sent-older-than 7d", "a week is enough", "done", 2],
+                         [pruned[name] for name in ("what", "filter", "reason", "state", "changed")])
 
 
     def test_a_table_as_debezium_has_it_is_drained_in_its_order(self):

@@ -34,6 +34,7 @@ using queue::outbox::TableCounts;
 
 constexpr Duration kCallTime = std::chrono::seconds(60);
 constexpr std::size_t kPruneBatch = 5000;
+constexpr std::string_view kInterrupted = "interrupted";
 
 /// One outbox of the host file. A resource that can be moved.
 struct ChosenOutbox {
@@ -181,11 +182,11 @@ Exit print_status(const Arguments& arguments, Console& console) {
 
 struct Pruned {
   std::uint64_t rows = 0;
-  bool interrupted = false;
+  std::string stopped_by{};  ///< "interrupted", or what the database says; empty: all are gone
 };
 
 /// Batch by batch, so that no transaction is long.
-Result<Pruned> prune_all(const ChosenOutbox& outbox, AdminSession& desk, Duration age, Console& console) {
+Pruned prune_all(const ChosenOutbox& outbox, AdminSession& desk, Duration age, Console& console) {
   const InterruptFlag interrupt;
   const BulkProgress progress(outbox.clock->steady_now(), std::nullopt);
   Pruned pruned;
@@ -193,13 +194,16 @@ Result<Pruned> prune_all(const ChosenOutbox& outbox, AdminSession& desk, Duratio
     const auto gone = desk.prune({.sent_before = age, .limit = kPruneBatch}, outbox.deadline());
     if (!gone) {
       console.end_progress();
-      return gone.error();
+      pruned.stopped_by = gone.error().message();
+      return pruned;
     }
     pruned.rows += *gone;
     console.progress(std::to_string(pruned.rows) + " rows deleted" +
                      progress.text(pruned.rows, outbox.clock->steady_now()));
-    pruned.interrupted = interrupt.raised();
-    if (*gone < kPruneBatch || pruned.interrupted) {
+    if (*gone == kPruneBatch && interrupt.raised()) {
+      pruned.stopped_by = kInterrupted;
+    }
+    if (*gone < kPruneBatch || !pruned.stopped_by.empty()) {
       console.end_progress();
       return pruned;
     }
@@ -236,10 +240,24 @@ Exit prune(const Arguments& arguments, Console& console) {
       return Exit::ok();
     }
   }
-  SLUICE_TRY(pruned, outbox->checked(prune_all(*outbox, **desk, *age, console)));
-  report_pruned(*outbox, false, pruned->rows, console);
-  return pruned->interrupted ? Exit(kExitInterrupted, std::string("interrupted; what was deleted stays deleted"))
-                             : Exit::ok();
+  SLUICE_TRY(host, load_host_file(arguments));
+  runtime::HostQueues queues(*host, *outbox->clock, *outbox->random, nullptr);
+  SLUICE_TRY(audit, outbox->checked(operate::AuditedOperator::open(
+                        queues, std::string(config::kOutboxPrefix) + outbox->name, this_operator(), *outbox->random)));
+  (*audit)->begin({.what = "outbox prune " + outbox->name,
+                   .filter = "--sent-older-than " + arguments.get("sent-older-than"),
+                   .reason = arguments.get("reason")});
+  if (const auto begun = (*audit)->note_begun(outbox->deadline()); !begun) {
+    return Exit::failure(begun.error().message());
+  }
+  const Pruned pruned = prune_all(*outbox, **desk, *age, console);
+  if (const auto ended = (*audit)->finish({.changed = pruned.rows}, pruned.stopped_by, outbox->deadline()); !ended) {
+    QueueSession::warn_of_open_deed(ended.error().message());
+  }
+  report_pruned(*outbox, false, pruned.rows, console);
+  return pruned.stopped_by.empty()           ? Exit::ok()
+         : pruned.stopped_by == kInterrupted ? Exit(kExitInterrupted, "interrupted; what was deleted stays deleted")
+                                             : Exit::failure("outbox " + outbox->name + ": " + pruned.stopped_by);
 }
 
 std::vector<Flag> with_outbox_flags(const std::vector<Flag>& own) {
@@ -371,11 +389,13 @@ std::vector<Command> outbox_commands() {
           .description =
               "Nothing else deletes rows of an outbox. In batches of 5,000, each a transaction of its own; the oldest "
               "first. Rows that were not sent stay, dead letters included. Asks first when there is a terminal, and "
-              "wants --yes when there is none.",
+              "wants --yes when there is none. `sluice audit --outbox NAME` shows who has done it, where the host's "
+              "own queues lie in a SQLite file.",
           .flags =
               with_outbox_flags(joined({required({"sent-older-than", "DURATION", "how long ago at least, such as 7d"}),
                                         {"dry-run", {}, "count them and delete none"},
-                                        kYesFlag},
+                                        kYesFlag,
+                                        kReasonFlag},
                                        output_flags())),
           .examples = "sluice outbox prune orders --sent-older-than 7d --dry-run\n"
                       "sluice outbox prune orders --sent-older-than 7d --yes",

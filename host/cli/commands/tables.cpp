@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/text/visible.hpp"
+#include "base/uuid.hpp"
 #include "config/syntax.hpp"
 #include "dynamo/client.hpp"
 #include "dynamo/endpoints/endpoint_rules.hpp"
@@ -417,6 +418,25 @@ Result<Standing> look_or_change(TableSession& session, const queue::table::Queue
   return Standing{*shards, *shards, false};
 }
 
+/// Notes for the audit, on the board that the queue's hosts have, what has been done.
+Result<void> note_change(const TableTarget& target, const Standing& standing, TableSession& session) {
+  const std::string& queue = target.place.queue();
+  config::HostConfig host = target.place.host();
+  host.queues[queue] = host.queue(queue);
+  host.queues[queue].layout = config::Layout::leased;  // which --layout alone may have said
+  SeededRandom random;
+  runtime::HostQueues queues(host, session.clock(), random, nullptr);
+  SLUICE_TRY(board, queues.open_board(queue));
+  const std::string before = standing.before ? " from " + std::to_string(standing.before->count) : std::string();
+  return fleet::note_deed(
+      **board,
+      {.id = make_uuid(random),
+       .who = this_operator(),
+       .what = "table shards of queue " + queue + before + " to " + std::to_string(standing.now.count),
+       .queue = queue},
+      session.deadline());
+}
+
 Exit show_or_change(const Arguments& arguments, Console& console) {
   SLUICE_TRY(wanted, arguments.count("to", 0, queue::leased::kMostShards));
   if (arguments.get("queue").empty()) {
@@ -439,6 +459,11 @@ Exit show_or_change(const Arguments& arguments, Console& console) {
                                        target->place.host().queue(place.queue).shards);
   if (!standing) {
     return Exit::failure(target->place.explained(standing.error(), place.queue));
+  }
+  if (standing->written) {
+    if (const auto noted = note_change(*target, *standing, *session); !noted) {
+      console.note("`sluice audit` does not show this: " + noted.error().message());
+    }
   }
   console.out(console.shows_text() ? as_text(*target, *standing) : as_json(*target, *standing));
   return Exit::ok();
@@ -718,7 +743,8 @@ std::vector<Command> table_commands() {
               "A queue of the leased layout has as many shards as its table says, and the host file only until then. "
               "With --to the number is raised or lowered: hosts share the new shards within a lease, senders follow "
               "within 30 s, and the shards that are beyond the new number are worked off and then given up, after 90 "
-              "s at the earliest. Nobody has to stop. Only the order within groups is not kept meanwhile: a group's "
+              "s at the earliest. Nobody has to stop. `sluice audit` shows who has done it. Only the order within "
+              "groups is not kept meanwhile: a group's "
               "older messages may lie in another shard than its newer ones.",
           .flags = with_table_flags(joined({{"to", "N", "the number from now on, 1 to 1024"}}, output_flags())),
           .examples = "sluice table shards orders\n"
