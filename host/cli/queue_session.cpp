@@ -15,6 +15,7 @@
 #include "host/cli/words.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 #include "host/stores/table/table_errors.hpp"
+#include "host/work/job_queues.hpp"
 
 namespace sluice::cli {
 
@@ -82,7 +83,14 @@ OrExit<std::string> choose_queue(const Arguments& arguments, const config::HostC
   if (!arguments.get("queue").empty()) {
     return arguments.get("queue");
   }
-  const auto names = known_queues(host);
+  std::vector<std::string> names = known_queues(host);
+  if (arguments.has("job")) {
+    for (const config::JobConfig& job : config::load_job_files(host, config::process_environment()).jobs) {
+      if (job.name == arguments.get("job")) {
+        names = work::queue_names(job);
+      }
+    }
+  }
   if (names.size() == 1 && !arguments.has("queue")) {
     return names.front();
   }
