@@ -325,7 +325,11 @@ std::string this_machine() {
 std::string this_operator() {
   const uid_t user = ::getuid();
   const passwd* const entry = ::getpwuid(user);
-  return (entry == nullptr ? "user " + std::to_string(user) : std::string(entry->pw_name)) + "@" + this_machine();
+  const std::string name = entry == nullptr ? "user " + std::to_string(user) : std::string(entry->pw_name);
+  // As the environment says it, so that it is taken for a name only where it looks like one.
+  const std::string behind_sudo = config::process_environment()("SUDO_USER").value_or("");
+  const bool as_another = config::name_complaint(behind_sudo) == nullptr && behind_sudo != name;
+  return (as_another ? behind_sudo + " as " : "") + name + "@" + this_machine();
 }
 
 void QueueSession::warn(const std::string& line) { std::fprintf(stderr, "sluice: %s\n", line.c_str()); }

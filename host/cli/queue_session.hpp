@@ -54,7 +54,7 @@ operate::TableTariff tariff_of(const config::HostConfig& host, const std::string
 
 /// "ops-1"; "?" for a machine without a name.
 std::string this_machine();
-/// Who gives commands here: "ann@ops-1".
+/// Who gives commands here: "ann@ops-1", or, through sudo, "ann as sluice@ops-1".
 std::string this_operator();
 
 /// Where the queue of a command lies, as its options, the environment and the host file say. A value.

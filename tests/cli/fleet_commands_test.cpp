@@ -15,6 +15,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::StartsWith;
 using Words = std::vector<std::string>;
 
 /// A folder with two jobs, and no host.
@@ -144,6 +145,43 @@ TEST_F(FleetCommands, EveryChangeOfMessagesIsNotedWithItsReasonAndItsCounts) {
   EXPECT_EQ(json({"audit", "--since", "1h"}).as_array().size(), 6U);
   EXPECT_THAT(json({"audit", "--since", "2200-01-01T00:00:00Z"}).as_array(), IsEmpty());
   EXPECT_THAT(refusal({"audit", "--since", "yesterday"}, 64), HasSubstr("since"));
+}
+
+TEST_F(FleetCommands, AMoveIsFoundUnderBothOfItsQueues) {
+  folder_.write("host.toml",
+                "[store]\npath = \"s.db\"\n[stores.other]\nkind = \"sqlite\"\npath = \"o.db\"\n"
+                "[queues.returns]\n[queues.quick]\nstore = \"other\"\n");
+  text({"move", "returns", "quick", "--yes"});
+  for (const char* const queue : {"returns", "quick"}) {
+    const auto audit = json({"audit", queue}).as_array();
+    ASSERT_EQ(audit.size(), 1U);
+    EXPECT_EQ(audit[0].at("what").as_string(), "move queue returns to quick");
+    EXPECT_EQ(audit[0].at("state").as_string(), "done");
+  }
+  // Who has the other file alone finds it as well.
+  folder_.write("host.toml", "[store]\npath = \"o.db\"\n[queues.quick]\n");
+  EXPECT_EQ(json({"audit", "quick"}).as_array().size(), 1U);
+}
+
+TEST_F(FleetCommands, AJobOfOneQueueSaysWhoseKeysAreMeant) {
+  EXPECT_THAT(text({"keys", "list", "--job", "mailer"}), HasSubstr("no idempotency keys in queue mails"));
+  folder_.write("jobs.d/mailer.toml", "[job]\nqueues = [\"mails:2\", \"returns:1\"]\nhandler = \"mailer\"\n");
+  EXPECT_THAT(refusal({"keys", "list", "--job", "mailer"}, 64), HasSubstr("--queue QUEUE, one of mails, returns"));
+}
+
+TEST_F(FleetCommands, WhoIsBehindSudoIsNamed) {
+  const auto who_with = [this](const std::string& name) {
+    const Finished paused =
+        run_binary({"pause", "mailer"},
+                   {.input = {}, .folder = folder_.path(), .environment = {{"SUDO_USER", name}}, .stdout_file = {}});
+    EXPECT_EQ(paused.exit_code, 0) << paused.err;
+    return std::string(json({"audit", "--limit", "1"}).as_array()[0].at("who").as_string());
+  };
+  EXPECT_THAT(who_with("ann"), AllOf(StartsWith("ann as "), HasSubstr("@")));
+  for (const std::string& odd : {std::string(), std::string("ann@ops-9 as bo"), std::string("ann\nbo"),
+                                 std::string(200, 'a'), std::string("\x1b[2J")}) {
+    EXPECT_THAT(who_with(odd), Not(HasSubstr(" as "))) << odd;
+  }
 }
 
 TEST_F(FleetCommands, AJobThatStandsWithItsQueueSaysSo) {
