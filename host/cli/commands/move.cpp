@@ -413,58 +413,6 @@ OrExit<bool> enter(operate::MoveNotice& notice, QueueSession& session, Console& 
   }
 }
 
-/// The move's line in the audit, on the boards of both queues: who looks at one of them alone finds it too. For one
-/// move.
-class MoveDeed {
- public:
-  MoveDeed(Sides& sides, const MoveOrder& order, QueueSession& session)
-      : sides_(sides),
-        pair_(order.plan.pair),
-        session_(session),
-        entry_{.id = make_uuid(session.random()),
-               .at = sides.from.board->now(),
-               .who = this_operator(),
-               .what = "move queue " + pair_.from + " to " + pair_.target(),
-               .queue = pair_.from,
-               .to = pair_.to,
-               .reason = order.reason,
-               .state = fleet::DeedState::begun} {}
-
-  /// Where that fails nothing is to be moved.
-  Result<void> begin() {
-    auto begun = write();
-    if (!begun) {
-      static_cast<void>(close({}, "nothing was moved, for the audit could not be written"));
-    }
-    return begun;
-  }
-  void end(const operate::MoveCount& count, const std::string& stopped_by) {
-    if (const auto noted = close(count, stopped_by); !noted) {
-      QueueSession::warn_of_open_deed(session_.place().explained(noted.error(), pair_.from));
-    }
-  }
-
- private:
-  Result<void> write() {
-    SLUICE_PASS_ON(fleet::note_deed(*sides_.from.board, entry_, session_.deadline()));
-    return pair_.from_place == pair_.to_place ? Result<void>()
-                                              : fleet::note_deed(*sides_.to.board, entry_, session_.deadline());
-  }
-  Result<void> close(const operate::MoveCount& count, const std::string& stopped_by) {
-    entry_.state = stopped_by.empty() ? fleet::DeedState::done : fleet::DeedState::stopped;
-    entry_.ended_at = sides_.from.board->now();
-    entry_.changed = count.carried;
-    entry_.failed = count.refused;
-    entry_.stopped_by = stopped_by;
-    return write();
-  }
-
-  Sides& sides_;
-  const operate::MovePair& pair_;
-  QueueSession& session_;
-  fleet::AuditEntry entry_;
-};
-
 Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Console& console) {
   operate::MovePlan& plan = order.plan;
   operate::MoveNotice notice(*sides.from.board, session.clock(), plan.pair, this_process(), has_ended);
@@ -473,16 +421,38 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Console& c
     console.note("going on with a move that was broken off");
   }
   plan.resumed = plan.resumed || *found;
-  MoveDeed deed(sides, order, session);
-  if (const auto noted = deed.begin(); !noted) {
+  fleet::AuditEntry entry{.id = make_uuid(session.random()),
+                          .at = sides.from.board->now(),
+                          .who = this_operator(),
+                          .what = "move queue " + plan.pair.from + " to " + plan.pair.target(),
+                          .queue = plan.pair.from,
+                          .to = plan.pair.to,
+                          .reason = order.reason,
+                          .state = fleet::DeedState::begun};
+  // On the boards of both: who looks at one of the queues alone finds it too.
+  const auto note = [&]() -> Result<void> {
+    SLUICE_PASS_ON(fleet::note_deed(*sides.from.board, entry, session.deadline()));
+    return fleet::note_deed(*sides.to.board, entry, session.deadline());
+  };
+  if (const auto noted = note(); !noted) {
     static_cast<void>(notice.leave(!plan.resumed, session.deadline()));
     return Exit::failure("the audit: " + session.place().explained(noted.error(), plan.pair.from));
   }
   // Where hosts own the queue's shards they hand them over, and get them back at the end.
   auto ownership = session.queues().take_ownership(plan.pair.from, plan.resumed ? kBothHalves : plan.halves);
+  const auto note_end = [&](const operate::MoveCount& count, const std::string& stopped_by) {
+    entry.state = stopped_by.empty() ? fleet::DeedState::done : fleet::DeedState::stopped;
+    entry.ended_at = sides.from.board->now();
+    entry.changed = count.carried;
+    entry.failed = count.refused;
+    entry.stopped_by = stopped_by;
+    if (const auto noted = note(); !noted) {
+      QueueSession::warn_of_open_deed(session.place().explained(noted.error(), plan.pair.from));
+    }
+  };
   if (!ownership) {
     const std::string why = session.place().explained(ownership.error(), plan.pair.from);
-    deed.end({}, why);
+    note_end({}, why);
     static_cast<void>(notice.leave(!plan.resumed, session.deadline()));
     return Exit::failure(why);
   }
@@ -496,7 +466,7 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Console& c
                  " could not be given back; its hosts take them when this process's lease has run out");
   }
   static_cast<void>(notice.leave(mover.nothing_taken(), session.deadline()));
-  deed.end(mover.count(), run.stopped_by());
+  note_end(mover.count(), run.stopped_by());
   return end;
 }
 
