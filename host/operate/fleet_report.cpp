@@ -50,7 +50,8 @@ void add(JobSummary& summary, const fleet::HostRecord& host, const fleet::JobRec
   summary.pace.mean = std::max(summary.pace.mean, job.pace.mean);
   summary.pace.p95 = std::max(summary.pace.p95, job.pace.p95);
   summary.pace.slowest = std::max(summary.pace.slowest, job.pace.slowest);
-  summary.pace.over = std::max(summary.pace.over, job.pace.over);
+  // A sum with something unknown is unknown.
+  summary.pace.over = summary.hosts.size() == 1 ? job.pace.over : std::min(summary.pace.over, job.pace.over);
 }
 
 bool is_about(const Directive& directive, const JobSummary& job) {
@@ -236,10 +237,11 @@ void describe(const fleet::KnownHost& known, Fields& fields) {
   fields.member("place", known.place);
   fields.cell(figures("JOBS", 1), std::to_string(host.jobs.size()));
   fleet::JobPace pace;
+  pace.over = host.jobs.empty() ? Duration::zero() : host.jobs.front().pace.over;
   for (const fleet::JobRecord& job : host.jobs) {
     pace.done += job.pace.done;
     pace.failed += job.pace.failed;
-    pace.over = std::max(pace.over, job.pace.over);
+    pace.over = std::min(pace.over, job.pace.over);
   }
   fields.rate({}, figures("DONE/S"), rate_of(pace, pace.done));
   fields.rate({}, figures("FAILED/S"), rate_of(pace, pace.failed), Colour::red);

@@ -125,3 +125,21 @@ TEST(HostText, ARateThatIsNotKnownYetIsNoZero) {
 
 }  // namespace
 }  // namespace sluice::cli
+  host.record.jobs.resize(2);
+  EXPECT_THAT(rates(), HasSubstr("-")) << "a sum with something unknown";
+}
+
+TEST(JobText, ARateOfTwoHostsIsNotThatOfOne) {
+  fleet::FleetView view{.hosts = {known(0), known(0)}};
+  for (fleet::KnownHost& host : view.hosts) {
+    host.record.jobs.resize(1);
+    host.record.jobs[0].name = "mailer";
+    host.record.jobs[0].pace.done = 20;
+    host.record.jobs[0].pace.over = 10s;
+  }
+  const auto rate = [&view] {
+    return lines_of(rows_of(operate::summarize_jobs({}, view, {}), kNow, {.columns = {"DONE/S"}})).at(1);
+  };
+  EXPECT_THAT(rate(), HasSubstr("40"));
+  view.hosts[0].record.jobs[0].pace = {};
+  EXPECT_THAT(rate(), AllOf(HasSubstr("-"), Not(HasSubstr("20"))));
