@@ -351,6 +351,14 @@ OrExit<QueueSession> QueueSession::open(const Arguments& arguments, Queue queue,
   return session;
 }
 
+Result<operate::QueueCounter> QueueSession::open_counter(const std::string& queue) {
+  using Method = operate::QueueCounter::Method;
+  SLUICE_TRY(opened, queues().open_operator(queue));
+  const bool keeps_count = host().store_of(queue).kind == config::StoreKind::sqlite;
+  const Method method = keeps_count ? Method::at_once : host().leased(queue) ? Method::as_told : Method::by_pages;
+  return operate::QueueCounter(std::move(*opened), method, clock());
+}
+
 void QueueSession::finish_deed(const operate::DeedCount& count, const std::string& stopped_by) {
   if (const auto noted = oper().finish(count, stopped_by, deadline()); !noted) {
     warn_of_open_deed(explained(noted.error()));

@@ -13,6 +13,7 @@
 #include "host/cli/options.hpp"
 #include "host/operate/audited_operator.hpp"
 #include "host/operate/table_tariff.hpp"
+#include "host/operate/top_model.hpp"
 #include "host/queue/queues.hpp"
 #include "host/runtime/host_queues.hpp"
 
@@ -35,8 +36,9 @@ OrExit<void> check_job_files(const config::HostConfig& host);
 Exit configuration_exit(const std::vector<config::ConfigError>& errors, int code = kExitConfiguration);
 /// The queues that a host file and its jobs name, in order. Job files that cannot be read are passed over.
 std::vector<std::string> known_queues(const config::HostConfig& host);
-/// Whether the first word of a command that takes ids or a key after it is a queue's name, which files or a message in a
-/// file of ours know; asks no DynamoDB. Exit 64 where it has to be one, as no queue goes without saying, and is nearly.
+/// Whether the first word of a command that takes ids or a key after it is a queue's name, which files or a message in
+/// a file of ours know; asks no DynamoDB. Exit 64 where it has to be one, as no queue goes without saying, and is
+/// nearly.
 OrExit<bool> names_queue(const config::HostConfig& host, const std::string& word);
 /// Whether somebody knows the queue, as HostQueues::check_known. Exit 64 where nobody does, exit 1 where it cannot be
 /// told.
@@ -127,6 +129,8 @@ class QueueSession {
   std::vector<std::string> all_queues(std::vector<std::string>& failures);
   /// Looks at the session's queue and changes it. Not to be asked where no queue is named.
   operate::AuditedOperator& oper() { return *operator_; }
+  /// Counts a queue again and again as cheaply as its store allows.
+  Result<operate::QueueCounter> open_counter(const std::string& queue);
   /// Says in the audit what came of the deed that `oper` was told of, and to the user where that cannot be done.
   void finish_deed(const operate::DeedCount& count, const std::string& stopped_by = {});
   static void warn_of_open_deed(const std::string& why) { warn("`sluice audit` will show this as begun: " + why); }

@@ -88,23 +88,27 @@ Result<QueueCount> QueueCounter::step(Deadline deadline) {
   SLUICE_PASS_ON(look(queue::Half::standard, standard_, deadline));
   SLUICE_PASS_ON(look(queue::Half::dlq, dead_, deadline));
   const queue::QueueStats& standard = standard_.told();
-  const bool whole = standard_.last_whole.has_value();
+  const bool whole = standard_.last_whole.has_value() && !standard.at_least;
   return QueueCount{.ready = standard.ready,
                     .in_flight = standard.in_flight,
                     .delayed = standard.delayed,
                     .dead = dead_.told().total(),
                     .whole = whole,
-                    .dead_whole = dead_.last_whole.has_value(),
+                    .dead_whole = dead_.last_whole.has_value() && !dead_.told().at_least,
                     .oldest_ready = standard.oldest_ready,
                     .counted_at = whole ? standard_.whole_at : clock_.wall_now()};
 }
 
 Result<void> QueueCounter::look(queue::Half half, Sweep& sweep, Deadline deadline) {
-  if (method_ == Method::at_once) {
-    SLUICE_TRY(stats, operator_->stats({.half = half}, deadline));
-    sweep.last_whole = *stats;
-    sweep.whole_at = clock_.wall_now();
-    return {};
+  if (method_ != Method::by_pages) {
+    const auto stats = operator_->stats({.half = half, .cheap = method_ == Method::as_told}, deadline);
+    if (stats) {
+      sweep = {.last_whole = *stats, .whole_at = clock_.wall_now() - stats->age.value_or(Duration::zero())};
+      return {};
+    }
+    if (method_ == Method::at_once || stats.error().code() != ErrorCode::unavailable) {
+      return stats.error();
+    }
   }
   SLUICE_TRY(found,
              operator_->list({.half = half, .limit = kPage, .cursor = sweep.cursor, .content = false}, deadline));

@@ -39,6 +39,7 @@ class QueueCounter {
   enum class Method {
     at_once,   ///< where the store keeps count
     by_pages,  ///< where every count reads what is counted
+    as_told,   ///< as owners of the queue tell, who alone know what is in flight; by_pages while nobody tells
   };
   /// Records of a page: one request, up to a megabyte.
   static constexpr std::size_t kPage = 1'000;
@@ -61,8 +62,8 @@ class QueueCounter {
 
   Result<void> look(queue::Half half, Sweep& sweep, Deadline deadline);
 
-  const std::unique_ptr<queue::Operator> operator_;
-  const Method method_;
+  std::unique_ptr<queue::Operator> operator_;
+  Method method_;
   const Clock& clock_;
   Sweep standard_;
   Sweep dead_;

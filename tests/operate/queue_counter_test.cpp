@@ -26,6 +26,9 @@ struct Rig {
     }
     Result<queue::QueueStats> stats(const queue::StatsRequest& request, Deadline deadline) override {
       ++rig_.stats;
+      if (request.cheap) {
+        return rig_.told ? *rig_.told : Result<queue::QueueStats>(Error(ErrorCode::unavailable, "nobody tells"));
+      }
       return ForwardingOperator::stats(request, deadline);
     }
 
@@ -55,6 +58,7 @@ struct Rig {
   std::size_t stats = 0;
   std::size_t widest = 0;
   bool broken = false;
+  std::optional<queue::QueueStats> told;  ///< by owners of the queue
 };
 
 TEST(QueueCounter, AsksAStoreThatKeepsCount) {
@@ -67,6 +71,25 @@ TEST(QueueCounter, AsksAStoreThatKeepsCount) {
   EXPECT_TRUE(count->whole);
   EXPECT_EQ(rig.stats, 2U) << "once for each half";
   EXPECT_EQ(rig.lists, 0U);
+}
+
+TEST(QueueCounter, TellsWhatOwnersTellAndCountsWhereNobodyDoes) {
+  Rig rig;
+  rig.send(3);
+  QueueCounter counter = rig.counter(Method::as_told);
+  auto count = counter.step(Deadline::never());
+  EXPECT_EQ(count->ready, 3U);
+  EXPECT_EQ(rig.lists, 2U) << "nobody tells";
+  rig.told = queue::QueueStats{.in_flight = 3, .age = std::chrono::seconds(2), .at_least = true};
+  count = counter.step(Deadline::never());
+  EXPECT_EQ(count->in_flight, 3U) << "no record tells of it";
+  EXPECT_EQ(count->ready, 0U);
+  EXPECT_FALSE(count->whole);
+  rig.told->at_least = false;
+  count = counter.step(Deadline::never());
+  EXPECT_TRUE(count->whole);
+  EXPECT_EQ(count->counted_at, rig.clock.wall_now() - std::chrono::seconds(2));
+  EXPECT_EQ(rig.lists, 2U);
 }
 
 TEST(QueueCounter, CountsALongQueueAPageALook) {

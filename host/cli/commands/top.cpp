@@ -327,12 +327,7 @@ class TopLookout {
       if (!opened) {
         return with([&](TopModel& model) { model.see_trouble(queue, opened.error().message()); });
       }
-      using Method = operate::QueueCounter::Method;
-      const bool keeps_count = session_.queues().host().store_of(queue).kind == config::StoreKind::sqlite;
-      known = counters_
-                  .try_emplace(queue, std::move(*opened), keeps_count ? Method::at_once : Method::by_pages,
-                               session_.clock())
-                  .first;
+      known = counters_.emplace(queue, std::move(*opened)).first;
     }
     const auto counted = known->second.step(Deadline::after(session_.clock(), kCallTime));
     with([&](TopModel& model) {

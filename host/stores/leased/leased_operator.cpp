@@ -322,7 +322,11 @@ class LeasedOperator final : public table::RecordOperator {
         return QueueOverview{.counts = **said, .first_ids = {}, .first_in_flight_ids = {}, .errors = {}};
       }
     }
-    return count(request, false, deadline);
+    auto counted = count(request, false, deadline);
+    if (counted && request.exact) {
+      add_announced(request.half, counted->counts, deadline);
+    }
+    return counted;
   }
 
   std::vector<PutResult> put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) override {
@@ -377,6 +381,15 @@ class LeasedOperator final : public table::RecordOperator {
   Result<std::optional<QueueStats>> announced(Half half, Deadline deadline) const {
     SLUICE_TRY(beats, table::checked(place(), read_beats(parts_.client, place().table, deadline)));
     return announced_stats(*beats, {place().queue, half}, parts_.clock.wall_now(), queue_.own_word);
+  }
+
+  /// Owners hand out without a write: by its record what is at work with them is ready, and they alone tell of it.
+  void add_announced(Half half, QueueStats& counts, Deadline deadline) const {
+    if (const auto said = announced(half, deadline); said && *said && (*said)->in_flight > counts.in_flight) {
+      const std::uint64_t more = std::min((*said)->in_flight - counts.in_flight, counts.ready);
+      counts.in_flight += more;
+      counts.ready -= more;
+    }
   }
 
   // The time by which the records are judged is taken after the first answer, which may have put it right.

@@ -427,6 +427,10 @@ TEST_F(LeasedQueuesTest, AnOwnersOwnShardsAreToldAsTheyAreNowAndNotAsItsLastHear
   ASSERT_TRUE(elsewhere);
   EXPECT_EQ(elsewhere->in_flight, 5U) << "another process has the heartbeat's word";
   EXPECT_NE(elsewhere->age, 0s);
+  const auto counted = desk_->overview("orders", {.exact = true}, soon());
+  ASSERT_TRUE(counted);
+  EXPECT_EQ(counted->counts.in_flight, 5U) << "no record tells of it, but owners do";
+  EXPECT_EQ(counted->counts.ready, 0U);
   for (const auto& result : source->settle(completions, soon())) {
     EXPECT_EQ(result.status, SettleStatus::applied);
   }
