@@ -378,12 +378,30 @@ std::vector<std::string> host_warnings(const fleet::FleetView& view, WallTime no
       }
       continue;
     }
-    lines.push_back(label + " has not answered since " + format_timestamp(now - host.age).substr(0, kToTheSecond) +
-                    "Z, " + short_duration(host.age) +
-                    " ago: " + (host.silence.empty() ? "it is busy, stopped, cut off or dead" : host.silence) +
-                    "; at work then: " + handlers_text(host.record.running_total));
+    // Where its crash ledger was read, what is at work is told of now.
+    const bool by_ledger = !host.silence.empty();
+    lines.push_back(label + " has not told of itself since " +
+                    format_timestamp(now - host.age).substr(0, kToTheSecond) + "Z, " + short_duration(host.age) +
+                    " ago: " + (by_ledger ? host.silence : "it is busy, stopped, cut off or dead") +
+                    (by_ledger ? "; at work by its crash ledger: " : "; at work then: ") +
+                    handlers_text(host.record.running_total));
   }
   return lines;
+}
+
+std::string quiet_hosts(const fleet::FleetView& view, bool asked) {
+  constexpr std::size_t kMostTold = 3;
+  std::string text;
+  std::size_t quiet = 0;
+  for (const fleet::KnownHost& host : view.hosts) {
+    const bool is_quiet = !host.answers() || (asked && !host.record.detailed);
+    if (is_quiet && ++quiet <= kMostTold) {
+      const std::uint32_t then = host.record.running_total;
+      text += (quiet == 1 ? "" : ", ") + host.record.label() + " for " + short_duration(host.age) +
+              (then == 0 ? "" : " (" + handlers_text(then) + " at work then)");
+    }
+  }
+  return text + (quiet > kMostTold ? " and " + std::to_string(quiet - kMostTold) + " more" : "");
 }
 
 std::vector<HandlerAtWork> handlers_at_work(const fleet::FleetView& view) {

@@ -74,6 +74,9 @@ std::string drain_text(const std::string& host, const fleet::HostRecord& record,
 
 /// A line for each host that is not well: why it is unhealthy, or since when it does not answer and what it was at.
 std::vector<std::string> host_warnings(const fleet::FleetView& view, WallTime now);
+/// Those that do not answer, with `asked` also those that were asked to tell in detail and have not, and for how long
+/// nobody has heard of them: "web-1:7 for 45s (2 handlers at work then), web-2:8 for 3m"; empty: none.
+std::string quiet_hosts(const fleet::FleetView& view, bool asked);
 
 void describe(const fleet::KnownHost& host, Fields& fields);
 void describe(const fleet::JobRecord& job, Fields& fields);

@@ -89,9 +89,22 @@ TEST(HostText, SaysSinceWhenAHostDoesNotAnswerAndWhatItWasAt) {
   gone.pulse = fleet::Pulse::silent;
   EXPECT_EQ(state_of(gone), "silent");
   EXPECT_THAT(operate::host_warnings({.hosts = {host, gone}}, kNow),
-              testing::ElementsAre(AllOf(HasSubstr("has not answered since"), HasSubstr("45s ago"),
-                                         HasSubstr("control socket"), HasSubstr("3 handlers")),
-                                   HasSubstr("at work then: nothing")));
+              testing::ElementsAre(AllOf(HasSubstr("has not told of itself since"), HasSubstr("45s ago"),
+                                         HasSubstr("control socket; at work by its crash ledger: 3 handlers")),
+                                   HasSubstr("dead; at work then: nothing")));
+}
+
+TEST(HostText, NamesTheHostsThatDoNotAnswer) {
+  fleet::FleetView view;
+  view.hosts.push_back(known(1));
+  EXPECT_EQ(operate::quiet_hosts(view, false), "");
+  EXPECT_EQ(operate::quiet_hosts(view, true), "web-1:7 for 45s (1 handler at work then)");
+  for (std::int64_t i = 0; i < 5; ++i) {
+    view.hosts.push_back(known(0));
+    view.hosts.back().record.pid = 8 + i;
+    view.hosts.back().pulse = fleet::Pulse::late;
+  }
+  EXPECT_EQ(operate::quiet_hosts(view, false), "web-1:8 for 45s, web-1:9 for 45s, web-1:10 for 45s and 2 more");
 }
 
 TEST(HostText, OfADrainSaysWhatIsStillAtWork) {
@@ -121,10 +134,6 @@ TEST(HostText, ARateThatIsNotKnownYetIsNoZero) {
   EXPECT_THAT(json_of(host, kNow), HasSubstr("\"done_per_second\": null"));
   host.record.jobs[0].pace.over = 10s;
   EXPECT_THAT(rates(), HasSubstr("0"));
-}
-
-}  // namespace
-}  // namespace sluice::cli
   host.record.jobs.resize(2);
   EXPECT_THAT(rates(), HasSubstr("-")) << "a sum with something unknown";
 }
@@ -143,3 +152,7 @@ TEST(JobText, ARateOfTwoHostsIsNotThatOfOne) {
   EXPECT_THAT(rate(), HasSubstr("40"));
   view.hosts[0].record.jobs[0].pace = {};
   EXPECT_THAT(rate(), AllOf(HasSubstr("-"), Not(HasSubstr("20"))));
+}
+
+}  // namespace
+}  // namespace sluice::cli

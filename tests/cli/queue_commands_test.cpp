@@ -263,6 +263,16 @@ TEST(Output, AFullDiskIsAnError) {
   EXPECT_EQ(finished.err, "sluice: cannot write to standard output: No space left on device\n");
 }
 
+TEST(Get, SaysOfWhatNobodyEndedThatItsTimeIsOver) {
+  const HostFolder folder;
+  ASSERT_EQ(folder.run({"send", "--queue", "orders", "--id", "A-1", "--text", "x"}).exit_code, 0);
+  const auto shown = [&folder] { return folder.run({"get", "orders", "A-1", "--output", "text"}).out; };
+  EXPECT_EQ(shown().find("held by"), std::string::npos);
+  ASSERT_EQ(folder.run({"receive", "orders", "--visibility-timeout", "1ms"}).exit_code, 0);
+  EXPECT_THAT(shown(), HasSubstr("nobody any more: it was taken and not ended, and its time was over"));
+  EXPECT_EQ(get(folder, "A-1").at("holder"), json::value(nullptr));
+}
+
 TEST(Stores, EachQueueLiesInTheStoreThatTheHostFileNames) {
   const HostFolder folder(
       "[store]\nkind = \"sqlite\"\npath = \"a.db\"\n[stores.second]\nkind = \"sqlite\"\npath = \"b.db\"\n"

@@ -101,7 +101,8 @@ sluice top  12:00:00Z, every 2s  hosts 2, workers 24, running 18
 HOST        STATE          UP  RUNNING  DONE/S  FAILED/S  SEEN  VERSION
 web-1:4711  running        3h        2      12       1.2    1s  1.0.0
 web-2:12    running, late  3h       16    1.2k         0   14s  1.0.0
-web-2:12 has not answered since 2026-11-20T11:59:46Z, 14s ago: it is busy, stopped, cut off or dead; at work then: 16 ha
+web-2:12 has not told of itself since 2026-11-20T11:59:46Z, 14s ago: it is busy, stopped, cut off or dead; at work then:
+    16 handlers
 
 SLOWEST HANDLERS  JOB     WORKERS  RUNNING  STUCK   MEAN    P95  SLOWEST  LONGEST NOW
 mailer_handler    mailer        8        2      1  840ms  2.00s    31.0s  M-77 95.0s

@@ -105,20 +105,20 @@ Exit jobs(const Arguments& arguments, Console& console) {
   return troubles_of(view->troubles);
 }
 
-/// That no host knows of a handler at work, and what is in flight all the same where the store keeps count.
-std::string nothing_at_work(FleetSession& session) {
+/// That no host tells of a handler at work, who has told nothing of late, and what is in flight all the same.
+std::string nothing_at_work(FleetSession& session, const fleet::FleetView& view) {
+  const Deadline deadline = Deadline::after(session.clock(), std::chrono::seconds(5));
   std::string in_flight;
   for (const std::string& queue : session.queue_names()) {
-    if (session.queues().host().store_of(queue).kind != config::StoreKind::sqlite) {
-      continue;
-    }
-    const auto opened = session.queues().queues().open_operator(queue);
-    const auto stats = opened ? (*opened)->stats({}, session.deadline()) : Result<queue::QueueStats>(opened.error());
-    if (stats && stats->in_flight > 0) {
-      in_flight += (in_flight.empty() ? "" : ", ") + std::to_string(stats->in_flight) + " of queue " + queue;
+    auto counter = session.queues().open_counter(queue);
+    const auto count = counter ? counter->step(deadline) : Result<operate::QueueCount>(counter.error());
+    if (count && count->in_flight > 0) {
+      in_flight += (in_flight.empty() ? "" : ", ") + std::to_string(count->in_flight) + " of queue " + queue;
     }
   }
-  return "no handler is at work" +
+  const std::string quiet = operate::quiet_hosts(view, true);
+  return (quiet.empty() ? "no handler is at work"
+                        : "no host that answers has a handler at work; not heard of: " + quiet) +
          (in_flight.empty() ? ""
                             : "; in flight all the same: " + in_flight +
                                   ", claimed by a host that does not answer or is gone, or taken by `sluice receive`");
@@ -146,7 +146,7 @@ Exit running(const Arguments& arguments, Console& console) {
   SLUICE_TRY(view, look_in_detail(*session));
   auto found = operate::handlers_at_work(*view);
   SLUICE_PASS_ON(keep_chosen(found, arguments, *session));
-  show_all(found, session->clock().wall_now(), running_columns(), found.empty() ? nothing_at_work(*session) : "",
+  show_all(found, session->clock().wall_now(), running_columns(), found.empty() ? nothing_at_work(*session, *view) : "",
            console);
   warn_of_hosts(*view, *session, console);
   for (const std::string& label : hosts_without_detail(*view)) {

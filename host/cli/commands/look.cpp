@@ -116,24 +116,36 @@ Exit peek(const Arguments& arguments, Console& console) {
   return Exit::ok();
 }
 
+/// Taken, not ended, and its time is over: whoever has it may be at work on it all the same.
+bool is_overdue(const queue::StoredMessage& stored, WallTime now) {
+  return stored.state(now) == queue::MessageState::ready && stored.received_at && stored.invisible_until;
+}
+
 /// A message, and whose handler is at work on it, if anybody knows. Borrows.
 struct MessageAtHosts {
   const queue::StoredMessage& stored;
-  std::optional<operate::HandlerAtWork> holder;
-  std::optional<queue::PartOwner> owner;  ///< where its record does not tell what is in flight
+  std::optional<queue::PartOwner> owner{};  ///< where its record does not tell what is in flight
+  std::optional<operate::HandlerAtWork> holder{};
+  std::string quiet{};  ///< the hosts that do not answer, as operate::quiet_hosts names them
 };
 
 std::string holder_text(const MessageAtHosts& message, WallTime now) {
+  const std::string quiet = message.quiet.empty() ? "" : "; not heard of: " + message.quiet;
   if (!message.holder && message.owner) {
     const queue::PartOwner& owner = *message.owner;
-    const std::string untold = "; nobody tells of a handler at work on it";
+    const std::string untold = "; nobody tells of a handler at work on it" + quiet;
     return !owner.owner           ? "whoever has " + owner.part + untold
            : owner.owner->empty() ? "nobody: no host has " + owner.part
                                   : *owner.owner + ", by " + owner.part + untold;
   }
+  if (!message.holder && is_overdue(message.stored, now)) {
+    return "nobody any more: it was taken and not ended, and its time was over " +
+           short_duration(now - *message.stored.invisible_until) + " ago" + quiet;
+  }
   if (!message.holder) {
     return "no host tells of a handler at work on it: it waits for one, or was taken by `sluice receive` or by who is "
-           "gone; others get it when its time is over";
+           "gone; others get it when its time is over" +
+           quiet;
   }
   const fleet::RunningRecord& handler = message.holder->handler;
   const auto to_the_second = [](WallTime time) { return format_timestamp(time).substr(0, 19) + "Z"; };
@@ -163,30 +175,29 @@ void describe(const MessageAtHosts& message, operate::Fields& fields) {
 
 /// As hosts and crash ledgers tell. Hosts elsewhere are asked to tell in detail only where somebody waits for it, as
 /// that is written on their boards.
-std::optional<operate::HandlerAtWork> holder_of(const std::string& id, const std::string& queue,
-                                                const Arguments& arguments, bool asks_hosts) {
-  std::optional<operate::HandlerAtWork> holder;
+void find_holder(MessageAtHosts& message, const std::string& queue, const Arguments& arguments, bool asks_hosts) {
+  std::optional<operate::HandlerAtWork>& holder = message.holder;
   const auto is_found = [&](const fleet::FleetView& view) {
     for (const fleet::KnownHost& host : view.hosts) {
       for (const fleet::RunningRecord& handler : host.record.running) {
         // One that answers knows better than what was left of another one.
-        if (handler.message == id && handler.queue == queue && (!holder || host.answers())) {
+        if (handler.message == message.stored.message.id && handler.queue == queue && (!holder || host.answers())) {
           holder = {host.record.label(), handler, host.answers()};
         }
       }
     }
+    message.quiet = operate::quiet_hosts(view, asks_hosts);
     return holder && holder->answers;
   };
   auto session = FleetSession::open(arguments);
   if (session.has_error()) {
-    return holder;
+    return;
   }
   if (asks_hosts) {
     static_cast<void>(look_in_detail(*session, is_found));
   } else if (const auto view = session->hosts_now(); !view.has_error()) {
     is_found(*view);
   }
-  return holder;
 }
 
 Exit get(const Arguments& arguments, Console& console) {
@@ -201,12 +212,13 @@ Exit get(const Arguments& arguments, Console& console) {
       owner = *std::move(told);
     }
   }
-  if (message->state(now) != queue::MessageState::in_flight && !owner) {
+  if (message->state(now) != queue::MessageState::in_flight && !is_overdue(*message, now) && !owner) {
     show_message(*message, now, console);
     return Exit::ok();
   }
   const bool asks_hosts = console.shows_text() && console.output_is_terminal();
-  const MessageAtHosts shown{*message, holder_of(*id, session->queue(), arguments, asks_hosts), std::move(owner)};
+  MessageAtHosts shown{*message, std::move(owner)};
+  find_holder(shown, session->queue(), arguments, asks_hosts);
   console.out(console.shows_text()
                   ? message_text(operate::row_of(shown, now), message->message, console.output_has_colour())
                   : json_of(shown, now));
