@@ -89,6 +89,11 @@ void put_ledgers(fleet::FleetView& view, const config::HostConfig& host, const r
                           : "it does not answer at its control socket, so it is stopped or overloaded";
     known->record.running = running_in(*ledger, known->record.running);
     known->record.running_total = static_cast<std::uint32_t>(known->record.running.size());
+    for (fleet::JobRecord& job : known->record.jobs) {
+      job.running = static_cast<std::uint32_t>(
+          std::count_if(known->record.running.begin(), known->record.running.end(),
+                        [&job](const fleet::RunningRecord& handler) { return handler.job == job.name; }));
+    }
   }
 }
 

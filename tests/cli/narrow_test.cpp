@@ -15,7 +15,9 @@ namespace sluice::cli {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr WallTime kNow{std::chrono::hours(24 * 365 * 50)};
 constexpr Screen kNarrow{.colours = false, .columns = 80};
@@ -125,6 +127,8 @@ TEST(Narrow, TablesOfCosts) {
   for (const char* const seen : {"PER MILLION", "A MONTH", "SINCE START", "WITH SENDING", "(shared)"}) {
     EXPECT_THAT(text, HasSubstr(seen));
   }
+  costs.covered = costs.shortest = 0s;
+  EXPECT_THAT(cost_text(costs, cost::Prices(), {}), AllOf(HasSubstr("within a minute"), Not(HasSubstr("last 0s"))));
 }
 
 TEST(Narrow, TheErrorOfADeadLetterIsSeen) {

@@ -96,7 +96,10 @@ class Fleet(Case):
         told = json.loads(done.stdout)
         self.assertEqual(set(ids), {entry["message"] for entry in told})
         self.assertEqual({False}, {entry["answers"] for entry in told})
-        self.assertRegex(done.stderr, "has not answered since .* ago: it does not answer at its control socket.*3 handlers")
+        self.assertRegex(done.stderr, "has not told of itself since .* ago: it does not answer at its control socket.*"
+                                      "at work by its crash ledger: 3 handlers")
+        sleepy = next(job for job in self.json("jobs") if job["job"] == "sleepy")
+        self.assertEqual(3, sleepy["running"], "the ledger's word too")
         self.assertIn("no answer", self.sluice("hosts", "--output", "text").stdout)
         self.assertIs(False, self.json("get", "--queue", "slow", ids[0])["holder"]["answers"])
         with open(self.path("host.toml"), encoding="utf-8") as file:

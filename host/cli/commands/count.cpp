@@ -51,7 +51,7 @@ OrExit<Look> look(QueueSession& session, const Wanted& wanted) {
   }
   seen.now = session.clock().wall_now();
   if (wanted.fleet != nullptr) {
-    SLUICE_TRY(hosts, wanted.fleet->hosts());
+    SLUICE_TRY(hosts, wanted.fleet->hosts_now());
     seen.hosts = std::move(*hosts);
     seen.prices = cost::Prices(session.host().cost);
   }

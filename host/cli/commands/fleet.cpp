@@ -185,7 +185,7 @@ Exit audit(const Arguments& arguments, Console& console) {
 
 Exit cost(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, FleetSession::open(arguments));
-  SLUICE_TRY(view, session->hosts());
+  SLUICE_TRY(view, session->hosts_now());
   const cost::Prices prices(session->queues().host().cost);
   const auto costs = operate::summarize_costs(*view, session->queues().queue(), prices);
   console.out(console.shows_json() ? cost_json(costs, prices) : cost_text(costs, prices, console.screen()));

@@ -32,8 +32,10 @@ std::string layouts_text(const operate::CostSummary& costs, const cost::Prices& 
 
 /// How far the figures reach.
 std::string reach_text(const operate::CostSummary& costs, const cost::Prices& prices) {
-  std::string text = "\nAs " + counted(costs.hosts, "host") + (costs.hosts == 1 ? " tells" : " tell") +
-                     ", of the last " + short_duration(costs.covered);
+  std::string text =
+      "\nAs " + counted(costs.hosts, "host") + (costs.hosts == 1 ? " tells" : " tell") +
+      (costs.covered < std::chrono::seconds(1) ? ", who began just now: what it spends is told within a minute"
+                                               : ", of the last " + short_duration(costs.covered));
   if (costs.shortest < costs.covered) {
     text += " (the youngest: " + short_duration(costs.shortest) + ")";
   }
