@@ -84,7 +84,7 @@ std::string short_duration(Duration duration) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(std::max(duration, Duration::zero())).count();
   constexpr std::array<std::pair<std::int64_t, char>, 3> kUnits{{{86400, 'd'}, {3600, 'h'}, {60, 'm'}}};
   for (const auto& [size, unit] : kUnits) {
-    if (seconds >= 2 * size || seconds == size) {
+    if (seconds >= 2 * size) {
       return std::to_string(seconds / size) + unit;
     }
   }

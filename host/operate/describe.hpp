@@ -147,7 +147,7 @@ Row row_of(const Record& record, WallTime now) {
 std::string rate_text(double per_second);
 /// A time that something took: "250us", "12ms", "1.50s", "12m"; "-" for none.
 std::string time_text(Duration time);
-/// How long, for people: "0s", "45s", "12m", "3h", "4d"; negative ones count as zero.
+/// How long, for people: "0s", "45s", "12m", "3h", "4d", from two of a unit on; negative ones count as zero.
 std::string short_duration(Duration duration);
 
 }  // namespace sluice::operate

@@ -300,7 +300,7 @@ void describe(const HandlerAtWork& at_work, Fields& fields) {
   const auto since = handler.since == WallTime{} ? std::nullopt : std::optional(handler.since);
   const auto running =
       since ? std::optional(std::max(Duration(fields.now() - *since), Duration::zero())) : std::nullopt;
-  fields.text("message", {"MESSAGE"}, handler.message);
+  fields.text("message", names("MESSAGE", 36), handler.message);
   fields.text("host", names("HOST", 10), at_work.host);
   fields.member("worker", since ? std::optional(handler.worker) : std::nullopt);
   fields.cell(figures("WORKER", 3), since ? std::to_string(handler.worker) : "?");

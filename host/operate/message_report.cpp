@@ -9,8 +9,10 @@ namespace sluice::operate {
 
 namespace {
 
-constexpr Column kId{"ID"};  // whole, for the commands that take it
-constexpr Column kError = prose("ERROR", 24);
+// For the commands that take it a UUID stays whole. On a terminal longer ones may lose their middle.
+constexpr std::size_t kLeastId = 36;
+constexpr Column kId = names("ID", kLeastId);
+constexpr Column kError = prose("ERROR", 24, 1);
 
 Colour colour_of(queue::MessageState state) {
   switch (state) {

@@ -113,6 +113,29 @@ TEST(Narrow, TablesOfAFleet) {
   EXPECT_THAT(fleet_tables({}), HasSubstr("10.20.130.140:9464")) << "elsewhere nothing is left out";
 }
 
+TEST(Narrow, LongIdsLoseTheirMiddleAndNoColumn) {
+  const std::string id = "customer-notifications/eu-west-1/2026-11-27/3f2a90c1-7d6e-4f5a-8b9c-0d1e2f3a4b5c-retry";
+  queue::StoredMessage stored;
+  stored.message.id = id;
+  stored.created_at = kNow - 5min;
+  const auto ls = [&stored] {
+    return rows_of(std::vector{operate::ListedMessage{stored}}, kNow,
+                   {kNarrow, {"ID", "STATE", "RECEIVES", "AGE", "ERROR"}});
+  };
+  expect_narrow(ls());
+  EXPECT_THAT(ls(), AllOf(HasSubstr("STATE"), HasSubstr("RECEIVES"), HasSubstr("AGE"), HasSubstr("b5c-retry")));
+  EXPECT_THAT(ls(), Not(HasSubstr("ERROR"))) << "nothing stands in it";
+  stored.failure.error = "connection to smtp.example.com:587 refused after 30 s: no route to host";
+  expect_narrow(ls());
+  EXPECT_THAT(ls(), AllOf(HasSubstr("STATE"), HasSubstr("AGE"), HasSubstr("connection to")));
+  const operate::HandlerAtWork at_work{"sluice-worker-7f9c8d5b4-x2kq1:4711",
+                                       {.message = id, .job = kJob, .queue = kQueue, .handler = "exec"}};
+  const std::string running = rows_of(std::vector{at_work}, kNow, {kNarrow, running_columns()});
+  expect_narrow(running);
+  EXPECT_THAT(running, AllOf(HasSubstr("HOST"), HasSubstr("b5c-retry")));
+  EXPECT_THAT(rows_of(std::vector{at_work}, kNow, {{}, running_columns()}), HasSubstr(id)) << "elsewhere it is whole";
+}
+
 TEST(Narrow, TablesOfCosts) {
   operate::CostSummary costs;
   costs.rows.push_back({.queue = kQueue, .job = kJob, .hosts = 12, .hour = usage(123456), .per_hour = 0.31});

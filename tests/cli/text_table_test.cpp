@@ -149,8 +149,9 @@ TEST(TextTable, ColoursCellsAndNotTheBlanksBetween) {
 TEST(ShortDuration, KeepsOneUnit) {
   EXPECT_EQ(short_duration(-5s), "0s");
   EXPECT_EQ(short_duration(999ms), "0s");
-  EXPECT_EQ(short_duration(60s), "1m");
+  EXPECT_EQ(short_duration(60s), "60s") << "as the second after it";
   EXPECT_EQ(short_duration(119s), "119s");
+  EXPECT_EQ(short_duration(1h), "60m");
   EXPECT_EQ(short_duration(150s), "2m");
   EXPECT_EQ(short_duration(26h), "26h");
   EXPECT_EQ(short_duration(72h), "3d");

@@ -104,9 +104,9 @@ web-2:12    running, late  3h       16    1.2k         0   14s  1.0.0
 web-2:12 has not told of itself since 2026-11-20T11:59:46Z, 14s ago: it is busy, stopped, cut off or dead; at work then:
     16 handlers
 
-SLOWEST HANDLERS  JOB     WORKERS  RUNNING  STUCK   MEAN    P95  SLOWEST  LONGEST NOW
-mailer_handler    mailer        8        2      1  840ms  2.00s    31.0s  M-77 95.0s
-picker_handler    picker       16       16      0   12ms   16ms    1.00s
+SLOWEST JOBS  HANDLER         WORKERS  RUNNING  STUCK   MEAN    P95  SLOWEST  LONGEST NOW
+mailer        mailer_handler        8        2      1  840ms  2.00s    31.0s  M-77 95.0s
+picker        picker_handler       16       16      0   12ms   16ms    1.00s
 q quit  s sort  r reverse  / filter  p pause or resume  ? help
 )");
 }

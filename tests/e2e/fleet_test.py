@@ -63,7 +63,7 @@ class Fleet(Case):
             self.assertIn("e2e" if command == "hosts" else "sleepy", text)
         picture = self.json("top", "--once")
         self.assertEqual({"orders", "slow"}, {queue["queue"] for queue in picture["queues"]})
-        self.assertIn("SLOWEST HANDLERS", self.sluice("top", "--once", "--output", "text", check=True).stdout)
+        self.assertIn("SLOWEST JOBS", self.sluice("top", "--once", "--output", "text", check=True).stdout)
         run.stop()
         until("it takes its record down", lambda: self.json("hosts") == [])
 
@@ -112,6 +112,7 @@ class Fleet(Case):
         run.wait()
         done = self.sluice("running", "--output", "text")
         self.assertIn("its process is gone", done.stderr)
+        self.assertIn("in flight all the same: 3 of queue slow", done.stderr)
 
     def test_a_paused_job_starts_nothing_until_it_is_resumed(self):
         run = self.started()

@@ -95,8 +95,8 @@ struct SlowJob {
 
 void describe(const SlowJob& job, operate::Fields& fields) {
   const JobSummary& summary = job.summary;
-  fields.text({}, operate::names("SLOWEST HANDLERS", 16), summary.handler);
-  fields.text({}, operate::names("JOB", 12, 3), summary.name);
+  fields.text({}, operate::names("SLOWEST JOBS", 12), summary.name);
+  fields.text({}, operate::names("HANDLER", 12, 3), summary.handler);
   fields.number({}, operate::figures("WORKERS", 2), summary.workers);
   fields.number({}, operate::figures("RUNNING"), summary.running);
   fields.number({}, operate::figures("STUCK"), summary.stuck, summary.stuck > 0 ? Colour::red : Colour::none);
@@ -225,7 +225,9 @@ Lines body(const TopModel& model, const TopFrame& frame, std::size_t room) {
           {.screen = screen, .columns = {"HOST", "STATE", "UP", "RUNNING", "DONE/S", "FAILED/S", "SEEN", "VERSION"}})),
       lines_of(rows_of(slow_jobs(model, running), frame.now, {.screen = screen}))};
   for (const std::string& warning : operate::host_warnings(model.fleet(), frame.now)) {
-    parts[1].push_back(tinted(visible(warning), Colour::red, frame.colours));
+    for (const std::string& line : lines_of(wrapped(visible(warning), screen))) {
+      parts[1].push_back(tinted(line, Colour::red, frame.colours));
+    }
   }
   const bool selects = frame.rows > 0 && parts[0].size() > 1;
   if (selects) {
