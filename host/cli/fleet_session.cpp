@@ -150,15 +150,24 @@ Exit FleetSession::failure(const Error& error) const {
 
 OrExit<fleet::FleetView> FleetSession::hosts() { return checked(fleet_->hosts(deadline())); }
 
-OrExit<fleet::FleetView> FleetSession::hosts_now() {
-  SLUICE_TRY(view, hosts());
-  if (const config::HostConfig& host = queues_.host(); !host.file.empty()) {
-    if (!local_hosts_) {
-      local_hosts_ = find_local_hosts(runtime::ControlFolder::of(host), clock());
-    }
-    put_local_records(*view, *local_hosts_);
-    put_ledgers(*view, host, *local_hosts_);
+OrExit<fleet::FleetView> FleetSession::hosts_now(Duration patience) {
+  auto told = fleet_->hosts(Deadline::after(clock(), patience));
+  const config::HostConfig& host = queues_.host();
+  if (host.file.empty()) {
+    return checked(std::move(told));
   }
+  if (!local_hosts_) {
+    local_hosts_ = find_local_hosts(runtime::ControlFolder::of(host), clock());
+  }
+  if (!told && local_hosts_->hosts.empty()) {
+    return failure(told.error());
+  }
+  fleet::FleetView view = told ? std::move(*told) : fleet::FleetView{};
+  if (!told) {
+    view.troubles.push_back({"hosts of other machines", told.error()});
+  }
+  put_local_records(view, *local_hosts_);
+  put_ledgers(view, host, *local_hosts_);
   return view;
 }
 

@@ -35,8 +35,8 @@ class FleetSession {
   /// What can be read of hosts; exit 1 where nothing can.
   OrExit<fleet::FleetView> hosts();
   /// The same, and of hosts of this machine what they say (at the first call) or, where they do not answer, what their
-  /// crash ledgers tell.
-  OrExit<fleet::FleetView> hosts_now();
+  /// crash ledgers tell; those alone where no store answers within `patience`, which is among the troubles then.
+  OrExit<fleet::FleetView> hosts_now(Duration patience = std::chrono::seconds(8));
   OrExit<fleet::SteeringView> steering();
 
   /// Gives a directive and makes hosts look at it.

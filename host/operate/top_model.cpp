@@ -71,7 +71,7 @@ Cell state_cell(const TopQueue& queue) {
     return {"paused", Colour::yellow};
   }
   if (queue.jobs == 0) {
-    return {"no host", Colour::dim};
+    return queue.out ? Cell("no host", Colour::dim) : Cell("");  // else nobody knows
   }
   if (queue.held_jobs > 0) {
     return {"held by budget", Colour::yellow};
@@ -133,9 +133,10 @@ Result<void> QueueCounter::look(queue::Half half, Sweep& sweep, Deadline deadlin
 
 void describe(const TopQueue& queue, Fields& fields) {
   const QueueCount count = queue.count.value_or(QueueCount{});
+  const char* const unknown = queue.trouble.empty() ? "..." : "?";
   const auto number = [&](std::string_view key, std::string_view title, std::uint64_t value, bool whole) {
     fields.member(key, queue.count ? std::optional(value) : std::nullopt);
-    fields.cell(figures(title, title == "DELAYED" ? 2 : 0), {queue.count ? count_text(value, whole) : "...",
+    fields.cell(figures(title, title == "DELAYED" ? 2 : 0), {queue.count ? count_text(value, whole) : unknown,
                                                              title == "DLQ" && value > 0 ? Colour::red : Colour::none});
   };
   fields.text("queue", names("QUEUE", 16), queue.name);
@@ -151,7 +152,7 @@ void describe(const TopQueue& queue, Fields& fields) {
   fields.rate("failed_per_second", figures("FAILED/S"), queue.failed, Colour::red);
   fields.member("paused", queue.paused);
   fields.member("held_by_budget", queue.held_jobs > 0);
-  fields.cell({"STATE"}, state_cell(queue));
+  fields.cell(prose("STATE", 14), state_cell(queue));
   if (!queue.trouble.empty()) {
     fields.member("trouble", queue.trouble);
   }
@@ -200,6 +201,7 @@ void JobRates::put_into(fleet::FleetView& view) {
 
 void TopModel::see(fleet::FleetView view, const fleet::SteeringView& steering) {
   view_ = std::move(view);
+  hosts_known_ = view_.troubles.empty();
   rates_.put_into(view_);
   jobs_ = summarize_jobs({}, view_, steering);
   for (const JobSummary& job : jobs_) {
@@ -210,7 +212,7 @@ void TopModel::see(fleet::FleetView view, const fleet::SteeringView& steering) {
   }
   for (auto& [name, known] : known_) {
     TopQueue& queue = known.queue;
-    queue.out = queue.failed = 0.0;
+    queue.out = queue.failed = hosts_known_ ? std::optional(0.0) : std::nullopt;
     queue.jobs = queue.paused_jobs = queue.held_jobs = 0;
     for (const JobSummary& job : jobs_) {
       if (fleet::draws_from(job.queue, name) && !job.hosts.empty()) {
@@ -226,6 +228,11 @@ void TopModel::see(fleet::FleetView view, const fleet::SteeringView& steering) {
           {.wish = fleet::Wish::pause, .target = fleet::Target::queue, .name = queue_name});
     });
   }
+}
+
+void TopModel::see_no_hosts(std::string why) {
+  hosts_known_ = false;
+  say(std::move(why));
 }
 
 void TopModel::see(const std::string& queue, const QueueCount& count, WallTime now) {

@@ -136,6 +136,8 @@ class TopModel {
 
   // Looks.
   void see(fleet::FleetView view, const fleet::SteeringView& steering);
+  /// They cannot be told of, and why; what was seen before stays.
+  void see_no_hosts(std::string why);
   void see(const std::string& queue, const QueueCount& count, WallTime now);
   void see_trouble(const std::string& queue, std::string why);
   /// One line for the user, until the next one.
@@ -148,6 +150,8 @@ class TopModel {
   /// Those that the filter lets through, sorted.
   std::vector<TopQueue> queues() const;
   const fleet::FleetView& fleet() const { return view_; }
+  /// False: there may be others than those, as not everything about them could be read.
+  bool hosts_known() const { return hosts_known_; }
   /// The slowest first: those with a stuck handler, then by the mean of their attempts.
   std::vector<JobSummary> slowest_jobs() const;
   /// The position of the selected queue among `queues()`.
@@ -178,6 +182,7 @@ class TopModel {
   std::map<std::string, Known> known_;
   JobRates rates_;
   fleet::FleetView view_;
+  bool hosts_known_ = false;
   std::vector<JobSummary> jobs_;
   std::string selected_;  ///< a queue; empty: the first
   TopMode mode_ = TopMode::plain;

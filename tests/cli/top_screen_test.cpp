@@ -111,6 +111,40 @@ q quit  s sort  r reverse  / filter  p pause or resume  ? help
 )");
 }
 
+TEST(TopScreen, AtEightyColumnsJobsOfOneHandlerAreToldApartAndReasonsAreWhole) {
+  TopModel model({});
+  fleet::FleetView view;
+  std::vector<fleet::JobRecord> jobs;
+  for (const char* const name : {"nightly-report-mailer", "nightly-report-cleaner"}) {
+    jobs.push_back(job_record(name, "mails"));
+    jobs.back().handler = "exec";
+  }
+  view.hosts = {known_host("sluice-worker-7f9c8d5b4-x2kq1.eu-west-1.internal", 4711, jobs)};
+  view.hosts[0].record.unhealthy = "job nightly-report-mailer: no more workers take their place: restart the host";
+  view.hosts[0].record.running = {
+      handler_at("3f2a90c1-7d6e-4f5a-8b9c-0d1e2f3a4b5c", jobs[0], std::chrono::seconds(95))};
+  model.see(view, {});
+  const auto lines = draw_top(model, frame(80, 24));
+  const std::string text = text_of(lines);
+  for (const char* const seen : {"-mailer", "-cleaner", "restart the host", "95.0s"}) {
+    EXPECT_THAT(text, HasSubstr(seen));
+  }
+}
+
+TEST(TopScreen, HostsThatAreNotKnownAreNotNone) {
+  TopModel model({"mails"});
+  model.see_no_hosts("the table does not answer");
+  model.see_trouble("mails", "timeout");
+  const std::string text = text_of(draw_top(model, frame(120, 0)));
+  EXPECT_THAT(text, AllOf(HasSubstr("hosts ?, workers ?, running ?"), HasSubstr("  ?  "), HasSubstr("timeout")));
+  EXPECT_THAT(text, Not(HasSubstr("no host")));
+  fleet::FleetView view;
+  view.hosts = {known_host("web-1", 4711, {job_record("mailer", "mails")})};
+  view.troubles = {{"table mails", Error(ErrorCode::timeout, "timeout")}};
+  model.see(view, {});
+  EXPECT_THAT(draw_top(model, frame(120, 0)).front(), HasSubstr("hosts 1+, workers 8+, running ?"));
+}
+
 TEST(TopScreen, OnePictureHasNothingAboutKeys) {
   const auto lines = draw_top(night_shift(), frame(1000, 0));
   EXPECT_THAT(text_of(lines), AllOf(HasSubstr("picker_handler"), Not(HasSubstr("q quit")), Not(HasSubstr(">mails"))));

@@ -4,18 +4,20 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import stat
 import time
 
-from support import Case, main, until
+from support import SANITIZED, Case, main, until
 
 
 class Fleet(Case):
     """One host with a job that counts and one whose handlers sleep, on either store."""
 
     bound = 1.0
+    slow = 4 if SANITIZED else 1
 
     def setUp(self):
         super().setUp()
@@ -334,6 +336,25 @@ class FleetSqlite(Fleet):
 class FleetDynamo(Fleet):
     store = "dynamodb"
     bound = 4.0
+
+    def test_a_table_that_does_not_answer_hides_no_host_of_this_machine(self):
+        self.started()
+        os.kill(self.emulator.process.pid, signal.SIGSTOP)
+        try:
+            begun = time.monotonic()
+            done = self.sluice("top", "--once", "--output", "text")
+            self.assertLess(time.monotonic() - begun, 15 * self.slow)
+            self.assertEqual(1, done.returncode, done.stdout)
+            self.assertRegex(done.stdout, r"hosts 1\+, workers 3\+, running \?")
+            self.assertEqual(2, len(re.findall(r"\?  +\?  .*(not counted: its store|time)", done.stdout)), done.stdout)
+            begun = time.monotonic()
+            done = self.sluice("hosts", "--output", "text")
+            self.assertLess(time.monotonic() - begun, 12 * self.slow)
+            self.assertEqual(1, done.returncode)
+            self.assertIn("e2e:", done.stdout)
+            self.assertIn("hosts of other machines: ", done.stderr)
+        finally:
+            os.kill(self.emulator.process.pid, signal.SIGCONT)
 
 
 del Fleet  # it has no store of its own

@@ -275,11 +275,12 @@ class TopLookout {
   void look(Duration watched_for, const std::stop_token& stop) {
     look_at_hosts(watched_for);
     news_.ring();
+    std::set<const void*> silent;  // stores that have let a call of this look wait in vain
     for (const std::string& queue : queues()) {
       if (stop.stop_requested()) {
         return;
       }
-      count(queue);
+      count(queue, silent);
       news_.ring();
     }
   }
@@ -290,12 +291,12 @@ class TopLookout {
       static_cast<void>(session_.fleet().watch(watched_for, deadline));  // without it the screen tells less
     }
     // Who looks again is told by the records soon.
-    const auto view =
-        watched_for == Duration::zero() ? session_.hosts_now() : session_.checked(session_.fleet().hosts(deadline));
+    const auto view = watched_for == Duration::zero() ? session_.hosts_now(kCallTime)
+                                                      : session_.checked(session_.fleet().hosts(deadline));
     const auto steering = session_.fleet().steering(deadline);
     with([&](TopModel& model) {
       if (view.has_error()) {
-        return model.say(view.error().lines().front());
+        return model.see_no_hosts(view.error().lines().front());
       }
       model.see(*view, steering ? *steering : fleet::SteeringView{});
       if (!view->troubles.empty()) {
@@ -306,7 +307,7 @@ class TopLookout {
 
   std::vector<std::string> queues() {
     std::set<std::string> names(session_.queue_names().begin(), session_.queue_names().end());
-    if (const auto made = session_.queues().queues().made_by_messages(session_.deadline())) {
+    if (const auto made = session_.queues().queues().made_by_messages(Deadline::after(session_.clock(), kCallTime))) {
       names.insert(made->begin(), made->end());
     }
     with([&names](TopModel& model) {
@@ -320,16 +321,26 @@ class TopLookout {
     return {names.begin(), names.end()};
   }
 
-  void count(const std::string& queue) {
+  void count(const std::string& queue, std::set<const void*>& silent) {
+    const config::HostConfig& host = session_.queues().host();
+    const void* const outbox = host.outbox(queue);
+    const void* const store = outbox == nullptr ? &host.store_of(queue) : outbox;
+    if (silent.contains(store)) {
+      return with([&](TopModel& model) { model.see_trouble(queue, "not counted: its store does not answer"); });
+    }
     auto known = counters_.find(queue);
     if (known == counters_.end()) {
-      auto opened = session_.queues().queues().open_operator(queue);
+      auto opened = session_.queues().open_counter(queue);
       if (!opened) {
         return with([&](TopModel& model) { model.see_trouble(queue, opened.error().message()); });
       }
       known = counters_.emplace(queue, std::move(*opened)).first;
     }
     const auto counted = known->second.step(Deadline::after(session_.clock(), kCallTime));
+    if (!counted &&
+        (counted.error().code() == ErrorCode::timeout || counted.error().code() == ErrorCode::unavailable)) {
+      silent.insert(store);
+    }
     with([&](TopModel& model) {
       if (counted) {
         model.see(queue, *counted, session_.clock().wall_now());
