@@ -142,7 +142,7 @@ TEST(TopScreen, HostsThatAreNotKnownAreNotNone) {
   view.hosts = {known_host("web-1", 4711, {job_record("mailer", "mails")})};
   view.troubles = {{"table mails", Error(ErrorCode::timeout, "timeout")}};
   model.see(view, {});
-  EXPECT_THAT(draw_top(model, frame(120, 0)).front(), HasSubstr("hosts 1+, workers 8+, running ?"));
+  EXPECT_THAT(draw_top(model, frame(120, 0)).front(), HasSubstr("hosts 1+, workers 8+, running 0+"));
 }
 
 TEST(TopScreen, OnePictureHasNothingAboutKeys) {

@@ -139,8 +139,8 @@ std::string headline(const TopModel& model, const TopFrame& frame) {
   constexpr std::string_view kTime = "15:04:05";
   std::string text = "sluice top  " + format_timestamp(frame.now).substr(kDate.size(), kTime.size()) + "Z";
   text += frame.every.empty() ? "" : ", every " + frame.every;
-  const auto figure = [&model](std::uint64_t number) {
-    return model.hosts_known() ? std::to_string(number) : number == 0 ? "?" : std::to_string(number) + "+";
+  const auto figure = [&model, hosts](std::uint64_t number) {
+    return model.hosts_known() ? std::to_string(number) : hosts == 0 ? "?" : std::to_string(number) + "+";
   };
   text += "  hosts " + figure(hosts) + ", workers " + figure(workers) + ", running " + figure(running);
   text += frame.cost.empty() ? "" : "  " + frame.cost;
