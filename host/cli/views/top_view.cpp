@@ -108,7 +108,7 @@ void describe(const SlowJob& job, operate::Fields& fields) {
     const fleet::RunningRecord& handler = job.longest->handler;
     now = handler.message + " " + time_text(std::max(Duration(fields.now() - handler.since), Duration(1)));
   }
-  fields.cell(operate::prose("LONGEST NOW", 20, 1), std::move(now));
+  fields.cell(operate::names("LONGEST NOW", 20, 1), std::move(now));
 }
 
 std::vector<SlowJob> slow_jobs(const TopModel& model, const std::vector<operate::HandlerAtWork>& running) {
