@@ -117,8 +117,9 @@ std::string nothing_at_work(FleetSession& session, const fleet::FleetView& view)
     }
   }
   const std::string quiet = operate::quiet_hosts(view, true);
-  return (quiet.empty() ? "no handler is at work"
-                        : "no host that answers has a handler at work; not heard of: " + quiet) +
+  const bool all_tell = quiet.empty() && view.troubles.empty();
+  return std::string(all_tell ? "no handler is at work" : "no host that answers has a handler at work") +
+         (quiet.empty() ? "" : "; not heard of: " + quiet) +
          (in_flight.empty() ? ""
                             : "; in flight all the same: " + in_flight +
                                   ", claimed by a host that does not answer or is gone, or taken by `sluice receive`");
