@@ -107,7 +107,8 @@ class Fleet(Case):
         with open(self.path("host.toml"), encoding="utf-8") as file:
             self.write("elsewhere.toml", file.read().replace("[host]\n", '[host]\nstate_dir = "elsewhere"\n'))
         far = self.sluice("running", "--config", "elsewhere.toml", "--output", "text").stderr
-        self.assertRegex(far, rf"no host that answers has a handler at work; not heard of: e2e:{run.process.pid} for \d+")
+        self.assertRegex(far, rf"no host that answers has a handler at work; not heard of: e2e:{run.process.pid} for \d+.*"
+                              r"in flight all the same: 3 of queue slow")
         far = self.sluice("get", "slow", ids[0], "--config", "elsewhere.toml", "--output", "text").stdout
         self.assertIn("no host tells of a handler at work on it", far)
         run.kill(signal.SIGKILL)

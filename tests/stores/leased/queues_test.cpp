@@ -478,7 +478,7 @@ TEST_F(LeasedQueuesTest, AnOverviewIsTheOwnersWordUnlessItIsToBeExact) {
   auto exact = desk_->overview("orders", {.ids = 5, .exact = true}, soon());
   ASSERT_TRUE(exact);
   EXPECT_EQ(exact->counts.total(), 1U);
-  EXPECT_EQ(exact->counts.in_flight, 1U) << "the heartbeat tells of more, but no more lie there";
+  EXPECT_EQ(exact->counts.in_flight, 1U) << "as the heartbeat says";
   EXPECT_EQ(exact->counts.age, std::nullopt);
   EXPECT_THAT(exact->first_ids, SizeIs(1));
   EXPECT_EQ((*queues_->open_operator("orders"))->stats({.exact = true}, soon())->ready, 1U);
