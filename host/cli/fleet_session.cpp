@@ -81,7 +81,7 @@ void put_ledgers(fleet::FleetView& view, const config::HostConfig& host, const r
       return record.name == ledger->host && record.pid == ledger->process &&
              ledger->started + std::chrono::seconds(1) >= record.started_at;
     });
-    if (known == nullptr || !(gone || speechless)) {
+    if (known == nullptr || known->record.state == fleet::HostState::ended || !(gone || speechless)) {
       continue;
     }
     known->pulse = gone ? fleet::Pulse::silent : fleet::Pulse::late;  // however long ago it was heard of

@@ -21,7 +21,7 @@ KnownHost known_host(const NoticeBoard& board, const queue::Notice& notice, Host
   KnownHost host{.record = std::move(record), .place = board.traits().place};
   host.record.instance = notice.key;
   host.age = std::max(Duration::zero(), Duration(board.now() - notice.posted_at));
-  host.pulse = pulse_of(host.age, host.record.every);
+  host.pulse = host.record.state == HostState::ended ? Pulse::silent : pulse_of(host.age, host.record.every);
   return host;
 }
 

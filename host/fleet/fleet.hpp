@@ -13,12 +13,12 @@ namespace sluice::fleet {
 enum class Pulse {
   fresh,
   late,    ///< overdue: the host is busy, cut off or dead
-  silent,  ///< so long overdue that it is taken for dead; its record is swept after kKeepSilent
+  silent,  ///< has ended, or is so long overdue that it is taken for dead; its record is swept after kKeepSilent
 };
 
 std::string_view to_string(Pulse pulse);  // "fresh", "late", "silent"
 
-/// How long the record of a host that ended without a word is kept to be seen.
+/// How long the record of a host is kept to be seen that ended without a word or left work behind.
 inline constexpr Duration kKeepSilent = std::chrono::hours(1);
 
 /// A host, as its record on one board tells of it. A value.

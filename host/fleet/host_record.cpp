@@ -95,6 +95,7 @@ void describe(Record& record, Visit visit) {
   visit("host_file", record.host_file);
   visit("state", record.state);
   visit("unhealthy", record.unhealthy);
+  visit("left_behind", record.left_behind);
   visit("started_at", record.started_at);
   visit("up_ms", record.up);
   visit("every_ms", record.every);
@@ -107,7 +108,7 @@ void describe(Record& record, Visit visit) {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kHostStates{"starting", "running", "draining"};
+constexpr std::array<std::string_view, 4> kHostStates{"starting", "running", "draining", "ended"};
 
 bool read_member(JsonReader& json, const std::string& name, HostRecord& record) {
   return name == "jobs"            ? read_into(json, record.jobs)

@@ -8,7 +8,12 @@
 
 namespace sluice::fleet {
 
-enum class HostState { starting, running, draining };
+enum class HostState {
+  starting,
+  running,
+  draining,
+  ended,  ///< by a drain that left work behind; who has ended clean takes its record down
+};
 
 std::string_view to_string(HostState state);  // "starting", ...
 
@@ -92,7 +97,8 @@ struct HostRecord {
   std::string address;  ///< of its HTTP side; empty: none
   std::string host_file;
   HostState state = HostState::starting;
-  std::string unhealthy;  ///< why /healthz says 503; empty: it does not
+  std::string unhealthy;    ///< why /healthz says 503; empty: it does not
+  std::string left_behind;  ///< of one that has ended: why its drain was not clean
   WallTime started_at{};
   Duration up{};     ///< for how long it has run when it tells this: counts of two records are compared by it
   Duration every{};  ///< how long until the next record at the latest

@@ -102,6 +102,9 @@ Cell state_cell(const JobSummary& job) {
 }
 
 Cell state_cell(const fleet::KnownHost& host) {
+  if (host.record.state == fleet::HostState::ended) {
+    return {"ended, NOT clean", Colour::red};
+  }
   if (host.pulse == fleet::Pulse::silent) {
     return {"silent", Colour::red};
   }
@@ -187,8 +190,31 @@ bool has(const Words& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-std::string handlers_text(std::uint32_t count) {
+std::string handlers_text(std::size_t count) {
   return count == 0 ? "nothing" : std::to_string(count) + (count == 1 ? " handler" : " handlers");
+}
+
+/// The first few, and how many more there are of `total`.
+std::string first_of(const std::vector<std::string>& texts, std::size_t total) {
+  constexpr std::size_t kMostTold = 3;
+  const std::size_t told = std::min(texts.size(), kMostTold);
+  return joined(std::vector<std::string>(texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(told))) +
+         (told > 0 && total > told ? " and " + std::to_string(total - told) + " more" : "");
+}
+
+/// Of a host that does not answer: since when, why, and what it was at.
+std::string silence_text(const fleet::KnownHost& host, WallTime now) {
+  constexpr std::size_t kToTheSecond = std::string_view("2006-01-02T15:04:05").size();
+  if (host.record.state == fleet::HostState::ended) {
+    return host.record.label() + " has ended and left work behind: " + host.record.left_behind;
+  }
+  // Where its crash ledger was read, what is at work is told of now.
+  const bool by_ledger = !host.silence.empty();
+  return host.record.label() + " has not told of itself since " +
+         format_timestamp(now - host.age).substr(0, kToTheSecond) + "Z, " + short_duration(host.age) +
+         " ago: " + (by_ledger ? host.silence : "it is busy, stopped, cut off or dead") +
+         (by_ledger ? "; at work by its crash ledger: " : "; at work then: ") +
+         handlers_text(host.record.running_total);
 }
 
 /// What a word that is one of `words` means; otherwise, with `known` as those that may have been meant:
@@ -220,6 +246,7 @@ void describe(const fleet::KnownHost& known, Fields& fields) {
   fields.cell({"STATE"}, state_cell(known));
   fields.member("pulse", to_string(known.pulse));
   fields.member("unhealthy", text_if_any(host.unhealthy));
+  fields.member("left_behind", text_if_any(host.left_behind));
   fields.member("no_answer", text_if_any(known.silence));
   fields.seconds("record_age_seconds", kNowhere, known.age);
   fields.span(figures("SEEN"), known.age);
@@ -351,40 +378,69 @@ void describe(const fleet::Given& given, Fields& fields) {
   fields.member("place", given.place);
 }
 
-std::string drain_text(const std::string& host, const fleet::HostRecord& record, Duration waited, WallTime now) {
-  constexpr std::size_t kMostTold = 3;
-  std::string text =
-      "host " + host + " drains, " + short_duration(waited) + ": at work still: " + handlers_text(record.running_total);
-  const std::size_t told = std::min(record.running.size(), kMostTold);
-  for (std::size_t i = 0; i < told; ++i) {
-    const fleet::RunningRecord& handler = record.running[i];
-    text += (i == 0 ? ": " : ", ") + handler.job + " on " + handler.message + " (" +
-            short_duration(now - handler.since) + ")";
+std::string drain_text(const fleet::KnownHost& host, Duration waited, WallTime now) {
+  const fleet::HostRecord& record = host.record;
+  const bool obeys = record.state == fleet::HostState::draining;
+  if (!host.answers()) {
+    return "host " + silence_text(host, now) + (obeys ? "" : "; it has not obeyed");
   }
-  return text + (told > 0 && record.running_total > told
-                     ? " and " + std::to_string(record.running_total - told) + " more"
-                     : "");
+  std::vector<std::string> working;
+  std::vector<std::string> stuck;
+  for (const fleet::RunningRecord& handler : record.running) {
+    if (handler.stuck) {
+      stuck.push_back(handler.message);
+    } else {
+      working.push_back(handler.job + " on " + handler.message + " (" + short_duration(now - handler.since) + ")");
+    }
+  }
+  const std::size_t at_work = record.running_total - std::min<std::size_t>(record.running_total, stuck.size());
+  return "host " + record.label() + (obeys ? " drains, " : " has not obeyed yet, ") + short_duration(waited) +
+         ": at work " + (obeys ? "still" : short_duration(host.age) + " ago") + ": " + handlers_text(at_work) +
+         (working.empty() ? "" : ": " + first_of(working, at_work)) +
+         (stuck.empty() ? "" : ", " + std::to_string(stuck.size()) + " stuck: " + first_of(stuck, stuck.size()));
 }
 
-std::vector<std::string> host_warnings(const fleet::FleetView& view, WallTime now) {
-  constexpr std::size_t kToTheSecond = std::string_view("2006-01-02T15:04:05").size();
-  std::vector<std::string> lines;
-  lines.reserve(view.hosts.size());
-  for (const fleet::KnownHost& host : view.hosts) {
-    const std::string label = host.record.label();
-    if (host.answers()) {
-      if (!host.record.unhealthy.empty()) {
-        lines.push_back(label + " is unhealthy: " + host.record.unhealthy);
+DrainEnds drain_ends(const std::vector<std::string>& instances, const fleet::FleetView& view, WallTime now) {
+  DrainEnds ends;
+  const bool unread = std::any_of(view.troubles.begin(), view.troubles.end(), [](const fleet::BoardTrouble& trouble) {
+    return trouble.error.code() != ErrorCode::corrupt;  // of one record, which is another host's
+  });
+  for (const std::string& instance : instances) {
+    const auto found = std::find_if(view.hosts.begin(), view.hosts.end(), [&instance](const fleet::KnownHost& host) {
+      return host.record.instance == instance;
+    });
+    if (found == view.hosts.end()) {
+      if (unread) {
+        ends.going.push_back("host " + instance + " may not have ended, for not every board can be read");
       }
       continue;
     }
-    // Where its crash ledger was read, what is at work is told of now.
-    const bool by_ledger = !host.silence.empty();
-    lines.push_back(label + " has not told of itself since " +
-                    format_timestamp(now - host.age).substr(0, kToTheSecond) + "Z, " + short_duration(host.age) +
-                    " ago: " + (by_ledger ? host.silence : "it is busy, stopped, cut off or dead") +
-                    (by_ledger ? "; at work by its crash ledger: " : "; at work then: ") +
-                    handlers_text(host.record.running_total));
+    const std::string line = "host " + silence_text(*found, now);
+    const bool obeys = found->record.state == fleet::HostState::draining;
+    if (found->record.state == fleet::HostState::ended) {
+      ends.unclean.push_back(line);
+    } else if (found->pulse == fleet::Pulse::silent) {
+      ends.unknown.push_back(line + (obeys ? "" : "; it has not obeyed") +
+                             "; nobody knows whether it has ended, or how");
+    } else if (!found->answers()) {
+      ends.going.push_back(line + (obeys ? "; it has not ended" : "; it has not obeyed"));
+    } else {
+      ends.going.push_back("host " + found->record.label() +
+                           (obeys ? " drains, and has not ended" : " has not obeyed"));
+    }
+  }
+  return ends;
+}
+
+std::vector<std::string> host_warnings(const fleet::FleetView& view, WallTime now) {
+  std::vector<std::string> lines;
+  lines.reserve(view.hosts.size());
+  for (const fleet::KnownHost& host : view.hosts) {
+    if (!host.answers()) {
+      lines.push_back(silence_text(host, now));
+    } else if (!host.record.unhealthy.empty()) {
+      lines.push_back(host.record.label() + " is unhealthy: " + host.record.unhealthy);
+    }
   }
   return lines;
 }

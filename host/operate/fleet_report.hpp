@@ -69,8 +69,17 @@ struct HandlerAtWork {
 /// Of all hosts that are not silent, the longest at work first.
 std::vector<HandlerAtWork> handlers_at_work(const fleet::FleetView& view);
 
-/// "host web-1:4711 drains, 12s: 2 handlers at work: mailer on M-1 (45s), mailer on M-2 (3s)".
-std::string drain_text(const std::string& host, const fleet::HostRecord& record, Duration waited, WallTime now);
+/// "host web-1:4711 drains, 12s: at work still: 2 handlers: mailer on M-1 (45s), mailer on M-2 (3s), 1 stuck: M-3".
+std::string drain_text(const fleet::KnownHost& host, Duration waited, WallTime now);
+
+/// What has become of hosts that were told to drain: a line for each but those that have ended clean. A value.
+struct DrainEnds {
+  std::vector<std::string> going;    ///< that have not ended
+  std::vector<std::string> unclean;  ///< that have left work behind, and which
+  std::vector<std::string> unknown;  ///< that are silent: nobody knows whether they have ended, or how
+};
+/// By their instances. One whose records are gone has ended clean, where every board could be read.
+DrainEnds drain_ends(const std::vector<std::string>& instances, const fleet::FleetView& view, WallTime now);
 
 /// A line for each host that is not well: why it is unhealthy, or since when it does not answer and what it was at.
 std::vector<std::string> host_warnings(const fleet::FleetView& view, WallTime now);

@@ -50,6 +50,28 @@ void add_costs(const cost::CostView& view, fleet::HostRecord& record) {
   }
 }
 
+fleet::RunningRecord record_of(const config::JobConfig& job, const work::RunningHandler& handler, SteadyTime now,
+                               WallTime wall) {
+  const auto wall_of = [now, wall](SteadyTime time) { return wall + (time - now); };
+  fleet::RunningRecord running;
+  running.message = handler.message_id;
+  running.job = job.name;
+  running.queue = work::queue_of(work::queues_of(job), handler.part).name;
+  running.handler = job.handler;
+  running.worker = handler.worker;
+  running.attempt = handler.attempt;
+  running.since = wall_of(handler.started_at);
+  if (handler.times_out_at != SteadyTime::max()) {
+    running.times_out_at = wall_of(handler.times_out_at);
+  }
+  if (handler.leased_until != SteadyTime::max()) {
+    running.leased_until = wall_of(handler.leased_until);
+  }
+  running.stuck = handler.stuck;
+  running.cancelled = handler.stop_requested;
+  return running;
+}
+
 double rate(std::uint64_t after, std::uint64_t before, double seconds) {
   return static_cast<double>(after - std::min(before, after)) / seconds;
 }
@@ -104,32 +126,15 @@ fleet::HostRecord HostReporter::describe() const {
     const MutexLock lock(mutex_);
     record.address = address_;
     record.log_level = log_level_;
+    record.left_behind = left_behind_;
   }
   const SteadyTime now = clock_.steady_now();
   const WallTime wall = clock_.wall_now();
-  const auto wall_of = [now, wall](SteadyTime time) { return wall + (time - now); };
   for (const JobSet::Member& member : jobs_.members()) {
-    const work::JobActivity activity = member.job->activity();
-    record.jobs.push_back(describe(member, activity, now));
-    for (const work::RunningHandler& handler : activity.running) {
-      fleet::RunningRecord running;
-      running.message = handler.message_id;
-      running.job = member.plan.config.name;
-      running.queue = work::queue_of(work::queues_of(member.plan.config), handler.part).name;
-      running.handler = member.plan.config.handler;
-      running.worker = handler.worker;
-      running.attempt = handler.attempt;
-      running.since = wall_of(handler.started_at);
-      if (handler.times_out_at != SteadyTime::max()) {
-        running.times_out_at = wall_of(handler.times_out_at);
-      }
-      if (handler.leased_until != SteadyTime::max()) {
-        running.leased_until = wall_of(handler.leased_until);
-      }
-      running.stuck = handler.stuck;
-      running.cancelled = handler.stop_requested;
-      record.running.push_back(std::move(running));
-    }
+    record.jobs.push_back(describe(member, member.job->activity(), now));
+  }
+  for (const auto& [job, handler] : jobs_.running()) {
+    record.running.push_back(record_of(job->config(), handler, now, wall));
   }
   std::stable_sort(record.running.begin(), record.running.end(),
                    [](const fleet::RunningRecord& a, const fleet::RunningRecord& b) { return a.since < b.since; });
@@ -333,7 +338,7 @@ void FleetService::run(const std::stop_token& stop) {
   }
   for (const auto& post : posts_) {
     post->watch.reset();
-    take_down(*post);
+    take_leave(*post);
   }
 }
 
@@ -440,7 +445,7 @@ Result<void> FleetService::tell(Post& post, Deadline deadline) {
   return {};
 }
 
-void FleetService::take_down(Post& post) {
+void FleetService::take_leave(Post& post) {
   if (post.told == 0) {
     return;
   }
@@ -450,6 +455,10 @@ void FleetService::take_down(Post& post) {
     end = end_by_;
   }
   const Deadline deadline = Deadline::at(end);
+  if (parts_.control.describe().state == fleet::HostState::ended) {
+    static_cast<void>(tell(post, deadline));
+    return;
+  }
   const auto down = post.board->take_down(Topic::hosts, own_, post.told, deadline);
   if (!down && down.error().code() == ErrorCode::conflict) {
     if (const auto found = post.board->read(Topic::hosts, own_, deadline)) {

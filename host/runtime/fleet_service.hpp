@@ -2,6 +2,7 @@
 
 #include <csignal>
 
+#include "base/text/utf8.hpp"
 #include "host/fleet/board_poll_schedule.hpp"
 #include "host/fleet/steering.hpp"
 #include "host/queue/queues.hpp"
@@ -28,6 +29,12 @@ class HostReporter {
   fleet::HostRecord describe() const;
 
   void set_state(fleet::HostState state) { state_ = state; }
+  /// The host has ended by a drain that was not clean, and why it was not.
+  void set_left_behind(std::string_view why) {
+    const MutexLock lock(mutex_);
+    left_behind_ = cut_utf8(why, kLongestReason);
+    state_ = fleet::HostState::ended;
+  }
   /// Of its HTTP side, once that is open.
   void set_address(std::string address) {
     const MutexLock lock(mutex_);
@@ -53,6 +60,8 @@ class HostReporter {
   fleet::JobRecord describe(const JobSet::Member& member, const work::JobActivity& activity, SteadyTime now) const;
   fleet::JobPace pace_of(const std::string& job, const work::JobActivity& activity, SteadyTime now) const;
 
+  static constexpr std::size_t kLongestReason = 1'000;  // a record is billed by its size
+
   // Fixed after construction.
   const JobSet& jobs_;
   const Clock& clock_;
@@ -64,6 +73,7 @@ class HostReporter {
   mutable Mutex mutex_;
   std::string address_ SLUICE_GUARDED_BY(mutex_);
   std::string log_level_ SLUICE_GUARDED_BY(mutex_);
+  std::string left_behind_ SLUICE_GUARDED_BY(mutex_);
   mutable std::map<std::string, Milestones> milestones_ SLUICE_GUARDED_BY(mutex_);
 };
 
@@ -119,8 +129,9 @@ class FleetService final : public Service {
 
   Result<void> start() override;
   void stop() override { leave(SteadyTime::max()); }
-  /// As stop: the host ends, and takes its records down. Waits no longer than until `limit`. False: a store is being
-  /// asked; who cannot wait for it leaves the process without destroying the service.
+  /// As stop: the host ends, and takes its records down; where it leaves work behind they say so instead. Waits no
+  /// longer than until `limit`. False: a store is being asked; who cannot wait for it leaves the process without
+  /// destroying the service.
   bool leave(SteadyTime limit);
 
   /// Somebody has given a directive. Returns at once, from any thread.
@@ -173,7 +184,7 @@ class FleetService final : public Service {
                       {{"place", post.board->traits().place}, {"why", error.message()}});
     }
   }
-  void take_down(Post& post);
+  void take_leave(Post& post);
 
   const Parts parts_;
   const std::string own_;

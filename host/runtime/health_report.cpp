@@ -538,7 +538,8 @@ observe::HttpReply scale_of(std::string_view queue, const JobSet& jobs, const st
 }
 
 observe::ProbeResult health_of(const JobSet& jobs) {
-  const auto stuck = jobs.stuck();
+  auto stuck = jobs.running();
+  std::erase_if(stuck, [](const auto& at_work) { return !at_work.second.stuck; });
   if (stuck.empty()) {
     return {true, "healthy", {}};
   }

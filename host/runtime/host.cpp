@@ -477,6 +477,9 @@ JobSet::Drained Host::drain() {
   parts_.log.info("draining", {{"within", config::format_duration(parts_.config.drain_timeout)}});
   const Deadline deadline = Deadline::after(parts_.clock, parts_.config.drain_timeout);
   JobSet::Drained drained = jobs_.drain(deadline);
+  if (!drained.clean) {
+    reporter_.set_left_behind(joined(drained.left_behind));
+  }
   const SteadyTime now = parts_.clock.steady_now();
   const SteadyTime last = std::clamp(deadline.time(), now + kShortestFarewell, now + kLongestFarewell);
   rates_.begin_leave(last);

@@ -298,7 +298,7 @@ std::optional<std::pair<std::string, Error>> JobSet::denial() const {
   return std::nullopt;
 }
 
-std::vector<std::pair<JobSet::JobPointer, work::RunningHandler>> JobSet::stuck() const {
+std::vector<std::pair<JobSet::JobPointer, work::RunningHandler>> JobSet::running() const {
   std::vector<JobPointer> jobs = all_jobs();
   {
     const MutexLock lock(mutex_);
@@ -306,7 +306,7 @@ std::vector<std::pair<JobSet::JobPointer, work::RunningHandler>> JobSet::stuck()
   }
   std::vector<std::pair<JobPointer, work::RunningHandler>> all;
   for (const JobPointer& job : jobs) {
-    for (work::RunningHandler& handler : job->activity().stuck()) {
+    for (work::RunningHandler& handler : job->activity().running) {
       all.emplace_back(job, std::move(handler));
     }
   }

@@ -121,8 +121,8 @@ class JobSet : boost::noncopyable {
   }
   /// A job that can do nothing because the store refuses the role, by name, and why; nothing: none.
   std::optional<std::pair<std::string, Error>> denial() const;
-  /// Handlers that do not return, each after its job; those of jobs that have ended included.
-  std::vector<std::pair<JobPointer, work::RunningHandler>> stuck() const;
+  /// Handlers at work, each after its job; those of jobs that have ended included.
+  std::vector<std::pair<JobPointer, work::RunningHandler>> running() const;
   /// Brings the gauges of all jobs' workers up to date.
   void publish_workers() const {
     for (const JobPointer& job : all_jobs()) {

@@ -114,14 +114,59 @@ TEST(HostText, OfADrainSaysWhatIsStillAtWork) {
     host.record.running.back().job = "mailer";
     host.record.running.back().message = "A-" + std::to_string(i);
   }
-  EXPECT_EQ(operate::drain_text("web-1:7", host.record, 12s, kNow),
-            "host web-1:7 drains, 12s: at work still: 5 handlers: mailer on A-0 (50s), mailer on A-1 (49s), mailer on "
-            "A-2 (48s) and 2 more");
+  EXPECT_EQ(operate::drain_text(host, 12s, kNow),
+            "host web-1:7 has not obeyed yet, 12s: at work 45s ago: 5 handlers: mailer on A-0 (50s), mailer on A-1 "
+            "(49s), mailer on A-2 (48s) and 2 more");
+  host.record.state = fleet::HostState::draining;
+  host.record.running.resize(3);
+  host.record.running_total = 3;
+  host.record.running[1].stuck = host.record.running[2].stuck = true;
+  EXPECT_EQ(operate::drain_text(host, 12s, kNow),
+            "host web-1:7 drains, 12s: at work still: 1 handler: mailer on A-0 (50s), 2 stuck: A-1, A-2");
   host.record.running.clear();
-  EXPECT_EQ(operate::drain_text("web-1:7", host.record, 12s, kNow),
-            "host web-1:7 drains, 12s: at work still: 5 handlers");
-  EXPECT_EQ(operate::drain_text("web-1:7", known(0).record, 1s, kNow),
-            "host web-1:7 drains, 1s: at work still: nothing");
+  EXPECT_EQ(operate::drain_text(host, 12s, kNow), "host web-1:7 drains, 12s: at work still: 3 handlers");
+  host.record.running_total = 0;
+  EXPECT_EQ(operate::drain_text(host, 1s, kNow), "host web-1:7 drains, 1s: at work still: nothing");
+}
+
+TEST(HostText, OfADrainThatAStoppedHostHasNotSeenSaysSo) {
+  fleet::KnownHost host = known(3);
+  host.record.instance = "i";
+  host.pulse = fleet::Pulse::late;
+  EXPECT_THAT(operate::drain_text(host, 12s, kNow),
+              AllOf(HasSubstr("host web-1:7 has not answered since "), HasSubstr(", 45s ago: "),
+                    HasSubstr("; at work then: 3 handlers; it has not obeyed")));
+  EXPECT_THAT(operate::drain_ends({"i"}, {.hosts = {host}}, kNow).going,
+              testing::ElementsAre(AllOf(HasSubstr("has not answered since "), HasSubstr("; it has not obeyed"))));
+}
+
+TEST(HostText, TellsHowHostsHaveEndedThatWereToDrain) {
+  fleet::KnownHost host = known(0);
+  host.record.instance = "i";
+  const auto ends = [](const fleet::FleetView& view) { return operate::drain_ends({"i"}, view, kNow); };
+  EXPECT_THAT(ends({.hosts = {host}}).going, testing::ElementsAre("host web-1:7 has not obeyed"));
+  host.record.state = fleet::HostState::draining;
+  EXPECT_THAT(ends({.hosts = {host}}).going, testing::ElementsAre("host web-1:7 drains, and has not ended"));
+  host.pulse = fleet::Pulse::silent;
+  const auto silent = ends({.hosts = {host}});
+  EXPECT_THAT(silent.unknown, testing::ElementsAre(AllOf(HasSubstr("has not answered since "),
+                                                         HasSubstr("nobody knows whether it has ended, or how"))));
+  EXPECT_THAT(silent.going, testing::IsEmpty());
+  host.record.state = fleet::HostState::ended;
+  host.record.left_behind = "job mailer: message A-1 was taken from its handler";
+  const auto unclean = ends({.hosts = {host}});
+  EXPECT_THAT(unclean.unclean, testing::ElementsAre("host web-1:7 has ended and left work behind: job mailer: message "
+                                                    "A-1 was taken from its handler"));
+  EXPECT_EQ(state_of(host), "ended, NOT clean");
+  EXPECT_THAT(json_of(host, kNow), HasSubstr("\"left_behind\": \"job mailer"));
+  EXPECT_THAT(operate::host_warnings({.hosts = {host}}, kNow),
+              testing::ElementsAre(HasSubstr("web-1:7 has ended and left work behind")));
+  const auto clean = ends({});
+  EXPECT_THAT(clean.going, testing::IsEmpty());
+  EXPECT_THAT(clean.unclean, testing::IsEmpty());
+  EXPECT_THAT(clean.unknown, testing::IsEmpty());
+  EXPECT_THAT(ends({.troubles = {{"table t", Error(ErrorCode::timeout, "no answer")}}}).going, testing::SizeIs(1))
+      << "its record may be on the board that cannot be read";
 }
 
 TEST(HostText, ARateThatIsNotKnownYetIsNoZero) {

@@ -264,6 +264,20 @@ class Fleet(Case):
         run, message, done = self.drained_in_vain("5s")
         self.assertRegex(done.stderr, rf"host e2e:{run.process.pid} drains, \ds: at work still: 1 handler: stubborn on {message} \(")
 
+    def test_a_drain_through_the_store_says_what_is_left_behind(self):
+        self.write_host('[queues.slow]\ntable = "slow"\n', drain="2s")
+        self.write_job("sleeper", name="stubborn", queue="orders", options='duration = "1h"\nignore_stop = true')
+        os.remove(self.path("jobs.d", "counter.toml"))
+        run = self.started()
+        self.send(1)
+        message = until("it is at work", lambda: self.json("running", "stubborn"))[0]["message"]
+        os.rename(self.path("var", "control"), self.path("var", "elsewhere"))
+        done = self.sluice("drain", f"e2e:{run.process.pid}", "--wait")
+        self.assertEqual(75, done.returncode, done.stdout + done.stderr)
+        self.assertIn(f"has ended and left work behind: job stubborn: message {message} was taken from its handler", done.stderr)
+        self.assertEqual(75, run.wait())
+        self.assertEqual("ended", self.json("hosts")[0]["state"])
+
     def test_unknown_names_are_refused(self):
         self.started()
         for words, phrase in ((("pause", "countr"), 'did you mean "counter"'), (("scale", "sleepi", "2"), 'did you mean "sleepy"'),

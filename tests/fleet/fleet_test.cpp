@@ -76,6 +76,16 @@ TEST_F(FleetTest, AgeTellsWhoIsGone) {
   EXPECT_EQ(view().hosts.at(0).pulse, Pulse::silent);
 }
 
+TEST_F(FleetTest, OneThatHasEndedAndSaysHowIsNoLongerThere) {
+  tell("a", [](HostRecord& record) {
+    record.state = HostState::ended;
+    record.left_behind = "job mailer: 1 message stays claimed";
+  });
+  const KnownHost ended = view().hosts.at(0);
+  EXPECT_EQ(ended.pulse, Pulse::silent);
+  EXPECT_EQ(ended.record.left_behind, "job mailer: 1 message stays claimed");
+}
+
 TEST_F(FleetTest, ARecordFromTheFutureIsYoung) {
   tell("a");
   clock_.set_wall(clock_.wall_now() - 3h);

@@ -36,6 +36,7 @@ HostRecord full_record() {
   record.host_file = "/etc/sluice/host.toml";
   record.state = HostState::draining;
   record.unhealthy = "no more workers take their place";
+  record.left_behind = "job mailer: a handler had not returned";
   record.up = 95s;
   record.started_at = WallTime(1'700'000'000s);
   record.every = 30s;
@@ -81,6 +82,7 @@ TEST(HostRecord, ComesBackAsItWasWritten) {
   EXPECT_EQ(read->label(), "ops \"1\":4711");
   EXPECT_EQ(read->state, HostState::draining);
   EXPECT_EQ(read->unhealthy, "no more workers take their place");
+  EXPECT_EQ(read->left_behind, "job mailer: a handler had not returned");
   EXPECT_EQ(read->up, 95s);
   EXPECT_EQ(read->every, 30s);
   EXPECT_EQ(read->jobs.at(0).pace.over, 12s);
@@ -140,6 +142,7 @@ TEST(HostRecord, AnIdleHostTakesLittleMoreThanAKilobyte) {
   record.spent = {{"mails", "mailer", {{3600, 1800, 0}, 0, 0}}, {"mails", "(shared)", {{3720, 1860, 120}, 0, 0}}};
   record.jobs.resize(2, record.jobs.front());
   record.unhealthy.clear();
+  record.left_behind.clear();
   EXPECT_LT(write_record(record, kPlenty).size(), 1'280U);
 }
 

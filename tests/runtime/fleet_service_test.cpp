@@ -33,6 +33,10 @@ class NotingControl final : public fleet::HostControl {
  public:
   fleet::HostRecord describe() const override {
     fleet::HostRecord record = identity();
+    if (leaves_work) {
+      record.state = fleet::HostState::ended;
+      record.left_behind = "job mailer: a handler had not returned";
+    }
     record.jobs.resize(1);
     record.jobs[0].name = "mailer";
     record.jobs[0].queue = "mails";
@@ -49,6 +53,8 @@ class NotingControl final : public fleet::HostControl {
     note("paused " + std::to_string(standing.paused_jobs.size()) + ", scaled " +
          std::to_string(standing.workers.size()));
   }
+
+  std::atomic<bool> leaves_work{false};  ///< the host has ended, and not clean
 
   static fleet::HostRecord identity() {
     fleet::HostRecord record;
@@ -131,6 +137,17 @@ TEST_F(FleetServiceTest, TellsOfTheHostAndTakesItsWordBack) {
   EXPECT_TRUE(service_->leave(clock_.steady_now() + 5s));
   EXPECT_EQ(records(), 0U);
   service_->stop();
+}
+
+TEST_F(FleetServiceTest, WhereItLeavesWorkBehindItsLastWordSaysSo) {
+  ASSERT_TRUE(service_->start());
+  ASSERT_TRUE(await_record([](const auto&) { return true; }));
+  control_.leaves_work = true;
+  EXPECT_TRUE(service_->leave(clock_.steady_now() + 5s));
+  const auto view = fleet_->hosts(soon());
+  ASSERT_EQ(view->hosts.size(), 1U);
+  EXPECT_EQ(view->hosts[0].record.left_behind, "job mailer: a handler had not returned");
+  EXPECT_FALSE(view->hosts[0].answers());
 }
 
 TEST_F(FleetServiceTest, WhatStandsIsObeyedBeforeAnythingBegins) {

@@ -61,6 +61,23 @@ TEST_F(HostCommandHandlerTest, SaysWhatTheHostIsAndWhatItIsAt) {
   jobs_.drain(soon());
 }
 
+TEST_F(HostCommandHandlerTest, AHandlerThatDoesNotReturnIsToldOfAfterItsJobHasEnded) {
+  script.ignore_stop = true;
+  ASSERT_TRUE(start({plan("a")}));
+  send("a", 1);
+  until([&] { return script.running == 1; });
+  const JobSet::Drained drained = jobs_.drain(Deadline::after(clock_, std::chrono::milliseconds(50)));
+  EXPECT_FALSE(drained.clean);
+  reporter_.set_left_behind(drained.left_behind.at(0));
+  const fleet::HostRecord record = command_handler_.describe();
+  ASSERT_EQ(record.running.size(), 1U);
+  EXPECT_EQ(record.running[0].job, "a");
+  EXPECT_EQ(record.state, fleet::HostState::ended);
+  EXPECT_THAT(record.left_behind, HasSubstr("was taken from its handler"));
+  script.ignore_stop = false;
+  script.ignore_stop.notify_all();
+}
+
 TEST_F(HostCommandHandlerTest, ABurstIsInThePaceHoweverOftenSomebodyLooks) {
   using std::chrono::seconds;
   ASSERT_TRUE(start({plan("a")}));

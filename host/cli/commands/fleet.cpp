@@ -205,7 +205,8 @@ std::vector<Command> fleet_commands() {
               "Every host keeps a small record in the store of its queues: name, version, address, jobs and rates. A "
               "row for each host; its label, NAME:PID, is what `drain`, `reload` and `log-level` take, as they take "
               "the name. SEEN is the age of the record: a host that is late is busy or cut off, and one that is "
-              "silent has ended without a word; it is shown for an hour. JSON has the jobs of each host too.",
+              "silent has ended without a word; it is shown for an hour, as is one whose drain was not clean. JSON has "
+              "the jobs of each host too.",
           .flags = with_store_flags({}),
           .examples = "sluice hosts\n"
                       "sluice hosts --output json | jq -r '.[] | select(.pulse != \"fresh\") | .host'",

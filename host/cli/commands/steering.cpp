@@ -240,9 +240,8 @@ struct OrderRow {
   Exit (*end)(LocalOrder& order, const OrderOptions& options, Console& console) = nullptr;
   /// What is given through the store, where that needs to be found out.
   OrExit<Directive> (*named)(FleetSession& session, const std::string& word) = nullptr;
-  /// Whether no host has done it, of what they answered; and how the command ends then. Null: as any order.
+  /// Whether no host has done it, of what they answered. Null: it ends as any order.
   bool (*undone)(const Compliance& compliance) = nullptr;
-  Exit (*nobody)(const std::string& order, const std::string& word, Console& console) = nullptr;
 };
 
 Directive order_of(Wish wish, const std::string& word) {
@@ -328,10 +327,10 @@ class DrainProgress {
   DrainProgress(const DrainProgress&) = delete;
   DrainProgress& operator=(const DrainProgress&) = delete;
 
-  void show(const std::string& host, const fleet::HostRecord& record) {
+  void show(const fleet::KnownHost& host) {
     constexpr Duration kLineEvery = std::chrono::seconds(10);
     const SteadyTime now = clock_.steady_now();
-    const std::string line = operate::drain_text(host, record, now - began_, clock_.wall_now());
+    const std::string line = operate::drain_text(host, now - began_, clock_.wall_now());
     if (console_.error_is_terminal()) {
       console_.progress(line);
     } else if (now >= next_line_) {
@@ -359,7 +358,7 @@ Result<runtime::ControlAnswer> wait_for_ending(LocalOrder& order, Duration patie
       return ended;
     }
     if (const auto record = order.look()) {
-      progress.show(order.host, *record);
+      progress.show({.record = *record, .place = {}});
     }
   }
 }
@@ -413,24 +412,13 @@ OrExit<Directive> named_for_reload(FleetSession& session, const std::string& wor
   return word.empty() ? order_of(Wish::reload, word) : session.names().host(Wish::reload, word);
 }
 
-/// It was there a moment ago, and a host that has nothing to do drains in less than that.
-Exit drained_at_once(const std::string& order, const std::string& word, Console& console) {
-  show(order, word, "has ended", console);
-  return Exit::ok();
-}
-
-Exit nobody_at_work(const std::string& /*order*/, const std::string& word, Console& /*console*/) {
-  return Exit::failure("no host is at work on message " + word + "; `sluice running` lists what is at work");
-}
-
 constexpr OrderRow kDrain{.wish = Wish::drain,
                           .verb = runtime::ControlVerb::drain,
                           .word = "host",
                           .local = find_local,
                           .end = end_of_drain,
                           .named = named_for_drain,
-                          .undone = [](const Compliance& compliance) { return compliance.answers().empty(); },
-                          .nobody = drained_at_once};
+                          .undone = [](const Compliance& compliance) { return compliance.answers().empty(); }};
 constexpr OrderRow kReload{.wish = Wish::reload,
                            .verb = runtime::ControlVerb::reload,
                            .word = "host",
@@ -438,21 +426,41 @@ constexpr OrderRow kReload{.wish = Wish::reload,
                            .always_waits = true,
                            .end = end_of_reload,
                            .named = named_for_reload};
-constexpr OrderRow kCancelRunning{.wish = Wish::cancel_running,
-                                  .verb = runtime::ControlVerb::cancel_running,
-                                  .word = "id",
-                                  .local = find_at_work_on,
-                                  .undone = [](const Compliance& compliance) { return !compliance.done_by_somebody(); },
-                                  .nobody = nobody_at_work};
+constexpr OrderRow kCancelRunning{
+    .wish = Wish::cancel_running,
+    .verb = runtime::ControlVerb::cancel_running,
+    .word = "id",
+    .local = find_at_work_on,
+    .undone = [](const Compliance& compliance) { return !compliance.done_by_somebody(); }};
 
-/// True when no host of that name is left that has not died without a word.
-bool is_gone(const fleet::FleetView& view, const std::string& host) {
-  return std::none_of(view.hosts.begin(), view.hosts.end(), [&host](const fleet::KnownHost& known) {
-    return known.pulse != fleet::Pulse::silent && known.record.is_called(host);
-  });
+/// The instances of the hosts that are called so; where one is not silent, of those that are not.
+std::vector<std::string> instances_of(const fleet::FleetView& view, const std::string& word) {
+  std::vector<std::string> all;
+  std::vector<std::string> alive;
+  for (const fleet::KnownHost& known : view.hosts) {
+    if (known.record.is_called(word)) {
+      (known.pulse == fleet::Pulse::silent ? all : alive).push_back(known.record.instance);
+    }
+  }
+  return alive.empty() ? all : alive;
 }
 
-Exit wait_until_gone(FleetSession& session, const std::string& host, const OrderOptions& options, Console& console) {
+/// How the hosts have ended that were to.
+Exit show_ends(const std::string& host, operate::DrainEnds ends, Console& console) {
+  std::vector<std::string> lines = std::move(ends.unclean);
+  const int code = lines.empty() ? kExitFailure : kExitAbandoned;
+  for (auto* more : {&ends.unknown, &ends.going}) {
+    std::move(more->begin(), more->end(), std::back_inserter(lines));
+  }
+  if (!lines.empty()) {
+    return {code, std::move(lines)};
+  }
+  show(order_of(Wish::drain, host).text(), host, "has ended", console);
+  return Exit::ok();
+}
+
+Exit wait_until_gone(FleetSession& session, const std::string& host, const std::vector<std::string>& instances,
+                     const OrderOptions& options, Console& console) {
   const SteadyTime until = Deadline::after(session.clock(), options.timeout).time();
   constexpr Duration kWatchEvery = std::chrono::seconds(5);
   const InterruptFlag interrupt;
@@ -464,22 +472,33 @@ Exit wait_until_gone(FleetSession& session, const std::string& host, const Order
       next_watch = now + kWatchEvery;
     }
     SLUICE_TRY(view, session.hosts());
+    operate::DrainEnds ends = operate::drain_ends(instances, *view, session.clock().wall_now());
+    const bool over = session.clock().steady_now() >= until;
+    for (std::string& line : ends.going) {
+      line += " within " + config::format_duration(options.timeout);
+    }
+    if (ends.going.empty() || over) {
+      return show_ends(host, std::move(ends), console);
+    }
     for (const fleet::KnownHost& known : view->hosts) {
-      if (known.record.is_called(host)) {
-        progress.show(known.record.label(), known.record);
+      if (std::find(instances.begin(), instances.end(), known.record.instance) != instances.end()) {
+        progress.show(known);
       }
-    }
-    if (is_gone(*view, host)) {
-      show(order_of(Wish::drain, host).text(), host, "has ended", console);
-      return Exit::ok();
-    }
-    if (session.clock().steady_now() >= until) {
-      return not_ended(host, options.timeout);
     }
     if (!session.wait_for_look(interrupt)) {
       return Exit(kExitInterrupted, "host " + host + " drains; nobody waits for it any more");
     }
   }
+}
+
+/// Nobody has said that it does what was ordered. A host that has nothing to do drains before it says so.
+Exit show_undone(FleetSession& session, Wish wish, const std::string& word, const std::vector<std::string>& drained,
+                 Console& console) {
+  if (wish != Wish::drain) {
+    return Exit::failure("no host is at work on message " + word + "; `sluice running` lists what is at work");
+  }
+  SLUICE_TRY(view, session.hosts());
+  return show_ends(word, operate::drain_ends(drained, *view, session.clock().wall_now()), console);
 }
 
 /// Through the store.
@@ -488,14 +507,19 @@ Exit order_far(const OrderRow& row, const std::string& word, const OrderOptions&
   SLUICE_TRY(session, FleetSession::open(arguments));
   SLUICE_TRY(order, row.named == nullptr ? order_of(row.wish, word) : row.named(*session, word));
   const std::string queue = order->target == Target::message ? session->queues().queue() : std::string();
+  std::vector<std::string> drained;  // a host that its supervisor starts again is another one
+  if (row.wish == Wish::drain) {
+    SLUICE_TRY(view, session->hosts());
+    drained = instances_of(*view, word);
+  }
   SLUICE_TRY(given, session->give(*order, queue));
   tell_unnoted(*given, console);
   if (options.wait) {
-    return wait_until_gone(*session, word, options, console);
+    return wait_until_gone(*session, word, drained, options, console);
   }
   SLUICE_TRY(compliance, session->follow(std::move(*given)));
   if (row.undone != nullptr && row.undone(*compliance) && compliance->waited_for().empty()) {
-    return row.nobody(order->text(), word, console);
+    return show_undone(*session, row.wish, word, drained, console);
   }
   return show_answers(order->text(), *compliance, console);
 }
@@ -626,7 +650,8 @@ std::vector<Command> steering_commands() {
               "A host of this machine is told at its control socket, in the folder [host] state_dir, whether or not "
               "the store can be reached; another one through the store.\n\n"
               "--wait returns when the host has ended, and prints its drain certificate where it is one of this "
-              "machine; exit code 75 when it left work behind. Meanwhile standard error tells what is still at work, "
+              "machine; exit code 75 when it left work behind, and 1 when it falls silent, so that nobody knows. "
+              "Meanwhile standard error tells what is still at work, "
               "each second on a terminal and every ten elsewhere. A host that is started again by its supervisor is "
               "another one.",
           .flags = with_store_flags({alone({"host", "HOST", "which one"}),
