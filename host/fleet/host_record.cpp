@@ -34,6 +34,7 @@ void describe(Record& job, Visit visit) {
   visit("file_concurrency", job.file_concurrency);
   visit("paused", job.paused);
   visit("held_by_budget", job.held_by_budget);
+  visit("cut_off", job.cut_off);
   visit("rate_limit", job.rate_limit);
   visit("rate", job.rate);
   visit("running", job.running);
@@ -95,6 +96,7 @@ void describe(Record& record, Visit visit) {
   visit("host_file", record.host_file);
   visit("state", record.state);
   visit("unhealthy", record.unhealthy);
+  visit("not_ready", record.not_ready);
   visit("left_behind", record.left_behind);
   visit("started_at", record.started_at);
   visit("up_ms", record.up);

@@ -55,6 +55,7 @@ struct JobRecord {
   std::uint32_t file_concurrency = 0;  ///< as the job file has it
   bool paused = false;
   bool held_by_budget = false;  ///< it waits for what its queue may cost
+  bool cut_off = false;         ///< its store has failed it for long
   std::string rate_limit;       ///< "100/s" of all hosts together, "100/s per host"; empty: none
   double rate = 0;              ///< this host's part of it, messages a second
   std::uint32_t running = 0;    ///< handlers at work
@@ -98,6 +99,7 @@ struct HostRecord {
   std::string host_file;
   HostState state = HostState::starting;
   std::string unhealthy;    ///< why /healthz says 503; empty: it does not
+  std::string not_ready;    ///< the same of /readyz, of one that runs
   std::string left_behind;  ///< of one that has ended: why its drain was not clean
   WallTime started_at{};
   Duration up{};     ///< for how long it has run when it tells this: counts of two records are compared by it

@@ -34,6 +34,7 @@ void add(JobSummary& summary, const fleet::HostRecord& host, const fleet::JobRec
   summary.hosts.push_back(host.label());
   summary.paused_hosts += job.paused ? 1 : 0;
   summary.held_hosts += job.held_by_budget ? 1 : 0;
+  summary.cut_off_hosts += job.cut_off ? 1 : 0;
   summary.rate_limit = job.rate_limit;
   summary.rate += job.rate;
   summary.workers += job.concurrency;
@@ -83,8 +84,8 @@ Cell came_to(const fleet::AuditEntry& entry) {
 }
 
 Cell state_cell(const JobSummary& job) {
-  const auto some = [&job](const char* what, std::uint32_t hosts) {
-    return Cell(what + std::to_string(hosts) + " of " + std::to_string(job.hosts.size()), Colour::yellow);
+  const auto some = [&job](const char* what, std::uint32_t hosts, Colour colour = Colour::yellow) {
+    return Cell(what + std::to_string(hosts) + " of " + std::to_string(job.hosts.size()), colour);
   };
   if (job.hosts.empty()) {
     return {"no host", Colour::red};
@@ -94,6 +95,9 @@ Cell state_cell(const JobSummary& job) {
   }
   if (job.stuck > 0) {
     return {std::to_string(job.stuck) + " stuck", Colour::red};
+  }
+  if (job.cut_off_hosts > 0) {
+    return some("cannot work on ", job.cut_off_hosts, Colour::red);
   }
   if (job.paused_hosts > 0) {
     return some("paused on ", job.paused_hosts);
@@ -113,6 +117,9 @@ Cell state_cell(const fleet::KnownHost& host) {
   }
   if (!host.record.unhealthy.empty()) {
     return {"unhealthy", Colour::red};
+  }
+  if (!host.record.not_ready.empty()) {
+    return {"not ready", Colour::red};
   }
   const std::string state(to_string(host.record.state));
   if (host.pulse == fleet::Pulse::late) {
@@ -246,6 +253,7 @@ void describe(const fleet::KnownHost& known, Fields& fields) {
   fields.cell({"STATE"}, state_cell(known));
   fields.member("pulse", to_string(known.pulse));
   fields.member("unhealthy", text_if_any(host.unhealthy));
+  fields.member("not_ready", text_if_any(host.not_ready));
   fields.member("left_behind", text_if_any(host.left_behind));
   fields.member("no_answer", text_if_any(known.silence));
   fields.seconds("record_age_seconds", kNowhere, known.age);
@@ -286,6 +294,7 @@ void describe(const fleet::JobRecord& job, Fields& fields) {
   fields.member("file_workers", job.file_concurrency);
   fields.member("paused", job.paused);
   fields.member("held_by_budget", job.held_by_budget);
+  fields.member("cut_off", job.cut_off);
   fields.member("rate_limit", some(job.rate_limit));
   fields.member("rate", job.rate, 6);
   fields.member("running", job.running);
@@ -316,6 +325,7 @@ void describe(const JobSummary& job, Fields& fields) {
   fields.cell({"STATE"}, state_cell(job));
   fields.member("paused_hosts", job.paused_hosts);
   fields.member("held_by_budget_hosts", job.held_hosts);
+  fields.member("cut_off_hosts", job.cut_off_hosts);
   describe_counts(job, fields);
   fields.records("steered", job.wishes);
   fields.cell(prose("STEERED", 20, 1), {joined(wish_texts(job.wishes, fields.now())), Colour::yellow});
@@ -440,6 +450,8 @@ std::vector<std::string> host_warnings(const fleet::FleetView& view, WallTime no
       lines.push_back(silence_text(host, now));
     } else if (!host.record.unhealthy.empty()) {
       lines.push_back(host.record.label() + " is unhealthy: " + host.record.unhealthy);
+    } else if (!host.record.not_ready.empty()) {
+      lines.push_back(host.record.label() + " is not ready: " + host.record.not_ready);
     }
   }
   return lines;

@@ -35,10 +35,11 @@ struct JobSummary {
   bool in_files = false;                      ///< a job file here has it
   std::vector<std::string> hosts;             ///< labels of those that run it; silent ones are not among them
   std::uint32_t paused_hosts = 0;
-  std::uint32_t held_hosts = 0;  ///< whose budget for the queue holds the job back
-  std::string rate_limit;        ///< of all hosts together, or "per host"; empty: none
-  double rate = 0;               ///< what of it the hosts have, messages a second
-  std::uint32_t workers = 0;     ///< in force, of all hosts
+  std::uint32_t held_hosts = 0;     ///< whose budget for the queue holds the job back
+  std::uint32_t cut_off_hosts = 0;  ///< whom the queue's store has failed for long
+  std::string rate_limit;           ///< of all hosts together, or "per host"; empty: none
+  double rate = 0;                  ///< what of it the hosts have, messages a second
+  std::uint32_t workers = 0;        ///< in force, of all hosts
   std::uint32_t running = 0;
   std::uint32_t stuck = 0;
   // Since the job began on each of them.
@@ -81,7 +82,8 @@ struct DrainEnds {
 /// By their instances. One whose records are gone has ended clean, where every board could be read.
 DrainEnds drain_ends(const std::vector<std::string>& instances, const fleet::FleetView& view, WallTime now);
 
-/// A line for each host that is not well: why it is unhealthy, or since when it does not answer and what it was at.
+/// A line for each host that is not well: why it is unhealthy or not ready, or since when it does not answer and what
+/// it was at.
 std::vector<std::string> host_warnings(const fleet::FleetView& view, WallTime now);
 /// Those that do not answer, with `asked` also those that were asked to tell in detail and have not, and for how long
 /// nobody has heard of them: "web-1:7 for 45s (2 handlers at work then), web-2:8 for 3m"; empty: none.

@@ -6,7 +6,6 @@
 
 #include "base/signal_block.hpp"
 #include "base/uuid.hpp"
-#include "host/runtime/health_report.hpp"
 #include "host/runtime/service.hpp"
 #include "host/work/job_queues.hpp"
 
@@ -111,6 +110,7 @@ HostReporter::HostReporter(const Facts& facts, const JobSet& jobs, const Clock& 
     : jobs_(jobs),
       clock_(clock),
       book_(facts.book),
+      depths_(facts.depths),
       began_(clock.steady_now()),
       identity_(identity_of(facts, clock, random)),
       log_level_(identity_.file_log_level) {}
@@ -121,6 +121,9 @@ fleet::HostRecord HostReporter::describe() const {
   record.up = clock_.steady_now() - began_;
   if (const observe::ProbeResult health = health_of(jobs_); !health.ok) {
     record.unhealthy = health.text;
+  }
+  if (record.state == fleet::HostState::running) {
+    record.not_ready = unreadiness_of(jobs_, depths_ == nullptr ? Lags() : depths_->lags());
   }
   {
     const MutexLock lock(mutex_);
@@ -160,6 +163,7 @@ fleet::JobRecord HostReporter::describe(const JobSet::Member& member, const work
   record.file_concurrency = config.concurrency;
   record.paused = activity.paused;
   record.held_by_budget = activity.held_by_budget;
+  record.cut_off = is_cut_off(member, activity);
   record.rate_limit = config.rate_text;
   record.rate = activity.rate;
   record.running = static_cast<std::uint32_t>(activity.running.size());
@@ -316,6 +320,7 @@ void FleetService::run(const std::stop_token& stop) {
       open_again_ = SteadyTime::min();
       open(names_());
     }
+    look_at_self();
     bool look = false;
     bool tell = false;
     {
@@ -339,6 +344,14 @@ void FleetService::run(const std::stop_token& stop) {
   for (const auto& post : posts_) {
     post->watch.reset();
     take_leave(*post);
+  }
+}
+
+void FleetService::look_at_self() {
+  const fleet::HostRecord self = parts_.control.describe();
+  const std::pair health(self.unhealthy.empty(), self.not_ready.empty());
+  if (std::exchange(health_, health) != health) {
+    tell_now();
   }
 }
 

@@ -6,6 +6,7 @@
 #include "host/fleet/board_poll_schedule.hpp"
 #include "host/fleet/steering.hpp"
 #include "host/queue/queues.hpp"
+#include "host/runtime/health_report.hpp"
 #include "host/runtime/host_events.hpp"
 #include "host/runtime/job_set.hpp"
 
@@ -20,6 +21,7 @@ class HostReporter {
     std::string name;
     std::string version;
     const cost::CostBook* book = nullptr;  ///< the same; null: what it costs is not told
+    const DepthSampler* depths = nullptr;  ///< the same; null: no lag has a limit
   };
 
   HostReporter(const Facts& facts, const JobSet& jobs, const Clock& clock, Random& random);
@@ -66,6 +68,7 @@ class HostReporter {
   const JobSet& jobs_;
   const Clock& clock_;
   const cost::CostBook* const book_;
+  const DepthSampler* const depths_;
   const SteadyTime began_;
   const fleet::HostRecord identity_;
 
@@ -164,6 +167,9 @@ class FleetService final : public Service {
   };
 
   void run(const std::stop_token& stop);
+  /// Tells at once when the host's health has changed. Its paces are of what is counted here, however seldom they are
+  /// told.
+  void look_at_self();
   void open(const std::vector<std::string>& names);
   SteadyTime attend(Post& post, const std::stop_token& stop);
   Result<void> perform(Post& post, fleet::BoardPollSchedule::Duty duty);
@@ -195,6 +201,7 @@ class FleetService final : public Service {
   std::vector<std::string> opened_;  ///< names of queues whose boards are among the posts
   fleet::DirectiveResolver resolver_;
   SteadyTime open_again_ = SteadyTime::min();
+  std::pair<bool, bool> health_{true, true};  ///< as was seen last: healthy, ready
 
   Mutex mutex_;
   Condition changed_;

@@ -201,36 +201,6 @@ std::vector<observe::Component> components_of(const HealthSources& sources) {
   return all;
 }
 
-/// Whether nothing comes out of the job's queue. Of an outbox it is known at once, for its sessions have ended.
-bool cut_off(const JobSet::Member& member, const work::JobActivity& activity) {
-  const bool away =
-      activity.trouble && !activity.paused &&
-      (activity.trouble->code() == ErrorCode::unavailable || activity.trouble->code() == ErrorCode::timeout);
-  return activity.trouble && (activity.cut_off || (away && config::outbox_named(member.plan.config.queue)));
-}
-
-observe::ProbeResult readied(bool running, const JobSet& jobs, const Lags& lags) {
-  if (!running) {
-    return {false, "not ready: starting or draining", {}};
-  }
-  if (const auto denial = jobs.denial()) {
-    return {false, "not ready: job " + denial->first + " may not do its work: " + denial->second.message(), {}};
-  }
-  for (const JobSet::Member& member : jobs.members()) {
-    const work::JobActivity activity = member.job->activity();
-    if (cut_off(member, activity)) {
-      return {false, "not ready: job " + member.plan.config.name + " cannot work: " + activity.trouble->message(), {}};
-    }
-  }
-  for (const auto& [queue, lag] : lags) {
-    if (lag.beyond()) {
-      const char* what = lag.unknown.empty() ? " lags: " : ": ";
-      return {false, "not ready: " + queue + what + lag_component(queue, lag).text, {}};
-    }
-  }
-  return {true, "ready", {}};
-}
-
 }  // namespace
 
 void DepthSampler::run(const std::stop_token& stop) {
@@ -561,8 +531,34 @@ observe::ProbeResult health_of(const HealthSources& sources) {
   return result;
 }
 
+bool is_cut_off(const JobSet::Member& member, const work::JobActivity& activity) {
+  const bool away =
+      activity.trouble && !activity.paused &&
+      (activity.trouble->code() == ErrorCode::unavailable || activity.trouble->code() == ErrorCode::timeout);
+  return activity.trouble && (activity.cut_off || (away && config::outbox_named(member.plan.config.queue)));
+}
+
+std::string unreadiness_of(const JobSet& jobs, const Lags& lags) {
+  if (const auto denial = jobs.denial()) {
+    return "job " + denial->first + " may not do its work: " + denial->second.message();
+  }
+  for (const JobSet::Member& member : jobs.members()) {
+    const work::JobActivity activity = member.job->activity();
+    if (is_cut_off(member, activity)) {
+      return "job " + member.plan.config.name + " cannot work: " + activity.trouble->message();
+    }
+  }
+  for (const auto& [queue, lag] : lags) {
+    if (lag.beyond()) {
+      return queue + (lag.unknown.empty() ? " lags: " : ": ") + lag_component(queue, lag).text;
+    }
+  }
+  return {};
+}
+
 observe::ProbeResult readiness_of(bool running, const HealthSources& sources) {
-  observe::ProbeResult result = readied(running, sources.jobs, sources.lags);
+  const std::string why = running ? unreadiness_of(sources.jobs, sources.lags) : "starting or draining";
+  observe::ProbeResult result{why.empty(), why.empty() ? "ready" : "not ready: " + why, {}};
   result.components = components_of(sources);
   return result;
 }

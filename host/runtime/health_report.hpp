@@ -170,6 +170,10 @@ struct HealthSources {
 observe::ProbeResult health_of(const HealthSources& sources);
 /// The same without the others: the host is unwell when it has lost its workers.
 observe::ProbeResult health_of(const JobSet& jobs);
+/// Why a host that runs is not ready; empty: it is.
+std::string unreadiness_of(const JobSet& jobs, const Lags& lags);
+/// Whether nothing comes out of the job's queue. Of an outbox it is known at once, for its sessions have ended.
+bool is_cut_off(const JobSet::Member& member, const work::JobActivity& activity);
 observe::ProbeResult readiness_of(bool running, const HealthSources& sources);
 /// The queues whose lag has a limit.
 DepthSampler::Limits lag_limits_of(const config::HostConfig& config);

@@ -133,7 +133,7 @@ Host::Host(const HostParts& parts)
       emptiness_(parts.queues, parts.clock),
       depths_([this] { return jobs_.addresses(); }, parts.queues, parts.metrics, parts.clock,
               parts.config.depth_interval, lag_limits_of(parts.config)),
-      reporter_({parts.config, parts.name, observe::build_info().version, &parts.book}, jobs_, parts.clock,
+      reporter_({parts.config, parts.name, observe::build_info().version, &parts.book, &depths_}, jobs_, parts.clock,
                 parts.random),
       command_handler_({parts.config, jobs_, reporter_, parts.events, parts.log}),
       fleet_({parts.queues, command_handler_,

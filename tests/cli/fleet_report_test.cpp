@@ -80,6 +80,24 @@ TEST(HostText, UnhealthyIsNotCalledRunning) {
   EXPECT_THAT(json_of(host, kNow), HasSubstr("\"unhealthy\": \"no more workers"));
 }
 
+TEST(HostText, AHostThatIsNotReadyIsNotCalledRunningNorItsJobWorking) {
+  fleet::KnownHost host = known(0);
+  host.record.jobs.resize(1);
+  host.record.jobs[0].name = "mailer";
+  const auto job_state = [&host] {
+    const auto jobs = operate::summarize_jobs({}, {.hosts = {host}}, {});
+    return lines_of(rows_of(jobs, kNow, {.columns = {"STATE"}})).at(1);
+  };
+  EXPECT_EQ(job_state(), "working");
+  host.record.jobs[0].cut_off = true;
+  EXPECT_EQ(job_state(), "cannot work on 1 of 1");
+  host.record.not_ready = "job mailer cannot work: table t: no answer";
+  EXPECT_EQ(state_of(host), "not ready");
+  EXPECT_THAT(operate::host_warnings({.hosts = {host}}, kNow),
+              testing::ElementsAre("web-1:7 is not ready: job mailer cannot work: table t: no answer"));
+  EXPECT_THAT(json_of(host, kNow), HasSubstr("\"not_ready\": \"job mailer cannot"));
+}
+
 TEST(HostText, SaysSinceWhenAHostDoesNotAnswerAndWhatItWasAt) {
   fleet::KnownHost host = known(3);
   EXPECT_THAT(operate::host_warnings({.hosts = {host}}, kNow), testing::IsEmpty());
@@ -134,10 +152,10 @@ TEST(HostText, OfADrainThatAStoppedHostHasNotSeenSaysSo) {
   host.record.instance = "i";
   host.pulse = fleet::Pulse::late;
   EXPECT_THAT(operate::drain_text(host, 12s, kNow),
-              AllOf(HasSubstr("host web-1:7 has not answered since "), HasSubstr(", 45s ago: "),
+              AllOf(HasSubstr("host web-1:7 has not told of itself since "), HasSubstr(", 45s ago: "),
                     HasSubstr("; at work then: 3 handlers; it has not obeyed")));
   EXPECT_THAT(operate::drain_ends({"i"}, {.hosts = {host}}, kNow).going,
-              testing::ElementsAre(AllOf(HasSubstr("has not answered since "), HasSubstr("; it has not obeyed"))));
+              testing::ElementsAre(AllOf(HasSubstr("has not told of itself since "), HasSubstr("; it has not obeyed"))));
 }
 
 TEST(HostText, TellsHowHostsHaveEndedThatWereToDrain) {
@@ -149,7 +167,7 @@ TEST(HostText, TellsHowHostsHaveEndedThatWereToDrain) {
   EXPECT_THAT(ends({.hosts = {host}}).going, testing::ElementsAre("host web-1:7 drains, and has not ended"));
   host.pulse = fleet::Pulse::silent;
   const auto silent = ends({.hosts = {host}});
-  EXPECT_THAT(silent.unknown, testing::ElementsAre(AllOf(HasSubstr("has not answered since "),
+  EXPECT_THAT(silent.unknown, testing::ElementsAre(AllOf(HasSubstr("has not told of itself since "),
                                                          HasSubstr("nobody knows whether it has ended, or how"))));
   EXPECT_THAT(silent.going, testing::IsEmpty());
   host.record.state = fleet::HostState::ended;

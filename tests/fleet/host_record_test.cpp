@@ -36,6 +36,7 @@ HostRecord full_record() {
   record.host_file = "/etc/sluice/host.toml";
   record.state = HostState::draining;
   record.unhealthy = "no more workers take their place";
+  record.not_ready = "job mailer cannot work";
   record.left_behind = "job mailer: a handler had not returned";
   record.up = 95s;
   record.started_at = WallTime(1'700'000'000s);
@@ -54,6 +55,7 @@ HostRecord full_record() {
   job.concurrency = 16;
   job.file_concurrency = 8;
   job.paused = true;
+  job.cut_off = true;
   job.running = 1;
   job.claimed = 10;
   job.done = 7;
@@ -82,12 +84,14 @@ TEST(HostRecord, ComesBackAsItWasWritten) {
   EXPECT_EQ(read->label(), "ops \"1\":4711");
   EXPECT_EQ(read->state, HostState::draining);
   EXPECT_EQ(read->unhealthy, "no more workers take their place");
+  EXPECT_EQ(read->not_ready, "job mailer cannot work");
   EXPECT_EQ(read->left_behind, "job mailer: a handler had not returned");
   EXPECT_EQ(read->up, 95s);
   EXPECT_EQ(read->every, 30s);
   EXPECT_EQ(read->jobs.at(0).pace.over, 12s);
   EXPECT_EQ(read->jobs.at(0).pace.slowest, 2s);
   EXPECT_EQ(read->jobs.at(0).timed_out, 3U);
+  EXPECT_TRUE(read->jobs.at(0).cut_off);
   EXPECT_EQ(read->spent_in, std::chrono::minutes(20));
   EXPECT_EQ(read->spent.at(0).usage.spent.write_units, 480);
   EXPECT_EQ(read->spent.at(0).usage.indexed_kib, 240);
@@ -111,6 +115,8 @@ TEST(HostRecord, IsCalledByNameLabelAndInstance) {
 
 TEST(HostRecord, LeavesOutWhatDoesNotFit) {
   HostRecord record = full_record();
+  record.not_ready.clear();
+  record.left_behind.clear();
   for (int i = 2; i <= 500; ++i) {
     record.running.push_back(running("m-" + std::to_string(i)));
     record.answers.push_back({"d-" + std::to_string(i), true, "done"});
@@ -142,6 +148,7 @@ TEST(HostRecord, AnIdleHostTakesLittleMoreThanAKilobyte) {
   record.spent = {{"mails", "mailer", {{3600, 1800, 0}, 0, 0}}, {"mails", "(shared)", {{3720, 1860, 120}, 0, 0}}};
   record.jobs.resize(2, record.jobs.front());
   record.unhealthy.clear();
+  record.not_ready.clear();
   record.left_behind.clear();
   EXPECT_LT(write_record(record, kPlenty).size(), 1'280U);
 }

@@ -33,6 +33,10 @@ class NotingControl final : public fleet::HostControl {
  public:
   fleet::HostRecord describe() const override {
     fleet::HostRecord record = identity();
+    ++described;
+    if (unready) {
+      record.not_ready = "job mailer cannot work: no answer";
+    }
     if (leaves_work) {
       record.state = fleet::HostState::ended;
       record.left_behind = "job mailer: a handler had not returned";
@@ -54,6 +58,8 @@ class NotingControl final : public fleet::HostControl {
          std::to_string(standing.workers.size()));
   }
 
+  mutable std::atomic<int> described{0};
+  std::atomic<bool> unready{false};
   std::atomic<bool> leaves_work{false};  ///< the host has ended, and not clean
 
   static fleet::HostRecord identity() {
@@ -193,6 +199,30 @@ TEST_F(FleetServiceTest, TellsInDetailWhileSomebodyLooks) {
   ASSERT_TRUE(fleet_->watch(30s, soon()));
   EXPECT_TRUE(
       await_record([](const fleet::HostRecord& record) { return record.detailed && record.running.size() == 1; }));
+}
+
+TEST_F(FleetServiceTest, TellsAtOnceThatItIsNotReady) {
+  ASSERT_TRUE(service_->start());
+  ASSERT_TRUE(await_record([](const auto&) { return true; }));
+  const SteadyTime before = clock_.steady_now();
+  control_.unready = true;
+  service_->look_now();
+  EXPECT_TRUE(await_record([](const fleet::HostRecord& record) { return !record.not_ready.empty(); }));
+  EXPECT_LT(clock_.steady_now() - before, 5s) << "and not with the next record that is due";
+}
+
+TEST_F(FleetServiceTest, ThePaceIsMeasuredWithEveryLookHoweverSeldomItIsTold) {
+  ASSERT_TRUE(service_->start());
+  ASSERT_TRUE(await_record([](const auto&) { return true; }));
+  for (int i = 0; i < 5; ++i) {
+    const int before = control_.described;
+    service_->look_now();
+    const SteadyTime end = clock_.steady_now() + kPatience;
+    while (control_.described == before && clock_.steady_now() < end) {
+      std::this_thread::yield();
+    }
+    EXPECT_LT(clock_.steady_now(), end);
+  }
 }
 
 TEST_F(FleetServiceTest, ALookThatFindsNothingNewIsNotTold) {

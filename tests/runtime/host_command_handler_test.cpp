@@ -78,6 +78,20 @@ TEST_F(HostCommandHandlerTest, AHandlerThatDoesNotReturnIsToldOfAfterItsJobHasEn
   script.ignore_stop.notify_all();
 }
 
+TEST_F(HostCommandHandlerTest, SaysThatAJobsStoreHasFailedItForLong) {
+  reporter_.set_state(fleet::HostState::running);
+  ASSERT_TRUE(start({plan("a")}));
+  EXPECT_EQ(command_handler_.describe().not_ready, "");
+  queues_.fail_next(test::StoreCall::claim, 1'000'000, Error(ErrorCode::timeout, "no answer"));
+  until([&] { return jobs_.members().at(0).job->activity().trouble.has_value(); });
+  clock_.leap(std::chrono::seconds(10));
+  until([&] { return command_handler_.describe().jobs[0].cut_off; });
+  EXPECT_EQ(command_handler_.describe().not_ready, "job a cannot work: no answer");
+  EXPECT_EQ(command_handler_.describe().unhealthy, "") << "a restart mends nothing";
+  queues_.heal();
+  jobs_.drain(soon());
+}
+
 TEST_F(HostCommandHandlerTest, ABurstIsInThePaceHoweverOftenSomebodyLooks) {
   using std::chrono::seconds;
   ASSERT_TRUE(start({plan("a")}));
