@@ -154,6 +154,7 @@ Result<LedgerContents> parse(const std::string& file, const LedgerBytes& bytes) 
   }
   const bool blames = contents.crash && contents.crash->blamed;
   for (std::uint32_t i = 0; i < slots; ++i) {
+    contents.given_back += bytes.slot(i).state.load() == format::kGone ? 1 : 0;
     if (auto held = read_slot(bytes, i, contents.unreadable)) {
       held->blamed = blames && contents.crash->slot == i + 1 && bytes.crash().message.view() == held->receipt.id;
       contents.held.push_back(*std::move(held));
@@ -405,6 +406,13 @@ void JobSlots::committing(HeldSlot held, Committing how) noexcept {
   }
 }
 
+void JobSlots::given_back(HeldSlot held) noexcept {
+  std::uint32_t expected = format::kRunning;
+  if (held != 0) {
+    at(held).state.compare_exchange_strong(expected, format::kGone, std::memory_order_acq_rel);
+  }
+}
+
 void JobSlots::drop(HeldSlot held) noexcept {
   if (held == 0) {
     count_unrecorded(-1);
@@ -413,7 +421,8 @@ void JobSlots::drop(HeldSlot held) noexcept {
   std::uint32_t expected = format::kRunning;
   // Whoever lost the lease of a handler that does not return may not give its place to another message: the handler's
   // return, or its crash, would be taken for that one's. The place is lost with it.
-  if (at(held).state.compare_exchange_strong(expected, format::kGone, std::memory_order_acq_rel)) {
+  if (at(held).state.compare_exchange_strong(expected, format::kGone, std::memory_order_acq_rel) ||
+      expected == format::kGone) {
     return;
   }
   at(held).state.store(format::kFree, std::memory_order_release);
@@ -462,7 +471,7 @@ Result<void> OrphanLedger::archive(const LedgerSettlement& settlement) {
   bool written = writable.open();
   for (std::uint32_t i = 0; i < before.head().slots.load(); ++i) {
     const format::Slot& slot = before.slot(i);
-    if (const std::uint32_t state = slot.state.load(); state != format::kFree && state != format::kGone) {
+    if (slot.state.load() != format::kFree) {
       written = written && write_all(writable.get(), &slot, sizeof(slot), format::file_size(kept));
       ++kept;
     }

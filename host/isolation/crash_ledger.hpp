@@ -121,6 +121,8 @@ class JobLedger : boost::noncopyable {
   virtual void ended(HeldSlot slot, bool finished) noexcept = 0;
   /// After `ended`: what ends the process from now on may be what is committed.
   virtual void committing(HeldSlot slot, Committing how) noexcept = 0;
+  /// Settled while its handler has not come back: nobody needs to settle it, and `drop` follows when it has.
+  virtual void given_back(HeldSlot /*slot*/) noexcept {}
   /// Settled or lost: not ours any more. The slot is void. Called once for each `hold`, also where that gave 0.
   virtual void drop(HeldSlot slot) noexcept = 0;
 };
@@ -234,6 +236,7 @@ class JobSlots final : public JobLedger {
   void left() noexcept override { handler_returns(); }
   void ended(HeldSlot slot, bool finished) noexcept override;
   void committing(HeldSlot slot, Committing how) noexcept override;
+  void given_back(HeldSlot slot) noexcept override;
   void drop(HeldSlot slot) noexcept override;
 
  private:
@@ -293,6 +296,7 @@ struct LedgerContents {
   std::vector<HeldMessage> held;
   std::optional<CrashReport> crash;
   LedgerSettlement settlement;
+  std::size_t given_back = 0;  ///< messages that it had settled itself before their handlers came back
   std::size_t unreadable = 0;  ///< slots that make no sense, and are passed over
   std::optional<UncleanEnd> unclean_end{};
 

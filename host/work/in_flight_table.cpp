@@ -284,6 +284,9 @@ Task* InFlightTable::resume(queue::Delivery& delivery, StepEffects& effects) {
 
 void InFlightTable::end(Task& task, Ending ending) {
   task.end(ending == Ending::lost);
+  if (crash_ledger_ != nullptr && ending != Ending::lost && !task.over()) {
+    crash_ledger_->given_back(task.slot);
+  }
   if (is_marked(task.key.get()) && ending != Ending::done) {
     release_mark({{{}, task.key->key, task.message.id, {}, task.key->fence}, task.part});
   }

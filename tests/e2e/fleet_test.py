@@ -255,10 +255,14 @@ class Fleet(Case):
         self.assertIn(why, run.report()["left_behind"][0])
         crash, = self.json("crashes")
         self.assertIn(why, crash["not_clean"])
-        self.assertIn("drained, but not clean", self.sluice("crashes", "--output", "text", check=True).stdout)
+        self.assertEqual(([], 1), (crash["held"], crash["given_back"]))
+        text = self.sluice("crashes", "--output", "text", check=True).stdout
+        self.assertIn("drained, but not clean", text)
+        self.assertIn("the host itself had settled", text)
+        self.assertNotIn("not settled yet", text)
         self.start().started()
         settled, = until("the next host has settled it", lambda: [one for one in self.json("crashes") if one["settled"]])
-        self.assertEqual((crash["not_clean"], 0), (settled["not_clean"], settled["settled"]["suspects"]))
+        self.assertEqual((crash["not_clean"], 0, 0), (settled["not_clean"], *(settled["settled"][name] for name in ("suspects", "gone"))))
 
     def test_a_drain_that_is_waited_for_says_what_is_still_at_work(self):
         run, message, done = self.drained_in_vain("5s")

@@ -196,6 +196,26 @@ TEST_F(LedgerTest, TheReturnOfALostHandlerTouchesNobodyElsesPlace) {
   }
 }
 
+TEST_F(LedgerTest, WhatTheHostHasSettledItselfIsLeftToNobody) {
+  leave_ledger([](JobLedger& job) {
+    const HeldSlot back = job.hold(delivery("back"));
+    job.started(back, "back");
+    job.given_back(back);
+    job.ended(back, false);
+    job.drop(back);
+    const HeldSlot stuck = job.hold(delivery("stuck"));
+    job.started(stuck, "stuck");
+    job.given_back(stuck);
+    job.hold(delivery("held"));
+  });
+  EXPECT_THAT(ids(read()), ElementsAre("held"));
+  EXPECT_EQ(read().given_back, 1U);
+  auto orphan = OrphanLedger::take(folder_.ledger());
+  ASSERT_TRUE(orphan && *orphan);
+  ASSERT_TRUE((*orphan)->archive({}));
+  EXPECT_EQ(read_ledger(folder_.ledgers().history().at(0))->given_back, 1U) << "history tells it too";
+}
+
 TEST_F(LedgerTest, JobsAreToldApartAndTheirPlacesComeBack) {
   const auto ledger = open_ledger_in(folder_.path());
   {

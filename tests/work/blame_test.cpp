@@ -139,6 +139,18 @@ TEST(CrashLedger, HoldsWhatIsHeldWithTheReceiptOfNow) {
   EXPECT_EQ(rig.crash_ledger.held.size(), 1U);
 }
 
+TEST(CrashLedger, SaysWhatItHasSettledWhileItsHandlerIsStuck) {
+  FlowRig rig(1);
+  rig.poll(1);
+  rig.start(0);
+  rig.pass(rig.timeout + 6s);
+  rig.extend();
+  ASSERT_EQ(rig.stuck(), 1U);
+  EXPECT_EQ(rig.crash_ledger.settled_running, 0U) << "not before it is written";
+  rig.settle();
+  EXPECT_EQ(rig.crash_ledger.settled_running, 1U);
+}
+
 TEST(CrashLedger, HoldsALostMessageUntilItsHandlerHasReturned) {
   FlowRig rig(1);
   rig.poll(1);

@@ -25,6 +25,7 @@ class BookedLedger final : public isolation::JobLedger {
   void committing(isolation::HeldSlot slot, isolation::Committing how) noexcept override {
     committed[held.at(slot).id] = how;
   }
+  void given_back(isolation::HeldSlot slot) noexcept override { settled_running += running.erase(slot); }
   void drop(isolation::HeldSlot slot) noexcept override {
     if (const auto found = held.find(slot); found != held.end()) {
       committed.erase(found->second.id);
@@ -35,6 +36,7 @@ class BookedLedger final : public isolation::JobLedger {
 
   std::map<isolation::HeldSlot, queue::Receipt> held;
   std::set<isolation::HeldSlot> running;
+  std::size_t settled_running = 0;  ///< how many were given back before their handlers had come back
   std::map<std::string, isolation::Committing> committed;  ///< by id
 
  private:

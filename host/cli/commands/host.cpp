@@ -80,8 +80,14 @@ void print_text(const LedgerContents& ledger, Console& console) {
   }
   const bool settled = ledger.settlement.time != WallTime{};
   const std::string held = counted(ledger.held.size(), "message");
-  line(settled ? "  of " + held + " held: " + counts_text(ledger.settlement) + "; by " + ledger.settlement.by
-               : "  " + held + " held, not settled yet: the next host does");
+  if (ledger.given_back > 0) {
+    line("  " + counted(ledger.given_back, "message") +
+         " whose handler had not come back: the host itself had settled what it was at");
+  }
+  if (!ledger.held.empty() || ledger.given_back == 0) {
+    line(settled ? "  of " + held + " held: " + counts_text(ledger.settlement) + "; by " + ledger.settlement.by
+                 : "  " + held + " held, not settled yet: the next host does");
+  }
   if (!ledger.complete) {
     line("  more was held that the ledger does not tell of: that comes back when its leases run out");
   }
@@ -126,7 +132,7 @@ void write_ledger(JsonWriter& json, const LedgerContents& ledger) {
   put_object(
       json, "time", time_of(ledger), "host", ledger.host, "process", ledger.process, "crash", crash, "not_clean",
       or_null(ledger.unclean_end.has_value(), ledger.unclean_end ? ledger.unclean_end->why : std::string()), "held",
-      array_of(ledger.held, write_held), "complete", ledger.complete, "settled",
+      array_of(ledger.held, write_held), "given_back", ledger.given_back, "complete", ledger.complete, "settled",
       [&ledger](JsonWriter& member) { write_settlement(member, ledger.settlement); }, "ledger", ledger.file);
 }
 
