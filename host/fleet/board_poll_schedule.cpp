@@ -27,7 +27,7 @@ void BoardPollSchedule::size(std::size_t bytes, std::size_t boards) {
   const double units = std::ceil((static_cast<double>(bytes) + kItemFrame) / kBytesPerUnit);
   const auto affordable = std::chrono::duration_cast<Duration>(
       std::chrono::duration<double>(units * static_cast<double>(boards) / kIdleWriteUnits));
-  idle_interval_ = std::max<Duration>(kTellEveryBilled, affordable);
+  idle_interval_ = std::clamp<Duration>(affordable, kTellEveryBilled, kTellAtLeastEvery);
 }
 
 Duration BoardPollSchedule::interval(SteadyTime now) const {
@@ -89,13 +89,7 @@ std::vector<queue::Notice> Sweeper::due(const std::vector<queue::Notice>& hosts,
     const auto before = seen_.find(notice.key);
     const bool same = before != seen_.end() && before->second.version == notice.version;
     const Sight sight = same ? before->second : Sight{notice.version, now};
-    const auto record = read_record(notice.text);
-    // A host with much to tell on many billed boards writes seldom.
-    const Duration every = record ? record->every : Duration::zero();
-    const bool aged = board_now - notice.posted_at > kKeepSilent;
-    const bool stood_still = now - sight.since > kKeepSilent;
-    if ((aged || stood_still) &&
-        pulse_of(stood_still ? now - sight.since : board_now - notice.posted_at, every) == Pulse::silent) {
+    if (board_now - notice.posted_at > kKeepSilent || now - sight.since > kKeepSilent) {
       old.push_back(notice);
     } else {
       seen.emplace(notice.key, sight);

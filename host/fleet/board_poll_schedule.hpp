@@ -8,8 +8,8 @@
 namespace sluice::fleet {
 
 /// Decides when a host looks at what operators want on one board, tells of itself, and sweeps away what dead hosts
-/// left. An idle host spends at most kIdleWriteUnits, however much it tells on however many boards. A step function:
-/// takes the time, makes no call. Not thread-safe.
+/// left. An idle host spends at most kIdleWriteUnits, unless one record on each board in kTellAtLeastEvery is more: it
+/// is missed by that. A step function: takes the time, makes no call. Not thread-safe.
 class BoardPollSchedule {
  public:
   /// Write units a second, over all boards of a host.
@@ -18,6 +18,7 @@ class BoardPollSchedule {
   static constexpr Duration kLookAllTheSame = std::chrono::seconds(10);  ///< where it does
   static constexpr Duration kTellEvery = std::chrono::seconds(15);
   static constexpr Duration kTellEveryBilled = std::chrono::seconds(30);
+  static constexpr Duration kTellAtLeastEvery = std::chrono::minutes(1);
   static constexpr Duration kTellWatched = std::chrono::seconds(1);  ///< while somebody looks
   static constexpr Duration kTellWatchedBilled = std::chrono::seconds(3);
   static constexpr Duration kFirstSweep = std::chrono::minutes(1);

@@ -46,7 +46,7 @@ TEST(BoardPollSchedule, AnIdleHostLooksOftenAndTellsSeldom) {
   EXPECT_NEAR(counts[Duty::tell], 240, 1);
 }
 
-TEST(BoardPollSchedule, WhateverThereIsToTellCostsNoMore) {
+TEST(BoardPollSchedule, WhateverThereIsToTellCostsNoMoreOrIsToldOnceAMinute) {
   for (const std::size_t bytes : {100U, 2'000U, 16'000U}) {
     for (const std::size_t boards : {1U, 3U, 50U}) {
       BoardPollSchedule poll_schedule(kTable, kStart);
@@ -54,8 +54,8 @@ TEST(BoardPollSchedule, WhateverThereIsToTellCostsNoMore) {
       auto counts = run(poll_schedule, kStart, 10h);
       const std::size_t units_each = (bytes + 160 + 1'023) / 1'024;
       const double units = static_cast<double>(counts[Duty::tell]) * static_cast<double>(units_each * boards);
-      EXPECT_LE(units / 36'000, 0.1) << bytes << " bytes on " << boards << " boards";
-      EXPECT_GT(counts[Duty::tell], 0);
+      EXPECT_TRUE(units / 36'000 <= 0.1 || counts[Duty::tell] <= 601) << bytes << " bytes on " << boards << " boards";
+      EXPECT_GE(counts[Duty::tell], 600) << "a host that is gone or unwell would be missed late";
     }
   }
 }
