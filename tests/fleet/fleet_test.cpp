@@ -230,6 +230,14 @@ TEST_F(FleetTest, AuditTellsWhoDidWhatNewestFirst) {
   EXPECT_EQ(fleet_->audit({.limit = 1}, soon())->deeds.size(), 1U);
 }
 
+TEST_F(FleetTest, AuditTellsSinceWhenItIsKeptWhereThatMatters) {
+  // As a book of which older chapters are gone.
+  ASSERT_TRUE(board_->post(Topic::audit, {.text = R"({"chapter":200,"entries":[]})"}, soon()));
+  EXPECT_EQ(fleet_->audit({.names = {"orders"}}, soon())->kept_since, board_->now());
+  EXPECT_EQ(fleet_->audit({}, soon())->kept_since, board_->now());
+  EXPECT_EQ(fleet_->audit({.names = {"of another board"}}, soon())->kept_since, std::nullopt);
+}
+
 TEST_F(FleetTest, ObedienceTellsWhoHasSeenIt) {
   tell("a");
   tell("bb");
