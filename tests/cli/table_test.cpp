@@ -86,13 +86,13 @@ TEST_F(Table, IsMadeOnceAndThenUsed) {
 
 TEST_F(Table, TheAuditIsItsQueuesByWhateverNameAnybodyWorked) {
   const HostFolder elsewhere("");
+  const std::string& endpoint = emulator_->endpoint();
   ASSERT_EQ(run(*folder_, {"table", "create", "--queue", "orders"}).exit_code, 0);
-  ASSERT_EQ(run(*folder_, {"purge", "orders", "--yes", "--reason", "by the host file"}).exit_code, 0);
-  ASSERT_EQ(
-      run(elsewhere, {"purge", "--table", "orders-table", "--endpoint", emulator_->endpoint(), "--yes"}).exit_code, 0);
-  for (const Finished& audit :
-       {run(*folder_, {"audit", "orders"}),
-        run(elsewhere, {"audit", "--table", "orders-table", "--endpoint", emulator_->endpoint()})}) {
+  ASSERT_EQ(run(*folder_, {"send", "orders", "-"}, "1\n2\n").exit_code, 0);
+  ASSERT_EQ(run(*folder_, {"purge", "orders", "--limit", "1", "--yes"}).exit_code, 0);
+  ASSERT_EQ(run(elsewhere, {"purge", "--table", "orders-table", "--endpoint", endpoint, "--yes"}).exit_code, 0);
+  for (const Finished& audit : {run(*folder_, {"audit", "orders"}),
+                                run(elsewhere, {"audit", "--table", "orders-table", "--endpoint", endpoint})}) {
     const auto deeds = boost::json::parse(audit.out).as_array();
     ASSERT_EQ(deeds.size(), 2U) << audit.err;
     EXPECT_EQ(deeds[0].at("what").as_string(), "purge queue orders-table");
