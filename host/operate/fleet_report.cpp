@@ -390,7 +390,7 @@ void describe(const fleet::Given& given, Fields& fields) {
 
 std::string drain_text(const fleet::KnownHost& host, Duration waited, WallTime now) {
   const fleet::HostRecord& record = host.record;
-  const bool obeys = record.state == fleet::HostState::draining;
+  const bool obeys = record.state == fleet::HostState::draining || record.state == fleet::HostState::ended;
   if (!host.answers()) {
     return "host " + silence_text(host, now) + (obeys ? "" : "; it has not obeyed");
   }
@@ -462,7 +462,8 @@ std::string quiet_hosts(const fleet::FleetView& view, bool asked) {
   std::string text;
   std::size_t quiet = 0;
   for (const fleet::KnownHost& host : view.hosts) {
-    const bool is_quiet = !host.answers() || (asked && !host.record.detailed);
+    const bool is_quiet =
+        host.record.state != fleet::HostState::ended && (!host.answers() || (asked && !host.record.detailed));
     if (is_quiet && ++quiet <= kMostTold) {
       const std::uint32_t then = host.record.running_total;
       text += (quiet == 1 ? "" : ", ") + host.record.label() + " for " + short_duration(host.age) +

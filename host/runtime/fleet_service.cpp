@@ -320,7 +320,6 @@ void FleetService::run(const std::stop_token& stop) {
       open_again_ = SteadyTime::min();
       open(names_());
     }
-    look_at_self();
     bool look = false;
     bool tell = false;
     {
@@ -328,6 +327,7 @@ void FleetService::run(const std::stop_token& stop) {
       look = std::exchange(look_, false);
       tell = std::exchange(tell_, false);
     }
+    look_at_self();
     SteadyTime wake = parts_.clock.steady_now() + kOpenAgain;
     for (const auto& post : posts_) {
       if (look) {

@@ -346,6 +346,7 @@ void LedgerRecovery::finish(OrphanSettlement& settlement) {
   if (!closed) {
     parts_.log.warn("a settled crash ledger cannot be kept", {{"why", closed.error().message()}});
   }
+  folder_.forget_all_but(kHistory);
   if (ledger.held.empty() && !ledger.crash) {
     return;
   }
@@ -357,7 +358,6 @@ void LedgerRecovery::finish(OrphanSettlement& settlement) {
                                                     {"finished", tally.finished},
                                                     {"gone", tally.gone},
                                                     {"unsettled", tally.unsettled}});
-  folder_.forget_all_but(kHistory);
 }
 
 void LedgerRecovery::wait_until_something_happens(SteadyTime at_latest) {

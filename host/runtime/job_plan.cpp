@@ -55,16 +55,16 @@ std::string refusal(const JobConfig& job, const std::string& queue, const queue:
   };
   const std::array wishes{
       Demand{job.order == config::Order::group, traits.groups,
-           "where groups cannot be kept in order beside Go programs, which would take their messages in between; use "
-           "order = \"queue\", a queue for each group, layout = \"leased\", or a SQLite store"},
+             "where groups cannot be kept in order beside Go programs, which would take their messages in between; use "
+             "order = \"queue\", a queue for each group, layout = \"leased\", or a SQLite store"},
       Demand{job.order == config::Order::queue, traits.sequence,
-           "which cannot hand out one message after the other; use a SQLite store"},
+             "which cannot hand out one message after the other; use a SQLite store"},
       Demand{job.fair, traits.groups,
-           "which has no turns by group; use a queue for each group and one job with queues = [\"a:1\", \"b:1\"], "
-           "layout = \"leased\", or a SQLite store"},
+             "which has no turns by group; use a queue for each group and one job with queues = [\"a:1\", \"b:1\"], "
+             "layout = \"leased\", or a SQLite store"},
       Demand{job.on_dead_letter == config::OnDeadLetter::hold, traits.groups,
-           "where nothing can be held behind a dead letter, since Go programs would go on; use on_dead_letter = "
-           "\"continue\", layout = \"leased\", or a SQLite store"},
+             "where nothing can be held behind a dead letter, since Go programs would go on; use on_dead_letter = "
+             "\"continue\", layout = \"leased\", or a SQLite store"},
       Demand{weighs_priorities(job), traits.priorities, kNoPriorities}};
   const auto* const refused =
       std::find_if(wishes.begin(), wishes.end(), [](const Demand& wish) { return wish.wanted && !wish.granted; });

@@ -154,8 +154,9 @@ TEST(HostText, OfADrainThatAStoppedHostHasNotSeenSaysSo) {
   EXPECT_THAT(operate::drain_text(host, 12s, kNow),
               AllOf(HasSubstr("host web-1:7 has not told of itself since "), HasSubstr(", 45s ago: "),
                     HasSubstr("; at work then: 3 handlers; it has not obeyed")));
-  EXPECT_THAT(operate::drain_ends({"i"}, {.hosts = {host}}, kNow).going,
-              testing::ElementsAre(AllOf(HasSubstr("has not told of itself since "), HasSubstr("; it has not obeyed"))));
+  EXPECT_THAT(
+      operate::drain_ends({"i"}, {.hosts = {host}}, kNow).going,
+      testing::ElementsAre(AllOf(HasSubstr("has not told of itself since "), HasSubstr("; it has not obeyed"))));
 }
 
 TEST(HostText, TellsHowHostsHaveEndedThatWereToDrain) {
@@ -179,6 +180,9 @@ TEST(HostText, TellsHowHostsHaveEndedThatWereToDrain) {
   EXPECT_THAT(json_of(host, kNow), HasSubstr("\"left_behind\": \"job mailer"));
   EXPECT_THAT(operate::host_warnings({.hosts = {host}}, kNow),
               testing::ElementsAre(HasSubstr("web-1:7 has ended and left work behind")));
+  EXPECT_EQ(operate::quiet_hosts({.hosts = {host}}, true), "") << "it has told of its end";
+  host.pulse = fleet::Pulse::fresh;
+  EXPECT_EQ(operate::drain_text(host, 1s, kNow), "host web-1:7 drains, 1s: at work still: nothing");
   const auto clean = ends({});
   EXPECT_THAT(clean.going, testing::IsEmpty());
   EXPECT_THAT(clean.unclean, testing::IsEmpty());

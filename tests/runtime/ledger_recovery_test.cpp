@@ -238,6 +238,19 @@ TEST_F(LedgerRecoveryTest, SettlesWhatLiesThereWhenItStarts) {
   EXPECT_THAT(folder_.ledgers().open_ledgers(), IsEmpty());
 }
 
+TEST_F(LedgerRecoveryTest, KeepsNoMoreHistoryOfHostsThatEndedUncleanAndHeldNothing) {
+  for (int i = 100; i < 205; ++i) {
+    std::ofstream(folder_.path() + "/1000000000-" + std::to_string(i) + ".done") << "old";
+  }
+  isolation::status_of([&] {
+    isolation::open_ledger_in(folder_.path())->note_unclean_end(machine_.wall_now(), "a handler had not returned");
+    ::_exit(75);
+  });
+  LedgerRecovery recovery(parts());
+  ASSERT_TRUE(recovery.start());
+  EXPECT_TRUE(comes_true([&] { return folder_.ledgers().history().size() == 100; }));
+}
+
 TEST_F(LedgerRecoveryTest, SettlesANeighbourThatDiesLaterAsSoonAsTheKernelSaysSo) {
   LedgerRecovery recovery(parts());
   ASSERT_TRUE(recovery.start());

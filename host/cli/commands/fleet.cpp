@@ -146,9 +146,13 @@ Exit running(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, FleetSession::open(arguments));
   SLUICE_TRY(view, look_in_detail(*session));
   auto found = operate::handlers_at_work(*view);
+  const bool some_work = !found.empty();
   SLUICE_PASS_ON(keep_chosen(found, arguments, *session));
-  show_all(found, session->clock().wall_now(), running_columns(), found.empty() ? nothing_at_work(*session, *view) : "",
-           console);
+  std::string none;
+  if (found.empty() && console.shows_text()) {  // what is in flight costs reads
+    none = some_work ? "no handler is at work on it" : nothing_at_work(*session, *view);
+  }
+  show_all(found, session->clock().wall_now(), running_columns(), none, console);
   warn_of_hosts(*view, *session, console);
   for (const std::string& label : hosts_without_detail(*view)) {
     console.note("sluice running: host " + label + " has not said what its workers run");

@@ -180,8 +180,9 @@ void find_holder(MessageAtHosts& message, const std::string& queue, const Argume
   const auto is_found = [&](const fleet::FleetView& view) {
     for (const fleet::KnownHost& host : view.hosts) {
       for (const fleet::RunningRecord& handler : host.record.running) {
-        // One that answers knows better than what was left of another one.
-        if (handler.message == message.stored.message.id && handler.queue == queue && (!holder || host.answers())) {
+        // One that answers knows better than what was left of another one, and one that has ended holds nothing.
+        if (host.record.state != fleet::HostState::ended && handler.message == message.stored.message.id &&
+            handler.queue == queue && (!holder || host.answers())) {
           holder = {host.record.label(), handler, host.answers()};
         }
       }

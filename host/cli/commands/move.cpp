@@ -431,10 +431,14 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Console& c
                           .state = fleet::DeedState::begun};
   // On the boards of both: who looks at one of the queues alone finds it too.
   const auto note = [&]() -> Result<void> {
-    SLUICE_PASS_ON(fleet::note_deed(*sides.from.board, entry, session.deadline()));
-    return fleet::note_deed(*sides.to.board, entry, session.deadline());
+    const auto here = fleet::note_deed(*sides.from.board, entry, session.deadline());
+    const auto there = fleet::note_deed(*sides.to.board, entry, session.deadline());
+    return here ? there : here;
   };
   if (const auto noted = note(); !noted) {
+    entry.state = fleet::DeedState::stopped;
+    entry.stopped_by = "nothing was moved, for the audit could not be written";
+    static_cast<void>(note());
     static_cast<void>(notice.leave(!plan.resumed, session.deadline()));
     return Exit::failure("the audit: " + session.place().explained(noted.error(), plan.pair.from));
   }

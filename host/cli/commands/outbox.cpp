@@ -248,6 +248,7 @@ Exit prune(const Arguments& arguments, Console& console) {
                    .filter = "--sent-older-than " + arguments.get("sent-older-than"),
                    .reason = arguments.get("reason")});
   if (const auto begun = (*audit)->note_begun(outbox->deadline()); !begun) {
+    static_cast<void>((*audit)->finish({}, {}, outbox->deadline()));
     return Exit::failure(begun.error().message());
   }
   const Pruned pruned = prune_all(*outbox, **desk, *age, console);
