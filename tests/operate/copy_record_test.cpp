@@ -119,7 +119,7 @@ TEST(RecordLine, KeepsEveryOtherField) {
   full.message.attempt = 4'294'967'295;
   full.half = Half::dlq;
   full.version = std::numeric_limits<std::int64_t>::max();
-  full.received_at = at(-1);
+  full.received_at = at(0);
   full.invisible_until = at(1'999'999'999'999'999'999);
   full.failure = {"it broke: \x1b[31m", "greeter", "host-1", 3, at(5)};
   full.native = R"({"id":{"S":"x"},"tags":{"SS":["a","b"]}})";
