@@ -5,11 +5,12 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/text/hex.hpp"
+
 namespace sluice {
 
 namespace {
 
-constexpr std::string_view kDigits = "0123456789abcdef";
 constexpr std::string_view kShape = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
 
 /// By hand: a million of them are made by one bulk send.
@@ -19,7 +20,7 @@ std::string in_text(std::uint64_t bits, std::uint64_t low) {
   std::size_t written = 0;
   for (char& c : text) {
     if (c == 'x') {
-      c = kDigits[bits >> 60U];
+      c = kHexDigits[bits >> 60U];
       bits = ++written == 16 ? low : bits << 4U;
     }
   }

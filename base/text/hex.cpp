@@ -2,12 +2,6 @@
 
 namespace sluice {
 
-namespace {
-
-constexpr std::string_view kHexDigits = "0123456789abcdef";
-
-}  // namespace
-
 std::string to_hex(std::span<const unsigned char> bytes) {
   std::string text;
   text.reserve(2 * bytes.size());

@@ -11,6 +11,8 @@ namespace sluice {
 
 /// Hexadecimal text with lower-case letters. Pure functions, thread-safe.
 
+inline constexpr std::string_view kHexDigits = "0123456789abcdef";
+
 /// Two digits a byte.
 std::string to_hex(std::span<const unsigned char> bytes);
 std::string to_hex(std::string_view bytes);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/text/hex.hpp"
 #include "base/text/utf8.hpp"
 
 namespace sluice {
@@ -22,7 +23,6 @@ bool is_plain(unsigned char byte) { return byte >= 0x20 && byte < 0x80 && byte !
 }  // namespace
 
 void append_json_escape(std::string& out, unsigned char c) {
-  constexpr std::string_view kHex = "0123456789abcdef";
   switch (c) {
     case '"':
       out += "\\\"";
@@ -41,8 +41,8 @@ void append_json_escape(std::string& out, unsigned char c) {
       return;
     default:
       out += "\\u00";
-      out.push_back(kHex[c >> 4]);
-      out.push_back(kHex[c & 15]);
+      out.push_back(kHexDigits[c >> 4]);
+      out.push_back(kHexDigits[c & 15]);
   }
 }
 

@@ -6,14 +6,13 @@
 #include <utility>
 
 #include "base/guard.hpp"
+#include "base/text/hex.hpp"
 #include "base/text/json_string.hpp"
 #include "base/text/utf8.hpp"
 
 namespace sluice {
 
 namespace {
-
-constexpr std::string_view kHex = "0123456789abcdef";
 
 std::uint8_t byte_at(std::string_view text, std::size_t index) { return static_cast<std::uint8_t>(text[index]); }
 
@@ -54,7 +53,7 @@ bool is_escaped(char32_t point) {
 void append_unit(std::string& out, char32_t unit) {
   out += "\\u";
   for (const unsigned shift : {12U, 8U, 4U, 0U}) {
-    out += kHex[unit >> shift & 0xfU];
+    out += kHexDigits[unit >> shift & 0xfU];
   }
 }
 
@@ -72,8 +71,8 @@ void append_escape(std::string& out, char32_t point) {
 
 void append_raw_byte(std::string& out, std::uint8_t byte) {
   out += "\\x";
-  out += kHex[byte >> 4U];
-  out += kHex[byte & 0xfU];
+  out += kHexDigits[byte >> 4U];
+  out += kHexDigits[byte & 0xfU];
 }
 
 /// Calls `raw` for a byte that is not UTF-8, `odd` for what is escaped, and `plain` for every other character.

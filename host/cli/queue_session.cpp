@@ -83,14 +83,7 @@ OrExit<std::string> choose_queue(const Arguments& arguments, const config::HostC
   if (!arguments.get("queue").empty()) {
     return arguments.get("queue");
   }
-  std::vector<std::string> names = known_queues(host);
-  if (arguments.has("job")) {
-    for (const config::JobConfig& job : config::load_job_files(host, config::process_environment()).jobs) {
-      if (job.name == arguments.get("job")) {
-        names = work::queue_names(job);
-      }
-    }
-  }
+  const std::vector<std::string> names = known_queues(host, arguments.get("job"));
   if (names.size() == 1 && !arguments.has("queue")) {
     return names.front();
   }
@@ -185,8 +178,13 @@ Exit configuration_exit(const std::vector<config::ConfigError>& errors, int code
   return {code, std::move(lines)};
 }
 
-std::vector<std::string> known_queues(const config::HostConfig& host) {
-  const auto names = config::queue_names(host, config::load_job_files(host, config::process_environment()).jobs);
+std::vector<std::string> known_queues(const config::HostConfig& host, const std::string& job) {
+  const auto jobs = config::load_job_files(host, config::process_environment()).jobs;
+  const auto named = std::find_if(jobs.begin(), jobs.end(), [&job](const auto& one) { return one.name == job; });
+  if (named != jobs.end()) {
+    return work::queue_names(*named);
+  }
+  const auto names = config::queue_names(host, jobs);
   return {names.begin(), names.end()};
 }
 

@@ -34,8 +34,9 @@ std::vector<config::JobConfig> counting_jobs(const config::HostConfig& host);
 OrExit<void> check_job_files(const config::HostConfig& host);
 /// Errors as lines.
 Exit configuration_exit(const std::vector<config::ConfigError>& errors, int code = kExitConfiguration);
-/// The queues that a host file and its jobs name, in order. Job files that cannot be read are passed over.
-std::vector<std::string> known_queues(const config::HostConfig& host);
+/// The queues that a host file and its jobs name, in order; where it has a job of this name, that job's alone. Job
+/// files that cannot be read are passed over.
+std::vector<std::string> known_queues(const config::HostConfig& host, const std::string& job = {});
 /// Whether the first word of a command that takes ids or a key after it is a queue's name, which files or a message in
 /// a file of ours know; asks no DynamoDB. Exit 64 where it has to be one, as no queue goes without saying, and is
 /// nearly.

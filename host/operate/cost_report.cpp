@@ -21,7 +21,6 @@ bool held(const fleet::HostRecord& host, const std::string& job) {
                      [&](const fleet::JobRecord& one) { return one.name == job && one.held_by_budget; });
 }
 
-constexpr std::size_t kLeastName = 12;
 constexpr int kMoneyDigits = 10;
 
 /// `money_title`: over what its money is.

@@ -59,8 +59,6 @@ bool is_about(const Directive& directive, const JobSummary& job) {
   return (directive.wish == Wish::pause || directive.wish == Wish::scale) && directive.is_about(job.name, job.queue);
 }
 
-constexpr std::size_t kLeastWidth = 12;
-
 /// With its messages and its reason: "redrive the dead-letter half of queue orders --limit 5 (bank is back)".
 std::string what_text(const fleet::AuditEntry& entry) {
   return entry.what + (entry.filter.empty() ? "" : " " + entry.filter) +
@@ -224,6 +222,11 @@ std::string silence_text(const fleet::KnownHost& host, WallTime now) {
          handlers_text(host.record.running_total);
 }
 
+/// Of a host that was told to drain.
+bool obeys(const fleet::HostRecord& record) {
+  return record.state == fleet::HostState::draining || record.state == fleet::HostState::ended;
+}
+
 /// What a word that is one of `words` means; otherwise, with `known` as those that may have been meant:
 /// "there is no job \"maler\"; did you mean \"mailer\"?"
 Result<Directive> directive_for(Wish wish, Target target, const std::string& word, const Words& words,
@@ -303,13 +306,13 @@ void describe(const fleet::JobRecord& job, Fields& fields) {
 }
 
 void describe(const JobSummary& job, Fields& fields) {
-  fields.text("job", names("JOB", kLeastWidth), job.name);
+  fields.text("job", names("JOB", kLeastName), job.name);
   fields.member("queue", job.queue);
-  fields.cell(names("QUEUE", kLeastWidth, 1), job.queue + (job.dead_letters ? " (dlq)" : ""));
+  fields.cell(names("QUEUE", kLeastName, 1), job.queue + (job.dead_letters ? " (dlq)" : ""));
   fields.member("dead_letters", job.dead_letters);
-  fields.text("handler", names("HANDLER", kLeastWidth, 6), job.handler);
+  fields.text("handler", names("HANDLER", kLeastName, 6), job.handler);
   fields.member("plugins", job.plugins);
-  fields.cell(names("PLUGIN", kLeastWidth, 7), joined(job.plugins));
+  fields.cell(names("PLUGIN", kLeastName, 7), joined(job.plugins));
   fields.member("hosts", job.hosts);
   fields.cell(figures("HOSTS", 3), std::to_string(job.hosts.size()));
   fields.member("in_files", job.in_files);
@@ -337,13 +340,13 @@ void describe(const HandlerAtWork& at_work, Fields& fields) {
   const auto since = handler.since == WallTime{} ? std::nullopt : std::optional(handler.since);
   const auto running =
       since ? std::optional(std::max(Duration(fields.now() - *since), Duration::zero())) : std::nullopt;
-  fields.text("message", names("MESSAGE", 36), handler.message);
+  fields.text("message", names("MESSAGE", kLeastId), handler.message);
   fields.text("host", names("HOST", 10), at_work.host);
   fields.member("worker", since ? std::optional(handler.worker) : std::nullopt);
   fields.cell(figures("WORKER", 3), since ? std::to_string(handler.worker) : "?");
   fields.text("job", names("JOB", 8), handler.job);
   fields.member("queue", handler.queue);
-  fields.text("handler", names("HANDLER", kLeastWidth, 2), handler.handler);
+  fields.text("handler", names("HANDLER", kLeastName, 2), handler.handler);
   fields.number("attempt", figures("ATTEMPT", 1), handler.attempt);
   fields.member("since", since);
   fields.seconds("running_seconds", kNowhere, running);
@@ -390,9 +393,9 @@ void describe(const fleet::Given& given, Fields& fields) {
 
 std::string drain_text(const fleet::KnownHost& host, Duration waited, WallTime now) {
   const fleet::HostRecord& record = host.record;
-  const bool obeys = record.state == fleet::HostState::draining || record.state == fleet::HostState::ended;
+  const bool drains = obeys(record);
   if (!host.answers()) {
-    return "host " + silence_text(host, now) + (obeys ? "" : "; it has not obeyed");
+    return "host " + silence_text(host, now) + (drains ? "" : "; it has not obeyed");
   }
   std::vector<std::string> working;
   std::vector<std::string> stuck;
@@ -404,8 +407,8 @@ std::string drain_text(const fleet::KnownHost& host, Duration waited, WallTime n
     }
   }
   const std::size_t at_work = record.running_total - std::min<std::size_t>(record.running_total, stuck.size());
-  return "host " + record.label() + (obeys ? " drains, " : " has not obeyed yet, ") + short_duration(waited) +
-         ": at work " + (obeys ? "still" : short_duration(host.age) + " ago") + ": " + handlers_text(at_work) +
+  return "host " + record.label() + (drains ? " drains, " : " has not obeyed yet, ") + short_duration(waited) +
+         ": at work " + (drains ? "still" : short_duration(host.age) + " ago") + ": " + handlers_text(at_work) +
          (working.empty() ? "" : ": " + first_of(working, at_work)) +
          (stuck.empty() ? "" : ", " + std::to_string(stuck.size()) + " stuck: " + first_of(stuck, stuck.size()));
 }
@@ -426,17 +429,17 @@ DrainEnds drain_ends(const std::vector<std::string>& instances, const fleet::Fle
       continue;
     }
     const std::string line = "host " + silence_text(*found, now);
-    const bool obeys = found->record.state == fleet::HostState::draining;
+    const bool drains = obeys(found->record);
     if (found->record.state == fleet::HostState::ended) {
       ends.unclean.push_back(line);
     } else if (found->pulse == fleet::Pulse::silent) {
-      ends.unknown.push_back(line + (obeys ? "" : "; it has not obeyed") +
+      ends.unknown.push_back(line + (drains ? "" : "; it has not obeyed") +
                              "; nobody knows whether it has ended, or how");
     } else if (!found->answers()) {
-      ends.going.push_back(line + (obeys ? "; it has not ended" : "; it has not obeyed"));
+      ends.going.push_back(line + (drains ? "; it has not ended" : "; it has not obeyed"));
     } else {
       ends.going.push_back("host " + found->record.label() +
-                           (obeys ? " drains, and has not ended" : " has not obeyed"));
+                           (drains ? " drains, and has not ended" : " has not obeyed"));
     }
   }
   return ends;
@@ -458,19 +461,15 @@ std::vector<std::string> host_warnings(const fleet::FleetView& view, WallTime no
 }
 
 std::string quiet_hosts(const fleet::FleetView& view, bool asked) {
-  constexpr std::size_t kMostTold = 3;
-  std::string text;
-  std::size_t quiet = 0;
+  std::vector<std::string> quiet;
   for (const fleet::KnownHost& host : view.hosts) {
-    const bool is_quiet =
-        host.record.state != fleet::HostState::ended && (!host.answers() || (asked && !host.record.detailed));
-    if (is_quiet && ++quiet <= kMostTold) {
+    if (host.record.state != fleet::HostState::ended && (!host.answers() || (asked && !host.record.detailed))) {
       const std::uint32_t then = host.record.running_total;
-      text += (quiet == 1 ? "" : ", ") + host.record.label() + " for " + short_duration(host.age) +
-              (then == 0 ? "" : " (" + handlers_text(then) + " at work then)");
+      quiet.push_back(host.record.label() + " for " + short_duration(host.age) +
+                      (then == 0 ? "" : " (" + handlers_text(then) + " at work then)"));
     }
   }
-  return text + (quiet > kMostTold ? " and " + std::to_string(quiet - kMostTold) + " more" : "");
+  return first_of(quiet, quiet.size());
 }
 
 std::vector<HandlerAtWork> handlers_at_work(const fleet::FleetView& view) {

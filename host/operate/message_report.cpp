@@ -9,8 +9,6 @@ namespace sluice::operate {
 
 namespace {
 
-// For the commands that take it a UUID stays whole. On a terminal longer ones may lose their middle.
-constexpr std::size_t kLeastId = 36;
 constexpr Column kId = names("ID", kLeastId);
 constexpr Column kError = prose("ERROR", 24, 1);
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <span>
 
+#include "base/text/hex.hpp"
 #include "base/text/json_check.hpp"
 #include "base/text/json_reader.hpp"
 #include "base/text/number.hpp"
@@ -26,7 +27,6 @@ std::optional<std::uint64_t> number(std::string_view text) {
 constexpr std::size_t kMostMoment = 32;
 /// Of an id, after its run's name. No input has more lines.
 constexpr std::size_t kLineDigits = 12;
-constexpr std::string_view kDigits = "0123456789abcdef";
 constexpr std::string_view kPattern = "xxxxxxxx-xxxx-8xxx-8xxx";
 
 bool is_name(std::string_view text) {
@@ -172,7 +172,7 @@ std::optional<UnsureLines> UnsureLines::parse(std::string_view text) {
 SendRun SendRun::begin(Random& random) {
   std::string name(kPattern);
   for (char& byte : name) {
-    byte = byte == 'x' ? kDigits[random.below(kDigits.size())] : byte;
+    byte = byte == 'x' ? kHexDigits[random.below(kHexDigits.size())] : byte;
   }
   LineRanges all;
   all.add_from(1);
@@ -196,7 +196,7 @@ std::optional<SendRun> SendRun::resume(std::string_view token) {
 std::string SendRun::id(std::uint64_t line) const {
   std::array<char, 1 + kLineDigits> digits{'-'};
   for (std::size_t place = kLineDigits; place > 0; --place, line >>= 4U) {
-    digits[place] = kDigits[line & 15U];
+    digits[place] = kHexDigits[line & 15U];
   }
   std::string id;
   id.reserve(name_.size() + digits.size());

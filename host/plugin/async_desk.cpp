@@ -3,8 +3,8 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <exception>
-#include <iostream>
 #include <map>
 #include <thread>
 
@@ -393,11 +393,12 @@ sluice_answer AsyncDesk::refuse(sluice_token token, std::string_view what) noexc
                                           : ", whose message is long gone") +
                              "): it is refused; a defect of the plugin";
     const auto own = std::find_if(users_.begin(), users_.end(), [&](const DeskUser* user) { return user->job == job; });
-    if (users_.empty()) {  // its host has ended already
-      std::cerr << "sluice: job '" << job << "', message '" << id << "': " << text << '\n';
-    } else {
-      const DeskUser& user = own == users_.end() ? *users_.back() : **own;
-      write_log(user.log, SLUICE_LOG_ERROR, job, id, {text.data(), text.size()});
+    const DeskUser* const user = own != users_.end() ? *own : users_.empty() ? nullptr : users_.back();
+    if (user != nullptr && user->log) {
+      write_log(user->log, SLUICE_LOG_ERROR, job, id, {text.data(), text.size()});
+    } else {  // its host has ended already
+      const std::string whose = "job '" + std::string(job) + "', message '" + std::string(id) + "'";
+      std::fprintf(stderr, "sluice: %s: %s\n", whose.c_str(), text.c_str());
     }
     return twice ? SLUICE_TWICE : SLUICE_STALE;
   } catch (const std::exception&) {

@@ -14,11 +14,6 @@ namespace {
 using std::chrono::hours;
 using std::chrono::seconds;
 
-HostConfig host_of(const std::string& text) {
-  auto parsed = parse_host_config(text, "/etc/sluice/host.toml", [](const std::string&) { return std::nullopt; });
-  return std::get<HostConfig>(std::move(parsed));
-}
-
 JobConfig job_of(const std::string& text, const std::string& file = "/etc/sluice/jobs.d/relay.toml") {
   auto parsed = parse_job_config(text, file, [](const std::string&) { return std::nullopt; });
   return std::get<JobConfig>(std::move(parsed));

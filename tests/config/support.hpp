@@ -54,6 +54,11 @@ T value_of(Parsed<T> parsed) {
   return T{};
 }
 
+/// What a host file says that is in order.
+inline HostConfig host_of(const std::string& text, std::map<std::string, std::string> variables = {}) {
+  return value_of(parse_host_config(text, "/etc/sluice/host.toml", environment_of(std::move(variables))));
+}
+
 inline std::string file_text(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
   std::ostringstream text;

@@ -7,26 +7,22 @@
 namespace sluice::config {
 namespace {
 
-HostConfig host(const std::string& text, std::map<std::string, std::string> variables = {}) {
-  return value_of(parse_host_config(text, "/etc/sluice/host.toml", environment_of(std::move(variables))));
-}
-
 std::string errors(const std::string& text) {
   return errors_text(parse_host_config(text, "host.toml", environment_of({})));
 }
 
 TEST(LogSection, WithoutItStandardErrorIsTextAndNothingIsSent) {
-  const HostConfig config = host("");
+  const HostConfig config = host_of("");
   EXPECT_EQ(config.log_format, LogFormat::text);
   EXPECT_TRUE(config.log_senders.empty());
   EXPECT_FALSE(config.tracing);
 }
 
 TEST(LogSection, AHandlerIsOneOrAList) {
-  EXPECT_EQ(host("[log]\nhandler = \"json\"").log_format, LogFormat::json);
-  EXPECT_EQ(host("[log]\nformat = \"json\"").log_format, LogFormat::json);
-  EXPECT_EQ(host("[log]\nhandler = [\"text\"]").log_format, LogFormat::text);
-  const HostConfig config = host(R"(
+  EXPECT_EQ(host_of("[log]\nhandler = \"json\"").log_format, LogFormat::json);
+  EXPECT_EQ(host_of("[log]\nformat = \"json\"").log_format, LogFormat::json);
+  EXPECT_EQ(host_of("[log]\nhandler = [\"text\"]").log_format, LogFormat::text);
+  const HostConfig config = host_of(R"(
 [log]
 level = "debug"
 handler = ["json", "rollbar", "sentry", "datadog"]
@@ -45,7 +41,7 @@ api_key = "k3y"
 site = "datadoghq.eu"
 service = "mailer"
 )",
-                                 {{"TOKEN", "abc"}, {"SHARE", "0.25"}});
+                                    {{"TOKEN", "abc"}, {"SHARE", "0.25"}});
   EXPECT_EQ(config.log_format, LogFormat::json);
   ASSERT_EQ(config.log_senders.size(), 3U);
   const LogSender& rollbar = config.log_senders[0];
@@ -67,12 +63,12 @@ service = "mailer"
 }
 
 TEST(LogSection, DatadogWithoutAKeyIsAFormat) {
-  const HostConfig config = host("[log]\nhandler = \"datadog\"\n[log.datadog]\nenvironment = \"prod\"");
+  const HostConfig config = host_of("[log]\nhandler = \"datadog\"\n[log.datadog]\nenvironment = \"prod\"");
   EXPECT_EQ(config.log_format, LogFormat::datadog);
   EXPECT_TRUE(config.log_senders.empty());
   EXPECT_EQ(config.datadog.service, "sluice");
   EXPECT_EQ(config.datadog.environment, "prod");
-  EXPECT_EQ(host("[log]\nhandler = \"datadog\"").log_format, LogFormat::datadog);
+  EXPECT_EQ(host_of("[log]\nhandler = \"datadog\"").log_format, LogFormat::datadog);
 }
 
 TEST(LogSection, ASectionThatNobodyUsesIsAMistake) {
@@ -93,7 +89,7 @@ TEST(LogSection, NoErrorShowsASecret) {
 }
 
 TEST(TracingSection, AnEndpointIsCompletedByItsProtocol) {
-  const auto endpoint = [](const std::string& keys) { return host("[tracing]\n" + keys).tracing->endpoint; };
+  const auto endpoint = [](const std::string& keys) { return host_of("[tracing]\n" + keys).tracing->endpoint; };
   EXPECT_EQ(endpoint("endpoint = \"otel-collector:4317\""), "http://otel-collector:4317");
   EXPECT_EQ(endpoint("endpoint = \"https://collector\""), "https://collector:4317");
   EXPECT_EQ(endpoint("endpoint = \"http://[::1]\""), "http://[::1]:4317");
@@ -102,12 +98,12 @@ TEST(TracingSection, AnEndpointIsCompletedByItsProtocol) {
 }
 
 TEST(TracingSection, HasItsDefaultsAndAllItsKeys) {
-  const TracingConfig plain = *host("[tracing]\nendpoint = \"c:4317\"").tracing;
+  const TracingConfig plain = *host_of("[tracing]\nendpoint = \"c:4317\"").tracing;
   EXPECT_EQ(plain.protocol, TraceProtocol::grpc);
   EXPECT_EQ(plain.sampler, TraceSampler::parent);
   EXPECT_EQ(plain.ratio, 1);
   EXPECT_EQ(plain.service, "sluice");
-  const TracingConfig full = *host(R"(
+  const TracingConfig full = *host_of(R"(
 [tracing]
 endpoint = "c:4317"
 sampler = "ratio"
@@ -118,7 +114,7 @@ attributes = { team = "orders" }
 headers = { authorization = "Bearer ${KEY}" }
 ca = "ca.pem"
 )",
-                                   {{"KEY", "abc"}})
+                                      {{"KEY", "abc"}})
                                   .tracing;
   EXPECT_EQ(full.sampler, TraceSampler::ratio);
   EXPECT_EQ(full.ratio, 0.125);
@@ -131,11 +127,11 @@ ca = "ca.pem"
 
 TEST(HostChanges, NameSendersAndTracing) {
   const std::string sentry = "[log]\nhandler = \"sentry\"\n[log.sentry]\ndsn = \"https://k@sentry.io/1\"\n";
-  const HostConfig before = host(sentry);
+  const HostConfig before = host_of(sentry);
   EXPECT_EQ(changed_keys(before, before), std::vector<std::string>());
-  EXPECT_EQ(changed_keys(before, host(sentry + "sample_rate = 0.5\n[tracing]\nendpoint = \"c:1\"")),
+  EXPECT_EQ(changed_keys(before, host_of(sentry + "sample_rate = 0.5\n[tracing]\nendpoint = \"c:1\"")),
             (std::vector<std::string>{"log.sentry", "tracing"}));
-  EXPECT_EQ(changed_keys(before, host("")), std::vector<std::string>{"log.sentry"});
+  EXPECT_EQ(changed_keys(before, host_of("")), std::vector<std::string>{"log.sentry"});
 }
 
 }  // namespace

@@ -7,25 +7,21 @@
 namespace sluice::config {
 namespace {
 
-HostConfig wake_host(const std::string& text, std::map<std::string, std::string> variables = {}) {
-  return value_of(parse_host_config(text, "/etc/sluice/host.toml", environment_of(std::move(variables))));
-}
-
 std::string wake_errors(const std::string& text, std::map<std::string, std::string> variables = {}) {
   return errors_text(parse_host_config(text, "host.toml", environment_of(std::move(variables))));
 }
 
-TEST(WakeSection, WithoutItNobodyListensAndWhatIsPutIsRungFor) { EXPECT_EQ(wake_host("").wake, WakeConfig{}); }
+TEST(WakeSection, WithoutItNobodyListensAndWhatIsPutIsRungFor) { EXPECT_EQ(host_of("").wake, WakeConfig{}); }
 
 TEST(WakeSection, IsReadAsItStands) {
-  const WakeConfig wake = wake_host(R"(
+  const WakeConfig wake = host_of(R"(
 [wake]
 listen = "${ADDRESS}:7011"
 announce = "worker-1.example.com:0"
 secret = "${SECRET}"
 ring = false
 )",
-                                    {{"ADDRESS", "[fd00::5]"}, {"SECRET", "0123456789abcdef"}})
+                                  {{"ADDRESS", "[fd00::5]"}, {"SECRET", "0123456789abcdef"}})
                               .wake;
   EXPECT_EQ(wake.listen, "[fd00::5]:7011");
   EXPECT_EQ(wake.announce, "worker-1.example.com:0");
@@ -33,13 +29,12 @@ ring = false
   EXPECT_FALSE(wake.ring);
 }
 
-TEST(WakeSection, AnEmptyAddressIsNone) { EXPECT_EQ(wake_host("[wake]\nlisten = \"${WAKE:-}\"").wake.listen, ""); }
+TEST(WakeSection, AnEmptyAddressIsNone) { EXPECT_EQ(host_of("[wake]\nlisten = \"${WAKE:-}\"").wake.listen, ""); }
 
 TEST(WakeSection, EveryAddressOfTheMachineNeedsOneToAnnounce) {
   EXPECT_THAT(wake_errors("[wake]\nlisten = \"0.0.0.0:7011\""),
               testing::HasSubstr("host.toml:2:10: 'listen' in [wake] stands for every address of this machine"));
-  EXPECT_EQ(wake_host("[wake]\nlisten = \"0.0.0.0:7011\"\nannounce = \"10.0.0.5:7011\"").wake.announce,
-            "10.0.0.5:7011");
+  EXPECT_EQ(host_of("[wake]\nlisten = \"0.0.0.0:7011\"\nannounce = \"10.0.0.5:7011\"").wake.announce, "10.0.0.5:7011");
 }
 
 TEST(WakeSection, NoErrorShowsASecret) {
@@ -51,8 +46,8 @@ TEST(WakeSection, NoErrorShowsASecret) {
 }
 
 TEST(WakeSection, AnEditWaitsForARestart) {
-  EXPECT_EQ(changed_keys(wake_host(""),
-                         wake_host("[wake]\nlisten = \"127.0.0.1:0\"\nsecret = \"0123456789abcdef\"\nring = false")),
+  EXPECT_EQ(changed_keys(host_of(""),
+                         host_of("[wake]\nlisten = \"127.0.0.1:0\"\nsecret = \"0123456789abcdef\"\nring = false")),
             (std::vector<std::string>{"wake.listen", "wake.secret", "wake.ring"}));
 }
 

@@ -6,13 +6,6 @@ namespace sluice::test::model {
 
 namespace json = boost::json;
 
-namespace {
-
-json::object text(const std::string& value) { return {{"S", value}}; }
-json::object numeric(long long value) { return {{"N", std::to_string(value)}}; }
-
-}  // namespace
-
 Question RandomRequests::query_index() {
   std::string condition = "kind = :k";
   json::object values = {{":k", text("k" + std::to_string(below(2)))}};

@@ -10,13 +10,6 @@ namespace sluice::test::model {
 
 namespace json = boost::json;
 
-namespace {
-
-json::object text_value(const std::string& value) { return {{"S", value}}; }
-json::object numeric_value(long long value) { return {{"N", std::to_string(value)}}; }
-
-}  // namespace
-
 std::vector<Question> RandomRequests::tables() {
   const char* jobs = R"({"TableName":"jobs","BillingMode":"PAY_PER_REQUEST",
     "AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"},{"AttributeName":"kind","AttributeType":"S"},
@@ -67,10 +60,9 @@ Question RandomRequests::next() {
 }
 
 std::string RandomRequests::id() { return "id-" + std::to_string(below(12)); }
-json::object RandomRequests::job_key() { return {{"id", text_value(id())}}; }
+json::object RandomRequests::job_key() { return {{"id", text(id())}}; }
 json::object RandomRequests::row_key() {
-  return {{"box", text_value("box-" + std::to_string(below(2)))},
-          {"n", numeric_value(static_cast<long long>(below(20)) - 5)}};
+  return {{"box", text("box-" + std::to_string(below(2)))}, {"n", numeric(static_cast<long long>(below(20)) - 5)}};
 }
 
 json::value RandomRequests::number() {
@@ -95,24 +87,24 @@ json::value RandomRequests::value() {
     case 5:
       return {{"NS", json::array{"2", "10", "1.0"}}};
     case 6:
-      return {{"L", json::array{number(), text_value("in"), json::object{{"M", json::object{{"leaf", number()}}}}}}};
+      return {{"L", json::array{number(), text("in"), json::object{{"M", json::object{{"leaf", number()}}}}}}};
     case 7:
-      return {{"M", json::object{{"leaf", text_value("deep")}}}};
+      return {{"M", json::object{{"leaf", text("deep")}}}};
     case 8:
-      return text_value("");
+      return text("");
     default:
-      return text_value(blob());
+      return text(blob());
   }
 }
 
 json::object RandomRequests::job() {
   json::object item = job_key();
   if (chance(90)) {
-    item["kind"] = text_value("k" + std::to_string(below(2)));
-    item["sent"] = text_value("t" + std::to_string(below(30)));
+    item["kind"] = text("k" + std::to_string(below(2)));
+    item["sent"] = text("t" + std::to_string(below(30)));
   }
   if (chance(80)) {
-    item["version"] = numeric_value(static_cast<long long>(below(4)));
+    item["version"] = numeric(static_cast<long long>(below(4)));
   }
   if (chance(50)) {
     item["data"] = value();
@@ -121,7 +113,7 @@ json::object RandomRequests::job() {
     item["tags"] = json::object{{"SS", json::array{"a", "k0"}}};
   }
   if (chance(30)) {
-    item["things"] = json::object{{"L", json::array{number(), text_value("x"), number()}}};
+    item["things"] = json::object{{"L", json::array{number(), text("x"), number()}}};
   }
   if (chance(30)) {
     item["deep"] = json::object{{"M", json::object{{"leaf", number()}}}};
@@ -132,7 +124,7 @@ json::object RandomRequests::job() {
 json::object RandomRequests::row() {
   json::object item = row_key();
   if (chance(70)) {
-    item["owner_id"] = text_value("o" + std::to_string(below(2)));
+    item["owner_id"] = text("o" + std::to_string(below(2)));
   }
   item["load"] = value();
   return item;
@@ -154,11 +146,11 @@ void RandomRequests::add_condition(json::object& body) {
   }
   for (const std::string placeholder : made.values) {
     if (placeholder == ":cn") {
-      values[placeholder] = numeric_value(static_cast<long long>(below(4)));
+      values[placeholder] = numeric(static_cast<long long>(below(4)));
     } else if (placeholder == ":cm") {
-      values[placeholder] = numeric_value(4);
+      values[placeholder] = numeric(4);
     } else {
-      values[placeholder] = text_value(placeholder == ":ct" ? "N" : one_of<const char*>({"k0", "k1", "t1", "a"}));
+      values[placeholder] = text(placeholder == ":ct" ? "N" : one_of<const char*>({"k0", "k1", "t1", "a"}));
     }
   }
   if (!names.empty()) {
@@ -193,7 +185,7 @@ void RandomRequests::spoil(Question& question) {
       return;
     case 4:
       if (question.body.contains("Item")) {
-        question.body["Item"].as_object()["id"] = text_value("");
+        question.body["Item"].as_object()["id"] = text("");
       }
       return;
     default:
@@ -213,7 +205,7 @@ Question RandomRequests::put() {
     body["ReturnValues"] = one_of<const char*>({"ALL_OLD", "NONE", "ALL_NEW"});
   }
   if (chance(5)) {
-    body["Item"].as_object()[rows ? "owner_id" : "sent"] = chance(50) ? json::value(text_value("")) : number();
+    body["Item"].as_object()[rows ? "owner_id" : "sent"] = chance(50) ? json::value(text("")) : number();
   }
   return {"PutItem", body};
 }
@@ -228,9 +220,9 @@ Question RandomRequests::update() {
   }
   for (const std::string placeholder : made.values) {
     values[placeholder] = placeholder == ":n"   ? number()
-                          : placeholder == ":l" ? json::value{{"L", json::array{text_value("more")}}}
+                          : placeholder == ":l" ? json::value{{"L", json::array{text("more")}}}
                           : placeholder == ":t" ? json::value{{"SS", json::array{"a", "z"}}}
-                                                : json::value(text_value(one_of<const char*>({"k0", "k1", "t5", ""})));
+                                                : json::value(text(one_of<const char*>({"k0", "k1", "t5", ""})));
   }
   if (!names.empty()) {
     body["ExpressionAttributeNames"] = names;
@@ -277,7 +269,7 @@ Question RandomRequests::batch_get() {
   for (std::size_t i = 0; i < below(6) + 1; ++i) {
     const std::string key = id();
     if (seen.insert(key).second || chance(3)) {
-      keys.push_back(json::object{{"id", text_value(key)}});
+      keys.push_back(json::object{{"id", text(key)}});
     }
   }
   return {"BatchGetItem", {{"RequestItems", {{"jobs", {{"Keys", keys}, {"ConsistentRead", chance(50)}}}}}}};
@@ -295,7 +287,7 @@ Question RandomRequests::batch_write() {
     if (chance(70)) {
       requests.push_back(json::object{{"PutRequest", {{"Item", item}}}});
     } else {
-      requests.push_back(json::object{{"DeleteRequest", {{"Key", {{"id", text_value(key)}}}}}});
+      requests.push_back(json::object{{"DeleteRequest", {{"Key", {{"id", text(key)}}}}}});
     }
   }
   return {"BatchWriteItem", {{"RequestItems", {{"jobs", requests}}}}};
@@ -337,7 +329,7 @@ Question RandomRequests::transact_get() {
   for (std::size_t i = 0; i < below(4) + 1; ++i) {
     const std::string key = id();
     if (seen.insert(key).second || chance(5)) {
-      parts.push_back(json::object{{"Get", {{"TableName", "jobs"}, {"Key", {{"id", text_value(key)}}}}}});
+      parts.push_back(json::object{{"Get", {{"TableName", "jobs"}, {"Key", {{"id", text(key)}}}}}});
     }
   }
   return {"TransactGetItems", {{"TransactItems", parts}}};

@@ -10,6 +10,10 @@
 
 namespace sluice::test::model {
 
+/// Attribute values.
+inline boost::json::object text(const std::string& value) { return {{"S", value}}; }
+inline boost::json::object numeric(long long value) { return {{"N", std::to_string(value)}}; }
+
 /// Requests by chance: mostly such as this product makes, some that DynamoDB refuses. Few keys, so that they meet.
 class RandomRequests {
  public:

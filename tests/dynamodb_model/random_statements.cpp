@@ -8,12 +8,6 @@ namespace sluice::test::model {
 
 namespace json = boost::json;
 
-namespace {
-
-json::object string_value(const std::string& value) { return {{"S", value}}; }
-
-}  // namespace
-
 json::object RandomRequests::one_statement(const std::string& key) {
   json::array parameters;
   std::string out;
@@ -23,7 +17,7 @@ json::object RandomRequests::one_statement(const std::string& key) {
     case 0:
     case 1: {
       out = R"(INSERT INTO "jobs" VALUE {'id':?)";
-      put(string_value(key));
+      put(text(key));
       json::object item = job();
       for (const auto& member : item) {
         if (member.key() != "id") {
@@ -39,51 +33,51 @@ json::object RandomRequests::one_statement(const std::string& key) {
     case 4:
       out = R"(UPDATE "jobs" SET "version"=?,"updated_at"=?)";
       put({{"N", std::to_string(below(4))}});
-      put(string_value("now"));
+      put(text("now"));
       if (chance(50)) {
         out += R"(,"sent"=?)";
-        put(string_value(chance(95) ? "t" + std::to_string(below(30)) : ""));
+        put(text(chance(95) ? "t" + std::to_string(below(30)) : ""));
       }
       if (chance(30)) {
         out += R"( REMOVE "tags")";
       }
       out += R"( WHERE "id"=?)";
-      put(string_value(key));
+      put(text(key));
       if (chance(80)) {
         out += R"( AND "version"=?)";
         put(version);
       }
       if (chance(30)) {
         out += R"( AND "sent"<?)";
-        put(string_value("t2"));
+        put(text("t2"));
       }
       out += chance(70) ? " RETURNING ALL NEW *" : "";
       break;
     case 5:
       out = R"(UPDATE "jobs" SET "version"=? WHERE "id"=? AND "version" IS MISSING RETURNING ALL NEW *)";
       put(version);
-      put(string_value(key));
+      put(text(key));
       break;
     case 6:
     case 7:
       out = R"(DELETE FROM "jobs" WHERE "id"=? AND "version"=?)";
-      put(string_value(key));
+      put(text(key));
       put(version);
       out += chance(50) ? " RETURNING ALL OLD *" : "";
       break;
     case 8:
       out = R"(DELETE FROM "jobs" WHERE "id"=? RETURNING ALL OLD *)";
-      put(string_value(key));
+      put(text(key));
       break;
     case 9:
       out = R"(UPDATE "jobs" SET "data"=? WHERE "id"=? RETURNING ALL OLD *)";
       put(value());
-      put(string_value(key));
+      put(text(key));
       break;
     case 10:
       out = R"(UPDATE "nowhere" SET "a"=? WHERE "id"=?)";
-      put(string_value("other"));
-      put(string_value(key));
+      put(text("other"));
+      put(text(key));
       break;
     default:
       out = R"(DELETE FROM "jobs" WHERE "version"=?)";
@@ -102,8 +96,8 @@ Question RandomRequests::statements() {
       continue;
     }
     if (reading) {
-      all.push_back(json::object{{"Statement", R"(SELECT * FROM "jobs" WHERE "id"=?)"},
-                                 {"Parameters", json::array{string_value(key)}}});
+      all.push_back(
+          json::object{{"Statement", R"(SELECT * FROM "jobs" WHERE "id"=?)"}, {"Parameters", json::array{text(key)}}});
     } else {
       all.push_back(one_statement(key));
     }
@@ -115,7 +109,7 @@ Question RandomRequests::statement() {
   if (chance(30)) {
     return {"ExecuteStatement",
             {{"Statement", R"(SELECT * FROM "jobs"."by-kind" WHERE "kind"=? AND "sent">?)"},
-             {"Parameters", json::array{string_value("k0"), string_value("t1")}}}};
+             {"Parameters", json::array{text("k0"), text("t1")}}}};
   }
   return {"ExecuteStatement", one_statement(id())};
 }

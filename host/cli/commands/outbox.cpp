@@ -39,6 +39,7 @@ constexpr std::string_view kInterrupted = "interrupted";
 /// One outbox of the host file. A resource that can be moved.
 struct ChosenOutbox {
   std::string name;
+  config::HostConfig host;
   std::unique_ptr<SystemClock> clock = std::make_unique<SystemClock>();
   std::unique_ptr<SeededRandom> random = std::make_unique<SeededRandom>();
   runtime::OpenOutbox open{};
@@ -80,6 +81,7 @@ OrExit<ChosenOutbox> choose(const Arguments& arguments) {
   }
   outbox.open = *std::move(open);
   outbox.named = !host->outboxes.at(outbox.name).producer.empty();
+  outbox.host = std::move(*host);
   return outbox;
 }
 
@@ -240,8 +242,7 @@ Exit prune(const Arguments& arguments, Console& console) {
       return Exit::ok();
     }
   }
-  SLUICE_TRY(host, load_host_file(arguments));
-  runtime::HostQueues queues(*host, *outbox->clock, *outbox->random, nullptr);
+  runtime::HostQueues queues(outbox->host, *outbox->clock, *outbox->random, nullptr);
   SLUICE_TRY(audit, outbox->checked(operate::AuditedOperator::open(
                         queues, std::string(config::kOutboxPrefix) + outbox->name, this_operator(), *outbox->random)));
   (*audit)->begin({.what = "outbox prune " + outbox->name,

@@ -473,11 +473,10 @@ Exit wait_until_gone(FleetSession& session, const std::string& host, const std::
     }
     SLUICE_TRY(view, session.hosts());
     operate::DrainEnds ends = operate::drain_ends(instances, *view, session.clock().wall_now());
-    const bool over = session.clock().steady_now() >= until;
-    for (std::string& line : ends.going) {
-      line += " within " + config::format_duration(options.timeout);
-    }
-    if (ends.going.empty() || over) {
+    if (ends.going.empty() || session.clock().steady_now() >= until) {
+      for (std::string& line : ends.going) {
+        line += " within " + config::format_duration(options.timeout);
+      }
       return show_ends(host, std::move(ends), console);
     }
     for (const fleet::KnownHost& known : view->hosts) {

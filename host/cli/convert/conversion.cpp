@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/text/hex.hpp"
 #include "base/text/lower_case.hpp"
 
 namespace sluice::cli::convert {
@@ -11,7 +12,6 @@ namespace sluice::cli::convert {
 namespace {
 
 std::string in_quotes(std::string_view value) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text = "\"";
   for (const char c : value) {
     const auto byte = static_cast<unsigned char>(c);
@@ -24,8 +24,8 @@ std::string in_quotes(std::string_view value) {
       text += "\\t";
     } else if (byte < 0x20 || byte == 0x7f) {
       text += "\\u00";
-      text += kDigits[byte >> 4U];
-      text += kDigits[byte & 15U];
+      text += kHexDigits[byte >> 4U];
+      text += kHexDigits[byte & 15U];
     } else {
       text += c;
     }

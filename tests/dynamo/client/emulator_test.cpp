@@ -7,6 +7,7 @@
 #include "dynamo/client.hpp"
 #include "dynamo/credentials/chain.hpp"
 #include "dynamo/transport/curl_transport.hpp"
+#include "tests/support/dynamodb_model/fixed_credentials.hpp"
 #include "tests/support/tcp_gate.hpp"
 
 namespace sluice::dynamo {
@@ -17,18 +18,6 @@ using test::Fault;
 using test::TcpGate;
 
 constexpr const char* kTable = "jobs";
-
-class FixedCredentials final : public CredentialsProvider {
- public:
-  Result<Credentials> get(Deadline) override {
-    return Credentials{.access_key_id = "local",
-                       .secret_access_key = "local",
-                       .session_token = {},
-                       .account_id = {},
-                       .expires_at = {},
-                       .source = "test"};
-  }
-};
 
 class ClientOnEmulator : public testing::Test {
  protected:
@@ -90,7 +79,7 @@ class ClientOnEmulator : public testing::Test {
   SystemClock clock;
   SeededRandom random{1};
   CurlTransport transport{clock};
-  FixedCredentials credentials;
+  test::model::FixedCredentials credentials;
   std::unique_ptr<Client> client;
   std::string table;
   Mutex mutex;

@@ -5,6 +5,7 @@
 #include "dynamo/client.hpp"
 #include "dynamo/codec/requests.hpp"
 #include "dynamo/credentials/chain.hpp"
+#include "tests/support/dynamodb_model/fixed_credentials.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/fake_random.hpp"
 #include "tests/support/fake_transport.hpp"
@@ -22,16 +23,6 @@ std::string cancelled(const std::string& reasons) {
          reasons + "]}";
 }
 
-class OneCredentials final : public CredentialsProvider {
- public:
-  Result<Credentials> get(Deadline) override {
-    Credentials out;
-    out.access_key_id = "AKID";
-    out.secret_access_key = "secret";
-    return out;
-  }
-};
-
 struct TransactTest : testing::Test {
   Result<ItemOutput> transact(const std::string& token = "token") {
     TransactWriteRequest request;
@@ -43,7 +34,7 @@ struct TransactTest : testing::Test {
 
   ClientOptions options{.region = "eu-west-1", .endpoint = "http://127.0.0.1:8000", .observer = {}};
   test::FakeTransport transport;
-  OneCredentials credentials;
+  test::model::FixedCredentials credentials;
   test::FakeClock clock;
   test::FakeRandom random;
   Client client{options, transport, credentials, clock, random};

@@ -14,13 +14,14 @@ set(sluice_std_headers
 # what computes for long itself.
 set(sluice_test_options $<$<CONFIG:Debug>:-O0>)
 
-# sluice_share_headers(SET TYPES OPTIMISED FOLDER...): the targets of these types below the folders share the set's headers, and the
-# options that it was compiled with. OPTIMISED: those that say so of themselves (TRUE), or all others.
-function(sluice_share_headers set types optimised)
+# sluice_compile_together(SET TYPES OPTIMISED FOLDER...): the targets of these types below the folders are compiled some sources at a
+# time, and share the set's headers and the options that it was compiled with. OPTIMISED: those that say so of themselves (TRUE), or all
+# others.
+function(sluice_compile_together set types optimised)
   get_target_property(options ${set} COMPILE_OPTIONS)
   foreach(folder ${ARGN})
     get_property(folders DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
-    sluice_share_headers(${set} "${types}" ${optimised} ${folders})
+    sluice_compile_together(${set} "${types}" ${optimised} ${folders})
     get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
     foreach(target ${targets})
       get_target_property(type ${target} TYPE)
@@ -47,7 +48,7 @@ if(SLUICE_QUICK_BUILD)
   target_link_libraries(sluice_std PRIVATE sluice::build_options)
   target_precompile_headers(sluice_std PRIVATE ${sluice_std_headers})
   foreach(folder base config dynamo host)
-    sluice_share_headers(sluice_std STATIC_LIBRARY FALSE ${PROJECT_SOURCE_DIR}/${folder})
+    sluice_compile_together(sluice_std STATIC_LIBRARY FALSE ${PROJECT_SOURCE_DIR}/${folder})
   endforeach()
   if(SLUICE_TESTS)
     set(tests ${PROJECT_SOURCE_DIR}/tests)
@@ -59,12 +60,12 @@ if(SLUICE_QUICK_BUILD)
       target_link_libraries(${set} PRIVATE sluice::build_options GTest::gmock GTest::gtest_main)
       target_precompile_headers(${set} PRIVATE ${sluice_std_headers} <gmock/gmock.h> <gtest/gtest.h>)
     endforeach()
-    sluice_share_headers(sluice_test_parts "STATIC_LIBRARY;OBJECT_LIBRARY" FALSE ${tests})
-    sluice_share_headers(sluice_optimised_tests EXECUTABLE TRUE ${tests})
-    sluice_share_headers(sluice_tests EXECUTABLE FALSE ${tests})
+    sluice_compile_together(sluice_test_parts "STATIC_LIBRARY;OBJECT_LIBRARY" FALSE ${tests})
+    sluice_compile_together(sluice_optimised_tests EXECUTABLE TRUE ${tests})
+    sluice_compile_together(sluice_tests EXECUTABLE FALSE ${tests})
     # Beside the tests they only have to build; those that measure are built without tests.
     if(SLUICE_BENCH)
-      sluice_share_headers(sluice_tests EXECUTABLE FALSE ${PROJECT_SOURCE_DIR}/bench)
+      sluice_compile_together(sluice_tests EXECUTABLE FALSE ${PROJECT_SOURCE_DIR}/bench)
     endif()
   endif()
 endif()
