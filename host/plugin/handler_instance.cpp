@@ -878,6 +878,11 @@ Result<std::unique_ptr<HandlerInstance>> HandlerInstance::create(HandlerSurround
 
 bool is_concurrent(const sluice_handler& handler) { return (handler.flags & SLUICE_HANDLER_CONCURRENT) != 0; }
 
+bool only_sends(const sluice_handler& handler) {
+  const auto* effects = feature_of<sluice_effects_handler>(handler, SLUICE_EFFECTS_1);
+  return effects != nullptr && effects->only_sends != 0;
+}
+
 HandlerKind kind_of(const sluice_handler& handler) {
   if (async_of(handler) != nullptr) {
     return HandlerKind::async;

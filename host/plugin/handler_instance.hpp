@@ -466,6 +466,8 @@ class HandlerInstance {
 
 /// True when one instance may be shared by all workers of a job.
 bool is_concurrent(const sluice_handler& handler);
+/// True when all that the handler does is to send through its context.
+bool only_sends(const sluice_handler& handler);
 /// Asks the handler for the features that tell.
 HandlerKind kind_of(const sluice_handler& handler);
 

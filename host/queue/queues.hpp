@@ -25,6 +25,8 @@ struct Selection {
   std::vector<std::string> events;
   std::vector<std::string> skip_events;
   bool hold_dead = false;  ///< a dead letter's group waits for an operator
+  /// The handler does nothing but send, so that several messages of a group may be with it: see Source::send_order.
+  bool side_by_side = false;
 };
 
 /// A process that has ended, as its machine knows for certain. A value.

@@ -24,7 +24,11 @@ struct SendResult {
   SendStatus status = SendStatus::sent;
   std::string id;
   Error error;
+  bool left = false;  ///< failed, and was not tried: one before it in its group is not there, or may not be
 };
+
+/// Of a message that was not sent because of the one before it in its group.
+SendResult left_behind(std::string id);
 
 /// Puts messages into one queue. Thread-safe.
 class Sender {
@@ -37,6 +41,8 @@ class Sender {
   /// Stores messages; one result each, in their order. Once `sent` is returned the message is durable, and the hosts
   /// that wait for it have been told. Blocks, and has returned by the deadline.
   virtual std::vector<SendResult> send(std::span<const NewMessage> messages, Deadline deadline) = 0;
+  /// As `send`, and of a group none is stored behind one that was not, or may not have been: it is `left`.
+  virtual std::vector<SendResult> send_in_order(std::span<const NewMessage> messages, Deadline deadline);
   /// As `send`, of messages whose ids were made up for them and are sent under for the first time: that nobody else has
   /// them may be taken for granted. The messages are the sender's to keep.
   virtual std::vector<SendResult> send_fresh(std::vector<NewMessage> messages, Deadline deadline) {

@@ -1,8 +1,15 @@
 #include "host/queue/source.hpp"
 
+#include <numeric>
 #include <utility>
 
 namespace sluice::queue {
+
+SendOrder Source::send_order(std::span<const Receipt> receipts) {
+  SendOrder order{.now = std::vector<std::size_t>(receipts.size()), .never = {}};
+  std::iota(order.now.begin(), order.now.end(), std::size_t{0});
+  return order;
+}
 
 SettleResult Source::checkpoint(const Receipt& receipt, std::string bytes, std::shared_ptr<const Effects> effects,
                                 Deadline deadline) {

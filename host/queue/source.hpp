@@ -102,9 +102,17 @@ struct SettleResult {
   bool reject = false;  ///< refused, by an effect whose message is to be rejected then (OnRefusal)
   /// refused, for something that is to be mended elsewhere: the message waits for this long, and no attempt counts.
   std::optional<Duration> wait{};
-  /// failed, because others of the call took its time: it was not tried, and may be asked for again at once.
+  /// failed, because others of the call took its time, or others are to go first: it was not tried, and may be asked
+  /// for again at once, or after `wait`.
   bool left = false;
   std::int64_t version = 0;  ///< applied, of `keep`: the receipt's from now on; the one before is void
+};
+
+/// Of completions whose messages are sent before they are settled: which may be sent now. Places in what was asked;
+/// those that are in neither list follow others that have not been sent.
+struct SendOrder {
+  std::vector<std::size_t> now;    ///< in the order in which they are to be sent
+  std::vector<std::size_t> never;  ///< one that they follow has failed, or they are no longer ours
 };
 
 /// The delivery has come to its end with that.
@@ -207,6 +215,10 @@ class Source {
   /// The handlers of these have ended them well, and they will be settled by their removal with nothing that is
   /// committed beside. A source may hand out what follows them in their groups before that is written.
   virtual void handled(std::span<const Receipt> /*receipts*/) {}
+
+  /// For whoever sends what completions emit before he settles them: a source that has handed out several messages of a
+  /// group knows which of them goes first. What was sent is `handled`.
+  virtual SendOrder send_order(std::span<const Receipt> receipts);
 
   /// Whether what this part of it has handed out for as long as the source holds it (`leased_until` is
   /// SteadyTime::max()) is still its own, as far as it knows without asking anybody: looked at before each start, for a

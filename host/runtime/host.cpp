@@ -45,13 +45,16 @@ bool waiting_mends(ErrorCode code) {
 
 /// What a job draws from: one queue's source, or several joined. `book`, where their cost goes, outlives them.
 Result<std::unique_ptr<queue::Source>> open_source(queue::Queues& queues, const config::HostConfig& host,
-                                                   const config::JobConfig& job, cost::CostBook& book) {
+                                                   const JobPlan& plan, cost::CostBook& book) {
+  const config::JobConfig& job = plan.config;
   const auto addresses = work::addresses_of(job);
   const auto metered = [&](std::unique_ptr<queue::Source> source, const queue::QueueAddress& address) {
     return cost::metered(std::move(source), book.account(job.name, address.queue));
   };
   if (job.queues.empty()) {
-    auto opened = queues.open_selected(addresses.front(), selection_of(job));
+    queue::Selection selection = selection_of(job);
+    selection.side_by_side = plugin::only_sends(*plan.handler) && plan.arounds.empty();
+    auto opened = queues.open_selected(addresses.front(), selection);
     return opened ? Result<std::unique_ptr<queue::Source>>(metered(std::move(*opened), addresses.front()))
                   : opened.error();
   }
@@ -144,7 +147,7 @@ Host::Host(const HostParts& parts)
 
 Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
   work::JobSpec spec = job_spec(plan, parts_.config, parts_.name);
-  auto source = open_source(parts_.queues, parts_.config, plan.config, parts_.book);
+  auto source = open_source(parts_.queues, parts_.config, plan, parts_.book);
   if (!source) {
     return cannot_start(plan, source.error());
   }

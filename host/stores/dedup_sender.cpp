@@ -16,6 +16,9 @@ class DedupSender final : public Sender {
   std::vector<SendResult> send(std::span<const NewMessage> messages, Deadline deadline) override {
     return sender_->send(filled({messages.begin(), messages.end()}), deadline);
   }
+  std::vector<SendResult> send_in_order(std::span<const NewMessage> messages, Deadline deadline) override {
+    return sender_->send_in_order(filled({messages.begin(), messages.end()}), deadline);
+  }
   std::vector<SendResult> send_fresh(std::vector<NewMessage> messages, Deadline deadline) override {
     return sender_->send_fresh(filled(std::move(messages)), deadline);
   }

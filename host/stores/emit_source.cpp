@@ -21,6 +21,7 @@ class EmittingSource : public Source {
   void start(SourceEvents events) override { source_->start(std::move(events)); }
   void stop() override { source_->stop(); }
   void handled(std::span<const Receipt> receipts) override { source_->handled(receipts); }
+  SendOrder send_order(std::span<const Receipt> receipts) override { return source_->send_order(receipts); }
   bool holds(std::uint32_t part) override { return source_->holds(part); }
   Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) override {
     return source_->claim(request, deadline);
@@ -147,8 +148,9 @@ class SendingSource final : public EmittingSource {
     const SteadyTime now = clock_.steady_now();
     const Deadline half = Deadline::after(clock_, deadline.left(now) / 2);
     const Senders senders = senders_of(completions, ends);
-    for (const auto& [queue, load] : loads_of(completions, ends)) {
-      const auto results = (*senders.at(queue))->send(load.messages, half);
+    const std::vector<std::size_t> order = order_of(completions, ends);
+    for (const auto& [queue, load] : loads_of(completions, order)) {
+      const auto results = (*senders.at(queue))->send_in_order(load.messages, half);
       for (std::size_t i = 0; i < results.size(); ++i) {
         std::optional<SettleResult>& end = ends[load.places[i]];
         auto failure = failure_of(results[i], *load.emitted[i]);
@@ -157,9 +159,43 @@ class SendingSource final : public EmittingSource {
         }
       }
     }
+    std::vector<Receipt> sent;
+    for (const std::size_t place : order) {
+      if (!ends[place]) {
+        sent.push_back(completions[place].receipt);
+      }
+    }
+    handled(sent);
     for (Completion& completion : completions) {
       completion.effects.reset();
     }
+  }
+
+  // The places of those that send now, in their order; for the others this was the end.
+  std::vector<std::size_t> order_of(std::span<const Completion> completions, Ends& ends) {
+    std::vector<Receipt> receipts;
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < completions.size(); ++i) {
+      if (emits(completions[i]) && !ends[i]) {
+        receipts.push_back(completions[i].receipt);
+        places.push_back(i);
+        ends[i] = its_turn_comes();
+      }
+    }
+    SendOrder order = send_order(receipts);
+    for (const std::size_t late : order.never) {
+      const Error why(ErrorCode::conflict, "one before it in its group has failed, and goes first");
+      ends[places[late]] = SettleResult{.status = SettleStatus::refused, .error = why, .wait = Duration::zero()};
+    }
+    for (std::size_t& place : order.now) {
+      place = places[place];
+      ends[place].reset();
+    }
+    return std::move(order.now);
+  }
+
+  static SettleResult its_turn_comes() {
+    return {.status = SettleStatus::failed, .error = left_behind({}).error, .wait = kTurnWait, .left = true};
   }
 
   using Senders = std::map<std::string, Result<Sender*>>;
@@ -184,12 +220,10 @@ class SendingSource final : public EmittingSource {
     return senders;
   }
 
-  static std::map<std::string, Load> loads_of(std::span<const Completion> completions, const Ends& ends) {
+  static std::map<std::string, Load> loads_of(std::span<const Completion> completions,
+                                              std::span<const std::size_t> order) {
     std::map<std::string, Load> loads;
-    for (std::size_t i = 0; i < completions.size(); ++i) {
-      if (ends[i] || !emits(completions[i])) {
-        continue;
-      }
+    for (const std::size_t i : order) {
       for (const EmittedMessage& emitted : completions[i].effects->messages) {
         Load& load = loads[emitted.queue];
         load.messages.push_back(emitted.message);
@@ -225,6 +259,9 @@ class SendingSource final : public EmittingSource {
     if (result.status == SendStatus::sent || result.status == SendStatus::deduplicated) {
       return std::nullopt;
     }
+    if (result.left) {
+      return its_turn_comes();
+    }
     const Error why = result.status == SendStatus::duplicate_id ? taken_id() : result.error;
     if (why.code() == ErrorCode::queue_missing || why.code() == ErrorCode::not_found) {
       warn_of(emitted.queue, why.message());
@@ -253,6 +290,8 @@ class SendingSource final : public EmittingSource {
     warn_("messages to queue " + queue + " wait, and no attempt is counted: " + why);
   }
 
+  /// What is before it in its group has come to its end or will any moment, as handlers that only send are quick.
+  static constexpr Duration kTurnWait = std::chrono::milliseconds(1);
   static constexpr Duration kMissingWait = std::chrono::seconds(5);
   static constexpr Duration kWarnAgain = std::chrono::minutes(10);
 

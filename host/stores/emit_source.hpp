@@ -29,10 +29,10 @@ std::unique_ptr<Source> emitting(std::unique_ptr<Source> source, EmitRules rules
 /// Gives whoever asks a sender of that queue.
 using OpenSender = std::function<Result<std::unique_ptr<Sender>>(const std::string& to)>;
 
-/// A source that shares no transaction with the queues its completions send to: their messages are sent first, in their
-/// order, and a completion is settled once all of its own are there. What was sent is sent again where the settlement
-/// fails or its host ends in between. A queue that nobody knows, or whose table is not there, is waited for; `warn` is
-/// told of it once in ten minutes. `clock` outlives it.
+/// A source that shares no transaction with the queues its completions send to: their messages are sent first, in the
+/// order that the source wants (`send_order`), and a completion is settled once all of its own are there. What was sent
+/// is sent again where the settlement fails or its host ends in between. A queue that nobody knows, or whose table is
+/// not there, is waited for; `warn` is told of it once in ten minutes. `clock` outlives it.
 std::unique_ptr<Source> sending_first(std::unique_ptr<Source> source, OpenSender open_sender, const Clock& clock,
                                       std::function<void(const std::string& warning)> warn);
 

@@ -223,7 +223,7 @@ std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::
       continue;
     }
     if (results[i].left) {
-      left(task, now, effects);
+      left(task, results[i].wait, now, effects);
       continue;
     }
     failure = &results[i].error;

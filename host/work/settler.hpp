@@ -202,13 +202,13 @@ class Settler {
   }
   void failed(Task& task, const Error& error, StepEffects& effects);
   // Nothing has been tried of it.
-  void left(Task& task, SteadyTime now, StepEffects& effects) {
+  void left(Task& task, std::optional<Duration> wait, SteadyTime now, StepEffects& effects) {
     task.settling_failed(false);
     --task.tries;
     in_flight_.go_on(task, effects);
     effects.keeper = true;
     finished_.not_written(task);
-    queue_.add(task, now);
+    wait ? queue_.add_again(task, now + *wait) : queue_.add(task, now);
   }
   void refused(Task& task, const queue::SettleResult& result, SteadyTime now, StepEffects& effects);
   void judge(const Tallies& tallies, SteadyTime now);

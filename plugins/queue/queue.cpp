@@ -19,6 +19,7 @@ class Queue {
       sluice::option<bool>("group", "true", "Give the message the aggregate id as its group."),
       sluice::option<std::chrono::nanoseconds>("delay", "0s", "Not to be had before this has passed."),
   };
+  static constexpr bool only_sends = true;
   static constexpr const char* help =
       "Sends each message on to a queue: one of the same store, in one transaction with the end of the message; a row "
       "of an outbox to any, at least once, by its own name.";

@@ -12,6 +12,10 @@ SIZE(sluice_effects_host, 8);
 OFFSET(sluice_effects_host, struct_size, 0);
 OFFSET(sluice_effects_host, store, 4);
 
+SIZE(sluice_effects_handler, 8);
+OFFSET(sluice_effects_handler, struct_size, 0);
+OFFSET(sluice_effects_handler, only_sends, 4);
+
 SIZE(sluice_effect_message, 136);
 OFFSET(sluice_effect_message, struct_size, 0);
 OFFSET(sluice_effect_message, priority, 4);

@@ -39,6 +39,28 @@ TEST_P(OrderContract, TheNextOneFollowsTheEndOfTheOneBefore) {
   EXPECT_THAT(ids(), ElementsAre("a3"));
 }
 
+TEST_P(OrderContract, WhatWasSentInOrderInOneCallIsHandedOutSo) {
+  std::vector<NewMessage> batch;
+  std::vector<std::string> expected;
+  for (int i = 0; i < 30; ++i) {
+    batch.push_back({.id = i % 3 == 0 ? "x" + std::to_string(i) : std::string(),
+                     .body = std::to_string(i),
+                     .group = "a",
+                     .dedup_id = i % 2 == 0 ? "once " + std::to_string(i) : std::string()});
+    expected.push_back(std::to_string(i));
+  }
+  for (const auto& result : desk().sender(queue_name()).send_in_order(batch, soon())) {
+    EXPECT_EQ(result.status, queue::SendStatus::sent) << result.error.message();
+  }
+  std::vector<std::string> bodies;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const Delivery next = take_one();
+    bodies.push_back(next.message.body);
+    done(next);
+  }
+  EXPECT_EQ(bodies, expected);
+}
+
 TEST_P(OrderContract, AGroupWaitsForTheRetryOfItsHead) {
   send_all({"a1", "a2", "b1"});
   const auto heads = take();

@@ -129,6 +129,30 @@ TEST_P(StoreContract, RefusesAnIdThatIsTooLongAndTakesTheOthers) {
   EXPECT_EQ(stats(standard()).total(), 2U);
 }
 
+TEST_P(StoreContract, InOrderNoneOfAGroupIsStoredBehindOneThatIsRefused) {
+  const std::vector<NewMessage> batch{{.id = "A-1", .body = "x", .group = "a"},
+                                      {.id = std::string(traits().max_id + 1, 'k'), .body = "x", .group = "a"},
+                                      {.id = "B-1", .body = "x", .group = "b"},
+                                      {.id = "A-2", .body = "x", .group = "a", .dedup_id = "A-2"},
+                                      {.id = std::string(traits().max_id + 1, 'k'), .body = "x"},
+                                      {.id = "C-1", .body = "x"},
+                                      {.id = "A-3", .body = "x", .group = "a"}};
+  const auto results = desk().sender(queue_name()).send_in_order(batch, soon());
+  ASSERT_EQ(results.size(), batch.size());
+  for (const std::size_t place : {0U, 2U, 5U}) {
+    EXPECT_EQ(results[place].status, SendStatus::sent) << results[place].error.message();
+  }
+  for (const std::size_t place : {1U, 4U}) {
+    EXPECT_EQ(results[place].error.code(), ErrorCode::invalid) << results[place].error.message();
+    EXPECT_FALSE(results[place].left);
+  }
+  for (const std::size_t place : {3U, 6U}) {
+    EXPECT_EQ(results[place].status, SendStatus::failed);
+    EXPECT_TRUE(results[place].left);
+    EXPECT_TRUE(absent(batch[place].id));
+  }
+}
+
 TEST_P(StoreContract, APriorityIsKeptOrRefused) {
   const NewMessage urgent{.id = "A-1", .body = "x", .priority = queue::Priority::critical};
   const auto sent = desk().send(queue_name(), std::span(&urgent, 1), soon()).front();

@@ -25,11 +25,16 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 
-/// Rows whose marks may get lost.
+/// Rows whose marks may get lost, and which say in which order their messages go.
 class Rows final : public ForwardingSource {
  public:
-  Rows(std::unique_ptr<queue::Source> source, const bool& loses_marks)
-      : ForwardingSource(std::move(source)), loses_marks_(loses_marks) {}
+  Rows(std::unique_ptr<queue::Source> source, const bool& loses_marks, std::optional<queue::SendOrder>& order,
+       std::size_t& handled)
+      : ForwardingSource(std::move(source)), loses_marks_(loses_marks), order_(order), handled_(handled) {}
+  queue::SendOrder send_order(std::span<const queue::Receipt> receipts) override {
+    return order_ ? *order_ : ForwardingSource::send_order(receipts);
+  }
+  void handled(std::span<const queue::Receipt> receipts) override { handled_ += receipts.size(); }
   std::vector<queue::SettleResult> settle(std::span<const Completion> completions, Deadline deadline) override {
     EXPECT_TRUE(
         std::none_of(completions.begin(), completions.end(), [](const auto& one) { return one.effects != nullptr; }));
@@ -39,6 +44,8 @@ class Rows final : public ForwardingSource {
 
  private:
   const bool& loses_marks_;
+  std::optional<queue::SendOrder>& order_;
+  std::size_t& handled_;
 };
 
 /// A queue that takes nothing, for one reason.
@@ -59,7 +66,7 @@ class SendingFirstTest : public ::testing::Test {
  protected:
   SendingFirstTest() {
     source_ = queue::sending_first(
-        std::make_unique<Rows>(*queues_.open_source({"rows"}), loses_marks_),
+        std::make_unique<Rows>(*queues_.open_source({"rows"}), loses_marks_, order_, handled_),
         [this](const std::string& to) -> Result<std::unique_ptr<queue::Sender>> {
           const auto closed = closed_.find(to);
           if (closed != closed_.end() && closed->second.code() == ErrorCode::not_found) {
@@ -101,6 +108,8 @@ class SendingFirstTest : public ::testing::Test {
   SeededRandom random_{1};
   SimQueues queues_{clock_, random_};
   bool loses_marks_ = false;
+  std::optional<queue::SendOrder> order_;
+  std::size_t handled_ = 0;
   std::vector<std::string> warnings_;
   std::map<std::string, Error> closed_;
   Deadline asked_until_ = Deadline::never();
@@ -125,6 +134,33 @@ TEST_F(SendingFirstTest, ARowWhoseMarkIsLostIsSentAgainAndStoredOnce) {
   loses_marks_ = false;
   EXPECT_EQ(settle(both).at(1).status, SettleStatus::applied);
   EXPECT_THAT(lying_in("mail"), ElementsAre("1", "2"));
+}
+
+TEST_F(SendingFirstTest, MessagesGoInTheOrderOfTheirSourceAndTheirRowsAreHandled) {
+  const std::vector<Completion> all{row("3", {"mail"}), row("9", {"mail"}), row("1", {"mail"}), row("2", {"mail"}),
+                                    row("4", {"mail"})};
+  order_ = queue::SendOrder{.now = {2, 3, 0}, .never = {1}};
+  const auto results = settle(all);
+  EXPECT_THAT(lying_in("mail"), ElementsAre("1", "2", "3"));
+  EXPECT_EQ(handled_, 3U);
+  EXPECT_THAT(lying_in("rows"), ElementsAre("9", "4"));
+  EXPECT_EQ(results.at(1).status, SettleStatus::refused);
+  EXPECT_EQ(results.at(1).wait, Duration::zero()) << "no attempt counts";
+  EXPECT_EQ(results.at(4).status, SettleStatus::failed);
+  EXPECT_TRUE(results.at(4).left);
+  EXPECT_GT(results.at(4).wait, Duration::zero()) << "it is not asked for over and over";
+}
+
+TEST_F(SendingFirstTest, WhatFollowsARefusedMessageInItsGroupIsLeft) {
+  Completion large = row("1", {"mail"});
+  auto effects = std::make_shared<queue::Effects>(*large.effects);
+  effects->messages.at(0).message.body.resize(std::size_t{1} << 20U);
+  large.effects = effects;
+  const auto results = settle({large, row("2", {"mail"})});
+  EXPECT_EQ(results.at(0).status, SettleStatus::refused);
+  EXPECT_TRUE(results.at(1).left);
+  EXPECT_TRUE(lying_in("mail").empty());
+  EXPECT_EQ(handled_, 0U);
 }
 
 TEST_F(SendingFirstTest, AQueueThatDoesNotAnswerIsWaitedForAndTheOthersGoOn) {

@@ -187,6 +187,31 @@ TEST(HandlerTable, AnswersForFeaturesAndNeverThrows) {
   EXPECT_EQ(handler.extension("throws/1"), nullptr);
 }
 
+template <bool only>
+struct Sender {
+  static constexpr bool only_sends = only;
+  sluice::Outcome handle(const sluice::Message& message, sluice::Context& context) const {
+    context.send("mail", message.body());
+    return sluice::done();
+  }
+};
+
+struct MemberOfThatName {
+  bool only_sends = true;
+  sluice::Outcome handle(const sluice::Message&, sluice::Context&) const { return sluice::done(); }
+};
+
+TEST(HandlerTable, SaysWhetherAHandlerOnlySends) {
+  const sluice_handler& handler = sluice::testing::handler<Sender<true>>();
+  ASSERT_NE(handler.extension, nullptr);
+  const auto* effects = static_cast<const sluice_effects_handler*>(handler.extension(SLUICE_EFFECTS_1));
+  ASSERT_NE(effects, nullptr);
+  EXPECT_EQ(effects->struct_size, sizeof(sluice_effects_handler));
+  EXPECT_EQ(effects->only_sends, 1);
+  EXPECT_EQ(sluice::testing::handler<Sender<false>>().extension, nullptr);
+  EXPECT_EQ(sluice::testing::handler<MemberOfThatName>().extension, nullptr);
+}
+
 TEST(PluginTable, IsTheGreetersExactly) {
   EXPECT_EQ(sluice_plugin_v1.magic, SLUICE_PLUGIN_MAGIC);
   EXPECT_EQ(sluice_plugin_v1.abi_major, 1U);

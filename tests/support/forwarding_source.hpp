@@ -21,6 +21,9 @@ class ForwardingSource : public queue::Source {
     return source_->settle(completions, deadline);
   }
   void handled(std::span<const queue::Receipt> receipts) override { source_->handled(receipts); }
+  queue::SendOrder send_order(std::span<const queue::Receipt> receipts) override {
+    return source_->send_order(receipts);
+  }
   bool holds(std::uint32_t part) override { return source_->holds(part); }
   std::vector<queue::ExtendResult> extend(std::span<const queue::Receipt> receipts, Duration visibility,
                                           Deadline deadline) override {

@@ -113,9 +113,7 @@ class LeasedSender final : public Sender {
       std::erase_if(round, [&](const Draft* draft) {
         const bool behind = stopped.contains(draft->message->group);
         if (behind) {
-          draft->end(SendStatus::failed, {ErrorCode::unavailable,
-                                          "it was not sent, as the message before it in its group was not, or may not "
-                                          "have been"});
+          *draft->result = left_behind(std::move(draft->result->id));
         }
         return behind;
       });

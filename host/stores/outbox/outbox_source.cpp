@@ -156,6 +156,16 @@ class SourceRows {
       }
     });
   }
+  SendOrder send_order(std::span<const Receipt> receipts, std::vector<std::optional<RowKey>> keys) const {
+    const MutexLock lock(mutex_);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const auto held = keys[i] ? held_.find(*keys[i]) : held_.end();
+      if (held == held_.end() || held->second.number != receipts[i].locator) {
+        keys[i].reset();
+      }
+    }
+    return scheduler_.send_order(keys);
+  }
   /// A row has come to its end; what it was, unless it had been lost.
   std::optional<Held> end(const RowKey& key, const Fate& fate) {
     std::optional<Held> ended;
@@ -715,6 +725,13 @@ class OutboxSource final : public Source {
       }
     }
     rows_.handled(deliveries);
+  }
+
+  SendOrder send_order(std::span<const Receipt> receipts) override {
+    std::vector<std::optional<RowKey>> keys;
+    std::transform(receipts.begin(), receipts.end(), std::back_inserter(keys),
+                   [this](const Receipt& receipt) { return key_of(receipt); });
+    return rows_.send_order(receipts, std::move(keys));
   }
 
   bool holds(std::uint32_t /*part*/) override { return holder_.usable(); }

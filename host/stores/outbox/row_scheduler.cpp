@@ -32,6 +32,7 @@ std::uint64_t hash_of(const Group& group) {
 
 RowScheduler::RowScheduler(Settings settings)
     : settings_(std::move(settings)),
+      side_by_side_(settings_.filter.side_by_side && !settings_.resend_sent),
       capacity_(std::max(kPagesAhead * settings_.fetch_limit, kLeastCapacity)),
       sweep_pace_(quickest_sweeps()) {}
 
@@ -157,12 +158,12 @@ void RowScheduler::look_after(Lines::iterator line) {
     due_.erase({*group.due, line->first});
     group.due.reset();
   }
-  if (!group.at_work && group.unmarked == 0 && group.keys.empty() && (!group.closed || !ours)) {
+  if (group.at_work.empty() && group.unmarked == 0 && group.keys.empty() && (!group.closed || !ours)) {
     closed_ -= group.closed ? 1 : 0;
     lines_.erase(line);
     return;
   }
-  const bool consumed = group.blocked ? group.keys.empty() && !group.at_work && group.unmarked == 0
+  const bool consumed = group.blocked ? group.keys.empty() && group.at_work.empty() && group.unmarked == 0
                                       : group.keys.size() <= settings_.per_group / 4;
   if (group.closed && ours && consumed) {
     group.due = group.held_until;
@@ -182,7 +183,8 @@ std::vector<Row> RowScheduler::take(std::size_t max, std::size_t bytes) {
     if (!row->second.group.id.empty()) {
       const auto line = lines_.find(row->second.group);
       line->second.keys.erase(row->first);
-      line->second.at_work = true;
+      line->second.at_work.insert(row->first);
+      offer(line->second);
       look_after(line);
     }
     taken.push_back(std::move(row->second));
@@ -213,10 +215,35 @@ void RowScheduler::handled(const RowKey& key) {
   }
   const auto line = lines_.find(out->second.group);
   SLUICE_ASSERT(line != lines_.end());
-  line->second.at_work = false;
+  line->second.at_work.erase(out->first);
   ++line->second.unmarked;
   offer(line->second);
   look_after(line);
+}
+
+SendOrder RowScheduler::send_order(std::span<const std::optional<RowKey>> keys) const {
+  SendOrder order;
+  std::map<RowKey, std::size_t> ours;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto out = keys[i] ? out_.find(*keys[i]) : out_.end();
+    if (out == out_.end() || out->second.overtakes) {
+      order.never.push_back(i);
+    } else {
+      ours.emplace(out->first, i);
+    }
+  }
+  std::set<RowKey> sent;
+  for (const auto& [key, place] : ours) {
+    const Group& group = out_.at(key).group;
+    const std::set<RowKey> none;
+    const auto& at_work = group.id.empty() ? none : lines_.at(group).at_work;
+    if (std::all_of(at_work.begin(), at_work.lower_bound(key),
+                    [&](const RowKey& before) { return sent.contains(before); })) {
+      sent.insert(key);
+      order.now.push_back(place);
+    }
+  }
+  return order;
 }
 
 void RowScheduler::settled(const RowKey& key, Fate fate, SteadyTime now) {
@@ -240,7 +267,7 @@ void RowScheduler::settled(const RowKey& key, Fate fate, SteadyTime now) {
   const auto line = lines_.find(out.group);
   SLUICE_ASSERT(line != lines_.end());
   GroupBacklog& group = line->second;
-  group.at_work = group.at_work && out.handled;
+  const bool unsent = group.at_work.erase(place) > 0;
   group.unmarked -= out.handled ? 1 : 0;
   group.passed = std::max(group.passed, place);
   if (ends) {
@@ -249,7 +276,11 @@ void RowScheduler::settled(const RowKey& key, Fate fate, SteadyTime now) {
     return;
   }
   drop_rows(group);
-  const bool others_out = group.at_work || group.unmarked > 0;
+  if (unsent) {
+    std::for_each(group.at_work.upper_bound(place), group.at_work.end(),
+                  [this](const RowKey& later) { out_.at(later).overtakes = true; });
+  }
+  const bool others_out = !group.at_work.empty() || group.unmarked > 0;
   if (fate.stored && !others_out && !group.closed && closed_ >= settings_.closed_groups && !settings_.resend_sent) {
     pass_over(out.group);
     lines_.erase(line);
@@ -499,7 +530,7 @@ void RowScheduler::admit_of_group(Row&& row, SteadyTime now) {
   if (!known) {
     line = lines_.emplace(row.group, GroupBacklog{.bucket = row.bucket}).first;
   }
-  const bool first = line->second.keys.empty() && !line->second.at_work;
+  const bool first = line->second.keys.empty() && line->second.at_work.empty();
   if (stops(row)) {
     line->second.blocked = !first;
     close(line, first ? hold_of(row, now) : now);
@@ -542,7 +573,7 @@ void RowScheduler::load(Lines::iterator line, Page&& answer, SteadyTime now, std
       unreadable.push_back(row);
     }
     if (stops(row)) {
-      group.blocked = !group.keys.empty() || group.at_work;
+      group.blocked = !group.keys.empty() || !group.at_work.empty();
       close(line, group.blocked ? now : hold_of(row, now));
       return;
     }

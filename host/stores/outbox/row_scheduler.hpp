@@ -35,8 +35,9 @@ struct Fate {
   bool stored = false;  ///< the database says the same of the row
 };
 
-/// The rows in memory, and which of them goes out next: by id, one of a group at a time until it has been handled, none
-/// of a group whose first row waits. Decides what is read when, so that rows that wait or follow one that does cost
+/// The rows in memory, and which of them goes out next: by id, one of a group at a time until it has been handled, or
+/// several where they are sent in their order afterwards (Selection::side_by_side); none of a group whose first row
+/// waits. Decides what is read when, so that rows that wait or follow one that does cost
 /// neither memory nor a place in what is read.
 ///
 /// Rows are read in pages, by a cursor that begins again at the head once in a poll interval, and with each bucket that
@@ -82,6 +83,8 @@ class RowScheduler {
   /// A row that is out has been handled well and is to be marked as sent: what follows it in its group may go before
   /// that is written, up to a number. Where the mark fails it comes again, after what went meanwhile.
   void handled(const RowKey& key);
+  /// Which of these rows may be sent: those of a group behind each other, and behind all of it that is out.
+  SendOrder send_order(std::span<const std::optional<RowKey>> keys) const;
   /// A row that is out has come to its end.
   void settled(const RowKey& key, Fate fate, SteadyTime now);
 
@@ -99,7 +102,7 @@ class RowScheduler {
 
   struct GroupBacklog {
     std::set<RowKey> keys;            ///< in memory, not out
-    bool at_work = false;             ///< one row of it is out and has not been handled
+    std::set<RowKey> at_work;         ///< out, and not handled
     std::size_t unmarked = 0;         ///< rows of it that are out and have been
     bool closed = false;              ///< the database has more of it than pages will bring
     bool blocked = false;             ///< and what follows what is in memory cannot be had before that has gone
@@ -114,11 +117,13 @@ class RowScheduler {
     Group group;
     std::uint32_t bucket = 0;
     bool handled = false;
+    bool overtakes = false;  ///< one before it in its group was put back, and goes first
   };
 
   /// Nothing more of it may go now.
   bool busy(const GroupBacklog& group) const {
-    return group.at_work || (group.unmarked > 0 && group.unmarked >= settings_.per_group / 2);
+    const std::size_t out = group.at_work.size() + group.unmarked;
+    return (!group.at_work.empty() && !side_by_side_) || (out > 0 && out >= settings_.per_group / 2);
   }
   /// Its first row is ready, unless it is busy.
   void offer(const GroupBacklog& group) {
@@ -158,6 +163,7 @@ class RowScheduler {
 
   // Fixed after construction.
   const Settings settings_;
+  const bool side_by_side_;  ///< see Selection
   const std::size_t capacity_;
 
   std::map<std::uint32_t, std::uint64_t> buckets_;  ///< ours, and the number of the first order that counts

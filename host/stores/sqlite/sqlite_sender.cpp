@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <iterator>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/uuid.hpp"
@@ -29,12 +31,15 @@ class SqliteSender final : public Sender {
     return send_fresh({messages.begin(), messages.end()}, deadline);
   }
 
-  std::vector<SendResult> send_fresh(std::vector<NewMessage> messages, Deadline deadline) override {
-    const WallTime now = store_.clock().wall_now();
-    for (NewMessage& message : messages) {
-      message.id = message.id.empty() ? make_uuid_v7(store_.random(), now) : std::move(message.id);
+  std::vector<SendResult> send_in_order(std::span<const NewMessage> messages, Deadline deadline) override {
+    if (batch_of(messages, kSendItems, kBytes) < messages.size()) {
+      return Sender::send_in_order(messages, deadline);
     }
-    constexpr auto kBytes = [](const NewMessage& message) { return content_bytes(message); };
+    return send_batch(with_ids({messages.begin(), messages.end()}), deadline, true);
+  }
+
+  std::vector<SendResult> send_fresh(std::vector<NewMessage> messages, Deadline deadline) override {
+    messages = with_ids(std::move(messages));
     if (batch_of(std::span(messages), kSendItems, kBytes) == messages.size()) {
       return send_batch(std::move(messages), deadline);
     }
@@ -45,18 +50,36 @@ class SqliteSender final : public Sender {
   }
 
  private:
-  std::vector<SendResult> send_batch(std::vector<NewMessage> messages, Deadline deadline);
+  static constexpr auto kBytes = [](const NewMessage& message) { return content_bytes(message); };
+
+  std::vector<NewMessage> with_ids(std::vector<NewMessage> messages) const {
+    const WallTime now = store_.clock().wall_now();
+    for (NewMessage& message : messages) {
+      message.id = message.id.empty() ? make_uuid_v7(store_.random(), now) : std::move(message.id);
+    }
+    return messages;
+  }
+  /// In one transaction. `in_order`: of a group none behind one that is refused.
+  std::vector<SendResult> send_batch(std::vector<NewMessage> messages, Deadline deadline, bool in_order = false);
 
   SharedStore& store_;
   const std::string queue_;
 };
 
-std::vector<SendResult> SqliteSender::send_batch(std::vector<NewMessage> messages, Deadline deadline) {
+std::vector<SendResult> SqliteSender::send_batch(std::vector<NewMessage> messages, Deadline deadline, bool in_order) {
   const auto sending = std::make_shared<Sending>(Sending{std::move(messages), {}});
+  std::set<std::string_view> stopped;
   for (const NewMessage& message : sending->messages) {
+    if (in_order && stopped.contains(message.group)) {
+      sending->begun.push_back(left_behind(message.id));
+      continue;
+    }
     auto refused = refused_message(message.id, content_bytes(message), store_.most_bytes());
     if (!refused && has_send_keys(message)) {
       refused = refused_send_keys(message);
+    }
+    if (refused && !message.group.empty()) {
+      stopped.insert(message.group);
     }
     sending->begun.push_back({refused ? SendStatus::failed : SendStatus::sent, message.id, refused.value_or(Error())});
   }

@@ -3,7 +3,8 @@
  * C11, with the rules of <sluice/abi.h>. C++ authors have it as sluice::Context (<sluice/effects.hpp>).
  *
  * Asked of sluice_context the id answers a `sluice_effects`, valid until `handle` returns; asked of sluice_host a
- * `sluice_effects_host`, valid as long as the host. A host that is older than this feature answers NULL to both.
+ * `sluice_effects_host`, valid as long as the host. A host that is older than this feature answers NULL to both. Asked
+ * of sluice_handler it answers a `sluice_effects_handler`; most have nothing to say there, and answer NULL.
  *
  * Effects are staged while `handle` runs and committed with SLUICE_DONE, in the transaction that removes the message;
  * with every other outcome they are dropped. Once a call has refused something, SLUICE_DONE is a fault: a part of what
@@ -34,6 +35,13 @@ typedef struct sluice_effects_host {
   uint32_t struct_size;
   sluice_store store;
 } sluice_effects_host;
+
+typedef struct sluice_effects_handler {
+  uint32_t struct_size;
+  /* Not 0: all that `handle` does is to send, and to return. What it sends for messages of one group is sent in their
+   * order, in whatever order they were handled, so that a host may have several of a group handled at once. */
+  int32_t only_sends;
+} sluice_effects_handler;
 
 typedef int32_t sluice_priority;
 enum {

@@ -9,7 +9,8 @@
 ///     static constexpr const char* name = "...";            // default: the plugin's name
 ///     static constexpr const char* help = "...";            // one or two sentences
 ///     static constexpr sluice::OptionSpec options[] = {...};  // see OptionSpec; without it the host checks no option
-///     static const void* extension(std::string_view id);      // features beyond the core, by id
+///     static constexpr bool only_sends = true;                // nothing but context.send: rows of a group go in
+///     batches static const void* extension(std::string_view id);      // features beyond the core, by id
 ///
 /// Instead of that `handle` a handler may have one for several messages at once (<sluice/batch.hpp>), or one that ends
 /// its message later (<sluice/async.hpp>).
@@ -83,6 +84,10 @@ concept DeclaresOptions = requires {
   std::size(H::options);
   std::span<const OptionSpec>(H::options);
   requires !std::is_member_pointer_v<decltype(&H::options)>;
+};
+template <typename H>
+concept OnlySends = Handles<H> && requires {
+  requires static_cast<bool>(H::only_sends);
 };
 template <typename H>
 concept Extensible = requires(std::string_view id) {
@@ -185,6 +190,7 @@ struct Thunks {
 
   static constexpr const char* kNeedsAsync =
       "this host has no sluice.async/1, which the handler needs: update the host";
+  static constexpr sluice_effects_handler kOnlySends{sizeof(sluice_effects_handler), 1};
   static constexpr sluice_batch kBatch{sizeof(sluice_batch), 0, &handle_batch};
   static constexpr sluice_async kAsync{sizeof(sluice_async), 0, &begin};
 
@@ -204,6 +210,11 @@ struct Thunks {
   }
   static const void* own_extension(const char* id) noexcept {
     const void* feature = nullptr;
+    if constexpr (OnlySends<H>) {
+      if (std::string_view(id) == SLUICE_EFFECTS_1) {
+        return &kOnlySends;
+      }
+    }
     if constexpr (GoesAround<H>) {
       if (std::string_view(id) == SLUICE_AROUND_1) {
         return &AroundThunks<H>::kTable;
@@ -314,7 +325,7 @@ constexpr sluice_handler handler_entry(const char* fallback) {
   } else {
     handler.handle = &Thunks<H>::handle;
   }
-  if constexpr (Extensible<H> || !Handles<H>) {
+  if constexpr (Extensible<H> || OnlySends<H> || !Handles<H>) {
     handler.extension = &Thunks<H>::extension;
   }
   return handler;

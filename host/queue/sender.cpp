@@ -1,0 +1,46 @@
+#include "host/queue/sender.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace sluice::queue {
+
+SendResult left_behind(std::string id) {
+  return {.status = SendStatus::failed,
+          .id = std::move(id),
+          .error = {ErrorCode::unavailable,
+                    "it was not sent, as the message before it in its group was not, or may not have been"},
+          .left = true};
+}
+
+// One of each group at a time.
+std::vector<SendResult> Sender::send_in_order(std::span<const NewMessage> messages, Deadline deadline) {
+  std::map<std::string_view, std::size_t> next;
+  std::vector<std::vector<std::size_t>> rounds;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const std::size_t round = messages[i].group.empty() ? 0 : next[messages[i].group]++;
+    rounds.resize(std::max(rounds.size(), round + 1));
+    rounds[round].push_back(i);
+  }
+  std::vector<SendResult> results(messages.size(), left_behind({}));
+  std::set<std::string_view> stopped;
+  for (std::vector<std::size_t>& places : rounds) {
+    std::erase_if(places, [&](std::size_t place) { return stopped.contains(messages[place].group); });
+    std::vector<NewMessage> round;
+    std::transform(places.begin(), places.end(), std::back_inserter(round),
+                   [&](std::size_t place) { return messages[place]; });
+    auto sent = round.empty() ? std::vector<SendResult>() : send(round, deadline);
+    for (std::size_t k = 0; k < sent.size(); ++k) {
+      const std::string& group = messages[places[k]].group;
+      if (sent[k].status == SendStatus::failed && !group.empty()) {
+        stopped.insert(group);
+      }
+      results[places[k]] = std::move(sent[k]);
+    }
+  }
+  return results;
+}
+
+}  // namespace sluice::queue
