@@ -28,13 +28,16 @@ constexpr Duration kLockedWait = std::chrono::seconds(1);
 // One that the database refuses to have marked.
 constexpr Duration kRefusedWait = std::chrono::seconds(30);
 constexpr std::size_t kMostRemembered = 4096;
+// Of a group in memory where several go out at once, half of them at most.
+constexpr std::size_t kSideBySide = 256;
 constexpr Duration kPutAsideTime = std::chrono::seconds(10);
 
 RowScheduler::Settings line_settings(const OutboxOptions& options, const Selection& selection) {
   return {.filter = selection,
           .fetch_limit = options.fetch_limit,
           .poll_interval = options.poll_interval,
-          .resend_sent = options.settings.table.resend_sent};
+          .resend_sent = options.settings.table.resend_sent,
+          .per_group = selection.side_by_side ? kSideBySide : RowScheduler::Settings().per_group};
 }
 
 /// What becomes of the row in memory once its mark is written.
