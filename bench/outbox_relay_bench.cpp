@@ -4,9 +4,10 @@
 //
 // MariaDB or PostgreSQL with their default durability, a nats-server with a stream on files, and the built program as
 // users run it, `sluice run --until-empty`, all on this machine: a backlog of 200-byte payloads with ten rows a key,
-// once with all keys distinct, the first once more with 200,000 sent rows kept, and a tenth of them with one key; or
-// what of that has TEXT in its name. Afterwards the stream is read: every row once, each key's in order. Budget: 8,000
-// rows a second in order from MariaDB, 10,000 from PostgreSQL and 15,000 with distinct keys; memory below 64 MiB.
+// once with all keys distinct, the first once more with 200,000 sent rows kept, and a tenth of them with one key, to
+// JetStream and to a queue of the host's own file; or what of that has TEXT in its name. Afterwards the stream or the
+// queue is read: every row once, each key's in order. Budget: 8,000 rows a second in order from MariaDB, 10,000 from
+// PostgreSQL and 15,000 with distinct keys; memory below 64 MiB.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -47,7 +49,7 @@ struct Database {
   std::string url;
   std::function<std::string(const std::string& statement)> sql;  ///< the first value of the answer
   std::string numbers;                                           ///< a table of n from 1 to %, to be selected from
-  std::string payload;                                           ///< 200 bytes of JSON
+  std::string payload;                                           ///< 200 bytes of JSON, n at their end
   std::string text_of_n;
   std::string ddl;
 };
@@ -89,7 +91,7 @@ Database mariadb(const test::MariaDbServer& server, SeededRandom& random) {
   database.sql("CREATE DATABASE bench");
   database.sql("USE bench");
   database.numbers = "(SELECT seq AS n FROM seq_1_to_%) numbers ORDER BY n";
-  database.payload = "CONCAT('\"', REPEAT('x', 198), '\"')";
+  database.payload = "CONCAT('\"', LPAD(n, 198, 'x'), '\"')";
   database.text_of_n = "n";
   database.ddl = queue::outbox::make_mysql_database({.name = "bench", .connect = {.url = database.url}}, kClock, random)
                      ->ddl(false);
@@ -110,7 +112,7 @@ Database postgres(const test::PostgresServer& server, SeededRandom& random) {
     return answer->rows.empty() ? std::string() : answer->rows.front()[0].value_or("");
   };
   database.numbers = "generate_series(1, %) n";
-  database.payload = "to_json(repeat('x', 198))";
+  database.payload = "to_json(lpad(n::text, 198, 'x'))";
   database.text_of_n = "n::text";
   database.ddl =
       queue::outbox::make_postgres_database({.name = "bench", .connect = {.url = database.url}}, kClock, random)
@@ -142,7 +144,8 @@ void insert(const Database& database, std::uint64_t rows, const std::string& key
 /// A folder with what the host reads, gone with the object.
 class HostFolder {
  public:
-  HostFolder(const Database& database, const test::NatsServer& nats) {
+  /// `job`: its handler and options. `host`: of the host file.
+  HostFolder(const Database& database, const std::string& job, const std::string& host) {
     std::string folder = (std::filesystem::temp_directory_path() / "sluice-bench-XXXXXX").string();
     if (::mkdtemp(folder.data()) == nullptr) {
       throw std::runtime_error("no folder for the host");
@@ -152,10 +155,9 @@ class HostFolder {
     std::ofstream(folder_ / "host.toml") << "[host]\nname = \"bench\"\nstate_dir = \"state\"\nplugin_dirs = [\""
                                          << std::filesystem::path(SLUICE_NATS_PLUGIN).parent_path().string()
                                          << "\"]\n[outbox.orders]\nkind = \"" << database.kind << "\"\nurl = \""
-                                         << database.url << "\"\n";
-    std::ofstream(folder_ / "jobs.d" / "relay.toml")
-        << "[job]\nsource = \"outbox:orders\"\nhandler = \"nats\"\nconcurrency = 128\n[job.options]\nservers = [\""
-        << nats.url() << "\"]\n";
+                                         << database.url << "\"\n"
+                                         << host;
+    std::ofstream(folder_ / "jobs.d" / "relay.toml") << "[job]\nsource = \"outbox:orders\"\nconcurrency = 128\n" << job;
   }
   ~HostFolder() { std::filesystem::remove_all(folder_); }
   HostFolder(const HostFolder&) = delete;
@@ -235,22 +237,54 @@ void check(const Database& database, publishers::JetStream& stream, std::uint64_
   }
 }
 
-void drain(const Database& database, const char* what, std::uint64_t rows, const std::string& key, std::uint64_t kept) {
+/// Every row once in the queue, in order.
+void check_queue(const std::filesystem::path& folder, std::uint64_t rows) {
+  const std::filesystem::path file = folder / "messages";
+  const std::string command = "cd " + folder.string() + " && " SLUICE_PROGRAM " export --queue mail >" + file.string();
+  std::ifstream lines(std::system(command.c_str()) == 0 ? file : std::filesystem::path());
+  std::string line;
+  std::uint64_t next = 1;
+  while (std::getline(lines, line) && line.find("x" + std::to_string(next) + "\"") != std::string::npos) {
+    ++next;
+  }
+  if (next != rows + 1) {
+    throw std::runtime_error("row " + std::to_string(next) + " is not where it belongs in the queue");
+  }
+}
+
+void print(const Database& database, const char* what, std::uint64_t rows, const Run& run) {
+  std::printf("%-8s  %-40s %8.0f rows/s  %5.2f s of processor, peak %5.1f MiB in the host\n", database.kind.c_str(),
+              what, static_cast<double>(rows) / run.seconds, run.processor_seconds, run.memory_mib);
+  std::fflush(stdout);
+}
+
+void fill(const Database& database, std::uint64_t rows, const std::string& key, std::uint64_t kept) {
   make_table(database);
   if (kept > 0) {
     insert(database, kept, database.text_of_n, "now()");
   }
   insert(database, rows, key, "NULL");
   database.sql(database.kind == "mysql" ? "ANALYZE TABLE outbox" : "ANALYZE outbox");
+}
+
+void drain(const Database& database, const char* what, std::uint64_t rows, const std::string& key, std::uint64_t kept) {
+  fill(database, rows, key, kept);
   const auto nats = test::NatsServer::start();
   publishers::JetStream stream(nats->url());
   stream.add_stream("ORDERS", {"orders.>"});
-  const HostFolder folder(database, *nats);
+  const HostFolder folder(database,
+                          "handler = \"nats\"\n[job.options]\nservers = [\"" + std::string(nats->url()) + "\"]\n", "");
   const Run run = run_host(folder.path());
   check(database, stream, rows);
-  std::printf("%-8s  %-40s %8.0f rows/s  %5.2f s of processor, peak %5.1f MiB in the host\n", database.kind.c_str(),
-              what, static_cast<double>(rows) / run.seconds, run.processor_seconds, run.memory_mib);
-  std::fflush(stdout);
+  print(database, what, rows, run);
+}
+
+void drain_to_queue(const Database& database, const char* what, std::uint64_t rows) {
+  fill(database, rows, "'hot'", 0);
+  const HostFolder folder(database, "handler = \"queue\"\n[job.options]\nqueue = \"mail\"\n", "[queues.mail]\n");
+  const Run run = run_host(folder.path());
+  check_queue(folder.path(), rows);
+  print(database, what, rows, run);
 }
 
 void measure(const Database& database, std::uint64_t rows, const std::string& wanted) {
@@ -267,6 +301,9 @@ void measure(const Database& database, std::uint64_t rows, const std::string& wa
   drain_if("all keys distinct", rows, database.text_of_n, 0);
   drain_if("ten rows a key, 200,000 sent rows kept", rows, ten, kKept);
   drain_if("one key", rows / 10, "'hot'", 0);
+  if (std::string("one key to a queue").find(wanted) != std::string::npos) {
+    drain_to_queue(database, "one key to a queue", rows / 10);
+  }
 }
 
 int main_of(const std::vector<std::string>& words) {
