@@ -1,8 +1,8 @@
 #include "host/queue/sender.hpp"
 
 #include <algorithm>
-#include <map>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 namespace sluice::queue {
@@ -15,18 +15,21 @@ SendResult left_behind(std::string id) {
           .left = true};
 }
 
-// One of each group at a time.
-std::vector<SendResult> Sender::send_in_order(std::span<const NewMessage> messages, Deadline deadline) {
-  std::map<std::string_view, std::size_t> next;
+std::vector<std::vector<std::size_t>> rounds_of(std::span<const NewMessage> messages) {
+  std::unordered_map<std::string_view, std::size_t> next;
   std::vector<std::vector<std::size_t>> rounds;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const std::size_t round = messages[i].group.empty() ? 0 : next[messages[i].group]++;
     rounds.resize(std::max(rounds.size(), round + 1));
     rounds[round].push_back(i);
   }
+  return rounds;
+}
+
+std::vector<SendResult> Sender::send_in_order(std::span<const NewMessage> messages, Deadline deadline) {
   std::vector<SendResult> results(messages.size(), left_behind({}));
   std::set<std::string_view> stopped;
-  for (std::vector<std::size_t>& places : rounds) {
+  for (std::vector<std::size_t>& places : rounds_of(messages)) {
     std::erase_if(places, [&](std::size_t place) { return stopped.contains(messages[place].group); });
     std::vector<NewMessage> round;
     std::transform(places.begin(), places.end(), std::back_inserter(round),

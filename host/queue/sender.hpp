@@ -27,6 +27,9 @@ struct SendResult {
   bool left = false;  ///< failed, and was not tried: one before it in its group is not there, or may not be
 };
 
+/// The places of messages in rounds that are to be sent one after the other: in each one of a group, and those without.
+std::vector<std::vector<std::size_t>> rounds_of(std::span<const NewMessage> messages);
+
 /// Of a message that was not sent because of the one before it in its group.
 SendResult left_behind(std::string id);
 

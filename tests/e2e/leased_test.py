@@ -263,7 +263,7 @@ class LeasedHosts(LeasedCase):
         self.assertEqual(("", None), tuple(self.shown(message)[name] for name in ("owner", "holder")), "no host is there")
         self.counts(sleep="1h", extra="concurrency = 1")
         run = self.start()
-        held = until("it is at work", lambda: (shown := self.shown(message))["holder"] and shown)
+        held = until("it is at work", lambda: (shown := self.shown(message))["holder"] and shown["owner"] and shown)
         self.assertEqual((f"e2e:{run.process.pid}", "counts", True),
                          tuple(held["holder"][name] for name in ("host", "handler", "answers")))
         self.assertEqual("host e2e", held["owner"])

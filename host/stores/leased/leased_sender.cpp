@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -93,8 +92,7 @@ class LeasedSender final : public Sender {
     }
     const auto shards_now = shards(deadline);
     const WallTime now = queue_.keys.stamp(queue_.parts.clock.wall_now());
-    std::vector<Draft> drafts;
-    drafts.reserve(messages.size());
+    std::vector<Draft> drafts(messages.size());  // without a result: it is refused
     for (std::size_t i = 0; i < messages.size(); ++i) {
       results[i].id = messages[i].id;
       Draft draft{&messages[i], &results[i]};
@@ -103,21 +101,28 @@ class LeasedSender final : public Sender {
       if (item) {
         results[i].id = id_of(*item);
         draft.item = std::move(*item);
-        drafts.push_back(std::move(draft));
+        drafts[i] = std::move(draft);
       } else {
         draft.end(SendStatus::failed, item.error());
       }
     }
+    // What is put side by side may be there in any order, and some of it not at all.
     std::set<std::string_view> stopped;
-    for (Drafts& round : in_rounds(drafts)) {
-      std::erase_if(round, [&](const Draft* draft) {
-        const bool behind = stopped.contains(draft->message->group);
-        if (behind) {
-          *draft->result = left_behind(std::move(draft->result->id));
+    for (const auto& places : rounds_of(messages)) {
+      Drafts round;
+      for (const std::size_t place : places) {
+        if (drafts[place].result == nullptr) {
+          continue;
         }
-        return behind;
-      });
-      send_round(round, shards_now->count, deadline);
+        if (stopped.contains(messages[place].group)) {
+          results[place] = left_behind(std::move(results[place].id));
+        } else {
+          round.push_back(&drafts[place]);
+        }
+      }
+      if (!round.empty()) {
+        send_round(round, shards_now->count, deadline);
+      }
       for (const Draft* draft : round) {
         const SendResult& result = *draft->result;
         if (result.status == SendStatus::failed && result.error.code() != ErrorCode::invalid &&
@@ -151,21 +156,6 @@ class LeasedSender final : public Sender {
     Place place{partition_of(queue, Half::standard, queue_.shard_for(message.group, shards)),
                 queue_.keys.next(message.priority, later(now, message.delay), queue_.random)};
     return encode_record(message, {.place = std::move(place), .own_id = message.id, .now = now});
-  }
-
-  // Of each group one after the other: what is put side by side may be there in any order, and some of it not at all.
-  static std::vector<Drafts> in_rounds(std::vector<Draft>& drafts) {
-    std::vector<Drafts> rounds(drafts.empty() ? 0 : 1);
-    std::unordered_map<std::string_view, std::size_t> next;
-    for (Draft& draft : drafts) {
-      const std::string& group = draft.message->group;
-      const std::size_t round = group.empty() ? 0 : next[group]++;
-      if (round == rounds.size()) {
-        rounds.emplace_back();
-      }
-      rounds[round].push_back(&draft);
-    }
-    return rounds;
   }
 
   void send_round(const Drafts& round, std::uint32_t shards, Deadline deadline) const {

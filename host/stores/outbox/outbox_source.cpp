@@ -159,14 +159,8 @@ class SourceRows {
       }
     });
   }
-  SendOrder send_order(std::span<const Receipt> receipts, std::vector<std::optional<RowKey>> keys) const {
+  SendOrder send_order(std::span<const std::optional<RowKey>> keys) const {
     const MutexLock lock(mutex_);
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      const auto held = keys[i] ? held_.find(*keys[i]) : held_.end();
-      if (held == held_.end() || held->second.number != receipts[i].locator) {
-        keys[i].reset();
-      }
-    }
     return scheduler_.send_order(keys);
   }
   /// A row has come to its end; what it was, unless it had been lost.
@@ -732,9 +726,11 @@ class OutboxSource final : public Source {
 
   SendOrder send_order(std::span<const Receipt> receipts) override {
     std::vector<std::optional<RowKey>> keys;
-    std::transform(receipts.begin(), receipts.end(), std::back_inserter(keys),
-                   [this](const Receipt& receipt) { return key_of(receipt); });
-    return rows_.send_order(receipts, std::move(keys));
+    for (const Receipt& receipt : receipts) {
+      auto key = key_of(receipt);
+      keys.push_back(key && rows_.is_out(receipt, *key) ? std::move(key) : std::nullopt);
+    }
+    return rows_.send_order(keys);
   }
 
   bool holds(std::uint32_t /*part*/) override { return holder_.usable(); }
