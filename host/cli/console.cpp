@@ -17,6 +17,7 @@
 #include "base/assert.hpp"
 #include "base/descriptor.hpp"
 #include "base/text/visible.hpp"
+#include "host/cli/views/output.hpp"
 
 namespace sluice::cli {
 
@@ -116,10 +117,10 @@ void Console::flush() {
 
 void Console::note(std::string_view line) {
   end_progress();
-  std::string text;
-  append_visible(text, line);
-  text += '\n';
-  write_all(STDERR_FILENO, text);
+  // Other lines may end in a command to be copied.
+  const bool wraps = line.starts_with("warning: ") && error_is_terminal() && !wide_;
+  const std::string text = visible(line) + "\n";
+  write_all(STDERR_FILENO, wraps ? wrapped(text, {.columns = terminal_size(STDERR_FILENO).columns}) : text);
 }
 
 void Console::error_text(std::string_view text) {
@@ -140,13 +141,11 @@ void Console::progress(std::string_view line) {
   if (!error_is_terminal()) {
     return;
   }
-  std::string text = "\r";
-  text += line;
-  if (line.size() < progress_width_) {
-    text.append(progress_width_ - line.size(), ' ');
-  }
-  progress_width_ = line.size();
-  write_all(STDERR_FILENO, text);
+  // In the last column the cursor would go on to the next line, and \r no further back than to its begin.
+  const std::string shown = fit_line(visible(line), terminal_size(STDERR_FILENO).columns - 1);
+  const std::size_t width = display_width(shown);
+  write_all(STDERR_FILENO, "\r" + shown + std::string(progress_width_ - std::min(progress_width_, width), ' '));
+  progress_width_ = width;
 }
 
 void Console::end_progress() {
@@ -177,12 +176,12 @@ bool Console::output_has_colour() const {
 }
 
 Screen Console::screen() const {
-  return {output_has_colour(), output_is_terminal() && !wide_ ? terminal_size().columns : 0};
+  return {output_has_colour(), output_is_terminal() && !wide_ ? terminal_size(STDOUT_FILENO).columns : 0};
 }
 
-TerminalSize terminal_size() {
+TerminalSize terminal_size(int descriptor) {
   winsize window{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) != 0 || window.ws_col == 0 || window.ws_row == 0) {
+  if (::ioctl(descriptor, TIOCGWINSZ, &window) != 0 || window.ws_col == 0 || window.ws_row == 0) {
     return {};
   }
   return {window.ws_col, window.ws_row};

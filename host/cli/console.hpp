@@ -46,11 +46,11 @@ class Console {
   /// errno of that failure; EPIPE when the reader has gone; 0 without one.
   int output_failure() const { return failure_; }
 
-  /// One line on standard error; control characters in it are shown escaped.
+  /// One line on standard error, a warning wrapped where that is a terminal; control characters are shown escaped.
   void note(std::string_view line);
   /// Text of several lines on standard error; control characters but line breaks and tabs are shown escaped.
   void error_text(std::string_view text);
-  /// Puts a line over the last one if standard error is a terminal, and is nothing otherwise.
+  /// Puts a line over the last one if standard error is a terminal, as much of it as fits, and is nothing otherwise.
   void progress(std::string_view line);
   /// Takes the progress line away, if there is one: what follows says it.
   void end_progress();
@@ -79,8 +79,8 @@ struct TerminalSize {
   std::size_t columns = 80;
   std::size_t rows = 24;
 };
-/// Of the terminal that standard output is; the usual one where it does not say.
-TerminalSize terminal_size();
+/// Of the terminal that the descriptor is; the usual one where it does not say.
+TerminalSize terminal_size(int descriptor);
 
 /// Handles a signal in another way for its lifetime.
 class SignalAction {

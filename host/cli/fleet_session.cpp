@@ -29,20 +29,6 @@ fleet::KnownHost* known_host(fleet::FleetView& view, Matches matches) {
   return found == view.hosts.end() ? nullptr : &*found;
 }
 
-/// Of a host that was asked at its control socket, what it said.
-void put_local_records(fleet::FleetView& view, const runtime::LocalHosts& local) {
-  for (const runtime::LocalHost& host : local.hosts) {
-    fleet::KnownHost* known =
-        known_host(view, [&host](const fleet::HostRecord& record) { return record.instance == host.record.instance; });
-    if (known == nullptr) {
-      known = &view.hosts.emplace_back();
-    }
-    known->record = host.record;
-    known->pulse = fleet::Pulse::fresh;
-    known->age = Duration::zero();
-  }
-}
-
 /// What the ledger says is at work there; since when, the host's last record may tell.
 std::vector<fleet::RunningRecord> running_in(const isolation::LedgerContents& ledger,
                                              const std::vector<fleet::RunningRecord>& told) {
@@ -102,6 +88,19 @@ bool has(const std::vector<std::string>& words, const std::string& word) {
 }
 
 }  // namespace
+
+void put_local_records(fleet::FleetView& view, const runtime::LocalHosts& local) {
+  for (const runtime::LocalHost& host : local.hosts) {
+    fleet::KnownHost* known =
+        known_host(view, [&host](const fleet::HostRecord& record) { return record.instance == host.record.instance; });
+    if (known == nullptr) {
+      known = &view.hosts.emplace_back();
+    }
+    known->record = host.record;
+    known->pulse = fleet::Pulse::fresh;
+    known->age = Duration::zero();
+  }
+}
 
 std::vector<operate::FileJob> jobs_of(const std::vector<config::JobConfig>& files) {
   std::vector<operate::FileJob> jobs;
@@ -270,7 +269,7 @@ Exit troubles_of(const std::vector<fleet::BoardTrouble>& troubles) {
   std::vector<std::string> lines;
   lines.reserve(troubles.size());
   for (const fleet::BoardTrouble& trouble : troubles) {
-    lines.push_back(trouble.place + ": " + trouble.error.message());
+    lines.push_back(trouble.text());
   }
   return Exit::failed_if_any(std::move(lines));
 }

@@ -76,6 +76,8 @@ OrExit<fleet::FleetView> look_in_detail(FleetSession& session,
 std::vector<std::string> hosts_without_detail(const fleet::FleetView& view);
 
 /// Jobs as their files have them.
+/// Of hosts of this machine, which say at their control sockets how it is now, in place of what boards have.
+void put_local_records(fleet::FleetView& view, const runtime::LocalHosts& local);
 std::vector<operate::FileJob> jobs_of(const std::vector<config::JobConfig>& files);
 
 /// Says of every board that could not be read why, and how the command ends for it.

@@ -76,11 +76,11 @@ std::string_view general_notes() {
 `sluice help filters` how to choose messages.
 
 The host file is what --config names, else the SLUICE_CONFIG variable, else
-host.toml in this folder, else /etc/sluice/host.toml. Without one, and with
---table (or --endpoint or --index, where neither --queue nor --config is
-given), a command works on a DynamoDB table by AWS's usual environment, as
-DynamoMQ does; beside a host file --index, --endpoint and --region win over
-it. Called by the name dynamomq, this program answers as DynamoMQ's own.
+host.toml in this folder, else /etc/sluice/host.toml. Without one a command
+works on the DynamoDB table that --table names, or --queue beside --index,
+--endpoint or --region, by AWS's usual environment, as DynamoMQ does; beside
+a host file --index, --endpoint and --region win over it. Called by the name
+dynamomq, this program answers as DynamoMQ's own.
 
 Exit codes:
   0    success; for run: drained, nothing left behind
@@ -166,7 +166,8 @@ Fields:
   id, content_type, group        text
   queue_type                     "STANDARD" or "DLQ"
   state, also as status          "ready", "in_flight" or "delayed"
-  receive_count, version         numbers
+  receive_count                  a number, as RECEIVES shows it
+  version                        a number
   age                            a duration: the time since created_at
   created_at, updated_at, sent_at, received_at, invisible_until_at
                                  times

@@ -37,6 +37,12 @@ struct KnownHost {
 struct BoardTrouble {
   std::string place;
   Error error;
+
+  /// With the place before it, unless the error names that itself: "table 'gone' does not exist".
+  std::string text() const {
+    const bool names_it = error.message().starts_with(place.substr(0, place.find(" in ")));
+    return names_it ? error.message() : place + ": " + error.message();
+  }
 };
 
 /// All that boards tell of hosts. A value.

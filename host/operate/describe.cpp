@@ -68,7 +68,7 @@ std::string rate_text(double per_second) {
 
 std::string time_text(Duration time) {
   const double seconds = std::chrono::duration<double>(time).count();
-  if (seconds <= 0) {
+  if (seconds < 0.5e-6) {  // a mean that has died away, too
     return "-";
   }
   if (seconds < 0.001) {

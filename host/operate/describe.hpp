@@ -37,7 +37,8 @@ constexpr Column figures(std::string_view title, int spare = 0) {
 constexpr Column names(std::string_view title, std::size_t least, int spare = 0) {
   return {.title = title, .least = least, .spare = spare};
 }
-/// What is left at least of names of jobs, queues and handlers; of ids of messages, which commands take, a whole UUID.
+/// What is left at least of names of jobs, queues and handlers; of ids of messages at work, which commands take, a
+/// whole UUID.
 inline constexpr std::size_t kLeastName = 12;
 inline constexpr std::size_t kLeastId = 36;
 constexpr Column prose(std::string_view title, std::size_t least, int spare = 0) {

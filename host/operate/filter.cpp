@@ -20,6 +20,7 @@
 #include "config/config.hpp"
 #include "host/operate/describe.hpp"
 #include "host/operate/json_value.hpp"
+#include "host/operate/record_json.hpp"
 #include "host/queue/error_groups.hpp"
 
 namespace sluice::operate {
@@ -78,7 +79,7 @@ constexpr auto kError = [](const queue::Failure& failure) -> Value { return fail
 constexpr std::array kFields{
     Field{"id", Type::text, [](const StoredMessage& of, WallTime) -> Found { return of.message.id; }},
     Field{"receive_count", Type::number,
-          [](const StoredMessage& of, WallTime) -> Found { return number(of.message.attempt); }},
+          [](const StoredMessage& of, WallTime) -> Found { return number(receives_of(of)); }},
     Field{"queue_type", Type::half,
           [](const StoredMessage& of, WallTime) -> Found { return std::string(to_string(of.half)); }},
     Field{"version", Type::number, [](const StoredMessage& of, WallTime) -> Found { return number(of.version); }},

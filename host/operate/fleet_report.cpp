@@ -135,6 +135,12 @@ std::string workers_text(const JobSummary& job) {
   return std::to_string(job.workers) + (by_file == job.workers ? "" : " (file: " + std::to_string(by_file) + ")");
 }
 
+/// "20/s/host" for "20/s per host", so that it stays whole in a table.
+std::string limit_text(std::string limit) {
+  const std::size_t at = limit.find(" per ");
+  return at == std::string::npos ? limit : limit.replace(at, std::string_view(" per ").size(), "/");
+}
+
 Cell left_cell(const HandlerAtWork& at_work, WallTime now) {
   const fleet::RunningRecord& handler = at_work.handler;
   if (!at_work.answers) {
@@ -320,7 +326,7 @@ void describe(const JobSummary& job, Fields& fields) {
   fields.member("workers", job.workers);
   fields.cell(figures("WORKERS"), workers_text(job));
   fields.member("rate_limit", some(job.rate_limit));
-  fields.cell(names("LIMIT", 5, 2), job.rate_limit);
+  fields.cell({.title = "LIMIT", .spare = 2}, limit_text(job.rate_limit));
   fields.member("rate", job.rate, 6);
   fields.number("running", figures("RUNNING", 2), job.running);
   fields.member("stuck", job.stuck);
@@ -362,20 +368,24 @@ void describe(const HandlerAtWork& at_work, Fields& fields) {
 }
 
 void describe(const fleet::AuditEntry& entry, Fields& fields) {
-  fields.time("at", {"WHEN"}, entry.at);
-  fields.span(figures("AGO", 1), fields.now() - entry.at);
+  fields.time("at", {.title = "WHEN", .spare = 1}, entry.at);
+  fields.span(figures("AGO"), fields.now() - entry.at);
   fields.text("who", names("WHO", 16), entry.who);
   fields.member("what", entry.what);
-  fields.cell(prose("WHAT", 24), what_text(entry));
+  fields.cell(prose("WHAT", 40), what_text(entry));
   fields.cell(prose("CAME TO", 12), came_to(entry));
   fields.member("queue", entry.queue);
   fields.member("filter", entry.filter);
   fields.member("reason", entry.reason);
   fields.member("state", to_string(entry.state));
   fields.member("ended_at", entry.ended_at);
-  fields.member("changed", entry.changed);
-  fields.member("skipped", entry.skipped);
-  fields.member("failed", entry.failed);
+  // Nobody knows how far one has come that was cut off.
+  const auto known = [&entry](std::uint64_t count) {
+    return entry.state == fleet::DeedState::begun ? std::nullopt : std::optional(count);
+  };
+  fields.member("changed", known(entry.changed));
+  fields.member("skipped", known(entry.skipped));
+  fields.member("failed", known(entry.failed));
   fields.member("stopped_by", entry.stopped_by);
   fields.member("place", entry.place);
 }

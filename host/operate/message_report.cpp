@@ -9,8 +9,8 @@ namespace sluice::operate {
 
 namespace {
 
-constexpr Column kId = names("ID", kLeastId);
-constexpr Column kError = prose("ERROR", 24, 1);
+constexpr Column kId = names("ID", 24);  // what else there is to tell is more than the middle of an id
+constexpr Column kError = prose("ERROR", 33, 1);
 
 Colour colour_of(queue::MessageState state) {
   switch (state) {
@@ -83,13 +83,6 @@ void describe_failed_at(std::string_view key, const Column& column, WallTime tim
   fields.span(column, fields.now() - time);
 }
 
-/// How often it was handed out. A dead letter's own count is of its time as one; before it was made one, its attempts
-/// were counted.
-std::uint64_t receives_of(const queue::StoredMessage& stored) {
-  const std::uint64_t received = stored.message.attempt;
-  return stored.half == queue::Half::dlq ? std::max<std::uint64_t>(received, stored.failure.attempts) : received;
-}
-
 std::string bytes_text(std::size_t count) { return std::to_string(count) + (count == 1 ? " byte" : " bytes"); }
 
 /// "[2, 0, 0]", on one line even where everything else has lines of its own.
@@ -124,8 +117,7 @@ void describe(const ListedMessage& listed, Fields& fields) {
   fields.text("id", kId, stored.message.id);
   fields.text("queue_type", {"HALF"}, half_text(stored));
   describe_state(stored, fields);
-  fields.member("receive_count", stored.message.attempt);
-  fields.number({}, figures("RECEIVES", 3), receives_of(stored));
+  fields.number("receive_count", figures("RECEIVES", 3), receives_of(stored));
   fields.member("version", stored.version);
   if (JsonWriter* const json = fields.json()) {
     return write_last_members(*json, stored);

@@ -50,7 +50,7 @@ void describe_members(Record& record, Visit& visit) {
   auto& message = record.message;
   visit("id", message.id);
   visit.data(message);
-  visit("receive_count", message.attempt);
+  visit.receives(record);
   visit("queue_type", record.half);
   visit("version", record.version);
   visit("created_at", record.created_at);
@@ -184,6 +184,10 @@ class RecordWriter {
       json_.member("data_encoding", text ? kEncodedText : kEncodedBase64);
     }
   }
+  /// A copy has the record's own count.
+  void receives(const queue::StoredMessage& record) {
+    json_.member("receive_count", purpose_ == Purpose::show ? receives_of(record) : record.message.attempt);
+  }
   void state(const queue::StoredMessage& record) {
     if (purpose_ == Purpose::show) {
       json_.member("state", to_string(record.state(now_)));
@@ -272,6 +276,7 @@ class RecordReader {
         name == "data" ? static_cast<void>(line.reader_.read_raw(line.data_)) : line.read_encoding();
       }
     }
+    void receives(queue::StoredMessage& record) { (*this)("receive_count", record.message.attempt); }
     void state(const queue::StoredMessage&) {}
     void checkpoint(queue::Message& message) {
       if (!known && name == "checkpoint") {

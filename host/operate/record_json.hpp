@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -9,6 +11,13 @@
 
 /// Records as JSON. Pure functions.
 namespace sluice::operate {
+
+/// How often it was handed out, as people are told. A dead letter's own count is of its time as one; what it came to
+/// before stands in its failure.
+inline std::uint64_t receives_of(const queue::StoredMessage& stored) {
+  const std::uint64_t received = stored.message.attempt;
+  return stored.half == queue::Half::dlq ? std::max<std::uint64_t>(received, stored.failure.attempts) : received;
+}
 
 /// The members of a message's JSON, as people and their programs see it: DynamoMQ's keys in DynamoMQ's order, then
 /// ours. The body of an application/json message stands as it is, text as a string, and what is not UTF-8 as Base64,

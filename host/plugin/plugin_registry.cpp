@@ -593,21 +593,23 @@ const LoadedPlugin* PluginRegistry::owner_of(const sluice_handler* handler) cons
 }
 
 Result<const sluice_handler*> PluginRegistry::handler(const std::string& name) const {
-  // What an installation brings gives way to a handler of its user's.
+  // What an installation brings gives way to a handler of its user's, and one whose file is gone to both.
   const std::string installed = config::installed_plugin_dir();
-  const auto is_installed = [&](const LoadedPlugin& loaded) {
-    return std::filesystem::path(loaded.file).parent_path() == installed;
+  const auto rank = [&](const LoadedPlugin& loaded) {
+    std::error_code code;
+    const bool is_gone = !std::filesystem::exists(loaded.file, code) && !code;
+    return is_gone ? 2 : std::filesystem::path(loaded.file).parent_path() == installed ? 1 : 0;
   };
   const sluice_handler* found = nullptr;
   const LoadedPlugin* owner = nullptr;
   for (const LoadedPlugin& loaded : plugins_) {
     const sluice_handler* candidate = find_handler(*loaded.plugin, name);
-    if (candidate == nullptr || (found != nullptr && is_installed(loaded))) {
+    if (candidate == nullptr || (found != nullptr && rank(loaded) > 0 && rank(loaded) >= rank(*owner))) {
       continue;
     }
-    if (found != nullptr && !is_installed(*owner)) {
+    if (found != nullptr && rank(*owner) == 0) {
       return Error(ErrorCode::invalid, "two plugins offer the handler \"" + name + "\", " + owner->file + " and " +
-                                           loaded.file + ": take one away, then restart the host");
+                                           loaded.file + ": take one away, then start or reload the host");
     }
     found = candidate;
     owner = &loaded;

@@ -110,7 +110,7 @@ std::string name_of(const EffectWrite& write, std::size_t number) {
 }
 
 std::string name_of(const EmittedMessage& emitted) {
-  return "message " + emitted.message.id + " to queue " + emitted.queue;
+  return (emitted.made_id ? "the message" : "message " + emitted.message.id) + " to queue " + emitted.queue;
 }
 
 Error taken_id() {

@@ -112,7 +112,7 @@ std::size_t effect_bytes(const Effects& effects);
 
 /// How a write is called in errors: `write "debit"`, or `write 2` where it has no label; `number` counts from 0.
 std::string name_of(const EffectWrite& write, std::size_t number);
-/// The same of a message: `message A-1 to queue orders`.
+/// The same of a message: `message A-1 to queue orders`, or `the message to queue orders` where the host made its id.
 std::string name_of(const EmittedMessage& emitted);
 
 /// Why a message could not be sent: another one has its id. taken_key: another message has the idempotency key by now.

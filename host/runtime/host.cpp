@@ -356,23 +356,26 @@ void Host::begin_reload() {
 }
 
 /// A reload reads job files and plugins; who has edited the host file beside them is told what that takes.
-void Host::look_at_host_file() const {
+std::string Host::look_at_host_file() const {
   const auto read = config::load_host_config(parts_.config.file, config::process_environment());
   if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&read)) {
     for (const config::ConfigError& error : *errors) {
       parts_.log.warn("the host file has an error; this host runs on, and would not start again: " + error.text());
     }
-    return;
+    return "; the host file has an error, and this host would not start again: " + errors->front().text();
   }
   const auto keys = config::changed_keys(parts_.config, std::get<config::HostConfig>(read));
-  if (!keys.empty()) {
-    parts_.log.warn("the host file has changed, and these keys wait for a restart",
-                    {{"file", parts_.config.file}, {"keys", joined(keys)}});
+  if (keys.empty()) {
+    return {};
   }
+  parts_.log.warn("the host file has changed, and these keys wait for a restart",
+                  {{"file", parts_.config.file}, {"keys", joined(keys)}});
+  return "; " + parts_.config.file +
+         " is read at the start only, so these of its keys wait for a restart: " + joined(keys);
 }
 
 std::optional<JobSet::Exchange> Host::plan_reload() {
-  look_at_host_file();
+  host_file_remark_ = look_at_host_file();
   auto plans = load_job_plans(parts_.config, parts_.plugins, [this](const config::JobConfig& job) {
     const Handlers handlers = handlers_of(job, parts_.plugins);
     return std::none_of(handlers.begin(), handlers.end(),
@@ -414,7 +417,7 @@ void Host::reload(JobSet::Exchange next) {
   for (const plugin::RejectedPlugin& rejected : parts_.plugins.rejected()) {
     text += "; not used: " + rejected.why;
   }
-  responder_->reload_ended({true, text});
+  responder_->reload_ended({true, text + host_file_remark_});
 }
 
 std::vector<std::string> Host::on_old_code(const std::vector<std::string>& leaving) const {

@@ -97,7 +97,7 @@ class Host : boost::noncopyable {
   Result<void> open_wake();
   Result<void> probe(HostEvents& events);
   void begin_reload();
-  void look_at_host_file() const;
+  std::string look_at_host_file() const;
   /// On the errand's thread. Nothing, and it is told why, when the files ask for what cannot be.
   std::optional<JobSet::Exchange> plan_reload();
   void reload(JobSet::Exchange next);
@@ -129,6 +129,7 @@ class Host : boost::noncopyable {
   std::vector<JobPlan> plans_;  ///< of the start
   JobSet::Exchange first_jobs_;
   std::vector<Schedule> next_schedules_;  ///< of the reload under way
+  std::string host_file_remark_;          ///< for who waits for it; empty: the file is as it was
   bool reload_waits_ = false;
   std::optional<QueueRefusal> refusal_;
   bool services_ended_ = true;

@@ -268,13 +268,11 @@ class SendingSource final : public EmittingSource {
       return SettleResult{.status = SettleStatus::refused, .error = why, .wait = kMissingWait};
     }
     const bool waits = why.transient();
-    // An id that the host made is the queue's affair, and would make each failure another one.
-    const std::string which = emitted.made_id ? "the message to queue " + emitted.queue : name_of(emitted);
     // Whatever became of the message, the settlement itself has not been tried.
     const bool unknown = why.code() == ErrorCode::unknown_outcome || why.code() == ErrorCode::timeout;
-    return SettleResult{
-        waits ? SettleStatus::failed : SettleStatus::refused,
-        Error(unknown ? ErrorCode::unavailable : why.code(), which + " could not be sent: " + why.message())};
+    return SettleResult{waits ? SettleStatus::failed : SettleStatus::refused,
+                        Error(unknown ? ErrorCode::unavailable : why.code(),
+                              name_of(emitted) + " could not be sent: " + why.message())};
   }
 
   void warn_of(const std::string& queue, const std::string& why) {

@@ -115,7 +115,8 @@ TEST_F(FleetCommands, EveryChangeOfMessagesIsNotedWithItsReasonAndItsCounts) {
   }
   json({"invalid", "--queue", "mails", "--all", "--yes", "--reason", "no such customer"});
   json({"redrive", "--queue", "mails", "--where", "id != \"A-4\"", "--reason", "he is there", "--yes"});
-  json({"edit", "--queue", "mails", "A-1", "--set", "data.n=2", "--reason", "typing error"});
+  json({"edit", "--queue", "mails", "A-1", "--set", "data.n=2", "--set", "attributes.tenant=acme", "--reason",
+        "typing error"});
   json({"delete", "--queue", "mails", "A-1"});
   EXPECT_EQ(folder_.run({"delete", "--queue", "mails", "A-1"}).exit_code, 0);
   json({"purge", "--queue", "mails", "--limit", "1", "--yes"});
@@ -132,19 +133,39 @@ TEST_F(FleetCommands, EveryChangeOfMessagesIsNotedWithItsReasonAndItsCounts) {
   EXPECT_EQ(told(0, "changed"), "1");
   EXPECT_EQ(told(1, "what"), "delete message A-1 of queue mails");
   EXPECT_EQ(told(2, "what"), "edit message A-1 of queue mails");
-  EXPECT_EQ(told(2, "filter"), "--set data.n");
+  EXPECT_EQ(told(2, "filter"), "--set data.n (1 byte) --set attributes.tenant=acme") << "a body may be secret";
   EXPECT_EQ(told(2, "reason"), "typing error");
   EXPECT_EQ(told(3, "what"), "redrive the dead-letter half of queue mails");
   EXPECT_EQ(told(3, "filter"), "--where 'id != \"A-4\"'");
   EXPECT_EQ(told(3, "changed"), "3");
   EXPECT_EQ(told(4, "what"), "invalid queue mails");
+  EXPECT_EQ(told(4, "filter"), "--all");
   EXPECT_EQ(told(4, "changed"), "4");
   EXPECT_EQ(told(4, "state"), "done");
   EXPECT_THAT(text({"audit"}), AllOf(HasSubstr("pause queue returns"), HasSubstr("4 changed"),
-                                     HasSubstr("invalid queue mails (no such customer)")));
+                                     HasSubstr("invalid queue mails --all (no such customer)")));
   EXPECT_EQ(json({"audit", "--since", "1h"}).as_array().size(), 6U);
   EXPECT_THAT(json({"audit", "--since", "2200-01-01T00:00:00Z"}).as_array(), IsEmpty());
   EXPECT_THAT(refusal({"audit", "--since", "yesterday"}, 64), HasSubstr("since"));
+}
+
+TEST_F(FleetCommands, TheAuditHasThePlan) {
+  std::string lines;
+  for (int i = 0; i < 502; ++i) {  // more than a page
+    lines += "1\n";
+  }
+  ASSERT_EQ(folder_.run({"send", "mails", "-"}, lines).exit_code, 0);
+  Words words{"edit", "mails", "--where", "data = 1", "--set", "data=22", "--limit", "501", "--yes"};
+  const auto first = json(words);
+  words.insert(words.end(), {"--rate", "10000/s", "--resume", std::string(first.at("resume").as_string())});
+  json(words);
+  json({"delay", "mails", "--all", "--for", "1h", "--yes"});
+  const auto audit = json({"audit", "--queue", "mails"}).as_array();
+  ASSERT_EQ(audit.size(), 3U);
+  EXPECT_EQ(audit[2].at("filter").as_string(), "--where 'data = 1' --limit 501 --set data (2 bytes)");
+  EXPECT_EQ(audit[1].at("filter").as_string(),
+            "--where 'data = 1' --limit 501 --rate 10000/s --resume --set data (2 bytes)");
+  EXPECT_EQ(audit[0].at("filter").as_string(), "--for 1h --all");
 }
 
 TEST_F(FleetCommands, AMoveIsFoundUnderBothOfItsQueues) {

@@ -128,12 +128,36 @@ TEST(Narrow, LongIdsLoseTheirMiddleAndNoColumn) {
   stored.failure.error = "connection to smtp.example.com:587 refused after 30 s: no route to host";
   expect_narrow(ls());
   EXPECT_THAT(ls(), AllOf(HasSubstr("STATE"), HasSubstr("AGE"), HasSubstr("connection to")));
+  stored.invisible_until = kNow + 1h;
+  stored.received_at = kNow;
+  const std::string both = rows_of(std::vector{operate::ListedMessage{stored}}, kNow,
+                                   {kNarrow, {"ID", "HALF", "STATE", "RECEIVES", "AGE", "ERROR"}});
+  expect_narrow(both);
+  EXPECT_THAT(both, AllOf(HasSubstr("in_flight"), HasSubstr("connection to smtp.example.com"))) << "the id loses more";
   const operate::HandlerAtWork at_work{"sluice-worker-7f9c8d5b4-x2kq1:4711",
                                        {.message = id, .job = kJob, .queue = kQueue, .handler = "exec"}};
   const std::string running = rows_of(std::vector{at_work}, kNow, {kNarrow, running_columns()});
   expect_narrow(running);
   EXPECT_THAT(running, AllOf(HasSubstr("HOST"), HasSubstr("b5c-retry")));
   EXPECT_THAT(rows_of(std::vector{at_work}, kNow, {{}, running_columns()}), HasSubstr(id)) << "elsewhere it is whole";
+}
+
+TEST(Narrow, ALimitIsWholeAndAnAuditSaysWhat) {
+  fleet::FleetView view = hosts();
+  view.hosts[0].record.jobs[0].rate_limit = view.hosts[1].record.jobs[0].rate_limit = "20/s per host";
+  const std::string jobs = rows_of(operate::summarize_jobs({}, view, {}), kNow,
+                                   {kNarrow, {"JOB", "QUEUE", "STATE", "LIMIT", "RUNNING", "DONE/S"}});
+  expect_narrow(jobs);
+  EXPECT_THAT(jobs, HasSubstr("20/s/host"));
+  const fleet::AuditEntry deed{.id = "1",
+                               .at = kNow - 5min,
+                               .who = "annette@operations-bastion-1",
+                               .what = "redrive the dead-letter half of queue orders",
+                               .state = fleet::DeedState::begun};
+  const std::string audit = rows_of(std::vector{deed}, kNow, {.screen = kNarrow});
+  expect_narrow(audit);
+  EXPECT_THAT(audit, AllOf(HasSubstr("dead-letter half of queue"), HasSubstr("AGO"), Not(HasSubstr("WHEN"))));
+  EXPECT_THAT(json_of(deed, kNow), HasSubstr("\"changed\": null,")) << "nobody knows";
 }
 
 TEST(Narrow, TablesOfCosts) {

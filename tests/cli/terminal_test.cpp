@@ -2,8 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
 #include <boost/json.hpp>
+#include <functional>
+
+#include "host/cli/console.hpp"
 
 namespace sluice::test {
 namespace {
@@ -77,6 +84,53 @@ TEST(Terminal, WatchRedrawsInPlaceUntilCtrlC) {
   EXPECT_THAT(session.text, HasSubstr("\x1b[H\x1b[2J"));
   EXPECT_THAT(session.text, Not(HasSubstr("first_100"))) << "a table, unless JSON was asked for";
   EXPECT_EQ(session.exit_code, 0);
+}
+
+/// What a console writes to a terminal of 40 columns.
+std::string on_console(const std::function<void(cli::Console&)>& write) {
+  int terminal = -1;
+  const winsize size{.ws_row = 24, .ws_col = 40, .ws_xpixel = 0, .ws_ypixel = 0};
+  const pid_t pid = ::forkpty(&terminal, nullptr, nullptr, &size);
+  if (pid == 0) {
+    cli::Console console;
+    write(console);
+    ::_exit(0);
+  }
+  std::string text;
+  std::array<char, 4096> bytes;
+  for (ssize_t count = 0; (count = ::read(terminal, bytes.data(), bytes.size())) > 0;) {
+    text.append(bytes.data(), static_cast<std::size_t>(count));
+  }
+  ::close(terminal);
+  ::waitpid(pid, nullptr, 0);
+  return text;
+}
+
+// A line of `drain --wait` was longer than the screen, so that each second left one or two.
+TEST(Terminal, AProgressLineIsNoLongerThanTheScreen) {
+  EXPECT_EQ(
+      on_console([](cli::Console& console) {
+        console.progress(std::string(100, 'x'));
+        console.progress("\xc3\xa4 and more");
+        console.end_progress();
+      }),
+      "\r" + std::string(39, 'x') + "\r\xc3\xa4 and more" + std::string(29, ' ') + "\r" + std::string(10, ' ') + "\r");
+}
+
+TEST(Terminal, WarningsAreWrapped) {
+  EXPECT_EQ(
+      on_console([](cli::Console& console) { console.note("warning: host web-1 has not told of itself for 14s"); }),
+      "warning: host web-1 has not told of\r\n    itself for 14s\r\n");
+}
+
+TEST(Terminal, AnEmptyQueueIsSaidToBe) {
+  const HostFolder folder("[store]\npath = \"s.db\"\n[queues.q]\n");
+  folder.run({"send", "q", "--id", "A-1", "--data", "1"});
+  folder.run({"delete", "q", "A-1"});
+  for (const char* const look : {"ls", "peek"}) {
+    EXPECT_EQ(on_terminal(folder, {look, "q"}).text, "no messages\r\n") << look;
+    EXPECT_EQ(folder.run({look, "q", "--output", "text"}).err, "") << look;
+  }
 }
 
 TEST(Terminal, AsksAboutWhatWillHappen) {

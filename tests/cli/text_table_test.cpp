@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "host/cli/views/output.hpp"
+#include "host/operate/record_json.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -51,8 +52,9 @@ TEST(TextTable, CutsNamesInTheMiddleAndProseAtTheEnd) {
   TextTable table({operate::names("HOST", 8), {.title = "STATE"}, operate::prose("ERROR", 8)}, {.columns = 30});
   table.add({"worker-7f9c8d5b4-x2kq1:4711", "ready", "connection refused"});
   EXPECT_EQ(table.take(),
-            "HOST        STATE  ERROR\n"
-            "worke…4711  ready  connection…\n");
+            "HOST      STATE  ERROR\n"
+            "work…711  ready  connection r…\n")
+      << "prose says more than the middle of a name";
 }
 
 TEST(TextTable, CutsAtACharacter) {
@@ -138,6 +140,19 @@ TEST(TextTable, ADeadLetterWasReceivedAsOftenAsItWasTried) {
   EXPECT_NE(message_text(stored, WallTime{}, false).find("receives      2\n"), std::string::npos);
   stored.message.attempt = 3;
   EXPECT_EQ(receives(), "RECEIVES\n       3\n") << "a job works on dead letters";
+}
+
+TEST(JsonOf, ADeadLetterWasReceivedAsOftenAsRowsSayAndAnExportHasItsOwnCount) {
+  queue::StoredMessage dead;
+  dead.half = queue::Half::dlq;
+  dead.message.content_type = queue::kJson;
+  dead.message.body = "1";
+  dead.failure = {.error = "no", .handler = "bill", .host = "h1", .attempts = 2, .failed_at = {}};
+  EXPECT_NE(json_of(dead, {}).find("\"receive_count\": 2,"), std::string::npos);
+  EXPECT_NE(json_of(operate::ListedMessage{dead}, {}).find("\"receive_count\": 2,"), std::string::npos);
+  std::string line;
+  operate::append_record_line(line, dead);
+  EXPECT_NE(line.find("\"receive_count\":0,"), std::string::npos) << line;
 }
 
 TEST(TextTable, ColoursCellsAndNotTheBlanksBetween) {

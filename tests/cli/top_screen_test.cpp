@@ -111,6 +111,13 @@ q quit  s sort  r reverse  / filter  p pause or resume  ? help
 )");
 }
 
+TEST(TopScreen, AtEightyColumnsTheHeadlineIsWhole) {
+  TopFrame narrow = frame(80, 24);
+  narrow.cost = "7.5 RCU/s, 0 WCU/s";
+  EXPECT_EQ(draw_top(night_shift(), narrow).front(),
+            "12:00:00Z, every 2s  hosts 2, workers 24, running 18  7.5 RCU/s, 0 WCU/s");
+}
+
 TEST(TopScreen, AtEightyColumnsJobsOfOneHandlerAreToldApartAndReasonsAreWhole) {
   TopModel model({});
   fleet::FleetView view;
@@ -239,6 +246,7 @@ TEST(FigureText, IsShort) {
   EXPECT_EQ(rate_text(999.7), "1.0k");
   EXPECT_EQ(rate_text(12'345), "12k");
   EXPECT_EQ(time_text({}), "-");
+  EXPECT_EQ(time_text(std::chrono::nanoseconds(400)), "-") << "and not 0us";
   EXPECT_EQ(time_text(std::chrono::microseconds(250)), "250us");
   EXPECT_EQ(time_text(std::chrono::microseconds(2500)), "2.5ms");
   EXPECT_EQ(time_text(std::chrono::milliseconds(1500)), "1.50s");

@@ -94,13 +94,13 @@ class EffectInputSqlite(Case):
                      to="receipts", copies="101")
 
     def test_a_message_to_a_queue_that_nobody_knows(self):
-        self.refused("message .* to queue reciepts was refused", r'a queue "reciepts"; did you mean "receipts"\?',
+        self.refused("message .*to queue reciepts was refused", r'a queue "reciepts"; did you mean "receipts"\?',
                      r"\[queues\] create = true", extra="", to="reciepts")
         self.assertNotIn("reciepts", self.sluice("queues", "--json", check=True).stdout)
 
     def test_a_message_to_a_queue_that_is_not_in_reach(self):
         self.write_host('[stores.other]\nkind = "sqlite"\npath = "other.db"\n[queues.elsewhere]\nstore = "other"\n')
-        self.refused("message .* to queue elsewhere was refused", 'store "other"', "orders in the default store",
+        self.refused("message .*to queue elsewhere was refused", 'store "other"', "orders in the default store",
                      r"give \[queues.elsewhere\] the store", to="elsewhere")
         shown = self.sluice("queues", "--json", check=True).stdout
         self.assertEqual(1, shown.count('"elsewhere"'), shown)

@@ -261,6 +261,9 @@ class LeasedHosts(LeasedCase):
     def test_get_names_the_holder_that_no_record_tells_of(self):
         message = self.send_one()
         self.assertEqual(("", None), tuple(self.shown(message)[name] for name in ("owner", "holder")), "no host is there")
+        dead = self.send_one()
+        self.sluice("invalid", "orders", dead, check=True)
+        self.assertNotIn("held by", self.sluice("get", "orders", dead, "--output", "text", check=True).stdout)
         self.counts(sleep="1h", extra="concurrency = 1")
         run = self.start()
         held = until("it is at work", lambda: (shown := self.shown(message))["holder"] and shown["owner"] and shown)

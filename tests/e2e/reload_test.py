@@ -85,6 +85,8 @@ class Reload(Case):
         self.write("host.toml", text.replace('drain_timeout = "10s"', 'drain_timeout = "11s"') + "[queues.new]\ntable = \"abc\"\n")
         self.hangup(run, "these keys wait for a restart")
         self.assertIn('keys="host.drain_timeout, queues.new.table"', run.log())
+        self.assertIn("host.toml is read at the start only, so these of its keys wait for a restart: host.drain_timeout, queues.new.table",
+                      self.sluice("reload", check=True).stdout)
         self.write("host.toml", "[host\n")
         self.hangup(run, "would not start again")
         self.write("host.toml", text)
@@ -130,6 +132,7 @@ class Reload(Case):
             r"orders: .* of counts 2.0.0, .*; changed: \S+ runs it with counts.so 1.0.0 until it reloads", self.sluice("check").stdout))
         self.hangup(run, "reloaded")
         self.assertIn("orders (counts.so 1.0.0, now 2.0.0)", run.log())
+        until("its own word goes, not what boards have", lambda: "changed:" not in self.sluice("check", check=True).stdout)
         self.assertEqual(1, self.stats("slow")["in_flight"], "jobs of other plugins run on undisturbed")
         after = self.send(3)
         until("the new code works", lambda: {id + " 2" for id in after} <= set(self.lines("lines")))

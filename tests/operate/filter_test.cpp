@@ -166,6 +166,15 @@ TEST(Filter, WhatDoesNot) {
   EXPECT_EQ(ask("data.tags != 'x'"), "yes") << "there, and something else";
 }
 
+// `ls --dlq` showed RECEIVES 4, and `receive_count >= 1` found nothing: the record begins anew in the dead-letter half.
+TEST(Filter, ADeadLetterWasReceivedAsOftenAsItIsShown) {
+  queue::StoredMessage dead = invoice();
+  dead.message.attempt = 0;
+  EXPECT_EQ(ask("receive_count = 4", dead), "yes");
+  dead.half = queue::Half::standard;
+  EXPECT_EQ(ask("receive_count = 0", dead), "yes") << "redriven, it begins anew";
+}
+
 TEST(Filter, ATextBodyIsOneText) {
   queue::StoredMessage message = invoice();
   message.message.content_type = queue::kTextPlain;

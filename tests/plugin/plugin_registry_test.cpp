@@ -262,6 +262,18 @@ TEST_F(PluginRegistryTest, AHandlerThatTwoPluginsOfferIsAmbiguous) {
                                                HasSubstr(folder_.file("a.so")), HasSubstr(folder_.file("b.so"))));
 }
 
+TEST_F(PluginRegistryTest, OneOfTwoPluginsWhoseFileIsTakenAwayGivesWay) {
+  copy("noop", "a.so");
+  copy("noop", "b.so");
+  scan();
+  EXPECT_THAT(registry_.handler("noop").error().message(), HasSubstr("take one away, then start or reload the host"));
+  for (const char* const gone : {"a.so", "b.so"}) {
+    std::filesystem::remove(folder_.file(gone));
+    scan();
+    ASSERT_TRUE(registry_.handler("noop")) << "what runs on has its handler";
+  }
+}
+
 TEST_F(PluginRegistryTest, AMissingHandlerNamesWhatIsNearAndWhereItLooked) {
   copy("sleeper", "a.so");
   copy("no_entry", "b.so");

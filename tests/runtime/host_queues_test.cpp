@@ -20,6 +20,7 @@ using queue::SettleStatus;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 class HostQueuesTest : public ::testing::Test {
  protected:
@@ -33,14 +34,14 @@ class HostQueuesTest : public ::testing::Test {
   }
 
   /// Claims a message of queue orders and ends it with a message to that queue.
-  queue::SettleResult end_with(const std::string& to, const std::string& body = "x") {
+  queue::SettleResult end_with(const std::string& to, const std::string& body = "x", bool made_id = false) {
     const queue::NewMessage work{.body = "work"};
     (*queues().open_sender("orders"))->send({&work, 1}, Deadline::never());
     const auto source = *queues().open_source({"orders"});
     const auto claimed = source->claim({.max = 1, .visibility = std::chrono::seconds(30)}, Deadline::never());
     EXPECT_TRUE(claimed && claimed->deliveries.size() == 1);
     auto effects = std::make_shared<queue::Effects>();
-    effects->messages.push_back({to, {.id = "B-" + std::to_string(++sent_), .body = body}});
+    effects->messages.push_back({to, {.id = "B-" + std::to_string(++sent_), .body = body}, made_id});
     const queue::Completion done{.receipt = claimed->deliveries.at(0).receipt, .effects = effects};
     return source->settle({&done, 1}, Deadline::never()).front();
   }
@@ -87,6 +88,8 @@ TEST_F(HostQueuesTest, AMessageToAQueueThatNobodyKnowsIsRefusedForGood) {
       "with [queues] create = true");
   EXPECT_EQ(lying_in("orders"), 1U) << "it is as it was";
   EXPECT_THAT(*queues().made_by_messages(Deadline::never()), ElementsAre("orders"));
+  EXPECT_THAT(end_with("nodes", "x", true).error.message(), StartsWith("the message to queue nodes was refused: "))
+      << "an id that the host made up says nothing";
 }
 
 TEST_F(HostQueuesTest, AQueueThatAWrongJobFileMayNameIsNotRefused) {

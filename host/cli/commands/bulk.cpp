@@ -195,7 +195,15 @@ OrExit<void> check_choice(const BulkOrder& order, const operate::BulkPlan& plan,
                                             "some, or --all");
 }
 
-/// What is about to be done, for the audit: of edits the paths, for what they set may be secret.
+/// An edit for the audit: of a body, which may be secret, the place and how much is set there.
+std::string set_text(const std::string& text) {
+  const std::size_t end = text.find('=');
+  return "--set " + (text.starts_with("data")
+                         ? text.substr(0, end) + " (" + counted(text.size() - end - 1, "byte") + ")"
+                         : shell_word(text));
+}
+
+/// What is about to be done, for the audit.
 operate::Deed deed_of(const BulkOrder& order, const operate::BulkPlan& plan, const Arguments& arguments,
                       const QueueSession& session) {
   operate::Deed deed{.what = std::string(order.command) + " ", .reason = arguments.get("reason")};
@@ -203,13 +211,18 @@ operate::Deed deed_of(const BulkOrder& order, const operate::BulkPlan& plan, con
                : plan.ids.size() == 1 ? "message " + plan.ids.front() + " of queue " + session.queue()
                                       : counted(plan.ids.size(), "message") + " of queue " + session.queue();
   std::vector<std::string> which;
-  for (const char* const name : {"where", "older-than", "error", "error-like", "limit"}) {
+  for (const char* const name : {"where", "older-than", "error", "error-like", "for", "limit", "rate"}) {
     if (arguments.has(name)) {
       which.push_back("--" + std::string(name) + " " + shell_word(arguments.get(name)));
     }
   }
+  for (const char* const name : {"all", "force", "resume"}) {
+    if (arguments.has(name)) {
+      which.push_back("--" + std::string(name));
+    }
+  }
   for (const std::string& text : arguments.all("set")) {
-    which.push_back("--set " + text.substr(0, text.find('=')));
+    which.push_back(set_text(text));
   }
   for (const std::string& text : arguments.all("unset")) {
     which.push_back("--unset " + text);

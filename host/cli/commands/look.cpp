@@ -29,6 +29,12 @@ std::string summary(const operate::ListEnding& ending) {
   return text + "; --all shows it, --cursor " + shell_word(ending.next) + " goes on";
 }
 
+void say_nothing(Console& console) {
+  if (console.shows_text() && console.output_is_terminal()) {
+    console.note("no messages");
+  }
+}
+
 Exit ls(const Arguments& arguments, Console& console) {
   SLUICE_PASS_ON(exclude(arguments, "all", "limit"));
   SLUICE_PASS_ON(exclude(arguments, "dlq", "both"));
@@ -71,8 +77,8 @@ Exit ls(const Arguments& arguments, Console& console) {
   writer.finish(member_if(ending.total.has_value(), "total", ending.total),
                 member_if(!ending.next.empty(), "next", ending.next));
   console.flush();
-  if (ending.shown == 0 && console.output_is_terminal() && console.error_is_terminal()) {
-    console.note("no messages");
+  if (ending.shown == 0) {
+    say_nothing(console);
   } else if (!ending.next.empty() && ending.total != ending.shown && told) {
     console.note(summary(ending));
   }
@@ -112,6 +118,8 @@ Exit peek(const Arguments& arguments, Console& console) {
   } while (left > 0 && !request.cursor.empty() && console.writable());
   if (console.shows_json()) {
     shown.finish();
+  } else if (left == *limit) {
+    say_nothing(console);
   }
   return Exit::ok();
 }
@@ -212,6 +220,9 @@ Exit get(const Arguments& arguments, Console& console) {
     if (auto told = session->oper().owner_of(*id, session->deadline())) {
       owner = *std::move(told);
     }
+  }
+  if (message->half == queue::Half::dlq && owner && owner->owner.value_or("").empty()) {
+    owner.reset();  // hosts own dead letters only where a job takes them
   }
   if (message->state(now) != queue::MessageState::in_flight && !is_overdue(*message, now) && !owner) {
     show_message(*message, now, console);

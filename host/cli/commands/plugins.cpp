@@ -251,9 +251,10 @@ SteeringRemarks steering_remarks(const config::HostConfig& host, const std::vect
       all += (all.empty() ? "" : ", ") + text;
     }
   }
-  if (auto hosts = (*fleet)->hosts(deadline)) {
-    remarks.hosts = std::move(hosts->hosts);
-  }
+  auto told = (*fleet)->hosts(deadline);
+  fleet::FleetView view = told ? std::move(*told) : fleet::FleetView();
+  put_local_records(view, find_local_hosts(runtime::ControlFolder::of(host), clock));
+  remarks.hosts = std::move(view.hosts);
   if (!steering->troubles.empty()) {
     remarks.trouble = steering->troubles.front().error;
   }

@@ -251,7 +251,7 @@ Directive order_of(Wish wish, const std::string& word) {
 
 /// Says what became of an order, by the host that carried it out.
 void show(const std::string& order, const std::string& host, const std::string& text, Console& console) {
-  console.out(console.shows_text() ? visible((host.empty() ? "" : host + ": ") + text) + "\n"
+  console.out(console.shows_text() ? wrapped(visible((host.empty() ? "" : host + ": ") + text) + "\n", console.screen())
                                    : json_line("what", order, "host", host, "text", text));
 }
 

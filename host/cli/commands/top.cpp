@@ -216,7 +216,7 @@ class TopLookout {
   }
   /// Readable when there is something new to show.
   const Bell& news() const { return news_; }
-  /// "12.5 RCU/s, 0.1 WCU/s"; empty where looking costs nothing.
+  /// "12 RCU/s, 0.1 WCU/s"; empty where looking costs nothing.
   std::string cost() {
     const MutexLock lock(mutex_);
     return cost_;
@@ -300,7 +300,7 @@ class TopLookout {
       }
       model.see(*view, steering ? *steering : fleet::SteeringView{});
       if (!view->troubles.empty()) {
-        model.say(view->troubles.front().place + ": " + view->troubles.front().error.message());
+        model.say(view->troubles.front().text());
       }
     });
   }
@@ -363,8 +363,8 @@ class TopLookout {
     if (since == SteadyTime{} || seconds <= 0) {
       return {};
     }
-    return fixed_decimal((spent_.read_units - before.read_units) / seconds, 1) + " RCU/s, " +
-           fixed_decimal((spent_.write_units - before.write_units) / seconds, 1) + " WCU/s";
+    return rate_text((spent_.read_units - before.read_units) / seconds) + " RCU/s, " +
+           rate_text((spent_.write_units - before.write_units) / seconds) + " WCU/s";
   }
 
   // Fixed after construction.
@@ -459,7 +459,7 @@ class Top {
   }
 
   bool draw() {
-    const TerminalSize size = terminal_size();
+    const TerminalSize size = terminal_size(STDOUT_FILENO);
     const TopFrame frame{.columns = size.columns,
                          .rows = size.rows,
                          .colours = console_.output_has_colour(),

@@ -61,7 +61,7 @@ void show_candidates(const std::vector<std::string>& words) {
   for (std::size_t index = 0; index < shown; ++index) {
     width = std::max(width, display_width(words[index]) + 2);
   }
-  const std::size_t columns = std::max<std::size_t>(1, terminal_size().columns / width);
+  const std::size_t columns = std::max<std::size_t>(1, terminal_size(STDOUT_FILENO).columns / width);
   std::string text = "\n";
   for (std::size_t index = 0; index < shown; ++index) {
     const bool ends_row = (index + 1) % columns == 0 || index + 1 == shown;

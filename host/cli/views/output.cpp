@@ -69,6 +69,7 @@ std::size_t walk(std::string_view text, std::size_t room, std::size_t& columns) 
 /// By the colour.
 constexpr std::array<std::string_view, 5> kCodes{"", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"};
 static_assert(static_cast<int>(Colour::yellow) == 4);
+constexpr std::string_view kPlain = "\x1b[0m";
 
 /// No wider than `room`, which is not 0: without its end, or without its middle.
 std::string cut(const std::string& text, std::size_t room, bool prose) {
@@ -123,13 +124,21 @@ std::string coloured(std::string_view text, Colour colour) {
   if (colour == Colour::none || text.empty()) {
     return std::string(text);
   }
-  return std::string(kCodes.at(static_cast<std::size_t>(colour))) + std::string(text) + "\x1b[0m";
+  return std::string(kCodes.at(static_cast<std::size_t>(colour))) + std::string(text) + std::string(kPlain);
 }
 
 std::size_t display_width(std::string_view text) {
   std::size_t columns = 0;
   walk(text, ~std::size_t{0}, columns);
   return columns;
+}
+
+std::string fit_line(const std::string& line, std::size_t columns) {
+  std::size_t taken = 0;
+  const std::size_t end = walk(line, columns, taken);
+  const std::size_t code = line.rfind('\x1b', end);
+  const bool coloured = end > 0 && code < end && line.compare(code, kPlain.size(), kPlain) != 0;
+  return end < line.size() && coloured ? line.substr(0, end) + std::string(kPlain) : line.substr(0, end);
 }
 
 void append_wrapped(std::string& out, std::string_view text, std::size_t indent, std::size_t width) {
@@ -274,13 +283,15 @@ void TextTable::fit() {
   for (Shown& shown : columns_) {
     shown.width = shown.whole;
   }
+  // Of a name and prose twice as wide, either may be cut: prose says more, and needs more room for it.
+  const auto weight = [](const Shown& shown) { return shown.column.prose ? shown.width / 2 : shown.width; };
   for (std::size_t width = line_width(whole); width > room; --width) {
     Shown* widest = nullptr;
     for (Shown& shown : columns_) {
       const bool last_resort = !first_page && shown.column.prose;
       const std::size_t least_width = last_resort ? display_width(shown.title.text) : shown.least();
       const bool can = !shown.left_out && shown.width > least_width;
-      widest = can && (widest == nullptr || shown.width > widest->width) ? &shown : widest;
+      widest = can && (widest == nullptr || weight(shown) > weight(*widest)) ? &shown : widest;
     }
     if (widest == nullptr) {
       break;

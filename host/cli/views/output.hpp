@@ -115,6 +115,9 @@ inline std::string tinted(const std::string& text, Colour colour, bool colours) 
 /// How many columns of a terminal the text takes; a wide character takes two, a combining one and a colour none.
 std::size_t display_width(std::string_view text);
 
+/// The beginning of a line of at most so many columns, whole characters and colours.
+std::string fit_line(const std::string& line, std::size_t columns);
+
 /// Appends text broken at spaces so that no line is wider than `width`; it begins at the column `indent`, to which its
 /// other lines are indented. Line breaks of its own stay.
 void append_wrapped(std::string& out, std::string_view text, std::size_t indent, std::size_t width);

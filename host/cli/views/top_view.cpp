@@ -60,7 +60,6 @@ using operate::TopQueue;
 using Lines = std::vector<std::string>;
 
 constexpr std::string_view kReverse = "\x1b[7m";
-constexpr std::string_view kPlain = "\x1b[0m";
 constexpr std::array kHelp{
     "up, down, j, k   select a queue",
     "s, S             sort by the next or the previous column",
@@ -137,13 +136,17 @@ std::string headline(const TopModel& model, const TopFrame& frame) {
   }
   constexpr std::string_view kDate = "2006-01-02T";
   constexpr std::string_view kTime = "15:04:05";
-  std::string text = "sluice top  " + format_timestamp(frame.now).substr(kDate.size(), kTime.size()) + "Z";
+  constexpr std::string_view kName = "sluice top  ";
+  std::string text = std::string(kName) + format_timestamp(frame.now).substr(kDate.size(), kTime.size()) + "Z";
   text += frame.every.empty() ? "" : ", every " + frame.every;
   const auto figure = [&model, hosts](std::uint64_t number) {
     return model.hosts_known() ? std::to_string(number) : hosts == 0 ? "?" : std::to_string(number) + "+";
   };
   text += "  hosts " + figure(hosts) + ", workers " + figure(workers) + ", running " + figure(running);
   text += frame.cost.empty() ? "" : "  " + frame.cost;
+  if (text.size() > frame.columns) {
+    text.erase(0, kName.size());
+  }
   return tinted(text, Colour::dim, frame.colours);
 }
 
@@ -206,7 +209,7 @@ std::array<std::size_t, 3> shares(const std::array<std::size_t, 3>& needs, std::
 void mark(Lines& lines, std::size_t selected, bool colours) {
   if (colours) {
     // In one colour: the end of its own ones would be the end of the marking.
-    lines[selected] = std::string(kReverse) + without_colours(lines[selected]) + std::string(kPlain);
+    lines[selected] = std::string(kReverse) + without_colours(lines[selected]) + "\x1b[0m";
     return;
   }
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -283,30 +286,6 @@ std::vector<TopKey> TopKeys::take(std::string_view bytes) {
 std::vector<TopKey> TopKeys::give_up() {
   const bool escape = std::exchange(kept_, {}).size() == 1;
   return escape ? std::vector<TopKey>{{Kind::escape, 0}} : std::vector<TopKey>{};
-}
-
-std::string fit_line(const std::string& line, std::size_t columns) {
-  std::string out;
-  std::size_t used = 0;
-  bool coloured = false;
-  for (std::size_t at = 0; at < line.size();) {
-    if (line[at] == '\x1b') {
-      const std::size_t end = std::min(line.find('m', at), line.size() - 1);
-      coloured = line.compare(at, end + 1 - at, kPlain) != 0;
-      out.append(line, at, end + 1 - at);
-      at = end + 1;
-      continue;
-    }
-    const std::size_t length = std::max<std::size_t>(utf8_length(std::string_view(line).substr(at)), 1);
-    const std::size_t width = display_width(std::string_view(line).substr(at, length));
-    if (used + width > columns) {
-      return coloured ? out + std::string(kPlain) : out;
-    }
-    out.append(line, at, length);
-    used += width;
-    at += length;
-  }
-  return out;
 }
 
 std::vector<std::string> draw_top(const TopModel& model, const TopFrame& frame) {

@@ -37,7 +37,4 @@ struct TopFrame {
 /// The picture: lines that fit into the frame, no more than it has rows. A pure function.
 std::vector<std::string> draw_top(const operate::TopModel& model, const TopFrame& frame);
 
-/// The beginning of a line of at most so many columns, whole characters and colours.
-std::string fit_line(const std::string& line, std::size_t columns);
-
 }  // namespace sluice::cli
