@@ -176,8 +176,10 @@ Words with_outbox_as_queue(const Command& command, Words words) {
 /// For a command that takes ids or a key as plain words: the first word, where it is the name of a queue, is another
 /// way to write `--queue NAME`.
 OrExit<Words> with_queue_as_option(const Command& command, Words words) {
+  const Flag* const table = command.flag("table");
   if (words.empty() || command.flag("queue") == nullptr || !queue_stands_first(command.flags) ||
-      gives(words, "queue") || gives(words, "table") || gives(words, "help") || words.back() == "-h") {
+      gives(words, "queue") || (table != nullptr && gives(words, *table)) || gives(words, "help") ||
+      words.back() == "-h") {
     return words;
   }
   std::size_t first = 0;
@@ -185,10 +187,10 @@ OrExit<Words> with_queue_as_option(const Command& command, Words words) {
     first += awaits_value(command, words[first]) == nullptr ? 1 : 2;
   }
   if (first < words.size()) {
-    if (const auto host = load_host_file(words)) {
-      SLUICE_TRY(queue, names_queue(*host, words[first]));
-      words[first].insert(0, *queue ? "--queue=" : "");
-    }
+    // Of a command that wants one id or key, a word that stands alone is that.
+    const bool may_be_own = next_operand(command, Arguments())->required && plain_words(command, words, 0).size() == 1;
+    SLUICE_TRY(queue, names_queue(words, words[first], may_be_own));
+    words[first].insert(0, *queue ? "--queue=" : "");
   }
   return words;
 }
@@ -326,6 +328,9 @@ OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std
   }
   if (arguments.help_) {
     return arguments;
+  }
+  if (const auto ids = alone.find("id"); ids != alone.end() && !arguments.has("queue") && !arguments.has("table")) {
+    arguments.plain_id_ = ids->second.front();
   }
   for (auto& [name, words_alone] : alone) {
     auto& values = arguments.values_[name];

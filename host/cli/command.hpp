@@ -122,11 +122,15 @@ class Arguments {
   OrExit<Output> output(Output elsewhere) const;
 
   bool wants_help() const { return help_; }
+  /// The message that the first plain word names, where no option names a queue or a table and the word may have been
+  /// meant for a queue; empty: there is none.
+  const std::string& plain_id() const { return plain_id_; }
   /// True when "-" was given.
   bool reads_stdin() const { return stdin_; }
 
  private:
   std::map<std::string, std::vector<std::string>, std::less<>> values_;
+  std::string plain_id_;
   bool help_ = false;
   bool stdin_ = false;
 };

@@ -229,6 +229,10 @@ OrExit<operate::Compliance> FleetSession::follow(std::vector<fleet::Given> given
   }
 }
 
+OrExit<fleet::Directive> understood(Result<fleet::Directive> word) {
+  return word ? OrExit<fleet::Directive>(std::move(*word)) : Exit::usage(word.error().message());
+}
+
 std::vector<std::string> hosts_without_detail(const fleet::FleetView& view) {
   std::vector<std::string> labels;
   for (const fleet::KnownHost& host : view.hosts) {

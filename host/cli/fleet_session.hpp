@@ -75,6 +75,9 @@ OrExit<fleet::FleetView> look_in_detail(FleetSession& session,
 /// Labels of hosts that answer and have not told what their workers run.
 std::vector<std::string> hosts_without_detail(const fleet::FleetView& view);
 
+/// What a word means; exit 64 where that is nothing, or several things.
+OrExit<fleet::Directive> understood(Result<fleet::Directive> word);
+
 /// Jobs as their files have them.
 /// Of hosts of this machine, which say at their control sockets how it is now, in place of what boards have.
 void put_local_records(fleet::FleetView& view, const runtime::LocalHosts& local);

@@ -125,6 +125,12 @@ OrExit<void> apply_overrides(const Arguments& arguments, const std::string& name
   return {};
 }
 
+/// A queue of a leased table that no file names.
+bool is_in_no_list(const config::HostConfig& host, const std::string& queue) {
+  const std::vector<std::string> named = known_queues(host);
+  return host.leased(queue) && std::find(named.begin(), named.end(), queue) == named.end();
+}
+
 }  // namespace
 
 OrExit<std::string> find_host_file(const Arguments& arguments) {
@@ -188,31 +194,32 @@ std::vector<std::string> known_queues(const config::HostConfig& host, const std:
   return {names.begin(), names.end()};
 }
 
-OrExit<bool> names_queue(const config::HostConfig& host, const std::string& word) {
-  auto known = known_queues(host);
-  const bool goes_without_saying = known.size() == 1;
-  if (std::find(known.begin(), known.end(), word) != known.end()) {
-    return true;
+OrExit<bool> names_queue(const std::vector<std::string>& words, const std::string& word, bool may_be_own) {
+  std::map<std::string, std::string> given;
+  for (const std::string option : {"config", "endpoint", "endpoint-url", "region"}) {
+    if (gives(words, option)) {
+      given[option.substr(0, option.find('-'))] = given_value(words, option);
+    }
   }
+  const Arguments place = Arguments::of(given);
+  auto host = load_host_file(place);
+  if (host.has_error()) {
+    return false;  // whoever opens the queue says so
+  }
+  static_cast<void>(apply_overrides(place, word, *host));
   const SystemClock clock;
   SeededRandom random;
-  runtime::HostQueues queues(host, clock, random, nullptr);
-  const Deadline deadline = Deadline::after(clock, std::chrono::seconds(5));
-  if (const auto made = queues.made_by_messages(deadline)) {
-    if (std::find(made->begin(), made->end(), word) != made->end()) {
-      return true;
-    }
-    known.insert(known.end(), made->begin(), made->end());
-  }
-  if (!goes_without_saying && config::nearest(word, known)) {
-    SLUICE_PASS_ON(check_known(queues, word, deadline));
-  }
-  return false;
+  runtime::HostQueues queues(*host, clock, random, nullptr);
+  const auto known = check_known(queues, word, Deadline::after(clock, std::chrono::seconds(5)),
+                                 "the first word names the queue where files know other than one; `sluice queues` "
+                                 "lists them");
+  const bool is_optional = may_be_own || known_queues(*host, given_value(words, "job")).size() == 1;
+  return known.has_error() && !is_optional ? OrExit<bool>(known.error()) : !known.has_error();
 }
 
-OrExit<void> check_known(runtime::HostQueues& queues, const std::string& queue, Deadline deadline) {
-  const auto known = queues.check_known(
-      queue, "`sluice queues` lists them, and send, import and enqueue-test make one with --create", deadline);
+OrExit<void> check_known(runtime::HostQueues& queues, const std::string& queue, Deadline deadline,
+                         const std::string& mend) {
+  const auto known = queues.check_known(queue, mend, deadline);
   if (known) {
     return {};
   }
@@ -341,12 +348,33 @@ OrExit<QueueSession> QueueSession::open(const Arguments& arguments, Queue queue,
   if (!session.queue().empty()) {
     if (queue != Queue::unchecked && !arguments.has("create")) {
       SLUICE_PASS_ON(check_known(session.queues(), session.queue(), session.deadline()));
+    } else if (arguments.has("create") && is_in_no_list(session.host(), session.queue())) {
+      warn("add [queues." + session.queue() + "] to " + session.host().file + ", so that `sluice queues`, stats and " +
+           "top list the queue: of a table they list those that files name");
     }
     SLUICE_TRY(oper, session.opened(operate::AuditedOperator::open(session.queues(), session.queue(), this_operator(),
                                                                    session.random())));
     session.operator_ = std::move(*oper);
+    SLUICE_PASS_ON(session.check_plain_id(arguments));
   }
   return session;
+}
+
+OrExit<void> QueueSession::check_plain_id(const Arguments& arguments) {
+  const std::string& word = arguments.plain_id();
+  if (word.empty() || host().file.empty()) {
+    return {};
+  }
+  const auto found = oper().get(word, deadline());
+  if (found) {
+    return {};
+  }
+  const auto known = check_known(queues(), word, deadline());
+  if (found.error().code() != ErrorCode::not_found || !known.has_error()) {
+    return failure(found.error());
+  }
+  return Exit(message_ids(arguments).size() > 1 ? kExitUsage : kExitFailure,
+              found.error().message() + ", and " + known.error().lines().front());
 }
 
 Result<operate::QueueCounter> QueueSession::open_counter(const std::string& queue) {

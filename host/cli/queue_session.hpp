@@ -37,13 +37,15 @@ Exit configuration_exit(const std::vector<config::ConfigError>& errors, int code
 /// The queues that a host file and its jobs name, in order; where it has a job of this name, that job's alone. Job
 /// files that cannot be read are passed over.
 std::vector<std::string> known_queues(const config::HostConfig& host, const std::string& job = {});
-/// Whether the first word of a command that takes ids or a key after it is a queue's name, which files or a message in
-/// a file of ours know; asks no DynamoDB. Exit 64 where it has to be one, as no queue goes without saying, and is
-/// nearly.
-OrExit<bool> names_queue(const config::HostConfig& host, const std::string& word);
+/// Whether the first plain word of `words`, a command that takes ids or a key after it, is the name of a queue that
+/// somebody knows. Exit 64 where nobody does and no queue goes without saying, unless it `may_be_own`, an id or a key;
+/// where one does, QueueSession::open sees to it that a word which is no queue is at least a message of that one.
+OrExit<bool> names_queue(const std::vector<std::string>& words, const std::string& word, bool may_be_own);
 /// Whether somebody knows the queue, as HostQueues::check_known. Exit 64 where nobody does, exit 1 where it cannot be
 /// told.
-OrExit<void> check_known(runtime::HostQueues& queues, const std::string& queue, Deadline deadline);
+OrExit<void> check_known(
+    runtime::HostQueues& queues, const std::string& queue, Deadline deadline,
+    const std::string& mend = "`sluice queues` lists them, and send, import and enqueue-test make one with --create");
 
 /// What a person types to mend a failure of a store, to follow its message: "; make it with: sluice table create ...".
 /// Empty where no command mends it. `options` are those with which a command finds the queue.
@@ -118,8 +120,9 @@ class QueueSession {
   using HostFiles = QueuePlace::HostFiles;
   using Queue = QueuePlace::Queue;
 
-  /// As QueuePlace::find; exit 1 or 78 for the store; and exit 64 for a queue that nobody knows, unless the command's
-  /// --create makes it.
+  /// As QueuePlace::find; exit 1 or 78 for the store; exit 64 for a queue that nobody knows, unless the command's
+  /// --create makes it; and where the queue goes without saying, exit 64 if the first of several ids is no message
+  /// there, as it may have been meant for a queue, and exit 1 if it stands alone.
   static OrExit<QueueSession> open(const Arguments& arguments, Queue queue = Queue::needed,
                                    HostFiles files = HostFiles::anywhere);
 
@@ -183,6 +186,7 @@ class QueueSession {
   static void warn(const std::string& line);
 
   explicit QueueSession(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+  OrExit<void> check_plain_id(const Arguments& arguments);
   template <typename T>
   OrExit<T> opened(Result<T> role) const {
     return role ? OrExit<T>(std::move(*role)) : OrExit<T>(unopened(role.error()));

@@ -120,8 +120,12 @@ bool queue_stands_first(const std::vector<Flag>& flags) {
 }
 
 Words plain_words(const Command& command, const Words& words) {
+  return plain_words(command, words, command.name_words());
+}
+
+Words plain_words(const Command& command, const Words& words, std::size_t from) {
   Words plain;
-  for (std::size_t index = command.name_words(); index < words.size(); ++index) {
+  for (std::size_t index = from; index < words.size(); ++index) {
     if (words[index].size() < 2 || words[index].front() != '-') {
       plain.push_back(words[index]);
     } else if (awaits_value(command, words[index]) != nullptr) {

@@ -41,6 +41,8 @@ bool queue_stands_first(const std::vector<Flag>& flags);
 
 /// The plain words behind a command's name: neither options nor their values.
 std::vector<std::string> plain_words(const Command& command, const std::vector<std::string>& words);
+/// The same, where its name ends before the word `from`.
+std::vector<std::string> plain_words(const Command& command, const std::vector<std::string>& words, std::size_t from);
 /// Those that name messages, of a command that takes them.
 std::vector<std::string> plain_ids(const Command& command, const std::vector<std::string>& words);
 

@@ -21,6 +21,11 @@ Error in_flight(const queue::StoredMessage& message) {
   return {ErrorCode::conflict, "is in flight until " + format_timestamp(*message.invisible_until)};
 }
 
+bool is_dead_already(const queue::StoredMessage& message, const BulkWork& work) {
+  const auto* change = std::get_if<queue::Change>(&work);
+  return change != nullptr && change->action == queue::ChangeAction::dead_letter && message.half == queue::Half::dlq;
+}
+
 bool is_in_flight(const queue::StoredMessage& message, WallTime now) {
   return message.state(now) == queue::MessageState::in_flight;
 }
@@ -185,6 +190,8 @@ BulkRun::Step BulkRun::find() {
       tell(step, id, Fate::failed, message.error());
     } else if (plan_.this_half_only && message->half != plan_.half) {
       tell(step, id, Fate::skipped, elsewhere(message->half));
+    } else if (is_dead_already(*message, plan_.work)) {
+      tell(step, id, Fate::skipped, Error(ErrorCode::conflict, "lies in the dead-letter half already"));
     } else if (!plan_.filter.matches(*message, now)) {
       tell(step, id, Fate::skipped, Error(ErrorCode::conflict, "does not match"));
     } else {

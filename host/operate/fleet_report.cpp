@@ -542,6 +542,20 @@ std::vector<JobSummary> summarize_jobs(const std::vector<FileJob>& files, const 
   return jobs;
 }
 
+void keep_queue(const std::string& queue, std::vector<fleet::KnownHost>& hosts) {
+  std::erase_if(hosts, [&queue](const fleet::KnownHost& host) {
+    const auto& jobs = host.record.jobs;
+    return !queue.empty() && std::none_of(jobs.begin(), jobs.end(), [&queue](const fleet::JobRecord& job) {
+      return fleet::draws_from(job.queue, queue);
+    });
+  });
+}
+
+void keep_queue(const std::string& queue, std::vector<JobSummary>& jobs) {
+  std::erase_if(jobs,
+                [&queue](const JobSummary& job) { return !queue.empty() && !fleet::draws_from(job.queue, queue); });
+}
+
 bool Compliance::look(const fleet::FleetView& view, SteadyTime now) {
   so_far_ = fleet::Fleet::obedience(given_, view);
   return waited_for().empty() || now >= until_;

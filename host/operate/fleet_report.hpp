@@ -58,6 +58,10 @@ struct JobSummary {
 std::vector<JobSummary> summarize_jobs(const std::vector<FileJob>& files, const fleet::FleetView& view,
                                        const fleet::SteeringView& steering);
 
+/// Leaves those that work on the queue; an empty name leaves all.
+void keep_queue(const std::string& queue, std::vector<fleet::KnownHost>& hosts);
+void keep_queue(const std::string& queue, std::vector<JobSummary>& jobs);
+
 /// What stands about a job: "paused by ann@ops-1 5m ago", "queue paused by ...", "scaled to 16 by ...".
 std::vector<std::string> wish_texts(const std::vector<fleet::Given>& wishes, WallTime now);
 

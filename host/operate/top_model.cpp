@@ -158,8 +158,8 @@ void describe(const TopQueue& queue, Fields& fields) {
   }
 }
 
-TopModel::TopModel(const std::vector<std::string>& queues) {
-  for (const std::string& name : queues) {
+TopModel::TopModel(const std::vector<std::string>& queues, std::string only) : only_(std::move(only)) {
+  for (const std::string& name : only_.empty() ? queues : std::vector<std::string>{only_}) {
     known_[name].queue.name = name;
   }
 }
@@ -202,11 +202,13 @@ void JobRates::put_into(fleet::FleetView& view) {
 void TopModel::see(fleet::FleetView view, const fleet::SteeringView& steering) {
   view_ = std::move(view);
   hosts_known_ = view_.troubles.empty();
+  keep_queue(only_, view_.hosts);
   rates_.put_into(view_);
   jobs_ = summarize_jobs({}, view_, steering);
+  keep_queue(only_, jobs_);
   for (const JobSummary& job : jobs_) {
     // Hosts may know queues that the files here do not.
-    for (const std::string& name : fleet::queues_in(job.queue)) {
+    for (const std::string& name : only_.empty() ? fleet::queues_in(job.queue) : std::vector<std::string>()) {
       known_[name].queue.name = name;
     }
   }

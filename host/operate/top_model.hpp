@@ -132,7 +132,9 @@ enum class TopMode { plain, filter, confirm, help };
 /// comes out. Knows no terminal and no store. Of one thread at a time.
 class TopModel {
  public:
-  explicit TopModel(const std::vector<std::string>& queues);
+  /// `only`: the one queue that is to be shown, with the hosts and jobs that work on it; empty: all, also those that
+  /// hosts alone know.
+  explicit TopModel(const std::vector<std::string>& queues, std::string only = {});
 
   // Looks.
   void see(fleet::FleetView view, const fleet::SteeringView& steering);
@@ -179,6 +181,7 @@ class TopModel {
   void move_selection(int by);
   static std::optional<double> inflow(const Known& known);
 
+  const std::string only_;
   std::map<std::string, Known> known_;
   JobRates rates_;
   fleet::FleetView view_;

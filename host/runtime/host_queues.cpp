@@ -389,6 +389,16 @@ Result<void> HostQueues::check_known(const std::string& queue, const std::string
     SLUICE_TRY(made, made_by_messages_in(config_.queue(queue).store, deadline));
     names.insert(made->begin(), made->end());
   }
+  if (!names.contains(queue) && config_.leased(queue)) {
+    SLUICE_TRY(store, store_of(queue));
+    const auto made = (*store)->is_made_by_message(queue, deadline);
+    if (made.has_error() && made.error().code() != ErrorCode::queue_missing) {
+      return made.error();
+    }
+    if (made.has_value() && *made) {
+      names.insert(queue);
+    }
+  }
   if (!names.contains(queue) && !files.errors.empty()) {
     return Error(ErrorCode::invalid, "nobody can tell whether there is a queue \"" + queue +
                                          "\", as a job file is wrong: " + files.errors.front().text());

@@ -204,12 +204,28 @@ TEST_P(BulkCommands, DeleteOneAndSome) {
   EXPECT_EQ(one.exit_code, 0);
   EXPECT_EQ(json::parse(one.out).at("result").as_string(), "removed");
   const Finished none = run({"delete", "--id", "A-2"});
-  EXPECT_EQ(none.exit_code, 0);
-  EXPECT_THAT(none.err, HasSubstr("there is no message A-2"));
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_EQ(none.out, "");
+  EXPECT_THAT(none.err, HasSubstr("no message \"A-2\""));
+  EXPECT_EQ(run({"purge", "orders", "A-2"}).exit_code, 1);
   EXPECT_EQ(run({"delete", "--yes"}).exit_code, 64);
   EXPECT_THAT(texts(json_of({"delete", "--where", "id in ('A-1', 'A-9')", "--yes"}).at("successes")),
               ElementsAre("A-1"));
   EXPECT_THAT(ids(), ElementsAre("A-0", "A-3"));
+}
+
+TEST_P(BulkCommands, WhatIsADeadLetterAlreadyIsToldAndNotCounted) {
+  send(2);
+  ASSERT_EQ(run({"invalid", "A-0", "--reason", "first"}).exit_code, 0);
+  const json::value tried = json_of({"delete", "orders", "A-0", "--dry-run"});
+  EXPECT_TRUE(tried.at("queue_type").is_null()) << "it was said to lie in the standard half";
+  const Finished again = run({"invalid", "A-0", "--reason", "second"});
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_THAT(again.err, HasSubstr("message A-0 lies in the dead-letter half already"));
+  const json::value some = json_of({"invalid", "A-0", "A-1"});
+  EXPECT_EQ(some.at("dead_lettered").as_int64(), 1);
+  EXPECT_EQ(some.at("skipped").as_int64(), 1);
+  EXPECT_THAT(run({"get", "A-0"}).out, HasSubstr("first"));
 }
 
 TEST_P(BulkCommands, EditSetsAndUnsets) {

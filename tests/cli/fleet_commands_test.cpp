@@ -83,6 +83,18 @@ TEST_F(FleetCommands, JobsOfFilesAreShownThoughNobodyRunsThem) {
   EXPECT_THAT(text({"jobs"}), AllOf(HasSubstr("no host"), HasSubstr("(file: 4)")));
 }
 
+// Others stood beside it.
+TEST_F(FleetCommands, OfAQueueThatIsNamedItsJobsSchedulesAndCountsAloneAreShown) {
+  for (const std::string job : {"mailer", "picker"}) {
+    folder_.write("jobs.d/" + job + ".toml", "[job]\nqueue = \"" + std::string(job == "mailer" ? "mails" : "orders") +
+                                                 "\"\nhandler = \"h\"\n[schedule.of_" + job + "]\nevery = \"1d\"\n");
+  }
+  EXPECT_THAT(text({"jobs", "mails"}), AllOf(HasSubstr("of_mailer"), Not(HasSubstr("of_picker"))));
+  EXPECT_THAT(text({"top", "mails", "--once"}),
+              AllOf(HasSubstr("mails"), Not(HasSubstr("orders")), Not(HasSubstr("returns"))));
+  EXPECT_THAT(text({"top", "--once"}), AllOf(HasSubstr("mails"), HasSubstr("orders"), HasSubstr("returns")));
+}
+
 TEST_F(FleetCommands, AWishStandsBeforeAnyHostDoes) {
   EXPECT_THAT(text({"pause", "mailer"}), HasSubstr("pause job mailer; no host runs now, those that start obey it"));
   EXPECT_THAT(text({"scale", "picker", "16"}), HasSubstr("no host runs now"));
@@ -118,7 +130,7 @@ TEST_F(FleetCommands, EveryChangeOfMessagesIsNotedWithItsReasonAndItsCounts) {
   json({"edit", "--queue", "mails", "A-1", "--set", "data.n=2", "--set", "attributes.tenant=acme", "--reason",
         "typing error"});
   json({"delete", "--queue", "mails", "A-1"});
-  EXPECT_EQ(folder_.run({"delete", "--queue", "mails", "A-1"}).exit_code, 0);
+  EXPECT_EQ(folder_.run({"delete", "--queue", "mails", "A-1"}).exit_code, 1);
   json({"purge", "--queue", "mails", "--limit", "1", "--yes"});
   json({"purge", "--queue", "mails", "--dry-run"});
   text({"pause", "--queue", "returns"});
@@ -226,14 +238,16 @@ TEST_F(FleetCommands, CheckShowsWhatIsSteeredBesideTheFile) {
 }
 
 TEST_F(FleetCommands, RefuseWhatNobodyKnows) {
-  EXPECT_THAT(refusal({"pause", "maler"}, 1),
+  EXPECT_THAT(refusal({"pause", "maler"}, 64),
               HasSubstr("there is no job or queue \"maler\"; did you mean \"mailer\"?"));
-  EXPECT_THAT(refusal({"scale", "pickr", "2"}, 1), HasSubstr("did you mean \"picker\"?"));
+  EXPECT_THAT(refusal({"resume", "maler"}, 64), HasSubstr("did you mean \"mailer\"?"));
+  EXPECT_THAT(refusal({"scale", "pickr", "2"}, 64), HasSubstr("did you mean \"picker\"?"));
   EXPECT_THAT(refusal({"drain", "web"}, 1), HasSubstr("there is no host \"web\"; none is known here"));
   EXPECT_THAT(refusal({"reload", "web"}, 1), HasSubstr("there is no host \"web\""));
   EXPECT_THAT(refusal({"log-level", "debug", "web"}, 1), HasSubstr("there is no host \"web\""));
-  EXPECT_THAT(refusal({"running", "pickr"}, 1), HasSubstr("did you mean \"picker\"?"));
+  EXPECT_THAT(refusal({"running", "pickr"}, 64), HasSubstr("did you mean \"picker\"?"));
   EXPECT_THAT(refusal({"cancel-running", "A-1"}, 1), HasSubstr("no host is at work on message A-1"));
+  EXPECT_THAT(refusal({"cancel-running", "oders", "A-1"}, 64), HasSubstr("did you mean \"orders\"?"));
   EXPECT_THAT(json({"audit"}).as_array().size(), 1U) << "only the order that was written: to cancel";
 }
 

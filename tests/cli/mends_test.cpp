@@ -144,5 +144,32 @@ TEST_F(Mends, AMisspeltQueueIsToldBeforeItsTableIsMade) {
   EXPECT_THAT(missed.err, HasSubstr("knows a queue \"ordres\"; did you mean \"orders\"?"));
 }
 
+// It was nobody's to every command after the one that made it.
+TEST_F(Mends, AQueueThatAMessageMadeInALeasedTableIsKnown) {
+  const HostFolder folder(host_toml());
+  ASSERT_EQ(run(folder, {"table", "create", "--queue", "made"}).exit_code, 0) << "a leased table is for any queue";
+  for (const Words& words : {Words{"ls", "made"},
+                             {"send", "made", "--text", "x"},
+                             {"table", "check", "--queue", "made"},
+                             {"table", "describe", "--queue", "made"}}) {
+    const Finished refused = run(folder, words);
+    EXPECT_EQ(refused.exit_code, 64) << words[1];
+    EXPECT_THAT(refused.err, HasSubstr("knows a queue \"made\"")) << words[1];
+  }
+  const Finished sent = run(folder, {"send", "made", "--create", "--id", "A-1", "--text", "x"});
+  EXPECT_EQ(sent.exit_code, 0) << sent.err;
+  EXPECT_THAT(sent.err, HasSubstr("add [queues.made] to "));
+  for (const Words& words : {Words{"ls", "made"},
+                             {"stats", "made"},
+                             {"get", "made", "A-1"},
+                             {"table", "describe", "--queue", "made"},
+                             {"send", "made", "--text", "x"}}) {
+    const Finished known = run(folder, words);
+    EXPECT_EQ(known.exit_code, 0) << known.err;
+    EXPECT_EQ(known.err, "") << words[1];
+  }
+  EXPECT_EQ(run(folder, {"ls", "maade"}).exit_code, 64);
+}
+
 }  // namespace
 }  // namespace sluice::test

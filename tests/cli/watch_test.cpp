@@ -130,8 +130,55 @@ TEST(QueueChoice, NamesTheOneThatWasMeantByTheWordBeforeIds) {
     EXPECT_EQ(refused.exit_code, 64) << words.front();
     EXPECT_THAT(refused.err, HasSubstr("knows a queue \"ordres\"; did you mean \"orders\"?")) << words.front();
   }
-  EXPECT_THAT(folder.run({"delete", "A-101", "A-102"}).err, HasSubstr("--queue is missing")) << "ids alone";
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"delete", "A-101", "A-102"}, {"purge", "A-101", "--yes"}}) {
+    const Finished refused = folder.run(words);
+    EXPECT_EQ(refused.exit_code, 64) << words.front();
+    EXPECT_EQ(refused.err, "sluice " + words.front() +
+                               ": no job, host file or earlier message knows a queue \"A-101\"; the first word names "
+                               "the queue where files know other than one; `sluice queues` lists them\n");
+  }
   EXPECT_EQ(folder.run({"get", "ordres", "--help"}).exit_code, 0);
+}
+
+// It was taken for an id, and the other words were done to the only queue that there is.
+TEST(QueueChoice, AWordThatIsNeitherAQueueNorAMessageChangesNothing) {
+  const HostFolder folder("[store]\npath = \"s.db\"\n[queues.solo]\n");
+  folder.run({"send", "--id", "A-1", "--data", "1"});
+  const std::string before = folder.run({"get", "A-1"}).out;
+  const std::string several =
+      "no message \"payments\" in queue \"solo\", and no job, host file or earlier message "
+      "knows a queue \"payments\"";
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"delete"},
+                                                {"purge", "--yes"},
+                                                {"cancel"},
+                                                {"redrive"},
+                                                {"invalid"},
+                                                {"reset"},
+                                                {"fail"},
+                                                {"move-to-front"},
+                                                {"delay", "--for", "1h"},
+                                                {"edit", "--set", "data=2"},
+                                                {"delete", "--dry-run"}}) {
+    std::vector<std::string> typed = words;
+    typed.insert(typed.begin() + 1, {"payments", "A-1"});
+    const Finished refused = folder.run(typed);
+    EXPECT_EQ(refused.exit_code, 64) << words.front();
+    EXPECT_THAT(refused.err, HasSubstr(several)) << words.front();
+    EXPECT_EQ(refused.out, "") << words.front();
+    EXPECT_EQ(folder.run({"get", "A-1"}).out, before) << words.front();
+  }
+  const Finished alone = folder.run({"purge", "sollo", "--yes"});
+  EXPECT_EQ(alone.exit_code, 1);
+  EXPECT_THAT(alone.err, HasSubstr("no message \"sollo\" in queue \"solo\", and no job, host file or earlier message "
+                                   "knows a queue \"sollo\"; did you mean \"solo\"?"));
+  const Finished all = folder.run({"delete", "mails", "--all", "--yes"});
+  EXPECT_EQ(all.exit_code, 64);
+  EXPECT_THAT(all.err, HasSubstr("mails is taken for an id, as nobody knows a queue of that name"));
+  EXPECT_EQ(folder.run({"get", "A-1"}).out, before);
+  EXPECT_EQ(folder.run({"delay", "A-1", "A-2", "--for", "1h", "--output", "text"}).out_lines().back(),
+            "1 delayed, 0 skipped, 1 failed")
+      << "the first is a message, so that all are ids";
 }
 
 // The job that names it was passed over, and the queue said to be nobody's.

@@ -211,6 +211,18 @@ TEST(TopModel, TakesNoRateFromACountUnderWay) {
   EXPECT_FALSE(model.queues()[0].in);
 }
 
+TEST(TopModel, OfOneQueueShowsItsHostsAndJobsAlone) {
+  TopModel model({"mails", "orders"}, "mails");
+  fleet::FleetView view;
+  view.hosts = {known_host("a", 1, {job_record("resize", "images")}),
+                known_host("b", 2, {job_record("mailer", "mails"), job_record("picker", "orders")})};
+  model.see(view, {});
+  EXPECT_THAT(shown(model), ElementsAre("mails"));
+  EXPECT_EQ(model.fleet().hosts.size(), 1U);
+  ASSERT_EQ(model.slowest_jobs().size(), 1U);
+  EXPECT_EQ(model.slowest_jobs().front().name, "mailer");
+}
+
 TEST(TopModel, KnowsQueuesFromHostsAndWhatIsPausedThere) {
   TopModel model({"mails"});
   fleet::FleetView view;

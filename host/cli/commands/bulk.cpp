@@ -182,7 +182,8 @@ OrExit<void> check_choice(const BulkOrder& order, const operate::BulkPlan& plan,
     for (const char* const name : {"all", "resume"}) {
       if (arguments.has(name)) {
         return Exit::usage("an id and --" + std::string(name) + " exclude each other; give one" +
-                           (plan.ids.size() == 1 ? ", and " + plan.ids.front() + " is taken for an id" : ""));
+                           (plan.ids.size() > 1 ? "" : ", and " + plan.ids.front() + " is taken for an id") +
+                           (arguments.plain_id().empty() ? "" : ", as nobody knows a queue of that name"));
       }
     }
     return {};
@@ -248,7 +249,7 @@ class Drive {
         dry_run_(plan.dry_run),
         lists_(lists),
         resumes_(!plan.cursor.empty()),
-        half_(plan.half),
+        half_(plan.ids.empty() || plan.half == queue::Half::dlq ? std::optional(plan.half) : std::nullopt),
         session_(session),
         console_(console),
         run_(session.oper(), session.clock(), plan),
@@ -394,7 +395,7 @@ class Drive {
     };
     const operate::BulkCount& count = run_.count();
     ids_.finish(member_if(!dry_run_, "failures", reasons(failures_)), "queue", session_.queue(), "queue_type",
-                queue::to_string(half_), member_if(dry_run_, "dry_run", true),
+                half_ ? std::optional(queue::to_string(*half_)) : std::nullopt, member_if(dry_run_, "dry_run", true),
                 dry_run_ ? "matched" : key_of(words_.done), count.done, "skipped", count.skipped,
                 member_if(!skipped_.empty(), "skips", reasons(skipped_)), member_if(!dry_run_, "failed", count.failed),
                 member_if(!run_.complete() && !run_.resume_token().empty(), "resume", run_.resume_token()),
@@ -416,7 +417,7 @@ class Drive {
   const bool dry_run_;
   const bool lists_;
   const bool resumes_;
-  const queue::Half half_;
+  const std::optional<queue::Half> half_;  ///< nothing: messages that are named lie in either
   QueueSession& session_;
   Console& console_;
   operate::BulkRun run_;
@@ -482,10 +483,6 @@ Exit change_one(QueueSession& session, const BulkOrder& order, operate::BulkPlan
   if (outcome.fate == operate::BulkOutcome::Fate::done) {
     return show_changed(session, order, outcome, console);
   }
-  if (outcome.error.code() == ErrorCode::not_found && order.absent_is_success) {
-    console.note("there is no message " + outcome.id + "; nothing was " + std::string(order.words.done));
-    return Exit::ok();
-  }
   if (outcome.fate == operate::BulkOutcome::Fate::failed) {
     return session.failure(outcome.error);
   }
@@ -530,15 +527,12 @@ constexpr BulkOrder kPurge{.command = "purge",
                            .action = queue::ChangeAction::remove,
                            .takes_all = true,
                            .named_in_any_state = true,
-                           .shows_message = false,
-                           .absent_is_success = true};
-/// An absent message is no failure, as with DynamoMQ; but it is told.
+                           .shows_message = false};
 constexpr BulkOrder kDelete{.command = "delete",
                             .words = {.verb = "remove", .done = "removed"},
                             .action = queue::ChangeAction::remove,
                             .named_in_any_state = true,
-                            .shows_message = false,
-                            .absent_is_success = true};
+                            .shows_message = false};
 constexpr BulkOrder kCancel{.command = "cancel",
                             .words = {.verb = "cancel", .done = "canceled"},
                             .action = queue::ChangeAction::remove,

@@ -47,7 +47,6 @@ struct BulkOrder {
   bool named_in_any_state = false;  ///< the same of those that are named one by one
   bool can_be_forced = true;        ///< has --force
   bool shows_message = true;        ///< one that is named alone is shown afterwards
-  bool absent_is_success = false;   ///< to be without it was what was asked for
 };
 
 /// The flags of a command that takes the plain word ID: --id, --dlq, --all, the filter's, --limit, --dry-run, --ids,

@@ -23,12 +23,7 @@ void warn_of_hosts(const fleet::FleetView& view, const FleetSession& session, Co
 Exit hosts(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, FleetSession::open(arguments));
   SLUICE_TRY(view, session->hosts_now());
-  if (const std::string queue = arguments.get("queue"); !queue.empty()) {
-    std::erase_if(view->hosts, [&queue](const fleet::KnownHost& host) {
-      return std::none_of(host.record.jobs.begin(), host.record.jobs.end(),
-                          [&queue](const fleet::JobRecord& job) { return fleet::draws_from(job.queue, queue); });
-    });
-  }
+  operate::keep_queue(arguments.get("queue"), view->hosts);
   show_all(view->hosts, session->clock().wall_now(), host_columns(),
            "no host works on these queues; `sluice run` starts one", console);
   warn_of_hosts(*view, *session, console);
@@ -84,9 +79,12 @@ Exit jobs(const Arguments& arguments, Console& console) {
   SLUICE_TRY(view, session->hosts_now());
   SLUICE_TRY(steering, session->steering());
   auto summaries = operate::summarize_jobs(session->file_jobs(), *view, *steering);
-  if (const std::string queue = arguments.get("queue"); !queue.empty()) {
-    std::erase_if(summaries, [&queue](const operate::JobSummary& job) { return !fleet::draws_from(job.queue, queue); });
-  }
+  operate::keep_queue(arguments.get("queue"), summaries);
+  std::vector<config::JobConfig> scheduled = session->scheduled_jobs();
+  std::erase_if(scheduled, [&summaries](const config::JobConfig& job) {
+    return std::none_of(summaries.begin(), summaries.end(),
+                        [&job](const operate::JobSummary& summary) { return summary.name == job.name; });
+  });
   const ScheduleNotices told = told_of_schedules(*session);
   static const config::JobConfig kNone;  // of a job that hosts alone know
   std::vector<ShownJob> found;
@@ -99,7 +97,7 @@ Exit jobs(const Arguments& arguments, Console& console) {
   show_all(found, now, job_columns(), "no job is known: neither do files here have one, nor does a host run one",
            console);
   if (console.shows_text() && !found.empty()) {
-    console.out(wrapped(schedules_text(session->scheduled_jobs(), now, told), console.screen()));
+    console.out(wrapped(schedules_text(scheduled, now, told), console.screen()));
   }
   warn_of_hosts(*view, *session, console);
   return troubles_of(view->troubles);
@@ -131,10 +129,10 @@ OrExit<void> keep_chosen(std::vector<operate::HandlerAtWork>& found, const Argum
   std::string job = arguments.get("job");
   std::string queue = arguments.get("queue");
   if (const std::string name = arguments.get("name"); !name.empty()) {
-    SLUICE_TRY(thing, session.names().thing(fleet::Wish::pause, name));
+    SLUICE_TRY(thing, understood(session.names().thing(fleet::Wish::pause, name)));
     (thing->target == fleet::Target::queue ? queue : job) = name;
   } else if (!job.empty()) {
-    SLUICE_PASS_ON(session.names().job(fleet::Wish::pause, job));
+    SLUICE_PASS_ON(understood(session.names().job(fleet::Wish::pause, job)));
   }
   std::erase_if(found, [&](const operate::HandlerAtWork& at_work) {
     return (!job.empty() && at_work.handler.job != job) || (!queue.empty() && at_work.handler.queue != queue);

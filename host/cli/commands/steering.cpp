@@ -32,7 +32,7 @@ struct StandingWish {
   std::string (*nothing)(const Directive& wish, FleetSession& session) = nullptr;
 };
 
-/// A job or queue by the operand or by --job or --queue; exit 64 for none or several, 1 for one that nobody knows.
+/// A job or queue by the operand or by --job or --queue; exit 64 for none, several, and one that nobody knows.
 OrExit<Directive> read_thing(const Arguments& arguments, FleetSession& session) {
   const int given = static_cast<int>(arguments.has("name")) + static_cast<int>(arguments.has("job")) +
                     static_cast<int>(arguments.has("queue"));
@@ -41,13 +41,9 @@ OrExit<Directive> read_thing(const Arguments& arguments, FleetSession& session) 
                                   : "a name, --job and --queue exclude each other; give one");
   }
   const operate::KnownNames names = session.names();
-  auto meant = arguments.has("job")     ? names.job(Wish::pause, arguments.get("job"))
-               : arguments.has("queue") ? names.queue(Wish::pause, arguments.get("queue"))
-                                        : names.thing(Wish::pause, arguments.get("name"));
-  if (!meant) {
-    return Exit(meant.error().code() == ErrorCode::conflict ? kExitUsage : kExitFailure, meant.error().message());
-  }
-  return std::move(*meant);
+  return understood(arguments.has("job")     ? names.job(Wish::pause, arguments.get("job"))
+                    : arguments.has("queue") ? names.queue(Wish::pause, arguments.get("queue"))
+                                             : names.thing(Wish::pause, arguments.get("name")));
 }
 
 std::string not_paused(const Directive& wish, FleetSession& session) {
@@ -69,7 +65,7 @@ static_assert(fleet::kMostWorkers == config::kMaxAsyncConcurrency);
 
 OrExit<Directive> read_scale(const Arguments& arguments, FleetSession& session) {
   SLUICE_TRY(workers, arguments.count("workers", 1, fleet::kMostWorkers));
-  SLUICE_TRY(wish, session.names().job(Wish::scale, arguments.get("job")));
+  SLUICE_TRY(wish, understood(session.names().job(Wish::scale, arguments.get("job"))));
   wish->value = std::to_string(*workers);
   return wish;
 }

@@ -75,14 +75,14 @@ auto members_of(const TableTarget& target) {
   };
 }
 
-/// As QueuePlace::find. Exit 78 when the queue is one of SQLite's.
-OrExit<TableTarget> find_table(const Arguments& arguments) {
+/// As QueuePlace::find; exit 64 for a queue that nobody knows, and 78 when it is one of SQLite's. `beforehand`: the
+/// queue may come later, where its table is a leased one, which holds any.
+OrExit<TableTarget> find_table(const Arguments& arguments, bool beforehand = false) {
   if (arguments.has("queue") && arguments.has("table")) {
     return Exit::usage("--queue and --table both name the table; give one");
   }
   SLUICE_TRY(place, QueuePlace::find(arguments, QueuePlace::Queue::table));
-  // One in the leased layout holds any queue.
-  if (arguments.has("queue") && !place->host().file.empty() && !place->host().leased(place->queue())) {
+  if (arguments.has("queue") && !place->host().file.empty() && !(beforehand && place->host().leased(place->queue()))) {
     const SystemClock clock;
     SeededRandom random;
     runtime::HostQueues queues(place->host(), clock, random, nullptr);
@@ -246,7 +246,7 @@ Exit make_table(const TableTarget& target, Console& console) {
 }
 
 Exit create_table(const Arguments& arguments, Console& console) {
-  SLUICE_TRY(target, find_table(arguments));
+  SLUICE_TRY(target, find_table(arguments, true));
   target->spec.deletion_protection = !arguments.has("no-deletion-protection");
   target->spec.ttl = !arguments.has("no-ttl");
   if (arguments.has("print-terraform")) {
@@ -450,11 +450,6 @@ Exit show_or_change(const Arguments& arguments, Console& console) {
   }
   SLUICE_TRY(session, TableSession::open(*target));
   const queue::table::QueueTable place{target->place.queue(), target->spec.table, {}, session->region()};
-  if (!target->place.host().file.empty()) {
-    SeededRandom random;
-    runtime::HostQueues queues(target->place.host(), session->clock(), random, nullptr);
-    SLUICE_PASS_ON(check_known(queues, place.queue, session->deadline()));
-  }
   const auto standing = look_or_change(*session, place, static_cast<std::uint32_t>(*wanted),
                                        target->place.host().queue(place.queue).shards);
   if (!standing) {
@@ -645,7 +640,7 @@ Exit print_policy(const Arguments& arguments, Console& console) {
   SLUICE_TRY(terraform, second_of(arguments, "format", "json", "terraform"));
   SLUICE_TRY(singly, second_of(arguments, "writes", "batched", "single"));
   const WritesBy writes = *singly ? WritesBy::singles : WritesBy::batches;
-  SLUICE_TRY(target, find_table(arguments));
+  SLUICE_TRY(target, find_table(arguments, true));
   SLUICE_TRY(arn, table_arn(arguments, *target));
   const auto statements = statements_of(*roles, writes, *arn, target->spec);
   if (!*terraform) {

@@ -188,7 +188,8 @@ constexpr Duration kWatchMargin = std::chrono::seconds(8);
 class TopLookout {
  public:
   /// `session` outlives it.
-  explicit TopLookout(FleetSession& session) : session_(session), model_(session.queue_names()) {
+  explicit TopLookout(FleetSession& session)
+      : session_(session), model_(session.queue_names(), session.queues().queue()) {
     SLUICE_ASSERT(news_.descriptor() >= 0);
   }
   ~TopLookout() {
@@ -306,6 +307,9 @@ class TopLookout {
   }
 
   std::vector<std::string> queues() {
+    if (const std::string& only = session_.queues().queue(); !only.empty()) {
+      return {only};
+    }
     std::set<std::string> names(session_.queue_names().begin(), session_.queue_names().end());
     if (const auto made = session_.queues().queues().made_by_messages(Deadline::after(session_.clock(), kCallTime))) {
       names.insert(made->begin(), made->end());

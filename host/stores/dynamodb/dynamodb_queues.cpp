@@ -43,6 +43,9 @@ class BothLayouts final : public DynamoDbQueues {
   Result<std::unique_ptr<wake::WakePlace>> open_wake_place(const std::string& queue) override {
     return of(queue).open_wake_place(queue);
   }
+  Result<bool> is_made_by_message(const std::string& queue, Deadline deadline) override {
+    return of(queue).is_made_by_message(queue, deadline);
+  }
   Result<void> owner_ended(const std::set<std::string>& queues, const std::string& incarnation, bool settled,
                            Deadline deadline) override {
     std::set<std::string> tables;

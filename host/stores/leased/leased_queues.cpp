@@ -93,6 +93,13 @@ class AllLeasedQueues final : public LeasedQueues {
     return mark_ended(parts_.client, locate(options_, queue), incarnation, settled, deadline);
   }
 
+  // Whoever sends first writes the number of shards.
+  Result<bool> is_made_by_message(const std::string& queue, Deadline deadline) override {
+    const table::QueueTable place = locate(options_, queue);
+    SLUICE_TRY(found,
+               table::checked(place, parts_.client.get_item({place.table, shards_place(queue).key(), true}, deadline)));
+    return !found->item.empty();
+  }
   std::unique_ptr<MoveOwnership> take_ownership(const std::string& queue, const std::vector<Half>& halves) override {
     LeasedQueue& known = state(queue);
     return own_to_move(halves, keeping(known.place.table, make_incarnation(options_.host + ":move", random_)), known,
