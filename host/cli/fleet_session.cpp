@@ -29,19 +29,23 @@ fleet::KnownHost* known_host(fleet::FleetView& view, Matches matches) {
   return found == view.hosts.end() ? nullptr : &*found;
 }
 
-/// What the ledger says is at work there; since when, the host's last record may tell.
-std::vector<fleet::RunningRecord> running_in(const isolation::LedgerContents& ledger,
-                                             const std::vector<fleet::RunningRecord>& told) {
+/// What the ledger says is at work there; by which handler and since when, the host's last record may tell.
+std::vector<fleet::RunningRecord> running_in(const isolation::LedgerContents& ledger, const fleet::HostRecord& told) {
   std::vector<fleet::RunningRecord> running;
   running.reserve(ledger.held.size());
   for (const isolation::HeldMessage& held : ledger.held) {
     if (!held.running) {
       continue;
     }
-    const auto before = std::find_if(told.begin(), told.end(), [&held](const fleet::RunningRecord& one) {
-      return one.message == held.receipt.id && one.job == held.job && one.attempt == held.attempt;
-    });
-    fleet::RunningRecord& record = running.emplace_back(before == told.end() ? fleet::RunningRecord() : *before);
+    const auto before =
+        std::find_if(told.running.begin(), told.running.end(), [&held](const fleet::RunningRecord& one) {
+          return one.message == held.receipt.id && one.job == held.job && one.attempt == held.attempt;
+        });
+    const auto job = std::find_if(told.jobs.begin(), told.jobs.end(),
+                                  [&held](const fleet::JobRecord& one) { return one.name == held.job; });
+    fleet::RunningRecord& record =
+        running.emplace_back(before == told.running.end() ? fleet::RunningRecord() : *before);
+    record.handler = job == told.jobs.end() ? record.handler : job->handler;
     record.message = held.receipt.id;
     record.job = held.job;
     record.queue = held.address.queue;
@@ -62,18 +66,16 @@ void put_ledgers(fleet::FleetView& view, const config::HostConfig& host, const r
         std::any_of(local.speechless.begin(), local.speechless.end(), [&ledger](const auto& silent) {
           return silent.process == ledger->process && silent.error.code() != ErrorCode::denied;
         });
-    // In containers many are process 1 of one name; one that was there before has an older ledger.
-    fleet::KnownHost* const known = known_host(view, [&ledger](const fleet::HostRecord& record) {
-      return record.name == ledger->host && record.pid == ledger->process &&
-             ledger->started + std::chrono::seconds(1) >= record.started_at;
-    });
+    const std::string instance = fleet::instance_of(ledger->host, ledger->process, ledger->incarnation);
+    fleet::KnownHost* const known =
+        known_host(view, [&instance](const fleet::HostRecord& record) { return record.instance == instance; });
     if (known == nullptr || known->record.state == fleet::HostState::ended || !(gone || speechless)) {
       continue;
     }
     known->pulse = gone ? fleet::Pulse::silent : fleet::Pulse::late;  // however long ago it was heard of
     known->silence = gone ? "its process is gone; the next host settles what it held"
                           : "it does not answer at its control socket, so it is stopped or overloaded";
-    known->record.running = running_in(*ledger, known->record.running);
+    known->record.running = running_in(*ledger, known->record);
     known->record.running_total = static_cast<std::uint32_t>(known->record.running.size());
     for (fleet::JobRecord& job : known->record.jobs) {
       job.running = static_cast<std::uint32_t>(
@@ -107,7 +109,7 @@ std::vector<operate::FileJob> jobs_of(const std::vector<config::JobConfig>& file
   jobs.reserve(files.size());
   for (const config::JobConfig& job : files) {
     jobs.push_back({job.name, work::queue_text(job), job.source == config::Source::dlq, job.handler, job.concurrency,
-                    job.rate_text});
+                    job.rate_text, job.rate_per_host ? 0 : job.rate_limit});
   }
   return jobs;
 }

@@ -12,6 +12,9 @@
 
 namespace sluice::cli {
 
+/// How long a command waits for stores that do not answer, before it shows what this machine's hosts say.
+inline constexpr Duration kStorePatience = std::chrono::seconds(8);
+
 /// The hosts that work on a host file's queues, or on one table, for one command: through the stores, and at the
 /// control sockets of those on this machine. A resource that can be moved.
 class FleetSession {
@@ -36,7 +39,7 @@ class FleetSession {
   OrExit<fleet::FleetView> hosts();
   /// The same, and of hosts of this machine what they say (at the first call) or, where they do not answer, what their
   /// crash ledgers tell; those alone where no store answers within `patience`, which is among the troubles then.
-  OrExit<fleet::FleetView> hosts_now(Duration patience = std::chrono::seconds(8));
+  OrExit<fleet::FleetView> hosts_now(Duration patience = kStorePatience);
   OrExit<fleet::SteeringView> steering();
 
   /// Gives a directive and makes hosts look at it.

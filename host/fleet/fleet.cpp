@@ -1,5 +1,6 @@
 #include "host/fleet/fleet.hpp"
 
+#include "base/process_mark.hpp"
 #include "base/uuid.hpp"
 #include "host/fleet/revise_notice.hpp"
 
@@ -21,7 +22,16 @@ KnownHost known_host(const NoticeBoard& board, const queue::Notice& notice, Host
   KnownHost host{.record = std::move(record), .place = board.traits().place};
   host.record.instance = notice.key;
   host.age = std::max(Duration::zero(), Duration(board.now() - notice.posted_at));
-  host.pulse = host.record.state == HostState::ended ? Pulse::silent : pulse_of(host.age, host.record.every);
+  const ProcessLife life = life_of(host.record.pid, host.record.process);
+  if (host.record.state == HostState::ended) {
+    host.pulse = Pulse::silent;
+  } else if (life == ProcessLife::gone) {
+    host.pulse = Pulse::silent;  // however young its record
+    host.silence = "its process is gone";
+  } else {
+    const Pulse last = life == ProcessLife::alive ? Pulse::late : Pulse::silent;
+    host.pulse = std::min(pulse_of(host.age, host.record.every), last);
+  }
   return host;
 }
 
@@ -87,6 +97,23 @@ Pulse pulse_of(Duration age, Duration every) {
     return Pulse::fresh;
   }
   return age <= 3 * interval + kSilentSlack ? Pulse::late : Pulse::silent;
+}
+
+Result<void> note_end(NoticeBoard& board, const HostEnd& end, Deadline deadline) {
+  SLUICE_TRY(notice, board.read(Topic::hosts, end.instance, deadline));
+  auto record = read_record(notice->text);
+  if (notice->version == 0 || !record || record->state == HostState::ended) {
+    return {};
+  }
+  record->state = HostState::ended;
+  record->left_behind = end.why;
+  record->running_total = 0;
+  record->running.clear();
+  const std::string text = write_record(*record, board.traits().most_bytes);
+  const auto posted =
+      board.post(Topic::hosts, {.key = end.instance, .text = text, .version = notice->version}, deadline);
+  // Whoever else has found its ledger, or swept, was quicker.
+  return posted || posted.error().code() == ErrorCode::conflict ? Result<void>() : posted.error();
 }
 
 bool Fleet::Post::serves(const std::string& queue) const {
@@ -343,7 +370,7 @@ Obedience Fleet::obedience(const std::vector<Given>& all, const FleetView& view)
       }
       if (host.record.seen >= given.version) {
         seen.insert(label);
-      } else if (host.pulse == Pulse::fresh) {
+      } else if (host.pulse != Pulse::silent) {
         missing.insert(label);
       }
     }

@@ -13,7 +13,8 @@ namespace sluice::fleet {
 enum class Pulse {
   fresh,
   late,    ///< overdue: the host is busy, cut off or dead
-  silent,  ///< has ended, or is so long overdue that it is taken for dead; its record is swept after kKeepSilent
+  silent,  ///< has ended, or is so long overdue that it is taken for dead; its record is swept after kKeepSilent. Never
+           ///< one whose process lives on this machine.
 };
 
 std::string_view to_string(Pulse pulse);  // "fresh", "late", "silent"
@@ -74,13 +75,16 @@ struct Obedience {
     Answer answer;
   };
   std::vector<std::string> seen_by{};     ///< labels of those who have seen everything
-  std::vector<std::string> waited_for{};  ///< labels of the fresh ones that have not
+  std::vector<std::string> waited_for{};  ///< labels of those that have not and are not silent
   /// What they said to orders: one answer for each host, on however many boards it has read it.
   std::vector<Answered> answers{};
 };
 
 /// What a record of that age tells of a host that writes one `every` so often.
 Pulse pulse_of(Duration age, Duration every);
+
+/// Writes into the host's record on this board that it has ended, where there is one.
+Result<void> note_end(queue::NoticeBoard& board, const HostEnd& end, Deadline deadline);
 
 /// An operator's side of the fleet: the boards of some queues, each once. What it writes is conditional and tried
 /// again, so that two operators at a time lose nothing of each other. Thread-safe, blocks until the deadline at most.

@@ -91,6 +91,7 @@ void describe(Record& record, Visit visit) {
   visit("instance", record.instance);
   visit("name", record.name);
   visit("pid", record.pid);
+  visit("process", record.process);
   visit("version", record.version);
   visit("address", record.address);
   visit("host_file", record.host_file);
@@ -129,6 +130,10 @@ bool read_member(JsonReader& json, const std::string& name, HostRecord& record) 
 bool read_into(JsonReader& json, HostState& state) { return read_word(json, kHostStates, state); }
 
 std::string_view to_string(HostState state) { return kHostStates.at(static_cast<std::size_t>(state)); }
+
+std::string instance_of(const std::string& name, std::int64_t pid, const std::string& incarnation) {
+  return name + ":" + std::to_string(pid) + ":" + incarnation.substr(incarnation.rfind('/') + 1);
+}
 
 std::string write_record(const HostRecord& record, std::size_t most_bytes) {
   // What the brackets, names and counts of the lists take.

@@ -12,7 +12,7 @@ enum class HostState {
   starting,
   running,
   draining,
-  ended,  ///< by a drain that left work behind; who has ended clean takes its record down
+  ended,  ///< by a drain that left work behind, or without a word; who has ended clean takes its record down
 };
 
 std::string_view to_string(HostState state);  // "starting", ...
@@ -94,13 +94,14 @@ struct HostRecord {
   std::string instance;  ///< unique: a host that starts again has another one; the key of its notice
   std::string name;      ///< `[host] name`, else the machine's; several may share it
   std::int64_t pid = 0;
+  std::string process;  ///< its process_mark: whoever is on the same machine sees whether it lives
   std::string version;
   std::string address;  ///< of its HTTP side; empty: none
   std::string host_file;
   HostState state = HostState::starting;
   std::string unhealthy;    ///< why /healthz says 503; empty: it does not
   std::string not_ready;    ///< the same of /readyz, of one that runs
-  std::string left_behind;  ///< of one that has ended: why its drain was not clean
+  std::string left_behind;  ///< of one that has ended: why its drain was not clean, or what it died of
   WallTime started_at{};
   Duration up{};     ///< for how long it has run when it tells this: counts of two records are compared by it
   Duration every{};  ///< how long until the next record at the latest
@@ -123,6 +124,16 @@ struct HostRecord {
   std::string label() const { return name + ":" + std::to_string(pid); }
   /// True for its name, its label and its instance.
   bool is_called(std::string_view word) const { return word == name || word == instance || word == label(); }
+};
+
+/// The instance of a host that is known by its process alone, as it is to whoever finds its crash ledger. `incarnation`
+/// is unique.
+std::string instance_of(const std::string& name, std::int64_t pid, const std::string& incarnation);
+
+/// A host that has ended and cannot say so any more. A value.
+struct HostEnd {
+  std::string instance;
+  std::string why;  ///< one line
 };
 
 /// The record as JSON on one line. Of `running`, `values`, `spent`, answers (the oldest) and jobs, in this order, those

@@ -131,7 +131,7 @@ CostSummary summarize_costs(const fleet::FleetView& view, const std::string& que
   std::map<std::string, cost::Usage> values;
   for (const fleet::KnownHost& known : view.hosts) {
     if (known.pulse == fleet::Pulse::silent) {
-      ++summary.silent;
+      summary.silent += known.record.state == fleet::HostState::ended ? 0 : 1;
       continue;
     }
     const fleet::HostRecord& host = known.record;

@@ -25,7 +25,7 @@ struct CostSummary {
   std::string attribute;
   std::vector<fleet::ValueRecord> values;  ///< since the start of the hosts that tell of them, the dearest first
   std::uint32_t hosts = 0;                 ///< that tell
-  std::uint32_t silent = 0;                ///< that tell nothing any more
+  std::uint32_t silent = 0;                ///< that tell nothing any more, and have not said that they have ended
   Duration covered{};                      ///< of the last hour, by the host that covers most
   Duration shortest{};                     ///< by the one that covers least
 

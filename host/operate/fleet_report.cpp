@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text/joined.hpp"
+#include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
 #include "config/config.hpp"
 
@@ -22,7 +23,8 @@ using Key = std::pair<std::string, std::pair<std::string, bool>>;
 /// Nothing for an empty text.
 std::optional<std::string> some(const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); }
 
-void add(JobSummary& summary, const fleet::HostRecord& host, const fleet::JobRecord& job) {
+void add(JobSummary& summary, const fleet::KnownHost& known, const fleet::JobRecord& job) {
+  const fleet::HostRecord& host = known.record;
   summary.handler = job.handler;
   const std::string plugin = job.plugin + (job.plugin_version.empty() ? "" : " " + job.plugin_version);
   if (!plugin.empty() && std::find(summary.plugins.begin(), summary.plugins.end(), plugin) == summary.plugins.end()) {
@@ -35,6 +37,9 @@ void add(JobSummary& summary, const fleet::HostRecord& host, const fleet::JobRec
   summary.paused_hosts += job.paused ? 1 : 0;
   summary.held_hosts += job.held_by_budget ? 1 : 0;
   summary.cut_off_hosts += job.cut_off ? 1 : 0;
+  summary.quiet_hosts += known.answers() ? 0 : 1;
+  summary.draining_hosts += host.state == fleet::HostState::draining ? 1 : 0;
+  summary.shared_rate = summary.rate_limit == job.rate_limit ? summary.shared_rate : 0;
   summary.rate_limit = job.rate_limit;
   summary.rate += job.rate;
   summary.workers += job.concurrency;
@@ -96,6 +101,13 @@ Cell state_cell(const JobSummary& job) {
   }
   if (job.cut_off_hosts > 0) {
     return some("cannot work on ", job.cut_off_hosts, Colour::red);
+  }
+  if (job.quiet_hosts > 0) {
+    return some("no answer from ", job.quiet_hosts, Colour::red);
+  }
+  if (job.draining_hosts > 0) {
+    return job.draining_hosts == job.hosts.size() ? Cell("draining", Colour::yellow)
+                                                  : some("draining on ", job.draining_hosts);
   }
   if (job.paused_hosts > 0) {
     return some("paused on ", job.paused_hosts);
@@ -219,11 +231,12 @@ std::string silence_text(const fleet::KnownHost& host, WallTime now) {
   if (host.record.state == fleet::HostState::ended) {
     return host.record.label() + " has ended and left work behind: " + host.record.left_behind;
   }
-  // Where its crash ledger was read, what is at work is told of now.
-  const bool by_ledger = !host.silence.empty();
+  const bool is_known = !host.silence.empty();
+  // Of one that lives the crash ledger was read, which tells what is at work now.
+  const bool by_ledger = is_known && host.pulse != fleet::Pulse::silent;
   return host.record.label() + " has not told of itself since " +
          format_timestamp(now - host.age).substr(0, kToTheSecond) + "Z, " + short_duration(host.age) +
-         " ago: " + (by_ledger ? host.silence : "it is busy, stopped, cut off or dead") +
+         " ago: " + (is_known ? host.silence : "it is busy, stopped, cut off or dead") +
          (by_ledger ? "; at work by its crash ledger: " : "; at work then: ") +
          handlers_text(host.record.running_total);
 }
@@ -254,6 +267,8 @@ Result<Directive> directive_for(Wish wish, Target target, const std::string& wor
 
 void describe(const fleet::KnownHost& known, Fields& fields) {
   const fleet::HostRecord& host = known.record;
+  // The last record of one that is overdue tells of what may have ended long ago, its crash ledger of now.
+  const bool tells_of_now = known.answers() || (known.pulse == fleet::Pulse::late && !known.silence.empty());
   fields.text("host", names("HOST", 24), host.label());
   fields.member("name", host.name);
   fields.member("pid", host.pid);
@@ -277,11 +292,12 @@ void describe(const fleet::KnownHost& known, Fields& fields) {
   fields.member("file_log_level", host.file_log_level);
   fields.cell({.title = "LOG", .spare = 3},
               host.log_level + (host.log_level == host.file_log_level ? "" : " (file: " + host.file_log_level + ")"));
-  fields.number("running", figures("RUNNING"), host.running_total);
+  fields.member("running", host.running_total);
+  fields.cell(figures("RUNNING"), tells_of_now ? std::to_string(host.running_total) : "-");
   fields.member("place", known.place);
   fields.cell(figures("JOBS", 1), std::to_string(host.jobs.size()));
   fleet::JobPace pace;
-  pace.over = host.jobs.empty() ? Duration::zero() : host.jobs.front().pace.over;
+  pace.over = host.jobs.empty() || !known.answers() ? Duration::zero() : host.jobs.front().pace.over;
   for (const fleet::JobRecord& job : host.jobs) {
     pace.done += job.pace.done;
     pace.failed += job.pace.failed;
@@ -335,6 +351,8 @@ void describe(const JobSummary& job, Fields& fields) {
   fields.member("paused_hosts", job.paused_hosts);
   fields.member("held_by_budget_hosts", job.held_hosts);
   fields.member("cut_off_hosts", job.cut_off_hosts);
+  fields.member("no_answer_hosts", job.quiet_hosts);
+  fields.member("draining_hosts", job.draining_hosts);
   describe_counts(job, fields);
   fields.records("steered", job.wishes);
   fields.cell(prose("STEERED", 20, 1), {joined(wish_texts(job.wishes, fields.now())), Colour::yellow});
@@ -349,14 +367,14 @@ void describe(const HandlerAtWork& at_work, Fields& fields) {
   fields.text("message", names("MESSAGE", kLeastId), handler.message);
   fields.text("host", names("HOST", 10), at_work.host);
   fields.member("worker", since ? std::optional(handler.worker) : std::nullopt);
-  fields.cell(figures("WORKER", 3), since ? std::to_string(handler.worker) : "?");
+  fields.cell(figures("WORKER", 3), since ? std::to_string(handler.worker) : "-");
   fields.text("job", names("JOB", 8), handler.job);
   fields.member("queue", handler.queue);
   fields.text("handler", names("HANDLER", kLeastName, 2), handler.handler);
   fields.number("attempt", figures("ATTEMPT", 1), handler.attempt);
   fields.member("since", since);
   fields.seconds("running_seconds", kNowhere, running);
-  fields.cell(figures("SINCE"), running ? time_text(std::max(*running, Duration(1))) : "?");
+  fields.cell(figures("SINCE"), running ? time_text(std::max(*running, Duration(1))) : "-");
   fields.seconds("left_seconds", kNowhere,
                  handler.times_out_at ? std::optional<Duration>(*handler.times_out_at - fields.now()) : std::nullopt);
   fields.cell(figures("LEFT"), left_cell(at_work, fields.now()));
@@ -443,8 +461,8 @@ DrainEnds drain_ends(const std::vector<std::string>& instances, const fleet::Fle
     if (found->record.state == fleet::HostState::ended) {
       ends.unclean.push_back(line);
     } else if (found->pulse == fleet::Pulse::silent) {
-      ends.unknown.push_back(line + (drains ? "" : "; it has not obeyed") +
-                             "; nobody knows whether it has ended, or how");
+      ends.unknown.push_back(line + (drains ? "" : "; it has not obeyed") + "; nobody knows " +
+                             (found->silence.empty() ? "whether it has ended, or how" : "how it has ended"));
     } else if (!found->answers()) {
       ends.going.push_back(line + (drains ? "; it has not ended" : "; it has not obeyed"));
     } else {
@@ -459,7 +477,13 @@ std::vector<std::string> host_warnings(const fleet::FleetView& view, WallTime no
   std::vector<std::string> lines;
   lines.reserve(view.hosts.size());
   for (const fleet::KnownHost& host : view.hosts) {
-    if (!host.answers()) {
+    if (host.record.state == fleet::HostState::ended) {
+      constexpr std::size_t kBeginning = 60;
+      const std::string& why = host.record.left_behind;
+      const std::string_view begun = cut_utf8(why, kBeginning);
+      lines.push_back(host.record.label() + " has ended, not clean: " + std::string(begun) +
+                      (begun.size() < why.size() ? "..." : "") + "; see `sluice crashes`");
+    } else if (!host.answers()) {
       lines.push_back(silence_text(host, now));
     } else if (!host.record.unhealthy.empty()) {
       lines.push_back(host.record.label() + " is unhealthy: " + host.record.unhealthy);
@@ -491,8 +515,12 @@ std::vector<HandlerAtWork> handlers_at_work(const fleet::FleetView& view) {
       }
     }
   }
-  std::stable_sort(running.begin(), running.end(),
-                   [](const auto& left, const auto& right) { return left.handler.since < right.handler.since; });
+  std::stable_sort(running.begin(), running.end(), [](const auto& left, const auto& right) {
+    const auto order = [](const HandlerAtWork& at_work) {
+      return std::pair(at_work.handler.since == WallTime{}, at_work.handler.since);
+    };
+    return order(left) < order(right);
+  });
   return running;
 }
 
@@ -525,16 +553,19 @@ std::vector<JobSummary> summarize_jobs(const std::vector<FileJob>& files, const 
     summary.file_workers = file.concurrency;
     summary.handler = file.handler;
     summary.rate_limit = file.rate_limit;
+    summary.shared_rate = file.shared_rate;
   }
   for (const fleet::KnownHost& host : view.hosts) {
     for (const fleet::JobRecord& job : host.record.jobs) {
       if (host.pulse != fleet::Pulse::silent) {
-        add(job_of(job.name, job.queue, job.dead_letters), host.record, job);
+        add(job_of(job.name, job.queue, job.dead_letters), host, job);
       }
     }
   }
   std::vector<JobSummary> jobs;
   for (auto& [key, summary] : found) {
+    // Their records are of different moments, between which parts of the limit change hands.
+    summary.rate = summary.shared_rate > 0 ? std::min(summary.rate, summary.shared_rate) : summary.rate;
     std::copy_if(steering.given.begin(), steering.given.end(), std::back_inserter(summary.wishes),
                  [job = &summary](const fleet::Given& given) { return is_about(given.directive, *job); });
     jobs.push_back(std::move(summary));
@@ -558,6 +589,13 @@ void keep_queue(const std::string& queue, std::vector<JobSummary>& jobs) {
 
 bool Compliance::look(const fleet::FleetView& view, SteadyTime now) {
   so_far_ = fleet::Fleet::obedience(given_, view);
+  waited_for_texts_ = so_far_.waited_for;
+  for (std::string& text : waited_for_texts_) {
+    const auto host = std::find_if(view.hosts.begin(), view.hosts.end(), [&text](const fleet::KnownHost& known) {
+      return known.record.label() == text && !known.answers();
+    });
+    text += host == view.hosts.end() ? std::string() : " (silent for " + short_duration(host->age) + ")";
+  }
   return waited_for().empty() || now >= until_;
 }
 
@@ -576,7 +614,10 @@ void KnownNames::add_job(NamedJob job) {
 
 void KnownNames::add(const fleet::FleetView& view) {
   for (const fleet::KnownHost& host : view.hosts) {
-    add_once(labels_, host.record.label());
+    // Who has ended is known by its name, and suggested to nobody.
+    if (host.pulse != fleet::Pulse::silent || (host.record.state != fleet::HostState::ended && host.silence.empty())) {
+      add_once(labels_, host.record.label());
+    }
     for (const std::string& word : {host.record.name, host.record.label(), host.record.instance}) {
       add_once(host_words_, word);
     }

@@ -22,6 +22,7 @@ struct FileJob {
   std::string handler;
   std::uint32_t concurrency = 0;
   std::string rate_limit{};  ///< as JobSummary has it
+  double shared_rate = 0;    ///< the same where all hosts share it, messages a second; 0: they do not
 };
 
 /// A job as the whole fleet runs it, beside what the files say and what operators want. A value.
@@ -37,9 +38,12 @@ struct JobSummary {
   std::uint32_t paused_hosts = 0;
   std::uint32_t held_hosts = 0;     ///< whose budget for the queue holds the job back
   std::uint32_t cut_off_hosts = 0;  ///< whom the queue's store has failed for long
-  std::string rate_limit;           ///< of all hosts together, or "per host"; empty: none
-  double rate = 0;                  ///< what of it the hosts have, messages a second
-  std::uint32_t workers = 0;        ///< in force, of all hosts
+  std::uint32_t quiet_hosts = 0;    ///< that do not answer, so that their figures are those they told last
+  std::uint32_t draining_hosts = 0;
+  std::string rate_limit;     ///< of all hosts together, or "per host"; empty: none
+  double rate = 0;            ///< what of it the hosts have, messages a second
+  double shared_rate = 0;     ///< as FileJob; 0 also where the hosts have another limit
+  std::uint32_t workers = 0;  ///< in force, of all hosts
   std::uint32_t running = 0;
   std::uint32_t stuck = 0;
   // Since the job began on each of them.
@@ -71,7 +75,7 @@ struct HandlerAtWork {
   fleet::RunningRecord handler;
   bool answers = true;  ///< the host does; else it was at work when that was heard of last
 };
-/// Of all hosts that are not silent, the longest at work first.
+/// Of all hosts that are not silent, the longest at work first, and last those of whom nobody knows since when.
 std::vector<HandlerAtWork> handlers_at_work(const fleet::FleetView& view);
 
 /// "host web-1:4711 drains, 12s: at work still: 2 handlers: mailer on M-1 (45s), mailer on M-2 (3s), 1 stuck: M-3".
@@ -87,7 +91,7 @@ struct DrainEnds {
 DrainEnds drain_ends(const std::vector<std::string>& instances, const fleet::FleetView& view, WallTime now);
 
 /// A line for each host that is not well: why it is unhealthy or not ready, or since when it does not answer and what
-/// it was at.
+/// it was at; of one that has ended no more than the beginning of the reason.
 std::vector<std::string> host_warnings(const fleet::FleetView& view, WallTime now);
 /// Those that do not answer, with `asked` also those that were asked to tell in detail and have not, and for how long
 /// nobody has heard of them: "web-1:7 for 45s (2 handlers at work then), web-2:8 for 3m"; empty: none.
@@ -112,6 +116,8 @@ class Compliance {
   const std::vector<fleet::Given>& given() const { return given_; }
   const std::vector<std::string>& obeyed() const { return so_far_.seen_by; }
   const std::vector<std::string>& waited_for() const { return so_far_.waited_for; }
+  /// The same for people: "web-1:7 (silent for 45s)".
+  const std::vector<std::string>& waited_for_texts() const { return waited_for_texts_; }
   const std::vector<fleet::Obedience::Answered>& answers() const { return so_far_.answers; }
   /// Somebody has done it; of orders only.
   bool done_by_somebody() const;
@@ -120,6 +126,7 @@ class Compliance {
   const std::vector<fleet::Given> given_;
   const SteadyTime until_;
   fleet::Obedience so_far_;
+  std::vector<std::string> waited_for_texts_;
 };
 
 /// A job by its name, and where it works.

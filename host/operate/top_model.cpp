@@ -71,7 +71,10 @@ Cell state_cell(const TopQueue& queue) {
     return {"paused", Colour::yellow};
   }
   if (queue.jobs == 0) {
-    return queue.out ? Cell("no host", Colour::dim) : Cell("");  // else nobody knows
+    return queue.out ? Cell(queue.any_host ? "no job" : "no host", Colour::dim) : Cell("");  // else nobody knows
+  }
+  if (queue.quiet_jobs > 0) {
+    return {"no answer", Colour::red};
   }
   if (queue.held_jobs > 0) {
     return {"held by budget", Colour::yellow};
@@ -215,7 +218,9 @@ void TopModel::see(fleet::FleetView view, const fleet::SteeringView& steering) {
   for (auto& [name, known] : known_) {
     TopQueue& queue = known.queue;
     queue.out = queue.failed = hosts_known_ ? std::optional(0.0) : std::nullopt;
-    queue.jobs = queue.paused_jobs = queue.held_jobs = 0;
+    queue.jobs = queue.paused_jobs = queue.held_jobs = queue.quiet_jobs = 0;
+    queue.any_host = std::any_of(view_.hosts.begin(), view_.hosts.end(),
+                                 [](const fleet::KnownHost& host) { return host.pulse != fleet::Pulse::silent; });
     for (const JobSummary& job : jobs_) {
       if (fleet::draws_from(job.queue, name) && !job.hosts.empty()) {
         add(job.pace, job.dead_letters ? 0 : job.pace.done, queue.out);
@@ -223,6 +228,7 @@ void TopModel::see(fleet::FleetView view, const fleet::SteeringView& steering) {
         ++queue.jobs;
         queue.paused_jobs += job.paused() ? 1 : 0;
         queue.held_jobs += job.held_hosts > 0 ? 1 : 0;
+        queue.quiet_jobs += job.quiet_hosts > 0 ? 1 : 0;
       }
     }
     queue.paused = std::any_of(steering.given.begin(), steering.given.end(), [&queue_name = name](const auto& given) {

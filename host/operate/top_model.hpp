@@ -84,8 +84,10 @@ struct TopQueue {
   bool paused = false;              ///< an operator wants it so
   std::size_t jobs = 0;             ///< that hosts run on it
   std::size_t paused_jobs = 0;
-  std::size_t held_jobs = 0;  ///< by what the queue may cost
-  std::string trouble;        ///< why it cannot be counted
+  std::size_t held_jobs = 0;   ///< by what the queue may cost
+  std::size_t quiet_jobs = 0;  ///< whose hosts do not all answer
+  bool any_host = false;       ///< runs, whatever its jobs
+  std::string trouble;         ///< why it cannot be counted
 };
 
 void describe(const TopQueue& queue, Fields& fields);

@@ -4,8 +4,9 @@
 
 #include <filesystem>
 
+#include "base/process_mark.hpp"
 #include "base/signal_block.hpp"
-#include "base/uuid.hpp"
+#include "host/fleet/fleet.hpp"
 #include "host/runtime/service.hpp"
 #include "host/work/job_queues.hpp"
 
@@ -17,16 +18,16 @@ constexpr Duration kPaceSpan = std::chrono::seconds(10);
 // Measured over less time, a rate would be chance.
 constexpr Duration kShortestPace = std::chrono::seconds(1);
 constexpr double kP95 = 0.95;
-constexpr std::size_t kInstanceDigits = 8;
 // A record is billed by its size.
 constexpr std::size_t kMostValues = 10;
 
-fleet::HostRecord identity_of(const HostReporter::Facts& facts, const Clock& clock, Random& random) {
+fleet::HostRecord identity_of(const HostReporter::Facts& facts, const Clock& clock) {
   fleet::HostRecord record;
   record.name = facts.name;
   record.pid = ::getpid();
   // In containers many are process 1 of the same name.
-  record.instance = record.label() + ":" + make_uuid(random).substr(0, kInstanceDigits);
+  record.instance = fleet::instance_of(record.name, record.pid, facts.incarnation);
+  record.process = process_mark(record.pid);
   record.version = facts.version;
   record.host_file = facts.config.file;
   record.started_at = clock.wall_now();
@@ -106,13 +107,13 @@ constexpr Duration kOpenAgain = std::chrono::seconds(10);
 
 }  // namespace
 
-HostReporter::HostReporter(const Facts& facts, const JobSet& jobs, const Clock& clock, Random& random)
+HostReporter::HostReporter(const Facts& facts, const JobSet& jobs, const Clock& clock)
     : jobs_(jobs),
       clock_(clock),
       book_(facts.book),
       depths_(facts.depths),
       began_(clock.steady_now()),
-      identity_(identity_of(facts, clock, random)),
+      identity_(identity_of(facts, clock)),
       log_level_(identity_.file_log_level) {}
 
 fleet::HostRecord HostReporter::describe() const {
@@ -328,6 +329,10 @@ void FleetService::run(const std::stop_token& stop) {
       tell = std::exchange(tell_, false);
     }
     look_at_self();
+    if (auto ended = parts_.ended ? parts_.ended() : std::vector<fleet::HostEnd>(); !ended.empty()) {
+      std::move(ended.begin(), ended.end(), std::back_inserter(ended_));
+      tell = true;
+    }
     SteadyTime wake = parts_.clock.steady_now() + kOpenAgain;
     for (const auto& post : posts_) {
       if (look) {
@@ -455,6 +460,9 @@ Result<void> FleetService::tell(Post& post, Deadline deadline) {
   }
   SLUICE_PASS_ON(posted);
   post.told = *posted;
+  for (; post.ends_told < ended_.size(); ++post.ends_told) {
+    SLUICE_PASS_ON(note_end(*post.board, ended_[post.ends_told], deadline));
+  }
   return {};
 }
 

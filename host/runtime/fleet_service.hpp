@@ -22,9 +22,10 @@ class HostReporter {
     std::string version;
     const cost::CostBook* book = nullptr;  ///< the same; null: what it costs is not told
     const DepthSampler* depths = nullptr;  ///< the same; null: no lag has a limit
+    std::string incarnation{};             ///< as its crash ledger names it
   };
 
-  HostReporter(const Facts& facts, const JobSet& jobs, const Clock& clock, Random& random);
+  HostReporter(const Facts& facts, const JobSet& jobs, const Clock& clock);
 
   const fleet::HostRecord& identity() const { return identity_; }
   /// With all that runs, the longest first.
@@ -120,6 +121,8 @@ class FleetService final : public Service {
     Take take;
     observe::Log& log;
     const Clock& clock;
+    /// Hosts that are known to have ended since the last call; may be empty.
+    std::function<std::vector<fleet::HostEnd>()> ended{};
   };
 
   /// `identity`: who the host is. What `parts` refer to outlives the service.
@@ -162,6 +165,7 @@ class FleetService final : public Service {
     std::optional<std::string> steering;  ///< as it was read last
     std::int64_t seen = 0;                ///< its version
     std::int64_t told = 0;                ///< the version of the host's own record
+    std::size_t ends_told = 0;            ///< how many of `ended_`
     bool complained = false;
     std::unique_ptr<queue::NoticeBoard::Watch> watch;
   };
@@ -198,7 +202,8 @@ class FleetService final : public Service {
 
   // Touched by who looks first, then only by the thread.
   std::vector<std::unique_ptr<Post>> posts_;
-  std::vector<std::string> opened_;  ///< names of queues whose boards are among the posts
+  std::vector<std::string> opened_;    ///< names of queues whose boards are among the posts
+  std::vector<fleet::HostEnd> ended_;  ///< since the start
   fleet::DirectiveResolver resolver_;
   SteadyTime open_again_ = SteadyTime::min();
   std::pair<bool, bool> health_{true, true};  ///< as was seen last: healthy, ready

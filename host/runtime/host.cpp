@@ -130,17 +130,19 @@ std::string ProgressLine::next(const work::LedgerSnapshot& total, SteadyTime now
 Host::Host(const HostParts& parts)
     : parts_(parts),
       ward_(
-          {parts.config, parts.name, parts.queues, parts.owners, parts.plugins, parts.log, parts.clock, parts.random}),
+          {parts.config, parts.name, parts.queues, &parts.owners, parts.plugins, parts.log, parts.clock, parts.random}),
       jobs_([this](const JobPlan& plan) { return make_job(plan); },
             [this](const Error& error) { parts_.log.error(error.message()); }, parts.clock),
       emptiness_(parts.queues, parts.clock),
       depths_([this] { return jobs_.addresses(); }, parts.queues, parts.metrics, parts.clock,
               parts.config.depth_interval, lag_limits_of(parts.config)),
-      reporter_({parts.config, parts.name, observe::build_info().version, &parts.book, &depths_}, jobs_, parts.clock,
-                parts.random),
+      reporter_(
+          {parts.config, parts.name, observe::build_info().version, &parts.book, &depths_, parts.owners.incarnation()},
+          jobs_, parts.clock),
       command_handler_({parts.config, jobs_, reporter_, parts.events, parts.log}),
       fleet_({parts.queues, command_handler_,
-              [this](const fleet::HostSteering& standing) { command_handler_.take(standing); }, parts.log, parts.clock},
+              [this](const fleet::HostSteering& standing) { command_handler_.take(standing); }, parts.log, parts.clock,
+              [this] { return ward_.take_ended(); }},
              reporter_.identity(), [this] { return queues_of(jobs_.addresses()); }),
       rates_({parts.queues, jobs_, parts.log, parts.clock}, reporter_.identity().instance),
       schedules_(parts.queues, parts.log, parts.clock, parts.name) {}

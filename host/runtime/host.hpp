@@ -47,9 +47,9 @@ struct HostParts {
   Random& random;
   Errand& errand;  ///< for what may take as long as a plugin likes
   HostEvents& events;
-  Telemetry* telemetry = nullptr;   ///< may be null
-  queue::Owners* owners = nullptr;  ///< of the stores of `queues`; may be null
-  work::AttemptWatch watch{};       ///< is told of each message's end; empty: nobody
+  Telemetry* telemetry = nullptr;  ///< may be null
+  queue::Owners& owners;           ///< of the stores of `queues`
+  work::AttemptWatch watch{};      ///< is told of each message's end; empty: nobody
   /// Is told what came of each reload, in place of the log; empty: nobody.
   std::function<void(const ReloadNews&)> reloaded{};
 };

@@ -318,7 +318,11 @@ void LedgerRecovery::take(const std::string& file) {
     const MutexLock lock(mutex_);
     jobs = jobs_;
   }
-  auto steps = plan_recovery((*orphan)->contents(), jobs, parts_.random, parts_.clock.wall_now());
+  const LedgerContents& ledger = (*orphan)->contents();
+  if (parts_.ended && !ledger.incarnation.empty()) {
+    parts_.ended({fleet::instance_of(ledger.host, ledger.process, ledger.incarnation), ledger.cause()});
+  }
+  auto steps = plan_recovery(ledger, jobs, parts_.random, parts_.clock.wall_now());
   under_way_.push_back(std::make_unique<OrphanSettlement>(std::move(*orphan), std::move(steps)));
 }
 
@@ -397,9 +401,12 @@ void IsolationWard::recover(const std::vector<JobPlan>& plans, std::function<voi
   }
   const bool begins = recovery_ == nullptr;
   if (begins) {
-    recovery_ =
-        std::make_unique<LedgerRecovery>(RecoveryParts{folder_, owner_, parts_.queues, parts_.owners, parts_.clock,
-                                                       parts_.random, parts_.log, std::move(looked), &ledger_});
+    recovery_ = std::make_unique<LedgerRecovery>(RecoveryParts{folder_, owner_, parts_.queues, parts_.owners,
+                                                               parts_.clock, parts_.random, parts_.log,
+                                                               std::move(looked), &ledger_, [this](fleet::HostEnd end) {
+                                                                 const MutexLock lock(mutex_);
+                                                                 ended_.push_back(std::move(end));
+                                                               }});
   }
   recovery_->use(std::move(jobs));
   if (!begins) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "host/fleet/host_record.hpp"
 #include "host/isolation/crash_ledger.hpp"
 #include "host/isolation/runner.hpp"
 #include "host/observe/log.hpp"
@@ -137,6 +138,7 @@ struct RecoveryParts {
   observe::Log& log;
   std::function<void()> looked;  ///< called by its thread once what lay there at its start was tried; may be empty
   OwnLedger* own = nullptr;      ///< this host's, which its thread tries again where there is none yet; may be null
+  std::function<void(fleet::HostEnd)> ended{};  ///< called by its thread for each dead host it finds; may be empty
 };
 
 /// Settles what dead hosts held: those before this one, as soon as it starts, and its neighbours on the same folder, as
@@ -208,7 +210,8 @@ struct WardParts {
 };
 
 /// What a host has against handlers that end their process: crash ledger and handler, recovery, Runners. Outlives the
-/// jobs. Used by one thread at a time; `hard_stop` and `ledger_trouble` by any.
+/// jobs. Used by one thread at a time; `hard_stop`, `ledger_trouble` and `take_ended`
+/// by any.
 class IsolationWard : boost::noncopyable {
  public:
   explicit IsolationWard(const WardParts& parts);
@@ -237,6 +240,11 @@ class IsolationWard : boost::noncopyable {
   void hard_stop() { spawner_.kill_all(); }
 
   void note_unclean_end(const std::string& why) { ledger_.note_unclean_end(why); }
+  /// The dead hosts whose ledgers were found since the last call. By any thread.
+  std::vector<fleet::HostEnd> take_ended() {
+    const MutexLock lock(mutex_);
+    return std::exchange(ended_, {});
+  }
   /// Why there is no crash ledger; empty: there is one. By any thread.
   std::string ledger_trouble() const { return ledger_.trouble(); }
   /// A job's part of the ledger; never null.
@@ -255,6 +263,8 @@ class IsolationWard : boost::noncopyable {
   const isolation::LedgerOwner owner_;
   OwnLedger ledger_;
   isolation::RunnerSpawner spawner_;
+  Mutex mutex_;
+  std::vector<fleet::HostEnd> ended_ SLUICE_GUARDED_BY(mutex_);
   std::unique_ptr<LedgerRecovery> recovery_;
 };
 

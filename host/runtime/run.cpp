@@ -311,7 +311,7 @@ Prepared Run::prepare_host(const std::shared_ptr<Ground>& ground) {
                   errand_,
                   events_,
                   ground->telemetry.get(),
-                  ground->queues.get(),
+                  *ground->queues,
                   {},
                   {}};
   if (Companion* const them = options_.companion) {

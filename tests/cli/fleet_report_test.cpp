@@ -52,7 +52,7 @@ TEST(RunningText, OfAHostThatDoesNotAnswerSaysSo) {
   handler.since = {};
   const std::string text = rows_of(std::vector<operate::HandlerAtWork>{{"web-1", handler, false}}, kNow,
                                    {.columns = {"MESSAGE", "SINCE", "LEFT"}});
-  EXPECT_THAT(text, AllOf(HasSubstr("no answer"), HasSubstr("?"))) << "only its crash ledger tells of it";
+  EXPECT_THAT(text, AllOf(HasSubstr("no answer"), HasSubstr(" - "))) << "only its crash ledger tells of it";
 }
 
 fleet::KnownHost known(std::uint32_t running) {
@@ -110,6 +110,47 @@ TEST(HostText, SaysSinceWhenAHostDoesNotAnswerAndWhatItWasAt) {
               testing::ElementsAre(AllOf(HasSubstr("has not told of itself since"), HasSubstr("45s ago"),
                                          HasSubstr("control socket; at work by its crash ledger: 3 handlers")),
                                    HasSubstr("dead; at work then: nothing")));
+}
+
+TEST(HostText, WhatIsOverOrOutOfDateIsNoFigureAndItsReasonIsShort) {
+  fleet::KnownHost host = known(3);
+  const auto running = [&host] {
+    return lines_of(rows_of(std::vector<fleet::KnownHost>{host}, kNow, {.columns = {"RUNNING"}})).at(1);
+  };
+  EXPECT_THAT(running(), HasSubstr("3"));
+  host.pulse = fleet::Pulse::late;
+  EXPECT_THAT(running(), HasSubstr("-"));
+  host.silence = "it does not answer at its control socket";
+  EXPECT_THAT(running(), HasSubstr("3")) << "by its crash ledger";
+  host.silence.clear();
+  host.pulse = fleet::Pulse::silent;
+  host.record.state = fleet::HostState::ended;
+  host.record.left_behind = std::string(900, 'x');
+  EXPECT_THAT(running(), HasSubstr("-"));
+  EXPECT_LT(operate::host_warnings({.hosts = {host}}, kNow).at(0).size(), 130U);
+  EXPECT_THAT(json_of(host, kNow), HasSubstr(host.record.left_behind));
+  host.record.state = fleet::HostState::running;
+  host.silence = "its process is gone";
+  EXPECT_THAT(operate::host_warnings({.hosts = {host}}, kNow),
+              testing::ElementsAre(HasSubstr("its process is gone; at work then: 3 handlers")));
+}
+
+TEST(JobText, AJobWhoseHostDrainsOrDoesNotAnswerIsNotWorking) {
+  fleet::FleetView view{.hosts = {known(0), known(0)}};
+  for (fleet::KnownHost& host : view.hosts) {
+    host.record.jobs.resize(1);
+    host.record.jobs[0].name = "mailer";
+  }
+  const auto state = [&view] {
+    return lines_of(rows_of(operate::summarize_jobs({}, view, {}), kNow, {.columns = {"STATE"}})).at(1);
+  };
+  EXPECT_EQ(state(), "working");
+  view.hosts[0].record.state = fleet::HostState::draining;
+  EXPECT_EQ(state(), "draining on 1 of 2");
+  view.hosts[1].record.state = fleet::HostState::draining;
+  EXPECT_EQ(state(), "draining");
+  view.hosts[1].silence = "it does not answer at its control socket";
+  EXPECT_EQ(state(), "no answer from 1 of 2");
 }
 
 TEST(HostText, NamesTheHostsThatDoNotAnswer) {
@@ -178,8 +219,10 @@ TEST(HostText, TellsHowHostsHaveEndedThatWereToDrain) {
                                                     "A-1 was taken from its handler"));
   EXPECT_EQ(state_of(host), "ended, NOT clean");
   EXPECT_THAT(json_of(host, kNow), HasSubstr("\"left_behind\": \"job mailer"));
-  EXPECT_THAT(operate::host_warnings({.hosts = {host}}, kNow),
-              testing::ElementsAre(HasSubstr("web-1:7 has ended and left work behind")));
+  EXPECT_THAT(
+      operate::host_warnings({.hosts = {host}}, kNow),
+      testing::ElementsAre("web-1:7 has ended, not clean: job mailer: message A-1 was taken from its handler; see "
+                           "`sluice crashes`"));
   EXPECT_EQ(operate::quiet_hosts({.hosts = {host}}, true), "") << "it has told of its end";
   host.pulse = fleet::Pulse::fresh;
   EXPECT_EQ(operate::drain_text(host, 1s, kNow), "host web-1:7 drains, 1s: at work still: nothing");

@@ -95,12 +95,12 @@ sluice top  12:00:00Z, every 2s  hosts 2, workers 24, running 18
 
  QUEUE   READYv  IN FLIGHT  DELAYED    DLQ  OLDEST  IN/S  OUT/S  FAILED/S  STATE
 >mails    1,204          2       31  3,000     12m     -     12       1.2
- orders  1,000+         0+       0+      0       -     -   1.2k         0
+ orders  1,000+         0+       0+      0       -     -   1.2k         0  no answer
  images       ?          ?        ?      ?       -     -      0         0  the table is missing
 
 HOST        STATE          UP  RUNNING  DONE/S  FAILED/S  SEEN  VERSION
 web-1:4711  running        3h        2      12       1.2    1s  1.0.0
-web-2:12    running, late  3h       16    1.2k         0   14s  1.0.0
+web-2:12    running, late  3h        -       -         -   14s  1.0.0
 web-2:12 has not told of itself since 2026-11-20T11:59:46Z, 14s ago: it is busy, stopped, cut off or dead; at work
     then: 16 handlers
 
@@ -116,6 +116,26 @@ TEST(TopScreen, AtEightyColumnsTheHeadlineIsWhole) {
   narrow.cost = "7.5 RCU/s, 0 WCU/s";
   EXPECT_EQ(draw_top(night_shift(), narrow).front(),
             "12:00:00Z, every 2s  hosts 2, workers 24, running 18  7.5 RCU/s, 0 WCU/s");
+}
+
+TEST(TopScreen, SaysOfAQueueWhoWorksOnItAndNoTimeThatNobodyKnows) {
+  TopModel model({"mails", "orders"});
+  const auto text = [&model] { return text_of(draw_top(model, frame(120, 0))); };
+  model.see({}, {});
+  EXPECT_THAT(text(), HasSubstr("no host"));
+  fleet::FleetView view;
+  const fleet::JobRecord mailer = job_record("mailer", "mails");
+  view.hosts = {known_host("web-1", 1, {mailer})};
+  model.see(view, {});
+  EXPECT_THAT(text(), AllOf(HasSubstr("no job"), Not(HasSubstr("no host")), Not(HasSubstr("no answer"))));
+  view.hosts[0].silence = "it does not answer at its control socket";
+  view.hosts[0].record.running = {handler_at("M-1", mailer, std::chrono::seconds(9))};
+  view.hosts[0].record.running[0].since = {};  // only its crash ledger tells of it
+  model.see(view, {});
+  EXPECT_THAT(text(), AllOf(HasSubstr("no answer"), HasSubstr("M-1 -")));
+  view.hosts[0].record.running.push_back(handler_at("M-2", mailer, std::chrono::seconds(9)));
+  model.see(view, {});
+  EXPECT_THAT(text(), HasSubstr("M-2 9.00s")) << "of those that are known the longest";
 }
 
 TEST(TopScreen, AtEightyColumnsJobsOfOneHandlerAreToldApartAndReasonsAreWhole) {

@@ -102,7 +102,12 @@ class Fleet(Case):
                                       "at work by its crash ledger: 3 handlers")
         sleepy = next(job for job in self.json("jobs") if job["job"] == "sleepy")
         self.assertEqual(3, sleepy["running"], "the ledger's word too")
+        self.assertEqual((1, 0), (sleepy["no_answer_hosts"], sleepy["draining_hosts"]))
+        self.assertEqual(["sleeper"] * 3, [entry["handler"] for entry in told], "its last record has its jobs")
         self.assertIn("no answer", self.sluice("hosts", "--output", "text").stdout)
+        picture = self.sluice("top", "--once", "--output", "text").stdout
+        self.assertRegex(picture, r"slow .*no answer")
+        self.assertNotRegex(picture, r" \d{4,}d(\s|$)")
         self.assertIs(False, self.json("get", "--queue", "slow", ids[0])["holder"]["answers"])
         with open(self.path("host.toml"), encoding="utf-8") as file:
             self.write("elsewhere.toml", file.read().replace("[host]\n", '[host]\nstate_dir = "elsewhere"\n'))
@@ -116,6 +121,35 @@ class Fleet(Case):
         done = self.sluice("running", "--output", "text")
         self.assertIn("its process is gone", done.stderr)
         self.assertIn("in flight all the same: 3 of queue slow", done.stderr)
+
+    def test_a_stopped_host_that_has_not_obeyed_is_named(self):
+        run = self.started()
+        run.kill(signal.SIGSTOP)
+        for words in (("pause", "sleepy"), ("log-level", "debug"), ("reload", "e2e")):
+            done = self.sluice(*words)
+            self.assertEqual(1, done.returncode, done.stdout + done.stderr)
+            self.assertIn(f"not obeyed yet by 1 host: e2e:{run.process.pid}", done.stderr)
+
+    def test_a_killed_host_is_no_host_once_the_next_one_runs(self):
+        killed = self.started()
+        self.send(1, queue="slow")
+        until("it is at work", lambda: self.json("running"))
+        killed.kill(signal.SIGKILL)
+        killed.wait()
+        next_one = self.start().started()
+        elsewhere = "elsewhere.toml"  # as from another machine, but that the process is seen to be gone
+        with open(self.path("host.toml"), encoding="utf-8") as file:
+            self.write(elsewhere, file.read().replace("[host]\n", '[host]\nstate_dir = "elsewhere"\n'))
+        for words in ((), ("--config", elsewhere)):
+            pulses = {host["pid"]: host["pulse"] for host in self.json("hosts", *words)}
+            self.assertEqual("silent", pulses.get(killed.process.pid), "at once")
+            sleepy = next(job for job in self.json("jobs", *words) if job["job"] == "sleepy")
+            self.assertNotIn(f"e2e:{killed.process.pid}", sleepy["hosts"])
+        until("the dead one is told of as ended", lambda: {killed.process.pid: "ended", next_one.process.pid: "running"} == {
+            host["pid"]: host["state"] for host in self.json("hosts", "--config", elsewhere)})
+        self.assertIn("killed", next(host for host in self.json("hosts") if host["state"] == "ended")["left_behind"])
+        self.assertRegex(self.sluice("hosts", "--output", "text").stderr, r"has ended, not clean: .*see `sluice crashes`")
+        self.assertEqual("settled", self.json("crashes")[0]["time_is"])
 
     def test_a_paused_job_starts_nothing_until_it_is_resumed(self):
         run = self.started()
@@ -372,6 +406,11 @@ class FleetDynamo(Fleet):
             self.assertEqual(1, done.returncode)
             self.assertIn("e2e:", done.stdout)
             self.assertIn("hosts of other machines: ", done.stderr)
+            begun = time.monotonic()
+            done = self.sluice("jobs", "--output", "text")
+            self.assertLess(time.monotonic() - begun, 12 * self.slow)
+            self.assertEqual(1, done.returncode)
+            self.assertRegex(done.stdout, "counter .*(working|cannot work)")
         finally:
             os.kill(self.emulator.process.pid, signal.SIGCONT)
 

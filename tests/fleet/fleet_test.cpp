@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <thread>
 
+#include "base/process_mark.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/sim_queues.hpp"
 
@@ -74,6 +76,38 @@ TEST_F(FleetTest, AgeTellsWhoIsGone) {
   EXPECT_EQ(view().hosts.at(0).age, 49s);
   clock_.advance(60s);
   EXPECT_EQ(view().hosts.at(0).pulse, Pulse::silent);
+}
+
+TEST_F(FleetTest, AProcessOfThisMachineIsKnownToLiveOrToBeGoneHoweverOldItsRecord) {
+  const auto of = [](const std::string& mark) {
+    return [mark](HostRecord& record) {
+      record.pid = ::getpid();
+      record.process = mark;
+    };
+  };
+  tell("gone", of(process_mark(::getpid()) + "0"));  // one that had the id before
+  tell("stopped", of(process_mark(::getpid())));
+  EXPECT_EQ(view().hosts.at(0).pulse, Pulse::silent);
+  EXPECT_EQ(view().hosts.at(0).silence, "its process is gone");
+  EXPECT_EQ(view().hosts.at(1).pulse, Pulse::fresh);
+  clock_.advance(1h);
+  EXPECT_EQ(view().hosts.at(1).pulse, Pulse::late);
+}
+
+TEST_F(FleetTest, OfOneThatCannotSayThatItHasEndedWhoeverKnowsDoes) {
+  tell("a", [](HostRecord& record) {
+    record.jobs.resize(1);
+    record.running_total = 3;
+  });
+  ASSERT_TRUE(note_end(*board_, {"a", "SIGABRT in job mailer"}, soon()));
+  ASSERT_TRUE(note_end(*board_, {"a", "another has found its ledger too"}, soon()));
+  ASSERT_TRUE(note_end(*board_, {"nobody", "killed"}, soon()));
+  const FleetView seen = view();
+  ASSERT_EQ(seen.hosts.size(), 1U);
+  EXPECT_EQ(seen.hosts.at(0).pulse, Pulse::silent);
+  EXPECT_EQ(seen.hosts.at(0).record.state, HostState::ended);
+  EXPECT_EQ(seen.hosts.at(0).record.left_behind, "SIGABRT in job mailer");
+  EXPECT_EQ(seen.hosts.at(0).record.running_total, 0U);
 }
 
 TEST_F(FleetTest, OneThatHasEndedAndSaysHowIsNoLongerThere) {
@@ -253,6 +287,8 @@ TEST_F(FleetTest, ObedienceTellsWhoHasSeenIt) {
   EXPECT_THAT(now.waited_for, ElementsAre("ops:2", "ops:3"));
   ASSERT_EQ(now.answers.size(), 1U);
   EXPECT_EQ(now.answers.at(0).answer.text, "no such job");
+  clock_.advance(49s);
+  EXPECT_THAT(Fleet::obedience(*given, view()).waited_for, ElementsAre("ops:2", "ops:3")) << "late is not dead";
   clock_.advance(10h);
   EXPECT_THAT(Fleet::obedience(*given, view()).waited_for, IsEmpty()) << "the dead are not waited for";
 }

@@ -137,6 +137,30 @@ TEST(JobSummary, KeepsJobsOfOneNameOnTwoQueuesApart) {
   EXPECT_EQ(summarize_jobs({}, view, {}).size(), 2U);
 }
 
+TEST(JobSummary, HasNoMoreOfASharedLimitThanThereIs) {
+  fleet::JobRecord job = job_record("mailer", "mails");
+  job.rate_limit = "20/s";
+  job.rate = 15;
+  fleet::FleetView view;
+  view.hosts = {known_host("a", 1, {job}), known_host("b", 2, {job})};
+  const FileJob file{.name = "mailer", .queue = "mails", .rate_limit = "20/s", .shared_rate = 20};
+  EXPECT_EQ(summarize_jobs({file}, view, {}).at(0).rate, 20) << "their records are of different moments";
+  view.hosts[1].record.jobs[0].rate_limit = "40/s";
+  EXPECT_EQ(summarize_jobs({file}, view, {}).at(0).rate, 30) << "not what the file here says";
+}
+
+TEST(KnownNames, SuggestNoHostThatHasEnded) {
+  fleet::FleetView view;
+  view.hosts = {known_host("a", 1, {}), known_host("b", 2, {}), known_host("c", 3, {})};
+  view.hosts[0].record.state = fleet::HostState::ended;
+  view.hosts[1].silence = "its process is gone";
+  view.hosts[0].pulse = view.hosts[1].pulse = view.hosts[2].pulse = fleet::Pulse::silent;
+  KnownNames names;
+  names.add(view);
+  EXPECT_THAT(names.hosts(), ElementsAre("c:3")) << "which may live";
+  EXPECT_EQ(meant(names.host(Wish::drain, "a:1")), "host a:1");
+}
+
 /// A host that has obeyed so much on its board.
 fleet::KnownHost host_that_saw(const std::string& name, std::int64_t version) {
   fleet::KnownHost host = known_host(name, 1, {job_record("mailer", "mails")});
@@ -166,6 +190,17 @@ TEST(Compliance, GivesUpAtItsTime) {
   EXPECT_TRUE(compliance.look(view, start));
   EXPECT_THAT(compliance.waited_for(), ElementsAre("b:1"));
   EXPECT_FALSE(compliance.done_by_somebody());
+}
+
+TEST(Compliance, SaysHowLongWhoHasNotObeyedHasBeenSilent) {
+  Compliance compliance({given(Wish::pause, Target::job, "mailer")}, SteadyTime::min());
+  fleet::FleetView view;
+  view.sightings = {host_that_saw("a", 2), host_that_saw("b", 2)};
+  view.sightings[1].pulse = fleet::Pulse::late;
+  view.sightings[1].age = std::chrono::seconds(45);
+  view.hosts = view.sightings;
+  EXPECT_TRUE(compliance.look(view, SteadyTime{}));
+  EXPECT_THAT(compliance.waited_for_texts(), ElementsAre("a:1", "b:1 (silent for 45s)"));
 }
 
 TEST(Compliance, HasNothingToWaitForWithoutHosts) {

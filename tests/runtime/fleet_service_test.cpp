@@ -100,7 +100,7 @@ class FleetServiceTest : public testing::Test {
   void make() {
     service_ = std::make_unique<FleetService>(
         FleetService::Parts{queues_, control_, [this](const fleet::HostSteering& standing) { control_.take(standing); },
-                            log_, clock_},
+                            log_, clock_, [this] { return std::exchange(ended_, {}); }},
         NotingControl::identity(), [] {
           return std::vector<std::string>{"mails", "orders"};
         });
@@ -129,6 +129,7 @@ class FleetServiceTest : public testing::Test {
   test::SimQueues queues_{clock_, random_};
   observe::Log log_{observe::LogLevel::off, observe::LogFormat::text};
   NotingControl control_;
+  std::vector<fleet::HostEnd> ended_;  ///< touched by the service's thread alone, once that runs
   std::unique_ptr<Fleet> fleet_;
   std::unique_ptr<FleetService> service_;
 };
@@ -154,6 +155,24 @@ TEST_F(FleetServiceTest, WhereItLeavesWorkBehindItsLastWordSaysSo) {
   ASSERT_EQ(view->hosts.size(), 1U);
   EXPECT_EQ(view->hosts[0].record.left_behind, "job mailer: a handler had not returned");
   EXPECT_FALSE(view->hosts[0].answers());
+}
+
+TEST_F(FleetServiceTest, TellsOfADeadHostThatItHasEnded) {
+  const auto board = *queues_.open_board("mails");
+  fleet::HostRecord dead = NotingControl::identity();
+  dead.every = 30s;
+  ASSERT_TRUE(board->post(queue::Topic::hosts, {.key = "ops:6:old", .text = write_record(dead, 65'536)}, soon()));
+  ended_ = {{"ops:6:old", "killed"}};
+  ASSERT_TRUE(service_->start());
+  const SteadyTime end = clock_.steady_now() + kPatience;
+  std::string why;
+  while (why.empty() && clock_.steady_now() < end) {
+    for (const fleet::KnownHost& host : fleet_->hosts(soon())->hosts) {
+      why += host.record.left_behind;
+    }
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(why, "killed");
 }
 
 TEST_F(FleetServiceTest, WhatStandsIsObeyedBeforeAnythingBegins) {

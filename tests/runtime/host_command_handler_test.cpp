@@ -1,7 +1,9 @@
 // Where a host is steered from, and what it says of itself, over real jobs.
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
+#include "base/process_mark.hpp"
 #include "host/runtime/fleet_service.hpp"
 #include "tests/runtime/job_set_rig.hpp"
 
@@ -27,7 +29,7 @@ class HostCommandHandlerTest : public JobSetTest {
 
   const config::HostConfig config_ = host_config();
   HostEvents events_;
-  HostReporter reporter_{{config_, "ops", "1.2.3"}, jobs_, clock_, random_};
+  HostReporter reporter_{{config_, "ops", "1.2.3", nullptr, nullptr, "ops/12345678"}, jobs_, clock_};
   HostCommandHandler command_handler_{{config_, jobs_, reporter_, events_, log_}};
 };
 
@@ -114,9 +116,10 @@ TEST_F(HostCommandHandlerTest, ABurstIsInThePaceHoweverOftenSomebodyLooks) {
   jobs_.drain(soon());
 }
 
-TEST_F(HostCommandHandlerTest, TwoHostsOfOneNameHaveInstancesOfTheirOwn) {
-  const HostReporter other({config_, "ops", "1.2.3"}, jobs_, clock_, random_);
-  EXPECT_NE(other.identity().instance, reporter_.identity().instance);
+TEST_F(HostCommandHandlerTest, ItsRecordIsFoundByWhoeverHasItsCrashLedgerAndItsProcessByWhoeverIsHere) {
+  const fleet::HostRecord record = command_handler_.describe();
+  EXPECT_EQ(record.instance, fleet::instance_of("ops", ::getpid(), "ops/12345678"));
+  EXPECT_EQ(life_of(record.pid, record.process), ProcessLife::alive);
 }
 
 TEST_F(HostCommandHandlerTest, HasTheJobsRunAsOperatorsWant) {

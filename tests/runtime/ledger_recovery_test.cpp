@@ -232,10 +232,17 @@ class LedgerRecoveryTest : public OrphanSettlementTest {
 
 TEST_F(LedgerRecoveryTest, SettlesWhatLiesThereWhenItStarts) {
   die(3, SIGKILL);
-  LedgerRecovery recovery(parts());
-  ASSERT_TRUE(recovery.start());
-  EXPECT_TRUE(comes_true([&] { return folder_.ledgers().history().size() == 1; }));
+  fleet::HostEnd end;
+  RecoveryParts told = parts();
+  told.ended = [&end](fleet::HostEnd found) { end = std::move(found); };
+  {
+    LedgerRecovery recovery(told);
+    ASSERT_TRUE(recovery.start());
+    EXPECT_TRUE(comes_true([&] { return folder_.ledgers().history().size() == 1; }));
+  }
   EXPECT_THAT(folder_.ledgers().open_ledgers(), IsEmpty());
+  EXPECT_THAT(end.instance, testing::MatchesRegex("host-a:[0-9]+:12345678")) << "as its record on the boards has it";
+  EXPECT_THAT(end.why, testing::HasSubstr("nothing says why"));
 }
 
 TEST_F(LedgerRecoveryTest, KeepsNoMoreHistoryOfHostsThatEndedUncleanAndHeldNothing) {

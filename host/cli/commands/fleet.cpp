@@ -31,13 +31,13 @@ Exit hosts(const Arguments& arguments, Console& console) {
 }
 
 /// What hosts have told of the schedules; what cannot be read is left out.
-ScheduleNotices told_of_schedules(FleetSession& session) {
+ScheduleNotices told_of_schedules(FleetSession& session, Deadline deadline) {
   ScheduleNotices told;
   for (const config::JobConfig& job : session.scheduled_jobs()) {
     for (const config::ScheduleConfig& schedule : job.schedules) {
       const std::string queue = schedule.queue.empty() ? job.queue : schedule.queue;
       const auto board = session.queues().queues().open_board(queue);
-      const auto found = board ? (*board)->read(queue::Topic::schedules, schedule.name, session.deadline())
+      const auto found = board ? (*board)->read(queue::Topic::schedules, schedule.name, deadline)
                                : Result<queue::Notice>(board.error());
       const auto notice = found && found->version != 0 ? runtime::ScheduleNotice::read(found->text) : std::nullopt;
       if (notice) {
@@ -76,16 +76,20 @@ std::string schedules_text(const std::vector<config::JobConfig>& jobs, WallTime 
 
 Exit jobs(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, FleetSession::open(arguments));
+  const Deadline deadline = Deadline::after(session->clock(), kStorePatience);  // for all that stores are asked
   SLUICE_TRY(view, session->hosts_now());
-  SLUICE_TRY(steering, session->steering());
-  auto summaries = operate::summarize_jobs(session->file_jobs(), *view, *steering);
+  const auto steering = session->fleet().steering(deadline);
+  if (!steering && view->troubles.empty()) {
+    view->troubles.push_back({"what operators want", steering.error()});
+  }
+  auto summaries = operate::summarize_jobs(session->file_jobs(), *view, steering ? *steering : fleet::SteeringView());
   operate::keep_queue(arguments.get("queue"), summaries);
   std::vector<config::JobConfig> scheduled = session->scheduled_jobs();
   std::erase_if(scheduled, [&summaries](const config::JobConfig& job) {
     return std::none_of(summaries.begin(), summaries.end(),
                         [&job](const operate::JobSummary& summary) { return summary.name == job.name; });
   });
-  const ScheduleNotices told = told_of_schedules(*session);
+  const ScheduleNotices told = told_of_schedules(*session, deadline);
   static const config::JobConfig kNone;  // of a job that hosts alone know
   std::vector<ShownJob> found;
   for (const operate::JobSummary& summary : summaries) {

@@ -37,11 +37,15 @@ using isolation::HeldMessage;
 using isolation::LedgerContents;
 
 WallTime time_of(const LedgerContents& ledger) {
-  // Of one that ended without a word nobody knows when; it was found out when it was settled.
   return ledger.crash                           ? ledger.crash->time
          : ledger.unclean_end                   ? ledger.unclean_end->time
          : ledger.settlement.time != WallTime{} ? ledger.settlement.time
                                                 : ledger.started;
+}
+
+/// Of which moment that is: of one that ended without a word nobody knows when.
+std::string_view moment_of(const LedgerContents& ledger) {
+  return ledger.crash || ledger.unclean_end ? "end" : ledger.settlement.time != WallTime{} ? "settled" : "started";
 }
 
 /// What became of what the process held, in the order of both its texts.
@@ -66,7 +70,9 @@ void print_text(const LedgerContents& ledger, Console& console) {
   const auto line = [&console](const std::string& text) {
     console.out(wrapped(visible(text) + "\n", console.screen()));
   };
-  line(format_timestamp(time_of(ledger)) + "  " + ledger.host + " (process " + std::to_string(ledger.process) +
+  const std::string_view moment = moment_of(ledger);
+  const std::string since = moment == "end" ? "" : ", " + std::string(moment) + " then; when it ended nobody knows";
+  line(format_timestamp(time_of(ledger)) + "  " + ledger.host + " (process " + std::to_string(ledger.process) + since +
        "): " + ledger.cause());
   if (ledger.crash && ledger.crash->blamed) {
     line("  job " + ledger.crash->job + ", message " + ledger.crash->message + ", plugin " + ledger.crash->plugin);
@@ -130,7 +136,8 @@ void write_ledger(JsonWriter& json, const LedgerContents& ledger) {
     ledger.crash ? write_crash(member, *ledger.crash) : member.null();
   };
   put_object(
-      json, "time", time_of(ledger), "host", ledger.host, "process", ledger.process, "crash", crash, "not_clean",
+      json, "time", time_of(ledger), "time_is", moment_of(ledger), "host", ledger.host, "process", ledger.process,
+      "crash", crash, "not_clean",
       or_null(ledger.unclean_end.has_value(), ledger.unclean_end ? ledger.unclean_end->why : std::string()), "held",
       array_of(ledger.held, write_held), "given_back", ledger.given_back, "complete", ledger.complete, "settled",
       [&ledger](JsonWriter& member) { write_settlement(member, ledger.settlement); }, "ledger", ledger.file);

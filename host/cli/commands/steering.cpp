@@ -124,7 +124,7 @@ Exit follow(FleetSession& session, std::vector<fleet::Given> given, const std::s
                 "\n");
   }
   if (!waited_for.empty()) {
-    return Exit::failure("it is written, but not obeyed yet by " + hosts_text(waited_for) +
+    return Exit::failure("it is written, but not obeyed yet by " + hosts_text(compliance->waited_for_texts()) +
                          "; they do when they look at their store again, `sluice hosts` shows when they last did");
   }
   return Exit::ok();
@@ -273,7 +273,7 @@ Exit show_answers(const std::string& order, const Compliance& compliance, Consol
     return Exit::ok();  // of those who were meant; others say that they were not
   }
   if (!waited_for.empty()) {
-    refusals.push_back("it is written, but not seen yet by " + hosts_text(waited_for) +
+    refusals.push_back("it is written, but not obeyed yet by " + hosts_text(compliance.waited_for_texts()) +
                        "; within ten minutes they still carry it out");
   }
   return refusals.empty() ? Exit::failure("no host runs that could carry it out") : Exit(kExitFailure, refusals);

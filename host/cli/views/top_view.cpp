@@ -105,7 +105,9 @@ void describe(const SlowJob& job, operate::Fields& fields) {
   std::string now;
   if (job.longest != nullptr) {
     const fleet::RunningRecord& handler = job.longest->handler;
-    now = handler.message + " " + time_text(std::max(Duration(fields.now() - handler.since), Duration(1)));
+    now =
+        handler.message + " " +
+        (handler.since == WallTime{} ? "-" : time_text(std::max(Duration(fields.now() - handler.since), Duration(1))));
   }
   fields.cell(operate::names("LONGEST NOW", 20, 1), std::move(now));
 }
