@@ -289,6 +289,8 @@ struct HostConfig {
   bool allow_insecure_files = false;
   /// [queues] create: handlers may send to queues that nobody knows, which makes them.
   bool create_queues = false;
+  /// The file has plugin_dirs, be they the usual ones.
+  bool names_plugin_dirs = false;
 
   /// The queue's settings; the defaults with its name as table when it has none of its own.
   QueueConfig queue(const std::string& name) const;

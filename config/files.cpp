@@ -143,7 +143,8 @@ std::vector<std::string> plugin_folders(const HostConfig& host) {
   const std::string usual = resolve_path(HostConfig().plugin_dirs.front(), host.file);
   std::vector<std::string> folders = host.plugin_dirs;
   std::error_code ignored;
-  if (folders.size() > 1 && folders.front() == usual && !std::filesystem::exists(usual, ignored)) {
+  if (!host.names_plugin_dirs && folders.size() > 1 && folders.front() == usual &&
+      !std::filesystem::exists(usual, ignored)) {
     folders.erase(folders.begin());
   }
   return folders;

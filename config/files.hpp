@@ -25,7 +25,8 @@ MatchedFiles match_files(const HostConfig& host);
 
 /// `lib/sluice/plugins` beside the `bin` of this program; empty where there is none.
 std::string installed_plugin_dir();
-/// Where plugins are looked for: not in the default folder as long as it is not there, if there is another one.
+/// Where plugins are looked for: not in a default folder that nobody named and that is not there, if there is
+/// another one.
 std::vector<std::string> plugin_folders(const HostConfig& host);
 
 /// `path` as seen from the folder of `file`, when it is relative.

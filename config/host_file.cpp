@@ -394,6 +394,7 @@ void read_host(Section host, HostConfig& config) {
       }
     }
   }
+  config.names_plugin_dirs = host.find("plugin_dirs") != nullptr;
   host.read("plugin_dirs", config.plugin_dirs, path_complaint);
   host.read("drain_timeout", config.drain_timeout, {Duration::zero(), hours(24)});
   host.read("state_dir", config.state_dir, path_complaint);

@@ -173,14 +173,22 @@ OrExit<void> apply_options(const Arguments& arguments, const sluice_handler& han
   return {};
 }
 
-/// Exit 64 naming each option that the handler requires and `given` lacks, with its help.
-OrExit<void> check_required(const sluice_handler& handler, const std::map<std::string, config::Option>& given) {
+/// What gives a handler's options besides --option: the first of the usual job files that names it, where there is one.
+std::string job_that_says(const sluice_handler& handler) {
+  const auto jobs = config::load_job_files({}, config::process_environment()).jobs;
+  const auto found =
+      std::find_if(jobs.begin(), jobs.end(), [&](const JobConfig& job) { return job.handler == handler.name; });
+  return ", or --job " + (found == jobs.end() ? "FILE with a job file that says it" : found->file);
+}
+
+/// Exit 64 naming each option that the handler requires and the job lacks, with its help. `made`: it has no file.
+OrExit<void> check_required(const sluice_handler& handler, const JobConfig& job, bool made) {
   std::vector<std::string> missing;
   for (const sluice_option* option : options_of(handler)) {
-    if ((option->flags & SLUICE_OPTION_REQUIRED) != 0 && !given.contains(option->name)) {
+    if ((option->flags & SLUICE_OPTION_REQUIRED) != 0 && !job.options.contains(option->name)) {
       const std::string_view help = option->help == nullptr ? "" : option->help;
       missing.push_back("handler " + std::string(handler.name) + " needs --option " + option->name + "=VALUE" +
-                        (help.empty() ? "" : ": " + std::string(help)));
+                        (made ? job_that_says(handler) : "") + (help.empty() ? "" : ": " + std::string(help)));
     }
   }
   return missing.empty() ? OrExit<void>() : OrExit<void>(Exit(kExitUsage, std::move(missing)));
@@ -279,7 +287,7 @@ OrExit<std::unique_ptr<HandlerChoice>> choose_handler(const Arguments& arguments
     return Exit(kExitConfiguration, handler.error().message());
   }
   SLUICE_PASS_ON(apply_options(arguments, **handler, config));
-  SLUICE_PASS_ON(check_required(**handler, config.options));
+  SLUICE_PASS_ON(check_required(**handler, config, *job == nullptr));
   auto planned = runtime::plan_jobs({config}, choice->registry);
   if (const auto* errors = std::get_if<std::vector<ConfigError>>(&planned)) {
     return configuration_exit(*errors);

@@ -226,8 +226,11 @@ OrExit<void> check_known(runtime::HostQueues& queues, const std::string& queue, 
   return known.error().code() == ErrorCode::not_found ? Exit::usage(known.error().message()) : unopened(known.error());
 }
 
-std::string mend_of(const Error& error, const std::string& options) {
+std::string mend_of(const Error& error, const std::string& queue, const std::string& options) {
   using queue::table::TableFault;
+  if (config::outbox_named(queue)) {
+    return {};  // its own errors say the mend
+  }
   switch (queue::table::table_fault(error)) {
     case TableFault::no_table:
       return "; make it with: sluice table create " + options;
@@ -319,7 +322,7 @@ OrExit<QueuePlace> QueuePlace::of_host_file(const Arguments& arguments, Queue qu
 }
 
 std::string QueuePlace::mend(const Error& error, const std::string& queue) const {
-  return mend_of(error, names_table_ ? naming_ : "--queue " + shell_word(queue) + naming_);
+  return mend_of(error, queue, names_table_ ? naming_ : "--queue " + shell_word(queue) + naming_);
 }
 
 std::string this_machine() {

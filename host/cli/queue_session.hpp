@@ -48,8 +48,8 @@ OrExit<void> check_known(
     const std::string& mend = "`sluice queues` lists them, and send, import and enqueue-test make one with --create");
 
 /// What a person types to mend a failure of a store, to follow its message: "; make it with: sluice table create ...".
-/// Empty where no command mends it. `options` are those with which a command finds the queue.
-std::string mend_of(const Error& error, const std::string& options);
+/// Empty where no command mends it, as of an outbox. `options` are those with which a command finds the queue.
+std::string mend_of(const Error& error, const std::string& queue, const std::string& options);
 /// The options with which a command finds a queue of the host file that `arguments` name, as they are typed.
 std::string options_of_host_file(const Arguments& arguments, const std::string& queue);
 /// How a command ends whose store cannot be opened: no region, a path that is a folder and the like are configuration.

@@ -114,7 +114,12 @@ class RecordWriter {
       put(text);
     }
   }
-  void operator()(std::string_view key, std::integral auto number) { json_.member(key, number); }
+  void operator()(std::string_view key, std::integral auto number) {
+    // Of an outbox's dead letter nobody knows it.
+    if (purpose_ == Purpose::copy || key != "attempts" || number != 0) {
+      json_.member(key, number);
+    }
+  }
   void operator()(std::string_view key, WallTime time) {
     (*this)(key, purpose_ == Purpose::show && time == WallTime{} ? std::nullopt : std::optional(time));
   }

@@ -1,5 +1,6 @@
 #include "host/runtime/health_report.hpp"
 
+#include <numeric>
 #include <set>
 
 #include "base/text/decimal.hpp"
@@ -11,6 +12,7 @@ namespace sluice::runtime {
 namespace {
 
 constexpr Duration kStatsTimeout = std::chrono::seconds(20);
+/// A queue with a limit to its lag is counted no more often.
 constexpr Duration kCountAgain = std::chrono::seconds(1);
 /// For the looks at all queues together before a start.
 constexpr Duration kProbeTimeout = std::chrono::seconds(15);
@@ -146,7 +148,8 @@ std::string seconds_of(Duration span) {
 
 // "lag orders" for "outbox:orders".
 observe::Component lag_component(const std::string& queue, const DepthSampler::Lag& lag) {
-  std::string text = lag.unknown.empty() ? "the oldest row has waited " + seconds_of(lag.age)
+  std::string text = lag.unknown.empty() ? "the oldest row has waited " + seconds_of(lag.age) + " (counted " +
+                                               seconds_of(lag.counted_ago) + " ago)"
                                          : "how long the oldest row has waited is not known: " + lag.unknown;
   if (lag.limit > Duration::zero()) {
     text += ", lag_limit is " + seconds_of(lag.limit);
@@ -203,16 +206,33 @@ std::vector<observe::Component> components_of(const HealthSources& sources) {
 
 }  // namespace
 
+DepthSampler::DepthSampler(Addresses addresses, queue::Queues& queues, observe::Metrics& metrics, const Clock& clock,
+                           Duration interval, Limits limits)
+    : addresses_(std::move(addresses)),
+      queues_(queues),
+      metrics_(metrics),
+      clock_(clock),
+      interval_(interval),
+      limits_(std::move(limits)),
+      pace_(std::accumulate(limits_.begin(), limits_.end(), interval, [](Duration pace, const auto& limit) {
+        return std::min(pace, std::max(limit.second / 2, kCountAgain));
+      })) {}
+
 void DepthSampler::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     bool all = false;
+    SteadyTime begun;
     {
       const MutexLock lock(mutex_);
       changed_.wait(mutex_, stop, [this]() SLUICE_NO_TSA { return asked_ || !limits_.empty(); });
-      all = std::exchange(asked_, false);
+      begun = clock_.steady_now();
+      all = asked_ && begun >= all_again_;
+      asked_ = asked_ && !all;
     }
-    const SteadyTime begun = clock_.steady_now();
-    const SteadyTime next = begun + (sample(stop, all) ? interval_ : std::min(interval_, kCountAgain));
+    if (all) {
+      all_again_ = begun + interval_;
+    }
+    const SteadyTime next = begun + (sample(stop, all) ? pace_ : std::min(pace_, kCountAgain));
     const MutexLock lock(mutex_);
     changed_.wait_until(mutex_, stop, next, [] { return false; });
   }
@@ -273,9 +293,10 @@ Result<QueueDepth> DepthSampler::count(const std::string& name) {
 
 std::map<std::string, DepthSampler::Lag> DepthSampler::lags() const {
   std::map<std::string, Lag> lags;
+  const SteadyTime now = clock_.steady_now();
   const MutexLock lock(mutex_);
   for (const auto& [name, depth] : depths_) {
-    lags[name].age = depth.oldest;
+    lags[name] = {.age = depth.oldest, .counted_ago = now - depth.at};
   }
   for (const auto& [name, why] : uncounted_) {
     lags[name].unknown = why;

@@ -23,7 +23,8 @@ struct QueueDepth {
 
 /// Keeps the depths of queues, and their gauges. Counting a queue costs reads on DynamoDB, so it happens only when
 /// somebody has asked for them, and no more than once in `interval`: a scrape shows the depth as the scrape before it
-/// caused it. A queue with a limit to its lag is counted all the time, and every second while it cannot be counted.
+/// caused it. A queue with a limit to its lag is counted all the time, twice within the limit and at least every
+/// `interval`, and every second while it cannot be counted.
 class DepthSampler final : public Service {
  public:
   using Addresses = std::function<std::vector<queue::QueueAddress>()>;
@@ -31,7 +32,8 @@ class DepthSampler final : public Service {
 
   /// For how long the oldest message of a queue has waited. A value.
   struct Lag {
-    Duration age{};
+    Duration age{};  ///< when it was counted
+    Duration counted_ago{};
     Duration limit{};       ///< zero: there is none
     std::string unknown{};  ///< with a limit: why the age is not known now; empty: it is
     bool beyond() const { return !unknown.empty() || (limit > Duration::zero() && age > limit); }
@@ -39,13 +41,7 @@ class DepthSampler final : public Service {
 
   /// The references outlive the sampler.
   DepthSampler(Addresses addresses, queue::Queues& queues, observe::Metrics& metrics, const Clock& clock,
-               Duration interval, Limits limits = {})
-      : addresses_(std::move(addresses)),
-        queues_(queues),
-        metrics_(metrics),
-        clock_(clock),
-        interval_(interval),
-        limits_(std::move(limits)) {}
+               Duration interval, Limits limits = {});
   ~DepthSampler() override { stop(); }
 
   Result<void> start() override {
@@ -92,6 +88,7 @@ class DepthSampler final : public Service {
   const Clock& clock_;
   const Duration interval_;
   const Limits limits_;
+  const Duration pace_;  ///< of queues with a limit
 
   mutable Mutex mutex_;
   Condition changed_;
@@ -100,6 +97,7 @@ class DepthSampler final : public Service {
   bool asked_ SLUICE_GUARDED_BY(mutex_) = false;
 
   // Touched only by the thread.
+  SteadyTime all_again_ = SteadyTime::min();  ///< when the queues without a limit may be counted next
   std::map<std::string, std::unique_ptr<queue::Operator>> operators_;
 
   // Last, so that it ends before what it uses.

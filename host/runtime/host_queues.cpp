@@ -495,7 +495,9 @@ Result<void> HostQueues::ended(const queue::EndedOwner& owner, Deadline deadline
 Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open(const std::string& name) const {
   auto opened = std::make_unique<OpenStore>();
   if (const auto outbox = config::outbox_named(name)) {
-    SLUICE_TRY(made, open_outbox(config_, *outbox, {clock_, random_, metrics_, report_, book_, jobs_}));
+    // What could be better a host says in its log, and of the commands `outbox status` alone.
+    Report report = metrics_ == nullptr ? Report() : report_;
+    SLUICE_TRY(made, open_outbox(config_, *outbox, {clock_, random_, metrics_, std::move(report), book_, jobs_}));
     opened->connection = std::move(made->connection);
     opened->queues = std::move(made->queues);
     return opened;

@@ -55,7 +55,7 @@ TEST(BulkSend, StopsAtABadLineAndSaysHowFarItCame) {
   const auto lines = sent.err_lines();
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_THAT(lines[0], StartsWith("sluice send: line 4: not JSON: "));
-  EXPECT_THAT(lines[1], StartsWith("sluice send: 2 messages were sent; not stored are lines 4-: send the same input "
+  EXPECT_THAT(lines[1], StartsWith("sluice send: 2 messages were sent; lines 4- are not stored; send the same input "
                                    "again with --resume "));
   EXPECT_EQ(stored(folder), 2);
 }
@@ -69,8 +69,8 @@ TEST(BulkSend, KeepGoingPassesOverBadLines) {
   ASSERT_EQ(lines.size(), 3U) << sent.err;
   EXPECT_THAT(lines[0], StartsWith("sluice send: line 2: not JSON"));
   EXPECT_THAT(lines[1], StartsWith("sluice send: line 4: not JSON"));
-  EXPECT_THAT(lines[2], StartsWith("sluice send: 3 messages were sent, 2 lines were passed over; not stored are lines "
-                                   "2,4: send the same input again with --resume "));
+  EXPECT_THAT(lines[2], StartsWith("sluice send: 3 messages were sent, 2 lines were passed over; lines 2,4 are not "
+                                   "stored; send the same input again with --resume "));
   EXPECT_EQ(stored(folder), 3);
 }
 
@@ -93,7 +93,7 @@ TEST(BulkSend, NamesEveryLineThatIsNotStoredAndARepeatSendsThoseAlone) {
   const Finished sent = folder.run({"send", "--queue", "q", "-", "--keep-going"}, bad);
   EXPECT_EQ(sent.exit_code, 1);
   EXPECT_EQ(sent.out_lines().size(), 98U);
-  EXPECT_THAT(sent.err, HasSubstr("not stored are lines 3,51: "));
+  EXPECT_THAT(sent.err, HasSubstr("lines 3,51 are not stored; "));
   const Finished again = folder.run({"send", "--queue", "q", "-", "--resume", token_of(sent)}, mended);
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_EQ(again.out_lines().size(), 2U);
@@ -128,7 +128,7 @@ TEST(BulkSend, CtrlCStopsBetweenBatchesAndSaysHowMany) {
     sluice.signal(number);
     const Finished finished = sluice.finish();
     EXPECT_EQ(finished.exit_code, 130);
-    EXPECT_THAT(finished.err, StartsWith("sluice send: interrupted; 3 messages were sent; not stored are lines 4-: "));
+    EXPECT_THAT(finished.err, StartsWith("sluice send: interrupted; 3 messages were sent; lines 4- are not stored; "));
     EXPECT_EQ(stored(folder), 3);
   }
 }
@@ -154,7 +154,7 @@ TEST(BulkSend, RefusesALineWithoutEnd) {
   const Finished sent = folder.run({"send", "--queue", "q", "-"}, "1\n\"" + std::string(17 * 1024 * 1024, 'x'));
   EXPECT_EQ(sent.exit_code, 1);
   EXPECT_THAT(sent.err, StartsWith("sluice send: line 2: longer than 16 MiB, the most that a line may have; send a "
-                                   "smaller message\nsluice send: 1 message was sent; not stored are lines 2-: "));
+                                   "smaller message\nsluice send: 1 message was sent; lines 2- are not stored; "));
   EXPECT_EQ(stored(folder), 1);
 }
 
@@ -168,8 +168,8 @@ TEST(BulkSend, KeepGoingPassesOverALineThatIsTooLong) {
   const auto lines = sent.err_lines();
   ASSERT_EQ(lines.size(), 2U) << sent.err;
   EXPECT_THAT(lines[0], StartsWith("sluice send: line 2: longer than 16 MiB"));
-  EXPECT_THAT(lines[1], StartsWith("sluice send: 3 messages were sent, 1 line was passed over; not stored are lines "
-                                   "2: send the same input again with --resume "));
+  EXPECT_THAT(lines[1], StartsWith("sluice send: 3 messages were sent, 1 line was passed over; line 2 is not "
+                                   "stored; send the same input again with --resume "));
   EXPECT_EQ(stored(folder), 3);
   const Finished again = folder.run({"send", "--queue", "q", "-", "--resume", token_of(sent)}, "1\n2\n3\n4\n");
   EXPECT_EQ(again.exit_code, 0) << again.err;

@@ -182,6 +182,43 @@ TEST(Check, WarnsOfAJobWhoseQueuesLieInStoresOfTwoKinds) {
                 "unless the handler stages messages alone\n"));
 }
 
+// It said good where the folder that the file names was not there.
+TEST(Check, WarnsOfAPluginFolderThatIsNamedAndNotThere) {
+  const PluginFolder folder;
+  std::filesystem::rename(folder.path() + "/plugins", folder.path() + "/built");
+  folder.write("host.toml", "[host]\nplugin_dirs = [\"plugins\", \"built\"]\n[store]\npath = \"sluice.db\"\n");
+  EXPECT_THAT(folder.run({"check"}).err_lines(),
+              ElementsAre(AllOf(StartsWith("warning: plugins is not used: "), HasSubstr("make the folder")),
+                          "host.toml: good, 1 warning"));
+}
+
+// Calls of a store without an endpoint went to AWS, from a host file that was meant for an emulator.
+TEST(Check, WarnsOfAnEndpointThatOnlyOneOfTwoHas) {
+  const PluginFolder folder;
+  const std::string host =
+      "[store]\npath = \"sluice.db\"\n[stores.one]\nkind = \"dynamodb\"\nendpoint = \"http://127.0.0.1:1\"\n"
+      "[stores.two]\nkind = \"dynamodb\"\nregion = \"eu-west-1\"\n";
+  folder.write("host.toml", host);
+  EXPECT_THAT(folder.run({"check"}).err_lines(),
+              ElementsAre("warning: store two has no endpoint, and store one has one: calls of the first go to AWS, "
+                          "unless AWS_ENDPOINT_URL says otherwise; give it an endpoint, or the other none",
+                          "host.toml: good, 1 warning"));
+  folder.write("host.toml", host + "endpoint = \"http://127.0.0.1:2\"\n");
+  EXPECT_EQ(folder.run({"check"}).err, "host.toml: good\n");
+}
+
+// It complained of steering that cannot be read, and said nothing of a database that nobody had asked.
+TEST(Check, SaysThatAnOutboxWasNotAsked) {
+  const PluginFolder folder;
+  folder.write("host.toml",
+               "[store]\nkind = \"dynamodb\"\n[dynamodb]\nendpoint = \"http://127.0.0.1:1\"\n"
+               "[outbox.o]\nkind = \"postgres\"\nurl = \"postgres://nobody@127.0.0.1:1/none\"\n");
+  folder.write("jobs.d/orders.toml", "[job]\nsource = \"outbox:o\"\nhandler = \"greet\"\n[job.options]\nport = 7\n");
+  const Finished checked = folder.run({"check"});
+  EXPECT_EQ(checked.exit_code, 0);
+  EXPECT_EQ(checked.err, "outbox o was not asked; `sluice outbox status o` does\nhost.toml: good\n");
+}
+
 TEST(Check, SaysThatThereIsNoJob) {
   const HostFolder folder;
   const Finished checked = folder.run({"check"});

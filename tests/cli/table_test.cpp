@@ -44,6 +44,17 @@ TEST(TableCreate, NeedsARegion) {
   EXPECT_THAT(finished.err, HasSubstr("AWS_REGION"));
 }
 
+// It said that an outbox in PostgreSQL lies in SQLite; and errors of outboxes ended with this very command.
+TEST(TableCommands, MakeNoTableOfAnOutbox) {
+  const HostFolder folder("[outbox.o]\nkind = \"postgres\"\nurl = \"postgres://nobody@127.0.0.1:1/none\"\n");
+  folder.write("jobs.d/o.toml", "[job]\nsource = \"outbox:o\"\nhandler = \"log\"\n");
+  const Finished refused = folder.run({"table", "create", "--queue", "outbox:o"});
+  EXPECT_EQ(refused.exit_code, 78);
+  EXPECT_EQ(refused.err,
+            "sluice table create: the table of outbox o is the application's: `sluice outbox ddl o` prints what makes "
+            "it, `sluice outbox status o` looks at it\n");
+}
+
 class Table : public testing::Test {
  protected:
   void SetUp() override {
@@ -70,6 +81,7 @@ TEST_F(Table, IsMadeOnceAndThenUsed) {
   const auto answer = boost::json::parse(created.out);
   EXPECT_EQ(answer.at("table").as_string(), "orders-table");
   EXPECT_TRUE(answer.at("created").as_bool());
+  EXPECT_EQ(answer.at("endpoint").as_string(), emulator_->endpoint());
   const Finished again = run(*folder_, {"table", "create", "--queue", "orders"});
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_FALSE(boost::json::parse(again.out).at("created").as_bool());

@@ -175,7 +175,9 @@ TEST(Try, NamesRequiredOptionsWithTheirHelp) {
   std::filesystem::remove(folder.path() + "/host.toml");
   const Finished refused = folder.run({"try", "--plugin", "desk.so", "--data", "x"});
   EXPECT_EQ(refused.exit_code, 64);
-  EXPECT_EQ(refused.err, "sluice try: handler desk needs --option tag=VALUE: What its lines begin with\n");
+  EXPECT_EQ(
+      refused.err,
+      "sluice try: handler desk needs --option tag=VALUE, or --job jobs.d/acts.toml: What its lines begin with\n");
 }
 
 TEST(Try, GdbStopsInTheHandler) {

@@ -1,3 +1,4 @@
+#include "config/files.hpp"
 #include "tests/config/support.hpp"
 
 namespace sluice::config {
@@ -25,6 +26,14 @@ TEST(HostConfig, HasTheDocumentedDefaults) {
   EXPECT_EQ(host.store.region, "");
   EXPECT_EQ(host.store.endpoint, "");
   EXPECT_TRUE(host.queues.empty());
+}
+
+TEST(HostConfig, KeepsThePluginFolderThatItNames) {
+  HostConfig usual = value_of(parse(""));
+  usual.plugin_dirs.emplace_back("/opt/plugins");
+  EXPECT_EQ(plugin_folders(usual), std::vector<std::string>{"/opt/plugins"}) << "nobody has made /etc/sluice/plugins";
+  const HostConfig named = value_of(parse("[host]\nplugin_dirs = [\"plugins\", \"/opt/plugins\"]\n"));
+  EXPECT_EQ(plugin_folders(named), named.plugin_dirs);
 }
 
 TEST(HostConfig, ReadsEveryKey) {

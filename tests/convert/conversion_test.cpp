@@ -143,6 +143,7 @@ TEST(Conversion, SaysWhatWaitsAndWhatTheProbesAnswer) {
   };
   EXPECT_TRUE(said("unroutable = \"retry\""));
   EXPECT_TRUE(said("outage = \"retry\""));
+  EXPECT_TRUE(said("a subject of no stream is a counted try"));
 }
 
 TEST(Conversion, LetsNobodyPublishARowTwice) {

@@ -90,10 +90,12 @@ class FirstPlugin(unittest.TestCase):
             self.assertEqual("sh", block.language, f"line {block.line}: every block is a file or commands")
             scripts.append(block.content)
             if "apt-get" not in block.content and not block.content.startswith("sudo cat"):
-                shown = self.type(block.content)
+                shown = self.type(block.content.replace("sluice dev", "echo typed | sluice dev"))
                 if "until-empty" in block.content:
                     self.assertIn(" hello\n", shown)
-        self.assertEqual(6, len(scripts))
+                if "sluice dev" in block.content:
+                    self.assertIn("-- done 1, retried 0, dead 0\n", shown)
+        self.assertEqual(7, len(scripts))
         support.until("the message is in the journal", lambda: "in production" in self.type("touch /var/lib/sluice/journal.txt\n" + scripts[-1]))
         print(f"from an empty folder to a message in production, compilers included: {time.monotonic() - began:.0f} s", file=sys.stderr)
         self.pipeline()

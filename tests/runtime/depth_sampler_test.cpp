@@ -107,6 +107,29 @@ TEST_F(DepthSamplerTest, KnowsNoLagOfAQueueThatCannotBeCountedNow) {
   EXPECT_EQ(lag().limit, std::chrono::hours(1));
 }
 
+// A lag was judged by a count of ten seconds ago, however short its limit.
+TEST_F(DepthSamplerTest, CountsTwiceWithinALimitWhateverTheInterval) {
+  std::atomic<int> counts = 0;
+  queues_.set_fault_source([&](test::StoreCall, const queue::QueueAddress&) -> std::optional<test::StoreFault> {
+    ++counts;
+    counts.notify_all();
+    return std::nullopt;
+  });
+  DepthSampler limited{[] {
+                         return std::vector<queue::QueueAddress>{{"orders", queue::Half::standard}};
+                       },
+                       queues_,
+                       metrics_,
+                       clock_,
+                       std::chrono::hours(1),
+                       {{"orders", std::chrono::seconds(1)}}};
+  ASSERT_TRUE(limited.start());
+  for (int seen = 0; seen < 4; seen = counts) {  // two halves each time
+    counts.wait(seen);
+  }
+  EXPECT_LT(limited.lags().at("orders").counted_ago, std::chrono::minutes(1));
+}
+
 // A host whose job of an outbox was taken away by a reload lagged for ever by the last count.
 TEST_F(DepthSamplerTest, ForgetsAQueueOnWhichNoJobWorksAnyMore) {
   std::atomic<bool> works = true;

@@ -51,13 +51,19 @@ TEST_F(Readiness, EndsAtOnceWhenTheDatabaseOfAnOutboxIsAway) {
 }
 
 TEST_F(Readiness, EndsWhileALagWithALimitIsNotKnown) {
-  const Lags lags{{"outbox:orders", {.age = 1s, .limit = 60s, .unknown = "connection refused"}}};
+  const Lags lags{{"outbox:orders", {.age = 1s, .counted_ago = 0s, .limit = 60s, .unknown = "connection refused"}}};
   const observe::ProbeResult probe = readiness_of(true, {jobs_, config_, nullptr, lags, {}});
   EXPECT_FALSE(probe.ok);
   EXPECT_EQ(
       probe.text,
       "not ready: outbox:orders: how long the oldest row has waited is not known: connection refused, lag_limit is "
       "60 s");
+}
+
+TEST_F(Readiness, SaysWhenALagWasCounted) {
+  const Lags lags{{"outbox:orders", {.age = 90s, .counted_ago = 4s, .limit = 60s, .unknown = {}}}};
+  EXPECT_EQ(readiness_of(true, {jobs_, config_, nullptr, lags, {}}).text,
+            "not ready: outbox:orders lags: the oldest row has waited 90 s (counted 4 s ago), lag_limit is 60 s");
 }
 
 class PluginFigures : public ::testing::Test {

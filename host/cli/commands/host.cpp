@@ -22,7 +22,7 @@ Exit run(const Arguments& arguments, Console& console) {
   runtime::RunOptions options;
   options.config_file = *host_file;
   options.explain = [&arguments](const std::string& queue, const Error& error) {
-    return error.message() + mend_of(error, options_of_host_file(arguments, queue));
+    return error.message() + mend_of(error, queue, options_of_host_file(arguments, queue));
   };
   options.until_empty = arguments.has("until-empty");
   options.progress = arguments.has("progress");

@@ -139,6 +139,28 @@ std::string two_kinds(const config::HostConfig& host, const JobConfig& job) {
          "; give that queue a job of its own, unless the handler stages messages alone";
 }
 
+/// Of a host file where some place in DynamoDB has an endpoint and another has none. Empty: it has not both.
+std::string forgotten_endpoint(const config::HostConfig& host) {
+  std::string with;
+  std::string without;
+  const auto look = [&](const std::string& place, bool in_dynamodb, const std::string& endpoint) {
+    if (in_dynamodb) {
+      (endpoint.empty() ? without : with) = place;
+    }
+  };
+  look("the default store", host.store.kind == config::StoreKind::dynamodb, host.store.endpoint);
+  for (const auto& [name, store] : host.stores) {
+    look("store " + name, store.kind == config::StoreKind::dynamodb, store.endpoint);
+  }
+  for (const auto& [name, outbox] : host.outboxes) {
+    look("outbox " + name, outbox.kind == config::OutboxKind::dynamodb, outbox.endpoint);
+  }
+  return with.empty() || without.empty()
+             ? std::string()
+             : without + " has no endpoint, and " + with + " has one: calls of the first go to AWS, unless " +
+                   "AWS_ENDPOINT_URL says otherwise; give it an endpoint, or the other none";
+}
+
 /// What is allowed but seldom meant.
 std::vector<std::string> suspicions(const config::HostConfig& host, const config::JobFiles& files,
                                     const plugin::PluginRegistry& registry) {
@@ -164,6 +186,9 @@ std::vector<std::string> suspicions(const config::HostConfig& host, const config
     if (std::string line = two_kinds(host, job); !line.empty()) {
       lines.push_back(std::move(line));
     }
+  }
+  if (std::string line = forgotten_endpoint(host); !line.empty()) {
+    lines.push_back(std::move(line));
   }
   for (const auto& [queue, settings] : host.queues) {
     // A file that cannot be read may have the job.
@@ -220,7 +245,10 @@ std::vector<std::string> queues_with_store(const config::HostConfig& host, const
     for (const config::WeightedQueue& queue : work::queues_of(job)) {
       const config::StoreConfig& store = host.store_of(queue.name);
       std::error_code ignored;
-      if (store.kind != config::StoreKind::sqlite || std::filesystem::exists(store.path, ignored)) {
+      // An outbox holds nothing about its jobs, and only a file of the host's own does so in its place.
+      const bool holds = store.kind == config::StoreKind::sqlite ? std::filesystem::exists(store.path, ignored)
+                                                                 : !config::outbox_named(queue.name);
+      if (holds) {
         names.insert(queue.name);
       }
     }
@@ -305,6 +333,15 @@ class Report {
       console_.note("whether operators steer these jobs cannot be read: " + steering.trouble->message());
     }
   }
+  /// Databases that a check leaves alone.
+  void unasked(const std::map<std::string, config::OutboxConfig>& outboxes) {
+    console_.flush();
+    for (const auto& [name, outbox] : outboxes) {
+      if (console_.shows_text()) {
+        console_.note("outbox " + name + " was not asked; `sluice outbox status " + name + "` does");
+      }
+    }
+  }
   bool any_error() const { return !errors_.empty(); }
 
   Exit finish(const std::string& what) {
@@ -358,6 +395,7 @@ void check_jobs(const config::HostConfig& host, const config::JobFiles& files, R
   report.add(errors);
   if (errors.empty()) {
     report.jobs(plans, registry, steering_remarks(host, jobs));
+    report.unasked(host.outboxes);
   }
 }
 

@@ -202,8 +202,10 @@ class BulkSender {
   /// Why it ended, and how the lines that are missing are sent.
   Exit unfinished(int code, std::vector<std::string> reasons, std::string summary, bool at_end) const {
     if (const LineRanges missing = committer_.missing(at_end); !missing.empty()) {
-      summary += "; not stored are lines " + missing.text() + ": send the same input again with --resume " +
-                 committer_.token(at_end);
+      const std::string lines = missing.text();
+      const bool one = lines.find_first_of(",-") == std::string::npos;
+      summary += (one ? "; line " + lines + " is not stored" : "; lines " + lines + " are not stored") +
+                 "; send the same input again with --resume " + committer_.token(at_end);
     }
     reasons.push_back(std::move(summary));
     return {code, std::move(reasons)};

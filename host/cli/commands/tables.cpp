@@ -88,6 +88,11 @@ OrExit<TableTarget> find_table(const Arguments& arguments, bool beforehand = fal
     runtime::HostQueues queues(place->host(), clock, random, nullptr);
     SLUICE_PASS_ON(check_known(queues, place->queue(), Deadline::after(clock, std::chrono::seconds(5))));
   }
+  if (const auto outbox = config::outbox_named(place->queue())) {
+    return Exit(kExitConfiguration, "the table of outbox " + *outbox + " is the application's: `sluice outbox ddl " +
+                                        *outbox + "` prints what makes it, `sluice outbox status " + *outbox +
+                                        "` looks at it");
+  }
   if (place->in_sqlite()) {
     return Exit(kExitConfiguration, place->host().file + ": queue " + place->queue() +
                                         " lies in SQLite, which needs no tables; name a table with --table, or a "
@@ -234,14 +239,17 @@ Exit make_table(const TableTarget& target, Console& console) {
   }
   SLUICE_PASS_ON(outcome);
   const bool created = *outcome == queue::dynamodb::TableOutcome::created;
+  const auto endpoint = client.endpoint(session->deadline());
+  const std::string place = endpoint ? *endpoint : session->region();
   if (target.spec.ttl) {
     if (const auto finding = queue::dynamodb::switch_ttl_on(client, target.spec, session->deadline())) {
       console.note(finding->what + "; " + finding->mend);
     }
   }
-  console.out(console.shows_text() ? "table " + target.spec.table + target.with_index() + " in " + session->region() +
-                                         (created ? " is made\n" : " was there already, and is right\n")
-                                   : json_line(members_of(target), "region", session->region(), "created", created));
+  console.out(console.shows_text()
+                  ? "table " + target.spec.table + target.with_index() + " at " + place +
+                        (created ? " is made\n" : " was there already, and is right\n")
+                  : json_line(members_of(target), "region", session->region(), "endpoint", place, "created", created));
   return Exit::ok();
 }
 

@@ -442,7 +442,10 @@ void write_waits(Fields& fields, const Pace& pace, const std::string& publisher,
   }
   fields.remark(publisher,
                 "a row without a destination waits for one, with a warning; of a type that is no ARN or RN, or of "
-                "another service, outbox-worker counted tries, as unroutable = \"retry\" in [job.options] does");
+                "another service, outbox-worker counted tries, as unroutable = \"retry\" in [job.options] does" +
+                    std::string(publisher.ends_with("nats") ? "; a subject of no stream is a counted try, and in the "
+                                                              "end a dead letter"
+                                                            : ""));
   fields.remark(publisher,
                 "while it cannot be reached rows wait and keep their tries; outbox-worker counted them, as outage = "
                 "\"retry\" in [job.options] does");

@@ -214,13 +214,16 @@ class OutboxOperator final : public Operator {
       }
     }
     SLUICE_TRY(findings, ask(deadline, [&](AdminSession& desk) { return desk.inspect(deadline); }));
+    std::optional<Error> unfit;
     for (const Finding& finding : *findings) {
       if (finding.fatal) {
-        return Error(finding.code, finding.text);
-      }
-      if (options_.report) {
+        unfit = Error(unfit ? unfit->code() : finding.code, (unfit ? unfit->message() + "; " : "") + finding.text);
+      } else if (!unfit && options_.report) {
         options_.report(name() + ": " + finding.text);
       }
+    }
+    if (unfit) {
+      return *unfit;
     }
     const MutexLock lock(mutex_);
     inspected_ = true;

@@ -682,8 +682,10 @@ class OutboxSource final : public Source {
     }
     if (!claimed.deliveries.empty()) {
       holder_.rows_come();
-    } else if (auto trouble = rows_.trouble()) {
-      return *std::move(trouble);
+    } else if (const auto trouble = rows_.trouble()) {
+      // No claim has waited for what did not answer in time: the next one need not come later for it.
+      const bool silent = trouble->code() == ErrorCode::timeout;
+      return Error(silent ? ErrorCode::unavailable : trouble->code(), trouble->message());
     }
     return claimed;
   }

@@ -35,6 +35,9 @@ TEST(RetryPause, IsASecondAtMostWhereTheDatabaseCannotBeReached) {
 class SharedTable final : public Database {
  public:
   Result<std::unique_ptr<LockSession>> open_locks(Deadline /*deadline*/) override {
+    if (hangs) {
+      return Error(ErrorCode::timeout, "no answer in time");
+    }
     return std::unique_ptr<LockSession>(std::make_unique<Locks>(*this));
   }
   Result<std::unique_ptr<ReadSession>> open_reader(Deadline /*deadline*/) override {
@@ -47,6 +50,7 @@ class SharedTable final : public Database {
 
   std::atomic<int> beats = 0;
   std::atomic<bool> frees_at_once = true;
+  std::atomic<bool> hangs = false;
   std::atomic<bool> told = false;  ///< the database tells of rows without an end, and there are none
 
  private:
@@ -160,6 +164,13 @@ TEST_F(LockHolderTest, LooksSeldomWithoutRowsOrWhereWhoHasEndedIsNotKnownAtOnce)
   start();
   time_of(2, true);
   EXPECT_GT(time_of(2, true), 900ms);
+}
+
+// A job claimed ever more seldom from a database that hung, up to ten seconds, and found it well only then.
+TEST_F(LockHolderTest, ADatabaseThatHangsIsOneThatIsAway) {
+  table_.hangs = true;
+  start();
+  EXPECT_EQ(source_->claim({.max = 1}, Deadline::after(clock_, 60s)).error().code(), ErrorCode::unavailable);
 }
 
 }  // namespace

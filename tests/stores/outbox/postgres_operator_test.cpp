@@ -296,6 +296,17 @@ TEST(PostgresInspection, RemarksOnIndexesAndTheTrigger) {
   EXPECT_NE(finding(table.settings()).find("has no index on \"id\" WHERE \"sent_at\" IS NULL"), std::string::npos);
 }
 
+// A host named the first one, and after that was mended the next.
+TEST(PostgresInspection, NamesAllThatIsWrongAtOnce) {
+  SLUICE_NEEDS_POSTGRES();
+  OutboxTable table;
+  table.sql("ALTER TABLE @T DROP COLUMN retry_at, ALTER COLUMN retry_count TYPE text");
+  OperatorRig rig(table);
+  const auto listed = rig.oper.list({.limit = 1}, rig.deadline());
+  ASSERT_TRUE(listed.has_error());
+  EXPECT_THAT(listed.error().message(), AllOf(HasSubstr("has no column \"retry_at\""), HasSubstr("is of type text")));
+}
+
 TEST(PostgresConnect, SaysWhatIsWrongAndNeverThePassword) {
   SLUICE_NEEDS_POSTGRES();
   OutboxTable table;
@@ -311,7 +322,9 @@ TEST(PostgresConnect, SaysWhatIsWrongAndNeverThePassword) {
   const std::string nowhere =
       with("postgres://sluice:secret@127.0.0.1:" + std::to_string(test::postgres()->port()) + "/nowhere");
   EXPECT_EQ(nowhere.find("queue_missing: "), 0U) << nowhere;
-  EXPECT_EQ(with("postgres://sluice:geheim@127.0.0.1:1/x").find("unavailable: "), 0U);
+  const std::string nobody = with("postgres://sluice:geheim@127.0.0.1:1/x");
+  EXPECT_EQ(nobody.find("unavailable: "), 0U);
+  EXPECT_EQ(nobody.find_first_of("\t\n"), std::string::npos) << nobody;
   const std::string garbled = with("postgres://sluice:geheim@[::1/x");
   EXPECT_EQ(garbled.find("geheim"), std::string::npos) << garbled;
   // '/', '?' and '@' in a password that nobody has written as %2F, %3F and %40.

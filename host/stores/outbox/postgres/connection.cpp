@@ -6,7 +6,7 @@
 #include <array>
 #include <boost/algorithm/string/erase.hpp>
 #include <boost/algorithm/string/replace.hpp>
-#include <boost/algorithm/string/trim.hpp>
+#include <boost/algorithm/string/trim_all.hpp>
 #include <charconv>
 
 #include "base/text/percent.hpp"
@@ -174,9 +174,7 @@ std::string one_line(std::string text) {
   for (const char* prefix : {"FATAL:  ", "ERROR:  "}) {
     boost::erase_all(text, prefix);
   }
-  boost::trim_right(text);
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
+  return boost::trim_fill_copy(text, " ");
 }
 
 /// Without the URL, the password, and what may be a piece of them.
