@@ -174,8 +174,8 @@ Words with_outbox_as_queue(const Command& command, Words words) {
 }
 
 /// For a command that takes ids or a key as plain words: the first word, where it is the name of a queue, is another
-/// way to write `--queue NAME`.
-OrExit<Words> with_queue_as_option(const Command& command, Words words) {
+/// way to write `--queue NAME`. One that a shell remembers, which is taken off `words`, is the queue otherwise.
+OrExit<Words> with_queue_as_option(const Command& command, Words words, const std::string& remembered) {
   const Flag* const table = command.flag("table");
   if (words.empty() || command.flag("queue") == nullptr || !queue_stands_first(command.flags) ||
       gives(words, "queue") || (table != nullptr && gives(words, *table)) || gives(words, "help") ||
@@ -187,12 +187,24 @@ OrExit<Words> with_queue_as_option(const Command& command, Words words) {
     first += awaits_value(command, words[first]) == nullptr ? 1 : 2;
   }
   if (first < words.size()) {
-    // Of a command that wants one id or key, a word that stands alone is that.
-    const bool may_be_own = next_operand(command, Arguments())->required && plain_words(command, words, 0).size() == 1;
+    // Of a command that wants one id or key, a word that stands alone is that, and so is one of a message in a file.
+    const bool may_be_own =
+        !remembered.empty() || gives(words, "file") ||
+        (next_operand(command, Arguments())->required && plain_words(command, words, 0).size() == 1);
     SLUICE_TRY(queue, names_queue(words, words[first], may_be_own));
     words[first].insert(0, *queue ? "--queue=" : "");
   }
   return words;
+}
+
+std::string take_remembered_queue(const Command& command, Words& words) {
+  constexpr std::string_view kQueue = "--queue=";
+  if (!queue_stands_first(command.flags) || words.empty() || !words.back().starts_with(kQueue)) {
+    return {};
+  }
+  std::string remembered = std::move(words.back());
+  words.pop_back();
+  return remembered;
 }
 
 Exit help(Words words, Console& console) {
@@ -225,7 +237,7 @@ bool has_output_flag(const Command& command) {
   return flag != nullptr && flag->value == "json|text";
 }
 
-Exit dispatch(Words words, Console& console, std::string& name) {
+Exit dispatch(Words words, Console& console, TypedIn typed_in, std::string& name) {
   if (words.empty()) {
     return Exit::usage("no command; `sluice help` lists them");
   }
@@ -254,8 +266,13 @@ Exit dispatch(Words words, Console& console, std::string& name) {
   }
   SLUICE_TRY(command, take_command(words));
   name = (*command)->name;
-  SLUICE_TRY(given, with_queue_as_option(**command, with_outbox_as_queue(**command, words)));
-  SLUICE_TRY(arguments, Arguments::parse(**command, std::move(*given)));
+  std::string remembered = typed_in == TypedIn::shell ? take_remembered_queue(**command, words) : std::string();
+  SLUICE_TRY(given, with_queue_as_option(**command, with_outbox_as_queue(**command, words), remembered));
+  const bool goes_without_saying = !remembered.empty() && !gives(*given, "queue");
+  if (goes_without_saying) {
+    given->push_back(std::move(remembered));
+  }
+  SLUICE_TRY(arguments, Arguments::parse(**command, *given, goes_without_saying));
   if (arguments->wants_help()) {
     console.out(command_help(**command));
     return Exit::ok();
@@ -300,7 +317,8 @@ const Flag* Command::flag(std::string_view word) const {
   return found == flags.end() ? nullptr : &*found;
 }
 
-OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std::string>& words) {
+OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std::string>& words,
+                                   bool queue_remembered) {
   SLUICE_TRY(tokens, tokens_of(command, words));
   Arguments arguments;
   std::map<std::string, std::vector<std::string>> alone;
@@ -329,7 +347,8 @@ OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std
   if (arguments.help_) {
     return arguments;
   }
-  if (const auto ids = alone.find("id"); ids != alone.end() && !arguments.has("queue") && !arguments.has("table")) {
+  const bool queue_given = arguments.has("queue") && !queue_remembered;
+  if (const auto ids = alone.find("id"); ids != alone.end() && !queue_given && !arguments.has("table")) {
     arguments.plain_id_ = ids->second.front();
   }
   for (auto& [name, words_alone] : alone) {
@@ -439,9 +458,9 @@ const Command* find_command(const std::vector<Command>& commands, const std::vec
   return both != nullptr || words.empty() ? both : find_command(commands, words[0]);
 }
 
-int run_command_line(const std::vector<std::string>& words, Console& console) {
+int run_command_line(const std::vector<std::string>& words, Console& console, TypedIn typed_in) {
   std::string name;
-  const Exit end = dispatch(words, console, name);
+  const Exit end = dispatch(words, console, typed_in, name);
   console.flush();
   console.end_progress();
   const std::string prefix = name.empty() ? "sluice: " : "sluice " + name + ": ";

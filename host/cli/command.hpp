@@ -104,7 +104,9 @@ class Arguments {
   /// Reads the words after the command's name. Exit 64 with one line for an unknown option (naming the nearest), a
   /// missing or empty value, an option given twice, a missing one, or a word that belongs to nothing: neither an
   /// option's value nor one of those that may stand alone.
-  static OrExit<Arguments> parse(const Command& command, const std::vector<std::string>& words);
+  /// `queue_remembered`: --queue was not typed.
+  static OrExit<Arguments> parse(const Command& command, const std::vector<std::string>& words,
+                                 bool queue_remembered = false);
   /// Options that somebody else has read and checked, by their names.
   static Arguments of(const std::map<std::string, std::string>& values);
 
@@ -144,8 +146,11 @@ const Command* find_command(const std::vector<Command>& commands, std::string_vi
 const Command* find_command(const std::vector<Command>& commands, const std::vector<std::string>& words);
 inline const Command* find_command(std::string_view name) { return find_command(commands(), name); }
 
+/// Where the words come from. A shell puts the queue that it remembers behind them, as --queue=NAME.
+enum class TypedIn { terminal, shell };
+
 /// Runs the command that the arguments name and says on stderr why it failed. Returns the process's exit code.
-int run_command_line(const std::vector<std::string>& words, Console& console);
+int run_command_line(const std::vector<std::string>& words, Console& console, TypedIn typed_in = TypedIn::terminal);
 
 // What `commands` puts together, each in a file of its own.
 std::vector<Command> host_commands();

@@ -1,9 +1,11 @@
 #include "host/operate/bulk_run.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/text/number.hpp"
+#include "base/text/percent.hpp"
 #include "base/timestamp.hpp"
 #include "host/queue/operator.hpp"
 
@@ -16,6 +18,7 @@ using Fate = BulkOutcome::Fate;
 // Before a page's cursor: "rest=37;...".
 constexpr std::string_view kRest = "rest=";
 constexpr char kEndOfRest = ';';
+constexpr std::string_view kAfter = "after=";
 
 Error in_flight(const queue::StoredMessage& message) {
   return {ErrorCode::conflict, "is in flight until " + format_timestamp(*message.invisible_until)};
@@ -90,6 +93,10 @@ Result<void> BulkPlan::resume_at(const std::string& token) {
                         ? parse_number<std::size_t>(token.substr(kRest.size(), end - kRest.size()))
                         : std::nullopt;
   cursor = rest ? token.substr(end + 1) : token;
+  if (const auto mark = cursor.find(kEndOfRest); cursor.starts_with(kAfter) && mark != std::string::npos) {
+    after = percent_decoded_loosely(std::string_view(cursor).substr(kAfter.size(), mark - kAfter.size()));
+    cursor.erase(0, mark + 1);
+  }
   if (rest == 0U) {
     return Error(ErrorCode::invalid, "says that nothing is left to be done; give it as a run has printed it");
   }
@@ -100,8 +107,12 @@ Result<void> BulkPlan::resume_at(const std::string& token) {
 }
 
 std::string BulkRun::resume_token() const {
-  const std::string& cursor = next_ < found_.size() ? page_cursor_ : list_cursor_;
+  std::string cursor = next_ < found_.size() ? page_cursor_ : list_cursor_;
   const bool has_rest = plan_.limit > 0 && !limit_reached() && plan_.ids.empty();
+  // What was edited stays where it was, and would count once more.
+  if (has_rest && next_ > 0 && next_ < found_.size() && !std::holds_alternative<queue::Change>(plan_.work)) {
+    cursor.insert(0, std::string(kAfter) + percent_encoded(found_[next_ - 1].message.id) + kEndOfRest);
+  }
   return has_rest ? std::string(kRest) + std::to_string(plan_.limit - count_.done) + kEndOfRest + cursor : cursor;
 }
 
@@ -109,6 +120,7 @@ BulkRun::BulkRun(queue::Operator& queue, const Clock& clock, BulkPlan plan)
     : queue_(queue),
       clock_(clock),
       plan_(std::move(plan)),
+      after_(plan_.after),
       began_(clock.wall_now()),
       pace_(plan_.rate),
       list_cursor_(plan_.cursor) {}
@@ -164,6 +176,10 @@ BulkRun::Step BulkRun::list() {
       }
     }
   }
+  const auto done = std::find_if(found_.begin(), found_.end(),
+                                 [this](const queue::StoredMessage& message) { return message.message.id == after_; });
+  found_.erase(found_.begin(), done == found_.end() ? found_.begin() : std::next(done));
+  after_.clear();
   count_.matched += found_.size();
   // A consistent look may come without order, so that an old message may follow new ones.
   const bool only_later = !plan_.consistent && later > 0 && later == page->messages.size();

@@ -32,6 +32,7 @@ struct BulkPlan {
   std::size_t batch = 25;
   bool consistent = false;  ///< as ListRequest's: also what was written just now, where an index lags behind
   std::string cursor;       ///< the page to begin at; empty: the first one
+  std::string after;        ///< of that page, what comes up to this message is done; empty: nothing
   /// These messages instead of those of a half, wherever they lie; one that is not there has failed.
   std::vector<std::string> ids;
   bool this_half_only = false;  ///< of `ids`: those of the other half are left alone
@@ -145,6 +146,7 @@ class BulkRun {
   queue::Operator& queue_;
   const Clock& clock_;
   const BulkPlan plan_;
+  std::string after_;  ///< see BulkPlan::after; empty once its page has been listed
   const WallTime began_;
 
   Pace pace_;

@@ -103,7 +103,7 @@ Cell state_cell(const JobSummary& job) {
     return some("cannot work on ", job.cut_off_hosts, Colour::red);
   }
   if (job.quiet_hosts > 0) {
-    return some("no answer from ", job.quiet_hosts, Colour::red);
+    return some("no answer: ", job.quiet_hosts, Colour::red);
   }
   if (job.draining_hosts > 0) {
     return job.draining_hosts == job.hosts.size() ? Cell("draining", Colour::yellow)

@@ -604,7 +604,9 @@ Result<const sluice_handler*> PluginRegistry::handler(const std::string& name) c
   const LoadedPlugin* owner = nullptr;
   for (const LoadedPlugin& loaded : plugins_) {
     const sluice_handler* candidate = find_handler(*loaded.plugin, name);
-    if (candidate == nullptr || (found != nullptr && rank(loaded) > 0 && rank(loaded) >= rank(*owner))) {
+    const bool gives_way = found != nullptr && candidate != nullptr &&
+                           (rank(loaded) > rank(*owner) || (rank(loaded) == 1 && rank(*owner) == 1));
+    if (candidate == nullptr || gives_way) {
       continue;
     }
     if (found != nullptr && rank(*owner) == 0) {

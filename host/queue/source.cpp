@@ -1,13 +1,14 @@
 #include "host/queue/source.hpp"
 
-#include <numeric>
 #include <utility>
 
 namespace sluice::queue {
 
 SendOrder Source::send_order(std::span<const Receipt> receipts) {
-  SendOrder order{.now = std::vector<std::size_t>(receipts.size()), .never = {}};
-  std::iota(order.now.begin(), order.now.end(), std::size_t{0});
+  SendOrder order;
+  for (std::size_t place = 0; place < receipts.size(); ++place) {
+    order.now.push_back({place});
+  }
   return order;
 }
 

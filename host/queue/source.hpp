@@ -111,8 +111,8 @@ struct SettleResult {
 /// Of completions whose messages are sent before they are settled: which may be sent now. Places in what was asked;
 /// those that are in neither list follow others that have not been sent.
 struct SendOrder {
-  std::vector<std::size_t> now;    ///< in the order in which they are to be sent
-  std::vector<std::size_t> never;  ///< one that they follow has failed, or they are no longer ours
+  std::vector<std::vector<std::size_t>> now;  ///< of each group in order: none behind one that could not be sent
+  std::vector<std::size_t> never;             ///< one that they follow has failed, or they are no longer ours
 };
 
 /// The delivery has come to its end with that.

@@ -1,7 +1,10 @@
 #include "host/stores/emit_source.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -142,28 +145,35 @@ class SendingSource final : public EmittingSource {
     std::vector<std::size_t> places;
     std::vector<const EmittedMessage*> emitted;
   };
+  using Senders = std::map<std::string, Result<Sender*>>;
+  using Places = std::vector<std::size_t>;
 
   void prepare(std::vector<Completion>& completions, Ends& ends, Deadline deadline) override {
     // What is left is for the settlement, which a queue that does not answer is not to prevent.
     const SteadyTime now = clock_.steady_now();
     const Deadline half = Deadline::after(clock_, deadline.left(now) / 2);
     const Senders senders = senders_of(completions, ends);
-    const std::vector<std::size_t> order = order_of(completions, ends);
-    for (const auto& [queue, load] : loads_of(completions, order)) {
-      const auto results = (*senders.at(queue))->send_in_order(load.messages, half);
-      for (std::size_t i = 0; i < results.size(); ++i) {
-        std::optional<SettleResult>& end = ends[load.places[i]];
-        auto failure = failure_of(results[i], *load.emitted[i]);
-        if (failure && (!end || end->wait)) {
-          end = std::move(failure);
+    std::vector<Receipt> sent;
+    std::vector<Places> groups = order_of(completions, ends);
+    while (!groups.empty()) {
+      std::vector<Places> round;
+      for (Places& group : groups) {
+        const auto end = end_of_run(completions, group);
+        round.emplace_back(group.begin(), end);
+        group.erase(group.begin(), end);
+      }
+      send(completions, round, senders, ends, half);
+      std::vector<Places> going;
+      for (std::size_t i = 0; i < groups.size(); ++i) {
+        const auto failed = std::find_if(round[i].begin(), round[i].end(),
+                                         [&ends](std::size_t place) { return ends[place].has_value(); });
+        std::transform(round[i].begin(), failed, std::back_inserter(sent),
+                       [&completions](std::size_t place) { return completions[place].receipt; });
+        if (failed == round[i].end() && !groups[i].empty()) {
+          going.push_back(std::move(groups[i]));
         }
       }
-    }
-    std::vector<Receipt> sent;
-    for (const std::size_t place : order) {
-      if (!ends[place]) {
-        sent.push_back(completions[place].receipt);
-      }
+      groups = std::move(going);
     }
     handled(sent);
     for (Completion& completion : completions) {
@@ -171,10 +181,10 @@ class SendingSource final : public EmittingSource {
     }
   }
 
-  // The places of those that send now, in their order; for the others this was the end.
-  std::vector<std::size_t> order_of(std::span<const Completion> completions, Ends& ends) {
+  // Those that send, in their order by group. They are behind others until they are sent.
+  std::vector<Places> order_of(std::span<const Completion> completions, Ends& ends) {
     std::vector<Receipt> receipts;
-    std::vector<std::size_t> places;
+    Places places;
     for (std::size_t i = 0; i < completions.size(); ++i) {
       if (emits(completions[i]) && !ends[i]) {
         receipts.push_back(completions[i].receipt);
@@ -187,18 +197,46 @@ class SendingSource final : public EmittingSource {
       const Error why(ErrorCode::conflict, "one before it in its group has failed, and goes first");
       ends[places[late]] = SettleResult{.status = SettleStatus::refused, .error = why, .wait = Duration::zero()};
     }
-    for (std::size_t& place : order.now) {
-      place = places[place];
-      ends[place].reset();
+    for (Places& group : order.now) {
+      std::transform(group.begin(), group.end(), group.begin(), [&places](std::size_t at) { return places[at]; });
     }
     return std::move(order.now);
+  }
+
+  // What can be sent at once of a group: what goes to one queue, or the first one where that goes to several.
+  static Places::iterator end_of_run(std::span<const Completion> completions, Places& group) {
+    const auto goes_to = [&completions](std::size_t place) {
+      std::set<std::string_view> queues;
+      for (const EmittedMessage& emitted : completions[place].effects->messages) {
+        queues.insert(emitted.queue);
+      }
+      return queues;
+    };
+    const auto first = goes_to(group.front());
+    return std::find_if(std::next(group.begin()), group.end(),
+                        [&](std::size_t place) { return first.size() > 1 || goes_to(place) != first; });
+  }
+
+  void send(std::span<const Completion> completions, const std::vector<Places>& groups, const Senders& senders,
+            Ends& ends, Deadline deadline) {
+    for (const Places& group : groups) {
+      std::for_each(group.begin(), group.end(), [&ends](std::size_t place) { ends[place].reset(); });
+    }
+    for (const auto& [queue, load] : loads_of(completions, groups)) {
+      const auto results = (*senders.at(queue))->send_in_order(load.messages, deadline);
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        std::optional<SettleResult>& end = ends[load.places[i]];
+        auto failure = failure_of(results[i], *load.emitted[i]);
+        if (failure && (!end || end->wait)) {
+          end = std::move(failure);
+        }
+      }
+    }
   }
 
   static SettleResult its_turn_comes() {
     return {.status = SettleStatus::failed, .error = left_behind({}).error, .wait = kTurnWait, .left = true};
   }
-
-  using Senders = std::map<std::string, Result<Sender*>>;
 
   // Where one of a completion's queues is not there nothing of it is sent: the rest would go out again with each try.
   Senders senders_of(std::span<const Completion> completions, Ends& ends) {
@@ -220,25 +258,29 @@ class SendingSource final : public EmittingSource {
     return senders;
   }
 
-  static std::map<std::string, Load> loads_of(std::span<const Completion> completions,
-                                              std::span<const std::size_t> order) {
+  static std::map<std::string, Load> loads_of(std::span<const Completion> completions, std::span<const Places> groups) {
     std::map<std::string, Load> loads;
-    for (const std::size_t i : order) {
-      for (const EmittedMessage& emitted : completions[i].effects->messages) {
-        Load& load = loads[emitted.queue];
-        load.messages.push_back(emitted.message);
-        if (emitted.made_id) {
-          // A settlement that is tried again is not to store another one.
-          if (load.messages.back().dedup_id.empty()) {
-            load.messages.back().dedup_id = emitted.message.id;
-          }
-          load.messages.back().id.clear();  // the queue's store makes one, which it need not look for
+    for (const Places& group : groups) {
+      for (const std::size_t place : group) {
+        for (const EmittedMessage& emitted : completions[place].effects->messages) {
+          add_to(loads[emitted.queue], emitted, place);
         }
-        load.places.push_back(i);
-        load.emitted.push_back(&emitted);
       }
     }
     return loads;
+  }
+
+  static void add_to(Load& load, const EmittedMessage& emitted, std::size_t place) {
+    load.messages.push_back(emitted.message);
+    if (emitted.made_id) {
+      // A settlement that is tried again is not to store another one.
+      if (load.messages.back().dedup_id.empty()) {
+        load.messages.back().dedup_id = emitted.message.id;
+      }
+      load.messages.back().id.clear();  // the queue's store makes one, which it need not look for
+    }
+    load.places.push_back(place);
+    load.emitted.push_back(&emitted);
   }
 
   Result<Sender*> sender_of(const std::string& queue) {

@@ -150,7 +150,7 @@ TEST(JobText, AJobWhoseHostDrainsOrDoesNotAnswerIsNotWorking) {
   view.hosts[1].record.state = fleet::HostState::draining;
   EXPECT_EQ(state(), "draining");
   view.hosts[1].silence = "it does not answer at its control socket";
-  EXPECT_EQ(state(), "no answer from 1 of 2");
+  EXPECT_EQ(state(), "no answer: 1 of 2");
 }
 
 TEST(HostText, NamesTheHostsThatDoNotAnswer) {

@@ -181,6 +181,22 @@ TEST(QueueChoice, AWordThatIsNeitherAQueueNorAMessageChangesNothing) {
       << "the first is a message, so that all are ids";
 }
 
+TEST(QueueChoice, NorDoesItInAShellThatRemembersAQueue) {
+  const HostFolder folder("[store]\npath = \"s.db\"\n[queues.solo]\n");
+  folder.run({"send", "--id", "A-1", "--data", "1"});
+  folder.run({"send", "solo", "--id", "A-2", "--data", "1"});
+  const Finished refused = folder.run({"shell"}, "delete payments A-1\nuse solo\ndelete paymnts A-1\n");
+  EXPECT_THAT(refused.err, HasSubstr("no message \"payments\" in queue \"solo\""));
+  EXPECT_THAT(refused.err, HasSubstr("no message \"paymnts\" in queue \"solo\""));
+  EXPECT_EQ(folder.run({"get", "A-1"}).exit_code, 0);
+  folder.run({"shell"}, "send newq --create --id A-1 --data 2\ndelete newq A-1\n");
+  EXPECT_EQ(folder.run({"get", "solo", "A-1"}).exit_code, 0) << "newq's was meant";
+  EXPECT_NE(folder.run({"get", "newq", "A-1"}).exit_code, 0);
+  folder.run({"shell"}, "use solo\ndelete A-1 A-2\n");
+  EXPECT_NE(folder.run({"get", "solo", "A-1"}).exit_code, 0);
+  EXPECT_NE(folder.run({"get", "solo", "A-2"}).exit_code, 0);
+}
+
 // The job that names it was passed over, and the queue said to be nobody's.
 TEST(QueueChoice, TellsOfTheJobFileThatIsWrong) {
   const HostFolder folder("[store]\npath = \"s.db\"\n");

@@ -318,10 +318,10 @@ class Fleet(Case):
 
     def test_unknown_names_are_refused(self):
         self.started()
-        for words, phrase in ((("pause", "countr"), 'did you mean "counter"'), (("scale", "sleepi", "2"), 'did you mean "sleepy"'),
-                              (("drain", "e2f"), 'did you mean "e2e"'), (("reload", "e2f"), 'did you mean "e2e"')):
+        for words, phrase, code in ((("pause", "countr"), 'did you mean "counter"', 64), (("scale", "sleepi", "2"), 'did you mean "sleepy"', 64),
+                                    (("drain", "e2f"), 'did you mean "e2e"', 1), (("reload", "e2f"), 'did you mean "e2e"', 1)):
             done = self.sluice(*words)
-            self.assertEqual(1, done.returncode, done.stderr)
+            self.assertEqual(code, done.returncode, done.stderr)
             self.assert_one_line(done.stderr, phrase)
         self.assertEqual([], self.who(), "nothing was written")
 

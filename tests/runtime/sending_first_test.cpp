@@ -139,7 +139,7 @@ TEST_F(SendingFirstTest, ARowWhoseMarkIsLostIsSentAgainAndStoredOnce) {
 TEST_F(SendingFirstTest, MessagesGoInTheOrderOfTheirSourceAndTheirRowsAreHandled) {
   const std::vector<Completion> all{row("3", {"mail"}), row("9", {"mail"}), row("1", {"mail"}), row("2", {"mail"}),
                                     row("4", {"mail"})};
-  order_ = queue::SendOrder{.now = {2, 3, 0}, .never = {1}};
+  order_ = queue::SendOrder{.now = {{2, 3, 0}}, .never = {1}};
   const auto results = settle(all);
   EXPECT_THAT(lying_in("mail"), ElementsAre("1", "2", "3"));
   EXPECT_EQ(handled_, 3U);
@@ -151,11 +151,37 @@ TEST_F(SendingFirstTest, MessagesGoInTheOrderOfTheirSourceAndTheirRowsAreHandled
   EXPECT_GT(results.at(4).wait, Duration::zero()) << "it is not asked for over and over";
 }
 
+TEST_F(SendingFirstTest, BehindARowThatCouldNotBeSentNoneOfItsGroupGoesToAnyQueue) {
+  closed_.emplace("full", Error(ErrorCode::unavailable, "no answer"));
+  const std::vector<Completion> all{row("1", {"mail"}), row("2", {"full"}), row("3", {"mail"}), row("4", {"bills"}),
+                                    row("5", {"mail"})};
+  order_ = queue::SendOrder{.now = {{0, 1, 2, 3}, {4}}, .never = {}};
+  const auto results = settle(all);
+  EXPECT_THAT(lying_in("mail"), ElementsAre("1", "5"));
+  EXPECT_TRUE(lying_in("bills").empty());
+  EXPECT_EQ(handled_, 2U);
+  EXPECT_EQ(results.at(1).status, SettleStatus::failed);
+  EXPECT_FALSE(results.at(1).left);
+  EXPECT_TRUE(results.at(2).left);
+  EXPECT_TRUE(results.at(3).left);
+}
+
+TEST_F(SendingFirstTest, WhereARowGoesToSeveralQueuesThoseBehindItGoOnceItHasGoneToAll) {
+  closed_.emplace("gone", Error(ErrorCode::queue_missing, "no table"));
+  const std::vector<Completion> all{row("1", {"mail", "gone"}), row("2", {"mail", "gone"})};
+  order_ = queue::SendOrder{.now = {{0, 1}}, .never = {}};
+  const auto results = settle(all);
+  EXPECT_THAT(lying_in("mail"), ElementsAre("1")) << "what waits is not sent over and over";
+  EXPECT_TRUE(results.at(0).wait);
+  EXPECT_TRUE(results.at(1).left);
+}
+
 TEST_F(SendingFirstTest, WhatFollowsARefusedMessageInItsGroupIsLeft) {
   Completion large = row("1", {"mail"});
   auto effects = std::make_shared<queue::Effects>(*large.effects);
   effects->messages.at(0).message.body.resize(std::size_t{1} << 20U);
   large.effects = effects;
+  order_ = queue::SendOrder{.now = {{0, 1}}, .never = {}};
   const auto results = settle({large, row("2", {"mail"})});
   EXPECT_EQ(results.at(0).status, SettleStatus::refused);
   EXPECT_TRUE(results.at(1).left);

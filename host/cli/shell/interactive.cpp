@@ -152,7 +152,9 @@ Exit run_shell(const Arguments& arguments, Console& console) {
       options["queue"] = queues.front();
     }
   }
-  const auto run = [&console](const std::vector<std::string>& words) { return run_command_line(words, console); };
+  const auto run = [&console](const std::vector<std::string>& words) {
+    return run_command_line(words, console, TypedIn::shell);
+  };
   QueueShell shell(std::move(options), {.run = run, .queues = [&queues] { return queues; }, .ids = first_ids});
   hold(shell, "history", false, console);
   return Exit::ok();

@@ -233,14 +233,22 @@ SendOrder RowScheduler::send_order(std::span<const std::optional<RowKey>> keys) 
     }
   }
   std::set<RowKey> sent;
+  std::map<Group, std::size_t> lists;
   for (const auto& [key, place] : ours) {
     const Group& group = out_.at(key).group;
-    const std::set<RowKey> none;
-    const auto& at_work = group.id.empty() ? none : lines_.at(group).at_work;
+    if (group.id.empty()) {
+      order.now.push_back({place});
+      continue;
+    }
+    const auto& at_work = lines_.at(group).at_work;
     if (std::all_of(at_work.begin(), at_work.lower_bound(key),
                     [&](const RowKey& before) { return sent.contains(before); })) {
       sent.insert(key);
-      order.now.push_back(place);
+      const auto [list, fresh] = lists.try_emplace(group, order.now.size());
+      if (fresh) {
+        order.now.emplace_back();
+      }
+      order.now[list->second].push_back(place);
     }
   }
   return order;

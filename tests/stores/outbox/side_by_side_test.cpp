@@ -26,8 +26,10 @@ std::string order_of(const RowScheduler& line, const Ids& ids) {
   }
   const SendOrder order = line.send_order(keys);
   std::string text;
-  for (const std::size_t place : order.now) {
-    text += std::to_string(ids[place]) + " ";
+  for (const auto& group : order.now) {
+    for (const std::size_t place : group) {
+      text += std::to_string(ids[place]) + " ";
+    }
   }
   text += order.never.empty() ? "" : "never ";
   for (const std::size_t place : order.never) {
@@ -152,10 +154,13 @@ TEST(RowSchedulerSideBySide, GroupsAreSentInTheirOrderWhateverComesWhen) {
           for (const std::size_t place : order.never) {
             rig.line.settled({some[place]}, {Fate::Kind::put_back}, rig.now);
           }
-          for (const std::size_t place : order.now) {
-            if (random.below(15) == 0) {
-              break;  // what follows is not sent either
-            }
+          std::vector<std::size_t> going;
+          for (const auto& group : order.now) {
+            // What follows one that could not be sent is not sent either.
+            const std::size_t most = random.below(4) == 0 ? random.below(group.size() + 1) : group.size();
+            going.insert(going.end(), group.begin(), group.begin() + static_cast<std::ptrdiff_t>(most));
+          }
+          for (const std::size_t place : going) {
             const std::int64_t id = some[place];
             const std::string& group = rig.table[id].row.group.id;
             settled.insert(place);
