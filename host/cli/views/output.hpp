@@ -147,7 +147,7 @@ class TextTable {
   using Cell = operate::Cell;
 
   /// Without titles there is no headline.
-  TextTable(std::vector<Column> columns, Screen screen);
+  TextTable(const std::vector<Column>& columns, Screen screen);
   /// For rows of records; the first one brings the columns.
   explicit TextTable(RowsView view) : view_(std::move(view)) {}
 
