@@ -197,7 +197,9 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-TextTable::TextTable(const std::vector<Column>& columns, Screen screen) : view_{.screen = screen} { set_columns(columns); }
+TextTable::TextTable(const std::vector<Column>& columns, Screen screen) : view_{.screen = screen} {
+  set_columns(columns);
+}
 
 std::size_t TextTable::Shown::least() const {
   return column.least == 0 ? whole : std::min(whole, std::max(column.least, display_width(title.text)));
