@@ -238,10 +238,10 @@ struct QueueConfig {
   Duration dedup_window = std::chrono::minutes(5);  ///< within which duplicates are not delivered
   /// Of a queue in a DynamoDB table; default: leased, where neither a table nor an index is named.
   Layout layout = Layout::dynamomq;
-  std::uint32_t shards = 8;                         ///< of a leased queue, until its table says another number
-  Fence fence = Fence::none;                        ///< of a leased queue
-  std::uint64_t max_in_flight = 0;                  ///< of everybody's; 0: no limit
-  Duration max_lease = std::chrono::hours(12);      ///< no receipt is extended beyond
+  std::uint32_t shards = 8;                     ///< of a leased queue, until its table says another number
+  Fence fence = Fence::none;                    ///< of a leased queue
+  std::uint64_t max_in_flight = 0;              ///< of everybody's; 0: no limit
+  Duration max_lease = std::chrono::hours(12);  ///< no receipt is extended beyond
   // What each host may spend on it, in units a second; 0: no limit.
   double max_write_units = 0;
   double max_read_units = 0;

@@ -151,9 +151,9 @@ class HostQueues final : public queue::Queues, public queue::Owners {
   /// Those of all its files, each under the name by which it is opened.
   Result<std::vector<std::string>> made_by_messages(Deadline deadline) override;
   /// Whether somebody knows the queue: the host file, a job's file (which says what it draws from and where its
-  /// schedules send to), or its store, a file of ours or a leased table, by a message that was sent to it. A table of its
-  /// own has to be there anyway, which its store tells by the first request. Otherwise `not_found`, with the name that
-  /// was probably meant, and with `mend`.
+  /// schedules send to), or its store, a file of ours or a leased table, by a message that was sent to it. A table of
+  /// its own has to be there anyway, which its store tells by the first request. Otherwise `not_found`, with the name
+  /// that was probably meant, and with `mend`.
   Result<void> check_known(const std::string& queue, const std::string& mend, Deadline deadline);
   /// Why a handler may not send to it: nobody knows it, and handlers do not make queues. Nothing: he may.
   std::optional<Error> unknown_to_handlers(const std::string& queue, Deadline deadline);

@@ -20,9 +20,9 @@ class BothLayouts final : public DynamoDbQueues {
       leased_tables_.emplace(queue, location.table);
     }
     leased.others = [this](const std::string& queue) { return plain_.contains(queue) ? dynamomq_.get() : nullptr; };
-    leased_ = leased::make_leased_queues(std::move(leased), client, clock, random);
+    leased_ = leased::make_leased_queues(leased, client, clock, random);
     dynamomq.others = [this](const std::string& queue) { return plain_.contains(queue) ? nullptr : leased_.get(); };
-    dynamomq_ = dynamomq::make_dynamomq_queues(std::move(dynamomq), client, clock, random);
+    dynamomq_ = dynamomq::make_dynamomq_queues(dynamomq, client, clock, random);
   }
 
   Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {
