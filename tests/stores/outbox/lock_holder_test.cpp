@@ -112,7 +112,7 @@ class LockHolderTest : public ::testing::Test {
     options.settings.table.buckets = 4;
     source_ = make_outbox_source(std::move(options), Selection{.job = "relay"}, table_, clock_, random_);
   }
-  ~LockHolderTest() override { source_->stop(); }
+  void TearDown() override { source_->stop(); }
 
   void start() {
     source_->start({.on_ready = [] {}, .lost = [](std::span<const Receipt>) {}});
