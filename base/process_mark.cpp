@@ -10,8 +10,7 @@
 namespace sluice {
 namespace {
 
-/// Of this boot and this namespace of process ids; empty where the kernel does not tell.
-std::string mark_of_here() {
+std::string read_mark_of_here() {
   constexpr std::size_t kBootDigits = 8;
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
@@ -20,6 +19,12 @@ std::string mark_of_here() {
   const std::size_t at = space.find('[') + 1;
   return boot.empty() || at == 0 ? std::string()
                                  : boot.substr(0, kBootDigits) + "-" + space.substr(at, space.rfind(']') - at) + "-";
+}
+
+/// Of this boot and this namespace of process ids, read once; empty where the kernel does not tell.
+const std::string& mark_of_here() {
+  static const std::string mark = read_mark_of_here();
+  return mark;
 }
 
 /// When it began, in ticks since the boot; empty for one that is not there, or has ended and waits for its parent to
@@ -41,13 +46,13 @@ std::string start_of(std::int64_t process) {
 }  // namespace
 
 std::string process_mark(std::int64_t process) {
-  const std::string here = mark_of_here();
+  const std::string& here = mark_of_here();
   const std::string start = start_of(process);
   return here.empty() || start.empty() ? std::string() : here + start;
 }
 
 ProcessLife life_of(std::int64_t process, const std::string& mark) {
-  const std::string here = mark_of_here();
+  const std::string& here = mark_of_here();
   if (here.empty() || !mark.starts_with(here) || process <= 0) {
     return ProcessLife::unknown;
   }

@@ -81,9 +81,9 @@ std::vector<std::string> hosts_without_detail(const fleet::FleetView& view);
 /// What a word means; exit 64 where that is nothing, or several things.
 OrExit<fleet::Directive> understood(Result<fleet::Directive> word);
 
-/// Jobs as their files have them.
 /// Of hosts of this machine, which say at their control sockets how it is now, in place of what boards have.
 void put_local_records(fleet::FleetView& view, const runtime::LocalHosts& local);
+/// Jobs as their files have them.
 std::vector<operate::FileJob> jobs_of(const std::vector<config::JobConfig>& files);
 
 /// Says of every board that could not be read why, and how the command ends for it.

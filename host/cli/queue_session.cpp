@@ -213,8 +213,11 @@ OrExit<bool> names_queue(const std::vector<std::string>& words, const std::strin
   const auto known = check_known(queues, word, Deadline::after(clock, std::chrono::seconds(5)),
                                  "the first word names the queue where files know other than one; `sluice queues` "
                                  "lists them");
+  if (!known.has_error()) {
+    return true;
+  }
   const bool is_optional = may_be_own || known_queues(*host, given_value(words, "job")).size() == 1;
-  return known.has_error() && !is_optional ? OrExit<bool>(known.error()) : !known.has_error();
+  return is_optional ? OrExit<bool>(false) : OrExit<bool>(known.error());
 }
 
 OrExit<void> check_known(runtime::HostQueues& queues, const std::string& queue, Deadline deadline,

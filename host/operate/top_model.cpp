@@ -215,12 +215,13 @@ void TopModel::see(fleet::FleetView view, const fleet::SteeringView& steering) {
       known_[name].queue.name = name;
     }
   }
+  const bool any_host = std::any_of(view_.hosts.begin(), view_.hosts.end(),
+                                    [](const fleet::KnownHost& host) { return host.pulse != fleet::Pulse::silent; });
   for (auto& [name, known] : known_) {
     TopQueue& queue = known.queue;
+    queue.any_host = any_host;
     queue.out = queue.failed = hosts_known_ ? std::optional(0.0) : std::nullopt;
     queue.jobs = queue.paused_jobs = queue.held_jobs = queue.quiet_jobs = 0;
-    queue.any_host = std::any_of(view_.hosts.begin(), view_.hosts.end(),
-                                 [](const fleet::KnownHost& host) { return host.pulse != fleet::Pulse::silent; });
     for (const JobSummary& job : jobs_) {
       if (fleet::draws_from(job.queue, name) && !job.hosts.empty()) {
         add(job.pace, job.dead_letters ? 0 : job.pace.done, queue.out);

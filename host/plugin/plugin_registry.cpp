@@ -593,7 +593,8 @@ const LoadedPlugin* PluginRegistry::owner_of(const sluice_handler* handler) cons
 }
 
 Result<const sluice_handler*> PluginRegistry::handler(const std::string& name) const {
-  // What an installation brings gives way to a handler of its user's, and one whose file is gone to both.
+  // What an installation brings gives way to a handler of its user's, and one whose file is gone to both; of several
+  // that are gone the last one was in use.
   const std::string installed = config::installed_plugin_dir();
   const auto rank = [&](const LoadedPlugin& loaded) {
     std::error_code code;
@@ -602,19 +603,20 @@ Result<const sluice_handler*> PluginRegistry::handler(const std::string& name) c
   };
   const sluice_handler* found = nullptr;
   const LoadedPlugin* owner = nullptr;
+  int best = 3;
   for (const LoadedPlugin& loaded : plugins_) {
     const sluice_handler* candidate = find_handler(*loaded.plugin, name);
-    const bool gives_way = found != nullptr && candidate != nullptr &&
-                           (rank(loaded) > rank(*owner) || (rank(loaded) == 1 && rank(*owner) == 1));
-    if (candidate == nullptr || gives_way) {
+    const int its = candidate == nullptr ? 3 : rank(loaded);
+    if (candidate == nullptr || its > best || (its == 1 && best == 1)) {
       continue;
     }
-    if (found != nullptr && rank(*owner) == 0) {
+    if (its == 0 && best == 0) {
       return Error(ErrorCode::invalid, "two plugins offer the handler \"" + name + "\", " + owner->file + " and " +
                                            loaded.file + ": take one away, then start or reload the host");
     }
     found = candidate;
     owner = &loaded;
+    best = its;
   }
   if (found == nullptr) {
     return no_such_handler(name);

@@ -210,8 +210,7 @@ struct WardParts {
 };
 
 /// What a host has against handlers that end their process: crash ledger and handler, recovery, Runners. Outlives the
-/// jobs. Used by one thread at a time; `hard_stop`, `ledger_trouble` and `take_ended`
-/// by any.
+/// jobs. Used by one thread at a time; `hard_stop`, `ledger_trouble` and `take_ended` by any.
 class IsolationWard : boost::noncopyable {
  public:
   explicit IsolationWard(const WardParts& parts);

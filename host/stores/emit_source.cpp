@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -203,18 +202,20 @@ class SendingSource final : public EmittingSource {
     return std::move(order.now);
   }
 
+  /// Empty: it sends to several.
+  static std::string_view only_queue(const Completion& completion) {
+    const auto& messages = completion.effects->messages;
+    const std::string& first = messages.front().queue;
+    const bool one = std::all_of(messages.begin(), messages.end(),
+                                 [&first](const EmittedMessage& emitted) { return emitted.queue == first; });
+    return one ? std::string_view(first) : std::string_view();
+  }
+
   // What can be sent at once of a group: what goes to one queue, or the first one where that goes to several.
   static Places::iterator end_of_run(std::span<const Completion> completions, Places& group) {
-    const auto goes_to = [&completions](std::size_t place) {
-      std::set<std::string_view> queues;
-      for (const EmittedMessage& emitted : completions[place].effects->messages) {
-        queues.insert(emitted.queue);
-      }
-      return queues;
-    };
-    const auto first = goes_to(group.front());
+    const std::string_view queue = only_queue(completions[group.front()]);
     return std::find_if(std::next(group.begin()), group.end(),
-                        [&](std::size_t place) { return first.size() > 1 || goes_to(place) != first; });
+                        [&](std::size_t place) { return queue.empty() || only_queue(completions[place]) != queue; });
   }
 
   void send(std::span<const Completion> completions, const std::vector<Places>& groups, const Senders& senders,

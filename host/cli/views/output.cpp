@@ -69,7 +69,6 @@ std::size_t walk(std::string_view text, std::size_t room, std::size_t& columns) 
 /// By the colour.
 constexpr std::array<std::string_view, 5> kCodes{"", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"};
 static_assert(static_cast<int>(Colour::yellow) == 4);
-constexpr std::string_view kPlain = "\x1b[0m";
 
 /// No wider than `room`, which is not 0: without its end, or without its middle.
 std::string cut(const std::string& text, std::size_t room, bool prose) {

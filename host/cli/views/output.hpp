@@ -112,6 +112,9 @@ inline std::string tinted(const std::string& text, Colour colour, bool colours) 
   return colours ? coloured(text, colour) : text;
 }
 
+/// What ends every colour.
+inline constexpr std::string_view kPlain = "\x1b[0m";
+
 /// How many columns of a terminal the text takes; a wide character takes two, a combining one and a colour none.
 std::size_t display_width(std::string_view text);
 

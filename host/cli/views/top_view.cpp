@@ -211,7 +211,7 @@ std::array<std::size_t, 3> shares(const std::array<std::size_t, 3>& needs, std::
 void mark(Lines& lines, std::size_t selected, bool colours) {
   if (colours) {
     // In one colour: the end of its own ones would be the end of the marking.
-    lines[selected] = std::string(kReverse) + without_colours(lines[selected]) + "\x1b[0m";
+    lines[selected] = std::string(kReverse) + without_colours(lines[selected]) + std::string(kPlain);
     return;
   }
   for (std::size_t i = 0; i < lines.size(); ++i) {

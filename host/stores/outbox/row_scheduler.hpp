@@ -37,8 +37,8 @@ struct Fate {
 
 /// The rows in memory, and which of them goes out next: by id, one of a group at a time until it has been handled, or
 /// several where they are sent in their order afterwards (Selection::side_by_side); none of a group whose first row
-/// waits. Decides what is read when, so that rows that wait or follow one that does cost
-/// neither memory nor a place in what is read.
+/// waits. Decides what is read when, so that rows that wait or follow one that does cost neither memory nor a place in
+/// what is read.
 ///
 /// Rows are read in pages, by a cursor that begins again at the head once in a poll interval, and with each bucket that
 /// is taken. News are read from a little before the cursor, for transactions that commit late. A group that has more

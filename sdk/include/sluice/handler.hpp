@@ -9,8 +9,8 @@
 ///     static constexpr const char* name = "...";            // default: the plugin's name
 ///     static constexpr const char* help = "...";            // one or two sentences
 ///     static constexpr sluice::OptionSpec options[] = {...};  // see OptionSpec; without it the host checks no option
-///     static constexpr bool only_sends = true;                // nothing but context.send: rows of a group go in
-///     batches static const void* extension(std::string_view id);      // features beyond the core, by id
+///     static constexpr bool only_sends = true;                // does nothing but context.send: rows go in batches
+///     static const void* extension(std::string_view id);      // features beyond the core, by id
 ///
 /// Instead of that `handle` a handler may have one for several messages at once (<sluice/batch.hpp>), or one that ends
 /// its message later (<sluice/async.hpp>).
