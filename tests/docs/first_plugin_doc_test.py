@@ -90,7 +90,7 @@ class FirstPlugin(unittest.TestCase):
             self.assertEqual("sh", block.language, f"line {block.line}: every block is a file or commands")
             scripts.append(block.content)
             if "apt-get" not in block.content and not block.content.startswith("sudo cat"):
-                shown = self.type(block.content.replace("sluice dev", "echo typed | sluice dev"))
+                shown = self.type(doc_page.typed(block))
                 if "until-empty" in block.content:
                     self.assertIn(" hello\n", shown)
                 if "sluice dev" in block.content:

@@ -42,6 +42,11 @@ def blocks(name):
                   ([""] + text[:match.start()].strip().split("\n"))[-1]) for match in BLOCK.finditer(text)]
 
 
+def typed(block):
+    """The block's commands; `sluice dev`, which runs messages until its input ends, is given one."""
+    return block.content.replace("sluice dev", "echo typed | sluice dev")
+
+
 def file_named_before(block):
     """The file that a block is, where the line before it is its name."""
     named = re.match(r"^`([\w./-]+\.(?:cpp|txt|toml))`", block.before)

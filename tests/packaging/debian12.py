@@ -239,10 +239,11 @@ def follow_first_plugin(machine):
         elif block.content.startswith("sudo cat"):
             until("the message is in the journal", lambda: "in production" in machine.shell(block.content, check=False))
         else:
-            shown += machine.shell(f"set -euo pipefail; cd {folder}\n{block.content}\npwd > /root/folder")
+            shown += machine.shell(f"set -euo pipefail; cd {folder}\n{doc_page.typed(block)}\npwd > /root/folder")
             folder = machine.shell("cat /root/folder").strip()
     seconds = time.monotonic() - begin
     holds(" hello\n" in shown, "the message of the project's own host file:\n" + shown)
+    holds("-- done 1, retried 0, dead 0\n" in shown, "the message that `sluice dev` was given:\n" + shown)
     machine.shell("rm -rf /debs/2/journal /root/folder /etc/sluice/jobs.d/journal.toml /etc/sluice/jobs.d/receipts.toml /usr/local/lib/sluice/plugins/*")
     say(f"followed docs/start/first-plugin.md; its commands took {seconds:.0f} s of the ten minutes that it promises")
 
