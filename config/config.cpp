@@ -32,6 +32,14 @@ QueueConfig HostConfig::queue(const std::string& queue_name) const {
   return {.table = leased ? kLeasedTable : queue_name, .layout = leased ? Layout::leased : Layout::dynamomq};
 }
 
+std::vector<std::string> HostConfig::store_names() const {
+  std::vector<std::string> names{""};
+  for (const auto& [store_name, settings] : stores) {
+    names.push_back(store_name);
+  }
+  return names;
+}
+
 const StoreConfig& HostConfig::store_of(const std::string& queue_name) const {
   const auto named = stores.find(queue(queue_name).store);
   return named == stores.end() ? store : named->second;

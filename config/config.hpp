@@ -294,6 +294,12 @@ struct HostConfig {
 
   /// The queue's settings; the defaults with its name as table when it has none of its own.
   QueueConfig queue(const std::string& name) const;
+  /// The store of that name, which there is; empty: the one of queues that name none.
+  const StoreConfig& store_named(const std::string& store_name) const {
+    return store_name.empty() ? store : stores.at(store_name);
+  }
+  /// Of all stores, "" first.
+  std::vector<std::string> store_names() const;
   /// The store that the queue lies in.
   const StoreConfig& store_of(const std::string& queue) const;
   /// Whether it lies in a DynamoDB table of the leased layout.

@@ -125,12 +125,6 @@ OrExit<void> apply_overrides(const Arguments& arguments, const std::string& name
   return {};
 }
 
-/// A queue of a leased table that no file names.
-bool is_in_no_list(const config::HostConfig& host, const std::string& queue) {
-  const std::vector<std::string> named = known_queues(host);
-  return host.leased(queue) && std::find(named.begin(), named.end(), queue) == named.end();
-}
-
 }  // namespace
 
 OrExit<std::string> find_host_file(const Arguments& arguments) {
@@ -354,9 +348,6 @@ OrExit<QueueSession> QueueSession::open(const Arguments& arguments, Queue queue,
   if (!session.queue().empty()) {
     if (queue != Queue::unchecked && !arguments.has("create")) {
       SLUICE_PASS_ON(check_known(session.queues(), session.queue(), session.deadline()));
-    } else if (arguments.has("create") && is_in_no_list(session.host(), session.queue())) {
-      warn("add [queues." + session.queue() + "] to " + session.host().file + ", so that `sluice queues`, stats and " +
-           "top list the queue: of a table they list those that files name");
     }
     SLUICE_TRY(oper, session.opened(operate::AuditedOperator::open(session.queues(), session.queue(), this_operator(),
                                                                    session.random())));

@@ -85,8 +85,6 @@ class Queues {
   virtual Result<std::vector<std::string>> made_by_messages(Deadline /*deadline*/) {
     return std::vector<std::string>();
   }
-  /// Whether a message has made that queue, where a store knows it of one queue and does not list them all.
-  virtual Result<bool> is_made_by_message(const std::string& /*queue*/, Deadline /*deadline*/) { return false; }
 };
 
 }  // namespace sluice::queue

@@ -80,7 +80,7 @@ class DepthSampler final : public Service {
   void run(const std::stop_token& stop);
   /// False: one with a limit could not be counted.
   bool sample(const std::stop_token& stop, bool all);
-  Result<QueueDepth> count(const std::string& queue);
+  Result<QueueDepth> count(const std::string& queue, bool cheap);
 
   const Addresses addresses_;
   queue::Queues& queues_;
@@ -97,7 +97,8 @@ class DepthSampler final : public Service {
   bool asked_ SLUICE_GUARDED_BY(mutex_) = false;
 
   // Touched only by the thread.
-  SteadyTime all_again_ = SteadyTime::min();  ///< when the queues without a limit may be counted next
+  SteadyTime all_again_ = SteadyTime::min();        ///< when the queues without a limit may be counted next
+  std::map<std::string, SteadyTime> untold_again_;  ///< when a queue without a job, of which nobody tells, may be
   std::map<std::string, std::unique_ptr<queue::Operator>> operators_;
 
   // Last, so that it ends before what it uses.

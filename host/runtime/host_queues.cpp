@@ -169,7 +169,7 @@ bool has_emit_rules(const config::HostConfig& config) {
 }  // namespace
 
 DynamoDbConnection::Options DynamoDbConnection::options_of(const config::HostConfig& host, const std::string& store) {
-  const config::StoreConfig& settings = store.empty() ? host.store : host.stores.at(store);
+  const config::StoreConfig& settings = host.store_named(store);
   Options options;
   options.region = settings.region;
   options.endpoint = settings.endpoint;
@@ -346,9 +346,9 @@ Result<std::unique_ptr<queue::NoticeBoard>> HostQueues::open_board(const std::st
 }
 
 Result<std::vector<std::string>> HostQueues::made_by_messages_in(const std::string& store, Deadline deadline) {
-  const config::StoreConfig& settings = store.empty() ? config_.store : config_.stores.at(store);
+  const config::StoreConfig& settings = config_.store_named(store);
   std::error_code unreadable;
-  if (settings.kind != config::StoreKind::sqlite || !std::filesystem::exists(settings.path, unreadable)) {
+  if (settings.kind == config::StoreKind::sqlite && !std::filesystem::exists(settings.path, unreadable)) {
     return std::vector<std::string>();
   }
   const auto open = store_named(store);
@@ -356,12 +356,8 @@ Result<std::vector<std::string>> HostQueues::made_by_messages_in(const std::stri
 }
 
 Result<std::vector<std::string>> HostQueues::made_by_messages(Deadline deadline) {
-  std::vector<std::string> stores{""};
-  for (const auto& [name, settings] : config_.stores) {
-    stores.push_back(name);
-  }
   std::vector<std::string> all;
-  for (const std::string& store : stores) {
+  for (const std::string& store : config_.store_names()) {
     SLUICE_TRY(made, made_by_messages_in(store, deadline));
     std::copy_if(made->begin(), made->end(), std::back_inserter(all),
                  [&](const std::string& queue) { return config_.queue(queue).store == store; });
@@ -388,16 +384,6 @@ Result<void> HostQueues::check_known(const std::string& queue, const std::string
   if (!outbox) {
     SLUICE_TRY(made, made_by_messages_in(config_.queue(queue).store, deadline));
     names.insert(made->begin(), made->end());
-  }
-  if (!names.contains(queue) && config_.leased(queue)) {
-    SLUICE_TRY(store, store_of(queue));
-    const auto made = (*store)->is_made_by_message(queue, deadline);
-    if (made.has_error() && made.error().code() != ErrorCode::queue_missing) {
-      return made.error();
-    }
-    if (made.has_value() && *made) {
-      names.insert(queue);
-    }
   }
   if (!names.contains(queue) && !files.errors.empty()) {
     return Error(ErrorCode::invalid, "nobody can tell whether there is a queue \"" + queue +
@@ -502,7 +488,7 @@ Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open(const std::strin
     opened->queues = std::move(made->queues);
     return opened;
   }
-  const config::StoreConfig& store = name.empty() ? config_.store : config_.stores.at(name);
+  const config::StoreConfig& store = config_.store_named(name);
   if (store.kind == config::StoreKind::dynamodb) {
     return open_dynamodb(name);
   }

@@ -7,6 +7,8 @@
 
 #include "base/random.hpp"
 #include "host/runtime/health_report.hpp"
+#include "tests/support/fake_clock.hpp"
+#include "tests/support/forwarding_operator.hpp"
 #include "tests/support/sim_queues.hpp"
 
 namespace sluice::runtime {
@@ -151,6 +153,82 @@ TEST_F(DepthSamplerTest, ForgetsAQueueOnWhichNoJobWorksAnyMore) {
     std::this_thread::yield();
   }
   EXPECT_TRUE(limited.lags().empty());
+}
+
+/// A store in which only who works on a queue tells what lies in it.
+class Untold final : public test::ForwardingOperator {
+ public:
+  Untold(std::unique_ptr<queue::Operator> beneath, std::atomic<int>& counts)
+      : ForwardingOperator(*beneath), kept_(std::move(beneath)), counts_(counts) {}
+
+  Result<queue::QueueStats> stats(const queue::StatsRequest& request, Deadline deadline) override {
+    if (request.cheap) {
+      return Error(ErrorCode::unavailable, "nobody tells");
+    }
+    ++counts_;
+    return ForwardingOperator::stats(request, deadline);
+  }
+
+ private:
+  std::unique_ptr<queue::Operator> kept_;
+  std::atomic<int>& counts_;
+};
+
+class UntoldQueues final : public queue::Queues {
+ public:
+  explicit UntoldQueues(queue::Queues& beneath) : beneath_(beneath) {}
+
+  Result<std::unique_ptr<queue::Source>> open_source(const queue::QueueAddress& address) override {
+    return beneath_.open_source(address);
+  }
+  Result<std::unique_ptr<queue::Sender>> open_sender(const std::string& queue) override {
+    return beneath_.open_sender(queue);
+  }
+  Result<std::unique_ptr<queue::NoticeBoard>> open_board(const std::string& queue) override {
+    return beneath_.open_board(queue);
+  }
+  Result<std::unique_ptr<queue::Operator>> open_operator(const std::string& queue) override {
+    return std::unique_ptr<queue::Operator>(std::make_unique<Untold>(*beneath_.open_operator(queue), counts));
+  }
+  Result<std::vector<std::string>> made_by_messages(Deadline /*deadline*/) override {
+    ++looks;
+    return std::vector<std::string>{"extra", "orders"};
+  }
+
+  std::atomic<int> counts = 0;
+  std::atomic<int> looks = 0;
+
+ private:
+  queue::Queues& beneath_;
+};
+
+// The metrics showed nothing of a queue of a leased table that no job works on.
+TEST_F(DepthSamplerTest, CountsWhatNobodyTellsOfAQueueWithoutAJobEveryFiveMinutes) {
+  test::FakeClock clock;
+  UntoldQueues queues(queues_);
+  DepthSampler sampler{[] {
+                         return std::vector<queue::QueueAddress>{{"orders", queue::Half::standard}};
+                       },
+                       queues, metrics_, clock, Duration::zero()};
+  const auto look = [&] {
+    // A look begins when the one before is through.
+    for (const int seen = queues.looks; queues.looks < seen + 2;) {
+      sampler.asked();
+      std::this_thread::yield();
+    }
+  };
+  ASSERT_TRUE(sampler.start());
+  look();
+  EXPECT_EQ(queues.counts, 2) << "both halves of one queue: the other has a job, whose host tells of it";
+  EXPECT_THAT(metrics_.text(), HasSubstr("sluice_queue_depth{queue=\"extra\",state=\"ready\"} 0"));
+  clock.advance(std::chrono::minutes(4));
+  look();
+  EXPECT_EQ(queues.counts, 2);
+  EXPECT_TRUE(sampler.depth("extra"));
+  clock.advance(std::chrono::minutes(1));
+  look();
+  EXPECT_EQ(queues.counts, 4);
+  EXPECT_FALSE(sampler.depth("orders"));
 }
 
 TEST_F(DepthSamplerTest, EndsAtOnceWhereNothingIsAsked) {

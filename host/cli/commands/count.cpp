@@ -333,7 +333,7 @@ void place(KnownQueue& queue, const config::HostConfig& host) {
     queue.place = "table " + (outbox->schema.empty() ? "" : outbox->schema + ".") + outbox->table;
     return;
   }
-  const config::StoreConfig& store = queue.store.empty() ? host.store : host.stores.at(queue.store);
+  const config::StoreConfig& store = host.store_named(queue.store);
   const bool sqlite = store.kind == config::StoreKind::sqlite;
   queue.shown_store = queue.store.empty() ? "(default)" : queue.store;
   queue.kind = sqlite ? "sqlite" : "dynamodb";
@@ -358,11 +358,7 @@ std::vector<KnownQueue> find_queues(QueueSession& session, std::vector<std::stri
       entry(drawn.name, host.queue(drawn.name).store).jobs.push_back(job.name);
     }
   }
-  std::vector<std::string> stores{""};
-  for (const auto& [name, store] : host.stores) {
-    stores.push_back(name);
-  }
-  for (const std::string& store : stores) {
+  for (const std::string& store : host.store_names()) {
     const auto made = session.queues().made_by_messages_in(store, session.deadline());
     if (made.has_error()) {
       failures.push_back(made.error().message());
@@ -387,7 +383,8 @@ Exit queues(const Arguments& arguments, Console& console) {
   auto all = find_queues(*session, failures);
   std::erase_if(all,
                 [named = session->queue()](const KnownQueue& queue) { return !named.empty() && queue.name != named; });
-  const std::string_view nothing = "no job, host file or message knows a queue yet";
+  const std::string_view nothing =
+      failures.empty() ? "no job, host file or message knows a queue yet" : "no job or host file knows a queue";
   show_all(all, session->clock().wall_now(), {}, nothing, console);
   if (all.empty() && console.shows_json()) {
     console.flush();

@@ -428,7 +428,8 @@ std::vector<Command> copy_commands() {
           .description =
               "Each line is a whole record: body, attributes, times to the nanosecond, counts, version, failure, and "
               "\"item\", the record as DynamoDB JSON, where it holds sets, binary or attributes that nobody here "
-              "knows. Nothing is claimed or changed.\n\n"
+              "knows. Deduplication windows, unique keys and idempotency keys stay behind. Nothing is claimed or "
+              "changed.\n\n"
               "What is sent, worked on or moved meanwhile may be missing or come twice; stop hosts and producers for "
               "an exact copy. On DynamoDB only items that the index shows are records; it lags behind writes, by "
               "seconds at worst, and --consistent reads the whole table instead, in no order.",

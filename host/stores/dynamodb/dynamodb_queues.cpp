@@ -43,8 +43,12 @@ class BothLayouts final : public DynamoDbQueues {
   Result<std::unique_ptr<wake::WakePlace>> open_wake_place(const std::string& queue) override {
     return of(queue).open_wake_place(queue);
   }
-  Result<bool> is_made_by_message(const std::string& queue, Deadline deadline) override {
-    return of(queue).is_made_by_message(queue, deadline);
+  Result<std::vector<std::string>> made_by_messages(Deadline deadline) override {
+    auto made = leased_->made_by_messages(deadline);
+    if (made) {
+      std::erase_if(*made, [this](const std::string& queue) { return plain_.contains(queue); });
+    }
+    return made;
   }
   Result<void> owner_ended(const std::set<std::string>& queues, const std::string& incarnation, bool settled,
                            Deadline deadline) override {

@@ -57,7 +57,8 @@ Result<ShardChange> change_shards(dynamo::Client& client, const table::QueueTabl
   if (change.before == change.after) {
     return change;
   }
-  const auto written = client.write(numbers_write(place, before, change.after), deadline);
+  const auto written =
+      write_numbers(client, place.queue, numbers_write(place, before, change.after), before.empty(), deadline);
   if (!written && written.error().kind == dynamo::ErrorKind::conditional_check_failed) {
     return Error(ErrorCode::conflict, "table '" + place.table +
                                           "': somebody else changed the number of shards of queue '" + place.queue +
@@ -115,7 +116,8 @@ Result<Shards> ShardCount::settled(Deadline deadline) {
     to_write_ = false;
     tried_ = true;
   }
-  const auto written = client_.write(first_numbers(place_.table, place_.queue, *known), deadline);
+  const auto written =
+      write_numbers(client_, place_.queue, first_numbers(place_.table, place_.queue, *known), true, deadline);
   const bool others = !written && written.error().kind == dynamo::ErrorKind::conditional_check_failed;
   return others ? read(true, deadline) : known;
 }

@@ -1,5 +1,7 @@
 #include "host/stores/leased/leased_queues.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/mutex.hpp"
@@ -93,12 +95,23 @@ class AllLeasedQueues final : public LeasedQueues {
     return mark_ended(parts_.client, locate(options_, queue), incarnation, settled, deadline);
   }
 
-  // Whoever sends first writes the number of shards.
-  Result<bool> is_made_by_message(const std::string& queue, Deadline deadline) override {
-    const table::QueueTable place = locate(options_, queue);
-    SLUICE_TRY(found,
-               table::checked(place, parts_.client.get_item({place.table, shards_place(queue).key(), true}, deadline)));
-    return !found->item.empty();
+  // Of the table for queues that nobody names: those in other tables are named in files, which alone say where they
+  // lie.
+  Result<std::vector<std::string>> made_by_messages(Deadline deadline) override {
+    const table::QueueTable place = locate(options_, {});
+    const auto lies_there = [&](const std::string& queue) { return location_of(options_, queue).table == place.table; };
+    auto made = read_queues(parts_.client, place.table, deadline);
+    if (!made) {
+      const bool denied = made.error().kind == dynamo::ErrorKind::access_denied;
+      const bool used = std::any_of(options_.queues.begin(), options_.queues.end(),
+                                    [&](const auto& named) { return lies_there(named.first); });
+      if (made.error().kind == dynamo::ErrorKind::resource_not_found || (denied && !used)) {
+        return std::vector<std::string>();
+      }
+    } else {
+      std::erase_if(*made, std::not_fn(lies_there));
+    }
+    return table::checked(place, std::move(made));
   }
   std::unique_ptr<MoveOwnership> take_ownership(const std::string& queue, const std::vector<Half>& halves) override {
     LeasedQueue& known = state(queue);

@@ -96,6 +96,8 @@ inline constexpr table::LoneNames kLoneNames{
     .hash = attribute::kPartition, .range = attribute::kSort, .alone = kAlone, .expires = attribute::kExpires};
 /// The partition of the hosts' heartbeats.
 inline constexpr std::string_view kHosts = "@hosts";
+/// The partition of the names of the table's queues, which are the sort keys.
+inline constexpr std::string_view kQueues = "@queues";
 /// The sort key of the number of shards, beside the ownership items of the standard half.
 inline constexpr std::string_view kShardsKey = "shards";
 

@@ -359,6 +359,23 @@ dynamo::ItemWrite numbers_write(const table::QueueTable& place, const Item& befo
   return request;
 }
 
+dynamo::Result<dynamo::ItemOutput> write_numbers(dynamo::Client& client, const std::string& queue,
+                                                 const dynamo::ItemWrite& numbers, bool first, Deadline deadline) {
+  if (first) {
+    SLUICE_PASS_ON(client.write({.table = numbers.table, .item = Place{std::string(kQueues), queue}.key()}, deadline));
+  }
+  return client.write(numbers, deadline);
+}
+
+dynamo::Result<std::vector<std::string>> read_queues(dynamo::Client& client, const std::string& table,
+                                                     Deadline deadline) {
+  SLUICE_TRY(items, read_partition(client, table, std::string(kQueues), true, deadline));
+  std::vector<std::string> queues;
+  std::transform(items->begin(), items->end(), std::back_inserter(queues),
+                 [](const Item& item) { return Place::of(item).sort; });
+  return queues;
+}
+
 std::optional<Shards> shards_in(const Item& item) {
   const auto count = dynamo::whole_number(item, attribute::kShards);
   if (!count || *count < kLeastShards || *count > kMostShards) {

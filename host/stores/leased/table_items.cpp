@@ -60,6 +60,9 @@ class Examination {
     if (place.partition == kHosts) {
       return add_heartbeat(found, item);
     }
+    if (place.partition == kQueues) {
+      return;
+    }
     for (const std::string_view ending : {kDlqOwners, kOwners}) {
       if (const std::string queue = queue_before(place.partition, ending); !queue.empty()) {
         return add_ownership(found, item, queue);

@@ -115,7 +115,7 @@ std::optional<Shards> TableOwnership::numbers_of(const QueueAddress& half, const
   if (item.empty()) {
     numbers.most_ever = std::max(numbers.most_ever, page.beyond());
     const dynamo::ItemWrite first = first_numbers(table_, half.queue, numbers);
-    const auto written = client_.write(first, deadline);
+    const auto written = write_numbers(client_, half.queue, first, true, deadline);
     if (written) {
       static_cast<void>(shards.learn(first.item));
     } else if (written.error().kind == dynamo::ErrorKind::conditional_check_failed) {

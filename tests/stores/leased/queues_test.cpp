@@ -22,6 +22,7 @@
 #include "tests/support/dynamodb_model/model.hpp"
 #include "tests/support/dynamodb_model/transport.hpp"
 #include "tests/support/fake_clock.hpp"
+#include "tests/support/fake_transport.hpp"
 
 // Sending to leased queues and looking at them, on the model of DynamoDB: what it costs, in which order it is shown,
 // and what is said of a table that is not as it should be.
@@ -86,10 +87,13 @@ class LeasedQueuesTest : public ::testing::Test {
   }
   void put(Item item) { ASSERT_TRUE(client_.write({.table = kTable, .item = std::move(item)}, soon())); }
   Item at(const std::string& partition, const std::string& sort) { return Place{partition, sort}.key(); }
-  /// All but the number of shards, which whoever sends first has written down.
+  /// All but the queue's name and number of shards, which whoever sends first has written down.
   std::vector<Item> stored() {
     std::vector<Item> items = model_.items(kTable);
-    std::erase_if(items, [](const Item& item) { return Place::of(item).sort == kShardsKey; });
+    std::erase_if(items, [](const Item& item) {
+      const Place place = Place::of(item);
+      return place.sort == kShardsKey || place.partition == kQueues;
+    });
     return items;
   }
 
@@ -124,6 +128,51 @@ class LeasedQueuesTest : public ::testing::Test {
   std::unique_ptr<Queues> queues_;
   std::unique_ptr<test::Desk> desk_;
 };
+
+// A table did not know its queues: nobody saw those that no file names.
+TEST_F(LeasedQueuesTest, TheTableForAllListsItsQueuesForTwoWritesOnceEach) {
+  LeasedOptions options;
+  options.queues["orders"] = {.table = kTable};
+  const auto open = [&] { return make_leased_queues(options, client_, clock_, random_); };
+  const auto send_to = [&](const std::string& queue) {
+    const NewMessage message{.body = "x"};
+    const double units = write_units();
+    const auto queues = open();
+    EXPECT_EQ((*queues->open_sender(queue))->send({&message, 1}, soon()).front().status, SendStatus::sent);
+    return write_units() - units;
+  };
+  const auto listed = [&] { return *open()->made_by_messages(soon()); };
+  EXPECT_THAT(listed(), IsEmpty()) << "where there is no such table";
+  dynamodb::TableSpec spec;
+  spec.table = std::string(kDefaultTableName);
+  spec.layout = dynamodb::kLeasedLayout;
+  ASSERT_TRUE(dynamodb::create_queue_table(client_, spec, clock_, soon()));
+  EXPECT_EQ(send_to("mails"), 3.0);
+  EXPECT_EQ(send_to("mails"), 1.0);
+  EXPECT_EQ(send_to("bills"), 3.0);
+  EXPECT_EQ(send_to("orders"), 3.0) << "in the table that its file names";
+  const auto before = model_.counters().requests["Query"];
+  EXPECT_THAT(listed(), ElementsAre("bills", "mails"));
+  EXPECT_EQ(model_.counters().requests["Query"] - before, 1U);
+  options.queues["mails"] = {.table = kTable};
+  EXPECT_THAT(listed(), ElementsAre("bills")) << "its file says that the other one lies elsewhere";
+  const auto examination = examine_items(client_, spec.table, 100, clock_.wall_now(), soon());
+  ASSERT_TRUE(examination);
+  EXPECT_EQ(examination->outside, 0U);
+}
+
+TEST_F(LeasedQueuesTest, ATableThatOneMayNotReadAndThatNoFileNamesHasNoQueues) {
+  test::FakeTransport denying([](const dynamo::HttpRequest&) {
+    return test::FakeTransport::response(
+        400, R"({"__type":"com.amazon.coral.service#AccessDeniedException","Message":"not authorized"})");
+  });
+  dynamo::Client client({.region = "eu-west-1"}, denying, credentials_, clock_, random_);
+  LeasedOptions options;
+  options.queues["orders"] = {.table = kTable};
+  EXPECT_THAT(*make_leased_queues(options, client, clock_, random_)->made_by_messages(soon()), IsEmpty());
+  options.queues["mails"] = {};
+  EXPECT_FALSE(make_leased_queues(options, client, clock_, random_)->made_by_messages(soon()));
+}
 
 TEST_F(LeasedQueuesTest, AMadeMessageCostsOneWriteUnitAndItsShareOfABatch) {
   send({.id = {}, .body = "the clock and the number of shards are known now"});
