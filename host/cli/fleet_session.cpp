@@ -146,7 +146,13 @@ OrExit<FleetSession> FleetSession::open(const Arguments& arguments) {
 
 Exit FleetSession::failure(const Error& error) const {
   const std::string& named = queues_.queue();
-  return Exit::failure(queues_.place().explained(error, named.empty() ? queue_names_.front() : named));
+  // The mend is of the table that the error names.
+  const auto meant = std::find_if(queue_names_.begin(), queue_names_.end(), [&](const std::string& queue) {
+    return error.message().find("table '" + queues_.host().queue(queue).table + "'") != std::string::npos;
+  });
+  return Exit::failure(queues_.place().explained(error, !named.empty()                ? named
+                                                        : meant == queue_names_.end() ? queue_names_.front()
+                                                                                      : *meant));
 }
 
 OrExit<fleet::FleetView> FleetSession::hosts() { return checked(fleet_->hosts(deadline())); }
@@ -265,6 +271,31 @@ OrExit<fleet::FleetView> look_in_detail(FleetSession& session,
       return view;
     }
   }
+}
+
+AtWork at_work_as_hosts_tell(const std::string& queue, const config::HostConfig& host, const Arguments& arguments) {
+  if (host.outbox(queue) == nullptr && !host.leased(queue)) {
+    return {};
+  }
+  auto opened = FleetSession::open(arguments);
+  if (opened.has_error()) {
+    return {};
+  }
+  const auto fleet = std::make_shared<FleetSession>(std::move(*opened));
+  // Hosts elsewhere tell in detail from here on.
+  static_cast<void>(look_in_detail(*fleet));
+  return [fleet, queue] {
+    static_cast<void>(fleet->fleet().watch(kWatch, fleet->deadline()));
+    const auto view = fleet->hosts_now();
+    std::set<std::string> ids;
+    for (const operate::HandlerAtWork& at_work :
+         view.has_error() ? std::vector<operate::HandlerAtWork>() : operate::handlers_at_work(*view)) {
+      if (at_work.handler.queue == queue) {
+        ids.insert(at_work.handler.message);
+      }
+    }
+    return ids;
+  };
 }
 
 bool FleetSession::wait_for_look(const InterruptFlag& interrupt) const {

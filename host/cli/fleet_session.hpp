@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,11 @@ class FleetSession {
 /// those of this machine nothing is written. Gives up after some seconds, and on Ctrl-C.
 OrExit<fleet::FleetView> look_in_detail(FleetSession& session,
                                         const std::function<bool(const fleet::FleetView&)>& enough = {});
+/// Asks which messages of a queue handlers have at work.
+using AtWork = std::function<std::set<std::string>()>;
+/// Where no record tells what is in flight (a leased table, an outbox): asks the hosts, which are looked at once before
+/// it returns; what cannot be read is passed over. Elsewhere null.
+AtWork at_work_as_hosts_tell(const std::string& queue, const config::HostConfig& host, const Arguments& arguments);
 /// Labels of hosts that answer and have not told what their workers run.
 std::vector<std::string> hosts_without_detail(const fleet::FleetView& view);
 

@@ -19,18 +19,21 @@ using Fate = BulkOutcome::Fate;
 constexpr std::string_view kRest = "rest=";
 constexpr char kEndOfRest = ';';
 constexpr std::string_view kAfter = "after=";
+constexpr Duration kAtWorkAgain = std::chrono::seconds(1);
 
-Error in_flight(const queue::StoredMessage& message) {
-  return {ErrorCode::conflict, "is in flight until " + format_timestamp(*message.invisible_until)};
+bool is_in_flight(const queue::StoredMessage& message, WallTime now) {
+  return message.state(now) == queue::MessageState::in_flight;
+}
+
+Error in_flight(const queue::StoredMessage& message, WallTime now) {
+  return {ErrorCode::conflict, is_in_flight(message, now)
+                                   ? "is in flight until " + format_timestamp(*message.invisible_until)
+                                   : "is in flight, as the host tells that has it at work"};
 }
 
 bool is_dead_already(const queue::StoredMessage& message, const BulkWork& work) {
   const auto* change = std::get_if<queue::Change>(&work);
   return change != nullptr && change->action == queue::ChangeAction::dead_letter && message.half == queue::Half::dlq;
-}
-
-bool is_in_flight(const queue::StoredMessage& message, WallTime now) {
-  return message.state(now) == queue::MessageState::in_flight;
 }
 
 Error elsewhere(queue::Half half) {
@@ -219,8 +222,20 @@ BulkRun::Step BulkRun::find() {
   return step;
 }
 
+// A host takes what it owns without a word to its store, so that this is as it was a moment ago.
+void BulkRun::learn_what_is_at_work(SteadyTime now) {
+  if (plan_.at_work && now >= at_work_again_) {
+    at_work_ = plan_.at_work();
+    at_work_again_ = now + kAtWorkAgain;
+  }
+}
+
+bool BulkRun::is_at_work(const queue::StoredMessage& message, WallTime now) const {
+  return is_in_flight(message, now) || at_work_.contains(message.message.id);
+}
+
 bool BulkRun::spares(const queue::StoredMessage& message, WallTime now) const {
-  return !plan_.force && !plan_.unconditional && !plan_.any_state && is_in_flight(message, now);
+  return !plan_.force && !plan_.unconditional && !plan_.any_state && is_at_work(message, now);
 }
 
 std::vector<const queue::StoredMessage*> BulkRun::take_batch(Step& step) {
@@ -233,7 +248,7 @@ std::vector<const queue::StoredMessage*> BulkRun::take_batch(Step& step) {
   while (next_ < found_.size() && batch.size() < most) {
     const queue::StoredMessage& message = found_[next_++];
     if (spares(message, now)) {
-      tell(step, message.message.id, Fate::skipped, in_flight(message), true);
+      tell(step, message.message.id, Fate::skipped, in_flight(message, now), true);
     } else {
       batch.push_back(&message);
     }
@@ -249,6 +264,7 @@ BulkRun::Step BulkRun::apply() {
     step.until = pace_.next();
     return step;
   }
+  learn_what_is_at_work(now);
   const std::size_t first = next_;
   const std::uint64_t skipped = count_.skipped;
   const auto batch = take_batch(step);
@@ -256,7 +272,7 @@ BulkRun::Step BulkRun::apply() {
     const auto* change = std::get_if<queue::Change>(&plan_.work);
     for (const queue::StoredMessage* message : batch) {
       planned_ += change != nullptr ? plan_.tariff.change(*message, change->action) : plan_.tariff.edit(*message);
-      tell(step, message->message.id, Fate::planned, {}, is_in_flight(*message, clock_.wall_now()));
+      tell(step, message->message.id, Fate::planned, {}, is_at_work(*message, clock_.wall_now()));
     }
     return step;
   }
@@ -316,7 +332,7 @@ void BulkRun::put_down(Step& step, const queue::StoredMessage& message, const qu
        applied  ? Fate::done
        : failed ? Fate::failed
                 : Fate::skipped,
-       std::move(error), is_in_flight(message, clock_.wall_now()));
+       std::move(error), is_at_work(message, clock_.wall_now()));
 }
 
 void BulkRun::tell(Step& step, std::string id, Fate fate, Error error, bool was_in_flight) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <variant>
@@ -40,6 +42,8 @@ struct BulkPlan {
   /// asked for.
   bool any_state = false;
   TableTariff tariff{};  ///< by which a dry run prices it
+  /// The ids that handlers have at work, where no record tells what is in flight; null: records do.
+  std::function<std::set<std::string>()> at_work;
 
   /// A purge.
   static BulkPlan removal_of_all(queue::Half half);
@@ -138,7 +142,9 @@ class BulkRun {
   void put_down(Step& step, const queue::StoredMessage& message, const queue::ChangeResult& result);
   /// Counts what became of a message, and tells it.
   void tell(Step& step, std::string id, BulkOutcome::Fate fate, Error error, bool was_in_flight = false);
+  bool is_at_work(const queue::StoredMessage& message, WallTime now) const;
   bool spares(const queue::StoredMessage& message, WallTime now) const;
+  void learn_what_is_at_work(SteadyTime now);
   bool limit_reached() const { return plan_.limit > 0 && count_.done >= plan_.limit; }
   Deadline deadline() const { return Deadline::after(clock_, std::chrono::seconds(30)); }
 
@@ -150,6 +156,8 @@ class BulkRun {
   const WallTime began_;
 
   Pace pace_;
+  std::set<std::string> at_work_;  // as BulkPlan::at_work told last
+  SteadyTime at_work_again_ = SteadyTime::min();
   BulkCount count_;
   cost::Spent planned_;
   std::string page_cursor_;  // of the page in `found_`

@@ -12,6 +12,9 @@ namespace sluice::operate {
 
 namespace {
 
+// Of a queue that no host works on; to count it costs reads.
+constexpr Duration kUntoldAgain = std::chrono::seconds(10);
+
 void add(queue::QueueStats& stats, const queue::StoredMessage& record, WallTime now) {
   switch (record.state(now)) {
     case queue::MessageState::ready:
@@ -103,6 +106,9 @@ Result<QueueCount> QueueCounter::step(Deadline deadline) {
 }
 
 Result<void> QueueCounter::look(queue::Half half, Sweep& sweep, Deadline deadline) {
+  if (clock_.steady_now() < sweep.again) {
+    return {};
+  }
   if (method_ != Method::by_pages) {
     const auto stats = operator_->stats({.half = half, .cheap = method_ == Method::as_told}, deadline);
     if (stats) {
@@ -130,6 +136,7 @@ Result<void> QueueCounter::look(queue::Half half, Sweep& sweep, Deadline deadlin
   if (sweep.cursor.empty()) {
     sweep.last_whole = sweep.under_way;
     sweep.whole_at = now;
+    sweep.again = method_ == Method::as_told ? clock_.steady_now() + kUntoldAgain : SteadyTime::min();
   }
   return {};
 }

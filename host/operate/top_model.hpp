@@ -56,6 +56,7 @@ class QueueCounter {
     std::string cursor;
     std::optional<queue::QueueStats> last_whole;
     WallTime whole_at{};
+    SteadyTime again = SteadyTime::min();  // when what nobody tells of a queue is counted anew
 
     const queue::QueueStats& told() const { return last_whole ? *last_whole : under_way; }
   };

@@ -346,6 +346,23 @@ Result<std::unique_ptr<queue::NoticeBoard>> HostQueues::open_board(const std::st
 }
 
 Result<std::vector<std::string>> HostQueues::made_by_messages_in(const std::string& store, Deadline deadline) {
+  auto made = ask_for_made(store, deadline);
+  if (made || made.error().code() != ErrorCode::denied) {
+    return made;
+  }
+  // Whose queues all have tables of DynamoMQ need have no right to another one.
+  const auto files = config::load_job_files(config_, config::process_environment());
+  const auto names = config::queue_names(config_, files.jobs);
+  const auto lies_there = [&](const std::string& queue) {
+    return !config::outbox_named(queue) && config_.queue(queue).store == store;
+  };
+  const bool all_elsewhere = std::none_of(
+      names.begin(), names.end(), [&](const std::string& queue) { return lies_there(queue) && config_.leased(queue); });
+  return all_elsewhere && std::any_of(names.begin(), names.end(), lies_there) ? std::vector<std::string>()
+                                                                              : std::move(made);
+}
+
+Result<std::vector<std::string>> HostQueues::ask_for_made(const std::string& store, Deadline deadline) {
   const config::StoreConfig& settings = config_.store_named(store);
   std::error_code unreadable;
   if (settings.kind == config::StoreKind::sqlite && !std::filesystem::exists(settings.path, unreadable)) {
@@ -365,6 +382,19 @@ Result<std::vector<std::string>> HostQueues::made_by_messages(Deadline deadline)
   return all;
 }
 
+std::string HostQueues::known_elsewhere(const std::string& queue, Deadline deadline) {
+  for (const std::string& store : config_.store_names()) {
+    const auto made = store == config_.queue(queue).store ? Result<std::vector<std::string>>(std::vector<std::string>())
+                                                          : ask_for_made(store, deadline);
+    if (made && std::find(made->begin(), made->end(), queue) != made->end()) {
+      return "the host file does not say where queue \"" + queue + "\" lies, and messages have made one in " +
+             (store.empty() ? "the default store" : "store " + store) + "; give [queues." + queue + "] store = \"" +
+             store + "\"";
+    }
+  }
+  return {};
+}
+
 Result<void> HostQueues::check_known(const std::string& queue, const std::string& mend, Deadline deadline) {
   const bool outbox = config::outbox_named(queue).has_value();
   // A table of its own has to be there; in one for many queues any name would do.
@@ -381,8 +411,8 @@ Result<void> HostQueues::check_known(const std::string& queue, const std::string
   }
   const auto files = config::load_job_files(config_, config::process_environment());
   auto names = config::queue_names(config_, files.jobs);
-  if (!outbox) {
-    SLUICE_TRY(made, made_by_messages_in(config_.queue(queue).store, deadline));
+  if (!outbox && !names.contains(queue)) {
+    SLUICE_TRY(made, ask_for_made(config_.queue(queue).store, deadline));
     names.insert(made->begin(), made->end());
   }
   if (!names.contains(queue) && !files.errors.empty()) {
@@ -390,6 +420,9 @@ Result<void> HostQueues::check_known(const std::string& queue, const std::string
                                          "\", as a job file is wrong: " + files.errors.front().text());
   }
   if (!names.contains(queue)) {
+    if (std::string elsewhere = outbox ? std::string() : known_elsewhere(queue, deadline); !elsewhere.empty()) {
+      return Error(ErrorCode::not_found, std::move(elsewhere));
+    }
     const auto meant = config::nearest(queue, {names.begin(), names.end()});
     return Error(ErrorCode::not_found, "no job, host file or earlier message knows a queue \"" + queue + "\"" +
                                            (meant ? "; did you mean \"" + *meant + "\"? " : "; ") + mend);

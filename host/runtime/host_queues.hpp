@@ -145,8 +145,8 @@ class HostQueues final : public queue::Queues, public queue::Owners {
   Result<std::unique_ptr<queue::MoveOwnership>> take_ownership(const std::string& queue,
                                                                const std::vector<queue::Half>& halves);
 
-  /// Those that messages have made in one of our files, "" being the default store's. None in one that is not there
-  /// yet.
+  /// Those that messages have made in one of the stores, "" being the default one. None in a file or table that is not
+  /// there yet, and in a table that one may not read and has no queue in.
   Result<std::vector<std::string>> made_by_messages_in(const std::string& store, Deadline deadline);
   /// Those of all its files, each under the name by which it is opened.
   Result<std::vector<std::string>> made_by_messages(Deadline deadline) override;
@@ -175,6 +175,10 @@ class HostQueues final : public queue::Queues, public queue::Owners {
   };
 
   Result<OpenStore*> open_store(const std::string& name);
+  /// As made_by_messages_in; a table that one may not read is an error.
+  Result<std::vector<std::string>> ask_for_made(const std::string& store, Deadline deadline);
+  /// Of a queue that its own store does not know: another store that does, and how to say so; empty: none does.
+  std::string known_elsewhere(const std::string& queue, Deadline deadline);
   /// The open store that the queue lies in, and the one of that name.
   Result<queue::Queues*> store_of(const std::string& queue) {
     return store_named(config::outbox_named(queue) ? queue : config_.queue(queue).store);

@@ -136,6 +136,22 @@ class LeasedRights(Case):
         self.as_role("setup", "table", "create", "--queue", "orders")
         self.assert_exactly("setup")
 
+    def test_who_may_not_look_is_not_told_that_a_queue_is_unknown(self):
+        self.as_role("producer", "send", "--queue", "made", "--create", "--text", "x")
+        gate = Gate(self.model.endpoint, set())
+        self.addCleanup(gate.stop)
+        self.write("nobody.toml", self.host_file(gate.endpoint))
+        for words in (("ls", "made"), ("send", "made", "--text", "x"), ("queues",), ("stats",)):
+            done = self.sluice(*words, "--config", "nobody.toml")
+            self.assertEqual(1, done.returncode, words)
+            self.assertIn("not authorized", done.stderr, words)
+            self.assertNotIn("knows a queue", done.stderr, words)
+        # Whose queues lie in DynamoMQ's tables has no right to this one, and needs none.
+        self.write("go.toml", self.host_file(gate.endpoint).replace('layout = "leased"\nshards = 4\n', 'layout = "dynamomq"\n')
+                   .replace('fence = "strict"\n', ""))
+        done = self.sluice("queues", "--config", "go.toml")
+        self.assertEqual((0, ""), (done.returncode, done.stderr))
+
     def produce(self):
         self.gates["producer"].lose.add("BatchExecuteStatement")
         self.send("-", data='"x"\n' * 60)

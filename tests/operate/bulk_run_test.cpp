@@ -156,6 +156,36 @@ TEST_F(BulkRunTest, LeavesAloneWhatIsInFlightUnlessForced) {
   EXPECT_EQ(total(), 0U);
 }
 
+// On a leased table a message at work is ready by its record: it was taken from under its handler.
+TEST_F(BulkRunTest, LeavesAloneWhatAHostTellsOf) {
+  send(60);
+  int asked = 0;
+  const auto plan_with_hosts = [&] {
+    BulkPlan plan = plan_for(ChangeAction::remove);
+    plan.rate = 20;  // five at a time, in twelve batches a quarter of a second apart
+    plan.at_work = [&] {
+      ++asked;
+      return asked == 1 ? std::set<std::string>{id(0)} : std::set<std::string>{id(0), id(59)};
+    };
+    return plan;
+  };
+  BulkRun careful(desk_.oper(kBulkQueue), clock_, plan_with_hosts());
+  finish(careful);
+  EXPECT_THAT(ids_with(Fate::skipped), ElementsAre(id(0), id(59))) << "the second was taken up meanwhile";
+  EXPECT_EQ(outcomes_.front().error.message(), "is in flight, as the host tells that has it at work");
+  EXPECT_TRUE(outcomes_.front().was_in_flight);
+  EXPECT_EQ(careful.count().done, 58U);
+  EXPECT_EQ(asked, 3) << "once a second";
+  BulkPlan named = plan_with_hosts();
+  named.ids = {id(0)};
+  named.any_state = true;
+  outcomes_.clear();
+  BulkRun any(desk_.oper(kBulkQueue), clock_, std::move(named));
+  finish(any);
+  EXPECT_THAT(ids_with(Fate::done), ElementsAre(id(0)));
+  EXPECT_TRUE(outcomes_.front().was_in_flight) << "its caller warns";
+}
+
 TEST_F(BulkRunTest, ChangesMessagesThatAreNamedWhereverTheyLie) {
   send(5);
   ASSERT_TRUE(desk_.dead_letter(kBulkQueue, id(1), {}, Deadline::never()));

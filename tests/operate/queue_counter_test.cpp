@@ -80,6 +80,13 @@ TEST(QueueCounter, TellsWhatOwnersTellAndCountsWhereNobodyDoes) {
   auto count = counter.step(Deadline::never());
   EXPECT_EQ(count->ready, 3U);
   EXPECT_EQ(rig.lists, 2U) << "nobody tells";
+  rig.clock.advance(std::chrono::seconds(9));
+  EXPECT_EQ(counter.step(Deadline::never())->ready, 3U);
+  EXPECT_EQ(rig.lists, 2U) << "a screen that looks each second would read such queues without end";
+  rig.clock.advance(std::chrono::seconds(1));
+  EXPECT_EQ(counter.step(Deadline::never())->ready, 3U);
+  EXPECT_EQ(std::exchange(rig.lists, 2U), 4U);
+  rig.clock.advance(std::chrono::seconds(10));
   rig.told = queue::QueueStats{.in_flight = 3, .age = std::chrono::seconds(2), .at_least = true};
   count = counter.step(Deadline::never());
   EXPECT_EQ(count->in_flight, 3U) << "no record tells of it";

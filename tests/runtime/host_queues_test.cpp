@@ -122,6 +122,17 @@ TEST_F(HostQueuesTest, WhatOneStoreKnowsUnderAnotherStoresNameIsNotOpenedByIt) {
   EXPECT_TRUE(queues().made_by_messages(Deadline::never())->empty()) << "it lies in the file of another store";
 }
 
+// `sluice queues` listed it, and every other command said that nobody knows it.
+TEST_F(HostQueuesTest, AQueueThatAnotherStoreKnowsIsNamedWithItsStore) {
+  const queue::NewMessage first{.body = "x"};
+  (*queues().open_sender("receipts"))->send({&first, 1}, Deadline::never());
+  config_.queues.erase("receipts");
+  EXPECT_EQ(
+      queues().check_known("receipts", "mend", Deadline::never()).error().message(),
+      "the host file does not say where queue \"receipts\" lies, and messages have made one in store archive; give "
+      "[queues.receipts] store = \"archive\"");
+}
+
 // Queues without a job were never shown in /metrics.
 TEST_F(HostQueuesTest, EveryQueueOfAFileIsCountedForTheMetrics) {
   const queue::NewMessage first{.body = "x"};

@@ -12,6 +12,7 @@
 #include "base/text/joined.hpp"
 #include "base/text/json_writer.hpp"
 #include "base/text/visible.hpp"
+#include "host/cli/fleet_session.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/queue/message.hpp"
@@ -597,6 +598,9 @@ Exit run_bulk(const BulkOrder& order, operate::BulkWork work, const Arguments& a
   if (session->place().in_sqlite()) {
     plan->page = kSqliteBatch;
     plan->batch = kSqliteBatch;
+  }
+  if (!plan->force && !plan->unconditional) {
+    plan->at_work = at_work_as_hosts_tell(session->queue(), session->host(), arguments);
   }
   session->oper().begin(deed_of(order, *plan, arguments, *session));
   if (plan->ids.size() == 1 && !plan->dry_run) {

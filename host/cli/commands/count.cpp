@@ -39,7 +39,16 @@ OrExit<Look> look(QueueSession& session, const Wanted& wanted) {
   Look seen;
   seen.one = !session.queue().empty();
   const auto names = seen.one ? std::vector<std::string>{session.queue()} : session.all_queues(seen.failures);
+  const config::HostConfig& host = session.host();
+  std::set<const void*> silent;  // stores that have let one be counted in vain
   for (const std::string& name : names) {
+    const config::OutboxConfig* const outbox = host.outbox(name);
+    const void* const store = outbox == nullptr ? static_cast<const void*>(&host.store_of(name)) : outbox;
+    if (silent.contains(store)) {
+      seen.failures.push_back("queue " + name + " is not counted, as its store does not answer");
+      continue;
+    }
+    const SteadyTime begun = session.clock().steady_now();
     auto report = read_report(session, name, Halves::both, wanted.exact);
     if (report.has_value()) {
       seen.reports.push_back(std::move(*report));
@@ -47,6 +56,9 @@ OrExit<Look> look(QueueSession& session, const Wanted& wanted) {
       return report.error();
     } else {
       seen.failures.push_back(report.error().lines().front());
+      if (session.clock().steady_now() - begun > kStorePatience) {
+        silent.insert(store);
+      }
     }
   }
   seen.now = session.clock().wall_now();
@@ -337,7 +349,8 @@ void place(KnownQueue& queue, const config::HostConfig& host) {
   const bool sqlite = store.kind == config::StoreKind::sqlite;
   queue.shown_store = queue.store.empty() ? "(default)" : queue.store;
   queue.kind = sqlite ? "sqlite" : "dynamodb";
-  queue.place = sqlite ? store.path : "table " + host.queue(queue.name).table;
+  const bool as_files_say = host.queue(queue.name).store == queue.store;
+  queue.place = sqlite ? store.path : "table " + (as_files_say ? host.queue(queue.name).table : config::kLeasedTable);
 }
 
 /// All queues that the host file, its jobs or messages know; and why a store cannot be asked, a line for each.
@@ -442,7 +455,8 @@ std::vector<Command> count_commands() {
           .usage = "[QUEUE] [OPTION]...",
           .description =
               "Of each: the store that it lies in, the file or table there, and the jobs that work on it. The queues "
-              "of a SQLite file are all listed, whoever made them; of tables those that a job or the host file names. "
+              "of a SQLite file and of the table sluice-queues are all listed, whoever made them; of other tables "
+              "those that a job or the host file names. "
               "`sluice stats` counts their messages.",
           .flags = with_store_flags({}),
           .examples = "sluice queues\n"

@@ -13,6 +13,7 @@
 #include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/commands/bulk.hpp"
+#include "host/cli/fleet_session.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/cli/views/output.hpp"
 #include "host/operate/content_document.hpp"
@@ -200,10 +201,16 @@ Exit with_editor(QueueSession& session, const queue::StoredMessage& message, Con
 }
 
 /// The message to be edited if it still has its version; exit 1 when it is in flight and there is no --force.
-OrExit<queue::StoredMessage> unclaimed(QueueSession& session, const std::string& id, bool forced) {
+OrExit<queue::StoredMessage> unclaimed(QueueSession& session, const std::string& id, const Arguments& arguments) {
   SLUICE_TRY(found, session.checked(session.oper().get(id, session.deadline())));
-  if (!forced && found->state(session.clock().wall_now()) == queue::MessageState::in_flight) {
-    return Exit::failure("message " + id + " is in flight until " + format_timestamp(*found->invisible_until) +
+  if (arguments.has("force")) {
+    return std::move(*found);
+  }
+  const AtWork at_work = at_work_as_hosts_tell(session.queue(), session.host(), arguments);
+  const bool in_flight = found->state(session.clock().wall_now()) == queue::MessageState::in_flight;
+  if (in_flight || (at_work && at_work().contains(id))) {
+    return Exit::failure("message " + id + " is in flight" +
+                         (in_flight ? " until " + format_timestamp(*found->invisible_until) : std::string()) +
                          "; wait for its handler, or add --force");
   }
   return std::move(*found);
@@ -212,7 +219,7 @@ OrExit<queue::StoredMessage> unclaimed(QueueSession& session, const std::string&
 Exit edit_by_hand(const Arguments& arguments, Console& console) {
   SLUICE_TRY(id, the_message_id(arguments));
   SLUICE_TRY(session, QueueSession::open(arguments));
-  SLUICE_TRY(found, unclaimed(*session, *id, arguments.has("force")));
+  SLUICE_TRY(found, unclaimed(*session, *id, arguments));
   session->oper().begin(
       {.what = "edit message " + *id + " of queue " + session->queue(), .reason = arguments.get("reason")});
   bool is_edited = false;

@@ -180,6 +180,8 @@ class TerminalScreen {
 
 /// For one call of a store. The screen goes on without it, and its end waits for it.
 constexpr Duration kCallTime = std::chrono::seconds(5);
+/// While a look goes on, what it has found so far is shown that often.
+constexpr Duration kShowAgain = std::chrono::milliseconds(250);
 /// Hosts tell in detail for so long beyond the next look.
 constexpr Duration kWatchMargin = std::chrono::seconds(8);
 
@@ -274,19 +276,25 @@ class TopLookout {
 
   /// `watched_for`: how long hosts shall tell in detail.
   void look(Duration watched_for, const std::stop_token& stop) {
-    look_at_hosts(watched_for);
+    const bool stores_answer = look_at_hosts(watched_for);
     news_.ring();
+    SteadyTime shown = session_.clock().steady_now();
     std::set<const void*> silent;  // stores that have let a call of this look wait in vain
-    for (const std::string& queue : queues()) {
+    for (const std::string& queue : queues(stores_answer)) {
       if (stop.stop_requested()) {
         return;
       }
       count(queue, silent);
-      news_.ring();
+      if (const SteadyTime now = session_.clock().steady_now(); now - shown >= kShowAgain) {
+        shown = now;
+        news_.ring();
+      }
     }
+    news_.ring();
   }
 
-  void look_at_hosts(Duration watched_for) {
+  /// False: a store did not, and need not be asked for more.
+  bool look_at_hosts(Duration watched_for) {
     const Deadline deadline = Deadline::after(session_.clock(), kCallTime);
     if (watched_for > Duration::zero()) {
       static_cast<void>(session_.fleet().watch(watched_for, deadline));  // without it the screen tells less
@@ -304,15 +312,23 @@ class TopLookout {
         model.say(view->troubles.front().text());
       }
     });
+    return !view.has_error() && view->troubles.empty() && steering;
   }
 
-  std::vector<std::string> queues() {
+  /// `asked`: of the stores too, which know more than files name.
+  std::vector<std::string> queues(bool asked) {
     if (const std::string& only = session_.queues().queue(); !only.empty()) {
       return {only};
     }
     std::set<std::string> names(session_.queue_names().begin(), session_.queue_names().end());
-    if (const auto made = session_.queues().queues().made_by_messages(Deadline::after(session_.clock(), kCallTime))) {
+    const auto made = asked ? session_.queues().queues().made_by_messages(Deadline::after(session_.clock(), kCallTime))
+                            : Result<std::vector<std::string>>(std::vector<std::string>());
+    if (made) {
       names.insert(made->begin(), made->end());
+    }
+    if (!session_.queues().host().stores.empty()) {
+      return {names.begin(),
+              names.end()};  // in which of them a queue lies that hosts with other files work on, those know
     }
     with([&names](TopModel& model) {
       for (const fleet::KnownHost& host : model.fleet().hosts) {

@@ -1,7 +1,5 @@
 #include "host/stores/leased/leased_queues.hpp"
 
-#include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "base/mutex.hpp"
@@ -99,17 +97,12 @@ class AllLeasedQueues final : public LeasedQueues {
   // lie.
   Result<std::vector<std::string>> made_by_messages(Deadline deadline) override {
     const table::QueueTable place = locate(options_, {});
-    const auto lies_there = [&](const std::string& queue) { return location_of(options_, queue).table == place.table; };
     auto made = read_queues(parts_.client, place.table, deadline);
-    if (!made) {
-      const bool denied = made.error().kind == dynamo::ErrorKind::access_denied;
-      const bool used = std::any_of(options_.queues.begin(), options_.queues.end(),
-                                    [&](const auto& named) { return lies_there(named.first); });
-      if (made.error().kind == dynamo::ErrorKind::resource_not_found || (denied && !used)) {
-        return std::vector<std::string>();
-      }
-    } else {
-      std::erase_if(*made, std::not_fn(lies_there));
+    if (!made && made.error().kind == dynamo::ErrorKind::resource_not_found) {
+      return std::vector<std::string>();
+    }
+    if (made) {
+      std::erase_if(*made, [&](const std::string& queue) { return location_of(options_, queue).table != place.table; });
     }
     return table::checked(place, std::move(made));
   }

@@ -22,7 +22,6 @@
 #include "tests/support/dynamodb_model/model.hpp"
 #include "tests/support/dynamodb_model/transport.hpp"
 #include "tests/support/fake_clock.hpp"
-#include "tests/support/fake_transport.hpp"
 
 // Sending to leased queues and looking at them, on the model of DynamoDB: what it costs, in which order it is shown,
 // and what is said of a table that is not as it should be.
@@ -159,19 +158,6 @@ TEST_F(LeasedQueuesTest, TheTableForAllListsItsQueuesForTwoWritesOnceEach) {
   const auto examination = examine_items(client_, spec.table, 100, clock_.wall_now(), soon());
   ASSERT_TRUE(examination);
   EXPECT_EQ(examination->outside, 0U);
-}
-
-TEST_F(LeasedQueuesTest, ATableThatOneMayNotReadAndThatNoFileNamesHasNoQueues) {
-  test::FakeTransport denying([](const dynamo::HttpRequest&) {
-    return test::FakeTransport::response(
-        400, R"({"__type":"com.amazon.coral.service#AccessDeniedException","Message":"not authorized"})");
-  });
-  dynamo::Client client({.region = "eu-west-1"}, denying, credentials_, clock_, random_);
-  LeasedOptions options;
-  options.queues["orders"] = {.table = kTable};
-  EXPECT_THAT(*make_leased_queues(options, client, clock_, random_)->made_by_messages(soon()), IsEmpty());
-  options.queues["mails"] = {};
-  EXPECT_FALSE(make_leased_queues(options, client, clock_, random_)->made_by_messages(soon()));
 }
 
 TEST_F(LeasedQueuesTest, AMadeMessageCostsOneWriteUnitAndItsShareOfABatch) {
