@@ -205,7 +205,8 @@ class UntoldQueues final : public queue::Queues {
 // The metrics showed nothing of a queue of a leased table that no job works on.
 TEST_F(DepthSamplerTest, CountsWhatNobodyTellsOfAQueueWithoutAJobEveryFiveMinutes) {
   test::FakeClock clock;
-  UntoldQueues queues(queues_);
+  test::SimQueues beneath(clock, random_);
+  UntoldQueues queues(beneath);
   DepthSampler sampler{[] {
                          return std::vector<queue::QueueAddress>{{"orders", queue::Half::standard}};
                        },

@@ -293,8 +293,9 @@ class TopLookout {
     news_.ring();
   }
 
-  /// False: a store did not, and need not be asked for more.
+  /// False: a store has let it wait in vain, and need not be asked for more.
   bool look_at_hosts(Duration watched_for) {
+    const SteadyTime begun = session_.clock().steady_now();
     const Deadline deadline = Deadline::after(session_.clock(), kCallTime);
     if (watched_for > Duration::zero()) {
       static_cast<void>(session_.fleet().watch(watched_for, deadline));  // without it the screen tells less
@@ -312,7 +313,7 @@ class TopLookout {
         model.say(view->troubles.front().text());
       }
     });
-    return !view.has_error() && view->troubles.empty() && steering;
+    return session_.clock().steady_now() - begun < kCallTime;
   }
 
   /// `asked`: of the stores too, which know more than files name.
