@@ -360,8 +360,9 @@ OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std
       return missing(command, flag, arguments.has(flag.name));
     }
     // A variable of the shell that is not set must not mean "whichever there is", or "from the beginning".
-    const bool chooses = flag.name != "queue" && !flag.repeated &&
-                         (flag.alone || flag.name == "host" || flag.name == "job" || flag.name == "resume");
+    const bool chooses =
+        flag.name != "queue" && !flag.repeated &&
+        (flag.alone || flag.name == "host" || flag.name == "job" || flag.name == "outbox" || flag.name == "resume");
     if (chooses && arguments.has(flag.name) && arguments.get(flag.name).empty()) {
       return Exit::usage("--" + std::string(flag.name) + " is empty; leave it out, or name something");
     }

@@ -241,24 +241,38 @@ OrExit<fleet::Directive> understood(Result<fleet::Directive> word) {
   return word ? OrExit<fleet::Directive>(std::move(*word)) : Exit::usage(word.error().message());
 }
 
-std::vector<std::string> hosts_without_detail(const fleet::FleetView& view) {
-  std::vector<std::string> labels;
+std::vector<std::string> untold_work(const fleet::FleetView& view, bool of_silent_hosts) {
+  std::vector<std::string> lines;
   for (const fleet::KnownHost& host : view.hosts) {
-    if (host.answers() && !host.record.detailed) {
-      labels.push_back(host.record.label());
+    const fleet::HostRecord& record = host.record;
+    const std::string label = "host " + record.label();
+    const bool partly = record.running.size() < record.running_total;
+    if (record.state == fleet::HostState::ended || (!host.answers() && !of_silent_hosts)) {
+      continue;
+    }
+    if (!host.answers() && partly) {
+      lines.push_back(label + " has told nothing for " + short_duration(host.age) + ", and had " +
+                      counted(record.running_total, "message") + " at work then");
+    } else if (host.answers() && !record.detailed) {
+      lines.push_back(label + " has not said what its workers run");
+    } else if (host.answers() && partly) {
+      lines.push_back(label + " has room to tell of " + std::to_string(record.running.size()) + " of the " +
+                      counted(record.running_total, "message") + " that it has at work");
     }
   }
-  return labels;
+  return lines;
 }
 
-OrExit<fleet::FleetView> look_in_detail(FleetSession& session,
+OrExit<fleet::FleetView> look_in_detail(FleetSession& session, const InterruptFlag& interrupt,
                                         const std::function<bool(const fleet::FleetView&)>& enough) {
   const SteadyTime until = session.clock().steady_now() + kDetailPatience;
-  const InterruptFlag interrupt;
   bool asked = false;
   while (true) {
     SLUICE_TRY(view, session.hosts_now());
-    if ((enough && enough(*view)) || hosts_without_detail(*view).empty() || session.clock().steady_now() >= until) {
+    const bool all_tell = std::all_of(view->hosts.begin(), view->hosts.end(), [](const fleet::KnownHost& host) {
+      return !host.answers() || host.record.detailed;
+    });
+    if ((enough && enough(*view)) || all_tell || session.clock().steady_now() >= until) {
       return view;
     }
     if (!asked) {
@@ -273,29 +287,53 @@ OrExit<fleet::FleetView> look_in_detail(FleetSession& session,
   }
 }
 
-AtWork at_work_as_hosts_tell(const std::string& queue, const config::HostConfig& host, const Arguments& arguments) {
-  if (host.outbox(queue) == nullptr && !host.leased(queue)) {
-    return {};
-  }
-  auto opened = FleetSession::open(arguments);
-  if (opened.has_error()) {
-    return {};
-  }
-  const auto fleet = std::make_shared<FleetSession>(std::move(*opened));
-  // Hosts elsewhere tell in detail from here on.
-  static_cast<void>(look_in_detail(*fleet));
-  return [fleet, queue] {
-    static_cast<void>(fleet->fleet().watch(kWatch, fleet->deadline()));
-    const auto view = fleet->hosts_now();
-    std::set<std::string> ids;
-    for (const operate::HandlerAtWork& at_work :
-         view.has_error() ? std::vector<operate::HandlerAtWork>() : operate::handlers_at_work(*view)) {
-      if (at_work.handler.queue == queue) {
-        ids.insert(at_work.handler.message);
+namespace {
+
+operate::AtWork at_work_on(const std::string& queue, const fleet::FleetView& view) {
+  operate::AtWork found;
+  for (const fleet::KnownHost& host : view.hosts) {
+    if (host.pulse == fleet::Pulse::silent) {
+      continue;
+    }
+    for (const fleet::RunningRecord& handler : host.record.running) {
+      const bool dead_letters =
+          std::any_of(host.record.jobs.begin(), host.record.jobs.end(),
+                      [&handler](const fleet::JobRecord& job) { return job.name == handler.job && job.dead_letters; });
+      if (handler.queue == queue) {
+        found.try_emplace({dead_letters ? queue::Half::dlq : queue::Half::standard, handler.message},
+                          host.record.label());
       }
     }
-    return ids;
-  };
+  }
+  return found;
+}
+
+}  // namespace
+
+OrExit<std::function<operate::AtWork()>> at_work_as_hosts_tell(const QueueSession& session,
+                                                               const Arguments& arguments) {
+  const std::string& queue = session.queue();
+  if (session.host().outbox(queue) == nullptr && !session.host().leased(queue)) {
+    return std::function<operate::AtWork()>();
+  }
+  SLUICE_TRY(opened, FleetSession::open(arguments));
+  const auto fleet = std::make_shared<FleetSession>(std::move(*opened));
+  {
+    const InterruptFlag interrupt;
+    const auto view = look_in_detail(*fleet, interrupt);  // hosts elsewhere tell in detail from here on
+    if (interrupt.raised()) {
+      return Exit{kExitInterrupted,
+                  "interrupted while the hosts were asked what they have at work; nothing is changed"};
+    }
+    for (const std::string& line : view.has_error() ? view.error().lines() : untold_work(*view, true)) {
+      QueueSession::warn("warning: " + line + "; what it has at work is not left alone");
+    }
+  }
+  return std::function<operate::AtWork()>([fleet, queue] {
+    static_cast<void>(fleet->fleet().watch(kWatch, fleet->deadline()));
+    const auto view = fleet->hosts_now();
+    return view.has_error() ? operate::AtWork() : at_work_on(queue, *view);
+  });
 }
 
 bool FleetSession::wait_for_look(const InterruptFlag& interrupt) const {

@@ -2,19 +2,16 @@
 
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "host/cli/queue_session.hpp"
 #include "host/fleet/fleet.hpp"
+#include "host/operate/bulk_run.hpp"
 #include "host/operate/fleet_report.hpp"
 #include "host/runtime/control_socket.hpp"
 
 namespace sluice::cli {
-
-/// How long a command waits for stores that do not answer, before it shows what this machine's hosts say.
-inline constexpr Duration kStorePatience = std::chrono::seconds(8);
 
 /// The hosts that work on a host file's queues, or on one table, for one command: through the stores, and at the
 /// control sockets of those on this machine. A resource that can be moved.
@@ -73,16 +70,14 @@ class FleetSession {
 };
 
 /// The same, once all hosts that answer tell what their workers run, or `enough` is known; without any other host than
-/// those of this machine nothing is written. Gives up after some seconds, and on Ctrl-C.
-OrExit<fleet::FleetView> look_in_detail(FleetSession& session,
+/// those of this machine nothing is written. Gives up after some seconds, and when it is interrupted.
+OrExit<fleet::FleetView> look_in_detail(FleetSession& session, const InterruptFlag& interrupt,
                                         const std::function<bool(const fleet::FleetView&)>& enough = {});
-/// Asks which messages of a queue handlers have at work.
-using AtWork = std::function<std::set<std::string>()>;
+/// A line for each host that does not tell what it has at work, or not of all of it.
+std::vector<std::string> untold_work(const fleet::FleetView& view, bool of_silent_hosts);
 /// Where no record tells what is in flight (a leased table, an outbox): asks the hosts, which are looked at once before
-/// it returns; what cannot be read is passed over. Elsewhere null.
-AtWork at_work_as_hosts_tell(const std::string& queue, const config::HostConfig& host, const Arguments& arguments);
-/// Labels of hosts that answer and have not told what their workers run.
-std::vector<std::string> hosts_without_detail(const fleet::FleetView& view);
+/// it returns; who does not tell is named on standard error. Elsewhere null. Exit 130 where that is interrupted.
+OrExit<std::function<operate::AtWork()>> at_work_as_hosts_tell(const QueueSession& session, const Arguments& arguments);
 
 /// What a word means; exit 64 where that is nothing, or several things.
 OrExit<fleet::Directive> understood(Result<fleet::Directive> word);

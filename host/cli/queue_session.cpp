@@ -384,13 +384,13 @@ Result<operate::QueueCounter> QueueSession::open_counter(const std::string& queu
 
 void QueueSession::finish_deed(const operate::DeedCount& count, const std::string& stopped_by) {
   if (const auto noted = oper().finish(count, stopped_by, deadline()); !noted) {
-    warn_of_open_deed(explained(noted.error()));
+    warn(open_deed(explained(noted.error())));
   }
 }
 
 std::vector<std::string> QueueSession::all_queues(std::vector<std::string>& failures) {
   std::vector<std::string> names = known_queues(host());
-  auto made = queues().made_by_messages(deadline());
+  auto made = queues().made_by_messages(Deadline::after(clock(), kStorePatience));
   if (made) {
     names.insert(names.end(), made->begin(), made->end());
   } else {

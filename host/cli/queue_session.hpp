@@ -19,6 +19,9 @@
 
 namespace sluice::cli {
 
+/// How long a command waits for a store that does not answer, before it goes on without what that knows.
+inline constexpr Duration kStorePatience = std::chrono::seconds(8);
+
 /// The host file's path: --config, else SLUICE_CONFIG, else ./host.toml, else /etc/sluice/host.toml. Exit 78 with what
 /// was looked for when there is none.
 OrExit<std::string> find_host_file(const Arguments& arguments);
@@ -114,6 +117,9 @@ class QueuePlace {
   bool names_table_ = false;
 };
 
+/// A warning where a deed could not be finished in the audit.
+inline std::string open_deed(const std::string& why) { return "`sluice audit` will show this as begun: " + why; }
+
 /// A queue opened for one command. A resource that can be moved.
 class QueueSession {
  public:
@@ -137,7 +143,8 @@ class QueueSession {
   Result<operate::QueueCounter> open_counter(const std::string& queue);
   /// Says in the audit what came of the deed that `oper` was told of, and to the user where that cannot be done.
   void finish_deed(const operate::DeedCount& count, const std::string& stopped_by = {});
-  static void warn_of_open_deed(const std::string& why) { warn("`sluice audit` will show this as begun: " + why); }
+  /// Tells people what a store has to say while a command uses it.
+  static void warn(const std::string& line);
   OrExit<std::unique_ptr<queue::Sender>> open_sender() { return opened(queues().open_sender(queue())); }
   OrExit<std::unique_ptr<queue::Source>> open_source(queue::Half half) {
     return opened(queues().open_source({queue(), half}));
@@ -181,9 +188,6 @@ class QueueSession {
     const QueuePlace place;
     runtime::HostQueues queues;
   };
-
-  /// Tells people what a store has to say while a command uses it.
-  static void warn(const std::string& line);
 
   explicit QueueSession(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
   OrExit<void> check_plain_id(const Arguments& arguments);

@@ -25,12 +25,6 @@ bool is_in_flight(const queue::StoredMessage& message, WallTime now) {
   return message.state(now) == queue::MessageState::in_flight;
 }
 
-Error in_flight(const queue::StoredMessage& message, WallTime now) {
-  return {ErrorCode::conflict, is_in_flight(message, now)
-                                   ? "is in flight until " + format_timestamp(*message.invisible_until)
-                                   : "is in flight, as the host tells that has it at work"};
-}
-
 bool is_dead_already(const queue::StoredMessage& message, const BulkWork& work) {
   const auto* change = std::get_if<queue::Change>(&work);
   return change != nullptr && change->action == queue::ChangeAction::dead_letter && message.half == queue::Half::dlq;
@@ -231,7 +225,14 @@ void BulkRun::learn_what_is_at_work(SteadyTime now) {
 }
 
 bool BulkRun::is_at_work(const queue::StoredMessage& message, WallTime now) const {
-  return is_in_flight(message, now) || at_work_.contains(message.message.id);
+  return is_in_flight(message, now) || at_work_.contains({message.half, message.message.id});
+}
+
+Error BulkRun::in_flight(const queue::StoredMessage& message, WallTime now) const {
+  return {ErrorCode::conflict,
+          is_in_flight(message, now)
+              ? "is in flight until " + format_timestamp(*message.invisible_until)
+              : "is in flight: host " + at_work_.at({message.half, message.message.id}) + " has it at work"};
 }
 
 bool BulkRun::spares(const queue::StoredMessage& message, WallTime now) const {

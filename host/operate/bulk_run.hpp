@@ -2,9 +2,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <set>
+#include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -17,6 +18,9 @@ namespace sluice::operate {
 
 /// One change for every message, whose id and version are filled in; or edits of the content.
 using BulkWork = std::variant<queue::Change, std::vector<queue::ContentEdit>>;
+
+/// Messages that handlers have at work, by half and id: the label of the host.
+using AtWork = std::map<std::pair<queue::Half, std::string>, std::string>;
 
 struct BulkPlan {
   queue::Half half = queue::Half::standard;
@@ -42,8 +46,8 @@ struct BulkPlan {
   /// asked for.
   bool any_state = false;
   TableTariff tariff{};  ///< by which a dry run prices it
-  /// The ids that handlers have at work, where no record tells what is in flight; null: records do.
-  std::function<std::set<std::string>()> at_work;
+  /// Asks the hosts what is in flight, where no record tells; null: records do.
+  std::function<AtWork()> at_work;
 
   /// A purge.
   static BulkPlan removal_of_all(queue::Half half);
@@ -143,6 +147,7 @@ class BulkRun {
   /// Counts what became of a message, and tells it.
   void tell(Step& step, std::string id, BulkOutcome::Fate fate, Error error, bool was_in_flight = false);
   bool is_at_work(const queue::StoredMessage& message, WallTime now) const;
+  Error in_flight(const queue::StoredMessage& message, WallTime now) const;
   bool spares(const queue::StoredMessage& message, WallTime now) const;
   void learn_what_is_at_work(SteadyTime now);
   bool limit_reached() const { return plan_.limit > 0 && count_.done >= plan_.limit; }
@@ -156,7 +161,7 @@ class BulkRun {
   const WallTime began_;
 
   Pace pace_;
-  std::set<std::string> at_work_;  // as BulkPlan::at_work told last
+  AtWork at_work_;  // as BulkPlan::at_work told last
   SteadyTime at_work_again_ = SteadyTime::min();
   BulkCount count_;
   cost::Spent planned_;

@@ -232,6 +232,22 @@ class Fleet(Case):
         self.assertEqual(1, nobody.returncode)
         self.assert_one_line(nobody.stderr, "no host is at work on message nobody")
 
+    def test_a_message_at_work_is_left_alone(self):
+        """On a leased table no record tells that it is at work: it was taken from under its handler."""
+        self.started()
+        held = self.send(1, queue="slow")[0]
+        until("it is at work", lambda: self.json("running"))
+        for words in (("cancel",), ("delay", "--for", "1s"), ("move-to-front",), ("edit", "--set", "data=2")):
+            refused = self.sluice(words[0], "slow", held, *words[1:])
+            self.assertEqual(1, refused.returncode, words)
+            self.assert_one_line(refused.stderr, f"message {held} is in flight")
+        for words in (("delete", "--all"), ("invalid", "--where", "receive_count >= 0")):
+            done = json.loads(self.sluice(words[0], "slow", *words[1:], "--yes", check=True).stdout)
+            self.assertEqual(1, done["skipped"], words)
+        self.assertEqual(1, self.stats("slow")["total"])
+        taken = self.sluice("delete", "slow", held, check=True)
+        self.assertIn("was in flight", taken.stderr)
+
     def test_a_reload_says_what_came_of_it(self):
         self.started()
         self.write_job("noop", name="new", queue="orders")

@@ -165,14 +165,18 @@ TEST_F(BulkRunTest, LeavesAloneWhatAHostTellsOf) {
     plan.rate = 20;  // five at a time, in twelve batches a quarter of a second apart
     plan.at_work = [&] {
       ++asked;
-      return asked == 1 ? std::set<std::string>{id(0)} : std::set<std::string>{id(0), id(59)};
+      AtWork told{{{Half::standard, id(0)}, "web-1"}, {{Half::dlq, id(1)}, "web-1"}};
+      if (asked > 1) {
+        told.emplace(std::pair(Half::standard, id(59)), "web-2");
+      }
+      return told;
     };
     return plan;
   };
   BulkRun careful(desk_.oper(kBulkQueue), clock_, plan_with_hosts());
   finish(careful);
   EXPECT_THAT(ids_with(Fate::skipped), ElementsAre(id(0), id(59))) << "the second was taken up meanwhile";
-  EXPECT_EQ(outcomes_.front().error.message(), "is in flight, as the host tells that has it at work");
+  EXPECT_EQ(outcomes_.front().error.message(), "is in flight: host web-1 has it at work");
   EXPECT_TRUE(outcomes_.front().was_in_flight);
   EXPECT_EQ(careful.count().done, 58U);
   EXPECT_EQ(asked, 3) << "once a second";

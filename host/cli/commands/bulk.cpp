@@ -599,8 +599,9 @@ Exit run_bulk(const BulkOrder& order, operate::BulkWork work, const Arguments& a
     plan->page = kSqliteBatch;
     plan->batch = kSqliteBatch;
   }
-  if (!plan->force && !plan->unconditional) {
-    plan->at_work = at_work_as_hosts_tell(session->queue(), session->host(), arguments);
+  if (!plan->unconditional) {
+    SLUICE_TRY(at_work, at_work_as_hosts_tell(*session, arguments));
+    plan->at_work = std::move(*at_work);
   }
   session->oper().begin(deed_of(order, *plan, arguments, *session));
   if (plan->ids.size() == 1 && !plan->dry_run) {

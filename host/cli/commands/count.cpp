@@ -38,9 +38,13 @@ struct Wanted {
 OrExit<Look> look(QueueSession& session, const Wanted& wanted) {
   Look seen;
   seen.one = !session.queue().empty();
-  const auto names = seen.one ? std::vector<std::string>{session.queue()} : session.all_queues(seen.failures);
   const config::HostConfig& host = session.host();
-  std::set<const void*> silent;  // stores that have let one be counted in vain
+  std::set<const void*> silent;  // stores that have let us wait in vain
+  const SteadyTime began = session.clock().steady_now();
+  const auto names = seen.one ? std::vector<std::string>{session.queue()} : session.all_queues(seen.failures);
+  if (host.stores.empty() && !seen.failures.empty() && session.clock().steady_now() - began >= kStorePatience) {
+    silent.insert(&host.store);
+  }
   for (const std::string& name : names) {
     const config::OutboxConfig* const outbox = host.outbox(name);
     const void* const store = outbox == nullptr ? static_cast<const void*>(&host.store_of(name)) : outbox;
@@ -55,7 +59,11 @@ OrExit<Look> look(QueueSession& session, const Wanted& wanted) {
     } else if (seen.one) {
       return report.error();
     } else {
-      seen.failures.push_back(report.error().lines().front());
+      // One reason for all of them is told once.
+      if (const std::string why = report.error().lines().front();
+          seen.failures.empty() || seen.failures.back() != why) {
+        seen.failures.push_back(why);
+      }
       if (session.clock().steady_now() - begun > kStorePatience) {
         silent.insert(store);
       }

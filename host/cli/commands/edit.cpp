@@ -206,12 +206,15 @@ OrExit<queue::StoredMessage> unclaimed(QueueSession& session, const std::string&
   if (arguments.has("force")) {
     return std::move(*found);
   }
-  const AtWork at_work = at_work_as_hosts_tell(session.queue(), session.host(), arguments);
-  const bool in_flight = found->state(session.clock().wall_now()) == queue::MessageState::in_flight;
-  if (in_flight || (at_work && at_work().contains(id))) {
-    return Exit::failure("message " + id + " is in flight" +
-                         (in_flight ? " until " + format_timestamp(*found->invisible_until) : std::string()) +
+  if (found->state(session.clock().wall_now()) == queue::MessageState::in_flight) {
+    return Exit::failure("message " + id + " is in flight until " + format_timestamp(*found->invisible_until) +
                          "; wait for its handler, or add --force");
+  }
+  SLUICE_TRY(ask, at_work_as_hosts_tell(session, arguments));
+  const operate::AtWork at_work = *ask ? (*ask)() : operate::AtWork();
+  if (const auto holder = at_work.find({found->half, id}); holder != at_work.end()) {
+    return Exit::failure("message " + id + " is in flight: host " + holder->second +
+                         " has it at work; wait for its handler, or add --force");
   }
   return std::move(*found);
 }

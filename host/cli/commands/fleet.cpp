@@ -146,7 +146,8 @@ OrExit<void> keep_chosen(std::vector<operate::HandlerAtWork>& found, const Argum
 
 Exit running(const Arguments& arguments, Console& console) {
   SLUICE_TRY(session, FleetSession::open(arguments));
-  SLUICE_TRY(view, look_in_detail(*session));
+  const InterruptFlag interrupt;
+  SLUICE_TRY(view, look_in_detail(*session, interrupt));
   auto found = operate::handlers_at_work(*view);
   const bool some_work = !found.empty();
   SLUICE_PASS_ON(keep_chosen(found, arguments, *session));
@@ -156,8 +157,8 @@ Exit running(const Arguments& arguments, Console& console) {
   }
   show_all(found, session->clock().wall_now(), running_columns(), none, console);
   warn_of_hosts(*view, *session, console);
-  for (const std::string& label : hosts_without_detail(*view)) {
-    console.note("sluice running: host " + label + " has not said what its workers run");
+  for (const std::string& line : untold_work(*view, false)) {
+    console.note("sluice running: " + line);
   }
   return troubles_of(view->troubles);
 }

@@ -203,7 +203,8 @@ void find_holder(MessageAtHosts& message, const std::string& queue, const Argume
     return;
   }
   if (asks_hosts) {
-    static_cast<void>(look_in_detail(*session, is_found));
+    const InterruptFlag interrupt;
+    static_cast<void>(look_in_detail(*session, interrupt, is_found));
   } else if (const auto view = session->hosts_now(); !view.has_error()) {
     is_found(*view);
   }

@@ -451,7 +451,7 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Console& c
     entry.failed = count.refused;
     entry.stopped_by = stopped_by;
     if (const auto noted = note(); !noted) {
-      QueueSession::warn_of_open_deed(session.place().explained(noted.error(), plan.pair.from));
+      QueueSession::warn(open_deed(session.place().explained(noted.error(), plan.pair.from)));
     }
   };
   if (!ownership) {

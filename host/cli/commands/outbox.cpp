@@ -254,7 +254,7 @@ Exit prune(const Arguments& arguments, Console& console) {
   }
   const Pruned pruned = prune_all(*outbox, **desk, *age, console);
   if (const auto ended = (*audit)->finish({.changed = pruned.rows}, pruned.stopped_by, outbox->deadline()); !ended) {
-    QueueSession::warn_of_open_deed(ended.error().message());
+    QueueSession::warn(open_deed(ended.error().message()));
   }
   report_pruned(*outbox, false, pruned.rows, console);
   return pruned.stopped_by.empty()           ? Exit::ok()
