@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "host/cli/views/output.hpp"
 #include "host/isolation/crash_ledger.hpp"
 #include "host/runtime/isolation_ward.hpp"
 #include "host/work/job_queues.hpp"
