@@ -388,6 +388,11 @@ void QueueSession::finish_deed(const operate::DeedCount& count, const std::strin
   }
 }
 
+const void* store_identity(const config::HostConfig& host, const std::string& queue) {
+  const config::OutboxConfig* const outbox = host.outbox(queue);
+  return outbox == nullptr ? static_cast<const void*>(&host.store_of(queue)) : outbox;
+}
+
 std::vector<std::string> QueueSession::all_queues(std::vector<std::string>& failures) {
   std::vector<std::string> names = known_queues(host());
   auto made = queues().made_by_messages(Deadline::after(clock(), kStorePatience));

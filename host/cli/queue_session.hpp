@@ -117,6 +117,8 @@ class QueuePlace {
   bool names_table_ = false;
 };
 
+/// What tells the store, or outbox, that a queue lies in from all others of its host file.
+const void* store_identity(const config::HostConfig& host, const std::string& queue);
 /// A warning where a deed could not be finished in the audit.
 inline std::string open_deed(const std::string& why) { return "`sluice audit` will show this as begun: " + why; }
 

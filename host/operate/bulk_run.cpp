@@ -21,10 +21,6 @@ constexpr char kEndOfRest = ';';
 constexpr std::string_view kAfter = "after=";
 constexpr Duration kAtWorkAgain = std::chrono::seconds(1);
 
-bool is_in_flight(const queue::StoredMessage& message, WallTime now) {
-  return message.state(now) == queue::MessageState::in_flight;
-}
-
 bool is_dead_already(const queue::StoredMessage& message, const BulkWork& work) {
   const auto* change = std::get_if<queue::Change>(&work);
   return change != nullptr && change->action == queue::ChangeAction::dead_letter && message.half == queue::Half::dlq;
@@ -75,6 +71,16 @@ bool stops_the_run(const std::vector<queue::ChangeResult>& results) {
 }
 
 }  // namespace
+
+std::optional<Error> in_flight(const queue::StoredMessage& message, const AtWork& at_work, WallTime now) {
+  if (message.state(now) == queue::MessageState::in_flight) {
+    return Error(ErrorCode::conflict, "is in flight until " + format_timestamp(*message.invisible_until));
+  }
+  const auto holder = at_work.find({message.half, message.message.id});
+  return holder == at_work.end()
+             ? std::nullopt
+             : std::optional(Error(ErrorCode::conflict, "is in flight: host " + holder->second + " has it at work"));
+}
 
 BulkPlan BulkPlan::removal_of_all(queue::Half half) {
   BulkPlan plan;
@@ -224,19 +230,8 @@ void BulkRun::learn_what_is_at_work(SteadyTime now) {
   }
 }
 
-bool BulkRun::is_at_work(const queue::StoredMessage& message, WallTime now) const {
-  return is_in_flight(message, now) || at_work_.contains({message.half, message.message.id});
-}
-
-Error BulkRun::in_flight(const queue::StoredMessage& message, WallTime now) const {
-  return {ErrorCode::conflict,
-          is_in_flight(message, now)
-              ? "is in flight until " + format_timestamp(*message.invisible_until)
-              : "is in flight: host " + at_work_.at({message.half, message.message.id}) + " has it at work"};
-}
-
-bool BulkRun::spares(const queue::StoredMessage& message, WallTime now) const {
-  return !plan_.force && !plan_.unconditional && !plan_.any_state && is_at_work(message, now);
+bool BulkRun::is_at_work(const queue::StoredMessage& message) const {
+  return in_flight(message, at_work_, clock_.wall_now()).has_value();
 }
 
 std::vector<const queue::StoredMessage*> BulkRun::take_batch(Step& step) {
@@ -244,12 +239,14 @@ std::vector<const queue::StoredMessage*> BulkRun::take_batch(Step& step) {
   if (plan_.limit > 0) {
     most = std::min<std::size_t>(most, plan_.limit - count_.done);
   }
+  const bool spares = !plan_.force && !plan_.unconditional && !plan_.any_state;
   std::vector<const queue::StoredMessage*> batch;
   const WallTime now = clock_.wall_now();
   while (next_ < found_.size() && batch.size() < most) {
     const queue::StoredMessage& message = found_[next_++];
-    if (spares(message, now)) {
-      tell(step, message.message.id, Fate::skipped, in_flight(message, now), true);
+    auto why = spares ? in_flight(message, at_work_, now) : std::nullopt;
+    if (why) {
+      tell(step, message.message.id, Fate::skipped, *std::move(why), true);
     } else {
       batch.push_back(&message);
     }
@@ -273,7 +270,7 @@ BulkRun::Step BulkRun::apply() {
     const auto* change = std::get_if<queue::Change>(&plan_.work);
     for (const queue::StoredMessage* message : batch) {
       planned_ += change != nullptr ? plan_.tariff.change(*message, change->action) : plan_.tariff.edit(*message);
-      tell(step, message->message.id, Fate::planned, {}, is_at_work(*message, clock_.wall_now()));
+      tell(step, message->message.id, Fate::planned, {}, is_at_work(*message));
     }
     return step;
   }
@@ -333,7 +330,7 @@ void BulkRun::put_down(Step& step, const queue::StoredMessage& message, const qu
        applied  ? Fate::done
        : failed ? Fate::failed
                 : Fate::skipped,
-       std::move(error), is_at_work(message, clock_.wall_now()));
+       std::move(error), is_at_work(message));
 }
 
 void BulkRun::tell(Step& step, std::string id, Fate fate, Error error, bool was_in_flight) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -21,6 +22,9 @@ using BulkWork = std::variant<queue::Change, std::vector<queue::ContentEdit>>;
 
 /// Messages that handlers have at work, by half and id: the label of the host.
 using AtWork = std::map<std::pair<queue::Half, std::string>, std::string>;
+
+/// Why a message is left alone that somebody works on, by its record or as hosts tell; nothing: nobody does.
+std::optional<Error> in_flight(const queue::StoredMessage& message, const AtWork& at_work, WallTime now);
 
 struct BulkPlan {
   queue::Half half = queue::Half::standard;
@@ -146,9 +150,7 @@ class BulkRun {
   void put_down(Step& step, const queue::StoredMessage& message, const queue::ChangeResult& result);
   /// Counts what became of a message, and tells it.
   void tell(Step& step, std::string id, BulkOutcome::Fate fate, Error error, bool was_in_flight = false);
-  bool is_at_work(const queue::StoredMessage& message, WallTime now) const;
-  Error in_flight(const queue::StoredMessage& message, WallTime now) const;
-  bool spares(const queue::StoredMessage& message, WallTime now) const;
+  bool is_at_work(const queue::StoredMessage& message) const;
   void learn_what_is_at_work(SteadyTime now);
   bool limit_reached() const { return plan_.limit > 0 && count_.done >= plan_.limit; }
   Deadline deadline() const { return Deadline::after(clock_, std::chrono::seconds(30)); }

@@ -384,8 +384,10 @@ Result<std::vector<std::string>> HostQueues::made_by_messages(Deadline deadline)
 
 std::string HostQueues::known_elsewhere(const std::string& queue, Deadline deadline) {
   for (const std::string& store : config_.store_names()) {
-    const auto made = store == config_.queue(queue).store ? Result<std::vector<std::string>>(std::vector<std::string>())
-                                                          : ask_for_made(store, deadline);
+    if (store == config_.queue(queue).store) {
+      continue;
+    }
+    const auto made = ask_for_made(store, deadline);
     if (made && std::find(made->begin(), made->end(), queue) != made->end()) {
       return "the host file does not say where queue \"" + queue + "\" lies, and messages have made one in " +
              (store.empty() ? "the default store" : "store " + store) + "; give [queues." + queue + "] store = \"" +

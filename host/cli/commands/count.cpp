@@ -46,8 +46,7 @@ OrExit<Look> look(QueueSession& session, const Wanted& wanted) {
     silent.insert(&host.store);
   }
   for (const std::string& name : names) {
-    const config::OutboxConfig* const outbox = host.outbox(name);
-    const void* const store = outbox == nullptr ? static_cast<const void*>(&host.store_of(name)) : outbox;
+    const void* const store = store_identity(host, name);
     if (silent.contains(store)) {
       seen.failures.push_back("queue " + name + " is not counted, as its store does not answer");
       continue;

@@ -206,15 +206,14 @@ OrExit<queue::StoredMessage> unclaimed(QueueSession& session, const std::string&
   if (arguments.has("force")) {
     return std::move(*found);
   }
-  if (found->state(session.clock().wall_now()) == queue::MessageState::in_flight) {
-    return Exit::failure("message " + id + " is in flight until " + format_timestamp(*found->invisible_until) +
-                         "; wait for its handler, or add --force");
+  // Who is at work by its record need not be asked for.
+  auto why = operate::in_flight(*found, {}, session.clock().wall_now());
+  if (!why) {
+    SLUICE_TRY(ask, at_work_as_hosts_tell(session, arguments));
+    why = operate::in_flight(*found, *ask ? (*ask)() : operate::AtWork(), session.clock().wall_now());
   }
-  SLUICE_TRY(ask, at_work_as_hosts_tell(session, arguments));
-  const operate::AtWork at_work = *ask ? (*ask)() : operate::AtWork();
-  if (const auto holder = at_work.find({found->half, id}); holder != at_work.end()) {
-    return Exit::failure("message " + id + " is in flight: host " + holder->second +
-                         " has it at work; wait for its handler, or add --force");
+  if (why) {
+    return Exit::failure("message " + id + " " + why->message() + "; wait for its handler, or add --force");
   }
   return std::move(*found);
 }

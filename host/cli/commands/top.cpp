@@ -343,9 +343,7 @@ class TopLookout {
   }
 
   void count(const std::string& queue, std::set<const void*>& silent) {
-    const config::HostConfig& host = session_.queues().host();
-    const void* const outbox = host.outbox(queue);
-    const void* const store = outbox == nullptr ? &host.store_of(queue) : outbox;
+    const void* const store = store_identity(session_.queues().host(), queue);
     if (silent.contains(store)) {
       return with([&](TopModel& model) { model.see_trouble(queue, "not counted: its store does not answer"); });
     }

@@ -57,8 +57,7 @@ Result<ShardChange> change_shards(dynamo::Client& client, const table::QueueTabl
   if (change.before == change.after) {
     return change;
   }
-  const auto written =
-      write_numbers(client, place.queue, numbers_write(place, before, change.after), before.empty(), deadline);
+  const auto written = write_numbers(client, place, before, change.after, deadline);
   if (!written && written.error().kind == dynamo::ErrorKind::conditional_check_failed) {
     return Error(ErrorCode::conflict, "table '" + place.table +
                                           "': somebody else changed the number of shards of queue '" + place.queue +
@@ -116,8 +115,7 @@ Result<Shards> ShardCount::settled(Deadline deadline) {
     to_write_ = false;
     tried_ = true;
   }
-  const auto written =
-      write_numbers(client_, place_.queue, first_numbers(place_.table, place_.queue, *known), true, deadline);
+  const auto written = write_numbers(client_, place_, {}, *known, deadline);
   const bool others = !written && written.error().kind == dynamo::ErrorKind::conditional_check_failed;
   return others ? read(true, deadline) : known;
 }

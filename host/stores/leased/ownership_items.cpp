@@ -359,12 +359,13 @@ dynamo::ItemWrite numbers_write(const table::QueueTable& place, const Item& befo
   return request;
 }
 
-dynamo::Result<dynamo::ItemOutput> write_numbers(dynamo::Client& client, const std::string& queue,
-                                                 const dynamo::ItemWrite& numbers, bool first, Deadline deadline) {
-  if (first) {
-    SLUICE_PASS_ON(client.write({.table = numbers.table, .item = Place{std::string(kQueues), queue}.key()}, deadline));
+dynamo::Result<dynamo::ItemOutput> write_numbers(dynamo::Client& client, const table::QueueTable& place,
+                                                 const Item& before, const Shards& after, Deadline deadline) {
+  if (before.empty()) {
+    SLUICE_PASS_ON(
+        client.write({.table = place.table, .item = Place{std::string(kQueues), place.queue}.key()}, deadline));
   }
-  return client.write(numbers, deadline);
+  return client.write(numbers_write(place, before, after), deadline);
 }
 
 dynamo::Result<std::vector<std::string>> read_queues(dynamo::Client& client, const std::string& table,

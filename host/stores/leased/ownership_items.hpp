@@ -105,10 +105,10 @@ Place shards_place(std::string_view queue);
 dynamo::ItemWrite first_numbers(const std::string& table, const std::string& queue, const Shards& shards);
 /// The write of another number on condition that the item still is as `before` says; empty: there is none.
 dynamo::ItemWrite numbers_write(const table::QueueTable& place, const dynamo::Item& before, const Shards& after);
-/// Makes either. Where there was none, the queue's name goes into the table's list of its queues before, so that none
-/// has messages that the list does not know.
-dynamo::Result<dynamo::ItemOutput> write_numbers(dynamo::Client& client, const std::string& queue,
-                                                 const dynamo::ItemWrite& numbers, bool first, Deadline deadline);
+/// Makes it. Where there was none, the queue's name goes into the table's list of its queues before, so that none has
+/// messages that the list does not know.
+dynamo::Result<dynamo::ItemOutput> write_numbers(dynamo::Client& client, const table::QueueTable& place,
+                                                 const dynamo::Item& before, const Shards& after, Deadline deadline);
 /// The queues in that list. Consistent.
 dynamo::Result<std::vector<std::string>> read_queues(dynamo::Client& client, const std::string& table,
                                                      Deadline deadline);

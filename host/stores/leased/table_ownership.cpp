@@ -114,10 +114,9 @@ std::optional<Shards> TableOwnership::numbers_of(const QueueAddress& half, const
   Shards numbers = *told;
   if (item.empty()) {
     numbers.most_ever = std::max(numbers.most_ever, page.beyond());
-    const dynamo::ItemWrite first = first_numbers(table_, half.queue, numbers);
-    const auto written = write_numbers(client_, half.queue, first, true, deadline);
+    const auto written = write_numbers(client_, {half.queue, table_, {}, {}}, item, numbers, deadline);
     if (written) {
-      static_cast<void>(shards.learn(first.item));
+      static_cast<void>(shards.learn(first_numbers(table_, half.queue, numbers).item));
     } else if (written.error().kind == dynamo::ErrorKind::conditional_check_failed) {
       return std::nullopt;  // the next look reads it
     } else {
