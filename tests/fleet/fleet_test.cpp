@@ -45,7 +45,8 @@ class FleetTest : public ::testing::Test {
   Directive pause(const std::string& job) { return {.wish = Wish::pause, .target = Target::job, .name = job}; }
   std::vector<std::string> wishes() {
     std::vector<std::string> texts;
-    for (const Given& given : fleet_->steering(soon())->given) {
+    const auto steering = fleet_->steering(soon());
+    for (const Given& given : steering->given) {
       texts.push_back(given.directive.text());
     }
     return texts;

@@ -167,7 +167,8 @@ TEST_F(FleetServiceTest, TellsOfADeadHostThatItHasEnded) {
   const SteadyTime end = clock_.steady_now() + kPatience;
   std::string why;
   while (why.empty() && clock_.steady_now() < end) {
-    for (const fleet::KnownHost& host : fleet_->hosts(soon())->hosts) {
+    const auto view = fleet_->hosts(soon());
+    for (const fleet::KnownHost& host : view->hosts) {
       why += host.record.left_behind;
     }
     std::this_thread::yield();

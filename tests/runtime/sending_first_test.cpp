@@ -98,7 +98,8 @@ class SendingFirstTest : public ::testing::Test {
   }
   std::vector<std::string> lying_in(const std::string& queue) {
     std::vector<std::string> bodies;
-    for (const auto& message : (*queues_.open_operator(queue))->list({}, Deadline::never())->messages) {
+    const auto page = (*queues_.open_operator(queue))->list({}, Deadline::never());
+    for (const auto& message : page->messages) {
       bodies.push_back(message.message.body);
     }
     return bodies;
