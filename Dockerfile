@@ -22,7 +22,7 @@ FROM debian:bookworm-slim
 RUN apt-get update -qq \
  && apt-get install -y -qq --no-install-recommends ca-certificates \
     libcurl4 libssl3 libsqlite3-0 libedit2 libpq5 libprometheus-cpp-core1.0 \
-    libcctz2 tzdata zlib1g libmariadb3 libssh-4 libyaml-cpp0.7 libnats3.4 libexpat1 >/dev/null \
+    libcctz2 tzdata zlib1g libmariadb3 libssh-4 libyaml-cpp0.7 libnats3.4 >/dev/null \
  && rm -rf /var/lib/apt/lists/* \
  && groupadd --system --gid 10001 sluice \
  && useradd --system --uid 10001 --gid 10001 --home-dir /var/lib/sluice --shell /usr/sbin/nologin sluice \

@@ -1,12 +1,14 @@
 #include "config/files.hpp"
 
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <grp.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <array>
+#include <boost/algorithm/string/replace.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -68,31 +70,6 @@ Parsed<std::string> read_config_file(const std::string& file) {
   return one_error(file, "is larger than 1 MiB, the limit for a configuration file");
 }
 
-bool matches(const std::string& name, const std::string& pattern) {
-  std::size_t at = 0;
-  std::size_t i = 0;
-  std::size_t star = std::string::npos;
-  std::size_t star_at = 0;
-  while (at < name.size()) {
-    if (i < pattern.size() && pattern[i] == '*') {
-      star = i++;
-      star_at = at;
-    } else if (i < pattern.size() && (pattern[i] == '?' || pattern[i] == name[at])) {
-      ++i;
-      ++at;
-    } else if (star != std::string::npos) {
-      i = star + 1;
-      at = ++star_at;
-    } else {
-      return false;
-    }
-  }
-  while (i < pattern.size() && pattern[i] == '*') {
-    ++i;
-  }
-  return i == pattern.size();
-}
-
 MatchedFiles match_files(const HostConfig& host) {
   const std::string& host_file = host.file;
   std::set<std::string> found;
@@ -110,12 +87,13 @@ MatchedFiles match_files(const HostConfig& host) {
       }
       continue;
     }
+    const std::string pattern = boost::replace_all_copy(name, "[", "[[]");  // which stands for itself
     const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
     std::error_code failure;
     std::filesystem::directory_iterator entry(folder, failure);
     for (; !failure && entry != std::filesystem::directory_iterator(); entry.increment(failure)) {
       const std::string candidate = entry->path().filename().string();
-      if ((candidate[0] != '.' || name[0] == '.') && matches(candidate, name)) {
+      if (::fnmatch(pattern.c_str(), candidate.c_str(), FNM_NOESCAPE | FNM_PERIOD) == 0) {
         found.insert((path.parent_path() / candidate).lexically_normal().string());
       }
     }
@@ -151,7 +129,7 @@ std::vector<std::string> plugin_folders(const HostConfig& host) {
 }
 
 std::string resolve_path(const std::string& path, const std::string& file) {
-  return (std::filesystem::path(file).parent_path() / path).lexically_normal().string();
+  return path.empty() ? "" : (std::filesystem::path(file).parent_path() / path).lexically_normal().string();
 }
 
 namespace {

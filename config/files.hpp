@@ -29,11 +29,8 @@ std::string installed_plugin_dir();
 /// another one.
 std::vector<std::string> plugin_folders(const HostConfig& host);
 
-/// `path` as seen from the folder of `file`, when it is relative.
+/// `path` as seen from the folder of `file`, when it is relative; an empty one stays empty.
 std::string resolve_path(const std::string& path, const std::string& file);
-
-/// True when the name matches a pattern of '*' (any characters) and '?' (one byte).
-bool matches(const std::string& name, const std::string& pattern);
 
 /// What keeps a host from trusting a file whose content decides what it does: somebody besides root and this user may
 /// write it, or put another in its place. Nothing when only they may; otherwise what is wrong and the mend, as text

@@ -180,9 +180,7 @@ void read_tracing(Section tracing, HostConfig& config) {
   tracing.read("headers", read.headers);
   check_headers(tracing, read);
   tracing.read("ca", read.ca, path_complaint);
-  if (!read.ca.empty()) {
-    read.ca = resolve_path(read.ca, config.file);
-  }
+  read.ca = resolve_path(read.ca, config.file);
   if (endpoint != nullptr && !read.endpoint.empty()) {
     const bool has_path =
         with_scheme(read.endpoint).find('/', with_scheme(read.endpoint).find("://") + 3) != std::string::npos;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -101,10 +102,7 @@ const char* weighted_complaint(const std::string& text) {
 void read_queues(Section job, JobConfig& config) {
   const Member* several = job.find("queues");
   if (several == nullptr) {
-    if (job.require("queue", "name the queue, as in queue = \"orders\"") != nullptr) {
-      job.read("queue", config.queue, name_complaint);
-      config.queue_place = job.find("queue")->value.place;
-    }
+    config.queue_place = job.require("queue", "name the queue, as in queue = \"orders\"", config.queue, name_complaint);
     return;
   }
   config.queue_place = several->value.place;
@@ -201,11 +199,11 @@ void read_zone(Section& section, ScheduleConfig& schedule) {
   if (zone == nullptr || !std::holds_alternative<std::string>(zone->value.content)) {
     return;
   }
-  if (!TimeZone::find(schedule.time_zone)) {
-    section.error_at_value(
-        "time_zone", "names no time zone of this machine: \"" + abridged(schedule.time_zone) + "\"; " +
-                         (TimeZone::any_installed() ? "give its IANA name, such as \"Europe/Vienna\" or \"UTC\""
-                                                    : "its time zone data is missing: install the package tzdata"));
+  if (!has_time_zone(schedule.time_zone)) {
+    section.error_at_value("time_zone",
+                           "names no time zone of this machine: \"" + abridged(schedule.time_zone) + "\"; " +
+                               (has_time_zones() ? "give its IANA name, such as \"Europe/Vienna\" or \"UTC\""
+                                                 : "its time zone data is missing: install the package tzdata"));
   }
 }
 
@@ -292,65 +290,46 @@ const char* memory_complaint(const std::string& text) {
   return bytes && *bytes >= kLeastMemory ? nullptr : "a size of at least \"16MiB\", such as \"512MiB\" or \"2GiB\"";
 }
 
-/// What a table of options may hold, out of what TOML may hold.
-class OptionReader {
- public:
-  OptionReader(const Member& member, Section& owner, const std::string& title)
-      : member_(member), owner_(owner), naming_("'" + abridged(member.key) + "' in " + title + " ") {}
-
-  /// Nothing after an error.
-  std::optional<OptionValue> read() const {
-    return std::visit([this](const auto& content) { return convert(content); }, member_.value.content);
-  }
-
- private:
-  std::nullopt_t fail(const Value& value, const std::string& message) const {
+/// What a table of options may hold, out of what TOML may hold; nothing after an error. `title`: of that table.
+std::optional<OptionValue> option_value(const Member& member, Section& owner, const std::string& title) {
+  const auto fail = [&](const Value& value, const std::string& message) -> std::optional<OptionValue> {
     if (!std::holds_alternative<BrokenValue>(value.content)) {
-      owner_.error(value.place, naming_ + message);
+      owner.error(value.place, "'" + abridged(member.key) + "' in " + title + " " + message);
     }
     return std::nullopt;
-  }
-
-  std::optional<OptionValue> convert(bool value) const { return OptionValue(value); }
-  std::optional<OptionValue> convert(std::int64_t value) const { return OptionValue(value); }
-  std::optional<OptionValue> convert(const std::string& value) const { return OptionValue(value); }
-  std::optional<OptionValue> convert(double value) const {
-    if (!std::isfinite(value)) {
-      return fail(member_.value, "must be a finite number");
-    }
-    return OptionValue(value);
-  }
-  std::optional<OptionValue> convert(const Array& elements) const {
-    std::vector<std::string> list;
-    for (const Value& element : elements) {
-      const auto* text = std::get_if<std::string>(&element.content);
-      if (text == nullptr) {
-        return fail(element, std::string("must hold strings only, not ") + kind_of(element));
+  };
+  const auto convert = [&](const auto& content) -> std::optional<OptionValue> {
+    using Content = std::decay_t<decltype(content)>;
+    if constexpr (std::is_same_v<Content, Array>) {
+      std::vector<std::string> list;
+      for (const Value& element : content) {
+        const auto* text = std::get_if<std::string>(&element.content);
+        if (text == nullptr) {
+          return fail(element, std::string("must hold strings only, not ") + kind_of(element));
+        }
+        list.push_back(*text);
       }
-      list.push_back(*text);
-    }
-    return OptionValue(std::move(list));
-  }
-  std::optional<OptionValue> convert(const Table& entries) const {
-    std::map<std::string, std::string> map;
-    for (const Member& entry : entries) {
-      const auto* text = std::get_if<std::string>(&entry.value.content);
-      if (text == nullptr) {
-        return fail(entry.value, "must hold strings only; '" + abridged(entry.key) + "' is " + kind_of(entry.value));
+      return OptionValue(std::move(list));
+    } else if constexpr (std::is_same_v<Content, Table>) {
+      std::map<std::string, std::string> map;
+      for (const Member& entry : content) {
+        const auto* text = std::get_if<std::string>(&entry.value.content);
+        if (text == nullptr) {
+          return fail(entry.value, "must hold strings only; '" + abridged(entry.key) + "' is " + kind_of(entry.value));
+        }
+        map.emplace(entry.key, *text);
       }
-      map.emplace(entry.key, *text);
+      return OptionValue(std::move(map));
+    } else if constexpr (std::is_same_v<Content, ForeignValue> || std::is_same_v<Content, BrokenValue>) {
+      return fail(member.value, std::string("is ") + kind_of(member.value) + "; write it as a string");
+    } else {
+      const auto* number = std::get_if<double>(&member.value.content);
+      return number == nullptr || std::isfinite(*number) ? std::optional(OptionValue(content))
+                                                         : fail(member.value, "must be a finite number");
     }
-    return OptionValue(std::move(map));
-  }
-  std::optional<OptionValue> convert(const ForeignValue& foreign) const {
-    return fail(member_.value, std::string("is ") + foreign.kind + "; write it as a string");
-  }
-  std::optional<OptionValue> convert(const BrokenValue&) const { return std::nullopt; }
-
-  const Member& member_;
-  Section& owner_;
-  std::string naming_;
-};
+  };
+  return std::visit(convert, member.value.content);
+}
 
 /// The options of a handler that `owner` names; `title`: "[job.options]".
 void read_options(Section owner, const std::string& title, std::map<std::string, Option>& target) {
@@ -364,7 +343,7 @@ void read_options(Section owner, const std::string& title, std::map<std::string,
     return;
   }
   for (const Member& member : *table) {
-    if (std::optional<OptionValue> value = OptionReader(member, owner, title).read()) {
+    if (std::optional<OptionValue> value = option_value(member, owner, title)) {
       target.emplace(member.key, Option{*std::move(value), member.place});
     }
   }
@@ -373,10 +352,8 @@ void read_options(Section owner, const std::string& title, std::map<std::string,
 void read_arounds(Section job, JobConfig& config) {
   for (Section around : sections_of(job, "around", kMaxArounds)) {
     AroundConfig read;
-    if (const Member* handler = around.require("handler", "name a plugin's handler that goes around others")) {
-      around.read("handler", read.handler, name_complaint);
-      read.handler_place = handler->value.place;
-    }
+    read.handler_place =
+        around.require("handler", "name a plugin's handler that goes around others", read.handler, name_complaint);
     read_options(around, "[job.around.options]", read.options);
     config.arounds.push_back(std::move(read));
   }
@@ -425,13 +402,8 @@ void read_plugin(Section plugin, JobConfig& config) {
     return;
   }
   PluginPin pin;
-  if (plugin.require("file", "name the file, as in file = \"greeter.so\"") != nullptr) {
-    plugin.read("file", pin.file, plugin_file_complaint);
-  }
-  if (plugin.require("sha256", "give what `sha256sum` prints for the file") != nullptr) {
-    plugin.read("sha256", pin.sha256, sha256_complaint);
-    pin.place = plugin.find("sha256")->value.place;
-  }
+  plugin.require("file", "name the file, as in file = \"greeter.so\"", pin.file, plugin_file_complaint);
+  pin.place = plugin.require("sha256", "give what `sha256sum` prints for the file", pin.sha256, sha256_complaint);
   pin.sha256 = lower_case(pin.sha256);
   config.plugin = std::move(pin);
 }
@@ -454,10 +426,8 @@ void read_job(Section job, JobConfig& config) {
     read_queues(job, config);
     job.read("source", config.source, kSources);
   }
-  if (job.require("handler", "name a plugin's handler, as in handler = \"log\"") != nullptr) {
-    job.read("handler", config.handler, name_complaint);
-    config.handler_place = job.find("handler")->value.place;
-  }
+  config.handler_place =
+      job.require("handler", "name a plugin's handler, as in handler = \"log\"", config.handler, name_complaint);
   job.read("concurrency", config.concurrency, 1, kMaxAsyncConcurrency);
   job.read("max_batch", config.max_batch, 1, kMaxBatch);
   job.read("max_wait", config.max_wait, {Duration::zero(), std::chrono::minutes(1)});

@@ -103,7 +103,7 @@ void read_tls(Section section, const std::string& file, OutboxConfig& outbox) {
     section.error_here(" has one of 'certificate' and 'key'; give both, or neither");
   }
   for (std::string* path : {&tls.ca, &tls.certificate, &tls.key}) {
-    *path = path->empty() ? "" : resolve_path(*path, file);
+    *path = resolve_path(*path, file);
   }
   outbox.tls = std::move(tls);
 }
@@ -113,19 +113,15 @@ void read_ssh(Section section, const std::string& file, OutboxConfig& outbox) {
     return;
   }
   OutboxSsh ssh;
-  if (section.require("host", "name the SSH server") != nullptr) {
-    section.read("host", ssh.host, server_complaint);
-  }
+  section.require("host", "name the SSH server", ssh.host, server_complaint);
   section.read("port", ssh.port, 1, 65535);
   section.read("user", ssh.user, line_complaint);
-  if (section.require("private_key", "give the file of the key") != nullptr) {
-    section.read("private_key", ssh.private_key, path_complaint);
-  }
+  section.require("private_key", "give the file of the key", ssh.private_key, path_complaint);
   section.read("known_hosts", ssh.known_hosts, path_complaint);
   section.read("host_key_algorithms", ssh.host_key_algorithms, line_complaint);
   section.read("check_host_key", ssh.check_host_key);
   for (std::string* path : {&ssh.private_key, &ssh.known_hosts}) {
-    *path = path->empty() ? "" : resolve_path(*path, file);
+    *path = resolve_path(*path, file);
   }
   if (outbox.tls && outbox.kind == OutboxKind::postgres) {
     section.error_here(

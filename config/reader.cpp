@@ -1,13 +1,13 @@
 #include "config/reader.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <utility>
 
 #include "base/text/joined.hpp"
 #include "base/text/number.hpp"
 #include "base/text/visible.hpp"
+#include "base/timestamp.hpp"
 #include "config/syntax.hpp"
 
 namespace sluice::config {
@@ -53,23 +53,7 @@ constexpr std::size_t kMostLabel = 255;
 constexpr double kMostAmount = 1e9;
 
 /// "2026-11-01".
-bool is_day(std::string_view text) {
-  constexpr std::string_view kForm = "dddd-dd-dd";
-  if (text.size() != kForm.size()) {
-    return false;
-  }
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (kForm[i] == '-' ? text[i] != '-' : text[i] < '0' || text[i] > '9') {
-      return false;
-    }
-  }
-  const auto number = [text](std::size_t at, std::size_t count) {
-    return parse_number<unsigned>(text.substr(at, count)).value_or(0);
-  };
-  return std::chrono::year_month_day(std::chrono::year(static_cast<int>(number(0, 4))),
-                                     std::chrono::month(number(5, 2)), std::chrono::day(number(8, 2)))
-      .ok();
-}
+bool is_day(const std::string& text) { return parse_timestamp(text + "T00:00:00Z").has_value(); }
 
 }  // namespace
 
@@ -127,6 +111,12 @@ const Member* Section::require(const std::string& key, const std::string& mend) 
   return member;
 }
 
+Place Section::require(const std::string& key, const std::string& mend, std::string& target, Complaint complaint) {
+  const Member* member = require(key, mend);
+  read(key, target, complaint);
+  return member == nullptr ? Place() : member->value.place;
+}
+
 const Value* Section::find_sound(const std::string& key) {
   const Member* member = find(key);
   const bool sound = member != nullptr && !std::holds_alternative<BrokenValue>(member->value.content);
@@ -137,15 +127,22 @@ void Section::wrong_type(const std::string& key, const Value& value, const std::
   error(value.place, naming(key) + "must be " + expected + ", not " + kind_of(value));
 }
 
-void Section::read(const std::string& key, std::string& target, Complaint complaint, bool shown) {
+template <typename Content>
+const Content* Section::find_content(const std::string& key, const std::string& expected) {
   const Value* value = find_sound(key);
-  if (value == nullptr) {
+  const auto* content = value == nullptr ? nullptr : std::get_if<Content>(&value->content);
+  if (value != nullptr && content == nullptr) {
+    wrong_type(key, *value, expected);
+  }
+  return content;
+}
+
+void Section::read(const std::string& key, std::string& target, Complaint complaint, bool shown) {
+  const auto* text = find_content<std::string>(key, "a string");
+  if (text == nullptr) {
     return;
   }
-  const auto* text = std::get_if<std::string>(&value->content);
-  if (text == nullptr) {
-    wrong_type(key, *value, "a string");
-  } else if (const char* expected = complaint(*text)) {
+  if (const char* expected = complaint(*text)) {
     error_at_value(key, std::string("must be ") + expected + "; " +
                             (shown ? "it is " + quoted(*text) : "its value is not shown here"));
   } else {
@@ -173,13 +170,8 @@ void Section::read(const std::string& key, std::uint32_t& target, std::uint32_t 
 }
 
 void Section::read(const std::string& key, Duration& target, DurationBounds bounds) {
-  const Value* value = find_sound(key);
-  if (value == nullptr) {
-    return;
-  }
-  const auto* text = std::get_if<std::string>(&value->content);
+  const auto* text = find_content<std::string>(key, "a duration in quotes, such as \"30s\"");
   if (text == nullptr) {
-    wrong_type(key, *value, "a duration in quotes, such as \"30s\"");
     return;
   }
   const std::optional<Duration> duration = parse_duration(*text);
@@ -194,13 +186,8 @@ void Section::read(const std::string& key, Duration& target, DurationBounds boun
 }
 
 void Section::read(const std::string& key, std::vector<std::string>& target, Complaint complaint) {
-  const Value* value = find_sound(key);
-  if (value == nullptr) {
-    return;
-  }
-  const auto* array = std::get_if<Array>(&value->content);
+  const auto* array = find_content<Array>(key, "an array of strings");
   if (array == nullptr) {
-    wrong_type(key, *value, "an array of strings");
     return;
   }
   std::vector<std::string> result;
@@ -221,13 +208,8 @@ void Section::read(const std::string& key, std::vector<std::string>& target, Com
 }
 
 std::size_t Section::choose(const std::string& key, const std::vector<std::string>& words) {
-  const Value* value = find_sound(key);
-  if (value == nullptr) {
-    return words.size();
-  }
-  const auto* text = std::get_if<std::string>(&value->content);
+  const auto* text = find_content<std::string>(key, "a string");
   if (text == nullptr) {
-    wrong_type(key, *value, "a string");
     return words.size();
   }
   const auto found = std::find(words.begin(), words.end(), *text);
@@ -259,13 +241,8 @@ std::vector<Section> sections_of(Section parent, const std::string& key, std::si
   const std::string path = "[" + reader.sections_[parent.index_].path + "." + key + "]";
   const std::string expected = "a list of tables, each written as [" + path + "]";
   std::vector<Section> all;
-  const Value* value = parent.find_sound(key);
-  if (value == nullptr) {
-    return all;
-  }
-  const auto* list = std::get_if<Array>(&value->content);
+  const auto* list = parent.find_content<Array>(key, expected);
   if (list == nullptr) {
-    parent.wrong_type(key, *value, expected);
     return all;
   }
   if (list->size() > most) {
@@ -384,13 +361,8 @@ void Section::read_day(const std::string& key, std::string& target) {
 }
 
 void Section::read(const std::string& key, std::map<std::string, std::string>& target, bool plain) {
-  const Value* value = find_sound(key);
-  if (value == nullptr) {
-    return;
-  }
-  const auto* table = std::get_if<Table>(&value->content);
+  const auto* table = find_content<Table>(key, "a table of strings");
   if (table == nullptr) {
-    wrong_type(key, *value, "a table of strings");
     return;
   }
   for (const Member& entry : *table) {

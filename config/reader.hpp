@@ -45,6 +45,8 @@ class Section {
   const Member* find(const std::string& key);
   /// As find, and an error saying what is missing when absent.
   const Member* require(const std::string& key, const std::string& mend);
+  /// The same, and reads it; the place of its value.
+  Place require(const std::string& key, const std::string& mend, std::string& target, Complaint complaint);
 
   void read(const std::string& key, std::string& target, Complaint complaint, bool shown = true);
   void read(const std::string& key, std::uint32_t& target, std::uint32_t least, std::uint32_t most);
@@ -109,6 +111,9 @@ class Section {
 
   /// Nothing where the key is absent or has its error already.
   const Value* find_sound(const std::string& key);
+  /// The same where it is of this type; of another one it is an error.
+  template <typename Content>
+  const Content* find_content(const std::string& key, const std::string& expected);
   void read_number(const std::string& key, double& target, bool (*good)(double), const std::string& expected);
   std::size_t choose(const std::string& key, const std::vector<std::string>& words);
   void wrong_type(const std::string& key, const Value& value, const std::string& expected);

@@ -5,9 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/string/case_conv.hpp>
+#include <boost/algorithm/string/classification.hpp>
+#include <boost/algorithm/string/split.hpp>
 #include <cstddef>
 #include <deque>
 #include <iterator>
+#include <locale>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -30,63 +34,10 @@ bool is_zone_name(const std::string& name) {
          });
 }
 
-CivilDay day_of(const cctz::civil_day& day) {
-  // cctz counts from Monday.
-  const int weekday = (static_cast<int>(cctz::get_weekday(day)) + 1) % 7;
-  return {day.year(), day.month(), day.day(), weekday};
-}
-
-TimeZone::Time time_of(const cctz::time_point<cctz::seconds>& time) {
-  return TimeZone::Time(std::chrono::seconds(time.time_since_epoch().count()));
-}
-
-cctz::time_point<cctz::seconds> point_of(TimeZone::Time time) {
-  return std::chrono::time_point_cast<cctz::seconds>(std::chrono::system_clock::from_time_t(0)) +
-         cctz::seconds(time.time_since_epoch().count());
-}
-
-}  // namespace
-
-CivilDay CivilDay::plus(int days) const { return config::day_of(cctz::civil_day(year, month, day) + days); }
-
-class TimeZone::Zone {
- public:
-  explicit Zone(cctz::time_zone its_zone) : zone(its_zone) {}
-  const cctz::time_zone zone;
-};
-
-std::optional<TimeZone> TimeZone::find(const std::string& name) {
+std::optional<cctz::time_zone> find_zone(const std::string& name) {
   cctz::time_zone zone;
-  if (!is_zone_name(name) || !cctz::load_time_zone(name, &zone)) {
-    return std::nullopt;
-  }
-  return TimeZone(std::make_shared<const Zone>(zone));
+  return is_zone_name(name) && cctz::load_time_zone(name, &zone) ? std::optional(zone) : std::nullopt;
 }
-
-bool TimeZone::any_installed() { return find("Europe/London").has_value() || find("America/New_York").has_value(); }
-
-CivilDay TimeZone::day_of(Time time) const {
-  return config::day_of(cctz::civil_day(zone_->zone.lookup(point_of(time)).cs));
-}
-
-std::string TimeZone::text(Time time) const {
-  return cctz::format("%Y-%m-%d %H:%M:%S %Z", point_of(time), zone_->zone);
-}
-
-TimeZone::Times TimeZone::times_of(const CivilDay& day, int hour, int minute) const {
-  const auto found = zone_->zone.lookup(cctz::civil_second(day.year, day.month, day.day, hour, minute));
-  switch (found.kind) {
-    case cctz::time_zone::civil_lookup::SKIPPED:
-      return {Times::Kind::skipped, time_of(found.trans), {}};
-    case cctz::time_zone::civil_lookup::REPEATED:
-      return {Times::Kind::twice, time_of(found.pre), time_of(found.post)};
-    case cctz::time_zone::civil_lookup::UNIQUE:
-      break;
-  }
-  return {Times::Kind::once, time_of(found.pre), {}};
-}
-
-namespace {
 
 constexpr std::array<std::string_view, 12> kMonths{"JAN", "FEB", "MAR", "APR", "MAY", "JUN",
                                                    "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"};
@@ -110,34 +61,13 @@ constexpr std::array<Field, 5> kFields{{{"minute", 0, 59, nullptr, 0, 0},
                                         {"month", 1, 12, kMonths.data(), kMonths.size(), 1},
                                         {"day of the week", 0, 7, kWeekdays.data(), kWeekdays.size(), 0}}};
 
-std::string upper(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
-  return result;
-}
+bool has(std::uint64_t bits, int value) { return ((bits >> static_cast<unsigned>(value)) & 1U) != 0; }
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (std::size_t from = 0;;) {
-    const std::size_t end = text.find(separator, from);
-    parts.push_back(text.substr(from, end == std::string_view::npos ? end : end - from));
-    if (end == std::string_view::npos) {
-      return parts;
-    }
-    from = end + 1;
-  }
-}
+std::string upper(const std::string& text) { return boost::to_upper_copy(text, std::locale::classic()); }
 
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
-  std::size_t at = 0;
-  while ((at = text.find_first_not_of(" \t", at)) != std::string_view::npos) {
-    const std::size_t end = std::min(text.find_first_of(" \t", at), text.size());
-    words.push_back(text.substr(at, end - at));
-    at = end;
-  }
-  return words;
+std::vector<std::string> split(std::string_view text, const char* separators) {
+  std::vector<std::string> parts;
+  return boost::split(parts, text, boost::is_any_of(separators));
 }
 
 /// One field's bits, or what is wrong with it.
@@ -146,7 +76,7 @@ class FieldReader {
   FieldReader(const Field& field, std::string_view text) : field_(field), text_(text) {}
 
   bool read() {
-    for (const std::string_view part : split(text_, ',')) {
+    for (const std::string& part : split(text_, ",")) {
       if (!read_part(part)) {
         return false;
       }
@@ -166,7 +96,7 @@ class FieldReader {
   std::string bounds() const { return std::to_string(field_.least) + " to " + std::to_string(field_.most); }
 
   std::optional<int> value(std::string_view text) const {
-    const std::string word = upper(text);
+    const std::string word = upper(std::string(text));
     for (int i = 0; i < field_.name_count; ++i) {
       if (word == field_.names[i]) {
         return field_.first_name + i;
@@ -254,7 +184,7 @@ std::string spelt_out(const std::string& word) {
 std::string never_due(const CronLine& line) {
   std::string longest;
   for (int month = 1; month <= 12; ++month) {
-    if (((line.months >> static_cast<unsigned>(month)) & 1U) == 0) {
+    if (!has(line.months, month)) {
       continue;
     }
     const int days = kLongestMonths[static_cast<std::size_t>(month - 1)];
@@ -273,16 +203,17 @@ std::string never_due(const CronLine& line) {
 bool CronLine::every_hour() const { return hours == kAllHours; }
 
 bool CronLine::has_day(int day, int month, int weekday) const {
-  if (((months >> static_cast<unsigned>(month)) & 1U) == 0) {
+  if (!has(months, month)) {
     return false;
   }
-  const bool by_month = ((days >> static_cast<unsigned>(day)) & 1U) != 0;
-  const bool by_week = ((weekdays >> static_cast<unsigned>(weekday)) & 1U) != 0;
+  const bool by_month = has(days, day);
+  const bool by_week = has(weekdays, weekday);
   return any_day || any_weekday ? by_month && by_week : by_month || by_week;
 }
 
 std::variant<CronLine, std::string> parse_cron(const std::string& text) {
-  const auto words = words_of(text);
+  auto words = split(text, " \t");
+  std::erase(words, "");
   if (words.size() == 1 && words[0].front() == '@') {
     const std::string line = spelt_out(upper(words[0]));
     return line.empty() ? "has no name such as \"" + abridged(words[0]) + "\"; write five fields"
@@ -320,6 +251,10 @@ std::variant<CronLine, std::string> parse_cron(const std::string& text) {
   return line;
 }
 
+bool has_time_zone(const std::string& name) { return find_zone(name).has_value(); }
+
+bool has_time_zones() { return has_time_zone("Europe/London") || has_time_zone("America/New_York"); }
+
 namespace {
 
 using std::chrono::seconds;
@@ -329,44 +264,61 @@ constexpr int kMostDays = 366 * 9;
 
 }  // namespace
 
+/// Between local times and points in time. A value; thread-safe. The one boundary of cctz.
+class ScheduleTimes::Zone {
+ public:
+  explicit Zone(const cctz::time_zone& zone) : zone_(zone) {}
+
+  std::string text(Time time) const { return cctz::format("%Y-%m-%d %H:%M:%S %Z", time, zone_); }
+  cctz::civil_day day_of(Time time) const { return cctz::civil_day(zone_.lookup(time).cs); }
+
+  /// Of one day, in no order.
+  std::vector<Time> times_of(const CronLine& line, const cctz::civil_day& day) const {
+    std::vector<Time> times;
+    // cctz counts from Monday.
+    const int weekday = (static_cast<int>(cctz::get_weekday(day)) + 1) % 7;
+    if (!line.has_day(day.day(), day.month(), weekday)) {
+      return times;
+    }
+    for (int minute = 0; minute < 24 * 60; ++minute) {
+      if (has(line.hours, minute / 60) && has(line.minutes, minute % 60)) {
+        add(zone_.lookup(cctz::civil_minute(day) + minute), line.every_hour(), times);
+      }
+    }
+    return times;
+  }
+
+ private:
+  /// When a local time is: where the clocks skip it, the moment at which they go forward.
+  static void add(const cctz::time_zone::civil_lookup& found, bool every_hour, std::vector<Time>& times) {
+    const bool skipped = found.kind == cctz::time_zone::civil_lookup::SKIPPED;
+    if (!skipped || !every_hour) {
+      times.push_back(skipped ? found.trans : found.pre);
+    }
+    if (found.kind == cctz::time_zone::civil_lookup::REPEATED && every_hour) {
+      times.push_back(found.post);
+    }
+  }
+
+  const cctz::time_zone zone_;
+};
+
 std::optional<ScheduleTimes> ScheduleTimes::of(const ScheduleConfig& schedule) {
-  auto zone = TimeZone::find(schedule.time_zone);
-  if (!zone) {
+  const auto found = find_zone(schedule.time_zone);
+  if (!found) {
     return std::nullopt;
   }
+  auto zone = std::make_shared<const Zone>(*found);
   if (schedule.cron.empty()) {
     const auto every = std::chrono::duration_cast<seconds>(schedule.every);
-    return every > seconds(0) ? std::optional(ScheduleTimes(std::nullopt, every, std::move(*zone))) : std::nullopt;
+    return every > seconds(0) ? std::optional(ScheduleTimes(std::nullopt, every, std::move(zone))) : std::nullopt;
   }
   auto line = parse_cron(schedule.cron);
   const auto* good = std::get_if<CronLine>(&line);
-  return good == nullptr ? std::nullopt : std::optional(ScheduleTimes(*good, seconds(0), std::move(*zone)));
+  return good == nullptr ? std::nullopt : std::optional(ScheduleTimes(*good, seconds(0), std::move(zone)));
 }
 
-void ScheduleTimes::add_times_of(const CivilDay& day, std::vector<Time>& times) const {
-  if (!line_->has_day(day.day, day.month, day.weekday)) {
-    return;
-  }
-  const bool every_hour = line_->every_hour();
-  for (int hour = 0; hour < 24; ++hour) {
-    if (((line_->hours >> static_cast<unsigned>(hour)) & 1U) == 0) {
-      continue;
-    }
-    for (int minute = 0; minute < 60; ++minute) {
-      if (((line_->minutes >> static_cast<unsigned>(minute)) & 1U) == 0) {
-        continue;
-      }
-      const TimeZone::Times found = zone_.times_of(day, hour, minute);
-      if (found.kind == TimeZone::Times::Kind::skipped && every_hour) {
-        continue;
-      }
-      times.push_back(found.first);
-      if (found.kind == TimeZone::Times::Kind::twice && every_hour) {
-        times.push_back(found.second);
-      }
-    }
-  }
-}
+std::string ScheduleTimes::text(Time time) const { return zone_->text(time); }
 
 ScheduleTimes::Time ScheduleTimes::next_after(Time time) const {
   if (!line_) {
@@ -375,19 +327,17 @@ ScheduleTimes::Time ScheduleTimes::next_after(Time time) const {
     return time + (every_ - rest);
   }
   // From the day before on, because a day's times may lie beside it where the clocks change at midnight.
-  CivilDay day = zone_.day_of(time).plus(-1);
+  cctz::civil_day day = zone_->day_of(time) - 1;
   std::optional<Time> next;
   int beyond = 0;
   for (int i = 0; i < kMostDays && beyond < 2; ++i) {
-    std::vector<Time> times;
-    add_times_of(day, times);
-    for (const Time due : times) {
+    for (const Time due : zone_->times_of(*line_, day)) {
       if (due > time && (!next || due < *next)) {
         next = due;
       }
     }
     beyond += next ? 1 : 0;
-    day = day.plus(1);
+    ++day;
   }
   return next.value_or(Time::max());
 }
@@ -411,12 +361,11 @@ std::vector<ScheduleTimes::Time> ScheduleTimes::between(Time begin, Time end, st
 // Backwards day by day, so that a long absence costs what is wanted of it and not what was missed.
 std::vector<ScheduleTimes::Time> ScheduleTimes::last_of_line(Time begin, Time end, std::size_t most) const {
   std::set<Time> due;
-  CivilDay day = zone_.day_of(end).plus(1);
+  cctz::civil_day day = zone_->day_of(end) + 1;
   // A day's times may lie beside it where the clocks change at midnight: one day more is looked at on either side.
-  const CivilDay first = zone_.day_of(begin).plus(-1);
-  for (int beyond = 0; beyond < 2 && !day.before(first); day = day.plus(-1)) {
-    std::vector<Time> times;
-    add_times_of(day, times);
+  const cctz::civil_day first = zone_->day_of(begin) - 1;
+  for (int beyond = 0; beyond < 2 && day >= first; --day) {
+    const std::vector<Time> times = zone_->times_of(*line_, day);
     std::copy_if(times.begin(), times.end(), std::inserter(due, due.end()),
                  [begin, end](Time time) { return time > begin && time <= end; });
     beyond += due.size() >= most ? 1 : 0;

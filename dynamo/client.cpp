@@ -1,7 +1,6 @@
 #include "dynamo/client.hpp"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -52,13 +51,6 @@ constexpr const char* kUserAgent = "sluice/" SLUICE_VERSION;
 constexpr const char* kTargetPrefix = "DynamoDB_20120810.";
 
 Error stopped_error() { return {ErrorKind::cancelled, "the DynamoDB client has been stopped"}; }
-
-/// AWS's names for credentials that it knew once, or that were replaced.
-bool says_expired(const Error& error) {
-  constexpr std::array<std::string_view, 4> kNames = {"ExpiredTokenException", "ExpiredToken",
-                                                      "UnrecognizedClientException", "InvalidClientTokenId"};
-  return std::find(kNames.begin(), kNames.end(), error.exception_name) != kNames.end();
-}
 
 EndpointParameters endpoint_parameters(const ClientOptions& options) {
   EndpointParameters parameters;
@@ -432,7 +424,7 @@ class Client::Core {
     if (!result || stop_.stop_requested()) {
       return false;
     }
-    if (!call.credentials_replaced && says_expired(error)) {
+    if (!call.credentials_replaced && says_expired(error.exception_name)) {
       call.credentials_replaced = true;
       credentials_.refused(call.credentials);
       return true;

@@ -1,6 +1,7 @@
 #include "dynamo/retry.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace sluice::dynamo {
@@ -20,25 +21,9 @@ void RetryQuota::give(int tokens) {
 }
 
 bool RetryPolicy::repeatable(const Error& error) {
-  if (error.outcome_unknown) {
-    return false;
-  }
-  switch (error.kind) {
-    case ErrorKind::transport:
-    case ErrorKind::timeout:
-    case ErrorKind::throttled:
-    case ErrorKind::server:
-    case ErrorKind::malformed_response:
-      return true;
-    case ErrorKind::conditional_check_failed:
-    case ErrorKind::resource_not_found:
-    case ErrorKind::access_denied:
-    case ErrorKind::no_credentials:
-    case ErrorKind::validation:
-    case ErrorKind::cancelled:
-      return false;
-  }
-  return false;
+  constexpr std::array kRepeated{ErrorKind::transport, ErrorKind::timeout, ErrorKind::throttled, ErrorKind::server,
+                                 ErrorKind::malformed_response};
+  return !error.outcome_unknown && std::find(kRepeated.begin(), kRepeated.end(), error.kind) != kRepeated.end();
 }
 
 Duration RetryPolicy::backoff(const Error& error, int attempts, double random) const {

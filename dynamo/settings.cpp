@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/string/case_conv.hpp>
 #include <cstdlib>
 #include <fstream>
+#include <locale>
 #include <optional>
 #include <utility>
 
@@ -124,12 +126,6 @@ class Reader {
 
 constexpr std::string_view kDefault = "default";
 
-void merge(IniSection& into, const IniSection& from) {
-  for (const auto& [name, value] : from) {
-    into[name] = value;
-  }
-}
-
 std::filesystem::path path_of(const AwsEnvironment& environment, const char* variable, const char* in_home) {
   if (const auto named = environment.get(variable)) {
     return environment.expand(*named);
@@ -183,13 +179,6 @@ Result<std::string> endpoint_mode(const std::optional<Found>& found) {
                  found->place + " must be preferred, disabled or required, not \"" + found->value + "\"");
   }
   return mode;
-}
-
-std::string variable_suffix(const std::string& service) {
-  std::string out = service;
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
-  return out;
 }
 
 }  // namespace
@@ -287,7 +276,9 @@ Result<Profiles> Profiles::parse(std::string_view config, std::string_view crede
     }
   }
   for (const auto& [heading, section] : *credentials_file) {
-    merge(out.profiles_[heading], section);
+    for (const auto& [name, value] : section) {
+      out.profiles_[heading][name] = value;
+    }
   }
   return out;
 }
@@ -353,20 +344,14 @@ std::optional<std::string> configured_endpoint(const AwsEnvironment& environment
     return std::nullopt;
   }
   for (const std::string& variable :
-       {"AWS_ENDPOINT_URL_" + variable_suffix(service), std::string("AWS_ENDPOINT_URL")}) {
+       {"AWS_ENDPOINT_URL_" + boost::to_upper_copy(service, std::locale::classic()), std::string("AWS_ENDPOINT_URL")}) {
     if (auto url = environment.get(variable)) {
       return url;
     }
   }
-  if (const auto services = property(section, "services")) {
-    const IniSection* of_services = profiles.services(*services);
-    if (of_services != nullptr) {
-      if (auto url = property(*of_services, service + ".endpoint_url")) {
-        return url;
-      }
-    }
-  }
-  return property(section, "endpoint_url");
+  const IniSection* of_services = profiles.services(property(section, "services").value_or(""));
+  auto url = of_services == nullptr ? std::nullopt : property(*of_services, service + ".endpoint_url");
+  return url ? url : property(section, "endpoint_url");
 }
 
 }  // namespace sluice::dynamo

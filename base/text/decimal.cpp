@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstddef>
 
+#include "base/text/json_reader.hpp"
 #include "base/text/json_string.hpp"
 
 namespace sluice {
@@ -85,13 +86,9 @@ DecimalValue value_of(const Decimal& decimal) {
 }
 
 bool is_json_number(std::string_view text) {
-  const std::optional<Decimal> decimal = parse_decimal(text);
-  if (!decimal || text.front() == '+' || decimal->whole.empty()) {
-    return false;
-  }
-  const bool needless_zero = decimal->whole.size() > 1 && decimal->whole.front() == '0';
-  const bool bare_point = decimal->fraction.empty() && text.find('.') != std::string_view::npos;
-  return !needless_zero && !bare_point;
+  JsonReader reader(text, 0, JsonReader::BadText::refuse);
+  std::string_view number;
+  return reader.read_number(number) && number.size() == text.size();
 }
 
 std::strong_ordering compare_decimals(std::string_view left, std::string_view right) {

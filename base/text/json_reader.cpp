@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text/json_check.hpp"
+#include "base/text/number.hpp"
 #include "base/text/utf8.hpp"
 
 namespace sluice {
@@ -122,13 +123,8 @@ class OddCharacters {
     if (left().size() < 6) {
       return kNoHex;
     }
-    unit = 0;
-    for (const char c : left().substr(2, 4)) {
-      const bool letter = (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-      if (!letter && !JsonCursor::is_digit(c)) {
-        return kNoHex;
-      }
-      unit = unit * 16 + (letter ? (static_cast<unsigned>(c) | 0x20u) - 'a' + 10 : static_cast<unsigned>(c - '0'));
+    if (std::from_chars(at_ + 2, at_ + 6, unit, 16).ptr != at_ + 6) {
+      return kNoHex;
     }
     at_ += 6;
     return nullptr;
@@ -368,11 +364,7 @@ std::vector<std::string> parts_of(std::string_view pointer) {
 
 /// An element's number as RFC 6901 writes it: no sign, no leading zero.
 std::optional<std::uint64_t> index_of(const std::string& part) {
-  std::uint64_t index = 0;
-  const char* const end = part.data() + part.size();
-  const auto [rest, code] = std::from_chars(part.data(), end, index);
-  const bool plain = part == "0" || (!part.empty() && part.front() != '0');
-  return code == std::errc() && rest == end && plain ? std::optional(index) : std::nullopt;
+  return part == "0" || !part.starts_with('0') ? parse_number<std::uint64_t>(part) : std::nullopt;
 }
 
 /// Moves to the value that `part` names in the object or array that begins here; false: there is none.

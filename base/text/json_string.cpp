@@ -40,9 +40,7 @@ void append_json_escape(std::string& out, unsigned char c) {
       out += "\\t";
       return;
     default:
-      out += "\\u00";
-      out.push_back(kHexDigits[c >> 4]);
-      out.push_back(kHexDigits[c & 15]);
+      out += "\\u" + hex_digits(c, 4);
   }
 }
 

@@ -1,5 +1,6 @@
 #include "base/text/percent.hpp"
 
+#include <charconv>
 #include <cstddef>
 
 namespace sluice {
@@ -13,22 +14,14 @@ bool is_unreserved(char c) {
          c == '_' || c == '~';
 }
 
-int digit_value(char c) {
-  if (c >= '0' && c <= '9') {
-    return c - '0';
-  }
-  const char letter = static_cast<char>(c | 0x20);
-  return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
-}
-
 /// The byte that the escape at the front stands for; -1: there is none.
 int escaped_byte(std::string_view text) {
   if (text.size() < 3 || text[0] != '%') {
     return -1;
   }
-  const int high = digit_value(text[1]);
-  const int low = digit_value(text[2]);
-  return high < 0 || low < 0 ? -1 : high * 16 + low;
+  unsigned byte = 0;
+  const char* const end = text.data() + 3;
+  return std::from_chars(text.data() + 1, end, byte, 16).ptr == end ? static_cast<int>(byte) : -1;
 }
 
 }  // namespace

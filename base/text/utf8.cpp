@@ -1,35 +1,23 @@
 #include "base/text/utf8.hpp"
 
 #include <algorithm>
+#include <boost/locale/utf.hpp>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 
 namespace sluice {
 
+namespace {
+
+using Utf8 = boost::locale::utf::utf_traits<char>;
+
+}  // namespace
+
 std::size_t utf8_length(std::string_view text) {
-  if (text.empty()) {
-    return 0;
-  }
-  const auto byte = [&text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const auto continues = [&text](std::size_t i) { return i < text.size() && continues_utf8(text[i]); };
-  const unsigned first = byte(0);
-  if (first < 0x80) {
-    return 1;
-  }
-  if (first >= 0xC2 && first <= 0xDF) {
-    return continues(1) ? 2 : 0;
-  }
-  if (first >= 0xE0 && first <= 0xEF && continues(1) && continues(2)) {
-    const bool overlong = first == 0xE0 && byte(1) < 0xA0;
-    const bool surrogate = first == 0xED && byte(1) >= 0xA0;
-    return overlong || surrogate ? 0 : 3;
-  }
-  if (first >= 0xF0 && first <= 0xF4 && continues(1) && continues(2) && continues(3)) {
-    const bool overlong = first == 0xF0 && byte(1) < 0x90;
-    const bool beyond = first == 0xF4 && byte(1) >= 0x90;
-    return overlong || beyond ? 0 : 4;
-  }
-  return 0;
+  const char* at = text.data();
+  const bool good = boost::locale::utf::is_valid_codepoint(Utf8::decode(at, text.data() + text.size()));
+  return good ? static_cast<std::size_t>(at - text.data()) : 0;
 }
 
 std::size_t utf8_run(std::string_view text) {
@@ -57,26 +45,7 @@ std::size_t count_utf8(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char byte) { return !continues_utf8(byte); }));
 }
 
-void append_utf8(std::string& out, unsigned code_point) {
-  const auto tail = [&out, code_point](unsigned shift) {
-    out.push_back(static_cast<char>(0x80 | ((code_point >> shift) & 0x3F)));
-  };
-  if (code_point < 0x80) {
-    out.push_back(static_cast<char>(code_point));
-  } else if (code_point < 0x800) {
-    out.push_back(static_cast<char>(0xC0 | (code_point >> 6)));
-    tail(0);
-  } else if (code_point < 0x10000) {
-    out.push_back(static_cast<char>(0xE0 | (code_point >> 12)));
-    tail(6);
-    tail(0);
-  } else {
-    out.push_back(static_cast<char>(0xF0 | (code_point >> 18)));
-    tail(12);
-    tail(6);
-    tail(0);
-  }
-}
+void append_utf8(std::string& out, unsigned code_point) { Utf8::encode(code_point, std::back_inserter(out)); }
 
 std::string_view cut_utf8(std::string_view text, std::size_t limit) {
   if (text.size() <= limit) {

@@ -2,19 +2,19 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/locale/utf.hpp>
 #include <cstdint>
 #include <utility>
 
 #include "base/guard.hpp"
 #include "base/text/hex.hpp"
 #include "base/text/json_string.hpp"
-#include "base/text/utf8.hpp"
 
 namespace sluice {
 
 namespace {
 
-std::uint8_t byte_at(std::string_view text, std::size_t index) { return static_cast<std::uint8_t>(text[index]); }
+namespace utf = boost::locale::utf;
 
 /// Characters beyond C1 that show nothing or turn the order of others round: soft hyphen, marks and ends of directions,
 /// spaces without width, separators of lines, invisible operators, byte order mark, annotations, tags.
@@ -29,18 +29,6 @@ constexpr std::array<std::pair<char32_t, char32_t>, 10> kHidden{{{0xad, 0xad},
                                                                  {0xfff9, 0xfffb},
                                                                  {0xe0000, 0xe007f}}};
 
-/// `sequence` is one character of UTF-8.
-char32_t code_point(std::string_view sequence) {
-  if (sequence.size() == 1) {
-    return byte_at(sequence, 0);
-  }
-  char32_t point = byte_at(sequence, 0) & (0x7fU >> sequence.size());
-  for (std::size_t i = 1; i < sequence.size(); ++i) {
-    point = point << 6U | (byte_at(sequence, i) & 0x3fU);
-  }
-  return point;
-}
-
 /// C0, DEL, the C1 range, which terminals obey as they obey ESC, and what is hidden.
 bool is_escaped(char32_t point) {
   if (point < 0xa0) {
@@ -50,12 +38,7 @@ bool is_escaped(char32_t point) {
                      [point](const auto& range) { return point >= range.first && point <= range.second; });
 }
 
-void append_unit(std::string& out, char32_t unit) {
-  out += "\\u";
-  for (const unsigned shift : {12U, 8U, 4U, 0U}) {
-    out += kHexDigits[unit >> shift & 0xfU];
-  }
-}
+void append_unit(std::string& out, char32_t unit) { out += "\\u" + hex_digits(unit, 4); }
 
 /// As JSON writes it, so that in JSON nothing is changed by it.
 void append_escape(std::string& out, char32_t point) {
@@ -69,24 +52,19 @@ void append_escape(std::string& out, char32_t point) {
   }
 }
 
-void append_raw_byte(std::string& out, std::uint8_t byte) {
-  out += "\\x";
-  out += kHexDigits[byte >> 4U];
-  out += kHexDigits[byte & 0xfU];
-}
-
-/// Calls `raw` for a byte that is not UTF-8, `odd` for what is escaped, and `plain` for every other character.
-template <typename Raw, typename Odd, typename Plain>
-void each_character(std::string_view text, Raw raw, Odd odd, Plain plain) {
+void append(std::string& out, std::string_view text, bool in_json) {
   while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    const std::string_view sequence = text.substr(0, length == 0 ? 1 : length);
-    if (length == 0) {
-      raw(byte_at(text, 0));
-    } else if (const char32_t point = code_point(sequence); is_escaped(point)) {
-      odd(point);
+    const char* at = text.data();
+    const char32_t point = utf::utf_traits<char>::decode(at, text.data() + text.size());
+    const bool good = utf::is_valid_codepoint(point);
+    const std::string_view sequence = text.substr(0, good ? static_cast<std::size_t>(at - text.data()) : 1);
+    if (!good) {
+      out += (in_json ? "\\\\x" : "\\x") + hex_digits(static_cast<unsigned char>(text[0]), 2);
+    } else if (is_escaped(point)) {
+      append_escape(out, point);
     } else {
-      plain(sequence);
+      out += in_json && (sequence == "\"" || sequence == "\\") ? "\\" : "";
+      out += sequence;
     }
     text.remove_prefix(sequence.size());
   }
@@ -94,11 +72,7 @@ void each_character(std::string_view text, Raw raw, Odd odd, Plain plain) {
 
 }  // namespace
 
-void append_visible(std::string& out, std::string_view text) {
-  each_character(
-      text, [&out](std::uint8_t byte) { append_raw_byte(out, byte); },
-      [&out](char32_t point) { append_escape(out, point); }, [&out](std::string_view sequence) { out += sequence; });
-}
+void append_visible(std::string& out, std::string_view text) { append(out, text, false); }
 
 std::string visible(std::string_view text) {
   std::string shown;
@@ -108,17 +82,7 @@ std::string visible(std::string_view text) {
 
 void append_visible_json(std::string& out, std::string_view text) {
   out += '"';
-  each_character(
-      text,
-      [&out](std::uint8_t byte) {
-        out += '\\';
-        append_raw_byte(out, byte);
-      },
-      [&out](char32_t point) { append_escape(out, point); },
-      [&out](std::string_view sequence) {
-        out += sequence == "\"" || sequence == "\\" ? "\\" : "";
-        out += sequence;
-      });
+  append(out, text, true);
   out += '"';
 }
 

@@ -213,6 +213,9 @@ std::vector<Result<std::string>> Core::send(std::vector<queue::NewMessage> messa
 }
 
 Result<void> Core::change(queue::Change change) const {
+  if (change.id.empty()) {
+    return Error(ErrorKind::id_not_provided);
+  }
   const auto changed = oper().change(std::span(&change, 1), deadline()).front();
   switch (changed.status) {
     case queue::ChangeStatus::applied:
@@ -227,7 +230,15 @@ Result<void> Core::change(queue::Change change) const {
   return error(changed.error, Asked::read);
 }
 
+Result<Message> Core::changed(const queue::Change& wanted) const {
+  const auto done = change(wanted);
+  return done ? look(wanted.id) : Result<Message>(done.error());
+}
+
 Result<Message> Core::look(const std::string& id) const {
+  if (id.empty()) {
+    return Error(ErrorKind::id_not_provided);
+  }
   auto stored = oper().get(id, deadline());
   if (!stored) {
     return error(stored.error(), Asked::read);

@@ -85,7 +85,9 @@ class Core {
   std::vector<Result<std::string>> send(std::vector<queue::NewMessage> messages, Deadline deadline) const;
   /// One change of one message.
   Result<void> change(queue::Change change) const;
-  /// The message after a change of ours.
+  /// The same, and the message as it is afterwards.
+  Result<Message> changed(const queue::Change& wanted) const;
+  /// The message as it is.
   Result<Message> look(const std::string& id) const;
 
  private:

@@ -208,11 +208,7 @@ std::vector<Result<std::string>> QueueClient::send(std::span<const NewMessage> m
 }
 
 Result<Message> QueueClient::change_visibility(const std::string& id, Duration timeout) {
-  if (id.empty()) {
-    return no_id();
-  }
-  const auto changed = core_->change({.id = id, .action = queue::ChangeAction::set_visibility, .after = timeout});
-  return changed ? core_->look(id) : Result<Message>(changed.error());
+  return core_->changed({.id = id, .action = queue::ChangeAction::set_visibility, .after = timeout});
 }
 
 Result<Receipt> QueueClient::change_visibility(const Receipt& receipt, Duration timeout) {
@@ -241,9 +237,6 @@ Result<Receipt> QueueClient::change_visibility(const Receipt& receipt, Duration 
 }
 
 Result<void> QueueClient::delete_message(const std::string& id) {
-  if (id.empty()) {
-    return no_id();
-  }
   auto removed = core_->change({.id = id, .action = queue::ChangeAction::remove});
   if (!removed && removed.error().kind() == ErrorKind::id_not_found) {
     return {};
@@ -252,9 +245,6 @@ Result<void> QueueClient::delete_message(const std::string& id) {
 }
 
 Result<void> QueueClient::delete_message(const std::string& id, std::int64_t version) {
-  if (id.empty()) {
-    return no_id();
-  }
   return core_->change({.id = id, .action = queue::ChangeAction::remove, .version = version});
 }
 
@@ -285,12 +275,7 @@ std::vector<Result<void>> QueueClient::delete_messages(std::span<const Receipt> 
 }
 
 Result<Message> QueueClient::move_to_dlq(const std::string& id, const std::string& reason) {
-  if (id.empty()) {
-    return no_id();
-  }
-  const auto moved =
-      core_->change({.id = id, .action = queue::ChangeAction::dead_letter, .failure = failure_of(*core_, reason)});
-  return moved ? core_->look(id) : Result<Message>(moved.error());
+  return core_->changed({.id = id, .action = queue::ChangeAction::dead_letter, .failure = failure_of(*core_, reason)});
 }
 
 Result<void> QueueClient::move_to_dlq(const Receipt& receipt, const std::string& reason) {
@@ -298,24 +283,15 @@ Result<void> QueueClient::move_to_dlq(const Receipt& receipt, const std::string&
 }
 
 Result<Message> QueueClient::redrive(const std::string& id) {
-  if (id.empty()) {
-    return no_id();
-  }
-  const auto redriven = core_->change({.id = id, .action = queue::ChangeAction::redrive});
-  if (redriven) {
-    return core_->look(id);
-  }
-  if (redriven.error().kind() != ErrorKind::conditional_check_failed) {
-    return redriven.error();
+  auto redriven = core_->changed({.id = id, .action = queue::ChangeAction::redrive});
+  if (redriven || redriven.error().kind() != ErrorKind::conditional_check_failed) {
+    return redriven;
   }
   const auto found = core_->look(id);
   return found ? redrive_refused(*found, core_->clock().wall_now(), redriven.error()) : found.error();
 }
 
 Result<std::optional<Message>> QueueClient::get(const std::string& id) {
-  if (id.empty()) {
-    return no_id();
-  }
   auto found = core_->look(id);
   if (found) {
     return std::optional(std::move(*found));

@@ -1,5 +1,6 @@
 #include "dynamo/codec/requests.hpp"
 
+#include <array>
 #include <map>
 #include <utility>
 #include <vector>
@@ -107,19 +108,8 @@ void append_index(std::string& out, const IndexDescription& index) {
   out += std::move(body).finish();
 }
 
-std::string_view name_of(ItemWrite::Kind kind) {
-  switch (kind) {
-    case ItemWrite::Kind::put:
-      return "Put";
-    case ItemWrite::Kind::update:
-      return "Update";
-    case ItemWrite::Kind::remove:
-      return "Delete";
-    case ItemWrite::Kind::check:
-      break;
-  }
-  return "ConditionCheck";
-}
+// By ItemWrite::Kind.
+constexpr std::array<std::string_view, 4> kActions{"Put", "Update", "Delete", "ConditionCheck"};
 
 // What a write says, alone or as an action of a transaction.
 void add_write(Body& body, const ItemWrite& write) {
@@ -139,7 +129,7 @@ std::string encode(const TransactWriteRequest& request) {
     Body write(kTypicalBytes);
     add_write(write, action);
     Body one(0);
-    one.member(name_of(action.kind)) += std::move(write).finish();
+    one.member(kActions.at(static_cast<std::size_t>(action.kind))) += std::move(write).finish();
     out += std::move(one).finish();
   });
   body.text_unless_empty("ClientRequestToken", request.token);

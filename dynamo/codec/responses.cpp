@@ -372,6 +372,7 @@ std::string bare_name(std::string_view type) {
 
 std::vector<std::string> codes_of(const std::vector<CancellationReason>& reasons) {
   std::vector<std::string> codes;
+  codes.reserve(reasons.size());
   for (const CancellationReason& reason : reasons) {
     codes.push_back(reason.code);
   }
@@ -468,7 +469,6 @@ struct NamedKind {
 };
 
 // Names without "Exception" or "Error" at the end: AWS spells many both ways, the codes of PartiQL statements a third.
-// Sorted by name.
 constexpr NamedKind kKinds[] = {
     {"AccessDenied", ErrorKind::access_denied},
     {"AuthFailure", ErrorKind::access_denied},
@@ -514,12 +514,10 @@ constexpr NamedKind kKinds[] = {
     {"UnrecognizedClient", ErrorKind::access_denied},
     {"Validation", ErrorKind::validation},
 };
-static_assert(std::is_sorted(std::begin(kKinds), std::end(kKinds),
-                             [](const NamedKind& a, const NamedKind& b) { return a.name < b.name; }));
 
 std::string_view stem(std::string_view name) {
   for (const std::string_view ending : {std::string_view("Exception"), std::string_view("Error")}) {
-    if (name.size() > ending.size() && name.substr(name.size() - ending.size()) == ending) {
+    if (name.size() > ending.size() && name.ends_with(ending)) {
       name.remove_suffix(ending.size());
     }
   }
@@ -527,10 +525,10 @@ std::string_view stem(std::string_view name) {
 }
 
 const NamedKind* lookup(std::string_view name) {
-  const std::string_view wanted = stem(name);
-  const auto* found = std::lower_bound(std::begin(kKinds), std::end(kKinds), wanted,
-                                       [](const NamedKind& a, std::string_view b) { return a.name < b; });
-  return found != std::end(kKinds) && found->name == wanted ? found : nullptr;
+  const auto* const found =
+      std::find_if(std::begin(kKinds), std::end(kKinds),
+                   [wanted = stem(name)](const NamedKind& known) { return known.name == wanted; });
+  return found == std::end(kKinds) ? nullptr : found;
 }
 
 ErrorKind kind_of_status(int status) {
@@ -690,6 +688,12 @@ std::optional<Error> check_crc32(const Headers& headers, std::string_view body) 
 ErrorKind error_kind(std::string_view name, int status) {
   const NamedKind* known = lookup(name);
   return known != nullptr ? known->kind : kind_of_status(status);
+}
+
+bool says_expired(std::string_view exception_name) {
+  constexpr std::string_view kNames[] = {"ExpiredTokenException", "ExpiredToken", "UnrecognizedClientException",
+                                         "InvalidClientTokenId"};
+  return std::find(std::begin(kNames), std::end(kNames), exception_name) != std::end(kNames);
 }
 
 bool may_have_taken_effect(std::string_view exception_name, int status) {

@@ -57,6 +57,9 @@ Error decode_error(int status, const Headers& headers, std::string_view body);
 /// by `status` (0: none) when the name is not known.
 ErrorKind error_kind(std::string_view name, int status);
 
+/// Whether AWS says with this name that it knew the credentials once, or that they were replaced.
+bool says_expired(std::string_view exception_name);
+
 inline constexpr std::size_t kMaxErrorText = 1000;
 
 /// Text of anybody's making as one line of valid UTF-8 without control characters, at most kMaxErrorText bytes.

@@ -83,14 +83,8 @@ bool wait_readable(int fd, const Clock& clock, Deadline deadline) {
     const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
     pollfd waited{fd, POLLIN, 0};
     const int ready = ::poll(&waited, 1, static_cast<int>(std::min<long long>(ms, INT_MAX)));
-    if (ready > 0) {
-      return true;
-    }
-    if (ready < 0 && errno != EINTR) {
-      return false;
-    }
-    if (ready == 0) {
-      return false;
+    if (ready >= 0 || errno != EINTR) {
+      return ready > 0;
     }
   }
 }
@@ -169,15 +163,16 @@ bool worth_repeating(const HttpResult& result) {
 
 constexpr std::size_t kMaxDepth = 8;
 
-/// A member of an object that is text or a whole number; anything else has no text.
+/// A member of an object that is text or a whole number; anything else has no text. Borrows the JSON.
 struct Field {
   std::string name;
   JsonReader::Kind kind = JsonReader::Kind::nothing;
   std::string text;
+  std::string_view written;  ///< of anything else
 };
 
 Field read_field(JsonReader& reader, std::string_view name) {
-  Field field{std::string(name), reader.peek(), {}};
+  Field field{std::string(name), reader.peek(), {}, {}};
   if (field.kind == JsonReader::Kind::string) {
     reader.read_string(field.text);
   } else if (field.kind == JsonReader::Kind::number) {
@@ -187,7 +182,7 @@ Field read_field(JsonReader& reader, std::string_view name) {
       field.text = text;
     }
   } else {
-    reader.skip();
+    reader.read_raw(field.written);
   }
   return field;
 }
@@ -195,32 +190,21 @@ Field read_field(JsonReader& reader, std::string_view name) {
 /// The members of the object `member` of `text`, or of `text` itself; nothing when there is no such object.
 std::optional<std::vector<Field>> fields_of(std::string_view text, std::string_view member) {
   JsonReader reader(text, kMaxDepth, JsonReader::BadText::refuse);
-  std::optional<std::vector<Field>> fields;
-  const auto read_object = [&reader, &fields] {
-    fields.emplace();
-    std::string_view name;
-    reader.begin_object();
-    while (reader.next_member(name)) {
-      fields->push_back(read_field(reader, name));
-    }
-  };
-  if (member.empty()) {
-    read_object();
-    return reader.finish() ? fields : std::nullopt;
-  }
+  std::vector<Field> fields;
   std::string_view name;
   reader.begin_object();
   while (reader.next_member(name)) {
-    if (name != member) {
-      reader.skip();
-    } else if (reader.peek() == JsonReader::Kind::object) {
-      read_object();
-    } else {
-      fields.reset();
-      reader.skip();
-    }
+    fields.push_back(read_field(reader, name));
   }
-  return reader.finish() ? fields : std::nullopt;
+  if (!reader.finish()) {
+    return std::nullopt;
+  }
+  if (member.empty()) {
+    return fields;
+  }
+  const auto last =
+      std::find_if(fields.rbegin(), fields.rend(), [&](const Field& field) { return field.name == member; });
+  return last == fields.rend() ? std::nullopt : fields_of(last->written, {});
 }
 
 /// RFC 3339 text, or milliseconds since 1970 as Identity Center gives them.

@@ -7,6 +7,7 @@
 #include "base/text/percent.hpp"
 #include "base/timestamp.hpp"
 #include "dynamo/codec/responses.hpp"
+#include "dynamo/codec/xml.hpp"
 #include "dynamo/credentials/sources.hpp"
 #include "dynamo/endpoints/endpoint_rules.hpp"
 #include "dynamo/settings.hpp"
@@ -17,51 +18,6 @@ namespace {
 
 constexpr const char* kVersion = "2011-06-15";
 constexpr const char* kDefaultRegion = "us-east-1";
-
-/// The five entities of XML; anything else makes the text unusable, as keys contain none.
-std::optional<std::string> unescape(std::string_view text) {
-  constexpr std::pair<std::string_view, char> kEntities[] = {{"&amp;", '&'},  {"&lt;", '<'},    {"&gt;", '>'},
-                                                             {"&quot;", '"'}, {"&apos;", '\''}, {"&#39;", '\''},
-                                                             {"&#xA;", '\n'}};
-  std::string out;
-  while (!text.empty()) {
-    if (text.front() != '&') {
-      out += text.front();
-      text.remove_prefix(1);
-      continue;
-    }
-    const auto* const entity = std::find_if(std::begin(kEntities), std::end(kEntities),
-                                            [&](const auto& known) { return text.starts_with(known.first); });
-    if (entity == std::end(kEntities)) {
-      return std::nullopt;
-    }
-    out += entity->second;
-    text.remove_prefix(entity->first.size());
-  }
-  return out;
-}
-
-/// What stands between <tag> and </tag>, markup included; the first one.
-std::optional<std::string_view> inside(std::string_view xml, const std::string& tag) {
-  const std::string open = "<" + tag + ">";
-  const std::string close = "</" + tag + ">";
-  const auto start = xml.find(open);
-  if (start == std::string_view::npos) {
-    return std::nullopt;
-  }
-  const auto begin = start + open.size();
-  const auto end = xml.find(close, begin);
-  return end == std::string_view::npos ? std::nullopt : std::optional(xml.substr(begin, end - begin));
-}
-
-/// The text of an element that has only text.
-std::optional<std::string> text_of(std::string_view xml, const std::string& tag) {
-  const auto content = inside(xml, tag);
-  if (!content || content->find('<') != std::string_view::npos) {
-    return std::nullopt;
-  }
-  return unescape(trim(*content));
-}
 
 /// "123456789012" of "arn:aws:sts::123456789012:assumed-role/name/session".
 std::string account_of(std::string_view arn) {
@@ -255,12 +211,12 @@ class RoleChain {
 }  // namespace
 
 Result<Credentials> parse_sts_answer(std::string_view xml, const std::string& source) {
-  const auto element = inside(xml, "Credentials");
+  const auto element = xml_inside(xml, "Credentials");
   const std::string_view part = element.value_or("");
-  auto key = text_of(part, "AccessKeyId");
-  auto secret = text_of(part, "SecretAccessKey");
-  auto token = text_of(part, "SessionToken");
-  const auto expiration = parse_timestamp_or_end(text_of(part, "Expiration").value_or(""));
+  auto key = xml_text(part, "AccessKeyId");
+  auto secret = xml_text(part, "SecretAccessKey");
+  auto token = xml_text(part, "SessionToken");
+  const auto expiration = parse_timestamp_or_end(xml_text(part, "Expiration").value_or(""));
   if (!key || !secret || !token || !expiration || key->empty() || secret->empty()) {
     return no_credentials("STS gave an answer for " + source + " that cannot be read");
   }
@@ -269,18 +225,18 @@ Result<Credentials> parse_sts_answer(std::string_view xml, const std::string& so
   out.secret_access_key = std::move(*secret);
   out.session_token = std::move(*token);
   out.expires_at = expiration;
-  out.account_id = account_of(text_of(inside(xml, "AssumedRoleUser").value_or(""), "Arn").value_or(""));
+  out.account_id = account_of(xml_text(xml_inside(xml, "AssumedRoleUser").value_or(""), "Arn").value_or(""));
   out.source = source;
   return out;
 }
 
 std::string parse_sts_error(std::string_view xml) {
-  const auto error = inside(xml, "Error");
-  const auto code = text_of(error.value_or(""), "Code");
+  const auto error = xml_inside(xml, "Error");
+  const auto code = xml_text(error.value_or(""), "Code");
   if (!code) {
     return {};
   }
-  return one_line(*code + ": " + text_of(*error, "Message").value_or("no reason was given"));
+  return one_line(*code + ": " + xml_text(*error, "Message").value_or("no reason was given"));
 }
 
 std::string default_session_name(const Clock& clock) {

@@ -104,8 +104,6 @@ enum class Inherited { nothing, all_but_aws, everything };
 constexpr std::string_view kAttributePrefix = "SLUICE_ATTR_";
 constexpr std::string_view kAwsPrefix = "AWS_";
 
-bool begins_with(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
-
 /// Variables end at a zero byte; a longer value is cut there, as the child would see it anyway.
 std::string until_zero(std::string_view text) { return std::string(text.substr(0, text.find('\0'))); }
 
@@ -118,8 +116,8 @@ Variables base_environment(Inherited inherited, const Variables& extra) {
     const std::string_view text = *entry;
     const std::size_t equals = text.find('=');
     const bool secret =
-        inherited == Inherited::all_but_aws && begins_with(text, kAwsPrefix) && SLUICE_GUARD(exec_keeps_keys);
-    const bool withheld = secret || begins_with(text, kAttributePrefix);
+        inherited == Inherited::all_but_aws && text.starts_with(kAwsPrefix) && SLUICE_GUARD(exec_keeps_keys);
+    const bool withheld = secret || text.starts_with(kAttributePrefix);
     if (equals != std::string_view::npos && !withheld) {
       variables.emplace(text.substr(0, equals), text.substr(equals + 1));
     }
@@ -383,7 +381,6 @@ class OutputStream {
   std::string tail_;
 };
 
-using std::chrono::nanoseconds;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 // The stop token cannot be polled together with pipes; this is how late it may be noticed.
@@ -391,17 +388,6 @@ constexpr std::chrono::milliseconds kTick(25);
 // A grandchild may go on writing into the pipe of a child that has ended; so much is still read.
 constexpr int kReadsAfterEnd = 32;
 constexpr std::int64_t kMaxOutputLimit = 16 * 1024 * 1024;
-
-std::optional<sluice_log_level> level_option(const sluice::Options& values, const char* name) {
-  constexpr std::array<std::string_view, 6> kWords{"trace", "debug", "info", "warn", "error", "off"};
-  const auto word = values.get<std::string>(name);
-  const auto found = std::find(kWords.begin(), kWords.end(), word);
-  if (found == kWords.end()) {
-    throw std::invalid_argument(std::string("the option \"") + name +
-                                "\" must be trace, debug, info, warn, error or off; it is \"" + word + "\"");
-  }
-  return word == "off" ? std::nullopt : std::optional(static_cast<sluice_log_level>(found - kWords.begin()));
-}
 
 std::string folder_option(const sluice::Options& values) {
   std::string folder = values.get("cwd", "");
@@ -526,8 +512,8 @@ class Exec {
         exit_codes_(values.map("exit_codes")),
         limits_{values.find<nanoseconds>("timeout"), values.find<nanoseconds>("stop_grace"),
                 values.duration("kill_after")},
-        output_level_(level_option(values, "stdout_level")),
-        error_level_(level_option(values, "stderr_level")),
+        output_level_(publishing::log_level(values, "stdout_level", true)),
+        error_level_(publishing::log_level(values, "stderr_level", true)),
         output_limit_(static_cast<std::size_t>(publishing::number_in(values, "output_limit", 0, kMaxOutputLimit))) {
     if (limits_.timeout && *limits_.timeout <= nanoseconds::zero()) {
       throw std::invalid_argument("the option \"timeout\" must be more than 0s");

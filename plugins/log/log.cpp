@@ -12,31 +12,13 @@
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kLevels{"trace", "debug", "info", "warn", "error"};
 constexpr std::array<std::string_view, 8> kFields{"id",           "queue", "attempt", "sent_at",
                                                   "content_type", "group", "size",    "body"};
-
-template <std::size_t kCount>
-std::string listed(const std::array<std::string_view, kCount>& words) {
-  std::string text;
-  for (const std::string_view word : words) {
-    text += (text.empty() ? "" : ", ") + std::string(word);
-  }
-  return text;
-}
-
-sluice_log_level level_of(const std::string& word) {
-  const auto found = std::find(kLevels.begin(), kLevels.end(), word);
-  if (found == kLevels.end()) {
-    throw std::invalid_argument("the option \"level\" must be one of " + listed(kLevels) + "; it is \"" + word + "\"");
-  }
-  return static_cast<sluice_log_level>(found - kLevels.begin());
-}
 
 std::vector<std::string> known_fields(std::vector<std::string> fields) {
   for (const std::string& field : fields) {
     if (std::find(kFields.begin(), kFields.end(), field) == kFields.end()) {
-      throw std::invalid_argument("the option \"fields\" may hold " + listed(kFields) + "; it has \"" + field + "\"");
+      publishing::refuse("fields", "may hold " + publishing::quoted(kFields) + "; it has \"" + field + "\"");
     }
   }
   return fields;
@@ -96,7 +78,7 @@ class Log {
   };
 
   explicit Log(const sluice::Options& values)
-      : level_(level_of(values.get<std::string>("level"))),
+      : level_(*publishing::log_level(values, "level", false)),
         fields_(known_fields(values.list("fields"))),
         attributes_(values.get<bool>("attributes")),
         body_limit_(static_cast<std::size_t>(publishing::number_in(values, "body_limit", 0, 65536))) {}

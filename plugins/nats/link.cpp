@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "publishing/publishing.hpp"
+
 bool Acknowledgements::Waiter::wait_for(std::chrono::nanoseconds span) {
   std::unique_lock lock(mutex_);
   return answered_.wait_for(lock, span, [this] { return done_; });
@@ -52,34 +54,31 @@ void Acknowledgements::answer(const void* message, Answer answer) {
   waiter->set(std::move(answer));
 }
 
-void Acknowledgements::answer_all(const Answer& answer) {
-  std::unordered_map<const void*, Waiter*> waiters;
-  {
-    const std::lock_guard lock(mutex_);
-    waiters.swap(waiters_);
-  }
-  for (const auto& [message, waiter] : waiters) {
-    waiter->set(answer);
-  }
-}
-
-void Acknowledgements::answer_quoted(std::string_view text, const Answer& answer) {
+void Acknowledgements::answer_where(const Answer& answer, const std::function<bool(const Waiter&)>& fits) {
   std::vector<Waiter*> found;
   {
     const std::lock_guard lock(mutex_);
-    for (auto at = waiters_.begin(); at != waiters_.end();) {
-      const std::string quoted = '"' + std::string(at->second->subject_) + '"';
-      if (text.find(quoted) == std::string_view::npos) {
-        ++at;
-        continue;
+    std::erase_if(waiters_, [&](const auto& waiting) {
+      const bool answered = fits(*waiting.second);
+      if (answered) {
+        found.push_back(waiting.second);
       }
-      found.push_back(at->second);
-      at = waiters_.erase(at);
-    }
+      return answered;
+    });
   }
   for (Waiter* waiter : found) {
     waiter->set(answer);
   }
+}
+
+void Acknowledgements::answer_all(const Answer& answer) {
+  answer_where(answer, [](const Waiter&) { return true; });
+}
+
+void Acknowledgements::answer_quoted(std::string_view text, const Answer& answer) {
+  answer_where(answer, [text](const Waiter& waiter) {
+    return text.find('"' + std::string(waiter.subject_) + '"') != std::string_view::npos;
+  });
 }
 
 std::size_t Acknowledgements::waiting() const {
@@ -88,6 +87,12 @@ std::size_t Acknowledgements::waiting() const {
 }
 
 namespace {
+
+using publishing::plain_text;
+using publishing::readable_file;
+using publishing::refuse;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""h;
 
 constexpr std::int64_t kQuestionMilliseconds = 1000;
 
@@ -163,50 +168,100 @@ std::size_t Publication::size() const {
   return body.size() + (bytes == 0 ? 0 : bytes + kPrologue);
 }
 
-NatsPointer<natsOptions> make_options(const Settings& settings, LinkEvents& events) {
-  natsOptions* options = nullptr;
-  check(natsOptions_Create(&options), "libnats cannot be started");
-  NatsPointer<natsOptions> owned(options);
-  std::vector<const char*> servers;
-  servers.reserve(settings.servers.size());
-  for (const std::string& server : settings.servers) {
-    servers.push_back(server.c_str());
+namespace {
+
+std::vector<std::string> servers_option(const sluice::Options& options) {
+  auto servers = options.list("servers");
+  if (servers.empty()) {
+    refuse("servers", "is empty; name one, such as \"nats://127.0.0.1:4222\"");
   }
-  check(natsOptions_SetServers(options, servers.data(), static_cast<int>(servers.size())), "the option \"servers\"");
-  check(natsOptions_SetName(options, settings.name.c_str()), "the option \"name\"");
-  check(natsOptions_SetTimeout(options, settings.connect_timeout.count()), "the option \"connect_timeout\"");
-  natsOptions_SetMaxReconnect(options, -1);
-  natsOptions_SetReconnectWait(options, settings.reconnect_wait.count());
-  natsOptions_SetReconnectJitter(options, settings.reconnect_jitter.count(), settings.reconnect_jitter_tls.count());
-  natsOptions_SetDisconnectedCB(options, &on_lost, &events);
-  natsOptions_SetReconnectedCB(options, &on_restored, &events);
-  natsOptions_SetClosedCB(options, &on_closed, &events);
-  natsOptions_SetErrorHandler(options, &on_error, &events);
-  if (!settings.username.empty()) {
-    check(natsOptions_SetUserInfo(options, settings.username.c_str(), settings.password.c_str()), "the user");
+  for (const std::string& server : servers) {
+    const bool known = server.starts_with("nats://") || server.starts_with("tls://");
+    // What may hold a password is not repeated.
+    if (!known || publishing::has_control(server) || server.find(' ') != std::string::npos) {
+      refuse("servers", "must hold addresses such as \"nats://127.0.0.1:4222\" or \"tls://nats.example.com:4222\"");
+    }
   }
-  if (!settings.token.empty()) {
-    check(natsOptions_SetToken(options, settings.token.c_str()), "the option \"token\"");
+  return servers;
+}
+
+void set_identity(const sluice::Options& options, natsOptions* made) {
+  const int ways =
+      (options.has("username") ? 1 : 0) + (options.has("token") ? 1 : 0) + (options.has("credentials_file") ? 1 : 0);
+  if (ways > 1) {
+    refuse("username", "and \"token\" and \"credentials_file\" exclude each other; set one of them");
   }
-  if (!settings.credentials_file.empty()) {
-    const char* seed = settings.seed_file.empty() ? nullptr : settings.seed_file.c_str();
-    check(natsOptions_SetUserCredentialsFromFiles(options, settings.credentials_file.c_str(), seed),
+  if (options.has("password") && !options.has("username")) {
+    refuse("password", "needs \"username\" beside it");
+  }
+  if (options.has("seed_file") && !options.has("credentials_file")) {
+    refuse("seed_file", "needs \"credentials_file\" beside it, with the JWT");
+  }
+  if (const std::string name = plain_text(options, "username"); !name.empty()) {
+    check(natsOptions_SetUserInfo(made, name.c_str(), options.get("password", "").c_str()), "the user");
+  }
+  if (const std::string token = options.get("token", ""); !token.empty()) {
+    check(natsOptions_SetToken(made, token.c_str()), "the option \"token\"");
+  }
+  if (const std::string file = readable_file(options, "credentials_file"); !file.empty()) {
+    const std::string seed = readable_file(options, "seed_file");
+    check(natsOptions_SetUserCredentialsFromFiles(made, file.c_str(), seed.empty() ? nullptr : seed.c_str()),
           "the option \"credentials_file\"");
   }
-  if (settings.tls) {
-    check(natsOptions_SetSecure(options, true), "the option \"tls\"");
-    natsOptions_SkipServerVerification(options, !settings.tls_verify);
+}
+
+void set_tls(const sluice::Options& options, bool tls, natsOptions* made) {
+  const bool verify = options.get<bool>("tls_verify");
+  const std::string certificate = readable_file(options, "certificate_file");
+  const std::string key = readable_file(options, "key_file");
+  if (options.has("certificate_file") != options.has("key_file")) {
+    refuse("certificate_file", "and \"key_file\" belong together; set both");
   }
-  if (!settings.ca_file.empty()) {
-    check(natsOptions_LoadCATrustedCertificates(options, settings.ca_file.c_str()), "the option \"ca_file\"");
+  if (!verify && !tls) {
+    refuse("tls_verify", "has no meaning without TLS; set \"tls\" as well");
   }
-  if (!settings.certificate_file.empty()) {
-    check(natsOptions_LoadCertificatesChain(options, settings.certificate_file.c_str(), settings.key_file.c_str()),
+  if (tls) {
+    check(natsOptions_SetSecure(made, true), "the option \"tls\"");
+    natsOptions_SkipServerVerification(made, !verify);
+  }
+  if (const std::string file = readable_file(options, "ca_file"); !file.empty()) {
+    check(natsOptions_LoadCATrustedCertificates(made, file.c_str()), "the option \"ca_file\"");
+  }
+  if (!certificate.empty()) {
+    check(natsOptions_LoadCertificatesChain(made, certificate.c_str(), key.c_str()),
           "the options \"certificate_file\" and \"key_file\"");
   }
-  if (!settings.server_name.empty()) {
-    check(natsOptions_SetExpectedHostname(options, settings.server_name.c_str()), "the option \"server_name\"");
+  if (const std::string name = plain_text(options, "server_name"); !name.empty()) {
+    check(natsOptions_SetExpectedHostname(made, name.c_str()), "the option \"server_name\"");
   }
+}
+
+}  // namespace
+
+NatsPointer<natsOptions> make_options(const sluice::Options& options, const Settings& settings, std::string_view job,
+                                      LinkEvents& events) {
+  natsOptions* made = nullptr;
+  check(natsOptions_Create(&made), "libnats cannot be started");
+  NatsPointer<natsOptions> owned(made);
+  const std::vector<std::string> servers = servers_option(options);
+  std::vector<const char*> addresses;
+  for (const std::string& server : servers) {
+    addresses.push_back(server.c_str());
+  }
+  const std::string name = options.has("name") ? plain_text(options, "name") : "sluice-" + std::string(job);
+  check(natsOptions_SetServers(made, addresses.data(), static_cast<int>(addresses.size())), "the option \"servers\"");
+  check(natsOptions_SetName(made, name.c_str()), "the option \"name\"");
+  check(natsOptions_SetTimeout(made, publishing::bounded(options, "connect_timeout", 1ms, 1h).count()),
+        "the option \"connect_timeout\"");
+  natsOptions_SetMaxReconnect(made, -1);
+  natsOptions_SetReconnectWait(made, settings.reconnect_wait.count());
+  natsOptions_SetReconnectJitter(made, settings.reconnect_jitter.count(), settings.reconnect_jitter_tls.count());
+  natsOptions_SetDisconnectedCB(made, &on_lost, &events);
+  natsOptions_SetReconnectedCB(made, &on_restored, &events);
+  natsOptions_SetClosedCB(made, &on_closed, &events);
+  natsOptions_SetErrorHandler(made, &on_error, &events);
+  set_identity(options, made);
+  set_tls(options, settings.tls, made);
   return owned;
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -21,7 +22,7 @@
 #include <variant>
 #include <vector>
 
-/// The options of a NATS job, checked. A value.
+/// The options of a NATS job, checked, but for those that the library alone has to do with. A value.
 struct Settings {
   static constexpr std::array<sluice::OptionSpec, 27> kOptions = {
       sluice::option<std::vector<std::string>>("servers", R"(["nats://127.0.0.1:4222"])",
@@ -69,10 +70,8 @@ struct Settings {
   enum class MessageId { row, payload, none };
 
   /// Throws std::invalid_argument with a sentence for the user.
-  static Settings read(const sluice::Options& options, std::string_view job);
+  static Settings read(const sluice::Options& options);
 
-  std::vector<std::string> servers;
-  std::string name;
   std::string domain;
   std::string stream;  ///< empty: any
   bool append_id = true;
@@ -81,22 +80,11 @@ struct Settings {
   std::vector<std::string> attributes;
   bool snooze_outages = false;
   std::chrono::milliseconds timeout{};
-  std::chrono::milliseconds connect_timeout{};
   std::chrono::milliseconds reconnect_wait{};
   std::chrono::milliseconds reconnect_jitter{};
   std::chrono::milliseconds reconnect_jitter_tls{};
   std::chrono::milliseconds no_stream_wait{};
-  std::string username;
-  std::string password;
-  std::string token;
-  std::string credentials_file;
-  std::string seed_file;
   bool tls = false;
-  std::string ca_file;
-  std::string server_name;
-  std::string certificate_file;
-  std::string key_file;
-  bool tls_verify = true;
 };
 
 /// What came of one message that was sent to the server. A value.
@@ -154,6 +142,8 @@ class Acknowledgements {
   std::size_t waiting() const;
 
  private:
+  void answer_where(const Answer& answer, const std::function<bool(const Waiter&)>& fits);
+
   mutable std::mutex mutex_;
   // Guarded by mutex_.
   std::unordered_map<const void*, Waiter*> waiters_;
@@ -222,8 +212,9 @@ struct NatsDestroy {
 template <typename T>
 using NatsPointer = std::unique_ptr<T, NatsDestroy>;
 
-/// What the library makes of the settings. Throws std::invalid_argument for files that it cannot use.
-NatsPointer<natsOptions> make_options(const Settings& settings, LinkEvents& events);
+/// What the library makes of a job's options. Throws std::invalid_argument for what nobody, or the library, can use.
+NatsPointer<natsOptions> make_options(const sluice::Options& options, const Settings& settings, std::string_view job,
+                                      LinkEvents& events);
 
 /// A connection to NATS with its JetStream context. Thread-safe. The settings outlive it.
 class Link {

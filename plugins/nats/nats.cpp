@@ -90,27 +90,11 @@ std::variant<std::string, sluice::Outcome> subject_of(std::string_view topic, st
 
 using publishing::header_value;
 using publishing::plain_text;
-using publishing::readable_file;
 using publishing::refuse;
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""h;
 
 constexpr std::size_t kMaxNameLength = 256;
-
-std::vector<std::string> servers_option(const sluice::Options& options) {
-  auto servers = options.list("servers");
-  if (servers.empty()) {
-    refuse("servers", "is empty; name one, such as \"nats://127.0.0.1:4222\"");
-  }
-  for (const std::string& server : servers) {
-    const bool known = server.starts_with("nats://") || server.starts_with("tls://");
-    // What may hold a password is not repeated.
-    if (!known || publishing::has_control(server) || server.find(' ') != std::string::npos) {
-      refuse("servers", "must hold addresses such as \"nats://127.0.0.1:4222\" or \"tls://nats.example.com:4222\"");
-    }
-  }
-  return servers;
-}
 
 bool is_header_name(const std::string& text) {
   return !text.empty() && text.size() <= kMaxNameLength && std::all_of(text.begin(), text.end(), [](char c) {
@@ -129,49 +113,18 @@ std::vector<std::string> attributes_option(const sluice::Options& options) {
   return names;
 }
 
-void read_identity(const sluice::Options& options, Settings& settings) {
-  settings.username = plain_text(options, "username");
-  settings.password = options.get("password", "");
-  settings.token = options.get("token", "");
-  settings.credentials_file = readable_file(options, "credentials_file");
-  settings.seed_file = readable_file(options, "seed_file");
-  const int ways =
-      (options.has("username") ? 1 : 0) + (options.has("token") ? 1 : 0) + (options.has("credentials_file") ? 1 : 0);
-  if (ways > 1) {
-    refuse("username", "and \"token\" and \"credentials_file\" exclude each other; set one of them");
-  }
-  if (options.has("password") && !options.has("username")) {
-    refuse("password", "needs \"username\" beside it");
-  }
-  if (options.has("seed_file") && !options.has("credentials_file")) {
-    refuse("seed_file", "needs \"credentials_file\" beside it, with the JWT");
-  }
-}
-
-void read_tls(const sluice::Options& options, Settings& settings) {
-  settings.ca_file = readable_file(options, "ca_file");
-  settings.server_name = plain_text(options, "server_name");
-  settings.certificate_file = readable_file(options, "certificate_file");
-  settings.key_file = readable_file(options, "key_file");
-  settings.tls_verify = options.get<bool>("tls_verify");
-  if (options.has("certificate_file") != options.has("key_file")) {
-    refuse("certificate_file", "and \"key_file\" belong together; set both");
-  }
-  const bool implied = options.has("ca_file") || options.has("certificate_file") || options.has("server_name") ||
-                       std::any_of(settings.servers.begin(), settings.servers.end(),
-                                   [](const std::string& server) { return server.starts_with("tls://"); });
-  settings.tls = options.get<bool>("tls") || implied;
-  if (!settings.tls_verify && !settings.tls) {
-    refuse("tls_verify", "has no meaning without TLS; set \"tls\" as well");
-  }
+bool uses_tls(const sluice::Options& options) {
+  const auto servers = options.list("servers");
+  return options.get<bool>("tls") || options.has("ca_file") || options.has("certificate_file") ||
+         options.has("server_name") || std::any_of(servers.begin(), servers.end(), [](const std::string& server) {
+           return server.starts_with("tls://");
+         });
 }
 
 }  // namespace
 
-Settings Settings::read(const sluice::Options& options, std::string_view job) {
+Settings Settings::read(const sluice::Options& options) {
   Settings settings;
-  settings.servers = servers_option(options);
-  settings.name = options.has("name") ? plain_text(options, "name") : "sluice-" + std::string(job);
   settings.domain = plain_text(options, "domain");
   settings.stream = plain_text(options, "stream");
   settings.append_id = options.get<bool>("append_id");
@@ -181,13 +134,11 @@ Settings Settings::read(const sluice::Options& options, std::string_view job) {
   settings.attributes = attributes_option(options);
   settings.snooze_outages = publishing::one_of(options, "outage", {"retry", "snooze"}) == "snooze";
   settings.timeout = publishing::bounded(options, "timeout", 1ms, 1h);
-  settings.connect_timeout = publishing::bounded(options, "connect_timeout", 1ms, 1h);
   settings.reconnect_wait = publishing::bounded(options, "reconnect_wait", 1ms, 1h);
   settings.reconnect_jitter = publishing::bounded(options, "reconnect_jitter", 0ms, 1h);
   settings.reconnect_jitter_tls = publishing::bounded(options, "reconnect_jitter_tls", 0ms, 1h);
   settings.no_stream_wait = publishing::bounded(options, "no_stream_wait", 0ms, 1h);
-  read_identity(options, settings);
-  read_tls(options, settings);
+  settings.tls = uses_tls(options);
   return settings;
 }
 
@@ -238,11 +189,11 @@ std::chrono::steady_clock::time_point earlier(std::chrono::steady_clock::time_po
 /// in `publish` at once, each with one message in flight. `settings` outlives it.
 class Broker {
  public:
-  /// Throws std::invalid_argument for settings that the library refuses.
-  Broker(const Settings& settings, sluice::Host host)
+  /// Throws std::invalid_argument for options that the library refuses.
+  Broker(const sluice::Options& options, const Settings& settings, sluice::Host host)
       : settings_(settings),
         events_(&make_events(host)),
-        options_(make_options(settings, *events_)),
+        options_(make_options(options, settings, host.job(), *events_)),
         random_(std::random_device()()) {
     if (host.shows_health()) {
       keeper_ = std::jthread([this](const std::stop_token& stop) { keep(stop); });
@@ -424,17 +375,15 @@ class Nats {
  public:
   static constexpr const char* help =
       "Publishes each message to a subject of NATS JetStream, and is done when a stream has stored it.";
-  static constexpr auto options = publishing::both(
-      Settings::kOptions, publishing::both(publishing::Routes::kOptions, publishing::Identity::kOptions));
+  static constexpr auto options = publishing::both(Settings::kOptions, publishing::Routes::kOptions);
 
   Nats(const sluice::Options& values, sluice::Host host)
-      : settings_(Settings::read(values, host.job())),
-        routes_(values, {"nats"}, "subject"),
-        identity_(values, host.job()),
-        broker_(std::make_unique<Broker>(settings_, host)) {}
+      : settings_(Settings::read(values)),
+        routes_(values, {"nats"}, "subject", host.job()),
+        broker_(std::make_unique<Broker>(values, settings_, host)) {}
 
   sluice::Outcome handle(const sluice::Message& message, sluice::Context& context) const {
-    const publishing::Envelope envelope = identity_.envelope(message);
+    const publishing::Envelope envelope = routes_.envelope(message);
     const auto target = routes_.find(envelope, context);
     if (const auto* end = std::get_if<sluice::Outcome>(&target)) {
       return *end;
@@ -515,7 +464,6 @@ class Nats {
 
   const Settings settings_;
   const publishing::Routes routes_;
-  const publishing::Identity identity_;
   mutable publishing::Outage outage_;
   const std::unique_ptr<Broker> broker_;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -131,36 +132,32 @@ std::string Envelope::unique_id() const {
   return text;
 }
 
-Identity::Identity(const sluice::Options& options, std::string_view job)
-    : producer_(options.get<std::string>("producer", std::string(job))),
-      event_(options.get("event", "")),
-      type_(options.get("aggregate_type", "")) {}
-
-Envelope Identity::envelope(const sluice::Message& message) const {
-  return {message.attribute("aggregate_type", type_),
-          message.attribute("aggregate_id", message.group()),
-          message.attribute("event", event_),
-          message.queue(),
-          message.id(),
-          message.attribute("producer", producer_),
-          message.attribute("source_id", {})};
-}
-
 void refuse(const std::string& option, const std::string& why) {
   throw std::invalid_argument("the option \"" + option + "\" " + why);
 }
 
-std::string one_of(const sluice::Options& options, const char* name, std::initializer_list<std::string_view> words) {
+std::string quoted(std::span<const std::string_view> words) {
+  std::string all;
+  for (const std::string_view word : words) {
+    all += (all.empty() ? "\"" : ", \"") + std::string(word) + "\"";
+  }
+  return all;
+}
+
+std::string one_of(const sluice::Options& options, const char* name, std::span<const std::string_view> words) {
   auto value = options.get<std::string>(name);
   if (std::find(words.begin(), words.end(), value) == words.end()) {
-    std::string known;
-    for (const std::string_view word : words) {
-      known += known.empty() ? "\"" : ", \"";
-      known += std::string(word) + "\"";
-    }
-    refuse(name, "must be one of " + known + "; it is \"" + value + "\"");
+    refuse(name, "must be one of " + quoted(words) + "; it is \"" + value + "\"");
   }
   return value;
+}
+
+std::optional<sluice_log_level> log_level(const sluice::Options& options, const char* name, bool may_be_off) {
+  constexpr std::array<std::string_view, 6> kWords{"trace", "debug", "info", "warn", "error", "off"};
+  const auto word = one_of(options, name, std::span(kWords).first(may_be_off ? 6 : 5));
+  return word == "off" ? std::nullopt
+                       : std::optional(static_cast<sluice_log_level>(std::find(kWords.begin(), kWords.end(), word) -
+                                                                     kWords.begin()));
 }
 
 std::int64_t number_in(const sluice::Options& options, const char* name, std::int64_t least, std::int64_t most) {
@@ -218,8 +215,13 @@ sluice::Outcome Outage::snooze(const std::string& why, std::chrono::milliseconds
   return sluice::snooze(wait);
 }
 
-Routes::Routes(const sluice::Options& options, std::vector<std::string> services, std::string fallback)
-    : services_(std::move(services)), fallback_name_(std::move(fallback)) {
+Routes::Routes(const sluice::Options& options, std::vector<std::string> services, std::string fallback,
+               std::string_view job)
+    : producer_(options.get<std::string>("producer", std::string(job))),
+      event_(options.get("event", "")),
+      type_(options.get("aggregate_type", "")),
+      services_(std::move(services)),
+      fallback_name_(std::move(fallback)) {
   by_event_ = rules(options, "event_routes");
   by_type_ = rules(options, "routes");
   skipped_ = options.list("skip_events");
@@ -228,6 +230,16 @@ Routes::Routes(const sluice::Options& options, std::vector<std::string> services
   if (options.has(fallback_name_)) {
     fallback_ = target_of(fallback_name_, options.get<std::string>(fallback_name_));
   }
+}
+
+Envelope Routes::envelope(const sluice::Message& message) const {
+  return {message.attribute("aggregate_type", type_),
+          message.attribute("aggregate_id", message.group()),
+          message.attribute("event", event_),
+          message.queue(),
+          message.id(),
+          message.attribute("producer", producer_),
+          message.attribute("source_id", {})};
 }
 
 Routes::Rules Routes::rules(const sluice::Options& options, const char* name) const {

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <sluice/handler.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -75,27 +76,6 @@ struct Envelope {
   std::string unique_id() const;
 };
 
-/// What a job says for messages that do not say it themselves. A value.
-class Identity {
- public:
-  static constexpr std::array<sluice::OptionSpec, 3> kOptions = {
-      sluice::option<std::string>("producer",
-                                  "Who publishes, where the message has no attribute \"producer\"; default: "
-                                  "the job's name."),
-      sluice::option<std::string>("event", "The kind of event, where the message has no attribute \"event\"."),
-      sluice::option<std::string>("aggregate_type",
-                                  "The type that routes are chosen by, where the message has no such attribute."),
-  };
-
-  Identity(const sluice::Options& options, std::string_view job);
-  Envelope envelope(const sluice::Message& message) const;
-
- private:
-  std::string producer_;
-  std::string event_;
-  std::string type_;
-};
-
 /// Two lists of options as one.
 template <std::size_t one, std::size_t two>
 constexpr std::array<sluice::OptionSpec, one + two> both(const std::array<sluice::OptionSpec, one>& first,
@@ -109,8 +89,16 @@ constexpr std::array<sluice::OptionSpec, one + two> both(const std::array<sluice
 
 /// Throws std::invalid_argument with a sentence for the user.
 [[noreturn]] void refuse(const std::string& option, const std::string& why);
+/// These words in quotes, with commas between them.
+std::string quoted(std::span<const std::string_view> words);
 /// The value of an option that has to be one of these words.
-std::string one_of(const sluice::Options& options, const char* name, std::initializer_list<std::string_view> words);
+std::string one_of(const sluice::Options& options, const char* name, std::span<const std::string_view> words);
+inline std::string one_of(const sluice::Options& options, const char* name,
+                          std::initializer_list<std::string_view> words) {
+  return one_of(options, name, std::span(words.begin(), words.size()));
+}
+/// A level of the log by its name; nothing for "off", which only some options may be.
+std::optional<sluice_log_level> log_level(const sluice::Options& options, const char* name, bool may_be_off);
 /// A number from `least` to `most`.
 std::int64_t number_in(const sluice::Options& options, const char* name, std::int64_t least, std::int64_t most);
 /// A text without control characters; empty without the option.
@@ -148,14 +136,15 @@ class Outage {
   Reminder reminder_{std::chrono::minutes(1)};
 };
 
-/// Which message goes where. Rules of the job come first, by event, then by type; then the type itself, where it is an
-/// ARN or RN of this publisher's service; then the job's one destination.
+/// Which message goes where, and what a job says for messages that do not say it themselves. Rules of the job come
+/// first, by event, then by type; then the type itself, where it is an ARN or RN of this publisher's service; then the
+/// job's one destination.
 ///
 /// Of several rules that fit, the one with the most characters that are no `*` decides, and of equals the first by the
 /// alphabet. Thread-safe.
 class Routes {
  public:
-  static constexpr std::array<sluice::OptionSpec, 5> kOptions = {
+  static constexpr std::array<sluice::OptionSpec, 8> kOptions = {
       sluice::option<std::map<std::string, std::string>>(
           "routes", "Destinations by type: a type, in which * stands for any text, and where its messages go."),
       sluice::option<std::map<std::string, std::string>>(
@@ -167,11 +156,19 @@ class Routes {
       sluice::option<std::chrono::milliseconds>("unroutable_wait", "5s", "For how long it is snoozed."),
       sluice::option<std::vector<std::string>>("skip_events",
                                                "Events, in which * stands for any text, that are dropped unpublished."),
+      sluice::option<std::string>("producer",
+                                  "Who publishes, where the message has no attribute \"producer\"; default: "
+                                  "the job's name."),
+      sluice::option<std::string>("event", "The kind of event, where the message has no attribute \"event\"."),
+      sluice::option<std::string>("aggregate_type",
+                                  "The type that routes are chosen by, where the message has no such attribute."),
   };
 
   /// `services`: those whose ARNs and RNs are ours, the first of which we are named by; `fallback`: the option that
   /// names the job's one destination. Throws std::invalid_argument for a rule that leads to another service.
-  Routes(const sluice::Options& options, std::vector<std::string> services, std::string fallback);
+  Routes(const sluice::Options& options, std::vector<std::string> services, std::string fallback, std::string_view job);
+  /// Of this message; borrows it and the routes.
+  Envelope envelope(const sluice::Message& message) const;
 
   /// Otherwise what becomes of the message: its event is to be skipped, or it has no destination.
   std::variant<Target, sluice::Outcome> find(const Envelope& envelope, const sluice::Context& context) const;
@@ -191,6 +188,9 @@ class Routes {
   bool is_ours(std::string_view service) const;
   static const Target* first(const Rules& rules, std::string_view text);
 
+  std::string producer_;
+  std::string event_;
+  std::string type_;
   std::vector<std::string> services_;
   std::string fallback_name_;
   std::optional<Target> fallback_;

@@ -23,12 +23,10 @@ class Queue {
   static constexpr const char* help =
       "Sends each message on to a queue: one of the same store, in one transaction with the end of the message; a row "
       "of an outbox to any, at least once, by its own name.";
-  static constexpr auto options =
-      publishing::both(kOwnOptions, publishing::both(publishing::Routes::kOptions, publishing::Identity::kOptions));
+  static constexpr auto options = publishing::both(kOwnOptions, publishing::Routes::kOptions);
 
   Queue(const sluice::Options& values, sluice::Host host)
-      : routes_(values, {"queue", "sqs"}, "queue"),
-        identity_(values, host.job()),
+      : routes_(values, {"queue", "sqs"}, "queue", host.job()),
         attributes_(values.list("attributes")),
         keeps_group_(values.get<bool>("group")),
         delay_(values.duration("delay")) {
@@ -38,7 +36,7 @@ class Queue {
   }
 
   sluice::Outcome handle(const sluice::Message& message, sluice::Context& context) const {
-    const publishing::Envelope envelope = identity_.envelope(message);
+    const publishing::Envelope envelope = routes_.envelope(message);
     const auto target = routes_.find(envelope, context);
     if (const auto* end = std::get_if<sluice::Outcome>(&target)) {
       return *end;
@@ -71,7 +69,6 @@ class Queue {
   }
 
   const publishing::Routes routes_;
-  const publishing::Identity identity_;
   const std::vector<std::string> attributes_;
   const bool keeps_group_;
   const std::chrono::nanoseconds delay_;

@@ -1,15 +1,13 @@
 #include "protocol.hpp"
 
-#include <expat.h>
-
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <climits>
-#include <memory>
 #include <utility>
 
+#include "base/text/number.hpp"
 #include "base/text/percent.hpp"
+#include "dynamo/codec/responses.hpp"
+#include "dynamo/codec/xml.hpp"
 #include "publishing/publishing.hpp"
 
 namespace sns {
@@ -17,6 +15,9 @@ namespace sns {
 namespace {
 
 using publishing::consists_of;
+using sluice::dynamo::xml_each;
+using sluice::dynamo::xml_inside;
+using sluice::dynamo::xml_text;
 
 constexpr std::size_t kMaxNameLength = 256;
 constexpr std::size_t kMaxRegionLength = 63;
@@ -154,104 +155,6 @@ std::string topic_attributes_form(std::string_view topic_arn) {
 
 namespace {
 
-constexpr std::size_t kMaxDepth = 32;
-
-/// The elements that are open, outermost first.
-struct Reader {
-  XML_Parser parser = nullptr;
-  std::vector<XmlElement> open;
-  std::optional<XmlElement> root;
-};
-
-Reader& of(void* user) { return *static_cast<Reader*>(user); }
-
-void on_start(void* user, const XML_Char* name, const XML_Char**) {
-  Reader& reader = of(user);
-  if (reader.open.size() >= kMaxDepth) {
-    XML_StopParser(reader.parser, XML_FALSE);
-    return;
-  }
-  reader.open.push_back({name, {}});
-}
-
-void on_end(void* user, const XML_Char*) {
-  Reader& reader = of(user);
-  XmlElement element = std::move(reader.open.back());
-  reader.open.pop_back();
-  if (reader.open.empty()) {
-    reader.root = std::move(element);
-  } else {
-    reader.open.back().children.push_back(std::move(element));
-  }
-}
-
-void on_text(void* user, const XML_Char* text, int length) {
-  Reader& reader = of(user);
-  if (!reader.open.empty()) {
-    reader.open.back().text.append(text, static_cast<std::size_t>(length));
-  }
-}
-
-// No answer of AWS has one, and what it could declare is of no use to us.
-void on_document_type(void* user, const XML_Char*, const XML_Char*, const XML_Char*, int) {
-  XML_StopParser(of(user).parser, XML_FALSE);
-}
-
-struct FreeParser {
-  void operator()(XML_Parser parser) const { XML_ParserFree(parser); }
-};
-
-}  // namespace
-
-const XmlElement* XmlElement::child(std::string_view wanted) const {
-  for (const XmlElement& element : children) {
-    if (element.name == wanted) {
-      return &element;
-    }
-  }
-  return nullptr;
-}
-
-std::string XmlElement::text_of(std::string_view wanted) const {
-  const XmlElement* found = child(wanted);
-  return found == nullptr ? std::string() : found->text;
-}
-
-const XmlElement* XmlElement::find(std::string_view wanted) const {
-  if (name == wanted) {
-    return this;
-  }
-  for (const XmlElement& element : children) {
-    if (const XmlElement* found = element.find(wanted)) {
-      return found;
-    }
-  }
-  return nullptr;
-}
-
-std::optional<XmlElement> parse_xml(std::string_view text) {
-  const std::unique_ptr<XML_ParserStruct, FreeParser> parser(XML_ParserCreate("UTF-8"));
-  if (parser == nullptr || text.size() > INT_MAX) {
-    return std::nullopt;
-  }
-  Reader reader{parser.get(), {}, {}};
-  XML_SetUserData(parser.get(), &reader);
-  XML_SetElementHandler(parser.get(), &on_start, &on_end);
-  XML_SetCharacterDataHandler(parser.get(), &on_text);
-  XML_SetStartDoctypeDeclHandler(parser.get(), &on_document_type);
-  if (XML_Parse(parser.get(), text.data(), static_cast<int>(text.size()), XML_TRUE) != XML_STATUS_OK) {
-    return std::nullopt;
-  }
-  return std::move(reader.root);
-}
-
-namespace {
-
-template <std::size_t count>
-bool among(const std::array<std::string_view, count>& codes, std::string_view code) {
-  return std::find(codes.begin(), codes.end(), code) != codes.end();
-}
-
 bool is_temporary(std::string_view code) {
   constexpr std::array<std::string_view, 13> kCodes = {"Throttled",
                                                        "Throttling",
@@ -266,14 +169,14 @@ bool is_temporary(std::string_view code) {
                                                        "InternalErrorException",
                                                        "ServiceUnavailable",
                                                        "RequestTimeout"};
-  return among(kCodes, code);
+  return std::find(kCodes.begin(), kCodes.end(), code) != kCodes.end();
 }
 
-Failure failure_of(std::string code, std::string_view message, int status) {
+Failure failure_of(const std::string& code, std::string_view message, int status) {
   constexpr int kTooManyRequests = 429;
-  Failure failure{std::move(code), publishing::one_line(message, 500)};
-  failure.temporary =
-      is_temporary(failure.code) || says_expired(failure.code) || status >= 500 || status == kTooManyRequests;
+  Failure failure{publishing::one_line(code), publishing::one_line(message, 500)};
+  failure.temporary = is_temporary(failure.code) || sluice::dynamo::says_expired(failure.code) || status >= 500 ||
+                      status == kTooManyRequests;
   return failure;
 }
 
@@ -288,21 +191,13 @@ Failure failure_of(const sluice::dynamo::Error& error) {
           error.kind != ErrorKind::cancelled, true};
 }
 
-std::optional<std::size_t> place_of(const XmlElement& member, std::size_t count) {
-  const std::string id = member.text_of("Id");
-  std::size_t place = 0;
-  const auto end = std::from_chars(id.data(), id.data() + id.size(), place);
-  const bool good = end.ec == std::errc() && end.ptr == id.data() + id.size() && place < count;
-  return good ? std::optional(place) : std::nullopt;
+/// Of an entry of an answer, by the name that it was sent under.
+std::optional<std::size_t> place_of(std::string_view member, std::size_t count) {
+  const auto place = sluice::parse_number<std::size_t>(xml_text(member, "Id").value_or(""));
+  return place < count ? place : std::nullopt;
 }
 
 }  // namespace
-
-bool says_expired(std::string_view code) {
-  constexpr std::array<std::string_view, 4> kCodes = {"ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId",
-                                                      "UnrecognizedClientException"};
-  return among(kCodes, code);
-}
 
 std::optional<Failure> read_failure(const sluice::dynamo::HttpResult& result) {
   constexpr int kGood = 200;
@@ -312,70 +207,51 @@ std::optional<Failure> read_failure(const sluice::dynamo::HttpResult& result) {
   if (result->status == kGood) {
     return std::nullopt;
   }
-  const auto document = parse_xml(result->body);
-  const XmlElement* error = document ? document->find("Error") : nullptr;
-  if (error == nullptr || error->text_of("Code").empty()) {
+  const std::string_view error = xml_inside(result->body, "Error").value_or("");
+  const std::string code = xml_text(error, "Code").value_or("");
+  if (code.empty()) {
     Failure failure = failure_of("HTTP " + std::to_string(result->status), result->body.substr(0, 200), result->status);
     failure.unreachable = true;  // of a proxy, or of whoever else listens there
     return failure;
   }
-  return failure_of(error->text_of("Code"), error->text_of("Message"), result->status);
+  return failure_of(code, xml_text(error, "Message").value_or(""), result->status);
 }
 
 BatchAnswer read_batch_answer(const sluice::dynamo::HttpResult& result, std::size_t count) {
   if (auto failure = read_failure(result)) {
     return {BatchResults(count, failure), true};
   }
-  const auto document = parse_xml(result->body);
-  const XmlElement* batch = document ? document->find("PublishBatchResult") : nullptr;
+  const auto batch = xml_inside(result->body, "PublishBatchResult");
   const Failure silent{"NoAnswer", "the answer does not tell what became of the message", true};
-  BatchAnswer answer{BatchResults(count, silent), batch == nullptr};
-  if (batch == nullptr) {
-    return answer;
-  }
-  if (const XmlElement* good = batch->child("Successful")) {
-    for (const XmlElement& member : good->children) {
-      if (const auto place = place_of(member, count)) {
-        answer.results[*place].reset();
-      }
+  BatchAnswer answer{BatchResults(count, silent), !batch};
+  const auto members = [&batch](const char* list) {
+    return xml_each(xml_inside(batch.value_or(""), list).value_or(""), "member");
+  };
+  for (const std::string_view good : members("Successful")) {
+    if (const auto place = place_of(good, count)) {
+      answer.results[*place].reset();
     }
   }
-  if (const XmlElement* bad = batch->child("Failed")) {
-    for (const XmlElement& member : bad->children) {
-      if (const auto place = place_of(member, count)) {
-        answer.results[*place] = failure_of(member.text_of("Code"), member.text_of("Message"), 0);
-      }
+  for (const std::string_view bad : members("Failed")) {
+    if (const auto place = place_of(bad, count)) {
+      answer.results[*place] = failure_of(xml_text(bad, "Code").value_or(""), xml_text(bad, "Message").value_or(""), 0);
     }
   }
   return answer;
 }
 
 std::optional<TopicPage> read_topics(std::string_view body) {
-  const auto document = parse_xml(body);
-  const XmlElement* result = document ? document->find("ListTopicsResult") : nullptr;
-  if (result == nullptr) {
+  const auto result = xml_inside(body, "ListTopicsResult");
+  if (!result) {
     return std::nullopt;
   }
-  TopicPage page{{}, result->text_of("NextToken")};
-  if (const XmlElement* topics = result->child("Topics")) {
-    for (const XmlElement& member : topics->children) {
-      page.arns.push_back(member.text_of("TopicArn"));
-    }
+  TopicPage page{{}, xml_text(*result, "NextToken").value_or("")};
+  for (const std::string_view member : xml_each(*result, "member")) {
+    page.arns.push_back(xml_text(member, "TopicArn").value_or(""));
   }
   return page;
 }
 
-std::optional<std::map<std::string, std::string>> read_attributes(std::string_view body) {
-  const auto document = parse_xml(body);
-  const XmlElement* list = document ? document->find("Attributes") : nullptr;
-  if (list == nullptr) {
-    return std::nullopt;
-  }
-  std::map<std::string, std::string> attributes;
-  for (const XmlElement& entry : list->children) {
-    attributes[entry.text_of("key")] = entry.text_of("value");
-  }
-  return attributes;
-}
+bool tells_attributes(std::string_view body) { return xml_inside(body, "Attributes").has_value(); }
 
 }  // namespace sns

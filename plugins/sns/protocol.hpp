@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -72,23 +71,6 @@ std::string publish_batch_form(std::string_view topic_arn, const std::vector<con
 std::string list_topics_form(std::string_view token);
 std::string topic_attributes_form(std::string_view topic_arn);
 
-/// An element of a small XML document. A value.
-struct XmlElement {
-  std::string name;
-  std::string text;  ///< what stands in it outside of its children
-  std::vector<XmlElement> children{};
-
-  /// The first child of that name, or null.
-  const XmlElement* child(std::string_view wanted) const;
-  /// The text of that child; empty when there is none.
-  std::string text_of(std::string_view wanted) const;
-  /// The first element of that name in the whole tree, in the order of the document, or null.
-  const XmlElement* find(std::string_view wanted) const;
-};
-
-/// Nothing for what is not well-formed, has a document type, or is nested deeper than 32. Pure.
-std::optional<XmlElement> parse_xml(std::string_view text);
-
 /// Why SNS, or the way to it, did not do what it was asked. A value.
 struct Failure {
   std::string code;     ///< AWS's, such as "NotFound"; "Unreachable", "Timeout" or "NoCredentials" where no answer came
@@ -121,9 +103,7 @@ struct TopicPage {
   std::string next_token;  ///< empty: the last page
 };
 std::optional<TopicPage> read_topics(std::string_view body);
-std::optional<std::map<std::string, std::string>> read_attributes(std::string_view body);
-
-/// Whether AWS says with this code that the credentials are old.
-bool says_expired(std::string_view code);
+/// Whether it is an answer to a question for a topic's attributes.
+bool tells_attributes(std::string_view body);
 
 }  // namespace sns

@@ -9,9 +9,11 @@
 #include <string_view>
 #include <utility>
 
+#include "dynamo/codec/responses.hpp"
 #include "dynamo/credentials/chain.hpp"
 #include "dynamo/endpoints/endpoint_rules.hpp"
 #include "dynamo/settings.hpp"
+#include "dynamo/signing/uri.hpp"
 #include "protocol.hpp"
 #include "publishing/publishing.hpp"
 
@@ -23,7 +25,7 @@ namespace {
 bool is_about_the_caller(std::string_view code) {
   constexpr std::array<std::string_view, 4> kCodes = {"InvalidClientTokenId", "SignatureDoesNotMatch",
                                                       "IncompleteSignature", "MissingAuthenticationToken"};
-  return says_expired(code) || std::find(kCodes.begin(), kCodes.end(), code) != kCodes.end();
+  return sluice::dynamo::says_expired(code) || std::find(kCodes.begin(), kCodes.end(), code) != kCodes.end();
 }
 
 }  // namespace
@@ -61,7 +63,14 @@ sluice::dynamo::HttpRequest request_to(std::string url, std::string form) {
   return request;
 }
 
-Endpoints resolve(const AccessSettings& settings, const sluice::dynamo::AwsEnvironment& environment) {
+Endpoints resolve(const sluice::Options& options, const sluice::dynamo::AwsEnvironment& environment) {
+  Endpoints endpoints{.region = options.get("region", ""), .override = options.get("endpoint", "")};
+  if (options.has("endpoint") && !sluice::dynamo::parse_url(endpoints.override)) {
+    publishing::refuse("endpoint", "must be an address such as \"http://127.0.0.1:4566\"");
+  }
+  if (options.has("region") && !is_region(endpoints.region)) {
+    publishing::refuse("region", "must be a region such as \"eu-west-1\"");
+  }
   const auto profiles = sluice::dynamo::Profiles::load(environment);
   if (!profiles) {
     throw std::invalid_argument(profiles.error().message);
@@ -70,8 +79,9 @@ Endpoints resolve(const AccessSettings& settings, const sluice::dynamo::AwsEnvir
   if (!usual) {
     throw std::invalid_argument(usual.error().message);
   }
-  Endpoints endpoints{settings.region.empty() ? std::string(usual->region) : settings.region, settings.endpoint,
-                      usual->use_fips, usual->use_dual_stack};
+  endpoints.region = endpoints.region.empty() ? usual->region : endpoints.region;
+  endpoints.use_fips = usual->use_fips;
+  endpoints.use_dual_stack = usual->use_dual_stack;
   if (endpoints.override.empty()) {
     endpoints.override = sluice::dynamo::configured_endpoint(environment, *profiles, "sns").value_or("");
   }
@@ -143,7 +153,7 @@ bool Service::mended(const HttpResult& result, const std::optional<Failure>& fai
   if (!result || !failure) {
     return false;
   }
-  if (says_expired(failure->code)) {
+  if (sluice::dynamo::says_expired(failure->code)) {
     credentials_.refused(used);
     return true;
   }
@@ -168,18 +178,21 @@ HttpResult Service::call(const std::string& region, const std::string& form, Dea
   }
 }
 
-Access::Access(const AccessSettings& settings, sluice::Host host) : transport_(clock_) {
+Access::Access(const sluice::Options& options, sluice::Host host) : transport_(clock_) {
+  if (options.has("access_key_id") != options.has("secret_access_key")) {
+    publishing::refuse("access_key_id", "and \"secret_access_key\" belong together; set both, or neither");
+  }
   const auto environment = sluice::dynamo::AwsEnvironment::of_process();
-  Endpoints endpoints = resolve(settings, environment);
+  Endpoints endpoints = resolve(options, environment);
   const bool placed = !endpoints.override.empty() || !endpoints.region.empty();
   reach_ = std::make_unique<Reach>(host, placed ? endpoints.url(endpoints.region) : "the regions of its topics");
   transport_.start();
-  if (settings.access_key_id.empty()) {
+  if (options.get("access_key_id", "").empty()) {
     credentials_ = sluice::dynamo::make_default_chain(environment, transport_, clock_, random_);
   } else {
-    credentials_ = sluice::dynamo::make_static_credentials({.access_key_id = settings.access_key_id,
-                                                            .secret_access_key = settings.secret_access_key,
-                                                            .session_token = settings.session_token,
+    credentials_ = sluice::dynamo::make_static_credentials({.access_key_id = options.get("access_key_id", ""),
+                                                            .secret_access_key = options.get("secret_access_key", ""),
+                                                            .session_token = options.get("session_token", ""),
                                                             .source = "the job's options"});
   }
   service_ = std::make_unique<Service>(std::move(endpoints), transport_, *credentials_, clock_, *reach_);
@@ -312,7 +325,7 @@ void Directory::look_at(Lock& lock, const std::string& arn, sluice::Deadline dea
   lock.unlock();
   const auto result = service_.call(service_.endpoints().region, topic_attributes_form(arn), deadline);
   const auto failure = read_failure(result);
-  const bool readable = !failure && read_attributes(result->body);
+  const bool readable = !failure && tells_attributes(result->body);
   if (!readable) {
     host_.warn("the attributes of the topic " + arn + " cannot be read" + (failure ? ": " + failure->text() : ""));
   }

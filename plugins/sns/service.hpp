@@ -42,15 +42,6 @@ class Reach {
   std::pair<bool, std::string> shown_;
 };
 
-/// What a job says of where SNS is and who asks. Empty: from AWS's usual places.
-struct AccessSettings {
-  std::string region;
-  std::string endpoint;
-  std::string access_key_id;
-  std::string secret_access_key;
-  std::string session_token;
-};
-
 /// Whether a region's name can be a part of an address.
 bool is_region(std::string_view text);
 
@@ -102,8 +93,9 @@ class Service {
 /// What a Service stands on: the machine's clock, a transport, the credential chain.
 class Access {
  public:
-  /// Reads AWS's files and environment, makes no request. Throws std::invalid_argument with a sentence for the user.
-  Access(const AccessSettings& settings, sluice::Host host);
+  /// Where SNS is and who asks, by the job's options and AWS's usual places; makes no request. Throws
+  /// std::invalid_argument with a sentence for the user.
+  Access(const sluice::Options& options, sluice::Host host);
   /// Ends what is under way.
   ~Access();
   Access(const Access&) = delete;

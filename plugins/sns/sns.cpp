@@ -10,14 +10,13 @@
 #include <variant>
 #include <vector>
 
-#include "dynamo/signing/uri.hpp"
 #include "publisher.hpp"
 #include "publishing/publishing.hpp"
 #include "service.hpp"
 
 namespace sns {
 
-/// The options of an SNS job, checked. A value.
+/// The options of an SNS job, checked, but for those of access. A value.
 struct Settings {
   static constexpr std::array<sluice::OptionSpec, 20> kOptions = {
       sluice::option<std::string>("topic",
@@ -62,7 +61,6 @@ struct Settings {
   /// Throws std::invalid_argument with a sentence for the user.
   static Settings read(const sluice::Options& options);
 
-  AccessSettings access;
   DirectorySettings directory;
   EntryRules entries;
   QueueLimits queue;
@@ -101,28 +99,10 @@ std::vector<std::string> attributes_option(const sluice::Options& options) {
   return names;
 }
 
-void read_access(const sluice::Options& options, AccessSettings& access) {
-  access.region = options.get("region", "");
-  access.endpoint = options.get("endpoint", "");
-  access.access_key_id = options.get("access_key_id", "");
-  access.secret_access_key = options.get("secret_access_key", "");
-  access.session_token = options.get("session_token", "");
-  if (options.has("endpoint") && !sluice::dynamo::parse_url(access.endpoint)) {
-    refuse("endpoint", "must be an address such as \"http://127.0.0.1:4566\"");
-  }
-  if (options.has("region") && !is_region(access.region)) {
-    refuse("region", "must be a region such as \"eu-west-1\"");
-  }
-  if (options.has("access_key_id") != options.has("secret_access_key")) {
-    refuse("access_key_id", "and \"secret_access_key\" belong together; set both, or neither");
-  }
-}
-
 }  // namespace
 
 Settings Settings::read(const sluice::Options& options) {
   Settings settings;
-  read_access(options, settings.access);
   settings.directory.allowed = options.list("allow_topics");
   settings.directory.denied = options.list("deny_topics");
   settings.directory.unreadable = options.list("ignore_unreadable_topics");
@@ -147,8 +127,8 @@ namespace {
 
 /// What all messages of a job share. Each member uses those before it.
 struct Parts {
-  Parts(const sns::Settings& settings, sluice::Host host)
-      : access(settings.access, host),
+  Parts(const sluice::Options& options, const sns::Settings& settings, sluice::Host host)
+      : access(options, host),
         directory(access.service(), settings.directory, access.clock(), host),
         publisher(access.service(), settings.queue, settings.timeout, access.clock(), access.random()) {}
 
@@ -162,17 +142,15 @@ class Sns {
  public:
   static constexpr const char* help =
       "Publishes each message to a topic of Amazon SNS, in batches; it is done when SNS has stored it.";
-  static constexpr auto options = publishing::both(
-      sns::Settings::kOptions, publishing::both(publishing::Routes::kOptions, publishing::Identity::kOptions));
+  static constexpr auto options = publishing::both(sns::Settings::kOptions, publishing::Routes::kOptions);
 
   Sns(const sluice::Options& values, sluice::Host host)
       : settings_(sns::Settings::read(values)),
-        routes_(values, {"sns"}, "topic"),
-        identity_(values, host.job()),
-        parts_(std::make_unique<Parts>(settings_, host)) {}
+        routes_(values, {"sns"}, "topic", host.job()),
+        parts_(std::make_unique<Parts>(values, settings_, host)) {}
 
   sluice::Outcome handle(const sluice::Message& message, sluice::Context& context) const {
-    const publishing::Envelope envelope = identity_.envelope(message);
+    const publishing::Envelope envelope = routes_.envelope(message);
     const auto target = routes_.find(envelope, context);
     if (const auto* end = std::get_if<sluice::Outcome>(&target)) {
       return *end;
@@ -257,7 +235,6 @@ class Sns {
 
   const sns::Settings settings_;
   const publishing::Routes routes_;
-  const publishing::Identity identity_;
   mutable publishing::Outage outage_;
   const std::unique_ptr<Parts> parts_;
 };

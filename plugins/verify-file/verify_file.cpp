@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <filesystem>
@@ -31,21 +32,14 @@ void require(int result) {
   }
 }
 
-/// A hash function that OpenSSL offers. Fetched once; digests of it may be made on any thread.
-class HashFunction {
- public:
-  /// `name` as OpenSSL calls it, such as "SHA256".
-  explicit HashFunction(const char* name) : function_(EVP_MD_fetch(nullptr, name, nullptr)) {}
-  /// False when this machine's OpenSSL does not offer it, as MD5 where only FIPS functions are allowed.
-  bool available() const { return function_ != nullptr; }
-  const EVP_MD* get() const { return function_.get(); }
-
- private:
-  struct Free {
-    void operator()(EVP_MD* function) const { EVP_MD_free(function); }
-  };
-  std::unique_ptr<EVP_MD, Free> function_;
+struct Free {
+  void operator()(EVP_MD* function) const { EVP_MD_free(function); }
+  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
 };
+
+/// A hash function. Null when this machine's OpenSSL does not offer it, as MD5 where only FIPS functions are allowed.
+/// Fetched once; digests of it may be made on any thread.
+using HashFunction = std::unique_ptr<EVP_MD, Free>;
 
 /// One hash in the making. Throws std::bad_alloc when OpenSSL has no memory.
 class Digest {
@@ -63,9 +57,6 @@ class Digest {
   }
 
  private:
-  struct Free {
-    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-  };
   std::unique_ptr<EVP_MD_CTX, Free> context_;
 };
 
@@ -235,21 +226,8 @@ std::string text_of(int error) { return std::generic_category().message(error); 
 /// Errors that the same file will bring again, whoever tries; the others may pass (a network file system, a full table
 /// of open files).
 bool is_final(int error) {
-  switch (error) {
-    case ENOENT:
-    case ENOTDIR:
-    case EISDIR:
-    case EINVAL:
-    case EACCES:
-    case EPERM:
-    case ELOOP:
-    case ENAMETOOLONG:
-    case EXDEV:
-    case ENXIO:
-      return true;
-    default:
-      return false;
-  }
+  constexpr std::array kFinal{ENOENT, ENOTDIR, EISDIR, EINVAL, EACCES, EPERM, ELOOP, ENAMETOOLONG, EXDEV, ENXIO};
+  return std::find(kFinal.begin(), kFinal.end(), error) != kFinal.end();
 }
 
 std::string describe_open_error(const std::string& path, int error) {
@@ -298,7 +276,7 @@ class VerifyFile {
       return sluice::reject("the path " + request->path +
                             " is relative; set the option \"root\" to the folder it starts from");
     }
-    if (request->md5 && !md5_.available()) {
+    if (request->md5 && md5_ == nullptr) {
       return sluice::retry("this machine's OpenSSL does not offer MD5");
     }
     File file;
@@ -350,8 +328,8 @@ class VerifyFile {
   }
 
   std::string root_;
-  HashFunction md5_{"MD5"};
-  HashFunction sha256_{"SHA256"};
+  HashFunction md5_{EVP_MD_fetch(nullptr, "MD5", nullptr)};
+  HashFunction sha256_{EVP_MD_fetch(nullptr, "SHA256", nullptr)};
 };
 
 }  // namespace

@@ -85,14 +85,6 @@ milliseconds timeout_option(const sluice::Options& options, const char* name) {
   return value;
 }
 
-std::string method_option(const sluice::Options& options) {
-  auto method = options.get<std::string>("method");
-  if (method != "POST" && method != "PUT" && method != "PATCH" && method != "DELETE") {
-    refuse("method", "must be POST, PUT, PATCH or DELETE; it is \"" + method + "\"");
-  }
-  return method;
-}
-
 std::string token_option(const sluice::Options& options, const char* name) {
   auto value = options.get<std::string>(name);
   if (!is_token(value)) {
@@ -164,7 +156,7 @@ struct Settings {
   static Settings read(const sluice::Options& options) {
     Settings settings;
     settings.url = url_option(options);
-    settings.method = method_option(options);
+    settings.method = publishing::one_of(options, "method", {"POST", "PUT", "PATCH", "DELETE"});
     settings.headers = headers_option(options);
     settings.content_type = options.get("content_type", "");
     if (has_control(settings.content_type)) {
@@ -197,8 +189,6 @@ std::string hmac_sha256(std::string_view secret, std::string_view text) {
   }
   return publishing::hexadecimal(bytes, size);
 }
-
-bool same_name(const std::string& a, const std::string& b) { return ::strcasecmp(a.c_str(), b.c_str()) == 0; }
 
 /// An attribute's name as part of a header's: what may not stand there becomes '-'.
 std::string safe_name(std::string_view name) {
@@ -240,56 +230,41 @@ class HeaderList {
   std::unique_ptr<curl_slist, Free> lines_;
 };
 
-/// Adds headers unless the job's own `headers` have them.
-class HeaderWriter {
- public:
-  explicit HeaderWriter(const Settings& settings) : settings_(settings) {
-    for (const auto& [name, value] : settings.headers) {
-      list_.add(name, value);
-    }
-  }
-
-  void add(const std::string& name, std::string_view value) {
-    const bool taken = std::any_of(settings_.headers.begin(), settings_.headers.end(),
-                                   [&](const auto& header) { return same_name(header.first, name); });
-    if (!taken) {
-      list_.add(name, value);
-    }
-  }
-  HeaderList take() { return std::move(list_); }
-
- private:
-  const Settings& settings_;
-  HeaderList list_;
-};
-
 /// All headers of a message's request. What the job's `headers` name is never set by anything else.
 HeaderList request_headers(const Settings& settings, const sluice::Message& message) {
-  HeaderWriter headers(settings);
+  HeaderList list;
+  for (const auto& [name, value] : settings.headers) {
+    list.add(name, value);
+  }
+  const auto add = [&](const std::string& name, std::string_view value) {
+    if (std::none_of(settings.headers.begin(), settings.headers.end(),
+                     [&](const auto& header) { return ::strcasecmp(header.first.c_str(), name.c_str()) == 0; })) {
+      list.add(name, value);
+    }
+  };
   const std::string_view type = settings.content_type.empty() ? message.content_type() : settings.content_type;
-  headers.add("Content-Type", type.empty() ? "application/octet-stream" : type);
-  headers.add("X-Sluice-Message-Id", message.id());
-  headers.add("X-Sluice-Queue", message.queue());
-  headers.add("X-Sluice-Attempt", std::to_string(message.attempt()));
-  headers.add("Idempotency-Key", message.id());
+  add("Content-Type", type.empty() ? "application/octet-stream" : type);
+  add("X-Sluice-Message-Id", message.id());
+  add("X-Sluice-Queue", message.queue());
+  add("X-Sluice-Attempt", std::to_string(message.attempt()));
+  add("Idempotency-Key", message.id());
   if (!settings.attribute_prefix.empty()) {
     for (const auto [name, value] : message.attributes()) {
-      headers.add(settings.attribute_prefix + safe_name(name), value);
+      add(settings.attribute_prefix + safe_name(name), value);
     }
   }
   // By the names that W3C gives them, so that the server's spans are of the same trace.
   for (const char* const name : {"traceparent", "tracestate"}) {
     if (const auto value = message.attribute(name)) {
-      headers.add(name, *value);
+      add(name, *value);
     }
   }
   if (!settings.bearer_token.empty()) {
-    headers.add("Authorization", "Bearer " + settings.bearer_token);
+    add("Authorization", "Bearer " + settings.bearer_token);
   }
   if (!settings.hmac_secret.empty()) {
-    headers.add(settings.hmac_header, "sha256=" + hmac_sha256(settings.hmac_secret, message.body()));
+    add(settings.hmac_header, "sha256=" + hmac_sha256(settings.hmac_secret, message.body()));
   }
-  HeaderList list = headers.take();
   // curl would otherwise wait up to a second for a server's permission to send a larger body.
   list.suppress("Expect");
   return list;

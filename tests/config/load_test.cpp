@@ -150,17 +150,27 @@ TEST(Load, LimitsTheNumberOfJobFiles) {
 }
 
 TEST(Files, MatchPatterns) {
-  EXPECT_TRUE(matches("a.toml", "*.toml"));
-  EXPECT_TRUE(matches("a.toml", "*"));
-  EXPECT_TRUE(matches("a.toml", "?.t*l"));
-  EXPECT_TRUE(matches("aXbXc", "a*b*c"));
-  EXPECT_TRUE(matches("abcbc", "a*bc"));
-  EXPECT_TRUE(matches("", "*"));
-  EXPECT_FALSE(matches("a.toml~", "*.toml"));
-  EXPECT_FALSE(matches("ab.toml", "?.toml"));
-  EXPECT_FALSE(matches("", "?"));
-  EXPECT_FALSE(matches("a", ""));
-  EXPECT_FALSE(matches(std::string(10'000, 'a'), "*a*a*a*a*a*a*a*a*b"));
+  const TemporaryFolder folder;
+  for (const char* name : {"a.toml", "ab.toml", "a.toml~", "aXbXc", "abcbc", "[a].toml", ".hidden.toml"}) {
+    folder.write(name, "");
+  }
+  const auto matched = [&](const std::string& pattern) {
+    HostConfig host;
+    host.jobs = {(folder.path() / pattern).string()};
+    std::string names;
+    for (const std::string& file : match_files(host).files) {
+      names += std::filesystem::path(file).filename().string() + " ";
+    }
+    return names;
+  };
+  EXPECT_EQ(matched("*.toml"), "[a].toml a.toml ab.toml ");
+  EXPECT_EQ(matched("?.t*l"), "a.toml ");
+  EXPECT_EQ(matched("?.toml?"), "a.toml~ ");
+  EXPECT_EQ(matched("a*b*c"), "aXbXc abcbc ");
+  EXPECT_EQ(matched("a*bc"), "abcbc ");
+  EXPECT_EQ(matched("[a]*.toml"), "[a].toml ");
+  EXPECT_EQ(matched(".h*"), ".hidden.toml ");
+  EXPECT_EQ(matched("a*a*a*a*a*a*a*a*b"), "");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@ sluice_test(dynamo_codec_test
     codec/plain_json_test.cpp
     codec/requests_test.cpp
     codec/responses_test.cpp
+    codec/xml_test.cpp
   LIBRARIES sluice::dynamo Boost::json)
 sluice_test(dynamo_signing_test
   SOURCES

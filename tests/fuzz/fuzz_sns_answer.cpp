@@ -26,6 +26,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   static_cast<void>(sns::read_failure(answer));
   static_cast<void>(sns::read_topics(body));
-  static_cast<void>(sns::read_attributes(body));
+  static_cast<void>(sns::tells_attributes(body));
   return 0;
 }

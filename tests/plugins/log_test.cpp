@@ -58,7 +58,7 @@ TEST(LogPlugin, CutsALongBodyBetweenCharacters) {
 }
 
 TEST(LogPlugin, RefusesOptionsItDoesNotKnow) {
-  EXPECT_NE(creation_error("log", {{"level", "loud"}}).find("must be one of trace, debug"), std::string::npos);
+  EXPECT_NE(creation_error("log", {{"level", "loud"}}).find("must be one of \"trace\", \"debug\""), std::string::npos);
   EXPECT_NE(creation_error("log", {{"fields", List{"boddy"}}}).find("it has \"boddy\""), std::string::npos);
   EXPECT_NE(creation_error("log", {{"body_limit", -1}}).find("from 0 to 65536"), std::string::npos);
   EXPECT_NE(creation_error("log", {{"body_limit", 65537}}), "");

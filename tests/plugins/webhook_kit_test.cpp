@@ -71,7 +71,8 @@ TEST_F(WebhookKit, SaysWhichOptionIsWrong) {
   const std::vector<std::pair<OptionMap, std::string>> wrong{
       {{}, "url"},
       {{{"url", "ftp://example.com"}}, "must be an address such as"},
-      {{{"url", "http://a/"}, {"method", "GET"}}, "must be POST, PUT, PATCH or DELETE; it is \"GET\""},
+      {{{"url", "http://a/"}, {"method", "GET"}},
+       "must be one of \"POST\", \"PUT\", \"PATCH\", \"DELETE\"; it is \"GET\""},
       {{{"url", "http://a/"}, {"timeout", "0s"}}, "must be from 1ms to 1d"},
       {{{"url", "http://a/"}, {"redirects", 11}}, "must be from 0 to 10; it is 11"},
       {{{"url", "http://a/"}, {"bearer_token_env", "NOT_SET_ANYWHERE"}}, "\"NOT_SET_ANYWHERE\", which is not set"}};

@@ -343,7 +343,7 @@ TEST_F(WebhookTest, RefusesOptionsThatCannotWork) {
     says("url", url, "must be an address");
   }
   for (const char* method : {"", "GET", "HEAD", "post", "POST /"}) {
-    says("method", method, "must be POST, PUT, PATCH or DELETE");
+    says("method", method, "must be one of \"POST\", \"PUT\", \"PATCH\", \"DELETE\"");
   }
   says("headers", Map{{"a b", "c"}}, "cannot be the name of a header");
   says("headers", Map{{"a", "b\r\nc: d"}}, "control character");

@@ -246,27 +246,6 @@ TEST(SnsEntry, RefusesWhatSnsWouldRefuse) {
   EXPECT_THAT(reason("a\xff"), HasSubstr("not UTF-8"));
 }
 
-TEST(SnsXml, ReadsElementsAndTheirText) {
-  const auto document =
-      sns::parse_xml("<?xml version=\"1.0\"?><a xmlns=\"x\"><b>1 &lt;&#xe9;</b><c><b>2</b></c><d/></a>");
-  ASSERT_TRUE(document);
-  EXPECT_EQ(document->text_of("b"), "1 <é");
-  EXPECT_EQ(document->find("c")->text_of("b"), "2");
-  EXPECT_EQ(document->text_of("d") + document->text_of("e"), "");
-}
-
-TEST(SnsXml, RefusesWhatNoAnswerHas) {
-  std::string deep;
-  for (int i = 0; i < 100; ++i) {
-    deep += "<a>";
-  }
-  for (const std::string& text :
-       {std::string(), std::string("<a>"), std::string("<a></b>"), std::string("not xml"), deep,
-        std::string("<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>"), std::string("<a>\xff</a>")}) {
-    EXPECT_FALSE(sns::parse_xml(text)) << text;
-  }
-}
-
 TEST(SnsEndpoints, AreOfTheTopicsRegion) {
   EXPECT_EQ(sns::Endpoints{}.url("eu-west-1"), "https://sns.eu-west-1.amazonaws.com/");
   EXPECT_EQ(sns::Endpoints{}.url("cn-north-1"), "https://sns.cn-north-1.amazonaws.com.cn/");

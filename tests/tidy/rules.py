@@ -62,7 +62,6 @@ BOUNDARIES = {
     r"cctz/": ("config/schedule_times.cpp",),
     r"boost/dll": ("host/plugin/",),
     r"nats/": ("plugins/nats/",),
-    r"expat\.h": ("plugins/sns/protocol.cpp",),
     r"sqlite3\.h": ("host/stores/sqlite/",),
     r"mysql\.h|mysql/|mariadb/": ("host/stores/outbox/mysql/connection.cpp",),
     r"libssh/": ("host/stores/outbox/tunnel/ssh_tunnel.cpp",),
