@@ -1,7 +1,6 @@
 #include "host/isolation/crash_handler.hpp"
 
 #include <dlfcn.h>
-#include <elf.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <link.h>
@@ -11,6 +10,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <boost/core/demangle.hpp>
 #include <cerrno>
 #include <charconv>
 #include <climits>
@@ -19,10 +19,10 @@
 #include <cstring>
 #include <ctime>
 #include <exception>
-#include <fstream>
+#include <map>
 
 #include "base/text/utf8.hpp"
-#include "host/plugin/plugin_registry.hpp"
+#include "host/plugin/elf_file.hpp"
 
 namespace sluice::isolation {
 namespace {
@@ -418,37 +418,6 @@ void report_exit(int status) noexcept {
   ::_exit(kInternal);
 }
 
-/// Of a table that is read at all; the largest libraries here have a tenth of it.
-constexpr std::uint64_t kTableLimit = 256ULL * 1024 * 1024;
-
-/// Reads within the file, or nothing.
-template <typename T>
-std::vector<T> read_array(std::ifstream& file, std::uint64_t offset, std::uint64_t bytes) {
-  std::vector<T> values;
-  if (bytes > kTableLimit) {
-    return values;
-  }
-  values.resize(bytes / sizeof(T));
-  file.clear();
-  file.seekg(static_cast<std::streamoff>(offset));
-  file.read(reinterpret_cast<char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(T)));
-  if (!file) {
-    values.clear();
-  }
-  return values;
-}
-
-/// The full table when the file still has it, or else what it exports.
-const Elf64_Shdr* find_symbols(const std::vector<Elf64_Shdr>& sections) {
-  const Elf64_Shdr* found = nullptr;
-  for (const Elf64_Shdr& section : sections) {
-    if (section.sh_type == SHT_SYMTAB || (section.sh_type == SHT_DYNSYM && found == nullptr)) {
-      found = &section;
-    }
-  }
-  return found != nullptr && found->sh_link < sections.size() ? found : nullptr;
-}
-
 /// A jump through a null pointer names the member's offset and says something; other addresses differ from run to run.
 constexpr std::uint64_t kTellingAddress = 0x10000;
 constexpr std::size_t kShownFrames = 12;
@@ -457,6 +426,30 @@ std::string hex(std::uint64_t number) {
   std::array<char, 20> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr;
   return "0x" + std::string(digits.data(), end);
+}
+
+/// The functions that an ELF file names, by address; none for a file that has none.
+std::vector<plugin::ElfSymbol> functions_of(const std::string& file) {
+  const auto elf = plugin::ElfFile::open(file);
+  auto functions = elf ? (*elf)->functions() : std::vector<plugin::ElfSymbol>();
+  std::sort(functions.begin(), functions.end(),
+            [](const auto& left, const auto& right) { return left.address < right.address; });
+  return functions;
+}
+
+/// As function_at.
+std::string name_at(const std::vector<plugin::ElfSymbol>& functions, std::uint64_t offset) {
+  auto after = std::upper_bound(functions.begin(), functions.end(), offset,
+                                [](std::uint64_t at, const auto& function) { return at < function.address; });
+  if (after == functions.begin()) {
+    return {};
+  }
+  const plugin::ElfSymbol& function = *--after;
+  const std::uint64_t distance = offset - function.address;
+  if (function.size != 0 && distance >= function.size) {
+    return {};
+  }
+  return boost::core::demangle(function.name.c_str()) + "+" + hex(distance);
 }
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -525,46 +518,7 @@ extern "C" void exit(int status) noexcept {
 
 namespace sluice::isolation {
 
-SymbolTable::SymbolTable(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  Elf64_Ehdr header{};
-  file.read(reinterpret_cast<char*>(&header), sizeof(header));
-  if (!file || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-      header.e_shentsize != sizeof(Elf64_Shdr)) {
-    return;
-  }
-  const auto sections =
-      read_array<Elf64_Shdr>(file, header.e_shoff, std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr));
-  const Elf64_Shdr* table = find_symbols(sections);
-  if (table == nullptr) {
-    return;
-  }
-  const auto symbols = read_array<Elf64_Sym>(file, table->sh_offset, table->sh_size);
-  const Elf64_Shdr& strings = sections[table->sh_link];
-  auto names = read_array<char>(file, strings.sh_offset, strings.sh_size);
-  names.push_back('\0');
-  for (const Elf64_Sym& symbol : symbols) {
-    if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_value != 0 && symbol.st_name < names.size()) {
-      functions_.push_back({symbol.st_value, symbol.st_size, names.data() + symbol.st_name});
-    }
-  }
-  std::sort(functions_.begin(), functions_.end(),
-            [](const Function& left, const Function& right) { return left.start < right.start; });
-}
-
-std::string SymbolTable::name_at(std::uint64_t offset) const {
-  auto after = std::upper_bound(functions_.begin(), functions_.end(), offset,
-                                [](std::uint64_t at, const Function& function) { return at < function.start; });
-  if (after == functions_.begin()) {
-    return {};
-  }
-  const Function& function = *--after;
-  const std::uint64_t distance = offset - function.start;
-  if (function.size != 0 && distance >= function.size) {
-    return {};
-  }
-  return plugin::demangled(function.name) + "+" + hex(distance);
-}
+std::string function_at(const std::string& file, std::uint64_t offset) { return name_at(functions_of(file), offset); }
 
 std::string signal_name(int signal) {
   const char* name = ::sigabbrev_np(signal);
@@ -590,7 +544,7 @@ std::optional<CrashReport> read_crash(const CrashRecord& record) {
   report.plugin = clean_utf8(record.plugin.view(), std::string::npos);
   report.message = clean_utf8(record.message.view(), std::string::npos);
   report.what = clean_utf8(record.what.view(), std::string::npos);
-  std::map<std::string, SymbolTable> tables;
+  std::map<std::string, std::vector<plugin::ElfSymbol>> functions;
   const std::size_t frames = std::min<std::size_t>(record.frame_count, kStackLimit);
   const std::size_t modules = std::min<std::size_t>(record.module_count, kModuleLimit);
   for (std::size_t i = 0; i < frames; ++i) {
@@ -602,9 +556,12 @@ std::optional<CrashReport> read_crash(const CrashRecord& record) {
       continue;
     }
     shown.module = module_file(clean_utf8(record.modules[frame.module].view(), std::string::npos), report.plugin);
-    const SymbolTable& table = tables.try_emplace(shown.module, shown.module).first->second;
+    const auto [known, fresh] = functions.try_emplace(shown.module);
+    if (fresh) {
+      known->second = functions_of(shown.module);
+    }
     // All but the first are where a call returns to, which may be past the end of the function that made it.
-    const std::string name = table.name_at(i == 0 ? frame.offset : frame.offset - 1);
+    const std::string name = name_at(known->second, i == 0 ? frame.offset : frame.offset - 1);
     shown.text =
         (name.empty() ? hex(frame.offset) : clean_utf8(name, std::string::npos)) + " in " + file_name(shown.module);
   }

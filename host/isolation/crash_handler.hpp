@@ -129,22 +129,9 @@ void survive_truncation(FileMemory* memory);
 /// goes on: for a process that is about to be killed because it hangs.
 void install_look_handler(int signal);
 
-/// The functions that an ELF file names, by offset. A value; empty for a file that has none.
-class SymbolTable {
- public:
-  explicit SymbolTable(const std::string& file);
-
-  /// "Bomb::explode(int)+0x14", the name as its author wrote it; empty when no function is known there.
-  std::string name_at(std::uint64_t offset) const;
-
- private:
-  struct Function {
-    std::uint64_t start = 0;
-    std::uint64_t size = 0;
-    std::string name;
-  };
-  std::vector<Function> functions_;  ///< by start
-};
+/// "Bomb::explode(int)+0x14": the function of an ELF file that lies at this offset, by the name that its author wrote;
+/// empty when none is known there.
+std::string function_at(const std::string& file, std::uint64_t offset);
 
 struct StackFrame {
   std::string module;  ///< file; empty: in none

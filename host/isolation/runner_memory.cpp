@@ -196,6 +196,12 @@ void fields(Archive& io, Setup& setup) {
   io.number(setup.memory);
   io.number(setup.effects);
   io.number(setup.keeps_key);
+  option_fields(io, setup.options);
+  io.list(setup.arounds, config::kMaxArounds, [&io](auto& around) {
+    io.text(around.plugin);
+    io.text(around.handler);
+    option_fields(io, around.options);
+  });
 }
 
 /// What a message is made of; `first_result` is a text, empty where there is none.
@@ -462,34 +468,13 @@ EventReader::Found EventReader::read(EventHead& head, std::string& text) {
 }
 
 std::string pack_setup(const RunnerSetup& setup) {
-  return packed([&setup](Writer& io) {
-    fields(io, setup);
-    option_fields(io, setup.options.values());
-    io.list(setup.arounds, config::kMaxArounds, [&io](const AroundFacts& around) {
-      io.text(around.plugin);
-      io.text(around.handler);
-      option_fields(io, around.options.values());
-    });
-  });
+  return packed([&setup](Writer& io) { fields(io, setup); });
 }
 
 std::optional<RunnerSetup> unpack_setup(std::string_view bytes) {
   Reader from(bytes);
   RunnerSetup setup;
-  const auto read_options = [&from](plugin::OptionValues& into) {
-    std::vector<plugin::OptionValues::Value> options;
-    option_fields(from, options);
-    for (plugin::OptionValues::Value& value : options) {
-      into.add(std::move(value));
-    }
-  };
   fields(from, setup);
-  read_options(setup.options);
-  from.list(setup.arounds, config::kMaxArounds, [&](AroundFacts& around) {
-    from.text(around.plugin);
-    from.text(around.handler);
-    read_options(around.options);
-  });
   return from.complete() ? std::optional(std::move(setup)) : std::nullopt;
 }
 

@@ -11,6 +11,7 @@
 #include "base/assert.hpp"
 #include "base/signal_block.hpp"
 #include "host/plugin/thrown_by.hpp"
+#include "host/queue/moment.hpp"
 
 namespace sluice::plugin {
 namespace {
@@ -22,10 +23,6 @@ sluice_token token_of(std::uint64_t turn, std::size_t place) { return turn << kP
 std::uint64_t turn_of(sluice_token token) { return token >> kPlaceBits; }
 /// kMostPlaces for the token 0, where no place is.
 std::size_t place_of(sluice_token token) { return ((token & kMostPlaces) - 1) & kMostPlaces; }
-
-SteadyTime after(SteadyTime now, Duration span) {
-  return span >= SteadyTime::max() - now ? SteadyTime::max() : now + span;
-}
 
 }  // namespace
 
@@ -42,11 +39,9 @@ class AsyncDesk::Timers : boost::noncopyable {
   using Line = std::multimap<SteadyTime, Timer>;
 
   void add(Watch& watch, Duration delay, void (*callee)(void*), void* data) SLUICE_EXCLUDES(mutex_);
-  /// The stop of its message is requested.
+  /// The stop of its message is requested, or the message has ended: then nobody touches the watch any more.
   void hurry(Watch& watch) noexcept SLUICE_EXCLUDES(mutex_);
   void extended(Watch& watch, Duration duration) noexcept SLUICE_EXCLUDES(mutex_);
-  /// Its message has ended; nobody touches the watch any more.
-  void let_go(Watch& watch) noexcept SLUICE_EXCLUDES(mutex_);
   /// Calls what is left of the user's, on this thread.
   void finish(const DeskUser& user) SLUICE_EXCLUDES(mutex_);
   /// Ends the thread, unless somebody has added something. Whoever adds something later begins another one.
@@ -99,7 +94,7 @@ void AsyncDesk::Timers::add(Watch& watch, Duration delay, void (*callee)(void*),
     const SignalBlock block;
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   }
-  const SteadyTime wanted = after(clock_.steady_now(), delay);
+  const SteadyTime wanted = queue::until(clock_.steady_now(), delay);
   const MutexLock lock(mutex_);
   watch.timers.reserve(watch.timers.size() + 1);
   const SteadyTime due = watch.stopped ? SteadyTime::min() : std::min(wanted, watch.deadline);
@@ -131,7 +126,7 @@ void AsyncDesk::Timers::hurry(Watch& watch) noexcept {
 }
 
 void AsyncDesk::Timers::extended(Watch& watch, Duration duration) noexcept {
-  const SteadyTime deadline = after(clock_.steady_now(), duration);
+  const SteadyTime deadline = queue::until(clock_.steady_now(), duration);
   const MutexLock lock(mutex_);
   // What gets later is seen when the time before has come.
   if (deadline < watch.deadline) {
@@ -144,8 +139,6 @@ void AsyncDesk::Timers::extended(Watch& watch, Duration duration) noexcept {
   }
   watch.deadline = deadline;
 }
-
-void AsyncDesk::Timers::let_go(Watch& watch) noexcept { hurry(watch); }
 
 void AsyncDesk::Timers::take_due() {
   const SteadyTime now = clock_.steady_now();
@@ -348,7 +341,7 @@ sluice_answer AsyncDesk::complete(sluice_token token, const sluice_outcome* outc
   }
   if (watch) {
     entry->attempt().unwatch(*watch);
-    timers_->let_go(*watch);
+    timers_->hurry(*watch);
   }
   entry->end(outcome);
   return SLUICE_ACCEPTED;
@@ -360,7 +353,7 @@ sluice_answer AsyncDesk::call_after(sluice_token token, Duration delay, void (*c
     if (Place* const place = find(token)) {
       if (place->watch == nullptr) {
         Attempt& attempt = place->entry->attempt();
-        const SteadyTime deadline = after(SystemClock().steady_now(), attempt.time_left());
+        const SteadyTime deadline = queue::until(SystemClock().steady_now(), attempt.time_left());
         place->watch = std::make_unique<Watch>(*timers_, *place->user, deadline).release();
         attempt.watch(*place->watch);
       }

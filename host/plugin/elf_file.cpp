@@ -208,13 +208,37 @@ bool ElfFile::is_whole() {
   }
   segments_ = std::move(*segments);
   if (header_.e_shentsize == sizeof(Elf64_Shdr)) {
-    const auto sections = array<Elf64_Shdr>(header_.e_shoff, header_.e_shnum).value_or(std::vector<Elf64_Shdr>());
-    stripped_ = std::none_of(sections.begin(), sections.end(),
-                             [](const Elf64_Shdr& section) { return section.sh_type == SHT_SYMTAB; });
+    sections_ = array<Elf64_Shdr>(header_.e_shoff, header_.e_shnum).value_or(std::vector<Elf64_Shdr>());
   }
   return std::all_of(segments_.begin(), segments_.end(), [this](const Elf64_Phdr& segment) {
     return segment.p_type != PT_LOAD || within(segment.p_offset, segment.p_filesz, size_);
   });
+}
+
+bool ElfFile::stripped() const {
+  return std::none_of(sections_.begin(), sections_.end(),
+                      [](const Elf64_Shdr& section) { return section.sh_type == SHT_SYMTAB; });
+}
+
+std::vector<ElfSymbol> ElfFile::functions() const {
+  std::vector<ElfSymbol> functions;
+  const std::uint32_t wanted = stripped() ? SHT_DYNSYM : SHT_SYMTAB;
+  const auto table = std::find_if(sections_.begin(), sections_.end(),
+                                  [wanted](const Elf64_Shdr& section) { return section.sh_type == wanted; });
+  if (table == sections_.end() || table->sh_link >= sections_.size()) {
+    return functions;
+  }
+  const Elf64_Shdr& strings = sections_[table->sh_link];
+  auto names = array<char>(strings.sh_offset, strings.sh_size).value_or(std::vector<char>());
+  names.push_back('\0');
+  const auto symbols =
+      array<Elf64_Sym>(table->sh_offset, table->sh_size / sizeof(Elf64_Sym)).value_or(std::vector<Elf64_Sym>());
+  for (const Elf64_Sym& symbol : symbols) {
+    if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_value != 0 && symbol.st_name < names.size()) {
+      functions.push_back({names.data() + symbol.st_name, symbol.st_value, symbol.st_size});
+    }
+  }
+  return functions;
 }
 
 std::vector<ElfNote> ElfFile::notes() const {

@@ -52,8 +52,10 @@ class ElfFile : boost::noncopyable {
   const ElfSymbol* find_exported(std::string_view name) const;
   /// Names that it cannot do without and does not define.
   std::vector<std::string> undefined() const;
+  /// The functions that it names: all of its own, or, where it is stripped, those that it shows.
+  std::vector<ElfSymbol> functions() const;
   /// It has no symbol table but the dynamic one, so that a stack of it names no functions of its own.
-  bool stripped() const { return stripped_; }
+  bool stripped() const;
 
   // Memory as it will be before the file's own code has run. Nothing where that cannot be told from the file: outside
   // of it, or filled by code.
@@ -89,6 +91,7 @@ class ElfFile : boost::noncopyable {
   std::uint64_t size_ = 0;
   Elf64_Ehdr header_{};
   std::vector<Elf64_Phdr> segments_;
+  std::vector<Elf64_Shdr> sections_;
   std::vector<Elf64_Dyn> dynamic_;
   std::string strings_;
   std::vector<ElfSymbol> exported_;
@@ -96,7 +99,6 @@ class ElfFile : boost::noncopyable {
   std::vector<Elf64_Rela> relocations_;  ///< by address
   /// Relocations whose addend lies in place: the address of a word, and a map of the 64 words from it on. By address.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> words_in_place_;
-  bool stripped_ = true;
 };
 
 }  // namespace sluice::plugin

@@ -8,19 +8,17 @@
 #include "base/uuid.hpp"
 #include "host/plugin/around.hpp"
 #include "host/plugin/async_desk.hpp"
-#include "host/plugin/given_text.hpp"
 #include "host/plugin/metric_board.hpp"
 #include "host/plugin/thrown_by.hpp"
+#include "host/queue/moment.hpp"
 #include "sluice/batch.hpp"
 #include "sluice/health.h"
 
 namespace sluice::plugin {
 namespace {
 
-SteadyTime saturating_sum(SteadyTime time, Duration span) {
-  const Duration positive = std::max(span, Duration::zero());
-  return positive >= SteadyTime::max() - time ? SteadyTime::max() : time + positive;
-}
+using detail::borrow;
+using detail::view;
 
 static_assert(detail::EffectLimits::kMostActions == queue::kMostEffects);
 static_assert(detail::EffectLimits::kMostBytes == queue::kMostEffectBytes);
@@ -109,8 +107,6 @@ Outcome make_fault(std::string_view text, Breach breach) {
 /// A worker keeps room for this many attributes from message to message.
 constexpr std::size_t kKeptAttributes = 256;
 
-sluice_string borrow(std::string_view text) { return {text.data(), text.size()}; }
-
 bool is_id(const char* id, const char* known) { return id != nullptr && std::strcmp(id, known) == 0; }
 
 /// What the calls of one instance have in common.
@@ -131,7 +127,7 @@ struct CallFeatures : boost::noncopyable {
 
 /// One call of a handler's `handle`: the C context it is given, and what it reports. Lives on the worker's stack for
 /// that long; what the context offers is as thread-safe as abi.h says.
-class Call : boost::noncopyable, public AroundedCall {
+class Call : boost::noncopyable {
  public:
   Call(const CallSetting& setting, const queue::Message& message, Attempt& attempt)
       : setting_(setting),
@@ -139,12 +135,22 @@ class Call : boost::noncopyable, public AroundedCall {
         attempt_(attempt),
         context_{sizeof(sluice_context), 0,          this,    &report,   &log, &stop_requested,
                  &wait_for_stop,         &time_left, &extend, &extension} {}
-  ~Call() override { delete features(); }
+  ~Call() { delete features(); }
 
   const sluice_context* context() const { return &context_; }
   Attempt& attempt() const { return attempt_; }
 
-  bool take_report() override {
+  // As detail::AroundPass asks for it.
+  /// False: it threw.
+  template <typename Body>
+  bool guarded(Body body) {
+    const std::optional<std::string> thrown = thrown_by(body);
+    if (thrown) {
+      fail(*thrown, Breach::exception);
+    }
+    return !thrown;
+  }
+  bool take_report() {
     if (!std::exchange(reported_, false)) {
       return false;
     }
@@ -156,12 +162,17 @@ class Call : boost::noncopyable, public AroundedCall {
     return true;
   }
   /// A fault, such as what the handler threw.
-  void fail(std::string_view why, Breach breach) override {
+  void fail(std::string_view why, Breach breach) {
     drop_effects("the handler failed");
     outcome_ = make_fault(why, breach);
     reported_ = false;
   }
-  const Outcome& outcome() const override { return outcome_; }
+  const Outcome& outcome() const { return outcome_; }
+  static sluice_outcome raw_of(const Outcome& outcome) {
+    return {sizeof(sluice_outcome), static_cast<sluice_status>(outcome.status),
+            outcome.delay ? outcome.delay->count() : -1, borrow(outcome.reason)};
+  }
+
   /// The same where there is no memory for words.
   void fail_without_words() noexcept { outcome_ = Outcome{}; }
 
@@ -276,34 +287,7 @@ class Call : boost::noncopyable, public AroundedCall {
   Outcome outcome_;
 };
 
-/// The options of a job in the form `create` takes them. Borrows from the OptionValues.
-class OptionTable : boost::noncopyable {
- public:
-  explicit OptionTable(const OptionValues& options) {
-    const std::vector<OptionValues::Value>& values = options.values();
-    items_.resize(values.size());
-    entries_.reserve(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const OptionValues::Value& value = values[i];
-      for (const std::string& item : value.items) {
-        items_[i].push_back(borrow(item));
-      }
-      entries_.push_back({sizeof(sluice_option_value), value.type, borrow(value.name), borrow(value.string),
-                          value.integer, value.number, items_[i].data(), items_[i].size()});
-    }
-    for (const sluice_option_value& entry : entries_) {
-      pointers_.push_back(&entry);
-    }
-  }
-
-  const sluice_option_value* const* data() const { return pointers_.data(); }
-  std::size_t size() const { return pointers_.size(); }
-
- private:
-  std::vector<std::vector<sluice_string>> items_;
-  std::vector<sluice_option_value> entries_;
-  std::vector<const sluice_option_value*> pointers_;
-};
+using AroundPass = detail::AroundPass<AroundChain, Call>;
 
 const sluice_batch* batch_of(const sluice_handler& handler) {
   const auto* batch = feature_of<sluice_batch>(handler, SLUICE_BATCH_1);
@@ -347,18 +331,18 @@ class AsyncCall final : public DeskEntry {
         attributes_(attributes_of(work.message)),
         message_(make_message(work, attributes_.data())),
         call_(setting, work.message, work.attempt),
-        around_(chain.empty() ? nullptr : std::make_unique<AroundPass>(chain, message_, *call_.context(), call_)) {}
+        around_(chain, message_, *call_.context(), call_) {}
 
   /// True: the handler is to begin. False: what goes around it has ended the message, and this is gone.
   static bool enter(std::unique_ptr<AsyncCall>& call) {
-    const bool begins = call->around_ == nullptr || call->around_->enter();
+    const bool begins = call->around_.enter();
     if (!begins) {
       call.release()->finish();
     }
     return begins;
   }
   /// Until the token has been completed.
-  const sluice_message* message() const { return around_ == nullptr ? &message_ : &around_->message(); }
+  const sluice_message* message() const { return &around_.message(); }
   const sluice_async_context* use(sluice_token token) {
     async_ = {sizeof(sluice_async_context), 0, token, &AsyncDesk::table(), call_.context()};
     return &async_;
@@ -386,9 +370,7 @@ class AsyncCall final : public DeskEntry {
   void finish() noexcept {
     Outcome ended;
     try {
-      if (around_ != nullptr) {
-        around_->leave();
-      }
+      around_.leave();
       ended = call_.end();
     } catch (const std::exception&) {
       ended = Outcome{};  // No memory for the reason: a fault without one.
@@ -403,7 +385,7 @@ class AsyncCall final : public DeskEntry {
   const sluice_message message_;
   sluice_async_context async_{};
   Call call_;
-  const std::unique_ptr<AroundPass> around_;  ///< null: nothing goes around it
+  AroundPass around_;
 };
 
 /// Waits for the one message that was begun with.
@@ -450,7 +432,7 @@ class TableInstance final : public HandlerInstance {
 
   /// What keeps the instance from being; nothing on success.
   std::optional<Error> start(const OptionValues& options) {
-    const OptionTable table(options);
+    const detail::BoundOptionTable table(options);
     std::string refusal;
     const auto fail = [](void* sink, sluice_string why) {
       *static_cast<std::string*>(sink) = clean_utf8(view(why), kReasonLimit);
@@ -480,8 +462,8 @@ class TableInstance final : public HandlerInstance {
     const sluice_message raw = make_message(work, attributes.data());
     Call call(setting_, work.message, work.attempt);
     AroundPass around(arounds_of(work), raw, *call.context(), call);
-    if (around.enter()) {
-      take_end(call, thrown_by([&] { handler_.handle(instance_, &around.message(), call.context()); }));
+    if (around.enter() && call.guarded([&] { handler_.handle(instance_, &around.message(), call.context()); })) {
+      call.take_outcome();
     }
     around.leave();
     if (attributes.capacity() > kKeptAttributes) {
@@ -563,12 +545,8 @@ class TableInstance final : public HandlerInstance {
     const std::optional<std::string> thrown =
         thrown_by([&] { batch_->handle(instance_, messages.data(), contexts.data(), open.size()); });
     for (const std::size_t i : open) {
-      take_end(calls[i], thrown);
+      thrown ? calls[i].fail(*thrown, Breach::exception) : calls[i].take_outcome();
     }
-  }
-  /// The handler has returned from the call, or thrown that.
-  static void take_end(Call& call, const std::optional<std::string>& thrown) {
-    thrown ? call.fail(*thrown, Breach::exception) : call.take_outcome();
   }
   Error failed(ErrorCode code, const std::string& why) const {
     return {code, "the handler \"" + std::string(handler_.name) + "\" could not be created: " + why};
@@ -655,7 +633,7 @@ void Attempt::unwatch(AttemptWatcher& watcher) {
 bool Attempt::wait_for_stop(Duration timeout) {
   // A thread sleeps on the machine's clock, whatever clock the attempt goes by.
   const SystemClock machine;
-  const SteadyTime end = saturating_sum(machine.steady_now(), timeout);
+  const SteadyTime end = queue::until(machine.steady_now(), timeout);
   const MutexLock lock(mutex_);
   if (!stopped_) {
     stopped_ = std::make_unique<Condition>();
@@ -667,7 +645,7 @@ bool Attempt::wait_for_stop(Duration timeout) {
     }
     // The time-out may be moved meanwhile, so what woke us is looked at afresh.
     const SteadyTime::rep seen = deadline_.load();
-    const SteadyTime wake = std::min(end, saturating_sum(now, time_left()));
+    const SteadyTime wake = std::min(end, queue::until(now, time_left()));
     stopped_->wait_until(mutex_, wake, [this, seen] { return stop_.load() || deadline_.load() != seen; });
   }
   return true;
@@ -679,7 +657,8 @@ bool Attempt::extend(Duration duration) {
     if (lost_.load()) {
       return false;
     }
-    deadline_.store(saturating_sum(clock_.steady_now(), duration).time_since_epoch().count());
+    const SteadyTime deadline = queue::until(clock_.steady_now(), std::max(duration, Duration::zero()));
+    deadline_.store(deadline.time_since_epoch().count());
     for (AttemptWatcher* watcher = watchers_; watcher != nullptr; watcher = watcher->next_) {
       watcher->extended(duration);
     }
@@ -688,65 +667,47 @@ bool Attempt::extend(Duration duration) {
   return true;
 }
 
-template <typename Stage>
-const char* StagedEffects::stage(Stage stage) noexcept {
+template <typename Effect, typename Keep>
+const char* StagedEffects::stage(const sluice_effects* effects, const Effect& effect, Keep keep) noexcept {
+  StagedEffects& self = of(effects);
   try {
-    if (!staging_) {
-      staging_ = std::make_shared<Staging>(rules_);
+    if (!self.staging_) {
+      self.staging_ = std::make_shared<Staging>(self.rules_);
     }
-    const std::string why = stage(*staging_);
+    Staging& staging = *self.staging_;
+    const std::string why = staging.limits.admit(effect);
     if (why.empty()) {
+      keep(staging.effects);
       return nullptr;
     }
-    staging_->last = clean_utf8(why, kRefusalLimit);
-    if (staging_->refusal.empty()) {
-      staging_->refusal = staging_->last;
+    staging.last = clean_utf8(why, kRefusalLimit);
+    if (staging.refusal.empty()) {
+      staging.refusal = staging.last;
     }
-    return staging_->last.c_str();
+    return staging.last.c_str();
   } catch (const std::exception&) {
-    broken_ = true;  // What is left of it must not be committed.
+    self.broken_ = true;  // What is left of it must not be committed.
     return kNoMemory;
   }
 }
 
 const char* StagedEffects::send(const sluice_effects* effects, const sluice_effect_message* message) noexcept {
-  StagedEffects& self = of(effects);
-  return self.stage([&](Staging& staging) {
-    std::string why = staging.limits.admit(*message);
-    if (why.empty()) {
-      read_message(*message, self.rules_, staging.effects.messages.emplace_back());
-    }
-    return why;
+  return stage(effects, *message, [&](queue::Effects& staged) {
+    read_message(*message, of(effects).rules_, staged.messages.emplace_back());
   });
 }
 
 const char* StagedEffects::write_item(const sluice_effects* effects, const sluice_effect_item* item) noexcept {
-  return of(effects).stage([&](Staging& staging) {
-    std::string why = staging.limits.admit(*item);
-    if (why.empty()) {
-      staging.effects.writes.push_back(read_item(*item));
-    }
-    return why;
-  });
+  return stage(effects, *item, [item](queue::Effects& staged) { staged.writes.push_back(read_item(*item)); });
 }
 
 const char* StagedEffects::run_sql(const sluice_effects* effects, const sluice_effect_sql* sql) noexcept {
-  return of(effects).stage([&](Staging& staging) {
-    std::string why = staging.limits.admit(*sql);
-    if (why.empty()) {
-      read_sql(*sql, staging.effects.writes.emplace_back());
-    }
-    return why;
-  });
+  return stage(effects, *sql, [sql](queue::Effects& staged) { read_sql(*sql, staged.writes.emplace_back()); });
 }
 
 const char* StagedEffects::set_result(const sluice_effects* effects, sluice_string result) noexcept {
-  return of(effects).stage([&](Staging& staging) {
-    std::string why = staging.limits.admit_result(result.size);
-    if (why.empty()) {
-      staging.effects.key = queue::KeyRecord{{}, {}, copy(result), {}};
-    }
-    return why;
+  return stage(effects, result, [result](queue::Effects& staged) {
+    staged.key = queue::KeyRecord{{}, {}, copy(result), {}};
   });
 }
 
@@ -767,7 +728,6 @@ void StagedEffects::committed() {
   staging_.reset();
   if (key) {
     staging_ = std::make_shared<Staging>(rules_);
-    staging_->limits.admit_result(key->result.size());
     staging_->effects.key = std::move(key);
   }
 }

@@ -12,29 +12,15 @@
 #include "sluice/abi.h"
 #include "sluice/around.h"
 #include "sluice/checkpoint.h"
+#include "sluice/detail/around_pass.hpp"
+#include "sluice/detail/bound_options.hpp"
 #include "sluice/detail/effect_limits.hpp"
 #include "sluice/effects.h"
 
 namespace sluice::plugin {
 
-/// Options of one job, checked against the handler's declaration and completed with its defaults. A value.
-class OptionValues {
- public:
-  struct Value {
-    std::string name;
-    sluice_option_type type = SLUICE_OPTION_STRING;
-    std::string string;
-    std::int64_t integer = 0;
-    double number = 0;
-    std::vector<std::string> items;
-  };
-
-  void add(Value value) { values_.push_back(std::move(value)); }
-  const std::vector<Value>& values() const { return values_; }
-
- private:
-  std::vector<Value> values_;
-};
+/// Options of one job, checked against the handler's declaration and completed with its defaults.
+using OptionValues = std::vector<detail::BoundOption>;
 
 /// Checks [job.options] against what the handler declares: unknown name (with the nearest known one), wrong type,
 /// missing required option; every error with its place. For a handler with open options everything passes as it is.
@@ -50,8 +36,7 @@ config::Parsed<OptionValues> bind_options(const sluice_handler& handler, const O
 
 using queue::core::OutcomeStatus;
 
-/// What a handler did that the ABI forbids, whatever the message was: a defect of its plugin.
-enum class Breach : std::uint8_t { none, no_outcome, illegal_outcome, exception };
+using detail::Breach;
 
 /// A value.
 struct Outcome {
@@ -290,9 +275,9 @@ class StagedEffects : boost::noncopyable {
   }
   static void clear(const sluice_effects* effects) noexcept { of(effects).discard(); }
 
-  /// Makes the staging where there is none, and keeps what `stage` answers as the refusal.
-  template <typename Stage>
-  const char* stage(Stage stage) noexcept;
+  /// Has `keep` keep what the limits admit, and the first refusal of what they do not.
+  template <typename Effect, typename Keep>
+  static const char* stage(const sluice_effects* effects, const Effect& effect, Keep keep) noexcept;
 
   // Fixed after construction.
   const EffectRules& rules_;

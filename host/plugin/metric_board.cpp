@@ -4,43 +4,31 @@
 
 #include "base/text/utf8.hpp"
 #include "base/text/visible.hpp"
-#include "host/plugin/given_text.hpp"
 #include "sluice/detail/metric_rules.hpp"
 
 namespace sluice::plugin {
 namespace {
 
+using detail::borrow;
+using detail::view;
 using LabelSpan = std::span<const sluice_attribute>;
 
 /// Different things that are said of a board; whoever makes up names cannot fill the log.
 constexpr std::size_t kMostComplaints = 100;
 
-constexpr auto kOfRaw = [](const sluice_attribute& label) { return std::pair(view(label.name), view(label.value)); };
-constexpr auto kOfText = [](const auto& label) {
-  return std::pair<std::string_view, std::string_view>(label.first, label.second);
-};
+using TextPair = std::pair<std::string_view, std::string_view>;
+TextPair text_of(const sluice_attribute& label) { return {view(label.name), view(label.value)}; }
+TextPair text_of(const std::pair<std::string, std::string>& label) { return label; }
 
 /// Labels in the order of their names, as they are kept and as a plugin hands them over.
 struct LabelOrder {
   using is_transparent = void;
 
-  bool operator()(const MetricLabels& a, const MetricLabels& b) const { return a < b; }
-  bool operator()(const MetricLabels& a, LabelSpan b) const {
-    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), Less());
+  template <typename Some, typename Others>
+  bool operator()(const Some& a, const Others& b) const {
+    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(),
+                                        [](const auto& x, const auto& y) { return text_of(x) < text_of(y); });
   }
-  bool operator()(LabelSpan a, const MetricLabels& b) const {
-    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), Less());
-  }
-
- private:
-  struct Less {
-    bool operator()(const std::pair<std::string, std::string>& a, const sluice_attribute& b) const {
-      return kOfText(a) < kOfRaw(b);
-    }
-    bool operator()(const sluice_attribute& a, const std::pair<std::string, std::string>& b) const {
-      return kOfRaw(a) < kOfText(b);
-    }
-  };
 };
 
 bool is_clean(std::string_view text) { return text.size() <= detail::kMetricTextLimit && is_utf8(text); }
@@ -58,7 +46,7 @@ class KnownLabels : boost::noncopyable {
     for (std::size_t i = 0; i < count_; ++i) {
       if (!is_clean(view(known_[i].value))) {
         made_[i] = clean_utf8(view(known_[i].value), detail::kMetricTextLimit);
-        known_[i].value = detail::borrow(made_[i]);
+        known_[i].value = borrow(made_[i]);
       }
     }
   }
@@ -179,7 +167,7 @@ void MetricBoard::refuse(std::string_view metric, const std::string& why, Compla
     }
   }
   const std::string text = "the metric \"" + name + "\" is not shown: " + why;
-  write_log(log_, SLUICE_LOG_WARN, job_, {}, detail::borrow(text));
+  write_log(log_, SLUICE_LOG_WARN, job_, {}, borrow(text));
 }
 
 sluice_metric* MetricBoard::metric(const sluice_metric_spec& spec) noexcept {
@@ -346,11 +334,11 @@ bool MetricBoard::apply(const MetricChange& change, std::vector<sluice_series*>&
     return false;
   }
   if (change.fresh) {
-    const sluice_metric_spec spec{sizeof(sluice_metric_spec),  change.kind,          detail::borrow(change.name),
-                                  detail::borrow(change.help), change.bounds.data(), change.bounds.size()};
+    const sluice_metric_spec spec{sizeof(sluice_metric_spec), change.kind,          borrow(change.name),
+                                  borrow(change.help),        change.bounds.data(), change.bounds.size()};
     std::vector<sluice_attribute> labels;
     for (const auto& [name, value] : change.labels) {
-      labels.push_back({detail::borrow(name), detail::borrow(value)});
+      labels.push_back({borrow(name), borrow(value)});
     }
     known.push_back(series(metric(spec), labels.data(), labels.size()));
   }

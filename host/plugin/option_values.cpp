@@ -1,5 +1,3 @@
-#include <array>
-#include <charconv>
 #include <cstring>
 
 #include "base/text/joined.hpp"
@@ -10,69 +8,8 @@ namespace sluice::plugin {
 namespace {
 
 using config::ConfigError;
-using Value = OptionValues::Value;
 
 std::string quoted(const std::string& text) { return "\"" + text + "\""; }
-
-std::string number_text(double number) {
-  std::array<char, 64> text{};
-  const auto result = std::to_chars(text.data(), text.data() + text.size(), number);
-  return {text.data(), result.ptr};
-}
-
-/// The value as TOML has it, with the type that follows from that.
-Value plain_value(const std::string& name, const config::OptionValue& configured) {
-  Value value;
-  value.name = name;
-  if (const auto* boolean = std::get_if<bool>(&configured)) {
-    value.type = SLUICE_OPTION_BOOLEAN;
-    value.integer = *boolean ? 1 : 0;
-    value.string = *boolean ? "true" : "false";
-  } else if (const auto* integer = std::get_if<std::int64_t>(&configured)) {
-    value.type = SLUICE_OPTION_INTEGER;
-    value.integer = *integer;
-    value.number = static_cast<double>(*integer);
-    value.string = std::to_string(*integer);
-  } else if (const auto* number = std::get_if<double>(&configured)) {
-    value.type = SLUICE_OPTION_NUMBER;
-    value.number = *number;
-    value.string = number_text(*number);
-  } else if (const auto* text = std::get_if<std::string>(&configured)) {
-    value.type = SLUICE_OPTION_STRING;
-    value.string = *text;
-  } else if (const auto* list = std::get_if<std::vector<std::string>>(&configured)) {
-    value.type = SLUICE_OPTION_LIST;
-    value.items = *list;
-  } else {
-    value.type = SLUICE_OPTION_MAP;
-    for (const auto& [key, item] : std::get<std::map<std::string, std::string>>(configured)) {
-      value.items.push_back(key);
-      value.items.push_back(item);
-    }
-  }
-  return value;
-}
-
-/// A value written as text: a default, or a duration. Nothing when the text is none of that type.
-std::optional<Value> text_value(const sluice_option& declared, const std::string& text) {
-  std::optional<detail::TextValue> parsed = detail::parse_value_text(declared.type, text);
-  if (!parsed) {
-    return std::nullopt;
-  }
-  return Value{declared.name, declared.type, text, parsed->integer, parsed->number, std::move(parsed->items)};
-}
-
-/// The configured value as the declaration wants it; nothing when it is of another type.
-std::optional<Value> declared_value(const sluice_option& declared, const config::OptionValue& configured) {
-  Value value = plain_value(declared.name, configured);
-  if (declared.type == SLUICE_OPTION_DURATION && value.type == SLUICE_OPTION_STRING) {
-    return text_value(declared, value.string);
-  }
-  if (declared.type == SLUICE_OPTION_NUMBER && value.type == SLUICE_OPTION_INTEGER) {
-    value.type = SLUICE_OPTION_NUMBER;
-  }
-  return value.type == declared.type ? std::optional(std::move(value)) : std::nullopt;
-}
 
 /// Binds the options of one job, and gathers everything that is wrong with them.
 class Binder {
@@ -82,7 +19,7 @@ class Binder {
   config::Parsed<OptionValues> bind() {
     if ((handler_.flags & SLUICE_HANDLER_OPEN_OPTIONS) != 0) {
       for (const auto& [name, option] : given_.options) {
-        values_.add(plain_value(name, option.value));
+        values_.push_back(detail::plain_option(name, option.value));
       }
       return std::move(values_);
     }
@@ -121,8 +58,8 @@ class Binder {
   void bind_one(const sluice_option& declared) {
     const std::string name = declared.name;
     if (const auto configured = given_.options.find(name); configured != given_.options.end()) {
-      if (auto value = declared_value(declared, configured->second.value)) {
-        values_.add(*std::move(value));
+      if (auto value = detail::declared_option(declared, configured->second.value)) {
+        values_.push_back(*std::move(value));
       } else {
         errors_.push_back({configured->second.place, "the option " + quoted(name) + " of the handler " +
                                                          quoted(handler_.name) + " must be " +
@@ -141,8 +78,8 @@ class Binder {
   }
 
   void bind_default(const sluice_option& declared) {
-    if (auto value = text_value(declared, declared.default_value)) {
-      values_.add(*std::move(value));
+    if (auto value = detail::text_option(declared, declared.default_value)) {
+      values_.push_back(*std::move(value));
       return;
     }
     errors_.push_back({given_.place, "the handler " + quoted(handler_.name) + " declares the default " +

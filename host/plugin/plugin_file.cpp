@@ -26,79 +26,41 @@ std::int32_t no_create(const sluice_host* /*host*/, const sluice_option_value* c
 void no_destroy(void* /*instance*/) {}
 void no_handle(void* /*instance*/, const sluice_message* /*message*/, const sluice_context* /*context*/) {}
 
-bool same(const char* one, const char* other) {
-  return one == other || (one != nullptr && other != nullptr && std::strcmp(one, other) == 0);
-}
-
 std::string shown(const char* text) { return text == nullptr ? "none" : "\"" + std::string(text) + "\""; }
 
-std::string both(const std::string& what, const std::string& one, const std::string& other) {
-  return what + " " + one + " and " + what + " " + other;
-}
-
-std::string both(const std::string& what, std::uint64_t one, std::uint64_t other) {
-  return both(what, std::to_string(one), std::to_string(other));
-}
-
-std::string option_difference(const sluice_option& one, const sluice_option& other) {
-  if (!same(one.name, other.name)) {
-    return both("an option", shown(one.name), shown(other.name));
+/// What a table says, one thing after the other, in the words that tell how another one differs.
+std::vector<std::string> facts_of(const sluice_plugin& plugin) {
+  const auto number = [](auto value) { return std::to_string(value); };
+  std::vector<std::string> facts{"name " + shown(plugin.name), "version " + shown(plugin.version),
+                                 "ABI " + number(plugin.abi_major) + "." + number(plugin.abi_minor),
+                                 "handlers: " + number(plugin.handler_count)};
+  const auto add = [&facts](const std::string& owner, std::initializer_list<std::string> about) {
+    facts.push_back(owner);
+    std::transform(about.begin(), about.end(), std::back_inserter(facts),
+                   [&owner](const std::string& one) { return owner + " with " + one; });
+  };
+  for (std::size_t i = 0; i < plugin.handler_count; ++i) {
+    const sluice_handler& handler = *plugin.handlers[i];
+    const std::string owner = "handler " + shown(handler.name);
+    add(owner, {"flags " + number(handler.flags), "the help " + shown(handler.help),
+                "options: " + number(handler.option_count)});
+    for (std::size_t j = 0; j < handler.option_count; ++j) {
+      const sluice_option& option = *handler.options[j];
+      add(owner + " with option " + shown(option.name),
+          {"type " + number(option.type), "flags " + number(option.flags), "default " + shown(option.default_value),
+           "the help " + shown(option.help)});
+    }
   }
-  const std::string owner = "option " + std::string(one.name) + " with ";
-  if (one.type != other.type) {
-    return both(owner + "type", static_cast<std::uint64_t>(one.type), static_cast<std::uint64_t>(other.type));
-  }
-  if (one.flags != other.flags) {
-    return both(owner + "flags", one.flags, other.flags);
-  }
-  if (!same(one.default_value, other.default_value)) {
-    return both(owner + "default", shown(one.default_value), shown(other.default_value));
-  }
-  return same(one.help, other.help) ? std::string() : owner + "one help and another";
-}
-
-std::string handler_difference(const sluice_handler& one, const sluice_handler& other) {
-  if (!same(one.name, other.name)) {
-    return both("a handler", shown(one.name), shown(other.name));
-  }
-  const std::string owner = "handler " + std::string(one.name) + " with ";
-  if (one.flags != other.flags) {
-    return both(owner + "flags", one.flags, other.flags);
-  }
-  if (!same(one.help, other.help)) {
-    return owner + "one help and another";
-  }
-  if (one.option_count != other.option_count) {
-    return both(owner + "options:", one.option_count, other.option_count);
-  }
-  std::string found;
-  for (std::size_t i = 0; i < one.option_count && found.empty(); ++i) {
-    found = option_difference(*one.options[i], *other.options[i]);
-  }
-  return found.empty() ? found : owner + found;
+  return facts;
 }
 
 }  // namespace
 
 std::string difference(const sluice_plugin& one, const sluice_plugin& other) {
-  if (!same(one.name, other.name)) {
-    return both("name", shown(one.name), shown(other.name));
-  }
-  if (!same(one.version, other.version)) {
-    return both("version", shown(one.version), shown(other.version));
-  }
-  if (one.abi_major != other.abi_major || one.abi_minor != other.abi_minor) {
-    return both("ABI", std::to_string(one.abi_major) + "." + std::to_string(one.abi_minor),
-                std::to_string(other.abi_major) + "." + std::to_string(other.abi_minor));
-  }
-  if (one.handler_count != other.handler_count) {
-    return both("handlers:", one.handler_count, other.handler_count);
-  }
-  std::string found;
-  for (std::size_t i = 0; i < one.handler_count && found.empty(); ++i) {
-    found = handler_difference(*one.handlers[i], *other.handlers[i]);
-  }
-  return found;
+  const std::vector<std::string> facts = facts_of(one);
+  const std::vector<std::string> others = facts_of(other);
+  const auto [mine, its] = std::mismatch(facts.begin(), facts.end(), others.begin(), others.end());
+  return mine == facts.end() || its == others.end() ? std::string() : *mine + " and " + *its;
 }
 
 void DeclaredPlugin::add(sluice_handler handler, std::vector<const sluice_option*> options,

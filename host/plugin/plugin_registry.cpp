@@ -1,14 +1,15 @@
 #include "host/plugin/plugin_registry.hpp"
 
-#include <cxxabi.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <boost/core/demangle.hpp>
 #include <boost/dll/shared_library.hpp>
 #include <cerrno>
 #include <cstring>
@@ -170,22 +171,14 @@ int memory_file(const std::string& file) {
   return made >= 0 || errno != EINVAL ? made : ::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
-/// The size of what was copied.
-Result<std::size_t> copy(int from, int to) {
-  std::vector<char> buffer(std::size_t{64} * 1024);
-  std::size_t copied = 0;
-  for (ssize_t got = 1; got != 0;) {
-    got = ::read(from, buffer.data(), buffer.size());
-    if (got < 0 && errno != EINTR) {
-      return failed("cannot be read");
-    }
-    const std::string_view part(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    if (!write_all(to, part)) {
-      return failed("cannot be copied into memory, to compare it with its sha256");
-    }
-    copied += part.size();
-  }
-  return copied;
+/// False, with errno, when something stops it.
+bool copy(const Descriptor& from, const Descriptor& to) {
+  constexpr std::size_t kStep = std::size_t{1} << 30U;
+  ssize_t copied = 0;
+  do {
+    copied = ::sendfile(to.get(), from.get(), nullptr, kStep);
+  } while (copied > 0 || (copied < 0 && errno == EINTR));
+  return copied == 0;
 }
 
 /// A library and the memory it was loaded from, whose descriptor the dynamic linker knows it by.
@@ -297,16 +290,9 @@ std::string name_of(const std::string& file) { return std::filesystem::path(file
 
 }  // namespace
 
-std::string demangled(const std::string& symbol) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
-                                                    &std::free);
-  return status == 0 && name ? std::string(name.get()) : symbol;
-}
-
 std::string explain_load_error(const std::string& file, std::string_view said) {
   if (const std::string_view symbol = after(said, "undefined symbol: ", " \t\n,"); !symbol.empty()) {
-    return "needs the symbol \"" + demangled(std::string(symbol)) +
+    return "needs the symbol \"" + boost::core::demangle(std::string(symbol).c_str()) +
            "\", which no library has: link the one that defines it (LIBRARIES of sluice_add_plugin)";
   }
   if (const std::string_view version = after(said, "version `", "'"); !version.empty()) {
@@ -361,25 +347,18 @@ Result<std::shared_ptr<const SealedFile>> SealedFile::copy_of(const std::string&
     return failed("cannot be read");
   }
   Descriptor to(memory_file(file));
-  if (!to.open()) {
+  if (!to.open() || !copy(from, to)) {
     return failed("cannot be copied into memory, to compare it with its sha256");
   }
-  SLUICE_TRY(size, copy(from.get(), to.get()));
   if (::fcntl(to.get(), F_ADD_SEALS, kSeals) != 0) {
     return failed("cannot be sealed in memory");
   }
-  void* const bytes = *size == 0 ? nullptr : ::mmap(nullptr, *size, PROT_READ, MAP_PRIVATE, to.get(), 0);
-  if (bytes == MAP_FAILED) {
+  std::string digest = digest_of(to);
+  if (digest.empty()) {
     return failed("cannot be compared with its sha256");
   }
-  const auto digest = dynamo::sha256({static_cast<const char*>(bytes), *size});
-  if (bytes != nullptr) {
-    ::munmap(bytes, *size);
-  }
-  return std::shared_ptr<const SealedFile>(new SealedFile(to.release(), dynamo::to_hex(digest)));
+  return std::shared_ptr<const SealedFile>(new SealedFile(std::move(to), std::move(digest)));
 }
-
-SealedFile::~SealedFile() { ::close(descriptor_); }
 
 LibraryResult load_library(const std::string& file, std::size_t generation) {
   std::error_code code;

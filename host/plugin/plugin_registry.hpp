@@ -15,9 +15,6 @@
 
 namespace sluice::plugin {
 
-/// "shape(int)" of "_Z5shapei"; the same text when it is no mangled name.
-std::string demangled(const std::string& symbol);
-
 /// What the dynamic linker said about `file`, as one line: what is missing and the mend, without the file's name.
 std::string explain_load_error(const std::string& file, std::string_view said);
 
@@ -38,18 +35,18 @@ class SealedFile : boost::noncopyable {
  public:
   /// Fails with a text that follows the file's name.
   static Result<std::shared_ptr<const SealedFile>> copy_of(const std::string& file);
-  ~SealedFile();
 
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return descriptor_.get(); }
   /// By which this process, and no other, can open it.
-  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor()); }
   /// SHA-256, 64 lower-case hexadecimal digits.
   const std::string& sha256() const { return sha256_; }
 
  private:
-  SealedFile(int descriptor, std::string sha256) : descriptor_(descriptor), sha256_(std::move(sha256)) {}
+  SealedFile(Descriptor descriptor, std::string sha256)
+      : descriptor_(std::move(descriptor)), sha256_(std::move(sha256)) {}
 
-  const int descriptor_;
+  const Descriptor descriptor_;
   const std::string sha256_;
 };
 

@@ -172,12 +172,8 @@ void check_options(Probe& probe) {
 }
 
 /// Calls with a message for each element, while there is time.
-template <typename Messages>
-void call_with(Probe& probe, const Messages& messages) {
-  Probe::Instance instance = make(probe);
-  if (!instance) {
-    return;
-  }
+void call_with(Probe& probe, plugin::HandlerInstance& instance, const std::vector<OddMessage>& messages) {
+  plugin::Attempt attempt(probe.clock());
   probe.begin_repeating();
   std::size_t calls = 0;
   for (const OddMessage& odd : messages) {
@@ -185,23 +181,22 @@ void call_with(Probe& probe, const Messages& messages) {
       break;
     }
     probe.step("handle " + odd.what);
-    probe.call(*instance, odd);
+    probe.call(instance, odd, attempt);
     ++calls;
   }
   probe.note(std::to_string(calls) + " of " + std::to_string(messages.size()) + " messages" +
              (calls < messages.size() ? ", since a call takes long" : ""));
-  probe.destroy(std::move(instance));
 }
 
-void check_bodies(Probe& probe) { call_with(probe, odd_messages()); }
+void check_bodies(Probe& probe, plugin::HandlerInstance& instance) { call_with(probe, instance, odd_messages()); }
 
-void check_random(Probe& probe) {
+void check_random(Probe& probe, plugin::HandlerInstance& instance) {
   SeededRandom random(probe.seed());
   std::vector<OddMessage> messages;
   for (std::size_t i = 0; i < kRandomMessages; ++i) {
     messages.push_back(random_message(random, i));
   }
-  call_with(probe, messages);
+  call_with(probe, instance, messages);
 }
 
 /// Sets an attempt's stop after a while, unless the call has returned before.
@@ -224,11 +219,7 @@ class Stopper {
   std::jthread thread_;
 };
 
-void check_stop(Probe& probe) {
-  Probe::Instance instance = make(probe);
-  if (!instance) {
-    return;
-  }
+void check_stop(Probe& probe, plugin::HandlerInstance& instance) {
   const OddMessage message = plain_message();
   std::size_t slow = 0;
   for (const bool lease_lost : {false, true}) {
@@ -238,12 +229,11 @@ void check_stop(Probe& probe) {
       plugin::Attempt attempt(probe.clock());
       const SteadyTime began = probe.clock().steady_now();
       const Stopper stopper(probe.clock(), attempt, after, lease_lost);
-      probe.call(*instance, message, attempt);
+      probe.call(instance, message, attempt);
       slow += probe.clock().steady_now() - began >= probe.call_timeout() / 4 ? 1 : 0;
     }
   }
   probe.note(slow > 0 ? "it returns when it is asked to" : "it returns before it can be asked to stop");
-  probe.destroy(std::move(instance));
 }
 
 void check_concurrency(Probe& probe) {
@@ -301,11 +291,7 @@ class Crowd {
   std::vector<plugin::Work> works_;
 };
 
-void check_batch(Probe& probe) {
-  Probe::Instance instance = make(probe);
-  if (!instance) {
-    return;
-  }
+void check_batch(Probe& probe, plugin::HandlerInstance& instance) {
   const std::vector<OddMessage> messages = odd_messages();
   // The largest, and all smaller ones to one.
   for (std::size_t size = messages.size(); size > 0; size /= 2) {
@@ -313,13 +299,12 @@ void check_batch(Probe& probe) {
     const Crowd crowd(probe, some);
     std::vector<plugin::Outcome> outcomes(size);
     probe.step("handle a batch of " + std::to_string(size) + " odd messages");
-    instance->handle_batch(crowd.works(), outcomes);
+    instance.handle_batch(crowd.works(), outcomes);
     for (std::size_t i = 0; i < size; ++i) {
       probe.judge(outcomes[i], some[i].what + ", in a batch of " + std::to_string(size));
     }
   }
   probe.note("batches of 1 to " + std::to_string(messages.size()));
-  probe.destroy(std::move(instance));
 }
 
 /// Waits until each of many messages has been completed.
@@ -346,11 +331,7 @@ class Turnstile final : public plugin::Completer {
   std::size_t left_ SLUICE_GUARDED_BY(mutex_);
 };
 
-void check_in_flight(Probe& probe) {
-  Probe::Instance instance = make(probe);
-  if (!instance) {
-    return;
-  }
+void check_in_flight(Probe& probe, plugin::HandlerInstance& instance) {
   std::vector<OddMessage> messages(kInFlight, plain_message());
   for (std::size_t i = 0; i < messages.size(); ++i) {
     messages[i].message.id = "validate-" + std::to_string(i);
@@ -359,11 +340,10 @@ void check_in_flight(Probe& probe) {
   Turnstile turnstile(probe, messages.size());
   probe.step("handle 1,000 messages in flight at once");
   for (const plugin::Work& work : crowd.works()) {
-    instance->begin(work, turnstile);
+    instance.begin(work, turnstile);
   }
   turnstile.wait();
   probe.note("1,000 messages in flight at once");
-  probe.destroy(std::move(instance));
 }
 
 void check_leaks(Probe& probe) {
@@ -393,11 +373,7 @@ void check_leaks(Probe& probe) {
              (calls.done() < kLeastCalls ? ", too few to tell what they leave behind" : ""));
 }
 
-void check_time(Probe& probe) {
-  Probe::Instance instance = make(probe);
-  if (!instance) {
-    return;
-  }
+void check_time(Probe& probe, plugin::HandlerInstance& instance) {
   const OddMessage message = plain_message();
   plugin::Attempt attempt(probe.clock());
   std::vector<Duration> times;
@@ -406,11 +382,10 @@ void check_time(Probe& probe) {
   do {
     probe.step("handle a plain message, and take its time");
     const SteadyTime began = probe.clock().steady_now();
-    const plugin::Outcome outcome = probe.call(*instance, message, attempt);
+    const plugin::Outcome outcome = probe.call(instance, message, attempt);
     times.push_back(probe.clock().steady_now() - began);
     ++fates[std::string(queue::core::rule_of(outcome.status).name)];
   } while (times.size() < kCalls && probe.has_time());
-  probe.destroy(std::move(instance));
   std::sort(times.begin(), times.end());
   const Duration median = times[times.size() / 2];
   const auto micros = [](Duration time) { return fixed_decimal(static_cast<double>(time.count()) / 1000, 1) + " us"; };
@@ -425,20 +400,29 @@ void check_time(Probe& probe) {
   probe.figure("max_ns", times.back().count());
 }
 
+/// A check of one instance, as far as there is one to be had.
+template <void (*body)(Probe&, plugin::HandlerInstance&)>
+void of_one(Probe& probe) {
+  if (Probe::Instance instance = make(probe)) {
+    body(probe, *instance);
+    probe.destroy(std::move(instance));
+  }
+}
+
 }  // namespace
 
 const std::vector<Check>& handler_checks() {
   static const std::vector<Check> kChecks{
       {"create", false, check_create},
       {"options", false, check_options},
-      {"stop", true, check_stop},
-      {"bodies", true, check_bodies},
-      {"random", true, check_random},
+      {"stop", true, of_one<check_stop>},
+      {"bodies", true, of_one<check_bodies>},
+      {"random", true, of_one<check_random>},
       {"concurrency", true, check_concurrency},
-      {"batch", true, check_batch, plugin::HandlerKind::batch},
-      {"in-flight", true, check_in_flight, plugin::HandlerKind::async},
+      {"batch", true, of_one<check_batch>, plugin::HandlerKind::batch},
+      {"in-flight", true, of_one<check_in_flight>, plugin::HandlerKind::async},
       {"leaks", true, check_leaks},
-      {"time", true, check_time},
+      {"time", true, of_one<check_time>},
   };
   return kChecks;
 }

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <sys/resource.h>
 
+#include <boost/core/demangle.hpp>
 #include <map>
 
 #include "base/text/joined.hpp"
@@ -81,7 +82,7 @@ std::string some_of(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 5;
   std::vector<std::string> shown;
   for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) {
-    shown.push_back(plugin::demangled(names[i]));
+    shown.push_back(boost::core::demangle(names[i].c_str()));
   }
   return joined(shown) + (names.size() > kMost ? " and " + std::to_string(names.size() - kMost) + " more" : "");
 }

@@ -115,9 +115,4 @@ void Probe::judge(const plugin::Outcome& outcome, const std::string& what) {
   }
 }
 
-plugin::Outcome Probe::call(plugin::HandlerInstance& instance, const OddMessage& odd) {
-  plugin::Attempt attempt(clock_);
-  return call(instance, odd, attempt);
-}
-
 }  // namespace sluice::validate

@@ -53,8 +53,6 @@ class Probe : boost::noncopyable {
 
   /// One call, timed out as a job's would be; its step is to be told before. What the ABI forbids is told once.
   plugin::Outcome call(plugin::HandlerInstance& instance, const OddMessage& odd, plugin::Attempt& attempt);
-  /// With an attempt of its own.
-  plugin::Outcome call(plugin::HandlerInstance& instance, const OddMessage& odd);
   /// What is wrong with an outcome is a finding. Thread-safe.
   void judge(const plugin::Outcome& outcome, const std::string& what);
 

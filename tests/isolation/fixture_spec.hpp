@@ -17,9 +17,9 @@ inline RunnerSpec fixture_spec(const std::string& fixture) {
 
 /// Those of the fixture "bomb".
 inline void add_bomb_options(RunnerSpec& spec, const std::string& create = {}) {
-  spec.options.add({"path", SLUICE_OPTION_STRING, "", 0, 0, {}});
-  spec.options.add({"sleep", SLUICE_OPTION_DURATION, "0s", 0, 0, {}});
-  spec.options.add({"create", SLUICE_OPTION_STRING, create, 0, 0, {}});
+  spec.options.push_back({"path", SLUICE_OPTION_STRING, "", 0, 0, {}});
+  spec.options.push_back({"sleep", SLUICE_OPTION_DURATION, "0s", 0, 0, {}});
+  spec.options.push_back({"create", SLUICE_OPTION_STRING, create, 0, 0, {}});
 }
 
 }  // namespace sluice::isolation

@@ -182,8 +182,8 @@ TEST_F(RunnerTest, AroundsOfAnotherPluginRunInTheHandlersProcess) {
   add_bomb_options(spec);
   for (const std::string mark : {"a", "b"}) {
     RunnerAround around{{SLUICE_TEST_PLUGINS "/arounds.so", "trail", {}}, {}};
-    around.options.add({"mark", SLUICE_OPTION_STRING, mark, 0, 0, {}});
-    around.options.add({"at", SLUICE_OPTION_STRING, "", 0, 0, {}});
+    around.options.push_back({"mark", SLUICE_OPTION_STRING, mark, 0, 0, {}});
+    around.options.push_back({"at", SLUICE_OPTION_STRING, "", 0, 0, {}});
     auto opened = open_plugin(around.plugin);
     ASSERT_TRUE(opened);
     around.file = *opened;

@@ -20,7 +20,7 @@ const sluice_handler& one_of_arounds(const std::string& name) {
 AroundSpec spec(const std::string& name, const std::map<std::string, std::string>& options = {}) {
   OptionValues values;
   for (const auto& [option, value] : options) {
-    values.add({option, SLUICE_OPTION_STRING, value, 0, 0, {}});
+    values.push_back({option, SLUICE_OPTION_STRING, value, 0, 0, {}});
   }
   return {&one_of_arounds(name), values};
 }
@@ -40,8 +40,8 @@ class AroundTest : public ::testing::Test {
   void open_kind(const std::string& handler, const std::vector<AroundSpec>& arounds) {
     const LibraryResult library = load_library(fixture_file("kinds"));
     OptionValues values;
-    values.add({"path", SLUICE_OPTION_STRING, "", 0, 0, {}});
-    values.add({"sleep", SLUICE_OPTION_DURATION, "0s", 0, 0, {}});
+    values.push_back({"path", SLUICE_OPTION_STRING, "", 0, 0, {}});
+    values.push_back({"sleep", SLUICE_OPTION_DURATION, "0s", 0, 0, {}});
     auto made = make_within(surroundings(), *find_handler(*library.plugin, handler), "orders", values, arounds);
     ASSERT_TRUE(made) << made.error().message();
     instance_ = std::move(*made);

@@ -89,9 +89,9 @@ TEST_F(HandlerInstanceTest, CreatesOnceAndDestroysOnce) {
 
 TEST_F(HandlerInstanceTest, HandsOverEveryOption) {
   OptionValues values;
-  values.add({"a", SLUICE_OPTION_STRING, "text", 0, 0, {}});
-  values.add({"b", SLUICE_OPTION_DURATION, "30s", 30'000'000'000, 0, {}});
-  values.add({"c", SLUICE_OPTION_LIST, "", 0, 0, {"x", "", "y"}});
+  values.push_back({"a", SLUICE_OPTION_STRING, "text", 0, 0, {}});
+  values.push_back({"b", SLUICE_OPTION_DURATION, "30s", 30'000'000'000, 0, {}});
+  values.push_back({"c", SLUICE_OPTION_LIST, "", 0, 0, {"x", "", "y"}});
   auto instance = HandlerInstance::create({}, kHandler, "orders", values);
   EXPECT_THAT(record_.options, ::testing::ElementsAre("a=text/0", "b=30s/30000000000", "c=/0,x,,y"));
 }

@@ -65,7 +65,7 @@ OptionValues bound(const Configured& configured) {
 }
 
 TEST(BindOptions, FillsInEveryDefault) {
-  const std::vector<OptionValues::Value> values = bound<Declares>({}).values();
+  const OptionValues values = bound<Declares>({});
   ASSERT_EQ(values.size(), 7U) << "an option without a default stays absent";
   EXPECT_EQ(values[0].string, "hello there");
   EXPECT_EQ(values[1].integer, 5);
@@ -80,7 +80,7 @@ TEST(BindOptions, TakesWhatIsConfigured) {
   const Configured configured{
       {"text", "hi"},  {"count", std::int64_t{-7}}, {"ratio", std::int64_t{2}},   {"verbose", false},
       {"pause", "2m"}, {"words", List{}},           {"headers", Map{{"k", "v"}}}, {"maybe", std::string("$1")}};
-  const std::vector<OptionValues::Value> values = bound<Declares>(configured).values();
+  const OptionValues values = bound<Declares>(configured);
   ASSERT_EQ(values.size(), 8U);
   EXPECT_EQ(values[0].string, "hi");
   EXPECT_EQ(values[1].integer, -7);
@@ -147,15 +147,12 @@ TEST(BindOptions, ABadDefaultIsThePluginsDefect) {
       std::get<std::vector<config::ConfigError>>(result).front().text(),
       HasSubstr(
           "declares the default \"many\" for its option \"count\", which must be an integer: a defect of the plugin"));
-  EXPECT_EQ(std::get<OptionValues>(bind_options(handler, job_with({{"count", std::int64_t{3}}}))).values()[0].integer,
-            3);
+  EXPECT_EQ(std::get<OptionValues>(bind_options(handler, job_with({{"count", std::int64_t{3}}})))[0].integer, 3);
 }
 
 TEST(BindOptions, OpenOptionsPassAsTheyAre) {
-  const std::vector<OptionValues::Value> values =
-      bound<Open>(
-          {{"a", "text"}, {"b", std::int64_t{3}}, {"c", 0.25}, {"d", true}, {"e", List{"x"}}, {"f", Map{{"k", "v"}}}})
-          .values();
+  const OptionValues values = bound<Open>(
+      {{"a", "text"}, {"b", std::int64_t{3}}, {"c", 0.25}, {"d", true}, {"e", List{"x"}}, {"f", Map{{"k", "v"}}}});
   ASSERT_EQ(values.size(), 6U);
   EXPECT_EQ(values[0].type, SLUICE_OPTION_STRING);
   EXPECT_EQ(values[1].type, SLUICE_OPTION_INTEGER);

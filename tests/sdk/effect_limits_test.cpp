@@ -122,6 +122,12 @@ TEST(EffectLimits, AMessageNeedsAQueueAndSenseInItsNumbers) {
   EXPECT_THAT(limits.admit(message("q", "y", "one")), HasSubstr("id of its own"));
 }
 
+TEST(EffectLimits, ATextWithoutAnAddressIsEmptyWhateverSizeItSays) {
+  sluice_effect_item put = item(SLUICE_ITEM_PUT, "");
+  put.item = {nullptr, 5};
+  EXPECT_THAT(refusal(put), HasSubstr("it is not JSON from byte 1 on"));
+}
+
 TEST(EffectLimits, AnItemIsNamedOnce) {
   EffectLimits limits(SLUICE_STORE_DYNAMODB, false);
   EXPECT_THAT(limits.admit(item(SLUICE_ITEM_UPDATE, R"({"id":{"S":"a"}})")), IsEmpty());

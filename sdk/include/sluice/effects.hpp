@@ -31,7 +31,11 @@ namespace sluice {
 
 /// Where the job's queue lies, and with it everything that can be staged. `none`: it is an outbox, and messages can,
 /// which are sent at least once; or the host is older than effects.
-enum class Store : std::uint8_t { none, sqlite, dynamodb };
+enum class Store : std::uint8_t {
+  none = SLUICE_STORE_NONE,
+  sqlite = SLUICE_STORE_SQLITE,
+  dynamodb = SLUICE_STORE_DYNAMODB,
+};
 
 enum class Priority : std::int8_t { low = -1, normal = 0, high = 1, critical = 2 };
 

@@ -173,8 +173,6 @@ Value collection(const char* type, const Range& elements, Write write) {
   return Value::from_json(json + "]}");
 }
 
-inline void append_text(std::string_view text, std::string& json) { append_json_string(text, json); }
-
 }  // namespace detail
 
 /// A number by its digits, up to 38 of them: nothing is rounded.
@@ -193,10 +191,10 @@ Value list_of(const Range& values) {
   return detail::collection("L", values, [](const auto& value, std::string& json) { json += Value(value).json(); });
 }
 inline Value string_set(std::initializer_list<std::string_view> texts) {
-  return detail::collection("SS", texts, &detail::append_text);
+  return detail::collection("SS", texts, &detail::append_json_string);
 }
 inline Value number_set(std::initializer_list<std::string_view> digits) {
-  return detail::collection("NS", digits, &detail::append_text);
+  return detail::collection("NS", digits, &detail::append_json_string);
 }
 inline Value binary_set(std::initializer_list<std::string_view> values) {
   return detail::collection(

@@ -12,8 +12,9 @@
 namespace sluice {
 
 namespace detail {
+/// Empty where it has no address, whatever size it says.
 inline std::string_view view(sluice_string text) {
-  return text.size == 0 ? std::string_view() : std::string_view(text.data, text.size);
+  return text.data == nullptr ? std::string_view() : std::string_view(text.data, text.size);
 }
 inline sluice_string borrow(std::string_view text) { return {text.data(), text.size()}; }
 }  // namespace detail

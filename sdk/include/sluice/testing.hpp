@@ -29,6 +29,8 @@
 #include "sluice/abi.h"
 #include "sluice/async.h"
 #include "sluice/batch.h"
+#include "sluice/detail/around_pass.hpp"
+#include "sluice/detail/report.hpp"
 #include "sluice/detail/test_around.hpp"
 #include "sluice/detail/test_kit.hpp"
 #include "sluice/detail/test_metrics.hpp"
@@ -234,6 +236,27 @@ class HandlerTest {
     Attempt(const Attempt&) = delete;
     Attempt& operator=(const Attempt&) = delete;
 
+    // As detail::AroundPass asks for it.
+    template <typename Body>
+    bool guarded(Body body) {
+      return detail::guard(body, [this](std::string_view why) { fail(why, detail::Breach::exception); });
+    }
+    bool take_report() {
+      const bool fresh = std::exchange(reported, false);
+      if (fresh) {
+        settle_report(*this);
+      }
+      return fresh;
+    }
+    void fail(std::string_view why, detail::Breach) {
+      result = {.reason = std::string(why), .effects = std::move(result.effects)};
+      settle_report(*this);
+    }
+    const Result& outcome() const { return result; }
+    static sluice_outcome raw_of(const Result& so_far) {
+      return {sizeof(sluice_outcome), so_far.status, so_far.delay.count(), detail::borrow(so_far.reason)};
+    }
+
     HandlerTest& test;
     const TestMessage message;
     std::vector<sluice_attribute> attributes;
@@ -241,11 +264,12 @@ class HandlerTest {
     sluice_context context = make_context(*this);
     sluice_async_context async{};
     detail::TestEffects effects;
-    detail::TestArounds::Pass around;
+    detail::AroundPass<std::vector<detail::TestAround>, Attempt> around{test.arounds_.chain(), raw, context, *this};
     bool rejects = false;  ///< a checkpoint was refused by an effect whose message is rejected then
     detail::TestCheckpoints checkpoints{effects, test.last_checkpoint(), [this](const StagedEffects& staged) {
                                           return test.checkpoint_refusal(*this, staged);
                                         }};
+    bool reported = false;  ///< since that was asked last
     Result result{.reason = "reported no outcome"};
     // Guarded by the test's mutex.
     std::chrono::nanoseconds began{};
@@ -282,9 +306,7 @@ class HandlerTest {
     return known ? attempt.checkpoints.table() : feature(id, attempt.effects.table());
   }
   const void* host_feature(const char* id) {
-    host_effects_.store = store_ == Store::dynamodb ? SLUICE_STORE_DYNAMODB
-                          : store_ == Store::sqlite ? SLUICE_STORE_SQLITE
-                                                    : SLUICE_STORE_NONE;
+    host_effects_.store = static_cast<sluice_store>(store_);
     if (std::string_view(id) == SLUICE_METRICS_1 && features_.count(id) == 0) {
       static constexpr sluice_metrics kMetrics{
           sizeof(sluice_metrics),
@@ -410,11 +432,6 @@ class HandlerTest {
   }
 
   std::unique_ptr<Attempt> make_attempt(const TestMessage& message);
-  /// False: what goes around the handler has answered, and the handler is not called.
-  bool enter(Attempt& attempt) { return arounds_.enter(attempt.around, attempt.raw, attempt.context); }
-  static sluice_outcome outcome_of(const Result& result) {
-    return {sizeof(sluice_outcome), result.status, result.delay.count(), detail::borrow(result.reason)};
-  }
   Result end(Attempt& attempt);
   sluice_answer complete(sluice_token token, const sluice_outcome* outcome);
   sluice_answer add_timer(const Timer& timer);
@@ -474,7 +491,10 @@ inline sluice_context HandlerTest::make_context(Attempt& attempt) {
       sizeof(sluice_context),
       0,
       &attempt,
-      [](const sluice_context* context, const sluice_outcome* outcome) { take_report(of(context).result, *outcome); },
+      [](const sluice_context* context, const sluice_outcome* outcome) {
+        of(context).reported = true;
+        take_report(of(context).result, *outcome);
+      },
       [](const sluice_context* context, sluice_log_level level, sluice_string text) {
         of(context).test.write(level, text, of(context).message.id);
       },
@@ -548,10 +568,9 @@ inline std::unique_ptr<HandlerTest::Attempt> HandlerTest::make_attempt(const Tes
 }
 
 inline Result HandlerTest::end(Attempt& attempt) {
-  settle_report(attempt);
-  arounds_.leave(
-      attempt.around, attempt.raw, attempt.context, [&attempt] { return outcome_of(attempt.result); },
-      [&attempt] { settle_report(attempt); });
+  attempt.reported = true;
+  attempt.take_report();
+  attempt.around.leave();
   settle_effects(attempt);
   Result& result = attempt.result;
   result.checkpoints = attempt.checkpoints.stored();
@@ -568,8 +587,8 @@ inline Result HandlerTest::end(Attempt& attempt) {
 inline Result HandlerTest::handle(const TestMessage& message) {
   if (feature_of_handler<sluice_async>(SLUICE_ASYNC_1) == nullptr) {
     const std::unique_ptr<Attempt> attempt = make_attempt(message);
-    if (enter(*attempt)) {
-      handler_.handle(instance_, &attempt->around.inner(attempt->raw), &attempt->context);
+    if (attempt->around.enter()) {
+      handler_.handle(instance_, &attempt->around.message(), &attempt->context);
     }
     return end(*attempt);
   }
@@ -605,8 +624,8 @@ inline std::vector<Result> HandlerTest::handle_batch(const std::vector<TestMessa
   for (const TestMessage& message : messages) {
     attempts.push_back(make_attempt(message));
     Attempt& attempt = *attempts.back();
-    if (enter(attempt)) {
-      raw.push_back(&attempt.around.inner(attempt.raw));
+    if (attempt.around.enter()) {
+      raw.push_back(&attempt.around.message());
       contexts.push_back(&attempt.context);
     }
   }
@@ -634,11 +653,11 @@ inline sluice_token HandlerTest::begin(const TestMessage& message) {
     attempt.async = {sizeof(sluice_async_context), 0, token, &async_host_, &attempt.context};
     at_work_.emplace(token, std::move(made));
   }
-  if (enter(attempt)) {
-    async->begin(instance_, &attempt.around.inner(attempt.raw), &attempt.async);
+  if (attempt.around.enter()) {
+    async->begin(instance_, &attempt.around.message(), &attempt.async);
   } else {
     const Result answered = attempt.result;
-    const sluice_outcome outcome = outcome_of(answered);
+    const sluice_outcome outcome = Attempt::raw_of(answered);
     complete(token, &outcome);
   }
   return token;
@@ -661,7 +680,7 @@ inline sluice_answer HandlerTest::complete(sluice_token token, const sluice_outc
     write(SLUICE_LOG_ERROR, detail::borrow(text), {});
     return known ? SLUICE_TWICE : SLUICE_STALE;
   }
-  attempt->result = {.reason = "completed without an outcome"};
+  attempt->result = {.reason = "completed without an outcome", .effects = std::move(attempt->result.effects)};
   if (outcome != nullptr) {
     take_report(attempt->result, *outcome);
   }

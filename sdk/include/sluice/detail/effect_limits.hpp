@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -26,21 +27,18 @@ struct ItemMember {
 
 /// 10, 1e1 and 10.0 in one spelling: digits and the power of ten. What is no number stays as it is.
 inline std::string plain_number(std::string_view text) {
-  std::string_view rest = text;
-  const bool negative = rest.starts_with('-');
-  rest.remove_prefix(negative || rest.starts_with('+') ? 1 : 0);
-  const std::size_t e = std::min(rest.find_first_of("eE"), rest.size());
-  const std::string_view mantissa = rest.substr(0, e);
-  const std::string_view exponent = rest.substr(std::min(e + 1, rest.size()));
-  const bool down = exponent.starts_with('-');
-  long shift = 0;
-  for (const char c : exponent.substr(down || exponent.starts_with('+') ? 1 : 0)) {
-    if (c < '0' || c > '9' || shift > 1'000'000) {
-      return std::string(text);
-    }
-    shift = shift * 10 + (c - '0');
+  const bool negative = text.starts_with('-');
+  const std::size_t e = std::min(text.find_first_of("eE"), text.size());
+  const std::size_t sign = negative || text.starts_with('+') ? 1 : 0;
+  const std::string_view mantissa = text.substr(sign, e - sign);
+  std::string_view exponent = text.substr(std::min(e + 1, text.size()));
+  exponent.remove_prefix(exponent.starts_with('+') ? 1 : 0);
+  int shift = 0;
+  const auto read = std::from_chars(exponent.data(), exponent.data() + exponent.size(), shift);
+  if (!exponent.empty() && (read.ec != std::errc() || read.ptr != exponent.data() + exponent.size())) {
+    return std::string(text);
   }
-  long power = down ? -shift : shift;
+  std::int64_t power = shift;
   std::string digits;
   const std::size_t point = std::min(mantissa.find('.'), mantissa.size());
   for (std::size_t i = 0; i < mantissa.size(); ++i) {
@@ -260,33 +258,19 @@ class ItemReader {
     return true;
   }
   bool hex(unsigned int& unit) {
-    for (int i = 0; i < 4; ++i) {
-      const char c = peek();
-      const std::size_t digit = std::string_view("0123456789abcdef").find(c >= 'A' && c <= 'F' ? char(c + 32) : c);
-      if (at_ >= text_.size() || digit == std::string_view::npos) {
-        return false;
-      }
-      unit = unit * 16 + static_cast<unsigned int>(digit);
-      ++at_;
-    }
-    return true;
+    constexpr std::size_t kDigits = 4;
+    const std::string_view digits = text_.substr(at_, kDigits);
+    const char* const end = std::from_chars(digits.data(), digits.data() + digits.size(), unit, 16).ptr;
+    const auto read = static_cast<std::size_t>(end - digits.data());
+    at_ += read;
+    return read == kDigits;
   }
   static void append_utf8(unsigned int code, std::string& into) {
-    const auto tail = [&](unsigned int shift) { into += static_cast<char>(0x80U | ((code >> shift) & 0x3FU)); };
-    if (code < 0x80) {
-      into += static_cast<char>(code);
-    } else if (code < 0x800) {
-      into += static_cast<char>(0xC0U | (code >> 6U));
-      tail(0);
-    } else if (code < 0x10000) {
-      into += static_cast<char>(0xE0U | (code >> 12U));
-      tail(6);
-      tail(0);
-    } else {
-      into += static_cast<char>(0xF0U | (code >> 18U));
-      tail(12);
-      tail(6);
-      tail(0);
+    static constexpr unsigned int kLeads[] = {0, 0xC0, 0xE0, 0xF0};
+    const unsigned int tails = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    into += static_cast<char>(kLeads[tails] | code >> 6 * tails);
+    for (unsigned int left = tails; left-- > 0;) {
+      into += static_cast<char>(0x80U | (code >> 6 * left & 0x3FU));
     }
   }
 
@@ -310,16 +294,12 @@ class NamedItems {
       }
       std::sort(known.key.begin(), known.key.end());
     }
-    std::optional<std::size_t> same;
-    const std::string key = key_of(item, known.key);
-    for (const Written& other : known.written) {
-      if (key_of(other.item, known.key) == key) {
-        same = other.number;
-        break;
-      }
-    }
+    const Key key = key_of(item, known.key);
+    const auto same = std::find_if(known.written.begin(), known.written.end(),
+                                   [&](const Written& other) { return key_of(other.item, known.key) == key; });
+    const auto found = same == known.written.end() ? std::nullopt : std::optional(same->number);
     known.written.push_back({item, number});
-    return same;
+    return found;
   }
 
  private:
@@ -332,19 +312,15 @@ class NamedItems {
     std::vector<Written> written;
   };
 
+  /// Names and values.
+  using Key = std::map<std::string_view, std::string_view>;
+
   /// Everything of an item while its table's key is not known: the same item twice is the same key twice.
-  static std::string key_of(const std::vector<ItemMember>& item, const std::vector<std::string>& names) {
-    std::map<std::string_view, std::string_view> parts;
+  static Key key_of(const std::vector<ItemMember>& item, const std::vector<std::string>& names) {
+    Key key;
     for (const ItemMember& member : item) {
       if (names.empty() || std::binary_search(names.begin(), names.end(), member.name)) {
-        parts.emplace(member.name, member.key);
-      }
-    }
-    std::string key;
-    for (const auto& [name, value] : parts) {
-      for (const std::string_view part : {name, value}) {
-        key += std::to_string(part.size()) + ":";
-        key += part;
+        key.emplace(member.name, member.key);
       }
     }
     return key;
@@ -374,17 +350,16 @@ class EffectLimits {
     if (message.queue.size == 0) {
       return "a message without a queue: name the queue that it is for";
     }
+    const auto what = [&message] { return "a message to " + text(message.queue); };
     if (message.delay < 0 || message.dedup_window < 0) {
-      return "a message to " + text(message.queue) + " with a negative " +
-             (message.delay < 0 ? "delay" : "deduplication window") + ": 0 is the least";
+      return what() + " with a negative " + (message.delay < 0 ? "delay" : "deduplication window") + ": 0 is the least";
     }
     if (message.dedup_id.size > kMostDedupIdBytes) {
-      return "a message to " + text(message.queue) + " with a deduplication id of " +
-             std::to_string(message.dedup_id.size) + " bytes: at most " + std::to_string(kMostDedupIdBytes) +
-             " are kept; give it a hash of that";
+      return what() + " with a deduplication id of " + std::to_string(message.dedup_id.size) + " bytes: at most " +
+             std::to_string(kMostDedupIdBytes) + " are kept; give it a hash of that";
     }
     if (message.priority < SLUICE_PRIORITY_LOW || message.priority > SLUICE_PRIORITY_CRITICAL) {
-      return "a message to " + text(message.queue) + " with the unknown priority " + std::to_string(message.priority) +
+      return what() + " with the unknown priority " + std::to_string(message.priority) +
              ": it is from -1 (low) to 2 (critical)";
     }
     const std::size_t around = message.id.size + message.content_type.size + message.group.size +
@@ -393,8 +368,8 @@ class EffectLimits {
     const bool json = view(message.content_type) == "application/json";
     const std::size_t least = around + (json ? 0 : message.body.size);
     if (store_ == SLUICE_STORE_DYNAMODB && least > kMostItemBytes) {
-      return "a message to " + text(message.queue) + " of " + std::to_string(least) + " bytes: DynamoDB holds " +
-             std::to_string(kMostItemBytes) + "; keep what is larger elsewhere, and its name here";
+      return what() + " of " + std::to_string(least) + " bytes: DynamoDB holds " + std::to_string(kMostItemBytes) +
+             kElsewhere;
     }
     const std::size_t bytes = message.queue.size + around + message.body.size + message.dedup_id.size;
     if (message.id.size > 0 && ids_.contains({std::string(view(message.queue)), std::string(view(message.id))})) {
@@ -402,8 +377,7 @@ class EffectLimits {
              ": send it once, or give it an id of its own";
     }
     // Its deduplication id is remembered in the same transaction.
-    std::string why =
-        take([&message] { return "a message to " + text(message.queue); }, bytes, message.dedup_id.size > 0 ? 2 : 1);
+    std::string why = take(what, bytes, message.dedup_id.size > 0 ? 2 : 1);
     if (why.empty() && message.id.size > 0) {
       ids_.emplace(view(message.queue), view(message.id));
     }
@@ -419,11 +393,9 @@ class EffectLimits {
     }
     const std::string what = item_text(item);
     if (store_ != SLUICE_STORE_DYNAMODB) {
-      const std::string why = any_store(what);
-      return !why.empty() ? why
-                          : what +
-                                ", but the job's queue lies in SQLite: write a row of it with SQL instead, or move "
-                                "the queue to a store of kind \"dynamodb\"";
+      return elsewhere(what,
+                       ", but the job's queue lies in SQLite: write a row of it with SQL instead, or move the queue to "
+                       "a store of kind \"dynamodb\"");
     }
     if (item.table.size == 0) {
       return what + " without a table: name it";
@@ -441,7 +413,7 @@ class EffectLimits {
     }
     if (reader.bytes() > kMostItemBytes) {
       return what + " takes " + std::to_string(reader.bytes()) + " bytes, and DynamoDB holds " +
-             std::to_string(kMostItemBytes) + "; keep what is larger elsewhere, and its name here";
+             std::to_string(kMostItemBytes) + kElsewhere;
     }
     const std::size_t bytes = item.table.size + item.item.size + item.update.size + item.condition.size +
                               item.values.size + sizes(item.names, item.name_count);
@@ -461,11 +433,9 @@ class EffectLimits {
     }
     const auto what = [&sql] { return "the SQL statement \"" + text(sql.statement) + "\""; };
     if (store_ != SLUICE_STORE_SQLITE) {
-      const std::string why = any_store(what());
-      return !why.empty() ? why
-                          : what() +
-                                ", but the job's queue lies in DynamoDB: put, update, delete or check an item "
-                                "instead, or move the queue to a store of kind \"sqlite\"";
+      return elsewhere(what(),
+                       ", but the job's queue lies in DynamoDB: put, update, delete or check an item instead, or move "
+                       "the queue to a store of kind \"sqlite\"");
     }
     if (view(sql.statement).find_first_not_of(" \t\r\n;") == std::string_view::npos) {
       return "an empty SQL statement";
@@ -485,12 +455,11 @@ class EffectLimits {
     return take(what, bytes);
   }
 
-  std::string admit_result(std::size_t bytes) {
-    if (bytes > kMostResultBytes) {
-      return "a result of " + std::to_string(bytes) + " bytes: at most " + std::to_string(kMostResultBytes) +
-             " are kept; keep what is larger elsewhere, and its name here";
-    }
-    return {};
+  /// A result, which the record of the message's idempotency key has room for.
+  static std::string admit(sluice_string result) {
+    return result.size <= kMostResultBytes ? std::string()
+                                           : "a result of " + std::to_string(result.size) + " bytes: at most " +
+                                                 std::to_string(kMostResultBytes) + " are kept" + kElsewhere;
   }
 
   /// The user's own, so far.
@@ -498,6 +467,7 @@ class EffectLimits {
   std::size_t bytes() const { return bytes_; }
 
  private:
+  static constexpr const char* kElsewhere = "; keep what is larger elsewhere, and its name here";
   static constexpr std::size_t kShownText = 80;
   static constexpr std::size_t kRecordBytes = kMostResultBytes + std::size_t{16} * 1024;  // result and key
 
@@ -524,13 +494,13 @@ class EffectLimits {
     return bytes;
   }
 
-  std::string any_store(const std::string& what) const {
-    if (store_ == SLUICE_STORE_SQLITE || store_ == SLUICE_STORE_DYNAMODB) {
-      return {};
-    }
-    return what +
-           ", but the job works on an outbox, which has no store of its own for effects: send a message to a "
-           "queue, and write it in that queue's job";
+  /// `mend`: of an effect that the other store takes.
+  std::string elsewhere(const std::string& what, const char* mend) const {
+    const bool outbox = store_ != SLUICE_STORE_SQLITE && store_ != SLUICE_STORE_DYNAMODB;
+    return what + (outbox
+                       ? ", but the job works on an outbox, which has no store of its own for effects: send a message "
+                         "to a queue, and write it in that queue's job"
+                       : mend);
   }
 
   static std::string expressions(const sluice_effect_item& item) {
@@ -589,7 +559,7 @@ class EffectLimits {
     }
     if (bytes > room_ - bytes_) {
       return what() + " makes the transaction " + std::to_string(bytes_ + bytes) + " bytes: it has at most " +
-             std::to_string(room_) + "; keep what is larger elsewhere, and its name here";
+             std::to_string(room_) + kElsewhere;
     }
     actions_ += actions;
     ++effects_;

@@ -10,13 +10,20 @@
 
 namespace sluice::detail {
 
-/// Instances of handlers that go around the one that is tested, the outermost first.
+/// An instance of a handler that goes around the one that is tested.
+struct TestAround {
+  const sluice_handler* handler;
+  const sluice_around* table;
+  void* object;
+};
+
+/// The outermost first. Destroys them.
 class TestArounds {
  public:
   TestArounds() = default;
   ~TestArounds() {
-    for (const One& one : ones_) {
-      one.handler->destroy(one.instance);
+    for (const TestAround& one : chain_) {
+      one.handler->destroy(one.object);
     }
   }
   TestArounds(const TestArounds&) = delete;
@@ -36,66 +43,12 @@ class TestArounds {
     if (!why.empty() || handler.create(&host, bound.data(), bound.size(), &instance, fail, &why) != 0) {
       throw std::invalid_argument("\"" + std::string(handler.name) + "\" cannot be made: " + why);
     }
-    ones_.push_back({&handler, table, instance});
+    chain_.push_back({&handler, table, instance});
   }
-
-  /// One message's way through them.
-  class Pass {
-   public:
-    /// What stands within all that were entered sees this of the message.
-    const sluice_message& inner(const sluice_message& message) const {
-      return layers_.empty() ? message : layers_.back().inner;
-    }
-
-   private:
-    friend class TestArounds;
-    struct Layer {
-      void* cookie;
-      sluice_message inner;
-    };
-    std::vector<Layer> layers_;
-  };
-
-  /// As the host does it. False: one of them has answered, and the handler is not to be called.
-  bool enter(Pass& pass, const sluice_message& message, const sluice_context& context) const {
-    for (const One& one : ones_) {
-      const sluice_message& seen = pass.inner(message);
-      sluice_around_call call{sizeof(sluice_around_call), 0, nullptr, seen.body, seen.content_type, seen.attributes,
-                              seen.attribute_count};
-      if (one.table->enter(one.instance, &seen, &context, &call) != SLUICE_AROUND_GO_ON) {
-        return false;
-      }
-      pass.layers_.push_back({call.cookie, seen});
-      sluice_message& inner = pass.layers_.back().inner;
-      inner.body = call.body;
-      inner.content_type = call.content_type;
-      inner.attributes = call.attributes;
-      inner.attribute_count = call.attribute_count;
-    }
-    return true;
-  }
-  /// `outcome` answers what was reported last, and `settle` drops what was staged before one that is not done.
-  template <typename Outcome, typename Settle>
-  void leave(Pass& pass, const sluice_message& message, const sluice_context& context, Outcome outcome,
-             Settle settle) const {
-    while (!pass.layers_.empty()) {
-      void* const cookie = pass.layers_.back().cookie;
-      pass.layers_.pop_back();
-      const One& one = ones_[pass.layers_.size()];
-      const sluice_outcome so_far = outcome();
-      one.table->leave(one.instance, cookie, &pass.inner(message), &context, &so_far);
-      settle();
-    }
-  }
+  const std::vector<TestAround>& chain() const { return chain_; }
 
  private:
-  struct One {
-    const sluice_handler* handler;
-    const sluice_around* table;
-    void* instance;
-  };
-
-  std::vector<One> ones_;
+  std::vector<TestAround> chain_;
 };
 
 }  // namespace sluice::detail

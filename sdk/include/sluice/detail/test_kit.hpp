@@ -6,19 +6,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "sluice/abi.h"
 #include "sluice/checkpoint.h"
+#include "sluice/detail/bound_options.hpp"
 #include "sluice/detail/effect_limits.hpp"
-#include "sluice/detail/option_text.hpp"
 #include "sluice/effects.hpp"
 #include "sluice/message.hpp"
 #include "sluice/options.hpp"
@@ -41,13 +41,10 @@ class OptionValue {
   OptionValue(List value) : value_(std::move(value)) {}
   OptionValue(Map value) : value_(std::move(value)) {}
 
-  template <typename T>
-  const T* get() const {
-    return std::get_if<T>(&value_);
-  }
+  const detail::TomlValue& value() const { return value_; }
 
  private:
-  std::variant<bool, std::int64_t, double, std::string, List, Map> value_;
+  detail::TomlValue value_;
 };
 
 using OptionMap = std::map<std::string, OptionValue>;
@@ -62,40 +59,31 @@ class TestOptions {
   TestOptions(const sluice_handler& handler, const testing::OptionMap& configured) {
     if ((handler.flags & SLUICE_HANDLER_OPEN_OPTIONS) != 0) {
       for (const auto& [name, value] : configured) {
-        bind(name, own_type(value), value);
+        bound_.push_back(plain_option(name, value.value()));
       }
     } else {
       bind_declared(handler, configured);
     }
-    make_view();
+    table_.emplace(bound_);
   }
   TestOptions(const TestOptions&) = delete;
   TestOptions& operator=(const TestOptions&) = delete;
 
   /// What the host would refuse the job for; empty when all is well.
   const std::vector<std::string>& errors() const { return errors_; }
-  const sluice_option_value* const* data() const { return pointers_.data(); }
-  std::size_t size() const { return pointers_.size(); }
+  const sluice_option_value* const* data() const { return table_->data(); }
+  std::size_t size() const { return table_->size(); }
 
  private:
-  struct Bound {
-    std::string name;
-    sluice_option_type type = 0;
-    std::string text{};
-    TextValue value{};
-    std::vector<sluice_string> items{};
-    sluice_option_value view{};
-  };
-
   void bind_declared(const sluice_handler& handler, const testing::OptionMap& configured) {
     testing::OptionMap unknown = configured;
     for (std::size_t i = 0; i < handler.option_count; ++i) {
       const sluice_option& declared = *handler.options[i];
       unknown.erase(declared.name);
       if (const auto found = configured.find(declared.name); found != configured.end()) {
-        bind(declared.name, declared.type, found->second);
+        bind(declared, declared_option(declared, found->second.value()));
       } else if (declared.default_value != nullptr) {
-        bind_text(declared.name, declared.type, declared.default_value);
+        bind(declared, text_option(declared, declared.default_value));
       } else if ((declared.flags & SLUICE_OPTION_REQUIRED) != 0) {
         errors_.push_back("the option \"" + std::string(declared.name) + "\" is missing");
       }
@@ -105,75 +93,16 @@ class TestOptions {
     }
   }
 
-  static sluice_option_type own_type(const testing::OptionValue& value) {
-    if (value.get<bool>() != nullptr) {
-      return SLUICE_OPTION_BOOLEAN;
-    }
-    if (value.get<std::int64_t>() != nullptr) {
-      return SLUICE_OPTION_INTEGER;
-    }
-    if (value.get<double>() != nullptr) {
-      return SLUICE_OPTION_NUMBER;
-    }
-    if (value.get<std::string>() != nullptr) {
-      return SLUICE_OPTION_STRING;
-    }
-    return value.get<testing::OptionValue::List>() != nullptr ? SLUICE_OPTION_LIST : SLUICE_OPTION_MAP;
-  }
-
-  void bind(const std::string& name, sluice_option_type type, const testing::OptionValue& value) {
-    const sluice_option_type own = own_type(value);
-    if (type == SLUICE_OPTION_DURATION && own == SLUICE_OPTION_STRING) {
-      return bind_text(name, type, *value.get<std::string>());
-    }
-    if (own != type && !(type == SLUICE_OPTION_NUMBER && own == SLUICE_OPTION_INTEGER)) {
-      errors_.push_back("the option \"" + name + "\" must be " + describe(type));
-      return;
-    }
-    Bound bound{.name = name, .type = type};
-    if (const auto* boolean = value.get<bool>()) {
-      bound.value.integer = *boolean ? 1 : 0;
-    } else if (const auto* integer = value.get<std::int64_t>()) {
-      bound.value.integer = *integer;
-      bound.value.number = static_cast<double>(*integer);
-      bound.text = std::to_string(*integer);
-    } else if (const auto* number = value.get<double>()) {
-      bound.value.number = *number;
-      bound.text = std::to_string(*number);
-    } else if (const auto* text = value.get<std::string>()) {
-      bound.text = *text;
-    } else if (const auto* list = value.get<testing::OptionValue::List>()) {
-      bound.value.items = *list;
+  void bind(const sluice_option& declared, std::optional<BoundOption> value) {
+    if (value) {
+      bound_.push_back(*std::move(value));
     } else {
-      for (const auto& [key, item] : *value.get<testing::OptionValue::Map>()) {
-        bound.value.items.push_back(key);
-        bound.value.items.push_back(item);
-      }
-    }
-    bound_.push_back(std::move(bound));
-  }
-
-  void bind_text(const std::string& name, sluice_option_type type, const std::string& text) {
-    if (auto value = parse_value_text(type, text)) {
-      bound_.push_back({.name = name, .type = type, .text = text, .value = *std::move(value)});
-    } else {
-      errors_.push_back("the option \"" + name + "\" must be " + describe(type));
+      errors_.push_back("the option \"" + std::string(declared.name) + "\" must be " + describe(declared.type));
     }
   }
 
-  void make_view() {
-    for (Bound& bound : bound_) {
-      for (const std::string& item : bound.value.items) {
-        bound.items.push_back(borrow(item));
-      }
-      bound.view = {sizeof(sluice_option_value), bound.type,         borrow(bound.name), borrow(bound.text),
-                    bound.value.integer,         bound.value.number, bound.items.data(), bound.items.size()};
-      pointers_.push_back(&bound.view);
-    }
-  }
-
-  std::vector<Bound> bound_;
-  std::vector<const sluice_option_value*> pointers_;
+  std::vector<BoundOption> bound_;
+  std::optional<BoundOptionTable> table_;
   std::vector<std::string> errors_;
 };
 
@@ -284,9 +213,7 @@ class TestEffects {
  public:
   TestEffects(Store store, bool keeps_keys, const std::optional<std::string>& first_result)
       : keeps_keys_(keeps_keys), first_result_(first_result) {
-    table_.store = store == Store::dynamodb ? SLUICE_STORE_DYNAMODB
-                   : store == Store::sqlite ? SLUICE_STORE_SQLITE
-                                            : SLUICE_STORE_NONE;
+    table_.store = static_cast<sluice_store>(store);
     begin();
   }
   TestEffects(const TestEffects&) = delete;
@@ -303,7 +230,6 @@ class TestEffects {
   void committed() {
     std::string result = std::move(staged_.result);
     begin();
-    limits_->admit_result(result.size());
     staged_.result = std::move(result);
   }
 
@@ -315,32 +241,34 @@ class TestEffects {
     staged_ = {};
     refusal_.clear();
   }
-  const char* judge(std::string why) {
-    last_ = std::move(why);
-    if (refusal_.empty()) {
-      refusal_ = last_;
+  /// Has `keep` keep what the limits admit.
+  template <typename Effect, typename Keep>
+  static const char* stage(const sluice_effects* effects, const Effect& effect, Keep keep) {
+    TestEffects& self = of(effects);
+    self.last_ = self.limits_->admit(effect);
+    if (self.last_.empty()) {
+      keep(self.staged_);
+      return nullptr;
     }
-    return last_.empty() ? nullptr : last_.c_str();
+    if (self.refusal_.empty()) {
+      self.refusal_ = self.last_;
+    }
+    return self.last_.c_str();
   }
 
   static const char* send(const sluice_effects* effects, const sluice_effect_message* message) {
-    TestEffects& self = of(effects);
-    std::string why = self.limits_->admit(*message);
-    if (why.empty()) {
-      self.staged_.messages.push_back(
-          {std::string(view(message->queue)), std::string(view(message->body)), std::string(view(message->id)),
-           std::string(view(message->content_type)), std::string(view(message->group)),
-           std::string(view(message->dedup_id)), std::chrono::nanoseconds(message->delay),
-           static_cast<Priority>(message->priority), map_of(message->attributes, message->attribute_count)});
-    }
-    return self.judge(std::move(why));
+    return stage(effects, *message, [message](testing::StagedEffects& staged) {
+      staged.messages.push_back({std::string(view(message->queue)), std::string(view(message->body)),
+                                 std::string(view(message->id)), std::string(view(message->content_type)),
+                                 std::string(view(message->group)), std::string(view(message->dedup_id)),
+                                 std::chrono::nanoseconds(message->delay), static_cast<Priority>(message->priority),
+                                 map_of(message->attributes, message->attribute_count)});
+    });
   }
 
   static const char* write_item(const sluice_effects* effects, const sluice_effect_item* item) {
-    TestEffects& self = of(effects);
-    std::string why = self.limits_->admit(*item);
-    if (why.empty()) {
-      testing::StagedWrite write;
+    return stage(effects, *item, [item](testing::StagedEffects& staged) {
+      testing::StagedWrite& write = staged.writes.emplace_back();
       write.kind = static_cast<testing::StagedWrite::Kind>(item->action - SLUICE_ITEM_PUT);
       write.label = view(item->label);
       write.otherwise_reject = item->on_refusal == SLUICE_REFUSED_REJECT;
@@ -350,35 +278,23 @@ class TestEffects {
       write.condition = view(item->condition);
       write.names = map_of(item->names, item->name_count);
       write.values = view(item->values);
-      self.staged_.writes.push_back(std::move(write));
-    }
-    return self.judge(std::move(why));
+    });
   }
 
   static const char* run_sql(const sluice_effects* effects, const sluice_effect_sql* sql) {
-    TestEffects& self = of(effects);
-    std::string why = self.limits_->admit(*sql);
-    if (why.empty()) {
-      testing::StagedWrite write;
+    return stage(effects, *sql, [sql](testing::StagedEffects& staged) {
+      testing::StagedWrite& write = staged.writes.emplace_back();
       write.label = view(sql->label);
       write.otherwise_reject = sql->on_refusal == SLUICE_REFUSED_REJECT;
       write.statement = view(sql->statement);
-      for (std::size_t i = 0; i < sql->parameter_count; ++i) {
-        write.parameters.push_back(text_of(sql->parameters[i]));
-      }
+      std::transform(sql->parameters, sql->parameters + sql->parameter_count, std::back_inserter(write.parameters),
+                     &text_of);
       write.rows = sql->rows >= 0 ? std::optional(sql->rows) : std::nullopt;
-      self.staged_.writes.push_back(std::move(write));
-    }
-    return self.judge(std::move(why));
+    });
   }
 
   static const char* set_result(const sluice_effects* effects, sluice_string result) {
-    TestEffects& self = of(effects);
-    std::string why = self.limits_->admit_result(result.size);
-    if (why.empty()) {
-      self.staged_.result = view(result);
-    }
-    return self.judge(std::move(why));
+    return stage(effects, result, [result](testing::StagedEffects& staged) { staged.result = view(result); });
   }
 
   static std::int32_t get_first_result(const sluice_effects* effects, sluice_string* result) {
